@@ -4,7 +4,7 @@ import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import srsly
@@ -69,14 +69,12 @@ class SubwordTable:
         """Mean vectors, (n_texts, n_columns). rows (List[List[int]]): Of each text."""
         flat = np.array([row for own in rows for row in own], dtype="int64")
         vectors = self.vectors.codes[flat] * self.vectors.scales[flat, None]
-        sums = np.concatenate(
-            [np.zeros((1, self.n_columns)), np.cumsum(vectors, axis=0, dtype="float64")]
-        )
+        sums = np.zeros((len(flat) + 1, self.n_columns))
+        np.cumsum(vectors, axis=0, dtype="float64", out=sums[1:])
         lengths = np.array([len(own) for own in rows], dtype="int64")
         ends = np.cumsum(lengths)
         means = (sums[ends] - sums[ends - lengths]) / np.maximum(lengths, 1)[:, None]
-        found: Floats2d = means.astype("float32")
-        return found
+        return cast(Floats2d, means.astype("float32"))
 
     def _cut(self, word: str) -> list[int]:
         found: list[int] = []
@@ -127,14 +125,14 @@ def read_subwords(source: str) -> SubwordTable:
 def _of_encoder(source: str) -> SubwordTable:
     try:
         nlp = load_model_from_path(located(source))
+        models = [getattr(pipe, "model", None) for _, pipe in nlp.components]
+        nodes = (node for model in models if isinstance(model, Model) for node in model.walk())
+        return next(node.attrs["subwords"] for node in nodes if node.name == NAME)
+    except StopIteration:
+        problem = "It has no subword vectors."
+        raise ValueError(Errors.L265.format(name=source, problem=problem)) from None
     except Exception as error:  # of what is damaged: each its own kind
         raise _unread(source, error) from error
-    models = [getattr(pipe, "model", None) for _, pipe in nlp.components]
-    nodes = (node for model in models if isinstance(model, Model) for node in model.walk())
-    tables: list[SubwordTable] = [node.attrs["subwords"] for node in nodes if node.name == NAME]
-    if tables:
-        return tables[0]
-    raise ValueError(Errors.L265.format(name=source, problem="It has no subword vectors."))
 
 
 def _unread(source: str, error: Exception) -> ValueError:
@@ -147,10 +145,9 @@ def _of_model2vec(source: str) -> SubwordTable:
         from model2vec import StaticModel
     check_subwords(source)
     try:
-        found = StaticModel.from_pretrained(source, force_download=False)
+        return table_of(StaticModel.from_pretrained(source, force_download=False))
     except Exception as error:  # of the hub, of safetensors, of the tokenizer: each its own kind
         raise _unread(source, error) from error
-    return table_of(found)
 
 
 def table_of(model: "StaticModel") -> SubwordTable:

@@ -1,8 +1,8 @@
 """A transformer as an ordinary tok2vec: sentences sorted by length, a row for each token."""
 
-import threading
 from collections.abc import Callable, Iterable
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -100,31 +100,21 @@ def init(model: Model, X: list[Doc] | None = None, Y: object = None) -> None:
 
 
 class Words(NamedTuple):
-    """Words as pieces, one after the other."""
+    """Words as subwords, one after the other."""
 
     ids: Ints1d  # (n_pieces,)
     lengths: Ints1d  # (n_words,)
 
 
 class Pieces:
-    """The pieces of words, remembered by the word's hash. Threads may share it."""
+    """The subwords of words, remembered by the word's hash. Threads may share it."""
 
     def __init__(self, tokenizer: "Tokenizer") -> None:
         self.tokenizer = tokenizer
-        self.lock = threading.Lock()
-        self.forget()
+        self.known: dict[int, list[int]] = {}
 
-    def __getstate__(self) -> "Tokenizer":
-        return self.tokenizer
-
-    def __setstate__(self, tokenizer: "Tokenizer") -> None:
-        self.__init__(tokenizer)  # type: ignore[misc]
-
-    def forget(self) -> None:
-        """Begin anew."""
-        self.place: dict[int, int] = {}
-        self.table = np.zeros((0, MOST_PIECES), dtype="int64")
-        self.length = np.zeros(0, dtype="int64")
+    def __getstate__(self) -> dict[str, object]:
+        return {"tokenizer": self.tokenizer, "known": {}}
 
     @cached_property
     def ends(self) -> tuple[list[int], list[int]]:
@@ -135,50 +125,32 @@ class Pieces:
 
     @cached_property
     def unknown(self) -> int:
-        """The piece of what has none, such as white space."""
-        for text in ("[UNK]", "<unk>", "<|endoftext|>"):
-            if (found := self.tokenizer.token_to_id(text)) is not None:
-                return int(found)
-        return 0
+        """The subword for what has none, such as white space."""
+        ids = map(self.tokenizer.token_to_id, ("[UNK]", "<unk>", "<|endoftext|>"))
+        return next((int(i) for i in ids if i is not None), 0)
 
     def of(self, docs: Iterable[Doc]) -> list[Words]:
-        """The pieces of each document's words."""
-        keys = [doc.to_array(ORTH) for doc in docs]
-        strings = [doc.vocab.strings for doc in docs]
-        with self.lock:
-            if len(self.place) > MOST_WORDS:
-                self.forget()
-            fresh: dict[int, str] = {}
-            for own, store in zip(keys, strings, strict=True):
-                for key in np.unique(own).tolist():
-                    if key not in self.place and key not in fresh:
-                        fresh[key] = store[key][:MOST_CHARACTERS]
-            self._add(fresh)
-            found = []
-            for own in keys:
-                unique, inverse = np.unique(own, return_inverse=True)
-                places = np.array([self.place[key] for key in unique.tolist()], dtype="int64")[inverse]
-                rows, lengths = self.table[places], self.length[places]
-                real = np.arange(MOST_PIECES) < lengths[:, None]
-                found.append(Words(rows[real], lengths))
-            return found
-
-    def _add(self, fresh: dict[int, str]) -> None:
-        if not fresh:
-            return
-        encodings = self.tokenizer.encode_batch(
-            [[text] for text in fresh.values()], is_pretokenized=True, add_special_tokens=False
-        )
-        table = np.zeros((len(fresh), MOST_PIECES), dtype="int64")
-        length = np.zeros(len(fresh), dtype="int64")
-        for i, encoding in enumerate(encodings):
-            ids = encoding.ids[:MOST_PIECES] or [self.unknown]
-            table[i, : len(ids)], length[i] = ids, len(ids)
-        self.place.update(
-            zip(fresh, range(len(self.length), len(self.length) + len(fresh)), strict=True)
-        )
-        self.table = np.concatenate([self.table, table])
-        self.length = np.concatenate([self.length, length])
+        """The subwords of each document's words."""
+        docs = list(docs)
+        known = self.known if len(self.known) <= MOST_WORDS else {}  # other threads keep the old one
+        keys = [doc.to_array(ORTH).tolist() for doc in docs]
+        fresh: dict[int, str] = {}
+        for doc, own in zip(docs, keys, strict=True):
+            new = [key for key in {*own} if key not in known]
+            fresh |= {key: doc.vocab.strings[key][:MOST_CHARACTERS] for key in new}
+        if fresh:
+            encodings = self.tokenizer.encode_batch(
+                [[text] for text in fresh.values()], is_pretokenized=True, add_special_tokens=False
+            )
+            for key, encoding in zip(fresh, encodings, strict=True):
+                known[key] = encoding.ids[:MOST_PIECES] or [self.unknown]
+        self.known = known
+        found = []
+        for own in keys:
+            pieces = [known[key] for key in own]
+            ids = np.array(list(chain.from_iterable(pieces)), dtype="int64")
+            found.append(Words(ids, np.array([*map(len, pieces)], dtype="int64")))
+        return found
 
 
 class Sequence(NamedTuple):
@@ -190,7 +162,10 @@ class Sequence(NamedTuple):
 
 
 def sequences_of(words: Words, sentences: Ints1d, most: int) -> list[Sequence]:
-    """A document's sentences, cut into windows where they are longer than `most` pieces.
+    """A document's sentences, cut into windows where they are longer than `most` subwords.
+
+    A window begins with a fourth of what the one before has read, and the last eighth of a window is
+    read again with what follows it.
 
     words (Words): Of the document. sentences (Ints1d): Tokens of each sentence.
     RETURNS (List[Sequence]): In order; the words that are taken of them are the document's.
@@ -203,21 +178,14 @@ def sequences_of(words: Words, sentences: Ints1d, most: int) -> list[Sequence]:
         at = first
         while at < last:
             low = at
-            if at > first:  # a fourth of what is read together has been read before
-                low = int(np.searchsorted(starts, starts[at] - most // 4))
-                low = max(low, first)
+            if at > first:
+                low = max(int(np.searchsorted(starts, starts[at] - most // 4)), first)
             high = int(np.searchsorted(ends, starts[low] + most, side="right"))
-            high = min(max(high, at + 1), last)
-            stop = high
-            if high < last:  # the last words are read again, with what follows them
+            high = stop = min(max(high, at + 1), last)
+            if high < last:
                 stop = max(int(np.searchsorted(starts, ends[high - 1] - most // 8)), at + 1)
-            found.append(
-                Sequence(
-                    words.ids[starts[low] : ends[high - 1]],
-                    starts[low:high] - starts[low],
-                    slice(at - low, stop - low),
-                )
-            )
+            ids = words.ids[starts[low] : ends[high - 1]]
+            found.append(Sequence(ids, starts[low:high] - starts[low], slice(at - low, stop - low)))
             at = stop
         first = last
     return found
@@ -229,20 +197,18 @@ def convert_inputs(model: Model, docs: list[Doc], is_train: bool) -> tuple[ArgsK
 
     from ..layers.torch_transformer import Padded
 
-    module = encoder_of(model)
-    pieces = _pieces_of(model, module)
+    pieces = _pieces_of(encoder_of(model), model.attrs["name"])
     device = shim_of(model).device
     before, behind = pieces.ends
-    most = model.attrs["max_pieces"]
     found = [
         sequence
         for doc, words in zip(docs, pieces.of(docs), strict=True)
-        for sequence in sequences_of(words, sentence_lengths(doc), most)
+        for sequence in sequences_of(words, sentence_lengths(doc), model.attrs["max_pieces"])
     ]
     sizes = np.array([len(s.ids) for s in found], dtype="int64") + len(before) + len(behind)
     counts = np.array([s.kept.stop - s.kept.start for s in found], dtype="int64")
     offsets = np.cumsum(counts) - counts
-    batches, order, taken = [], [], 0
+    batches, order = [], [np.zeros(0, dtype="int64")]
     for chosen in _by_length(sizes, model.attrs["batch_pieces"]):
         ids = np.zeros((len(chosen), int(sizes[chosen].max())), dtype="int64")
         for row, i in enumerate(chosen):
@@ -253,17 +219,14 @@ def convert_inputs(model: Model, docs: list[Doc], is_train: bool) -> tuple[ArgsK
         arrays = (ids, mask.astype("int64"), rows, columns)
         batches.append(Padded(*(torch.from_numpy(a).to(device) for a in arrays)))
         order += [np.arange(offsets[i], offsets[i] + counts[i]) for i in chosen]
-        taken += int(counts[chosen].sum())
-    place = np.empty(taken, dtype="int64")
-    if taken:
-        place[np.concatenate(order)] = np.arange(taken)
+    place = np.argsort(np.concatenate(order))  # where each word of the documents stands in the batches
     args = (batches, torch.from_numpy(place).to(device))
     return ArgsKwargs(args=args, kwargs={}), lambda d_inputs: []
 
 
-def _pieces_of(model: Model, module: "PieceEncoder") -> Pieces:
+def _pieces_of(module: "PieceEncoder", name: str | None) -> Pieces:
     if module.tokenizer is None:
-        raise ValueError(Errors.L265.format(name=model.attrs["name"], problem="It has no weights yet."))
+        raise ValueError(Errors.L265.format(name=name, problem="It has no weights yet."))
     if module.pieces is None:
         module.pieces = Pieces(module.tokenizer)
     found: Pieces = module.pieces

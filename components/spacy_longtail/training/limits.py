@@ -12,7 +12,7 @@ from ..records import problem_of
 Size = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
 Rate = Annotated[float, Field(ge=0)]
-Share = Annotated[float, Field(ge=0, le=1)]
+Share = Annotated[float, Field(ge=0, lt=1)]
 N_PROBED = 10  # steps of a schedule that are looked at
 
 
@@ -21,7 +21,7 @@ class _Numbers(BaseModel):
 
 
 class _Training(_Numbers):
-    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    dropout: Share = 0.0
     patience: Size = 0
     max_epochs: Annotated[int, Field(ge=-1)] = 0
     max_steps: Size = 0

@@ -1,9 +1,4 @@
-"""Adam as thinc has it, stepped by torch: in one pass over a parameter's memory, on all threads.
-
-Where a small transformer is trained on a CPU, thinc's Adam takes 9 % of a step, this one a third of
-that: training lacked it to keep up with a plain torch loop (docs/results.md). thinc's class stays around
-torch's function, for parameters on a GPU.
-"""
+"""Adam as thinc has it, stepped by torch: in one pass over a parameter's memory, on all threads."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -185,32 +180,18 @@ def create_adam(
     SOURCE: Kingma and Ba 2015, algorithm 1; Loshchilov and Hutter 2019, algorithm 2; weight_mix:
         Wortsman et al. 2022, Robust fine-tuning of zero-shot models.
     """
-    least = ("a finite number of at least 0", 0.0)
-    share = ("a number between 0 and 1", 1e-9, 1 - 1e-9)
-    mix = _number("weight_mix", weight_mix, "a number above 0, at most 1", 1e-9, 1.0)
+    rule, fix = "a number above 0, at most 1", "1 keeps the trained weights."
+    mix = finite("weight_mix", weight_mix, rule, fix, 1e-9, 1.0)
     if mix < 1 and use_averages:
         raise unused("use_averages", use_averages, "longtail.Adam.v1", "weight_mix = 1")
     return TorchAdam(
-        _checked("learn_rate", learn_rate, *least),
-        L2=_checked("L2", L2, *least),
-        beta1=_checked("beta1", beta1, *share),
-        beta2=_checked("beta2", beta2, *share),
-        eps=_checked("eps", eps, *least),
-        grad_clip=_checked("grad_clip", grad_clip, *least),
+        learn_rate,
+        L2=L2,
+        beta1=beta1,
+        beta2=beta2,
+        eps=eps,
+        grad_clip=grad_clip,
         L2_is_weight_decay=L2_is_weight_decay,
         use_averages=use_averages or mix < 1,
         weight_mix=mix,
     )
-
-
-def _checked(name: str, value: FloatOrSeq, rule: str, low: float, high: float = math.inf) -> FloatOrSeq:
-    """A number, or each of a list; a schedule is taken as it is."""
-    if isinstance(value, list):
-        return [_number(name, number, rule, low, high) for number in value]
-    if isinstance(value, (int, float, str)):
-        return _number(name, value, rule, low, high)
-    return value
-
-
-def _number(name: str, value: float | str, rule: str, low: float, high: float = math.inf) -> float:
-    return finite(name, value, rule, "See the docs of Adam.v1 in thinc.", low, high)
