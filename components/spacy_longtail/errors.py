@@ -9,13 +9,8 @@ class Errors:
     # Settings of losses and policies
     L001 = "[L001] '{name}' must be {rule}, found {value!r}. {fix}"
     L002 = "[L002] {who} cannot train with {loss}: {reason}. {fix}"
-    L003 = "[L003] 'loss' of {who} must be a registered loss, found {found}. Use a [components.NAME.loss] block with @losses, such as longtail.Focal.v1."
     L004 = "[L004] {who} needs corpus counts for {preset}, but got no 'counts_corpus'. Add to the config: [initialize.components.{name}] counts_corpus = ${{corpora.plain}}, a reader of the untouched training data."
-    L005 = "[L005] The class weights name types that the data does not have: {unknown}. Known types: {known}."
-    L006 = "[L006] longtail.log_inverse_frequency.v1 with beta = {beta} gives class {label!r} the negative weight {weight:.4g}, which would reward its errors. Use beta >= {least:.4g}."
     L007 = "[L007] The loss of {who} is {loss} after a batch of {n_rows} rows. Lower the learning rate or the class weights; the weights of the last evaluation are untouched."
-    L008 = "[L008] A loss needs class weights that were never resolved: {loss}. Call pipe.initialize, or loss.bind(weights) with one weight per class."
-    L009 = "[L009] lengths sum to {found} but there are {n_tokens} tokens."
 
     # Readers
     L101 = "[L101] {policy} was fitted on {n_units} units without a single entity, so there is nothing to resample. Check the path of the training corpus and that its entities are annotated."
@@ -32,23 +27,16 @@ class Errors:
     L117 = "[L117] longtail.synonym_replacement.v1 without a 'thesaurus' takes synonyms from the English WordNet, found {found}. Run: pip install nltk && python -m nltk.downloader wordnet. Or name a thesaurus file."
 
     # Pipes
-    L201 = "[L201] longtail_ner does not train with a beam, found {name} = {value}. spaCy's beam update bypasses the gradient that the loss works on. Use beam_width = 1, or stock 'beam_ner'."
     L203 = "[L203] '{setting}' of {who} names types that the data does not have: {unknown}. Known types: {known}. With max_epochs = -1 spaCy shows 100 examples only: give the pipe a 'counts_corpus' then."
-    L204 = "[L204] '{setting}' of {who} must be a list of at least one type, each named once and none blank, found {found!r}."
     L205 = "[L205] {who} cannot learn when to open: {problem}. Check 'weak_labels', 'auto_share' and the corpus. A document without sentence boundaries counts as one sentence: put a sentencizer before the gate, and into annotating_components."
     L206 = "[L206] {label!r} cannot be added to {who}: its types come from {source} alone. Add the type there, and initialize the pipe again."
     L207 = "[L207] merge = '{merge}' of {who} needs a primary NER that writes entity scores to doc.spans['{key}'], found none before it. Set scores_key = \"{key}\" on a longtail_ner or longtail_token_ner, or use merge = 'fill'."
-    L208 = "[L208] The component {name!r} is not a transition-based NER, found factory {found!r}. Only 'ner' can be converted."
-    L209 = "[L209] longtail_ner reads action probabilities from a model with 3 state features, found {found}. Set extra_state_tokens = false or scores_key = null."
+    L209 = "[L209] The model of {who} does not fit: {problem}. {fix}"
     L210 = "[L210] {who} needs {needs} before it, found {found}. {fix}"
-    L211 = "[L211] head = '{found}' is not known to {who}. Use one of: {known}."
     L212 = "[L212] The labels that {who} was given at initialisation, {found}, are not its own: {own}. Write the labels file again with `spacy init labels`, or remove it."
     L213 = "[L213] {name} = {value!r} of {who} has no effect here: it is for {where}. Remove it, or change the other setting."
-    L214 = "[L214] The model of {who} has {found} outputs, but its types need {wanted}. Set nO = null in the model's block."
     L215 = "[L215] {who} found no entity to learn from in the training data. Check the corpus, 'labels' and 'include'."
-    L216 = "[L216] The model of {who} must give outputs per token, found {found!r}. Use @architectures = longtail.TokenClassifier.v1, with the encoder as its tok2vec, not the parser model of 'ner'."
     L218 = "[L218] The saved {who} has {saved}, its config {found}. Head, types and a loss with outputs of its own are fixed in a trained pipe: take the override away, or train anew."
-    L219 = "[L219] {who} cannot rehearse: {reason}. Leave it out: nlp.rehearse(..., exclude=[{who!r}])."
 
     # The gate and entity scores: L25x
     L250 = (
@@ -70,43 +58,27 @@ class Errors:
     # Encoders: L24x
     L240 = '[L240] {who} needs its word vectors: {problem}. Name them: [initialize] vectors = "FOLDER", or --paths.vectors FOLDER. `spacy init vectors` makes such a folder.'
     L241 = "[L241] {who} cannot use its encoder: {problem}. {fix}"
-    L243 = "[L243] head_rate = {value} would leave everything outside the encoder untrained. Use a number above 0; to train nothing, put the component into frozen_components."
 
     # Word knowledge: L26x
     L261 = "[L261] {path} cannot be read as Brown clusters: {problem}. {fix}"
     L265 = "[L265] {name!r} cannot be loaded: {problem} Name a model of the Hugging Face hub, or a folder, which works offline. Subword vectors come from an encoder such as en_longtail_cnn, or a Model2Vec model."
-    L277 = "[L277] {label!r} cannot be added to {who}: its 'describe' gives the types that it knows other vectors than it was trained with, so the new one would not be like them. Give the pipeline the word vectors, or the describer, of its training."
-    L270 = "[L270] 'describe' of {who} must be a function from texts to one row each, found {found}. Use @misc = longtail.TransformerDescriptions.v1 or another describer, or null."
     L271 = "[L271] The descriptions of {who} have {problem}. Correct what set_labels or add_label is given, [initialize.components.NAME.descriptions], or 'descriptions' in the corpus's types.json."
-    L278 = "[L278] {who} cannot look for types by their descriptions: {problem}. {fix}"
-    L272 = "[L272] 'describe' of {who}, {describe}, gives {problem}. It must give one row of finite numbers for each text, not all zeros."
-    L273 = "[L273] longtail.DescribedTypes.v1 gives one output per tag, but head = '{head}' of {who} has others. Use head = 'softmax', 'sigmoid' or 'crf', or longtail.TokenClassifier.v1."
-    L274 = "[L274] {who} cannot start from {path}: {problem}. Name a pipeline that `python -m spacy_longtail pretrain` wrote, or pretrained = null."
-    L275 = "[L275] {who} cannot start from the head of {path}: {problem}. Use the encoder, the width and the 'describe' that it was pretrained with, or pretrained = null."
-    L574 = "[L574] {who} knows the type {label!r} as {own!r}, found the description {found!r}. Its weights were learnt for these words: leave the description out, or train a new component with it in 'descriptions'."
-
-    L276 = "[L276] {who} has documents with user_data['annotated_types'], but head = '{head}' cannot leave types out of a document. Use head = 'softmax' or 'crf'."
-    L735 = "[L735] 'describe = null' takes the published transformer that {name} ({factory}) started from. The config does not name it. Set 'describe' to @misc = longtail.TransformerDescriptions.v1 with its name, or to another describer."
+    L272 = "[L272] 'describe' of {who}, {describe}, gives {problem}. It must give one row of finite numbers for each text, not all zeros, the same as in training: use @misc = longtail.TransformerDescriptions.v1 or another describer."
+    L274 = "[L274] {who} cannot start from {path}: {problem}. Name a pipeline that `python -m spacy_longtail pretrain` wrote, with the encoder, the width and the 'describe' that it was trained with, or pretrained = null."
 
     # GLiNER: L296, L298
     L296 = "[L296] {path} cannot be loaded as a GLiNER model: {problem}. Name one of the Hugging Face hub such as urchade/gliner_medium-v2.1, or a folder that GLiNER.save_pretrained wrote."
 
     # Reading comprehension: L23x
     L230 = "[L230] 'queries' of {who} must give each of at least one type a query in words, found {found!r}. Write a block [components.ner.queries] with lines such as PER = \"Find persons.\", or name a file with @misc = longtail.queries.v1. The config keeps them: a type holds no : or = and begins with none of @ # ; [, a query is one line without ${{."
-    L232 = "[L232] {who} has no query for the types {unknown}, which the training data has. Add them to 'queries', or leave the types out of the data with longtail.RelabelledCorpus.v1."
-    L233 = "[L233] {who} has a listener as its encoder ({layer}), but reads each sentence with a query before it, which a shared encoder never saw. Give it an encoder of its own, such as spacy-transformers.Tok2VecTransformer.v3."
-    L234 = "[L234] The model of {who} must score begins, ends and spans, found {found!r}. Use @architectures = longtail.MRC.v1, with the encoder as its tok2vec."
-    L236 = (
-        '[L236] {who} cannot learn the type {label!r} without a query. Use add_query({label!r}, "...").'
-    )
+    L232 = "[L232] {who} has no query for the types {unknown}. Add them to 'queries', or with add_query('TYPE', '...'); or leave the types out of the data with longtail.RelabelledCorpus.v1."
 
     # Scoring
     L301 = "[L301] 'tail' of longtail.ner_scorer.v1 names types outside 'labels': {unknown}. Declared: {known}."
 
     # The ensemble
     L303 = "[L303] {who} cannot {what}: its members were trained apart, and stay as they are. To train others beside it put it into [training] frozen_components; or train its members anew, and run `python -m spacy_longtail ensemble` again."
-    L304 = "[L304] 'members' of {who} must be blocks with 'head' (softmax or crf), 'model' and perhaps 'loss', found {problem}. Let `python -m spacy_longtail ensemble` write them."
-    L305 = "[L305] {who} was saved with the members {saved}, its config has {found}. Load the pipeline with the config it was saved with."
+    L304 = "[L304] 'members' of {who} must be two or more blocks with 'head' (softmax or crf) and 'model', found {problem}. Let `python -m spacy_longtail ensemble` write them."
 
     # Files
     L401 = "[L401] {path}:{line}: {problem}. {fix}"
@@ -206,7 +178,6 @@ class Errors:
     L512 = "[L512] {path} holds a distillation of its own: {problem}. Name a new folder, or take the settings it was begun with."
     L513 = "[L513] Soft targets cannot be learnt: {problem}. {fix}"
     L745 = "[L745] A document's soft targets are {n} numbers, but its {tokens} tokens and {tags} tags take {wanted}: its tokens have changed since `distil` wrote it. It begins with {text!r}. Leave the tokens as they are, or run `distil --soft` again."
-    L746 = "[L746] {who} has {loss}, but no document of the training corpus has soft targets. Train on a corpus that `distil --soft` wrote, or set share = 0."
     L514 = "[L514] {path} cannot be averaged with others: {problem}. {fix}"
     L515 = "[L515] --gpu-id {gpu_id} cannot be used: {problem}. Install what the GPU needs (pip install 'spacy-longtail[gpu]'), or leave --gpu-id out for the CPU."
     L516 = "[L516] --{name} {found!r} {problem}. {fix}"
@@ -223,7 +194,6 @@ class Errors:
 
     # Encoders and configs by name: L720 to L723
     L720 = "[L720] There is no pipeline {source}. It is neither a folder with a pipeline nor an installed package. The encoder `en_longtail_cnn` comes with spacy-longtail. The others are wheels in assets/encoders of its repository: pip install --no-deps assets/encoders/NAME-VERSION-py3-none-any.whl. One of your own is the folder model/ that `pretrain` wrote."
-    L722 = "[L722] {who} cannot start from {path}: its encoder has other layers than {own!r}. Take the encoder itself: in [components.{own}], source = {path!r} in place of factory and model."
     L723 = "[L723] There is no config {name!r}. The configs are: {known}."
 
     # Thresholds: L755
@@ -237,12 +207,9 @@ class Errors:
 
 
 class Warnings:
-    W001 = "[LW001] MoM with lam = 0 trains O tokens only: no entity is ever learnt. Use lam > 0 (default 0.2)."
     W002 = "[LW002] The types {types}, {problem}. Set longtail.labels and longtail.tail in the config to the types of the data ('labels' and 'tail' of longtail.ner_scorer.v1)."
     W003 = "[LW003] {n} of {total} documents have no entity annotation at all (not even O) and are left out of the scores."
-    W004 = "[LW004] The training data of {who} is resampled and its loss is weighted by frequency: the imbalance is corrected twice. Use one of them."
-    W005 = "[LW005] longtail.Dice.v1 with alpha = {alpha}: a right answer is best at p = {best:.2f}, and is pushed back beyond that. Use alpha <= 0.05, or 0."
-    W006 = "[LW006] {who} was not initialized with the types {found}: their entities count as not annotated. Add them with add_label, or initialize again."
+    W006 = "[LW006] {who} was not initialized with the types {found}: their entities count as not annotated. Add them with add_label or add_query, initialize again, or leave them out of the data with longtail.RelabelledCorpus.v1."
 
     # Readers: LW01x
     W012 = "[LW012] {who} {problem}. A model cannot learn from what is not there."
@@ -282,7 +249,6 @@ class Warnings:
     W067 = "[LW067] Of {paths} at least two are the same model: the mean says no more than with one of them. Name runs of different seeds."
 
     # Reading comprehension: LW07x
-    W070 = "[LW070] {who} has no query for the types {found}: their entities count as not annotated. Give them one with add_query, or leave them out of the data with longtail.RelabelledCorpus.v1."
     W071 = "[LW071] {who} has queries for types without a mention in the training data: {unseen}. They cost as much as the others. With max_epochs = -1 spaCy shows 100 examples only."
 
     # The gazetteer: LW072

@@ -1,11 +1,9 @@
 """Array functions that losses, heads and pipes share, through `xp`: NumPy or CuPy."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from thinc.api import get_array_module
-from thinc.types import Floats1d, Floats2d, FloatsXd, Ints1d
-
-from .errors import Errors
+from thinc.types import Floats1d, Floats2d, FloatsXd
 
 
 class GoldRows(NamedTuple):
@@ -14,9 +12,9 @@ class GoldRows(NamedTuple):
     q: Floats2d  # (n, K), the softmax within the acceptable classes
 
 
-class BinaryRows(NamedTuple):
-    f: Floats1d  # (n,), the loss of each answer, yes or no
-    d_rows: Floats1d  # (n,), d f / d logit
+class Rows(NamedTuple):
+    f: Floats1d  # (n,), the loss of each row
+    d_rows: Any  # (n, K), or (n,) of one logit a row: d f / d logits
 
 
 def log_sigmoid(z: FloatsXd) -> FloatsXd:
@@ -29,16 +27,16 @@ def sigmoid(z: FloatsXd) -> FloatsXd:
     return get_array_module(z).exp(log_sigmoid(z))
 
 
-def binary_cross_entropy(logits: Floats1d, targets: Floats1d) -> BinaryRows:
+def binary_cross_entropy(logits: Floats1d, targets: Floats1d) -> Rows:
     """-log of the probability of the true answer, row by row, exact at both ends of the sigmoid.
 
     logits (Floats1d): (n,), or any other shape. targets (Floats1d): The same shape, 1.0 yes, 0.0 no.
-    RETURNS (BinaryRows): Nats, and the gradient, sigmoid - target.
+    RETURNS (Rows): Nats, and the gradient, sigmoid - target.
     """
     xp = get_array_module(logits)
     towards = xp.where(targets > 0, logits, -logits)
     wrong = sigmoid(-towards)  # 1 minus the probability, without cancellation
-    return BinaryRows(-log_sigmoid(towards), xp.where(targets > 0, -wrong, wrong))
+    return Rows(-log_sigmoid(towards), xp.where(targets > 0, -wrong, wrong))
 
 
 def logsumexp(z: Floats2d) -> Floats2d:
@@ -60,15 +58,3 @@ def gold_rows(logits: Floats2d, gold: Floats2d) -> GoldRows:
     q = xp.exp(inside - log_gold)
     log_x = xp.minimum((log_gold - log_z)[:, 0], 0.0)  # never above by rounding
     return GoldRows(log_x, xp.exp(logits - log_z) - q, q)
-
-
-def sentence_index(lengths: Ints1d | None, n_tokens: int, like: Floats1d) -> Ints1d:
-    """The sentence that each token stands in. RETURNS (Ints1d): (n_tokens,)."""
-    xp = get_array_module(like)
-    if lengths is None:
-        return xp.zeros(n_tokens, dtype="int64")
-    lengths = xp.asarray(lengths, dtype="int64")
-    if int(lengths.sum()) != n_tokens:
-        raise ValueError(Errors.L009.format(found=int(lengths.sum()), n_tokens=n_tokens))
-    ends = xp.cumsum(lengths)
-    return xp.searchsorted(ends, xp.arange(n_tokens), side="right")

@@ -11,7 +11,6 @@ WEAK_SENTENCES = "weak_sentences"  # doc.spans key of the gate: flagged sentence
 ENTITY_SCORES = "entity_scores"
 # doc.spans key of spans that somebody rejected, for the NER pipes' incorrect_spans_key
 INCORRECT_SPANS = "incorrect_spans"
-TAG_PROBABILITIES = "tag_probabilities"  # key in Doc.user_data of the ensemble: (n_tokens, n_tags)
 
 # key in Doc.user_data: the types that a document was annotated with, where corpora with different ones
 # train one component: the others are neither right nor wrong there
@@ -23,7 +22,7 @@ Block = dict[str, Any]  # of a config, or the cfg of a pipe: whatever stands the
 
 class LossResult(NamedTuple):
     loss: float  # scalar, in the loss's own unit
-    d_logits: Floats2d  # (n_tokens, n_tags), d loss / d logits
+    d_logits: Any  # (n_tokens, n_tags), or (n,) of yes or no: d loss / d logits
 
 
 class SoftTargets(NamedTuple):
@@ -43,8 +42,8 @@ class SentenceCounts(NamedTuple):
 
 
 @runtime_checkable
-class ClassPreset(Protocol):
-    """What a loss needs to know of each class, found from class counts: weights, or shares."""
+class ClassWeights(Protocol):
+    """Turns the counts of classes into a weight for each."""
 
     @property
     def unit(self) -> str: ...  # "type" or "tag"
@@ -53,12 +52,6 @@ class ClassPreset(Protocol):
     def needs_counts(self) -> bool: ...
 
     def resolve(self, counts: Mapping[str, int]) -> dict[str, float]: ...
-
-    def default(self, resolved: Mapping[str, float]) -> float: ...
-
-
-class ClassWeights(ClassPreset, Protocol):
-    """A preset that turns class counts into class weights."""
 
 
 class TwoTaskState(NamedTuple):

@@ -397,7 +397,7 @@ OWN: dict = {"factory": "test_secondary"}
         ({"pipe": OWN, "merge": "span", "scores_key": None}, "L207"),
         ({"pipe": OWN, "batch_size": 0}, "L001.*batch_size"),
         ({"pipe": OWN, "max_failures": -1}, "L001.*-1"),
-        ({"pipe": OWN, "labels": []}, "L204"),
+        ({"pipe": OWN, "labels": []}, "L001"),
         ({"pipe": OWN, "labels": ["A"], "label_map": {"X": "B"}}, "L285.*'B'"),
         ({"pipe": OWN, "label_map": {"X": " "}}, "L285.*' '"),
         ({"source": "de"}, "L285.*'de'"),

@@ -249,7 +249,7 @@ def test_types_are_asked_for(labels, found):
 
 def test_labels_that_do_not_fit_are_refused():
     nlp, pipe = built()
-    with pytest.raises(ValueError, match="L204"):
+    with pytest.raises(ValueError, match="L001"):
         built(labels=["ART", "ART"])
     with pytest.raises(ValueError, match=r"L206.*NAT"):
         pipe.add_label("NAT")

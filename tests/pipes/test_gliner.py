@@ -159,7 +159,7 @@ def test_a_long_document_is_read_to_its_end(nlp):
         ({"descriptions": {"PER": " \n"}}, "L271.*PER"),
         ({"descriptions": {"GEO": "person"}}, "L271.*PER and GEO"),
         ({"descriptions": {"SHIP": "ship"}}, "L271.*SHIP"),
-        ({"labels": []}, "L204"),
+        ({"labels": []}, "L001"),
         ({"threshold": 1.0}, "L001.*threshold"),
         ({"thresholds": {"SHIP": 0.7}}, "L203.*SHIP"),
         ({"thresholds": {"PER": 0.6}, "scores_key": None}, "L251"),

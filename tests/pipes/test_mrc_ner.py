@@ -8,11 +8,9 @@ import pytest
 import spacy
 from spacy.tokens import Doc, Span
 from spacy.training import Example
-from spacy.util import registry
 from thinc.api import Model
 
 from spacy_longtail.layers import Reading
-from spacy_longtail.layers.queries import check_queries
 from spacy_longtail.pipes.mrc import answers
 from spacy_longtail.pipes.mrc.answers import gold_answers, learn
 from tests.util import MRC_MODEL as MODEL
@@ -23,7 +21,6 @@ from tests.util import (
     blank,
     examples,
     found,
-    params,
     parse,
     small_ner,
     tiny_bert,
@@ -38,7 +35,6 @@ LOSSES = {
     "focal": {"loss": {"@losses": "longtail.Focal.v1", "gamma": 3.0}},
     "mom": {"loss": {"@losses": "longtail.MoM.v1", "lam": 0.5}},
     "dice": {"loss": {"@losses": "longtail.Dice.v1"}},
-    "set": {"loss": {"@losses": "longtail.Dice.v1", "level": "set"}},
 }
 every_loss = pytest.mark.parametrize("settings", LOSSES.values(), ids=LOSSES)
 
@@ -57,19 +53,6 @@ def trained(settings=None, steps=50):
 def read(nlp, **settings):
     docs = list(nlp.pipe([words(nlp, s) for s in SENTENCES], **settings))
     return [found(d) for d in docs], [d.spans["entity_scores"].attrs["scores"] for d in docs]
-
-
-@every_loss
-def test_a_loss_learns_what_it_is_shown(settings):
-    nlp, history = trained(settings, 80)
-    assert history[-1]["ner"] < 0.1 * history[0]["ner"]
-    assert isinstance(history[-1]["ner"], float)
-    for text in SENTENCES:
-        doc = nlp(words(nlp, text))
-        assert found(doc) == found(parse(nlp, text))
-        group = doc.spans["entity_scores"]
-        assert list(group) == list(doc.ents)
-        assert all(0.5 < score <= 1 for score in group.attrs["scores"])
 
 
 @pytest.mark.parametrize("size", [1, 3, 7])
@@ -195,16 +178,6 @@ def test_a_batch_that_is_cut_for_memory_is_one_batch(name):
             assert a == pytest.approx(b, rel=1e-3, abs=1e-4)
 
 
-def test_a_loss_of_a_set_takes_the_batch_whole():
-    updated = []
-    for size in (1, 1000):
-        nlp, _ = trained(LOSSES["set"], 5)
-        nlp.get_pipe("ner").cfg["batch_size"] = size
-        nlp.update(examples(nlp), sgd=nlp.resume_training())
-        updated.append(params(nlp.get_pipe("ner")))
-    assert all(np.array_equal(a, b) for a, b in zip(*updated))
-
-
 @every_loss
 def test_the_gradient_of_the_model_is_the_slope_of_the_loss(settings):
     nlp, _ = trained(settings, 12)
@@ -274,26 +247,6 @@ def test_wrong_guesses_do_not_drown_a_batch_of_few_answers():
     assert losses["ner"] == pytest.approx((boundaries + 0.1 * spans) / 2.1, rel=1e-4)
 
 
-@pytest.mark.parametrize("width", [0, -1, 2.5])
-@pytest.mark.parametrize("name", ["longtail.MRC.v1", "longtail.SentenceGate.v1"])
-def test_a_hidden_layer_has_units(name, width):
-    make = registry.architectures.get(name)
-    with pytest.raises(ValueError, match=r"L001.*hidden_width"):
-        make(registry.resolve({"model": SMALL})["model"], hidden_width=width)
-
-
-@pytest.mark.parametrize("query", ["where is ${paths.train}", "two\nlines"])
-def test_queries_that_no_config_can_hold_are_refused(query):
-    with pytest.raises(ValueError, match="L230"):
-        check_queries({"PER": query}, "ner")
-
-
-@pytest.mark.parametrize("label", ["@user", "#tag", ";x", "[x", "bio:cell", "a=b", "a\nb"])
-def test_types_that_no_config_can_hold_are_refused(label):
-    with pytest.raises(ValueError, match="L230"):
-        check_queries({"PER": "persons", label: "others"}, "ner")
-
-
 def test_misaligned_and_broken_entities_count_as_not_annotated():
     nlp, _ = trained(steps=5)
     reference = parse(nlp, "[Maria|PER] saw [New York|GEO] .")
@@ -312,7 +265,7 @@ def test_a_type_without_a_query_counts_as_not_annotated():
     nlp, _ = trained(steps=5)
     reference = parse(nlp, "The [Vega|SHIP] left .")
     eg = Example(words(nlp, "The [Vega|SHIP] left ."), reference)
-    with pytest.warns(UserWarning, match="LW070.*SHIP"):
+    with pytest.warns(UserWarning, match="LW006.*SHIP"):
         gold = gold_answers([eg], tuple(QUERIES), "ner")
     assert gold.mask.tolist() == [1, 0, 1, 1] and (gold.last == -1).all()
 
@@ -337,7 +290,7 @@ def test_queries_are_the_types():
     nlp, _ = trained()
     pipe = nlp.get_pipe("ner")
     assert pipe.label_data == list(QUERIES) and pipe.add_label("PER") == 0
-    with pytest.raises(ValueError, match=r"L236.*SHIP"):
+    with pytest.raises(ValueError, match=r"L232.*SHIP"):
         pipe.add_label("SHIP")
     with pytest.raises(ValueError, match="L230"):
         pipe.add_query("SHIP", " ")
@@ -385,7 +338,7 @@ def test_the_data_and_the_queries_are_compared():
     with pytest.raises(ValueError, match=r"L232.*ART, NAT"):
         nlp.initialize(lambda: examples(nlp))
     nlp = build(queries={**QUERIES, "EVE": "wars"})
-    with pytest.warns(UserWarning, match=r"LW071.*EVE"):
+    with pytest.warns(UserWarning, match=r"LW071.*queries.*EVE"):
         nlp.initialize(lambda: examples(nlp))
     nlp = build()
     with pytest.raises(ValueError, match="L212"):
@@ -395,23 +348,7 @@ def test_the_data_and_the_queries_are_compared():
         nlp.initialize(lambda: [Example(words(nlp, "It rained ."), parse(nlp, "It rained ."))])
 
 
-def test_evaluation_and_references_without_entities():
-    nlp, _ = trained()
-    scores = nlp.evaluate(examples(nlp))
-    assert scores["ents_f"] == scores["ents_macro_f"] == 1.0
-    text = words(nlp, SENTENCES[0])
-    nlp.update([Example(text.copy(), text)], sgd=nlp.resume_training())
-    nlp.evaluate([Example(text.copy(), text)])
-
-
-def test_a_loss_that_is_not_finite_stops_training():
-    nlp, _ = trained(steps=5)
-    output = nlp.get_pipe("ner").model.get_ref("boundaries")
-    output.set_param("b", output.get_param("b") * np.nan)
-    with pytest.raises(ValueError, match="L007"):
-        nlp.update(examples(nlp))
-
-
+FOCAL = {"@losses": "longtail.Focal.v1"}
 LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 32, "upstream": "*"}
 
 
@@ -420,57 +357,23 @@ LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 32, "upstream
     [
         ({"queries": {}}, "L230"),
         ({"queries": {"PER": " "}}, "L230"),
-        ({"queries": {" ": "persons"}}, "L230"),
-        ({"model": {**MODEL, "tok2vec": LISTENER}}, r"L233.*listener"),
-        ({"model": small_ner()["model"]}, "L234"),
-        ({"model": {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": SMALL}}, "L234"),
-        ({"separator": ""}, r"L001.*separator"),
+        ({"queries": {"PER": "where is ${paths.train}"}}, "L230"),
+        *(({"queries": {label: "persons"}}, "L230") for label in (" ", "[x", "a=b")),
+        ({"model": {**MODEL, "tok2vec": LISTENER}}, r"L209.*listener"),
+        ({"model": small_ner()["model"]}, "L209"),
+        ({"model": {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": SMALL}}, "L209"),
         ({"separator": "a b"}, r"L001.*separator"),
         ({"separator": "[SEP] "}, r"L001.*separator"),
         ({"batch_size": 0}, r"L001.*batch_size"),
-        ({"head_rate": 0}, "L243"),
-        ({"loss": {"@losses": "CategoricalCrossentropy.v3"}}, "L003"),
+        ({"head_rate": 0}, "L001"),
+        ({"loss": {"@losses": "CategoricalCrossentropy.v3"}}, "L002"),
+        ({"loss": {**FOCAL, "weights": {"@misc": "longtail.inverse_frequency.v1"}}}, "L002"),
+        ({"thresholds": {"XYZ": 0.5}}, "L203"),
     ],
 )
 def test_bad_settings_are_refused(settings, code):
     with pytest.raises(ValueError, match=code):
         build(**settings)
-
-
-def test_an_encoder_that_gives_no_vector_a_token_is_refused():
-    nlp = build()
-    pipe = nlp.get_pipe("ner")
-    rows = pipe.model.layers[0]
-    rows.layers[0] = Model("first", lambda model, X, is_train: ([d.tensor[:0] for d in X], None))
-    with pytest.raises(ValueError, match=r"L241.*first"):
-        nlp.initialize(lambda: examples(nlp))
-
-
-def test_numbers_that_arrive_as_text_are_numbers():
-    assert build(batch_size="5").get_pipe("ner").cfg["batch_size"] == 5
-
-
-VARIANTS = [
-    (name, kwargs)
-    for name in sorted(n for n in registry.losses.get_all() if n.startswith("longtail."))
-    for kwargs in ([{}, {"terms": "gold"}, {"level": "set"}] if name == "longtail.Dice.v1" else [{}])
-]
-WEIGHTED = {"weights": {"@misc": "longtail.inverse_frequency.v1"}}
-VARIANTS += [("longtail.CrossEntropy.v1", WEIGHTED), ("longtail.Focal.v1", WEIGHTED)]
-VARIANTS += [("longtail.MoM.v1", {"base": {"@losses": "longtail.CrossEntropy.v1", **WEIGHTED}})]
-
-
-@pytest.mark.parametrize(("name", "kwargs"), VARIANTS)
-def test_a_loss_trains_it_or_is_refused(name, kwargs):
-    loss = {"@losses": name, **kwargs}
-    fits = "binary" in registry.resolve({"loss": loss})["loss"].heads
-    if not fits:
-        with pytest.raises(ValueError, match=rf"L002.*{name.split('.')[1]}"):
-            build(loss=loss)
-        return
-    nlp = build(loss=loss)
-    history = train(nlp, 3)
-    assert 0 < history[-1]["ner"] < history[0]["ner"]
 
 
 def test_head_rate_and_gradient_accumulation():
@@ -538,15 +441,3 @@ def test_the_separator_is_one_piece_of_a_transformer(bert):
             at += 1
             assert [pieces[i] for i in own] == [token.text if "[" in token.text else token.lower_]
     assert [row.count("[SEP]") for row in full.wordpieces.strings] == [2] * 4
-
-
-def test_answers_below_the_threshold_of_their_type_are_kept_aside():
-    nlp = build(thresholds={"ART": 1.0}, abstain_key="unsure")
-    train(nlp, 50, drop=0.0)
-    doc = nlp(Doc(nlp.vocab, words=[t.text for t in parse(nlp, SENTENCES[0])]))
-    assert "ART" not in {e.label_ for e in doc.ents} and doc.ents
-    assert [(s.text, s.label_) for s in doc.spans["unsure"]] == [("Fram", "ART")]
-    with pytest.raises(ValueError, match="L203"):
-        build(thresholds={"XYZ": 0.5})
-    with pytest.raises(ValueError, match="L251"):
-        build(thresholds={"ART": 0.5}, scores_key=None)

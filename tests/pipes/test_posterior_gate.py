@@ -344,7 +344,7 @@ def test_a_gate_that_cannot_read_or_write_is_refused(build, found):
 @pytest.mark.parametrize(
     ("settings", "found"),
     [
-        ({"weak_labels": []}, "L204"),
+        ({"weak_labels": []}, "L001"),
         ({"budget": 0}, "L001.*budget.*0"),
         ({"budget": 1.5}, "L001.*1.5"),
         ({"threshold": -1}, "L001.*-1"),

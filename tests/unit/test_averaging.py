@@ -7,7 +7,6 @@ import pytest
 import spacy
 from spacy.util import fix_random_seed
 
-from spacy_longtail.pipes.token.ensemble_members import Member
 from spacy_longtail.types import ENTITY_SCORES
 from spacy_longtail.unlabelled.averaging import average
 from spacy_longtail.unlabelled.teacher import Teacher
@@ -118,14 +117,6 @@ def test_sentences_are_those_of_the_first(saved):
     assert np.abs(without - mean).max() > 1e-3  # else it would say nothing
     average(first, "crf", [other], ["crf-1"])
     np.testing.assert_allclose(first.get_pipe("ner").marginals([first(text)]), mean, atol=1e-6)
-
-
-def test_each_text_is_read_once_by_each(saved, monkeypatch):
-    nlp = averaged(saved, "softmax", "softmax-1")
-    teacher = Teacher.of(nlp, "softmax", TYPES, "corpus")
-    docs = list(nlp.pipe(docs_of(nlp)))
-    monkeypatch.setattr(Member, "probabilities", lambda *a: pytest.fail("read again"))
-    assert len(list(teacher.read(docs, 0.5, True))) == len(docs)
 
 
 def test_processes_and_empty_texts(saved):

@@ -10,37 +10,23 @@ from spacy_longtail.chains.sums import PathSums
 from spacy_longtail.chains.tags import TagCodec
 from spacy_longtail.heads import HEADS, Gold, Head
 from spacy_longtail.layers import Lattice
-from spacy_longtail.losses.binary import binary_loss
 from spacy_longtail.losses.chain import chain_loss
 from spacy_longtail.types import TwoTaskState
-from tests.unit import test_binary_losses, test_chains, test_losses
+from tests.unit import test_chains, test_losses
 
 cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
 if not cupy.cuda.is_available():
     pytest.skip("there is no GPU", allow_module_level=True)
 
 
-@pytest.mark.parametrize(("name", "settings", "n_updates"), test_losses.CASES)
-def test_losses_of_tags(name, settings, n_updates):
-    loss = test_losses.build(name, settings, n_updates)
+@test_losses.every_case
+def test_losses_of_tags_and_of_yes_or_no(loss):
     if isinstance(loss, test_losses.TwoTask):
         pytest.skip("two-task losses are run through their head")
     rng = np.random.default_rng(0)
     z, gold = rng.normal(size=(9, 3)) * 4, np.eye(3)[rng.integers(0, 3, 9)]
-    lengths = np.array([4, 5])
-    cpu = loss(z, gold, np.ones(9), lengths)
-    gpu = loss(cupy.asarray(z), cupy.asarray(gold), cupy.ones(9), cupy.asarray(lengths))
-    assert gpu.loss == pytest.approx(cpu.loss)
-    assert to_numpy(gpu.d_logits) == pytest.approx(cpu.d_logits)
-
-
-@pytest.mark.parametrize("loss", test_binary_losses.LOSSES, ids=str)
-def test_binary_losses_of_reading_comprehension(loss):
-    rng = np.random.default_rng(0)
-    z, yes = rng.normal(size=9) * 4, rng.integers(0, 2, 9).astype("float64")
     mask = np.array([1.0] * 7 + [0.0] * 2)
-    cpu = binary_loss(loss, z, yes, mask)
-    gpu = binary_loss(loss, *map(cupy.asarray, (z, yes, mask)))
+    cpu, gpu = loss(z, gold, mask), loss(*map(cupy.asarray, (z, gold, mask)))
     assert gpu.loss == pytest.approx(cpu.loss)
     assert to_numpy(gpu.d_logits) == pytest.approx(cpu.d_logits)
 
@@ -91,7 +77,7 @@ def test_heads(name):
             zero = type(head.legality)(*(xp.zeros_like(xp.asarray(t)) for t in head.legality))
             scores = Lattice(scores, zero)
         trained = head.train(scores, gold, head.loss, TwoTaskState())
-        decoded = head.decode(scores, lengths, np.array([0, 0, 0, 0, 0, 0, 1]), True, TwoTaskState())
+        decoded = head.decode(scores, lengths, np.array([0, 0, 0, 0, 0, 0, 1]), True)
         found.append((trained.loss, decoded))
     assert found[1][0] == pytest.approx(found[0][0], rel=1e-5)
     assert np.array_equal(found[0][1].tags, found[1][1].tags)

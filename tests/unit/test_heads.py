@@ -60,7 +60,7 @@ two_task_cases = given(seed=st.integers(0, 10**6), labels=st.sampled_from([LABEL
 def test_marginals_of_two_tasks_are_products(seed, labels):
     head = two_task(labels)
     data, outside = drawn(seed, len(head.outputs))
-    found = head.marginals(Ragged(data, LENGTHS), LENGTHS, outside, TwoTaskState())
+    found = head.marginals(Ragged(data, LENGTHS), LENGTHS, outside)
     for row, shut, own in zip(data, outside, found, strict=True):
         entity = 0.0 if shut else sigmoid(row[0])
         begins = sigmoid(row[1])
@@ -88,7 +88,7 @@ def plain_decoding(data, outside):
 def test_two_tasks_decode_as_a_plain_loop(seed, labels):
     head = two_task(labels)
     data, outside = drawn(seed, len(head.outputs))
-    found = head.decode(Ragged(data, LENGTHS), LENGTHS, outside, True, TwoTaskState())
+    found = head.decode(Ragged(data, LENGTHS), LENGTHS, outside, True)
     tags = plain_decoding(data, outside)
     starts = [i for i, tag in enumerate(tags) if tag == "B"]
     for i, (tag, column) in enumerate(zip(tags, found.tags, strict=True)):
@@ -104,9 +104,7 @@ def test_two_tasks_decode_as_a_plain_loop(seed, labels):
             assert head.codec.tags[column][2:] == labels[label]
             p *= softmax(data[i, 2:])[label]
         assert found.p[i] == pytest.approx(p, abs=1e-9)
-    assert (
-        head.decode(Ragged(data, LENGTHS), LENGTHS, outside, False, TwoTaskState()).tags == found.tags
-    ).all()
+    assert (head.decode(Ragged(data, LENGTHS), LENGTHS, outside, False).tags == found.tags).all()
 
 
 def gold(seed, codec, soft=None, allowed=None):
@@ -202,14 +200,11 @@ def test_decoded_is_what_is_not_shut(name):
     moved = data.copy()
     moved[outside > 0, 1:] = -np.inf
     assert outside.any()
-    state = TwoTaskState()
-    found = head.decode(lattice(head, data), LENGTHS, outside, True, state)
-    wanted = plain.decode(lattice(plain, moved), LENGTHS, np.zeros(N), True, TwoTaskState())
+    found = head.decode(lattice(head, data), LENGTHS, outside, True)
+    wanted = plain.decode(lattice(plain, moved), LENGTHS, np.zeros(N), True)
     assert (found.tags == wanted.tags).all() and found.p == pytest.approx(wanted.p)
-    p = head.marginals(lattice(head, data), LENGTHS, outside, state)
-    assert p == pytest.approx(
-        plain.marginals(lattice(plain, moved), LENGTHS, np.zeros(N), TwoTaskState())
-    )
+    p = head.marginals(lattice(head, data), LENGTHS, outside)
+    assert p == pytest.approx(plain.marginals(lattice(plain, moved), LENGTHS, np.zeros(N)))
     assert p[np.arange(N), found.tags] == pytest.approx(found.p)
     if name != "sigmoid":
         assert p.sum(axis=1) == pytest.approx(1)

@@ -22,7 +22,7 @@ from spacy_longtail.corpus.descriptions import read_types
 from spacy_longtail.corpus.folder import load_docs
 from spacy_longtail.corpus.formats.context import Events, Settings
 from spacy_longtail.pipes.gate.expected import expected_mentions, has_expectations
-from spacy_longtail.pipes.transition.actions import Actions, beginnings, replay_scores
+from spacy_longtail.pipes.transition.actions import beginnings, columns_of, replay_scores
 from spacy_longtail.types import TwoTaskState
 from spacy_longtail.unlabelled.mining import corpus_keys
 from spacy_longtail.unlabelled.passes import load_state, processed, save_state
@@ -134,7 +134,7 @@ def test_a_parser_begins_with_the_probability_of_its_actions(factory):
     docs = list(nlp.pipe(doc.text for doc in toy_docs()))
     ents = [list(doc.ents) for doc in docs]
     assert any(ents)
-    labels, columns = list(pipe.labels), Actions().columns(pipe.moves)
+    labels, columns = list(pipe.labels), columns_of(pipe.moves)
     p = beginnings(pipe.model, columns, docs, ents, labels)
     replayed = replay_scores(pipe.model, columns, docs, ents)
     offset = 0

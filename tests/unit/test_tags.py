@@ -148,9 +148,9 @@ def test_an_entity_without_a_beginning_is_not_annotated():
 
 def test_values_by_type_and_by_tag():
     codec = CODECS[0]
-    assert codec.values({"O": 0.5, "X": 2.0}, 1.0) == pytest.approx([0.5, 2, 2, 1, 1])
-    by_tag = codec.values({"O": 0.5, "B-X": 2.0, "I-X": 3.0}, 0.1)
-    assert by_tag == pytest.approx([0.5, 2, 3, 0.1, 0.1])
+    assert codec.values({"O": 0.5, "X": 2.0}) == pytest.approx([0.5, 2, 2, 1, 1])
+    by_tag = codec.values({"O": 0.5, "B-X": 2.0, "I-X": 3.0})
+    assert by_tag == pytest.approx([0.5, 2, 3, 1, 1])
 
 
 @pytest.mark.parametrize("codec", CODECS)

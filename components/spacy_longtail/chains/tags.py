@@ -22,14 +22,6 @@ class TagSpans(NamedTuple):
     label: Ints1d  # (n_spans,), index into the codec's labels
 
 
-class TokenTags(NamedTuple):
-    """What the tag of each token says. Every array is (n_tokens,)."""
-
-    entity: Ints1d  # bool: it is in one
-    begins: Ints1d  # bool: it begins one
-    label: Ints1d  # index into the codec's labels, 0 outside entities
-
-
 @dataclass(frozen=True)
 class TagCodec:
     """Spans of some types as one tag per token.
@@ -69,11 +61,11 @@ class TagCodec:
         begins = np.array([p in "BU" for p in self.prefixes])[prefix]
         return ((label[:, None] == np.arange(len(self.labels))) & begins[:, None]).astype("float32")
 
-    def token_tags(self, columns: Ints1d) -> TokenTags:
-        """Entity tokens, first tokens of entities, and types. (n_tokens,) in."""
+    def token_tags(self, columns: Ints1d) -> tuple[Ints1d, Ints1d, Ints1d]:
+        """Whether each token is in an entity and begins one, and its type, 0 outside. (n_tokens,)"""
         label, prefix = (of_column[columns] for of_column in self.layout())
         begins = np.array([p in "BU" for p in self.prefixes])[prefix]
-        return TokenTags(label >= 0, (label >= 0) & begins, np.maximum(label, 0))
+        return label >= 0, (label >= 0) & begins, np.maximum(label, 0)
 
     def spans(self, columns: Ints1d) -> TagSpans:
         """The entities of a legal tag sequence, or of several one after another. (n_tokens,) in."""
@@ -127,9 +119,9 @@ class TagCodec:
         gold[np.arange(len(columns)), columns] = 1.0
         return gold
 
-    def values(self, by_class: Mapping[str, float], default: float) -> Floats1d:
-        """Numbers by tag, or by type, as one per column. RETURNS (Floats1d): (n_tags,)."""
-        found = [by_class.get(t, by_class.get(t[2:], default)) for t in self.tags]
+    def values(self, by_class: Mapping[str, float]) -> Floats1d:
+        """Numbers by tag, or by type, as one per column; 1.0 for others. (n_tags,)"""
+        found = [by_class.get(t, by_class.get(t[2:], 1.0)) for t in self.tags]
         return np.asarray(found, dtype="float32")
 
     def legality(self) -> Transitions:

@@ -1,12 +1,15 @@
 """Heads: how the outputs of a token classifier become a loss in training, and tags in prediction."""
 
+from typing import Literal
+
 from .base import Decoded, Gold, Head, Scores, Trained
-from .crf import CRFHead
-from .softmax import SigmoidHead, SoftmaxHead
+from .tags import CRFHead, SigmoidHead, SoftmaxHead
 from .two_task import TwoTaskHead
 
 HEADS: dict[str, type[Head]] = {h.name: h for h in (SoftmaxHead, SigmoidHead, CRFHead, TwoTaskHead)}
 
+HeadName = Literal["softmax", "sigmoid", "crf", "two_task"]
+
 SOFT_HEADS = ("softmax", "crf")  # whose marginals are a distribution over tags
 
-__all__ = ["HEADS", "SOFT_HEADS", "Decoded", "Gold", "Head", "Scores", "Trained"]
+__all__ = ["HEADS", "SOFT_HEADS", "Decoded", "Gold", "Head", "HeadName", "Scores", "Trained"]

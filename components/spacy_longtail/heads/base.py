@@ -2,24 +2,20 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from types import ModuleType
-from typing import ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from thinc.api import Model, get_array_module
 from thinc.types import Floats1d, Floats2d, Ints1d, Ragged
 
 from ..chains.packing import Transitions
-from ..chains.tags import ILLEGAL, TagCodec
+from ..chains.tags import TagCodec
 from ..layers import Lattice
 from ..losses import CrossEntropy
-from ..losses.base import Loss
-from ..losses.token import TagLoss
 from ..types import SoftTargets, TwoTaskState
 
 UNLIKELY = -5.0  # a logit
 
-Own = TypeVar("Own", bound=Loss)  # the losses that a head trains
 Scores: TypeAlias = Ragged | Lattice  # what a model gives: the CRF has transitions beside the rows
 
 
@@ -50,11 +46,11 @@ class Decoded(NamedTuple):
     p: Floats1d  # (n_tokens,), probability of that tag
 
 
-class Head(ABC, Generic[Own]):
+class Head(ABC):
     """One of the heads of `longtail_token_ner`; it has no weights but those it adds to the model.
 
     codec (TagCodec): Labels and scheme.
-    loss (Loss): With its class values bound, if it has any.
+    loss (Loss): A loss that trains it, with its class values bound, if it has any.
     """
 
     name: ClassVar[str]
@@ -63,7 +59,7 @@ class Head(ABC, Generic[Own]):
     can_shut: ClassVar[bool] = False  # whether it trains on tags that a document can have alone
     unlearnt: ClassVar[float] = 0.0  # the value of an output that was added after training
 
-    def __init__(self, codec: TagCodec, loss: Own) -> None:
+    def __init__(self, codec: TagCodec, loss: Any) -> None:
         self.codec = codec
         self.loss = loss
         self.legality = codec.legality()
@@ -86,64 +82,39 @@ class Head(ABC, Generic[Own]):
         return model
 
     @abstractmethod
-    def train(self, scores: Scores, gold: Gold, loss: Own, state: TwoTaskState) -> Trained:
-        """Loss and gradient of one batch."""
+    def train(self, scores: Any, gold: Gold, loss: Any, state: TwoTaskState) -> Trained:
+        """Loss and gradient of one batch, and what a two-task loss carries to the next."""
 
     @abstractmethod
-    def decode(
-        self,
-        scores: Scores,
-        lengths: Ints1d,
-        outside: Floats1d,
-        score: bool,
-        state: TwoTaskState,
-    ) -> Decoded:
+    def decode(self, scores: Any, lengths: Ints1d, outside: Floats1d, score: bool) -> Decoded:
         """Legal tags and their probabilities.
 
         lengths (Ints1d): (n_sentences,), tokens per sentence.
         outside (Floats1d): (n_tokens,), 1.0 where no entity may stand.
         score (bool): Whether the probabilities are wanted.
-        state (TwoTaskState): What training left, with the classes' means.
         """
 
     @abstractmethod
-    def marginals(
-        self, scores: Scores, lengths: Ints1d, outside: Floats1d, state: TwoTaskState
-    ) -> Floats2d:
+    def marginals(self, scores: Any, lengths: Ints1d, outside: Floats1d) -> Floats2d:
         """The probability of each tag at each token; arguments as above. (n_tokens, n_tags)"""
 
     @staticmethod
-    def scaled(d_scores: Ragged, factor: float) -> Ragged:
-        """A gradient on the model's output, times a number."""
-        return Ragged(d_scores.dataXd * factor, d_scores.lengths)
-
-    @staticmethod
-    def logits(scores: Ragged) -> Ragged:
+    def logits(scores: Scores) -> Ragged:
         """The rows of the model's output, one per token."""
-        return scores
+        return scores.logits if isinstance(scores, Lattice) else scores
 
-    def is_finite(self, d_scores: Ragged) -> bool:
+    @classmethod
+    def scaled(cls, d_scores: Scores, factor: float) -> Scores:
+        """A gradient on the model's output, times a number."""
+        logits = cls.logits(d_scores)
+        rows = Ragged(logits.dataXd * factor, logits.lengths)
+        if isinstance(d_scores, Lattice):
+            return Lattice(rows, Transitions(*(t * factor for t in d_scores.transitions)))
+        return rows
+
+    @classmethod
+    def is_finite(cls, d_scores: Scores) -> bool:
         """Whether a gradient on the model's output has no overflow in it."""
-        data = self.logits(d_scores).dataXd
-        return bool(get_array_module(data).isfinite(data).all())
-
-
-class TagHead(Head[TagLoss]):
-    """A head with an output per tag."""
-
-    def _allowed(self, logits: Floats2d, gold: Gold) -> Floats2d:
-        """The logits to train on: tags that a document cannot have are shut, and get no gradient."""
-        if gold.allowed is None:
-            return logits
-        xp = get_array_module(logits)
-        return xp.where(xp.asarray(gold.allowed) > 0, logits, xp.asarray(ILLEGAL, dtype=logits.dtype))
-
-    def _shut(self, logits: Floats2d, outside: Floats1d) -> Floats2d:
-        """The logits to decode: every tag but O is shut where nothing may stand."""
-        if outside.any():
-            logits = logits.copy()
-            logits[get_array_module(logits).asarray(outside > 0), 1:] = ILLEGAL
-        return logits
-
-    def _legality(self, xp: ModuleType) -> Transitions:
-        return Transitions(*(xp.asarray(t) for t in self.legality))
+        arrays = [cls.logits(d_scores).dataXd]
+        arrays += d_scores.transitions if isinstance(d_scores, Lattice) else ()
+        return all(bool(get_array_module(a).isfinite(a).all()) for a in arrays)

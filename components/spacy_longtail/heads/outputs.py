@@ -16,7 +16,8 @@ def set_outputs(model: Model, n_outputs: int, who: str) -> None:
     output = output_of(model)
     found = output.maybe_get_dim("nO")
     if found not in (None, n_outputs):
-        raise ValueError(Errors.L214.format(who=who, found=found, wanted=n_outputs))
+        problem = f"it has {found} outputs, its types need {n_outputs}"
+        raise ValueError(Errors.L209.format(who=who, problem=problem, fix="Set nO = null in its block."))
     output.set_dim("nO", n_outputs)
 
 

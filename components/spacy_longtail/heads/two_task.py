@@ -13,11 +13,11 @@ from ..types import TwoTaskState
 from .base import UNLIKELY, Decoded, Gold, Head, Trained
 
 
-class TwoTaskHead(Head[TwoTaskLoss]):
-    """An entity logit and a begin logit per token, and types where the output is typed.
+class TwoTaskHead(Head):
+    """An entity logit and a begin logit per token, and types where there are several.
 
-    Entity and begin above their thresholds open an entity, entity alone continues one. Columns: entity,
-    begin, the tags of a loss with a tag head, the types.
+    Entity and begin above 0 open an entity, entity alone continues one. Columns: entity, begin, the
+    tags of a loss with a tag head, the types.
     """
 
     name = "two_task"
@@ -63,53 +63,36 @@ class TwoTaskHead(Head[TwoTaskLoss]):
             total += typed.loss
         return Trained(total, Ragged(d_scores, scores.lengths), state)
 
-    def decode(
-        self, scores: Ragged, lengths: Ints1d, outside: Floats1d, score: bool, state: TwoTaskState
-    ) -> Decoded:
-        data = to_numpy(scores.dataXd)
-        entity_at, begin_at = self._thresholds(state)
-        entity = (data[:, 0] > entity_at) & (outside == 0)
-        begins = entity & (data[:, 1] > begin_at)
-        first = np.zeros(len(data), dtype=bool)
-        kept = to_numpy(lengths)[to_numpy(lengths) > 0]
-        first[np.cumsum(kept) - kept] = True
-        opens = entity & (first | ~np.concatenate([[False], entity[:-1]]))  # nothing before to continue
-        begins |= opens
-        p = sigmoid(data[:, 0] - entity_at) if score else np.ones(len(data))
-        label = np.zeros(len(data), dtype="int64")
-        n_types = len(self._types)
-        if n_types:
-            log_p = data[:, -n_types:] - logsumexp(data[:, -n_types:])
-            span = np.maximum(np.cumsum(begins) - 1, 0)
-            sums = np.zeros((int(begins.sum()) + 1, n_types))
-            np.add.at(sums, span[entity], log_p[entity])
-            label = sums.argmax(axis=1)[span]
-            p = p * np.exp(log_p[np.arange(len(data)), label])
-        iob = np.where(begins, 3, np.where(entity, 1, 2))
-        columns, _ = self.codec.gold(iob, label, to_numpy(lengths))
-        return Decoded(columns, p)
+    def _log_types(self, data: Floats2d) -> Floats2d:
+        """The log probability of each type at each token. (n_tokens, n_types)"""
+        typed = data[:, -len(self._types) :] if self._types else np.zeros((len(data), 1))
+        return typed - logsumexp(typed)
 
-    def marginals(
-        self, scores: Ragged, lengths: Ints1d, outside: Floats1d, state: TwoTaskState
-    ) -> Floats2d:
+    def decode(self, scores: Ragged, lengths: Ints1d, outside: Floats1d, score: bool) -> Decoded:
+        data, lengths = to_numpy(scores.dataXd), to_numpy(lengths)
+        entity = (data[:, 0] > 0) & (outside == 0)
+        first = np.zeros(len(data), dtype=bool)
+        kept = lengths[lengths > 0]
+        first[np.cumsum(kept) - kept] = True
+        follows = np.concatenate([[False], entity[:-1]]) & ~first
+        begins = entity & ((data[:, 1] > 0) | ~follows)  # where there is nothing to continue, too
+        log_p = self._log_types(data)
+        span = np.maximum(np.cumsum(begins) - 1, 0)
+        sums = np.zeros((int(begins.sum()) + 1, log_p.shape[1]))
+        np.add.at(sums, span[entity], log_p[entity])
+        label = sums.argmax(axis=1)[span]
+        p = sigmoid(data[:, 0]) * np.exp(log_p[np.arange(len(data)), label])
+        iob = np.where(begins, 3, np.where(entity, 1, 2))
+        columns, _ = self.codec.gold(iob, label, lengths)
+        return Decoded(columns, p if score else np.ones(len(data)))
+
+    def marginals(self, scores: Ragged, lengths: Ints1d, outside: Floats1d) -> Floats2d:
         data = to_numpy(scores.dataXd)
-        entity_at, begin_at = self._thresholds(state)
-        entity = sigmoid(data[:, :1] - entity_at) * (outside == 0)[:, None]
-        begins = sigmoid(data[:, 1:2] - begin_at)
-        n_types = len(self._types)
-        typed = np.ones((len(data), 1))
-        if n_types:
-            typed = np.exp(data[:, -n_types:] - logsumexp(data[:, -n_types:]))
+        entity = sigmoid(data[:, :1]) * (outside == 0)[:, None]
+        begins, typed = sigmoid(data[:, 1:2]), np.exp(self._log_types(data))
         p = np.zeros((len(data), len(self.codec)))
         p[:, :1] = 1 - entity
         by_type = p[:, 1:].reshape(len(data), len(self.codec.labels), 2)  # a view: B and I of each type
         by_type[:, :, 0] = entity * begins * typed
         by_type[:, :, 1] = entity * (1 - begins) * typed
         return p
-
-    def _thresholds(self, state: TwoTaskState) -> tuple[float, float]:
-        """In logits: that of a probability of 0.5, or midway between the classes' means."""
-        if self.loss.activation != "none":
-            return 0.0, 0.0
-        entity, begin = ((a + b) / 2 for a, b in zip(state.a, state.b, strict=True))
-        return entity, begin

@@ -1,24 +1,22 @@
 """What every loss is to the pipes and heads that train with it."""
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import Annotated, Any
 
-from thinc.types import Floats1d
+from pydantic import ConfigDict, Field
 
 from ..errors import Errors
-from ..types import ClassPreset
+from ..types import ClassWeights
 
-
-class BinaryResult(NamedTuple):
-    loss: float
-    d_logits: Floats1d  # (n,)
+CHECKED = ConfigDict(arbitrary_types_allowed=True, allow_inf_nan=False)  # of a loss's settings
+Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class Loss(ABC):
     """A frozen value with an exact gradient. Who trains with it looks at `heads` first.
 
-    What is called then: of "softmax" and "sigmoid" the loss itself; of "crf" and "transition" `of_gold`
-    and `weight`; of "binary" `binary_rows`, or `of_set` at level "set"; of "two_task" the loss itself.
+    The heads softmax and sigmoid call the loss itself, crf and transition its `of_gold`, binary its
+    `binary`. The head two_task calls a `TwoTaskLoss`.
     """
 
     @property
@@ -27,23 +25,20 @@ class Loss(ABC):
         """What it can train: softmax, sigmoid, crf, transition, binary, two_task."""
 
     @property
-    def preset(self) -> ClassPreset | None:
-        """What has to be known of each class; None for nothing."""
+    def preset(self) -> ClassWeights | None:
+        """The class weights of the loss, if it has any."""
         return None
 
     @property
-    def log_likelihood(self) -> bool:
-        """Whether the loss is -log p(gold): a CRF then trains on its exact likelihood."""
-        return False
-
-    @property
     def reads_soft(self) -> bool:
-        """Whether it is also taken of soft targets, what a teacher made of each token."""
+        """Whether it learns from soft targets, too: what a teacher made of each token."""
         return False
 
 
-def check_loss(loss: object, who: str) -> Loss:
-    """A loss of this package's interface."""
-    if not isinstance(loss, Loss):
-        raise ValueError(Errors.L003.format(who=who, found=repr(loss)))
+def check_loss(loss: object, head: str, who: str, fix: str) -> Any:
+    """The loss itself, if it trains a head. fix (str): What to use instead."""
+    heads = loss.heads if isinstance(loss, Loss) else ()
+    if head not in heads:
+        reason = f"it trains {' or '.join(heads) or 'nothing here'}, not {head}"
+        raise ValueError(Errors.L002.format(who=who, loss=loss, reason=reason, fix=fix))
     return loss

@@ -1,6 +1,7 @@
 """Losses of p(gold) on a linear chain (CRF): the likelihood of the path, or a loss of each marginal."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, cast
 
 import numpy as np
 from thinc.api import get_array_module, to_numpy
@@ -13,6 +14,8 @@ from ..numerics import gold_rows
 from ..types import SoftTargets
 from .distillation import Distillation
 from .token import TagLoss
+
+Part = tuple[tuple[Floats2d, Transitions], float]  # gradients, and a factor for them
 
 
 class ChainResult(NamedTuple):
@@ -28,6 +31,7 @@ def chain_loss(
     mask: Floats1d,
     lengths: Ints1d,
     transitions: Transitions,
+    soft: SoftTargets | None = None,
 ) -> ChainResult:
     """A loss on a CRF, with its exact gradient.
 
@@ -40,11 +44,15 @@ def chain_loss(
     mask (Floats1d): (n_tokens,), 0.0 for tokens without annotation: every tag is acceptable there.
     lengths (Ints1d): (n_sequences,), tokens per sequence.
     transitions (Transitions): Their scores, -inf where illegal.
-    RETURNS (ChainResult): Nats per annotated token with cross-entropy; infinite where a sequence's
-        acceptable tags are not a legal path.
+    soft (Optional[SoftTargets]): What a teacher made of the tokens, for a loss that reads it.
+    RETURNS (ChainResult): Nats per token that is annotated or has a teacher, with cross-entropy;
+        infinite where a sequence's acceptable tags are not a legal path.
     SOURCE: Lafferty et al. 2001; the loss on marginals is ours (docs/methods.md, "Conditional random
         field").
     """
+    if soft is not None:
+        taught = cast(Distillation, loss)
+        return _taught(taught, scores, gold, mask, lengths, transitions, soft)
     xp = get_array_module(scores)
     n_tokens = float(mask.sum())
     if not n_tokens:
@@ -66,17 +74,22 @@ def chain_loss(
         pull = -(u * mask / n_tokens)
         push = xp.bincount(sums.packing.sequence, pull[sums.packing.token], len(sums.log_z))
         parts = (sums.d_log_sums(pull[:, None] * rows.q), 1.0), (sums.d_log_z(push), -1.0)
-    (d_scores, d_transitions), factor = parts[0]
-    (d_other, d_other_transitions), other = parts[1]
-    pairs = zip(d_transitions, d_other_transitions, transitions, strict=True)
-    return ChainResult(
-        value,
-        (factor * d_scores + other * d_other).astype(scores.dtype),
-        Transitions(*((factor * a + other * b).astype(t.dtype) for a, b, t in pairs)),
+    return _summed(value, parts, scores, transitions)
+
+
+def _summed(
+    value: float, parts: Sequence[Part], scores: Floats2d, transitions: Transitions
+) -> ChainResult:
+    """The sum of gradients times their factors, in the types of scores and transitions."""
+    d_scores = sum(factor * d for (d, _), factor in parts)
+    d_transitions = (
+        sum(factor * own[i] for (_, own), factor in parts).astype(t.dtype)
+        for i, t in enumerate(transitions)
     )
+    return ChainResult(value, d_scores.astype(scores.dtype), Transitions(*d_transitions))
 
 
-def taught_chain_loss(
+def _taught(
     loss: Distillation,
     scores: Floats2d,
     gold: Floats2d,
@@ -85,47 +98,28 @@ def taught_chain_loss(
     transitions: Transitions,
     soft: SoftTargets,
 ) -> ChainResult:
-    """A loss with soft targets on a CRF, with its exact gradient.
-
-    The base loss of the sentences without a teacher, (1 - share) times that of the others, and the soft
-    term on the marginals of their tokens. Arguments and result as `chain_loss`.
-
-    soft (SoftTargets): What a teacher made of the tokens.
-    RETURNS (ChainResult): Nats per token that is annotated or has a teacher.
+    """The base loss of the sentences without a teacher, (1 - share) times that of the others, and the
+    soft term on the marginals of their tokens. Arguments and result as `chain_loss`.
     """
     xp = get_array_module(scores)
     known = to_numpy(soft.known)
     sentence = np.repeat(np.arange(len(lengths)), lengths)
-    taught = np.bincount(sentence, weights=known, minlength=len(lengths)) > 0
+    is_taught = np.bincount(sentence, weights=known, minlength=len(lengths)) > 0
     n_trained = max(float(np.maximum(to_numpy(mask), known).sum()), 1.0)
-    value, d_scores = 0.0, xp.zeros_like(scores)
-    d_transitions = [xp.zeros_like(t) for t in transitions]
-    for chosen, factor in ((~taught, 1.0), (taught, 1.0 - loss.share)):
-        rows = xp.asarray(chosen[sentence])
-        own = scores[rows], gold[rows], mask[rows], lengths[chosen]
-        if not factor or not len(own[0]):
-            continue
-        part = chain_loss(loss.base, *own, transitions)
-        weight = factor * float(own[2].sum()) / n_trained
-        value += weight * part.loss
-        d_scores[rows] += (weight * part.d_scores).astype(scores.dtype)
-        for total, d in zip(d_transitions, part.d_transitions, strict=True):
-            total += (weight * d).astype(total.dtype)
-    soft_part = _soft_part(loss, scores, lengths, transitions, soft)
-    factor = loss.share / n_trained
-    for total, d in zip(d_transitions, soft_part.d_transitions, strict=True):
-        total += (factor * d).astype(total.dtype)
-    d_scores += (factor * soft_part.d_scores).astype(scores.dtype)
-    return ChainResult(value + factor * soft_part.loss, d_scores, Transitions(*d_transitions))
-
-
-def _soft_part(
-    loss: Distillation, scores: Floats2d, lengths: Ints1d, transitions: Transitions, soft: SoftTargets
-) -> ChainResult:
-    """The sum of the soft terms, on log marginals. Their log z takes no part: the gradient on the log
-    marginals of a token sums to 0.
-    """
     sums = PathSums(scores, lengths, transitions)
     rows = loss.soft_rows(sums.log_marginals, soft)
-    d_scores, d_transitions = sums.d_log_sums(rows.d_rows)
-    return ChainResult(float(rows.f.sum()), d_scores, d_transitions)
+    value = loss.share / n_trained * float(rows.f.sum())
+    # log z takes no part: the gradient on the log marginals of a token sums to 0
+    parts = [(sums.d_log_sums(rows.d_rows), loss.share / n_trained)]
+    for chosen, factor in ((~is_taught, 1.0), (is_taught, 1.0 - loss.share)):
+        of_chosen = xp.asarray(chosen[sentence])
+        own = scores[of_chosen], gold[of_chosen], mask[of_chosen], lengths[chosen]
+        weight = factor * float(own[2].sum()) / n_trained
+        if not weight:
+            continue
+        part = chain_loss(cast(TagLoss, loss.base), *own, transitions)
+        value += weight * part.loss
+        d_scores = xp.zeros(scores.shape, dtype="float64")
+        d_scores[of_chosen] = part.d_scores
+        parts.append(((d_scores, part.d_transitions), weight))
+    return _summed(value, parts, scores, transitions)

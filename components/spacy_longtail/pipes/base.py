@@ -1,5 +1,6 @@
 """What pipes share: how those without training read, two learning rates, what none of them does."""
 
+import sys
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -16,7 +17,6 @@ from thinc.api import Model, Optimizer
 from thinc.types import FloatsXd
 from typing_extensions import Self
 
-from ..errors import Errors
 from ..layers import listener_in
 from ..settings import finite
 from ..types import Block
@@ -138,29 +138,24 @@ class NERPipe(EntityScorer, LongtailPipe):
 
 
 def check_head_rate(head_rate: float) -> float:
-    rule, fix = "a finite number of at least 0", "1 is the optimizer's own rate."
-    rate = finite("head_rate", head_rate, rule, fix, 0.0)
-    if rate == 0:
-        raise ValueError(Errors.L243.format(value=head_rate))
-    return rate
+    rule = "a finite number above 0"
+    fix = "1 is the optimizer's own rate; frozen_components has what is not to be trained."
+    return finite("head_rate", head_rate, rule, fix, sys.float_info.min)
 
 
 def with_head_rate(optimizer: Optimizer | None, encoder: Model, head_rate: float) -> Optimizer | None:
     """An optimizer that steps all parameters outside a pipe's encoder `head_rate` times as far.
 
-    optimizer (Optional[Optimizer]): thinc's, or whatever else steps a parameter by its key; False and
-        None pass.
+    optimizer (Optional[Optimizer]): thinc's; what else `rehearse` or nobody steps with is given back.
     encoder (Model): The part of the pipe's model that gives token vectors. Where a listener is in it,
         the encoder is another component's, and what is beside the listener is scaled, too.
     head_rate (float): A multiple of the learning rate; 1 gives the optimizer itself back.
     RETURNS (Optional[Optimizer]): What `Model.finish_update` takes.
     """
-    if head_rate == 1 or not callable(optimizer):
+    if head_rate == 1 or not isinstance(optimizer, Optimizer):
         return optimizer
-    own: set[int] = set()
-    if not listener_in(encoder):
-        for node in encoder.walk():
-            own.update([node.id, *(shim.id for shim in node.shims)])
+    nodes = () if listener_in(encoder) else encoder.walk()
+    own = {part.id for node in nodes for part in (node, *node.shims)}
     step: Callable = optimizer
 
     def scaled(

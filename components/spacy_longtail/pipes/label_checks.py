@@ -13,8 +13,14 @@ def check_types(setting: str, found: Collection[str] | str, who: str) -> list[st
     """The types that a setting names."""
     types = [] if isinstance(found, str) else [t.strip() for t in found]
     if not types or not all(types) or len(set(types)) < len(types):
-        raise ValueError(Errors.L204.format(setting=setting, who=who, found=found))
+        raise no_types(setting, found)
     return [check_label(label, f" of '{setting}' in {who}") for label in found]
+
+
+def no_types(setting: str, found: object) -> ValueError:
+    """To be raised of a setting that names no types."""
+    rule = "a list of at least one type, each named once and none blank"
+    return ValueError(Errors.L001.format(name=setting, rule=rule, value=found, fix=""))
 
 
 def check_labels(given: Collection[str] | None, own: Collection[str], who: str) -> None:
@@ -25,22 +31,16 @@ def check_labels(given: Collection[str] | None, own: Collection[str], who: str) 
 
 def check_known(setting: str, declared: Collection[str], known: Collection[str], who: str) -> None:
     """Refuse declared types that the data does not have."""
-    unknown = sorted(set(declared) - set(known))
-    if unknown:
-        raise ValueError(
-            Errors.L203.format(
-                setting=setting, who=who, unknown=", ".join(unknown), known=", ".join(sorted(known))
-            )
-        )
+    if unknown := ", ".join(sorted(set(declared) - set(known))):
+        shown = {"setting": setting, "who": who, "unknown": unknown, "known": ", ".join(sorted(known))}
+        raise ValueError(Errors.L203.format(**shown))
 
 
 def check_asked(labels: Collection[str], seen: Collection[str], who: str, name: str) -> None:
     """Whether every type of the data has a query; a query without a mention is warned of."""
     if not seen:
         raise ValueError(Errors.L215.format(who=who))
-    unasked = ", ".join(sorted(set(seen) - set(labels)))
-    if unasked:
+    if unasked := ", ".join(sorted(set(seen) - set(labels))):
         raise ValueError(Errors.L232.format(who=who, unknown=unasked))
-    unseen = ", ".join(label for label in labels if label not in seen)
-    if unseen:
+    if unseen := ", ".join(label for label in labels if label not in seen):
         warnings.warn(Warnings.W071.format(who=name, unseen=unseen), stacklevel=3)

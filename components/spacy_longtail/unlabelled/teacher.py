@@ -23,7 +23,7 @@ from ..pipes.token.ensemble_ner import EnsembleNER
 from ..pipes.token.ner import TokenNER
 from ..pipes.token.tagging import TokenTagger
 from ..pipes.upstream import own_rows
-from ..types import ENTITY_SCORES, TAG_PROBABILITIES
+from ..types import ENTITY_SCORES
 from .silver import Mention, Selection, Sentence
 from .units import sentences_of, text_key
 
@@ -186,8 +186,6 @@ def make_scoring(nlp: Language, path: Path | str) -> tuple[str, ...]:
         cfg = getattr(pipe, "cfg", {})
         if isinstance(pipe, TokenNER | EnsembleNER | GLiNERNER):
             cfg["scores_key"] = cfg["scores_key"] or ENTITY_SCORES
-        if isinstance(pipe, EnsembleNER):  # its members read each text once
-            cfg["probabilities_key"] = cfg["probabilities_key"] or TAG_PROBABILITIES
     own = [(name, key) for name, pipe in _named_readers(nlp) if (key := _key(pipe))]
     if all(name in scoreless for name, _ in own):  # such a one hands on what others give
         names = ", ".join(nlp.pipe_names) or "none"

@@ -13,7 +13,7 @@ from thinc.types import Floats2d
 
 from ...corpus.sentences import sentence_lengths
 from ..token.tagging import TokenTagger
-from ..transition.actions import Actions, beginnings
+from ..transition.actions import beginnings, columns_of
 
 Counting: TypeAlias = TokenTagger | EntityRecognizer  # components whose probabilities count mentions
 N_FEATURES = 3  # of a parser's state: others look at more than a token and its entity
@@ -45,4 +45,4 @@ def _beginnings(pipe: Counting, docs: list[Doc]) -> Floats2d:
         return pipe.marginals(docs) @ pipe.codec.beginnings()
     labels = list(pipe.labels)
     own = [[ent for ent in doc.ents if ent.label_ in labels] for doc in docs]
-    return beginnings(pipe.model, Actions().columns(pipe.moves), docs, own, labels)
+    return beginnings(pipe.model, columns_of(pipe.moves), docs, own, labels)

@@ -16,7 +16,6 @@ from ...corpus.sentences import sentence_lengths
 from ...errors import Warnings
 from ...layers import Reading
 from ...layers.queries import Questions
-from ...losses.binary import binary_loss
 from ...losses.token import TagLoss
 from ...numerics import binary_cross_entropy, sigmoid
 from ..scores.spans import ScoredSpan
@@ -25,7 +24,7 @@ WEIGHTS = np.array([1.0, 1.0, 0.1]) / 2.1  # of begins, ends and spans
 MOST_PAIRS = 100  # wrong ones to learn from, for a query and a sentence
 
 
-class Gold(NamedTuple):
+class Answers(NamedTuple):
     last: Ints2d  # (n_tokens, n_types), last token of the entity that begins here; -1 for none
     ends: Floats2d  # (n_tokens, n_types), 1.0 where an entity ends
     mask: Floats1d  # (n_tokens,), 0.0 without annotation
@@ -38,7 +37,7 @@ class Gold(NamedTuple):
         return float(self.mask.sum()) * self.last.shape[1]
 
 
-def gold_answers(examples: list[Example], labels: Sequence[str], who: str) -> Gold:
+def gold_answers(examples: list[Example], labels: Sequence[str], who: str) -> Answers:
     """The gold entities of the predicted tokens. Those of other types than `labels` count as not
     annotated, and so do entities that cross a sentence start."""
     iob, types = map(np.concatenate, zip(*(gold_entities(eg) for eg in examples), strict=True))
@@ -48,7 +47,7 @@ def gold_answers(examples: list[Example], labels: Sequence[str], who: str) -> Go
     unknown = np.unique(types[(label < 0) & (iob == 3)])
     if len(unknown):
         found = ", ".join(examples[0].reference.vocab.strings[int(h)] for h in unknown)
-        warnings.warn(Warnings.W070.format(who=who, found=found), stacklevel=2)
+        warnings.warn(Warnings.W006.format(who=who, found=found), stacklevel=2)
     lengths = np.concatenate([sentence_lengths(eg.predicted) for eg in examples])
     codec = TagCodec(tuple(labels), "BILUO")
     columns, mask = codec.gold(iob, label, lengths, are_others_o=False)
@@ -57,11 +56,13 @@ def gold_answers(examples: list[Example], labels: Sequence[str], who: str) -> Go
     last[start, label] = end - 1
     ends[end - 1, label] = 1.0
     sentence = np.searchsorted(np.cumsum(lengths), start, side="right")
-    return Gold(last, ends, mask, len(np.unique(sentence * len(own) + label)), len(lengths) * len(own))
+    return Answers(
+        last, ends, mask, len(np.unique(sentence * len(own) + label)), len(lengths) * len(own)
+    )
 
 
 def learn(
-    model: Model, loss: TagLoss, part: Questions, reading: Reading, gold: Gold
+    model: Model, loss: TagLoss, part: Questions, reading: Reading, gold: Answers
 ) -> tuple[float, Reading]:
     """One part's share of the batch's loss, and its gradient on what the model read.
 
@@ -79,7 +80,7 @@ def learn(
     begins = (last >= 0).astype("float32")
     total, d_logits = 0.0, ops.alloc2f(*reading.logits.shape)
     for i, targets in enumerate((begins, gold_ends)):
-        own = binary_loss(loss, reading.logits[:, i], ops.asarray1f(targets), ops.asarray1f(known))
+        own = loss.binary(reading.logits[:, i], ops.asarray1f(targets), ops.asarray1f(known))
         scale = float(WEIGHTS[i]) * float(known.sum())
         total += scale * own.loss
         d_logits[:, i] = scale * own.d_logits

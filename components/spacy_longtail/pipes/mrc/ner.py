@@ -17,7 +17,7 @@ from ...errors import Errors
 from ...layers import listener_in
 from ...layers.queries import Questions, ask, check_queries
 from ...losses import CrossEntropy
-from ...losses.base import check_loss
+from ...losses.base import Loss, check_loss
 from ...losses.token import TagLoss
 from ...scorers import NER_SCORE_WEIGHTS
 from ...settings import whole
@@ -54,7 +54,7 @@ def make_mrc_ner(
     name: str,
     model: Model,
     queries: dict[str, str],
-    loss: Callable | None,
+    loss: Loss | None,
     separator: str,
     batch_size: int,
     scores_key: str | None,
@@ -86,13 +86,14 @@ def make_mrc_ner(
         rule, fix = "one word without spaces", "Use [SEP] for BERT, </s> for RoBERTa."
         raise ValueError(Errors.L001.format(name="separator", rule=rule, value=separator, fix=fix))
     queries = check_queries(queries, WHO)
+    fix = "Use longtail.CrossEntropy.v1, Focal.v1, MoM.v1 or Dice.v1, without weights."
     check_known("thresholds", thresholds or (), queries, WHO)
     return MRCNER(
         nlp.vocab,
         model,
         name,
         tokenizer=nlp.tokenizer,
-        loss=_check_loss(loss),
+        loss=CrossEntropy() if loss is None else check_loss(loss, "binary", WHO, fix),
         scorer=scorer,
         head_rate=check_head_rate(head_rate),
         queries=queries,
@@ -105,23 +106,13 @@ def make_mrc_ner(
 
 def _check_model(model: Model) -> None:
     if "span_scorer" not in model.ref_names:
-        raise ValueError(Errors.L234.format(who=WHO, found=model.name))
+        problem = f"{model.name!r} scores no spans"
+        fix = "Use longtail.MRC.v1, with the encoder as its tok2vec."
+        raise ValueError(Errors.L209.format(who=WHO, problem=problem, fix=fix))
     if found := listener_in(model):
-        raise ValueError(Errors.L233.format(who=WHO, layer=found))
-
-
-def _check_loss(loss: object) -> TagLoss:
-    """The loss, or its default for null."""
-    if loss is None:
-        return CrossEntropy()
-    found = check_loss(loss, WHO)
-    if not isinstance(found, TagLoss) or "binary" not in found.heads:
-        reason = f"a begin or an end is a yes or no, and it trains {' or '.join(found.heads)}"
-        if found.preset is not None:
-            reason = "a begin or an end is a yes or no, which has no tag to weigh or to shift"
-        fix = "Use longtail.CrossEntropy.v1, Focal.v1, MoM.v1 or Dice.v1, without weights."
-        raise ValueError(Errors.L002.format(who=WHO, loss=loss, reason=reason, fix=fix))
-    return found
+        problem = f"its encoder is a listener ({found}), and a shared encoder never saw the queries"
+        fix = "Give it an encoder of its own, such as spacy-transformers.Tok2VecTransformer.v3."
+        raise ValueError(Errors.L209.format(who=WHO, problem=problem, fix=fix))
 
 
 class MRCNER(NERPipe):
@@ -155,7 +146,7 @@ class MRCNER(NERPipe):
     def add_label(self, label: str) -> int:
         """A type is added with its query. RETURNS (int): 0 for one that is there."""
         if label not in self.labels:
-            raise ValueError(Errors.L236.format(who=self.name, label=label))
+            raise ValueError(Errors.L232.format(who=self.name, unknown=label))
         return 0
 
     def add_query(self, label: str, query: str) -> int:
@@ -223,7 +214,7 @@ class MRCNER(NERPipe):
         losses: dict[str, float] | None = None,
     ) -> dict[str, float]:
         """Learn from a batch, batch_size queries with sentences at a time: it changes nothing but the
-        memory that is needed. A loss of level "set" takes the whole batch at once."""
+        memory that is needed."""
         losses = {} if losses is None else losses
         losses.setdefault(self.name, 0.0)
         examples = [eg for eg in examples if len(eg.predicted)]
@@ -233,8 +224,7 @@ class MRCNER(NERPipe):
         if not gold.mask.any():
             return losses
         set_dropout_rate(self.model, drop)
-        size = self.cfg["batch_size"] if self.loss.level == "token" else gold.last.size
-        for part in self._ask([eg.predicted for eg in examples], size):
+        for part in self._ask([eg.predicted for eg in examples], self.cfg["batch_size"]):
             reading, backprop = self.model.begin_update(part.asked)
             loss, d_reading = learn(self.model, self.loss, part, reading, gold)
             is_finite = self.model.ops.xp.isfinite

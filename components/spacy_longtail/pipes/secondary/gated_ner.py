@@ -15,12 +15,13 @@ from thinc.api import Model, Optimizer
 from ...corpus.examples import flagged_sentences, sentences_with
 from ...corpus.sentences import has_boundaries, sentence_lengths
 from ...errors import Errors
-from ...heads import Gold
+from ...heads import Gold, HeadName
 from ...layers import listener_in, warn_of_zeros
+from ...losses.base import Loss
 from ...types import ENTITY_SCORES, WEAK_SENTENCES, Block
 from ..base import check_head_rate
 from ..gate.weak_sentences import Parts, flagged_parts, warn_of_whole_documents, with_boundaries, within
-from ..label_checks import AUTO, check_known, check_labels, check_types
+from ..label_checks import AUTO, check_known, check_labels, check_types, no_types
 from ..pipeline_checks import boundary_setters, check_secondary, gate_types
 from ..scores.merging import Merging, check_merging
 from ..scores.spans import ScoredSpan
@@ -60,8 +61,8 @@ def make_gated_ner(
     name: str,
     model: Model,
     labels: list[str] | str,
-    head: str,
-    loss: Callable | None,
+    head: HeadName,
+    loss: Loss | None,
     merge: Literal["span", "token", "fill"],
     spans_key: str | None,
     scores_key: str | None,
@@ -95,7 +96,7 @@ def make_gated_ner(
     SOURCE: Nguyen, Nguyen & Rao 2020; "token" is their eq. 8-9, spans_key = null their "Double".
     """
     if not labels or (isinstance(labels, str) and (labels != AUTO or spans_key is None)):
-        raise ValueError(Errors.L204.format(setting="labels", who=WHO, found=labels))
+        raise no_types("labels", labels)
     check_merging(Merging(merge, scores_key), WHO)
     scheme = "BIO" if head == "two_task" else "BILUO"
     trained_with = check_head(head, loss, scheme, model, WHO)

@@ -27,7 +27,6 @@ from ..sources import Source, sources_of
 
 DESCRIBED = "a model of longtail.DescribedTypes.v1"
 ALIKE = 0.99  # cosine of vectors of one text by one describer
-SHOWN = "; "  # between types
 TRANSFORMED = "doc._.trf_data"  # what components with a transformer assign
 # which of a pretrained head's prefixes a prefix starts from that it lacks
 FROM_PREFIX = {"B": "B", "I": "I", "L": "I", "U": "B"}
@@ -37,11 +36,7 @@ Describe = Callable[[list[str]], Floats2d]
 
 def check_describe(describe: object, model: Model, who: str) -> None:
     """Refuse a describer where there is nothing to describe."""
-    if describe is None:
-        return
-    if not callable(describe):
-        raise ValueError(Errors.L270.format(who=who, found=repr(describe)))
-    if not is_described(output_of(model)):
+    if describe is not None and not is_described(output_of(model)):
         raise unused("describe", describe, who, DESCRIBED)
 
 
@@ -60,15 +55,15 @@ def describe_types(
     known (Collection[str]): All types of the data: the texts may be of others than this component's.
     """
     given = given or {}
-    problem = ""
-    unknown = sorted(set(given) - set(known))
-    if unknown:
-        problem = f"types that the data does not have: {', '.join(unknown)}"
+    odd = [label for label, text in given.items() if not isinstance(text, str)]
+    if odd:
+        raise ValueError(Errors.L271.format(who=who, problem=f"something that is no text for {odd[0]}"))
     found = {label: " ".join(text.split()) for label, text in in_words(types, given).items()}
-    problem = problem_of_texts(found) or problem
-    if problem:
+    unknown = sorted(set(given) - set(known))
+    problem = f"types that the data does not have: {', '.join(unknown)}" if unknown else ""
+    if problem := problem_of_texts(found) or problem:
         raise ValueError(Errors.L271.format(who=who, problem=problem))
-    logger.info("%s describes %s", who, SHOWN.join(f"{t}: {text}" for t, text in found.items()))
+    logger.info("%s describes %s", who, "; ".join(f"{t}: {text}" for t, text in found.items()))
     return found
 
 
@@ -79,17 +74,15 @@ def vectors_of(texts: list[str], describe: Describe | None, vocab: Vocab, who: s
     """
     if describe is None:
         describe = VectorDescriptions() if vocab.vectors_length else HashedDescriptions()
-    with_vocab = getattr(describe, "with_vocab", None)
-    rows = (describe if with_vocab is None else with_vocab(vocab))(texts)
-    found = np.asarray(to_numpy(rows), dtype="float32")
+    with_vocab = getattr(describe, "with_vocab", lambda _: describe)
+    found = np.asarray(to_numpy(with_vocab(vocab)(texts)), dtype="float32")
     problem = ""
     if found.ndim != 2 or len(found) != len(texts):
         problem = f"an array of shape {found.shape} for {len(texts)} texts"
     elif not np.isfinite(found).all():
         problem = "numbers that are not finite"
-    else:
-        empty = [t for t, row in zip(texts, found, strict=True) if not row.any()]
-        problem = f"nothing but zeros for {', '.join(map(repr, empty))}" if empty else ""
+    elif empty := [t for t, row in zip(texts, found, strict=True) if not row.any()]:
+        problem = f"nothing but zeros for {', '.join(map(repr, empty))}"
     if problem:
         raise ValueError(Errors.L272.format(who=who, describe=describe, problem=problem))
     return unit_rows(found)
@@ -97,9 +90,7 @@ def vectors_of(texts: list[str], describe: Describe | None, vocab: Vocab, who: s
 
 def release(describe: Describe | None) -> None:
     """Let go of what a describer has loaded: descriptions are computed once, and saved with the pipe."""
-    let_go = getattr(describe, "release", None)
-    if let_go is not None:
-        let_go()
+    getattr(describe, "release", lambda: None)()
 
 
 def default_describe(nlp: Language) -> Block:
@@ -125,8 +116,8 @@ def _published(nlp: Language, name: str) -> str:
     loader = config["initialize"]["components"].get(name, {}).get("encoder_loader") or {}
     found = config["components"][name].get("model", {}).get("name") or loader.get("name")
     if not isinstance(found, str):
-        factory = nlp.get_pipe_meta(name).factory
-        raise ValueError(Errors.L735.format(name=name, factory=factory))
+        problem = f"no vectors: the config does not say which published model {name!r} started from"
+        raise ValueError(Errors.L272.format(who="null", describe=name, problem=problem))
     return found
 
 
@@ -156,23 +147,28 @@ def read_pretrained(path: str | Path, who: str) -> PretrainedHead:
         raise ValueError(Errors.L274.format(who=who, path=path, problem=problem)) from error
     for name, pipe in nlp.pipeline:
         model = getattr(pipe, "model", None)
-        if isinstance(model, Model) and "output_layer" in model.ref_names:
-            layer = output_of(model)
-            if is_described(layer):
-                found = {key: to_numpy(layer.get_param(key)).copy() for key in ("P", "Q")}
-                found |= {key: to_numpy(layer.get_param(key)[0]).copy() for key in ("W", "b")}
-                own = cast(LongtailPipe, pipe)
-                texts = [own.cfg["descriptions"][label] for label in own.labels]
-                vectors = to_numpy(layer.get_param("D"))
-                block = nlp.config.interpolate()["components"][name].get("describe")
-                for key in ("name", "source"):  # of a describer whose data is in the folder
-                    if block and getattr(own.describe, key, None) == str(folder):
-                        block = {**block, key: str(path)}
-                prefixes = own.codec.prefixes
-                encoder = tok2vec_of(nlp, pipe)
-                own_bytes = None if encoder is None else encoder.model.to_bytes()
-                sources = sources_of(nlp.meta)
-                return PretrainedHead(path, own_bytes, block, found, prefixes, texts, vectors, sources)
+        layer = model.maybe_get_ref("output_layer") if isinstance(model, Model) else None
+        if layer is None or not is_described(layer):
+            continue
+        own = cast(LongtailPipe, pipe)
+        found = {key: to_numpy(layer.get_param(key)).copy() for key in ("P", "Q")}
+        found |= {key: to_numpy(layer.get_param(key)[0]).copy() for key in ("W", "b")}
+        texts = [own.cfg["descriptions"][label] for label in own.labels]
+        block = nlp.config.interpolate()["components"][name].get("describe")
+        for key in ("name", "source"):  # of a describer whose data is in the folder
+            if block and getattr(own.describe, key, None) == str(folder):
+                block = {**block, key: str(path)}
+        encoder = tok2vec_of(nlp, pipe)
+        return PretrainedHead(
+            path=path,
+            encoder=None if encoder is None else encoder.model.to_bytes(),
+            describe=block,
+            weights=found,
+            prefixes=own.codec.prefixes,
+            texts=texts,
+            vectors=to_numpy(layer.get_param("D")),
+            sources=sources_of(nlp.meta),
+        )
     factories = ", ".join(nlp.get_pipe_meta(name).factory for name in nlp.pipe_names) or "nothing"
     problem = f"no component has a longtail.DescribedTypes.v1 model, found {factories}"
     raise ValueError(Errors.L274.format(who=who, path=path, problem=problem))
@@ -190,7 +186,8 @@ def check_same(layer: Model, vectors: Floats2d, label: str, who: str) -> None:
     vectors (Floats2d): (n_types, nD), of the known types by today's describer.
     """
     if not are_alike(vectors, to_numpy(layer.get_param("D"))):
-        raise ValueError(Errors.L277.format(label=label, who=who))
+        problem = f"the known types other vectors than in training, so that {label!r} cannot be added"
+        raise ValueError(Errors.L272.format(who=who, describe="today", problem=problem))
 
 
 def take_pretrained(
@@ -209,7 +206,7 @@ def take_pretrained(
     if not are_alike(vectors, head.vectors):
         problem = "its descriptions have other vectors: it was trained with another 'describe'"
     if problem:
-        raise ValueError(Errors.L275.format(who=who, path=head.path, problem=problem))
+        raise ValueError(Errors.L274.format(who=who, path=head.path, problem=problem))
     rows = [head.prefixes.index(p if p in head.prefixes else FROM_PREFIX[p]) for p in prefixes]
     for name in ("P", "Q"):
         layer.set_param(name, layer.ops.asarray(head.weights[name][rows]))
@@ -233,7 +230,8 @@ def take_encoder(nlp: Language, pipe: object, head: PretrainedHead, who: str) ->
     try:
         own.model.from_bytes(head.encoder)
     except Exception as error:  # of msgpack, of thinc: each its own kind
-        raise ValueError(Errors.L722.format(who=who, path=str(head.path), own=own.name)) from error
+        problem = f"its encoder has other layers than {own.name!r}: let that have it as its source"
+        raise ValueError(Errors.L274.format(who=who, path=head.path, problem=problem)) from error
 
 
 def tok2vec_of(nlp: Language, pipe: object) -> Tok2Vec | None:
@@ -248,5 +246,4 @@ def tok2vec_of(nlp: Language, pipe: object) -> Tok2Vec | None:
 
 def resolve_describe(block: Block) -> Describe:
     """The describer that a block of a config stands for."""
-    found: Describe = registry.resolve({"describe": block})["describe"]
-    return found
+    return cast(Describe, registry.resolve({"describe": block})["describe"])

@@ -1,26 +1,26 @@
 """`longtail_ensemble_ner`: trained token NERs as one, by the mean of their tag probabilities."""
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal, NoReturn
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.vocab import Vocab
-from thinc.api import Model, Optimizer, to_numpy
-from thinc.types import Floats2d
+from thinc.api import Model, Optimizer
+from thinc.types import Floats2d, Ints1d, Ragged
 
 from ...chains.tags import TagCodec
+from ...corpus.sentences import sentence_lengths
 from ...errors import Errors
-from ...heads import HEADS, Head, Scores
+from ...heads import HEADS, SOFT_HEADS, Head, Scores
 from ...heads.outputs import forget_outputs
 from ...losses import CrossEntropy
 from ...scorers import NER_SCORE_WEIGHTS
 from ...types import Block
-from ..scores.spans import ScoredSpan
 from ..scores.thresholding import JUDGING, check_judging
-from .ensemble_members import Member, MemberSettings, check_members, mean_model
+from .settings import check_head
 from .tagging import TokenTagger
 
 WHO = "longtail_ensemble_ner"
@@ -29,9 +29,10 @@ DEFAULTS: Block = {
     "scheme": "BIO",
     "scores_key": None,
     **JUDGING,
-    "probabilities_key": None,
     "scorer": {"@scorers": "longtail.ner_scorer.v1"},
 }
+LEAST = 1e-30  # what is impossible for all, so that its logarithm is a number
+N_MEMBERS = 2  # at least
 
 
 @Language.factory(
@@ -48,7 +49,6 @@ def make_ensemble_ner(
     scores_key: str | None,
     thresholds: dict[str, float] | None,
     abstain_key: str | None,
-    probabilities_key: str | None,
     scorer: Callable | None,
 ) -> "EnsembleNER":
     """Several trained token NERs as one, which the command `ensemble` makes: not trained any further.
@@ -60,24 +60,70 @@ def make_ensemble_ner(
     thresholds (Optional[Dict[str, float]]): Least score of an entity by type, others keep all; null is
         none. The command `thresholds` finds them.
     abstain_key (Optional[str]): Key in doc.spans for entities below their threshold; null drops them.
-    probabilities_key (Optional[str]): Key in Doc.user_data for the tag probabilities of each token, so
-        that what counts by them (a posterior gate, distillation) need not compute them again; null keeps
-        none.
     scorer (Optional[Callable]): The scoring function.
     SOURCE: Lakshminarayanan et al. 2017, arXiv:1612.01474.
     """
-    found = check_members(members, scheme, WHO)
     judging = check_judging(thresholds, abstain_key, scores_key, WHO)
     return EnsembleNER(
         nlp.vocab,
         name,
-        found,
+        _check_members(members, scheme),
         scorer=scorer,
         scheme=scheme,
         scores_key=scores_key,
-        probabilities_key=probabilities_key,
         **judging,
     )
+
+
+def _check_members(members: Mapping[str, object], scheme: str) -> dict[str, Block]:
+    """The blocks of the members, in the order of their names: a config keeps no other."""
+    problem = "" if len(members) >= N_MEMBERS else f"{len(members)} of them"
+    for name, block in members.items():
+        given = block if isinstance(block, Mapping) else {}
+        if given.keys() != {"head", "model"}:
+            problem = f"{name!r} with the settings {', '.join(given) or 'none'}"
+        elif given["head"] not in SOFT_HEADS:
+            problem = f"{name!r} with head = {given['head']!r}"
+        elif not isinstance(given["model"], Model):
+            problem = f"{name!r} whose model is {given['model']!r}"
+        else:
+            check_head(given["head"], None, scheme, given["model"], f"{WHO}, member {name!r}")
+    if problem:
+        raise ValueError(Errors.L304.format(who=WHO, problem=problem))
+    return {name: dict(members[name]) for name in sorted(members)}  # type: ignore[call-overload]
+
+
+class Member(NamedTuple):
+    """What turns the output of a member's model into probabilities."""
+
+    head: Head  # as trained
+    columns: Ints1d  # (n_tags,), of its tags, in the order of the ensemble's
+
+    def probabilities(self, scores: Scores, lengths: Ints1d) -> Floats2d:
+        """What the member's own pipe has as its marginals, in the ensemble's order. (n_tokens, n_tags)
+
+        scores: The output of its model. lengths (Ints1d): (n_sentences,), tokens per sentence.
+        """
+        outside = np.zeros(lengths.sum(), dtype="float32")
+        return self.head.marginals(scores, lengths, outside)[:, self.columns]
+
+
+def mean_model(models: Sequence[Model]) -> Model[list[Doc], Ragged]:
+    """Documents to the logarithm of the mean of the members' tag probabilities.
+
+    models (Sequence[Model]): The members', one row of outputs per token each.
+    RETURNS (Model[List[Doc], Ragged]): Data (n_tokens, n_tags), lengths (n_docs,). It predicts once its
+        attr "members" has a `Member` for each layer, and is not trained.
+    """
+    return Model("mean_of_members", forward, layers=list(models), attrs={"members": ()})
+
+
+def forward(model: Model[list[Doc], Ragged], docs: list[Doc], is_train: bool) -> tuple[Ragged, None]:
+    lengths = np.concatenate([sentence_lengths(doc) for doc in docs])
+    rows = zip(model.layers, model.attrs["members"], strict=True)
+    p = np.mean([own.probabilities(layer.predict(docs), lengths) for layer, own in rows], axis=0)
+    n_tokens = model.ops.asarray1i([len(doc) for doc in docs])
+    return Ragged(model.ops.asarray2f(np.log(np.maximum(p, LEAST))), n_tokens), None
 
 
 class EnsembleNER(TokenTagger):
@@ -91,52 +137,47 @@ class EnsembleNER(TokenTagger):
         self,
         vocab: Vocab,
         name: str,
-        members: Mapping[str, MemberSettings],
+        members: Mapping[str, Block],
         *,
         scorer: Callable | None,
         **settings: Any,
     ) -> None:
-        self.members = {  # with what their heads add to the models
-            own: given._replace(model=HEADS[given.head].attach(given.model))
-            for own, given in members.items()
-        }
-        model = mean_model([given.model for given in self.members.values()])
-        untrained: Block = {own: {"types": []} for own in self.members}
+        self._heads = {own: given["head"] for own, given in members.items()}
+        # with what their heads add to the models
+        models = [HEADS[given["head"]].attach(given["model"]) for given in members.values()]
         super().__init__(
             vocab,
-            model,
+            mean_model(models),
             name,
             loss=CrossEntropy(),
             scorer=scorer,
             head="softmax",
-            members=untrained,
+            members={own: {"types": []} for own in members},
             **settings,
         )
 
     def _build_head(self) -> None:
         """The head that reads the mean, and those of the members, by their own types."""
         super()._build_head()
-        rows = zip(self.cfg["members"].values(), self.members.values(), strict=True)
-        self.model.attrs["members"] = [self._member(own, given) for own, given in rows]
+        self.model.attrs["members"] = [
+            self._member(head, self.cfg["members"][name]["types"]) for name, head in self._heads.items()
+        ]
 
-    def _member(self, own: Block, given: MemberSettings) -> Member:
-        codec = TagCodec(tuple(own["types"]), self.cfg["scheme"])
+    def _member(self, head: str, types: list[str]) -> Member:
+        codec = TagCodec(tuple(types), self.cfg["scheme"])
         columns = np.array([codec.tags.index(tag) for tag in self.codec.tags])
-        return Member(HEADS[given.head](codec, CrossEntropy()), columns)
+        return Member(HEADS[head](codec, CrossEntropy()), columns)
 
     def _read_cfg(self, saved: Block, exclude: Iterable[str]) -> None:
         """Take over the cfg that was saved."""
-        if saved["members"].keys() != self.members.keys():
-            names = {"saved": ", ".join(saved["members"]), "found": ", ".join(self.members)}
-            raise ValueError(Errors.L305.format(who=self.name, **names))
-        ordered = {name: saved["members"][name] for name in self.members}
-        super()._read_cfg({**saved, "members": ordered}, exclude)
+        if saved["members"].keys() != self._heads.keys():
+            names = {"saved": ", ".join(saved["members"]), "found": ", ".join(self._heads)}
+            raise ValueError(Errors.L218.format(who=self.name, **names))
+        super()._read_cfg(saved, exclude)
 
     def _classifiers(self) -> list[tuple[Model, Head]]:
-        return [
-            (model, own.head)
-            for model, own in zip(self.model.layers, self.model.attrs["members"], strict=True)
-        ]
+        pairs = zip(self.model.layers, self.model.attrs["members"], strict=True)
+        return [(model, own.head) for model, own in pairs]
 
     def compose(self, types: Iterable[str], weights: Mapping[str, TokenTagger]) -> None:
         """Take over what was trained.
@@ -148,29 +189,10 @@ class EnsembleNER(TokenTagger):
         for name, tagger in weights.items():
             self.cfg["members"][name] = {"types": list(tagger.cfg["types"])}
         self._build_head()
-        for (model, _), name in zip(self._classifiers(), self.members, strict=True):
+        for (model, _), name in zip(self._classifiers(), self._heads, strict=True):
             forget_outputs(model)
             model.from_bytes(weights[name].model.to_bytes())
         self._check_outputs()
-
-    def entities(
-        self, docs: list[Doc], scores: Scores, score: bool, beside: bool = True
-    ) -> list[list[ScoredSpan]]:
-        """As of any TokenTagger; documents keep their probabilities where probabilities_key is set."""
-        if key := self.cfg["probabilities_key"]:
-            ends = np.cumsum([len(doc) for doc in docs])
-            p = np.exp(to_numpy(self.head.logits(scores).dataXd))
-            for doc, rows in zip(docs, np.split(p, ends[:-1]), strict=True):
-                doc.user_data[key] = rows
-        return super().entities(docs, scores, score, beside)
-
-    def marginals(self, docs: list[Doc]) -> Floats2d:
-        """As of any TokenTagger; what documents keep is not computed again."""
-        kept = [doc.user_data.get(self.cfg["probabilities_key"], ()) for doc in docs]
-        if not any(map(len, kept)) or list(map(len, kept)) != list(map(len, docs)):
-            return super().marginals(docs)
-        p: Floats2d = np.concatenate([rows for rows in kept if len(rows)])
-        return p
 
     def add_label(self, label: str, description: str | None = None) -> int:
         """Refused for a type that its members have not learnt."""

@@ -11,9 +11,10 @@ from thinc.api import Model
 
 from ...corpus.counts import count_docs
 from ...errors import Errors
+from ...heads import HeadName
 from ...losses.base import Loss
 from ...scorers import NER_SCORE_WEIGHTS
-from ...settings import finite, unused
+from ...settings import unused, whole
 from ...types import Block
 from ..base import check_head_rate
 from ..label_checks import check_known, check_types
@@ -50,8 +51,8 @@ def make_token_ner(
     nlp: Language,
     name: str,
     model: Model,
-    head: str,
-    loss: Callable | None,
+    head: HeadName,
+    loss: Loss | None,
     scheme: Literal["BIO", "BILUO"],
     include: list[str] | None,
     scores_key: str | None,
@@ -89,6 +90,9 @@ def make_token_ner(
     if include is not None:
         check_types("include", include, WHO)
     check_describe(describe, model, WHO)
+    if warmup and (head not in ("softmax", "crf") or getattr(trained_with, "log_likelihood", False)):
+        where = "head = 'softmax' or 'crf' with a loss that is not a likelihood, such as Focal or MoM"
+        raise unused("warmup", warmup, WHO, where)
     return TokenNER(
         nlp.vocab,
         model,
@@ -101,17 +105,9 @@ def make_token_ner(
         scheme=scheme,
         include=include,
         scores_key=scores_key,
-        warmup=_check_warmup(warmup, head, trained_with),
+        warmup=whole("warmup", warmup, "Use 0 for none."),
         **check_judging(thresholds, abstain_key, scores_key, WHO),
     )
-
-
-def _check_warmup(warmup: float, head: str, loss: Loss) -> int:
-    """The number of updates, refused where it would be ignored."""
-    if warmup and (head not in ("softmax", "crf") or loss.log_likelihood):
-        where = "head = 'softmax' or 'crf' with a loss that is not a likelihood, such as Focal or MoM"
-        raise unused("warmup", warmup, WHO, where)
-    return int(finite("warmup", warmup, "a number of updates of at least 0", "Use 0 for none.", 0.0))
 
 
 class TokenNER(TokenTagger):

@@ -39,21 +39,23 @@ SETTINGS: Block = {
 
 def check_head(head: str, loss: object, scheme: str, model: Model, who: str) -> Loss:
     """The loss to train the head with; its default for null."""
-    if head not in HEADS:
-        raise ValueError(Errors.L211.format(found=head, who=who, known=", ".join(HEADS)))
     kind = HEADS[head]
     if scheme not in kind.schemes:
         others = ", ".join(name for name, h in HEADS.items() if scheme in h.schemes)
         raise unused("scheme", scheme, who, f"the heads {others}")
     if "output_layer" not in model.ref_names:
-        raise ValueError(Errors.L216.format(who=who, found=model.name))
+        raise no_outputs(model, who)
     if is_described(output_of(model)) and head == "two_task":
-        raise ValueError(Errors.L273.format(head=head, who=who))
-    if loss is None:
-        return kind.default_loss()
-    found = check_loss(loss, who)
-    if head not in found.heads:
-        reason = f"it trains {' or '.join(found.heads)}, not head = '{head}'"
-        fix = f"Use longtail.{kind.default_loss.__name__}.v1 or another loss for it, or another head."
-        raise ValueError(Errors.L002.format(who=who, loss=loss, reason=reason, fix=fix))
-    return found
+        problem = "longtail.DescribedTypes.v1 gives one output per tag, head = 'two_task' has others"
+        fix = "Use head = 'softmax', 'sigmoid' or 'crf', or longtail.TokenClassifier.v1."
+        raise ValueError(Errors.L209.format(who=who, problem=problem, fix=fix))
+    fix = f"Use longtail.{kind.default_loss.__name__}.v1 or another loss for it, or another head."
+    trained_with: Loss = kind.default_loss() if loss is None else check_loss(loss, head, who, fix)
+    return trained_with
+
+
+def no_outputs(model: Model, who: str) -> ValueError:
+    """To be raised of a model that gives no outputs per token."""
+    problem = f"{model.name!r} gives no outputs per token"
+    fix = "Use longtail.TokenClassifier.v1, with the encoder as its tok2vec."
+    return ValueError(Errors.L209.format(who=who, problem=problem, fix=fix))

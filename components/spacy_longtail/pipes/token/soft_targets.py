@@ -23,7 +23,9 @@ def check_taught(loss: Loss, examples: Iterable[Example], who: str) -> None:
     who (str): The component.
     """
     if loss.reads_soft and all(read_soft(eg.reference) is None for eg in examples):
-        raise ValueError(Errors.L746.format(who=who, loss=loss))
+        problem = f"no document of the training corpus has any for {loss} of {who}"
+        fix = "Train on a corpus that `distil --soft` wrote, or set share = 0."
+        raise ValueError(Errors.L513.format(problem=problem, fix=fix))
 
 
 def soft_targets(examples: Sequence[Example], codec: TagCodec, who: str) -> SoftTargets | None:

@@ -12,13 +12,12 @@ from spacy.pipeline.pipe import deserialize_config
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.vocab import Vocab
-from thinc.api import Model, Optimizer
+from thinc.api import Model, Optimizer, to_numpy
 from thinc.types import Floats2d, Ragged
 
 from ...chains.tags import TagCodec
 from ...corpus.labels import check_label
 from ...corpus.sentences import sentence_lengths
-from ...corpus.type_words import words_of
 from ...describers import LabelEncoder, SubwordDescriptions
 from ...errors import Errors
 from ...heads import HEADS, Gold, Head, Scores
@@ -49,7 +48,7 @@ from .describing import (
     vectors_of,
 )
 from .entity_tags import allowed_tags, gold_tags, tagged_entities
-from .settings import SETTINGS
+from .settings import SETTINGS, no_outputs
 from .soft_targets import soft_targets
 
 MOST_OUTPUTS = 1 << 22  # of the model in a slice of a batch: some 50 MB while it is decoded
@@ -78,7 +77,7 @@ class TokenTagger(NERPipe):
         super().__init__(vocab, model, name, scorer=scorer, head_rate=head_rate, cfg=cfg)
         self.loss = loss
         self.describe = describe
-        self._is_updating = False
+        self._next_state: TwoTaskState | None = None  # after the optimizer's next step
         self._build_head()
 
     def _build_head(self) -> None:
@@ -91,11 +90,6 @@ class TokenTagger(NERPipe):
     @property
     def labels(self) -> tuple[str, ...]:
         return self.codec.labels if self.cfg["types"] else ()
-
-    @property
-    def _state(self) -> TwoTaskState:
-        """What training left for a two-task loss and head."""
-        return TwoTaskState(**self.cfg["state"])
 
     @property
     def label_data(self) -> list[str]:
@@ -123,27 +117,25 @@ class TokenTagger(NERPipe):
         RETURNS (int): 0 if the type is there already, else 1.
         """
         check_label(label)
-        if description is not None and not (isinstance(description, str) and description.strip()):
-            problem = f"no text, or a blank text, for {label}: {description!r}"
-            raise ValueError(Errors.L271.format(who=self.name, problem=problem))
         if not self.is_described:
             check_not_described({"description": description}, self.name)
         is_trained = output_of(self.model).has_param("W")
-        if label in self.cfg["types"]:
-            own = self.cfg["descriptions"].get(label, words_of(label))
-            if description is not None and description.split() != own.split():
-                if is_trained:
-                    shown = {"who": self.name, "label": label, "own": own, "found": description}
-                    raise ValueError(Errors.L574.format(**shown))
-                self.cfg["descriptions"] = {**self.cfg["descriptions"], label: description}
+        is_new = label not in self.cfg["types"]
+        texts, vectors = self.cfg["descriptions"], None
+        if self.is_described:
+            own = texts.get(label)
+            given = texts if description is None else {**texts, label: description}
+            new = describe_types(dict.fromkeys([*self.cfg["types"], label]), given, given, self.name)
+            if is_trained and not is_new and new[label] != own:
+                problem = f"another text for {label!r} than {own!r}, for which its weights were learnt"
+                raise ValueError(Errors.L271.format(who=self.name, problem=problem))
+            if is_trained and is_new:
+                vectors = vectors_of(list(new.values()), self.describe, self.vocab, self.name)
+                check_same(output_of(self.model), vectors[:-1], label, self.name)
+            texts = new
+        self.cfg["descriptions"] = texts
+        if not is_new:
             return 0
-        text = words_of(label) if description is None else description
-        texts = {**self.cfg["descriptions"], label: text}
-        if self.is_described and is_trained:
-            texts = describe_types([*self.cfg["types"], label], texts, texts, self.name)
-            wanted = [texts[name] for name in (*self.labels, label)]
-            vectors = vectors_of(wanted, self.describe, self.vocab, self.name)
-            check_same(output_of(self.model), vectors[:-1], label, self.name)
         if self.cfg.get("include") is not None:
             self.cfg["include"] = [*self.cfg["include"], label]
         before = self.head.outputs
@@ -156,13 +148,9 @@ class TokenTagger(NERPipe):
         elif output_of(self.model).maybe_get_dim("nO") == len(before):  # by the config
             forget_outputs(self.model)
             set_outputs(self.model, len(self.head.outputs), self.name)
-        if self.is_described:
-            self.cfg["descriptions"] = texts
-            if is_trained:
-                output = output_of(self.model)
-                known = output.ops.to_numpy(output.get_param("D"))
-                lay_out(output, *self.codec.layout())
-                set_descriptions(output, np.concatenate([known, vectors[-1:]]))
+        if vectors is not None:
+            known = to_numpy(output_of(self.model).get_param("D"))
+            self._set_descriptions(np.concatenate([known, vectors[-1:]]))
         return 1
 
     def set_labels(self, labels: Mapping[str, str] | Iterable[str]) -> None:
@@ -174,21 +162,15 @@ class TokenTagger(NERPipe):
         """
         if not self.is_described:
             check_not_described({"labels": labels}, self.name)
-        if not output_of(self.model).has_param("W"):
-            problem = "it has learnt nothing yet"
-            fix = "Load a pretrained encoder such as en_longtail_trf, or train the pipeline first."
-            raise ValueError(Errors.L278.format(who=self.name, problem=problem, fix=fix))
         given = dict(labels) if isinstance(labels, Mapping) else {}
         types = list(dict.fromkeys([labels] if isinstance(labels, str) else labels))
-        if not types:
-            problem, fix = "no type was given", 'Name at least one, as {"SHIP": "ship"}.'
-            raise ValueError(Errors.L278.format(who=self.name, problem=problem, fix=fix))
+        problem = "" if types else "no type"
+        if not output_of(self.model).has_param("W"):
+            problem = "no trained weights to be read with: load a pretrained encoder, or train first"
+        if problem:
+            raise ValueError(Errors.L271.format(who=self.name, problem=problem))
         for label in types:
             check_label(label)
-        if not all(isinstance(text, str) for text in given.values()):
-            other = next(text for text in given.values() if not isinstance(text, str))
-            problem = f"something that is no text: {other!r}"
-            raise ValueError(Errors.L271.format(who=self.name, problem=problem))
         texts = describe_types(types, given, types, self.name)
         vectors = vectors_of(list(texts.values()), self.describe, self.vocab, self.name)
         release(self.describe)
@@ -197,9 +179,12 @@ class TokenTagger(NERPipe):
         self.cfg.update({"thresholds": None, CALIBRATION: None})
         self._build_head()
         rename_outputs(self.model, before, self.head.outputs, [0.0] * len(self.head.outputs))
-        output = output_of(self.model)
-        lay_out(output, *self.codec.layout())
-        set_descriptions(output, vectors)
+        self._set_descriptions(vectors)
+
+    def _set_descriptions(self, vectors: Floats2d) -> None:
+        """Give the output layer the vectors of the types' descriptions, (n_types, nD)."""
+        lay_out(output_of(self.model), *self.codec.layout())
+        set_descriptions(output_of(self.model), vectors)
 
     def _resolve_classes(self, reader: Reader | None, nlp: Language | None, who: str) -> None:
         """Tell the head what its loss has to know of each class; what training found is forgotten."""
@@ -239,8 +224,7 @@ class TokenTagger(NERPipe):
             texts = describe_types(self.labels, own, {*known, *declared, *self.labels}, self.name)
             vectors = vectors_of(list(texts.values()), self.describe, self.vocab, self.name)
             self.cfg["descriptions"] = texts
-            lay_out(output, *self.codec.layout())
-            set_descriptions(output, vectors)
+            self._set_descriptions(vectors)
         self.model.initialize(X=docs)
         if head is not None:
             same = vectors_of(head.texts, self.describe, self.vocab, self.name)
@@ -269,7 +253,9 @@ class TokenTagger(NERPipe):
         gold = gold_tags(examples, self.cfg["types"], self.codec, are_others_o, self.name)
         allowed = allowed_tags(examples, self.codec)
         if allowed is not None and not self.head.can_shut:
-            raise ValueError(Errors.L276.format(who=self.name, head=self.cfg["head"]))
+            head, fix = f"head = {self.cfg['head']!r}", "Use head = 'softmax' or 'crf'."
+            reason = "documents say which types they were annotated with, it cannot leave out others"
+            raise ValueError(Errors.L002.format(who=self.name, loss=head, reason=reason, fix=fix))
         return gold._replace(allowed=allowed)
 
     def get_loss(self, examples: Iterable[Example], scores: Scores) -> tuple[float, Scores]:
@@ -279,39 +265,23 @@ class TokenTagger(NERPipe):
         """
         examples = list(examples)
         gold = self._gold(examples)
-        state = self._state
+        state = TwoTaskState(**self.cfg["state"])
         loss = CrossEntropy() if state.n_updates < self.cfg["warmup"] else self.head.loss
         if loss.reads_soft:
             gold = gold._replace(soft=soft_targets(examples, self.codec, self.name))
-        value, d_scores, state = self.head.train(scores, gold, loss, state)
-        if self._is_updating:  # else it is somebody's question: the loss on dev, say
-            self.cfg["state"] = state._asdict()
+        value, d_scores, self._next_state = self.head.train(scores, gold, loss, state)
         n_tokens = gold.n_trained
         d_scores = self.head.scaled(d_scores, n_tokens)
         if not (np.isfinite(value) and self.head.is_finite(d_scores)):
             raise ValueError(Errors.L007.format(who=self.name, loss=value, n_rows=len(gold.mask)))
         return value * n_tokens, d_scores
 
-    def update(
-        self,
-        examples: Iterable[Example],
-        *,
-        drop: float = 0.0,
-        sgd: Optimizer | None = None,
-        losses: dict[str, float] | None = None,
-    ) -> dict[str, float]:
-        """Learn from a batch. It alone moves what a loss keeps between updates."""
-        self._is_updating = True
-        try:
-            found: dict[str, float] = super().update(examples, drop=drop, sgd=sgd, losses=losses)
-        finally:
-            self._is_updating = False
-        return found
-
     def finish_update(self, sgd: Optimizer | None) -> None:
-        """Step the optimizer, and count the training updates."""
+        """Step the optimizer, count the training updates, and keep what a two-task loss carries on."""
         super().finish_update(sgd)
-        self.cfg["state"]["n_updates"] += 1
+        state = self._next_state or TwoTaskState(**self.cfg["state"])
+        self.cfg["state"] = state._replace(n_updates=state.n_updates + 1)._asdict()
+        self._next_state = None
 
     def predict(self, docs: Iterable[Doc]) -> list[list[ScoredSpan]]:
         """The entities of each document, with their scores where scores_key is set."""
@@ -350,7 +320,7 @@ class TokenTagger(NERPipe):
         tokens = np.concatenate([doc.to_array(["ENT_IOB", "IS_SPACE"]) for doc in docs])
         lengths = np.concatenate([sentence_lengths(doc) for doc in docs])
         outside = ((tokens[:, 0] == 1) | (tokens[:, 0] == 3)).astype("float32") * beside
-        decoded = self.head.decode(scores, lengths, outside, score, self._state)
+        decoded = self.head.decode(scores, lengths, outside, score)
         return tagged_entities(docs, decoded, self.codec, tokens[:, 1] == 1, score)
 
     def marginals(self, docs: list[Doc]) -> Floats2d:
@@ -361,7 +331,7 @@ class TokenTagger(NERPipe):
             return np.zeros((0, len(self.codec)))
         lengths = np.concatenate([sentence_lengths(doc) for doc in docs])
         outside = np.zeros(sum(map(len, docs)), dtype="float32")
-        return self.head.marginals(self.model.predict(docs), lengths, outside, self._state)
+        return self.head.marginals(self.model.predict(docs), lengths, outside)
 
     def _read_cfg(self, saved: Block, exclude: Iterable[str]) -> None:
         """Take over the cfg that was saved, and make room for its types."""
@@ -408,4 +378,4 @@ class TokenTagger(NERPipe):
         scores = self.head.logits(self.model.predict(docs))
         n_rows = len(scores.dataXd) if isinstance(scores, Ragged) else None
         if n_rows != sum(map(len, docs)):
-            raise ValueError(Errors.L216.format(who=self.name, found=self.model.name))
+            raise no_outputs(self.model, self.name)

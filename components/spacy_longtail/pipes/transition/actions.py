@@ -12,32 +12,15 @@ from thinc.types import Floats1d, Floats2d, Ints1d, Ints2d
 from ..scores.spans import ScoredSpan
 
 
-class Actions:
-    """Derived when first asked for, and again when there are more: labels can be added in training.
+def columns_of(moves: TransitionSystem) -> dict[str, int]:
+    """The column of each action, such as "O" or "B-PER"."""
+    return {moves.get_class_name(i): i for i in range(moves.n_moves)}
 
-    Where a pipe's actions are replaced by as many others, make a new one.
-    """
 
-    def __init__(self) -> None:
-        self._columns: dict[str, int] = {}
-        self._weights: np.ndarray | None = None
-
-    def columns(self, moves: TransitionSystem) -> dict[str, int]:
-        """The column of each action, such as "O" or "B-PER"."""
-        if len(self._columns) != moves.n_moves:
-            names = (moves.get_class_name(i) for i in range(moves.n_moves))
-            self._columns = {name: i for i, name in enumerate(names)}
-        return self._columns
-
-    def weights(self, moves: TransitionSystem, by_class: Mapping[str, float]) -> Floats1d:
-        """The class weight of each action. (n_moves,)
-
-        by_class (Mapping[str, float]): Weights of entity types and of O.
-        """
-        if self._weights is None or len(self._weights) != moves.n_moves:
-            names = (remove_bilu_prefix(n) if "-" in n else n for n in self.columns(moves))
-            self._weights = np.asarray([by_class.get(name, 1.0) for name in names], dtype="float32")
-        return self._weights
+def action_weights(columns: Mapping[str, int], by_class: Mapping[str, float]) -> Floats1d:
+    """The class weight of each action, from those of types and of O. (n_moves,)"""
+    names = (remove_bilu_prefix(name) if "-" in name else name for name in columns)
+    return np.asarray([by_class.get(name, 1.0) for name in names], dtype="float32")
 
 
 def least_cost(scores: Floats2d, d_scores: Floats2d) -> tuple[Floats2d, Floats1d]:
@@ -79,14 +62,13 @@ def scored_entities(
     RETURNS (List[List[ScoredSpan]]): By document, in order; a score is the mean of its actions'.
     """
     scores = iter(replay_scores(model, columns, docs, ents))
-    found: list[list[ScoredSpan]] = []
-    for own in ents:
-        rows = [((ent.start, ent.end, ent.label_), next(scores)) for ent in own]
-        means = [float(np.mean(p, dtype="float64")) for _, p in rows]
-        found.append(
-            [ScoredSpan(*at, mean, tuple(p)) for (at, p), mean in zip(rows, means, strict=True)]
-        )
-    return found
+    return [
+        [
+            ScoredSpan(e.start, e.end, e.label_, float(np.mean(p, dtype="float64")), tuple(p))
+            for e, p in zip(own, scores, strict=False)
+        ]
+        for own in ents
+    ]
 
 
 def replay_scores(

@@ -21,7 +21,8 @@ def convert_ner(nlp: Language, name: str = "ner", config: Overrides | None = Non
     """
     factory = nlp.get_pipe_meta(name).factory
     if factory not in ("ner", WHO):
-        raise ValueError(Errors.L208.format(name=name, found=factory))
+        rule, fix = "an ner or a longtail_ner", "Only a transition-based NER can be converted."
+        raise ValueError(Errors.L001.format(name=name, rule=rule, value=factory, fix=fix))
     trained = cast(EntityRecognizer, nlp.get_pipe(name)).to_bytes(exclude=["vocab"])
     unset = ("factory", "@factories")
     # variables such as ${components.tok2vec.model.width} are resolved against the whole config

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from spacy.language import Language
@@ -21,7 +21,7 @@ from ...corpus.examples import keep_types
 from ...corpus.labels import check_label
 from ...errors import Errors
 from ...layers import warn_of_zeros
-from ...losses.base import check_loss
+from ...losses.base import Loss, check_loss
 from ...losses.token import TagLoss
 from ...scorers import NER_SCORE_WEIGHTS
 from ...types import Block
@@ -37,7 +37,7 @@ from ..scores.thresholding import (
     write_abstained,
 )
 from ..weighting import resolve_classes
-from .actions import Actions, least_cost, scored_entities, shut_unlearnt
+from .actions import action_weights, columns_of, least_cost, scored_entities, shut_unlearnt
 
 WHO = "longtail_ner"
 
@@ -72,8 +72,8 @@ def make_longtail_ner(
     moves: TransitionSystem | None,
     update_with_oracle_cut_size: int,
     incorrect_spans_key: str | None,
-    beam_width: int,
-    loss: Callable | None,
+    beam_width: Literal[1],
+    loss: Loss | None,
     include: list[str] | None,
     scores_key: str | None,
     thresholds: dict[str, float] | None,
@@ -85,7 +85,7 @@ def make_longtail_ner(
 
     model (Model): As for `ner`: spacy.TransitionBasedParser.v2.
     moves, update_with_oracle_cut_size, incorrect_spans_key: As for `ner`.
-    beam_width (int): 1. A real beam is refused: its update bypasses the loss.
+    beam_width (int): 1, as the update of a beam bypasses the loss.
     loss (Optional[TagLoss]): A loss of p(gold); null trains exactly as `ner` does.
     include (Optional[List[str]]): Types to learn and predict, all others are O; null is all.
     scores_key (Optional[str]): Key in doc.spans for the entities with their scores; null for none.
@@ -96,8 +96,6 @@ def make_longtail_ner(
         10 or so where the encoder is pretrained and its rate is low; 1 is the same.
     scorer (Optional[Callable]): The scoring function.
     """
-    if beam_width != 1:
-        raise ValueError(Errors.L201.format(name="beam_width", value=beam_width))
     if include is not None:
         check_types("include", include, WHO)
     return LongtailNER(
@@ -105,7 +103,7 @@ def make_longtail_ner(
         model,
         name,
         moves,
-        loss=None if loss is None else _check_loss(loss),
+        loss=_check_loss(loss),
         include=include,
         scores_key=scores_key,
         head_rate=check_head_rate(head_rate),
@@ -116,17 +114,16 @@ def make_longtail_ner(
     )
 
 
-def _check_loss(loss: object) -> TagLoss:
-    """A loss that can train a transition system."""
-    found = check_loss(loss, WHO)
-    if not isinstance(found, TagLoss) or "transition" not in found.heads:
-        reason = f"{type(loss).__name__} with these settings is not a function of p(gold action) alone"
-        fix = "Use longtail.Focal.v1 or another loss of p(gold), or longtail_token_ner."
-    elif found.preset is not None and found.preset.unit != "type":
+def _check_loss(loss: Loss | None) -> TagLoss | None:
+    """A loss that can train a transition system; null trains as `ner` does."""
+    if loss is None:
+        return None
+    fix = "Use longtail.Focal.v1 or another loss of p(gold), or longtail_token_ner."
+    found: TagLoss = check_loss(loss, "transition", WHO, fix)
+    if found.preset is not None and found.preset.unit != "type":
         reason, fix = "its class weights are by tag, actions have none", 'Set unit = "type".'
-    else:
-        return found
-    raise ValueError(Errors.L002.format(who=WHO, loss=loss, reason=reason, fix=fix))
+        raise ValueError(Errors.L002.format(who=WHO, loss=loss, reason=reason, fix=fix))
+    return found
 
 
 class LongtailNER(EntityRecognizer):
@@ -156,12 +153,13 @@ class LongtailNER(EntityRecognizer):
             settings.pop(dropped, None)
         super().__init__(vocab, model, name, moves, **settings)
         if scores_key is not None and model.get_ref("lower").get_dim("nF") != 3:
-            raise ValueError(Errors.L209.format(found=model.get_ref("lower").get_dim("nF")))
+            problem = "action probabilities are those of 3 state features"
+            fix = "Set extra_state_tokens = false or scores_key = null."
+            raise ValueError(Errors.L209.format(who=name, problem=problem, fix=fix))
         self.loss = loss
         self.head_rate = head_rate
-        own = {"include": include, "scores_key": scores_key, GIVEN: [], **JUDGING}
+        own = {"include": include, "scores_key": scores_key, GIVEN: [], "class_values": None, **JUDGING}
         self.cfg.update({**own, **kept})
-        self._actions = Actions()
 
     @property
     def include(self) -> list[str] | None:
@@ -236,7 +234,6 @@ class LongtailNER(EntityRecognizer):
         self.cfg["class_values"] = resolve_classes(
             self.loss, self.labels, "BILU", reader=counts_corpus, nlp=nlp, name=self.name, who=WHO
         )
-        self._actions = Actions()
 
     def update(
         self,
@@ -258,13 +255,6 @@ class LongtailNER(EntityRecognizer):
         encoder = self.model.get_ref("tok2vec").layers[0]  # the parser's own projection comes after it
         super().finish_update(with_head_rate(sgd, encoder, self.head_rate))
 
-    def rehearse(self, examples: Iterable[Example], **settings: object) -> dict[str, float] | None:
-        """As for `ner`, at one learning rate: spaCy knows no other."""
-        if self.head_rate != 1:
-            reason = f"spaCy does so at one learning rate, found head_rate = {self.head_rate:g}"
-            raise ValueError(Errors.L219.format(who=self.name, reason=reason))
-        return super().rehearse(examples, **settings)
-
     def get_batch_loss(
         self,
         states: list[StateClass],
@@ -277,9 +267,9 @@ class LongtailNER(EntityRecognizer):
             return super().get_batch_loss(states, golds, scores, losses)
         d_scores = super().get_batch_loss(states, golds, scores, None)
         q, log_x = least_cost(np.asarray(scores), d_scores)
-        is_o = (q[:, self._actions.columns(self.moves)["O"]] > 0.5).astype(log_x.dtype)
-        weights = self._move_weights()
-        weight = 1.0 if weights is None else q @ weights
+        columns, by_class = columns_of(self.moves), self.cfg["class_values"]
+        is_o = (q[:, columns["O"]] > 0.5).astype(log_x.dtype)
+        weight = 1.0 if by_class is None else q @ action_weights(columns, by_class)
         f, u = self.loss.of_gold(log_x, is_o, weight)
         loss = float(f.sum())
         if not np.isfinite(loss):
@@ -298,18 +288,8 @@ class LongtailNER(EntityRecognizer):
         return self._loaded()
 
     def _loaded(self) -> "LongtailNER":
-        self._actions = Actions()
         shut_unlearnt(self.model)
         return self
-
-    def _move_weights(self) -> np.ndarray | None:
-        """The class weight of each action; an unweighted loss has none."""
-        if self.loss is None or self.loss.preset is None:
-            return None
-        by_class = self.cfg.get("class_values")
-        if by_class is None:
-            raise ValueError(Errors.L008.format(loss=self.loss))
-        return self._actions.weights(self.moves, by_class)
 
     def set_annotations(self, docs: Doc | Iterable[Doc], states: list[StateClass]) -> None:
         """Write the entities, and their scores where scores_key is set."""
@@ -343,7 +323,7 @@ class LongtailNER(EntityRecognizer):
         """The entities of each document, without those that it came with."""
         pairs = zip(docs, given, strict=True)
         ents = [[ent for ent in doc.ents if (ent.start, ent.end) not in own] for doc, own in pairs]
-        return scored_entities(self.model, self._actions.columns(self.moves), docs, ents)
+        return scored_entities(self.model, columns_of(self.moves), docs, ents)
 
 
 def _places(doc: Doc) -> set[tuple[int, int]]:
