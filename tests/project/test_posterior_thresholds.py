@@ -91,7 +91,7 @@ def test_a_budget_starts_from_dev_and_is_kept(model, corpus):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--min-mentions", "5"], "expected mentions; 32 of 96 hold"),
+        (["--min-mentions", "5"], "; 32 of 96 hold a rare type"),
         (["--gate-budget", "0.25"], "budget 25 % of sentences, started from 96"),
     ],
 )

@@ -13,7 +13,7 @@ from spacy.training import Example
 
 from spacy_longtail.evaluation import analysis
 from spacy_longtail.evaluation.analysis import TrainingMentions, read_training
-from spacy_longtail.evaluation.analysis.mentions import Mention, pair_mentions
+from spacy_longtail.evaluation.pairs import Mention, pair_mentions
 from spacy_longtail.scorers import make_ner_scorer
 from tests.util import blank, parse
 
@@ -23,8 +23,9 @@ N_TOKENS = 12
 
 
 def analyse(*args):
-    """As the JSON file has it."""
-    return analysis.analyse(*args).as_json()
+    found = analysis.analyse(*args)
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    return found
 
 
 def example(gold, predicted, n=10, sentences=()):
@@ -64,8 +65,8 @@ def test_a_mistake_of_each_kind(kind):
 
 
 def pairs_of(gold, predicted):
-    sides = [[Mention(label, a, b, "") for a, b, label in spans] for spans in (gold, predicted)]
-    return [tuple(m and (m.start, m.end, m.label) for m in pair) for pair in pair_mentions(*sides)]
+    sides = [[Mention(a, b, label) for a, b, label in spans] for spans in (gold, predicted)]
+    return [tuple(m and m[:3] for m in pair) for pair in pair_mentions(*sides)]
 
 
 def test_ties_go_to_the_same_type_then_to_the_left():

@@ -81,10 +81,9 @@ def _show(result: Evaluation, part: str) -> None:
     right = {"words": scores.ents_word_acc, "sentences": scores.ents_sentence_acc}
     msg.text(_listed("All right", right))
     if found is not None:
-        seen, unseen = found.seen.seen, found.seen.unseen
-        recall = {"seen mentions": seen.recall, "unseen mentions": unseen.recall}
+        recall = {f"{name} mentions": own["recall"] for name, own in found["seen"].items()}
         msg.text(_listed("Recall", recall))
-        buckets = {name: own.macro_f for name, own in found.buckets.items() if own.labels}
+        buckets = {name: own["macro_f"] for name, own in found["buckets"].items() if own["labels"]}
         msg.text(_listed("Macro F1 by training frequency", buckets))
     for name, used in result.secondaries.items():
         msg.text(f"{name}: {used.in_words()}")

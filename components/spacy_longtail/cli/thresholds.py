@@ -10,7 +10,7 @@ from wasabi import msg
 
 from ..corpus.folder import part_path
 from ..errors import Errors, Warnings
-from ..evaluation.chosen import ChosenGate, ChosenPosteriorGate, ChosenTypes, Goal, chosen_json
+from ..evaluation.chosen import ChosenGate, ChosenTypes, Goal, chosen_json
 from ..evaluation.thresholds import fit_thresholds
 from ..output.writing import check_folder
 from ..pipes.gate.posterior_gate import check_budget
@@ -90,14 +90,8 @@ def thresholds(
         return print_json(chosen_json(found))
     for name, chosen in found.items():
         msg.divider(f"{name}: {chosen.goal}, on {part}")
-        if isinstance(chosen, ChosenPosteriorGate):
-            _print_posterior_gate(chosen)
-            continue
         if isinstance(chosen, ChosenGate):
-            _print_points(chosen)
-            msg.text(
-                f"threshold {chosen.threshold:.4f}, {chosen.weak} of {chosen.sentences} hold a rare type"
-            )
+            _print_gate(chosen)
         else:
             _print_types(chosen)
         if error := chosen.calibration_error:
@@ -130,18 +124,13 @@ def _print_types(chosen: ChosenTypes) -> None:
     print_table(head, rows, "lrrrrrrrrl")
 
 
-def _print_posterior_gate(chosen: ChosenPosteriorGate) -> None:
-    _print_points(chosen)
-    if chosen.budget is not None:
-        text = f"budget {100 * chosen.budget:g} % of sentences, started from {chosen.start} scores"
-    else:
-        text = f"threshold {chosen.threshold:.4g} expected mentions"
-    msg.text(f"{text}; {chosen.weak} of {chosen.sentences} hold a rare type")
-
-
-def _print_points(chosen: ChosenGate | ChosenPosteriorGate) -> None:
+def _print_gate(chosen: ChosenGate) -> None:
     rows = [
         (when, *(f"{100 * v:.1f}" for v in (at.p, at.r, at.open)))
         for when, at in (("before", chosen.before), ("after", chosen.after))
     ]
     print_table(("sentences", "P", "R", "opened %"), rows)
+    text = f"threshold {chosen.threshold or 0:.4g}"
+    if chosen.budget is not None:
+        text = f"budget {100 * chosen.budget:g} % of sentences, started from {chosen.start} scores"
+    msg.text(f"{text}; {chosen.weak} of {chosen.sentences} hold a rare type")

@@ -1,14 +1,12 @@
 """What thresholds are chosen for, and what was chosen, as it stands in thresholds.json."""
 
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import srsly
 
 from ..pipes.scores.thresholds import OperatingPoint, best_f, for_precision, for_recall, for_share
 from ..records import Record
-from .analysis.records import PRF
+from .records import PRF
 
 CHOSEN = "thresholds.json"  # in the pipeline
 
@@ -75,26 +73,17 @@ class GatePoint(Record):
 
 
 class ChosenGate(Record):
-    goal: str
-    sentences: int
-    weak: int  # of them
-    before: GatePoint
-    calibration_error: CalibrationError | None = None
-    threshold: float
-    curve: list[float] | None  # slope and shift of the log odds
-    after: GatePoint
-
-
-class ChosenPosteriorGate(Record):
-    """Of a gate without weights. Null is what does not apply: the threshold, or the budget."""
+    """Of a gate, with weights or without."""
 
     goal: str
     sentences: int  # with annotation
     weak: int  # of them
     before: GatePoint
-    threshold: float | None  # expected mentions of a rare type
-    budget: float | None
-    start: int  # sentences whose scores the budget starts from
+    threshold: float | None  # null beside a budget
+    curve: list[float] | None = None  # slope and shift of the log odds
+    calibration_error: CalibrationError | None = None
+    budget: float | None = None
+    start: int = 0  # sentences whose scores the budget starts from
     after: GatePoint
 
 
@@ -113,13 +102,8 @@ class ChosenTypes(Record):
     calibration_error: CalibrationError | None = None
 
 
-Chosen = dict[str, ChosenGate | ChosenPosteriorGate | ChosenTypes]  # by component
+Chosen = dict[str, ChosenGate | ChosenTypes]  # by component
 
 
 def chosen_json(chosen: Chosen) -> dict[str, object]:
     return {name: own.as_json() for name, own in chosen.items()}
-
-
-def write_chosen(chosen: Chosen, folder: Path) -> None:
-    """chosen (Chosen): By component. folder (Path): Of the pipeline."""
-    srsly.write_json(folder / CHOSEN, chosen_json(chosen))

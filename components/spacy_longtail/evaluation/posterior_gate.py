@@ -16,12 +16,12 @@ from ..pipes.gate.sentence_gate import SentenceGate
 from ..pipes.scores.thresholds import OperatingPoint, points
 from ..types import Block
 from .calibration import sentence_truth
-from .chosen import GATE_GOAL, ChosenPosteriorGate, GatePoint, Goal
+from .chosen import GATE_GOAL, ChosenGate, GatePoint, Goal
 
 
 def fit_posterior_gate(
     nlp: Language, name: str, examples: list[Example], goal: Goal | None, least: int
-) -> ChosenPosteriorGate:
+) -> ChosenGate:
     """Choose a threshold, or the scores that a budget starts from, and write them into the pipe.
 
     nlp (Language): The pipeline; settings of its config change with those of the pipe.
@@ -55,7 +55,7 @@ def fit_posterior_gate(
     gate.cfg.update(settings)
     nlp.get_pipe_config(name).update(settings)
     gate.restart()
-    return ChosenPosteriorGate(
+    return ChosenGate(
         goal=str(goal),
         sentences=int(known.sum()),
         weak=n_weak,

@@ -11,9 +11,14 @@ from ..output.amounts import number
 from ..output.writing import write_file
 from ..records import Number, Record, problem_of
 from ..training.provenance import Method, RunRecord
-from .analysis.records import PRF, Analysis
 
 MARK = '"checksum":'  # near the beginning of an evaluation
+
+
+class PRF(Record):
+    p: float
+    r: float
+    f: float
 
 
 class TypeScores(PRF):
@@ -110,7 +115,7 @@ class Evaluation(Record):
     curve: list[dict[str, Number]] = Field(default_factory=list)  # one entry an evaluation on dev
     performance: dict[str, Number]  # what training left in the pipeline
     scores: Scores
-    analysis: Analysis | None = None
+    analysis: dict[str, JsonValue] | None = None  # of `analyse`
     secondaries: dict[str, SecondaryUse] = Field(default_factory=dict)  # by component
     own_tokens: float | None = None  # share of the given words that the pipeline's tokenizer makes
     words_per_second: float

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import cast
 
+import srsly
 from spacy.language import Language
 from spacy.training import Corpus, Example
 
@@ -19,7 +20,6 @@ from ..pipes.pipeline_checks import is_gate
 from ..pipes.scores.thresholding import ANY_TYPE, CALIBRATION, check_keys
 from ..pipes.scores.thresholds import OperatingPoint, fit_curve, points
 from ..training.loading import load_pipeline
-from .analysis.records import PRF
 from .calibration import (
     Curves,
     Scored,
@@ -39,10 +39,11 @@ from .chosen import (
     ChosenTypes,
     GatePoint,
     Goal,
-    write_chosen,
+    chosen_json,
 )
 from .evaluate import update_performance
 from .posterior_gate import choose_for_gate, fit_posterior_gate
+from .records import PRF
 
 SECONDARY = "longtail_gated_ner"  # its entities have scores in any case
 
@@ -106,7 +107,7 @@ def fit_thresholds(
     update_performance(nlp, data)
     with coded_io(output or model), whole_folder(output or model) as folder:
         nlp.to_disk(folder)
-        write_chosen(chosen, folder)
+        srsly.write_json(folder / CHOSEN, chosen_json(chosen))
         for path in model.iterdir() if output is None else ():  # such as a model card
             if not (folder / path.name).exists():
                 (shutil.copytree if path.is_dir() else shutil.copyfile)(path, folder / path.name)

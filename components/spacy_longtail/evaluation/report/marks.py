@@ -1,41 +1,46 @@
-"""Gold and predicted entities of a document, cut into sentences with marked errors."""
+"""Sentences with their gold and predicted entities marked, the worst first."""
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
+from ..pairs import Mention, MentionPair, pair_mentions
 from ..records import Document
 
 LIMIT = 400  # sentences on a page: more than anyone reads, and still a page that opens at once
 
-Place = tuple[int, int, str]
-
-
-class Entity(NamedTuple):
-    start: int  # characters of the document
-    end: int
-    label: str
-    score: float | None
-    is_gold: bool
-
-
-class Segment(NamedTuple):
-    text: str
-    gold: bool
-    predicted: bool
-
 
 class Mark(NamedTuple):
-    """Text with the gold and predicted entities that touch each other; plain text has no kinds."""
+    """A stretch of text; plain text has no pair."""
 
-    segments: list[Segment]
-    kinds: tuple[str, ...] = ()  # correct, missed or spurious; or type, boundary, both
-    gold: tuple[str, ...] = ()
-    predicted: tuple[str, ...] = ()
-    score: float | None = None
+    text: str
+    pair: MentionPair = MentionPair(None, None)
     rare: bool = False
-    # who found its gold entities, where there is a baseline: gained, lost, neither or both
-    against: tuple[str, ...] = ()
+    found: str = ""  # the predicted text, where it is not the marked one
+    against: str = ""  # who found the gold mention, where there is a baseline
+
+    @property
+    def kinds(self) -> list[str]:
+        return self.pair.kind.split("_and_") if any(self.pair) else []
+
+    @property
+    def labels(self) -> list[str]:
+        """Gold, then predicted, each once."""
+        return list(dict.fromkeys(mention.label for mention in self.pair if mention))
+
+    @property
+    def score(self) -> float | None:
+        return self.pair.predicted.score if self.pair.predicted else None
+
+    @property
+    def tag(self) -> str:
+        """What stands beside the text."""
+        wrong = [kind for kind in self.kinds if kind != "correct"]
+        said = " and ".join(wrong) if wrong else "✓"
+        if self.pair.gold and self.pair.predicted and wrong:
+            said = f"wrong {said}" + (f": “{self.found}”" if self.found else "")
+        score = "" if self.score is None else f" {100 * self.score:.0f}"
+        return f"{' → '.join(self.labels)} {said}{score}"
 
 
 class MarkedSentence(NamedTuple):
@@ -48,12 +53,12 @@ class MarkedSentence(NamedTuple):
 
     @property
     def errors(self) -> list[Mark]:
-        return [mark for mark in self.marks if mark.kinds not in ((), ("correct",))]
+        return [mark for mark in self.marks if mark.kinds not in ([], ["correct"])]
 
     @property
     def gained(self) -> int:
         """Marks with something that ours found and the baseline did not."""
-        return sum("gained" in mark.against for mark in self.marks)
+        return sum(mark.against == "gained" for mark in self.marks)
 
 
 def mark_documents(
@@ -71,8 +76,7 @@ def mark_documents(
     """
     shown: list[MarkedSentence] = []
     for i, doc in enumerate(documents):
-        other = {(a, b, label) for a, b, label, _ in baseline[i].predicted} if baseline else None
-        sentences = _mark_sentences(doc, set(tail), other)
+        sentences = _mark_sentences(doc, set(tail), baseline[i] if baseline else None)
         shown += [own for own in sentences if own.errors or own.rare or own.gained]
     return sorted(shown, key=_severity, reverse=True)  # stable: in the order of the text among equals
 
@@ -85,81 +89,45 @@ def _severity(sentence: MarkedSentence) -> tuple[int, bool, int, float]:
 
 
 def _mark_sentences(
-    doc: Document, tail: set[str], baseline: set[Place] | None
+    doc: Document, tail: set[str], baseline: Document | None
 ) -> Iterable[MarkedSentence]:
-    text = doc.text
-    for start, end, clusters in _by_sentence(doc, _clusters(doc)):
-        marks, at = [], start
-        for cluster in clusters:
-            mark = _mark(text, cluster, tail, baseline)
-            marks += [Mark([Segment(text[at : cluster[0].start], False, False)]), mark]
-            at = _end(cluster)
-        marks.append(Mark([Segment(text[at:end], False, False)]))
-        yield MarkedSentence(str(doc.title or ""), [m for m in marks if m.segments[0].text])
+    gold = [Mention(*row) for row in doc.gold]
+    rows = sorted(doc.predicted, key=lambda row: row[:3])
+    predicted = [Mention(start, end, label, "", score) for start, end, label, score in rows]
+    theirs = None if baseline is None else {row[:3] for row in baseline.predicted}
+    marks: list[tuple[int, int, Mark]] = []
+    for pair in sorted(pair_mentions(sorted(gold), predicted), key=_place):
+        start, end = _place(pair)
+        if start < end and (not marks or marks[-1][1] <= start):  # one that overlaps is not shown
+            marks.append((start, end, _mark(doc.text, pair, tail, theirs)))
+    starts = [start for start, _, _ in marks]
+    bounds = sorted(doc.sentences) or [(0, len(doc.text))]
+    at = 0
+    for start, end in bounds:
+        inside = marks[bisect_left(starts, start) : bisect_left(starts, end)]
+        end = max([end, *(stop for _, stop, _ in inside)])  # of an entity that crosses the bound
+        at, sentence = max(at, start), []
+        for left, right, mark in inside:
+            sentence += [Mark(doc.text[at:left]), mark]
+            at = right
+        sentence.append(Mark(doc.text[at:end]))
+        at = end
+        yield MarkedSentence(str(doc.title or ""), [mark for mark in sentence if mark.text])
 
 
-def _clusters(doc: Document) -> list[list[Entity]]:
-    """Entities of either side that overlap, together, in the order of the text."""
-    both = [Entity(*row, None, True) for row in doc.gold]
-    both += [Entity(*row, False) for row in doc.predicted]
-    clusters: list[list[Entity]] = []
-    for entity in sorted(both, key=lambda e: (e.start, e.end)):
-        if entity.start == entity.end:
-            continue  # gold that matches no token of the prediction has no place in the text
-        if clusters and entity.start < _end(clusters[-1]):
-            clusters[-1].append(entity)
-        else:
-            clusters.append([entity])
-    return clusters
+def _place(pair: MentionPair) -> tuple[int, int]:
+    mention = pair.gold or pair.predicted
+    return mention[:2] if mention else (0, 0)
 
 
-def _end(cluster: list[Entity]) -> int:
-    return max(entity.end for entity in cluster)
-
-
-def _by_sentence(
-    doc: Document, clusters: list[list[Entity]]
-) -> list[tuple[int, int, list[list[Entity]]]]:
-    """Sentence bounds with what begins between them; an entity joins the sentences it crosses."""
-    sentences: list[tuple[int, int, list[list[Entity]]]] = []
-    length = len(doc.text)
-    at = reach = 0  # the next cluster, and where the last one ends
-    for start, end in sorted(doc.sentences) or [(0, length)]:
-        inside: list[list[Entity]] = []
-        if sentences and start < reach:
-            start, _, inside = sentences.pop()
-        while at < len(clusters) and clusters[at][0].start < end:
-            if clusters[at][0].start >= start:
-                inside.append(clusters[at])
-                reach = _end(clusters[at])
-            at += 1
-        sentences.append((start, max(end, min(reach, length)), inside))
-    return sentences
-
-
-def _mark(text: str, cluster: list[Entity], tail: set[str], baseline: set[Place] | None) -> Mark:
-    sides = [[e for e in cluster if e.is_gold is is_gold] for is_gold in (True, False)]
-    gold, predicted = ({e[:3] for e in side} for side in sides)
-    edges = sorted({edge for e in cluster for edge in (e.start, e.end)})
-    segments = [
-        Segment(text[a:b], *(any(e.start <= a < e.end for e in side) for side in sides))
-        for a, b in pairwise(edges)
-    ]
-    kinds: tuple[str, ...]
-    if not predicted:
-        kinds = ("missed",)
-    elif not gold:
-        kinds = ("spurious",)
-    else:
-        is_type = {label for *_, label in gold} != {label for *_, label in predicted}
-        is_boundary = {e[:2] for e in gold} != {e[:2] for e in predicted}
-        kinds = ("type",) * is_type + ("boundary",) * is_boundary or ("correct",)
-    labels = [tuple(e.label for e in side) for side in sides]
-    score = min((e.score for e in sides[1] if e.score is not None), default=None)
-    names = {(True, False): "gained", (False, True): "lost", (False, False): "neither"}
-    against = {
-        names.get((place in predicted, place in baseline), "both")
-        for place in (gold if baseline is not None else ())
-    }
-    rare = not tail.isdisjoint(labels[0] + labels[1])
-    return Mark(segments, kinds, *labels, score, rare, tuple(sorted(against)))
+def _mark(
+    text: str, pair: MentionPair, tail: set[str], theirs: set[tuple[int, int, str]] | None
+) -> Mark:
+    start, end = _place(pair)
+    found = text[slice(*pair.predicted[:2])] if "boundary" in pair.kind and pair.predicted else ""
+    against = ""
+    if theirs is not None and pair.gold:
+        by_ours, by_theirs = pair.kind == "correct", pair.gold[:3] in theirs
+        against = {(1, 1): "both", (1, 0): "gained", (0, 1): "lost"}.get((by_ours, by_theirs), "neither")
+    rare = any(mention.label in tail for mention in pair if mention)
+    return Mark(text[start:end], pair, rare, found, against)

@@ -11,11 +11,11 @@ from ...training.provenance import DEV_SCORE
 from ..significance import LEAST_SEEDS, bootstrap_standard_error
 from .comparison import HEADLINES, Report
 from .inputs import read_documents
-from .marks import LIMIT, Mark, mark_documents
+from .marks import LIMIT, mark_documents
 from .plots import MOST, Line, dumbbells, learning_curves
 from .rendering import render
 from .systems import Choice, System, mean
-from .wording import counted, percent, verdict
+from .wording import counted, verdict
 
 SUFFIXES = (".html", ".htm")
 SIGNATURE = "Made by spacy-longtail"  # near the end of both files
@@ -65,7 +65,7 @@ def _values(report: Report) -> dict[str, object]:
     documents = [read_documents(s.runs[0]) if s is not None else [] for s in (ours, baseline)]
     marked = mark_documents(documents[0], stats.tail, documents[1])
     # a model may know types that the corpus does not declare
-    labels = {t for s in marked for m in s.marks for t in m.gold + m.predicted}
+    labels = {label for s in marked for mark in s.marks for label in mark.labels}
     every = stats.labels + sorted(labels - set(stats.labels))
     versions = [", ".join(map(" ".join, run.evaluation.run.versions.items())) for run in runs]
     plots = {"f1": dumbbells(comparison.rows, comparison.baseline, comparison.ours)}
@@ -101,8 +101,6 @@ def _values(report: Report) -> dict[str, object]:
         "worst": [sentence for sentence in marked if sentence.errors][:WORST],
         "limit": LIMIT,
         "type_numbers": {label: i for i, label in enumerate(every)},  # a label may hold spaces
-        "tag": _tag,
-        "hint": _hint,
         "plots": plots,
     }
 
@@ -127,26 +125,3 @@ def curve_lines(choice: Choice, systems: Sequence[System]) -> list[Line]:
             values = [[curve[s] for curve in curves] for s in steps]
             lines.append(Line(system.name, steps, values, choice.role(system)))
     return lines
-
-
-def _tag(mark: Mark) -> str:
-    """The text beside an entity, which says in words what the line under it shows."""
-    gold, predicted = " + ".join(mark.gold), " + ".join(mark.predicted)
-    score = "" if mark.score is None else f" {100 * mark.score:.0f}"
-    if mark.kinds == ("correct",):
-        return f"{gold} ✓{score}"
-    if mark.kinds == ("missed",):
-        return f"{gold} missed"
-    if mark.kinds == ("spurious",):
-        return f"{predicted} spurious{score}"
-    what = f"{gold} → {predicted}" if "type" in mark.kinds else gold
-    return f"{what} wrong {' and '.join(mark.kinds)}{score}"
-
-
-def _hint(mark: Mark) -> str:
-    texts = []
-    for side, labels in (("gold", mark.gold), ("predicted", mark.predicted)):
-        text = "".join(s.text for s in mark.segments if getattr(s, side))
-        texts.append(f"{side}: {' + '.join(labels)} “{text}”" if labels else f"{side}: none")
-    score = "" if mark.score is None else f"; entity score {percent(mark.score)} of 100"
-    return "; ".join(texts) + score

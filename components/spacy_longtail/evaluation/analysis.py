@@ -5,31 +5,25 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import accumulate, chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from spacy.scorer import PRFScore
 from spacy.training import Example
 
-from ...corpus.statistics.columns import Words
-from ...corpus.statistics.corpus import buckets as bucket_types
-from ...corpus.statistics.tallies import PartTally, read_parts
-from ...scorers.ner import average_f, count_mentions, support
-from ...scorers.tokens import SentenceResults, token_results
-from .mentions import MentionPair, pair_mentions, read_mentions
-from .records import (
-    Analysis,
-    Bucket,
-    Confusion,
-    ErrorKinds,
-    ErrorTable,
-    LengthBin,
-    Seen,
-    SeenShare,
-)
+from ..corpus.examples import on_gold_tokens
+from ..corpus.statistics.columns import Words
+from ..corpus.statistics.corpus import buckets as bucket_types
+from ..corpus.statistics.tallies import PartTally, read_parts
+from ..scorers.ner import average_f, count_mentions, support
+from ..scorers.tokens import SentenceResults, token_results
+from .pairs import Mention, MentionPair, pair_mentions
 
 OUTSIDE = "O"
+KINDS = ("correct", "type", "boundary", "type_and_boundary", "missed", "spurious")
 WIDTH, N_BINS = 5, 8  # the last has no end. SOURCE: Nemoto et al. 2024, Table 7
+
+Analysis = dict[str, Any]  # JSON
 
 
 class TrainingMentions(NamedTuple):
@@ -55,45 +49,57 @@ def analyse(examples: Iterable[Example], training: TrainingMentions, labels: Seq
     examples (Iterable[Example]): Documents with predictions and gold annotation.
     training (TrainingMentions): What the pipeline was trained on.
     labels (Sequence[str]): The declared types.
+    RETURNS (Analysis): confusion (labels, counts), errors (mentions of each of KINDS, and per_type),
+        lengths (sentences by their words), buckets (head, mid, tail: types by training mentions) and
+        seen (mentions that training has, and the others). Scores are in [0, 1], 0/0 is null.
     """
     examples = list(examples)
-    by_doc = [pair_mentions(*read_mentions(eg)) for eg in examples]
+    by_doc = [pair_mentions(*_mentions(eg)) for eg in examples]
     pairs = list(chain.from_iterable(by_doc))
     per_type = count_mentions(examples).per_type
     types = [*labels, *sorted(set(per_type) - set(labels))]
     lengths = [len(eg.reference) for eg in examples]
-    return Analysis(
-        confusion=_confusion(pairs, types),
-        errors=_error_table(pairs, types),
-        lengths=_length_bins(by_doc, lengths, token_results(examples).sentences),
-        buckets=buckets(per_type, training, labels),
-        seen=_seen_mentions(pairs, training.surfaces),
-    )
+    return {
+        "confusion": _confusion(pairs, types),
+        "errors": _errors(pairs, types),
+        "lengths": _length_bins(by_doc, lengths, token_results(examples).sentences),
+        "buckets": _buckets(per_type, training, labels),
+        "seen": _seen(pairs, training.surfaces),
+    }
 
 
-def _confusion(pairs: Iterable[MentionPair], labels: Sequence[str]) -> Confusion:
-    """How often each gold type is predicted as each type, whatever the boundaries."""
+def _mentions(eg: Example) -> tuple[list[Mention], list[Mention]]:
+    """Gold mentions, and the predicted ones that can be judged, on gold tokens as in the scorer."""
+    gold = [Mention(e.start, e.end, e.label_, e.text.casefold()) for e in eg.reference.ents]
+    placed = on_gold_tokens(eg, eg.predicted.ents)
+    return gold, [Mention(start, end, e.label_, e.text.casefold()) for e, start, end in placed]
+
+
+def _confusion(pairs: Iterable[MentionPair], labels: Sequence[str]) -> Analysis:
+    """How often each gold type (a row) is predicted as each type, whatever the boundaries."""
     place = {label: i for i, label in enumerate(labels)}
     counts = [[0] * (len(labels) + 1) for _ in range(len(labels) + 1)]
     for pair in pairs:
         row, column = (-1 if m is None else place[m.label] for m in pair)
         counts[row][column] += 1
-    return Confusion(labels=[*labels, OUTSIDE], counts=counts)
+    return {"labels": [*labels, OUTSIDE], "counts": counts}
 
 
-def _error_table(pairs: Iterable[MentionPair], labels: Sequence[str]) -> ErrorTable:
+def _errors(pairs: Iterable[MentionPair], labels: Sequence[str]) -> Analysis:
     """How many mentions are right, and in what way the others are wrong."""
-    counts = Counter(((pair.gold or pair.predicted).label, pair.kind) for pair in pairs)  # type: ignore[union-attr]
-    kinds = list(ErrorKinds.model_fields)
-    per_type = {label: {kind: counts[label, kind] for kind in kinds} for label in labels}
-    total = {kind: sum(own[kind] for own in per_type.values()) for kind in kinds}
-    return ErrorTable(**total, per_type={label: ErrorKinds(**own) for label, own in per_type.items()})
+    counts: Counter[tuple[str, str]] = Counter()
+    for pair in pairs:
+        if mention := pair.gold or pair.predicted:
+            counts[mention.label, pair.kind] += 1
+    per_type = {label: {kind: counts[label, kind] for kind in KINDS} for label in labels}
+    total = {kind: sum(own[kind] for own in per_type.values()) for kind in KINDS}
+    return {**total, "per_type": per_type}
 
 
 def _length_bins(
     by_doc: Iterable[Sequence[MentionPair]], n_tokens: Iterable[int], sentences: SentenceResults
-) -> list[LengthBin]:
-    """Scores by words of the gold sentence, the shortest first."""
+) -> list[Analysis]:
+    """Sentence accuracy, and micro F1 of the mentions that begin in them, the shortest first."""
     bins = np.minimum((sentences.length - 1) // WIDTH, N_BINS - 1)  # -1 without words
     starts, places = sentences.start.tolist(), bins.tolist()
     scores = {place: PRFScore() for place in range(-1, N_BINS)}
@@ -107,57 +113,50 @@ def _length_bins(
                 if mention is not None:
                     score = scores[places[bisect_right(starts, offset + mention.start) - 1]]
                     score += counts
-    found = []
+    rows = []
     for i in range(N_BINS):
         n, score = int(np.count_nonzero(bins == i)), scores[i]
         name = f"{i * WIDTH + 1}-{(i + 1) * WIDTH}" if i < N_BINS - 1 else f"{i * WIDTH + 1}+"
         accuracy = int(sentences.right[bins == i].sum()) / n if n else None
         f = score.fscore if len(score) else None
-        found.append(LengthBin(bin=name, sentences=n, accuracy=accuracy, f=f))
-    return found
+        rows.append({"bin": name, "sentences": n, "accuracy": accuracy, "f": f})
+    return rows
 
 
-def buckets(
+def _buckets(
     per_type: Mapping[str, PRFScore], training: TrainingMentions, labels: Sequence[str]
-) -> dict[str, Bucket]:
-    """Scores of the types that training has many, some and few mentions of.
-
-    per_type (Mapping[str, PRFScore]): Counts by type. training (TrainingMentions): Decides the
-        bucket.
-    labels (Sequence[str]): The declared types, those without training mentions included.
-    RETURNS (Dict[str, Bucket]): By name: head, mid and tail.
-    """
-    found = {}
+) -> Analysis:
+    """Scores of the types that training has many, some and few mentions of; null without types."""
+    rows = {}
     for name, types in bucket_types(training.mentions, labels).items():
         counts = {t: per_type[t] for t in types if t in per_type}
         micro = sum(counts.values(), PRFScore())
         scores = {"macro_f": average_f(counts, types).declared, **micro.to_dict()}
-        found[name] = Bucket(
-            labels=types,
-            training_mentions=sum(training.mentions.get(t, 0) for t in types),
+        rows[name] = {
+            "labels": types,
+            "training_mentions": sum(training.mentions.get(t, 0) for t in types),
             **(scores if types else dict.fromkeys(scores)),
-            support=support(micro),
-        )
-    return found
+            "support": support(micro),
+        }
+    return rows
 
 
-def _seen_mentions(pairs: Iterable[MentionPair], surfaces: Collection[tuple[str, str]]) -> Seen:
-    """Scores of the mentions that training has with the same type, case aside, and of the others."""
+def _seen(pairs: Iterable[MentionPair], surfaces: Collection[tuple[str, str]]) -> Analysis:
+    """Recall and precision of the mentions that training has with the same type, case aside."""
     counts: Counter[tuple[bool, bool, bool]] = Counter()  # is seen, is gold, is right
     for pair in pairs:
         for is_gold, mention in ((True, pair.gold), (False, pair.predicted)):
             if mention is not None:
                 is_seen = (mention.text, mention.label) in surfaces
                 counts[is_seen, is_gold, pair.kind == "correct"] += 1
-
-    def share(is_seen: bool) -> SeenShare:
-        right, hits = counts[is_seen, True, True], counts[is_seen, False, True]
-        n_gold, n_predicted = right + counts[is_seen, True, False], hits + counts[is_seen, False, False]
-        return SeenShare(
-            recall=right / n_gold if n_gold else None,
-            support=n_gold,
-            precision=hits / n_predicted if n_predicted else None,
-            predicted=n_predicted,
-        )
-
-    return Seen(seen=share(True), unseen=share(False))
+    rows = {}
+    for name, is_seen in (("seen", True), ("unseen", False)):
+        right, wrong = (counts[is_seen, True, is_right] for is_right in (True, False))
+        hits, spurious = (counts[is_seen, False, is_right] for is_right in (True, False))
+        rows[name] = {
+            "recall": right / (right + wrong) if right + wrong else None,
+            "support": right + wrong,
+            "precision": hits / (hits + spurious) if hits + spurious else None,
+            "predicted": hits + spurious,
+        }
+    return rows

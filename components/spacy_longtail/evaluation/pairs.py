@@ -1,18 +1,15 @@
-"""The mentions of a document, gold and predicted, and which belong together."""
+"""Gold and predicted mentions of a document that belong together, and what is wrong with a pair."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
-
-from spacy.training import Example
-
-from ...corpus.examples import on_gold_tokens
 
 
 class Mention(NamedTuple):
-    label: str
-    start: int  # first gold token
+    start: int  # of the first token, or character
     end: int  # one past the last
-    text: str  # case-folded
+    label: str
+    text: str = ""  # case-folded
+    score: float | None = None  # of a prediction
 
 
 class MentionPair(NamedTuple):
@@ -29,31 +26,24 @@ class MentionPair(NamedTuple):
         if self.predicted is None:
             return "missed"
         is_type = self.gold.label != self.predicted.label
-        is_boundary = self.gold[1:3] != self.predicted[1:3]
+        is_boundary = self.gold[:2] != self.predicted[:2]
         return "_and_".join(["type"] * is_type + ["boundary"] * is_boundary) or "correct"
 
 
-def read_mentions(eg: Example) -> tuple[list[Mention], list[Mention]]:
-    """Gold mentions, and the predicted ones that can be judged, on gold tokens as in the scorer."""
-    gold = [Mention(e.label_, e.start, e.end, e.text.casefold()) for e in eg.reference.ents]
-    placed = on_gold_tokens(eg, eg.predicted.ents)
-    return gold, [Mention(e.label_, start, end, e.text.casefold()) for e, start, end in placed]
-
-
-def pair_mentions(gold: list[Mention], predicted: list[Mention]) -> list[MentionPair]:
+def pair_mentions(gold: Sequence[Mention], predicted: Sequence[Mention]) -> list[MentionPair]:
     """Every mention of a document once, with the one of the other side that it belongs to.
 
-    Exact bounds come first, then most shared tokens; among equals the same type, then the leftmost.
+    Exact bounds come first, then most shared places; among equals the same type, then the leftmost.
     Pairs are made one after another, so that there may be fewer than there could be.
 
-    gold (List[Mention]): In the order of the text. predicted (List[Mention]): Too.
+    gold (Sequence[Mention]): In the order of the text. predicted (Sequence[Mention]): Too.
     RETURNS (List[MentionPair]): Pairs, then gold mentions without another, then predicted ones.
     """
 
     def rank(places: tuple[int, int]) -> tuple[bool, int, bool]:
         g, p = gold[places[0]], predicted[places[1]]
         n_shared = min(g.end, p.end) - max(g.start, p.start)
-        return g[1:3] != p[1:3], -n_shared, g.label != p.label
+        return g[:2] != p[:2], -n_shared, g.label != p.label
 
     partner: dict[int, int] = {}  # index of the predicted mention by that of the gold one
     taken: set[int] = set()
@@ -68,8 +58,8 @@ def pair_mentions(gold: list[Mention], predicted: list[Mention]) -> list[Mention
     ]
 
 
-def _overlaps(gold: list[Mention], predicted: list[Mention]) -> Iterator[tuple[int, int]]:
-    """Indices of gold and predicted mentions that share a token, the leftmost first."""
+def _overlaps(gold: Sequence[Mention], predicted: Sequence[Mention]) -> Iterator[tuple[int, int]]:
+    """Indices of gold and predicted mentions that overlap, the leftmost first."""
     first = 0
     for i, g in enumerate(gold):
         while first < len(predicted) and predicted[first].end <= g.start:
