@@ -2,7 +2,7 @@
 
 import shutil
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
 
@@ -57,7 +57,6 @@ def fit_thresholds(
     calibrate: bool = True,
     abstain_key: str | None = None,
     min_mentions: int = 10,
-    components: Collection[str] | None = None,
     output: Path | None = None,
 ) -> Chosen:
     """Choose thresholds and calibration on development data, and write them into the pipeline.
@@ -71,14 +70,13 @@ def fit_thresholds(
     abstain_key (Optional[str]): Key in doc.spans for entities below their threshold; null keeps the
         component's own, and drops them where it has none.
     min_mentions (int): Gold mentions, or sentences, that a threshold is chosen on at least.
-    components (Optional[Collection[str]]): The components to choose for; null is all with scores.
     output (Optional[Path]): Folder for the pipeline; null writes it where it is.
     RETURNS (Chosen): By component.
     """
     inputs = [data] if output is None else [model, data]
     check_folder(output or model, inputs, _foreign if output else lambda _: "")
     nlp = load_pipeline(model)
-    names = _scored_pipes(nlp, model, nlp.pipe_names if components is None else components)
+    names = _scored_pipes(nlp, model)
     for name in names:
         cfg = nlp.get_pipe(name).cfg  # type: ignore[attr-defined]
         keys = {setting: cfg.get(setting) for setting in ("spans_key", "scores_key")}
@@ -118,14 +116,14 @@ def _foreign(folder: Path) -> str:
     return "" if (folder / CHOSEN).is_file() else f"it holds no {CHOSEN} of an earlier `thresholds`"
 
 
-def _scored_pipes(nlp: Language, path: Path, components: Collection[str]) -> list[str]:
+def _scored_pipes(nlp: Language, path: Path) -> list[str]:
     """The gate and each NER that has scores; a warning names the others."""
     scored: list[str] = []
     others: list[str] = []
     for name, pipe in nlp.pipeline:
-        if name in components and is_gate(nlp, name):
+        if is_gate(nlp, name):
             scored.append(name)
-        elif name in components and hasattr(pipe, "candidates"):
+        elif hasattr(pipe, "candidates"):
             is_scored = cast(ScoredNER, pipe).cfg["scores_key"] is not None
             is_scored |= nlp.get_pipe_meta(name).factory == SECONDARY
             (scored if is_scored else others).append(name)
