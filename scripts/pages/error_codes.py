@@ -6,7 +6,7 @@ from pathlib import Path
 from spacy_longtail.errors import Errors, Warnings
 
 DOCS = Path(__file__).parents[2] / "docs"
-GENERATED = ("errors.md", "commands.md", "registered.md", "results.md")
+OTHERS = ("README.md", "errors.md", "commands.md", "registered.md", "results.md")
 CODE = re.compile(r"\bLW?\d{3}\b")
 HEAD = """# Errors and warnings
 
@@ -42,7 +42,7 @@ def _pages() -> dict[str, list[str]]:
     """The hand-written pages that name a code, by code."""
     found: dict[str, list[str]] = {}
     for path in sorted(DOCS.glob("*.md")):
-        if path.name not in GENERATED:
+        if path.name not in OTHERS:
             for code in sorted(set(CODE.findall(path.read_text(encoding="utf8")))):
                 found.setdefault(code, []).append(path.name)
     return found

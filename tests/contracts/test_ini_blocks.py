@@ -19,10 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-import spacy
 import srsly
 from spacy import util
-from spacy.cli import app
 from spacy.cli.init_config import init_config
 from spacy.language import Language
 from spacy.tokens import DocBin
@@ -30,25 +28,23 @@ from spacy.training.initialize import init_nlp
 from spacy.training.loop import train
 from spacy.util import registry
 from thinc.api import Config
-from typer.testing import CliRunner
 
 from spacy_longtail import convert_ner
 from spacy_longtail.corpus.formats.docbin import write_docs
 from spacy_longtail.corpus.soft import write_soft
 from spacy_longtail.unlabelled.averaging import average
-from tests.util import SENTENCES, blank, parse, tiny_bert, tiny_gliner, toy_vectors
+from tests.util import SENTENCES, blank, parse, tiny_bert, toy_vectors
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 TEXTS = {page.stem if page.parent != ROOT else "": page.read_text(encoding="utf8") for page in PAGES}
 FENCE = re.compile(r"((?:^<!-- [^\n]* -->\n)*)^```ini\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
-COMMENT = re.compile(r"<!-- (block|on|run): (.*) -->")
+COMMENT = re.compile(r"<!-- (block|on): (.*) -->")
 NEEDS = {
     "torch": ("longtail.BiLSTM.v1", "longtail.RNNCNNGate.v1"),
     "spacy_transformers": ("spacy-transformers.",),
     "spacy_lookups_data": ('clusters = "lookups"',),
     "spacy_llm": ("llm_ner",),
-    "gliner": ("longtail_gliner",),
 }
 EXPECTED = {
     "LW012",  # the toy corpus is small: not every type is among 100 sentences
@@ -70,7 +66,6 @@ class Block(NamedTuple):
     text: str
     name: str | None = None
     on: tuple[str, ...] = ()
-    run: str = "train"
 
 
 def read_blocks() -> list[Block]:
@@ -80,7 +75,7 @@ def read_blocks() -> list[Block]:
             said = dict(COMMENT.findall(match[1]))
             where = f"{page or 'README'}:{text[: match.start(2)].count(chr(10))}"
             on = tuple(said.get("on", "").split())
-            found.append(Block(where, match[2], said.get("block"), on, said.get("run", "train")))
+            found.append(Block(where, match[2], said.get("block"), on))
     return found
 
 
@@ -233,18 +228,6 @@ def prepare_converted() -> dict[str, str]:
     return {}
 
 
-def prepare_three_pipelines() -> dict[str, str]:
-    initialized().to_disk("primary")
-    initialized("gated", **{"nlp.pipeline": ["sentencizer", "gate"]}).to_disk("gate")
-    third = {
-        "nlp.pipeline": ["sentencizer", "gate", "weak_ner"],
-        "components.gate": {"source": "gate"},
-        "training.frozen_components": ["gate"],
-    }
-    initialized("gated", **third).to_disk("secondary")
-    return {}
-
-
 def prepare_pretrained() -> dict[str, str]:
     config = put_on(("described",), stock())  # as wide as the block says
     config["components.tok2vec.model.embed"].update(rows="[100, 100, 100, 100]")
@@ -252,13 +235,7 @@ def prepare_pretrained() -> dict[str, str]:
     return {"paths.pretrained": "pretrained"}
 
 
-def prepare_gliner() -> dict[str, str]:
-    tiny_gliner(Path("urchade/gliner_medium-v2.1"))  # a folder comes before a name on the hub
-    return {}
-
-
 PREPARED = {
-    "gliner": prepare_gliner,
     "large_corpus": prepare_large_corpus,
     "soft_targets": prepare_soft_targets,
     "thesaurus": prepare_thesaurus,
@@ -270,7 +247,6 @@ PREPARED = {
     "converted": prepare_converted,
     "ensemble": prepare_ensemble,
     "pretrained": prepare_pretrained,
-    "three_pipelines": prepare_three_pipelines,
 }
 
 
@@ -315,8 +291,6 @@ def run(block: Block) -> None:
     given = sections(block.text)
     check_names(given)
     settings = {key: value for name in block.on for key, value in prepare(name).items()}
-    if block.run == "assemble":
-        return check_assembled(block.text)
     config = load(merge(block, small_stock()), settings)
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
@@ -374,20 +348,6 @@ def check_used(given: Sections, config: Config, nlp: Language) -> None:
     assert set(given.get("training.score_weights", ())) <= set(evaluations[-1]["other_scores"])
 
 
-def check_assembled(text: str) -> None:
-    Path("assembled.cfg").write_text(text, encoding="utf8")
-    result = CliRunner().invoke(app, ["assemble", "assembled.cfg", "assembled"])
-    assert result.exit_code == 0, result.output
-    nlp, config = spacy.load("assembled"), util.load_config("assembled.cfg")
-    assert nlp.pipe_names == config["nlp"]["pipeline"] == list(config["components"])
-    for name, lines in config["components"].items():
-        if "source" in lines:
-            pipes = (spacy.load(lines["source"]).get_pipe(name), nlp.get_pipe(name))
-            weights = [pipe.to_bytes(exclude=["vocab"]) for pipe in pipes]
-            assert weights[0] == weights[1]
-    assert ("weak_sentences" in nlp("Storm Ida sank the Fram .").spans) == ("gate" in nlp.pipe_names)
-
-
 @each_block
 def test_a_block_works(block, here):
     text = written(merge(block, {}))
@@ -403,7 +363,6 @@ def test_no_block_and_no_comment_is_passed_over():
     comments = "".join(match[1] for match in FENCE.finditer(whole))
     read = COMMENT.findall(comments)
     assert sorted(read) == sorted(COMMENT.findall(whole)) and len(read) == comments.count("\n")
-    assert {block.run for block in BLOCKS} == {"train", "assemble"}
     names = [value for key, value in read if key == "block"]
     needed = {name for block in BLOCKS for name in block.on}
     assert needed <= {*names, *PREPARED} and len(names) == len(NAMED)
@@ -419,7 +378,6 @@ BROKEN = [
     ("losses", "gamma = 2.0", "gama = 2.0", "gama"),
     ("losses", "${corpora.plain}", "${corpora.plane}", "corpora.plane"),
     ("token_ner", "[initialize.components.ner]", "[initialize.components.nre]", "'nre'"),
-    ("gate", 'source = "gate"', 'sauce = "gate"', "E984"),
 ]
 
 

@@ -415,7 +415,7 @@ def _schedule(options: PretrainOptions, usual: Schedule) -> Schedule:
         if name not in RATES:
             where = f"another command. `pretrain` has {', '.join(RATES)}"
             raise unused(f"--set {name}", value, "`pretrain`", where)
-        rule, fix = "a number from 0 to 1", "See docs/pretraining.md."
+        rule, fix = "a number from 0 to 1", "See docs/encoders.md."
         changed[RATES[name]] = finite(name, value, rule, fix, 0, 1)
     return usual._replace(**changed)
 

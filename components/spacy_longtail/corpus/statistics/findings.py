@@ -37,7 +37,7 @@ ADVICE = {
     "few_mentions": (
         "More annotation is the surest help (`python -m spacy_longtail mine` says of what). Then begin "
         "with an encoder that has seen entities elsewhere: `longtail init-config pretrained` for "
-        "English, docs/pretraining.md. Resampling, augmentation, focal loss and the gate were not "
+        "English, docs/encoders.md. Resampling, augmentation, focal loss and the gate were not "
         "shown to beat stock spaCy without one (docs/results.md); `longtail recommend` tries them."
     ),
     "not_measurable.dev": (
