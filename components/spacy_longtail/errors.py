@@ -49,8 +49,7 @@ class Errors:
     # The posterior gate: L28x
     L285 = "[L285] {who} cannot use its secondary: {problem}. {fix}"
     L290 = "[L290] {who} stops: its secondary failed on {n} sentences in a row, and max_failures = {limit}. The last: {problem}. Repair it, raise max_failures, or disable {who!r}."
-    L292 = "[L292] {who} cannot be built: {problem}. Name the server's URL, and the variable of the environment that holds its key, or key_variable = null where it needs none."
-    L593 = "[L593] {who} got no answer that it can use: {problem}. Check that the server runs, and takes this model and its key."
+    L292 = "[L292] {who}: {problem}. Name a running server's URL that takes this model, and the variable of the environment that holds its key, or key_variable = null where it needs none."
 
     # Torch layers: L22x
     L221 = "[L221] The saved weights of {who} cannot be loaded: {problem}. Copy the pipeline or its package from its source again, with the config that it was trained with."

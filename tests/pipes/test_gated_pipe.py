@@ -265,7 +265,7 @@ RAISED: dict[str, Callable[[], object]] = {
     "client": lambda: raised(ClientError("overloaded")),
     "memory": lambda: raised(MemoryError()),
     "no json": lambda: json.loads("Sorry, I cannot"),
-    "coded": lambda: raised(ValueError("[L593] refused.")),
+    "coded": lambda: raised(ValueError("[L292] refused.")),
 }
 BUGS: dict[str, Callable[[], object]] = {
     "attribute": lambda: None.text,  # type: ignore[attr-defined]

@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 from spacy.cli._util import parse_config_overrides
 
-from ..errors import Errors
 from ..output.tables import text_table
 from ..training.own_code import import_code
 from ..types import Overrides
@@ -78,19 +77,7 @@ def config_overrides(context: typer.Context) -> Overrides:
     """Config values among the arguments of a command, as --training.max_steps 500.
 
     context (typer.Context): With the arguments that are no options of the command.
-    RAISES (ValueError): L545 for what is no config value.
     """
-    is_value = False
-    for text in context.args:
-        name = text.partition("=")[0]
-        if text.startswith("--") and "." in name:
-            is_value = "=" not in text
-        elif is_value and not text.startswith("--"):
-            is_value = False
-        else:
-            what = "option" if text.startswith("-") else "argument"
-            fix = "Config values are given by their name, as --training.max_steps 500."
-            raise ValueError(Errors.L545.format(problem=f"There is no {what} {name!r}.", fix=fix))
     return parse_config_overrides(list(context.args))
 
 

@@ -106,7 +106,7 @@ class ChatCompletions(OpenAI):
             problem = f"{type(error).__name__}: {error}".rstrip(".")
         if self._key:
             problem = problem.replace(self._key, MASK)
-        raise ValueError(Errors.L593.format(who=WHO, problem=problem))  # without what caused it
+        raise ValueError(Errors.L292.format(who=WHO, problem=problem))  # without what caused it
 
     def retry(
         self, call_method: Callable[..., requests.Response], url: str, **kwargs: object
