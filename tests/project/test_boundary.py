@@ -105,7 +105,6 @@ def test_a_path_of_the_wrong_kind(name, tmp_path, monkeypatch):
         (["trian"], "train"),
         (["matrix", "quick", "--training.max_steps", "5"], "--training.max_steps"),
         (["train", "a", "b", "c", "--max_steps", "5"], "--max_steps"),
-        (["train", "a", "b", "c", "d"], "d"),
         (["split", "c", "o", "--min-mentions", "-1"], "--min-mentions"),
     ],
 )
