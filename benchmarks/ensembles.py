@@ -23,9 +23,8 @@ from spacy_longtail.evaluation.records import write_evaluation
 from spacy_longtail.evaluation.report.inputs import read_run
 from spacy_longtail.evaluation.significance import judge, named_metrics, stack
 from spacy_longtail.training.train import BEST
-from spacy_longtail.unlabelled.distil import STUDENT, distil
-from spacy_longtail.unlabelled.distil import Request as Distillation
-from spacy_longtail.unlabelled.ensemble import Request, build_ensemble
+from spacy_longtail.unlabelled.distil import STUDENT, DistilRequest, distil
+from spacy_longtail.unlabelled.ensemble import build_ensemble
 
 RESULTS = Path(__file__).parent / "results" / "ensembles.jsonl"
 METRICS = {"macro": "macro F1", "tail": "tail F1", "micro": "micro F1"}
@@ -62,17 +61,18 @@ def main(
     built: dict[str, Path] = {}
     for size in map(int, sizes.split(",")):
         built[f"{size} behind one pipe"] = place / f"ensemble-{size}"
-        build_ensemble(Request(tuple(models[:size])), built[f"{size} behind one pipe"])
+        build_ensemble(models[:size], built[f"{size} behind one pipe"])
     overrides = read_settings(settings or [])
     if pretrained is not None:
         overrides["paths.pretrained"] = str(pretrained)
-    asked = Distillation(
-        models[0],
+    teacher = place / "teacher"
+    build_ensemble(models, teacher)
+    asked = DistilRequest(
+        teacher,
         pool,
         config,
         corpus,
         gold_copies=gold_copies,
-        also=tuple(models[1:]),
         compare=False,
         overrides=overrides,
     )
@@ -92,10 +92,9 @@ def main(
         "corpus": corpus.name,
         "method": method,
         "seeds": list(trials),
-        "silver": distilled.rounds[-1].silver.silver,
+        "silver": distilled.pseudo_labels.kept,
         "gold_copies": gold_copies,
-        "mentions": distilled.rounds[-1].silver.mentions,
-        "dev": distilled.rounds[-1].dev_macro,
+        "mentions": distilled.pseudo_labels.mentions,
         "settings": {name: value for name, value in overrides.items() if name != "paths.pretrained"},
         "scores": {
             name: {key: metric(own.sum(axis=0)).round(4).tolist() for key, metric in metrics.items()}

@@ -23,7 +23,7 @@ from spacy_longtail.corpus.formats.context import Settings
 from spacy_longtail.corpus.parts import part_path
 from spacy_longtail.training.loading import load_pipeline
 from spacy_longtail.unlabelled import mining
-from spacy_longtail.unlabelled.mining import Request, mine
+from spacy_longtail.unlabelled.mining import MiningRequest, mine
 
 RESULTS = Path(__file__).parent / "results" / "mining.jsonl"
 NEW = 0.02  # share of words that occur nowhere else
@@ -82,7 +82,7 @@ def main(
 
         mining.scan_pool = watched
         begin = time.perf_counter()
-        request = Request(labels=labels, corpus=corpus)
+        request = MiningRequest(labels=labels, corpus=corpus)
         found = mine(pipeline, pool, Path(folder) / "next.jsonl", request, Settings(), "prodigy")
         seconds = time.perf_counter() - begin
     record = {

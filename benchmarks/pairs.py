@@ -23,8 +23,8 @@ from spacy_longtail.evaluation.evaluate import evaluate_model
 from spacy_longtail.evaluation.records import Evaluation, TrainingSettings, write_evaluation
 from spacy_longtail.evaluation.report import read_report, summarize, summary_table
 from spacy_longtail.training.train import BEST
-from spacy_longtail.unlabelled.comparison import words_per_second
-from spacy_longtail.unlabelled.ensemble import Request, build_ensemble
+from spacy_longtail.unlabelled.ensemble import build_ensemble
+from spacy_longtail.unlabelled.measuring import words_per_second
 
 RESULTS = Path(__file__).parent / "results" / "pairs.jsonl"
 PARTS = ("dev", "test")
@@ -76,7 +76,7 @@ def main(
                 continue
             built = work / f"pair-{seed}"
             models = {method: trials[method] / "model" / BEST for method in (baseline, *members)}
-            build_ensemble(Request(tuple(models[own] for own in members)), built)
+            build_ensemble([models[own] for own in members], built)
             ratios = ratios or speed_ratios({**models, pair: built}, part_path(corpus, "test"))
             by_part: dict[str, dict[str, Evaluation]] = {}
             for part in PARTS:

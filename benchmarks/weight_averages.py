@@ -17,7 +17,7 @@ from spacy_longtail.corpus.parts import part_path
 from spacy_longtail.corpus.statistics import corpus_statistics
 from spacy_longtail.evaluation.evaluate import evaluate_model
 from spacy_longtail.training.train import BEST
-from spacy_longtail.unlabelled.ensemble import Request, build_ensemble
+from spacy_longtail.unlabelled.ensemble import build_ensemble
 
 RESULTS = Path(__file__).parent / "results" / "weight_averages.jsonl"
 PARTS = ("dev", "test")
@@ -49,7 +49,7 @@ def main(
             model = runs[seeds[0]]
             if len(seeds) > 1:
                 model = Path(name) / "mean"
-                build_ensemble(Request(tuple(runs[seed] for seed in seeds), weights=True), model)
+                build_ensemble([runs[seed] for seed in seeds], model, weights=True)
             record: dict[str, object] = {"corpus": corpus.name, "seeds": list(seeds)}
             for part in PARTS:
                 data = part_path(corpus, part)

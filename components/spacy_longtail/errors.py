@@ -163,30 +163,18 @@ class Errors:
     L496 = "[L496] {path} cannot be gone on with: {problem}. {fix}."
 
     # Unlabelled text
-    L500 = "[L500] There is no rare type to look for: {problem}. Name types with --types EVE,NAT, or a converted corpus with --corpus."
-    L501 = "[L501] Nothing tells a mention of {unknown}: {path} was not trained on such a type and has no vectors to compare its description with. Name terms with --terms, or types among {known}."
-    L502 = "[L502] {path} has no component whose probabilities count mentions, found {found}. Use a pipeline with longtail_token_ner, longtail_gated_ner or longtail_sentence_gate; or ner or longtail_ner with beam_width = 1 and extra_state_tokens = false."
-    L503 = "[L503] Nothing of {path} can be proposed: of {n} sentences {known} stand in {corpus} already, and nothing speaks for a rare type in the others. Name a pool of other text, or terms with --terms."
-    L504 = "[L504] {path} has terms of {unknown}, which are not among the types to look for: {known}. Correct the file, or name the types with --types."
-    L505 = "[L505] --quota {found} cannot be filled from {n} labels of these types: {known}. Name rare types and whole numbers, as EVE=50,NAT=30, with a sum of at most the labels that no random share takes."
+    L500 = "[L500] Mining cannot look for rare types: {problem}. {fix}"
+    L503 = "[L503] Nothing of {path} can be proposed: of {n} sentences {known} stand in the corpus or in what is excluded, and nothing speaks for a rare type in the others. Name a pool of other text, or terms with --terms."
     L506 = "[L506] {path} cannot be merged: {problem}. {fix}"
-    L507 = "[L507] {path} is the state of an interrupted run, and cannot be taken up: {problem}. Run the command that wrote it again, or delete the file to start anew."
-    L509 = "[L509] {path} gives no scores to choose silver entities by, found {found}. Set scores_key = 'entity_scores' in a component of this package that reads entities, or use longtail_token_ner."
-    L510 = "[L510] Nothing of {path} can be silver: of {n} sentences {known} stand in {corpus} already, and in the others no entity of its types scores {threshold}. Name a pool of other text, or lower --threshold."
-    L511 = "[L511] {path} reads no type of {corpus}: {found}, where {known} are declared. Name a teacher that was trained on these types."
-    L512 = "[L512] {path} holds a distillation of its own: {problem}. Name a new folder, or take the settings it was begun with."
+    L509 = "[L509] {path} cannot teach: {problem}. {fix}"
+    L510 = "[L510] Nothing of {path} can be a pseudo-label: {problem}. Name a pool of other text, lower --threshold, or give every component that reads entities a scores_key."
     L513 = "[L513] Soft targets cannot be learnt: {problem}. {fix}"
     L745 = "[L745] A document's soft targets are {n} numbers, but its {tokens} tokens and {tags} tags take {wanted}: its tokens have changed since `distil` wrote it. It begins with {text!r}. Leave the tokens as they are, or run `distil --soft` again."
-    L514 = "[L514] {path} cannot be averaged with others: {problem}. {fix}"
+    L514 = "[L514] {path} cannot become part of an ensemble: {problem}. {fix}"
     L515 = "[L515] --gpu-id {gpu_id} cannot be used: {problem}. Install what the GPU needs (pip install 'spacy-longtail[gpu]'), or leave --gpu-id out for the CPU."
     L516 = "[L516] --{name} {found!r} {problem}. {fix}"
-    L517 = "[L517] {path} is not what `merge` left there: {problem}. Move it away, or mend it."
-    L576 = "[L576] Nothing of {path} can be silver: there is no score to choose by, found {n} of {who} without one. Set scores_key = 'entity_scores' in the component that reads them, or secondary_scores_key of a longtail_gated_pipe to where its secondary leaves scores: an LLM gives none, and cannot teach alone."
 
     # Combining runs
-    L525 = "[L525] An ensemble takes two runs or more, found {found}. Train the config again with another seed (--set training.seed=1), and name both."
-    L526 = "[L526] {path} is named twice: its pipeline is {model}. Name each run once."
-    L527 = "[L527] The ensemble cannot be measured on {path}: {problem}. Name a corpus that its members were trained for."
 
     L563 = "[L563] {path} was pretrained on {share} of the sentences of {corpus}: on its folds it would be scored for what it remembers, and be recommended for that. Leave --pretrained out, or pretrain an encoder on other corpora."
     L571 = "[L571] {path} is no pipeline to begin with: it has the components {found}. Name the folder model/ that `pretrain` wrote: its head reads types in words, and its tok2vec, or the folder transformer/ beside it, is the encoder."
@@ -243,10 +231,6 @@ class Warnings:
     W082 = "[LW082] {name!r} keeps {keeps}: {problem}."
     W086 = "[LW086] Thresholds are chosen on test: scores on this part no longer say what the pipeline is worth. Choose on dev, with --part dev."
 
-    # The ensemble: W066 and W067
-    W066 = "[LW066] Of {path} only the token NER becomes a member. Its components {names} are left out: the others of the pipeline are those of {first}."
-    W067 = "[LW067] Of {paths} at least two are the same model: the mean says no more than with one of them. Name runs of different seeds."
-
     # Reading comprehension: LW07x
     W071 = "[LW071] {who} has queries for types without a mention in the training data: {unseen}. They cost as much as the others. With max_epochs = -1 spaCy shows 100 examples only."
 
@@ -265,10 +249,5 @@ class Warnings:
     # Reports and packages: LW108, LW117
     W108 = "[LW108] Reports and cards are of the part {part!r}; evaluations of other parts are left out: {names}."
 
-    # Mining: LW098
-    W098 = "[LW098] {n}, {n_random} of them by lot and {given} by --quota, leave none for {types}: sentences are proposed for the other types alone. Set --labels {least} or more, or --quota for these types too."
-
-    # Distillation and labels that come back: LW113 to LW115
-    W113 = "[LW113] Entities without a score: {n} of {total} that were read in {path} ({types}). They are of {who}, and their tokens are missing in silver sentences, neither right nor wrong. Set scores_key there, or secondary_scores_key to where the secondary of a longtail_gated_pipe leaves scores, to have them chosen by these."
-    W114 = "[LW114] Suggestions are unchanged in {n} of {total} that {path} adds, and the file does not say which of them somebody has looked at: all are taken as accepted. If some were not, restore the corpus, take these out of the file (of Doccano, export approved documents alone), and merge it again; with --unchanged nothing is said."
-    W115 = "[LW115] The secondary of {who} is known to give no scores, so nothing that it finds in the pool can be silver: the tokens are missing. Set secondary_scores_key to where it leaves scores, or disable {who} if its calls cost money."
+    # Distillation
+    W113 = "[LW113] Entities without a score: {n} of {total} that were read in {path} ({types}). Their tokens are missing, neither right nor wrong. Set scores_key in the component that reads them, or secondary_scores_key of a longtail_gated_pipe."

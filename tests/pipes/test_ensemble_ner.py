@@ -1,6 +1,5 @@
 """`longtail_ensemble_ner`: what its members say of each token, and nothing else, wherever it is loaded."""
 
-import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -11,10 +10,8 @@ from spacy.language import DEFAULT_CONFIG
 from spacy.tokens import DocBin, Span
 from spacy.util import fix_random_seed
 
-from spacy_longtail.evaluation.thresholds import Goal, fit_thresholds
 from spacy_longtail.unlabelled.averaging import average
-from spacy_longtail.unlabelled.distil import soft_tagger
-from spacy_longtail.unlabelled.teacher import Teacher
+from spacy_longtail.unlabelled.teacher import PoolTeacher, soft_tagger
 from tests.util import (
     SENTENCES,
     SMALL,
@@ -149,8 +146,7 @@ def test_marginals_are_the_mean_of_the_members(about, tmp_path):
 
 def test_copies_of_one_model_read_what_it_reads():
     alone, texts = plain(), texts_of(blank())
-    with pytest.warns(UserWarning, match=r"LW067.*first, other 0, other 1"):
-        nlp = combined(plain(), plain(), plain())
+    nlp = combined(plain(), plain(), plain())
     expected = [found(doc) for doc in alone.pipe(texts)]
     assert any(expected) and [found(doc) for doc in nlp.pipe(texts)] == expected
     given = words(nlp, SENTENCES[0])
@@ -235,27 +231,13 @@ def test_others_are_trained_beside_it(tmp_path):
 
 def test_it_teaches():
     nlp = combined(plain(), plain(1, head="crf"))
-    teacher = Teacher.of(nlp, "ensemble", TYPES, "corpus")
+    teacher = PoolTeacher.of(nlp, "ensemble", TYPES)
     assert soft_tagger(nlp) is nlp.get_pipe("ner") is teacher.taggers[0]
     docs = list(nlp.pipe(texts_of(nlp)))
     read = [s for sentences in teacher.read(docs, 0.5, True) for s in sentences]
     soft = np.exp(np.concatenate([s.log_p for s in read]).astype("float64"))
     np.testing.assert_allclose(soft, marginals(nlp, docs), atol=2e-3)
     assert any(s.mentions for s in read)
-
-
-def test_thresholds_are_chosen_for_it(tmp_path):
-    nlp = combined(plain(), plain(1))
-    nlp.to_disk(tmp_path / "ensemble")
-    DocBin(docs=toy_docs(6)).to_disk(tmp_path / "dev.spacy")
-    report = fit_thresholds(
-        tmp_path / "ensemble", tmp_path / "dev.spacy", goal=Goal(recall=0.5), min_mentions=1
-    )
-    own = spacy.load(tmp_path / "ensemble").get_pipe("ner")
-    assert report["ner"].types.keys() == set(own.labels)
-    assert own.cfg["thresholds"]
-    with pytest.raises(ValueError, match=r"L514.*is an ensemble itself"):
-        combined(spacy.load(tmp_path / "ensemble"), plain())
 
 
 # What is refused
@@ -329,17 +311,3 @@ def test_pipelines_that_read_otherwise_are_refused(what):
 def test_listeners_that_read_what_another_encoder_wrote_are_refused():
     with pytest.raises(ValueError, match=r"L514.*other 0.*tok2vec, more write doc.tensor"):
         combined(plain(), learnt(listening({**LISTENER, "upstream": "tok2vec"}, ["more"])))
-
-
-def test_components_that_are_left_out_are_named():
-    other = plain(1)
-    other.add_pipe("sentencizer", name="bounds")
-    with pytest.warns(UserWarning, match=r"LW066.*other 0.*bounds"):
-        combined(plain(), other)
-    first = plain()
-    first.add_pipe("sentencizer", first=True)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        combined(first, learnt(listening(), 1))
-    assert first.pipe_names == ["sentencizer", "ner"]
-    assert len(list(first("It rained . Maria left .").sents)) == 2

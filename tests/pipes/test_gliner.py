@@ -11,7 +11,7 @@ import spacy
 from spacy.tokens import Doc, Span
 
 from spacy_longtail.pipes.secondary.gliner_ner import whole_sentences
-from spacy_longtail.unlabelled.teacher import DOUBTS, Teacher
+from spacy_longtail.unlabelled.teacher import DOUBTS, PoolTeacher
 from tests.util import (
     GATE_MODEL,
     SENTENCES,
@@ -295,7 +295,7 @@ def test_an_encoder_that_is_looked_up_brings_no_code(tmp_path):
 
 def test_what_a_teacher_doubts_is_not_outside():
     nlp = build(scores_key="entity_scores", threshold=0.3, thresholds=dict.fromkeys(LABELS, 0.8))
-    teacher = Teacher.of(nlp, "teacher", LABELS, Path("corpus"))
+    teacher = PoolTeacher.of(nlp, "teacher", LABELS)
     docs = list(nlp.pipe(TEXTS))
     low = sum(len(doc.spans[DOUBTS]) for doc in docs)
     assert teacher.doubts == (DOUBTS,) and low

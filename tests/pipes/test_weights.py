@@ -8,9 +8,8 @@ from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
 from spacy_longtail.training.provenance import read_run
-from spacy_longtail.unlabelled.averaging import average
-from spacy_longtail.unlabelled.weights import average_weights
-from tests.util import HEADS, TOKEN_MODEL, blank, examples, found, params, tiny_bert, words
+from spacy_longtail.unlabelled.averaging import average, average_weights
+from tests.util import HEADS, TOKEN_MODEL, blank, examples, params, tiny_bert, words
 
 TEXT = "Maria Berg sailed the Fram to Oslo"
 
@@ -69,19 +68,6 @@ def test_the_weights_are_the_mean(start):
         assert all(map(np.array_equal, weights(own), theirs))
 
 
-def test_a_run_averaged_with_itself_is_itself(start, tmp_path):
-    nlp, other = runs(start)
-    other.from_bytes(nlp.to_bytes())
-    before = scores(nlp)
-    with pytest.warns(UserWarning, match="LW067"):
-        average_weights(nlp, "a", [other], ["b"])
-    np.testing.assert_allclose(scores(nlp), before, atol=1e-6)
-    nlp.to_disk(tmp_path)
-    again = spacy.load(tmp_path)
-    np.testing.assert_allclose(scores(again), before, atol=1e-6)
-    assert found(again(words(again, TEXT))) == found(nlp(words(nlp, TEXT)))
-
-
 def test_torch_modules_take_part(tmp_path):
     pytest.importorskip("spacy_transformers")
     bert = tiny_bert(tmp_path / "bert")
@@ -121,51 +107,20 @@ def test_torch_modules_take_part(tmp_path):
         assert mean.numpy() == pytest.approx(((a[key] + b[key]) / 2).numpy(), abs=1e-6)
 
 
-def width(other):
-    model = {**TOKEN_MODEL, "tok2vec": {**TOKEN_MODEL["tok2vec"], "width": 32}}
-    return begun(pipeline(model=model))
-
-
-def types(other):
-    other = pipeline()
-    other.get_pipe("ner").set_types(["NAT", "GEO", "PER", "ART"])
-    return begun(other)
-
-
-def components(other):
-    other.remove_pipe("sentencizer")
-    return other
-
-
-def thresholds(other):
-    other.get_pipe("ner").cfg["thresholds"] = {"PER": 0.9}
-    return other
-
-
-def tokenizer(other):
-    other.tokenizer.add_special_case("Fram", [{"ORTH": "Fr"}, {"ORTH": "am"}])
-    return other
-
-
-def ensemble(other):
-    average(other, "3", runs(other, 1), ["4"])
-    return other
-
-
-REFUSED = {
-    "began apart": lambda other: begun(pipeline(), seed=5),
-    "head": lambda other: begun(pipeline(head="softmax")),
-    **{make.__name__: make for make in (width, types, components, thresholds, tokenizer, ensemble)},
-}
-
-
-@pytest.mark.parametrize("kind", REFUSED)
-def test_what_is_no_run_of_the_same_config_is_refused(kind, start):
-    nlp, other = runs(start)
+def test_runs_that_are_refused(start):
+    """Those of other configs, that began apart, or that were judged alone; and ensembles."""
+    nlp, other, one, judged, cut, bare = runs(start, 6)
+    average(other, "a", [one], ["b"])
+    judged.get_pipe("ner").cfg["thresholds"] = {"PER": 0.9}
+    cut.tokenizer.add_special_case("Fram", [{"ORTH": "Fr"}, {"ORTH": "am"}])
+    bare.remove_pipe("sentencizer")
+    wide = {**TOKEN_MODEL, "tok2vec": {**TOKEN_MODEL["tok2vec"], "width": 32}}
+    apart = [begun(pipeline(**settings), 5) for settings in ({}, {"head": "softmax"}, {"model": wide})]
     before = weights(nlp)
-    with pytest.raises(ValueError, match=r"L514\] b "):
-        average_weights(nlp, "a", [REFUSED[kind](other)], ["b"])
-    assert all(map(np.array_equal, weights(nlp), before))
+    for own in (other, judged, cut, bare, *apart):
+        with pytest.raises(ValueError, match="L514"):
+            average_weights(nlp, "a", [own], ["b"])
+        assert all(map(np.array_equal, weights(nlp), before))
 
 
 def test_seeds_and_sources_are_those_of_all(start):
@@ -179,7 +134,7 @@ def test_seeds_and_sources_are_those_of_all(start):
     assert nlp.meta["sources"] == [{"name": "diaries"}]
 
 
-@pytest.mark.parametrize("head", ["softmax-biluo", "crf", "two_task"])
+@pytest.mark.parametrize("head", HEADS)
 def test_every_head(head):
     settings = HEADS[head]
     nlp, other = runs(begun(pipeline(**settings)), **settings)
@@ -201,7 +156,6 @@ def test_the_command(start, tmp_path):
     folders = [str(tmp_path / name) for name in "ab"]
     result = CliRunner().invoke(app, ["ensemble", *folders, "-o", str(tmp_path / "mean"), "--weights"])
     assert result.exit_code == 0, result.output
-    assert "average" in result.output
     nlp = spacy.load(tmp_path / "mean")
     apart = [weights(spacy.load(folder)) for folder in folders]
     for mean, *several in zip(weights(nlp), *apart, strict=True):

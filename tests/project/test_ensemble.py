@@ -17,16 +17,15 @@ from spacy_longtail.training.provenance import read_run
 from spacy_longtail.training.train import train_model
 from spacy_longtail.unlabelled import ensemble as module
 from spacy_longtail.unlabelled.ensemble import Ensemble
-from tests.project.test_distil import CONFIG, CONFIGS, SET, TINY, pool_texts
+from tests.project.test_distil import CONFIG, CONFIGS, TINY
 from tests.util import blank, refused, run_spacy, small_ner, toy_corpus, toy_docs, train
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """A corpus, a pool, and three runs of two configs."""
+    """A corpus, and three runs of two configs."""
     folder = tmp_path_factory.mktemp("ensemble")
     toy_corpus(folder / "gold", train=toy_docs(2))
-    (folder / "pool.txt").write_text("\n".join(pool_texts()), encoding="utf8")
     for name, config, seed in (("a", CONFIG, 0), ("b", CONFIG, 1), ("c", CONFIGS / "token_crf.cfg", 2)):
         overrides = {**TINY, "training.max_steps": 30, "training.seed": seed}
         train_model(config, folder / "gold", folder / name, overrides=overrides)
@@ -77,9 +76,9 @@ def test_what_is_written_is_a_pipeline(place, done):
 def test_what_is_measured(place, done):
     output, result = done
     found = Ensemble.model_validate_json((output / "ensemble.json").read_bytes())
-    assert [own.name for own in found.pipelines] == ["m1", "m2", "m3", "ensemble"]
+    assert found.members == [str(best(place, name)) for name in "abc"]
     assert [own.name for own in found.systems] == ["m1", "m2", "m3", "ensemble"]
-    assert set(found.types) == {"PER", "GEO", "ART", "NAT"} and found.scheme == "BIO"
+    assert set(found.types) == {"PER", "GEO", "ART", "NAT"}
     first, *_, mean = found.systems
     assert first.speed_ratio == 1.0 and mean.model == str(output)
     assert first.model == str(best(place, "a")) and found.part == "dev"
@@ -95,55 +94,6 @@ def test_what_is_measured(place, done):
     lines = [line for line in result.stdout.splitlines() if line.startswith(("m1", "ensemble"))]
     assert len(lines) == 2 and f"{100 * mean.macro:.1f}" in lines[1]
     assert "macro F1 on dev" in result.stdout and "times m1" in result.stdout
-
-
-def test_without_a_corpus_there_are_sizes_alone(place, tmp_path):
-    output = tmp_path / "out"
-    result = run(best(place, "a"), place / "c", "-o", output)
-    assert "MB on disk" in result.stdout and "F1" not in result.stdout
-    data = json.loads(run(best(place, "a"), place / "c", "-o", output, "--json").stdout)  # replaces it
-    assert data["systems"] == [] and data["corpus"] is None
-    assert [own["model"] for own in data["pipelines"]] == [
-        str(best(place, "a")),
-        str(best(place, "c")),
-        str(output),
-    ]
-    assert data == json.loads((output / "ensemble.json").read_text(encoding="utf8"))
-    on_test = run(place / "a", place / "c", "-o", output, "--gold", place / "gold", "--part", "test")
-    assert "macro F1 on test" in on_test.stdout
-    assert not performance(output)  # nothing was measured on dev
-
-
-def test_an_ensemble_is_distilled(place, done, tmp_path):
-    """Back into one small model, and as the same teacher that --also makes of its members."""
-    settings = [
-        "--student",
-        CONFIG,
-        "--gold",
-        place / "gold",
-        "--threshold",
-        "0.5",
-        "--no-compare",
-        *SET,
-    ]
-    chosen = []
-    for name, teachers in (
-        ("ensemble", [done[0]]),
-        ("also", [best(place, "a"), *("--also", best(place, "b")), *("--also", best(place, "c"))]),
-    ):
-        given = [
-            "distil",
-            teachers[0],
-            place / "pool.txt",
-            *teachers[1:],
-            *settings,
-            "-o",
-            tmp_path / name,
-        ]
-        result = CliRunner().invoke(app, list(map(str, given)))
-        assert result.exit_code == 0, result.output
-        chosen.append((tmp_path / name / "silver.json").read_text(encoding="utf8"))
-    assert chosen[0] == chosen[1] and json.loads(chosen[0])["silver"] > 0
 
 
 def test_thresholds_and_report_take_it(place, done, tmp_path):
@@ -186,15 +136,6 @@ def test_an_ensemble_of_one_seed_has_it_and_says_how_it_was_made(place, tmp_path
     assert set(made.checksums) == {"dev"} and made.corpus == ""
 
 
-def test_sources_of_all_members_are_those_of_the_ensemble(place, tmp_path):
-    for name, sources in (("b", "x"), ("c", [{"name": "y"}, "x"])):
-        shutil.copytree(best(place, name), tmp_path / name)
-        meta = json.loads((tmp_path / name / "meta.json").read_text(encoding="utf8"))
-        (tmp_path / name / "meta.json").write_text(json.dumps({**meta, "sources": sources}))
-    run(best(place, "a"), tmp_path / "b", tmp_path / "c", "-o", tmp_path / "out")
-    assert spacy.load(tmp_path / "out").meta["sources"] == ["x", {"name": "y"}]
-
-
 def test_nothing_is_left_of_what_fails(place, tmp_path, monkeypatch):
     def fail(*given, **named):
         raise OSError(28, "No space left on device", str(tmp_path))
@@ -205,71 +146,52 @@ def test_nothing_is_left_of_what_fails(place, tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-# What is refused
+def test_without_a_corpus_nothing_is_measured(place, tmp_path):
+    data = json.loads(run(place / "a", place / "c", "-o", tmp_path / "out", "--json").stdout)
+    assert data["systems"] == [] and data["members"] == [str(best(place, "a")), str(best(place, "c"))]
+    given = ["--gold", place / "gold", "--part", "test"]  # replaces it
+    on_test = run(place / "a", place / "c", "-o", tmp_path / "out", *given)
+    assert "macro F1 on test" in on_test.stdout
+    assert not performance(tmp_path / "out")  # nothing was measured on dev
 
 
-def test_runs_that_are_refused(place, tmp_path):
-    output = tmp_path / "out"
-
-    def check(code, *runs):
-        return refused(["ensemble", *runs, "-o", output], code, output).output
-
-    a, b = place / "a", place / "b"
-    check("L525", a)
-    check("L526", a, b, best(place, "a"))
-    check("L402", a, tmp_path / "none")
-    check("L402", a, place / "gold")
-    stock = blank()
+def test_what_is_refused(place, tmp_path):
+    output, a, b = tmp_path / "out", place / "a", place / "b"
+    stock, broken = blank(), tmp_path / "broken"
     stock.add_pipe("longtail_ner", name="ner", config=small_ner(scores_key="s"))
     train(stock, 1)
     stock.to_disk(tmp_path / "transition")
-    assert "softmax" in check("L514", a, tmp_path / "transition")
-    broken = tmp_path / "broken"
     shutil.copytree(best(place, "a"), broken)
     (broken / "ner/model").write_bytes(b"")
-    check("L408", a, broken)
-    for name, settings in (
-        ("two_task", {"components.ner.head": "two_task"}),
-        ("scheme", {"components.ner.scheme": "BILUO"}),
-        ("include", {"components.ner.include": ["PER", "GEO"]}),
-    ):
-        overrides = {**TINY, **settings, "training.max_steps": 2, "training.eval_frequency": 1}
-        train_model(CONFIG, place / "gold", tmp_path / name, overrides=overrides)
-        said = check("L514", a, tmp_path / name)
-        assert {"two_task": "head = 'two_task'", "scheme": "BILUO of", "include": "BIO of"}[name] in said
-    two = spacy.load(best(place, "a"))
-    two.add_pipe("entity_ruler")
-    two.to_disk(tmp_path / "two")
-    check("L514", a, tmp_path / "two")
-
-
-def test_places_that_are_refused(place, tmp_path):
-    a, b = place / "a", place / "b"
-    for output, code in ((a, "L436"), (a / "out", "L436"), (place, "L436")):
-        refused(["ensemble", a, b, "-o", output], code)
-    (tmp_path / "theirs").mkdir()
-    (tmp_path / "theirs/notes.txt").write_text("mine", encoding="utf8")
-    refused(["ensemble", a, b, "-o", tmp_path / "theirs"], "L437")
-    assert [path.name for path in (tmp_path / "theirs").iterdir()] == ["notes.txt"]
-    assert not (a / "out").exists() and best(place, "a").is_dir()
-
-
-def test_corpora_that_are_refused(place, tmp_path):
-    output = tmp_path / "out"
-
-    def check(code, *given):
-        refused(["ensemble", place / "a", place / "b", "-o", output, "--gold", *given], code, output)
-
-    check("L402", tmp_path / "none")
-    check("L402", place / "gold", "--part", "dew")
-    check("L436", output)
     docs = [doc for doc in toy_docs() if not doc.ents]
-    for name, types in (
-        ("types", CorpusTypes(["EVE"], [], "en", "words")),
-        ("lang", CorpusTypes(["PER", "GEO", "ART", "NAT"], ["NAT"], "de", "words")),
-    ):
+    eve = CorpusTypes(["EVE"], [], "en", "words")
+    german = CorpusTypes(["PER", "GEO", "ART", "NAT"], ["NAT"], "de", "words")
+    for name, types in (("types", eve), ("lang", german)):
         write_corpus(tmp_path / name, {"train": docs, "dev": docs, "test": docs}, types)
-        check("L527", tmp_path / name)
     shutil.copytree(place / "gold", tmp_path / "damaged")
     (tmp_path / "damaged/dev.spacy").write_bytes(b"nothing")
-    check("L404", tmp_path / "damaged")
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs/notes.txt").write_text("mine", encoding="utf8")
+    for given, code in (
+        ([a], "L514"),
+        ([a, b, best(place, "a")], "L514"),
+        ([a, tmp_path / "none"], "L402"),
+        ([a, place / "gold"], "L402"),
+        ([a, tmp_path / "transition"], "L514"),
+        ([a, broken], "L408"),
+        ([a, b, "--gold", tmp_path / "none"], "L402"),
+        ([a, b, "--gold", place / "gold", "--part", "dew"], "L402"),
+        ([a, b, "--gold", tmp_path / "types"], "L514"),
+        ([a, b, "--gold", tmp_path / "lang"], "L514"),
+        ([a, b, "--gold", tmp_path / "damaged"], "L404"),
+    ):
+        refused(["ensemble", *given, "-o", output], code, output)
+    for folder, code in (
+        (a, "L436"),
+        (a / "out", "L436"),
+        (place, "L436"),
+        (tmp_path / "theirs", "L437"),
+    ):
+        refused(["ensemble", a, b, "-o", folder], code)
+    assert [path.name for path in (tmp_path / "theirs").iterdir()] == ["notes.txt"]
+    assert not (a / "out").exists() and best(place, "a").is_dir()

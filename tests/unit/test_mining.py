@@ -1,16 +1,14 @@
 """Mining a pool: expected mentions, what is kept, what is chosen, and how labels come back."""
 
 import json
-import re
 import shutil
-import warnings
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 import srsly
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
@@ -18,36 +16,25 @@ from typer.testing import CliRunner
 
 from spacy_longtail.chains.tags import TagCodec
 from spacy_longtail.cli import app
-from spacy_longtail.corpus.descriptions import read_types
 from spacy_longtail.corpus.folder import load_docs
 from spacy_longtail.corpus.formats.context import Events, Settings
-from spacy_longtail.pipes.gate.expected import expected_mentions, has_expectations
+from spacy_longtail.pipes.gate.expected import expected_mentions
 from spacy_longtail.pipes.transition.actions import beginnings, columns_of, replay_scores
 from spacy_longtail.types import TwoTaskState
 from spacy_longtail.unlabelled.mining import corpus_keys
-from spacy_longtail.unlabelled.passes import load_state, processed, save_state
 from spacy_longtail.unlabelled.pool import read_pool
 from spacy_longtail.unlabelled.proposals import (
     DEFAULT_NAMES,
     ID,
     SHARE,
-    is_labelled,
     proposal_id,
     reason,
     write_proposals,
 )
 from spacy_longtail.unlabelled.returning import CONFLICTS, merge_labels
-from spacy_longtail.unlabelled.scan import RANDOM, Best, Scan, Signs, _keep, scan_pool
-from spacy_longtail.unlabelled.selection import (
-    Diversity,
-    Proposal,
-    choose,
-    n_random_of,
-    share_out,
-    warn_of_none,
-)
-from spacy_longtail.unlabelled.terms import Likeness, read_terms
-from spacy_longtail.unlabelled.units import Unit, lot, skeleton, text_key
+from spacy_longtail.unlabelled.scan import RANDOM, Best, Scan, read_terms, scan_pool, unit_of
+from spacy_longtail.unlabelled.selection import Proposal, choose, share_out
+from spacy_longtail.unlabelled.units import Unit, lot, sentences_of, skeleton, text_key
 
 from ..util import (
     GATE_MODEL,
@@ -161,12 +148,6 @@ def test_a_gate_expects_what_it_opens_for():
     np.testing.assert_allclose(found.mentions.sum(axis=1), p[:, 0], rtol=1e-5)
 
 
-def test_who_has_no_probabilities():
-    nlp = blank()
-    nlp.add_pipe("entity_ruler")
-    assert not any(has_expectations(pipe) for _, pipe in nlp.pipeline)
-
-
 # what is kept
 
 
@@ -185,11 +166,6 @@ def test_the_best_are_the_highest_each_text_once(rows, size):
     texts = {u.text for _, u in best.ranked()}
     assert len({text.split(" at ")[0] for text in texts}) == len(kept)
     assert texts <= {f"text {key} at {score}" for key, score in highest.items()}
-    again: Best[Unit] = Best(size)
-    again.take(best.as_rows(lambda own: own), lambda own: own)
-    for score, key in rows:  # as of an interrupted batch
-        again.add(score, key, unit(f"text {key} at {score}"))
-    assert again.ranked() == best.ranked()
 
 
 def test_lots_depend_on_text_and_seed_alone():
@@ -201,59 +177,9 @@ def test_lots_depend_on_text_and_seed_alone():
     assert skeleton("On 3 May") == skeleton("on 17 May")
 
 
-def scanned(docs, nlp, types=("NAT",), scan=None, terms=None, known=(), size=3, n_random=2):
-    own = scan or Scan.of(list(types), {**dict.fromkeys(types, size), RANDOM: n_random})
-    likeness = Likeness(nlp, dict.fromkeys(types, "storm"))
-    return scan_pool(own, [docs], nlp, Signs(known, terms, likeness, 0))
-
-
-def test_a_scan_goes_on_where_it_stopped(tmp_path):
-    nlp, _ = trained_once(token_pipeline, 25, head="crf")
-    docs = list(nlp.pipe(doc.text for doc in toy_docs()))
-    whole = scanned(docs, nlp)
-    part = scanned(docs[:3], nlp)
-    save_state(part, tmp_path / "state", {"seed": 0})
-    again = Scan.of(["NAT"], {"NAT": 3, RANDOM: 2})
-    load_state(again, tmp_path / "state", {"seed": 0})
-    assert again.n_texts == 3
-    scanned(docs[3:], nlp, scan=again)
-    for name in ("NAT", RANDOM):
-        ours, theirs = again.best[name].ranked(), whole.best[name].ranked()
-        assert [u.text for _, u in ours] == [u.text for _, u in theirs]
-        np.testing.assert_allclose([s for s, _ in ours], [s for s, _ in theirs], rtol=1e-4)
-    assert (again.n_texts, again.n_sentences) == (whole.n_texts, whole.n_sentences)
-    with pytest.raises(ValueError, match=r"L507.*other settings"):
-        load_state(again, tmp_path / "state", {"seed": 1})
-    (tmp_path / "state").write_bytes(b"nonsense")
-    with pytest.raises(ValueError, match="L507"):
-        load_state(again, tmp_path / "state", {})
-
-
-def test_what_was_interrupted_in_a_batch_is_counted_once(monkeypatch):
-    nlp, _ = trained_once(token_pipeline, 25, head="crf")
-    docs = list(nlp.pipe(doc.text for doc in toy_docs()))
-    whole = scanned(docs, nlp)
-    part = Scan.of(["NAT"], {"NAT": 3, RANDOM: 2})
-    calls = []
-
-    def killed(*given):
-        calls.append(1)
-        if len(calls) == 6:
-            raise KeyboardInterrupt
-        return _keep(*given)
-
-    with monkeypatch.context() as patched:
-        patched.setattr("spacy_longtail.unlabelled.scan._keep", killed)
-        with pytest.raises(KeyboardInterrupt):
-            scanned(docs, nlp, scan=part)
-    assert (part.n_texts, part.n_sentences) == (0, 0)
-    scanned(docs, nlp, scan=part)
-    assert (part.n_texts, part.n_sentences) == (whole.n_texts, whole.n_sentences)
-    np.testing.assert_allclose(part.expected, whole.expected)
-    for name in ("NAT", RANDOM):
-        assert [u.text for _, u in part.best[name].ranked()] == [
-            u.text for _, u in whole.best[name].ranked()
-        ]
+def scanned(docs, nlp, types=("NAT",), terms=None, known=(), size=3, n_random=2):
+    own = Scan.of(list(types), {**dict.fromkeys(types, size), RANDOM: n_random})
+    return scan_pool(own, [docs], nlp, known, terms, 0)
 
 
 def test_what_the_corpus_has_is_not_kept():
@@ -276,15 +202,11 @@ def test_terms_stand_for_a_type_nobody_has_labelled(tmp_path):
     assert {u.text for _, u in ranked} == {"A Cup of Tea helped .", "They sold herring ."}
     assert all(score == 0.5 for score, _ in ranked)
     assert reason(Proposal(ranked[0][1], "FOOD", 0.5), ["FOOD"]).startswith("FOOD 0.50, term FOOD")
-    with pytest.raises(ValueError, match=r"L504.*FOOD"):
+    with pytest.raises(ValueError, match=r"L500.*FOOD"):
         read_terms(tmp_path / "terms.tsv", nlp, ["NAT"])
     (tmp_path / "bad.tsv").write_text("FOOD cup\n", encoding="utf8")
     with pytest.raises(ValueError, match=r"L401.*bad\.tsv"):
         read_terms(tmp_path / "bad.tsv", nlp, ["FOOD"])
-    srsly.write_jsonl(
-        tmp_path / "p.jsonl", [{"label": "FOOD", "pattern": [{"lower": "cup"}, {"lower": "of"}]}]
-    )
-    assert read_terms(tmp_path / "p.jsonl", nlp, ["FOOD"]).find(docs[0]) == [("FOOD", 1, 3)]
 
 
 # what is chosen
@@ -293,7 +215,7 @@ def test_terms_stand_for_a_type_nobody_has_labelled(tmp_path):
 @given(st.integers(1, 60), st.dictionaries(st.sampled_from("ABC"), st.integers(0, 20)))
 def test_quotas_add_up(n, own):
     if sum(own.values()) > n:
-        with pytest.raises(ValueError, match="L505"):
+        with pytest.raises(ValueError, match="L500"):
             share_out(n, ["A", "B", "C"], own)
         return
     found = share_out(n, ["A", "B", "C"], own)
@@ -301,31 +223,6 @@ def test_quotas_add_up(n, own):
     assert sum(found.values()) == (n if len(own) < 3 else sum(own.values()))
     rest = [found[t] for t in "ABC" if t not in own]
     assert not rest or max(rest) - min(rest) <= 1
-
-
-@given(st.integers(1, 30), st.floats(0, 0.9), st.dictionaries(st.sampled_from("ABC"), st.integers(0, 4)))
-def test_types_without_a_label_are_told(n, share, own):
-    n_random = n_random_of(n, share)
-    assume(sum(own.values()) <= n - n_random)
-    types = ["A", "B", "C"]
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        warn_of_none(n, share, types, own)
-    found = share_out(n - n_random, types, own)
-    none = [t for t in types if not found[t] and t not in own]  # 0 by --quota is as it was asked for
-    assert bool(told) == bool(none)
-    if none:
-        said = str(told[0].message)
-        assert f"leave none for {', '.join(none)}:" in said
-        least = int(re.search(r"--labels (\d+) or more", said)[1])
-        for k in (least - 1, least):  # the fix is right, and no smaller number is
-            rest = share_out(k - n_random_of(k, share), types, own) if k > n else found
-            assert all(rest[t] for t in types if t not in own) == (k == least)
-
-
-def test_a_quota_of_an_unknown_type():
-    with pytest.raises(ValueError, match=r"L505.*X=1.*A"):
-        share_out(5, ["A"], {"X": 1})
 
 
 rows = st.lists(
@@ -339,11 +236,10 @@ rows = st.lists(
     st.integers(0, 8),
     st.integers(0, 4),
     st.floats(0, 1),
-    st.floats(0, 0.9),
     st.sets(st.sampled_from("AB")),
 )
 @settings(max_examples=60)
-def test_no_text_twice_and_no_quota_exceeded(data, a, b, n_random, penalty, spread, given):
+def test_no_text_twice_and_no_quota_exceeded(data, a, b, n_random, penalty, given):
     scan = Scan.of(["A", "B"], {"A": 12, "B": 12, RANDOM: n_random})
     rng = np.random.default_rng(len(data))
     for i, x, y, doc in data:
@@ -352,9 +248,8 @@ def test_no_text_twice_and_no_quota_exceeded(data, a, b, n_random, penalty, spre
         scan.best["A"].add(x, key, own)
         scan.best["B"].add(y, key, own)
         scan.best[RANDOM].add(lot(own.text, 0), key, own)
-    diversity = Diversity(penalty, spread, per_document=1.0)
     quotas = {"A": a, "B": b}
-    found = choose(scan, quotas, n_random, diversity, given)
+    found = choose(scan, quotas, n_random, penalty, given, per_document=1.0)
     counts = Counter(p.chosen_for for p in found)
     assert all(counts[t] <= quotas[t] for t in given)  # the others may be given what these leave
     assert len({p.unit.text for p in found}) == len(found) <= a + b + n_random
@@ -363,23 +258,6 @@ def test_no_text_twice_and_no_quota_exceeded(data, a, b, n_random, penalty, spre
         assert not counts["A"]
     if not b:
         assert not counts["B"]
-    if counts["A"] + counts["B"] < a + b:  # then whatever is left is like what was chosen
-        chosen = {p.unit.text for p in found}
-        open_to = [t for t, k in quotas.items() if k and not (t in given and counts[t] == k)]
-        queues = [scan.best[t] for t in open_to]
-        left = [u for own in queues for _, u in own.ranked() if u.text not in chosen]
-        assert all(not is_apart(u, [p.unit for p in found], scan) for u in left)
-
-
-def is_apart(own, chosen, scan):
-    vectors = [u.vector for t in ("A", "B") for _, u in scan.best[t].ranked()]
-    mean = np.mean(vectors, axis=0)
-
-    def row(u):
-        centred = np.asarray(u.vector) - mean
-        return centred / max(np.linalg.norm(centred), 1e-12)
-
-    return all(row(own) @ row(u) < 0.96 for u in chosen)
 
 
 @pytest.mark.parametrize(
@@ -399,7 +277,7 @@ def test_a_quota_that_is_given_is_a_cap(given, counts):
         own = unit(f"w {name}", (0.0, 0.5, 0.0), rng.standard_normal(16).tolist())
         scan.best["EVE" if i < 3 else "NAT"].add(0.5, i, own)
     quotas = {"EVE": 40, "NAT": 10, "ART": 40}
-    found = choose(scan, quotas, 0, Diversity(), given)
+    found = choose(scan, quotas, 0, capped=given)
     assert Counter(p.chosen_for for p in found) == Counter(counts)
 
 
@@ -413,7 +291,7 @@ def test_near_duplicates_and_one_document_do_not_fill_a_quota():
         far = rng.standard_normal(8).tolist()
         scan.best["A"].add(0.5, 100 + i, unit(f"other {chr(65 + i)}", (0.5,), far, "one"))
         scan.best["A"].add(0.4, 200 + i, unit(f"third {chr(65 + i)}", (0.4,), rng.standard_normal(8)))
-    found = choose(scan, {"A": 10}, 0, Diversity(penalty=0.5, spread=0.0, per_document=0.2))
+    found = choose(scan, {"A": 10}, 0, per_document=0.2)
     kinds = Counter(p.unit.text.split()[0] for p in found)
     assert kinds == {"the": 1, "other": 2, "third": 7}
 
@@ -430,50 +308,11 @@ def test_lots_are_not_counted_against_a_document():
         scan.best["A"].add(0.4, 100 + i, unit(f"low {letter}", (0.4,), row()))
     for i, letter in enumerate("ij"):
         scan.best[RANDOM].add(0.5, 200 + i, unit(f"lot {letter}", (0.0,), row(), "one"))
-    found = choose(scan, {"A": 6}, 2, Diversity(penalty=0.0, spread=0.0, per_document=0.25))
+    found = choose(scan, {"A": 6}, 2, penalty=0.0, per_document=0.25)
     assert Counter(p.unit.text.split()[0] for p in found) == {"lot": 2, "high": 2, "low": 4}
 
 
-@pytest.mark.parametrize("n_done", [0, 3, 7, 20])
-def test_texts_that_were_scanned_are_skipped(n_done, monkeypatch):
-    monkeypatch.setattr("spacy_longtail.unlabelled.passes.ZONE", 1)
-    monkeypatch.setattr("spacy_longtail.unlabelled.passes.BATCH", 3)
-    nlp = blank()
-    docs = (nlp.make_doc(f"Storm {i} passed .") for i in range(20))
-    found = [doc.text for batch in processed(nlp, docs, 2, 1, n_done) for doc in batch]
-    assert found == [f"Storm {i} passed ." for i in range(n_done, 20)]
-
-
-def test_a_share_comes_from_further_down():
-    scan = Scan.of(["A"], {"A": 100, RANDOM: 0})
-    rng = np.random.default_rng(0)
-    for i in range(100):
-        name = "".join(chr(97 + int(d)) for d in str(i))
-        own = unit(f"w {name}", (1 - i / 100,), rng.standard_normal(16).tolist())
-        scan.best["A"].add(1 - i / 100, i, own)
-    plain = choose(scan, {"A": 10}, 0, Diversity(penalty=0.0, spread=0.0))
-    spread = choose(scan, {"A": 10}, 0, Diversity(penalty=0.0, spread=0.5))
-    assert [p.score for p in plain] == sorted((p.score for p in plain), reverse=True)
-    assert min(p.score for p in plain) > 0.85
-    assert sum(p.score <= 0.9 for p in spread) == 5 and min(p.score for p in spread) < 0.1
-
-
 # pools
-
-
-def test_a_pool_is_read_whole_or_not_at_all(tmp_path, monkeypatch):
-    nlp = blank()
-    (tmp_path / "pool").mkdir()
-    (tmp_path / "pool" / "a.txt").write_text("One .\n", encoding="utf8")
-    (tmp_path / "pool" / "b.txt").symlink_to(tmp_path / "nowhere.txt")
-    with pytest.raises(ValueError, match=r"L402.*b\.txt.*link"):
-        list(read_pool(tmp_path / "pool", nlp, Settings(), Events()))
-    (tmp_path / "pool" / "b.txt").unlink()
-    for name in ("a.txt", "sub"):
-        (tmp_path / "pool" / "sub").mkdir(exist_ok=True)
-        monkeypatch.setattr("os.access", lambda path, mode, shut=name: Path(path).name != shut)
-        with pytest.raises(ValueError, match=f"L432.*{name}"):
-            list(read_pool(tmp_path / "pool", nlp, Settings(), Events()))
 
 
 def test_pools_of_every_kind(tmp_path):
@@ -519,24 +358,11 @@ def test_labels_of_a_pool_do_not_matter(tmp_path, name, text, form, read):
     assert not doc.ents and not {"tokens", "ner", "ner_tags"} & {*doc.user_data}
 
 
-def test_annotation_beside_a_text_of_a_pool_is_not_read(tmp_path):
-    (tmp_path / "a.txt").write_text("Oslo waits", encoding="utf8")
-    (tmp_path / "a.ann").write_text("T1\tGEO 0 2;3 4\tOs o\nR1\tof Arg1:T1 Arg2:T1\nbroken\n", "utf8")
-    events = Events()
-    (doc,) = read_pool(tmp_path, blank(), Settings(), events)
-    assert doc.text == "Oslo waits" and not events.counts
-
-
-def test_a_task_with_two_texts_and_none_named_text_is_refused(tmp_path):
-    (tmp_path / "a.json").write_text('[{"data": {"a": "Oslo", "b": "Rome"}}]', encoding="utf8")
-    with pytest.raises(ValueError, match="L426"):
-        list(read_pool(tmp_path / "a.json", blank(), Settings(), Events()))
-
-
 @pytest.mark.parametrize(
     ("name", "text", "code"),
     [
         ("a.txt", "\n \n", "L403"),
+        ("a.json", '[{"data": {"a": "Oslo", "b": "Rome"}}]', "L426"),
         ("a.jsonl", '{"words": 1}\n', "L426"),
         ("a.jsonl", "{\n", "L426"),
         ("a.pdf", "x", "L42"),
@@ -563,28 +389,22 @@ def test_a_pool_of_mixed_files_is_read_whole(tmp_path):
     assert len({doc.user_data["mine_place"] for doc in docs}) == len(docs)
 
 
+def test_texts_that_no_pipeline_can_read_are_counted(tmp_path, monkeypatch):
+    """Those of more than max_length characters, and those whose tokens would never come."""
+    nlp, events = blank(), Events()
+    nlp.max_length = 200_000
+    texts = f"Short .\nAnn {'[' * 100_000}\n{'long ' * 50_000}\n"
+    (tmp_path / "a.txt").write_text(texts, encoding="utf8")
+    monkeypatch.setattr(nlp, "make_doc", lambda text: Doc(nlp.vocab, words=[text]))  # in no time
+    assert len(list(read_pool(tmp_path / "a.txt", nlp, Settings(), events))) == 1
+    assert events.counts["too long"]["texts"] == 2
+
+
 def test_values_that_no_format_holds_are_left_out(tmp_path):
-    rows = [{"text": "A .", "id": 10**22, "score": float("nan"), "ok": "\ud800", "n": 3}]
-    (tmp_path / "a.jsonl").write_text(json.dumps(rows[0]), encoding="utf8")
+    row = {"text": "A .", "id": 10**22, "score": float("nan"), "ok": "\ud800", "n": 3}
+    (tmp_path / "a.jsonl").write_text(json.dumps(row), encoding="utf8")
     (doc,) = read_pool(tmp_path / "a.jsonl", blank(), Settings(), Events())
     assert doc.user_data == {"n": 3, "mine_place": "a.jsonl:1"}
-
-
-def test_texts_that_are_too_long_are_counted(tmp_path):
-    nlp = blank()
-    nlp.max_length = 20
-    (tmp_path / "a.txt").write_text(f"Short .\n{'long ' * 9}\n", encoding="utf8")
-    events = Events()
-    assert len(list(read_pool(tmp_path / "a.txt", nlp, Settings(), events))) == 1
-    assert events.counts["too long"]["texts"] == 1
-
-
-def test_a_text_whose_tokens_would_never_come_is_left_out(tmp_path, monkeypatch):
-    (tmp_path / "a.txt").write_text(f"Short .\nAnn {'[' * 100_000}\n{'.' * 1999}\n", encoding="utf8")
-    nlp, events = blank(), Events()
-    monkeypatch.setattr(nlp, "make_doc", lambda text: Doc(nlp.vocab, words=[text]))  # in no time
-    assert len(list(read_pool(tmp_path / "a.txt", nlp, Settings(), events))) == 2
-    assert events.counts["too long"]["texts"] == 1
 
 
 # the way out and the way back
@@ -630,7 +450,7 @@ def test_labels_come_back_from_every_tool(tmp_path, form, name):
     proposals = proposed()
     write_proposals(proposals, ["NAT"], tmp_path / name, form, blank().vocab)
     path = exported(tmp_path / name, form)
-    with pytest.raises(ValueError, match=r"L506.*just the entities.*--unchanged"):
+    with pytest.raises(ValueError, match="L506"):
         merge_labels(corpus, path, "test", Settings())
     found = merge_labels(corpus, path, "test", Settings(), unchanged=True)
     assert dict(found.parts) == {"test": 1, "train": 3}
@@ -642,22 +462,11 @@ def test_labels_come_back_from_every_tool(tmp_path, form, name):
     assert not again.parts and again.n_known == 4 and not again.conflicts
 
 
-def test_doccano_gets_and_gives_offsets_in_utf16_units(tmp_path):
-    corpus, path = toy_corpus(tmp_path / "corpus"), tmp_path / "n.jsonl"
-    sentence = unit("🐳 Storm Ida sank the Fram .", (0.5,), ents=[(1, 3, "NAT")])
-    write_proposals([Proposal(sentence, "NAT", 0.5)], ["NAT"], path, "doccano", blank().vocab)
-    (row,) = srsly.read_jsonl(path)
-    assert row["label"] == [[3, 12, "NAT"]] and not is_labelled(path)
-    merge_labels(corpus, path, "dev", Settings(), unchanged=True)
-    (ent,) = load_docs(corpus / "train.spacy", blank())[-1].ents
-    assert ent.text == "Storm Ida"
-
-
 def test_labels_that_would_be_lost_are_not_merged(tmp_path):
     corpus = toy_corpus(tmp_path / "corpus")
     before = contents(corpus)
     path = written(tmp_path / "l.jsonl", [task("Idas came .", [(0, 3, "NAT")])])
-    with pytest.raises(ValueError, match=r"L700.*1 of 1 annotations.*\(NAT 1\)"):
+    with pytest.raises(ValueError, match="L700"):
         merge_labels(corpus, path, "dev", Settings())
     assert contents(corpus) == before
     assert merge_labels(corpus, path, "dev", Settings(allow=True)).parts == {"train": 1}
@@ -732,73 +541,23 @@ def test_annotators_of_one_task_may_disagree(tmp_path):
     assert len(list(srsly.read_jsonl(corpus / CONFLICTS))) == 2
 
 
-def half_labelled(path: Path, form: str) -> Path:
-    """What a tool gives back where one suggestion was taken out, and nobody has looked at the rest."""
-    write_proposals(proposed(6), ["NAT"], path, form, blank().vocab)
-    path = exported(path, form)
-    if form == "label-studio":
-        tasks = json.loads(path.read_text("utf8"))
-        tasks[2]["annotations"] = [{"result": []}]
-        path.write_text(json.dumps(tasks), encoding="utf8")
-    elif form == "spacy":
-        docs = list(DocBin().from_disk(path).get_docs(blank().vocab))
-        docs[2].set_ents([])
-        DocBin(docs=docs, store_user_data=True).to_disk(path)
-    else:
-        rows = list(srsly.read_jsonl(path))
-        rows[2]["spans" if form == "prodigy" else "label"] = []
-        srsly.write_jsonl(path, rows)
-    return path
-
-
-@pytest.mark.parametrize(
-    ("form", "name", "is_told"),
-    [
-        ("doccano", "n.jsonl", True),
-        ("spacy", "n.spacy", True),
-        ("prodigy", "n.jsonl", False),  # its answers say what was looked at
-        ("label-studio", "n.json", False),  # and its annotations
-    ],
-)
-def test_suggestions_that_nobody_changed_are_told(tmp_path, form, name, is_told):
-    path = half_labelled(tmp_path / name, form)
-    for unchanged in (False, True):
-        corpus = toy_corpus(tmp_path / f"corpus {unchanged}")
-        for n_known in (0, 6):
-            with warnings.catch_warnings(record=True) as told:
-                warnings.simplefilter("always")
-                found = merge_labels(corpus, path, "dev", Settings(), unchanged)
-            assert found.n_known == n_known
-            said = [str(own.message) for own in told]
-            assert len(said) == (is_told and not unchanged and not n_known)
-            assert all("LW114" in text and "5 of 6 sentences" in text for text in said)
-
-
-def test_a_new_type_is_rare(tmp_path):
-    corpus = toy_corpus(tmp_path / "corpus")
-    path = written(tmp_path / "l.jsonl", [task("Herring came .", [(0, 7, "FOOD")])])
-    assert merge_labels(corpus, path, "dev", Settings()).new_types == ["FOOD"]
-    types = read_types(corpus)
-    assert types.labels[-1] == types.tail[-1] == "FOOD"
-
-
 def contents(corpus):
     return {path.name: path.read_bytes() for path in sorted(corpus.iterdir())}
 
 
 @pytest.mark.parametrize(
-    ("row", "problem"),
+    "row",
     [
-        ({"text": "Not proposed .", "spans": [], "answer": "accept"}, "not proposed"),
-        ({**task("Ida came .", []), "text": "Ida went ."}, "another text"),
-        (task("Ida came .", [], share="stolen"), "not proposed"),
+        {"text": "Not proposed .", "spans": [], "answer": "accept"},
+        {**task("Ida came .", []), "text": "Ida went ."},
+        task("Ida came .", [], share="stolen"),
     ],
 )
-def test_what_was_not_proposed_is_refused_and_nothing_changes(tmp_path, row, problem):
+def test_what_was_not_proposed_is_refused_and_nothing_changes(tmp_path, row):
     corpus = toy_corpus(tmp_path / "corpus")
     before = contents(corpus)
     path = written(tmp_path / "l.jsonl", [task("Bo came .", []), row])
-    with pytest.raises(ValueError, match=f"L506.*{problem}"):
+    with pytest.raises(ValueError, match="L506"):
         merge_labels(corpus, path, "dev", Settings())
     assert contents(corpus) == before
 
@@ -858,9 +617,8 @@ def pool(tmp_path):
 @pytest.mark.parametrize("n_process", [1, 2])
 def test_from_pool_to_corpus(tmp_path, pipeline, pool, n_process):
     corpus = toy_corpus(tmp_path / "corpus")
-    out, page = tmp_path / "next.jsonl", tmp_path / "next.html"
-    said = run("mine", pipeline, pool, "-o", out, "--labels", 3, "--corpus", corpus, "--page", page,
-               "--random", 0.34, "--seed", 4, "--n-process", n_process)  # fmt: skip  # the lot takes "No ."
+    out = tmp_path / "next.jsonl"
+    said = run("mine", pipeline, pool, "-o", out, "--labels", 3, "--corpus", corpus, "--random", 0.34, "--seed", 4, "--n-process", n_process)  # fmt: skip  # the lot takes "No ."
     rows = list(srsly.read_jsonl(out))
     assert len(rows) == 3 == len({row["text"] for row in rows}) and "3 sentences to label" in " ".join(
         said.split()
@@ -870,12 +628,9 @@ def test_from_pool_to_corpus(tmp_path, pipeline, pool, n_process):
     shares = Counter(row["meta"][SHARE] for row in rows)
     assert shares == {"mined": 2, RANDOM: 1}
     assert all(row["meta"]["reason"] for row in rows)
-    text = page.read_text("utf8")
-    assert "Storm" in text and "://" not in text.replace("http://www.w3.org", "")
     srsly.write_jsonl(out, [{**row, "answer": "accept"} for row in rows])
     refused(["merge", corpus, out], "L506")
     assert "added" in run("merge", corpus, out, "--random-to", "test", "--unchanged")
-    assert not (tmp_path / "next.jsonl.state").exists()
 
 
 def test_an_encoder_mines_for_types_that_nobody_has_labelled(tmp_path, pool):
@@ -892,34 +647,15 @@ def test_an_encoder_mines_for_types_that_nobody_has_labelled(tmp_path, pool):
     assert Counter(row["meta"][SHARE] for row in rows) == {"mined": 3, RANDOM: 1}
     assert {row["meta"]["reason"].split()[0] for row in rows} == {"STORM", "drawn"}
     assert {span["label"] for row in rows for span in row["spans"]} <= {*texts}
-    run("mine", encoder, pool, *options, "--types", "river")
-    refused(["mine", encoder, pool, *options], "L500")
-    srsly.write_json(corpus / "types.json", {**types, "descriptions": {"STORM": "x", "SHIP": "X"}})
-    refused(["mine", encoder, pool, *options, "--corpus", corpus], "L271")
-    srsly.write_json(corpus / "types.json", types)
+    refused(["mine", encoder, pool, *options, "--types", "river"], "L437")  # it may hold labels
+    other = ["mine", encoder, pool, "-o", tmp_path / "other.jsonl"]
+    run(*other, "--types", "river")
+    refused(["mine", encoder, pool, "-o", tmp_path / "none.jsonl"], "L500")
     labelled = [{**row, "spans": [], "answer": "accept"} for row in rows]
     srsly.write_jsonl(out, labelled)
     run("merge", corpus, out, "--unchanged")
     parts = {part: len(load_docs(corpus / f"{part}.spacy", blank())) for part in ("train", "dev")}
     assert parts == {"train": 3, "dev": 1}
-
-
-def test_proposals_for_a_program(tmp_path, pipeline, pool):
-    out = tmp_path / "next.jsonl"
-    result = CliRunner().invoke(
-        app,
-        ["mine", str(pipeline), str(pool), "-o", str(out), "--types", "NAT", "--labels", "4", "--json"],
-    )
-    found = json.loads(result.stdout)
-    assert found["texts"] == len(pool.read_text("utf8").splitlines()) and len(found["proposals"]) == 4
-    assert [p["text"] for p in found["proposals"]] == [row["text"] for row in srsly.read_jsonl(out)]
-    assert {p["chosen_for"] for p in found["proposals"]} <= {"NAT", RANDOM}
-
-
-def test_the_same_pool_gives_the_same_proposals(tmp_path, pipeline, pool):
-    for name in ("a", "b"):
-        run("mine", pipeline, pool, "-o", tmp_path / name, "--types", "NAT", "--labels", 4, "--seed", 5)
-    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
 @pytest.mark.parametrize("form", DEFAULT_NAMES)
@@ -938,158 +674,10 @@ def test_what_was_proposed_before_is_left_out(tmp_path, pipeline, pool, form):
     whole = tmp_path / "whole.txt"
     whole.write_text("".join(f"{line}\n" for line in sorted(lines - second)), encoding="utf8")
     every = [part for path in (whole, *again) for part in ("--exclude", path)]
-    refused(["mine", pipeline, pool, "-o", tmp_path / "next.jsonl", *options, *every], "L503")
+    refused(["mine", pipeline, pool, "-o", tmp_path / "other.jsonl", *options, *every], "L503")
     refused(["mine", pipeline, pool, "-o", whole, *options, "--exclude", whole], "L43")
     none = tmp_path / "none.jsonl"
     refused(["mine", pipeline, pool, "-o", tmp_path / "next", *options, "--exclude", none], "L402")
-
-
-def test_a_pipeline_whose_weights_are_damaged_is_refused(tmp_path, pipeline, pool):
-    broken = tmp_path / "broken"
-    shutil.copytree(pipeline, broken)
-    name = "ner"
-    weights = broken / name / "model"
-    whole = weights.read_bytes()
-    for data in (b"", b"\x81\x80\x01", whole[:-7], whole.replace(b"nodes", b"\x80nod")):
-        weights.write_bytes(data)  # an empty file, a mapping by mappings, one that ends early
-        refused(["mine", broken, pool, "-o", tmp_path / "next.jsonl", "--types", "NAT"], "L408")
-    assert not (tmp_path / "next.jsonl").exists()
-
-
-def test_what_mining_refuses(tmp_path, pipeline, pool):
-    corpus, out = toy_corpus(tmp_path / "corpus"), tmp_path / "next.jsonl"
-    own = tmp_path / "own.txt"
-    own.write_text("".join(f"{doc.text}\n" for doc in toy_docs()), encoding="utf8")
-    refused(["mine", pipeline, own, "-o", out, "--corpus", corpus], "L503", out)
-    refused(["mine", pipeline, pool, "-o", out], "L500", out)
-    refused(["mine", pipeline, pool, "-o", out, "--types", "XYZ"], "L501", out)
-    refused(["mine", pipeline, pool, "-o", out, "--corpus", corpus, "--quota", "PER=3"], "L505", out)
-    refused(["mine", tmp_path / "none", pool, "-o", out, "--types", "NAT"], "L720", out)
-    nlp = blank()
-    nlp.add_pipe("entity_ruler")
-    nlp.to_disk(tmp_path / "ruler")
-    refused(["mine", tmp_path / "ruler", pool, "-o", out, "--types", "NAT"], "L502", out)
-    out.write_text("mine\n", encoding="utf8")
-    refused(["mine", pipeline, pool, "-o", out, "--types", "NAT"], "L437")
-    assert out.read_text("utf8") == "mine\n"
-
-
-@pytest.mark.parametrize(
-    ("options", "code", "said"),
-    [
-        (["--types", " ,"], "L516", "names nothing"),
-        (["--types", "NAT,NAT"], "L516", "NAT twice"),
-        (["--types", "NAT", "--quota", ","], "L516", "names nothing"),
-        (["--types", "NAT", "--quota", "NAT=3,NAT=4"], "L516", "NAT twice"),
-        (["--types", "NAT", "--gpu-id", 7], "L515", "no such GPU"),
-        (["--types", "NAT", "-o", "o" * 300], "L432", "too long"),
-        (["--types", "NAT", "-o", "o" * 252], "L432", "too long"),  # the state beside it
-    ],
-)
-def test_options_that_name_nothing(tmp_path, pipeline, pool, monkeypatch, options, code, said):
-    def setup_gpu(gpu_id, silent):
-        if gpu_id == 7:
-            raise ValueError("no such GPU")
-
-    monkeypatch.setattr("spacy_longtail.training.device.setup_gpu", setup_gpu)
-    monkeypatch.chdir(tmp_path)
-    command = ["mine", pipeline, pool, "-o", "next.jsonl", *options]
-    result = CliRunner().invoke(app, [str(a) for a in command])
-    assert result.exit_code == 2 and code in result.output and said in " ".join(result.output.split())
-    assert [p.name for p in tmp_path.iterdir()] == ["pool.txt"]
-
-
-@pytest.mark.parametrize("suffix", ["jsonl", "spacy"])
-def test_a_format_has_its_own_suffix(tmp_path, pipeline, pool, suffix):
-    command = ["mine", pipeline, pool, "-o", tmp_path / f"next.{suffix}", "--format", "label-studio"]
-    assert CliRunner().invoke(app, [str(a) for a in command]).exit_code == 2
-
-
-def test_types_that_get_no_label_are_told(tmp_path, pipeline, pool):
-    options = ["--types", "NAT,PER,GEO", "--labels", 2, "--random", 0]
-    said = " ".join(run("mine", pipeline, pool, "-o", tmp_path / "next.jsonl", *options).split())
-    assert "LW098" in said and "none for GEO" in said and "--labels 3" in said
-
-
-def test_quotas_that_are_not_filled_are_told(tmp_path, pipeline, pool):
-    options = ("--types", "NAT,ART", "--labels", 12, "--random", 0)
-    out = tmp_path / "next.jsonl"
-    said = run("mine", pipeline, pool, "-o", out, *options, "--quota", "NAT=11,ART=1")
-    chosen = Counter(row["meta"]["reason"].split()[0] for row in srsly.read_jsonl(out))
-    n = chosen["NAT"]
-    assert chosen["ART"] == 1 and n < 11  # nobody else gets what NAT leaves
-    words = " ".join(said.split())
-    assert f"{n + 1} of 12 sentences" in words and f"{11 - n} are missing (NAT {n} of 11)" in words
-
-
-def test_nothing_is_written_into_the_pool(tmp_path, pipeline, pool):
-    (tmp_path / "texts").mkdir()
-    pool.rename(tmp_path / "texts" / "pool.txt")
-    where, options = tmp_path / "texts", ["--types", "NAT"]
-    inside, out = where / "sub" / "next.jsonl", tmp_path / "next.jsonl"
-    refused(["mine", pipeline, where, "-o", inside, *options], "L436", inside)
-    refused(["mine", pipeline, where, "-o", out, "--page", where / "p.html", *options], "L436", out)
-
-
-@pytest.mark.parametrize("content", ["{bad", '{"a": 1}\n', "[1]\n", None])
-def test_conflicts_that_are_something_else(tmp_path, content):
-    corpus = toy_corpus(tmp_path / "corpus")
-    if content is None:
-        (corpus / CONFLICTS).mkdir()
-    else:
-        (corpus / CONFLICTS).write_text(content, encoding="utf8")
-    before = (corpus / "train.spacy").read_bytes()
-    tasks = [task("Ida came .", [(0, 3, "NAT")]), task("Ida came .", [(0, 3, "PER")])]
-    path = written(tmp_path / "l.jsonl", tasks)
-    with pytest.raises(ValueError, match=r"L517.*conflicts\.jsonl"):
-        merge_labels(corpus, path, "dev", Settings())
-    assert (corpus / "train.spacy").read_bytes() == before
-
-
-def test_an_interrupted_run_is_taken_up(tmp_path, pipeline, pool, monkeypatch):
-    whole, out = tmp_path / "whole.jsonl", tmp_path / "next.jsonl"
-    options = ["--types", "NAT", "--labels", 4]
-    run("mine", pipeline, pool, "-o", whole, *options)
-    import spacy_longtail.unlabelled.mining as mining
-
-    real = mining.read_pool
-    seen = []
-
-    def interrupted(*args):
-        for i, doc in enumerate(real(*args)):
-            if i == 5:
-                raise KeyboardInterrupt
-            yield doc
-
-    def counted(*args):
-        for doc in real(*args):
-            seen.append(doc.text)
-            yield doc
-
-    monkeypatch.setattr(mining, "read_pool", interrupted)
-    monkeypatch.setattr("spacy_longtail.unlabelled.passes.BATCH", 2)
-    result = CliRunner().invoke(
-        app, [str(a) for a in ["mine", pipeline, pool, "-o", out, "--batch-size", 1, *options]]
-    )
-    assert (
-        result.exit_code == 130
-        and "goes on" in result.output
-        and not out.exists()
-        and (tmp_path / "next.jsonl.state").is_file()
-    )
-    monkeypatch.setattr(mining, "read_pool", counted)
-    bars = []
-
-    def bar(texts, *_, initial, **__):
-        texts = list(texts)
-        bars.append((initial, len(texts)))
-        return texts
-
-    monkeypatch.setattr("spacy_longtail.unlabelled.passes.tqdm", bar)
-    run("mine", pipeline, pool, "-o", out, *options)
-    assert bars == [(len(seen) - bars[0][1], bars[0][1])] and bars[0][0] > 0  # from where it stopped
-    assert [r["text"] for r in srsly.read_jsonl(out)] == [r["text"] for r in srsly.read_jsonl(whole)]
-    assert not (tmp_path / "next.jsonl.state").exists()
 
 
 def test_offsets_of_suggestions_are_those_of_the_text(tmp_path):
@@ -1101,11 +689,8 @@ def test_offsets_of_suggestions_are_those_of_the_text(tmp_path):
     )
     doc.ents = [Span(doc, 4, 5, label="GEO")]
     doc.user_data["mine_place"] = "p:1"
-    from spacy_longtail.unlabelled.scan import _unit
-    from spacy_longtail.unlabelled.units import sentences_of
-
     ((start, end),) = sentences_of(doc)
-    own = _unit(doc, start, end, np.array([0.4]), np.zeros(3), [])
+    own = unit_of(doc, start, end, np.array([0.4]), np.zeros(3), [])
     assert own.text == doc[start:end].text
     write_proposals([Proposal(own, "GEO", 0.4)], ["GEO"], tmp_path / "n.jsonl", "prodigy", nlp.vocab)
     (row,) = srsly.read_jsonl(tmp_path / "n.jsonl")
@@ -1116,13 +701,9 @@ def test_offsets_of_suggestions_are_those_of_the_text(tmp_path):
     assert back.text == row["text"] and back.user_data[ID] == row["meta"][ID]
 
 
-class OnDeviceError(Exception):
-    pass
-
-
 def test_a_long_pool_in_spacys_format(tmp_path, pipeline, monkeypatch):
-    monkeypatch.setattr("spacy_longtail.unlabelled.passes.ZONE", 1)
-    monkeypatch.setattr("spacy_longtail.unlabelled.passes.BATCH", 3)
+    monkeypatch.setattr("spacy_longtail.unlabelled.pool.ZONE", 1)
+    monkeypatch.setattr("spacy_longtail.unlabelled.pool.BATCH", 3)
     nlp = blank()
     docs = [nlp.make_doc(f"Storm Q{i}x sank z{i}y .") for i in range(20)]
     DocBin(docs=docs).to_disk(tmp_path / "pool.spacy")
@@ -1130,58 +711,6 @@ def test_a_long_pool_in_spacys_format(tmp_path, pipeline, monkeypatch):
     run("mine", pipeline, tmp_path / "pool.spacy", *options)
     rows = list(srsly.read_jsonl(tmp_path / "next.jsonl"))
     assert rows and {row["text"] for row in rows} <= {doc.text for doc in docs}
-
-
-def test_nothing_else_is_overwritten(tmp_path, pipeline, pool):
-    before = pool.read_bytes()
-    out = tmp_path / "next.jsonl"
-    options = ["--types", "NAT", "--labels", 3]
-    refused(["mine", pipeline, pool, "-o", out, "--page", pool, *options], "L43", out)
-    refused(["mine", pipeline, pool, "-o", out, "--page", out, *options], "L43", out)
-    refused(["mine", pipeline, pool, "-o", pool, *options], "L43")
-    assert pool.read_bytes() == before
-    result = CliRunner().invoke(
-        app, [str(a) for a in ["mine", pipeline, pool, "-o", out, "--format", "spacy", *options]]
-    )
-    assert result.exit_code == 2 and not out.exists()
-
-
-@pytest.mark.parametrize("form", ["prodigy", "doccano", "label-studio"])
-def test_labels_are_not_overwritten(tmp_path, pipeline, pool, form):
-    """What was proposed makes way for what is proposed next, unless somebody has worked on it."""
-    out = tmp_path / ("next.json" if form == "label-studio" else "next.jsonl")
-    order = ["mine", pipeline, pool, "-o", out, "--types", "NAT", "--labels", 3, "--format", form]
-    run(*order)
-    run(*order)
-    tasks = json.loads(out.read_text("utf8")) if out.suffix == ".json" else [*srsly.read_jsonl(out)]
-    first = tasks[0]
-    if form == "prodigy":
-        first["answer"] = "accept"
-    elif form == "doccano":
-        first["label"] = [[0, 2, "PER"]]
-    else:
-        first["annotations"] = [{"result": first["predictions"][0]["result"]}]
-    text = json.dumps(tasks) if out.suffix == ".json" else "".join(f"{json.dumps(t)}\n" for t in tasks)
-    out.write_text(text, encoding="utf8")
-    refused(order, "L437")
-    assert out.read_text("utf8") == text
-
-
-def test_a_pool_that_changed_is_not_gone_on_with(tmp_path, pipeline, pool, monkeypatch):
-    import spacy_longtail.unlabelled.mining as mining
-
-    out, options = tmp_path / "next.jsonl", ["--types", "NAT", "--labels", 4]
-
-    def interrupted(*args):
-        raise KeyboardInterrupt
-        yield
-
-    with monkeypatch.context() as patched:
-        patched.setattr(mining, "read_pool", interrupted)
-        CliRunner().invoke(app, [str(a) for a in ["mine", pipeline, pool, "-o", out, *options]])
-    assert (tmp_path / "next.jsonl.state").is_file()
-    pool.write_text("Another text .\n", encoding="utf8")
-    refused(["mine", pipeline, pool, "-o", out, *options], "L507", out)
 
 
 @pytest.mark.parametrize("setter", [None, "sentencizer", "cut"])
@@ -1226,13 +755,37 @@ def cut(doc):
     return doc
 
 
-def test_sentences_of_documents_are_known(tmp_path):
-    nlp = blank()
-    whole = Doc.from_docs(toy_docs()[:2])
-    whole[len(toy_docs()[0])].is_sent_start = True
-    corpus = toy_corpus(tmp_path / "corpus", train=[whole], dev=[whole], test=[whole])
-    inside = toy_docs()[1].text.strip()
-    path = written(tmp_path / "l.jsonl", [task(inside, [(0, 6, "PER")])])
-    found = merge_labels(corpus, path, "dev", Settings())
-    assert not found.parts and len(found.conflicts) == 1
-    assert len(load_docs(corpus / "train.spacy", nlp)) == 1
+def test_what_mining_refuses(tmp_path, pipeline, pool, monkeypatch):
+    corpus, out = toy_corpus(tmp_path / "corpus"), tmp_path / "next.jsonl"
+    own, nlp, broken = tmp_path / "own.txt", blank(), tmp_path / "broken"
+    own.write_text("".join(f"{doc.text}\n" for doc in toy_docs()), encoding="utf8")
+    nlp.add_pipe("entity_ruler")
+    nlp.to_disk(tmp_path / "ruler")
+    shutil.copytree(pipeline, broken)
+    (broken / "ner" / "model").write_bytes(b"")
+    (tmp_path / "texts").mkdir()
+    shutil.copy(pool, tmp_path / "texts")
+    nat = ("--types", "NAT")
+    for arguments, code in (
+        ([pipeline, own, "-o", out, "--corpus", corpus], "L503"),
+        ([pipeline, pool, "-o", out], "L500"),
+        ([pipeline, pool, "-o", out, "--types", "XYZ"], "L500"),
+        ([pipeline, pool, "-o", out, "--corpus", corpus, "--quota", "PER=3"], "L500"),
+        ([tmp_path / "ruler", pool, "-o", out, *nat], "L500"),
+        ([tmp_path / "none", pool, "-o", out, *nat], "L720"),
+        ([broken, pool, "-o", out, *nat], "L408"),
+        ([pipeline, pool, "-o", pool, *nat], "L43"),
+        ([pipeline, tmp_path / "texts", "-o", tmp_path / "texts" / "next.jsonl", *nat], "L436"),
+        ([pipeline, pool, "-o", tmp_path / ("o" * 300), *nat], "L432"),
+    ):
+        refused(["mine", *arguments], code, out)
+    for arguments in (
+        ["--types", " ,"],
+        ["--types", "NAT,NAT"],
+        [*nat, "--quota", ","],
+        [*nat, "--quota", "NAT=3,NAT=4"],
+        [*nat, "--quota", "NAT=x"],
+        [*nat, "--format", "label-studio"],  # has a suffix of its own
+    ):
+        command = ["mine", pipeline, pool, "-o", out, *arguments]
+        assert CliRunner().invoke(app, [str(a) for a in command]).exit_code == 2 and not out.exists()

@@ -1,6 +1,5 @@
-"""`ensemble`: trained runs behind one pipe, or as one network."""
+"""`ensemble`: trained runs combined into one pipeline."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +8,7 @@ from wasabi import msg
 
 from ..evaluation.report.wording import percent
 from ..training.device import use_gpu
-from ..unlabelled.ensemble import Ensemble, Request, build_ensemble
+from ..unlabelled.ensemble import build_ensemble
 from .app import PIPELINE_PANEL, Code, GpuId, Json, app, print_json, print_table
 
 
@@ -24,46 +23,35 @@ def ensemble_command(
     weights: Annotated[
         bool,
         typer.Option(
-            "--weights", help="Average weights, of runs that began with one pretrained encoder."
+            "--weights", help="Average weights, of runs that start from one pretrained encoder."
         ),
     ] = False,
     code: Code = None,
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:
-    """Put the token NERs of several runs behind one pipe, by the mean of their tag probabilities.
+    """Combine the token NERs of several runs by the mean of their tag probabilities.
 
     With --weights, make one network of them, as small and as fast as one run. What is written is an
     ordinary pipeline, with tokenizer and other components of the first run.
     """
     use_gpu(gpu_id)
-    found = build_ensemble(Request(tuple(runs), gold, part, weights), output, _say)
+    ensemble = build_ensemble(runs, output, gold, part, weights, lambda text: typer.echo(text, err=True))
     if as_json:
-        print_json(found.model_dump())
-        return
-    _print(found)
-    msg.good(f"Wrote {output}")
-
-
-def _print(found: Ensemble) -> None:
-    if not found.systems:
-        rows = [(own.name, own.model, f"{own.megabytes:.1f}") for own in found.pipelines]
-        print_table(("", "pipeline", "MB on disk"), rows, "llr")
-        return
-    rows = [
-        (
-            own.name,
-            own.model,
-            *map(percent, (own.macro, own.tail, own.micro)),
-            f"{own.words_per_second:,.0f}",
-            f"{own.speed_ratio:.2f}",
-            f"{own.megabytes:.1f}",
-        )
-        for own in found.systems
-    ]
-    scores = (f"macro F1 on {found.part}", "tail F1", "micro F1")
-    print_table(("", "pipeline", *scores, "words/s", "times m1", "MB on disk"), rows, "ll" + "r" * 6)
-
-
-def _say(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
+        return print_json(ensemble.model_dump())
+    if ensemble.systems:
+        rows = [
+            (
+                own.name,
+                own.model,
+                *map(percent, (own.macro, own.tail, own.micro)),
+                f"{own.words_per_second:,.0f}",
+                f"{own.speed_ratio:.2f}",
+                f"{own.megabytes:.1f}",
+            )
+            for own in ensemble.systems
+        ]
+        scores = (f"macro F1 on {part}", "tail F1", "micro F1")
+        head = ("", "pipeline", *scores, "words/s", "times m1", "MB on disk")
+        print_table(head, rows, "ll" + "r" * 6)
+    return msg.good(f"Wrote {output}")

@@ -1,7 +1,6 @@
 """`mine`: which sentences of a pool to label next."""
 
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -9,14 +8,11 @@ import typer
 from wasabi import msg
 
 from ..corpus.formats.context import Settings
-from ..errors import Errors
 from ..output.amounts import number
 from ..training.device import use_gpu
-from ..unlabelled.mining import Mined, Request, mine
-from ..unlabelled.page import write_page
-from ..unlabelled.proposals import DEFAULT_NAMES, Format
+from ..unlabelled.mining import Mined, MiningRequest, mine
+from ..unlabelled.proposals import DEFAULT_NAMES, ProposalFormat
 from ..unlabelled.scan import RANDOM
-from ..unlabelled.selection import Diversity
 from .app import (
     LARGEST_SEED,
     UNLABELLED_PANEL,
@@ -55,20 +51,16 @@ def mine_command(
     types: Annotated[str | None, typer.Option(help="Types to look for, as EVE,NAT.")] = None,
     quota: Annotated[str | None, typer.Option(help="Labels by type, as EVE=50,NAT=30.")] = None,
     terms: Annotated[
-        Path | None, typer.Option(help="Terms of types: TYPE, tab, term on each line; or JSON lines.")
+        Path | None, typer.Option(help="Terms of types: TYPE, tab, term on each line.")
     ] = None,
     random: Annotated[
         float, typer.Option(min=0, max=0.9, help="Share that is drawn by lot, to evaluate on.")
     ] = 0.1,
     diversity: Annotated[float, typer.Option(min=0, max=1, help="Penalty of likeness.")] = 0.5,
-    spread: Annotated[
-        float, typer.Option(min=0, max=0.9, help="Share of each quota from further down.")
-    ] = 0.1,
-    format: Annotated[Format, typer.Option(help="The tool that is to open the file.")] = "prodigy",
+    format: Annotated[ProposalFormat, typer.Option(help="The tool that opens the file.")] = "prodigy",
     pool_format: PoolFormat = None,
     encoding: Encoding = "utf8",
     split: Split = False,
-    page: Annotated[Path | None, typer.Option(help="HTML page of the proposals.")] = None,
     batch_size: BatchSize = 64,
     n_process: Processes = 1,
     seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Fixes the random share.")] = 0,
@@ -82,14 +74,14 @@ def mine_command(
     if output.suffix != suffix and (format == "spacy" or output.suffix in SUFFIXES):
         raise typer.BadParameter(f"--format {format} is not written to {output.name}.")
     use_gpu(gpu_id)
-    request = Request(
+    request = MiningRequest(
         labels=labels,
-        types=() if types is None else _names("types", types, "Name types, as EVE,NAT"),
+        types=_names("types", types),
         corpus=corpus,
         terms=terms,
         quotas=_quotas(quota),
         random=random,
-        diversity=Diversity(penalty=diversity, spread=spread),
+        diversity=diversity,
         seed=seed,
         batch_size=batch_size,
         n_process=n_process,
@@ -97,9 +89,7 @@ def mine_command(
         exclude=tuple(exclude or ()),
     )
     read_as = Settings(pool_format, encoding)
-    found = mine(pipeline, pool, output, request, read_as, format, page)
-    if page is not None:
-        write_page(found, page, str(pool))
+    found = mine(pipeline, pool, output, request, read_as, format)
     if as_json:
         return print_json(_data(found))
     _print(found)
@@ -108,45 +98,24 @@ def mine_command(
     if len(found.proposals) < labels:
         msg.warn(_missing(found, request))
     msg.good(f"Wrote {output}: {number(len(found.proposals), 'sentence')} to label")
-    if page is not None:
-        msg.good(f"Wrote {page}")
     return None
 
 
 def _quotas(text: str | None) -> dict[str, int]:
     """EVE=50,NAT=30 of the command line."""
-    if text is None:
-        return {}
-    items = []
-    for item in _names("quota", text, "Name labels by type, as EVE=50,NAT=30", once=False):
-        name, separator, number = item.partition("=")
-        if not separator or not number.strip().isdecimal():
-            raise typer.BadParameter(f"--quota takes TYPE=NUMBER, found {item!r}.")
-        items.append((name.strip(), int(number)))
-    _check_once("quota", text, [name for name, _ in items])
-    return dict(items)
+    items = [tuple(map(str.strip, item.partition("=")[::2])) for item in _names("quota", text)]
+    quotas = {name: int(number) for name, number in items if number.isdecimal()}
+    if len(quotas) < len(items):
+        raise typer.BadParameter(f"--quota takes TYPE=NUMBER, each type once, found {text!r}.")
+    return quotas
 
 
-def _names(option: str, text: str, fix: str, once: bool = True) -> tuple[str, ...]:
-    """What an option names, separated by commas. RAISES (ValueError): L516."""
-    found = names_in(text)
-    if not found:
-        raise ValueError(
-            Errors.L516.format(name=option, found=text, problem="names nothing", fix=f"{fix}.")
-        )
-    if once:
-        _check_once(option, text, found)
-    return found
-
-
-def _check_once(option: str, text: str, names: Sequence[object]) -> None:
-    """Refuse what would count once. RAISES (ValueError): L516."""
-    twice = [str(name) for name, n in Counter(names).items() if n > 1]
-    if twice:
-        problem = f"names {', '.join(twice)} twice"
-        raise ValueError(
-            Errors.L516.format(name=option, found=text, problem=problem, fix="Name it once.")
-        )
+def _names(option: str, text: str | None) -> tuple[str, ...]:
+    """What an option names, separated by commas."""
+    names = () if text is None else names_in(text)
+    if text is not None and len(names) != max(1, len({*names})):
+        raise typer.BadParameter(f"--{option} takes names, each once, found {text!r}.")
+    return names
 
 
 def _data(found: Mined) -> dict[str, object]:
@@ -163,7 +132,7 @@ def _data(found: Mined) -> dict[str, object]:
     }
 
 
-def _missing(found: Mined, request: Request) -> str:
+def _missing(found: Mined, request: MiningRequest) -> str:
     """How many sentences are fewer than wanted, and of which quotas that were given."""
     n, counts = len(found.proposals), Counter(p.chosen_for for p in found.proposals)
     short = [f"{t} {counts[t]} of {k}" for t, k in request.quotas.items() if counts[t] < k]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -95,7 +95,8 @@ class Batch(NamedTuple):
 
     def to(self, device: torch.device | str) -> "Batch":
         """The same batch on a device."""
-        return Batch(*(None if own is None else own.to(device, non_blocking=True) for own in self))
+        moved: list[Any] = [None if own is None else own.to(device, non_blocking=True) for own in self]
+        return Batch(*moved)
 
 
 @dataclass
@@ -294,6 +295,6 @@ def batch_of(
 def _near_to(at: np.ndarray, texts: list[int], near: np.ndarray) -> np.ndarray:
     """Which candidates could be meant by a type of a sentence, beside that type, (n_candidates,)."""
     own = np.unique(at[at >= 0])
-    is_near: np.ndarray = near[np.ix_([texts[k] for k in own], texts)].any(axis=0)
+    is_near: Any = near[np.ix_([texts[k] for k in own], texts)].any(axis=0)
     is_near[own] = False
-    return is_near
+    return np.asarray(is_near)

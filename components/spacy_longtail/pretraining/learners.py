@@ -36,6 +36,7 @@ from .batches import (
 )
 from .cnn import (
     OF_TEXT,
+    CNNBiEncoder,
     CNNStart,
     Vocabulary,
     WordFeatures,
@@ -100,7 +101,6 @@ class BiEncoderLearner(ABC):
     """
 
     label_encoder: bytes | None = None  # the file of a transformer that reads labels
-    model: nn.Module
     module: nn.Module  # all that is trained
     vectors: Tensor  # (n_texts, n_columns), of all label texts
     near = NEAR
@@ -241,7 +241,7 @@ class TransformerLearner(BiEncoderLearner):
         self.bits, self.tokenizer = _bits(options), start.tokenizer
         self.pack(Pieces(start.tokenizer))
         self.label_encoder, labels = short_labels(start, self.bits)
-        self.model: BiEncoder = start.model.to(self.device)
+        self.model = start.model.to(self.device)
         self.read_labels = BiEncoder(labels).to(self.device)
         self.vectors = encode(self.read_labels, self.texts.subwords(self.tokenizer))
         self.teacher = None
@@ -302,6 +302,8 @@ class CNNLearner(BiEncoderLearner):
     start (Optional[CNNStart]): Their weights; null makes new ones of the teacher's.
     teacher (Optional[Start]): A pretrained transformer.
     """
+
+    model: CNNBiEncoder
 
     def __init__(
         self,

@@ -1,41 +1,46 @@
-"""Several pipelines as one: their token NERs as members of an ensemble, in place of the first one's."""
+"""Several trained pipelines as one: by the mean of their tag probabilities, or of their weights."""
 
-import warnings
-from collections.abc import Collection, Iterator, Sequence
-from hashlib import sha256
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
+import numpy as np
 from spacy.language import Language
 from spacy.pipeline.trainable_pipe import TrainablePipe
+from spacy.tokenizer import Tokenizer
 from spacy.util import set_dot_to_object
+from spacy.vectors import Vectors
+from thinc.api import Model, PyTorchShim, to_numpy
+from thinc.types import FloatsXd
 
-from ..errors import Warnings
-from ..heads import SOFT_HEADS
+from ..errors import Errors
 from ..layers import listener_in
 from ..pipes.sources import add_sources, sources_of
 from ..pipes.token import ensemble_ner
 from ..pipes.token.ensemble_ner import EnsembleNER
 from ..pipes.token.ner import TokenNER
 from ..types import ENTITY_SCORES, Block
-from .alike import SEEDS, SPLIT, check_not_judged, common_vectors, refused, settle, unlike
 from .teacher import only_tagger
 
-NOT_ONE = "is not one longtail_token_ner with a softmax or CRF head that alone reads entities"
-USE = (
-    "Name pipelines with a longtail_token_ner, head = 'softmax' or 'crf', as configs/token_softmax.cfg "
-    "and configs/token_crf.cfg train them: others have no distribution over tags to average."
-)
+SEEDS = "Name pipelines that differ in their seed alone, as one config trains them."
+SPLIT = "Name the runs that it was made of."
+JUDGED = "Name it as it was before `thresholds`: what was chosen on its own scores is wrong for a mean."
+USE = "Name pipelines with one longtail_token_ner, head = 'softmax' or 'crf', that alone reads entities."
 ONE_TENSOR = "Its listener reads what the last of them wrote; let one of them alone stand before it."
+FROM_ONE = (
+    "Average their probabilities instead, without --weights; or train runs that start from one "
+    "pretrained encoder, as configs/pretrained_cnn.cfg does."
+)
+STATE, UPDATES = "state", "n_updates"  # of a token NER, in its cfg
+COSINE = 0.5  # of the weights of two runs: from one start it is near 1, from two near 0
 
 
-class Read(NamedTuple):
-    """A pipeline that is to be a member."""
+class MemberPipeline(NamedTuple):
+    """A trained pipeline, and where it was read from."""
 
     nlp: Language
     path: Path | str
-    name: str  # of its token NER
-    tagger: TokenNER
 
 
 def average(
@@ -49,31 +54,34 @@ def average(
     nlp (Language): The first pipeline; it is changed. path (Path | str): Of it.
     others (Sequence[Language]): The others; they are changed. paths (Sequence[Path | str]): Of them.
     RETURNS (EnsembleNER): The new component. It reads by the mean of their tag probabilities.
-    RAISES (ValueError): L514.
     SOURCE: Lakshminarayanan et al. 2017, arXiv:1612.01474.
     """
-    first = _member(nlp, path)
-    members = [first, *map(_member, others, paths)]
-    for own in members[1:]:
-        if problem := _unlike(own, first):
+    members = [MemberPipeline(nlp, path), *map(MemberPipeline, others, paths)]
+    taggers = [_tagger(own) for own in members]
+    names = [next(n for n, p in m.nlp.pipeline if p is t) for m, t in zip(members, taggers, strict=True)]
+    tagger, name = taggers[0], names[0]
+    for own, theirs in zip(members[1:], taggers[1:], strict=True):
+        tags = [f"{t.codec.scheme} of {', '.join(sorted(t.codec.labels))}" for t in (theirs, tagger)]
+        problem = _unlike(own, members[0])
+        if tags[0] != tags[1]:
+            problem = f"its tags are {tags[0]}, those of {path} {tags[1]}"
+        if problem:
             raise refused(own.path, problem, SEEDS)
-    vectors = common_vectors(members)
-    encoders = [own_encoders(own.nlp, own.name) for own in members]
-    if len({sha256(own.tagger.model.to_bytes()).digest() for own in members}) < len(members):
-        warnings.warn(Warnings.W067.format(paths=", ".join(str(m.path) for m in members)), stacklevel=2)
-    _warn_of_others(members, encoders)
-    blocks = {f"m{i}": _block(own) for i, own in enumerate(members, start=1)}
+    vectors = _common_vectors(members)
+    encoders = [_own_encoders(m.nlp, n) for m, n in zip(members, names, strict=True)]
+    blocks = {
+        f"m{i}": {"head": t.cfg["head"], "model": m.nlp.get_pipe_config(n)["model"]}
+        for i, (m, n, t) in enumerate(zip(members, names, taggers, strict=True), start=1)
+    }
     settings = {
         "members": blocks,
-        "scheme": first.tagger.codec.scheme,
-        "scores_key": first.tagger.cfg["scores_key"] or ENTITY_SCORES,
-        "scorer": nlp.config.interpolate()["components"][first.name]["scorer"],
+        "scheme": tagger.codec.scheme,
+        "scores_key": tagger.cfg["scores_key"] or ENTITY_SCORES,
+        "scorer": nlp.config.interpolate()["components"][name]["scorer"],
     }
-    settle(nlp, members)
-    pipe = cast(EnsembleNER, nlp.replace_pipe(first.name, ensemble_ner.WHO, config=settings))
-    pipe.compose(first.tagger.cfg["types"], dict(zip(blocks, (m.tagger for m in members), strict=True)))
-    for own in members[1:]:
-        add_sources(nlp, sources_of(own.nlp.meta))
+    _settle(members)
+    pipe = cast(EnsembleNER, nlp.replace_pipe(name, ensemble_ner.WHO, config=settings))
+    pipe.compose(tagger.cfg["types"], dict(zip(blocks, taggers, strict=True)))
     if vectors is not None:
         nlp.vocab.vectors = vectors
     for encoder in encoders[0]:
@@ -82,85 +90,206 @@ def average(
     return pipe
 
 
-def _member(nlp: Language, path: Path | str) -> Read:
-    """The token NER of a pipeline. RAISES (ValueError): L514."""
-    tagger = only_tagger(nlp)
-    name = next((name for name, pipe in nlp.pipeline if pipe is tagger), "")
+def _tagger(own: MemberPipeline) -> TokenNER:
+    """The token NER of a pipeline."""
+    tagger = only_tagger(own.nlp)
     if isinstance(tagger, EnsembleNER):
-        raise refused(path, f"{name!r} is an ensemble itself", SPLIT)
+        raise refused(own.path, f"{tagger.name!r} is an ensemble itself", SPLIT)
     if not isinstance(tagger, TokenNER):
-        raise refused(path, f"{_shown(nlp)} {NOT_ONE}", USE)
-    check_not_judged(path, tagger)
-    before = nlp.pipe_names[: nlp.pipe_names.index(name)]
-    tensors = [n for n in before if "doc.tensor" in nlp.get_pipe_meta(n).assigns]
+        heads = {n: getattr(p, "cfg", {}).get("head") for n, p in own.nlp.pipeline}
+        shown = [f"{n} (head = {head!r})" if head else n for n, head in heads.items()]
+        raise refused(own.path, f"its components are {', '.join(shown) or 'none'}", USE)
+    _check_not_judged(own.path, tagger)
+    before = own.nlp.pipe_names[: own.nlp.pipe_names.index(tagger.name)]
+    tensors = [n for n in before if "doc.tensor" in own.nlp.get_pipe_meta(n).assigns]
     if len(tensors) > 1 and listener_in(tagger.model):
-        raise refused(path, f"{', '.join(tensors)} write doc.tensor before {name!r}", ONE_TENSOR)
-    return Read(nlp, path, name, tagger)
+        problem = f"{', '.join(tensors)} write doc.tensor before {tagger.name!r}"
+        raise refused(own.path, problem, ONE_TENSOR)
+    return tagger
 
 
-def _shown(nlp: Language) -> str:
-    """The components, and the heads of token NERs that have others."""
-    heads = {n: getattr(p, "cfg", {}).get("head", "softmax") for n, p in nlp.pipeline}
-    odd = [f"{n} (head = {h!r})" if h not in SOFT_HEADS else n for n, h in heads.items()]
-    return ", ".join(odd) or "a pipeline without components"
-
-
-def _unlike(own: Read, first: Read) -> str:
-    """How a pipeline reads or tags otherwise than the first, in words; "" where it does not."""
-    codecs = own.tagger.codec, first.tagger.codec
-    if set(codecs[0].tags) != set(codecs[1].tags):
-        found, known = (f"{codec.scheme} of {', '.join(codec.labels)}" for codec in codecs)
-        return f"its tags are {found}, those of {first.path} {known}"
-    return unlike(own, first)
-
-
-def own_encoders(nlp: Language, name: str) -> list[str]:
+def _own_encoders(nlp: Language, name: str) -> list[str]:
     """Give a component a copy of each encoder that it listens to, in its model and its config.
 
-    nlp (Language): The pipeline; it is changed. name (str): Of the component.
     RETURNS (List[str]): The components with these encoders.
     """
     block = nlp.get_pipe_config(name)
     block.update(nlp.config.interpolate()["components"][name])
-    found = []
+    encoders = []
     for upstream, pipe in nlp.pipeline:
         if not getattr(pipe, "listener_map", {}).get(name):
             continue
-        found.append(upstream)
+        encoders.append(upstream)
         own = nlp.config.interpolate()["components"][upstream]["model"]
         attrs = cast(TrainablePipe, pipe).model.attrs
         as_own = attrs.get("replace_listener_cfg", lambda block, _: block)
-        listeners = {path: b for path, b in _listeners(block["model"], "model") if _hears(b, upstream)}
+        listeners = dict(_listeners(block["model"], "model", upstream))
         nlp.replace_listeners(upstream, name, list(listeners))
         # spaCy looks at model.tok2vec, wherever the listener is
         for path, listener in listeners.items():
             set_dot_to_object(block, path, as_own(own, listener))
-    return found
+    return encoders
 
 
-def _listeners(block: Block, path: str) -> Iterator[tuple[str, Block]]:
-    """The blocks of listeners in a model's block, with their places in the component's."""
-    if "Listener" in block.get("@architectures", ""):
+def _listeners(block: Block, path: str, upstream: str) -> Iterator[tuple[str, Block]]:
+    """The blocks of listeners to a component in a model's block, with their places."""
+    is_heard = block.get("upstream", "*") in ("*", upstream)
+    if "Listener" in block.get("@architectures", "") and is_heard:
         yield path, dict(block)
     for key, value in block.items():
         if isinstance(value, dict):
-            yield from _listeners(value, f"{path}.{key}")
+            yield from _listeners(value, f"{path}.{key}", upstream)
 
 
-def _hears(listener: Block, upstream: str) -> bool:
-    return listener.get("upstream", "*") in ("*", upstream)
+def average_weights(
+    nlp: Language, path: Path | str, others: Sequence[Language], paths: Sequence[Path | str]
+) -> None:
+    """Give a pipeline the mean of its own weights and those of other runs of its config.
+
+    The runs must have started from the same weights, as from one pretrained encoder: then they end in
+    one valley of the loss, in which the mean is often better than either. It is as large and as fast as
+    one of them. Components without a network are those of the first run.
+
+    nlp (Language): The first pipeline; it is changed. path (Path | str): Of it.
+    others (Sequence[Language]): The others. paths (Sequence[Path | str]): Of them.
+    SOURCE: Wortsman et al. 2022, arXiv:2203.05482 (the uniform soup).
+    """
+    first, *rest = runs = [MemberPipeline(nlp, path), *map(MemberPipeline, others, paths)]
+    for own in runs:
+        for name, pipe in own.nlp.pipeline:
+            if isinstance(pipe, EnsembleNER):
+                raise refused(own.path, f"{name!r} is an ensemble", SPLIT)
+            _check_not_judged(own.path, pipe)
+    weights = [list(_weights(own.nlp)) for own in runs]
+    for own, values in zip(rest, weights[1:], strict=True):
+        problem = _unlike(own, first)
+        if _build(own.nlp, values) != _build(nlp, weights[0]):
+            problem = f"it is built otherwise, or has other types or settings, than {path}"
+        if problem:
+            raise refused(own.path, problem, SEEDS)
+        cosine = _cosine(weights[0], values)
+        if cosine < COSINE:
+            problem = f"its weights and those of {path} have a cosine of {cosine:.2f}: they began apart"
+            raise refused(own.path, problem, FROM_ONE)
+    _common_vectors(runs)
+    means = [np.mean([own.value for own in several], axis=0) for several in zip(*weights, strict=True)]
+    for weight, mean in zip(weights[0], means, strict=True):  # when all are read: some may be tied
+        weight.put(mean)
+    for name in nlp.pipe_names:  # what a two-task loss has learnt beside weights
+        states: list[Any] = [getattr(own.nlp.get_pipe(name), "cfg", {}).get(STATE) for own in runs]
+        if states[0] is not None:
+            values = {k: np.mean([own[k] for own in states], axis=0).tolist() for k in states[0]}
+            longest = max(own.get(UPDATES, 0) for own in states)
+            own = nlp.get_pipe(name).cfg  # type: ignore[attr-defined]
+            own[STATE] = {**values, UPDATES: longest}
+    _settle(runs)
 
 
-def _block(own: Read) -> Block:
-    """The settings of a member."""
-    return {"head": own.tagger.cfg["head"], "model": own.nlp.get_pipe_config(own.name)["model"]}
+class Weight(NamedTuple):
+    """An array of weights, and how to put another in its place."""
+
+    name: str
+    value: FloatsXd  # on the CPU
+    put: Callable[[FloatsXd], None]
 
 
-def _warn_of_others(members: Sequence[Read], encoders: Sequence[Collection[str]]) -> None:
-    """Say which components of the other pipelines are left out."""
-    first, *others = members
-    for own, used in zip(others, encoders[1:], strict=True):
-        names = [n for n in own.nlp.pipe_names if n != own.name and n not in used]
-        if left := [n for n in names if n not in first.nlp.pipe_names]:
-            shown = {"path": own.path, "names": ", ".join(left), "first": first.path}
-            warnings.warn(Warnings.W066.format(**shown), stacklevel=3)
+def _weights(nlp: Language) -> Iterator[Weight]:
+    """The weights of all layers and torch modules, always in one order."""
+    models = (getattr(pipe, "model", None) for _, pipe in nlp.pipeline)
+    for node in (node for model in models if isinstance(model, Model) for node in model.walk()):
+        for name in node.param_names:
+            if node.has_param(name):
+                put = partial(_put_param, node, name)
+                yield Weight(name, to_numpy(node.get_param(name)), put)
+        for shim in (own for own in node.shims if isinstance(own, PyTorchShim)):
+            for name, tensor in shim._model.state_dict().items():
+                if tensor.is_floating_point():
+                    yield Weight(name, tensor.cpu().numpy(), partial(_put_tensor, tensor))
+
+
+def _put_param(node: Model, name: str, value: FloatsXd) -> None:
+    node.set_param(name, node.ops.asarray(value))
+
+
+def _put_tensor(tensor: Any, value: FloatsXd) -> None:
+    tensor.copy_(tensor.new_tensor(value))  # that of the module
+
+
+def _build(nlp: Language, weights: Sequence[Weight]) -> list[object]:
+    """What runs of one config have in common beside the values of their weights."""
+    cfgs = [
+        (name, {k: v for k, v in getattr(pipe, "cfg", {}).items() if k != STATE})
+        for name, pipe in nlp.pipeline
+    ]
+    labels = [(getattr(p, "labels", ()), getattr(p, "move_names", ())) for _, p in nlp.pipeline]
+    return [cfgs, labels, [(own.name, own.value.shape) for own in weights]]
+
+
+def _cosine(first: Sequence[Weight], other: Sequence[Weight]) -> float:
+    """Of all weights of two networks as one vector."""
+    products = np.zeros(3)
+    for own, their in zip(first, other, strict=True):
+        a, b = own.value.ravel().astype("float64"), their.value.ravel().astype("float64")
+        products += a @ b, a @ a, b @ b
+    return float(products[0] / np.sqrt(products[1] * products[2] or 1.0))
+
+
+def refused(path: Path | str, problem: str, fix: str) -> ValueError:
+    """L514, to be raised of a pipeline."""
+    return ValueError(Errors.L514.format(path=path, problem=problem, fix=fix))
+
+
+def _check_not_judged(path: Path | str, pipe: Any) -> None:
+    """Refuse a component with thresholds or a calibration."""
+    cfg = getattr(pipe, "cfg", {})
+    judged = [name for name in ("thresholds", "calibration") if cfg.get(name)]
+    if judged:
+        raise refused(path, f"{pipe.name!r} has {' and '.join(judged)} of its own", JUDGED)
+
+
+def _unlike(own: MemberPipeline, first: MemberPipeline) -> str:
+    """How a pipeline reads text otherwise than the first; "" where it does not."""
+    if own.nlp.lang != first.nlp.lang:
+        return f"its language is {own.nlp.lang!r}, that of {first.path} {first.nlp.lang!r}"
+    if _tokenizer(own.nlp) != _tokenizer(first.nlp):
+        return f"its tokenizer is not that of {first.path}"
+    if _lookups(own.nlp) != _lookups(first.nlp):
+        return f"its tables of words (vocab.lookups) are not those of {first.path}"
+    return ""
+
+
+def _tokenizer(nlp: Language) -> tuple[Block, bytes]:
+    """The settings and the rules of a tokenizer."""
+    rules = cast(Tokenizer, nlp.tokenizer).to_bytes(exclude=["vocab"])
+    return nlp.config.interpolate()["nlp"]["tokenizer"], rules
+
+
+def _lookups(nlp: Language) -> dict[str, Block]:
+    lookups = nlp.vocab.lookups
+    return {name: dict(lookups.get_table(name)) for name in lookups.tables}
+
+
+def _common_vectors(pipelines: Sequence[MemberPipeline]) -> Vectors | None:
+    """The one table of word vectors; null for none. What was trained without one does not read it."""
+    having = [own for own in pipelines if len(own.nlp.vocab.vectors)]
+    for own in having[1:]:
+        if own.nlp.vocab.vectors != having[0].nlp.vocab.vectors:
+            raise refused(own.path, f"its word vectors are not those of {having[0].path}", SEEDS)
+    return having[0].nlp.vocab.vectors if having else None
+
+
+def _settle(pipelines: Sequence[MemberPipeline]) -> None:
+    """Make the config of the first pipeline one without references: what they name may be taken away.
+
+    Its seed of the training is that of all pipelines, and null where they have several.
+    """
+    nlp = pipelines[0].nlp
+    whole = nlp.config.interpolate()
+    seeds = {own.nlp.config.interpolate()["training"]["seed"] for own in pipelines}
+    whole["training"]["seed"] = seeds.pop() if len(seeds) == 1 else None
+    for name in nlp.component_names:
+        nlp.get_pipe_config(name).update(whole["components"][name])
+    nlp.config = whole
+    nlp.meta["performance"] = {}  # of the first pipeline
+    for own in pipelines[1:]:
+        add_sources(nlp, sources_of(own.nlp.meta))

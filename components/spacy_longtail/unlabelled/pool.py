@@ -1,14 +1,16 @@
-"""Pools of text that nobody labelled, as a stream of documents."""
+"""Pools of text that nobody labelled, as a stream of documents, and a pass of a pipeline over one."""
 
 import math
-import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import TypeGuard
 
 from spacy.language import Language
 from spacy.tokens import Doc
+from spacy.util import minibatch
+from tqdm import tqdm
 
 from ..corpus.cutting import in_sentences
 from ..corpus.formats import docbin
@@ -21,28 +23,39 @@ from ..corpus.formats.tokens import check_text, given_tokens, is_tangled
 from ..corpus.tokenizers import blank
 from ..errors import Errors
 
-Read = Callable[[Path, Context], Iterator[Doc]]
-RESERVED = frozenset(  # what records of annotation tools call their own parts
-    (
-        "text",
-        "tokenized_text",
-        "ner",
-        "ner_tags",
-        "data",
-        "tokens",
-        "spans",
-        "label",
-        "labels",
-        "entities",
-        "answer",
-        "annotations",
-        "meta",
-        "id",
-    )
-)
+ReadFile = Callable[[Path, Context], Iterator[Doc]]
+_TOOLS = "text tokenized_text ner ner_tags data tokens spans label labels entities answer annotations"
+RESERVED = frozenset(f"{_TOOLS} meta id".split())  # what annotation tools call parts of a record
 PLACE = "mine_place"  # in user_data: where a text stands
 LONGEST = 2**63  # whole numbers below this can be saved
 TEXT = "Write one JSON object with a 'text' per line."
+BATCH = 64  # documents whose probabilities are counted together
+ZONE = 40  # batches after which words are forgotten
+
+
+def processed(
+    nlp: Language, texts: Iterator[Doc], batch_size: int, n_process: int
+) -> Iterator[list[Doc]]:
+    """What the pipeline makes of texts, `BATCH` at a time, behind a bar.
+
+    A batch is of use until the next one: its words are forgotten, or the vocabulary would grow with
+    the pool.
+    """
+    size = BATCH * (ZONE if n_process == 1 else ZONE * 100)  # processes are started anew in each zone
+    texts = iter(tqdm(texts, "texts", unit="text", delay=2, disable=None, leave=False))
+    while True:
+        with nlp.memory_zone():
+            first = next(texts, None)
+            if first is None:
+                return
+            some = chain([first], islice(texts, size - 1))
+            yield from minibatch(nlp.pipe(some, batch_size=batch_size, n_process=n_process), BATCH)
+
+
+def add_sentences(nlp: Language) -> None:
+    """Let a pipeline cut texts into sentences by punctuation, if no component of it does."""
+    if not any("token.is_sent_start" in nlp.get_pipe_meta(name).assigns for name in nlp.pipe_names):
+        nlp.add_pipe("sentencizer", first=True)
 
 
 def read_pool(source: Path, nlp: Language, settings: Settings, events: Events) -> Iterator[Doc]:
@@ -53,7 +66,6 @@ def read_pool(source: Path, nlp: Language, settings: Settings, events: Events) -
     nlp (Language): Makes the tokens where a text has none; texts beyond its max_length are left out.
     settings (Settings): How to read. events (Events): Counts what is left out.
     YIELDS (Doc): With the values beside a text, and its place, in user_data.
-    RAISES (ValueError): L402, L403, L420 to L427.
     """
     context = Context(nlp, settings, events)
     n_texts = 0
@@ -76,47 +88,35 @@ def read_pool(source: Path, nlp: Language, settings: Settings, events: Events) -
 
 def _is_plain(value: object) -> bool:
     """Whether every format can hold a value."""
-    if isinstance(value, str):
-        return value.isascii() or value.encode("utf8", "ignore").decode("utf8") == value
-    if isinstance(value, bool):
-        return False
-    if isinstance(value, int):
-        return abs(value) < LONGEST
-    return isinstance(value, float) and math.isfinite(value)
+    match value:
+        case str():
+            return value.encode("utf8", "ignore").decode("utf8") == value
+        case bool():
+            return False
+        case int():
+            return abs(value) < LONGEST
+        case _:
+            return isinstance(value, float) and math.isfinite(value)
 
 
-def pool_files(source: Path, settings: Settings) -> list[tuple[Path, Read]]:
-    """Every file of a pool, by the format that its name speaks for or that is set.
-
-    RAISES (ValueError): L001, L402, L420 to L422, L432.
-    """
+def pool_files(source: Path, settings: Settings) -> list[tuple[Path, ReadFile]]:
+    """Every file of a pool, by the format that its name speaks for or that is set."""
     files = [source]
     if source.is_dir():
-        own = sorted(p for p in source.rglob("*") if _is_of_pool(p, source))
-        files = [path for path in own if not path.is_dir()]
-        _check_readable([source, *own])
+        files = sorted(p for p in source.rglob("*") if _is_of_pool(p, source) and not p.is_dir())
     if not source.exists() or not files:
         raise ValueError(Errors.L402.format(path=source, fix="Name a file, or a folder with files."))
-    found: list[tuple[Path, Read]] = []
+    readers: list[tuple[Path, ReadFile]] = []
     for path in files:
         suffix = unzipped(path).suffix.lower()
         if settings.format in (None, "json") and suffix in FORMATS["json"].suffixes:
-            found.append((path, _records))
+            readers.append((path, _records))
         elif settings.format is None and suffix == ".txt" and not annotation_file(path).is_file():
-            found.append((path, _lines))
+            readers.append((path, _lines))
         else:
             for part in find_parts(path, ("all",), settings).values():
-                found.append((path, _without_annotation(FORMATS[part.format].read)))
-    return found
-
-
-def _check_readable(paths: list[Path]) -> None:
-    """Refuse a pool of which a part cannot be read. RAISES (ValueError): L402, L432."""
-    for path in paths:
-        if not path.exists():
-            raise ValueError(Errors.L402.format(path=path, fix="It is a link: mend or remove it."))
-        if not os.access(path, os.R_OK | (os.X_OK if path.is_dir() else 0)):
-            raise ValueError(Errors.L432.format(path=path, problem="it may not be read"))
+                readers.append((path, _without_annotation(FORMATS[part.format].read)))
+    return readers
 
 
 def _is_of_pool(path: Path, root: Path) -> bool:
@@ -170,7 +170,7 @@ def _made(text: str, context: Context, place: Place, tokens: object = None) -> I
         yield context.nlp.make_doc(text)
 
 
-def _without_annotation(read: Read) -> Read:
+def _without_annotation(read: ReadFile) -> ReadFile:
     def stream(path: Path, context: Context) -> Iterator[Doc]:
         vocab = context.nlp.vocab
         context = context._replace(settings=replace(context.settings, unlabelled=True))

@@ -2,23 +2,28 @@
 
 import heapq
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Any, Generic, NamedTuple, TypeVar
+from pathlib import Path
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from spacy.language import Language
+from spacy.matcher import PhraseMatcher
 from spacy.tokens import Doc
 from thinc.types import Floats1d, Floats2d
 
+from ..corpus.formats.text import bad_line, lines
+from ..errors import Errors
 from ..pipes.gate.expected import expected_mentions
 from .pool import PLACE
-from .terms import MATCHED, Likeness, Terms
-from .units import Unit, lot, sentence_vectors, sentences_of, text_key, unit_of
+from .units import Unit, lot, sentence_vectors, sentences_of, text_key
 
 RANDOM = "random"  # the share that is drawn by lot
 LEAST = 1e-4  # expected mentions of a sentence that is worth keeping
+MATCHED = 0.5  # expected mentions of a sentence with a term
+FIX = "Write TYPE, a tab and the term on each line."
 
 Kept = TypeVar("Kept")
 
@@ -57,16 +62,6 @@ class Best(Generic[Kept]):
         """Best first."""
         return [(score, unit) for score, _, unit in sorted(self.heap, key=lambda row: (-row[0], row[1]))]
 
-    def as_rows(self, data_of: Callable[[Kept], object]) -> list[list[object]]:
-        """What is kept, as msgpack holds it. data_of (Callable): Of a sentence."""
-        return [[score, str(key), data_of(unit)] for score, key, unit in self.heap]
-
-    def take(self, rows: list[list[Any]], made: Callable[[Any], Kept]) -> None:
-        """Become what `as_rows` gave. made (Callable): The sentence of its data."""
-        self.heap = [(score, int(key), made(data)) for score, key, data in rows]
-        heapq.heapify(self.heap)
-        self.scores = {key: score for score, key, _ in self.heap}
-
 
 @dataclass
 class Scan:
@@ -83,82 +78,85 @@ class Scan:
     expected: list[float] = field(default_factory=list)  # mentions of each type in what was read
 
     @classmethod
-    def of(cls, types: list[str], sizes: dict[str, int]) -> "Scan":
+    def of(cls, types: list[str], sizes: Mapping[str, int]) -> "Scan":
+        """An empty one. sizes (Mapping[str, int]): Sentences to keep, by ranking."""
         return cls(types, {name: Best(n) for name, n in sizes.items()}, expected=[0.0] * len(types))
 
-    def as_data(self) -> dict[str, Any]:
-        """As `passes.State` has it."""
-        return {
-            "counts": [self.n_texts, self.n_sentences, self.n_known],
-            "expected": self.expected,
-            "best": {name: own.as_rows(asdict) for name, own in self.best.items()},
-        }
 
-    def take(self, data: dict[str, Any]) -> None:
-        """As `passes.State` has it."""
-        self.n_texts, self.n_sentences, self.n_known = data["counts"]
-        self.expected = data["expected"]
-        for name, rows in data["best"].items():
-            self.best[name].take(rows, unit_of)
+class Terms(NamedTuple):
+    """Phrases by type, matched by lower case, and by lemma where the pipeline has lemmas."""
+
+    matchers: list[PhraseMatcher]
+    labels: frozenset[str]  # of types that have a term
+
+    def find(self, doc: Doc) -> list[tuple[str, int, int]]:
+        """Type, first token and one past the last of each match, in order."""
+        matches = {match for matcher in self.matchers for match in matcher(doc)}
+        name = doc.vocab.strings
+        return sorted(((name[key], a, b) for key, a, b in matches), key=itemgetter(1, 2, 0))
 
 
-class Signs(NamedTuple):
-    """What counts beside a pipeline's probabilities."""
+def read_terms(path: Path, nlp: Language, types: Collection[str]) -> Terms:
+    """A file of terms, which stand for a type before anybody has labelled a mention of it.
 
-    known: Collection[int]  # keys of sentences that need no label
-    terms: Terms | None  # phrases of types
-    likeness: Likeness  # to descriptions of types
-    seed: int  # fixes the lots of the random share
+    path (Path): TYPE, a tab and the term on each line. nlp (Language): Its tokenizer cuts the terms.
+    types (Collection[str]): That may be named.
+    """
+    pairs = []
+    for i, line in enumerate(lines(path, "utf8"), 1):
+        label, _, term = (part.strip() for part in line.partition("\t"))
+        if term:
+            pairs.append((label, term))
+        elif line.strip():
+            raise bad_line(path, i, f"{line[:60]!r} is no type with a term", FIX)
+    labels = frozenset(label for label, _ in pairs)
+    if not pairs:
+        raise ValueError(Errors.L403.format(path=path, fix=FIX))
+    if unknown := sorted(labels - set(types)):
+        problem = f"{path} has terms of {', '.join(unknown)}, and the types are {', '.join(types)}"
+        raise ValueError(Errors.L500.format(problem=problem, fix="Name all with --types."))
+    lemmatizes = any("token.lemma" in nlp.get_pipe_meta(name).assigns for name in nlp.pipe_names)
+    matchers = [PhraseMatcher(nlp.vocab, attr=a) for a in ("LOWER", "LEMMA")[: 1 + lemmatizes]]
+    for label, term in pairs:
+        for matcher, doc in zip(matchers, (nlp.make_doc(term), nlp(term)), strict=False):
+            matcher.add(label, [doc])
+    return Terms(matchers, labels)
 
 
 def scan_pool(
     scan: Scan,
     batches: Iterable[list[Doc]],
     nlp: Language,
-    signs: Signs,
-    every: Callable[[], None] = lambda: None,
+    known: Collection[int],
+    terms: Terms | None,
+    seed: int,
 ) -> Scan:
     """Count the expected mentions of documents that a pipeline has processed, and keep the best.
 
-    scan (Scan): Where to begin; it is changed. batches (Iterable[List[Doc]]): In the order of the pool.
+    scan (Scan): Where to begin; it is changed. batches (Iterable[List[Doc]]): Of documents.
     nlp (Language): The pipeline that has processed them.
-    signs (Signs): What else counts. every (Callable): Called after each batch.
+    known (Collection[int]): Keys of sentences that need no label. terms (Optional[Terms]): Of types.
+    seed (int): Fixes the lots of the random share.
     """
     for batch in batches:
-        own = [sentences_of(doc) for doc in batch]
-        expected = _expected(batch, own, nlp, scan.types)
-        before = scan.n_sentences, scan.n_known, list(scan.expected)
-        at = 0
-        try:
-            for doc, bounds in zip(batch, own, strict=True):
-                rows = expected[at : at + len(bounds)]
-                at += len(bounds)
-                _keep(scan, doc, bounds, rows, signs)
-        except BaseException:  # an interrupted batch is read again, and counted then
-            scan.n_sentences, scan.n_known, scan.expected = before
-            raise
+        bounds = [sentences_of(doc) for doc in batch]
+        expected = _expected(batch, sum(map(len, bounds)), nlp, scan.types)
+        ends = np.cumsum([len(own) for own in bounds])
+        for doc, own, rows in zip(batch, bounds, np.split(expected, ends[:-1]), strict=True):
+            _keep(scan, doc, own, rows, known, terms, seed)
         scan.n_texts += len(batch)
-        every()
     return scan
 
 
-def _expected(
-    docs: list[Doc],
-    bounds: list[list[tuple[int, int]]],
-    nlp: Language,
-    types: list[str],
-) -> Floats2d:
+def _expected(docs: list[Doc], n: int, nlp: Language, types: list[str]) -> Floats2d:
     """The most mentions of each rare type that any component expects. (n_sentences, n_types)"""
-    n = sum(map(len, bounds))
-    found = np.zeros((n, len(types)))
-    if not n:
-        return found
-    for component in expected_mentions(nlp, docs):
+    most = np.zeros((n, len(types)))
+    for component in expected_mentions(nlp, docs) if n else ():
         for i, label in enumerate(component.labels):
             if label in types:
                 column = types.index(label)
-                found[:, column] = np.maximum(found[:, column], component.mentions[:, i])
-    return found
+                most[:, column] = np.maximum(most[:, column], component.mentions[:, i])
+    return most
 
 
 def _keep(
@@ -166,19 +164,18 @@ def _keep(
     doc: Doc,
     bounds: list[tuple[int, int]],
     expected: Floats2d,
-    signs: Signs,
+    known: Collection[int],
+    terms: Terms | None,
+    seed: int,
 ) -> None:
     """Offer the sentences of a document to every ranking."""
-    matches = [] if signs.terms is None else signs.terms.find(doc)
     named: list[list[str]] = [[] for _ in bounds]
-    for label, start, end in matches:
+    for label, start, end in () if terms is None else terms.find(doc):
         i = bisect_right(bounds, start, key=itemgetter(0)) - 1
         if i >= 0 and end <= bounds[i][1]:
             named[i].append(f"{label} {doc[start:end].text}")
             column = scan.types.index(label)
             expected[i, column] = max(expected[i, column], MATCHED)
-    ranked = expected + signs.likeness.ties(doc, bounds)
-    scores = dict(zip(scan.types, ranked.T, strict=True))
     vectors: list[Floats1d] | None = None
     for i, (start, end) in enumerate(bounds):
         if start == end:
@@ -186,40 +183,35 @@ def _keep(
         text = doc[start:end].text
         key = text_key(text)
         scan.n_sentences += 1
-        if key in signs.known:
+        if key in known:
             scan.n_known += 1
             continue
-        for column, value in enumerate(expected[i].tolist()):
-            scan.expected[column] += value
-        wanted = {name: float(own[i]) for name, own in scores.items() if own[i] > LEAST}
-        wanted[RANDOM] = 1.0 - lot(text, signs.seed)
+        scan.expected = (np.array(scan.expected) + expected[i]).tolist()
+        wanted = {t: float(x) for t, x in zip(scan.types, expected[i], strict=True) if x > LEAST}
+        wanted[RANDOM] = 1.0 - lot(text, seed)
         into = [name for name, value in wanted.items() if value > scan.best[name].floor]
         if not into:
             continue
-        if vectors is None:
-            vectors = sentence_vectors(doc, bounds)
-        unit = _unit(doc, start, end, expected[i], vectors[i], named[i])
+        vectors = vectors or sentence_vectors(doc, bounds)
+        unit = unit_of(doc, start, end, expected[i], vectors[i], named[i])
         for name in into:
             scan.best[name].add(wanted[name], key, unit)
 
 
-def _unit(
+def unit_of(
     doc: Doc, start: int, end: int, expected: Floats1d, vector: Floats1d, terms: list[str]
 ) -> Unit:
+    """A sentence of a document. start, end (int): Its tokens. terms (List[str]): Found in it."""
     tokens = doc[start:end]
     about = {str(k): v for k, v in doc.user_data.items() if isinstance(k, str)}
-    place = str(about.get(PLACE, ""))
+    inside = (ent for ent in doc.ents if start <= ent.start and ent.end <= end)
     return Unit(
         words=[token.text for token in tokens],
         spaces=[bool(token.whitespace_) for token in tokens],
-        ents=[
-            (ent.start - start, ent.end - start, ent.label_)
-            for ent in doc.ents
-            if start <= ent.start and ent.end <= end
-        ],
+        ents=[(ent.start - start, ent.end - start, ent.label_) for ent in inside],
         expected=[round(float(value), 4) for value in expected],
         vector=[round(float(value), 4) for value in vector],
-        document=place,
+        document=str(about.get(PLACE, "")),
         about=about,
         terms=terms,
     )

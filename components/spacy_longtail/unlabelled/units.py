@@ -1,10 +1,9 @@
-"""A sentence of the pool, as it may be proposed for labelling."""
+"""A sentence of the pool: what it is known by, and as it may be proposed for labelling."""
 
 import hashlib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from spacy.tokens import Doc, Span
@@ -21,11 +20,21 @@ NUMBERS = re.compile(r"\d+")
 
 
 @dataclass
-class Unit:
-    """One sentence. Offsets of entities are tokens."""
+class PoolSentence:
+    """The tokens of a sentence, without its document."""
 
     words: list[str]
     spaces: list[bool]
+
+    @property
+    def text(self) -> str:
+        return "".join(w + " " * s for w, s in zip(self.words, self.spaces, strict=True)).rstrip(" ")
+
+
+@dataclass
+class Unit(PoolSentence):
+    """A sentence that may be proposed. Offsets of entities are tokens."""
+
     ents: list[tuple[int, int, str]]  # what the pipeline reads in it
     expected: list[float]  # mentions of each rare type
     vector: list[float]
@@ -33,23 +42,12 @@ class Unit:
     about: dict[str, str | int | float] = field(default_factory=dict)  # what the pool says of it
     terms: list[str] = field(default_factory=list)  # found in it
 
-    @property
-    def text(self) -> str:
-        return "".join(w + " " * s for w, s in zip(self.words, self.spaces, strict=True)).rstrip(" ")
-
     def doc(self, vocab: Vocab) -> Doc:
         """The sentence as a document, with the entities that were read."""
         made = Doc(vocab, words=self.words, spaces=[*self.spaces[:-1], False])
         made.set_ents([Span(made, a, b, label=label) for a, b, label in self.ents], default="outside")
         made.user_data.update(self.about)
         return made
-
-
-def unit_of(data: dict[str, Any]) -> Unit:
-    """The unit of what `dataclasses.asdict` gave, saved and read again."""
-    unit = Unit(**data)
-    unit.ents = [(start, end, label) for start, end, label in unit.ents]
-    return unit
 
 
 def text_key(text: str) -> int:
@@ -63,7 +61,7 @@ def skeleton(text: str) -> str:
 
 
 def lot(text: str, seed: int) -> float:
-    """A number in [0, 1) that is the same for texts that are the same: a lot to draw by."""
+    """A number in [0, 1) to draw by. It is the same for texts that are the same."""
     return _digest(f"{seed}\n{plain_text(text)}") / 2**64
 
 
@@ -72,8 +70,9 @@ def _digest(text: str) -> int:
 
 
 def sentences_of(doc: Doc) -> list[tuple[int, int]]:
-    """First token and one past the last of each sentence as the pipeline reads them, white space at the
-    ends left out: nothing is left of some.
+    """First token and one past the last of each sentence as the pipeline reads them.
+
+    White space at the ends is left out: nothing is left of some.
     """
     ends = np.cumsum(sentence_lengths(doc))
     starts = ends - np.diff(ends, prepend=0)

@@ -140,12 +140,6 @@ def _in_characters(text: str, spans: list[_Span], place: Place, events: Events) 
     return moved
 
 
-def says_what_is_done(path: Path, encoding: str) -> bool:
-    """Whether each record of a file tells that somebody has decided on it, or that nobody has."""
-    signs = {"answer", "annotations", MINIMAL}
-    return all(not signs.isdisjoint(record) for _, record in read_records(path, encoding))
-
-
 def _doc(text: str, task: _Task, place: Place, context: Context) -> Doc:
     events = context.events
     mentions = [check_span(text, s.start, s.end, s.label, place, events, s.quote) for s in task.spans]

@@ -1,10 +1,9 @@
-"""Silver sentences: what is annotated in them, which are chosen, and what a teacher must have."""
+"""Pseudo-labels: what is annotated in them, which are chosen, and what a teacher must have."""
 
 from collections import Counter
 
 import numpy as np
 import pytest
-import srsly
 from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Doc, Span
@@ -14,9 +13,13 @@ from spacy_longtail.corpus.examples import gold_entities
 from spacy_longtail.corpus.soft import read_soft
 from spacy_longtail.pipes.scores.spans import ScoredSpan, write_scores
 from spacy_longtail.types import ENTITY_SCORES
-from spacy_longtail.unlabelled.passes import resumed
-from spacy_longtail.unlabelled.silver import Mention, Policy, Selection, Sentence
-from spacy_longtail.unlabelled.teacher import DOUBTS, Pass, Teacher, annotate, make_scoring, soft_tagger
+from spacy_longtail.unlabelled.pseudo_labels import (
+    PseudoLabelPolicy,
+    ReadMention,
+    ReadSentence,
+    Selection,
+)
+from spacy_longtail.unlabelled.teacher import DOUBTS, PoolTeacher, annotate, soft_tagger
 from spacy_longtail.unlabelled.units import text_key
 from tests.pipes import gated as components  # noqa: F401  # registers them
 from tests.util import SENTENCES, TOKEN_MODEL, blank, parse, small_ner, trained_once, words
@@ -33,10 +36,10 @@ def sentences(draw):
         n = draw(st.integers(1, 5))
         places = draw(st.sets(st.integers(0, n - 1)))
         mentions = [
-            Mention(p, p + 1, draw(st.sampled_from(LABELS)), draw(score)) for p in sorted(places)
+            ReadMention(p, p + 1, draw(st.sampled_from(LABELS)), draw(score)) for p in sorted(places)
         ]
         sure = np.array([p not in places and draw(st.booleans()) for p in range(n)])
-        found.append(Sentence([f"w{i}x{p}" for p in range(n)], [True] * n, mentions, sure))
+        found.append(ReadSentence([f"w{i}x{p}" for p in range(n)], [True] * n, mentions, sure))
     return found
 
 
@@ -52,7 +55,7 @@ def kept(chosen):
 
 
 policies = st.builds(
-    lambda threshold, cap, floor, empty: Policy(threshold, cap, min(floor, cap), empty),
+    lambda threshold, cap, floor, empty: PseudoLabelPolicy(threshold, cap, min(floor, cap), empty),
     st.sampled_from([0.5, 0.9, 1.0]),
     st.integers(1, 4),
     st.integers(0, 4),
@@ -112,30 +115,28 @@ def test_bounded_memory_changes_nothing(found, policy):
                 own.add(i)
         if own:
             expected.append((sentence.words, own))
-    plain = Policy(policy.threshold, policy.cap, 0, 0.0)
+    plain = PseudoLabelPolicy(policy.threshold, policy.cap, 0, 0.0)
     assert [(own.sentence.words, own.kept) for own in selected(found, plain)] == expected
 
 
-def test_a_text_counts_once():
-    one = Sentence(["a"], [True], [Mention(0, 1, "A", 0.95)], np.zeros(1, dtype=bool))
-    assert kept(selected([one, one, one], Policy())) == {"A": 1}
-
-
 def test_frequent_types_do_not_drown_rare_ones():
-    both = [Mention(0, 1, "A", 0.99), Mention(1, 2, "B", 0.92)]
-    found = [Sentence([f"x{i}"], [True], [Mention(0, 1, "A", 1.0)], np.zeros(1, bool)) for i in range(9)]
-    found.append(Sentence(["x", "y"], [True, False], both, np.zeros(2, bool)))
-    chosen = selected(found, Policy(cap=3))
+    both = [ReadMention(0, 1, "A", 0.99), ReadMention(1, 2, "B", 0.92)]
+    found = [
+        ReadSentence([f"x{i}"], [True], [ReadMention(0, 1, "A", 1.0)], np.zeros(1, bool))
+        for i in range(9)
+    ]
+    found.append(ReadSentence(["x", "y"], [True, False], both, np.zeros(2, bool)))
+    chosen = selected(found, PseudoLabelPolicy(cap=3))
     assert kept(chosen) == {"A": 3, "B": 1} and len(chosen) == 4
     doc = chosen[-1].sentence.doc(blank().vocab, chosen[-1].kept, [])
     assert [t.ent_iob for t in doc] == [0, 3]  # the A too many is missing, not O
 
 
 def test_a_student_sees_missing_tokens_as_missing(tmp_path):
-    sentence = Sentence(
+    sentence = ReadSentence(
         ["In", "Oslo", "it", "rained"],
         [True] * 4,
-        [Mention(1, 2, "GEO", 0.95)],
+        [ReadMention(1, 2, "GEO", 0.95)],
         np.array([True, False, False, True]),
     )
     doc = sentence.doc(blank().vocab, {0}, [])
@@ -162,7 +163,7 @@ def test_a_student_sees_missing_tokens_as_missing(tmp_path):
 )
 def test_policies_are_checked(settings):
     with pytest.raises(ValueError, match="L001"):
-        Policy(**settings)
+        PseudoLabelPolicy(**settings)
 
 
 def pipeline(**settings):
@@ -173,7 +174,7 @@ def pipeline(**settings):
 
 def teacher(labels=("PER", "GEO", "ART", "NAT"), steps=25, **settings):
     nlp, _ = trained_once(pipeline, steps, **settings)
-    return Teacher.of(nlp, "teacher", list(labels), "corpus")
+    return PoolTeacher.of(nlp, "teacher", list(labels))
 
 
 def read(own, texts=SENTENCES, threshold=0.9, soft=False):
@@ -182,7 +183,8 @@ def read(own, texts=SENTENCES, threshold=0.9, soft=False):
 
 
 def annotated(own, docs, known, soft):
-    seen = annotate(own, [docs[:3], docs[3:]], known, Pass(Selection(Policy(0.5), own.labels)), soft)
+    selection = Selection(PseudoLabelPolicy(0.5), own.labels)
+    seen = annotate(own, [docs[:3], docs[3:]], known, selection, soft)
     return seen.selection.choose(), seen
 
 
@@ -206,17 +208,9 @@ def test_entity_scores_are_the_pipes_own():
         assert [m.score for m in sentence.mentions] == group.attrs["scores"]
 
 
-def test_calibrated_scores_choose():
-    nlp, _ = trained_once(pipeline, 25)
-    nlp.get_pipe("ner").cfg["calibration"] = {"*": (1.0, -50.0)}
-    _, found = read(Teacher.of(nlp, "teacher", ["PER", "GEO"], "corpus"))
-    scores = [m.score for s in found for m in s.mentions]
-    assert scores and max(scores) < 0.01
-
-
 def test_what_the_teachers_thresholds_keep_out_is_missing():
     nlp, _ = trained_once(pipeline, 25, scores_key="scores", thresholds={"PER": 1.0})
-    own = Teacher.of(nlp, "teacher", ["PER", "GEO", "ART", "NAT"], "corpus")
+    own = PoolTeacher.of(nlp, "teacher", ["PER", "GEO", "ART", "NAT"])
     docs, found = read(own, threshold=0.01)
     doubtful = [(i, span) for i, doc in enumerate(docs) for span in doc.spans[DOUBTS]]
     assert doubtful
@@ -230,89 +224,30 @@ def test_entities_without_a_score_are_missing():
     doc = words(own.nlp, SENTENCES[3])
     doc.set_ents([Span(doc, 0, 1, label="NAT")])  # as of a ruler
     (sentence,) = next(own.read([own.nlp(doc)], 0.5, False))
-    assert sentence.mentions[0] == Mention(0, 1, "NAT", None) and not sentence.sure[0]
-    assert not selected([sentence], Policy(floor=5))  # not even by a floor
-
-
-def test_an_entity_without_a_score_does_not_speak_against_its_sentence():
-    """It is missing whatever comes of the sentence, which ranks by what has a score."""
-    both = [Mention(0, 1, "A", 0.99), Mention(1, 2, "B", None)]
-    best = Sentence(["x", "y"], [True, False], both, np.zeros(2, bool))
-    other = Sentence(["z"], [False], [Mention(0, 1, "A", 0.95)], np.zeros(1, bool))
-    (chosen,) = selected([other, best], Policy(cap=1))
-    assert chosen.sentence is best and chosen.kept == {0}
+    assert sentence.mentions[0] == ReadMention(0, 1, "NAT", None) and not sentence.sure[0]
+    assert not selected([sentence], PseudoLabelPolicy(floor=5))  # not even by a floor
 
 
 def test_of_several_readings_of_a_text_the_surest_counts():
-    doubtful = [Mention(0, 1, "A", 0.92), Mention(1, 2, "B", 0.91)]
-    sure = [Mention(0, 1, "A", 0.99), Mention(1, 2, "B", 0.98)]
-    found = [Sentence(["x", "y"], [True, False], own, np.zeros(2, bool)) for own in (doubtful, sure)]
-    (chosen,) = selected(found, Policy())
+    doubtful = [ReadMention(0, 1, "A", 0.92), ReadMention(1, 2, "B", 0.91)]
+    sure = [ReadMention(0, 1, "A", 0.99), ReadMention(1, 2, "B", 0.98)]
+    found = [ReadSentence(["x", "y"], [True, False], own, np.zeros(2, bool)) for own in (doubtful, sure)]
+    (chosen,) = selected(found, PseudoLabelPolicy())
     assert chosen.sentence is found[1] and chosen.kept == {0, 1}
-
-
-def gated(settings, primary="longtail_ner", key=ENTITY_SCORES):
-    """A primary, and a ruler behind a gate that opens for every sentence."""
-    nlp = blank()
-    config = {**small_ner(), "scores_key": key} if primary == "longtail_ner" else small_ner()
-    nlp.add_pipe(primary, name="ner", config=config).add_label("PER")
-    nlp.initialize()
-    nlp.add_pipe("test_open_gate")
-    nlp.add_pipe("longtail_gated_pipe", name="rescue", config=settings)
-    return nlp
-
-
-def ruled(factory="entity_ruler", **settings):
-    return {"pipe": {"factory": factory}, "labels": ["NAT"], **settings}
-
-
-def test_who_is_known_to_give_no_scores_is_refused_before_anything_is_read():
-    for settings in (ruled(), ruled("test_ruler", secondary_scores_key=None)):
-        with pytest.raises(ValueError, match=r"L509.*mine.*rescue"):
-            make_scoring(gated(settings, "ner"), "mine")
-        with pytest.raises(ValueError, match=r"L509.*mine.*rescue"):
-            make_scoring(gated(settings, key=None), "mine")
-        assert make_scoring(gated(settings), "mine") == (ENTITY_SCORES,)
-    assert make_scoring(gated(ruled("test_ruler"), "ner"), "mine") == (ENTITY_SCORES,)
-
-
-def test_a_source_behind_a_gate_leaves_the_scores_that_it_is_asked_for(tmp_path):
-    for name, key in (("none", None), ("other", "other"), ("same", ENTITY_SCORES)):
-        nlp = blank()
-        nlp.add_pipe("longtail_ner", name="ner", config={**small_ner(), "scores_key": key})
-        nlp.get_pipe("ner").add_label("NAT")
-        nlp.initialize()
-        nlp.to_disk(tmp_path / name)
-        own = gated({"source": str(tmp_path / name), "labels": ["NAT"]}, "ner")
-        if name == "same":
-            assert make_scoring(own, "mine") == (ENTITY_SCORES,)
-            continue
-        with pytest.raises(ValueError, match="L509"):
-            make_scoring(own, "mine")
-
-
-def test_a_gate_that_reads_scores_gives_none():
-    nlp = blank()
-    nlp.add_pipe("ner", config=small_ner())
-    nlp.add_pipe("longtail_posterior_gate", config={"weak_labels": ["PER"]})
-    with pytest.raises(ValueError, match="L509"):
-        make_scoring(nlp, "mine")
 
 
 def test_entities_without_a_score_are_counted():
     nlp, _ = trained_once(pipeline, 25)
     nlp.add_pipe("test_open_gate")
-    nlp.add_pipe("longtail_gated_pipe", name="rescue", config=ruled("test_ruler"))
-    own = Teacher.of(nlp, "teacher", ["PER", "GEO", "NAT"], "corpus")
-    assert own.unscored == ["rescue"]
+    config = {"pipe": {"factory": "test_ruler"}, "labels": ["NAT"]}
+    nlp.add_pipe("longtail_gated_pipe", name="rescue", config=config)
+    own = PoolTeacher.of(nlp, "teacher", ["PER", "GEO", "NAT"])
     texts = ["it rained .", "Maria met Jon Berg in Oslo .", "it rained on ."]
     docs = list(nlp.pipe(words(nlp, text) for text in texts))
     assert [e.text for doc in docs for e in doc.ents if e.label_ == "NAT"] == ["rained"] * 2
-    seen = annotate(own, [docs], {text_key(texts[2])}, Pass(Selection(Policy(0.1), own.labels)), False)
+    selection = Selection(PseudoLabelPolicy(0.1), own.labels)
+    seen = annotate(own, [docs], {text_key(texts[2])}, selection, False)
     assert seen.unscored == {"NAT": 1} and seen.n_scored  # what is known does not count
-    again = Pass(Selection(Policy(0.1), own.labels))
-    again.take(srsly.msgpack_loads(srsly.msgpack_dumps(seen.as_data())))
-    assert (again.unscored, again.n_scored) == (seen.unscored, seen.n_scored)
 
 
 def test_other_types_are_outside_and_counted():
@@ -340,81 +275,28 @@ def test_known_sentences_are_left_out():
     assert texts and texts <= {doc.text.strip() for doc in docs[5:]}
 
 
-@pytest.mark.parametrize("soft", [False, True])
-@pytest.mark.parametrize("at", [1, 3, 4, 7])
-def test_an_interrupted_pass_is_taken_up(tmp_path, monkeypatch, soft, at):
-    """Interrupted at the `at`th sentence: what a batch has counted is not counted again."""
-    own = teacher(steps=25, labels=("PER", "GEO", "ART"))
-    docs, _ = read(own)
-    known = {text_key(docs[1].text)}
-    whole, seen = annotated(own, docs, known, soft)
-    part, calls = Pass(Selection(Policy(0.5), own.labels)), []
-
-    def killed(sentence, key, add=part.selection.add):
-        calls.append(key)
-        if len(calls) == at:
-            raise KeyboardInterrupt
-        add(sentence, key)
-
-    monkeypatch.setattr(part.selection, "add", killed)
-    batches = [docs[:3], docs[3:6], docs[6:]]
-    path = tmp_path / "state"
-    with pytest.raises(KeyboardInterrupt), resumed(part, path, {"seed": 0}):
-        annotate(own, batches, known, part, soft)
-    again = Pass(Selection(Policy(0.5), own.labels))
-    with resumed(again, path, {"seed": 0}):
-        assert again.n_texts in (0, 3, 6) and again.n_texts == part.n_texts
-        annotate(own, batches[again.n_texts // 3 :], known, again, soft)
-    counts = ("n_texts", "n_sentences", "n_known", "n_scored", "unknown", "unscored")
-    assert [getattr(again, name) for name in counts] == [getattr(seen, name) for name in counts]
-    assert seen.unknown["NAT"]
-    mine = again.selection.choose()
-    assert [(c.sentence.words, c.sentence.mentions, c.kept) for c in mine] == [
-        (c.sentence.words, c.sentence.mentions, c.kept) for c in whole
-    ]
-    for a, b in zip(mine, whole, strict=True):
-        one, two = (c.sentence.doc(blank().vocab, c.kept, own.soft_tags) for c in (a, b))
-        assert one.to_json() == two.to_json() and np.array_equal(a.sentence.sure, b.sentence.sure)
-        if soft:
-            assert np.array_equal(a.sentence.log_p, b.sentence.log_p)
-    with pytest.raises(ValueError, match=r"L507.*other settings"), resumed(again, path, {"seed": 1}):
-        pass
-
-
-@given(found=sentences(), policy=policies)
-def test_a_selection_is_kept_whole(found, policy):
-    one, two = Selection(policy, LABELS), Selection(policy, LABELS)
-    for sentence in found:
-        one.add(sentence, text_key(sentence.text))
-    data = srsly.msgpack_loads(srsly.msgpack_dumps(one.as_data()))
-    assert len(data["sentences"]) <= len(found)  # each once
-    two.take(data)
-    rows = ([(c.sentence.words, c.sentence.mentions, c.kept) for c in s.choose()] for s in (one, two))
-    assert next(rows) == next(rows)
-
-
 def test_scores_alone_will_do():
     """Of a pipeline without marginals what it reads no entity in is O."""
     nlp = blank()
     nlp.add_pipe("longtail_ner", name="ner", config={**small_ner(), "scores_key": "scores"})
     nlp.initialize(lambda: [Example(words(nlp, s), parse(nlp, s)) for s in SENTENCES])
-    own = Teacher.of(nlp, "teacher", ["PER"], "corpus")
+    own = PoolTeacher.of(nlp, "teacher", ["PER"])
     doc = words(nlp, SENTENCES[0])
     doc.set_ents([Span(doc, 0, 1, label="PER"), Span(doc, 3, 4, label="GEO")])
     write_scores(doc, "scores", [ScoredSpan(0, 1, "PER", 0.97, ())])
     (sentence,) = next(own.read([doc], 0.9, False))
-    assert sentence.mentions == [Mention(0, 1, "PER", 0.97)]
+    assert sentence.mentions == [ReadMention(0, 1, "PER", 0.97)]
     assert sentence.sure.tolist() == [False, *[True] * (len(doc) - 1)]  # GEO is of no declared type
 
 
 def test_a_teacher_must_have_scores_and_types():
     nlp = blank()
     nlp.add_pipe("ner")
-    with pytest.raises(ValueError, match=r"L509.*mine.*ner.*scores_key"):
-        make_scoring(nlp, "mine")
+    with pytest.raises(ValueError, match=r"L509.*mine"):
+        PoolTeacher.of(nlp, "mine", ["PER"])
     nlp, _ = trained_once(pipeline, 25)
-    with pytest.raises(ValueError, match=r"L511.*PER.*EVE"):
-        Teacher.of(nlp, "mine", ["EVE"], "corpus")
+    with pytest.raises(ValueError, match=r"L509.*EVE"):
+        PoolTeacher.of(nlp, "mine", ["EVE"])
 
 
 def test_soft_targets_are_of_one_component():

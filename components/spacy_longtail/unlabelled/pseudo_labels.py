@@ -1,4 +1,4 @@
-"""Silver sentences: what a teacher is sure of in text that nobody labelled, as training data.
+"""Pseudo-labels: what a teacher is sure of in text that nobody labelled, as training data.
 
 An entity counts where its score reaches the threshold, and a token is O where the teacher says so with
 that probability. All other tokens are missing: neither right nor wrong for the student. So are those of
@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import ceil
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from spacy.tokens import Doc, Span
@@ -23,31 +23,27 @@ from ..pipes.scores.spans import ScoredSpan, write_scores
 from ..settings import finite, whole
 from ..types import ENTITY_SCORES
 from .scan import Best
-from .units import lot
+from .units import PoolSentence, lot
 
 LEAST = 1e-6  # threshold
 
 
-class Mention(NamedTuple):
+class ReadMention(NamedTuple):
+    """An entity that a teacher reads."""
+
     start: int  # first token in its sentence
     end: int  # one past the last
     label: str
-    score: float | None  # null where the teacher gives none: it is no silver
+    score: float | None  # null where the teacher gives none: it is no pseudo-label
 
 
 @dataclass
-class Sentence:
+class ReadSentence(PoolSentence):
     """A sentence of the pool as the teacher reads it."""
 
-    words: list[str]
-    spaces: list[bool]
-    mentions: list[Mention]  # of declared types
+    mentions: list[ReadMention]  # of declared types
     sure: Ints1d  # (n_tokens,) bool: O, as far as the threshold asks
     log_p: Floats2d | None = None  # (n_tokens, n_tags), float16, of the soft targets
-
-    @property
-    def text(self) -> str:
-        return "".join(w + " " * s for w, s in zip(self.words, self.spaces, strict=True))
 
     @property
     def least(self) -> float:
@@ -60,46 +56,27 @@ class Sentence:
         kept (Collection[int]): Which of the mentions are annotated.
         tags (Sequence[str]): Names of the soft targets' columns.
         """
+        starts: list[object] = [i == 0 for i in range(len(self.words))]
         spaces = [*self.spaces[:-1], False]
-        starts: list[Any] = [i == 0 for i in range(len(self.words))]
-        made = Doc(vocab, words=self.words, spaces=spaces, sent_starts=starts)
-        ents = [
-            Span(made, m.start, m.end, label=m.label) for i, m in enumerate(self.mentions) if i in kept
-        ]
-        outside = [made[a:b] for a, b in _runs(self.sure)]
+        made = Doc(vocab, words=self.words, spaces=spaces, sent_starts=starts)  # type: ignore[arg-type]
+        own = [m for i, m in enumerate(self.mentions) if i in kept]
+        edges = np.flatnonzero(np.diff(np.concatenate([[0], self.sure.astype("int8"), [0]])))
+        outside = [made[a:b] for a, b in pairwise(edges.tolist()) if self.sure[a]]
+        ents = [Span(made, m.start, m.end, label=m.label) for m in own]
         made.set_ents(ents, outside=outside, default="missing")
-        scored = [
-            ScoredSpan(m.start, m.end, m.label, m.score, ())
-            for i, m in enumerate(self.mentions)
-            if i in kept and m.score is not None
-        ]
+        scored = [ScoredSpan(m.start, m.end, m.label, m.score, ()) for m in own if m.score is not None]
         write_scores(made, ENTITY_SCORES, scored)
         if self.log_p is not None:
             write_soft(made, tags, self.log_p)
         return made
 
-    def as_data(self) -> dict[str, Any]:
-        """All of it, as msgpack holds it."""
-        return {**vars(self), "mentions": [tuple(m) for m in self.mentions]}
-
-    @classmethod
-    def of_data(cls, data: dict[str, Any]) -> "Sentence":
-        """What `as_data` gave."""
-        return cls(**{**data, "mentions": [Mention(*row) for row in data["mentions"]]})
-
-
-def _runs(flags: Ints1d) -> list[tuple[int, int]]:
-    """First and one past the last of each run of true values."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], flags.astype("int8"), [0]])))
-    return [(a, b) for a, b in pairwise(edges.tolist()) if flags[a]]
-
 
 @dataclass(frozen=True)
-class Policy:
-    """Which sentences are silver.
+class PseudoLabelPolicy:
+    """Which sentences are kept.
 
     threshold (float): Least score of an entity, and least probability of O.
-    cap (int): Most silver mentions of a type.
+    cap (int): Most pseudo-labelled mentions of a type.
     floor (int): Mentions of a type that are filled up with the best below the threshold.
     empty (float): Share of sentences without any entity.
     seed (int): Fixes which of these are drawn.
@@ -122,34 +99,34 @@ class Policy:
 
 
 @dataclass
-class Chosen:
-    """A silver sentence, and which of its mentions are annotated."""
+class PseudoLabelled:
+    """A sentence, and which of its mentions are annotated."""
 
-    sentence: Sentence
+    sentence: ReadSentence
     kept: set[int] = field(default_factory=set)
 
 
 class Selection:
-    """The sentences that may be silver, as they stream by: bounded in memory, the result as if all of
-    them had been kept.
+    """The sentences that may be kept, as they stream by, in bounded memory.
 
-    A sentence is wanted for a type only while fewer than `cap` mentions of the type stand in sentences
-    that rank above it, so the first `cap` sentences of each type are enough.
+    The result is as if all of them had been kept: a sentence is wanted for a type only while fewer than
+    `cap` mentions of the type stand in sentences that rank above it, so the first `cap` sentences of
+    each type are enough.
 
-    policy (Policy): What is wanted. labels (Sequence[str]): The declared types.
+    policy (PseudoLabelPolicy): What is wanted. labels (Sequence[str]): The declared types.
     """
 
-    def __init__(self, policy: Policy, labels: Sequence[str]) -> None:
+    def __init__(self, policy: PseudoLabelPolicy, labels: Sequence[str]) -> None:
         self.policy, self.labels = policy, list(labels)
-        self.sure: dict[str, Best[Sentence]] = {label: Best(policy.cap) for label in labels}
-        self.doubtful: dict[str, Best[Sentence]] = {label: Best(policy.floor) for label in labels}
-        self.empty: Best[Sentence] = Best(ceil(self._n_empty(policy.cap * len(self.labels))))
+        self.sure: dict[str, Best[ReadSentence]] = {label: Best(policy.cap) for label in labels}
+        self.doubtful: dict[str, Best[ReadSentence]] = {label: Best(policy.floor) for label in labels}
+        self.empty: Best[ReadSentence] = Best(ceil(self._n_empty(policy.cap * len(self.labels))))
 
     def _n_empty(self, n: int) -> float:
         return n * self.policy.empty / (1 - self.policy.empty)
 
-    def add(self, sentence: Sentence, key: int) -> None:
-        """key (int): What its text is known by."""
+    def add(self, sentence: ReadSentence, key: int) -> None:
+        """Offer a sentence. key (int): What its text is known by."""
         if not sentence.mentions:
             if sentence.sure.all():
                 self.empty.add(1.0 - lot(sentence.text, self.policy.seed), key, sentence)
@@ -162,43 +139,13 @@ class Selection:
             if below:
                 self.doubtful[label].add(max(below), key, sentence)
 
-    @property
-    def _kept(self) -> dict[str, Best[Sentence]]:
-        """All that is kept, by a name of its own."""
-        return {
-            **{f"sure {label}": own for label, own in self.sure.items()},
-            **{f"doubtful {label}": own for label, own in self.doubtful.items()},
-            "empty": self.empty,
-        }
-
-    def as_data(self) -> dict[str, Any]:
-        """What is kept, as msgpack holds it: each sentence once, whatever it is kept for."""
-        places: dict[int, int] = {}
-        sentences: list[dict[str, Any]] = []
-
-        def place_of(sentence: Sentence) -> int:
-            at = places.setdefault(id(sentence), len(sentences))
-            if at == len(sentences):
-                sentences.append(sentence.as_data())
-            return at
-
-        rows = {name: own.as_rows(place_of) for name, own in self._kept.items()}
-        return {"best": rows, "sentences": sentences}
-
-    def take(self, data: dict[str, Any]) -> None:
-        """Become what `as_data` gave."""
-        sentences = [Sentence.of_data(own) for own in data["sentences"]]
-        for name, own in self._kept.items():
-            own.take(data["best"][name], sentences.__getitem__)
-
-    def choose(self) -> list[Chosen]:
+    def choose(self) -> list[PseudoLabelled]:
         """Sentences with entities, best first; then those that fill up a type; then those without."""
-        taken: dict[int, Chosen] = {}
+        taken: dict[int, PseudoLabelled] = {}
         counts: Counter[str] = Counter()
         rows = sorted((row for own in self.sure.values() for row in own.heap), key=_rank)
         ranked = {key: (score, s) for score, key, s in rows}  # of several readings of a text the surest
-        order = sorted(((score, key) for key, (score, _) in ranked.items()), reverse=True)
-        for _, key in order:
+        for _, key in sorted(((score, key) for key, (score, _) in ranked.items()), reverse=True):
             sentence = ranked[key][1]
             kept = set()
             for i, mention in enumerate(sentence.mentions):
@@ -207,26 +154,27 @@ class Selection:
                     counts[mention.label] += 1
                     kept.add(i)
             if kept:
-                taken[key] = Chosen(sentence, kept)
+                taken[key] = PseudoLabelled(sentence, kept)
         for label in self.labels:
             self._fill_up(label, taken, counts)
         left = [row for row in sorted(self.empty.heap, reverse=True, key=_rank) if row[1] not in taken]
         wanted = round(self._n_empty(len(taken)))
-        return [*taken.values(), *(Chosen(sentence) for _, _, sentence in left[:wanted])]
+        return [*taken.values(), *(PseudoLabelled(sentence) for _, _, sentence in left[:wanted])]
 
-    def _fill_up(self, label: str, taken: dict[int, Chosen], counts: Counter[str]) -> None:
+    def _fill_up(self, label: str, taken: dict[int, PseudoLabelled], counts: Counter[str]) -> None:
         """Keep the best mentions below the threshold until there are `floor` of the type."""
-        found = [
+        sentences = {key: sentence for _, key, sentence in self.doubtful[label].heap}
+        sentences |= {key: taken[key].sentence for key in sentences if key in taken}
+        below = [
             (mention.score, key, i)
-            for _, key, sentence in self.doubtful[label].heap
-            for i, mention in enumerate((taken[key].sentence if key in taken else sentence).mentions)
+            for key, sentence in sentences.items()
+            for i, mention in enumerate(sentence.mentions)
             if mention.label == label and mention.score and mention.score < self.policy.threshold
         ]
-        sentences = {key: sentence for _, key, sentence in self.doubtful[label].heap}
-        for _, key, i in sorted(found, reverse=True)[: max(0, self.policy.floor - counts[label])]:
+        for _, key, i in sorted(below, reverse=True)[: max(0, self.policy.floor - counts[label])]:
             counts[label] += 1
-            taken.setdefault(key, Chosen(sentences[key])).kept.add(i)
+            taken.setdefault(key, PseudoLabelled(sentences[key])).kept.add(i)
 
 
-def _rank(row: tuple[float, int, Sentence]) -> tuple[float, int]:
+def _rank(row: tuple[float, int, ReadSentence]) -> tuple[float, int]:
     return row[:2]

@@ -1,0 +1,92 @@
+"""Pipelines measured beside each other: their scores, their speed and their size."""
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from spacy.language import Language
+
+from ..corpus.descriptions import CorpusTypes
+from ..corpus.folder import load_docs
+from ..corpus.parts import part_path
+from ..corpus.tokenizers import blank
+from ..evaluation.evaluate import score_pipeline
+from ..records import Record
+
+MEGABYTE = 1e6
+PASSES = 3  # of each pipeline over the same texts, to see how fast it is
+ENOUGH = 60.0  # seconds of all pipelines, after which no round of passes begins
+MOST = 20_000  # words of the part that are read for it
+WARM = 32  # documents that are read before time is taken
+
+
+class MeasuredPipeline(Record):
+    """A pipeline on a part of a corpus."""
+
+    name: str
+    model: str
+    macro: float  # F1 in [0, 1]
+    tail: float | None
+    micro: float
+    words_per_second: float
+    speed_ratio: float  # to the first one's
+    megabytes: float  # on disk
+
+
+def measure(
+    pipelines: Mapping[str, tuple[Language, Path]], gold: Path, types: CorpusTypes, part: str = "test"
+) -> list[MeasuredPipeline]:
+    """Score pipelines on a part of a corpus, and see how fast they are, beside each other.
+
+    pipelines (Mapping[str, Tuple[Language, Path]]): By name, with their folders. The first is what the
+        others' speed is compared with.
+    gold (Path): The corpus. types (CorpusTypes): The types to score. part (str): Of the corpus.
+    """
+    data = part_path(gold, part)
+    docs = load_docs(data, blank(types.lang, types.tokens))
+    some = docs[:: max(1, -(-sum(map(len, docs)) // MOST))]  # from all over the part
+    texts, n_words = [doc.text for doc in some], sum(map(len, some))
+    speeds = words_per_second([nlp for nlp, _ in pipelines.values()], texts, n_words)
+    measured = []
+    for (name, (nlp, folder)), speed in zip(pipelines.items(), speeds, strict=True):
+        scores = score_pipeline(nlp, data, types.labels, types.tail)
+        n_bytes = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+        measured.append(
+            MeasuredPipeline(
+                name=name,
+                model=str(folder),
+                macro=float(scores.ents_macro_f),
+                tail=None if scores.ents_tail_f is None else float(scores.ents_tail_f),
+                micro=float(scores.ents_f),
+                words_per_second=round(speed, 1),
+                speed_ratio=round(speed / speeds[0], 3),
+                megabytes=round(n_bytes / MEGABYTE, 3),
+            )
+        )
+    return measured
+
+
+def words_per_second(
+    pipelines: Sequence[Language],
+    texts: list[str],
+    n_words: int,
+    clock: Callable[[], float] = time.perf_counter,
+) -> list[float]:
+    """How fast pipelines read the same texts, in this process: each in the fastest of its passes.
+
+    They take turns, after a few texts that are not timed: what else the machine does then slows none of
+    them alone. A word is one of the corpus, whatever a pipeline's tokenizer makes of it.
+    """
+    for nlp in pipelines:
+        list(nlp.pipe(texts[:WARM]))
+    fastest, begin = [math.inf] * len(pipelines), clock()
+    for _ in range(PASSES):
+        for i, nlp in enumerate(pipelines):
+            start = clock()
+            for _ in nlp.pipe(texts):
+                pass
+            fastest[i] = min(fastest[i], clock() - start)
+        if clock() - begin > ENOUGH:
+            break
+    return [n_words / max(seconds, 1e-9) for seconds in fastest]
