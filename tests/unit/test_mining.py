@@ -20,7 +20,6 @@ from spacy_longtail.corpus.folder import load_docs
 from spacy_longtail.corpus.formats.context import Events, Settings
 from spacy_longtail.pipes.gate.expected import expected_mentions
 from spacy_longtail.pipes.transition.actions import beginnings, columns_of, replay_scores
-from spacy_longtail.types import TwoTaskState
 from spacy_longtail.unlabelled.mining import corpus_keys
 from spacy_longtail.unlabelled.pool import read_pool
 from spacy_longtail.unlabelled.proposals import (
@@ -85,7 +84,7 @@ def test_marginals_are_of_the_tags_that_are_decoded(name):
         np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-5)
     scores = pipe.model.predict(docs)
     lengths = np.array([len(doc) for doc in docs])
-    decoded = pipe.head.decode(scores, lengths, np.zeros(len(p), "f"), True, TwoTaskState())
+    decoded = pipe.head.decode(scores, lengths, np.zeros(len(p), "f"), True)
     own = p[np.arange(len(p)), decoded.tags]
     if pipe.cfg["head"] == "two_task":  # whose score of a tag has no factor for its beginning
         assert (p[:, 1:].sum(axis=1) > 0.5).sum() == (decoded.tags > 0).sum()
