@@ -8,8 +8,8 @@ import tempfile
 import uuid
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
-from itertools import chain, count
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import count
 from pathlib import Path
 
 from ..errors import Errors, Warnings
@@ -132,10 +132,10 @@ def _checked(target: Path, inputs: Iterable[Path], kind: str) -> Path:
         Path.cwd(): "the working folder",
         Path(full.anchor): "the root folder",
     }
-    inside = [f"{name} lies in it" for path, name in kept.items() if full in path.parents]
-    problem = f"it is {kept[full]}" if full in kept else next(iter(inside), "")
-    if problem:
-        raise ValueError(Errors.L436.format(path=target, problem=problem, kind=kind))
+    problems = [f"it is {kept[full]}"] if full in kept else []
+    problems += [f"{name} lies in it" for path, name in kept.items() if full in path.parents]
+    if problems:
+        raise ValueError(Errors.L436.format(path=target, problem=problems[0], kind=kind))
     _check_open(nearest(full.parent))
     return full
 
@@ -221,7 +221,7 @@ def whole_folder(target: Path) -> Iterator[Path]:
 def set_aside(new: Path, target: Path) -> Path:
     """Keep what a `whole_folder` holds so far, beside the target. RETURNS (Path): Where."""
     target = target.resolve()
-    names = chain([f"{target.name}.stopped"], (f"{target.name}.stopped-{n}" for n in count(2)))
+    names = (f"{target.name}.stopped" + f"-{n}" * (n > 1) for n in count(1))
     aside = next(path for name in names if not (path := target.with_name(name)).exists())
     with coded_io(aside):
         aside.parent.mkdir(parents=True, exist_ok=True)
@@ -231,15 +231,12 @@ def set_aside(new: Path, target: Path) -> Path:
 
 def _put(new: Path, target: Path) -> None:
     """Rename a folder to the target, and what is there out of the way."""
-    old = new.with_name("old")
-    if target.exists():
-        target.rename(old)
-    try:
+    with ExitStack() as undo:
+        if target.exists():
+            old = target.rename(new.with_name("old"))
+            undo.callback(old.rename, target)
         new.rename(target)
-    except BaseException:
-        if old.exists():
-            old.rename(target)
-        raise
+        undo.pop_all()
 
 
 @contextmanager
@@ -260,24 +257,12 @@ def replacing(target: Path, stale: Iterable[Path] = ()) -> Iterator[Path]:
         old.mkdir()
         yield new
         target.mkdir(parents=True, exist_ok=True)
-        _move(new, target, list(stale), old)
-
-
-def _move(new: Path, target: Path, stale: list[Path], old: Path) -> None:
-    done: list[tuple[Path, Path]] = []
-
-    def move(here: Path, there: Path) -> None:
-        os.replace(here, there)
-        done.append((here, there))
-
-    try:
         entries = sorted(new.iterdir())
-        for path in {*stale, *(target / entry.name for entry in entries)}:
-            if path.exists():
-                move(path, old / path.name)
-        for entry in entries:
-            move(entry, target / entry.name)
-    except BaseException:
-        for here, there in reversed(done):
-            os.replace(there, here)
-        raise
+        places = {*stale, *(target / entry.name for entry in entries)}
+        moves = [(path, old / path.name) for path in places if path.exists()]
+        moves += [(entry, target / entry.name) for entry in entries]
+        with ExitStack() as undo:
+            for here, there in moves:
+                os.replace(here, there)
+                undo.callback(os.replace, there, here)
+            undo.pop_all()

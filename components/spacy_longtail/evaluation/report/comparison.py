@@ -115,7 +115,7 @@ def read_report(
     verdicts = corrected_by_score(raw)
     if choice.by_dev:  # one comparison, chosen without a look at test: nothing to correct for
         verdicts[choice.ours.name] = raw[choice.ours.name]
-    is_early = choice.baseline.rising() is not None
+    is_early = bool(choice.baseline.rising())
     for system in systems:
         if system.name in verdicts and (is_early or system.rising()):
             verdicts[system.name] = _unclaimed(verdicts[system.name])

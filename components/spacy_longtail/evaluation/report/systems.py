@@ -8,7 +8,7 @@ from thinc.types import Ints4d
 
 from ...errors import Errors
 from ...training.provenance import DEV_SCORE
-from ..convergence import Rising, rising_of
+from ..convergence import rising_of
 from ..records import Evaluation
 from ..significance import stack
 from .inputs import Run
@@ -54,8 +54,8 @@ class System(NamedTuple):
         numbers = (read(run.evaluation) for run in self.runs)
         return [value for value in numbers if value is not None]
 
-    def rising(self) -> Rising | None:
-        """Whether its trainings ended too early."""
+    def rising(self) -> str:
+        """Why its trainings ended too early; "" if they did not."""
         runs = (run.evaluation for run in self.runs)
         return rising_of({"curve": own.curve, "training": own.training.as_json()} for own in runs)
 

@@ -54,7 +54,7 @@ def read_curves(records: Sequence[TrialRecord], baseline: str, average: str = "m
     for name, own in found.items():
         scores = {x: {r.seed: r.score("test", SCORES[average]) for r in own[x]} for x in sorted(own)}
         lines[name] = {x: {s: f for s, f in at.items() if f is not None} for x, at in scores.items()}
-        early[name] = {x for x, rs in own.items() if rising_of(r.data() for r in rs) is not None}
+        early[name] = {x for x, rs in own.items() if rising_of(r.data() for r in rs)}
     findings = []
     for name in lines:
         if name != baseline and baseline in lines:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ...corpus.folder import read_types
 from ...corpus.statistics import corpus_statistics, write_statistics
-from ...evaluation.convergence import Rising, rising_of
+from ...evaluation.convergence import rising_of
 from ...evaluation.report import read_report
 from ...evaluation.report.comparison import Report
 from ...evaluation.report.dates import written
@@ -43,7 +43,7 @@ class Row(NamedTuple):
     scores: dict[str, Over]  # by the columns of the summary
     seconds: float  # mean of a trial
     steps: float  # mean of a training
-    rising: Rising | None  # where it was not trained long enough
+    rising: str  # why it was not trained long enough
 
 
 class CorpusSummary(NamedTuple):
