@@ -148,7 +148,6 @@ MODELS = {
     "training/main/field_notes/pretrained_cnn/model-best": tagger,
     "training/main/field_notes/gated_token/model-best": tagger,
     "training/main/field_notes/token_softmax/model-best": tagger,
-    "training/main/field_notes/token_two_task/model-best": lambda: tagger(head="two_task"),
     "training/main/field_notes/config/model-best": with_secondary,
     "training/described/model-best": lambda: tagger(model=DESCRIBED),
     "training/mine/model-best": with_posterior_gate,
