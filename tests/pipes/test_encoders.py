@@ -7,10 +7,8 @@ import pytest
 import spacy
 from spacy.ml.models import MultiHashEmbed
 from thinc.api import Adam, Optimizer
-from thinc.shims import Shim
 
-from spacy_longtail.models import ConcatenatedEncoders, FrozenEncoder, StaticVectors
-from spacy_longtail.pipes.base import with_head_rate
+from spacy_longtail.models import ConcatenatedEncoders, StaticVectors
 from tests.util import SMALL, blank, examples, params, small_ner, toy_vectors, train
 
 VECTORS = {"@architectures": "longtail.StaticVectors.v1", "width": 12}
@@ -95,20 +93,6 @@ def params_of(model):
     ]
 
 
-def test_a_frozen_encoder_knows_no_dropout():
-    nlp = toy_vectors(blank())
-    model = FrozenEncoder(MultiHashEmbed(8, ["NORM"], [50], include_static_vectors=False))
-    docs = [eg.predicted for eg in examples(nlp)]
-    model.initialize(X=docs)
-    from thinc.api import set_dropout_rate
-
-    set_dropout_rate(model, 0.9)
-    trained, backprop = model.begin_update(docs)
-    assert all(np.array_equal(a, b) for a, b in zip(trained, model.predict(docs), strict=True))
-    backprop(trained)
-    assert not any(node.has_grad(name) for node in model.walk() for name in node.param_names)
-
-
 LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16}
 
 
@@ -181,35 +165,6 @@ def test_the_head_has_its_own_rate(factory):
     assert again.head_rate == 7.5
 
 
-def test_what_stands_beside_a_listener_is_of_the_head():
-    nlp = toy_vectors(blank())
-    nlp.add_pipe("tok2vec", config={"model": SMALL})
-    add_ner(nlp, {**JOINED, "*": {"shared": LISTENER, "vectors": VECTORS}}, head_rate=4.0)
-    nlp.initialize(lambda: examples(nlp))
-    nlp.update(examples(nlp), sgd=False)
-    recorder = Recorder()
-    for _, pipe in nlp.pipeline:
-        pipe.finish_update(recorder)
-    vectors = next(n for n in nlp.get_pipe("ner").model.walk() if n.has_param("W") and n.has_dim("nM"))
-    assert recorder.scales[vectors.id, "W"] == 4.0
-    shared = {node.id for node in nlp.get_pipe("tok2vec").model.walk()}
-    assert {s for (node, _), s in recorder.scales.items() if node in shared} == {1.0}
-
-
-def test_the_torch_parameters_of_an_encoder_are_the_encoders():
-    """A shim steps its parameters by its own id, not by its layer's."""
-    from thinc.api import Linear, Model, chain
-
-    shim = Shim(None)
-    encoder = Model("encoder", lambda m, x, t: (x, lambda d: d), shims=[shim])
-    model = chain(encoder, Linear(2, 2))
-    recorder = Recorder()
-    step = with_head_rate(recorder, encoder, 3.0)
-    for key in ((shim.id, "weight"), (encoder.id, "W"), (model.layers[1].id, "W")):
-        step(key, np.zeros(1), np.zeros(1))
-    assert list(recorder.scales.values()) == [1.0, 1.0, 3.0]
-
-
 def test_a_batch_in_parts_has_the_gradient_of_the_whole():
     """spaCy's accumulate_gradient: sub-batches are updated one after another, and stepped once."""
     found = []
@@ -225,3 +180,18 @@ def test_a_batch_in_parts_has_the_gradient_of_the_whole():
         found.append(params(nlp.get_pipe("ner")))
     for other in found[1:]:
         assert all(np.allclose(a, b, atol=1e-5) for a, b in zip(found[0], other, strict=True))
+
+
+def test_what_stands_beside_a_listener_is_of_the_head():
+    nlp = toy_vectors(blank())
+    nlp.add_pipe("tok2vec", config={"model": SMALL})
+    add_ner(nlp, {**JOINED, "*": {"shared": LISTENER, "vectors": VECTORS}}, head_rate=4.0)
+    nlp.initialize(lambda: examples(nlp))
+    nlp.update(examples(nlp), sgd=False)
+    recorder = Recorder()
+    for _, pipe in nlp.pipeline:
+        pipe.finish_update(recorder)
+    vectors = next(n for n in nlp.get_pipe("ner").model.walk() if n.has_param("W") and n.has_dim("nM"))
+    assert recorder.scales[vectors.id, "W"] == 4.0
+    shared = {node.id for node in nlp.get_pipe("tok2vec").model.walk()}
+    assert {s for (node, _), s in recorder.scales.items() if node in shared} == {1.0}

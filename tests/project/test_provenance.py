@@ -91,12 +91,6 @@ def test_a_model_from_elsewhere_has_no_history(trained, corpus, tmp_path):
     assert found["curve"] == []
 
 
-def test_a_folders_checksum_is_of_its_files_in_order(tmp_path):
-    for name, text in (("b.spacy", b"2"), ("a.spacy", b"1"), ("note.txt", b"3")):
-        (tmp_path / name).write_bytes(text)
-    assert checksum(tmp_path) == hashlib.sha256(b"12").hexdigest()
-
-
 def test_no_option_names_a_folder_above():
     options = {
         "initialize.vectors": "/home/me/private/vec",

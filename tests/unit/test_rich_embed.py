@@ -11,7 +11,6 @@ import pytest
 import srsly
 from spacy.ml.models import MultiHashEmbed
 from spacy.tokens import Doc
-from spacy.training import Example
 from spacy.util import fix_random_seed
 from thinc.api import Adam, set_dropout_rate
 
@@ -20,7 +19,6 @@ from spacy_longtail.layers.clusters import (
     read_clusters,
 )
 from spacy_longtail.models import RichEmbed
-from spacy_longtail.models.rich_embed import _distinct
 from tests.util import blank, examples, params, parse, rich_ner, toy_encoder, toy_vectors, train
 
 PATHS = "1100\tOslo\t9\n1101\trome\t4\n0011\tstorm\t3\n00110101\train\t3\n1\tsent\t1\n"
@@ -184,15 +182,6 @@ def test_prediction_embeds_each_distinct_word_once_to_the_same_rows(subwords, pa
     assert seen == [sum(map(len, docs)), n_distinct]
 
 
-def test_rows_of_keys_that_sum_alike_are_kept_apart():
-    factors = np.random.default_rng(0).integers(1, 2**63, 2, dtype="uint64") * 2 + 1
-    keys = np.array([[factors[1], 0], [0, factors[0]], [factors[1], 0]], dtype="uint64")
-    first, word_of = _distinct(keys)
-    assert np.array_equal(keys[first][word_of], keys)
-    first, word_of = _distinct(keys[[0, 2]])
-    assert len(first) == 1 and word_of.tolist() == [0, 0]
-
-
 def test_documents_without_a_word_have_no_rows(paths, static):
     nlp = blank()
     model = RichEmbed(**SMALL, clusters=paths, subwords=static)
@@ -208,12 +197,9 @@ def test_documents_without_a_word_have_no_rows(paths, static):
     [
         {"width": 0},
         {"rows": [10]},
-        {"rows": [10, 0, 10, 10]},
         {"attrs": [], "rows": []},
         {"clusters": "lookups", "cluster_bits": [33, 10, 6]},
         {"clusters": "lookups", "cluster_bits": [6, 6, 10]},
-        {"clusters": "lookups", "cluster_bits": [], "cluster_rows": []},
-        {"clusters": "lookups", "cluster_rows": [10, 10]},
         {"attrs": ["NORM", "FOO"], "rows": [10, 10]},
     ],
     ids=str,
@@ -272,10 +258,3 @@ def test_a_saved_pipeline_needs_neither_files_nor_extras(paths, static, tmp_path
         np.array_equal(a, b)
         for a, b in zip(params(again.get_pipe("ner")), params(nlp.get_pipe("ner")), strict=True)
     )
-
-
-def test_documents_without_tokens_first_leave_the_sample_to_others(paths):
-    nlp = rich_ner(**SMALL, clusters=paths)
-    empty = [Example(Doc(nlp.vocab), Doc(nlp.vocab)) for _ in range(12)]
-    nlp.initialize(lambda: [*empty, *examples(nlp)])
-    assert len(nlp(doc_of(TEXT, nlp))) == len(TEXT.split())

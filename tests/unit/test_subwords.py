@@ -98,12 +98,6 @@ def test_the_table_of_an_encoder_is_found_by_its_name():
     assert all(table.cut(["Hurricane", "Isolde", "COVID-19"]))
 
 
-def test_an_encoder_may_be_a_folder(tmp_path):
-    toy_encoder(tmp_path)
-    expected = toy_table().of_words(["Oslo", "storm"])
-    assert np.array_equal(read_subwords(str(tmp_path)).of_words(["Oslo", "storm"]), expected)
-
-
 @pytest.mark.parametrize("file", ["config.cfg", "tok2vec/model"])
 def test_an_encoder_that_is_damaged(file, tmp_path):
     spacy.blank("en").to_disk(tmp_path)
@@ -134,17 +128,6 @@ def test_a_word_is_the_mean_of_its_subwords_as_model2vec_has_them(model2vec):
     for word, mean in zip(words, means, strict=True):
         (rows,) = own.encode_as_sequence([word])
         assert mean == pytest.approx(rows.mean(axis=0) if len(rows) else np.zeros(5), abs=ROUNDED), word
-
-
-def test_subwords_that_share_vectors_and_have_weights(model2vec, tmp_path):
-    from model2vec import StaticModel
-
-    StaticModel.from_pretrained(model2vec, vocabulary_quantization=6).save_pretrained(tmp_path)
-    own = StaticModel.from_pretrained(tmp_path)
-    assert own.token_mapping is not None and own.weights is not None and len(own.embedding) == 6
-    words = ["Oslo", "storm", "rome"]
-    expected = np.stack([rows.mean(axis=0) for rows in own.encode_as_sequence(words)])
-    assert read_subwords(str(tmp_path)).of_words(words) == pytest.approx(expected, abs=ROUNDED)
 
 
 def test_a_folder_that_is_no_model(model2vec, tmp_path):

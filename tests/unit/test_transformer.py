@@ -3,7 +3,6 @@
 import json
 import pickle
 import shutil
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -41,13 +40,6 @@ def loaded(bert: Path, **settings):
     return model
 
 
-@pytest.mark.parametrize("package", ["torch", "transformers"])
-def test_a_missing_package_names_its_extra(package, monkeypatch):
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ValueError, match=rf"L406.*{package}.*spacy-longtail\[transformers\]"):
-        Transformer()
-
-
 def docs_of(*texts: str) -> list[Doc]:
     vocab = spacy.blank("en").vocab
     return [Doc(vocab, words=text.split(" ") if text else []) for text in texts]
@@ -55,7 +47,11 @@ def docs_of(*texts: str) -> list[Doc]:
 
 def test_a_row_is_what_transformers_gives_the_first_piece(bert):
     docs = docs_of("Rome sent help", "Jon saw the Fram in Oslo at night", "Oslo")
-    rows = loaded(bert, batch_pieces=254).predict(docs)
+    model = loaded(bert, batch_pieces=254)
+    rows = model.predict(docs)
+    nothing = [*docs_of(""), Doc(docs[0].vocab, words=["Rome", "\n ", "Oslo"])]
+    assert [own.shape for own in model.predict(nothing)] == [(0, WIDTH), (3, WIDTH)]
+    assert [own.shape for own in model.predict(nothing[:1])] == [(0, WIDTH)]
     tokenizer = transformers.AutoTokenizer.from_pretrained(bert)
     encoder = transformers.AutoModel.from_pretrained(bert).eval()
     for doc, own in zip(docs, rows, strict=True):
@@ -74,15 +70,6 @@ def test_sentences_are_read_apart_and_the_order_is_kept(bert):
         token.is_sent_start = i in (0, 3)
     whole, first, second = model.predict([together, *docs_of("Rome sent help", "Jon saw Oslo")])
     assert whole == pytest.approx(np.concatenate([first, second]), abs=1e-5)
-
-
-def test_nothing_and_white_space_have_their_rows(bert):
-    model = loaded(bert)
-    docs = [*docs_of("", "Oslo"), Doc(spacy.blank("en").vocab, words=["Rome", "\n ", "Oslo"])]
-    assert [rows.shape for rows in model.predict(docs)] == [(0, WIDTH), (1, WIDTH), (3, WIDTH)]
-    assert [rows.shape for rows in model.predict(docs[:1])] == [(0, WIDTH)]
-    rows, backprop = model.begin_update(docs[:1])
-    backprop(rows)
 
 
 @pytest.mark.parametrize("n_words", [1, 9, 40, 200])
