@@ -99,9 +99,10 @@ def main(
         name = f"{merge} {budget:g}"
         found[name] = {"dev": scored(nlp, dev, types)}
         nlp.get_pipe("flagger").restart()
-        nlp.get_pipe("rescue").usage.clear()
+        usage = nlp.get_pipe("rescue").usage
+        usage.update(dict.fromkeys(usage, 0))
         found[name] |= {"test": scored(nlp, test, types)}
-        found[name]["share"] = round(nlp.get_pipe("rescue").usage.share, 6)
+        found[name]["share"] = round(usage["flagged"] / usage["sentences"], 6)
         systems[name] = nlp
         typer.echo(f"{name}: {found[name]}")
     rates = speed(systems, test[:n_timed])

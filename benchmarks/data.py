@@ -93,7 +93,6 @@ def stream(folder: str, answers: Any) -> None:
             "name": "stream a generated corpus",
             "sentences": n_read,
             "yielded": n_yielded,
-            "shuffle_buffer": reader.shuffle_buffer,
             "plain_s": round(plain_s, 1),
             "counting_s": round(counting_s, 1),
             "epoch_s": round(epoch_s, 1),

@@ -76,7 +76,6 @@ augmenter = null
 [corpora.train]
 @readers = "longtail.ResampledCorpus.v1"
 corpus = ${corpora.plain}
-unit = "sentence"
 [corpora.train.repeats]
 @misc = "longtail.sCR.v1"
 [corpora.dev]

@@ -40,7 +40,7 @@ from spacy_longtail.losses.chain import chain_loss
 from spacy_longtail.models.rich_embed import RichEmbed
 from spacy_longtail.pipes.gate.sentence_gate import DEFAULTS as DEFAULT_GATE
 from spacy_longtail.pipes.token.settings import DEFAULT_TOKEN_MODEL
-from spacy_longtail.readers import ResampledCorpus, units
+from spacy_longtail.readers import ResampledCorpus, sentences
 from spacy_longtail.studies.trials.recipes import config_path
 
 ROOT = Path(__file__).parents[1]
@@ -326,17 +326,17 @@ def bench_reader(path: Path, runs: int) -> Iterator[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
         docs = load_docs(path, nlp)
         DocBin(docs=[s.as_doc() for d in docs for s in d.sents]).to_disk(Path(folder) / "s.spacy")
-        for name, source, unit in (
-            ("documents of one sentence", Path(folder) / "s.spacy", "doc"),
-            ("sentences of documents", path, "sentence"),
+        for name, source in (
+            ("documents of one sentence", Path(folder) / "s.spacy"),
+            ("sentences of documents", path),
         ):
             corpus = Corpus(source)
-            n_units = sum(1 for _ in units(nlp, corpus(nlp), unit))
-            reader = ResampledCorpus(corpus, sCR(cap=1), unit=unit, join=1)
+            n_units = sum(1 for _ in sentences(nlp, corpus(nlp)))
+            reader = ResampledCorpus(corpus, sCR(cap=1), join=1)
             counting = seconds(lambda reader=reader: reader(nlp).__next__())
             same = alternate(
                 lambda r=reader: sum(1 for _ in r(nlp)),
-                lambda c=corpus, u=unit: sum(1 for _ in units(nlp, c(nlp), u)),
+                lambda c=corpus: sum(1 for _ in sentences(nlp, c(nlp))),
                 runs,
             )
             yield {
@@ -345,11 +345,11 @@ def bench_reader(path: Path, runs: int) -> Iterator[dict[str, Any]]:
                 "counting_s": round(counting, 3),
                 **same,
             }
-            copies = ResampledCorpus(corpus, sCR(), unit=unit, join=1)
+            copies = ResampledCorpus(corpus, sCR(), join=1)
             n_copies = sum(1 for _ in copies(nlp))
             plain = alternate(
                 lambda r=copies: sum(1 for _ in r(nlp)),
-                lambda c=corpus, u=unit: sum(1 for _ in units(nlp, c(nlp), u)),
+                lambda c=corpus: sum(1 for _ in sentences(nlp, c(nlp))),
                 runs,
             )
             plain["ratio_per_yielded"] = plain["ratio"] * n_copies / n_units

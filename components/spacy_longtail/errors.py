@@ -200,7 +200,7 @@ class Warnings:
 
     # Readers: LW01x
     W012 = "[LW012] {who} {problem}. A model cannot learn from what is not there."
-    W015 = "[LW015] Text categories or span groups of documents are lost where sentences are taken out of them. Train the components that learn from them on another corpus, or use unit = 'doc'."
+    W015 = "[LW015] Text categories or span groups of documents are lost where sentences are taken out of them. Train the components that learn from them on another corpus."
 
     # Augmenters: LW02x
 
@@ -223,7 +223,7 @@ class Warnings:
     W050 = "[LW050] {n} tokens annotated {types} were not judged: the model of their fold did not learn the type. A type needs mentions in two folds at least."
 
     # The posterior gate: LW06x
-    W062 = "[LW062] The secondary of {who} failed on a sentence, which keeps the primary's entities ({n} so far): {problem}"
+    W062 = "[LW062] The secondary of {who} failed on a sentence, which keeps the primary's entities: {problem}"
     W063 = "[LW063] The secondary of {who} found an entity of the type {label!r}, which it may not set. It is left out, as others of that type are; allowed: {known}. Map it with 'label_map', or add it to 'labels'."
 
     # The gate and entity scores: LW08x

@@ -33,23 +33,17 @@ MAKERS = {
     },
     "longtail.LowResourceCorpus.v1": {
         "sentences": lambda corpus, seed: LowResourceCorpus(corpus, n_sentences=9, seed=seed),
-        "mentions": lambda corpus, seed: LowResourceCorpus(corpus, mentions_per_label=2, seed=seed),
     },
     "longtail.ImbalancedCorpus.v1": {
         "": lambda corpus, seed: ImbalancedCorpus(corpus, 0.25, n_sentences=9, seed=seed),
     },
     "longtail.ResampledCorpus.v1": {
-        f"{name} {mode} {unit} {join}": lambda corpus, seed, n=name, m=mode, u=unit, j=join: (
-            ResampledCorpus(corpus, registry.misc.get(n)(), unit=u, mode=m, join=j, seed=seed)
-        )
+        name: lambda corpus, seed, n=name: ResampledCorpus(corpus, registry.misc.get(n)(), seed=seed)
         for name in POLICIES
-        for mode, unit, join in (("repeat", "sentence", None), ("sample", "doc", None))
     }
     | {
         "single sentences": lambda corpus, seed: ResampledCorpus(corpus, sCR(), join=1, seed=seed),
-        "joined": lambda corpus, seed: ResampledCorpus(
-            corpus, sC(), mode="sample", join=2, shuffle_buffer=20, seed=seed
-        ),
+        "joined": lambda corpus, seed: ResampledCorpus(corpus, sC(), mode="sample", join=2, seed=seed),
         "over others": lambda corpus, seed: ResampledCorpus(
             UndersampledCorpus(RelabelledCorpus(corpus, drop=["GEO"])), sCR(), seed=seed
         ),

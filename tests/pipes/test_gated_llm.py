@@ -139,14 +139,14 @@ def test_a_function_that_takes_batches_is_given_them():
     """If it fails on one, each sentence is read again, which is counted."""
     nlp = pipeline({"@llm_models": "test.Batches.v1"})
     assert entities(nlp(TEXT)) == FOUND[:3]
-    assert rescue(nlp).usage.calls == 4 and rescue(nlp).usage.failures == 1
+    assert rescue(nlp).usage["calls"] == 4 and rescue(nlp).usage["failures"] == 1
 
 
 def test_a_server_is_asked_once_for_each_flagged_sentence(server):
     words = in_words(LABELS, {"NAT": "a storm with a name"})
     nlp = of_server(server, {"task": {"label_definitions": words}})
     assert [entities(doc) for doc in nlp.pipe([TEXT, "ANN ."])] == [FOUND, FOUND[:1]]
-    assert len(server.prompts) == 2 and rescue(nlp).usage.calls == 2
+    assert len(server.prompts) == 2 and rescue(nlp).usage["calls"] == 2
     assert ["FLAG ANN on the Vega ." in p for p in server.prompts] == [True, False]
     assert all("NAT: a storm with a name" in p and f"ART: {words['ART']}" in p for p in server.prompts)
     assert not any("ANN saw it" in p or "It rained" in p for p in server.prompts)
@@ -161,7 +161,7 @@ def test_an_answer_is_kept_for_the_next_run(server, tmp_path):
     # spacy-llm takes sentences of the same words for the same: their entities are not placed
     nlp = of_server(server, {"cache": cache})
     assert entities(nlp("FLAG Vega the on ANN .")) == [("ANN", "PER")]
-    assert rescue(nlp).usage.failures == 1 and len(server.requests) == 2
+    assert rescue(nlp).usage["failures"] == 1 and len(server.requests) == 2
 
 
 @pytest.mark.parametrize(
@@ -182,9 +182,9 @@ def test_what_a_server_does_wrong_costs_one_sentence(answer, server, caplog, mon
     server.answer = lambda n, data: answer if "Ida" in json.dumps(data) else (200, chat(ANSWER))
     nlp = of_server(server, key_variable="TEST_LLM")
     assert entities(nlp(TEXT)) == FOUND[:3]
-    assert rescue(nlp).usage.failures == 1 and rescue(nlp).usage.entities == 1
+    assert rescue(nlp).usage["failures"] == 1 and rescue(nlp).usage["entities"] == 1
     n_tries = 2 if answer[0] in (0, 503) else 1
-    assert len(server.requests) == 1 + n_tries and rescue(nlp).usage.calls == 2
+    assert len(server.requests) == 1 + n_tries and rescue(nlp).usage["calls"] == 2
     assert caplog.text.count("LW062") == 1 and KEY not in caplog.text
     assert {h["Authorization"] for h in server.headers} == {f"Bearer {KEY}"}
     saved = nlp.to_bytes() + nlp.config.to_bytes()
@@ -201,7 +201,7 @@ def test_what_was_answered_is_not_sent_again(at, server, tmp_path):
         nlp = of_server(server, {"cache": cache, "batch_size": 16})
         assert len(nlp(text).ents) == 15
         assert len(server.requests) == n_requests
-        assert rescue(nlp).usage.calls == 16 and rescue(nlp).usage.failures == n_failures
+        assert rescue(nlp).usage["calls"] == 16 and rescue(nlp).usage["failures"] == n_failures
 
 
 TIRED = [(0, ""), (429, "slow down"), (502, ""), (503, "later")]  # and hanging up
@@ -212,9 +212,9 @@ def test_a_server_that_is_tired_is_asked_again(answer, server):
     server.answer = lambda n, data: answer if n <= 2 else (200, chat(ANSWER))
     nlp = of_server(server, max_tries=3)
     assert entities(nlp(TEXT)) == FOUND
-    assert len(server.requests) == 3 + 1 and rescue(nlp).usage.failures == 0
+    assert len(server.requests) == 3 + 1 and rescue(nlp).usage["failures"] == 0
     server.answer = lambda n, data: answer
-    assert entities(nlp(TEXT)) == FOUND[:2] and rescue(nlp).usage.failures == 2
+    assert entities(nlp(TEXT)) == FOUND[:2] and rescue(nlp).usage["failures"] == 2
     assert len(server.requests) == 4 + 2 * 3  # tries are requests
 
 
@@ -227,7 +227,7 @@ def test_a_slow_server_is_not_waited_for(server):
 
     server.answer = wait
     nlp = of_server(server, max_request_time=0.05, max_tries=1)
-    assert entities(nlp(TEXT)) == FOUND[:2] and rescue(nlp).usage.failures == 2
+    assert entities(nlp(TEXT)) == FOUND[:2] and rescue(nlp).usage["failures"] == 2
     done.set()
 
 
@@ -290,8 +290,8 @@ def test_a_long_sentence_is_cut_to_the_window(server):
     nlp = of_server(server, context_length=450)
     text = "FLAG " + "the Vega and " * 200 + "."
     doc = nlp(text)
-    assert len(server.prompts) > 1 and rescue(nlp).usage.calls == 1
-    assert rescue(nlp).usage.failures == 0
+    assert len(server.prompts) > 1 and rescue(nlp).usage["calls"] == 1
+    assert rescue(nlp).usage["failures"] == 0
     assert entities(doc) == [("Vega", "ART")] * len(server.prompts)  # an answer names one
 
 

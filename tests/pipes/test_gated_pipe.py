@@ -47,9 +47,8 @@ def test_the_secondary_reads_flagged_sentences_alone(tmp_path):
     assert entities(nlp(TEXT)) == FOUND
     assert lines(tmp_path / "log") == ["FLAG ANN on SHIP Vega . ", "FLAG the STORM came . "]
     used = rescue(nlp).usage
-    assert (used.sentences, used.flagged, used.calls, used.entities) == (4, 2, 2, 2)
-    assert (used.words, used.failures, used.refused) == (11, 0, 0)
-    assert used.seconds > 0
+    assert used.pop("seconds") > 0
+    assert list(used.values()) == [4, 2, 11, 2, 2, 0, 0]
 
 
 def test_what_is_not_flagged_keeps_every_byte():
@@ -122,7 +121,7 @@ def test_the_secondary_takes_the_place_of_the_primary(settings, expected, key):
     nlp = pipeline({"scores_key": key}, **settings)
     doc = nlp(REPLACED)
     assert [f"{text} {label}" for text, label in entities(doc)] == expected
-    assert rescue(nlp).usage.failures == 1
+    assert rescue(nlp).usage["failures"] == 1
     without = nlp(REPLACED, disable=["rescue"])
     flagged = {token.i for span in doc.spans["weak_sentences"] for token in span}
     beside = [i for i in range(len(doc)) if i not in flagged]
@@ -157,13 +156,13 @@ def test_types_are_mapped_and_others_left_out(caplog):
     nlp = pipeline(labels=["ART"], label_map={"VESSEL": "ART"})
     assert entities(nlp(TEXT)) == [*FOUND[:2], ("SHIP Vega", "ART")]
     nlp(TEXT)
-    assert rescue(nlp).usage.refused == 2
+    assert rescue(nlp).usage["refused"] == 2
     assert caplog.text.count("LW063") == 1 and "'NAT'" in caplog.text
     caplog.clear()
     rescue(nlp)._refused.clear()
     rescue(nlp).secondary.component.labels = ("VESSEL", "NAT")  # what is known before is meant
     nlp(TEXT)
-    assert rescue(nlp).usage.refused == 3 and not caplog.text
+    assert rescue(nlp).usage["refused"] == 3 and not caplog.text
 
 
 SCORED = {"scores_key": "entity_scores"}
@@ -215,7 +214,7 @@ def test_only_the_bad_sentence_of_a_batch_is_lost(caplog, tmp_path):
     texts = [TEXT, "FLAG ANN BAD STORM .", TEXT]
     assert [entities(doc) for doc in nlp.pipe(texts)] == [FOUND, [("ANN", "PER")], FOUND]
     used = rescue(nlp).usage
-    assert used.failures == 1 and used.entities == 4 and used.calls == 5
+    assert used["failures"] == 1 and used["entities"] == 4 and used["calls"] == 5
     assert caplog.text.count("LW062") == 1 and "ConnectionError: cannot read" in caplog.text
     assert len(lines(log)) == 5 and lines(log)[0] == "FLAG ANN BAD STORM ."
 
@@ -252,7 +251,7 @@ class Spoiler:
 def test_a_sentence_is_read_again_as_it_was():
     nlp = pipeline(pipe={"factory": "test_spoils"})
     assert entities(nlp(TEXT)) == [*FOUND[:2], ("Vega", "ART")]
-    assert rescue(nlp).usage.failures == 0 and rescue(nlp).usage.calls == 4
+    assert rescue(nlp).usage["failures"] == 0 and rescue(nlp).usage["calls"] == 4
 
 
 class ClientError(Exception):
@@ -262,7 +261,6 @@ class ClientError(Exception):
 RAISED: dict[str, Callable[[], object]] = {
     "connection": lambda: raised(ConnectionError("no route")),
     "timeout": lambda: raised(TimeoutError("too slow")),
-    "client": lambda: raised(ClientError("overloaded")),
     "memory": lambda: raised(MemoryError()),
     "no json": lambda: json.loads("Sorry, I cannot"),
     "coded": lambda: raised(ValueError("[L292] refused.")),
@@ -297,7 +295,7 @@ class Raiser:
 def test_what_a_model_or_a_server_fails_with_costs_its_sentences(kind):
     nlp = pipeline(pipe={"factory": "test_raises", "kind": kind})
     assert entities(nlp(TEXT)) == FOUND[:2]
-    assert rescue(nlp).usage.failures == 2 and rescue(nlp).secondary.component.calls == 3
+    assert rescue(nlp).usage["failures"] == 2 and rescue(nlp).secondary.component.calls == 3
 
 
 @pytest.mark.parametrize("kind", BUGS)
@@ -305,7 +303,7 @@ def test_a_bug_is_raised_and_not_tried_again(kind):
     nlp = pipeline(pipe={"factory": "test_raises", "kind": kind}, max_failures=None)
     with pytest.raises(Exception, match=r"^(?!\[L)"):  # of a KeyError spaCy makes its E109
         nlp(TEXT)
-    assert rescue(nlp).usage.failures == 0 and rescue(nlp).secondary.component.calls == 1
+    assert rescue(nlp).usage["failures"] == 0 and rescue(nlp).secondary.component.calls == 1
 
 
 @Language.factory("test_rates", assigns=["doc.ents"], default_config={"score": 0.5, "tokens": []})
@@ -331,7 +329,7 @@ def make_rates(nlp: Language, name: str, score: float, tokens: list[float]):
 def test_what_cannot_be_merged_is_a_failure(pipe, problem, caplog):
     nlp = pipeline(pipe=pipe)
     assert entities(nlp(TEXT)) == FOUND[:2]
-    assert rescue(nlp).usage.failures == 2 and problem in caplog.text
+    assert rescue(nlp).usage["failures"] == 2 and problem in caplog.text
 
 
 def test_a_run_stops_after_too_many_failures():
@@ -425,7 +423,7 @@ def test_a_missing_source_is_refused_where_nothing_was_saved(tmp_path, is_there)
     for use in (nlp.initialize, nlp.to_bytes, lambda: nlp(TEXT)):
         with pytest.raises(ValueError, match=r"L285.*gone"):
             use()
-    assert rescue(nlp).usage.failures == 0
+    assert rescue(nlp).usage["failures"] == 0
 
 
 def test_what_stands_before_it_is_checked():
@@ -459,7 +457,7 @@ def test_phrases_of_ones_own_open_alone_and_join_a_gate(gated):
     nlp.add_pipe("test_terms", before="rescue")
     nlp.initialize()
     assert ("SHIP Fram", "VESSEL") in entities(nlp(TEXT))
-    assert rescue(nlp).usage.calls == 1 + 2 * gated
+    assert rescue(nlp).usage["calls"] == 1 + 2 * gated
 
 
 # Secondaries of several kinds

@@ -10,7 +10,7 @@ import pytest
 import spacy
 from spacy.tokens import Doc, Span
 
-from spacy_longtail.pipes.secondary.gliner_ner import whole_sentences
+from spacy_longtail.pipes.secondary.gliner_ner import sentence_parts
 from spacy_longtail.unlabelled.teacher import DOUBTS, PoolTeacher
 from tests.util import (
     GATE_MODEL,
@@ -130,16 +130,16 @@ def test_entities_are_on_free_tokens_within_a_sentence(nlp):
     ("lengths", "most", "expected"),
     [
         ([], 5, []),
-        ([2, 3, 1], 5, [(0, 5), (5, 6)]),
+        ([2, 3, 1], 5, [(0, 2), (2, 5), (5, 6)]),
         ([5, 5], 5, [(0, 5), (5, 10)]),
-        ([1, 12, 2], 5, [(0, 1), (1, 6), (6, 11), (11, 15)]),
+        ([1, 12, 2], 5, [(0, 1), (1, 6), (6, 11), (11, 13), (13, 15)]),
     ],
 )
-def test_parts_are_whole_sentences(nlp, lengths, most, expected):
+def test_parts_are_sentence_parts(nlp, lengths, most, expected):
     starts = np.cumsum([0, *lengths])[:-1]
     n = sum(lengths)
     doc = Doc(nlp.vocab, words=["a"] * n, sent_starts=[i in starts for i in range(n)] if n else None)
-    assert list(whole_sentences(doc, most)) == expected
+    assert list(sentence_parts(doc, most)) == expected
 
 
 def test_a_long_document_is_read_to_its_end(nlp):

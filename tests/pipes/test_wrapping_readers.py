@@ -17,11 +17,10 @@ from spacy_longtail.readers import (
     LowResourceCorpus,
     RelabelledCorpus,
     UndersampledCorpus,
-    units,
 )
 from spacy_longtail.readers.resampled import rounded
+from spacy_longtail.readers.sentence_table import SentenceTable
 from spacy_longtail.readers.undersampled import document_tokens
-from spacy_longtail.readers.unit_counts import UnitCounts
 from tests.contracts.check_reader import Fixed, corpus_of
 from tests.util import blank, examples, parse, two_sentences
 
@@ -107,12 +106,8 @@ def test_a_raw_text_is_tokenized_anew():
 
 def test_nothing_left_is_an_error():
     bare = [eg for eg in examples(NLP) if not eg.reference.ents]
-    for reader in (
-        UndersampledCorpus(Fixed(bare)),
-        LowResourceCorpus(Fixed(bare), mentions_per_label=1),
-    ):
-        with pytest.raises(ValueError, match="L120"):
-            list(reader(NLP))
+    with pytest.raises(ValueError, match="L120"):
+        list(UndersampledCorpus(Fixed(bare))(NLP))
 
 
 def test_types_left_out():
@@ -133,10 +128,10 @@ def test_a_type_that_does_not_occur_is_named_once():
 
 
 def test_draws_nest_and_partitions_differ():
-    data = corpus_of(NLP, 5)
+    data = examples(NLP, 6)
 
     def drawn(n, **settings):
-        return {id(eg) for eg in LowResourceCorpus(Fixed(data), n, unit="doc", **settings)(NLP)}
+        return {id(eg) for eg in LowResourceCorpus(Fixed(data), n, join=1, **settings)(NLP)}
 
     with pytest.warns(UserWarning, match="LW012"):
         small = drawn(4)
@@ -151,7 +146,7 @@ def test_a_draw_is_uniform():
     data = examples(NLP)
     hits = np.zeros(len(data))
     for partition in range(400):
-        reader = LowResourceCorpus(Fixed(data), 2, unit="doc", partition=partition)
+        reader = LowResourceCorpus(Fixed(data), 2, join=1, partition=partition)
         found = {id(eg) for eg in reader(NLP)}
         hits += [id(eg) in found for eg in data]
     assert np.abs(hits / 400 - 0.25).max() < 0.08
@@ -163,25 +158,6 @@ def test_drawn_sentences_are_joined_as_the_corpus_is():
         found = list(reader(NLP))
         assert [len(list(eg.reference.sents)) for eg in found] == [2] * 5
     assert len(list(LowResourceCorpus(Fixed(data), 10, join=1)(NLP))) == 10
-
-
-@pytest.mark.parametrize("k", [1, 3, 6])
-def test_mentions_per_label(k):
-    data = corpus_of(NLP, 6)
-    found = list(LowResourceCorpus(Fixed(data), mentions_per_label=k)(NLP))
-    counts = count_docs(eg.reference for eg in found)
-    assert all(counts.mentions[t] >= k for t in ("PER", "GEO", "ART", "NAT"))
-    everything = count_docs(eg.reference for eg in units(NLP, data, "sentence"))
-    bare = counts.n_units - counts.n_entity_units
-    share = (everything.n_units - everything.n_entity_units) / everything.n_entity_units
-    assert bare == round(share * counts.n_entity_units)
-    assert counts.n_units < everything.n_units
-
-
-def test_too_few_mentions_are_said():
-    with pytest.warns(UserWarning, match=r"LW012.*2 of NAT"):
-        found = list(LowResourceCorpus(Fixed(examples(NLP)), mentions_per_label=3)(NLP))
-    assert sum(bool(eg.reference.ents) for eg in found) == 6
 
 
 @pytest.mark.parametrize("share", [0.1, 0.2, 0.3])
@@ -221,13 +197,9 @@ def test_exchanges_look_at_length():
         (lambda c: RelabelledCorpus(c), "L001.*keep"),
         (lambda c: RelabelledCorpus(c, keep=["A"], drop=["B"]), "L001.*keep"),
         (lambda c: RelabelledCorpus(c, keep="PER"), "L001.*PER"),
-        (lambda c: LowResourceCorpus(c), "L001.*n_sentences"),
-        (lambda c: LowResourceCorpus(c, 5, 5), "L001.*n_sentences"),
         (lambda c: LowResourceCorpus(c, 0), "L001.*n_sentences"),
-        (lambda c: LowResourceCorpus(c, mentions_per_label=1.5), "L001.*1.5"),
         (lambda c: LowResourceCorpus(c, 5, partition=-1), "L001.*partition"),
         (lambda c: LowResourceCorpus(c, 5, seed=None), "L001.*seed"),
-        (lambda c: LowResourceCorpus(c, 5, join=2, unit="doc"), "L213.*join"),
         (lambda c: ImbalancedCorpus(c, 1.1), "L001.*entity_share"),
         (lambda c: list(ImbalancedCorpus(c, 0.1, 9)(NLP)), "L120.*9"),
         (lambda c: list(LowResourceCorpus(c, 9)(NLP)), "L120.*9"),
@@ -240,7 +212,7 @@ def test_bad_settings(build, code):
 
 def test_counts_of_units_are_kept_without_loss():
     kinds = [count_doc(eg.reference) for eg in corpus_of(NLP)]
-    counts = UnitCounts()
+    counts = SentenceTable()
     for kind in kinds:
         counts.append(kind, kind.length)
     assert [(k.tokens, k.length, k.mentions) for k in counts] == [
@@ -287,7 +259,7 @@ augmenter = null
 [corpora.few]
 @readers = "longtail.LowResourceCorpus.v1"
 corpus = ${{corpora.plain}}
-mentions_per_label = 2
+n_sentences = 9
 
 [corpora.rare]
 @readers = "longtail.RelabelledCorpus.v1"

@@ -59,7 +59,7 @@ def evaluate_model(
     seen = None if training is None else read_training(training)
     secondaries = {name: pipe for name, pipe in nlp.pipeline if isinstance(pipe, GatedPipe)}
     for pipe in secondaries.values():
-        pipe.usage.clear()
+        pipe.usage.update(dict.fromkeys(pipe.usage, 0))
     examples, seconds = _read(nlp, data)
     scores = make_ner_scorer(labels, tail)(examples)
     for pipe_name, pipe in nlp.pipeline:
@@ -84,7 +84,7 @@ def evaluate_model(
         },
         scores=Scores(**scores),
         analysis=None if seen is None else analyse(examples, seen, labels),
-        secondaries={n: SecondaryUse(**pipe.usage.as_json()) for n, pipe in secondaries.items()},
+        secondaries={n: SecondaryUse(**pipe.usage) for n, pipe in secondaries.items()},
         own_tokens=_own_tokens(nlp, examples),
         words_per_second=sum(len(eg.predicted) for eg in examples) / max(seconds, 1e-9),
         # what is not annotated has no scores

@@ -4,7 +4,7 @@ import sys
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import cast
+from typing import ClassVar, cast
 
 import srsly
 from spacy import util
@@ -64,28 +64,36 @@ class UntrainedPipe(Pipe):
     cfg: Block
     predict: Callable
     set_annotations: Callable
+    saved: ClassVar[tuple[str, ...]] = ()  # attributes that are saved beside cfg
 
     @property
     def label_data(self) -> list[str]:
         return list(self.labels)
 
+    def _parts(self, method: str, cfg: Callable) -> dict[str, Callable]:
+        return {"cfg": cfg, **{name: getattr(getattr(self, name), method) for name in self.saved}}
+
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
         """path (Union[str, Path]): A folder, made here. exclude (Iterable[str]): Parts to leave out."""
-        util.to_disk(path, {"cfg": lambda p: srsly.write_json(p, self.cfg)}, exclude)
+        parts = self._parts("to_disk", lambda own: srsly.write_json(own, self.cfg))
+        util.to_disk(path, parts, exclude)
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> Self:
         """path (Union[str, Path]): What `to_disk` wrote. exclude (Iterable[str]): Parts to leave out."""
-        util.from_disk(path, {"cfg": lambda p: self.cfg.update(deserialize_config(p))}, exclude)
+        parts = self._parts("from_disk", lambda own: self.cfg.update(deserialize_config(own)))
+        util.from_disk(path, parts, exclude)
         return self
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
         """exclude (Iterable[str]): Parts to leave out."""
-        data: bytes = util.to_bytes({"cfg": lambda: srsly.json_dumps(self.cfg)}, exclude)
+        parts = self._parts("to_bytes", lambda: srsly.json_dumps(self.cfg))
+        data: bytes = util.to_bytes(parts, exclude)
         return data
 
     def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> Self:
         """data (bytes): What `to_bytes` gave. exclude (Iterable[str]): Parts to leave out."""
-        util.from_bytes(data, {"cfg": lambda b: self.cfg.update(srsly.json_loads(b))}, exclude)
+        parts = self._parts("from_bytes", lambda own: self.cfg.update(srsly.json_loads(own)))
+        util.from_bytes(data, parts, exclude)
         return self
 
     def __call__(self, doc: Doc) -> Doc:

@@ -1,6 +1,6 @@
 """Corpus readers that wrap corpus readers, one per module."""
 
-from .base import Reader, Unit, units
+from .base import Reader, sentences
 from .relabelled import RelabelledCorpus
 from .resampled import ResampledCorpus
 from .subsets import ImbalancedCorpus, LowResourceCorpus
@@ -13,6 +13,5 @@ __all__ = [
     "RelabelledCorpus",
     "ResampledCorpus",
     "UndersampledCorpus",
-    "Unit",
-    "units",
+    "sentences",
 ]

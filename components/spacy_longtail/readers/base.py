@@ -1,4 +1,4 @@
-"""What readers share: the units they deal in, what may wrap what, and their generators."""
+"""What readers share: the sentences they deal in, what may wrap what, and their generators."""
 
 import random
 import sys
@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import zip_longest
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from spacy.language import Language
@@ -19,20 +19,16 @@ from ..corpus.counts import count_doc
 from ..corpus.examples import split_sentences
 from ..corpus.sentences import is_single
 from ..errors import Errors, Warnings
-from .unit_counts import UnitCounts
+from .sentence_table import SentenceTable
 
 Reader = Callable[[Language], Iterable[Example]]
-Unit = Literal["sentence", "doc"]
 AUGMENTED = "augmenter"  # stands for a reader that augments, among the classes that a reader refuses
 TRAINING_READERS = ("longtail.ResampledCorpus.v1", "longtail.UndersampledCorpus.v1")
 SLOW = 5  # seconds before a pass shows its progress
 
 
-def units(nlp: Language, examples: Iterable[Example], unit: Unit) -> Iterator[Example]:
-    """Examples as they are ("doc"), or one for each annotated sentence ("sentence")."""
-    if unit == "doc":
-        yield from examples
-        return
+def sentences(nlp: Language, examples: Iterable[Example]) -> Iterator[Example]:
+    """One example for each annotated sentence; a document without boundaries stays whole."""
     for eg in examples:
         if is_single(eg.reference):
             yield eg
@@ -81,21 +77,21 @@ class WrappingReader(ABC):
     def examples(self, nlp: Language) -> Iterator[Example]:
         """The examples of one call."""
 
-    def _count(self, nlp: Language, unit: Unit) -> UnitCounts:
+    def _count(self, nlp: Language) -> SentenceTable:
         """A counting pass over the corpus."""
-        counts = UnitCounts()
+        counts = SentenceTable()
         for eg in tqdm(self.corpus(nlp), "Counting", delay=SLOW, leave=False, disable=None):
             counts.n_docs += 1
-            for part in units(nlp, [eg], unit):
+            for part in sentences(nlp, [eg]):
                 counts.append(count_doc(part.reference), len(part.reference))
         return counts
 
-    def _counted_units(self, nlp: Language, unit: Unit, sizes: Sequence[int]) -> Iterator[Example]:
-        """The units again, which must be those that the counting pass saw.
+    def _counted(self, nlp: Language, sizes: Sequence[int]) -> Iterator[Example]:
+        """The sentences again, which must be those that the counting pass saw.
 
-        sizes (Sequence[int]): (n_units,) tokens of each.
+        sizes (Sequence[int]): (n_sentences,) tokens of each.
         """
-        for eg, size in zip_longest(units(nlp, self.corpus(nlp), unit), sizes):
+        for eg, size in zip_longest(sentences(nlp, self.corpus(nlp)), sizes):
             if eg is None or size != len(eg.reference):
                 raise ValueError(Errors.L105.format(n=len(sizes)))
             yield eg

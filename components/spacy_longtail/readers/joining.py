@@ -10,24 +10,21 @@ from spacy.training import Example
 from spacy.util import minibatch
 
 from ..corpus.soft import SoftTags, read_soft, write_soft
-from ..settings import unused, whole
+from ..settings import whole
 from ..types import ANNOTATED_TYPES
 from .base import warn_of_document_annotation
-from .unit_counts import UnitCounts
+from .sentence_table import SentenceTable
 
 JOIN_LIMIT = 10  # sentences: enough for a model to see what borders on what
 
 
-def check_join(join: int | None, unit: str) -> int | None:
+def check_join(join: int | None) -> int | None:
     """The setting as a number."""
-    size = None if join is None else whole("join", join, "null takes the corpus's mean.", low=1)
-    if unit == "doc" and size not in (None, 1):
-        raise unused("join", join, "a reader", 'unit = "sentence"')
-    return size
+    return None if join is None else whole("join", join, "null takes the corpus's mean.", low=1)
 
 
-def join_size(join: int | None, counts: UnitCounts) -> int:
-    """Units per training document: the setting, or the corpus's mean."""
+def join_size(join: int | None, counts: SentenceTable) -> int:
+    """Sentences per training document: the setting, or the corpus's mean."""
     mean = round(len(counts) / max(counts.n_docs, 1))
     return join or max(min(mean, JOIN_LIMIT), 1)
 

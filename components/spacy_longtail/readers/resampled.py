@@ -13,10 +13,12 @@ from thinc.types import Floats1d, Ints1d
 from ..corpus.repeats import Repeats
 from ..errors import Errors
 from ..output.tables import text_table
-from ..settings import seed_of, unused, whole
-from .base import AUGMENTED, Reader, Unit, WrappingReader, array_generator, generator, show_once
+from ..settings import seed_of, unused
+from .base import AUGMENTED, Reader, WrappingReader, array_generator, generator, show_once
 from .joining import check_join, join_size, joined
-from .unit_counts import UnitCounts
+from .sentence_table import SentenceTable
+
+BUFFER = 500  # examples held back to shuffle a stream
 
 
 class ResampledCorpus(WrappingReader):
@@ -32,14 +34,11 @@ class ResampledCorpus(WrappingReader):
     corpus (Callable): The reader to resample, nlp to examples, such as spacy.Corpus.v1.
     repeats (Repeats): The policy, such as longtail.sCR.v1. Fractions of a copy are drawn, so that the
         number of sentences is the expected one to within one.
-    unit (str): "sentence" splits documents where sentence boundaries are annotated; "doc" keeps them.
     join (Optional[int]): Resampled sentences that make one training document, in the shuffled order;
         null takes the corpus's mean sentences per document, at most 10. 1 yields single sentences.
     mode (str): "repeat" yields every copy. "sample" draws as many sentences per epoch as the corpus
         has, with replacement and in proportion to their copies; it needs [training] max_epochs = -1.
     augmenter (Optional[Callable]): A spaCy augmenter for copies 2..n; null leaves copies identical.
-    shuffle_buffer (int): Examples held back to shuffle them; 1 keeps the corpus's order. A larger one
-        mixes better and reads slower.
     seed (int): Fixes the draws and the order. Call i of one instance uses (seed, i).
     SOURCE: Wang & Wang 2022; mode "sample" is ours (docs/methods.md, "Resampling").
     """
@@ -54,11 +53,9 @@ class ResampledCorpus(WrappingReader):
         self,
         corpus: Reader,
         repeats: Repeats,
-        unit: Unit = "sentence",
         join: int | None = None,
         mode: Literal["repeat", "sample"] = "repeat",
         augmenter: Callable[[Language, Example], Iterator[Example]] | None = None,
-        shuffle_buffer: int = 500,
         seed: int = 0,
     ) -> None:
         super().__init__(corpus)
@@ -67,11 +64,9 @@ class ResampledCorpus(WrappingReader):
                 where = "an augmenter of spacy.Corpus.v1: here the policy decides on copies"
                 raise unused("budget", budget, "the augmenter", where)
         self.repeats = repeats
-        self.unit: Unit = unit
-        self.join = check_join(join, unit)
+        self.join = check_join(join)
         self.mode = mode
         self.augmenter = augmenter
-        self.shuffle_buffer = whole("shuffle_buffer", shuffle_buffer, "1 keeps the order.", low=1)
         self.seed = seed_of(seed)
         self._fitted: _Fitted | None = None
         self._calls = 0
@@ -93,21 +88,22 @@ class ResampledCorpus(WrappingReader):
 
     def _fit(self, nlp: Language) -> "_Fitted":
         """The counting pass, reported as a table."""
-        counts = self._count(nlp, self.unit)
+        counts = self._count(nlp)
         fitted = self.repeats.fit(counts.total)
-        copies = np.fromiter((fitted(unit) for unit in counts), dtype="float64", count=len(counts))
+        copies = np.fromiter(
+            (fitted(sentence) for sentence in counts), dtype="float64", count=len(counts)
+        )
         if self.augmenter is not None and len(copies) and copies.max() <= 1:
             problem = f"{self.repeats} gives no sentence a second copy for the augmenter"
             raise ValueError(Errors.L120.format(who="longtail.ResampledCorpus.v1", problem=problem))
         expected = copies
         if self.mode == "sample" and len(copies):
             expected = copies * (len(copies) / copies.sum())
-        show_once(_described(self.repeats, self.unit, counts, expected))
-        unit: Unit = "doc" if counts.n_docs == len(counts) else self.unit  # there is nothing to split
-        return _Fitted(copies, join_size(self.join, counts), unit, counts.sizes)
+        show_once(_described(self.repeats, counts, expected))
+        return _Fitted(copies, join_size(self.join, counts), counts.sizes)
 
     def _times(self, copies: Floats1d, rng: np.random.Generator) -> Ints1d:
-        """(n_units,) how often each unit comes in this call."""
+        """(n_sentences,) how often each sentence comes in this call."""
         if not len(copies):
             return np.zeros(0, dtype="int64")
         if self.mode == "sample":
@@ -117,7 +113,7 @@ class ResampledCorpus(WrappingReader):
         return rounded(copies, rng)
 
     def _repeated(self, nlp: Language, fitted: "_Fitted", times: Ints1d) -> Iterator[Example]:
-        counted = self._counted_units(nlp, fitted.unit, fitted.sizes)
+        counted = self._counted(nlp, fitted.sizes)
         for eg, n in zip(counted, map(int, times), strict=True):
             if n and self.augmenter is not None:
                 yield eg
@@ -130,10 +126,10 @@ class ResampledCorpus(WrappingReader):
         """A bounded shuffle: each example leaves from a random place of a full buffer."""
         held: list[Example] = []
         for eg in examples:
-            if len(held) < self.shuffle_buffer:
+            if len(held) < BUFFER:
                 held.append(eg)
                 continue
-            i = int(rng.random() * self.shuffle_buffer)
+            i = int(rng.random() * BUFFER)
             held[i], eg = eg, held[i]
             yield eg
         rng.shuffle(held)
@@ -141,10 +137,9 @@ class ResampledCorpus(WrappingReader):
 
 
 class _Fitted(NamedTuple):
-    copies: Floats1d  # (n_units,), in corpus order
-    join: int  # units per training document
-    unit: Unit  # to read
-    sizes: Sequence[int]  # (n_units,) tokens of each
+    copies: Floats1d  # (n_sentences,), in corpus order
+    join: int  # sentences per training document
+    sizes: Sequence[int]  # (n_sentences,) tokens of each
 
 
 def rounded(copies: Floats1d, rng: np.random.Generator) -> Ints1d:
@@ -165,10 +160,10 @@ def _members(augmenter: object) -> Iterator[object]:
         yield from _members(own)
 
 
-def _described(repeats: Repeats, unit: Unit, counts: UnitCounts, copies: Floats1d) -> str:
+def _described(repeats: Repeats, counts: SentenceTable, copies: Floats1d) -> str:
     """What a policy does to a corpus, as a table for the log."""
     n_after, tokens = copies.sum(), counts.tokens_of(copies)
-    total = f"{len(counts)} -> {n_after:.0f} {unit}s ({_ratio(len(counts), n_after)}x)"
+    total = f"{len(counts)} -> {n_after:.0f} sentences ({_ratio(len(counts), n_after)}x)"
     if len(copies):
         total += f", copies median {np.median(copies):.3g}, most {copies.max():.3g}"
     n_tokens = counts.total.n_tokens

@@ -6,20 +6,6 @@ from pydantic import ValidationError
 
 from ...faults import is_coded, is_out_of_memory, raised_in
 
-# with what is built on them; the errors of clients such as httpx and openai are not
-BUGS = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    ImportError,
-    LookupError,
-    NameError,
-    RuntimeError,
-    SyntaxError,
-    TypeError,
-    ValueError,
-)
-
 
 class UnusableError(ValueError):
     """A secondary gave what cannot be merged."""
@@ -30,12 +16,9 @@ def is_failure(error: Exception) -> bool:
 
     error (Exception): What a component raised while it read.
     """
-    # OSError: timeouts too
-    failures = (OSError, JSONDecodeError, ValidationError, UnusableError)
     return (
-        is_coded(error)
+        isinstance(error, (OSError, JSONDecodeError, ValidationError, UnusableError))  # timeouts, too
+        or is_coded(error)
         or is_out_of_memory(error)
-        or isinstance(error, failures)
         or raised_in(error).startswith("spacy_llm.")  # it refuses answers with builtin errors
-        or not isinstance(error, BUGS)
     )

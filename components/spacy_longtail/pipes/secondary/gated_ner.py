@@ -20,7 +20,7 @@ from ...layers import listener_in, warn_of_zeros
 from ...losses.base import Loss
 from ...types import ENTITY_SCORES, WEAK_SENTENCES, Block
 from ..base import check_head_rate
-from ..gate.weak_sentences import Parts, flagged_parts, warn_of_whole_documents, with_boundaries, within
+from ..gate.weak_sentences import flagged_parts, warn_of_whole_documents, with_boundaries, within
 from ..label_checks import AUTO, check_known, check_labels, check_types, no_types
 from ..pipeline_checks import boundary_setters, check_secondary, gate_types
 from ..scores.merging import Merging, check_merging
@@ -75,16 +75,16 @@ def make_gated_ner(
     """A token NER for rare types that runs on flagged sentences and merges with the primary NER.
 
     model (Model[List[Doc], Ragged]): Tag logits: longtail.TokenClassifier.v1 or
-        longtail.DescribedTypes.v1. With an encoder of its own it trains and predicts on single
-        sentences; with a listener on whole documents, of which all but those sentences are masked.
+        longtail.DescribedTypes.v1. With an encoder of its own it reads single sentences. With a listener
+        it reads whole documents, of which all but those sentences are masked.
     labels (Union[List[str], str]): The rare types to learn, all others are O; "auto" takes the gate's.
     head (str): As for longtail_token_ner.
     loss (Optional[TagLoss]): As for longtail_token_ner; null is the default of the head.
     merge (str): "span" lets the more probable of two overlapping entities win, "token" the more probable
-        tag of each token, and both need a primary with entity scores; "fill" adds entities only where
-        the primary has none.
-    spans_key (Optional[str]): Key in doc.spans that holds the flagged sentences; null works without a
-        gate, trains on all sentences and predicts on all.
+        tag of each token. Both need a primary with entity scores. "fill" adds entities only where the
+        primary has none.
+    spans_key (Optional[str]): Key in doc.spans that holds the flagged sentences; null trains and
+        predicts on all sentences, without a gate.
     scores_key (Optional[str]): Key in doc.spans with the entities and their scores, of the primary
         before, of the merged result after.
     thresholds (Optional[Dict[str, float]]): Least score of an entity of the secondary by type, before
@@ -146,7 +146,12 @@ class GatedNER(TokenTagger):
 
     @property
     def _merging(self) -> Merging:
-        return Merging(*(self.cfg[name] for name in Merging._fields))
+        return Merging(self.cfg["merge"], self.cfg["scores_key"])
+
+    @property
+    def _reads_all(self) -> bool:
+        """Whether it learns from whole documents: a shared encoder then gets its gradient, zeros too."""
+        return self.cfg["spans_key"] is None or self.cfg["reads_documents"]
 
     def _set_labels(self, labels: Collection[str] | str) -> None:
         types = check_types("labels", labels, WHO)
@@ -198,31 +203,22 @@ class GatedNER(TokenTagger):
 
     def predict(self, docs: Iterable[Doc]) -> list[list[ScoredSpan]]:
         """The entities of each document's flagged sentences, with their scores."""
-        docs, key = list(docs), self.cfg["spans_key"]
-        flagged = [flagged_parts(doc, key, self.name) for doc in docs]
-        read = self._in_documents if key is None or self.cfg["reads_documents"] else self._in_sentences
-        return read(docs, flagged)
-
-    def _in_documents(self, docs: list[Doc], flagged: list[Parts]) -> list[list[ScoredSpan]]:
-        """Of documents with a flagged sentence, the model reads all: a shared encoder has, too."""
+        docs = list(docs)
+        flagged = [flagged_parts(doc, self.cfg["spans_key"], self.name) for doc in docs]
         found: list[list[ScoredSpan]] = [[] for _ in docs]
-        read = [i for i, bounds in enumerate(flagged) if bounds]
-        if not read:
+        if not any(flagged):
             return found
+        if not self._reads_all:
+            sentences = cut_flagged(docs, flagged)
+            by_sentence = self.entities(sentences, self.model.predict(sentences), True, beside=False)
+            return placed(by_sentence, places_of(flagged), len(docs))
+        read = [i for i, bounds in enumerate(flagged) if bounds]
         some = [docs[i] for i in read]
         warn_of_zeros(self.model, some, self.name)
         by_doc = self.entities(some, self.model.predict(some), True, beside=False)
         for i, ents in zip(read, by_doc, strict=True):
             found[i].extend(ent._replace(weak=True) for ent in within(ents, flagged[i]))
         return found
-
-    def _in_sentences(self, docs: list[Doc], flagged: list[Parts]) -> list[list[ScoredSpan]]:
-        """The model reads the flagged sentences alone."""
-        sentences = cut_flagged(docs, flagged)
-        if not sentences:
-            return [[] for _ in docs]
-        by_sentence = self.entities(sentences, self.model.predict(sentences), True, beside=False)
-        return placed(by_sentence, places_of(flagged), len(docs))
 
     def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
         """Merge the found entities into doc.ents; the entities of other documents stay as they are."""
@@ -244,19 +240,17 @@ class GatedNER(TokenTagger):
         losses = {} if losses is None else losses
         losses.setdefault(self.name, 0.0)
         examples = list(examples)
-        if self.cfg["spans_key"] is not None:
-            by_own = [  # else it learns from the gold sentences
+        has_gate, learnt = self.cfg["spans_key"] is not None, examples
+        has_gradient = not has_gate or any(flagged_sentences(eg, self.labels).any() for eg in examples)
+        if has_gate:
+            unbounded = [  # else it learns from the gold sentences
                 eg for eg in examples if self.cfg["reads_documents"] or not has_boundaries(eg.reference)
             ]
-            warn_of_whole_documents(by_own, self._sets_boundaries, self.name)
-        if self.cfg["spans_key"] is None or self.cfg["reads_documents"]:
-            learnt = examples  # a shared encoder gets its gradient, zeros included
-            self._has_gradient |= self.cfg["spans_key"] is None or any(
-                flagged_sentences(eg, self.labels).any() for eg in examples
-            )
-        else:
+            warn_of_whole_documents(unbounded, self._sets_boundaries, self.name)
+        if not self._reads_all:
             learnt = [eg for eg in sentences_with(examples, set(self.labels)) if len(eg.predicted)]
-            self._has_gradient |= bool(learnt)
+            has_gradient = bool(learnt)
+        self._has_gradient |= has_gradient
         if not learnt:
             return losses
         return super().update(learnt, drop=drop, sgd=sgd, losses=losses)
@@ -264,7 +258,7 @@ class GatedNER(TokenTagger):
     def _gold(self, examples: list[Example]) -> Gold:
         """The gold tags; with a shared encoder those outside sentences with a rare type are masked."""
         gold = super()._gold(examples)
-        if not self.cfg["reads_documents"] or self.cfg["spans_key"] is None:
+        if not self._reads_all or self.cfg["spans_key"] is None:
             return gold
         lengths = np.concatenate([sentence_lengths(eg.predicted) for eg in examples])
         flags = np.concatenate([flagged_sentences(eg, self.labels) for eg in examples])

@@ -3,18 +3,13 @@
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields, replace
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import srsly
-from spacy import util
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import logger
-from typing_extensions import Self
 
 from ...corpus.cutting import cut
 from ...corpus.sentences import sentence_lengths
@@ -131,45 +126,28 @@ def make_gated_pipe(
     )
 
 
-@dataclass
-class Usage:
-    """Counts since the pipe was loaded, or since `clear`; in other processes they are those of each."""
-
-    sentences: int = 0  # of the documents, flagged or not
-    flagged: int = 0  # sentences
-    words: int = 0  # tokens of these
-    calls: int = 0  # sentences given to the secondary; again, where their batch has failed
-    entities: int = 0  # added to documents
-    refused: int = 0  # entities of types that the pipe may not set
-    failures: int = 0  # sentences that the secondary failed on
-    seconds: float = 0.0  # spent in the secondary
-
-    def __post_init__(self) -> None:
-        self._lock = Lock()
-
-    def add(self, **counts: float) -> "Usage":
-        """Add to counts by their names, whatever other threads add. RETURNS (Usage): As it is then."""
-        with self._lock:
-            for name, n in counts.items():
-                setattr(self, name, getattr(self, name) + n)
-            return replace(self)
-
-    def clear(self) -> None:
-        """Begin to count anew."""
-        with self._lock:
-            for field in fields(self):
-                setattr(self, field.name, field.default)
-
-    def as_json(self) -> dict[str, int | float]:
-        return asdict(self)
+USAGE = (
+    "sentences",  # of the documents, flagged or not
+    "flagged",  # sentences
+    "words",  # tokens of these
+    "calls",  # sentences given to the secondary; again, where their batch has failed
+    "entities",  # added to documents
+    "refused",  # entities of types that the pipe may not set
+    "failures",  # sentences that the secondary failed on
+    "seconds",  # spent in the secondary
+)
 
 
 class GatedPipe(UntrainedPipe):
-    """Gives flagged sentences to a secondary, and merges what it finds. `usage` counts.
+    """Gives flagged sentences to a secondary, and merges what it finds.
+
+    `usage` counts (USAGE says what) since the pipe was loaded. Each process counts for itself.
 
     Where the secondary fails on a sentence, that is logged and counted, and the primary's entities stay.
     Errors that neither a model nor a server causes are bugs, and are raised. Nothing is trained here.
     """
+
+    saved = ("secondary",)
 
     def __init__(
         self, name: str, secondary: Secondary, *, scorer: Callable | None, **settings: Any
@@ -178,7 +156,7 @@ class GatedPipe(UntrainedPipe):
         self.secondary = secondary
         self.scorer = scorer
         self.cfg: Block = settings
-        self.usage = Usage()
+        self.usage: dict[str, Any] = dict.fromkeys(USAGE, 0)
         self._lock = Lock()
         self._refused: set[str] = set()  # types that were left out
         self._n_failed = 0  # sentences in a row
@@ -240,7 +218,7 @@ class GatedPipe(UntrainedPipe):
         docs = list(docs)
         flagged = [flagged_parts(doc, self.cfg["spans_key"], self.name) for doc in docs]
         places, sentences = places_of(flagged), cut_flagged(docs, flagged)
-        self.usage.add(
+        self._count(
             sentences=sum(len(sentence_lengths(doc)) for doc in docs),
             flagged=len(places),
             words=sum(place.end - place.start for place in places),
@@ -274,7 +252,7 @@ class GatedPipe(UntrainedPipe):
             else:
                 merge_by_score(doc, found.entities, self._merging)
             if found.entities:
-                self.usage.add(entities=len(set(doc.ents) - before))
+                self._count(entities=len(set(doc.ents) - before))
 
     def _read(
         self, docs: list[Doc], places: list[Place], sentences: list[Doc]
@@ -299,25 +277,30 @@ class GatedPipe(UntrainedPipe):
         alone = (list(cut(docs[i], [(start, end)])) for i, start, end in places)  # as they were
         return [self._read(docs, [place], own)[0] for place, own in zip(places, alone, strict=True)]
 
+    def _count(self, **counts: float) -> None:
+        with self._lock:
+            for name, n in counts.items():
+                self.usage[name] += n
+
     def _fail(self, problem: str) -> None:
-        total = self.usage.add(failures=1).failures
         with self._lock:
             self._n_failed += 1
             n = self._n_failed
-        logger.warning(Warnings.W062.format(who=self.name, n=total, problem=problem))
+            self._count(failures=1)
+        logger.warning(Warnings.W062.format(who=self.name, problem=problem))
         limit = self.cfg["max_failures"]
         if limit is not None and n > limit:
             shown = {"who": self.name, "limit": limit, "problem": problem.rstrip(".")}
             raise StoppedError(Errors.L290.format(n=n, **shown))
 
     def _entities(self, sentences: list[Doc]) -> list[list[ScoredSpan]]:
-        self.usage.add(calls=len(sentences))
+        self._count(calls=len(sentences))
         words = [sentence.to_array("ORTH") for sentence in sentences]
         start = time.perf_counter()
         try:
             read = self.secondary.read(sentences)
         finally:
-            self.usage.add(seconds=time.perf_counter() - start)
+            self._count(seconds=time.perf_counter() - start)
         if len(read) != len(words):
             raise UnusableError(f"{len(words)} sentences became {len(read)}")
         if not all(map(np.array_equal, words, (doc.to_array("ORTH") for doc in read))):
@@ -332,42 +315,10 @@ class GatedPipe(UntrainedPipe):
             if self._may_set(name):
                 yield ent._replace(label=name)
                 continue
-            self.usage.add(refused=1)
+            self._count(refused=1)
             with self._lock:
                 is_new = name not in self._refused
                 self._refused.add(name)
             if is_new and ent.label not in self.secondary.labels:  # else left out on purpose
                 known = ", ".join(self.cfg["labels"])
                 logger.warning(Warnings.W063.format(who=self.name, label=name, known=known))
-
-    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """exclude (Iterable[str]): Names of parts to leave out: "cfg", "secondary"."""
-        parts = {"cfg": lambda: srsly.json_dumps(self.cfg), "secondary": self.secondary.to_bytes}
-        data: bytes = util.to_bytes(parts, exclude)
-        return data
-
-    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> Self:
-        """data (bytes): What `to_bytes` gave. exclude (Iterable[str]): Parts to leave out."""
-        parts = {
-            "cfg": lambda own: self.cfg.update(srsly.json_loads(own)),
-            "secondary": self.secondary.from_bytes,
-        }
-        util.from_bytes(data, parts, exclude)
-        return self
-
-    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """path (Path): A folder. exclude (Iterable[str]): Parts to leave out: "cfg", "secondary"."""
-        parts = {
-            "cfg": lambda own: srsly.write_json(own, self.cfg),
-            "secondary": self.secondary.to_disk,
-        }
-        util.to_disk(path, parts, exclude)
-
-    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> Self:
-        """path (Path): What `to_disk` wrote. exclude (Iterable[str]): Parts to leave out."""
-        parts = {
-            "cfg": lambda own: self.cfg.update(srsly.read_json(own)),
-            "secondary": self.secondary.from_disk,
-        }
-        util.from_disk(path, parts, exclude)
-        return self

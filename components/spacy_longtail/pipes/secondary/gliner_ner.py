@@ -10,7 +10,7 @@ from spacy.tokens import Doc
 from thinc.api import get_torch_default_device
 
 from ...corpus.labels import check_label
-from ...corpus.sentences import sentence_lengths
+from ...corpus.sentences import sentence_bounds
 from ...errors import Errors
 from ...scorers import NER_SCORE_WEIGHTS
 from ...settings import extra, finite
@@ -117,7 +117,7 @@ class GLiNERNER(EntityScorer, UntrainedPipe):
         label_of = {words: label for label, words in self.cfg["types"].items()}
         # half of what it reads: its words are smaller than spaCy's tokens
         most = max(self.gliner.config.max_len // 2, 1)
-        parts = [(i, doc[a:b]) for i, doc in enumerate(docs) for a, b in whole_sentences(doc, most)]
+        parts = [(i, doc[a:b]) for i, doc in enumerate(docs) for a, b in sentence_parts(doc, most)]
         with self._lock, torch.random.fork_rng(devices=[]):  # the package draws a seed
             texts = {k: self._readable(part.text) for k, (_, part) in enumerate(parts)}
             texts = {k: text for k, text in texts.items() if text.strip()}
@@ -171,16 +171,8 @@ def load_gliner(name: str) -> Any:
         raise ValueError(Errors.L296.format(path=name, problem=problem[:300].rstrip(" ."))) from error
 
 
-def whole_sentences(doc: Doc, most: int) -> Iterator[tuple[int, int]]:
-    """Bounds of parts of as many whole sentences as `most` tokens hold. A longer sentence is cut."""
-    start = end = 0
-    for length in sentence_lengths(doc).tolist():
-        if start < end and end + length - start > most:
-            yield start, end
-            start = end
-        end += length
-        while end - start > most:
-            yield start, start + most
-            start += most
-    if start < end:
-        yield start, end
+def sentence_parts(doc: Doc, most: int) -> Iterator[tuple[int, int]]:
+    """First token and one past the last of each sentence, or of its parts of `most` tokens."""
+    for start, end in sentence_bounds(doc):
+        for part in range(start, end, most):
+            yield part, min(part + most, end)
