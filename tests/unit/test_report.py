@@ -19,7 +19,7 @@ from spacy_longtail.evaluation.report import (
 from spacy_longtail.evaluation.report.dates import written
 from spacy_longtail.evaluation.report.inputs import read_runs, read_statistics
 from spacy_longtail.evaluation.report.marks import mark_documents
-from spacy_longtail.evaluation.report.page import SIGNATURE, curve_lines
+from spacy_longtail.evaluation.report.page import SIGNATURE
 from spacy_longtail.evaluation.report.plots import size_curves
 from spacy_longtail.evaluation.report.rendering import unbroken
 from spacy_longtail.evaluation.report.systems import choose, group
@@ -429,22 +429,6 @@ def test_choosing_needs_a_dev_score_and_a_second_model(tmp_path):
             choose(some, *names)
 
 
-def test_learning_curves_take_the_best_models_as_far_as_all_seeds_got(tmp_path):
-    def curve(*scores):
-        return [{"step": 10 * i, "ents_macro_f": score} for i, score in enumerate(scores)]
-
-    runs = [evaluation("baseline", seed=s, curve=curve(0.0, 0.1 * s, *[0.1] * s)) for s in (1, 2)]
-    runs += [evaluation(f"m{i}", dev=0.1 * i, curve=curve(0.1, 0.2)) for i in range(8)]
-    stats, paths = write(tmp_path, statistics(), *runs, evaluation("short", dev=0.9, curve=curve(0.1)))
-    report = read_report(stats, paths)
-    lines = curve_lines(report.choice, report.systems)
-    assert [line.name for line in lines] == ["baseline", "m7", "m6", "m5"]  # a point is not a line
-    assert lines[0].x == [0, 10, 20]
-    assert lines[0].values == [[0.0, 0.0], [0.1, 0.2], [0.1, 0.1]]
-    write_report(report, tmp_path / "report.html")
-    assert "as far as all of its seeds got" in (tmp_path / "report.html").read_text(encoding="utf-8")
-
-
 def test_the_card_of_the_pipeline_that_was_evaluated(tmp_path):
     model, copy_ = tmp_path / "model-best", tmp_path / "copy"
     performance = {"ents_macro_f": 0.4, "ents_f": 0.5}
@@ -681,7 +665,7 @@ def texts(plot):
 
 def test_curves_show_every_method_and_no_two_alike():
     points = {f"m{i}": [(x, [0.1 * x, 0.2]) for x in (1, 2)] for i in range(12)}
-    plot = size_curves(points, "k", "sentences", "macro F1 on test", {"m3": "baseline"})
+    plot = size_curves(points, "k", "sentences", "macro F1 on test", "m3")
     assert set(points) < set(texts(plot))
     lines = re.findall(r'<path d="M[^"]*"[^>]*style="fill: none; (stroke[^"]*width: 1.5[^"]*)"', plot)
     assert len(lines) >= 12  # in the plot; the legend draws them again

@@ -1,20 +1,17 @@
 """A report as one HTML file that loads nothing, and as Markdown, written together."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from ...corpus.folder import PARTS
 from ...corpus.rare import rare_sentence
 from ...errors import Errors
 from ...output.writing import check_file, coded_io, replacing
-from ...training.provenance import DEV_SCORE
 from ..significance import LEAST_SEEDS, bootstrap_standard_error
 from .comparison import HEADLINES, Report
 from .inputs import read_documents
 from .marks import LIMIT, mark_documents
-from .plots import MOST, Line, dumbbells, learning_curves
+from .plots import dumbbells
 from .rendering import render
-from .systems import Choice, System, mean
 from .wording import counted, verdict
 
 SUFFIXES = (".html", ".htm")
@@ -68,9 +65,6 @@ def _values(report: Report) -> dict[str, object]:
     labels = {label for s in marked for mark in s.marks for label in mark.labels}
     every = stats.labels + sorted(labels - set(stats.labels))
     versions = [", ".join(map(" ".join, run.evaluation.run.versions.items())) for run in runs]
-    plots = {"f1": dumbbells(comparison.rows, comparison.baseline, comparison.ours)}
-    if lines := curve_lines(report.choice, systems):
-        plots["curve"] = learning_curves(lines)
     return {
         "corpus": stats.corpus,
         "stats": stats,
@@ -101,27 +95,5 @@ def _values(report: Report) -> dict[str, object]:
         "worst": [sentence for sentence in marked if sentence.errors][:WORST],
         "limit": LIMIT,
         "type_numbers": {label: i for i, label in enumerate(every)},  # a label may hold spaces
-        "plots": plots,
+        "plot_of_f1": dumbbells(comparison.rows, comparison.baseline, comparison.ours),
     }
-
-
-def curve_lines(choice: Choice, systems: Sequence[System]) -> list[Line]:
-    """Macro F1 on dev by step: ours, the baseline, and the others that are best on dev.
-
-    A system's line has the steps that all of its seeds have: where one has stopped, the mean of
-    the others would jump.
-    """
-    first = [system for system in (choice.ours, choice.baseline) if system is not None]
-    others = [s for s in systems if s.name not in [f.name for f in first] and s.dev()]
-    others.sort(key=lambda system: -(mean(system.dev()) or 0.0))
-    lines = []
-    for system in [*first, *others][:MOST]:
-        curves = [
-            {p["step"]: p[DEV_SCORE] for p in run.evaluation.curve if {DEV_SCORE, "step"} <= p.keys()}
-            for run in system.runs
-        ]
-        steps = sorted(set.intersection(*(set(curve) for curve in curves)))
-        if len(steps) > 1:
-            values = [[curve[s] for curve in curves] for s in steps]
-            lines.append(Line(system.name, steps, values, choice.role(system)))
-    return lines

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from types import ModuleType
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,6 +10,8 @@ from ...errors import Errors
 from ...settings import extra
 from .metrics import Metric
 
+LEVEL = 0.95  # of intervals; alpha is the rest
+TAILS = np.array([(1 - LEVEL) / 2, (1 + LEVEL) / 2])
 MEMORY = 64 * 2**20  # bytes of weights and sums at a time
 ROUNDING = 1e-12  # scores nearer than this are the same
 
@@ -24,7 +26,7 @@ class Difference(NamedTuple):
     value: float  # second minus first, in [-1, 1]
     low: float
     high: float
-    p: float  # two-sided; at most 1 - level exactly where the interval leaves out 0
+    p: float  # two-sided; at most 1 - LEVEL exactly where the interval leaves out 0
 
 
 Systems = Sequence[tuple[int, np.ndarray]]  # sign, and counts (n_units, n_seeds, n_types + 1, 3)
@@ -34,30 +36,22 @@ def intervals(
     counts: np.ndarray,
     metrics: Mapping[str, Metric],
     *,
-    level: float = 0.95,
     n_draws: int = 10_000,
     seed: int = 0,
-    method: Literal["bca", "percentile"] = "bca",
 ) -> dict[str, Interval]:
-    """How far each score would move with other documents of the same kind.
+    """95 % BCa intervals: how far each score would move with other documents of the same kind.
 
     counts (np.ndarray): (n_units, n_seeds, n_types + 1, 3), of `stack`. Scores are means over seeds.
     metrics (Mapping[str, Metric]): Scores by name; all are computed from the same draws.
-    level (float): Of the interval, above 0 and below 1.
     n_draws (int): Bootstrap draws.
     seed (int): Fixes the draws.
-    method (str): "bca" or "percentile", which also stands in where BCa is not defined.
-    RETURNS (Dict[str, Interval]): In [0, 1].
+    RETURNS (Dict[str, Interval]): In [0, 1]; of percentiles where BCa is not defined.
     SOURCE: Efron 1987, Better Bootstrap Confidence Intervals.
     """
     systems = [(1, counts.astype("float64"))]
     values, draws = _resample(systems, metrics, n_draws, seed)
-    tails = np.array([(1 - level) / 2, (1 + level) / 2])
-    cuts: list[np.ndarray] = [tails] * len(values)
-    if method == "bca":
-        without = _left_out(systems, metrics)
-        cuts = [_bca_tails(*own, tails) for own in zip(values, draws, without, strict=True)]
-    ends = [np.quantile(own, cut) for own, cut in zip(draws, cuts, strict=True)]
+    each = zip(values, draws, _left_out(systems, metrics), strict=True)
+    ends = [np.quantile(own, _bca_tails(value, own, without)) for value, own, without in each]
     return {
         name: Interval(float(value), float(low), float(high))
         for name, value, (low, high) in zip(metrics, values, ends, strict=True)
@@ -69,7 +63,6 @@ def paired_bootstrap(
     second: np.ndarray,
     metrics: Mapping[str, Metric],
     *,
-    level: float = 0.95,
     n_draws: int = 10_000,
     seed: int = 0,
 ) -> dict[str, Difference]:
@@ -81,8 +74,7 @@ def paired_bootstrap(
     first (np.ndarray): (n_units, n_seeds, n_types + 1, 3), of `stack`.
     second (np.ndarray): The same of the other system.
     metrics (Mapping[str, Metric]): Scores by name; all are computed from the same draws.
-    level (float): Of the percentile interval, above 0 and below 1.
-    n_draws (int): Bootstrap draws, at least 2 / (1 - level) - 1: p is 2 / (n_draws + 1) at least.
+    n_draws (int): Bootstrap draws, at least 39: p is 2 / (n_draws + 1) at least.
     seed (int): Fixes the draws.
     RETURNS (Dict[str, Difference]): In [-1, 1], and p.
     SOURCE: Koehn 2004, Statistical Significance Tests for Machine Translation Evaluation.
@@ -92,9 +84,9 @@ def paired_bootstrap(
         problem = "{} units of {} types against {} of {}".format(*shapes[1][:2], *shapes[0][:2])
         names = {"path": "The second system", "other": "the first"}
         raise ValueError(Errors.L411.format(**names, problem=problem))
-    n_tail = int((n_draws + 1) * (1 - level) / 2 + ROUNDING)  # draws up to each end, with the end
+    n_tail = int((n_draws + 1) * (1 - LEVEL) / 2 + ROUNDING)  # draws up to each end, with the end
     if not n_tail:
-        raise ValueError(f"{n_draws} draws are too few for a p of {1 - level:g}")
+        raise ValueError(f"{n_draws} draws are too few for a p of {1 - LEVEL:g}")
     systems = [(-1, first.astype("float64")), (1, second.astype("float64"))]
     values, draws = _resample(systems, metrics, n_draws, seed)
     draws = np.sort(np.where(np.abs(draws) <= ROUNDING, 0.0, draws), axis=1)
@@ -152,17 +144,17 @@ def _statistics(systems: Systems, sums: list[np.ndarray], metrics: Mapping[str, 
     return np.stack(rows)
 
 
-def _bca_tails(value: float, draws: np.ndarray, without: np.ndarray, tails: np.ndarray) -> np.ndarray:
-    """The shares of draws that BCa cuts off, (2,); those given where it is not defined."""
+def _bca_tails(value: float, draws: np.ndarray, without: np.ndarray) -> np.ndarray:
+    """The shares of draws that BCa cuts off, (2,); TAILS where it is not defined."""
     below = (draws < value - ROUNDING).mean()
     share = below + (np.abs(draws - value) <= ROUNDING).mean() / 2
     if share in (0, 1) or np.ptp(without) <= ROUNDING:
-        return tails
+        return TAILS
     norm = scipy_stats().norm
     bias = norm.ppf(share)
-    z = bias + norm.ppf(tails)
+    z = bias + norm.ppf(TAILS)
     shrink = 1 - acceleration(without) * z
-    return norm.cdf(bias + z / shrink) if (shrink > 0).all() else tails
+    return norm.cdf(bias + z / shrink) if (shrink > 0).all() else TAILS
 
 
 def acceleration(without: np.ndarray) -> float:

@@ -6,14 +6,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ...output.amounts import p_value, percent, signed
-from .bootstrap import ROUNDING, paired_bootstrap
+from .bootstrap import LEVEL, ROUNDING, paired_bootstrap
 from .counts import Unit
 from .metrics import Metric
 from .paired import PairedT, holm, paired_permutation, paired_t
 
 Outcome = Literal["better", "worse", "no difference shown"]
 NO_CLAIM: Outcome = "no difference shown"
-LEVEL = 0.95  # of intervals; alpha is the rest
 LEAST_SEEDS = 6  # and units: with fewer, no exact paired test over them can give p below 0.05
 
 
@@ -63,7 +62,7 @@ def judge(
     n_draws (int): Bootstrap draws. seed (int): Fixes them.
     RETURNS (Dict[str, Verdict]): By score.
     """
-    differences = paired_bootstrap(baseline, method, metrics, level=LEVEL, n_draws=n_draws, seed=seed)
+    differences = paired_bootstrap(baseline, method, metrics, n_draws=n_draws, seed=seed)
     n_units, n_seeds = len(baseline), min(baseline.shape[1], method.shape[1])
     over_units = f"paired bootstrap over {n_units} {unit}{'s' * (n_units > 1)}"
     is_tested = is_paired and baseline.shape[1] == method.shape[1] >= LEAST_SEEDS

@@ -56,8 +56,8 @@ def _plot(found: CorpusSummary, curves: Curves, baseline: str) -> str:
         name: [(x, list(scores.values())) for x, scores in points.items() if scores]
         for name, points in curves.lines.items()
     }
-    key, roles = f"{found.corpus}-{curves.average}", {baseline: "baseline"}
-    return size_curves(lines, key, curves.x_name, f"{curves.average} F1 on test", roles)
+    key, score = f"{found.corpus}-{curves.average}", f"{curves.average} F1 on test"
+    return size_curves(lines, key, curves.x_name, score, baseline)
 
 
 def not_trained(found: CorpusSummary) -> str:
