@@ -137,6 +137,17 @@ def test_the_light_core_imports_nothing_heavy():
     assert done.returncode == 0, done.stderr
 
 
+def test_every_feature_has_its_mark():
+    """docs/architecture.md: what no paper, record or need asks for leaves."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf8")
+    rows = re.findall(r"^\| (`.*?) \| (mission|record|needed) \| (.+) \|$", page, flags=re.MULTILINE)
+    named = {name for cell, _, _ in rows for name in re.findall(r"`([^`]+)`", cell)}
+    commands = {info.name or info.callback.__name__ for info in app.registered_commands}
+    assert named == {*commands, *(entry.values[1] for entry in ENTRIES)}
+    records = {name for _, mark, why in rows if mark == "record" for name in re.findall(r"\w+\.jsonl", why)}
+    assert all((ROOT / "benchmarks" / "results" / name).is_file() for name in records)
+
+
 def test_cited_sections_of_the_methods_exist():
     page = (ROOT / "docs" / "methods.md").read_text(encoding="utf8")
     titles = set(re.findall(r"^#+ (.+)$", page, re.MULTILINE))
