@@ -125,7 +125,13 @@ def _means(rows: list[dict]) -> list[str]:
 
 def distilled() -> str:
     (systems,) = (r["systems"] for r in read("distil") if r["corpus"] == "gmb")
-    rows = [(s["name"], *(points([s[name]]) for name in ("macro", "tail", "micro"))) for s in systems]
+    rows = [
+        (
+            s["name"].replace("silver", "pseudo-labels"),
+            *(points([s[name]]) for name in ("macro", "tail", "micro")),
+        )
+        for s in systems
+    ]
     return table(("", "macro", "tail", "micro"), rows)
 
 
