@@ -144,7 +144,9 @@ def test_every_feature_has_its_mark():
     named = {name for cell, _, _ in rows for name in re.findall(r"`([^`]+)`", cell)}
     commands = {info.name or info.callback.__name__ for info in app.registered_commands}
     assert named == {*commands, *(entry.values[1] for entry in ENTRIES)}
-    records = {name for _, mark, why in rows if mark == "record" for name in re.findall(r"\w+\.jsonl", why)}
+    records = {
+        name for _, mark, why in rows if mark == "record" for name in re.findall(r"\w+\.jsonl", why)
+    }
     assert all((ROOT / "benchmarks" / "results" / name).is_file() for name in records)
 
 
