@@ -21,7 +21,6 @@ class Errors:
     L120 = "[L120] {who} cannot draw from the corpus: {problem}. Ask for what the corpus has; check its path, and that its entities are annotated."
 
     # Augmenters: L11x
-    L110 = "[L110] {who} needs {needs}. {fix}"
     L115 = "[L115] {who} found in its 'corpus' {problem}. Check the path of the corpus, its entities, and the settings."
     L116 = "[L116] {path} cannot be a thesaurus: {problem}. Write lines of word TAB synonym TAB synonym, in UTF-8."
     L117 = "[L117] longtail.synonym_replacement.v1 without a 'thesaurus' takes synonyms from the English WordNet, found {found}. Run: pip install nltk && python -m nltk.downloader wordnet. Or name a thesaurus file."

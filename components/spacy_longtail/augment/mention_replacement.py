@@ -1,14 +1,13 @@
 """Mention replacement: another mention of the same type."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, chain, pairwise
 
 from spacy.language import Language
-from spacy.tokens import Doc
 
-from .base import Augmenter
-from .draft import Draft, DraftSentence, Edit, Piece
+from .base import Augmenter, Reader
+from .draft import DraftSentence, Edit, Piece
 
 Surface = tuple[Piece, ...]
 
@@ -27,39 +26,43 @@ class MentionReplacement(Augmenter):
         It is read once, at the first call.
     level (float): Probability that a mention is replaced, in [0, 1].
     labels (Optional[List[str]]): Types whose mentions are replaced; null for all.
-    budget (Union[int, Repeats, None]): null rewrites in place, one example for one. A number n yields
-        the original and n rewritten copies. A policy such as longtail.sCR.v1 yields the original and as
-        many rewritten copies as the policy adds.
+    budget (Optional[int]): null rewrites in place, one example for one. A number n yields the original
+        and n rewritten copies.
     seed (int): Fixes the draws.
     RETURNS (Callable): The augmenter, nlp and example to examples.
     SOURCE: Dai & Adel 2020.
     """
 
     name = "longtail.mention_replacement.v1"
-    draws = "mentions"
 
-    _pools: dict[int, list[Surface]]  # the distinct surfaces by type
-    _places: dict[int, dict[str, tuple[int, int]]]  # where those that differ in case alone stand
+    def __init__(
+        self,
+        corpus: Reader,
+        level: float = 0.3,
+        labels: list[str] | None = None,
+        budget: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(level, labels, budget, seed)
+        self.corpus = corpus
+        self._pools: dict[int, list[Surface]] = {}  # the distinct surfaces by type
+        # where those that differ in case alone stand, side by side
+        self._places: dict[int, dict[str, tuple[int, int]]] = {}
 
-    def fit(self, nlp: Language, docs: Iterable[Doc]) -> bool:
+    def prepare(self, nlp: Language) -> None:
         by_key: dict[int, dict[str, dict[tuple[str, ...], Surface]]] = defaultdict(dict)
-        for doc in docs:
-            draft = Draft(doc)
+        for draft in self.drafts(nlp, self.corpus):
             for start, end, label in draft.mentions:
                 if self.targets_type(label):
                     texts = tuple(draft.texts[start:end])
                     pieces = tuple(map(Piece, texts, draft.spaces[start:end]))
                     by_key[label].setdefault(_key(texts), {}).setdefault(texts, pieces)
-        # surfaces that differ in case alone stand side by side
-        self._pools = {
-            label: [*chain.from_iterable(variants.values() for variants in keys.values())]
-            for label, keys in by_key.items()
-        }
-        self._places = {}
+        if not by_key:
+            self.refuse("no mention to draw")
         for label, keys in by_key.items():
-            ends = list(accumulate(map(len, keys.values()), initial=0))
+            self._pools[label] = [*chain.from_iterable(own.values() for own in keys.values())]
+            ends = accumulate(map(len, keys.values()), initial=0)
             self._places[label] = dict(zip(keys, pairwise(ends), strict=True))
-        return bool(by_key) or self.labels is not None  # else the unknown types are named
 
     def edits(self, nlp: Language, sentence: DraftSentence) -> Iterator[Edit]:
         for start, end, label in sentence.mentions:

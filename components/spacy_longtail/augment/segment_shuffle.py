@@ -13,13 +13,10 @@ class SegmentShuffle(Augmenter):
 
     The tags stay where they are, and so do whitespace tokens.
 
-    corpus (Optional[Callable]): A reader of the untouched training data, for a policy as budget, or to
-        check `labels`. It is read once, at the first call; an error where nothing needs it.
     level (float): Probability that a segment is shuffled, in [0, 1].
     labels (Optional[List[str]]): Rewrite only sentences with a mention of these types; null for all.
-    budget (Union[int, Repeats, None]): null rewrites in place, one example for one. A number n yields
-        the original and n rewritten copies. A policy such as longtail.sCR.v1 yields the original and as
-        many rewritten copies as the policy adds.
+    budget (Optional[int]): null rewrites in place, one example for one. A number n yields the original
+        and n rewritten copies.
     seed (int): Fixes the draws.
     RETURNS (Callable): The augmenter, nlp and example to examples.
     SOURCE: Dai & Adel 2020.

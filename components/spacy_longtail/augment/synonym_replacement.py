@@ -1,16 +1,14 @@
 """Synonym replacement, from a thesaurus file or WordNet."""
 
 import importlib
-from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
 from spacy.language import Language
-from spacy.tokens import Doc
 from spacy.util import logger
 
 from ..errors import Errors
-from .base import Budget, Reader, WordReplacement
+from .base import WordReplacement
 from .draft import Draft, Piece, capitalised
 
 
@@ -23,13 +21,10 @@ class SynonymReplacement(WordReplacement):
 
     thesaurus (Union[str, Path, None]): A file of lines of word TAB synonym TAB synonym; case is ignored.
         null is the English WordNet, through nltk.
-    corpus (Optional[Callable]): A reader of the untouched training data, for a policy as budget, or to
-        check `labels`. It is read once, at the first call; an error where nothing needs it.
     level (float): Probability that a word is replaced, in [0, 1].
     labels (Optional[List[str]]): Rewrite only sentences with a mention of these types; null for all.
-    budget (Union[int, Repeats, None]): null rewrites in place, one example for one. A number n yields
-        the original and n rewritten copies. A policy such as longtail.sCR.v1 yields the original and as
-        many rewritten copies as the policy adds.
+    budget (Optional[int]): null rewrites in place, one example for one. A number n yields the original
+        and n rewritten copies.
     seed (int): Fixes the draws.
     RETURNS (Callable): The augmenter, nlp and example to examples.
     SOURCE: Dai & Adel 2020.
@@ -40,13 +35,12 @@ class SynonymReplacement(WordReplacement):
     def __init__(
         self,
         thesaurus: str | Path | None = None,
-        corpus: Reader | None = None,
         level: float = 0.3,
         labels: list[str] | None = None,
-        budget: Budget = None,
+        budget: int | None = None,
         seed: int = 0,
     ) -> None:
-        super().__init__(corpus, level, labels, budget, seed)
+        super().__init__(level, labels, budget, seed)
         self.thesaurus = thesaurus
         self._synonyms = None if thesaurus is None else read_thesaurus(Path(thesaurus))
         if thesaurus is None:
@@ -56,10 +50,9 @@ class SynonymReplacement(WordReplacement):
                 problem = str(error).strip().partition("\n")[0]
                 raise ValueError(Errors.L117.format(found=problem)) from error
 
-    def fit(self, nlp: Language, docs: Iterable[Doc]) -> bool:
+    def prepare(self, nlp: Language) -> None:
         if self._synonyms is None and nlp.lang != "en":
             raise ValueError(Errors.L117.format(found=f"a pipeline of the language {nlp.lang!r}"))
-        return super().fit(nlp, docs)
 
     def replacement(self, nlp: Language, draft: Draft, place: int) -> list[Piece]:
         word = draft.texts[place]

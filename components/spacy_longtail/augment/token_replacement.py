@@ -1,14 +1,12 @@
 """Label-wise token replacement: another token with the same tag."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
 from itertools import accumulate
 
 from spacy.language import Language
-from spacy.tokens import Doc
 
 from ..settings import finite
-from .base import Budget, Reader, WordReplacement
+from .base import Reader, WordReplacement
 from .draft import Draft, Piece
 
 
@@ -21,9 +19,8 @@ class TokenReplacement(WordReplacement):
         It is read once, at the first call.
     level (float): Probability that a token is replaced, in [0, 1].
     labels (Optional[List[str]]): Rewrite only sentences with a mention of these types; null for all.
-    budget (Union[int, Repeats, None]): null rewrites in place, one example for one. A number n yields
-        the original and n rewritten copies. A policy such as longtail.sCR.v1 yields the original and as
-        many rewritten copies as the policy adds.
+    budget (Optional[int]): null rewrites in place, one example for one. A number n yields the original
+        and n rewritten copies.
     power (float): A token is drawn in proportion to count^power, at least 0. 1 is its frequency, 0 draws
         every token evenly.
     seed (int): Fixes the draws.
@@ -32,34 +29,34 @@ class TokenReplacement(WordReplacement):
     """
 
     name = "longtail.token_replacement.v1"
-    draws = "tokens"
 
     def __init__(
         self,
-        corpus: Reader | None = None,
+        corpus: Reader,
         level: float = 0.3,
         labels: list[str] | None = None,
-        budget: Budget = None,
+        budget: int | None = None,
         power: float = 1.0,
         seed: int = 0,
     ) -> None:
-        super().__init__(corpus, level, labels, budget, seed)
+        super().__init__(level, labels, budget, seed)
+        self.corpus = corpus
         fix = "1 draws by frequency, 0 evenly."
         self.power = finite("power", power, "a finite number of at least 0", fix, low=0.0)
         # tokens of each tag, and their weights summed up
         self._pools: dict[tuple[int, int], tuple[list[str], list[float]]] = {}
 
-    def fit(self, nlp: Language, docs: Iterable[Doc]) -> bool:
+    def prepare(self, nlp: Language) -> None:
         counts: dict[tuple[int, int], Counter[str]] = defaultdict(Counter)
-        for doc in docs:
-            draft = Draft(doc)
-            for i in self.replaceable(nlp, draft, 0, len(doc)):
+        for draft in self.drafts(nlp, self.corpus):
+            for i in self.replaceable(nlp, draft, 0, len(draft.texts)):
                 counts[draft.iob[i], draft.types[i]][draft.texts[i]] += 1
+        if not counts:
+            self.refuse("no token to draw")
         for tag, own in counts.items():
             most = max(own.values())  # no power of a share overflows
             weights = accumulate((n / most) ** self.power for n in own.values())
             self._pools[tag] = list(own), list(weights)
-        return bool(counts)
 
     def replacement(self, nlp: Language, draft: Draft, place: int) -> list[Piece]:
         texts, weights = self._pools.get((draft.iob[place], draft.types[place]), ([], []))
