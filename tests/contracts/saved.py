@@ -14,7 +14,7 @@ from spacy.tokenizer import Tokenizer
 from spacy.tokens import Doc
 
 from tests.contracts.check_pipe import Case, trained
-from tests.contracts.test_pipes import ABSENT, CASES, SCORED, ensemble
+from tests.contracts.test_pipes import ABSENT, CASES, ensemble
 from tests.util import SMALL, TOKEN_MODEL, WEAK
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "pipelines"
@@ -29,19 +29,18 @@ TEXTS = (
     "",
 )
 FEWER = {"width": 16, "embed_size": 40, "window_size": 3, "hidden_width": 16}  # at most, or files grow
-BILSTM = {
-    "@architectures": "longtail.TokenClassifier.v1",
-    "tok2vec": {"@architectures": "longtail.BiLSTM.v1", "embed": SMALL, "hidden_width": 8, "depth": 1},
-}
 RNNCNN = {"@architectures": "longtail.RNNCNNGate.v1", "tok2vec": SMALL, "hidden_width": 8}
 TORCH = {  # weights in safetensors
-    "longtail_token_ner: bilstm": Case("longtail_token_ner", small={"model": BILSTM, **SCORED}),
     "longtail_sentence_gate: rnncnn": Case(
         "longtail_sentence_gate", {"weak_labels": WEAK}, {"model": RNNCNN}
     ),
 }
 SAVED = {**CASES, **TORCH}
-NEEDS_TORCH = {*TORCH, "longtail_gliner"}  # and what else is needed is in ABSENT
+NEEDS_TORCH = {
+    *TORCH,
+    "longtail_token_ner: bilstm",
+    "longtail_gliner",
+}  # and what else is needed is in ABSENT
 
 
 class Saved(NamedTuple):

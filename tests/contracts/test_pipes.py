@@ -25,6 +25,7 @@ from tests.util import (
     MOM,
     MRC_MODEL,
     QUERIES,
+    SMALL,
     TOKEN_MODEL,
     WEAK,
     shared_gliner,
@@ -59,14 +60,31 @@ def ensemble(model=TOKEN_MODEL):
     return nlp
 
 
+DESCRIBED = {"@architectures": "longtail.DescribedTypes.v1", "width": 16, "tok2vec": SMALL}
+HASHED = {"@misc": "longtail.HashedDescriptions.v1", "width": 40}
+BILSTM = {
+    "@architectures": "longtail.BiLSTM.v1",
+    "embed": SMALL,
+    "hidden_width": 16,
+    "depth": 1,
+    "dropout": 0.0,
+}
+TAGGERS = {head: HEADS[head] for head in ("softmax", "sigmoid", "crf-biluo", "two_task-alternating")}
+TAGGERS["described"] = {"model": DESCRIBED, "head": "crf", "describe": HASHED}
+if find_spec("torch"):
+    import torch
+
+    torch.set_num_threads(1)  # or forked processes hang
+    TAGGERS["bilstm"] = {"model": {**TOKEN_MODEL, "tok2vec": BILSTM}}
+
 PIPES = {
     "longtail_ner": {
         "": Case("longtail_ner", small=small_ner(**SCORED)),
         "mom": Case("longtail_ner", small=small_ner(loss=MOM, **SCORED)),
     },
     "longtail_token_ner": {
-        head: Case("longtail_token_ner", small={"model": TOKEN_MODEL, **settings, **SCORED})
-        for head, settings in HEADS.items()
+        about: Case("longtail_token_ner", small={"model": TOKEN_MODEL, **settings, **SCORED})
+        for about, settings in TAGGERS.items()
     },
     "longtail_ensemble_ner": {
         "": Case("longtail_ensemble_ner", {"members": MEMBERS}, learns=False, made=ensemble),
