@@ -26,9 +26,10 @@ def output_of(model: Model) -> Model:
     return model.get_ref("output_layer")
 
 
-def forget_outputs(model: Model) -> None:
-    """Take the sizes from the weights that are loaded next."""
-    _replace(model, None)
+def forget_outputs(model: Model, n_outputs: int | None = None) -> None:
+    """Put outputs without weights in place of those there are. n_outputs (Optional[int]): Null leaves
+    their number open."""
+    _replace(model, n_outputs)
 
 
 def rename_outputs(

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
-from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
@@ -191,9 +190,15 @@ class GatedNER(TokenTagger):
         known = {ent.label_ for eg in seen() for ent in eg.reference.ents}
         check_known("labels", self.labels, known, WHO)
         reader = None if counts_corpus is None else partial(self._learnt_from, counts_corpus)
-        self._resolve_classes(reader, nlp, WHO)
-        sample = [eg.predicted for eg in islice((e for e in seen() if len(e.predicted)), 10)]
-        self._initialize_model(sample, nlp, descriptions, pretrained, known)
+        self._initialize(
+            (eg.predicted for eg in seen()),
+            nlp,
+            WHO,
+            reader=reader,
+            descriptions=descriptions,
+            pretrained=pretrained,
+            known=known,
+        )
 
     def _learnt_from(self, reader: Reader, nlp: Language) -> list[Example]:
         """The part of a corpus that this pipe would train on: its class counts come from it."""

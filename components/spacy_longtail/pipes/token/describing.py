@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import spacy
 from spacy.language import Language
 from spacy.pipeline import Tok2Vec
-from spacy.util import logger, registry
+from spacy.util import logger
 from spacy.vocab import Vocab
 from thinc.api import Model, to_numpy
 from thinc.types import Floats2d
@@ -23,7 +23,7 @@ from ...layers.described import is_described
 from ...settings import unused
 from ...types import Block
 from ..base import LongtailPipe
-from ..sources import Source, sources_of
+from ..sources import add_sources, sources_of
 
 DESCRIBED = "a model of longtail.DescribedTypes.v1"
 ALIKE = 0.99  # cosine of vectors of one text by one describer
@@ -122,16 +122,12 @@ def _published(nlp: Language, name: str) -> str:
 
 
 class PretrainedHead(NamedTuple):
-    """What a described head has learnt that is not of its own types."""
+    """A described head that another pipeline has learnt."""
 
     path: str | Path  # of its pipeline
-    encoder: bytes | None  # the tok2vec that it listens to, where it does
+    nlp: Language
+    pipe: LongtailPipe
     describe: Block | None  # the block of its describer
-    weights: dict[str, np.ndarray]  # P, Q, and W and b of O
-    prefixes: str
-    texts: list[str]
-    vectors: Floats2d  # (n_texts, nD)
-    sources: list[Source]  # what it learnt from
 
 
 def read_pretrained(path: str | Path, who: str) -> PretrainedHead:
@@ -151,24 +147,11 @@ def read_pretrained(path: str | Path, who: str) -> PretrainedHead:
         if layer is None or not is_described(layer):
             continue
         own = cast(LongtailPipe, pipe)
-        found = {key: to_numpy(layer.get_param(key)).copy() for key in ("P", "Q")}
-        found |= {key: to_numpy(layer.get_param(key)[0]).copy() for key in ("W", "b")}
-        texts = [own.cfg["descriptions"][label] for label in own.labels]
         block = nlp.config.interpolate()["components"][name].get("describe")
         for key in ("name", "source"):  # of a describer whose data is in the folder
             if block and getattr(own.describe, key, None) == str(folder):
                 block = {**block, key: str(path)}
-        encoder = tok2vec_of(nlp, pipe)
-        return PretrainedHead(
-            path=path,
-            encoder=None if encoder is None else encoder.model.to_bytes(),
-            describe=block,
-            weights=found,
-            prefixes=own.codec.prefixes,
-            texts=texts,
-            vectors=to_numpy(layer.get_param("D")),
-            sources=sources_of(nlp.meta),
-        )
+        return PretrainedHead(path, nlp, own, block)
     factories = ", ".join(nlp.get_pipe_meta(name).factory for name in nlp.pipe_names) or "nothing"
     problem = f"no component has a longtail.DescribedTypes.v1 model, found {factories}"
     raise ValueError(Errors.L274.format(who=who, path=path, problem=problem))
@@ -180,70 +163,52 @@ def are_alike(vectors: Floats2d, others: Floats2d) -> bool:
     return bool(cosines.min(initial=1.0) >= ALIKE)
 
 
-def check_same(layer: Model, vectors: Floats2d, label: str, who: str) -> None:
-    """Whether a type to be added gets a vector of the same kind as those that are known.
-
-    vectors (Floats2d): (n_types, nD), of the known types by today's describer.
-    """
-    if not are_alike(vectors, to_numpy(layer.get_param("D"))):
-        problem = f"the known types other vectors than in training, so that {label!r} cannot be added"
-        raise ValueError(Errors.L272.format(who=who, describe="today", problem=problem))
-
-
-def take_pretrained(
-    layer: Model, head: PretrainedHead, prefixes: str, vectors: Floats2d, who: str
-) -> None:
-    """Begin with the weights of a pretrained head.
-
-    vectors (Floats2d): (n_texts, nD), of the pretrained head's texts by this component's describer.
-    """
-    wanted = {"encoder": layer.get_dim("nI"), "width": layer.get_dim("nM")}
-    found = {"encoder": head.weights["P"].shape[2], "width": head.weights["P"].shape[1]}
-    problem = ""
-    for name, size in wanted.items():
-        if found[name] != size:
-            problem = f"its {name} has {found[name]} columns, this one {size}"
-    if not are_alike(vectors, head.vectors):
-        problem = "its descriptions have other vectors: it was trained with another 'describe'"
-    if problem:
-        raise ValueError(Errors.L274.format(who=who, path=head.path, problem=problem))
-    rows = [head.prefixes.index(p if p in head.prefixes else FROM_PREFIX[p]) for p in prefixes]
-    for name in ("P", "Q"):
-        layer.set_param(name, layer.ops.asarray(head.weights[name][rows]))
-    for name in ("W", "b"):
-        values = layer.get_param(name)
-        values[0] = layer.ops.asarray(head.weights[name])
-        layer.set_param(name, values)
-
-
-def take_encoder(nlp: Language, pipe: object, head: PretrainedHead, who: str) -> None:
-    """Begin with the encoder of a pretrained head, too: its weights mean nothing over another one.
+def take_pretrained(pipe: Any, head: PretrainedHead, nlp: Language | None) -> None:
+    """Start from the weights of a pretrained head, and from its encoder: the ones mean nothing over
+    another one.
 
     A tok2vec with a `source` has its weights, and is disabled while others are initialized. The config
     of the saved pipeline has no source: it trains again from the same weights by this.
 
-    nlp (Language): The pipeline. pipe (object): The component.
+    pipe (TokenTagger): The component. nlp (Optional[Language]): Its pipeline.
     """
-    own = tok2vec_of(nlp, pipe)
-    if own is None or head.encoder is None:
-        return
+    layer, theirs = output_of(pipe.model), output_of(head.pipe.model)
+    texts = [head.pipe.cfg["descriptions"][label] for label in head.pipe.labels]
+    own, upstream = tok2vec_of(nlp, pipe), tok2vec_of(head.nlp, head.pipe)
+    problem = ""
+    for name, dim in (("encoder", "nI"), ("width", "nM")):
+        if theirs.get_dim(dim) != layer.get_dim(dim):
+            sizes = f"{theirs.get_dim(dim)} columns, this one {layer.get_dim(dim)}"
+            problem = f"its {name} has {sizes}"
+    vectors = vectors_of(texts, pipe.describe, pipe.vocab, pipe.name)
+    if not are_alike(vectors, to_numpy(theirs.get_param("D"))):
+        problem = "its descriptions have other vectors: it was trained with another 'describe'"
     try:
-        own.model.from_bytes(head.encoder)
-    except Exception as error:  # of msgpack, of thinc: each its own kind
+        if own is not None and upstream is not None and not problem:
+            own.model.from_bytes(upstream.model.to_bytes())
+    except Exception:  # of msgpack, of thinc: each its own kind
         problem = f"its encoder has other layers than {own.name!r}: let that have it as its source"
-        raise ValueError(Errors.L274.format(who=who, path=head.path, problem=problem)) from error
+    if problem:
+        raise ValueError(Errors.L274.format(who=pipe.name, path=head.path, problem=problem))
+    known, prefixes = head.pipe.codec.prefixes, pipe.codec.prefixes
+    rows = [known.index(p if p in known else FROM_PREFIX[p]) for p in prefixes]
+    for name in ("P", "Q"):
+        layer.set_param(name, layer.ops.asarray(to_numpy(theirs.get_param(name))[rows]))
+    for name in ("W", "b"):
+        values = layer.get_param(name)
+        values[0] = layer.ops.asarray(to_numpy(theirs.get_param(name))[0])
+        layer.set_param(name, values)
+    if nlp is not None:
+        add_sources(nlp, sources_of(head.nlp.meta))
 
 
-def tok2vec_of(nlp: Language, pipe: object) -> Tok2Vec | None:
+def tok2vec_of(nlp: Language | None, pipe: object) -> Tok2Vec | None:
     """The enabled tok2vec that a component listens to, if it listens to one."""
-    own = dict(nlp.components)
+    if nlp is None:
+        return None
+    components = dict(nlp.components)
     for _, other in nlp.pipeline:
-        listeners = other.listening_components if isinstance(other, Tok2Vec) else []
-        if any(own.get(listener) is pipe for listener in listeners):
+        listeners = other.listening_components if isinstance(other, Tok2Vec) else ()
+        if any(components.get(name) is pipe for name in listeners):
             return cast(Tok2Vec, other)
     return None
-
-
-def resolve_describe(block: Block) -> Describe:
-    """The describer that a block of a config stands for."""
-    return cast(Describe, registry.resolve({"describe": block})["describe"])

@@ -192,7 +192,6 @@ class EnsembleNER(TokenTagger):
         for (model, _), name in zip(self._classifiers(), self._heads, strict=True):
             forget_outputs(model)
             model.from_bytes(weights[name].model.to_bytes())
-        self._check_outputs()
 
     def add_label(self, label: str, description: str | None = None) -> int:
         """Refused for a type that its members have not learnt."""

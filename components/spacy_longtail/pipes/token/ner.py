@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from itertools import islice
 from typing import Literal
 
 from spacy.language import Language
@@ -127,17 +126,17 @@ class TokenNER(TokenTagger):
         descriptions: dict[str, str] | None = None,
         pretrained: str | None = None,
     ) -> None:
-        """Find the types, resolve the loss's class weights or shares, and initialize the model.
+        """Find the types, resolve the loss's class weights, and initialize the model.
 
         get_examples (Callable): The training examples.
         nlp (Optional[Language]): The current pipeline.
         labels (Optional[List[str]]): The types, as `init labels` wrote them; null finds them.
-        counts_corpus (Optional[Callable]): A reader of the untouched training data, for types, class
-            weights and shares; null finds the types in the training examples.
+        counts_corpus (Optional[Callable]): A reader of the untouched training data, for types and
+            class weights; null finds the types in the training examples.
         descriptions (Optional[Dict[str, str]]): What types are in words, for a model of
             longtail.DescribedTypes.v1; others are described by the words of their names.
-        pretrained (Optional[str]): A pipeline that the command `pretrain` wrote, whose head to begin
-            with: a folder, or an installed package.
+        pretrained (Optional[str]): A pipeline that the command `pretrain` wrote, whose head to start
+            from: a folder, or an installed package.
         """
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
         types = list(labels) if labels is not None else count_docs(eg.reference for eg in seen()).labels
@@ -152,6 +151,12 @@ class TokenNER(TokenTagger):
         self.set_types(types)
         check_known("thresholds", self.cfg["thresholds"] or (), self.labels, WHO)
         check_taught(self.loss, get_examples(), self.name)
-        self._resolve_classes(counts_corpus, nlp, WHO)
-        sample = [eg.predicted for eg in islice((e for e in get_examples() if len(e.predicted)), 10)]
-        self._initialize_model(sample, nlp, descriptions, pretrained, known)
+        self._initialize(
+            (eg.predicted for eg in get_examples()),
+            nlp,
+            WHO,
+            reader=counts_corpus,
+            descriptions=descriptions,
+            pretrained=pretrained,
+            known=known,
+        )

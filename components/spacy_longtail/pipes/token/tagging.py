@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -31,19 +32,15 @@ from ..base import NERPipe
 from ..pipeline_checks import name_in
 from ..scores.spans import ScoredSpan
 from ..scores.thresholding import CALIBRATION
-from ..sources import add_sources
 from ..weighting import Reader, resolve_classes, with_classes
 from .describing import (
     Describe,
-    PretrainedHead,
+    are_alike,
     check_not_described,
-    check_same,
     default_describe,
     describe_types,
     read_pretrained,
     release,
-    resolve_describe,
-    take_encoder,
     take_pretrained,
     vectors_of,
 )
@@ -130,8 +127,13 @@ class TokenTagger(NERPipe):
                 problem = f"another text for {label!r} than {own!r}, for which its weights were learnt"
                 raise ValueError(Errors.L271.format(who=self.name, problem=problem))
             if is_trained and is_new:
+                known = to_numpy(output_of(self.model).get_param("D"))
                 vectors = vectors_of(list(new.values()), self.describe, self.vocab, self.name)
-                check_same(output_of(self.model), vectors[:-1], label, self.name)
+                if not are_alike(vectors[:-1], known):
+                    problem = f"other vectors than in training, so that {label!r} cannot be added"
+                    shown = {"who": self.name, "describe": self.describe, "problem": problem}
+                    raise ValueError(Errors.L272.format(**shown))
+                vectors = np.concatenate([known, vectors[-1:]])
             texts = new
         self.cfg["descriptions"] = texts
         if not is_new:
@@ -149,8 +151,7 @@ class TokenTagger(NERPipe):
             forget_outputs(self.model)
             set_outputs(self.model, len(self.head.outputs), self.name)
         if vectors is not None:
-            known = to_numpy(output_of(self.model).get_param("D"))
-            self._set_descriptions(np.concatenate([known, vectors[-1:]]))
+            self._set_descriptions(vectors)
         return 1
 
     def set_labels(self, labels: Mapping[str, str] | Iterable[str]) -> None:
@@ -186,66 +187,56 @@ class TokenTagger(NERPipe):
         lay_out(output_of(self.model), *self.codec.layout())
         set_descriptions(output_of(self.model), vectors)
 
-    def _resolve_classes(self, reader: Reader | None, nlp: Language | None, who: str) -> None:
-        """Tell the head what its loss has to know of each class; what training found is forgotten."""
-        self.cfg["class_values"] = resolve_classes(
-            self.loss,
-            self.labels,
-            self.codec.prefixes,
-            reader=reader,
-            nlp=nlp,
-            name=self.name,
-            who=who,
-        )
-        self.cfg.update({"state": TwoTaskState()._asdict(), CALIBRATION: None})
-        self._build_head()
-
-    def _initialize_model(
+    def _initialize(
         self,
-        docs: list[Doc],
+        docs: Iterable[Doc],
         nlp: Language | None,
+        who: str,
+        *,
+        reader: Reader | None,
         descriptions: dict[str, str] | None,
         pretrained: str | None,
         known: Iterable[str],
     ) -> None:
-        """Initialize the model, and begin with what is known of the types.
+        """Initialize the model for the types that are set. What an earlier training found is forgotten.
 
-        pretrained (Optional[str]): A pipeline whose described head to begin with.
+        docs (Iterable[Doc]): Of the training. who (str): The factory.
+        reader (Optional[Callable]): Of the corpus that class weights are counted in.
+        descriptions (Optional[Dict[str, str]]): By type, of a described model.
+        pretrained (Optional[str]): A pipeline whose described head to start from.
+        known (Iterable[str]): The types of the data.
         """
-        output = output_of(self.model)
+        self.cfg["class_values"] = resolve_classes(
+            self.loss, self.labels, self.codec.prefixes, reader=reader, nlp=nlp, name=self.name, who=who
+        )
+        self.cfg.update({"state": TwoTaskState()._asdict(), CALIBRATION: None})
+        self._build_head()
         head = None
         if not self.is_described:
             check_not_described({"descriptions": descriptions, "pretrained": pretrained}, self.name)
         else:
             head = None if pretrained is None else read_pretrained(pretrained, self.name)
-            self._settle_describe(nlp, head)
+            if self.describe is None and nlp is not None:
+                # the config keeps what null stands for, so that types can be added later
+                block = (head and head.describe) or default_describe(nlp)
+                self.describe = util.registry.resolve({"describe": block})["describe"]
+                if name := name_in(nlp, self):
+                    nlp.get_pipe_config(name)["describe"] = block
             declared = getattr(self.scorer, "declared", None) or ()
             own = {**self.cfg["descriptions"], **(descriptions or {})}
             texts = describe_types(self.labels, own, {*known, *declared, *self.labels}, self.name)
-            vectors = vectors_of(list(texts.values()), self.describe, self.vocab, self.name)
             self.cfg["descriptions"] = texts
-            self._set_descriptions(vectors)
-        self.model.initialize(X=docs)
+            self._set_descriptions(
+                vectors_of(list(texts.values()), self.describe, self.vocab, self.name)
+            )
+        sample = list(islice((doc for doc in docs if len(doc)), 10))
+        self.model.initialize(X=sample)
         if head is not None:
-            same = vectors_of(head.texts, self.describe, self.vocab, self.name)
-            take_pretrained(output, head, self.codec.prefixes, same, self.name)
-            if nlp is not None:
-                take_encoder(nlp, self, head, self.name)
-                add_sources(nlp, head.sources)
+            take_pretrained(self, head, nlp)
         release(self.describe)
-        self._check_model(docs)
-
-    def _settle_describe(self, nlp: Language | None, head: PretrainedHead | None) -> None:
-        """What `describe = null` stands for: the pretrained head's describer, or the pipeline's own.
-
-        The config keeps it, so that types can be added to the trained pipeline.
-        """
-        if self.describe is not None or nlp is None:
-            return
-        block = default_describe(nlp) if head is None or head.describe is None else head.describe
-        self.describe = resolve_describe(block)
-        if own := name_in(nlp, self):
-            nlp.get_pipe_config(own)["describe"] = block
+        scores = self.head.logits(self.model.predict(sample))
+        if not isinstance(scores, Ragged) or len(scores.dataXd) != sum(map(len, sample)):
+            raise no_outputs(self.model, self.name)
 
     def _gold(self, examples: list[Example]) -> Gold:
         """The gold tags of the predicted tokens."""
@@ -340,27 +331,18 @@ class TokenTagger(NERPipe):
         if self.cfg["head"] != built:
             raise ValueError(Errors.L218.format(who=self.name, saved=self.cfg["head"], found=built))
         self._build_head()
-        for model, _ in self._classifiers() if "model" not in exclude else ():
-            forget_outputs(model)
+        for model, head in self._classifiers() if "model" not in exclude else ():
+            forget_outputs(model, len(head.outputs))
 
     def _classifiers(self) -> list[tuple[Model, Head]]:
         """The models that give outputs a token, and what reads each."""
         return [(self.model, self.head)]
-
-    def _check_outputs(self) -> None:
-        """Refuse weights of another loss's outputs."""
-        for model, head in self._classifiers():
-            found, wanted = output_of(model).maybe_get_dim("nO"), len(head.outputs)
-            if found not in (None, wanted):
-                saved, own = f"{found} outputs", f"{wanted} outputs"
-                raise ValueError(Errors.L218.format(who=self.name, saved=saved, found=own))
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "TokenTagger":
         """Load a pipe with its types, which may differ in number from those before."""
         first = {"cfg": lambda b: self._read_cfg(srsly.json_loads(b), exclude)}
         util.from_bytes(bytes_data, first, exclude)
         super().from_bytes(bytes_data, exclude=exclude)
-        self._check_outputs()
         return self
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "TokenTagger":
@@ -368,14 +350,6 @@ class TokenTagger(NERPipe):
         first = {"cfg": lambda p: self._read_cfg(deserialize_config(p), exclude)}
         util.from_disk(path, first, exclude)
         super().from_disk(path, exclude=exclude)
-        self._check_outputs()
         if isinstance(self.describe, (LabelEncoder, SubwordDescriptions)):
             self.describe = self.describe.of_pipeline(Path(path).parent)
         return self
-
-    def _check_model(self, docs: list[Doc]) -> None:
-        """Whether the model gives one row per token."""
-        scores = self.head.logits(self.model.predict(docs))
-        n_rows = len(scores.dataXd) if isinstance(scores, Ragged) else None
-        if n_rows != sum(map(len, docs)):
-            raise no_outputs(self.model, self.name)
