@@ -4,6 +4,6 @@ from . import encoders as encoders  # spacy.load finds the encoder that comes wi
 from .about import __version__
 from .pipes.numpy_blas import use_numpy_blas
 from .pipes.scores.extension import register_score_extension
-from .pipes.transition.conversion import convert_ner
+from .pipes.transition.ner import convert_ner
 
 __all__ = ["__version__", "convert_ner", "register_score_extension", "use_numpy_blas"]

@@ -122,7 +122,7 @@ def test_include_trains_and_predicts_the_named_types_alone(tmp_path):
     assert set(nlp.get_pipe("ner").labels) == {"PER", "GEO"}
     nlp.to_disk(tmp_path)
     again = spacy.load(tmp_path)
-    assert again.get_pipe("ner").include == ["PER", "GEO"]
+    assert again.get_pipe("ner").cfg["include"] == ["PER", "GEO"]
     for each in (nlp, again):
         docs = [each(words(each, s)) for s in SENTENCES]
         assert {e.label_ for d in docs for e in d.ents} == {"PER", "GEO"}
@@ -177,7 +177,7 @@ def test_a_sourced_pipe_keeps_what_it_learnt_with_a_new_type_and_reloaded(includ
         labels |= {f"NEW{i}"}
         assert set(pipe.labels) == labels
         assert {k: v for k, v in pipe.cfg.items() if k != "include"} == kept
-        assert (pipe.include is None) == (include is None)
+        assert (pipe.cfg["include"] is None) == (include is None)
         assert type(pipe.loss) is type(source.get_pipe("ner").loss)
     losses = nlp.update(examples(nlp), sgd=nlp.resume_training())
     assert 0 < losses["ner"] < np.inf
@@ -249,18 +249,6 @@ def test_a_trained_stock_ner_is_converted_with_equal_predictions_and_trains_on()
     optimizer = nlp.resume_training()
     nlp.update(examples(nlp), sgd=optimizer)
     assert not all(np.array_equal(a, b) for a, b in zip(weights, params(pipe), strict=True))
-
-
-def test_converted_again_it_takes_what_is_named_and_keeps_the_rest(tmp_path):
-    nlp, _ = trained("ner", 10)
-    first = {"scores_key": "entity_scores", "thresholds": {"PER": 0.1}, "abstain_key": "low"}
-    convert_ner(nlp, "ner", first)
-    pipe = convert_ner(nlp, "ner", {"scores_key": "entity_scores", "thresholds": {"PER": 0.9}})
-    assert pipe.cfg["thresholds"] == {"PER": 0.9} and pipe.cfg["abstain_key"] == "low"
-    nlp.to_disk(tmp_path)
-    assert spacy.load(tmp_path).get_pipe("ner").cfg["thresholds"] == {"PER": 0.9}
-    pipe = convert_ner(nlp, "ner", {"loss": MOM, "abstain_key": "unsure"})
-    assert pipe.cfg["thresholds"] == {"PER": 0.9} and pipe.cfg["abstain_key"] == "unsure"
 
 
 def test_conversion_resolves_the_variables_of_a_config():

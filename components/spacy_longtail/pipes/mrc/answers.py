@@ -104,38 +104,28 @@ def learn(
 
 
 def read_off(
-    model: Model, part: Questions, reading: Reading, taken: Floats1d, space: Floats1d
-) -> tuple[Ints2d, Floats1d]:
-    """Rows of first and last token of each predicted answer, and its score. (n, 2), (n,)
+    model: Model, part: Questions, reading: Reading, taken: Floats1d, space: Floats1d, doc_ends: Ints1d
+) -> Iterator[tuple[int, int, ScoredSpan]]:
+    """Predicted answers: the number of the document, that of the query, and the entity in the document,
+    without its type.
 
     taken, space (Floats1d): (n_rows,), where no entity may stand; where none may begin or end.
+    doc_ends (Ints1d): (n_docs,), where each document's tokens end among all.
     """
     begins, ends = (to_numpy(reading.logits) > 0).T & ~(taken | space)
     group = part.question + np.cumsum(taken)  # a token that is taken is a wall
     pairs = nearest_pairs(begins, ends, group)
     if not len(pairs):
-        return pairs, np.zeros(0)
+        return
     scorer = model.get_ref("span_scorer")
-    scores = scorer.predict((reading.vectors, model.ops.asarray2i(pairs)))
-    z = to_numpy(scores)[:, 0].astype("float64")
-    return pairs[z > 0], sigmoid(z[z > 0])
-
-
-def in_documents(
-    part: Questions, pairs: Ints2d, scores: Floats1d, labels: Sequence[str], doc_ends: Ints1d
-) -> Iterator[tuple[int, ScoredSpan]]:
-    """Predicted answers as entities: the number of the document, and the entity in it.
-
-    part (Questions): What was asked. pairs (Ints2d): (n, 2) rows of first and last token.
-    scores (Floats1d): (n,). labels (Sequence[str]): The type of each query.
-    doc_ends (Ints1d): (n_docs,), where each document's tokens end among all.
-    """
+    z = to_numpy(scorer.predict((reading.vectors, model.ops.asarray2i(pairs))))[:, 0].astype("float64")
+    pairs, scores = pairs[z > 0], sigmoid(z[z > 0])
     first, last = part.token[pairs].T
     doc_i = np.searchsorted(doc_ends, first, side="right")
     offset = np.concatenate([[0], doc_ends])[doc_i]
-    columns = (doc_i, first - offset, last - offset, part.type[pairs[:, 0]], scores)
-    for i, a, b, k, score in zip(*(column.tolist() for column in columns), strict=True):
-        yield i, ScoredSpan(a, b + 1, labels[k], score, ())
+    columns = (doc_i, part.type[pairs[:, 0]], first - offset, last - offset, scores)
+    for i, k, a, b, score in zip(*(column.tolist() for column in columns), strict=True):
+        yield i, k, ScoredSpan(a, b + 1, "", score, ())
 
 
 def nearest_pairs(begins: Ints1d, ends: Ints1d, group: Ints1d) -> Ints2d:

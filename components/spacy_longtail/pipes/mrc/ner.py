@@ -28,7 +28,7 @@ from ..pipeline_checks import name_in
 from ..scores.merging import merge_spans
 from ..scores.spans import ScoredSpan
 from ..scores.thresholding import CALIBRATION, JUDGING, check_judging
-from .answers import gold_answers, in_documents, learn, read_off
+from .answers import gold_answers, learn, read_off
 
 WHO = "longtail_mrc_ner"
 
@@ -200,9 +200,8 @@ class MRCNER(NERPipe):
         for part in self._ask(docs, self.cfg["batch_size"]):
             reading = self.model.predict(part.asked)
             places = taken[part.token], space[part.token] == 1
-            pairs, scores = read_off(self.model, part, reading, *places)
-            for i, span in in_documents(part, pairs, scores, self.labels, doc_ends):
-                found[i].append(span)
+            for i, k, span in read_off(self.model, part, reading, *places, doc_ends):
+                found[i].append(span._replace(label=self.labels[k]))
         return [merge_spans(spans) for spans in found]
 
     def update(
@@ -228,7 +227,7 @@ class MRCNER(NERPipe):
             reading, backprop = self.model.begin_update(part.asked)
             loss, d_reading = learn(self.model, self.loss, part, reading, gold)
             is_finite = self.model.ops.xp.isfinite
-            if not (np.isfinite(loss) and all(bool(is_finite(d).all()) for d in d_reading)):
+            if not all(is_finite(values).all() for values in (loss, *d_reading)):
                 raise ValueError(Errors.L007.format(who=self.name, loss=loss, n_rows=len(part.token)))
             backprop(d_reading)
             losses[self.name] += loss

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from spacy.language import Language
@@ -24,7 +24,7 @@ from ...layers import warn_of_zeros
 from ...losses.base import Loss, check_loss
 from ...losses.token import TagLoss
 from ...scorers import NER_SCORE_WEIGHTS
-from ...types import Block
+from ...types import Block, Overrides
 from ..base import check_head_rate, with_head_rate
 from ..label_checks import check_known, check_types
 from ..scores.spans import ScoredSpan, add_scores
@@ -162,14 +162,6 @@ class LongtailNER(EntityRecognizer):
         self.cfg.update({**own, **kept})
 
     @property
-    def include(self) -> list[str] | None:
-        return self.cfg["include"]
-
-    @property
-    def scores_key(self) -> str | None:
-        return self.cfg["scores_key"]
-
-    @property
     def labels(self) -> tuple[str, ...]:
         """The types that it learns, or was told of, and not those of a ruler before it."""
         return tuple(label for label in super().labels if label not in self.cfg.get(GIVEN, ()))
@@ -190,16 +182,15 @@ class LongtailNER(EntityRecognizer):
         return is_new
 
     def _kept(self, examples: Iterable[Example]) -> Iterable[Example]:
-        if self.include is None:
-            return examples
-        labels = set(self.include)
-        return [keep_types(eg, labels) for eg in examples]
+        include = self.cfg["include"]
+        return examples if include is None else [keep_types(eg, set(include)) for eg in examples]
 
     def add_label(self, label: str) -> int:
         """As for `ner`; with `include` the type joins it, or it would never be learnt."""
         added = super().add_label(check_label(label)) or int(self._own([label]))
-        if added and self.include is not None and label not in self.include:
-            self.cfg["include"] = [*self.include, label]
+        include = self.cfg["include"]
+        if added and include is not None and label not in include:
+            self.cfg["include"] = [*include, label]
         return added
 
     def initialize(
@@ -219,14 +210,13 @@ class LongtailNER(EntityRecognizer):
             and labels; null finds the labels in the training examples.
         """
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
-        if self.include is not None and labels is not None:
-            known = {label for by_label in labels.values() for label in by_label}
-            check_known("include", self.include, known - {""}, WHO)
-            kept = {*self.include, ""}
+        include = self.cfg["include"]
+        if include is not None and labels is not None:
+            check_known("include", include, {t for by in labels.values() for t in by if t}, WHO)
+            kept = {*include, ""}
             labels = {a: {t: n for t, n in by.items() if t in kept} for a, by in labels.items()}
-        elif self.include is not None:
-            types = count_docs(eg.reference for eg in seen()).labels
-            check_known("include", self.include, types, WHO)
+        elif include is not None:
+            check_known("include", include, count_docs(eg.reference for eg in seen()).labels, WHO)
         super().initialize(lambda: self._kept(seen()), nlp=nlp, labels=labels)
         self.cfg[GIVEN] = []
         check_known("thresholds", self.cfg["thresholds"] or (), self.labels, WHO)
@@ -281,13 +271,11 @@ class LongtailNER(EntityRecognizer):
 
     def from_bytes(self, bytes_data: bytes, exclude: Iterable[str] = ()) -> "LongtailNER":
         super().from_bytes(bytes_data, exclude=exclude)
-        return self._loaded()
+        shut_unlearnt(self.model)
+        return self
 
     def from_disk(self, path: str | Path, exclude: Iterable[str] = ()) -> "LongtailNER":
         super().from_disk(path, exclude=exclude)
-        return self._loaded()
-
-    def _loaded(self) -> "LongtailNER":
         shut_unlearnt(self.model)
         return self
 
@@ -296,7 +284,7 @@ class LongtailNER(EntityRecognizer):
         docs = [docs] if isinstance(docs, Doc) else list(docs)
         warn_of_zeros(self.model, docs, self.name)
         settings = Thresholding.of(self.cfg, self.labels, self.name)
-        if self.scores_key is None:
+        if self.cfg["scores_key"] is None:
             super().set_annotations(docs, states)
             return
         given = [_places(doc) for doc in docs]
@@ -307,7 +295,7 @@ class LongtailNER(EntityRecognizer):
                 dropped = {(s.start, s.end) for s in own.abstained}
                 kept = [ent for ent in doc.ents if (ent.start, ent.end) not in dropped]
                 doc.set_ents(kept, outside=[doc[a:b] for a, b in dropped], default="unmodified")
-            add_scores(doc, self.scores_key, own.kept)
+            add_scores(doc, self.cfg["scores_key"], own.kept)
             write_abstained(doc, own.abstained, settings.abstain_key, self.name)
 
     def candidates(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
@@ -324,6 +312,29 @@ class LongtailNER(EntityRecognizer):
         pairs = zip(docs, given, strict=True)
         ents = [[ent for ent in doc.ents if (ent.start, ent.end) not in own] for doc, own in pairs]
         return scored_entities(self.model, columns_of(self.moves), docs, ents)
+
+
+def convert_ner(nlp: Language, name: str = "ner", config: Overrides | None = None) -> LongtailNER:
+    """Turn a trained stock `ner` of a pipeline into a `longtail_ner` with the same weights.
+
+    nlp (Language): The pipeline; changed in place.
+    name (str): The component to convert.
+    config (Optional[Mapping]): Settings of longtail_ner, such as loss, include and scores_key.
+    RETURNS (LongtailNER): The new component; predictions are unchanged until it is trained on.
+    """
+    factory = nlp.get_pipe_meta(name).factory
+    if factory != "ner":
+        rule, fix = "a component of the factory ner", "Only a stock ner can be converted."
+        raise ValueError(Errors.L001.format(name=name, rule=rule, value=factory, fix=fix))
+    trained = cast(EntityRecognizer, nlp.get_pipe(name)).to_bytes(exclude=["vocab"])
+    # variables such as ${components.tok2vec.model.width} are resolved against the whole config
+    old = dict(nlp.config.interpolate()["components"][name])
+    del old["factory"]
+    pipe = cast(LongtailNER, nlp.replace_pipe(name, WHO, config={**old, **(config or {})}))
+    new = {key: value for key, value in pipe.cfg.items() if key in (config or {})}
+    pipe.from_bytes(trained, exclude=["vocab"])
+    pipe.cfg.update(new)
+    return pipe
 
 
 def _places(doc: Doc) -> set[tuple[int, int]]:
