@@ -1,4 +1,4 @@
-"""Types in words, in the pipes: the same logits everywhere, types that are added, types that nobody annotated."""
+"""Label descriptions in the pipes: the same logits everywhere, types that are added, types never annotated."""
 
 import subprocess
 import sys
@@ -6,9 +6,8 @@ import sys
 import numpy as np
 import pytest
 import spacy
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
 from spacy.training import Example
-from spacy.util import fix_random_seed
 
 from spacy_longtail.heads.outputs import output_of
 from spacy_longtail.types import ANNOTATED_TYPES
@@ -246,130 +245,29 @@ def test_a_saved_pipe_predicts_without_its_describer(tmp_path):
         spacy.load(tmp_path / "model").get_pipe("ner").add_label("SHIP", "ship or boat")
 
 
-# Types that no mention was seen of
-
-COLOURS, SHAPES = ("red", "blue", "green", "black"), ("round", "square", "long", "flat")
-HELD_OUT = (("red", "square"), ("green", "flat"), ("black", "round"))
-
-
-def world():
-    """A pipeline whose words have a colour and a shape, which their vectors show, or neither."""
-    nlp, rng = blank(), np.random.default_rng(0)
-    base = {name: rng.standard_normal(16) for name in (*COLOURS, *SHAPES)}
-    for name, vector in base.items():
-        nlp.vocab.set_vector(name, vector.astype("f"))
-    things: dict[tuple[str, str], list[str]] = {}
-    for c in COLOURS:
-        for s in SHAPES:
-            things[c, s] = [f"{c[:2]}{s[:2]}{i}" for i in range(6)]
-            for word in things[c, s]:
-                noise = 0.2 * rng.standard_normal(16)
-                nlp.vocab.set_vector(word, (base[c] + base[s] + noise).astype("f"))
-    fillers = [f"filler{i}" for i in range(20)]
-    for word in fillers:
-        nlp.vocab.set_vector(word, (0.5 * rng.standard_normal(16)).astype("f"))
-    return nlp, things, fillers
-
-
-def sentences(nlp, things, fillers, kinds, n, seed):
-    rng, found = np.random.default_rng(seed), []
-    for _ in range(n):
-        words = [str(w) for w in rng.choice(fillers, 6)]
-        places = {1: kinds[rng.integers(len(kinds))], 4: kinds[rng.integers(len(kinds))]}
-        for at, kind in places.items():
-            words[at] = str(rng.choice(things[kind]))
-        doc = Doc(nlp.vocab, words=words)
-        doc.set_ents([Span(doc, at, at + 1, label=f"{c}_{s}".upper()) for at, (c, s) in places.items()])
-        found.append(Example(Doc(nlp.vocab, words=words), doc))
-    return found
-
-
-@pytest.mark.parametrize("head", ["softmax", "crf"])
-def test_types_are_found_that_were_never_trained(head):
-    nlp, things, fillers = world()
-    model = {
-        "@architectures": "longtail.DescribedTypes.v1",
-        "width": 16,
-        "residual": False,
-        "tok2vec": {"@architectures": "longtail.StaticVectors.v1", "width": 16},
-    }
-    build(model=model, nlp=nlp, head=head)
-    seen = [kind for kind in things if kind not in HELD_OUT]
-    data = sentences(nlp, things, fillers, seen, 120, 1)
-    fix_random_seed(0)
-    optimizer = nlp.initialize(lambda: data)
-    optimizer.learn_rate = 0.02
-    for _ in range(40):
-        for start in range(0, len(data), 40):
-            nlp.update(data[start : start + 40], sgd=optimizer)
-    pipe = nlp.get_pipe("ner")
-    labels = [f"{c}_{s}".upper() for c, s in HELD_OUT]
-    assert not set(labels) & set(pipe.labels)
-    trained, test, found = pipe.to_bytes(), sentences(nlp, things, fillers, list(HELD_OUT), 40, 2), []
-    for texts in (HELD_OUT, [*HELD_OUT[1:], HELD_OUT[0]]):  # their own, and each that of another
-        pipe.from_bytes(trained)
-        for label, (c, s) in zip(labels, texts, strict=True):
-            pipe.add_label(label, f"{c} and {s}")
-        found.append(nlp.evaluate(test)["ents_f"])
-    assert found[0] > 0.6 and found[1] < 0.2  # by chance one of 16, were all places known
-
-
 # The same of the encoder that comes with the project
 
 ENCODER = "en_longtail_cnn"
-POLITICS = """
+SENTENCES_OF = {
+    "politician": """
 [Angela Merkel|X] met [Emmanuel Macron|X] in Berlin on Tuesday .
 Senator [John McCain|X] voted against the bill .
-[Tony Blair|X] resigned in June .
-The party of [Silvio Berlusconi|X] lost eleven seats .
 President [Obama|X] spoke to reporters in Chicago .
-The speech of [Margaret Thatcher|X] was broadcast by the BBC .
-[Nelson Mandela|X] was released from prison in 1990 .
-Critics accused [Vladimir Putin|X] of breaking the treaty .
-Governor [Arnold Schwarzenegger|X] signed the law in Sacramento .
-The minister , [Wolfgang Schäuble|X] , refused to comment .
-In Madrid [Felipe González|X] won a second term .
-[Indira Gandhi|X] visited Moscow twice .
-The river Danube flows through Vienna and Budapest .
-Shares of Siemens fell by two percent in Frankfurt .
-She took aspirin for the headache .
-The train from Hamburg to Prague was late .
-Farmers lost most of their tomatoes to the frost .
-Mozart wrote the opera in Prague .
-Toyota recalled a million cars in Japan .
-Serena Williams won the final in Melbourne .
-"""
-SENTENCES_OF = {
-    "politician": POLITICS,
+""",
     "medicine": """
 She took [aspirin|X] and [ibuprofen|X] for the headache .
 The doctor prescribed [penicillin|X] after the operation .
-Patients who received [insulin|X] had fewer complaints .
 My father still takes [warfarin|X] every evening .
-""",
-    "newspaper": """
-He told the [New York Times|X] that nothing had changed .
-According to the [Guardian|X] , the talks failed .
-An editor of [Le Monde|X] resigned on Friday .
-The [Financial Times|X] reported losses of two billion .
 """,
     "river": """
 The [Danube|X] flows through Vienna and Budapest .
 They crossed the [Mississippi|X] in a small boat .
 Floods along the [Rhine|X] closed two bridges .
-A dam on the [Colorado River|X] feeds the lake .
-""",
-    "weapon": """
-The soldiers carried [Kalashnikov|X] rifles .
-He was shot with a [Glock|X] near the station .
-Police found a [pistol|X] and two [knives|X] in the car .
-The museum shows a [sword|X] from the ninth century .
 """,
     "vegetable": """
 Chop the [onion|X] and the [carrots|X] finely .
 She grows [cabbage|X] and [spinach|X] behind the house .
 We bought [broccoli|X] at the market .
-The price of [garlic|X] doubled in a year .
 """,
 }
 
@@ -408,45 +306,28 @@ def test_the_encoder_of_the_project_tells_types_apart_by_their_descriptions(dono
             right += len(gold & found)
             n_gold += len(gold)
             n_found += len(found)
-    assert n_gold == 37 and right > 0.7 * max(n_gold, n_found)
+    assert n_gold == 16 and right > 0.7 * max(n_gold, n_found)
 
 
 # Types that nobody annotated
 
 
-@pytest.mark.parametrize("shape", ["token", "gated", "gated-shared"])
 @pytest.mark.parametrize("head", ["softmax", "crf"])
-def test_documents_say_which_types_they_were_annotated_with(head, shape):
-    nlp = blank()
-    if shape == "gated-shared":
-        nlp.add_pipe("tok2vec", config={"model": SMALL})
-        listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": SMALL["width"]}
-        model = {**MODEL, "tok2vec": {**listener, "upstream": "tok2vec"}}
-    else:
-        model = MODEL
-    settings = {"labels": ["ART", "NAT", "PER"], "merge": "fill", "spans_key": None}
-    if shape == "token":
-        build(model=model, nlp=nlp, head=head)
-    else:
-        build("longtail_gated_ner", model, nlp, head=head, **settings)
+@pytest.mark.parametrize("factory", ["longtail_token_ner", "longtail_gated_ner"])
+def test_documents_say_which_types_they_were_annotated_with(head, factory):
+    settings = {**GATED, "labels": ["ART", "NAT", "PER"]} if factory == "longtail_gated_ner" else {}
+    nlp = build(factory, head=head, **settings)
     train(nlp, 2)
-    pipe = nlp.get_pipe("ner")
-    batch = examples(nlp)
-    kept = ["PER", "ART", "GEO"]
+    pipe, batch = nlp.get_pipe("ner"), examples(nlp)
     for eg in batch[::2]:
-        eg.reference.user_data[ANNOTATED_TYPES] = kept
+        eg.reference.user_data[ANNOTATED_TYPES] = kept = ["PER", "ART", "GEO"]
         eg.reference.set_ents([e for e in eg.reference.ents if e.label_ in kept])
     docs = [eg.predicted for eg in batch]
-    if shape == "gated-shared":
-        nlp.get_pipe("tok2vec").set_annotations(docs, nlp.get_pipe("tok2vec").predict(docs))
     _, d_scores = pipe.get_loss(batch, pipe.model.predict(docs))
     d = np.asarray(pipe.head.logits(d_scores).dataXd)
-    nat = [i for i, tag in enumerate(pipe.codec.tags) if tag.endswith("NAT")]
-    others = [i for i, tag in enumerate(pipe.codec.tags) if tag.endswith("PER")]
-    ends = np.cumsum([len(doc) for doc in docs])
-    for i, rows in enumerate(np.split(d, ends[:-1])):
-        assert rows[:, nat].any() == (i % 2 == 1)
-        assert rows[:, others].any()
+    nat, per = ([i for i, t in enumerate(pipe.codec.tags) if t.endswith(own)] for own in ("NAT", "PER"))
+    for i, rows in enumerate(np.split(d, np.cumsum([len(doc) for doc in docs])[:-1])):
+        assert rows[:, nat].any() == (i % 2 == 1) and rows[:, per].any()
 
 
 @pytest.mark.parametrize("head", ["softmax", "crf"])

@@ -5,9 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import spacy
-from spacy.cli.train import train as train_config
-from spacy.language import DEFAULT_CONFIG
-from spacy.tokens import DocBin, Span
+from spacy.tokens import Span
 from spacy.util import fix_random_seed
 
 from spacy_longtail.unlabelled.averaging import average
@@ -20,7 +18,6 @@ from tests.util import (
     examples,
     found,
     params,
-    toy_docs,
     toy_vectors,
     trained_once,
     two_sentences,
@@ -91,19 +88,12 @@ MEMBERS = {
         learnt(blank(), 1, types=TYPES[::-1]),
         learnt(blank(), 2, types=TYPES[2:], head="crf"),
     ),
-    "biluo": lambda: (
-        learnt(blank(), scheme="BILUO"),
-        learnt(blank(), 1, scheme="BILUO", types=TYPES, head="crf"),
-    ),
     "described types": lambda: (
         learnt(blank(), steps=4, model=DESCRIBED),
         learnt(blank(), 1, steps=3, model=DESCRIBED, head="crf", types=TYPES),
     ),
     "shared encoders": lambda: (learnt(listening()), learnt(listening(JOINED, head="crf"), 1)),
-    "word vectors": lambda: (
-        learnt(blank()),
-        learnt(toy_vectors(blank()), 1, model=WITH_VECTORS),
-    ),
+    "word vectors": lambda: (learnt(blank()), learnt(toy_vectors(blank()), 1, model=WITH_VECTORS)),
 }
 
 
@@ -198,35 +188,6 @@ def test_it_is_not_trained():
             action()
     assert ner.add_label("NAT") == 0
     assert all(map(np.array_equal, before, params(ner)))
-
-
-def test_others_are_trained_beside_it(tmp_path):
-    """As `spacy train` has it: sourced and frozen it stays, sourced alone it is refused."""
-    nlp = combined(plain(), plain(1))
-    nlp.to_disk(tmp_path / "ensemble")
-    DocBin(docs=toy_docs()).to_disk(tmp_path / "train.spacy")
-    data = {"@readers": "spacy.Corpus.v1", "path": str(tmp_path / "train.spacy")}
-    config = {
-        "nlp": {"lang": "en", "pipeline": ["ner", "senter"]},
-        "components": {
-            "ner": {"source": str(tmp_path / "ensemble")},
-            "senter": {
-                "factory": "senter",
-                "model": {"@architectures": "spacy.Tagger.v2", "tok2vec": SMALL},
-            },
-        },
-        "corpora": {"train": data, "dev": data},
-        "training": {"max_steps": 3, "eval_frequency": 2, "frozen_components": ["ner"]},
-    }
-    DEFAULT_CONFIG.merge(config).to_disk(tmp_path / "config.cfg")
-    train_config(tmp_path / "config.cfg", tmp_path / "out")
-    after = spacy.load(tmp_path / "out/model-last")
-    np.testing.assert_allclose(marginals(after), marginals(nlp), atol=1e-6)
-    assert after.pipe_names == ["ner", "senter"]
-    with pytest.raises(ValueError, match="L303"):
-        train_config(
-            tmp_path / "config.cfg", tmp_path / "no", overrides={"training.frozen_components": []}
-        )
 
 
 def test_it_teaches():

@@ -26,7 +26,6 @@ from tests.util import (
     tiny_bert,
     train,
     trained_once,
-    two_sentences,
     words,
 )
 
@@ -53,16 +52,6 @@ def trained(settings=None, steps=50):
 def read(nlp, **settings):
     docs = list(nlp.pipe([words(nlp, s) for s in SENTENCES], **settings))
     return [found(d) for d in docs], [d.spans["entity_scores"].attrs["scores"] for d in docs]
-
-
-@pytest.mark.parametrize("size", [1, 3, 7])
-def test_documents_do_not_depend_on_how_many_are_asked_at_a_time(size):
-    nlp, _ = trained()
-    ents, scores = read(nlp)
-    nlp.get_pipe("ner").cfg["batch_size"] = size
-    again, again_scores = read(nlp)
-    assert again == ents
-    assert np.concatenate(again_scores) == pytest.approx(np.concatenate(scores), abs=1e-5)
 
 
 def tell(nlp, begins, ends, spans=None):
@@ -136,14 +125,6 @@ def test_whitespace_opens_and_closes_no_entity():
     assert found(tell(nlp, rows, rows)(doc)) == [(2, 3, "PER")]
     doc = Doc(nlp.vocab, words=["a", "\n", "b", " ", "c"])
     assert found(tell(nlp, {("PER", "a")}, {("PER", "\n"), ("PER", "b")})(doc)) == [(0, 3, "PER")]
-
-
-def test_sentences_of_a_document_are_read_one_by_one():
-    nlp, _ = trained()
-    doc = two_sentences(nlp).reference.copy()
-    doc.set_ents([], default="missing")
-    both = found(nlp(doc))
-    assert both == [(a + 6, b + 6, t) for a, b, t in found(parse(nlp, SENTENCES[6]))]
 
 
 def gradient_of(nlp, data, **cfg):
@@ -247,20 +228,6 @@ def test_wrong_guesses_do_not_drown_a_batch_of_few_answers():
     assert losses["ner"] == pytest.approx((boundaries + 0.1 * spans) / 2.1, rel=1e-4)
 
 
-def test_misaligned_and_broken_entities_count_as_not_annotated():
-    nlp, _ = trained(steps=5)
-    reference = parse(nlp, "[Maria|PER] saw [New York|GEO] .")
-    other = Doc(nlp.vocab, words=["Mar", "ia", "saw", "New", "York."], spaces=[0, 1, 1, 1, 0])
-    gold = gold_answers([Example(other, reference)], tuple(QUERIES), "ner")
-    assert gold.mask.tolist() == [1, 1, 1, 0, 0]
-    assert gold.last[:, 0].tolist() == [1, -1, -1, -1, -1] and (gold.last[:, 1:] == -1).all()
-    assert gold.ends.sum() == 1 and gold.ends[1, 0] == 1 and gold.n_answers == 1
-    predicted = words(nlp, SENTENCES[1])  # "Storm Ida" at 2
-    predicted[3].is_sent_start = True
-    gold = gold_answers([Example(predicted, parse(nlp, SENTENCES[1]))], tuple(QUERIES), "ner")
-    assert gold.mask.tolist() == [1, 1, 0, 0] + [1] * 6
-
-
 def test_a_type_without_a_query_counts_as_not_annotated():
     nlp, _ = trained(steps=5)
     reference = parse(nlp, "The [Vega|SHIP] left .")
@@ -307,15 +274,6 @@ def test_queries_are_the_types():
     assert again.get_pipe("ner").labels == pipe.labels
     assert read(again)[0] == read(nlp)[0] == before[0]
     assert pipe.add_query("SHIP", "vessels") == 0 and pipe.cfg["queries"]["SHIP"] == "vessels"
-
-
-def test_the_query_matters():
-    nlp, _ = trained()
-    pipe = nlp.get_pipe("ner")
-    pipe.cfg["queries"] = {"X": QUERIES["GEO"]}
-    ents = [e for own in read(nlp)[0] for e in own]
-    gold = [e for s in SENTENCES for e in found(parse(nlp, s)) if e[2] == "GEO"]
-    assert [e[:2] for e in ents] == [e[:2] for e in gold] and {e[2] for e in ents} == {"X"}
 
 
 def test_a_trained_pipeline_does_without_the_file_of_its_queries(tmp_path):
@@ -374,17 +332,6 @@ LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 32, "upstream
 def test_bad_settings_are_refused(settings, code):
     with pytest.raises(ValueError, match=code):
         build(**settings)
-
-
-def test_head_rate_and_gradient_accumulation():
-    nlp = build(head_rate=10.0)
-    optimizer = nlp.initialize(lambda: examples(nlp))
-    data = examples(nlp)
-    for half in (data[:4], data[4:]):
-        nlp.update(half, sgd=False)
-    nlp.get_pipe("ner").finish_update(optimizer)
-    steps = [np.abs(nlp.get_pipe("ner").model.get_ref(r).get_param("b")).max() for r in ("boundaries",)]
-    assert steps[0] == pytest.approx(10 * optimizer.learn_rate, rel=0.05)
 
 
 @pytest.fixture(scope="module")

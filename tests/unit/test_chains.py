@@ -87,18 +87,6 @@ def test_the_packed_order():
     assert packing.last.tolist() == [5, 4, 2]
 
 
-def test_worked_example():
-    scores = np.array([[1.0, 0.0], [0.0, 2.0]])
-    transitions = Transitions(np.zeros(2), np.array([[0.5, -0.5], [0.0, 0.0]]), np.zeros(2))
-    sums = PathSums(scores, np.array([2]), transitions)
-    assert sums.log_z[0] == pytest.approx(3.2210, abs=1e-4)
-    assert np.exp(sums.log_marginals)[0, 0] == pytest.approx(0.6652, abs=1e-4)
-    assert np.exp(sums.log_marginals)[1, 1] == pytest.approx(0.7812, abs=1e-4)
-    gold = np.eye(2)
-    result = chain_loss(CrossEntropy(), scores, gold, np.ones(2), np.array([2]), transitions)
-    assert 2 * result.loss == pytest.approx(0.7210, abs=1e-4)
-
-
 FIXED = LabelWeights({"x": 1.0})
 VALUES = np.array([0.5, 2.0, 4.0])
 LOSSES = [
@@ -387,20 +375,6 @@ def test_a_sequence_without_a_path_has_no_sum_and_no_gradient():
     assert not d_scores[:2].any() and d_scores[2:].sum() == pytest.approx(3)
     assert d_transitions.trans.sum() == pytest.approx(2)
     assert result.loss == np.inf and np.isfinite(result.d_scores).all()
-
-
-def test_path_score_counts_tags_and_pairs():
-    scores, lengths, transitions = chain([3, 1, 0, 2], 5)
-    tags = np.array([0, 1, 2, 2, 0, 0])
-    total, d_scores, counts = path_score(scores, tags, lengths, transitions)
-    expected = [
-        paths[p]
-        for (_, paths), p in zip(paths_of(scores, lengths, transitions), [(0, 1, 2), (2,), (0, 0)])
-    ]
-    assert total == pytest.approx(sum(expected))
-    assert d_scores.argmax(1).tolist() == tags.tolist() and d_scores.sum() == 6
-    assert counts.start.tolist() == [2, 0, 1] and counts.end.tolist() == [1, 0, 2]
-    assert counts.trans.tolist() == [[1, 1, 0], [0, 0, 1], [0, 0, 0]]
 
 
 def test_the_likelihood_against_pytorch_crf():

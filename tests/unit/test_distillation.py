@@ -88,15 +88,6 @@ def test_the_gradient_is_the_slope(base, seed, gap, temperature):
     assert (up - down) / 2e-6 == pytest.approx(exact, abs=2e-5, rel=1e-4)
 
 
-@given(rows=st.lists(st.tuples(logit, logit, logit), min_size=1, max_size=4), t=st.floats(1.0, 10.0))
-def test_far_logits_stay_finite(rows, t):
-    z = np.array(rows, dtype="float32") * 20
-    soft = SoftTargets(np.array([[0.0, -60000.0, -1.0]] * len(z)), np.ones(len(z)))
-    found = Distillation(temperature=t)(z, np.eye(3)[[0] * len(z)], np.ones(len(z)), soft)
-    assert np.isfinite(found.loss) and np.isfinite(found.d_logits).all()
-    assert found.d_logits.dtype == np.float32
-
-
 def test_the_least_is_at_the_teacher():
     z = np.random.default_rng(1).normal(size=(4, 3))
     loss = Distillation(share=1.0, temperature=3.0)
@@ -351,24 +342,6 @@ def test_a_pipe_learns_from_soft_targets(head):
 def test_a_corpus_without_soft_targets_is_refused():
     with pytest.raises(ValueError, match="L513"):
         trained("softmax", {}, soft=False)
-
-
-@pytest.mark.parametrize("head", ["softmax", "crf"])
-def test_a_pipe_learns_where_nothing_is_annotated(head):
-    """All tokens missing: the soft targets alone move the student towards the teacher."""
-    nlp = blank()
-    loss = {"@losses": "longtail.Distillation.v1", "share": 1.0, "temperature": 1.0}
-    pipe = nlp.add_pipe("longtail_token_ner", config={"model": TOKEN_MODEL, "head": head, "loss": loss})
-    doc, p = taught(["Maria", "sailed", "to", "Oslo"], CODEC.tags)
-    p[:] = 0.01
-    p[:, 0] = 1 - 0.01 * (len(CODEC) - 1)
-    write_soft(doc, CODEC.tags, np.log(p))
-    eg = Example(Doc(nlp.vocab, words=[t.text for t in doc]), doc)
-    optimizer = nlp.initialize(lambda: [*examples(nlp), eg])
-    optimizer.learn_rate = 0.01
-    history = [nlp.update([eg], sgd=optimizer, losses={})["longtail_token_ner"] for _ in range(40)]
-    assert history[-1] < 0.8 * history[0]
-    assert pipe.marginals([eg.predicted])[:, 0].min() > 0.6
 
 
 def test_a_secondary_has_no_teacher():
