@@ -9,7 +9,8 @@ import typer
 from ray.exceptions import RayError
 from wasabi import msg
 
-from spacy_longtail.studies.matrix import summarize_trials, summary_tables, write_matrix_report
+from spacy_longtail.studies.matrix.summary import summarize_trials
+from spacy_longtail.studies.matrix.writing import summary_tables, write_matrix_report
 from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.run import Matrix, TrialOptions
 

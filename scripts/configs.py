@@ -6,9 +6,21 @@ from typing import Annotated
 import typer
 from wasabi import msg
 
-from spacy_longtail.studies.trials.recipes import config_path, read_recipes, render
+from spacy_longtail.studies.trials.recipes import Recipe, config_path, make_config, read_recipes, written
 
 ROOT = Path(__file__).parents[1]
+# the recipes that commands and workflows of project.yml train; the command `recipe` trains all others
+COMMANDS = ("baseline", "pretrained_cnn", "config", "transformer")
+
+
+def render(name: str, recipe: Recipe) -> str:
+    """The text of a recipe's config."""
+    path, options = config_path(name), recipe.options.replace("--paths.", "--vars.")
+    train = f"spacy train {path} --paths.train ... --paths.dev ... {recipe.options}".rstrip()
+    folder = "--vars.folder configs/papers " if "/papers/" in path else ""
+    command = f"recipe . --vars.recipe {name} {folder}{options}".rstrip()
+    use = f"`{train}`; `weasel run {name if name in COMMANDS else command}` fills in the paths."
+    return written(recipe, make_config(recipe), f"Complete: {use}")
 
 
 def main(

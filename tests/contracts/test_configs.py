@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import srsly
+from scripts.configs import render
 from spacy import util
 from spacy.cli.init_config import fill_config
 from spacy.schemas import ConfigSchemaInit, ConfigSchemaTraining
@@ -12,7 +13,7 @@ from spacy.tokens import DocBin
 from spacy.training.pretrain import pretrain
 from spacy.util import registry
 
-from spacy_longtail.studies.trials.recipes import config_path, read_recipes, render
+from spacy_longtail.studies.trials.recipes import config_path, read_recipes
 from tests.util import SENTENCES, blank, examples, params, tiny_bert, toy_vectors
 
 ROOT = Path(__file__).parents[2]

@@ -170,6 +170,7 @@ def test_code_of_ones_own_is_imported(corpus, tmp_path, monkeypatch):
         name="own",
         gpu_id=-1,
         drawn=False,
+        parts=["dev", "test"],
         version=corpus_version(corpus),
         code=version,
     )

@@ -14,7 +14,6 @@ from collections import Counter
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
-from unittest.mock import MagicMock
 
 import pytest
 import spacy
@@ -92,25 +91,16 @@ def assert_each_once(output, found):
 
 
 def test_finished_trials_are_skipped(plan, corpus, tmp_path, fake, capsys):
+    first = matrix(plan, corpus, tmp_path / "out", seeds=[0]).run(TrialOptions(), runner=fake)
     found = matrix(plan, corpus, tmp_path / "out")
     records = found.run(TrialOptions(workers=2), runner=fake)
     assert sorted(fake.titles()) == sorted(t.title for t in found.trials.values())
+    assert {key: records[key] for key in first} == first and len(records) == 4
     assert_each_once(tmp_path / "out", found)
     shown = capsys.readouterr()
     assert "macro F1 50.0 on dev" in shown.err and not shown.out  # where JSON may be printed
-    again = matrix(plan, corpus, tmp_path / "out").run(TrialOptions(), runner=fake)
-    assert again == records and len(fake.titles()) == 4
     assert {r.status for r in records.values()} == {"done"}
     assert records[next(iter(found.trials))].dev == {"ents_macro_f": 0.5}
-
-
-def test_one_more_seed_runs_that_seed_alone(plan, corpus, tmp_path, fake, monkeypatch):
-    matrix(plan, corpus, tmp_path / "out", seeds=[0]).run(TrialOptions(), runner=fake)
-    bars = []
-    monkeypatch.setattr(run, "tqdm", lambda **given: bars.append(given) or nullcontext(MagicMock()))
-    matrix(plan, corpus, tmp_path / "out", seeds=[0, 1]).run(TrialOptions(), runner=fake)
-    assert [(bar["initial"], bar["total"]) for bar in bars] == [(2, 4)]
-    assert fake.titles() == [f"tiny, {m}, seed {s}" for s in (0, 1) for m in ("softmax", "crf")]
 
 
 def test_a_crash_is_recorded_and_the_rest_go_on(plan, corpus, tmp_path, fake):
@@ -193,13 +183,14 @@ def test_a_full_disk_stops_all_and_counts_no_trial(plan, corpus, tmp_path, fake)
     def full(*args):
         calls.append(args)
         if len(calls) == 2:
-            raise ValueError("[L432] model cannot be written: No space left on device.")
+            raise OSError(errno.ENOSPC, "No space left on device")
         return fake(*args)
 
-    with pytest.raises(ValueError, match=r"L432.*No space"):
-        found.run(TrialOptions(workers=1), runner=full)
+    with pytest.raises(ValueError, match="L432"):
+        found.run(TrialOptions(), runner=full)
     assert len(read_finished(tmp_path / "out")) == 1 and len(calls) == 2
     assert len(found.run(TrialOptions(), runner=fake)) == 4
+    assert_each_once(tmp_path / "out", found)
 
 
 def test_plans_that_cannot_be_run(plan, corpus, tmp_path):
@@ -218,30 +209,22 @@ def test_plans_that_cannot_be_run(plan, corpus, tmp_path):
         matrix(plan, corpus, tmp_path / "out")
 
 
-@pytest.mark.parametrize(
-    "setting",
-    [
+def test_mistakes_show_before_any_training(plan, corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(run, "run_trial", lambda *_: pytest.fail("trained"))
+    for setting in (
         "components.ner.loss: {'@losses': longtail.AUCMargin.v1}",
         "components.ner.haed: crf",
-        "corpora.train: {'@readers': longtail.ResampledCorpus.v1, corpus: '${corpora.plain}'}",
         "training.optimizer.lern_rate: 0.1",
-    ],
-)
-def test_mistakes_show_before_any_training(setting, plan, corpus, tmp_path, monkeypatch):
-    monkeypatch.setattr(run, "run_trial", lambda *_: pytest.fail("trained"))
-    plan.write_text(PLAN + f"methods:\n  wrong:\n    {setting}\n", encoding="utf8")
-    with pytest.raises(ValueError, match=r"L480.*'wrong'"):
-        matrix(plan, corpus, tmp_path / "out").run(TrialOptions())
+    ):
+        plan.write_text(PLAN + f"methods:\n  wrong:\n    {setting}\n", encoding="utf8")
+        with pytest.raises(ValueError, match=r"L480.*'wrong'"):
+            matrix(plan, corpus, tmp_path / "out").run(TrialOptions())
 
 
 # --- processes
 
 
-def no_stop():
-    return None
-
-
-def python(code, log, seconds=None, stop=no_stop):
+def python(code, log, seconds=None, stop=lambda: None):
     return run_process([sys.executable, "-S", "-c", code], log, seconds, stop)
 
 
@@ -268,6 +251,8 @@ def test_a_process_ends_well_or_not(tmp_path):
     with pytest.raises(ValueError, match=r"^\[L432\] x$"):
         python("print('more'); print('half a [L432] x'); raise SystemExit(74)", tmp_path / "log")
     assert "exit code -9" in python("import os; os.kill(os.getpid(), 9)", tmp_path / "log").error
+    stopped = python("import time; time.sleep(60)", tmp_path / "log", stop=lambda: "Enough.")
+    assert stopped[::2] == ("stopped", "Enough.")
 
 
 CHILD = (
@@ -295,36 +280,16 @@ def test_no_process_outlives_its_trial(ending, status, tmp_path, monkeypatch):
     assert not waited.exists()
 
 
-def test_a_process_is_stopped(tmp_path):
-    found = python("import time; time.sleep(60)", tmp_path / "log", stop=lambda: "Enough.")
-    assert found[::2] == ("stopped", "Enough.")
-
-
 # --- crashes
-
-
-def start(plan, corpus, output, fake, workers=2):
-    """Run a plan in a process of its own, which is not waited for."""
-
-    def main():
-        found = matrix(plan, corpus, output)
-        found.run(TrialOptions(workers=workers), runner=fake)
-
-    process = FORK.Process(target=main)
-    process.start()
-    return process
-
-
-def ends_well(process):
-    process.join(60)
-    assert process.exitcode == 0
 
 
 @forks
 def test_killed_in_mid_trial(plan, corpus, tmp_path, fake):
     plan.write_text(MANY, encoding="utf8")
     output, slow = tmp_path / "out", Fake(fake.begun, 0.1)
-    process = start(plan, corpus, output, slow)
+    found = matrix(plan, corpus, output)
+    process = FORK.Process(target=lambda: found.run(TrialOptions(workers=2), runner=slow))
+    process.start()
     until(lambda: len(fake.titles()) >= 7)
     process.kill()
     process.join()
@@ -389,14 +354,6 @@ def test_ctrl_c_gives_running_trials_back(plan, corpus, tmp_path, fake, monkeypa
 
 def command(*arguments):
     return CliRunner().invoke(app, ["matrix", *map(str, arguments)])
-
-
-def test_a_dry_run_runs_nothing(plan, corpus, tmp_path):
-    found = command(plan, corpus, "-o", tmp_path / "out", "--dry-run")
-    assert found.exit_code == 0 and "4 trials, 4 steps each" in found.output
-    for key, trial in matrix(plan, corpus, tmp_path / "out").trials.items():
-        assert f"{key}  {trial.title}" in found.output
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.slow

@@ -7,7 +7,8 @@ import spacy
 
 from spacy_longtail.corpus.folder import write_corpus
 from spacy_longtail.evaluation.report import read_report, write_report
-from spacy_longtail.studies.matrix import summarize_trials, write_matrix_report
+from spacy_longtail.studies.matrix.summary import summarize_trials
+from spacy_longtail.studies.matrix.writing import write_matrix_report
 from tests.unit.test_matrix_report import TYPES, Scored
 from tests.unit.test_matrix_report import run as run_plan
 from tests.unit.test_report import WEAK, evaluation, statistics, write

@@ -13,7 +13,7 @@ from spacy_longtail.studies.trials.compose import read_base
 from spacy_longtail.studies.trials.process import Outcome
 from spacy_longtail.studies.trials.recipes import fill
 from spacy_longtail.studies.tuning import search as module
-from spacy_longtail.studies.tuning.search import Search, best_of, read_config, run_search, write_best
+from spacy_longtail.studies.tuning.search import Search, best_of
 from tests.project.test_cli import CONFIG
 from tests.util import run_spacy, toy_corpus
 
@@ -42,7 +42,7 @@ def corpus(tmp_path_factory):
 
 
 def search_of(corpus, output, *given, seed=0, config=MOM, settings=TINY):
-    return Search(read_config(config, settings, corpus), list(given or [SEARCH]), corpus, output, seed)
+    return Search(config, settings, list(given or [SEARCH]), corpus, output, seed)
 
 
 def finished(score, steps=(0, 2, 4, 6)):
@@ -116,9 +116,9 @@ def test_what_cannot_be_searched_is_a_coded_error(text, corpus, tmp_path):
         ({"training.max_epochs": 5}, "L483.*training.max_epochs"),
     ],
 )
-def test_a_config_that_cannot_be_searched_is_a_coded_error(settings, code, corpus):
+def test_a_config_that_cannot_be_searched_is_a_coded_error(settings, code, corpus, tmp_path):
     with pytest.raises(ValueError, match=code):
-        read_config(MOM, settings, corpus)
+        search_of(corpus, tmp_path, settings=settings)
 
 
 @pytest.mark.parametrize(("given", "kept"), [(5, 0), (-1, -1)])
@@ -126,30 +126,33 @@ def test_all_trials_train_equal_steps(corpus, tmp_path, given, kept):
     config = read_base(None)
     config["training"] |= {"patience": 100, "max_epochs": given}
     config.to_disk(tmp_path / "own.cfg", interpolate=False)
-    training = read_config(tmp_path / "own.cfg", {}, corpus)["training"]
+    search = search_of(
+        corpus, tmp_path / "out", f"{DROPOUT}=0:1", config=tmp_path / "own.cfg", settings={}
+    )
+    training = search.config["training"]
     assert (training["patience"], training["max_epochs"]) == (0, kept)
 
 
 def test_a_range_that_cannot_be_built_is_a_coded_error(corpus, tmp_path):
     with pytest.raises(ValueError, match=r"L480.*lam = 2"):
-        run_search(search_of(corpus, tmp_path / "out", f"{LAM}=0:2"), 1)
+        search_of(corpus, tmp_path / "out", f"{LAM}=0:2").run(1)
 
 
 def test_the_first_trial_is_the_baseline(corpus, tmp_path):
     search = search_of(corpus, tmp_path / "out", f"{LAM}=0.6:0.9", f"{DROPOUT}=0:0.5")
-    tried = run_search(search, 3, runner=finished(lambda values: 0.5))
+    tried = search.run(3, runner=finished(lambda values: 0.5))
     assert [t.is_baseline for t in tried] == [True, False, False]
     own = search.config["components"]["ner"]["loss"]["lam"]
     assert tried[0].values[LAM] == own < 0.6  # out of the range
     assert tried[0] == best_of(tried)  # of equals the baseline
     assert all(0.6 <= t.values[LAM] <= 0.9 for t in tried[1:])
-    assert run_search(search, 2, runner=finished(near)) == tried  # enough are there
+    assert search.run(2, runner=finished(near)) == tried  # enough are there
 
 
 def test_a_seed_fixes_the_draws(corpus, tmp_path):
     def lams(name, seed=0):
         search = search_of(corpus, tmp_path / name, seed=seed)
-        tried = run_search(search, 11, runner=finished(near))
+        tried = search.run(11, runner=finished(near))
         return [trial.values[LAM] for trial in tried if trial.status == "done"]
 
     first = lams("once")
@@ -169,10 +172,10 @@ def test_another_search_is_another_study(corpus, tmp_path):
 
 def test_a_hopeless_training_is_pruned(corpus, tmp_path):
     search = search_of(corpus, tmp_path / "out")
-    run_search(search, 6, runner=finished(lambda values: 0.9))
-    *_, last = run_search(search, 7, runner=finished(lambda values: 0.1))
+    search.run(6, runner=finished(lambda values: 0.9))
+    *_, last = search.run(7, runner=finished(lambda values: 0.1))
     assert (last.status, last.score) == ("pruned", 0.1)
-    assert max(last.curve) == 2  # the first third of the steps is safe
+    assert last.curve[-1][0] == 2  # the first third of the steps is safe
     assert not search.model(last.number).exists()
 
 
@@ -182,10 +185,10 @@ def test_the_process_of_a_pruned_training_ends(corpus, tmp_path):
     steps = range(0, 3001, 100)
     settings = {**TINY, "training.max_steps": steps[-1], "training.eval_frequency": 100}
     search = search_of(corpus, tmp_path / "out", settings=settings)
-    run_search(search, 6, runner=finished(lambda values: 1.1, steps=steps))
-    *_, last = run_search(search, 7)
-    assert last.status == "pruned" and last.score == max(last.curve.values())
-    assert 1000 <= max(last.curve) < 3000
+    search.run(6, runner=finished(lambda values: 1.1, steps=steps))
+    *_, last = search.run(7)
+    assert last.status == "pruned" and last.score == max(f for _, f in last.curve)
+    assert 1000 <= last.curve[-1][0] < 3000
     assert not list((tmp_path / "out").glob("work-*"))
 
 
@@ -196,15 +199,15 @@ def test_a_trial_that_fails_is_recorded_and_the_rest_go_on(corpus, tmp_path):
         return finished(near)(trial, work, stop)
 
     search = search_of(corpus, tmp_path / "out")
-    tried = run_search(search, 4, runner=run)
+    tried = search.run(4, runner=run)
     assert [t.status for t in tried] == ["done", "failed", "done", "done"]
     assert tried[1].error.endswith("last line")
-    assert run_search(search, 4, runner=run) == tried  # nothing is run again
+    assert search.run(4, runner=run) == tried  # nothing is run again
 
 
 def test_models_of_the_baseline_and_the_best_are_kept(corpus, tmp_path):
     search = search_of(corpus, tmp_path / "out")
-    tried = run_search(search, 6, runner=finished(near))
+    tried = search.run(6, runner=finished(near))
     kept = {search.model(0), search.model(best_of(tried).number)}
     assert set((tmp_path / "out" / "models").iterdir()) == kept
     best = search.model(best_of(tried).number) / "model-best" / "number"
@@ -221,24 +224,18 @@ def test_a_search_that_was_stopped_goes_on(corpus, tmp_path, broken):
         return finished(near)(trial, work, stop)
 
     with pytest.raises(ValueError, match="L432"):
-        run_search(search, 20, runner=breaks)
-    tried = run_search(search, 4, runner=finished(near))
+        search.run(20, runner=breaks)
+    tried = search.run(4, runner=finished(near))
     assert [t.is_baseline for t in tried] == [True, False, False, False]
-    assert tried[0].values == search.baseline()
-
-
-def test_a_folder_of_something_else_is_refused(corpus, tmp_path):
-    (tmp_path / "mine.txt").write_text("")
-    with pytest.raises(ValueError, match="L437"):
-        search_of(corpus, tmp_path)
+    assert tried[0].values == {p.name: p.baseline for p in search.parameters}
 
 
 def test_the_best_config_is_complete_and_commented(corpus, tmp_path):
     rate = "training.optimizer.learn_rate=0.0001:0.01:log"
     search = search_of(corpus, tmp_path / "out", SEARCH, rate, "corpora.train.repeats.cap=2:20")
-    tried = run_search(search, 5, runner=finished(lambda values: 1 - abs(values[LAM] - 0.8)))
+    tried = search.run(5, runner=finished(lambda values: 1 - abs(values[LAM] - 0.8)))
     best = best_of(tried)
-    path = write_best(search, tried, best, "python -m spacy_longtail tune tiny")
+    path = search.write_best(tried, best, "python -m spacy_longtail tune tiny")
     text, config = path.read_text(encoding="utf8"), load_config(path, interpolate=True)
     assert config["components"]["ner"]["loss"]["lam"] == best.values[LAM]
     assert config["corpora"]["train"]["repeats"]["cap"] == best.values["corpora.train.repeats.cap"]
@@ -246,7 +243,7 @@ def test_the_best_config_is_complete_and_commented(corpus, tmp_path):
     assert config["paths"]["train"] == str(corpus / "train.spacy")
     assert fill(load_config(path), corpus, "it") == load_config(path)  # nothing to fill in
     assert "${corpora.plain}" in text  # variables stay
-    own = search.baseline()[LAM]
+    own = {p.name: p.baseline for p in search.parameters}[LAM]
     assert f"# tuned: 0 to 1; the baseline has {own}\nlam = {best.values[LAM]}\n" in text
     assert "# Made by: python -m spacy_longtail tune tiny" in text
 

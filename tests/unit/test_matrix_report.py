@@ -11,15 +11,15 @@ import spacy
 from spacy_longtail.corpus.descriptions import CorpusTypes
 from spacy_longtail.corpus.statistics import Statistics
 from spacy_longtail.scorers import make_ner_scorer
-from spacy_longtail.studies.matrix import summarize_trials, summary_tables, write_matrix_report
 from spacy_longtail.studies.matrix.advice import (
-    Candidate,
-    advise,
+    CandidateGrid,
     choose_candidates,
     find_pretrained,
 )
 from spacy_longtail.studies.matrix.curves import compare_lines, read_curves
 from spacy_longtail.studies.matrix.recommendation import recommend
+from spacy_longtail.studies.matrix.summary import summarize_trials
+from spacy_longtail.studies.matrix.writing import summary_tables, write_matrix_report
 from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.process import Outcome
 from spacy_longtail.studies.trials.run import Matrix, TrialOptions
@@ -136,18 +136,6 @@ def test_no_verdict_while_a_curve_is_rising(curves, tmp_path):
     assert not found.evidence
 
 
-def test_a_method_that_is_neither_best_nor_baseline_may_still_rise(tmp_path):
-    scored = evaluations(tmp_path, {"ner": 0.4, "crf": 0.9, "focal": 0.5})
-    for path in scored["focal"].values():
-        path.write_text(json.dumps({**json.loads(path.read_text()), "curve": RISING}))
-    assert recommend(scored, LABELS, "ner").method == "crf"
-
-
-def test_no_recommendation_without_the_baseline(tmp_path):
-    with pytest.raises(ValueError, match="L410"):
-        recommend(evaluations(tmp_path, {"crf": 0.5}), LABELS, "ner")
-
-
 def test_sizes_are_compared_over_the_partitions_that_both_have():
     own = {20: {0: 0.5, 1: 0.7, 2: 0.9}, 50: {0: 0.5}}
     base = {20: {1: 0.6, 2: 0.6}, 100: {0: 0.1}}
@@ -190,7 +178,7 @@ def test_sizes_that_were_not_trained_long_enough_are_left_out():
     assert len(read_curves(records, "CE").findings) == 1
     for late in (drawn("x", 0, 0.9, 50, curve=RISING), drawn("CE", 0, 0.1, 50, curve=NOTHING)):
         found = read_curves(
-            [r for r in records if (r.method, r.draw.x) != (late.method, 50)] + [late], "CE"
+            [r for r in records if (r.method, r.draw.n_sentences) != (late.method, 50)] + [late], "CE"
         )
         assert "50" not in found.findings[0] and "x against CE at 50" in found.findings[1]
 
@@ -348,7 +336,7 @@ def test_candidates_follow_the_corpus():
 def test_candidates_with_knowledge_come_first_where_there_is_any():
     pytest.importorskip("spacy_lookups_data")
     pretrained = {"head": "crf", "encoder": "pretrained", "outputs": "described"}
-    first = [Candidate(pretrained, "it has seen entities")]
+    first = [CandidateGrid(pretrained, "it has seen entities")]
     grids = [c.grid for c in choose_candidates(statistics(), "en", first)]
     clusters = {"head": "crf", "encoder": "clusters"}
     assert grids[:5] == [{"head": "ner"}, pretrained, clusters, {"head": "crf"}, {"head": "softmax"}]
@@ -371,10 +359,3 @@ def test_the_encoder_of_the_project_is_taken_for_its_language(corpus, tmp_path, 
     (german / "types.json").write_text(json.dumps({**types, "lang": "de"}), encoding="utf8")
     said.clear()
     assert find_pretrained(german, said.append) == [] and "none for 'de'" in said[0]
-
-
-def test_an_encoder_that_is_none_is_refused(corpus, tmp_path):
-    options = {"minutes": 1, "steps": 2, "options": TrialOptions(), "settings": {}}
-    with pytest.raises(ValueError, match="L720"):
-        advise(corpus, tmp_path / "out", tmp_path / "x.cfg", pretrained=[tmp_path], **options)
-    assert not (tmp_path / "out").exists()

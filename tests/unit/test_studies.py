@@ -1,4 +1,6 @@
-"""The options of `matrix`: what it plans, without a training."""
+"""The options of `matrix` and `recommend`, and `--dry-run`: what they plan, without a training."""
+
+import json
 
 import pytest
 import typer
@@ -7,33 +9,32 @@ from typer.testing import CliRunner
 from spacy_longtail.cli import app
 from spacy_longtail.cli.trial_options import read_numbers, read_settings
 from spacy_longtail.studies.trials.plan import read_plan
-from tests.util import refused, toy_corpus, toy_docs
+from spacy_longtail.studies.trials.records import finish
+from spacy_longtail.studies.trials.run import Matrix
+from tests.unit.test_ledger import record_of
+from tests.util import numbered, refused, toy_corpus
 
 RUN = CliRunner()
 
 
 @pytest.fixture
 def corpus(tmp_path):
-    return toy_corpus(tmp_path / "tiny", dev=toy_docs(), test=toy_docs())
+    return toy_corpus(tmp_path / "tiny", train=numbered(), dev=numbered()[:8], test=numbered()[8:16])
 
 
 def listed(*arguments):
-    pytest.importorskip("optuna", reason="needs the extra 'tune'")
     result = RUN.invoke(app, [*map(str, arguments), "--dry-run"])
     assert result.exit_code == 0, result.output
-    return result.output
+    return result.stdout
 
 
 def test_settings_are_json_or_text():
     given = ["a.b=1", "a.c=0.5", "a.d=text", "a.e=null", 'a.f={"@x": [1]}', "a.g=x=y"]
     expected = {"a.b": 1, "a.c": 0.5, "a.d": "text", "a.e": None, "a.f": {"@x": [1]}, "a.g": "x=y"}
     assert read_settings(given) == expected
-
-
-@pytest.mark.parametrize("text", ["training.seed", "seed=1", "=1"])
-def test_settings_need_a_dotted_name_and_a_value(text):
-    with pytest.raises(typer.BadParameter, match=r"SECTION\.NAME=VALUE"):
-        read_settings([text])
+    for text in ("training.seed", "seed=1", "=1"):
+        with pytest.raises(typer.BadParameter):
+            read_settings([text])
 
 
 def test_numbers():
@@ -57,6 +58,27 @@ def test_a_matrix_lists_its_trials(options, named, corpus, tmp_path):
     assert all(own in text for own in named) and not (tmp_path / "out").exists()
 
 
+def test_trials_are_listed_with_their_status(corpus, tmp_path):
+    output, given = tmp_path / "out", {"steps": 100, "seeds": [0, 1]}
+    (key, *others) = Matrix(read_plan("quick", {**given, "corpora": [str(corpus)]}), output).trials
+    (output / "work" / key).mkdir(parents=True)
+    finish(output, output / "work" / key, record_of(key))
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    options = ("--steps", "100", "--seeds", "0,1", "--json")
+    found = json.loads(listed("matrix", "quick", corpus, "-o", output, *options))["trials"]
+    assert {own["key"]: own["status"] for own in found} == {key: "done", **dict.fromkeys(others, "open")}
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+
+
+def test_candidates_are_listed_with_their_reasons(corpus, tmp_path):
+    call = ("recommend", corpus, "-o", tmp_path / "out", "--folds", "3", "--steps", "100")
+    found = json.loads(listed(*call, "--json"))["candidates"]
+    assert found[0] == {"method": "ner", "choices": {"head": "ner"}, "why": "stock spaCy, the baseline"}
+    text = listed(*call)
+    assert "ner: stock spaCy, the baseline" in text and "3 folds, 100 steps each" in text
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -66,33 +88,12 @@ def test_a_matrix_lists_its_trials(options, named, corpus, tmp_path):
         (("quick", "none"), "L402"),
         (("nothing", "CORPUS"), "L402"),
         (("quick",), "L470"),
+        (("paper-auc", "CORPUS", "--sizes", "4", "--folds", "3"), "L470"),
         (("quick", "CORPUS", "--steps", "20"), "L470"),
         (("quick", "CORPUS", "--steps", "0"), "--steps"),
+        (("quick", "CORPUS", "--steps", "100", "--set", "components.ner.haed=crf"), "L480"),
     ],
 )
 def test_bad_studies_are_refused(options, message, corpus, tmp_path):
     given = [str(corpus) if option == "CORPUS" else option for option in options]
     refused(["matrix", *given, "-o", tmp_path / "out", "--dry-run"], message, tmp_path / "out")
-
-
-def test_a_draw_is_what_every_reader_reads(corpus):
-    given = {"corpora": [str(corpus)], "sizes": [3], "partitions": 2}
-    plan = read_plan("quick", {**given, "grids": [{"head": "crf", "reader": ["plain", "sCR"]}]})
-    for trial in plan.trials():
-        config = trial.config()
-        assert config["corpora"]["plain"]["n_sentences"] == 3
-        assert config["corpora"]["plain"]["partition"] == trial.seed == config["system"]["seed"]
-        train = config["corpora"]["train"]
-        resampled = "sCR" in trial.method.name
-        assert (
-            train["corpus"] == "${corpora.plain}" if resampled else train == config["corpora"]["plain"]
-        )
-        assert config["corpora"]["dev"]["@readers"] == "spacy.Corpus.v1"
-
-
-def test_settings_of_the_command_line_are_added_to_those_of_the_plan():
-    for given, dropout in (({}, 0.2), ({"training.dropout": 0.5}, 0.5)):
-        plan = read_plan("paper-auc", {"settings": given})
-        for method in plan.methods:
-            assert method.config["training"]["eval_frequency"] == 50  # the plan's own
-            assert method.config["training"]["dropout"] == dropout

@@ -9,13 +9,9 @@ from typing import Annotated
 import typer
 
 from ..output.amounts import number
-from ..studies.matrix import (
-    Folds,
-    fold_plan,
-    summarize_trials,
-    summary_tables,
-    write_matrix_report,
-)
+from ..studies.matrix.cutting import fold_plan
+from ..studies.matrix.summary import Folds, summarize_trials
+from ..studies.matrix.writing import summary_tables, write_matrix_report
 from ..studies.trials.plan import presets, read_plan
 from ..studies.trials.run import Matrix, TrialOptions
 from .app import METHOD_PANEL, Code, GpuId, Json, app, print_json

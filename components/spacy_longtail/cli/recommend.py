@@ -8,8 +8,7 @@ import typer
 from wasabi import msg
 
 from ..corpus.folder import read_types
-from ..output.amounts import number
-from ..studies.matrix import summary_tables, write_matrix_report
+from ..layers.clusters import lacks_lookups
 from ..studies.matrix.advice import (
     FOLDS,
     Advice,
@@ -18,11 +17,10 @@ from ..studies.matrix.advice import (
     in_short,
     needs_torch,
     planned,
-    say_left_out,
 )
-from ..studies.matrix.refit import refit
+from ..studies.matrix.writing import summary_tables, write_matrix_report
 from ..studies.trials.run import TrialOptions
-from .app import METHOD_PANEL, MOST_PROCESSES, Code, Corpus, GpuId, Json, app, for_json, print_json
+from .app import METHOD_PANEL, MOST_PROCESSES, Code, Corpus, GpuId, Json, app, print_json
 from .matrix import say
 from .trial_options import DryRun, Output, Retry, Set, read_settings
 
@@ -53,9 +51,6 @@ def recommend(
     transformer: Annotated[
         str | None, typer.Option(help="A transformer to try: its name on the hub, or its folder.")
     ] = None,
-    refit_model: Annotated[
-        bool, typer.Option("--refit", help="Train the method on train and dev afterwards, into model/.")
-    ] = False,
     settings: Set = None,
     workers: Annotated[
         int | None,
@@ -78,7 +73,8 @@ def recommend(
     says how likely the best one is worse than stock spaCy.
     """
     target = config or output / "recommended.cfg"
-    say_left_out(read_types(corpus).lang, say)
+    if problem := lacks_lookups(read_types(corpus).lang):
+        say(f"Word clusters are left out: {problem}")
     encoders = [pretrained] if pretrained else find_pretrained(corpus, say)
     given: dict[str, Any] = {
         "minutes": minutes,
@@ -98,19 +94,14 @@ def recommend(
         return _list(corpus, target, as_json, **given)
     found = advise(corpus, output, target, **given)
     page = write_matrix_report(found.summary, output / "report")
-    with for_json(as_json):
-        model = refit(target, corpus, output, found.steps, gpu_id) if refit_model else None
     if as_json:
-        return print_json(_data(found, page, model))
+        return print_json(_data(found, page))
     msg.divider("Candidates")
     for candidate in found.candidates:
         msg.text(f"{' '.join(candidate.grid.values())}: {candidate.why}")
     typer.echo(summary_tables(found.summary))
     msg.good(f"{target}: {found.recommendation.method}")
-    if model is not None:
-        msg.good(f"Trained on train and dev for {number(found.steps, 'step')}: {model}")
-    else:
-        typer.echo(f"Train it with: python -m spacy_longtail train {target} {corpus} training/model")
+    typer.echo(f"Train it with: python -m spacy_longtail train {target} {corpus} training/model")
     typer.echo(f"Report: {page.resolve()}")
     return None
 
@@ -129,7 +120,7 @@ def _list(corpus: Path, config: Path, as_json: bool, **given: Any) -> None:
     return None
 
 
-def _data(found: Advice, page: Path, model: Path | None) -> dict[str, object]:
+def _data(found: Advice, page: Path) -> dict[str, object]:
     choice = found.recommendation
     names = ("method", "best", "baseline", "text", "evidence")
     rows = found.summary.corpora[0].rows
@@ -140,10 +131,8 @@ def _data(found: Advice, page: Path, model: Path | None) -> dict[str, object]:
             for row in rows
         ],
         "candidates": [candidate._asdict() for candidate in found.candidates],
-        "steps": found.steps,
         "config": str(found.config),
         "report": str(page),
-        "model": None if model is None else str(model),
     }
 
 

@@ -8,9 +8,8 @@ import typer
 from wasabi import msg
 
 from ..errors import Errors
-from ..evaluation.report.wording import percent
-from ..output.amounts import number
-from ..studies.tuning.search import Search, Tried, best_of, read_config, run_search, write_best
+from ..output.amounts import number, percent
+from ..studies.tuning.search import Search, Tried, best_of
 from ..training.provenance import command
 from .app import LARGEST_SEED, METHOD_PANEL, Code, Corpus, GpuId, Json, app, print_json, print_table
 from .trial_options import DryRun, Minutes, Set, Steps, read_settings
@@ -46,10 +45,10 @@ def tune(
     own = read_settings(settings or [])
     if steps is not None:
         own["training.max_steps"] = steps
-    found = Search(read_config(config, own, corpus), search, corpus, output, seed)
+    found = Search(config, own, search, corpus, output, seed)
     if dry_run:
         return _list(found, trials, as_json)
-    tried = run_search(found, trials, gpu_id=gpu_id, minutes=minutes)
+    tried = found.run(trials, gpu_id=gpu_id, minutes=minutes)
     best = best_of(tried)
     if best is None:
         problem = f"no trial has finished. The last one: {tried[-1].error or tried[-1].status}"
@@ -58,9 +57,9 @@ def tune(
     made = command("tune", [corpus], {k: v for k, v in given.items() if v is not None})
     for option, texts in {"--search": search, "--set": settings}.items():
         made = " ".join([made, *(shlex.join([option, text]) for text in texts or [])])
-    written = write_best(found, tried, best, made)
+    written = found.write_best(tried, best, made)
     if as_json:
-        shown = [trial.record() for trial in tried]
+        shown = [trial._asdict() for trial in tried]
         return print_json({"trials": shown, "best": best.number, "config": str(written)})
     _print(found, tried, best)
     msg.good(f"Wrote {written}")

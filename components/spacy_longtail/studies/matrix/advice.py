@@ -1,10 +1,9 @@
 """Advice on a corpus: statistics choose candidates, trials within a budget compare them."""
 
-import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from statistics import median
+from textwrap import wrap
 from typing import NamedTuple
 
 from wasabi import msg
@@ -21,13 +20,13 @@ from ...encoders import (
     shipped_encoder,
 )
 from ...errors import Errors
-from ...layers.clusters import has_lookups, lacks_lookups
+from ...layers.clusters import has_lookups
 from ...output.amounts import number
 from ...output.writing import check_file, write_file
 from ...pretraining.encoders import check_transformer
 from ...types import Overrides
 from ..trials.compose import OPTIONAL, compose, known_choices, read_base
-from ..trials.plan import Plan, Trial, read_plan
+from ..trials.plan import Plan, read_plan
 from ..trials.recipes import commented, fill, read_recipes
 from ..trials.run import Matrix, TrialOptions
 from .cutting import fold_plan
@@ -45,7 +44,7 @@ SCHEDULE = ("training.max_steps", "training.eval_frequency")  # of a recipe
 MARK = "Written by spacy-longtail"  # in the first line of a config
 
 
-class Candidate(NamedTuple):
+class CandidateGrid(NamedTuple):
     grid: dict[str, str]
     why: str
 
@@ -53,9 +52,8 @@ class Candidate(NamedTuple):
 class Advice(NamedTuple):
     summary: Summary
     recommendation: Recommendation
-    candidates: list[Candidate]
+    candidates: list[CandidateGrid]
     config: Path
-    steps: int  # after which a training of the method was best, in the middle of those that there are
 
 
 def find_pretrained(corpus: Path, say: Callable[[str], None] = msg.info) -> list[Path]:
@@ -69,10 +67,8 @@ def find_pretrained(corpus: Path, say: Callable[[str], None] = msg.info) -> list
     if shipped is None:
         say(f"No pretrained encoder is tried: the package has none for {lang!r}. `pretrain` makes one")
         return []
-    if not transformers:
-        say("No transformer is tried: no encoder of docs/zero_shot.md is installed")
-    elif not (find_spec("torch") and find_spec("transformers")):
-        say("No transformer is tried: the extra 'transformers' is not installed")
+    if not (transformers and find_spec("torch") and find_spec("transformers")):
+        say("No transformer is tried: it takes the extra 'transformers' and one of docs/zero_shot.md")
         transformers = []
     found = []
     for name in (shipped, *transformers):
@@ -84,13 +80,8 @@ def find_pretrained(corpus: Path, say: Callable[[str], None] = msg.info) -> list
 
 
 def needs_torch(pretrained: Path) -> bool:
-    """Whether an encoder is a transformer."""
-    return _is_transformer(located(pretrained))
-
-
-def _is_transformer(folder: Path) -> bool:
-    """Whether the tok2vec of a pipeline is a transformer."""
-    config = folder / CONFIG
+    """Whether the tok2vec of an encoder is a transformer."""
+    config = located(pretrained) / CONFIG
     return config.is_file() and TORCH in config.read_text(encoding="utf8")
 
 
@@ -101,9 +92,9 @@ def _seen(pretrained: Path, corpus: Path) -> float:
 def choose_candidates(
     statistics: Statistics,
     lang: str = "",
-    pretrained: Sequence[Candidate] = (),
+    pretrained: Sequence[CandidateGrid] = (),
     transformer: str | None = None,
-) -> list[Candidate]:
+) -> list[CandidateGrid]:
     """What is worth a try on a corpus, after stock spaCy what won most often in our records first.
 
     Losses, resampling, augmentation and secondaries won on no corpus that `recommend` was checked on.
@@ -111,9 +102,9 @@ def choose_candidates(
 
     statistics (Statistics): Of the corpus.
     lang (str): Language code; an empty one has no word clusters.
-    pretrained (Sequence[Candidate]): The recipes of pretrained encoders.
+    pretrained (Sequence[CandidateGrid]): The recipes of pretrained encoders.
     transformer (Optional[str]): A transformer's name on the hub, or its folder.
-    RETURNS (List[Candidate]): Choices by axis, and the reason.
+    RETURNS (List[CandidateGrid]): Choices by axis, and the reason.
     """
     train = statistics.parts["train"]
     n_sentences = train.sentences
@@ -138,7 +129,7 @@ def choose_candidates(
         (n_rare and not is_large, {"head": "softmax", "reader": "augmented"}, "a small corpus grows"),
         (n_rare and not is_small, {"gate": "double"}, "a secondary of its own for the rare types"),
     ]
-    return [Candidate(grid, why) for holds, grid, why in table if holds]
+    return [CandidateGrid(grid, why) for holds, grid, why in table if holds]
 
 
 def advise(
@@ -180,10 +171,10 @@ def advise(
     summary = summarize_trials(matrix, records, groups)
     (choice,) = (c.recommendation for c in summary.corpora if c.recommendation is not None)
     trial = next(t for t in matrix.trials.values() if t.method.name == choice.method)
-    own = [r for r in records.values() if r.is_done and r.method == choice.method]
-    best = [r.best_step for r in own if r.best_step]
-    write_config(trial._replace(corpus=corpus), config, _evidence(summary, choice, candidates))
-    return Advice(summary, choice, candidates, config, int(median(best)) if best else plan.steps)
+    filled = fill(trial.config(), corpus, choice.method)
+    lines = [part for text in _evidence(summary, choice, candidates) for part in wrap(text, WIDTH)]
+    write_file(config, commented(filled, lines, {}))
+    return Advice(summary, choice, candidates, config)
 
 
 def planned(
@@ -193,10 +184,10 @@ def planned(
     settings: Overrides,
     pretrained: Sequence[Path],
     transformer: str | None,
-) -> tuple[list[Candidate], Plan]:
+) -> tuple[list[CandidateGrid], Plan]:
     """What is to be compared, when all that is given has been checked: arguments as `advise` has them.
 
-    RETURNS (Tuple[List[Candidate], Plan]): The candidates, and their plan on the corpus as it is.
+    RETURNS (Tuple[List[CandidateGrid], Plan]): The candidates, and their plan on the corpus as it is.
     """
     check_file(config, [corpus], MARK)
     lang = read_types(corpus).lang
@@ -206,48 +197,12 @@ def planned(
         name = str(path) if str(path) in TRANSFORMERS else "pretrained"
         recipe, encoders[name] = _beginning(path, corpus, lang)
         grid = {**read_recipes()[recipe].choices, "encoder": name}
-        first.append(Candidate(grid, f"{path} has seen entities of other corpora"))
+        first.append(CandidateGrid(grid, f"{path} has seen entities of other corpora"))
     if transformer:
-        encoders["transformer"] = _over_transformer(transformer)
+        check_transformer(transformer)
+        choice = known_choices()["encoder"]["transformer"]
+        encoders["transformer"] = {**choice, "paths.transformer": transformer}
     candidates = choose_candidates(corpus_statistics(corpus), lang, first, transformer)
-    return candidates, _plan(corpus, candidates, steps, settings, encoders)
-
-
-def _beginning(pretrained: Path, corpus: Path, lang: str) -> tuple[str, Overrides]:
-    """The recipe that starts from an encoder, and its settings beside the choices of other axes."""
-    folder = check_encoder(pretrained)
-    if (share := _seen(pretrained, corpus)) > MOST:
-        shown = {"path": pretrained, "share": f"{100 * share:.0f} %", "corpus": corpus}
-        raise ValueError(Errors.L563.format(**shown))
-    config = read_base(folder / CONFIG)
-    if (own := config.get("nlp", {}).get("lang")) != lang:
-        problem = f"it is of the language {own!r}, {corpus} of {lang!r}"
-        raise ValueError(Errors.L274.format(who="recommend", path=pretrained, problem=problem))
-    names = config.get("nlp", {}).get("pipeline", [])
-    if "tok2vec" not in names or DESCRIBED not in config.to_str(interpolate=False):
-        raise ValueError(Errors.L571.format(path=pretrained, found=", ".join(names) or "none"))
-    start: Overrides = {"paths.pretrained": str(pretrained)}
-    choice = known_choices()["encoder"]["pretrained"]
-    if not _is_transformer(folder):
-        return "pretrained_cnn", {**choice, **start}
-    settings = read_recipes()["transformer"].settings
-    return "transformer", {**choice, OPTIONAL: {}, **settings, **start}
-
-
-def _over_transformer(name: str) -> Overrides:
-    """The choice of a transformer."""
-    check_transformer(name)
-    return {**known_choices()["encoder"]["transformer"], "paths.transformer": name}
-
-
-def _plan(
-    corpus: Path,
-    candidates: list[Candidate],
-    steps: int | None,
-    settings: Overrides,
-    encoders: Mapping[str, Overrides],
-) -> Plan:
-    """The candidates as a plan. Without a number of steps an encoder's recipe has its own schedule."""
     equal = {name: {k: v for k, v in own.items() if k not in SCHEDULE} for name, own in encoders.items()}
     given = {
         "choices": {"encoder": equal},
@@ -258,17 +213,36 @@ def _plan(
         "seeds": 1,
     }
     plan = read_plan("quick", given)
-    if steps:
-        return plan
-    methods = []
-    for method in plan.methods:
-        own = encoders.get(method.choices["encoder"], {})
-        schedule = {key: own[key] for key in SCHEDULE if key in own and key not in settings}
-        methods.append(method._replace(config=compose(method.config, {}, schedule)))
-    return plan._replace(methods=methods)
+    if steps is None:  # the recipe of an encoder has its own schedule
+        for i, method in enumerate(plan.methods):
+            own = encoders.get(method.choices["encoder"], {})
+            schedule = {key: own[key] for key in SCHEDULE if key in own and key not in settings}
+            plan.methods[i] = method._replace(config=compose(method.config, {}, schedule))
+    return candidates, plan
 
 
-def _evidence(summary: Summary, choice: Recommendation, candidates: list[Candidate]) -> list[str]:
+def _beginning(pretrained: Path, corpus: Path, lang: str) -> tuple[str, Overrides]:
+    """The recipe that starts from an encoder, and its settings beside the choices of other axes."""
+    folder = check_encoder(pretrained)
+    if (share := _seen(pretrained, corpus)) > MOST:
+        shown = {"path": pretrained, "share": f"{100 * share:.0f} %", "corpus": corpus}
+        raise ValueError(Errors.L563.format(**shown))
+    config = read_base(folder / CONFIG)
+    own = config.get("nlp", {})
+    names = own.get("pipeline", [])
+    problem = "" if own.get("lang") == lang else f"its language is {own.get('lang')!r}, not {lang!r}"
+    if "tok2vec" not in names or DESCRIBED not in config.to_str(interpolate=False):
+        problem = f"it needs tok2vec and a head that reads label descriptions, found {', '.join(names)}"
+    if problem:
+        raise ValueError(Errors.L274.format(who="recommend", path=pretrained, problem=problem))
+    start = {**known_choices()["encoder"]["pretrained"], "paths.pretrained": str(pretrained)}
+    if not needs_torch(pretrained):
+        return "pretrained_cnn", start
+    return "transformer", {**start, OPTIONAL: {}, **read_recipes()["transformer"].settings,
+                           "paths.pretrained": str(pretrained)}  # fmt: skip
+
+
+def _evidence(summary: Summary, choice: Recommendation, candidates: list[CandidateGrid]) -> list[str]:
     """What a config says of where it comes from."""
     found = summary.corpora[0]
     lines = [
@@ -284,23 +258,7 @@ def _evidence(summary: Summary, choice: Recommendation, candidates: list[Candida
     return lines
 
 
-def in_short(candidates: list[Candidate], cut: Plan, folds: int, minutes: float) -> str:
+def in_short(candidates: list[CandidateGrid], cut: Plan, folds: int, minutes: float) -> str:
     """What will be tried, in a line. cut (Plan): On folds."""
     time = number(minutes, "minute")
     return f"{len(candidates)} candidates, {folds} folds, {cut.schedule}, {time} in all"
-
-
-def say_left_out(lang: str, say: Callable[[str], None]) -> None:
-    """Say which knowledge of words no candidate can have for a language, and why."""
-    if problem := lacks_lookups(lang):
-        say(f"Word clusters are left out: {problem}")
-
-
-def write_config(trial: Trial, path: Path, comments: list[str]) -> None:
-    """Write the complete config of a trial, with comments before it.
-
-    trial (Trial): The trial. path (Path): The file. comments (List[str]): Paragraphs.
-    """
-    lines = [line for comment in comments for line in textwrap.wrap(comment, WIDTH)]
-    config = fill(trial.config(), trial.corpus, trial.method.name)
-    write_file(path, commented(config, lines, {}))

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ...evaluation.convergence import rising_of
-from ...evaluation.report.wording import signed
 from ...evaluation.significance import LEAST_SEEDS, holm, paired_permutation
+from ...output.amounts import signed
 from ..trials.records import TrialRecord
 
 ALPHA = 0.05
@@ -48,8 +48,8 @@ def read_curves(records: Sequence[TrialRecord], baseline: str, average: str = "m
     x_name = "sentences"
     for record in records:
         if (draw := record.draw) is not None:
-            x_name = draw.x_name
-            found.setdefault(record.method, {}).setdefault(draw.x, []).append(record)
+            x_name, x = draw.x
+            found.setdefault(record.method, {}).setdefault(x, []).append(record)
     lines, early = {}, {}
     for name, own in found.items():
         scores = {x: {r.seed: r.score("test", SCORES[average]) for r in own[x]} for x in sorted(own)}

@@ -1,7 +1,7 @@
 """A plan on folds: each of its corpora in parts, of which each is held out once."""
 
 import warnings
-from collections import defaultdict
+from collections import Counter
 from pathlib import Path
 
 from spacy.tokens import Doc
@@ -11,6 +11,7 @@ from ...corpus.folder import load_docs, part_path, read_types, write_corpus
 from ...corpus.tokenizers import blank
 from ...corpus.units import document_folds
 from ...errors import Warnings
+from ...output.amounts import number
 from ...output.writing import check_folder, coded_io, whole_folder
 from ...settings import whole
 from ...training.checksums import checksum, digest
@@ -76,14 +77,11 @@ def write_folds(corpus: Path, output: Path, n_folds: int, seed: int = 0) -> list
 
 def _unlearnt(docs: list[Doc], fold: Ints1d, labels: list[str], n_folds: int) -> str:
     """Which types some model cannot learn, in words; "" if there is none."""
-    folds: dict[str, set[int]] = defaultdict(set)
-    mentions: dict[str, int] = defaultdict(int)
-    for doc, i in zip(docs, fold.tolist(), strict=True):
-        for ent in doc.ents:
-            folds[ent.label_].add(i)
-            mentions[ent.label_] += 1
-    few = {t: n for t, n in mentions.items() if t in labels and n < n_folds}
-    lone = [t for t, found in folds.items() if t in labels and t not in few and len(found) == 1]
-    problems = [f"{t} has {n} mention{'s' * (n > 1)}" for t, n in sorted(few.items())]
-    problems += [f"{t} stands in one document, or in copies of one" for t in sorted(lone)]
+    places = [(ent.label_, i) for doc, i in zip(docs, fold.tolist(), strict=True) for ent in doc.ents]
+    mentions, folds = Counter(t for t, _ in places), Counter(t for t, _ in set(places))
+    problems = [
+        f"{t} has {number(mentions[t], 'mention')} in {number(folds[t], 'fold')}"
+        for t in sorted(folds)
+        if t in labels and (mentions[t] < n_folds or folds[t] == 1)
+    ]
     return "; ".join(problems)

@@ -12,7 +12,7 @@ from ...evaluation.report.inputs import Run, read_run
 from ...output.amounts import number
 from ..trials.records import TrialRecord, trial_folder
 from ..trials.run import Matrix, TrialOptions
-from .by_folds import macro_of
+from .recommendation import macro_of
 
 FIRST_PART = 0.5  # of the budget, for the first fold
 LONGEST = 0.25  # of the budget, for a trial beside the baseline

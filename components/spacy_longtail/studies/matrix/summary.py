@@ -14,9 +14,8 @@ from ...evaluation.report.systems import mean, spread
 from ..trials.plan import Trial
 from ..trials.records import RECORD, TrialRecord, trial_folder
 from ..trials.run import Matrix
-from .by_folds import Cell, recommend_by_folds
 from .curves import Curves, read_curves
-from .recommendation import Recommendation, recommend
+from .recommendation import Cell, Recommendation, recommend, recommend_by_folds
 
 COLUMNS = {  # of the tables: where a record has the score
     "macro, dev": ("dev", "ents_macro_f"),
@@ -36,7 +35,7 @@ Over = tuple[float | None, float | None]  # mean and standard deviation over see
 Folds = Mapping[Path, list[Path]]  # of each corpus
 
 
-class Row(NamedTuple):
+class MethodRow(NamedTuple):
     method: str
     n_seeds: int
     n_trials: int
@@ -48,7 +47,7 @@ class Row(NamedTuple):
 
 class CorpusSummary(NamedTuple):
     corpus: str
-    rows: list[Row]  # by mean macro F1 on dev, the best first
+    rows: list[MethodRow]  # by mean macro F1 on dev, the best first
     report: Report | None = None  # null where trials have draws, or the baseline is not finished
     recommendation: Recommendation | None = None
     curves: Sequence[Curves] = ()
@@ -144,7 +143,7 @@ def _corpus(path: Path, matrix: Matrix, records: Mapping[str, TrialRecord]) -> C
     return CorpusSummary(path.name, rows, report, recommend(dev, labels, baseline))
 
 
-def _rows(records: list[TrialRecord], columns: Mapping[str, tuple[str, str]]) -> list[Row]:
+def _rows(records: list[TrialRecord], columns: Mapping[str, tuple[str, str]]) -> list[MethodRow]:
     """A row per method, the best in the first column first."""
     by_method: dict[str, list[TrialRecord]] = {}
     for record in records:
@@ -158,6 +157,6 @@ def _rows(records: list[TrialRecord], columns: Mapping[str, tuple[str, str]]) ->
         seconds = mean([record.seconds for record in own]) or 0.0
         steps = mean([record.steps_trained for record in own]) or 0.0
         n_seeds, rising = len({r.seed for r in own}), rising_of(r.data() for r in own)
-        rows.append(Row(name, n_seeds, len(own), scores, seconds, steps, rising))
+        rows.append(MethodRow(name, n_seeds, len(own), scores, seconds, steps, rising))
     first = next(iter(columns))
     return sorted(rows, key=lambda row: -(row.scores[first][0] or 0.0))

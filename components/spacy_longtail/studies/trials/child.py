@@ -22,7 +22,6 @@ from .keys import PACKAGE, code_version, corpus_version
 from .process import IO_FAULT, Task
 
 MODEL = "model"
-SCORED = ("dev", "test")
 
 
 def run_child(work: Path, task: Task) -> None:
@@ -38,7 +37,7 @@ def run_child(work: Path, task: Task) -> None:
     best = train_model(work / "config.cfg", corpus, work / MODEL, gpu_id=task["gpu_id"])
     types = read_types(corpus)
     training = None if task["drawn"] else part_path(corpus, "train")
-    for part in task.get("parts", SCORED):
+    for part in task["parts"]:
         data = part_path(corpus, part)
         result = evaluate_model(best, data, types.labels, types.tail, task["name"], training, part)
         write_evaluation(result, work / f"{part}.json")
@@ -67,10 +66,9 @@ def exit_code(work: Path) -> int:
 def _check_unchanged(corpus: Path, task: Task) -> None:
     """Whether the content key still says what is run."""
     found = corpus_version(corpus)
-    for name, planned in task["version"].items():
-        if found[name] != planned:
-            path = part_path(corpus, name) if name in PARTS else corpus / TYPES
-            raise ValueError(Errors.L478.format(path=path))
+    for name in [name for name, planned in task["version"].items() if found[name] != planned]:
+        path = part_path(corpus, name) if name in PARTS else corpus / TYPES
+        raise ValueError(Errors.L478.format(path=path))
     if code_version() != task["code"]:
         raise ValueError(Errors.L478.format(path=short(PACKAGE)))
 

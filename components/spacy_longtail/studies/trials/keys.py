@@ -1,10 +1,11 @@
 """What makes a trial the same trial: its config, its data and the code that runs it."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+from spacy.util import dict_to_dot
 from thinc.api import Config
 
 from ...corpus.folder import PARTS, part_path, read_types
@@ -59,29 +60,17 @@ def config_content(config: Config) -> dict[str, object]:
     config (Config): Not interpolated.
     RETURNS (Dict[str, object]): JSON data. What other paths lead to counts by its content.
     """
-    sections = {name: dict(block) for name, block in config.items()}
-    paths = {k: v for k, v in sections.get("paths", {}).items() if k not in ("train", "dev")}
-    sections["paths"] = paths
-    named = {
-        name: text
-        for name, text in _texts(sections, "")
-        if name.startswith("paths.") or "/" in text or Path(text).suffix
+    paths = {k: v for k, v in config.get("paths", {}).items() if k not in ("train", "dev")}
+    sections = {**config, "paths": paths}
+    texts = {name: str(value) for name, value in dict_to_dot(sections).items()}
+    files = {
+        name: content
+        for name, text in texts.items()
+        if (name.startswith("paths.") or "/" in text or Path(text).suffix)
+        and "\0" not in text
+        and (content := content_of(text))
     }
-    found = {name: content_of(text) for name, text in named.items()}
-    files = {name: content for name, content in found.items() if content}
     return {**shortened(sections), "files": files}
-
-
-def _texts(block: object, name: str) -> Iterator[tuple[str, str]]:
-    """The texts in a block that may name a file, with where they stand."""
-    if isinstance(block, Mapping):
-        for key, value in block.items():
-            yield from _texts(value, f"{name}.{key}" if name else str(key))
-    elif isinstance(block, (list, tuple)):
-        for i, value in enumerate(block):
-            yield from _texts(value, f"{name}.{i}")
-    elif isinstance(block, (str, Path)) and str(block) and "\0" not in str(block):
-        yield name, str(block)
 
 
 def trial_key(trial: Trial, corpus: CorpusVersion) -> str:

@@ -16,13 +16,13 @@ from .plan_file import PlanFile, beside, is_whole, unusable
 BATCHES = ("accumulate_gradient", "batcher")  # of [training], equal for equal encoders
 
 
-class Method(NamedTuple):
+class TrialMethod(NamedTuple):
     name: str
     choices: dict[str, str]  # by axis; none of a method that is a config of its own
     config: Config  # not interpolated
 
 
-def read_methods(fields: PlanFile, base: Config, settings: Overrides, path: Path) -> list[Method]:
+def read_methods(fields: PlanFile, base: Config, settings: Overrides, path: Path) -> list[TrialMethod]:
     """The methods that a plan names.
 
     fields (PlanFile): Of the plan. base (Config): Not interpolated.
@@ -34,11 +34,11 @@ def read_methods(fields: PlanFile, base: Config, settings: Overrides, path: Path
     methods = []
     for choices in _picked(fields.grids, catalog, path):
         blocks = {axis: catalog[axis][choice] for axis, choice in choices.items()}
-        methods.append(Method(_name(choices, catalog), choices, compose(base, blocks, settings)))
+        methods.append(TrialMethod(_name(choices, catalog), choices, compose(base, blocks, settings)))
     for name, own in fields.methods.items():
         own_base = read_base(beside(path, f"{own['config']}")) if "config" in own else base
         own_settings = {k: v for k, v in own.items() if k != "config"}
-        methods.append(Method(name, {}, compose(own_base, {}, {**settings, **own_settings})))
+        methods.append(TrialMethod(name, {}, compose(own_base, {}, {**settings, **own_settings})))
     for name, n in Counter(method.name for method in methods).items():
         if n > 1 or not is_file_name(name):
             raise unusable(path, f"{name!r} names two methods, or cannot be a file's name.")
@@ -77,10 +77,10 @@ def _check_known(what: str, names: Iterable[str], known: Iterable[str], path: Pa
             raise unusable(path, f"it names an unknown {what}, {name!r}. Known: {', '.join(known)}.")
 
 
-def check_equal(methods: list[Method], steps: int, patience: int, path: Path) -> None:
+def check_equal(methods: list[TrialMethod], steps: int, patience: int, path: Path) -> None:
     """Refuse methods whose training differs. Encoders may have batches of their own.
 
-    methods (List[Method]): The methods. steps (int): Of all of them.
+    methods (List[TrialMethod]): The methods. steps (int): Of all of them.
     patience (int): Of all; 0 is none. path (Path): Of the plan.
     """
     first: dict[str, Mapping[str, object]] = {}

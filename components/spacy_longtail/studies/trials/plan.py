@@ -3,6 +3,7 @@
 import itertools
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,20 +12,49 @@ from thinc.api import Config
 from ...corpus.parts import with_name
 from ...errors import Errors
 from ...output.amounts import number
-from ...types import Overrides
+from ...types import Block, Overrides
 from .compose import HERE, apply, compose, read_base
-from .draws import SEED, Draw, title_of
-from .methods import Method, check_equal, read_methods
+from .methods import TrialMethod, check_equal, read_methods
 from .plan_file import beside, read_fields, read_yaml, unusable
 
 PRESETS = HERE / "presets"
+SEED = 0  # of all draws: partitions make them differ
 PLAIN = "${corpora.plain}"
 DRAWN = {"sizes", "shares", "n_sentences", "seeds"}  # fields that another kind of draw replaces
 
 
+@dataclass(frozen=True)
+class Draw:
+    """Some of the training sentences."""
+
+    n_sentences: int
+    entity_share: float | None = None  # null is a uniform draw
+
+    @property
+    def x(self) -> tuple[str, float]:
+        """What changes along a curve, and where on it this draw is."""
+        if self.entity_share is None:
+            return "sentences", self.n_sentences
+        return "% entity tokens", 100 * self.entity_share
+
+    def reader(self) -> Block:
+        """The reader that draws it."""
+        if self.entity_share is None:
+            return {"@readers": "longtail.LowResourceCorpus.v1", "n_sentences": self.n_sentences}
+        own = {"n_sentences": self.n_sentences, "entity_share": self.entity_share}
+        return {"@readers": "longtail.ImbalancedCorpus.v1", **own}
+
+
+def title_of(corpus: str, method: str, draw: Draw | None, seed: int) -> str:
+    """A trial for people. RETURNS (str): Corpus, method, draw and seed."""
+    drawn = "" if draw is None else f", {number(draw.n_sentences, 'sentence')}"
+    share = "" if draw is None or draw.entity_share is None else f" with {draw.x[1]:g} % entity tokens"
+    return f"{corpus}, {method}{drawn}{share}, seed {seed}"
+
+
 class Trial(NamedTuple):
     corpus: Path
-    method: Method
+    method: TrialMethod
     seed: int
     draw: Draw | None
 
@@ -43,7 +73,7 @@ class Trial(NamedTuple):
 
 class Plan(NamedTuple):
     corpora: list[Path]
-    methods: list[Method]
+    methods: list[TrialMethod]
     seeds: list[int]
     draws: list[Draw]  # none is all of the training data
     steps: int  # of every training; with patience at most

@@ -12,17 +12,13 @@ from ...output.writing import coded_io
 from ...records import problem_of
 from ...types import Overrides
 
+OF_CORPORA = ("paths.train", "paths.dev", "nlp.lang", "nlp.tokenizer",
+              "longtail.labels", "longtail.tail", "longtail.frequent")  # fmt: skip
 OWNERS = {  # settings that the plan makes from these
     "training.max_steps": "steps",
     "training.patience": "patience",
     "system.seed": "seeds",
-    "paths.train": "corpora",
-    "paths.dev": "corpora",
-    "nlp.lang": "corpora",
-    "nlp.tokenizer": "corpora",
-    "longtail.labels": "corpora",
-    "longtail.tail": "corpora",
-    "longtail.frequent": "corpora",
+    **dict.fromkeys(OF_CORPORA, "corpora"),
 }
 MOST_STEPS, MOST_SEEDS = 10**9, 10_000
 MOST_BYTES = 1_000_000  # of a file

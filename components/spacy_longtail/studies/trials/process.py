@@ -24,6 +24,8 @@ POLL = 0.05  # seconds between looks at a process
 SHOWN = 5  # last lines of a log that an error shows
 IO_FAULT = 74  # exit code of a trial that the disk has failed, as in sysexits.h
 
+Stop = Callable[[], str | None]  # says why a trial must end, else null
+
 
 class Task(TypedDict):
     """What a trial's process is told: task.json."""
@@ -32,7 +34,7 @@ class Task(TypedDict):
     name: str  # what reports call the model
     gpu_id: int
     drawn: bool  # whether the training data is a draw, of which scores by frequency would be wrong
-    parts: NotRequired[list[str]]  # those to score, else dev and test
+    parts: list[str]  # those to score
     version: CorpusVersion
     code: str  # its version
     own_code: NotRequired[list[str]]  # files to import before
@@ -44,9 +46,7 @@ class Outcome(NamedTuple):
     error: str  # the last lines of the log, or why it was stopped
 
 
-def launch(
-    work: Path, config: Config, task: Task, minutes: float | None, stop: Callable[[], str | None]
-) -> Outcome:
+def launch(work: Path, config: Config, task: Task, minutes: float | None, stop: Stop) -> Outcome:
     """Train and score in a process of its own.
 
     work (Path): A folder for its files. config (Config): Complete, not interpolated.
@@ -62,9 +62,7 @@ def launch(
     return run_process([*CHILD, str(work)], work / "log.txt", seconds, stop)
 
 
-def run_process(
-    command: list[str], log: Path, seconds: float | None, stop: Callable[[], str | None]
-) -> Outcome:
+def run_process(command: list[str], log: Path, seconds: float | None, stop: Stop) -> Outcome:
     """Run a command to its end, its output in a file.
 
     command (List[str]): The command. It has a pipe as stdin, which closes when this process dies.
@@ -72,35 +70,31 @@ def run_process(
     stop (Callable): Called every moment; a text ends the process and says why.
     RETURNS (Outcome): How it ended. A disk that fails it is an error: other trials would meet it, too.
     """
-    start = time.perf_counter()
+    start, status, why = time.perf_counter(), "", ""
     with log.open("wb") as file:
         process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=file, stderr=subprocess.STDOUT, start_new_session=True
         )
         try:
-            status, why = _watch(process, start, seconds, stop)
+            while not status and not _has_ended(process):
+                if seconds is not None and time.perf_counter() - start > seconds:
+                    status, why = "timeout", f"It ran past the limit of {seconds / 60:g} minutes."
+                elif (told := stop()) is not None:
+                    status, why = "stopped", told
+                else:
+                    time.sleep(POLL)
         finally:
             _kill(process)
-    took = time.perf_counter() - start
-    status = status or ("failed" if process.returncode else "done")
-    if process.returncode == IO_FAULT:
-        raise ValueError(_refusal(log))
-    if status == "failed":
-        why = _last_lines(log) or f"It ended with exit code {process.returncode}, without a message."
-    return Outcome(status, took, why)
-
-
-def _watch(
-    process: subprocess.Popen[bytes], start: float, seconds: float | None, stop: Callable[[], str | None]
-) -> tuple[str, str]:
-    """Why it has to end: a status and a text; "" if it has ended."""
-    while not _has_ended(process):
-        if seconds is not None and time.perf_counter() - start > seconds:
-            return "timeout", f"It ran past the limit of {seconds / 60:g} minutes."
-        if (why := stop()) is not None:
-            return "stopped", why
-        time.sleep(POLL)
-    return "", ""
+    took, code = time.perf_counter() - start, process.returncode
+    lines = [x for x in log.read_text(encoding="utf8", errors="replace").splitlines() if x.strip()]
+    if code == IO_FAULT:
+        _, found, problem = "".join(lines[-1:]).rpartition("[L432]")
+        unwritten = Errors.L432.format(path=log.parent, problem="the trial could not write there")
+        raise ValueError(f"{found}{problem}" if found else unwritten)
+    if not status and code:
+        shown = "\n".join(lines[-SHOWN:]) or f"It ended with exit code {code}, without a message."
+        return Outcome("failed", took, shown)
+    return Outcome(status or "done", took, why)
 
 
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:
@@ -121,16 +115,3 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     process.wait()
     if process.stdin:
         process.stdin.close()
-
-
-def _refusal(log: Path) -> str:
-    """What could not be read or written, in the last line of the log if that could be written."""
-    said = _last_lines(log).rpartition("\n")[2]
-    if (begin := said.find("[L432]")) >= 0:  # what could not be written may stand before it
-        return said[begin:]
-    return Errors.L432.format(path=log.parent, problem=said or "the trial could not write there")
-
-
-def _last_lines(log: Path) -> str:
-    lines = log.read_text(encoding="utf8", errors="replace").splitlines()
-    return "\n".join([line for line in lines if line.strip()][-SHOWN:])

@@ -34,7 +34,6 @@ class Recipe:
 class _Table(NamedTuple):
     """What recipes.yml holds."""
 
-    commands: list[str]  # recipes that the project has a command of their own for
     comments: dict[str, str]  # of values and blocks, by dotted name
     choices: dict[str, dict[str, Overrides]]  # by axis, beside those of choices.yml
     recipes: dict[str, Overrides]  # by the name of their config, those of configs/
@@ -72,24 +71,6 @@ def named_recipe(name: str) -> Recipe:
     if len(found) != 1:
         raise ValueError(Errors.L723.format(name=name, known=", ".join(found or recipes)))
     return recipes[found[0]]
-
-
-def render(name: str, recipe: Recipe) -> str:
-    """The text of a recipe's config.
-
-    name (str): Of the config. recipe (Recipe): What it is made of.
-    """
-    table = _table()
-    train = (
-        f"spacy train {config_path(name)} --paths.train ... --paths.dev ... {recipe.options}".rstrip()
-    )
-    folder = "--vars.folder configs/papers " if name in table.papers else ""
-    options = recipe.options.replace("--paths.", "--vars.")
-    command = f"recipe . --vars.recipe {name} {folder}{options}".rstrip()
-    if name in table.commands:
-        command = name
-    use = f"Complete: `{train}`; `weasel run {command}` fills in the paths."
-    return written(recipe, make_config(recipe), use)
 
 
 def written(recipe: Recipe, config: Config, use: str) -> str:

@@ -1,5 +1,6 @@
 """The finished trials of an output folder: a folder each, with record.json in it."""
 
+import json
 import os
 import warnings
 from pathlib import Path
@@ -9,22 +10,11 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 
 from ...errors import Warnings
 from ...output.writing import coded_io, write_file
-from .draws import Draw, title_of
+from .plan import Draw, title_of
 
 RECORD = "record.json"
 FOLDER = "trials"
 WORK = "work"  # folder of trials that are running
-
-
-class Evaluated(BaseModel):
-    """An evaluation on dev during the training."""
-
-    step: int
-    ents_macro_f: float  # in [0, 1]
-
-
-class Schedule(BaseModel):
-    patience: int  # steps without a better score that ended the training; 0: none did
 
 
 class TrialRecord(BaseModel):
@@ -39,8 +29,8 @@ class TrialRecord(BaseModel):
     seed: int
     draw: Draw | None
     steps: int
-    training: Schedule
-    curve: list[Evaluated]  # of one that is done
+    training: dict[str, int]  # patience: steps without a better score that ended it; 0: none did
+    curve: list[dict[str, int | float]]  # step, and macro F1 on dev in [0, 1], of one that is done
     code: str  # its version
     status: Literal["done", "failed", "timeout"]
     seconds: float
@@ -66,12 +56,7 @@ class TrialRecord(BaseModel):
     @property
     def steps_trained(self) -> int:
         """Until its last evaluation; of a training without any, those of its plan."""
-        return self.curve[-1].step if self.curve else self.steps
-
-    @property
-    def best_step(self) -> int:
-        """Of the evaluation with the best score on dev, the first of equals; 0 without any."""
-        return max(self.curve, key=lambda e: e.ents_macro_f).step if self.curve else 0
+        return int(self.curve[-1]["step"]) if self.curve else self.steps
 
     def data(self) -> dict[str, JsonValue]:
         """As JSON data."""
@@ -115,8 +100,7 @@ def finish(output: Path, work: Path, record: TrialRecord) -> None:
     record (TrialRecord): What is kept of the trial.
     """
     target = trial_folder(output, record.key)
-    own = record.model_dump_json(indent=1, exclude=set() if record.is_done else {"dev", "test"})
-    write_file(work / RECORD, own)
+    write_file(work / RECORD, json.dumps(record.data(), indent=1))
     with coded_io(work):
         target.parent.mkdir(exist_ok=True)
         if target.exists():

@@ -18,31 +18,27 @@ from ...output.writing import check_folder, coded_io
 from ...training.contamination import warn_seen
 from ...training.provenance import DEV_SCORE, read_curve, short
 from ...training.train import check_trainable, load_filled
-from .child import MODEL, SCORED
+from .child import MODEL
 from .keys import CorpusVersion, code_version, corpus_version, trial_key
 from .plan import Plan, Trial
 from .plan_file import unusable
-from .process import Outcome, Task, launch
+from .process import Outcome, Stop, Task, launch
 from .records import FOLDER, WORK, TrialRecord, finish, foreign_to_trials, read_finished
 
-Stop = Callable[[], str | None]  # says why a trial must end, else null
+SCORED = ["dev", "test"]
+
 Runner = Callable[[Trial, Path, Stop], Outcome]
 
 
 @dataclass(frozen=True)
 class TrialOptions:
-    """How a plan is run; none of it changes a figure.
+    """How a plan is run; none of it changes a figure."""
 
-    workers (int): Trials at a time. gpu_id (int): -1 is the CPU.
-    minutes (Optional[float]): Time limit of a trial. keep_models (bool): Keep model-best and model-last.
-    retry_failed (bool): Run failed trials again, and those that ran out of time.
-    """
-
-    workers: int = 1
-    gpu_id: int = -1
-    minutes: float | None = None
-    keep_models: bool = False
-    retry_failed: bool = False
+    workers: int = 1  # trials at a time
+    gpu_id: int = -1  # -1 is the CPU
+    minutes: float | None = None  # time limit of a trial
+    keep_models: bool = False  # keep model-best and model-last
+    retry_failed: bool = False  # run failed trials again, and those that ran out of time
 
 
 class Matrix:
@@ -220,6 +216,7 @@ def run_trial(
         name=trial.method.name,
         gpu_id=options.gpu_id,
         drawn=trial.draw is not None,
+        parts=SCORED,
         version=versions[trial.corpus],
         code=code_version(),
     )

@@ -12,13 +12,9 @@ from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
-from pydantic import JsonValue
-from thinc.api import Config
-
 from ...errors import Errors, Warnings
-from ...evaluation.report.wording import percent
 from ...hub import check_models
-from ...output.amounts import number
+from ...output.amounts import number, percent
 from ...output.writing import check_folder, coded_io, in_progress, write_file
 from ...settings import extra
 from ...training.checksums import digest
@@ -30,7 +26,7 @@ from ..trials.child import MODEL
 from ..trials.compose import compose, read_base
 from ..trials.keys import code_version, config_content, corpus_version
 from ..trials.plan_file import is_whole
-from ..trials.process import Outcome, Task, launch
+from ..trials.process import Outcome, Stop, Task, launch
 from ..trials.recipes import commented, fill
 from ..trials.records import foreign_to_trials
 from .space import cannot_search, read_parameters
@@ -47,7 +43,6 @@ STARTUP = 5  # trials that come to their end before any is pruned
 WARMUP = 1 / 3  # of the steps before a trial can be pruned
 BASELINE, VALUES, ERROR = "baseline", "values", "error"  # attributes of a trial
 
-Stop = Callable[[], str | None]
 Runner = Callable[["Trial", Path, Stop], Outcome]
 
 
@@ -63,66 +58,54 @@ class Tried(NamedTuple):
     is_baseline: bool
     status: str  # done, pruned or failed
     score: float | None  # macro F1 on dev: of the best checkpoint, or the best until it was pruned
-    curve: dict[int, float]  # the same by step
+    curve: list[tuple[int, float]]  # steps, and the same after them
     seconds: float
     error: str
 
-    def record(self) -> dict[str, JsonValue]:
-        """As JSON data."""
-        return {**self._asdict(), "curve": list(self.curve.items())}
-
-
-def read_config(path: Path, settings: Overrides, corpus: Path) -> Config:
-    """The complete config of a search: every trial trains equal steps.
-
-    path (Path): A config file. settings (Overrides): Config values by dotted name; they win.
-    corpus (Path): A folder that `convert` wrote.
-    RETURNS (Config): Not interpolated; training neither ends early nor by epochs.
-    """
-    refuse_parts(settings)
-    for name in ("training.patience", "training.max_epochs"):
-        if settings.get(name, 0) not in (0, -1):
-            raise cannot_search(f"{name} would be ignored: trials train equal steps.", "Use --steps.")
-    filled = fill(compose(read_base(path), {}, settings), corpus, f"{path}")
-    training = filled.interpolate()["training"]
-    steps, frequency = training["max_steps"], training["eval_frequency"]
-    if not (is_whole(steps) and is_whole(frequency) and 0 < LEAST_EVALUATIONS * frequency <= steps):
-        problem = f"pruning needs {LEAST_EVALUATIONS} evaluations, found {steps} steps."
-        raise cannot_search(problem, "Give more --steps, or --set training.eval_frequency=N.")
-    epochs = -1 if training["max_epochs"] == -1 else 0  # -1 streams
-    return compose(filled, {}, {"training.patience": 0, "training.max_epochs": epochs})
-
 
 class Search:
-    """What is searched, on what, and where the results go.
+    """What is searched, on what, and where the results go. Every trial trains equal steps.
 
-    config (Config): As `read_config` returned it.
+    config (Path): A config file. settings (Overrides): Config values by dotted name; they win.
     given (List[str]): SECTION.NAME=LOW:HIGH[:log] or SECTION.NAME=A,B,C.
     corpus (Path): A folder that `convert` wrote.
     output (Path): The folder; a search there is resumed. seed (int): Of the draws.
     """
 
     def __init__(
-        self, config: Config, given: list[str], corpus: Path, output: Path, seed: int = 0
+        self,
+        config: Path,
+        settings: Overrides,
+        given: list[str],
+        corpus: Path,
+        output: Path,
+        seed: int = 0,
     ) -> None:
+        refuse_parts(settings)
+        for name in ("training.patience", "training.max_epochs"):
+            if settings.get(name, 0) not in (0, -1):
+                raise cannot_search(f"{name} would be ignored: all train equal steps.", "Use --steps.")
+        filled = fill(compose(read_base(config), {}, settings), corpus, f"{config}")
+        whole = filled.interpolate()
+        training = whole["training"]
+        steps, frequency = training["max_steps"], training["eval_frequency"]
+        if not (is_whole(steps) and is_whole(frequency) and 0 < LEAST_EVALUATIONS * frequency <= steps):
+            problem = f"pruning needs {LEAST_EVALUATIONS} evaluations, found {steps} steps."
+            raise cannot_search(problem, "Give more --steps, or --set training.eval_frequency=N.")
         check_folder(output, [corpus], partial(foreign_to_trials, own=MODELS))
-        self.config, self.corpus, self.output, self.seed = config, corpus, output, seed
-        whole = config.interpolate()
+        self.corpus, self.output, self.seed = corpus, output, seed
+        self.steps: int = steps
+        epochs = -1 if training["max_epochs"] == -1 else 0  # -1 streams
+        self.config = compose(filled, {}, {"training.patience": 0, "training.max_epochs": epochs})
         self.parameters = read_parameters(whole, given)
-        self.steps: int = whole["training"]["max_steps"]
         self.version = corpus_version(corpus)
-        content = {"config": config_content(config), "space": self.parameters, "seed": seed}
+        content = {"config": config_content(self.config), "space": self.parameters, "seed": seed}
         self.name = f"tune-{digest({**content, 'corpus': self.version, 'code': code_version()})}"
-
-    def baseline(self) -> Overrides:
-        """The config's own values."""
-        return {p.name: p.baseline for p in self.parameters}
 
     def check(self) -> None:
         """Build the pipelines at the space's corners: mistakes show before hours of training."""
-        lowest = {p.name: p.choices[0] if p.choices else p.low for p in self.parameters}
-        highest = {p.name: p.choices[-1] if p.choices else p.high for p in self.parameters}
-        for values in (lowest, highest):
+        for i in (0, -1):
+            values = {p.name: (p.choices or (p.low, p.high))[i] for p in self.parameters}
             shown = ", ".join(f"{name} = {value}" for name, value in values.items())
             with warnings.catch_warnings():  # of ends of ranges, which nobody may ever draw
                 warnings.simplefilter("ignore")
@@ -139,38 +122,106 @@ class Search:
         """Where the models of a trial are kept."""
         return self.output / MODELS / f"{self.name}-{number}"
 
+    def run(
+        self,
+        n_trials: int,
+        *,
+        gpu_id: int = -1,
+        minutes: float | None = None,
+        runner: Runner | None = None,
+    ) -> list[Tried]:
+        """Run trials until there are enough. Stopping it at any moment loses the running trial alone.
 
-def run_search(
-    search: Search,
-    n_trials: int,
-    *,
-    gpu_id: int = -1,
-    minutes: float | None = None,
-    runner: Runner | None = None,
-) -> list[Tried]:
-    """Run trials until there are enough. Stopping it at any moment loses the running trial alone.
+        n_trials (int): How many in all. gpu_id (int): -1 is the CPU.
+        minutes (Optional[float]): Time limit of a trial.
+        runner (Optional[Callable]): What runs one trial, if not a process of its own.
+        RETURNS (List[Tried]): All finished trials, those of earlier runs too.
+        """
+        import_optuna()
+        if runner is None:
+            self.check()
+            runner = partial(run_trial, self, gpu_id, minutes)
+        with coded_io(self.output):
+            (self.output / MODELS).mkdir(parents=True, exist_ok=True)
+        study = self._study()
+        if not any(trial.is_baseline for trial in _finished(study)):
+            study.enqueue_trial({}, user_attrs={BASELINE: True})
+        study.optimize(
+            partial(self._objective, runner),
+            n_trials=max(n_trials - len(_finished(study)), 0),
+            callbacks=[self._after],
+            catch=(FailedTrialError,),
+        )
+        return _finished(study)
 
-    search (Search): What is searched. n_trials (int): How many in all. gpu_id (int): -1 is the CPU.
-    minutes (Optional[float]): Time limit of a trial.
-    runner (Optional[Callable]): What runs one trial, if not a process of its own.
-    RETURNS (List[Tried]): All finished trials, those of earlier runs too.
-    """
-    import_optuna()
-    if runner is None:
-        search.check()
-        runner = partial(run_trial, search, gpu_id, minutes)
-    with coded_io(search.output):
-        (search.output / MODELS).mkdir(parents=True, exist_ok=True)
-    study = _study(search)
-    if not any(trial.is_baseline for trial in _finished(study)):
-        study.enqueue_trial({}, user_attrs={BASELINE: True})
-    study.optimize(
-        partial(_objective, search, runner),
-        n_trials=max(n_trials - len(_finished(study)), 0),
-        callbacks=[partial(_after, search)],
-        catch=(FailedTrialError,),
-    )
-    return _finished(study)
+    def _study(self) -> "Study":
+        """The study of the search, made if it is not there."""
+        optuna, path = import_optuna(), self.output / STUDY
+        try:
+            study: Study = optuna.create_study(
+                storage=f"sqlite:///{path}",
+                sampler=optuna.samplers.TPESampler(seed=self.seed),
+                pruner=optuna.pruners.MedianPruner(STARTUP, int(WARMUP * self.steps)),
+                study_name=self.name,
+                direction="maximize",
+                load_if_exists=True,
+            )
+        except Exception as error:  # of the database
+            problem = f"{error}".splitlines()[0]
+            raise ValueError(Errors.L477.format(path=path, problem=problem)) from error
+        return study
+
+    def _objective(self, runner: Runner, trial: "Trial") -> float:
+        """Train with the values of a trial; keep its models. RETURNS (float): Macro F1 on dev."""
+        is_baseline = BASELINE in trial.user_attrs
+        drawn = [p for p in self.parameters if not is_baseline or p.has(p.baseline)]
+        values = {p.name: p.suggest(trial) for p in drawn}
+        own = {p.name: p.baseline for p in self.parameters}
+        trial.set_user_attr(VALUES, own if is_baseline else values)
+        with coded_io(self.output), TemporaryDirectory(prefix="work-", dir=self.output) as folder:
+            work = Path(folder)
+            watch = partial(_watch, trial, work, set(), self.steps)
+            outcome = runner(trial, work, watch)
+            if outcome.status == "stopped":
+                raise import_optuna().TrialPruned(outcome.error)
+            watch()  # what came after the last look
+            if outcome.status != "done":
+                trial.set_user_attr(ERROR, outcome.error)
+                raise FailedTrialError(outcome.error)
+            target = self.model(trial.number)
+            shutil.rmtree(target, ignore_errors=True)  # of a study that was deleted
+            (work / MODEL).rename(target)
+            score: float = json.loads((work / "dev.json").read_text("utf8"))["scores"][DEV_SCORE]
+        return score
+
+    def _after(self, study: "Study", trial: "FrozenTrial") -> None:
+        """Print a line on a trial, and delete the models that nobody needs."""
+        tried = _finished(study)
+        best = best_of(tried)
+        for own in tried:
+            if own.number == trial.number:
+                sys.stderr.write(f"{title(own)}\n")  # stdout is for results
+            if not own.is_baseline and own != best:
+                shutil.rmtree(self.model(own.number), ignore_errors=True)
+
+    def write_best(self, tried: list[Tried], best: Tried, made: str) -> Path:
+        """Write the best config, which `spacy train` takes as it is.
+
+        tried (List[Tried]): All finished trials. best (Tried): The best. made (str): The command.
+        RETURNS (Path): The file.
+        """
+        n_pruned = sum(trial.status == "pruned" for trial in tried)
+        trials, steps = number(len(tried), "trial"), number(self.steps, "step")
+        head = [
+            f"The best of {trials} ({n_pruned} pruned) of {steps}: {title(best)}.",
+            f"It was chosen on the dev part of {self.corpus.name}, so that this score flatters it.",
+            f"Made by: {made}",
+            f"Train it: python -m spacy train {BEST_CONFIG} --output training/best",
+        ]
+        comments = {p.name: f"tuned: {p.text}; the baseline has {p.baseline}" for p in self.parameters}
+        path = self.output / BEST_CONFIG
+        write_file(path, commented(compose(self.config, {}, best.values), head, comments))
+        return path
 
 
 def import_optuna() -> ModuleType:
@@ -181,31 +232,13 @@ def import_optuna() -> ModuleType:
     return optuna
 
 
-def _study(search: Search) -> "Study":
-    """The study of a search, made if it is not there."""
-    optuna, path = import_optuna(), search.output / STUDY
-    try:
-        study: Study = optuna.create_study(
-            storage=f"sqlite:///{path}",
-            sampler=optuna.samplers.TPESampler(seed=search.seed),
-            pruner=optuna.pruners.MedianPruner(STARTUP, int(WARMUP * search.steps)),
-            study_name=search.name,
-            direction="maximize",
-            load_if_exists=True,
-        )
-    except Exception as error:  # of the database
-        problem = f"{error}".splitlines()[0]
-        raise ValueError(Errors.L477.format(path=path, problem=problem)) from error
-    return study
-
-
 def _finished(study: "Study") -> list[Tried]:
     return [tried for trial in study.trials if (tried := _tried(trial)) is not None]
 
 
 def _tried(trial: "FrozenTrial") -> Tried | None:
     """What a trial of the study shows; null if it runs, or was interrupted."""
-    kept, curve = trial.user_attrs, dict(sorted(trial.intermediate_values.items()))
+    kept, curve = trial.user_attrs, sorted(trial.intermediate_values.items())
     status = {"COMPLETE": "done", "PRUNED": "pruned"}.get(trial.state.name)
     if status is None and ERROR not in kept:
         return None
@@ -214,7 +247,7 @@ def _tried(trial: "FrozenTrial") -> Tried | None:
         values=kept.get(VALUES, {}),
         is_baseline=BASELINE in kept,
         status=status or "failed",
-        score=trial.value if status == "done" else max(curve.values(), default=None),
+        score=trial.value if status == "done" else max((f for _, f in curve), default=None),
         curve=curve,
         seconds=round(trial.duration.total_seconds(), 1) if trial.duration else 0.0,
         error=kept.get(ERROR, ""),
@@ -225,29 +258,6 @@ def best_of(tried: list[Tried]) -> Tried | None:
     """The trial with the best macro F1 on dev, of equals the baseline, then the first."""
     done = [trial for trial in tried if trial.status == "done" and trial.score is not None]
     return max(done, key=lambda t: (t.score, t.is_baseline, -t.number), default=None)
-
-
-def _objective(search: Search, runner: Runner, trial: "Trial") -> float:
-    """Train with the values of a trial; keep its models. RETURNS (float): Macro F1 on dev."""
-    is_baseline = BASELINE in trial.user_attrs
-    values = {
-        p.name: p.suggest(trial) for p in search.parameters if not is_baseline or p.has(p.baseline)
-    }
-    trial.set_user_attr(VALUES, search.baseline() if is_baseline else values)
-    with coded_io(search.output), TemporaryDirectory(prefix="work-", dir=search.output) as folder:
-        work, seen = Path(folder), set[int]()
-        outcome = runner(trial, work, partial(_watch, trial, work, seen, search.steps))
-        if outcome.status == "stopped":
-            raise import_optuna().TrialPruned(outcome.error)
-        _watch(trial, work, seen, search.steps)  # what came after the last look
-        if outcome.status != "done":
-            trial.set_user_attr(ERROR, outcome.error)
-            raise FailedTrialError(outcome.error)
-        target = search.model(trial.number)
-        shutil.rmtree(target, ignore_errors=True)  # of a study that was deleted
-        (work / MODEL).rename(target)
-        score: float = json.loads((work / "dev.json").read_text("utf8"))["scores"][DEV_SCORE]
-    return score
 
 
 def _watch(trial: "Trial", work: Path, seen: set[int], steps: int) -> str | None:
@@ -265,17 +275,6 @@ def _watch(trial: "Trial", work: Path, seen: set[int], steps: int) -> str | None
     # others are compared with the baseline; a finished training costs no more
     is_safe = not new or new[-1] >= steps or BASELINE in trial.user_attrs
     return None if is_safe or not trial.should_prune() else f"Pruned after step {new[-1]}."
-
-
-def _after(search: Search, study: "Study", trial: "FrozenTrial") -> None:
-    """Print a line on a trial, and delete the models that nobody needs."""
-    tried = _finished(study)
-    best = best_of(tried)
-    for own in tried:
-        if own.number == trial.number:
-            sys.stderr.write(f"{title(own)}\n")  # stdout is for results
-        if not own.is_baseline and own != best:
-            shutil.rmtree(search.model(own.number), ignore_errors=True)
 
 
 def title(trial: Tried) -> str:
@@ -308,25 +307,3 @@ def run_trial(
     )
     config = compose(search.config, {}, trial.user_attrs[VALUES])
     return launch(work, config, task, minutes, stop)
-
-
-def write_best(search: Search, tried: list[Tried], best: Tried, made: str) -> Path:
-    """Write the best config, which `spacy train` takes as it is.
-
-    search (Search): What was searched. tried (List[Tried]): All finished trials.
-    best (Tried): The best. made (str): The command.
-    RETURNS (Path): The file.
-    """
-    n_pruned = sum(trial.status == "pruned" for trial in tried)
-    trials, steps = number(len(tried), "trial"), number(search.steps, "step")
-    head = [
-        f"The best of {trials} ({n_pruned} pruned) of {steps}: {title(best)}.",
-        f"It was chosen on the dev part of {search.corpus.name}, so that this score flatters it.",
-        f"Made by: {made}",
-        f"Train it: python -m spacy train {BEST_CONFIG} --output training/best",
-    ]
-    comments = {p.name: f"tuned: {p.text}; the baseline has {p.baseline}" for p in search.parameters}
-    path = search.output / BEST_CONFIG
-    config = compose(search.config, {}, best.values)
-    write_file(path, commented(config, head, comments))
-    return path
