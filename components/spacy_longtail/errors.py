@@ -16,7 +16,7 @@ class Errors:
     L101 = "[L101] {policy} was fitted on {n_units} units without a single entity, so there is nothing to resample. Check the path of the training corpus and that its entities are annotated."
     L102 = "[L102] mode = 'sample' draws again in each epoch and needs [training] max_epochs = -1, found {found}. With other values spaCy reads the corpus once and would train on one draw. Use max_epochs = -1, or mode = 'repeat'."
     L105 = "[L105] 'corpus' changed after the counting pass of {n} units. Wrap a reader that yields the same units in the same order each time (no shuffle, no augmenter, no random limit)."
-    L108 = "[L108] {outer} around {inner} makes no sense: {reason}."
+    L108 = "[L108] {outer} cannot wrap {inner}, which {what}. Wrap them the other way round, or leave one out; give an augmenter to the outer reader."
     L109 = "[L109] [training] dev_corpus = {name!r} is read through {found}, which changes the data: scores on it would mean nothing. Only the training corpus may be resampled or augmented; use spacy.Corpus.v1 alone for development data."
     L120 = "[L120] {who} cannot draw from the corpus: {problem}. Ask for what the corpus has; check its path, and that its entities are annotated."
 
@@ -222,7 +222,6 @@ class Warnings:
 
     # The posterior gate: LW06x
     W062 = "[LW062] The secondary of {who} failed on a sentence, which keeps the primary's entities: {problem}"
-    W063 = "[LW063] The secondary of {who} found an entity of the type {label!r}, which it may not set. It is left out, as others of that type are; allowed: {known}. Map it with 'label_map', or add it to 'labels'."
 
     # The gate and entity scores: LW08x
     W080 = "[LW080] The types of {who} overlap with other components: {problem}. The gate should look for all of its types, and the primary leaves them out ('include')."

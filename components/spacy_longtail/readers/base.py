@@ -4,7 +4,7 @@ import random
 import sys
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import zip_longest
 from typing import ClassVar
@@ -22,7 +22,6 @@ from ..errors import Errors, Warnings
 from .sentence_table import SentenceTable
 
 Reader = Callable[[Language], Iterable[Example]]
-AUGMENTED = "augmenter"  # stands for a reader that augments, among the classes that a reader refuses
 TRAINING_READERS = ("longtail.ResampledCorpus.v1", "longtail.UndersampledCorpus.v1")
 SLOW = 5  # seconds before a pass shows its progress
 
@@ -49,18 +48,19 @@ class WrappingReader(ABC):
     corpus (Callable): The reader to wrap, nlp to examples, such as spacy.Corpus.v1.
     """
 
-    # Classes of readers that must not be inside this one, each with the reason
-    refuses: ClassVar[Mapping[str, str]] = {}
+    counts: ClassVar[bool] = False  # whether it counts the corpus, which then must not be rewritten
+    copies: ClassVar[bool] = False  # whether it yields copies, or parts, of sentences
 
     def __init__(self, corpus: Reader) -> None:
-        for inner in _chain(corpus):
-            names = [base.__name__ for base in type(inner).__mro__]
-            if getattr(inner, "augmenter", None) not in (None, dont_augment):
-                names.append(AUGMENTED)
-            for name in self.refuses.keys() & names:
-                what = " with an augmenter" if name == AUGMENTED else ""
-                shown = {"outer": type(self).__name__, "inner": f"{type(inner).__name__}{what}"}
-                raise ValueError(Errors.L108.format(**shown, reason=self.refuses[name]))
+        inner = corpus
+        while inner is not None:
+            what = "" if not getattr(inner, "copies", False) else "copies or cuts sentences"
+            if self.counts and getattr(inner, "augmenter", None) not in (None, dont_augment):
+                what = "has an augmenter"
+            if what and not (self.counts and type(inner).__name__ == "UndersampledCorpus"):
+                shown = {"outer": type(self).__name__, "inner": type(inner).__name__, "what": what}
+                raise ValueError(Errors.L108.format(**shown))
+            inner = getattr(inner, "corpus", None)
         self.corpus = corpus
         self._dev_is_checked = False
 
@@ -114,12 +114,6 @@ def generator(*seed: int) -> random.Random:
 def array_generator(rng: random.Random) -> np.random.Generator:
     """A NumPy generator that continues a plain one."""
     return np.random.default_rng(rng.getrandbits(64))
-
-
-def _chain(reader: object) -> Iterator[object]:
-    while reader is not None:
-        yield reader
-        reader = getattr(reader, "corpus", None)
 
 
 def check_dev_corpus(nlp: Language) -> None:

@@ -1,8 +1,7 @@
 """Types left out of a corpus."""
 
 import warnings
-from collections.abc import Iterator, Mapping
-from typing import ClassVar
+from collections.abc import Iterator
 
 from spacy.language import Language
 from spacy.training import Example
@@ -24,13 +23,6 @@ class RelabelledCorpus(WrappingReader):
     SOURCE: Nguyen, Nguyen & Rao 2020, the training sets of the two models (docs/methods.md, "Subsets
         of a corpus").
     """
-
-    refuses: ClassVar[Mapping[str, str]] = {
-        "UndersampledCorpus": "it keeps the words beside types that are then left out. "
-        "Wrap them the other way round",
-        "ResampledCorpus": "the copies were counted by types that are then left out. "
-        "Wrap them the other way round",
-    }
 
     def __init__(
         self, corpus: Reader, keep: list[str] | None = None, drop: list[str] | None = None

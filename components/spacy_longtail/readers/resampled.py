@@ -1,9 +1,9 @@
 """Resampling: each sentence as often as a policy says."""
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import repeat
-from typing import ClassVar, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from spacy.language import Language
@@ -14,7 +14,7 @@ from ..corpus.repeats import Repeats
 from ..errors import Errors
 from ..output.tables import text_table
 from ..settings import seed_of, unused
-from .base import AUGMENTED, Reader, WrappingReader, array_generator, generator, show_once
+from .base import Reader, WrappingReader, array_generator, generator, show_once
 from .joining import check_join, join_size, joined
 from .sentence_table import SentenceTable
 
@@ -43,11 +43,7 @@ class ResampledCorpus(WrappingReader):
     SOURCE: Wang & Wang 2022; mode "sample" is ours (docs/methods.md, "Resampling").
     """
 
-    refuses: ClassVar[Mapping[str, str]] = {
-        "ResampledCorpus": "the outer policy would count the copies of the inner one. Leave one out",
-        AUGMENTED: "copies are counted on the untouched corpus. Give the augmenter to the outer reader, "
-        "which rewrites copies 2, 3, ... with it",
-    }
+    counts = copies = True
 
     def __init__(
         self,

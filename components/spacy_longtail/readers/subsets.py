@@ -3,8 +3,8 @@
 import random
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from typing import ClassVar, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from spacy.language import Language
@@ -13,7 +13,7 @@ from thinc.types import Ints1d
 
 from ..errors import Errors, Warnings
 from ..settings import finite, seed_of, whole
-from .base import AUGMENTED, Reader, WrappingReader, generator, show_once
+from .base import Reader, WrappingReader, generator, show_once
 from .joining import check_join, join_size, joined
 from .sentence_table import SentenceTable
 
@@ -25,11 +25,7 @@ N_CANDIDATES = 64  # sentences outside that an exchange chooses from
 class Subset(WrappingReader):
     """Some sentences of a corpus, the same at each call, in corpus order, joined to documents."""
 
-    refuses: ClassVar[Mapping[str, str]] = {
-        "ResampledCorpus": "it would draw among copies. Wrap them the other way round",
-        AUGMENTED: "it would draw among rewritten sentences. Augment what is drawn: "
-        "give the augmenter to a reader around this one",
-    }
+    counts = True
 
     def __init__(
         self, corpus: Reader, n_sentences: int, join: int | None, partition: int, seed: int

@@ -1,7 +1,6 @@
 """Balanced undersampling: entity tokens and their neighbourhood."""
 
-from collections.abc import Iterator, Mapping
-from typing import ClassVar
+from collections.abc import Iterator
 
 import numpy as np
 from spacy.language import Language
@@ -31,10 +30,7 @@ class UndersampledCorpus(WrappingReader):
         corpus").
     """
 
-    refuses: ClassVar[Mapping[str, str]] = {
-        "UndersampledCorpus": "the sentences are cut already. Leave one out",
-        "ResampledCorpus": "the copies were counted on whole sentences. Wrap them the other way round",
-    }
+    copies = True
 
     def __init__(self, corpus: Reader, ratio: float = TOKEN_RATIO) -> None:
         super().__init__(corpus)

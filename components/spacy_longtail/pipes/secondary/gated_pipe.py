@@ -158,7 +158,6 @@ class GatedPipe(UntrainedPipe):
         self.cfg: Block = settings
         self.usage: dict[str, Any] = dict.fromkeys(USAGE, 0)
         self._lock = Lock()
-        self._refused: set[str] = set()  # types that were left out
         self._n_failed = 0  # sentences in a row
         self._check_types()
 
@@ -181,15 +180,12 @@ class GatedPipe(UntrainedPipe):
     def _check_types(self) -> None:
         """Whether `labels` and `label_map` fit the secondary, where it knows its types."""
         names, known = self.cfg["label_map"], self.secondary.labels
-        strange = [n for pair in names.items() for n in pair if not n.strip()]
-        strange += [n for n in names.values() if not self._may_set(n)]
+        strange = [n for n in names.values() if not n.strip() or not self._may_set(n)]
         if known:
             given = set(map(self._renamed, known))
-            strange += [n for n in names if n not in known]
-            strange += [n for n in self.cfg["labels"] or () if n not in given]
+            strange += [n for n in (*names, *(self.cfg["labels"] or ())) if n not in {*known, *given}]
         if strange:
-            found = ", ".join(map(repr, strange))
-            problem = f"'labels' or 'label_map' has {found}, while the secondary's types are"
+            problem = f"'labels' or 'label_map' has {', '.join(map(repr, strange))}, its types are"
             fix = "Correct 'labels' and 'label_map'."
             raise unfit(self.name, f"{problem} {', '.join(known) or 'not known before it reads'}", fix)
 
@@ -314,11 +310,5 @@ class GatedPipe(UntrainedPipe):
             name = self._renamed(ent.label)
             if self._may_set(name):
                 yield ent._replace(label=name)
-                continue
-            self._count(refused=1)
-            with self._lock:
-                is_new = name not in self._refused
-                self._refused.add(name)
-            if is_new and ent.label not in self.secondary.labels:  # else left out on purpose
-                known = ", ".join(self.cfg["labels"])
-                logger.warning(Warnings.W063.format(who=self.name, label=name, known=known))
+            else:
+                self._count(refused=1)
