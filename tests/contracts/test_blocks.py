@@ -264,6 +264,7 @@ def test_commands_parse(block, tmp_path, monkeypatch):
             assert (ROOT / words[1]).is_file()
 
 
+@pytest.mark.slow
 def test_the_way_from_an_export_to_a_model_works(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "configs").symlink_to(ROOT / "configs")

@@ -105,6 +105,7 @@ def test_every_tutorial_is_listed_with_its_title():
 # The script
 
 
+@pytest.mark.slow
 def test_a_command_that_fails_ends_the_notebook(kernel):
     commands = ("convert nowhere corpus/x", "convert nowhere corpus/x 2>&1")
     for source in (*(f"{COMMAND} {command}" for command in commands), "!exit 3", "1 / 0"):

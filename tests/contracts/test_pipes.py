@@ -162,10 +162,12 @@ def test_the_contract(case, check, tmp_path):
     check(case, **({"tmp_path": tmp_path} if "tmp_path" in inspect.signature(check).parameters else {}))
 
 
+@pytest.mark.slow
 def test_spawned_processes_find_the_same():
     assert_same_when_spawned({n: case for n, case in CASES.items() if case.factory not in ABSENT})
 
 
+@pytest.mark.slow
 def test_a_fork_server_finds_the_same():
     """The default of Python 3.14 on Linux."""
     name = "longtail_token_ner: softmax"

@@ -117,13 +117,7 @@ def test_errors_are_used_and_unique():
     assert not unused
 
 
-@pytest.mark.usefixtures("light_processes")
-def test_the_table_of_registered_functions_is_up_to_date():
-    command = [sys.executable, str(ROOT / "scripts" / "document.py"), "--check"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
+@pytest.mark.slow
 def test_the_light_core_imports_nothing_heavy():
     code = (
         "import sys, spacy, spacy_longtail, spacy_longtail.pipes.gate.sentence_gate, spacy_longtail.pipes.secondary.gated_ner\n"

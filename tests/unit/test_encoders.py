@@ -68,6 +68,7 @@ def test_the_shipped_encoder_finds_types_by_their_descriptions(tmp_path):
         assert len(scores) == 2 and all(0.5 < score <= 1 for score in scores)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("light_processes")
 def test_the_shipped_encoder_needs_no_extra():
     code = (

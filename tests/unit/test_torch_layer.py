@@ -150,6 +150,7 @@ def test_a_missing_package_names_its_extra(package, monkeypatch):
         torch_layer(object())
 
 
+@pytest.mark.slow
 def test_architectures_come_without_torch():
     code = (
         "import sys\n"
