@@ -21,7 +21,6 @@ from spacy_longtail.pipes.scores.thresholds import log_odds
 from tests.util import (
     GATE_MODEL,
     SENTENCES,
-    SMALL,
     TOKEN_MODEL,
     WEAK,
     blank,
@@ -192,8 +191,9 @@ def test_the_scores_in_the_meta_are_those_of_the_written_pipeline(model, corpus,
         assert found[name] not in (0.123, 0.456)
 
 
-def test_a_gate_is_calibrated_and_gets_its_threshold(corpus, tmp_path):
-    model = trained(tmp_path / "gated", "longtail_ner", gated=True)
+def test_a_gate_is_calibrated_and_gets_its_threshold(gated, corpus, tmp_path):
+    model = tmp_path / "gated"
+    shutil.copytree(gated, model)
     found = chosen(model, corpus, "--in-place", "--gate-recall", 0.9)
     gate = found["gate"]
     assert gate["weak"] == 12 * 2 + 4 * 2 and gate["sentences"] == 96
@@ -211,20 +211,17 @@ def test_a_gate_is_calibrated_and_gets_its_threshold(corpus, tmp_path):
     assert strict["after"]["p"] >= gate["after"]["p"]
 
 
-def test_a_gate_keeps_its_threshold_where_few_sentences_would_choose_it(corpus, tmp_path):
+def test_a_gate_keeps_its_threshold_where_few_sentences_would_choose_it(gated, corpus, tmp_path):
     """A recall that nobody asked for is not cut on fewer than 30 sentences."""
-    model = trained(tmp_path / "gated", "longtail_ner", gated=True)
-    few = tmp_path / "few"
-    shutil.copytree(corpus, few)
-    vocab = spacy.blank("en").vocab
-    docs = list(DocBin().from_disk(corpus / "dev.spacy").get_docs(vocab))
-    DocBin(docs=docs[: len(docs) // 2], store_user_data=True).to_disk(few / "dev.spacy")
-    out = tmp_path / "x"
-    kept = chosen(model, few, "-o", out, "--min-mentions", "2")["gate"]
+    docs = list(DocBin().from_disk(corpus / "dev.spacy").get_docs(spacy.blank("en").vocab))
+    shutil.copytree(corpus, tmp_path / "few")
+    DocBin(docs=docs[: len(docs) // 2]).to_disk(tmp_path / "few" / "dev.spacy")
+    few = (gated, tmp_path / "few", "-o", tmp_path / "x", "--min-mentions", "2")
+    kept = chosen(*few)["gate"]
     assert 2 <= kept["weak"] < 30 and kept["threshold"] == 0.5
-    asked = chosen(model, few, "-o", out, "--min-mentions", "2", "--gate-recall", "0.9")["gate"]
+    asked = chosen(*few, "--gate-recall", "0.9")["gate"]
     assert asked["threshold"] != 0.5 and asked["after"]["r"] >= 0.9
-    assert chosen(model, corpus, "-o", out)["gate"]["threshold"] != 0.5
+    assert chosen(gated, corpus, "-o", tmp_path / "x")["gate"]["threshold"] != 0.5
 
 
 def test_too_little_to_choose_on_is_said(model, corpus, tmp_path):
@@ -289,29 +286,19 @@ def test_thresholds_of_unknown_types_are_refused(factory):
         train(nlp, 1)
 
 
-def test_blocked_tokens_stay_blocked_where_entities_are_dropped():
+def test_what_a_document_came_with_stays_where_entities_are_dropped():
     nlp = blank()
     nlp.add_pipe("longtail_ner", name="ner", config={**NER["longtail_ner"], "thresholds": {"ART": 1.0}})
     train(nlp, 40)
-    doc = Doc(nlp.vocab, words=[t.text for t in parse(nlp, SENTENCES[0])])
+    given = parse(nlp, SENTENCES[0])
+    doc = Doc(nlp.vocab, words=[t.text for t in given])
     doc.set_ents([], blocked=[doc[0:1]], default="missing")
     doc = nlp(doc)
     assert [e.text for e in doc.ents] == ["Oslo"]
     assert (doc[0].ent_iob_, doc[0].ent_type_) == ("B", "") and doc[6].ent_iob_ == "O"
-
-
-def test_entities_that_a_document_came_with_are_not_judged():
-    nlp = blank()
-    nlp.add_pipe("longtail_ner", name="ner", config={**NER["longtail_ner"], "thresholds": {"ART": 1.0}})
-    train(nlp, 40)
-    doc = parse(nlp, SENTENCES[0])
-    given = Doc(nlp.vocab, words=[t.text for t in doc])
-    given.set_ents([e for e in doc.ents if e.label_ == "ART"], default="missing")
-    found = [(e.text, e.label_) for e in nlp(given).ents]
-    assert ("Fram", "ART") in found
-    assert ("Fram", "ART") not in [
-        (e.text, e.label_) for e in nlp(Doc(nlp.vocab, words=[t.text for t in doc])).ents
-    ]
+    doc = Doc(nlp.vocab, words=[t.text for t in given])
+    doc.set_ents([e for e in given.ents if e.label_ == "ART"], default="missing")
+    assert ("Fram", "ART") in [(e.text, e.label_) for e in nlp(doc).ents]
 
 
 @pytest.fixture(scope="module")
@@ -326,20 +313,6 @@ def changed(model, folder, **cfg):
         nlp.get_pipe(name).cfg.update(settings)
     nlp.to_disk(folder)
     return folder
-
-
-def test_documents_without_annotation_say_nothing_about_the_gate(gated, corpus, tmp_path):
-    nlp = blank()
-    docs = list(DocBin().from_disk(corpus / "dev.spacy").get_docs(nlp.vocab))
-    bare = [Doc(nlp.vocab, words=[t.text for t in parse(nlp, text)]) for text in SENTENCES]
-    for name, some in (("known", docs), ("both", [*docs, *bare, *bare])):
-        (tmp_path / name).mkdir()
-        DocBin(docs=some).to_disk(tmp_path / name / "dev.spacy")
-    known, both = (
-        chosen(gated, tmp_path / name, "-o", tmp_path / "x")["gate"] for name in ("known", "both")
-    )
-    for key in ("sentences", "weak", "threshold", "curve", "before", "after"):
-        assert known[key] == (both[key] if isinstance(both[key], dict) else pytest.approx(both[key]))
 
 
 def test_components_without_scores_are_left_as_they_are(gated, corpus, tmp_path):
@@ -398,27 +371,10 @@ def test_a_gold_mention_is_found_once():
     assert own.right[np.argsort(own.logits)].tolist() == [0, 1]
 
 
-ASKED = {
-    "model": {"@architectures": "longtail.MRC.v1", "tok2vec": SMALL, "hidden_width": 16},
-    "queries": {"PER": "persons", "GEO": "towns", "ART": "ships", "NAT": "storms"},
-}
-
-
-@pytest.mark.parametrize(
-    ("factory", "config"),
-    [
-        *NER.items(),
-        ("longtail_mrc_ner", ASKED),
-        (
-            "longtail_gated_ner",
-            {"model": TOKEN_MODEL, "labels": WEAK, "merge": "fill", "spans_key": None},
-        ),
-    ],
-)
-def test_a_pipe_that_is_initialised_again_forgets_its_calibration(factory, config):
+@pytest.mark.parametrize("factory", list(NER))
+def test_a_pipe_that_is_initialised_again_forgets_its_calibration(factory):
     nlp = blank()
-    nlp.add_pipe(factory, name="ner", config={"scores_key": "entity_scores", **config})
-    pipe = nlp.get_pipe("ner")
+    pipe = nlp.add_pipe(factory, name="ner", config=NER[factory])
     pipe.cfg.update(thresholds={"ART": 0.5}, calibration={"*": [2.0, 1.0]})
     train(nlp, 0)
     assert pipe.cfg["calibration"] is None and pipe.cfg["thresholds"] == {"ART": 0.5}

@@ -1,9 +1,8 @@
-"""Numbers agree with their nouns, in messages and on pages."""
+"""Numbers agree with their nouns, and columns with their heads."""
 
 import pytest
 
-from spacy_longtail.errors import Errors, Warnings
-from spacy_longtail.output.amounts import number, verb
+from spacy_longtail.output.amounts import number, p_value, percent, signed, verb
 from spacy_longtail.output.tables import text_table
 
 
@@ -11,30 +10,35 @@ from spacy_longtail.output.tables import text_table
     ("n", "words", "text"),
     [
         (0, ("sentence",), "0 sentences"),
-        (1, ("sentence",), "1 sentence"),
         (2000, ("sentence",), "2,000 sentences"),
         (1, ("entity", "entities"), "1 entity"),
         (3, ("entity", "entities"), "3 entities"),
         (1.0, ("minute",), "1 minute"),
         (0.5, ("minute",), "0.5 minutes"),
-        (30.0, ("minute",), "30 minutes"),
     ],
 )
-def test_a_noun_agrees_with_its_number(n, words, text):
+def test_a_noun_and_a_verb_agree_with_their_number(n, words, text):
     assert number(n, *words) == text
+    expected = ["has", "is", "occurs"] if n == 1 else ["have", "are", "occur"]
+    assert [verb(n, word) for word in ("have", "are", "occur")] == expected
 
 
-def test_a_verb_agrees_with_its_number():
-    assert [verb(1, word) for word in ("have", "are", "occur")] == ["has", "is", "occurs"]
-    assert [verb(2, word) for word in ("have", "are", "occur")] == ["have", "are", "occur"]
+def test_scores_as_people_read_them():
+    assert (percent(0.12345), percent(None)) == ("12.3", "–")
+    assert [signed(x) for x in (1.26, -1.26, -0.01, None)] == ["+1.3", "−1.3", "0.0", "–"]
+    assert [p_value(p, sign="= ") for p in (0.0001, 0.0123)] == ["< 0.001", "= 0.012"]
 
 
-@pytest.mark.parametrize("text", [Errors.L446, Warnings.W040])
-def test_messages_leave_the_noun_to_it(text):
-    assert "{least} in each part" in text
-
-
-def test_a_wide_cell_keeps_columns_apart():
-    """A path or a type's name is wider than the 30 characters that wasabi aligns."""
-    lines = text_table(("name", "n"), [("x" * 50, 1), ("y", 22)]).strip().splitlines()
-    assert {len(line) for line in lines} == {50 + 3 + 2}
+@pytest.mark.parametrize(
+    ("aligns", "lines"),
+    [
+        ("", ["type      n", "----   ----", "ship      7", "a      1200"]),
+        ("rl", ["type   n", "----   ----", "ship   7", "   a   1200"]),
+    ],
+)
+def test_columns_are_aligned(aligns, lines):
+    table = text_table(("type", "n"), [("ship", 7), ("a", 1200)], aligns)
+    assert [line.rstrip() for line in table.strip("\n").split("\n")] == lines
+    # wasabi keeps what is wider than 30 characters apart
+    wide = text_table(("name", "n"), [("x" * 50, 1), ("y", 22)], aligns).strip("\n").splitlines()
+    assert len({len(line) for line in wide[1:3]}) == 1

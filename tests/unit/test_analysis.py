@@ -113,28 +113,6 @@ def test_buckets_by_hand():
     assert found["mid"]["r"] == 0.0 and found["tail"]["p"] == 0.0
 
 
-def test_a_bucket_without_types_has_no_score():
-    found = analysed(CASES["correct"], labels=["A"], training=TrainingMentions({"A": 3}, frozenset()))
-    assert found["buckets"]["head"]["f"] == 1.0
-    for name in ("mid", "tail"):
-        row = found["buckets"][name]
-        assert row["labels"] == [] and row["support"] == 0
-        assert row["macro_f"] is row["p"] is row["r"] is row["f"] is None
-    empty = analysed(CASES["correct"])["buckets"]  # nothing is known of training
-    assert empty["tail"]["labels"] == ["A", "B"] and empty["tail"]["macro_f"] == pytest.approx(0.5)
-
-
-def marked(gold, predicted):
-    docs = [parse(NLP, text) for text in (predicted, gold)]
-    return Example(*docs)
-
-
-def test_nothing_at_all():
-    found = analyse([], NOTHING, [])
-    assert json.loads(json.dumps(found, allow_nan=False)) == found
-    assert found["confusion"] == {"labels": ["O"], "counts": [[0]]}
-
-
 def test_a_document_without_annotation_is_left_out():
     predicted = Doc(NLP.vocab, words=["a", "b"])
     predicted.set_ents([Span(predicted, 0, 1, label="A")])
@@ -179,11 +157,6 @@ def test_training_is_read_as_the_statistics_count_it(tmp_path):
     assert found == read_training(tmp_path / "train")
     assert found.mentions == {"GEO": 3, "PER": 1}
     assert found.surfaces == {("new york", "GEO"), ("ann", "PER"), ("ann", "GEO")}
-
-
-def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(ValueError, match="L402"):
-        read_training(tmp_path / "train.spacy")
 
 
 # --- against brute force, written on plain tuples

@@ -124,36 +124,6 @@ def test_agrees_with_spacy_on_random_documents():
     assert ours["ents_macro_f"] == pytest.approx(sum(f) / 3)
 
 
-def test_agrees_with_seqeval():
-    metrics = pytest.importorskip("seqeval.metrics")
-    scheme = pytest.importorskip("seqeval.scheme").IOB2
-    rng = random.Random(1)
-    gold, predicted, data = [], [], []
-    for _ in range(60):
-        pair = []
-        for _ in range(2):
-            tags, spans, i = [], [], 0
-            while i < 10:
-                n = min(rng.randint(1, 3), 10 - i)
-                if rng.random() < 0.5:
-                    label = rng.choice("AB")
-                    tags += [f"B-{label}"] + [f"I-{label}"] * (n - 1)
-                    spans.append((i, i + n, label))
-                else:
-                    tags += ["O"] * n
-                i += n
-            pair.append((tags, spans))
-        gold.append(pair[0][0])
-        predicted.append(pair[1][0])
-        data.append(example(pair[0][1], pair[1][1]))
-    ours = make_ner_scorer(labels=["A", "B"])(data)
-    kwargs = {"mode": "strict", "scheme": scheme}
-    assert ours["ents_f"] == pytest.approx(metrics.f1_score(gold, predicted, **kwargs))
-    assert ours["ents_macro_f"] == pytest.approx(
-        metrics.f1_score(gold, predicted, average="macro", **kwargs)
-    )
-
-
 def test_missing_gold_tokens_judge_nothing():
     reference = Doc(NLP.vocab, words=list("abc"))
     reference.set_ents([Span(reference, 0, 1, label="A")], missing=[reference[1:2]])
@@ -223,13 +193,6 @@ def test_tags_of_words_by_hand():
     assert scores["ents_o_f"] == pytest.approx(22 / 23)
 
 
-def test_adjacent_mentions_are_told_from_one():
-    """Types and O are all right: the second begin is not."""
-    scores = make_ner_scorer(labels=["A"])([example([(0, 2, "A"), (2, 4, "A")], [(0, 4, "A")])])
-    assert scores["ents_o_f"] == 1.0
-    assert scores["ents_word_acc"] == 0.9 and scores["ents_sentence_acc"] == 0.0
-
-
 def test_scores_over_words_have_types_and_all_of_them():
     data = [example([(0, 2, "A")], [(0, 2, "ENTITY")])]
     keys = {"o_f", "word_acc", "sentence_acc"}
@@ -259,16 +222,6 @@ def test_words_without_annotation_do_not_count():
     assert token_results([bare]).n_words == 0 and token_results([bare]).sentence_accuracy == 0.0
 
 
-def test_whitespace_is_no_word():
-    pair = []
-    for spans in ([], [(1, 4, "A")]):
-        doc = Doc(NLP.vocab, words=["a", "b", "\n", "c", " "], spaces=[True, False, False, False, False])
-        doc.set_ents([Span(doc, *span) for span in spans])
-        pair.append(doc)
-    found = token_results([Example(*pair)])
-    assert (found.n_words, found.n_right, found.sentences.length.tolist()) == (3, 1, [3])
-
-
 def test_a_prediction_on_other_tokens():
     """It covers the gold tokens that it aligns with; the first of two keeps a token; the rest is not seen."""
     gold = Doc(NLP.vocab, words=["New-York", "or", "Bad", "Ems"], spaces=[True, True, True, False])
@@ -291,15 +244,6 @@ def test_a_prediction_on_other_tokens():
     assert right((0, 4, "GEO"), (4, 5, "GEO")) == (3, False)  # reaches the next word
     words, spaces = ["New-York", "or Bad", "Em", "s"], [True, True, False, False]  # as many as gold's
     assert right((0, 1, "GEO"), (2, 4, "GEO")) == (2, False)  # not Bad Ems, only Ems
-
-
-def test_nothing_over_words_is_zero():
-    empty = Doc(NLP.vocab, words=[])
-    for data in ([], [Example(empty, empty.copy())]):
-        scores = make_ner_scorer(labels=["A"])(data)
-        assert scores["ents_o_f"] == scores["ents_word_acc"] == scores["ents_sentence_acc"] == 0.0
-    data = [Example(empty, empty.copy()), example([(0, 1, "A")], []), Example(empty, empty.copy())]
-    assert token_results(data).sentences.length.tolist() == [10]
 
 
 word = st.tuples(
