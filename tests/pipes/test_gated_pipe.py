@@ -16,6 +16,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 
 from spacy_longtail.evaluation.evaluate import evaluate_model
+from spacy_longtail.evaluation.records import usage_in_words
 from spacy_longtail.pipes.secondary.gated_pipe import GatedPipe
 from spacy_longtail.pipes.secondary.secrets import without_secrets
 from tests.pipes.gated import TEXT, lines, pipeline
@@ -523,8 +524,8 @@ def test_the_evaluation_says_how_much_went_to_the_secondary(tmp_path):
     nlp.to_disk(tmp_path / "model")
     found = evaluate_model(tmp_path / "model", tmp_path / "test.spacy", ["PER", "NAT"], ["NAT"])
     used = found.secondaries["rescue"]
-    assert (used.sentences, used.flagged, used.calls) == (4, 2, 2)
-    assert used.in_words().startswith(
+    assert [used[key] for key in ("sentences", "flagged", "calls")] == [4, 2, 2]
+    assert usage_in_words(used).startswith(
         "50.0 % of the sentences went to the secondary (2 of 4; 2 calls, 11 words"
     )
     assert type(found).model_validate_json(found.model_dump_json()).secondaries["rescue"] == used

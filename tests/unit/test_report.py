@@ -16,8 +16,7 @@ from spacy_longtail.evaluation.report import (
     write_card,
     write_report,
 )
-from spacy_longtail.evaluation.report.dates import written
-from spacy_longtail.evaluation.report.inputs import read_runs, read_statistics
+from spacy_longtail.evaluation.report.inputs import read_runs, read_statistics, written
 from spacy_longtail.evaluation.report.marks import mark_documents
 from spacy_longtail.evaluation.report.page import SIGNATURE
 from spacy_longtail.evaluation.report.plots import size_curves

@@ -10,7 +10,7 @@ from wasabi import msg
 from ..corpus.folder import part_path, read_types
 from ..evaluation.changes import EntityChange, entity_changes
 from ..evaluation.evaluate import evaluate_model
-from ..evaluation.records import MARK, Evaluation, write_evaluation
+from ..evaluation.records import MARK, Evaluation, usage_in_words, write_evaluation
 from ..evaluation.report.systems import AVERAGES
 from ..evaluation.report.wording import percent
 from ..output.writing import check_file
@@ -86,7 +86,7 @@ def _show(result: Evaluation, part: str) -> None:
         buckets = {name: own["macro_f"] for name, own in found["buckets"].items() if own["labels"]}
         msg.text(_listed("Macro F1 by training frequency", buckets))
     for name, used in result.secondaries.items():
-        msg.text(f"{name}: {used.in_words()}")
+        msg.text(f"{name}: {usage_in_words(used)}")
     msg.text(f"{result.words_per_second:,.0f} words/s")
     if result.own_tokens is not None and result.own_tokens < 1:
         msg.warn(

@@ -23,7 +23,7 @@ from ..training.provenance import method, read_curve, read_run
 from ..training.train import MODELS
 from ..types import ENTITY_SCORES
 from .analysis import analyse, read_training
-from .records import Document, Evaluation, Scores, SecondaryUse, TrainingSettings
+from .records import Document, Evaluation, Scores, TrainingSettings
 
 UNNAMED = (*MODELS, "model")  # what `train` calls every pipeline
 
@@ -84,7 +84,7 @@ def evaluate_model(
         },
         scores=Scores(**scores),
         analysis=None if seen is None else analyse(examples, seen, labels),
-        secondaries={n: SecondaryUse(**pipe.usage) for n, pipe in secondaries.items()},
+        secondaries={n: dict(pipe.usage) for n, pipe in secondaries.items()},
         own_tokens=_own_tokens(nlp, examples),
         words_per_second=sum(len(eg.predicted) for eg in examples) / max(seconds, 1e-9),
         # what is not annotated has no scores

@@ -1,5 +1,6 @@
 """An evaluation, as it stands in its JSON file, and its one reader and writer."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -33,12 +34,8 @@ class Scores(Record):
 
     model_config = ConfigDict(extra="allow")
 
-    ents_p: float | None = None
-    ents_r: float | None = None
     ents_f: float
     ents_macro_f: float
-    ents_macro_gold_f: float | None = None
-    ents_macro_union_f: float | None = None
     ents_weighted_f: float
     ents_per_type: dict[str, TypeScores]
     ents_tail_f: float | None = None
@@ -56,9 +53,7 @@ class TrainingSettings(Record):
 
     seed: int | None = None
     max_steps: int | None = None
-    max_epochs: int | None = None
     patience: int | None = None
-    dropout: float | None = None
 
 
 EntityScore = Annotated[float, Field(ge=0, le=1)] | None
@@ -72,31 +67,6 @@ class Document(Record):
     sentences: list[tuple[int, int]]
     gold: list[tuple[int, int, str]]
     predicted: list[tuple[int, int, str, EntityScore]]
-
-
-class SecondaryUse(Record):
-    """What a longtail_gated_pipe gave to its secondary."""
-
-    sentences: int
-    flagged: int
-    words: int
-    calls: int
-    entities: int
-    refused: int
-    failures: int
-    seconds: float
-
-    def in_words(self) -> str:
-        """A line of the evaluation and of the report."""
-        share = 100 * self.flagged / max(1, self.sentences)
-        cost = f"{number(self.calls, 'call')}, {number(self.words, 'word')}, {self.seconds:,.1f} s"
-        failed = f"; it failed on {self.failures:,}" if self.failures else ""
-        refused = f"; {self.refused:,} were of types that it may not set" if self.refused else ""
-        return (
-            f"{share:.1f} % of the sentences went to the secondary ({self.flagged:,} of "
-            f"{self.sentences:,}; {cost}), which added "
-            f"{number(self.entities, 'entity', 'entities')}{refused}{failed}."
-        )
 
 
 class Evaluation(Record):
@@ -116,10 +86,26 @@ class Evaluation(Record):
     performance: dict[str, Number]  # what training left in the pipeline
     scores: Scores
     analysis: dict[str, JsonValue] | None = None  # of `analyse`
-    secondaries: dict[str, SecondaryUse] = Field(default_factory=dict)  # by component
+    secondaries: dict[str, dict[str, Number]] = Field(default_factory=dict)  # usage by component
     own_tokens: float | None = None  # share of the given words that the pipeline's tokenizer makes
     words_per_second: float
     documents: list[Document]
+
+
+def usage_in_words(used: Mapping[str, float]) -> str:
+    """A line on what a longtail_gated_pipe gave to its secondary.
+
+    used (Mapping[str, float]): Its counts.
+    """
+    share = 100 * used["flagged"] / max(1, used["sentences"])
+    cost = f"{number(used['calls'], 'call')}, {number(used['words'], 'word')}, {used['seconds']:,.1f} s"
+    rest = f"; {used['refused']:,} were of types that it may not set" if used["refused"] else ""
+    rest += f"; it failed on {used['failures']:,}" if used["failures"] else ""
+    return (
+        f"{share:.1f} % of the sentences went to the secondary ({used['flagged']:,} of "
+        f"{used['sentences']:,}; {cost}), which added "
+        f"{number(used['entities'], 'entity', 'entities')}{rest}."
+    )
 
 
 def read_evaluation(path: Path) -> Evaluation:

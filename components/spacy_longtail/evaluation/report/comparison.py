@@ -18,8 +18,7 @@ from ..significance import (
     judge,
     named_metrics,
 )
-from .dates import written
-from .inputs import read_runs, read_statistics
+from .inputs import read_runs, read_statistics, written
 from .systems import AVERAGES, Choice, System, choose, group, mean, on_shared_seeds
 
 HEADLINES = ("macro", "tail", "micro")  # the averages that a report speaks of first

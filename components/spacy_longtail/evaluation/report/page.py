@@ -6,6 +6,7 @@ from ...corpus.folder import PARTS
 from ...corpus.rare import rare_sentence
 from ...errors import Errors
 from ...output.writing import check_file, coded_io, replacing
+from ..records import usage_in_words
 from ..significance import LEAST_SEEDS, bootstrap_standard_error
 from .comparison import HEADLINES, Report
 from .inputs import read_documents
@@ -59,6 +60,7 @@ def _values(report: Report) -> dict[str, object]:
     training = {t: own.mentions for t, own in stats.parts["train"].types.items()}
     runs = [run for system in systems for run in system.runs]
     first = ours.runs[0]
+    roles = {own.name: role for own, role in ((ours, "ours"), (baseline, "baseline")) if own}
     documents = [read_documents(s.runs[0]) if s is not None else [] for s in (ours, baseline)]
     marked = mark_documents(documents[0], stats.tail, documents[1])
     # a model may know types that the corpus does not declare
@@ -81,7 +83,7 @@ def _values(report: Report) -> dict[str, object]:
         "n_seeds": comparison.n_seeds,
         "fewest": min((r.support for r in comparison.rows if r.rare and r.support), default=0),
         "systems": systems,
-        "roles": {system.name: report.choice.role(system) for system in systems},
+        "roles": {**dict.fromkeys((s.name for s in systems), ""), **roles},
         "verdicts": report.verdicts,
         "standard_error": bootstrap_standard_error,
         "has_errors": any(len(system.runs) > 1 for system in systems),
@@ -89,7 +91,7 @@ def _values(report: Report) -> dict[str, object]:
         "versions": sorted({text for text in versions if text}),
         "details": first.evaluation.analysis,
         "scores": first.evaluation.scores,
-        "secondaries": first.evaluation.secondaries,
+        "secondaries": {n: usage_in_words(used) for n, used in first.evaluation.secondaries.items()},
         "marked": marked[:LIMIT],
         "n_left_out": max(len(marked) - LIMIT, 0),
         "worst": [sentence for sentence in marked if sentence.errors][:WORST],

@@ -102,11 +102,6 @@ class Choice(NamedTuple):
     ours: System
     by_dev: bool  # of several, by their scores on dev: not named by the caller
 
-    def role(self, system: System) -> str:
-        """baseline, ours or neither, ""."""
-        roles = {"baseline": self.baseline, "ours": self.ours}
-        return next((role for role, other in roles.items() if other is system), "")
-
 
 def choose(systems: Sequence[System], baseline: str | None = None, ours: str | None = None) -> Choice:
     """The method that a report is about, and its baseline. No score on test has a say in it.

@@ -29,9 +29,6 @@ class Difference(NamedTuple):
     p: float  # two-sided; at most 1 - LEVEL exactly where the interval leaves out 0
 
 
-Systems = Sequence[tuple[int, np.ndarray]]  # sign, and counts (n_units, n_seeds, n_types + 1, 3)
-
-
 def intervals(
     counts: np.ndarray,
     metrics: Mapping[str, Metric],
@@ -48,9 +45,9 @@ def intervals(
     RETURNS (Dict[str, Interval]): In [0, 1]; of percentiles where BCa is not defined.
     SOURCE: Efron 1987, Better Bootstrap Confidence Intervals.
     """
-    systems = [(1, counts.astype("float64"))]
-    values, draws = _resample(systems, metrics, n_draws, seed)
-    each = zip(values, draws, _left_out(systems, metrics), strict=True)
+    counts = counts.astype("float64")
+    ((values, draws),) = _resample([counts], metrics, n_draws, seed)
+    each = zip(values, draws, _left_out(counts, metrics), strict=True)
     ends = [np.quantile(own, _bca_tails(value, own, without)) for value, own, without in each]
     return {
         name: Interval(float(value), float(low), float(high))
@@ -87,8 +84,9 @@ def paired_bootstrap(
     n_tail = int((n_draws + 1) * (1 - LEVEL) / 2 + ROUNDING)  # draws up to each end, with the end
     if not n_tail:
         raise ValueError(f"{n_draws} draws are too few for a p of {1 - LEVEL:g}")
-    systems = [(-1, first.astype("float64")), (1, second.astype("float64"))]
-    values, draws = _resample(systems, metrics, n_draws, seed)
+    systems = [first.astype("float64"), second.astype("float64")]
+    (before, draws_before), (after, draws_after) = _resample(systems, metrics, n_draws, seed)
+    values, draws = after - before, draws_after - draws_before
     draws = np.sort(np.where(np.abs(draws) <= ROUNDING, 0.0, draws), axis=1)
     fewer = np.minimum((draws <= 0).sum(axis=1), (draws >= 0).sum(axis=1))
     p = np.minimum(1.0, 2 * (1 + fewer) / (n_draws + 1))
@@ -97,33 +95,32 @@ def paired_bootstrap(
 
 
 def _resample(
-    systems: Systems, metrics: Mapping[str, Metric], n_draws: int, seed: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Each score or difference of all units, (n_metrics,), and of draws, (n_metrics, n_draws)."""
+    systems: Sequence[np.ndarray], metrics: Mapping[str, Metric], n_draws: int, seed: int
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Of each system the scores of all units, (n_metrics,), and of draws, (n_metrics, n_draws)."""
     rng = np.random.default_rng(seed)
-    n_units, step = len(systems[0][1]), _step(systems)
-    draws = []
+    n_units, step = len(systems[0]), _step(systems)
+    draws: list[list[np.ndarray]] = [[] for _ in systems]
     for begin in range(0, n_draws, step):
         weights = _drawn(rng, min(step, n_draws - begin), n_units)
-        sums = [np.tensordot(weights, counts, axes=1) for _, counts in systems]
-        draws.append(_statistics(systems, sums, metrics))
-    totals = [counts.sum(axis=0) for _, counts in systems]
-    return _statistics(systems, totals, metrics), np.concatenate(draws, axis=1)
+        for own, counts in zip(draws, systems, strict=True):
+            own.append(_scores(np.tensordot(weights, counts, axes=1), metrics))
+    return [
+        (_scores(counts.sum(axis=0), metrics), np.concatenate(own, axis=1))
+        for own, counts in zip(draws, systems, strict=True)
+    ]
 
 
-def _left_out(systems: Systems, metrics: Mapping[str, Metric]) -> np.ndarray:
+def _left_out(counts: np.ndarray, metrics: Mapping[str, Metric]) -> np.ndarray:
     """The jackknife: each score with each unit left out in turn, (n_metrics, n_units)."""
-    step = _step(systems)
-    parts = []
-    for begin in range(0, len(systems[0][1]), step):
-        sums = [counts.sum(axis=0) - counts[begin : begin + step] for _, counts in systems]
-        parts.append(_statistics(systems, sums, metrics))
+    total, step = counts.sum(axis=0), _step([counts])
+    parts = [_scores(total - counts[i : i + step], metrics) for i in range(0, len(counts), step)]
     return np.concatenate(parts, axis=1)
 
 
-def _step(systems: Systems) -> int:
+def _step(systems: Sequence[np.ndarray]) -> int:
     """Draws at a time, with what the metrics keep meanwhile."""
-    n_units, n_cells = len(systems[0][1]), sum(counts[0].size for _, counts in systems)
+    n_units, n_cells = len(systems[0]), sum(counts[0].size for counts in systems)
     return max(1, MEMORY // (8 * (2 * n_units + 4 * n_cells)))
 
 
@@ -135,13 +132,9 @@ def _drawn(rng: np.random.Generator, n_draws: int, n_units: int) -> np.ndarray:
     return counts.reshape(n_draws, n_units).astype("float64")
 
 
-def _statistics(systems: Systems, sums: list[np.ndarray], metrics: Mapping[str, Metric]) -> np.ndarray:
-    """Scores of sums (..., n_seeds, n_types + 1, 3), averaged over seeds, signed and added."""
-    rows: list[np.ndarray] = [
-        sum(sign * metric(own).mean(axis=-1) for (sign, _), own in zip(systems, sums, strict=True))
-        for metric in metrics.values()
-    ]
-    return np.stack(rows)
+def _scores(sums: np.ndarray, metrics: Mapping[str, Metric]) -> np.ndarray:
+    """Scores of sums (..., n_seeds, n_types + 1, 3), averaged over seeds. (n_metrics, ...)"""
+    return np.stack([metric(sums).mean(axis=-1) for metric in metrics.values()])
 
 
 def _bca_tails(value: float, draws: np.ndarray, without: np.ndarray) -> np.ndarray:

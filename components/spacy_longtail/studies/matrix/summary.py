@@ -9,7 +9,7 @@ from ...corpus.statistics import corpus_statistics, write_statistics
 from ...evaluation.convergence import rising_of
 from ...evaluation.report import read_report
 from ...evaluation.report.comparison import Report
-from ...evaluation.report.dates import written
+from ...evaluation.report.inputs import written
 from ...evaluation.report.systems import mean, spread
 from ..trials.plan import Trial
 from ..trials.records import RECORD, TrialRecord, trial_folder
