@@ -82,12 +82,11 @@ class Errors:
     L401 = "[L401] {path}:{line}: {problem}. {fix}"
     L402 = "[L402] {path} does not exist. {fix}"
     L403 = "[L403] {path} holds no sentence. {fix}"
-    L404 = "[L404] spaCy cannot read {path} as documents: {problem}. Run `python -m spacy_longtail convert` to write it again."
+    L404 = "[L404] {path} cannot be a .spacy file: {problem}. {fix}"
     L405 = "[L405] {path} cannot be a report's input: {problem}. Write it with `python -m spacy_longtail {command}`."
     L406 = (
         "[L406] This needs {package}, which is not installed. Run: pip install 'spacy-longtail[{extra}]'"
     )
-    L407 = '[L407] Marked-up articles need their types declared, found no \'labels\' in {path}. Write {{"labels": ["PER", ...]}} there.'
     L408 = "[L408] {path} cannot be loaded as a pipeline: {problem} Copy it from its source again, or install what it was trained with. Where it needs code of your own, name that with --code."
     L410 = "[L410] No evaluation can be the report's {role} {name!r}, found {found}. Give evaluations, and name the models with --baseline and --ours."
     L411 = "[L411] {path} cannot be compared with {other}: {problem}. Evaluate both on the same data with the same types."
@@ -96,48 +95,22 @@ class Errors:
     L419 = "[L419] {corpus} has open types: each mention has a type of its own, and no type is declared. `python -m spacy_longtail pretrain` alone can read it. Name a corpus that declares its types."
 
     # Import: L42x, L43x
-    L420 = "[L420] --{name} would be ignored: the source is read as {found}, and it is for {users}. Leave it out."
-    L421 = "[L421] {path} is in no format that its name tells. Name one: --format (--pool-format of a pool), one of {known}."
-    L422 = "[L422] {path} can be read in more than one way, found {found}. Name the format with --format, or keep the other files elsewhere."
-    L423 = "[L423] {path}:{line}: this is not {encoding}: {problem}. Name the file's encoding, as --encoding cp1252 for files of older Windows programs."
-    L424 = "[L424] {place}: span {span} {problem}. {fix}"
-    L425 = "[L425] {place}: {span} does not align with tokens. Begin and end it where a word begins and ends, or choose --misaligned missing, expand or contract."
-    L426 = "[L426] {place}: this record cannot be read: {problem}. {fix}"
-    L427 = "[L427] {place}: the tokenizer of {lang!r} fails on the text: {problem}. Fix the text, or use --tokens characters."
-    L428 = "[L428] spaCy has no language {lang!r}. Use a code of https://spacy.io/usage/models#languages, or xx for any language with spaces."
-    L429 = "[L429] The tokenizer of {lang!r} cannot be loaded: {problem} Install what it needs, or use --tokens characters."
+    L420 = "[L420] --{name} would be ignored: {problem}. Leave it out."
+    L421 = "[L421] {path} is in no one format: {problem}. Name it with --format (--pool-format of a pool), one of {known}; or keep other files elsewhere."
+    L428 = "[L428] There is no tokenizer of {lang!r}: {problem}. Use a code of https://spacy.io/usage/models#languages, xx for any language with spaces, or --tokens characters."
     L430 = "[L430] {path} does not describe a corpus: {problem}. {fix}"
-    L431 = "[L431] {path} does not begin with a -DOCSTART- line, so --documents cannot tell its documents. Leave it out: each sentence becomes a document."
     L432 = "[L432] {path} cannot be read or written: {problem}. Check the disk and the permissions."
-    L433 = "[L433] {path} cannot be replaced: it is a folder that holds more than .spacy files. Choose another target."
     L436 = "[L436] {path} cannot be the output: {problem}. Name another {kind}."
     L437 = "[L437] {path} would be replaced, but {problem}. Name another output, or move away what is there."
     L438 = "[L438] {path} cannot be trained: {problem} Correct the config or the option."
-    L435 = "[L435] {path} has too many documents for one .spacy file. Use --docs-per-file 10000."
 
     # Import, what would be lost: L700 to L719
-    L700 = "[L700] {n} of {total} annotations of {source} would be lost: {reasons}. Correct the source or the options. --allow goes on without them."
-    L701 = "[L701] No entity can be read in {source}: {reasons}. Check the file and the options. --allow goes on without entities."
+    L700 = "[L700] {source} is not converted: {problem}. Correct the source or the options. --allow goes on all the same."
 
     # Splitting: L44x
-    L580 = "[L580] {path} is not an intact gzip file: {problem}. Copy it again, or unpack it yourself."
-    L581 = "[L581] --columns '{found}' cannot be used: {problem}. Write it as token=word,tag=ner,sentence=sent_id, with the names of the source's columns."
-    L582 = "[L582] {place}: this is not what --tag-names is for: {problem}. {fix}"
-    L583 = "[L583] --tag-names {found!r} names no tags: {problem}. Write O,B-PER,I-PER and so on in the order of the numbers, or a file with them."
-    L585 = "[L585] {path} has no tag: no word has {sought}. Name another column, or key of MISC, with --columns tag=..."
-    L586 = "[L586] The pipeline of --sentences sets no sentence boundaries, found the components {found}. Name one with a parser, senter or sentencizer, or write --sentences sentencizer."
-    L765 = "[L765] {path}: document {i}, which begins {begin!r}, has {n:,} characters. spaCy trains on texts of at most {most:,}. {fix}"
+    L581 = "[L581] --{option} {given!r} cannot be used: {problem}. Correct the option."
 
-    L440 = "[L440] '{found}' is not a split: {problem}. Write it as train=0.8,dev=0.1,test=0.1."
-    L441 = "[L441] {path} has no part {part!r} to split, found {found}. Name another with --part."
-    L442 = "[L442] {n_groups} cannot fill {n_parts} parts: what has the same text or the same --group-by key stays in one group. {fix}"
-    L443 = "[L443] --folds must be a whole number of at least 3, found {found!r}: each fold is test once, development once, and training otherwise."
-    L444 = "[L444] --folds makes train, dev and test itself, found --parts {found} beside it. Give one of them."
-    L445 = "[L445] No document of {path} has {key!r} in its user_data, found {found}. Name one of these with --group-by."
-    L446 = "[L446] Not every type can have {least} in each part: {short}. Annotate more of them, lower --min-mentions, or leave out --strict to be warned instead."
-    L447 = "[L447] {path} exists already and is not a file of this split: it would be taken for one. Remove it, or name another folder."
-    L448 = "[L448] The split of {source} cannot be written to {target}. Name another folder for it."
-    L449 = "[L449] --part {part} names a part of a converted corpus, found {path}, which is split whole. Leave --part out."
+    L440 = "[L440] There is no such split: {problem}. {fix}"
 
     # Auditing: L45x
     L450 = "[L450] The audit found no mention in {path}. Check the part, and that its entities are annotated."
@@ -145,8 +118,6 @@ class Errors:
     L452 = "[L452] No corpus of {path} is read from ${{paths.train}}, so that its models would see what they are to judge. Set path = ${{paths.train}} in the training corpus."
 
     # Statistics and debugging: L46x
-    L460 = "[L460] A plot cannot be written to {path}: its name does not end in one of {known}. Name a file that does."
-    L461 = "[L461] {found} is about a config, but none was given. Add --config, or leave it out."
 
     # Experiments: L47x
     L470 = "[L470] {path} cannot be used: {problem} {fix}"
@@ -203,19 +174,12 @@ class Warnings:
     # Augmenters: LW02x
 
     # Import: LW03x
-    W030 = "[LW030] {source} has no {missing}, which training and evaluation need. `split` makes parts of a corpus: python -m spacy_longtail split."
-    W031 = "[LW031] {path} does not declare the types {unknown}, which the corpus has. They are neither scored nor counted as rare; declare them, or remove them from the data."
-    W032 = "[LW032] {target} still has {stale}, which this conversion did not write. Remove what is of another corpus."
-    W033 = "[LW033] {n} of {total} spans do not begin and end with a token of the language {lang!r}. Name the language with --lang, or use --tokens characters where it writes without spaces."
+    W030 = "[LW030] {path}: {problem}."
 
-    W700 = "[LW700] {path} has {n} spans behind characters above U+FFFF. Nothing tells whether their offsets count characters or UTF-16 units. They are read as characters. Name the unit with --offsets characters or --offsets utf-16."
-    W035 = "[LW035] {path} describes several types in the same words. Each of these became the type that is named behind it: {which}. Give them descriptions of their own to keep them apart."
     W034 = "[LW034] {folder} holds {names}, left there by a run that was killed, or that still runs. If none does, delete it."
 
     # Splitting: LW04x
-    W040 = "[LW040] Not every type has {least} in each part: {short}. Scores on such a part say nothing about the type; annotate more of it."
-    W041 = "[LW041] Parts of the source are left out, since this split makes new ones: {parts}. Name other parts to keep them."
-    W042 = "[LW042] {n} of {total} documents have no {key!r} in their user_data: each of them is a group of its own."
+    W040 = "[LW040] Look at the split: {problem}."
 
     # Auditing: LW05x
     W050 = "[LW050] {n} tokens annotated {types} were not judged: the model of their fold did not learn the type. A type needs mentions in two folds at least."

@@ -5,16 +5,14 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from spacy.language import Language
 from wasabi import msg
 
-from ..corpus.conversion import ConvertedPart, read_conversion
 from ..corpus.descriptions import has_open_types
-from ..corpus.folder import convert_corpus
+from ..corpus.folder import ConvertedPart, convert_corpus, read_conversion
+from ..corpus.formats.columns import Columns, parse_columns, read_tag_names
 from ..corpus.formats.context import MEANINGS, SENTENCIZER, Settings
-from ..corpus.formats.open_types import fine_and_coarse
+from ..corpus.formats.markup import fine_and_coarse
 from ..corpus.formats.sources import FORMATS
-from ..corpus.formats.tag_names import USUAL, parse_columns, read_tag_names
 from ..corpus.rare import rare_sentence
 from ..output.amounts import number
 from ..training.loading import load_pipeline
@@ -81,7 +79,7 @@ def convert(
     as_json: Json = False,
 ) -> None:
     """Check a corpus and write it as .spacy files, with its types and which of them are rare."""
-    named = parse_columns(columns) if columns else USUAL
+    named = parse_columns(columns) if columns else Columns()
     settings = Settings(
         format=format,
         open=open_types,
@@ -98,7 +96,7 @@ def convert(
         text_key=text_key,
         offsets=offsets,
         allow=allow,
-        sentences=_boundaries(sentences),
+        sentences=sentences if sentences in (None, SENTENCIZER) else load_pipeline(sentences),
         docs_per_file=docs_per_file,
     )
     types = convert_corpus(source, target, lang, settings)
@@ -124,10 +122,6 @@ def convert(
     if list(parts) == ["all"]:
         msg.info("It is one part, 'all'. `split` makes train, dev and test of it.")
     return None
-
-
-def _boundaries(sentences: str | None) -> str | Language | None:
-    return sentences if sentences in (None, SENTENCIZER) else load_pipeline(sentences)
 
 
 def _open_sentence(mentions: Mapping[str, int]) -> str:

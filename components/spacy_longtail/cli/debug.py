@@ -32,8 +32,8 @@ def debug(
     """Check a corpus, and a config for it. Exit code 1 if something fails. Config values can follow."""
     overrides = config_overrides(context)
     if config is None and (update or overrides):
-        found = "--update" if update else ", ".join(overrides)
-        raise ValueError(Errors.L461.format(found=found))
+        name = "update" if update else next(iter(overrides))
+        raise ValueError(Errors.L420.format(name=name, problem="it is about a config: name --config"))
     checks = list(debug_corpus(corpus, config, overrides=overrides, update=update))
     if as_json:
         print_json([check._asdict() for check in checks])

@@ -12,13 +12,11 @@ from ..corpus.rare import rare_sentence
 from ..corpus.statistics import (
     MARK,
     Statistics,
-    check_plot,
     corpus_statistics,
-    plot_statistics,
     statistics_text,
     write_statistics,
 )
-from ..corpus.statistics.records import PartStatistics, SizeFactors
+from ..corpus.statistics.records import PartStatistics
 from ..output.writing import check_file
 from .app import CORPUS_PANEL, Corpus, Json, app, print_table
 
@@ -37,49 +35,59 @@ SHARES = {
 def stats(
     corpus: Corpus,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Also write JSON here.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Also draw here, .svg or .png.")] = None,
     as_json: Json = False,
 ) -> None:
     """Count a corpus by type and part: rareness, unseen mentions, leakage, policies; and what to try."""
     if output is not None:
         check_file(output, mark=MARK)
-    if plot is not None:
-        check_plot(plot)
-    found = corpus_statistics(corpus)
-    if plot is not None:
-        plot_statistics(found, plot)
+    statistics = corpus_statistics(corpus)
     if output is not None:
-        write_statistics(found, output)
+        write_statistics(statistics, output)
     if as_json:
-        sys.stdout.write(statistics_text(found) + "\n")
+        sys.stdout.write(statistics_text(statistics) + "\n")
     else:
-        _print_statistics(found)
+        _print_statistics(statistics)
 
 
-def _print_statistics(found: Statistics) -> None:
-    columns = {**found.parts, "all": found.all}
-    msg.divider(f"Corpus {found.corpus}")
+def _print_statistics(of: Statistics) -> None:
+    training = of.parts["train"].types
+    columns = {**of.parts, "all": of.all}
+    msg.divider(f"Corpus {of.corpus}")
     print_table(("", *columns), _size_rows(columns.values()))
     msg.divider("Types by part")
-    heads = [f"{part} mentions" for part in found.parts]
-    scored = [part for part in found.parts if part != "train"]
+    scored = [part for part in of.parts if part != "train"]
+    heads = [f"{part} mentions" for part in of.parts]
     heads += ["bits", "bucket", *(f"{part} unseen, %" for part in scored)]
-    print_table(("type (* rare)", *heads), _type_rows(found, scored))
-    training = {t: own.mentions for t, own in found.parts["train"].types.items()}
-    msg.text(rare_sentence(found.tail, training))
+    print_table(("type (* rare)", *heads), _type_rows(of, scored))
+    msg.text(rare_sentence(of.tail, {t: own.mentions for t, own in training.items()}))
     msg.divider("Types in training")
+    keys = ("sentences", "one_token_mentions", "surfaces", "ambiguous_surfaces", "surfaces_also_outside")
+    rows: Rows = [
+        (
+            t,
+            f"{own.tokens:,}",
+            _percent(own.token_share),
+            _percent(own.mention_share),
+            *(f"{getattr(own, key):,}" for key in keys),
+        )
+        for t, own in training.items()
+    ]
     counts = ("sentences", "one-token", "wordings", "ambiguous", "also O")
-    print_table(("type", "tokens", "% of tokens", "% of mentions", *counts), _training_rows(found))
-    if found.policies:
+    print_table(("type", "tokens", "% of tokens", "% of mentions", *counts), rows)
+    if of.policies:
         msg.divider("Size of training, after / before")
-        print_table(("policy", "sentences", "tokens"), _policy_rows(found.policies))
+        rows = [(n, f"{p.sentences:.2f}", f"{p.tokens:.2f}") for n, p in of.policies.items()]
+        print_table(("policy", "sentences", "tokens"), rows)
     msg.divider("Sentences that occur more than once")
-    print_table(
-        ("part", "repeats in the part", "also in training", "with an entity"), _overlap_rows(found)
-    )
-    msg.text(f"Texts with different annotations: {found.conflicts.texts:,}")
+    rows = []
+    for part, repeated in of.duplicates.items():
+        leaked = of.leakage.get(part)
+        numbers = (leaked.sentences, leaked.entity_sentences) if leaked else ()
+        rows.append((part, f"{repeated.sentences:,}", *([f"{n:,}" for n in numbers] or "--")))
+    print_table(("part", "repeats in the part", "also in training", "with an entity"), rows)
+    msg.text(f"Texts with different annotations: {of.conflicts.texts:,}")
     msg.divider("Findings")
-    for finding in found.diagnosis:
+    for finding in of.diagnosis:
         msg.warn(finding.finding)
         for line in (finding.evidence, f"Try: {finding.advice}"):
             typer.echo(wrap(line, indent=2, wrap_max=100))
@@ -98,49 +106,21 @@ def _size_rows(columns: Iterable[PartStatistics]) -> Rows:
     return rows
 
 
-def _type_rows(found: Statistics, scored: list[str]) -> Rows:
-    bucket = {t: name for name, types in found.buckets.items() for t in types}
+def _type_rows(of: Statistics, scored: list[str]) -> Rows:
+    bucket = {t: name for name, types in of.buckets.items() for t in types}
     rows: Rows = []
-    for label in found.labels + found.undeclared:
-        own = {part: counts.types[label] for part, counts in found.parts.items()}
-        name = label + " *" * (label in found.tail) + " (undeclared)" * (label in found.undeclared)
+    for label in of.labels + of.undeclared:
+        own = {part: counts.types[label] for part, counts in of.parts.items()}
         bits = own["train"].rareness
         rows.append(
             (
-                name,
+                label + " *" * (label in of.tail) + " (undeclared)" * (label in of.undeclared),
                 *(f"{counts.mentions:,}" for counts in own.values()),
                 "-" if bits is None else f"{bits:.1f}",
                 bucket[label],
                 *(_percent(own[part].unseen, 0) for part in scored),
             )
         )
-    return rows
-
-
-def _training_rows(found: Statistics) -> Rows:
-    keys = ("sentences", "one_token_mentions", "surfaces", "ambiguous_surfaces", "surfaces_also_outside")
-    return [
-        (
-            label,
-            f"{own.tokens:,}",
-            _percent(own.token_share),
-            _percent(own.mention_share),
-            *(f"{getattr(own, key):,}" for key in keys),
-        )
-        for label, own in found.parts["train"].types.items()
-    ]
-
-
-def _policy_rows(policies: dict[str, SizeFactors]) -> Rows:
-    return [(n, f"{p.sentences:.2f}", f"{p.tokens:.2f}") for n, p in policies.items()]
-
-
-def _overlap_rows(found: Statistics) -> Rows:
-    rows: Rows = []
-    for part, own in found.duplicates.items():
-        leaked = found.leakage.get(part)
-        numbers = (leaked.sentences, leaked.entity_sentences) if leaked else ()
-        rows.append((part, f"{own.sentences:,}", *([f"{n:,}" for n in numbers] or "--")))
     return rows
 
 

@@ -9,9 +9,10 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import minibatch
 
-from ..errors import Errors
 from .cutting import cut
-from .formats.context import SENTENCIZER, Events, Place
+from .formats.columns import no_names
+from .formats.context import SENTENCIZER, Events
+from .formats.text import Place, unreadable
 from .sentences import sentence_bounds
 from .tokenizers import blank
 
@@ -45,7 +46,9 @@ def boundary_pipeline(found: str | Language, lang: str, tokens: str) -> Language
         nlp.add_pipe(SENTENCIZER)
     (probe,) = _pipe(nlp, [Doc(nlp.vocab, words=["This", "ends", ".", "That", "begins", "."])])
     if not probe.has_annotation("SENT_START"):
-        raise ValueError(Errors.L586.format(found=", ".join(nlp.pipe_names) or "none"))
+        names = ", ".join(nlp.pipe_names) or "none"
+        problem = f"its components set no sentence boundaries, found {names}"
+        raise no_names("sentences", nlp.lang, problem)
     return nlp
 
 
@@ -81,8 +84,11 @@ def within_limit(docs: Iterable[Doc], most: int, path: Path, events: Events) -> 
             fix = "Convert with --sentences sentencizer, and `convert` cuts it between sentences."
             if doc.has_annotation("SENT_START"):
                 fix = "One of its sentences alone is longer. Divide the text in the source."
-            shown = {"path": path, "i": i, "begin": doc.text[:SHOWN], "n": len(doc.text), "most": most}
-            raise ValueError(Errors.L765.format(**shown, fix=fix))
+            problem = (
+                f"the document that begins {doc.text[:SHOWN]!r} has {len(doc.text):,} characters, "
+                f"and spaCy trains on at most {most:,}"
+            )
+            raise unreadable(Place(path, 0, i), problem, fix)
         events.add("cut", "documents", Place(path, i), f"into {len(bounds)}: {doc.text[:SHOWN]!r}")
         yield from cut(doc, bounds)
 

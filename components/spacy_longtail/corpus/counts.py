@@ -4,15 +4,24 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
-from spacy.attrs import ENT_IOB, IS_SPACE
-from spacy.strings import StringStore
+from spacy.attrs import ENT_IOB, ENT_TYPE, IS_SPACE
 from spacy.tokens import Doc
-from thinc.types import Ints1d
 
 from ..types import SentenceCounts
+
+
+def entity_bounds(doc: Doc) -> list[tuple[int, int, int]]:
+    """First token, one past the last, and hash of the type of each entity, as doc.ents has them.
+
+    Tokens inside an entity that nothing begins, for which doc.ents raises, are of none.
+    """
+    iob, label = doc.to_array([ENT_IOB, ENT_TYPE]).T
+    starts = np.flatnonzero((iob == 3) & (label != 0))
+    stops = np.append(np.flatnonzero(iob != 1), len(iob))
+    ends = stops[np.searchsorted(stops, starts, side="right")]
+    return list(zip(starts.tolist(), ends.tolist(), label[starts].tolist(), strict=True))
 
 
 def count_doc(doc: Doc) -> SentenceCounts:
@@ -46,10 +55,11 @@ class CorpusCounts:
         self.n_tokens += unit.length * times
         self.n_units += times
         self.n_entity_units += times * bool(unit.tokens)
-        for total, part in zip(
-            (self.tokens, self.mentions, self.singles, self.units),
-            (unit.tokens, unit.mentions, unit.singles, dict.fromkeys(unit.tokens, 1)),
-            strict=True,
+        for total, part in (
+            (self.tokens, unit.tokens),
+            (self.mentions, unit.mentions),
+            (self.singles, unit.singles),
+            (self.units, dict.fromkeys(unit.tokens, 1)),
         ):
             for label, n in part.items():
                 total[label] += n * times
@@ -101,81 +111,3 @@ def count_docs(docs: Iterable[Doc]) -> CorpusCounts:
     for doc in docs:
         counts.add(count_doc(doc))
     return counts
-
-
-class TokenColumns(NamedTuple):
-    """The annotation of some documents, one after another. Every array is (n_tokens,)."""
-
-    iob: Ints1d  # spaCy's codes: 0 no annotation, 1 inside, 2 outside, 3 begins
-    label: Ints1d  # hash of the type, 0 outside entities
-    is_space: Ints1d  # bool
-    sent_start: Ints1d  # 1 opens a sentence, 0 is not annotated, -1 continues one
-    opens_doc: Ints1d  # bool
-
-
-class Mentions(NamedTuple):
-    """Entities, in the order of their tokens. Every array is (n_mentions,)."""
-
-    start: Ints1d  # first token
-    end: Ints1d  # one past the last token
-    label: Ints1d  # hash of the type
-
-
-class SentenceTable(NamedTuple):
-    """The sentences of some documents, and what is counted in them."""
-
-    sentence: Ints1d  # (n_tokens,) index of the sentence
-    counted: Ints1d  # (n_tokens,) bool: annotated, and no whitespace
-    length: Ints1d  # (n_sentences,) counted tokens
-    mentions: Mentions  # without those that run across a sentence boundary
-    n_tokens: Ints1d  # (n_mentions,) counted tokens
-
-    def counts(self, strings: StringStore) -> list[SentenceCounts]:
-        """The counts of each sentence, as `count_doc` counts it when cut out."""
-        found = [SentenceCounts({}, n, {}, {}) for n in self.length.tolist()]
-        names = {t: strings[t] for t in set(self.mentions.label.tolist())}
-        owners = self.sentence[self.mentions.start].tolist()
-        labels = self.mentions.label.tolist()
-        for owner, label, n_tokens in zip(owners, labels, self.n_tokens.tolist(), strict=True):
-            tokens, _, mentions, singles = found[owner]
-            name = names[label]
-            tokens[name] = tokens.get(name, 0) + n_tokens
-            mentions[name] = mentions.get(name, 0) + 1
-            singles[name] = singles.get(name, 0) + (n_tokens == 1)
-        return found
-
-
-def find_mentions(columns: TokenColumns) -> Mentions:
-    """Every entity, including those that cross a sentence boundary."""
-    start = np.flatnonzero((columns.iob == 3) & (columns.label != 0))
-    stops = np.append(np.flatnonzero((columns.iob != 1) | columns.opens_doc), len(columns.iob))
-    end = stops[np.searchsorted(stops, start, side="right")]
-    return Mentions(start, end, columns.label[start])
-
-
-def tabulate(columns: TokenColumns) -> SentenceTable:
-    """Sentences and what is counted in them.
-
-    An entity that runs across a sentence boundary counts as not annotated: cut at the boundary it
-    is not one, and no pipe learns it.
-
-    columns (TokenColumns): The annotation. A document without sentence boundaries is one sentence.
-    RETURNS (SentenceTable): The sentences; an empty document has none.
-    """
-    sentence = np.cumsum((columns.sent_start == 1) | columns.opens_doc) - 1
-    found = find_mentions(columns)
-    whole = sentence[found.start] == sentence[found.end - 1]
-    annotated = columns.iob > 0
-    for start, end in zip(found.start[~whole].tolist(), found.end[~whole].tolist(), strict=True):
-        annotated[start:end] = False
-    counted = annotated & ~columns.is_space
-    before = np.concatenate([[0], np.cumsum(counted)])
-    mentions = Mentions(*(column[whole] for column in found))
-    n_sentences = int(sentence[-1]) + 1 if len(sentence) else 0
-    return SentenceTable(
-        sentence,
-        counted,
-        np.bincount(sentence[counted], minlength=n_sentences),
-        mentions,
-        before[mentions.end] - before[mentions.start],
-    )

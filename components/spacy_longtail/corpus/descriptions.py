@@ -4,26 +4,16 @@ import json
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
-import srsly
-from pydantic import AfterValidator, Field, ValidationError, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import AfterValidator, Field, StringConstraints, ValidationError
 
 from ..errors import Errors
-from ..records import Record
+from ..records import Record, problem_of
 from .labels import check_label
-from .tokenizers import TOKENS, Tokens
+from .tokenizers import Tokens
 
 DECLARED = "corpus.json"
 TYPES = "types.json"
-BOTH = "Declare them in both."
-FIXES = {
-    "labels": 'Write "labels": ["PER", ...].',
-    "tail": 'Write "tail": ["PER", ...].',
-    "lang": 'Write "lang": "en".',
-    "tokens": f"Use {' or '.join(TOKENS)}.",
-    "descriptions": 'Write "descriptions": {"PER": "person", ...}.',
-    "open": "Write true where each mention has a type of its own. Else leave it out.",
-}
+EXAMPLE = 'Write a JSON object such as {"labels": ["PER", "GEO"], "tail": ["GEO"], "lang": "en"}.'
 
 
 class CorpusTypes(NamedTuple):
@@ -34,13 +24,8 @@ class CorpusTypes(NamedTuple):
     descriptions: dict[str, str] = {}  # noqa: RUF012  of types, in words; others are their names
 
 
-def _with_words(text: str) -> str:
-    if not text.strip():
-        raise PydanticCustomError("words", "is empty")
-    return text
-
-
 TypeName = Annotated[str, AfterValidator(check_label)]
+Words = Annotated[str, StringConstraints(pattern=r"\S")]
 
 
 class Declared(Record):
@@ -50,17 +35,8 @@ class Declared(Record):
     tail: list[TypeName] = Field(default_factory=list)
     lang: str = "en"
     tokens: Tokens = "words"
-    descriptions: dict[str, Annotated[str, AfterValidator(_with_words)]] = Field(default_factory=dict)
+    descriptions: dict[str, Words] = Field(default_factory=dict)
     open: bool = False  # each mention has a type of its own, and none is declared
-
-    @model_validator(mode="after")
-    def _declare_in_both(self) -> "Declared":
-        for name, own in (("descriptions", self.descriptions), ("tail", self.tail)):
-            strange = sorted(set(own) - set(self.labels))
-            if strange and "labels" in self.model_fields_set:
-                names = {"name": name, "strange": ", ".join(strange)}
-                raise PydanticCustomError("strange", "{name} names {strange}, labels does not", names)
-        return self
 
 
 def read_types(corpus: Path, allow_open: bool = False) -> CorpusTypes:
@@ -72,15 +48,15 @@ def read_types(corpus: Path, allow_open: bool = False) -> CorpusTypes:
     if not path.is_file():
         fix = "Run `python -m spacy_longtail convert` first."
         raise ValueError(Errors.L402.format(path=path, fix=fix))
-    found = _read(path)
-    if found.open:
+    declared = _read(path)
+    if declared.open:
         if not allow_open:
             raise ValueError(Errors.L419.format(corpus=corpus))
-        return CorpusTypes([], [], found.lang, found.tokens)
-    missing = [name for name in ("labels", "tail") if name not in found.model_fields_set]
+        return CorpusTypes([], [], declared.lang, declared.tokens)
+    missing = [name for name in ("labels", "tail") if name not in declared.model_fields_set]
     if missing:
         raise _bad(path, f"it has no {' and no '.join(missing)}", "Convert the corpus again.")
-    return CorpusTypes(**found.model_dump(exclude={"open"}))
+    return CorpusTypes(**declared.model_dump(exclude={"open"}))
 
 
 def has_open_types(corpus: Path) -> bool:
@@ -94,12 +70,12 @@ def write_types(corpus: Path, types: CorpusTypes, is_open: bool = False) -> None
 
     types (CorpusTypes): What it is to say. is_open (bool): Whether it says instead that they are open.
     """
-    found = types._asdict()
+    content = types._asdict()
     if is_open:
-        found = {"open": True, "lang": types.lang, "tokens": types.tokens}
+        content = {"open": True, "lang": types.lang, "tokens": types.tokens}
     elif not types.descriptions:
-        del found["descriptions"]
-    write_json(corpus / TYPES, found)
+        del content["descriptions"]
+    write_json(corpus / TYPES, content)
 
 
 def read_declared(source: Path) -> tuple[Path, Declared]:
@@ -109,26 +85,27 @@ def read_declared(source: Path) -> tuple[Path, Declared]:
     RETURNS (Tuple[Path, Declared]): The path, there or not; what is declared.
     """
     folder = source if source.is_dir() else source.parent
-    path = next((folder / n for n in (DECLARED, TYPES) if (folder / n).is_file()), folder / DECLARED)
-    return path, _read(path) if path.is_file() else Declared()
+    paths = [path for name in (DECLARED, TYPES) if (path := folder / name).is_file()]
+    return (paths[0], _read(paths[0])) if paths else (folder / DECLARED, Declared())
 
 
-def check_open(path: Path, declared: Declared) -> None:
-    """Refuse types that are declared beside open ones.
+def check_declared(path: Path, declared: Declared, is_open: bool, needed: bool = False) -> None:
+    """Refuse types that are declared beside open ones, or not declared where they are needed.
 
     path (Path): What declares them.
     """
-    found = [name for name in ("labels", "tail", "descriptions") if getattr(declared, name)]
-    if found:
-        problem = f"it declares {' and '.join(found)}, but the types of the corpus are open"
-        fix = f"Take {' and '.join(found)} out. Each mention has a type of its own."
-        raise _bad(path, problem, fix)
+    names = [name for name in ("labels", "tail", "descriptions") if getattr(declared, name)]
+    if is_open and names:
+        problem = f"it declares {' and '.join(names)}, but the types of the corpus are open"
+        raise _bad(path, problem, f"Take {' and '.join(names)} out.")
+    if needed and not (is_open or declared.labels):
+        raise _bad(path, "marked-up articles need their labels declared there", EXAMPLE)
 
 
 def merged(declared: Declared) -> tuple[Declared, dict[str, str]]:
     """Types of one description as one type, by the first of their names.
 
-    RETURNS (Tuple[Declared, Dict[str, str]]): What is declared then, and the new name of each other one.
+    RETURNS (Tuple[Declared, Dict[str, str]]): What is declared then; the new name of each other one.
     """
     by_text: dict[str, str] = {}
     names = {
@@ -146,27 +123,22 @@ def merged(declared: Declared) -> tuple[Declared, dict[str, str]]:
 
 def _read(path: Path) -> Declared:
     try:
-        found = srsly.read_json(path)
-    except ValueError as error:
-        raise _bad(path, str(error), "Write a JSON object.") from error
-    if not isinstance(found, dict):
-        raise _bad(path, f"found {str(found)[:60]!r}", "Write a JSON object.")
-    if found and not found.keys() & FIXES.keys() and all(isinstance(v, str) for v in found.values()):
-        found = {"descriptions": found}  # only that
-    try:
-        return Declared.model_validate(found)
+        data = json.loads(path.read_text(encoding="utf-8-sig"))
+        if data and not data.keys() & Declared.model_fields.keys():
+            data = {"descriptions": data}  # only that
+        declared = Declared.model_validate(data)
     except ValidationError as error:
-        first = error.errors()[0]
-        if first["type"] == "strange":
-            raise _bad(path, first["msg"], BOTH) from error
-        if first["type"] == "value_error":  # of a type's name
-            problem, _, fix = str(first["ctx"]["error"]).rpartition(". ")
-            raise _bad(path, problem, fix) from error
-        name = str(first["loc"][0])
-        raise _bad(path, f"{name} is {found[name]!r}", FIXES[name]) from error
+        raise _bad(path, problem_of(error), EXAMPLE) from error
+    except (ValueError, AttributeError) as error:
+        raise _bad(path, error, EXAMPLE) from error
+    strange = sorted({*declared.descriptions, *declared.tail} - set(declared.labels))
+    if strange and "labels" in declared.model_fields_set:
+        problem = f"tail or descriptions name {', '.join(strange)}, labels does not"
+        raise _bad(path, problem, "Declare them in both.")
+    return declared
 
 
-def _bad(path: Path, problem: str, fix: str) -> ValueError:
+def _bad(path: Path, problem: object, fix: str) -> ValueError:
     return ValueError(Errors.L430.format(path=path, problem=problem, fix=fix))
 
 

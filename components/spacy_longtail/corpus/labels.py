@@ -6,7 +6,6 @@ from functools import lru_cache
 from ..errors import Errors
 
 CONTROL = ("Cc", "Cs", "Zl", "Zp")  # of Unicode; not joiners, which scripts need
-
 TAKEN = {  # names that mean something else beside types, by what they mean
     "O": "class weights and reports call tokens outside entities so",
     "*": "the calibration of rare types together has this name",
@@ -14,20 +13,17 @@ TAKEN = {  # names that mean something else beside types, by what they mean
 
 
 def check_label(label: object, where: str = "") -> str:
-    """A type's name."""
-    if not isinstance(label, str):
-        raise ValueError(Errors.L550.format(label=label, where=where, problem="it is no text"))
-    if problem := _problem_of(label):
-        raise ValueError(Errors.L550.format(label=label[:60], where=where, problem=problem))
-    return label
+    """A type's name. where (str): Its place, as errors name it."""
+    problem = _problem_of(label) if isinstance(label, str) else "it is no text"
+    if problem:
+        raise ValueError(Errors.L550.format(label=str(label)[:60], where=where, problem=problem))
+    return str(label)
 
 
 @lru_cache(maxsize=1 << 16)
 def _problem_of(label: str) -> str:
-    if not label.strip():
-        return "it is blank"
-    if label != label.strip():
-        return "it begins or ends with white space"
+    if not label.strip() or label != label.strip():
+        return "it is blank, or begins or ends with white space"
     if any(unicodedata.category(char) in CONTROL for char in label):
         return "it has a line break or another control character in it"
     if "$" in label:

@@ -1,6 +1,7 @@
 """The parts of a converted corpus on disk, a file or a folder of files each, written all or nothing."""
 
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,13 +35,14 @@ def write_part(folder: Path, part: str, docs: Iterable[Doc], docs_per_file: int 
     if docs_per_file is None:
         return write_docs(folder / f"{part}.spacy", docs)
     (folder / part).mkdir()
-    docs, total = iter(docs), Tally()
+    docs, total = iter(docs), Tally(0, 0, Counter())
     for i in itertools.count():
         first = next(docs, None)
         if first is None:
             return total
-        rest = itertools.islice(docs, docs_per_file - 1)
-        total += write_docs(folder / part / f"{i:05}.spacy", itertools.chain([first], rest))
+        more = itertools.chain([first], itertools.islice(docs, docs_per_file - 1))
+        new = write_docs(folder / part / f"{i:05}.spacy", more)
+        total = Tally(*(a + b for a, b in zip(total, new, strict=True)))
     return total
 
 
@@ -53,6 +55,7 @@ def replacing_parts(target: Path, parts: Iterable[str]) -> Iterator[Path]:
     stale = [path for part in parts for path in (target / part, target / f"{part}.spacy")]
     for path in stale:
         if path.is_dir() and any(p.suffix != ".spacy" for p in path.rglob("*") if p.is_file()):
-            raise ValueError(Errors.L433.format(path=path))
+            problem = "it holds more than .spacy files"
+            raise ValueError(Errors.L437.format(path=path, problem=problem))
     with coded_io(target), replacing(target, stale) as folder:
         yield folder

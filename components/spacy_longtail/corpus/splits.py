@@ -10,6 +10,7 @@ from ..output.amounts import number
 from ..settings import whole
 
 SEARCH = 10_000  # steps back in search of groups that give every part its least mentions
+SHARES_FIX = "Write shares as train=0.8,dev=0.1,test=0.1."
 ROUNDS = 3  # of that search, each for types that the one before has left short
 MOVES = 300  # of single groups, after every group has its part
 
@@ -37,19 +38,26 @@ def bound_groups(*keys: Sequence[Hashable | None]) -> Ints1d:
     return np.unique([top(i) for i in range(len(above))], return_inverse=True)[1]
 
 
+def no_split(problem: str, fix: str) -> ValueError:
+    """L440, to be raised."""
+    return ValueError(Errors.L440.format(problem=problem, fix=fix))
+
+
 def check_shares(shares: Mapping[str, float]) -> None:
     """Refuse shares that are not a split."""
     total = sum(shares.values())
-    if not all(share > 0 for share in shares.values()):
-        problem = "every share must be above 0"
-    elif not abs(total - 1) <= 1e-6:
-        problem = f"the shares sum to {total:.6g} instead of 1"
-    elif len(shares) < 2:
-        problem = "there must be at least two parts"
-    else:
-        return
-    found = ",".join(f"{name}={share:g}" for name, share in shares.items())
-    raise ValueError(Errors.L440.format(found=found, problem=problem))
+    if len(shares) < 2 or not all(share > 0 for share in shares.values()) or abs(total - 1) > 1e-6:
+        found = ",".join(f"{name}={share:g}" for name, share in shares.items())
+        problem = f"{found} are not at least two shares above 0 that sum to 1"
+        raise no_split(problem, SHARES_FIX)
+
+
+def check_groups(n_groups: int, n_parts: int) -> None:
+    """Refuse fewer groups than parts."""
+    if n_groups < n_parts:
+        problem = f"{number(n_groups, 'group')} of texts that stay together cannot fill {n_parts} parts"
+        fix = "Ask for fewer parts, use --unit sentence or --scatter-duplicates, or add text."
+        raise no_split(problem, fix)
 
 
 def stratify(
@@ -77,8 +85,7 @@ def stratify(
     bare = sizes * (np.sum(mentions, axis=1) == 0)  # counts like a type
     amounts = np.column_stack([mentions, bare, sizes])[order].astype("float64")
     wanted = np.outer(np.asarray(list(shares)), amounts.sum(axis=0))
-    if len(amounts) < len(wanted):
-        raise ungroupable(len(amounts), len(wanted), "Ask for fewer parts or folds.")
+    check_groups(len(amounts), len(wanted))
     at_risk = wanted[:, :-2].min(axis=0) < 2 * least
     for _ in range(ROUNDS):
         part = _spread(amounts, wanted, _reserved(amounts, wanted, least, np.flatnonzero(at_risk)))
@@ -90,11 +97,6 @@ def stratify(
     found = np.empty_like(part)
     found[order] = part
     return found
-
-
-def ungroupable(n_groups: int, n_parts: int, fix: str) -> ValueError:
-    """What to raise where there are fewer groups than parts. RETURNS (ValueError): L442."""
-    return ValueError(Errors.L442.format(n_groups=number(n_groups, "group"), n_parts=n_parts, fix=fix))
 
 
 def totals(amounts: Floats2d, part: Ints1d, n_parts: int) -> Floats2d:

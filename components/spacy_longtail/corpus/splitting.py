@@ -3,7 +3,7 @@
 import re
 import shutil
 import warnings
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -15,7 +15,7 @@ from thinc.types import Ints1d
 
 from ..errors import Errors, Warnings
 from ..output.amounts import number
-from ..output.writing import NEW, check_folder, is_file_name
+from ..output.writing import NEW, check_folder, check_outside, is_file_name
 from ..settings import one_of
 from .counts import count_docs
 from .folder import (
@@ -29,7 +29,7 @@ from .folder import (
 )
 from .parts import replacing_parts
 from .rare import TAIL
-from .splits import bound_groups, check_shares, ungroupable
+from .splits import SHARES_FIX, bound_groups, check_groups, check_shares, no_split
 from .units import Units, assign, divide, plain_text
 
 ALL = "all"  # the part of a corpus that was converted from one file
@@ -38,7 +38,7 @@ MIN_FOLDS = 3  # train, dev and test
 SHARE = re.compile(r"([\w-]+)\s*=\s*(-?(?:\d+\.?\d*|\.\d+))")
 
 
-class Part(NamedTuple):
+class SplitPart(NamedTuple):
     share: float  # wanted
     n_docs: int
     n_sentences: int
@@ -47,10 +47,10 @@ class Part(NamedTuple):
 
 class Split(NamedTuple):
     types: CorpusTypes
-    parts: dict[str, Part]  # of folds: what each has as its test part
+    parts: dict[str, SplitPart]  # of folds: what each has as its test part
 
 
-class _Source(NamedTuple):
+class _Divided(NamedTuple):
     docs: Path  # the part that is split
     types: CorpusTypes | None  # null where none are declared
     others: list[Path]  # parts that are carried over
@@ -88,7 +88,6 @@ def split_corpus(
     wanted = _wanted(shares, folds)
     made = tuple(wanted) if folds is None else PARTS
     found = _find(source, target, part, made)
-    check_folder(target, [found.docs])
     for name in ["."] if folds is None else wanted:
         check_corpus_folder(target / name, made, [found.docs])
     docs = load_docs(found.docs, spacy.blank("xx"))
@@ -98,9 +97,7 @@ def split_corpus(
     texts = [None if scatter_duplicates else plain_text(doc.text) for doc in units.docs]
     keys = [_value(doc, group_by) for doc in units.docs]
     groups = bound_groups(texts, keys)
-    if (n_groups := int(groups.max(initial=-1)) + 1) < len(wanted):
-        least = 2 if folds is None else MIN_FOLDS
-        raise ungroupable(n_groups, len(wanted), _more_groups(units, texts, keys, len(wanted), least))
+    check_groups(int(groups.max(initial=-1)) + 1, len(wanted))
     of_unit = assign(units, groups, list(wanted.values()), min_mentions, seed)
     chosen = {name: np.flatnonzero(of_unit == i) for i, name in enumerate(wanted)}
     parts = {name: _part(units, chosen[name], share) for name, share in wanted.items()}
@@ -116,12 +113,9 @@ def read_shares(text: str) -> dict[str, float]:
     shares: dict[str, float] = {}
     for piece in text.split(","):
         match = SHARE.fullmatch(piece.strip())
-        if match is None or match[1] in shares:
-            problem = f"{piece!r} is {'no NAME=NUMBER' if match is None else 'there twice'}"
-            raise ValueError(Errors.L440.format(found=text, problem=problem))
-        if not is_file_name(match[1]):
-            problem = f"Windows has no file of the name {match[1]!r}"
-            raise ValueError(Errors.L440.format(found=text, problem=problem))
+        if match is None or match[1] in shares or not is_file_name(match[1]):
+            problem = f"{piece!r} is not the name of a file and a share, as train=0.8, each once"
+            raise no_split(problem, SHARES_FIX)
         shares[match[1]] = float(match[2])
     return shares
 
@@ -131,82 +125,66 @@ def _wanted(shares: Mapping[str, float] | None, folds: int | None) -> dict[str, 
         check_shares(shares or SHARES)
         return dict(shares or SHARES)
     if shares is not None:
-        raise ValueError(Errors.L444.format(found=", ".join(shares)))
+        problem = "--folds makes train, dev and test itself"
+        raise ValueError(Errors.L420.format(name="parts", problem=problem))
     if folds < MIN_FOLDS:
-        raise ValueError(Errors.L443.format(found=folds))
+        fix = "Each is test once, development once, and training otherwise."
+        raise no_split(f"{folds} folds are fewer than {MIN_FOLDS}", fix)
     return {f"fold-{i}": 1 / folds for i in range(folds)}
 
 
-def _find(source: Path, target: Path, part: str | None, made: tuple[str, ...]) -> _Source:
+def _find(source: Path, target: Path, part: str | None, made: tuple[str, ...]) -> _Divided:
     """What to split, and which of the corpus's parts stay as they are: those that are not made again."""
     places = {name: part_path(source, name) for name in (ALL, *PARTS, *([part] if part else []))}
     places = {name: path for name, path in places.items() if path.exists()}
     typed = (source / "types.json").is_file()
-    bare = not (places or typed)
-    inside = bare and source.resolve() in target.resolve().parents
-    if target.is_file() or target.resolve() == source.resolve() or inside:
-        raise ValueError(Errors.L448.format(source=source, target=target))
-    if bare:
+    is_bare = not (places or typed)
+    check_folder(target, [source])
+    if is_bare:
+        check_outside(target, [source], "folder")
         if part is not None and source.exists():
-            raise ValueError(Errors.L449.format(part=part, path=source))
-        return _Source(source, None, [])
+            problem = f"{source} is no converted corpus with parts, and is split whole"
+            raise ValueError(Errors.L420.format(name="part", problem=problem))
+        return _Divided(source, None, [])
     wanted = part or (ALL if ALL in places else "train")
     if wanted not in places:
-        known = ", ".join(places) or "none"
-        raise ValueError(Errors.L441.format(path=source, part=wanted, found=known))
+        problem = f"{source} has no part {wanted!r}, found {', '.join(places) or 'none'}"
+        raise no_split(problem, "Name another with --part.")
     others = [name for name in places if name not in (wanted, ALL)]
     lost = [name for name in others if name in made]
     if lost:
-        warnings.warn(Warnings.W041.format(parts=", ".join(lost)), stacklevel=3)
+        text = "since this split makes new ones. Name other parts to keep them"
+        _warn(f"parts of the source are left out, {', '.join(lost)}, {text}")
     kept = [places[name] for name in others if name not in made]
-    return _Source(places[wanted], read_types(source) if typed else None, kept)
+    return _Divided(places[wanted], read_types(source) if typed else None, kept)
+
+
+def _warn(problem: str) -> None:
+    warnings.warn(Warnings.W040.format(problem=problem), stacklevel=4)
 
 
 def _check_key(docs: list[Doc], key: str, path: Path) -> None:
     n_without = sum(key not in doc.user_data for doc in docs)
     if n_without == len(docs):
         known = sorted({name for doc in docs for name in doc.user_data if isinstance(name, str)})
-        found = ", ".join(known) or "nothing"
-        raise ValueError(Errors.L445.format(path=path, key=key, found=found))
+        problem = f"no document of {path} has {key!r} in its user_data"
+        raise no_split(problem, f"Give --group-by one of: {', '.join(known) or 'nothing'}.")
     if n_without:
-        warnings.warn(Warnings.W042.format(n=n_without, total=len(docs), key=key), stacklevel=3)
-
-
-def _more_groups(
-    units: Units,
-    texts: Sequence[str | None],
-    keys: Sequence[Hashable | None],
-    n_parts: int,
-    least: int,
-) -> str:
-    """How parts can be filled that have too few groups. least (int): The fewest parts there can be."""
-
-    def enough(*bonds: Sequence[Hashable | None]) -> bool:
-        return int(bound_groups(*bonds).max()) + 1 >= n_parts
-
-    alone = [None] * len(texts)
-    ways = ["ask for fewer parts"] if int(bound_groups(texts, keys).max()) + 1 >= least else []
-    if keys == alone and len(units.docs) < n_parts <= units.sizes.sum():
-        ways.append("use --unit sentence")
-    if texts != alone and enough(alone, keys):
-        ways.append("use --scatter-duplicates")
-    if keys != alone and enough(texts, alone):
-        ways.append("leave out --group-by")
-    text = " or ".join(ways) or "add text: there is too little of it"
-    return f"{text[0].upper()}{text[1:]}."
+        text = f"have no {key!r} in their user_data: each of them is a group of its own"
+        _warn(f"{n_without} of {len(docs)} documents {text}")
 
 
 def _value(doc: Doc, key: str | None) -> Hashable:
     return repr(doc.user_data[key]) if key in doc.user_data else None  # a list cannot be hashed
 
 
-def _part(units: Units, chosen: Ints1d, share: float) -> Part:
+def _part(units: Units, chosen: Ints1d, share: float) -> SplitPart:
     mentions = units.mentions[chosen].sum(axis=0).tolist()
     by_type = dict(zip(units.labels, mentions, strict=True))
-    return Part(share, len(chosen), int(units.sizes[chosen].sum()), by_type)
+    return SplitPart(share, len(chosen), int(units.sizes[chosen].sum()), by_type)
 
 
-def _check_mentions(parts: Mapping[str, Part], labels: list[str], least: int, strict: bool) -> None:
+def _check_mentions(parts: Mapping[str, SplitPart], labels: list[str], least: int, strict: bool) -> None:
     short = []
     for label in labels:
         found = {name: part.mentions[label] for name, part in parts.items()}
@@ -214,10 +192,10 @@ def _check_mentions(parts: Mapping[str, Part], labels: list[str], least: int, st
             short.append(f"{label} ({', '.join(f'{name} {n}' for name, n in found.items())})")
     if not short:
         return
-    shown = {"least": number(least, "mention"), "short": "; ".join(short)}
+    problem = f"not every type has {number(least, 'mention')} in each part: {'; '.join(short)}"
     if strict:
-        raise ValueError(Errors.L446.format(**shown))
-    warnings.warn(Warnings.W040.format(**shown), stacklevel=3)
+        raise no_split(problem, "Annotate more of them, or lower --min-mentions.")
+    _warn(f"{problem}. Scores on such a part say nothing about the type")
 
 
 def _types(docs: list[Doc], train: Ints1d | None) -> CorpusTypes:
@@ -256,4 +234,5 @@ def _write(
         for path in sorted(target.rglob("*.spacy")):
             is_written = any(part.startswith(NEW) for part in path.relative_to(target).parts)
             if not is_written and path not in new:
-                raise ValueError(Errors.L447.format(path=path))
+                problem = f"it holds {path}, which is not of this split and would be taken for it"
+                raise ValueError(Errors.L437.format(path=target, problem=problem))

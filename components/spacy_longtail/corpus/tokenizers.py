@@ -37,7 +37,7 @@ class CharacterTokenizer(DummyTokenizer):
 
 
 def create_character_tokenizer() -> Callable[[Language], CharacterTokenizer]:
-    """Makes every character that is not white space a token, for languages that write without spaces.
+    """Makes every character that is not white space a token, for languages without spaces.
 
     A single blank belongs to the character before it, other white space is a token, as spaCy has it.
     A character is a Unicode code point: a letter and a combining mark are two tokens.
@@ -54,12 +54,13 @@ def _of_nlp(nlp: Language) -> CharacterTokenizer:
 def tokenizer_config(lang: str, tokens: str) -> dict[str, dict[str, str]]:
     """What a config's [nlp] block needs beside `lang`, to make the tokens of a converted corpus.
 
-    RETURNS (Dict[str, Dict[str, str]]): tokenizer, or nothing where spaCy's own rules make the tokens.
+    RETURNS (Dict[str, Dict[str, str]]): tokenizer, or nothing where spaCy's own rules make them.
     """
     try:
         own = get_lang_class(lang).default_config["nlp"]["tokenizer"]
     except ImportError as error:
-        raise ValueError(Errors.L428.format(lang=lang)) from error
+        problem = "spaCy has no such language"
+        raise ValueError(Errors.L428.format(lang=lang, problem=problem)) from error
     if tokens == "characters":
         return {"tokenizer": dict(CHARACTERS)}
     return {} if own["@tokenizers"] == "spacy.Tokenizer.v1" else {"tokenizer": dict(own)}
@@ -71,4 +72,4 @@ def blank(lang: str, tokens: str) -> Language:
     try:
         return spacy.blank(lang, config=config)
     except Exception as error:  # each language's tokenizer has its own way to say what it lacks
-        raise ValueError(Errors.L429.format(lang=lang, problem=error)) from error
+        raise ValueError(Errors.L428.format(lang=lang, problem=error)) from error

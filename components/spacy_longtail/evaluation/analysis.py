@@ -12,9 +12,8 @@ from spacy.scorer import PRFScore
 from spacy.training import Example
 
 from ..corpus.examples import on_gold_tokens
-from ..corpus.statistics.columns import Words
 from ..corpus.statistics.corpus import buckets as bucket_types
-from ..corpus.statistics.tallies import PartTally, read_parts
+from ..corpus.statistics.tallies import tally_part
 from ..scorers.ner import average_f, count_mentions, support
 from ..scorers.tokens import SentenceResults, token_results
 from .pairs import Mention, MentionPair, pair_mentions
@@ -37,9 +36,7 @@ def read_training(path: Path) -> TrainingMentions:
     path (Path): A .spacy file, or a folder of them, of which one file at a time is in memory.
     RETURNS (TrainingMentions): Those that cross a sentence boundary are left out.
     """
-    words, tally = Words(), PartTally()
-    for _, batch, table in read_parts({"train": path}, words):
-        tally.add(batch, table, words)
+    tally = tally_part(path)
     return TrainingMentions(dict(tally.counts.mentions), frozenset(tally.surfaces))
 
 

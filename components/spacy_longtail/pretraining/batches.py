@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import IterableDataset, get_worker_info
 
-from ..corpus.formats.open_types import fine_and_coarse
+from ..corpus.formats.markup import fine_and_coarse
 from ..describers.label_encoder import MOST
 from ..layers.subwords import SubwordTable
 from ..models.transformer import Words

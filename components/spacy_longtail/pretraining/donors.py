@@ -9,11 +9,11 @@ import spacy
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
-from ..corpus.descriptions import TYPES, check_open, has_open_types, read_declared
+from ..corpus.descriptions import TYPES, check_declared, has_open_types, read_declared
 from ..corpus.folder import PARTS, part_path, read_types
 from ..corpus.formats.context import Context, Events, Settings
 from ..corpus.formats.docbin import stream_sentences
-from ..corpus.formats.open_types import SENTENCES, fine_and_coarse
+from ..corpus.formats.markup import SENTENCES, fine_and_coarse
 from ..corpus.formats.sources import FORMATS, find_parts
 from ..corpus.sentences import by_punctuation, has_boundaries
 from ..corpus.type_words import in_words
@@ -151,7 +151,7 @@ def _sentences(folder: Path, parts: list[str], vocab: Vocab) -> tuple[list[Doc],
 
 def _read_open(folder: Path, parts: list[str], forbidden: set[str], vocab: Vocab) -> Donor:
     path, declared = read_declared(folder)
-    check_open(path, declared)
+    check_declared(path, declared, is_open=True)
     is_text = not (folder / TYPES).is_file()
     read = list(_text_files(folder, vocab)) if is_text else _sentences(folder, parts, vocab)[0]
     train = [doc for doc in read if forbidden.isdisjoint(_texts(doc))]

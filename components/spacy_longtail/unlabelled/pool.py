@@ -15,11 +15,11 @@ from tqdm import tqdm
 from ..corpus.cutting import in_sentences
 from ..corpus.formats import docbin
 from ..corpus.formats.brat import annotation_file
-from ..corpus.formats.context import Context, Events, Place, Settings
-from ..corpus.formats.json_stream import no_record, read_records
+from ..corpus.formats.context import Context, Events, Settings
+from ..corpus.formats.records import read_records
 from ..corpus.formats.sources import FORMATS, OURS, find_parts
-from ..corpus.formats.text import lines, unzipped
-from ..corpus.formats.tokens import check_text, given_tokens, is_tangled
+from ..corpus.formats.spans import check_text, given_tokens, is_tangled
+from ..corpus.formats.text import Place, lines, unreadable, unzipped
 from ..corpus.tokenizers import blank
 from ..errors import Errors
 
@@ -147,7 +147,7 @@ def _records(path: Path, context: Context) -> Iterator[Doc]:
         elif isinstance(text, str):
             made = _made(check_text(text, place), context, place, record.get("tokens"))
         else:
-            raise no_record(place, f"found {str(text)[:60]!r} as the text", TEXT)
+            raise unreadable(place, f"found {str(text)[:60]!r} as the text", TEXT)
         for doc in made:
             doc.user_data.update(about)
             yield doc

@@ -14,7 +14,7 @@ from spacy.matcher import PhraseMatcher
 from spacy.tokens import Doc
 from thinc.types import Floats1d, Floats2d
 
-from ..corpus.formats.text import bad_line, lines
+from ..corpus.formats.text import Place, lines, unreadable
 from ..errors import Errors
 from ..pipes.gate.expected import expected_mentions
 from .pool import PLACE
@@ -108,7 +108,7 @@ def read_terms(path: Path, nlp: Language, types: Collection[str]) -> Terms:
         if term:
             pairs.append((label, term))
         elif line.strip():
-            raise bad_line(path, i, f"{line[:60]!r} is no type with a term", FIX)
+            raise unreadable(Place(path, i), f"{line[:60]!r} is no type with a term", FIX)
     labels = frozenset(label for label, _ in pairs)
     if not pairs:
         raise ValueError(Errors.L403.format(path=path, fix=FIX))

@@ -8,18 +8,24 @@ from typing import NamedTuple
 from spacy.tokens import Doc
 
 from ...errors import Errors
-from .context import Context, Events, Place
+from .context import Context, Events
 from .offsets import same_text
-from .spans import COUNT, CharSpan, annotate, bad_span, check_span, problem_of_quote
-from .text import GZIP, bad_line, lines, read_text, unzipped
-from .tokens import check_text, tokenize
+from .spans import (
+    COUNT,
+    CharSpan,
+    annotate,
+    check_span,
+    check_text,
+    problem_of_quote,
+    tokenize,
+)
+from .text import GZIP, Place, lines, read_text, unreadable, unzipped
 
 # T<id> TAB type start end[;start end ...] TAB text
 PAIR = r"-?\d{1,15} -?\d{1,15}"
 BOUND = re.compile(rf"T[^\t]*\t(\S+) ({PAIR}(?:;{PAIR})*)\t(.*)")
 KINDS = {"R": "relations", "E": "events", "A": "attributes", "M": "attributes"}
 KINDS |= {"N": "normalizations", "#": "notes", "*": "equivalences"}
-FIX = "brat writes T1 TAB type start end TAB text."
 
 
 class _Bound(NamedTuple):
@@ -30,9 +36,18 @@ class _Bound(NamedTuple):
     offsets: str
     quote: str
 
+    def fragments(self, text: str) -> list[tuple[int, int]]:
+        """Its parts; brat also splits a span at each line end within it, which is not a gap."""
+        found: list[tuple[int, int]] = []
+        for pair in self.offsets.split(";"):
+            start, end = map(int, pair.split(" "))
+            if found and 0 <= found[-1][1] <= start and not text[found[-1][1] : start].strip():
+                start = found.pop()[0]
+            found.append((start, end))
+        return found
+
     def covers(self, text: str) -> bool:
-        pairs = _fragments(text, self.offsets)
-        return same_text(self.quote, " ".join(text[start:end] for start, end in pairs))
+        return same_text(self.quote, " ".join(text[a:b] for a, b in self.fragments(text)))
 
 
 def read_docs(path: Path, context: Context) -> Iterator[Doc]:
@@ -41,22 +56,35 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
     path (Path): The .txt file; the .ann file stands beside it.
     context (Context): Tokenizer, settings, and events, which count spans that are not continuous.
     """
-    settings, events = context.settings, context.events
+    settings, events, place = context.settings, context.events, Place(path, 1)
     # brat counts the characters of the file as it is, line ends included
-    text = check_text(read_text(path, settings.encoding, newline=""), Place(path, 1))
+    text = check_text(read_text(path, settings.encoding, newline=""), place)
     bounds: list[_Bound] = []
     if not settings.unlabelled:
         bounds = _read_annotations(annotation_file(path), settings.encoding, events)
         folded = text.replace("\r\n", "\n")  # as other programs count
-        if not all(own.covers(text) for own in bounds) and all(own.covers(folded) for own in bounds):
-            events.add("folded", "files", Place(path, 1))
+        if not all(b.covers(text) for b in bounds) and all(b.covers(folded) for b in bounds):
+            events.add("folded", "files", place)
             text = folded
-    mentions, fragments = _spans(bounds, text, events)
+    mentions: list[CharSpan] = []
+    unclear: list[CharSpan] = []
+    for bound in bounds:
+        parts = bound.fragments(text)
+        quote = bound.quote if len(parts) == 1 else None
+        spans = [check_span(text, a, b, bound.label, bound.place, events, quote) for a, b in parts]
+        if len(spans) == 1:
+            mentions += spans
+            continue
+        covered = " ".join(text[span.start : span.end] for span in spans)
+        if problem := problem_of_quote(bound.quote, covered):
+            raise unreadable(bound.place, f"{bound.offsets} {bound.label!r} {problem}", COUNT)
+        events.add("discontinuous", bound.label, bound.place, f"{bound.label} {bound.quote!r}")
+        unclear += spans
     if not text.strip():
-        events.add("empty", "files", Place(path, 1))
+        events.add("empty", "files", place)
         return
-    doc = tokenize(context.nlp, text, Place(path, 1))
-    yield annotate(doc, mentions, settings.misaligned, events, fragments)
+    doc = tokenize(context.nlp, text, place)
+    yield annotate(doc, mentions, settings.misaligned, events, unclear)
 
 
 def annotation_file(path: Path) -> Path:
@@ -75,39 +103,9 @@ def _read_annotations(path: Path, encoding: str, events: Events) -> list[_Bound]
         place = Place(path, i)
         if line[:1] in KINDS:
             events.add("ignored", KINDS[line[0]], place)
-        elif line.strip():
-            match = BOUND.fullmatch(line)
-            if match is None:
-                problem = f"expected an annotation, found {line[:60]!r}"
-                raise bad_line(path, i, problem, FIX)
+        elif match := BOUND.fullmatch(line):
             bounds.append(_Bound(place, *match.groups()))
+        elif line.strip():
+            problem = f"expected an annotation, found {line[:60]!r}"
+            raise unreadable(place, problem, "brat writes T1 TAB type start end TAB text.")
     return bounds
-
-
-def _spans(bounds: list[_Bound], text: str, events: Events) -> tuple[list[CharSpan], list[CharSpan]]:
-    """Continuous spans, and the fragments of the others."""
-    mentions: list[CharSpan] = []
-    fragments: list[CharSpan] = []
-    for place, label, offsets, quote in bounds:
-        found = _fragments(text, offsets)
-        if len(found) == 1:
-            mentions.append(check_span(text, *found[0], label, place, events, quote))
-            continue
-        parts = [check_span(text, *span, label, place, events) for span in found]
-        covered = " ".join(text[part.start : part.end] for part in parts)
-        if problem := problem_of_quote(quote, covered):
-            raise bad_span(place, f"{offsets} {label!r}", problem, COUNT)
-        events.add("discontinuous", label, place, f"{label} {quote!r}")
-        fragments += parts
-    return mentions, fragments
-
-
-def _fragments(text: str, offsets: str) -> list[tuple[int, int]]:
-    """The fragments of a span; brat also splits one at each line end within it, which is not a gap."""
-    found: list[tuple[int, int]] = []
-    for pair in offsets.split(";"):
-        start, end = map(int, pair.split(" "))
-        if found and 0 <= found[-1][1] <= start and not text[found[-1][1] : start].strip():
-            start = found.pop()[0]
-        found.append((start, end))
-    return found

@@ -1,67 +1,74 @@
-"""Column files: a token and its tag on each line, a blank line after each sentence."""
+"""Names that a source does not give by itself: of its columns, and of tags that are numbers."""
 
-from collections.abc import Iterator
+import json
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from spacy.tokens import Doc
+from ...errors import Errors
 
-from .context import Context, Settings
-from .tagged import TaggedSentence, tagged_docs
-from .text import bad_line, check_tool, lines
-
-MARK = "-DOCSTART-"
-FIX = "Write token TAB tag."
+TAG = "ner_tags"  # as records on the Hugging Face hub usually call it
 
 
-def read_docs(path: Path, context: Context) -> Iterator[Doc]:
-    """One document per sentence, or one for the sentences between -DOCSTART- lines."""
-    yield from tagged_docs(path, _sentences(path, context.settings), context, FIX)
+class Columns(NamedTuple):
+    """Columns by name; an empty one is the format's usual one."""
+
+    token: str = ""
+    tag: str = ""
+    sentence: str = ""  # where its value changes, a sentence begins
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """What is not the usual one."""
+        return tuple(field for field, name in self._asdict().items() if name)
 
 
-def _sentences(path: Path, settings: Settings) -> Iterator[TaggedSentence]:
-    rows: list[str] = []
-    opens, i = False, 0
-    for i, line in enumerate(lines(path, settings.encoding), 1):
-        if i == 1:
-            check_tool(path, line)
-        mark = line.startswith(MARK)
-        if not mark and line and not line.isspace():
-            rows.append(line)
-            continue
-        if rows:
-            yield _sentence(path, i - len(rows), rows, settings, opens)
-            rows, opens = [], False
-        opens = opens or mark
-    if rows:
-        yield _sentence(path, i + 1 - len(rows), rows, settings, opens)
+USUAL = Columns()
 
 
-def _sentence(
-    path: Path, first: int, rows: list[str], settings: Settings, opens: bool
-) -> TaggedSentence:
-    table = [row.split("\t") if "\t" in row else _blank_separated(row) for row in rows]
-    width = len(table[0])
-    if width < 2 or set(map(len, table)) != {width}:
-        raise _uneven(path, first, rows, table)
-    for name in ("token_column", "tag_column"):
-        wanted = getattr(settings, name)
-        if not -width <= wanted < width:
-            problem = f"there are {width} columns, but --{name.replace('_', '-')} is {wanted}"
-            raise bad_line(path, first, problem, "Columns count from 0, or from -1 backwards.")
-    words = [cells[settings.token_column] for cells in table]
-    tags = [cells[settings.tag_column].strip() for cells in table]
-    return TaggedSentence(range(first, first + len(rows)), words, tags, opens)
+def no_names(option: str, given: str, problem: object) -> ValueError:
+    """L581, to be raised: an option that names what the source does not name is of no use."""
+    return ValueError(Errors.L581.format(option=option, given=given, problem=problem))
 
 
-def _blank_separated(row: str) -> list[str]:
-    """Other white space, as a no-break space, is part of a token."""
-    return [cell for cell in row.split(" ") if cell]
+def parse_columns(text: str) -> Columns:
+    """The columns that an option names, as in token=word,tag=ner,sentence=sent_id."""
+    names: dict[str, str] = {}
+    for pair in text.split(","):
+        field, _, name = (part.strip() for part in pair.partition("="))
+        if field not in Columns._fields or not name or field in names:
+            problem = f"{pair.strip()!r} is not token=, tag= or sentence= with a name, each once"
+            raise no_names("columns", text, problem)
+        names[field] = name
+    return Columns(**names)
 
 
-def _uneven(path: Path, first: int, rows: list[str], table: list[list[str]]) -> ValueError:
-    width = len(table[0])
-    i = next(i for i, cells in enumerate(table) if len(cells) < 2 or len(cells) != width)
-    if len(table[i]) < 2:
-        return bad_line(path, first + i, f"expected a token and a tag, found {rows[i][:60]!r}", FIX)
-    problem = f"found {len(table[i])} columns where the line before has {width}"
-    return bad_line(path, first + i, problem, "Give all lines of a sentence as many columns.")
+def read_tag_names(text: str, column: str = "") -> tuple[str, ...]:
+    """The tags that numbers stand for, in order.
+
+    text (str): Tags separated by commas, as O,B-PER,I-PER; or a file: a JSON list, a JSON object with
+        names, label_names, id2label or the features of a data set, or one tag per line.
+    column (str): The one whose feature it is, where a file has more than one.
+    """
+    path, names = Path(text), text.split(",")
+    try:
+        if path.is_file():
+            content = path.read_text(encoding="utf-8-sig")
+            is_json = path.suffix.lower() == ".json"
+            names = _names(json.loads(content), column or TAG) if is_json else content.splitlines()
+        tags = tuple(name.strip() for name in names if name.strip())
+    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+        raise no_names("tag-names", text, f"{path} has no list of names") from error
+    if len(set(tags)) < max(len(tags), 2):
+        problem = "there is no such file, and it is no list of at least two different tags"
+        raise no_names("tag-names", text, problem)
+    return tags
+
+
+def _names(found: Any, column: str) -> list[str]:
+    """The list of names in what a JSON file holds; a column's own, if it has columns."""
+    if isinstance(found, list):
+        return found
+    if "id2label" in found:
+        return [found["id2label"][str(i)] for i in range(len(found["id2label"]))]
+    keys = ("names", "label_names", "features", column, "feature")
+    return _names(found[next(key for key in keys if key in found)], column)

@@ -11,10 +11,10 @@ from spacy.language import Language
 from ...errors import Errors
 from ...settings import one_of, whole
 from ..tokenizers import TOKENS
+from .columns import USUAL, Columns
 from .offsets import UNITS
 from .schemes import SCHEMES
-from .tag_names import USUAL, Columns
-from .text import place_text
+from .text import Place
 
 SENTENCIZER = "sentencizer"  # spaCy's
 MISALIGNED = ("missing", "expand", "contract", "error")
@@ -45,8 +45,8 @@ MEANINGS = {  # of the kinds of events
     "spaced": "tokens with white space inside, kept as they are",
     "blank": "tokens of white space alone, left out",
 }
-LOST = ("misaligned", "overlapping", "doubled", "discontinuous", "unreadable", "absent")
 UNCOUNTED = ("discontinuous", "unreadable", "absent")  # annotations that are no spans of tokens
+LOST = ("misaligned", "overlapping", "doubled", *UNCOUNTED)
 TOLERABLE = 0.05  # of the annotations, lost
 WIDTH = 30  # characters of context on each side of an example
 
@@ -55,8 +55,8 @@ WIDTH = 30  # characters of context on each side of an example
 class Settings:
     """How a corpus is read and written. `None` is the format's or the corpus's own choice.
 
-    format (Optional[str]): "columns", "json", "csv", "conllu", "spacy", "brat", "articles" or "open";
-        null finds it.
+    format (Optional[str]): "columns", "json", "csv", "conllu", "spacy", "brat", "articles" or
+        "open"; null finds it.
     encoding (str): Of text files, by Python's name; utf8 also reads a byte order mark.
     scheme (str): Of tags: "iob1", "iob2", "bioes", "bilou"; "auto" tells the last three apart.
     token_column, tag_column (int): From 0, or from -1 backwards.
@@ -68,20 +68,20 @@ class Settings:
         stops. null is "error" for articles, "expand" for open types, else "missing".
     tokens (Optional[str]): "words", of the language's tokenizer, or "characters"; null takes
         corpus.json's, else words.
-    decisions (bool): Whether Prodigy's answers are on the spans of a record alone: an accepted span is
-        right, a rejected one wrong, and nothing is known of the other tokens.
-    every_annotation (bool): Whether each annotation of a task of Label Studio becomes a document, as one
-        of the same text; else the first one alone is read.
+    decisions (bool): Whether Prodigy's answers are on the spans of a record alone: an accepted span
+        is right, a rejected one wrong, and nothing is known of the other tokens.
+    every_annotation (bool): Whether each annotation of a task of Label Studio becomes a document of
+        the same text; else the first one alone is read.
     text_key (Optional[str]): The key of the text in records; null is each tool's own.
-    offsets (Optional[str]): What offsets in records count: "characters", or "utf-16" units as JavaScript
-        has them; null finds it.
+    offsets (Optional[str]): What offsets in records count: "characters", or "utf-16" units as
+        JavaScript has them; null finds it.
     allow (bool): Whether annotations may be lost: more than a twentieth, or all of them.
-    sentences (Optional[str | Language]): What sets boundaries where a format has none: "sentencizer", by
-        spaCy's rules of punctuation, or a pipeline; null leaves a document whole.
+    sentences (Optional[str | Language]): What sets boundaries where a format has none:
+        "sentencizer", by spaCy's rules of punctuation, or a pipeline; null leaves a document whole.
     docs_per_file (Optional[int]): Documents per file; null writes one file per part.
-    unlabelled (bool): Whether text alone is wanted: tags and types are not looked at, nor missed.
-    open (bool): Whether each mention has a type of its own, as in the format "open": the corpus declares
-        no types, and `pretrain` alone reads it.
+    unlabelled (bool): Whether text alone is wanted: tags and types are not looked at.
+    open (bool): Whether each mention has a type of its own, as in the format "open": the corpus
+        declares no types, and `pretrain` alone reads it.
     """
 
     format: str | None = None
@@ -109,27 +109,14 @@ class Settings:
         one_of("misaligned", self.misaligned, (None, *MISALIGNED))
         one_of("tokens", self.tokens, (None, *TOKENS))
         one_of("offsets", self.offsets, (None, *UNITS))
-        if not isinstance(self.sentences, Language):
-            one_of("sentences", self.sentences, (None, SENTENCIZER))
         if self.docs_per_file is not None:
             whole("docs_per_file", self.docs_per_file, "Leave it out for one file per part.", low=1)
         try:
             " ".encode(self.encoding)
         except (LookupError, ValueError) as error:
-            rule, fix = "a text encoding that Python knows", "Examples are utf8, utf-16, cp1252."
-            message = Errors.L001.format(name="encoding", rule=rule, value=self.encoding, fix=fix)
-            raise ValueError(message) from error
-
-
-class Place(NamedTuple):
-    """Where something stands in the source."""
-
-    path: Path
-    line: int  # from 1; 0 in an array of records
-    record: int = 0  # from 1, in an array of records
-
-    def __str__(self) -> str:
-        return f"{self.path}:{place_text(self.line, self.record)}"
+            shown = {"name": "encoding", "rule": "a text encoding that Python knows"}
+            fix = "Examples are utf8, utf-16, cp1252."
+            raise ValueError(Errors.L001.format(**shown, value=self.encoding, fix=fix)) from error
 
 
 @dataclass
@@ -144,7 +131,7 @@ class Events:
         """kind (str): What happened. what (str): The type, or what else it happened to."""
         self.counts[kind][what] += 1
         if len(self.examples[kind]) < N_EXAMPLES:
-            self.examples[kind].append(f"{place._replace(path=Path(place.path.name))}: {detail or what}")
+            self.examples[kind].append(f"{place.path.name}:{place.within}: {detail or what}")
 
     def n(self, kind: str) -> int:
         """How often a kind of event came."""
@@ -152,13 +139,11 @@ class Events:
 
     def summary(self) -> str:
         """Every kind with its number and what it happened to."""
-        return "; ".join(
-            f"{kind} {found.total()} ({shown(found)})" for kind, found in self.counts.items()
-        )
+        return "; ".join(f"{kind} {n.total()} ({shown(n)})" for kind, n in self.counts.items())
 
 
-def shown(found: Counter[str]) -> str:
-    return ", ".join(f"{name} {n}" for name, n in found.most_common())
+def shown(counts: Counter[str]) -> str:
+    return ", ".join(f"{name} {n}" for name, n in counts.most_common())
 
 
 def check_losses(
@@ -181,15 +166,18 @@ def check_losses(
                 counts[kind] += events.counts[kind]
                 examples.setdefault(kind, events.examples[kind][0])
     n_lost = sum(found.total() for found in counts.values())
-    reasons = "; ".join(
+    reasons = [
         f"{found.total()} {MEANINGS[kind]} ({shown(found)}), as {examples[kind]}"
         for kind, found in counts.items()
-    )
+    ]
+    problem = ""
     if n_entities == 0 and not n_incorrect:
-        raise ValueError(Errors.L701.format(source=source, reasons=reasons or "it has no annotation"))
-    if n_lost > TOLERABLE * n_annotations:
-        found = {"n": n_lost, "total": n_annotations, "reasons": reasons}
-        raise ValueError(Errors.L700.format(source=source, **found))
+        problem = "it has no entity that can be read"
+    elif n_lost > TOLERABLE * n_annotations:
+        problem = f"{n_lost} of {n_annotations} annotations would be lost"
+    if problem:
+        problem = "; ".join([problem, *reasons])
+        raise ValueError(Errors.L700.format(source=source, problem=problem))
 
 
 class Context(NamedTuple):

@@ -2,69 +2,55 @@
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import srsly
-from spacy.attrs import DEP, ENT_ID, ENT_IOB, ENT_KB_ID, ENT_TYPE, LEMMA, MORPH, NORM, TAG
+from spacy.attrs import DEP, ENT_ID, ENT_KB_ID, ENT_TYPE, LEMMA, MORPH, NORM, TAG
 from spacy.language import Language
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc, DocBin, Span
 from spacy.vocab import Vocab
 
 from ...errors import Errors
+from ..counts import entity_bounds
 from ..cutting import sentence_docs
-from ..examples import trim_whitespace
 from ..labels import check_label
-from .context import Context, Events, Place
+from .context import Context, Events
+from .text import Place
 
 STRINGS = [NORM, TAG, LEMMA, DEP, ENT_TYPE, ENT_KB_ID, ENT_ID, MORPH]  # kept as hashes
+INSIDE, OUTSIDE, BEGINS = 1, 2, 3  # of Token.ent_iob
 
 Read = TypeVar("Read")
 
 
-@dataclass
-class Tally:
-    """What was written. `a += b` adds a part."""
+class Tally(NamedTuple):
+    """What was written."""
 
-    documents: int = 0
-    tokens: int = 0
-    mentions: Counter[str] = field(default_factory=Counter)
-
-    def __iadd__(self, other: "Tally") -> "Tally":
-        self.documents += other.documents
-        self.tokens += other.tokens
-        self.mentions += other.mentions
-        return self
+    documents: int
+    tokens: int
+    mentions: Counter[str]
 
 
 def write_docs(path: Path, docs: Iterable[Doc]) -> Tally:
-    """Write documents to a .spacy file.
-
-    docs (Iterable[Doc]): Streamed; what is held is their arrays.
-    """
-    store = DocBin()
-    strings = None
+    """Write documents to a .spacy file. docs (Iterable[Doc]): Streamed; their arrays are held."""
+    store, mentions, n_tokens = DocBin(), Counter[str](), 0
     for doc in docs:
         store.add(doc)
-        # not by store_user_data=True: to pack an empty dictionary takes spaCy longer than all the rest
+        # not by store_user_data=True: to pack empty dictionaries takes longer than all the rest
         store.user_data.append(srsly.msgpack_dumps(doc.user_data) if doc.user_data else None)
-        strings = doc.vocab.strings
+        mentions.update(doc.vocab.strings[label] for *_, label in entity_bounds(doc))
+        n_tokens += len(doc)
     store.store_user_data = True
+    for label in mentions:
+        check_label(label, f" in {path.name}")
     try:
         store.to_disk(path)
     except ValueError as error:  # of spaCy, where msgpack cannot hold it
-        raise ValueError(Errors.L435.format(path=path.name)) from error
-    if strings is None:
-        return Tally()
-    table = np.concatenate(store.tokens)
-    begins = table[:, store.attrs.index(ENT_IOB)] == 3
-    types, numbers = np.unique(table[begins, store.attrs.index(ENT_TYPE)], return_counts=True)
-    mentions = {strings[t]: int(n) for t, n in zip(types, numbers, strict=True) if t}
-    for label in mentions:
-        check_label(label, f" in {path.name}")
-    return Tally(len(store), len(table), Counter(mentions))
+        fix = "Write several files of it: --docs-per-file 10000."
+        raise ValueError(Errors.L404.format(path=path.name, problem=error, fix=fix)) from error
+    return Tally(len(store), n_tokens, mentions)
 
 
 def stream_bins(path: Path, read: Callable[[DocBin], Iterator[Read]]) -> Iterator[Read]:
@@ -82,9 +68,14 @@ def stream_bins(path: Path, read: Callable[[DocBin], Iterator[Read]]) -> Iterato
                 is_empty = False
                 yield found
         except Exception as error:  # msgpack, zlib and spaCy raise their own kinds
-            raise ValueError(Errors.L404.format(path=part, problem=error)) from error
+            raise _damaged(part, error) from error
     if is_empty:
         raise ValueError(Errors.L403.format(path=path, fix="Convert a corpus that has documents."))
+
+
+def _damaged(path: Path, problem: object) -> ValueError:
+    fix = "Write it again with `python -m spacy_longtail convert`."
+    return ValueError(Errors.L404.format(path=path, problem=problem, fix=fix))
 
 
 def check_docs(path: Path) -> None:
@@ -98,10 +89,7 @@ def count_tokens(path: Path) -> int:
 
 
 def stream_docs(path: Path, nlp: Language) -> Iterator[Doc]:
-    """The documents of a .spacy file, or of every .spacy file below a folder in order of name.
-
-    One file at a time is in memory.
-    """
+    """The documents of a .spacy file, or of every .spacy file below a folder in order of name."""
     yield from stream_bins(path, lambda docs: docs.get_docs(nlp.vocab))
 
 
@@ -114,44 +102,52 @@ def stream_sentences(path: Path, vocab: Vocab) -> Iterator[Doc]:
 def read_docs(path: Path, context: Context) -> Iterator[Doc]:
     """The documents of a .spacy file with legal entities; what else they hold is kept.
 
-    context (Context): Vocabulary, and events, which count what was fixed. The place of an event is the
-        document's number in the file.
+    context (Context): Vocabulary, and events, which count what was fixed. The place of an event is
+        the document's number in the file.
     """
     for i, doc in enumerate(stream_docs(path, context.nlp), 1):
         place = Place(path, i)
-        used = np.unique(doc.to_array(STRINGS))
-        if not all(name in doc.vocab.strings for name in used.tolist()):
-            problem = f"document {i} has annotation that the file does not name"
-            raise ValueError(Errors.L404.format(path=path, problem=problem))
+        if not all(name in doc.vocab.strings for name in np.unique(doc.to_array(STRINGS)).tolist()):
+            raise _damaged(path, f"document {i} has annotation that the file does not name")
         if not len(doc):
             context.events.add("empty", "documents", place)
             continue
-        _fix(doc, place, context.events)
+        _mend(doc, place, context.events)
         if not doc.has_annotation("ENT_IOB"):
             context.events.add("unannotated", "documents", place)
         yield doc
 
 
-def _fix(doc: Doc, place: Place, events: Events) -> None:
+def _mend(doc: Doc, place: Place, events: Events) -> None:
     """Begin every entity with B, give those without a type no annotation, trim white space."""
-    iob, types, space = doc.to_array(["ENT_IOB", "ENT_TYPE", "IS_SPACE"]).T
-    inside = (iob == 3) | (iob == 1)
-    untyped = inside & (types == 0)
-    follows = np.concatenate([[False], inside[:-1] & (types[1:] == types[:-1])])
-    orphan = (iob == 1) & (types != 0) & ~follows
-    if not (untyped | orphan | (inside & (space == 1))).any():
-        return
-    for name, found in (("without a type", untyped & (iob == 3)), ("begun with I", orphan)):
-        for i in np.flatnonzero(found).tolist():
-            events.add("mended", name, place, f"{name}: {doc[i].text!r}")
-    iob, types = np.where(untyped, 0, np.where(orphan, 3, iob)), types.copy()
-    doc.from_array([ENT_IOB, ENT_TYPE], np.stack([iob, types], axis=1).astype("uint64"))
-    bounds = np.array([(ent.start, ent.end) for ent in doc.ents], dtype="int64").reshape(-1, 2)
-    trimmed = trim_whitespace(bounds[:, 0], bounds[:, 1], space)
-    for ent, first, last in zip(doc.ents, *trimmed, strict=True):
-        if (first, last) != (ent.start, ent.end):
-            events.add("trimmed", ent.label_, place, f"{ent.label_} {ent.text!r}")
-        for outside in (slice(ent.start, first), slice(last, ent.end)):
-            iob[outside], types[outside] = 2, 0
-        iob[first:last][:1] = 3
-    doc.from_array([ENT_IOB, ENT_TYPE], np.stack([iob, types], axis=1).astype("uint64"))
+    bounds: list[list[int]] = []  # of entities: first token, and one past the last
+    missing, changed = [], False
+    for token in doc:
+        code, label, i = token.ent_iob, token.ent_type_, token.i
+        is_entity = code in (INSIDE, BEGINS)
+        problem = ""
+        if not (is_entity and label):
+            problem = "without a type" if code == BEGINS else ""
+            changed = changed or is_entity
+            if code != OUTSIDE:
+                missing.append(doc[i : i + 1])
+        elif code == INSIDE and bounds and bounds[-1][1] == i and label == doc[i - 1].ent_type_:
+            bounds[-1][1] = i + 1
+        else:
+            problem = "begun with I" if code == INSIDE else ""
+            bounds.append([i, i + 1])
+        if problem:
+            changed = True
+            events.add("mended", problem, place, f"{problem}: {token.text!r}")
+    ents = []
+    for start, end in bounds:
+        words = [token.i for token in doc[start:end] if not token.is_space]
+        first = doc[start]
+        if len(words) == 0 or (words[0], words[-1] + 1) != (start, end):
+            changed, label = True, first.ent_type_
+            events.add("trimmed", label, place, f"{label} {doc[start:end].text!r}")
+        if words:
+            ids = {"label": first.ent_type, "kb_id": first.ent_kb_id, "span_id": first.ent_id}
+            ents.append(Span(doc, words[0], words[-1] + 1, **ids))
+    if changed:
+        doc.set_ents(ents, missing=missing, default="outside")

@@ -6,12 +6,11 @@ They differ behind characters above U+FFFF, such as emoji, of which each is two 
 import re
 from pathlib import Path
 
-from .text import open_text
+from .text import lines
 
 UTF16 = "utf-16"
 UNITS = ("characters", UTF16)
 OFFSETS = "offsets"  # what a record may say of its own
-CHUNK = 1 << 20  # characters read at a time
 WIDE = re.compile(r"[\U00010000-\U0010ffff]|\\u[dD][89abAB]")  # as it is, or as JSON escapes it
 EDGE = re.compile(r"(?<!\w)|(?!\w)")  # where a word may begin or end
 
@@ -28,8 +27,7 @@ def from_utf16(text: str) -> list[int]:
 
 def has_wide(path: Path, encoding: str) -> bool:
     """Whether a text file, which may escape them as JSON does, has characters above U+FFFF."""
-    with open_text(path, encoding) as file:
-        return any(WIDE.search(chunk) for chunk in iter(lambda: file.read(CHUNK), ""))
+    return any(WIDE.search(line) for line in lines(path, encoding))
 
 
 def fits(text: str, start: object, end: object, quote: str | None) -> bool:

@@ -1,44 +1,22 @@
 """Tag schemes of column files, read as IOB2 with every illegal tag named."""
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import NamedTuple
 
-from .text import bad_line
-
-OTHER = "If the file is in another scheme, name it with --scheme."
-
-
-class _Letters(NamedTuple):
-    last: str = ""  # prefix of an entity's last token, where the scheme marks it
-    single: str = ""  # prefix of an entity of one token
-    bare: bool = False  # whether I- may begin an entity
-
-    @property
-    def known(self) -> tuple[str, ...]:
-        return tuple(p for p in ("B", "I", self.last, self.single) if p)
-
-    def legal(self, scheme: str) -> str:
-        name = "IOB2" if scheme == "auto" else scheme.upper()
-        return f"{name} tags are O, {', '.join(f'{p}-TYPE' for p in self.known)}. {OTHER}"
-
-    def opening(self, label: str) -> str:
-        if self.last:
-            return f"An entity begins with B-{label} or {self.single}-{label}. {OTHER}"
-        return f"An entity begins with B-{label} in IOB2. If this is the older IOB1, use --scheme iob1."
-
-    def closing(self, label: str) -> str:
-        return f"An entity ends with {self.last}-{label}. {OTHER}"
-
-
-_SCHEMES = {
-    "auto": _Letters(),  # until it is known
-    "iob1": _Letters(bare=True),
-    "iob2": _Letters(),
-    "bioes": _Letters("E", "S"),
-    "bilou": _Letters("L", "U"),
+ENDS = {  # the prefixes of an entity's last token, and of an entity of one token, if marked
+    "iob1": ("", ""),
+    "iob2": ("", ""),
+    "bioes": ("E", "S"),
+    "bilou": ("L", "U"),
 }
-SCHEMES = tuple(_SCHEMES)
+SCHEMES = ("auto", *ENDS)
+
+
+class IllegalTagError(Exception):
+    """A tag that its scheme does not allow. i (int): Which one. problem (str): What is wrong."""
+
+    def __init__(self, i: int, problem: str) -> None:
+        super().__init__(problem)
+        self.i = i
 
 
 def find_scheme(tags: Iterable[str]) -> str:
@@ -55,38 +33,28 @@ def find_scheme(tags: Iterable[str]) -> str:
     return "iob2" if prefixes else "auto"
 
 
-def to_iob2(
-    tags: Sequence[str], scheme: str, path: Path, at: Sequence[int], record: int = 0
-) -> list[str]:
+def to_iob2(tags: Sequence[str], scheme: str) -> list[str]:
     """The tags of a sentence as IOB2.
 
     tags (Sequence[str]): As they stand in the file. (n_tokens,)
-    path (Path): The file. at (Sequence[int]): The line of each tag. (n_tokens,)
-    record (int): Where a line holds more than one, the number of this one, from 1.
+    scheme (str): "auto" is IOB2, which a sentence without an entity is in any case.
     """
-    letters = _SCHEMES[scheme]
-
-    def _bad(i: int, problem: str, fix: str) -> ValueError:
-        return bad_line(path, at[i], problem, fix, record)
-
+    last, single = ENDS["iob2" if scheme == "auto" else scheme]
     found: list[str] = []
-    running = ""  # type of the entity that the next tag may continue, or must if `letters.last`
+    running = ""  # type of the entity that the next tag may continue, or must if `last`
     for i, tag in enumerate(tags):
-        if tag == "O" and not (running and letters.last):
-            found.append(tag)
-            running = ""
-            continue
         prefix, _, label = tag.partition("-")
+        if tag != "O" and not (label and prefix and prefix in ("B", "I", last, single)):
+            raise IllegalTagError(i, f"unknown tag {tag!r}")
+        is_inner = prefix in ("I", last) and tag != "O"
+        goes_on = is_inner and label == running
         after = f"tag {tag!r} after {tags[i - 1] if i else 'O'!r}"
-        inner = prefix in ("I", letters.last)
-        if tag != "O" and (prefix not in letters.known or not label):
-            raise _bad(i, f"unknown tag {tag!r}", letters.legal(scheme))
-        if running and letters.last and not (inner and label == running):
-            raise _bad(i, f"{after} leaves an entity open", letters.closing(running))
-        if inner and label != running and not letters.bare:
-            raise _bad(i, f"{after} opens no entity", letters.opening(label))
-        found.append(f"{'I' if inner and label == running else 'B'}-{label}")
+        if last and running and not goes_on:
+            raise IllegalTagError(i, f"{after} leaves an entity open")
+        if is_inner and not goes_on and scheme != "iob1":
+            raise IllegalTagError(i, f"{after} opens no entity")
+        found.append("O" if tag == "O" else f"{'I' if goes_on else 'B'}-{label}")
         running = label if prefix in ("B", "I") else ""
-    if running and letters.last:
-        raise _bad(-1, "the sentence leaves an entity open", letters.closing(running))
+    if last and running:
+        raise IllegalTagError(len(tags) - 1, "the sentence leaves an entity open")
     return found

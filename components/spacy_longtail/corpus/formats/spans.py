@@ -1,24 +1,72 @@
-"""Character spans to entities on tokens. Other spans are counted, and not learnt from."""
+"""Texts to documents, and character spans to entities. Other spans are counted, and not learnt from."""
 
 import re
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, NamedTuple
 
+from spacy.language import Language
 from spacy.tokens import Doc, Span
+from spacy.util import get_words_and_spaces
 
-from ...errors import Errors
 from ...types import INCORRECT_SPANS
-from ..examples import trim_whitespace
 from ..labels import check_label
-from .context import Events, Place, excerpt
+from .context import Events, excerpt
 from .offsets import same_text
-from .tokens import check_text
+from .text import Place, unreadable
 
 COUNT = "Count characters from 0, the end exclusive."
 PUT_TEXT = "This text is an address or a path. Put the text that stands there in its place."
 ADDRESS = re.compile(r"(?:\w+:/)?/\S+|[A-Za-z]:\\\S+")  # as where a tool was given files to show
-COUNT_TOKENS = "Count tokens from 0, the last one inclusive."
+# spaCy's tokenizer looks at all of a word again for each punctuation mark that it takes off
+TANGLE = re.compile(r"(?<![^\w\s])[^\w\s]{2000}")  # from where a row begins: each character once
+
+
+def is_tangled(text: str) -> bool:
+    """Whether a text has so many punctuation marks in a row that its tokenizer takes hours."""
+    return TANGLE.search(text) is not None
+
+
+def check_text(text: object, place: Place) -> str:
+    """A string that spaCy can hold: no half of a surrogate pair."""
+    try:
+        if isinstance(text, str):
+            text.encode("utf8")
+            return text
+        problem = f"{str(text)[:60]!r} is not text"
+    except UnicodeEncodeError as error:
+        problem = f"character {error.start} of the text is half a surrogate pair"
+    raise unreadable(place, problem, "Write UTF-8 text.")
+
+
+def tokenize(nlp: Language, text: str, place: Place) -> Doc:
+    """A text as a document."""
+    problem: object = "its tokens give another text"
+    if is_tangled(text):
+        problem = "it has 2,000 punctuation marks without a space between them"
+        raise unreadable(place, problem, "Leave them out.")
+    try:
+        doc = nlp.tokenizer(text)
+        if doc.text == text:
+            return doc
+    except Exception as error:  # each language's tokenizer raises its own kinds
+        problem = error
+    problem = f"the tokenizer of {nlp.lang!r} fails on the text: {problem}"
+    raise unreadable(place, problem, "Correct the text, or use --tokens characters.")
+
+
+def given_tokens(nlp: Language, text: str, tokens: Any, place: Place) -> Doc:
+    """A document of the tokens that a record brings, white space between them kept.
+
+    tokens (Any): A list of records with start and end, offsets in the text.
+    """
+    try:
+        words = [text[token["start"] : token["end"]] for token in tokens]
+        said = [token.get("text", word) for token, word in zip(tokens, words, strict=True)]
+        if said == words and all(words):
+            return Doc(nlp.vocab, *get_words_and_spaces(words, text))
+    except (TypeError, KeyError, AttributeError, ValueError):
+        pass
+    raise unreadable(place, "its tokens do not cover the text in order", "Remove 'tokens'.")
 
 
 class CharSpan(NamedTuple):
@@ -27,12 +75,16 @@ class CharSpan(NamedTuple):
     label: str
     place: Place
 
+    def detail(self, text: str) -> str:
+        """The span in its text, as events and errors have it."""
+        return f"{self.label} in {excerpt(text, self.start, self.end)}"
 
-class _Candidate(NamedTuple):
-    first: int  # tokens, last exclusive
-    last: int
-    mention: CharSpan
-    clear: bool  # whether it begins and ends with a token, or was made to
+
+def read_label(label: object, place: Place) -> str:
+    """The type of a span."""
+    if not isinstance(label, str) or not label.strip():
+        raise unreadable(place, f"a span has {label!r} as its type", "Name one.")
+    return check_label(check_text(label.strip(), place), f" at {place}")
 
 
 def check_span(
@@ -46,36 +98,29 @@ def check_span(
 ) -> CharSpan:
     """A span of a source file, checked and trimmed of white space.
 
-    text (str): What the offsets count in.
-    start, end (object): Character offsets, end exclusive.
+    text (str): What the offsets count in. start, end (object): Character offsets, end exclusive.
     events (Events): Counts what was trimmed.
     quote (Optional[str]): The text of the span as the file has it; tools fold the white space in it.
     """
-    span = f"{start!r} to {end!r} {label!r}"
-    label = read_label(label, span, place)
+    label, problem = read_label(label, place), ""
     if not (type(start) is int and type(end) is int):
-        raise bad_span(place, span, "has no whole numbers as offsets", COUNT)
-    problem = ""
+        raise unreadable(
+            place, f"span {start!r} to {end!r} {label!r} has no whole numbers as offsets", COUNT
+        )
+    inner = text[max(start, 0) : max(end, 0)]
     if start < 0 or end > len(text):
         problem = f"lies outside the text of {len(text)} characters"
-    elif end <= start or text[start:end].isspace():
+    elif not inner.strip():
         problem = "covers no text"
     elif quote is not None:
-        problem = problem_of_quote(quote, text[start:end])
+        problem = problem_of_quote(quote, inner)
     if problem:
-        raise bad_span(place, span, problem, PUT_TEXT if ADDRESS.fullmatch(text.strip()) else COUNT)
-    inner = text[start:end]
-    first, last = end - len(inner.lstrip()), start + len(inner.rstrip())
-    if (first, last) != (start, end):
+        fix = PUT_TEXT if ADDRESS.fullmatch(text.strip()) else COUNT
+        raise unreadable(place, f"span {start} to {end} {label!r} {problem}", fix)
+    span = CharSpan(end - len(inner.lstrip()), start + len(inner.rstrip()), label, place)
+    if inner != inner.strip():
         events.add("trimmed", label, place, f"{label} in {excerpt(text, start, end)}")
-    return CharSpan(first, last, label, place)
-
-
-def read_label(label: object, span: str, place: Place) -> str:
-    """The type of a span, which errors name as `span`."""
-    if not isinstance(label, str) or not label.strip():
-        raise bad_span(place, span, "has no type", "Name one.")
-    return check_label(check_text(label.strip(), place), f" at {place}")
+    return span
 
 
 def problem_of_quote(quote: str, covered: str) -> str:
@@ -83,11 +128,6 @@ def problem_of_quote(quote: str, covered: str) -> str:
     if same_text(quote, covered):
         return ""
     return f"is said to be {quote[:60]!r} but covers {covered[:60]!r}"
-
-
-def bad_span(place: Place, span: str, problem: str, fix: str) -> ValueError:
-    """L424, to be raised."""
-    return ValueError(Errors.L424.format(place=place, span=span, problem=problem, fix=fix))
 
 
 def annotate(
@@ -108,27 +148,45 @@ def annotate(
         as do those of misaligned and of dropped entities, where no kept entity covers them.
     others (str): What all other tokens are: "outside" of entities, or "missing" annotation.
     """
-    starts = [token.idx for token in doc]
-    ends = [token.idx + len(token) for token in doc]
-    candidates = [_candidate(doc, starts, ends, m, misaligned, events) for m in mentions]
-    events.n_spans += len(candidates)
-    missing = {i for m in unclear for i in _covered(starts, ends, m)}
-    kept: list[_Candidate] = []
-    taken: dict[int, _Candidate] = {}  # by token
-    for found in sorted(candidates, key=lambda c: (c.first - c.last, c.first)):
-        tokens = range(found.first, found.last)
-        rival = next((taken[i] for i in tokens if i in taken), None)
+    spans = [(_on_tokens(doc, mention, misaligned, events), mention) for mention in mentions]
+    events.n_spans += len(spans)
+    missing = {token.i for mention in unclear for token in _touched(doc, mention)}
+    ents: list[Span] = []
+    taken: dict[int, Span] = {}  # by token
+    for (span, is_clear), mention in sorted(spans, key=lambda s: (-len(s[0][0]), s[0][0].start)):
+        rival = next((taken[token.i] for token in span if token.i in taken), None)
         if rival is None:
-            taken.update(dict.fromkeys(tokens, found))
-            kept.append(found)
-            if found.clear:
-                continue
-        elif found.clear:
-            _count(events, _rivalry(found, rival), found.mention, doc.text)
-        missing.update(tokens)
-    ents = [Span(doc, c.first, c.last, label=c.mention.label) for c in kept if c.clear]
-    missing.difference_update(i for ent in ents for i in range(ent.start, ent.end))
+            taken.update((token.i, span) for token in span)
+        if rival is None and is_clear:
+            ents.append(span)
+            continue
+        missing.update(token.i for token in span)
+        if rival is not None and is_clear:
+            kind = "overlapping"
+            if (span.start, span.end) == (rival.start, rival.end):
+                kind = "repeated" if span.label == rival.label else "doubled"
+            events.add(kind, mention.label, mention.place, mention.detail(doc.text))
+    missing.difference_update(token.i for ent in ents for token in ent)
     doc.set_ents(ents, missing=[doc[i : i + 1] for i in sorted(missing)], default=others)
+    return doc
+
+
+def mark_incorrect(doc: Doc, mentions: Iterable[CharSpan], events: Events) -> Doc:
+    """Keep spans that were rejected in doc.spans, and give no token annotation.
+
+    doc (Doc): Tokens; it is changed and returned.
+    mentions (Iterable[CharSpan]): Checked spans of its text; those that do not align are left out.
+    events (Events): Counts them, kept or not.
+    """
+    kept = []
+    for mention in mentions:
+        span, is_clear = _on_tokens(doc, mention, None, events)
+        events.n_spans += 1
+        if is_clear:
+            kept.append(span)
+            events.add("incorrect", mention.label, mention.place, mention.detail(doc.text))
+    doc.spans[INCORRECT_SPANS] = kept
+    doc.set_ents([], default="missing")
     return doc
 
 
@@ -139,65 +197,24 @@ def relabelled(doc: Doc, name_of: Callable[[str], str]) -> Doc:
     return doc
 
 
-def _rivalry(found: _Candidate, rival: _Candidate) -> str:
-    """Why a span is left out for another."""
-    if (found.first, found.last) != (rival.first, rival.last):
-        return "overlapping"
-    return "repeated" if found.mention.label == rival.mention.label else "doubled"
-
-
-def mark_incorrect(doc: Doc, mentions: Iterable[CharSpan], events: Events) -> Doc:
-    """Keep spans that were rejected in doc.spans, and give no token annotation.
-
-    doc (Doc): Tokens; it is changed and returned.
-    mentions (Iterable[CharSpan]): Checked spans of its text; those that do not align are left out.
-    events (Events): Counts them, kept or not.
-    """
-    found = []
-    starts, ends = [token.idx for token in doc], [token.idx + len(token) for token in doc]
-    for mention in mentions:
-        own = _candidate(doc, starts, ends, mention, None, events)
-        events.n_spans += 1
-        if own.clear:
-            found.append(Span(doc, own.first, own.last, label=mention.label))
-            _count(events, "incorrect", mention, doc.text)
-    doc.spans[INCORRECT_SPANS] = found
-    doc.set_ents([], default="missing")
-    return doc
-
-
-def _covered(starts: Sequence[int], ends: Sequence[int], mention: CharSpan) -> range:
+def _touched(doc: Doc, mention: CharSpan, mode: str = "expand") -> Span:
     """The tokens that a span touches."""
-    return range(bisect_right(ends, mention.start), bisect_left(starts, mention.end))
+    span = doc.char_span(mention.start, mention.end, mention.label, alignment_mode=mode)
+    return span if span is not None else doc[:0]
 
 
-def _candidate(
-    doc: Doc,
-    starts: list[int],
-    ends: list[int],
-    mention: CharSpan,
-    misaligned: str | None,
-    events: Events,
-) -> _Candidate:
-    tokens = _covered(starts, ends, mention)
-    first, last = tokens.start, tokens.stop
-    if starts[first] == mention.start and ends[last - 1] == mention.end:
-        return _Candidate(first, last, mention, True)
-    detail = _detail(mention, doc.text)
+def _on_tokens(doc: Doc, mention: CharSpan, misaligned: str | None, events: Events) -> tuple[Span, bool]:
+    """The tokens of a span, and whether they can be an entity."""
+    span = _touched(doc, mention)
+    if (span.start_char, span.end_char) == (mention.start, mention.end):
+        return span, True
     if misaligned == "error":
-        raise ValueError(Errors.L425.format(place=mention.place, span=detail))
-    _count(events, "misaligned", mention, doc.text)
+        problem = f"{mention.detail(doc.text)} does not align with tokens"
+        fix = "Begin and end it with a word, or choose --misaligned missing, expand or contract."
+        raise unreadable(mention.place, problem, fix)
+    events.add("misaligned", mention.label, mention.place, mention.detail(doc.text))
     if misaligned == "contract":
-        inside = bisect_left(starts, mention.start), bisect_right(ends, mention.end)
-        start, end = map(int, trim_whitespace(*inside, doc.to_array("IS_SPACE")))
-        if start < end:
-            return _Candidate(start, end, mention, True)
-    return _Candidate(first, last, mention, misaligned == "expand")
-
-
-def _detail(mention: CharSpan, text: str) -> str:
-    return f"{mention.label} in {excerpt(text, mention.start, mention.end)}"
-
-
-def _count(events: Events, kind: str, mention: CharSpan, text: str) -> None:
-    events.add(kind, mention.label, mention.place, _detail(mention, text))
+        inner = [t.i for t in _touched(doc, mention, "contract") if not t.is_space]
+        if inner:
+            return Span(doc, inner[0], inner[-1] + 1, label=mention.label), True
+    return span, misaligned == "expand"

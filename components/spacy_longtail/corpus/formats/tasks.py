@@ -38,7 +38,7 @@ def prodigy_task(doc: Doc, start: int, end: int, meta: Task) -> Task:
 
 
 def doccano_task(doc: Doc, start: int, end: int, meta: Task) -> Task:
-    """text, label, offsets, and the fields of meta; arguments as above. Doccano counts UTF-16 units."""
+    """text, label, offsets, and the fields of meta. Doccano counts UTF-16 units."""
     at, text = doc[start].idx, doc[start:end].text
     spans = [
         [to_utf16(text, ent.start_char - at), to_utf16(text, ent.end_char - at), ent.label_]
@@ -48,25 +48,22 @@ def doccano_task(doc: Doc, start: int, end: int, meta: Task) -> Task:
 
 
 def label_studio_task(doc: Doc, start: int, end: int, meta: Task) -> Task:
-    """data (text, and the fields of meta) and one prediction; arguments as above.
+    """data (text, and the fields of meta) and one prediction.
 
     The labelling interface calls its text "text" and its labels "label", as the tool's template does.
     """
     at = doc[start].idx
-    result = [
+    names = {"from_name": "label", "to_name": "text", "type": "labels"}
+    values = [
         {
-            "from_name": "label",
-            "to_name": "text",
-            "type": "labels",
-            "value": {
-                "start": ent.start_char - at,
-                "end": ent.end_char - at,
-                "text": ent.text,
-                "labels": [ent.label_],
-            },
+            "start": ent.start_char - at,
+            "end": ent.end_char - at,
+            "text": ent.text,
+            "labels": [ent.label_],
         }
         for ent in doc[start:end].ents
     ]
+    result = [{**names, "value": value} for value in values]
     prediction: Task = {"model_version": "spacy-longtail", "result": result}
     return {"data": {"text": doc[start:end].text, **meta}, "predictions": [prediction]}
 

@@ -1,4 +1,4 @@
-"""Text files line by line, in any encoding, gzipped or not; invalid bytes are named by file and line."""
+"""Text files in any encoding, gzipped or not, and places in them that errors name."""
 
 import codecs
 import gzip
@@ -8,40 +8,48 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, BinaryIO, cast
+from typing import IO, BinaryIO, NamedTuple, cast
 
 from ...errors import Errors
 
 GZIP = ".gz"
-WEBANNO = "#FORMAT=WebAnno TSV"
 LABEL_STUDIO = {"annotation_id", "lead_time"}  # among the columns of its CSV and TSV
+ENCODING = "Name the file's encoding, as --encoding cp1252 for files of older Windows programs."
 
 
-def check_tool(path: Path, head: str) -> None:
-    """Refuse tables of tools that have another form which can be read.
+class Place(NamedTuple):
+    """Where something stands in the source."""
 
-    head (str): The first line.
-    """
+    path: Path
+    line: int  # from 1; 0 in an array of records
+    record: int = 0  # from 1, in an array of records
+
+    @property
+    def within(self) -> str:
+        """The place in its file."""
+        line, record = str(self.line), f"record {self.record}"
+        return ", ".join([line] * (self.line > 0) + [record] * (self.record > 0))
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.within}"
+
+
+def unreadable(place: Place, problem: object, fix: str) -> ValueError:
+    """L401, to be raised: what stands at a place cannot be read."""
+    shown = {"path": place.path, "line": place.within, "problem": problem, "fix": fix}
+    return ValueError(Errors.L401.format(**shown))
+
+
+def check_tool(place: Place, head: str) -> None:
+    """Refuse tables of tools that have another form which can be read. head (str): The first line."""
     tool = form = ""
-    if head.startswith(WEBANNO):
+    if head.startswith("#FORMAT=WebAnno TSV"):
         tool, form = "WebAnno or INCEpTION", "CoNLL 2002 or CoNLL-U"
     elif {cell.strip().strip('"') for cell in re.split("[\t;,]", head)} >= LABEL_STUDIO:
         tool, form = "Label Studio", "JSON or JSON-MIN"
     if tool:
         problem = f"this is a table of {tool}, which has no token and tag on each line"
-        raise bad_line(path, 1, problem, f"In {tool}, export {form}.")
-
-
-def bad_line(path: Path, line: int, problem: str, fix: str, record: int = 0) -> ValueError:
-    """L401, to be raised."""
-    place = place_text(line, record)
-    return ValueError(Errors.L401.format(path=path, line=place, problem=problem, fix=fix))
-
-
-def place_text(line: int, record: int = 0) -> str:
-    """line (int): From 1; 0 where it is not known. record (int): In an array, from 1; else 0."""
-    known = [str(line)] * (line > 0) + [f"record {record}"] * (record > 0)
-    return ", ".join(known)
+        raise unreadable(place, problem, f"In {tool}, export {form}.")
 
 
 def unzipped(path: Path) -> Path:
@@ -49,48 +57,50 @@ def unzipped(path: Path) -> Path:
     return path.with_suffix("") if path.suffix.lower() == GZIP else path
 
 
-def open_bytes(path: Path) -> BinaryIO:
-    """The bytes of a file, unpacked where its name ends in .gz."""
+def _open(path: Path) -> BinaryIO:
     return cast(BinaryIO, gzip.open(path)) if unzipped(path) != path else path.open("rb")
 
 
 @contextmanager
-def _intact(path: Path) -> Iterator[None]:
-    """Where a file is read that may be gzipped."""
-    try:
-        yield
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise ValueError(Errors.L580.format(path=path, problem=error)) from error
-
-
-@contextmanager
 def open_text(path: Path, encoding: str, newline: str | None = None) -> Iterator[IO[str]]:
-    """Open a text file to read, gzipped or not. A byte order mark is skipped.
+    """Open a text file to read, gzipped or not. A byte order mark of UTF-8 is skipped.
 
     encoding (str): As Python knows it.
     newline (Optional[str]): As in Python's open: null makes every line end a newline, "" leaves them.
     """
     if not path.is_file():
         raise ValueError(Errors.L402.format(path=path, fix="Put the file there."))
-    encoding = _skipping_mark(encoding)
-    with _intact(path), io.TextIOWrapper(open_bytes(path), encoding, newline=newline) as file:
-        try:
+    name = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
+    try:
+        with io.TextIOWrapper(_open(path), name, newline=newline) as file:
             yield file
-        except UnicodeError as error:
-            name, problem = encoding.removesuffix("-sig"), getattr(error, "reason", error)
-            line = _bad_line(path, encoding)
-            message = Errors.L423.format(path=path, line=line, encoding=name, problem=problem)
-            raise ValueError(message) from error
+    except UnicodeError as error:
+        problem = f"this is not {encoding}: {getattr(error, 'reason', error)}"
+        raise unreadable(Place(path, _bad_line(path, name)), problem, ENCODING) from error
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        problem = f"this is not an intact gzip file: {error}"
+        raise unreadable(Place(path, 1), problem, "Copy it again, or unpack it yourself.") from error
 
 
-def _skipping_mark(encoding: str) -> str:
-    return "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
+def _bad_line(path: Path, encoding: str) -> int:
+    """The line of the first byte that cannot be decoded: Python decodes blocks, not lines."""
+    with _open(path) as file:
+        data = file.read()
+    try:
+        data.decode(encoding)
+    except UnicodeError as error:
+        data = data[: getattr(error, "start", 0)]
+    text = io.StringIO(data.decode(encoding, "ignore"), newline=None).read()
+    return text.count("\n") + 1
 
 
-def head_of(path: Path, encoding: str, size: int) -> str:
+def head_of(path: Path, encoding: str, size: int = 4096) -> str:
     """What can be read of the first bytes of a file."""
-    with _intact(path), open_bytes(path) as file:
-        return file.read(size).decode(_skipping_mark(encoding), "ignore")
+    try:
+        with _open(path) as file:
+            return file.read(size).decode(encoding, "ignore").lstrip("\ufeff")
+    except (gzip.BadGzipFile, EOFError, zlib.error):
+        return ""  # whoever reads it whole raises
 
 
 def lines(path: Path, encoding: str) -> Iterator[str]:
@@ -104,15 +114,3 @@ def read_text(path: Path, encoding: str, newline: str | None = None) -> str:
     """A whole file."""
     with open_text(path, encoding, newline) as file:
         return file.read()
-
-
-def _bad_line(path: Path, encoding: str) -> int:
-    """The line of the first byte that cannot be decoded: Python decodes blocks, not lines."""
-    with open_bytes(path) as file:
-        data = file.read()
-    try:
-        data.decode(encoding)
-    except UnicodeError as error:
-        data = data[: getattr(error, "start", 0)]
-    text = data.decode(encoding, "ignore").replace("\r\n", "\n").replace("\r", "\n")
-    return text.count("\n") + 1

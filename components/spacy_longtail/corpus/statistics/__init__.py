@@ -1,7 +1,6 @@
 """What a corpus holds, and what that means for training on it."""
 
 from .corpus import corpus_statistics
-from .plots import check_plot, plot_statistics
 from .records import MARK, Statistics, read_statistics, statistics_text, write_statistics
 from .sizes import POLICIES
 
@@ -9,9 +8,7 @@ __all__ = [
     "MARK",
     "POLICIES",
     "Statistics",
-    "check_plot",
     "corpus_statistics",
-    "plot_statistics",
     "read_statistics",
     "statistics_text",
     "write_statistics",

@@ -6,12 +6,11 @@ from pathlib import Path
 
 from ..folder import CorpusTypes, read_types
 from ..rare import TAIL
-from .columns import Words
 from .diagnosis import diagnose
 from .overlap import overlaps
 from .records import PartStatistics, SizeFactors, Statistics, TypeShare, TypeStatistics
-from .sizes import UndersampledTally, size_factors
-from .tallies import PartTally, present_parts, read_parts
+from .sizes import size_factors
+from .tallies import PartTally, present_parts, tally_part
 
 
 def corpus_statistics(corpus: Path) -> Statistics:
@@ -19,18 +18,10 @@ def corpus_statistics(corpus: Path) -> Statistics:
 
     corpus (Path): A folder that `convert` wrote; dev and test may be absent.
     """
-    types, words = read_types(corpus), Words()
-    paths = present_parts(corpus)
-    tallies = {part: PartTally() for part in paths}
-    undersampled = UndersampledTally()
-    for part, batch, table in read_parts(paths, words):
-        tallies[part].add(batch, table, words)
-        if part == "train":
-            undersampled.add(batch, table)
-    training = tallies["train"]
-    policies = size_factors(training.counts, training.kinds, undersampled)
-    found = described_corpus(corpus, types, tallies, policies)
-    return found.model_copy(update={"diagnosis": diagnose(found)})
+    types = read_types(corpus)
+    tallies = {part: tally_part(path) for part, path in present_parts(corpus).items()}
+    statistics = described_corpus(corpus, types, tallies, size_factors(tallies["train"]))
+    return statistics.model_copy(update={"diagnosis": diagnose(statistics)})
 
 
 def described_corpus(
@@ -62,9 +53,7 @@ def described_corpus(
         all=described_part(whole, labels),
         unseen={label: test[label].unseen if test else None for label in types.labels},
         policies=policies or {},
-        **overlaps(
-            present_parts(corpus), {part: tally.keys for part, tally in tallies.items()}
-        )._asdict(),
+        **overlaps(present_parts(corpus), tallies),
     )
 
 
