@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
+from spacy_longtail.corpus.conversion import read_conversion
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
 from spacy_longtail.corpus import folder
 from spacy_longtail.corpus.boundaries import BATCH, boundary_pipeline, with_boundaries, within_limit
-from spacy_longtail.corpus.conversion import read_conversion
 from spacy_longtail.corpus.folder import convert_corpus, stream_docs
 from spacy_longtail.corpus.formats.context import Events, Settings
 from spacy_longtail.corpus.tokenizers import blank

@@ -30,7 +30,7 @@ from spacy_longtail.corpus.folder import (
     write_corpus,
 )
 from spacy_longtail.corpus.formats.context import Settings
-from spacy_longtail.corpus.formats.tokens import TANGLE, is_tangled
+from spacy_longtail.corpus.formats.spans import TANGLE, is_tangled
 from spacy_longtail.corpus.tokenizers import CharacterTokenizer, blank
 from spacy_longtail.output import writing
 from spacy_longtail.training.train import filled_in, train_model

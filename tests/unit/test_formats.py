@@ -18,27 +18,20 @@ import spacy
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from spacy.tokens import Doc, DocBin, Span
-from typer.testing import CliRunner
 
-from spacy_longtail.cli import app
 from spacy_longtail.corpus import folder as corpora
-from spacy_longtail.corpus.folder import (
-    convert_corpus,
-    load_docs,
-)
+from spacy_longtail.corpus.folder import convert_corpus, load_docs
 from spacy_longtail.corpus.formats.context import MEANINGS, Context, Events, Settings
 from spacy_longtail.corpus.formats.docbin import write_docs
+from spacy_longtail.corpus.formats.markup import parse_line
 from spacy_longtail.corpus.formats.sources import FORMATS, find_parts
 from spacy_longtail.corpus.tokenizers import blank
 
-ROOT = Path(__file__).parents[2]
-JAPANESE = ROOT.parent / "shared" / "corpora" / "stockmark_ner_wiki"
 NLP = spacy.blank("en")
 QUICK = settings(
-    max_examples=25,
+    max_examples=20,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-RUN = CliRunner()
 
 
 class Sent(NamedTuple):
@@ -118,7 +111,7 @@ def iob(doc):
     return [f"{t.ent_iob_}-{t.ent_type_}" if t.ent_type_ else t.ent_iob_ for t in doc]
 
 
-# ---------------------------------------------------------------- columns
+# ---------------------------------------------------------------- columns and CSV
 
 
 @pytest.mark.parametrize("scheme", ["iob1", "iob2", "bioes", "bilou"])
@@ -153,18 +146,7 @@ def test_columns_round_trip(scheme, data, found, tmp_path):
     assert all(not t.is_sent_start for d in docs for t in d[1:])
 
 
-@QUICK
-@given(found=sents(WINDOWS))
-def test_windows_files_need_their_encoding(found, tmp_path):
-    text = "".join(
-        "".join(f"{w}\t{t}\n" for w, t in zip(s.words, tags(s))) + "\n" for s in found if s.words
-    )
-    text = text.replace("人名", "PER")
-    path = write(tmp_path / "a.iob", text, "cp1252")
-    assert [[t.text for t in d] for d in read(path, encoding="cp1252")] == [s.words for s in found]
-
-
-@pytest.mark.parametrize("encoding", ["utf8", "utf-16", "shift_jis", "ascii"])
+@pytest.mark.parametrize("encoding", ["utf8", "utf-16", "shift_jis", "ascii", "iso2022_jp"])
 @pytest.mark.parametrize("n_before", [0, 3, 9000])  # more than Python decodes at a time
 def test_bytes_that_are_not_the_encoding_are_named_by_line(encoding, n_before, tmp_path):
     good, bad, mark = "a\tO\r\n".encode(encoding), b"\xff\xff", b""
@@ -172,67 +154,62 @@ def test_bytes_that_are_not_the_encoding_are_named_by_line(encoding, n_before, t
         good, bad, mark = good[2:], b"\x00\xd8a\x00", good[:2]
     path = tmp_path / "a.iob"
     path.write_bytes(mark + good * n_before + bad + good * 3)
-    with pytest.raises(ValueError, match=rf"L423.*a\.iob:{n_before + 1}: .*--encoding"):
+    with pytest.raises(ValueError, match=rf"L401.*a\.iob:{n_before + 1}: .*{encoding}"):
         read(path, encoding=encoding)
 
 
-def test_lines_are_counted_in_encodings_with_states_and_with_old_line_ends(tmp_path):
-    path = tmp_path / "a.iob"
-    path.write_bytes("aa\tO\n東京\tO\n".encode("iso2022_jp") * 2 + b"\x1b$B\xff\n")
-    with pytest.raises(ValueError, match=r"L423.*a\.iob:5: "):
-        read(path, encoding="iso2022_jp")
-    path.write_bytes(b"a\tO\r" * 3 + b"\xff\tO\r")
-    with pytest.raises(ValueError, match=r"L423.*a\.iob:4: "):
-        read(path)
+EXPORT = 'text,id,"label",annotator,annotation_id,created_at,lead_time\nAnn,1,,a,2,2026,3.2\n'
+HEAD = "Sentence #,Word,POS,Tag\n"
+FEW = {"token_column": 2}, {"tag_column": -3}
+BROKEN_LINES = [  # file, text, settings, the place
+    ("a.iob", "a\tO\nb\tI-X\n", {}, "2: tag 'I-X' after 'O'"),
+    ("a.iob", "a\tI-X\n", {"scheme": "iob2"}, "1"),
+    ("a.iob", "a\tB-X\nb\tI-Y\n", {}, "2"),
+    ("a.iob", "a\tB-X\n\nb\tI-X\n", {}, "3"),
+    ("a.iob", "a\tB-X\n\nb\tS-X\n", {}, "3: unknown tag 'S-X'"),
+    ("a.iob", "a\tS-X\nb\tU-X\n", {}, "2: unknown tag 'U-X'"),
+    ("a.iob", "a\tS-X\nb\tB-X\nc\tO\n", {}, "3: tag 'O' after 'B-X'"),
+    ("a.iob", "a\tS-X\n\nb\tB-X\n\nc\tO\n", {}, "3"),
+    ("a.iob", "a\tB-X\nb\tE-Y\n", {}, "2"),
+    ("a.iob", "a\tS-X\nb\tE-X\n", {}, "2"),
+    ("a.iob", "a\tS-X\nb\tI-X\n", {"scheme": "bioes"}, "2"),
+    ("a.iob", "a\tU-X\nb\tB-X\nc\tU-X\n", {"scheme": "bilou"}, "3"),
+    ("a.iob", "a\tS-X\n", {"scheme": "iob2"}, "1"),
+    ("a.iob", "a\tB-X\n", {"scheme": "bilou"}, "1"),
+    ("a.iob", "a\tO\n\nb\tB-\n", {}, "3: unknown tag 'B-'"),
+    ("a.iob", "a\to\n", {}, "1: unknown tag 'o'"),
+    ("a.iob", "a\t-X\n", {}, "1: unknown tag '-X'"),
+    ("a.iob", "a\tO\nb\tO\tO\n", {}, "2"),
+    ("a.iob", "a\tO\nb\n", {}, "2"),
+    ("a.iob", "a\tO\n\tB-X\n", {}, "2"),
+    ("a.iob", "a\tO\n\u3000\tB-X\n", {}, "2"),
+    ("a.iob", "#FORMAT=WebAnno TSV 3.3\n\n", {}, "1: .*CoNLL 2002"),
+    ("a.iob", EXPORT.replace(",", "\t"), {}, "1: .*JSON"),
+    ("a.iob", "\n\na\tO\n", {"token_column": 2}, "3: .*--token-column is 2"),
+    ("a.iob", "\n\na\tO\n", {"tag_column": -3}, "3: .*--tag-column is -3"),
+    ("a.iob", "a\tO\n\n-DOCSTART-\tO\n\nb\tO\n", {"documents": True}, "1: .*--documents"),
+    ("a.csv", "Word,Tag\n", {}, "1: .*Sentence #"),
+    ("a.csv", "", {}, "1"),
+    ("a.csv", HEAD + ",a,NN,O\n", {}, "2"),
+    ("a.csv", HEAD + "1,a,NN\n", {}, "2: found 3 columns"),
+    ("a.csv", HEAD + "1,a,NN,O\n,b,NN,I-X\n", {}, "3"),
+    ("a.csv", HEAD + '1,"a\nb",NN,O\n,b,NN,Q\n', {}, "4: unknown tag 'Q'"),
+    ("a.csv", HEAD + '1,"a"b,NN,O\n', {}, "2: this is no CSV"),
+    ("a.csv", HEAD + '1,"a', {}, "2: this is no CSV"),
+    ("a.csv", HEAD + "1,,NN,B-X\n", {}, "2"),
+    ("a.csv", HEAD + "1," + "a" * 200_000 + ",NN,O\n", {}, "2: this is no CSV"),
+    ("a.csv", EXPORT, {}, "1: .*JSON"),
+]
 
 
-def test_utf_16_without_its_mark(tmp_path):
-    with pytest.raises(ValueError, match=r"L423.*a\.iob:1: .*BOM"):
-        read(write(tmp_path / "a.iob", "a\tO\n"), encoding="utf-16")
-
-
-def test_a_file_that_ends_within_a_character(tmp_path):
-    (tmp_path / "a.iob").write_bytes(b"a\tO\n\xc3")
-    with pytest.raises(ValueError, match=r"L423.*a\.iob:2: "):
-        read(tmp_path / "a.iob")
+@pytest.mark.parametrize(("name", "text", "chosen", "place"), BROKEN_LINES)
+def test_a_broken_line_is_named(name, text, chosen, place, tmp_path):
+    with pytest.raises(ValueError, match=rf"L401.*{name}:{place}"):
+        read(write(tmp_path / name, text), **chosen)
 
 
 def columns(tmp_path, text, **chosen):
     return read(write(tmp_path / "a.iob", text), **chosen)
-
-
-EXPORT = 'text,id,"label",annotator,annotation_id,created_at,lead_time\nAnn,1,,a,2,2026,3.2\n'
-
-
-@pytest.mark.parametrize(
-    ("text", "scheme", "message"),
-    [
-        ("a\tO\nb\tI-X\n", "auto", "a.iob:2: tag 'I-X' after 'O' opens no entity.*--scheme iob1"),
-        ("a\tI-X\n", "iob2", "a.iob:1: .*--scheme iob1"),
-        ("a\tB-X\nb\tI-Y\n", "auto", "a.iob:2: .*--scheme iob1"),
-        ("a\tB-X\n\nb\tS-X\n", "auto", "a.iob:3: unknown tag 'S-X'. IOB2"),
-        ("a\tS-X\nb\tU-X\n", "auto", "a.iob:2: unknown tag 'U-X'. BIOES"),
-        ("a\tS-X\nb\tB-X\nc\tO\n", "auto", "a.iob:3: tag 'O' after 'B-X' leaves an entity open"),
-        ("a\tS-X\n\nb\tB-X\n\nc\tO\n", "auto", "a.iob:3: the sentence leaves"),
-        ("a\tB-X\nb\tE-Y\n", "auto", "a.iob:2: .*leaves an entity open"),
-        ("a\tS-X\nb\tE-X\n", "auto", "a.iob:2: .*opens no entity.*S-X"),
-        ("a\tS-X\nb\tI-X\n", "bioes", "a.iob:2: .*opens no entity"),
-        ("a\tU-X\nb\tB-X\nc\tU-X\n", "bilou", "a.iob:3: .*leaves an entity open.*L-X"),
-        ("a\tS-X\n", "iob2", "a.iob:1: unknown tag"),
-        ("a\tB-X\n", "bilou", "a.iob:1: the sentence leaves"),
-        ("a\tO\n\nb\tB-\n", "auto", "a.iob:3: unknown tag"),
-        ("a\to\n", "auto", "a.iob:1: unknown tag 'o'"),
-        ("a\tO\nb\tO\tO\n", "auto", "a.iob:2: found 3 columns"),
-        ("a\tO\nb\n", "auto", "a.iob:2: expected a token and a tag"),
-        ("a\tO\n\tB-X\n", "auto", "a.iob:2: .*found white space alone"),
-        ("a\tO\n\u3000\tB-X\n", "auto", "a.iob:2: .*found white space alone"),
-        ("#FORMAT=WebAnno TSV 3.3\n\n", "auto", "a.iob:1: .*WebAnno.*export CoNLL 2002"),
-        (EXPORT.replace(",", "\t"), "auto", "a.iob:1: .*Label Studio.*export JSON"),
-    ],
-)
-def test_illegal_columns_are_named(text, scheme, message, tmp_path):
-    with pytest.raises(ValueError, match=rf"L401.*{message}"):
-        columns(tmp_path, text, scheme=scheme)
 
 
 def test_tokens_of_white_space_outside_entities_are_left_out(tmp_path):
@@ -243,14 +220,6 @@ def test_tokens_of_white_space_outside_entities_are_left_out(tmp_path):
     assert [[t.text for t in doc] for doc in docs] == [["New", "York", "is"], ["b"]]
     assert [ent.text for ent in docs[0].ents] == ["New York"]
     assert events.counts == {"blank": Counter(tokens=4)}
-
-
-@pytest.mark.parametrize(("name", "value"), [("token_column", 2), ("tag_column", -3)])
-def test_columns_that_are_not_there(name, value, tmp_path):
-    with pytest.raises(
-        ValueError, match=rf"L401.*a\.iob:3: there are 2 columns, but --{name.replace('_', '-')}"
-    ):
-        columns(tmp_path, "\n\na\tO\n", **{name: value})
 
 
 def test_the_scheme_may_show_late(tmp_path):
@@ -266,14 +235,8 @@ def test_documents_between_marks(tmp_path):
     docs = columns(tmp_path, DOCUMENTS, documents=True)
     assert [[s.text.split() for s in d.sents] for d in docs] == [[["a"], ["b", "c"]], [["d"]]]
     assert [iob(d) for d in docs] == [["O", "B-X", "I-X"], ["O"]]
-    with pytest.raises(ValueError, match=r"L431.*a\.iob.*--documents"):
-        columns(tmp_path, "a\tO\n\n-DOCSTART-\tO\n\nb\tO\n", documents=True)
-
-
-def test_entities_do_not_run_over_sentences(tmp_path):
-    text = "-DOCSTART- O\na B-X\n\nb B-X\n"
-    (doc,) = columns(tmp_path, text, documents=True)
-    assert iob(doc) == ["B-X", "B-X"]
+    (doc,) = columns(tmp_path, "-DOCSTART- O\na B-X\n\nb B-X\n", documents=True)
+    assert iob(doc) == ["B-X", "B-X"]  # no entity runs over sentences
 
 
 def test_white_space_in_tokens(tmp_path):
@@ -286,9 +249,6 @@ def test_white_space_in_tokens(tmp_path):
     assert events.counts["spaced"]["tokens"] == 101 and len(events.examples["spaced"]) == 20
     (doc,) = columns(tmp_path, "10\u00a0000 O\n")  # between blanks as well
     assert doc[0].text == "10\u00a0000"
-
-
-# ---------------------------------------------------------------- CSV
 
 
 @QUICK
@@ -305,37 +265,6 @@ def test_kaggle_round_trip(found, every_row, tmp_path):
     assert [[(e.start, e.end, e.label_) for e in d.ents] for d in docs] == [
         sorted(s.ents) for s in found
     ]
-
-
-HEAD = "Sentence #,Word,POS,Tag\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("Word,Tag\n", "L401.*a.csv:1: found the columns Word, Tag"),
-        ("", "L401.*a.csv:1: found the columns none"),
-        (HEAD, "L403.*a.csv"),
-        (HEAD + ",a,NN,O\n", "L401.*a.csv:2: the first token has no sentence number"),
-        (HEAD + "1,a,NN\n", "L401.*a.csv:2: found 3 columns"),
-        (HEAD + "1,a,NN,O\n,b,NN,I-X\n", "L401.*a.csv:3: .*opens no entity"),
-        (HEAD + '1,"a\nb",NN,O\n,b,NN,Q\n', "L401.*a.csv:4: unknown tag 'Q'"),
-        (HEAD + '1,"a"b,NN,O\n', "L401.*a.csv:2: this is no CSV"),
-        (HEAD + '1,"a', "L401.*a.csv:2: this is no CSV"),
-        (HEAD + "1,,NN,B-X\n", "L401.*a.csv:2: .*found white space alone"),
-        (HEAD + "1," + "a" * 200_000 + ",NN,O\n", "L401.*a.csv:2: this is no CSV"),
-    ],
-)
-def test_broken_csv(text, message, tmp_path):
-    with pytest.raises(ValueError, match=message):
-        read(write(tmp_path / "a.csv", text))
-
-
-def test_kaggles_file_is_windows_1252(tmp_path):
-    path = write(tmp_path / "a.csv", HEAD + "Sentence: 1,“é”,NN,B-geo\n", "cp1252")
-    with pytest.raises(ValueError, match=r"L423.*a\.csv:2: .*--encoding cp1252"):
-        read(path)
-    assert read(path, encoding="cp1252")[0].text.strip() == "“é”"
 
 
 # ---------------------------------------------------------------- JSON
@@ -396,10 +325,6 @@ RECORDS = {
     },
     "label_studio": label_studio,
     "spacy_2": lambda text, spans: [text, {"entities": [list(s) for s in spans]}],
-    "label_studio_min": lambda text, spans: {
-        "text": text,
-        "label": [{"start": a, "end": b, "text": text[a:b], "labels": [t]} for a, b, t in spans],
-    },
 }
 
 
@@ -421,13 +346,6 @@ def test_records_round_trip(kind, layout, found, tmp_path):
     docs = read(path)
     assert [chars(d) for d in docs] == [(text, sorted(spans)) for text, spans in expected]
     assert not any(d.has_unknown_spaces for d in docs)
-
-
-def test_a_record_of_an_array_is_named(tmp_path):
-    good = RECORDS["generic"]("abc", [(0, 3, "X")])
-    text = dump([good, good, RECORDS["generic"]("abc", [(0, 9, "X")])], "array")
-    with pytest.raises(ValueError, match=r"L424.*a\.json:record 3: span 0 to 9 'X' lies outside"):
-        read(write(tmp_path / "a.json", text))
 
 
 @QUICK
@@ -457,84 +375,79 @@ def test_given_tokens_are_used_white_space_kept(tmp_path):
     assert chars(doc) == (text, [(2, 3, "X")])
 
 
-@pytest.mark.parametrize(
-    "tokens",
-    [
-        [{"start": 0, "end": 1}],  # "c" is in none
-        [{"start": 0, "end": 4}],
-        [{"start": 0, "end": 2}, {"start": 1, "end": 3}],
-        [{"start": 2, "end": 3}, {"start": 0, "end": 2}],
-        [{"start": 0, "end": 3, "text": "abd"}],
-        [{"start": 0, "end": 0}],
-        [{"start": "0", "end": 3}],
-        ["abc"],
-        "abc",
-        {},
-    ],
-)
-def test_tokens_that_are_not_the_text(tokens, tmp_path):
-    record = RECORDS["generic"]("abc", []) | {"tokens": tokens}
-    with pytest.raises(ValueError, match=r"L426.*a\.jsonl:1: .*token"):
-        read(write(tmp_path / "a.jsonl", dump([record], "lines")))
-
-
 def broken(record):
     return lambda **change: {**record, **change}
 
 
 GENERIC = broken(RECORDS["generic"]("abc def", []))
 TASK = broken(label_studio("abc def", []))
+MINIMAL = {"annotation_id": 3, "annotator": 1, "created_at": "2026-01-01", "lead_time": 1.5}
 
 
 def region(**value):
-    return [{"result": [{"type": "labels", "value": {"start": 0, "end": 3, "labels": ["X"], **value}}]}]
+    value = {"start": 0, "end": 3, "labels": ["X"], **value}
+    return [{"result": [{"type": "labels", "value": value}]}]
 
 
-@pytest.mark.parametrize(
-    ("record", "message"),
-    [
-        (3, "L426.*:1: .*found '3' instead of an object"),
-        (GENERIC(text=None), "L426.*:1: .*'None' is not text"),
-        (GENERIC(text="a\ud800"), "L426.*:1: .*surrogate"),
-        ({"body": "abc", "spans": [[0, 3, "X"]]}, "L426.*no 'text', found the texts body.*--text-key"),
-        ({"text": "abc"}, "L426.*found none of spans, entities, labels, label"),
-        (GENERIC(entities="X"), "L426.*found 'X' as the list of spans"),
-        (GENERIC(entities=["X"]), "L426.*found 'X' as a span"),
-        (GENERIC(entities=[[0, 1]]), "L426.*as a span"),
-        (GENERIC(entities=[{"label": "X"}]), "L426.*as a span"),
-        (GENERIC(entities=[[0, 3, ""]]), "L424.*0 to 3 '' has no type"),
-        (GENERIC(entities=[[0, 3, None]]), "L424.*has no type"),
-        (GENERIC(entities=[[0, 3, "\ud800"]]), "L426.*surrogate"),
-        (GENERIC(entities=[["0", 3, "X"]]), "L424.*has no whole numbers"),
-        (GENERIC(entities=[[0.0, 3, "X"]]), "L424.*has no whole numbers"),
-        (GENERIC(entities=[[True, 3, "X"]]), "L424.*has no whole numbers"),
-        (GENERIC(entities=[[-1, 3, "X"]]), "L424.*lies outside the text of 7 characters"),
-        (GENERIC(entities=[[0, 8, "X"]]), "L424.*lies outside"),
-        (GENERIC(entities=[[3, 3, "X"]]), "L424.*covers no text"),
-        (GENERIC(entities=[[4, 3, "X"]]), "L424.*covers no text"),
-        (GENERIC(entities=[[3, 4, "X"]]), "L424.*covers no text"),
-        (TASK(data="abc"), "L426.*a task needs data"),
-        (TASK(annotations={}), "L426.*a task needs data"),
-        (TASK(annotations=[3]), "L426.*found annotation '3'"),
-        (TASK(data={"a": "x", "b": "y"}), "L426.*found the texts a, b in data"),
-        (TASK(data={"a": 1}), "L426.*found the texts none"),
-        (TASK(annotations=region(text="abd")), "L424.*is said to be 'abd' but covers 'abc'"),
-        (
-            GENERIC(entities=[{"start": 0, "end": 3, "tag": "X"}]),
-            "L426.*with start, end, tag and no type",
-        ),
-        (
-            TASK(data={"text": "/data/upload/1/a.txt"}, annotations=region(text="Ann")),
-            "L424.*an address or a path[.] Put the text",
-        ),
-        (TASK(data={"text": "s3://b/a.txt"}, annotations=region(end=40)), "L424.*lies.*Put the text"),
-    ],
-)
-def test_broken_records_are_named(record, message, tmp_path):
-    with pytest.raises(ValueError, match=message):
+def entity(*span):
+    return GENERIC(entities=[list(span)])
+
+
+BROKEN_RECORDS = [  # the record, and what the error names
+    (3, "'3' instead of an object"),
+    (GENERIC(text=None), "'None' is not text"),
+    (GENERIC(text="a\ud800"), "surrogate"),
+    (GENERIC(a="\ud800"), "surrogate"),
+    ({"body": "abc", "spans": [[0, 3, "X"]]}, "no 'text', found the texts body.*--text-key"),
+    ({"text": "abc"}, "spans, entities"),
+    (GENERIC(entities="X"), "'X' as the list of spans"),
+    (GENERIC(entities=["X"]), "'X' as a span"),
+    (GENERIC(entities=[[0, 1]]), "as a span"),
+    (GENERIC(entities=[{"label": "X"}]), "as a span"),
+    (GENERIC(entities=[{"start": 0, "end": 3, "tag": "X"}]), "as a span"),
+    (entity(0, 3, ""), "'' as its type"),
+    (entity(0, 3, None), "None as its type"),
+    (entity(0, 3, "\ud800"), "surrogate"),
+    (entity("0", 3, "X"), "'0' to 3 'X'"),
+    (entity(0.0, 3, "X"), "0.0 to 3 'X'"),
+    (entity(True, 3, "X"), "True to 3 'X'"),
+    (entity(-1, 3, "X"), "-1 to 3 'X' lies outside"),
+    (entity(0, 8, "X"), "0 to 8 'X' lies outside"),
+    (entity(3, 3, "X"), "3 to 3 'X' covers no text"),
+    (entity(4, 3, "X"), "4 to 3 'X' covers no text"),
+    (entity(3, 4, "X"), "3 to 4 'X' covers no text"),
+    (TASK(data="abc"), "data"),
+    (TASK(annotations={}), "annotations"),
+    (TASK(annotations=[3]), "annotation '3'"),
+    (TASK(data={"a": "x", "b": "y"}), "found the texts a, b"),
+    (TASK(data={"a": 1}), "found the texts none"),
+    (TASK(annotations=region(text="abd")), "'abd' but covers 'abc'"),
+    (TASK(data={"text": "s3://b/a.txt"}, annotations=region(end=40)), "lies.*Put the text"),
+    (MINIMAL | {"text": "abc", "ner": []}, "JSON-MIN"),
+    *(
+        (GENERIC(text="abc", tokens=tokens), "its tokens")
+        for tokens in (
+            [{"start": 0, "end": 1}],  # "c" is in none
+            [{"start": 0, "end": 4}],
+            [{"start": 0, "end": 2}, {"start": 1, "end": 3}],
+            [{"start": 2, "end": 3}, {"start": 0, "end": 2}],
+            [{"start": 0, "end": 3, "text": "abd"}],
+            [{"start": 0, "end": 0}, {"start": 0, "end": 3}],
+            [{"start": "0", "end": 3}],
+            ["abc"],
+            "abc",
+            3,
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize(("record", "text"), BROKEN_RECORDS)
+def test_a_broken_record_is_named(record, text, tmp_path):
+    with pytest.raises(ValueError, match=rf"L401.*a\.jsonl:1: .*{text}"):
         read(write(tmp_path / "a.jsonl", json.dumps(record) + "\n"))
     good = label_studio("abc", [])
-    with pytest.raises(ValueError, match=message.replace(":1:", ":record 2:")):
+    with pytest.raises(ValueError, match=rf"L401.*a\.json:record 2: .*{text}"):
         read(write(tmp_path / "a.json", f"[{json.dumps(good)},\n{json.dumps(record)}\n]"))
 
 
@@ -556,22 +469,18 @@ def test_broken_records_are_named(record, message, tmp_path):
     ],
 )
 def test_broken_json_is_named(text, line, tmp_path):
-    with pytest.raises(ValueError, match=rf"L426.*a\.json:({line}|record 1): "):
+    with pytest.raises(ValueError, match=rf"L401.*a\.json:({line}|record 1): "):
         read(write(tmp_path / "a.json", text.replace("{}", json.dumps(GENERIC()))))
 
 
-def test_a_backslash_before_an_n_is_text(tmp_path):
-    """Some tools write line ends so in quotes, but not every such pair is one."""
-    text = r"Open C:\new now"
-    task = {"data": {"text": text}, "annotations": region(start=5, end=11, text=r"C:\new")}
-    (doc,) = read(write(tmp_path / "a.json", json.dumps([task])))
-    assert chars(doc) == (text, [(5, 11, "X")])
-
-
-def test_quotes_are_compared_without_white_space(tmp_path):
-    """Label Studio folds double blanks and writes line ends as \\n."""
-    record = label_studio("ab  cd\nef", []) | {"annotations": region(end=9, text="ab cd\\nef")}
-    assert chars(read(write(tmp_path / "a.json", dump([record], "array")))[0])[1] == [(0, 9, "X")]
+@pytest.mark.parametrize(
+    ("text", "quote", "end"),
+    [("ab  cd\nef", "ab cd\\nef", 9), (r"C:\new now", r"C:\new", 6)],
+)
+def test_quotes_are_compared_without_white_space(text, quote, end, tmp_path):
+    """Label Studio folds double blanks and writes line ends as \\n, but not every such pair is one."""
+    task = {"data": {"text": text}, "annotations": region(end=end, text=quote)}
+    assert chars(read(write(tmp_path / "a.json", json.dumps([task])))[0]) == (text, [(0, end, "X")])
 
 
 def test_what_was_not_accepted_is_counted(tmp_path):
@@ -601,7 +510,7 @@ def test_what_was_not_accepted_is_counted(tmp_path):
         "further": Counter(annotations=1),
         "unlabelled": Counter(records=2),
         "ignored": Counter(relation=1),
-        "unreadable": Counter({"without a type": 1}),
+        "unreadable": Counter(labels=1),
     }
     assert set(events.counts) <= set(MEANINGS)
 
@@ -620,12 +529,11 @@ def test_regions_of_html_count_in_the_text_that_a_browser_shows(kind, tmp_path):
         "annotations": [{"result": [{"type": kind, "value": v} for v in values]}],
     }
     empty = {"data": {"text": "<p>Nobody</p>"}, "annotations": [{"result": []}]}
-    minimal = MINIMAL | {"text": page, "ner": values}
     events = Events()
-    docs = read(write(tmp_path / "a.json", dump([task, minimal, empty], "array")), events)
+    docs = read(write(tmp_path / "a.json", dump([task, empty], "array")), events)
     shown = ("Ann & Bo\nsaw Rome", places)
-    assert [chars(doc) for doc in docs] == [shown, shown, ("Nobody", [])]
-    assert events.counts == {"html": Counter(records=3)}
+    assert [chars(doc) for doc in docs] == [shown, ("Nobody", [])]
+    assert events.counts == {"html": Counter(records=2)}
 
 
 @pytest.mark.parametrize(
@@ -633,16 +541,14 @@ def test_regions_of_html_count_in_the_text_that_a_browser_shows(kind, tmp_path):
     [
         ("htmllabels", {"start": "/p[1]", "htmllabels": ["X"]}, "htmllabels without globalOffsets"),
         ("paragraphlabels", {"start": "0", "paragraphlabels": ["X"]}, "paragraphlabels"),
-        ("labels", {"start": 0, "end": 3}, "without a type"),
-        ("text", {"start": 0, "end": 3}, "without a type"),
+        ("labels", {"start": 0, "end": 3}, "labels"),
+        ("text", {"start": 0, "end": 3}, "text"),
     ],
 )
 def test_regions_that_cannot_be_read_are_refused_by_name(kind, value, name, tmp_path):
     task = {"data": {"text": "Ann"}, "annotations": [{"result": [{"type": kind, "value": value}]}]}
     path = write(tmp_path / "a.json", dump([task], "array"))
-    with pytest.raises(
-        ValueError, match=rf"L701.*a\.json: 1 annotations .*\({name} 1\), as a\.json:record 1"
-    ):
+    with pytest.raises(ValueError, match=rf"L700.*\({name} 1\), as a\.json:record 1"):
         convert_corpus(path, tmp_path / "out")
     assert not (tmp_path / "out").exists()
     convert_corpus(path, tmp_path / "out", settings=Settings(allow=True))
@@ -654,13 +560,8 @@ def test_texts_that_nobody_annotated_stand_as_null_in_ner_annotators_file(tmp_pa
     assert chars(doc) == ("Ann", [(0, 3, "PER")])
     assert events.counts == {"unlabelled": Counter(records=1)}
     path = write(tmp_path / "b.json", json.dumps({"annotations": [pair, 3]}))
-    with pytest.raises(ValueError, match=r"L426.*b\.json:1, record 2: .*found '3'"):
+    with pytest.raises(ValueError, match=r"L401.*b\.json:1, record 2: .*found '3'"):
         read(path)
-
-
-def test_a_number_of_an_annotation_does_not_make_a_record_label_studios(tmp_path):
-    record = MINIMAL | {"text": "Ann", "entities": [[0, 3, "PER"]]}
-    assert chars(read(write(tmp_path / "a.jsonl", json.dumps(record)))[0])[1] == [(0, 3, "PER")]
 
 
 WIDE = "🚒🧯 The crew of Oslo met Ann 🐳 at Li ."
@@ -687,23 +588,13 @@ def test_what_offsets_count_is_found(unit, layout, tmp_path):
         read(write(tmp_path / "c.jsonl", '{"tokens": ["a"], "ner_tags": ["O"]}'), offsets=unit)
 
 
-@pytest.mark.parametrize("unit", ["characters", "utf-16"])
-def test_quotes_tell_what_offsets_count(unit, tmp_path):
-    text = "🚒東京タワーに行く"
-    ((start, end, _),) = counted(unit, text, ["タワー"])["label"]
-    task = {"data": {"text": text}, "annotations": region(start=start, end=end, text="タワー")}
-    path = write(tmp_path / "a.json", dump([task], "array"))
-    (doc,) = read(path, nlp=blank("ja", "characters"), tokens="characters")
-    assert [e.text for e in doc.ents] == ["タワー"]
-
-
 def test_offsets_that_may_count_either_are_told(tmp_path):
     record = counted("utf-16", "🚒東京に行く", ["京"])
     said = write(tmp_path / "said.jsonl", json.dumps(record | {"offsets": "utf-16"}))  # as `mine` does
     (doc,) = read(said, nlp=blank("ja", "characters"), tokens="characters")
     assert doc.ents[0].text == "京" and not doc.user_data
     path = write(tmp_path / "a.jsonl", json.dumps(record))
-    with pytest.warns(UserWarning, match=r"LW700.*a\.jsonl has 1 spans .*--offsets utf-16"):
+    with pytest.warns(UserWarning, match=r"LW030.*a\.jsonl.*--offsets utf-16"):
         read(path, nlp=blank("ja", "characters"), tokens="characters")
 
 
@@ -714,11 +605,10 @@ def test_a_corpus_that_loses_annotations_is_refused_with_counts(tmp_path):
     with pytest.raises(ValueError, match=r"L700.* 2 of 4 .*\(PER 1\), as a\.jsonl:2: PER.*\(CITY 1\)"):
         convert_corpus(path, tmp_path / "out")
     assert not (tmp_path / "out").exists()
-    assert RUN.invoke(app, ["convert", str(path), str(tmp_path / "out"), "--allow"]).exit_code == 0
     path = write(tmp_path / "b.jsonl", dump([row] * 37 + [lost], "lines"))  # a twentieth
     convert_corpus(path, tmp_path / "out")
     none = write(tmp_path / "c.iob", "Ann\tO\n")
-    with pytest.raises(ValueError, match=r"L701.*c\.iob: it has no annotation"):
+    with pytest.raises(ValueError, match=r"L700.*c\.iob"):
         convert_corpus(none, tmp_path / "out")
     convert_corpus(none, tmp_path / "out2", settings=Settings(allow=True))
 
@@ -734,46 +624,16 @@ def test_each_annotation_of_a_task_may_be_a_document(tmp_path):
     assert [chars(doc)[1] for doc in read(path)] == [[(0, 3, "X")]]
 
 
-MINIMAL = {"annotation_id": 3, "annotator": 1, "created_at": "2026-01-01", "lead_time": 1.5, "ref": "x"}
-
-
-def test_label_studios_minimal_records_without_regions_have_no_entity(tmp_path):
-    """JSON-MIN has a record per annotation, and calls the regions as the labelling interface does."""
-    span = {"start": 0, "end": 3, "text": "abc", "labels": ["X"]}
-    records = [
-        MINIMAL | {"text": "abc def"},
-        MINIMAL | {"text": "abc def", "ner": [span], "sentiment": "good", "notes": ["abc"]},
-        MINIMAL
-        | {"text": "abc def", "label": [span], "other": [span | {"start": 4, "end": 7, "text": "def"}]},
-        MINIMAL | {"text": "abc def", "label": []},
-    ]
-    events = Events()
-    docs = read(write(tmp_path / "a.json", dump(records, "array")), events)
-    assert [[e.text for e in d.ents] for d in docs] == [[], ["abc"], ["abc", "def"], []]
-    assert all(d.has_annotation("ENT_IOB") for d in docs) and not events.counts
-    assert [d.user_data for d in docs] == [
-        {"ref": "x"},
-        {"ref": "x", "sentiment": "good"},
-        *[{"ref": "x"}] * 2,
-    ]
-    with pytest.raises(ValueError, match=r"L426.*b\.jsonl:1: .*no 'text', found the texts .*--text-key"):
-        read(write(tmp_path / "b.jsonl", json.dumps(MINIMAL | {"body": "abc"})))
-
-
-@pytest.mark.parametrize(
-    "kind", ["prodigy", "generic", "doccano_label", "label_studio", "label_studio_min"]
-)
+@pytest.mark.parametrize("kind", ["prodigy", "doccano_label", "label_studio"])
 def test_the_text_may_have_another_key(kind, tmp_path):
     record = RECORDS[kind]("abc", [(0, 3, "X")])
-    if kind == "label_studio_min":
-        record |= MINIMAL
     inner = record["data"] if kind == "label_studio" else record
     inner |= {"body": inner.pop("text"), "title": "T"}
     path = write(tmp_path / "a.jsonl", json.dumps(record))
     (doc,) = read(path, text_key="body")
     assert chars(doc) == ("abc", [(0, 3, "X")])
     assert doc.user_data["title"] == "T" and "body" not in doc.user_data
-    with pytest.raises(ValueError, match=r"L426.*a\.jsonl:1: .*no 'corpus', found the texts .*body"):
+    with pytest.raises(ValueError, match=r"L401.*a\.jsonl:1: .*no 'corpus', found the texts .*body"):
         read(path, text_key="corpus")
     with pytest.raises(ValueError, match=r"L420.*--text-key"):
         read(write(tmp_path / "b.jsonl", '{"tokens": ["a"], "ner_tags": ["O"]}'), text_key="body")
@@ -811,7 +671,7 @@ def test_single_decisions_say_nothing_of_other_tokens(tmp_path):
     assert set(events.counts) <= set(MEANINGS)
     report = json.loads((tmp_path / "out" / "conversion.json").read_text())["parts"]["all"]
     assert report["events"]["incorrect"] == {"PER": 1}
-    with pytest.raises(ValueError, match=r"L426.*b\.jsonl:1: .*no answer.*--decisions"):
+    with pytest.raises(ValueError, match=r"L401.*b\.jsonl:1: .*no answer.*--decisions"):
         read(write(tmp_path / "b.jsonl", json.dumps(RECORDS["generic"]("abc", []))), decisions=True)
     with pytest.raises(ValueError, match=r"L420.*--decisions"):
         read(write(tmp_path / "c.jsonl", '{"tokens": ["a"], "ner_tags": ["O"]}'), decisions=True)
@@ -819,7 +679,7 @@ def test_single_decisions_say_nothing_of_other_tokens(tmp_path):
 
 def test_nothing_accepted_says_what_was_left_out(tmp_path):
     path = write(tmp_path / "a.jsonl", dump([prodigy("abc", []) | {"answer": "reject"}], "lines"))
-    with pytest.raises(ValueError, match=r"L403.*a\.jsonl.*rejected 1 \(reject 1\)"):
+    with pytest.raises(ValueError, match=r"L403.*a\.jsonl.*reject 1"):
         read(path)
     with pytest.raises(ValueError, match=r"L403.*b\.json"):
         read(write(tmp_path / "b.json", "[\n]"))
@@ -836,9 +696,6 @@ def test_plain_values_beside_the_text_are_kept(tmp_path):
     docs = read(write(tmp_path / "a.jsonl", dump(records, "lines")))
     expected = [{"source": "x", "page": 3}, {"article": "y"}, {"ref": "z", "n": 4}, {"n": 4}]
     assert [d.user_data for d in docs] == expected
-    for bad in ({"a": "\ud800"}, {"\ud800": "a"}):
-        with pytest.raises(ValueError, match=r"L426.*surrogate"):
-            read(write(tmp_path / "b.jsonl", json.dumps(RECORDS["generic"]("abc", []) | bad)))
 
 
 # ---------------------------------------------------------------- spans on tokens
@@ -872,7 +729,7 @@ def test_policies_of_misaligned_spans(policy, expected, tmp_path):
 
 
 def test_misaligned_spans_can_be_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"L425.*a\.jsonl:1: X in an a\[pple\] tree"):
+    with pytest.raises(ValueError, match=r"L401.*a\.jsonl:1: X in an a\[pple\] tree"):
         annotated(tmp_path, "an apple tree", (4, 8, "X"), misaligned="error")
 
 
@@ -992,24 +849,24 @@ def test_what_brat_has_beside_entities(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("line", "message"),
+    "line",
     [
-        ("T1 Dis 0 4 left", "L401.*a.ann:2: expected an annotation"),
-        ("T1\tDis 0\tleft", "L401.*a.ann:2: expected"),
-        ("T1\tDis 0 4", "L401.*a.ann:2: expected"),
-        ("T1\tDis 0 4;\tleft", "L401.*a.ann:2: expected"),
-        ("T1\tDis 0 x\tleft", "L401.*a.ann:2: expected"),
-        ("T1\tDis 0 " + "9" * 5000 + "\tleft", "L401.*a.ann:2: expected"),
-        ("Q1\tDis 0 4\tleft", "L401.*a.ann:2: expected"),
-        ("T1\tDis 0 99\tleft", "L424.*a.ann:2: .*lies outside"),
-        ("T1\tDis 4 0\tleft", "L424.*a.ann:2: .*covers no text"),
-        ("T1\tDis 0 4\tright", "L424.*a.ann:2: .*said to be 'right' but covers 'left'"),
-        ("T1\tDis 0 4;9 14\tleft and", "L424.*a.ann:2: .*said to be 'left and' but covers 'left right'"),
-        ("T1\tDis 0 4;9 99\tleft right", "L424.*a.ann:2: .*lies outside"),
+        "T1 Dis 0 4 left",
+        "T1\tDis 0\tleft",
+        "T1\tDis 0 4",
+        "T1\tDis 0 4;\tleft",
+        "T1\tDis 0 x\tleft",
+        "T1\tDis 0 " + "9" * 5000 + "\tleft",
+        "Q1\tDis 0 4\tleft",
+        "T1\tDis 0 99\tleft",
+        "T1\tDis 4 0\tleft",
+        "T1\tDis 0 4\tright",
+        "T1\tDis 0 4;9 14\tleft and",
+        "T1\tDis 0 4;9 99\tleft right",
     ],
 )
-def test_broken_annotations_are_named(line, message, tmp_path):
-    with pytest.raises(ValueError, match=message):
+def test_broken_annotations_are_named(line, tmp_path):
+    with pytest.raises(ValueError, match=r"L401.*a\.ann:2: "):
         brat(tmp_path, "left and right cancer", f"R1\tx\n{line}\n")
 
 
@@ -1067,6 +924,36 @@ def test_mentions_in_articles_may_cut_tokens_if_asked(tmp_path):
     (doc,) = read(path, events, labels=["GEO"], misaligned="expand")
     assert [(e.text, e.label_) for e in doc.ents] == [("Lisboners", "GEO")]
     assert events.counts == {"misaligned": Counter(GEO=1)}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("[Ana|PER sat.", "Ana|PER] sat.", "[Ana|XYZ] sat.", "[Ana [Lisbon|GEO] Sá|PER] sat."),
+        *("[ Ana|PER] sat.", "[|PER] sat.", "Ana | Sá", "[Ana] sat.", "The [Lisb|GEO]oners left."),
+    ],
+)
+def test_bad_markup_is_named(line, tmp_path):
+    path = write(tmp_path / "a.txt", f"title: T\nkind: note\n\nFine.\n{line}\n")
+    with pytest.raises(ValueError, match=r"L401.*a\.txt:5: "):
+        read(path, labels=["PER", "GEO"], misaligned="error")
+
+
+def test_markup_becomes_character_spans():
+    line = 'In [Lisbon|GEO]\'s port, [Ana Sá|PER] read "[The Long Dusk|ART]".'
+    found = parse_line(Path("x"), 4, line, None)
+    assert found.text == 'In Lisbon\'s port, Ana Sá read "The Long Dusk".'
+    spans = [(found.text[a:b], t) for a, b, t in found.spans]
+    assert spans == [("Lisbon", "GEO"), ("Ana Sá", "PER"), ("The Long Dusk", "ART")]
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [("title: T\n", "L401"), ("title: T\nkind: x\n\n", "L403"), ("title: ", "L401")],
+)
+def test_bad_articles(text, code, tmp_path):
+    with pytest.raises(ValueError, match=code):
+        read(write(tmp_path / "a.txt", text))
 
 
 # ---------------------------------------------------------------- .spacy
@@ -1181,45 +1068,32 @@ def test_mentions_that_a_sentence_does_not_have_are_lost(tmp_path):
     read(tmp_path / "in" / "sents.json", events)
     assert events.counts["absent"] == {"city; place": 1}
     assert events.examples["absent"][0].startswith("ann00.txt:1: 'New york' in 'New York Times")
-    with pytest.raises(ValueError, match=r"L700.*1 of 2 annotations.*word by word.*ann00\.txt:1"):
+    with pytest.raises(ValueError, match=r"L700.*1 of 2 annotations.*ann00\.txt:1"):
         convert_corpus(tmp_path / "in", tmp_path / "out")
 
 
 @pytest.mark.parametrize(
-    ("line", "message"),
+    ("line", "code"),
     [
-        ("zero\tTimes => a; b", r"L401.*ann00\.txt:1: the line does not begin with a number"),
-        ("0 Times => a; b", r"L401.*ann00\.txt:1: the line does not begin with a number"),
-        ("2\t-", r"L401.*ann00\.txt:1: there is no sentence 2, sents\.json has 2"),
-        ("0\t-\n0\t-", r"L401.*ann00\.txt:2: sentence 0 has a line already"),
-        ("0\tTimes = a; b", r"L401.*ann00\.txt:1: found 'Times = a; b' as a mention"),
-        ("0\tTimes => a; b; c", r"L401.*ann00\.txt:1: found the types 'a; b; c'"),
-        ("0\tTimes => ; b", r"L401.*ann00\.txt:1: found the types '; b'"),
-        ("0\tTimes => $; b", r"L550.*ann00\.txt:1"),
+        *(("zero\tTimes => a; b", "L401"), ("0 Times => a; b", "L401"), ("2\t-", "L401")),
+        *(("0\t-\n0\t-", "L401"), ("0\tTimes = a; b", "L401"), ("0\tTimes => a; b; c", "L401")),
+        *(("0\tTimes => ; b", "L401"), ("0\tTimes => $; b", "L550")),
     ],
 )
-def test_broken_lines_of_open_types(line, message, tmp_path):
-    with pytest.raises(ValueError, match=message):
+def test_broken_lines_of_open_types(line, code, tmp_path):
+    with pytest.raises(ValueError, match=rf"{code}.*ann00\.txt:{1 + line.count(chr(10))}"):
         read(numbered(tmp_path, line))
 
 
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ("{", r"L401.*sents\.json:1: this is not JSON"),
-        ("{}", r"L401.*sents\.json:1: found '{}'"),
-        ("[[1]]", r"L401.*ann00\.txt:1: row 0 of sents\.json is '\[1\]'"),
-        ('[["a", [1]]]', r"L426.*ann00\.txt:1.*'1' is not text"),
-    ],
-)
-def test_broken_sentences_of_open_types(rows, message, tmp_path):
+@pytest.mark.parametrize("rows", ["{", "{}", "[[1]]", '[["a", [1]]]', '[["a", "b"]]'])
+def test_broken_sentences_of_open_types(rows, tmp_path):
     path = numbered(tmp_path, "0\t-\n")
     write(path, rows)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=r"L401.*(sents\.json|ann00\.txt):1"):
         read(path)
     (tmp_path / "ann00.txt").unlink()
     write(path, "[]")
-    with pytest.raises(ValueError, match=r"L402.*ann\*\.txt does not exist"):
+    with pytest.raises(ValueError, match=r"L402.*ann\*\.txt"):
         read(path)
 
 
@@ -1402,8 +1276,8 @@ def test_broken_files_give_coded_errors_and_nothing_else(i_kind, sources, tmp_pa
             except ValueError as error:
                 n_refused += 1
                 text = str(error)
-                assert text.startswith(("[L4", "[L58", "[L70", "[L550]")), (text, path.read_bytes())
-                whole = re.match(r"\[L(402|422|70\d)\]", text)
+                assert text.startswith(("[L4", "[L700", "[L550]")), (text, path.read_bytes())
+                whole = re.match(r"\[L(402|421|700)\]", text)
                 named = path.parent if whole else path
                 if kind in ("brat", "corpus", "rows", "lines"):  # the fault may show in the other file
                     named = path.parent

@@ -71,4 +71,4 @@ def _names(found: Any, column: str) -> list[str]:
     if "id2label" in found:
         return [found["id2label"][str(i)] for i in range(len(found["id2label"]))]
     keys = ("names", "label_names", "features", column, "feature")
-    return _names(found[next(key for key in keys if key in found)], column)
+    return _names(found[next((key for key in keys if key in found), column)], column)

@@ -390,7 +390,7 @@ def _of_regions(
             spans.append({**span, "text": value.get("text")})
         else:
             is_span = kind.endswith("labels") or "start" in value
-            what = f"{kind} without globalOffsets" if types and has_paths else kind
+            what = f"{kind} without globalOffsets" if types and kind in TEXT_KINDS else kind
             events.add("unreadable" if is_span else "ignored", what, place)
     if isinstance(text, str) and (has_paths or (not regions and PAGE.fullmatch(text))):
         events.add("html", "records", place)

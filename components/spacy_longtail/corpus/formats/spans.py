@@ -60,9 +60,10 @@ def given_tokens(nlp: Language, text: str, tokens: Any, place: Place) -> Doc:
     tokens (Any): A list of records with start and end, offsets in the text.
     """
     try:
-        words = [text[token["start"] : token["end"]] for token in tokens]
+        bounds = [(token["start"], token["end"]) for token in tokens]
+        words = [text[start:end] for start, end in bounds]
         said = [token.get("text", word) for token, word in zip(tokens, words, strict=True)]
-        if said == words and all(words):
+        if said == words and all(end - start == len(text[start:end]) > 0 for start, end in bounds):
             return Doc(nlp.vocab, *get_words_and_spaces(words, text))
     except (TypeError, KeyError, AttributeError, ValueError):
         pass

@@ -73,10 +73,11 @@ def open_text(path: Path, encoding: str, newline: str | None = None) -> Iterator
     name = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
     try:
         with io.TextIOWrapper(_open(path), name, newline=newline) as file:
-            yield file
-    except UnicodeError as error:
-        problem = f"this is not {encoding}: {getattr(error, 'reason', error)}"
-        raise unreadable(Place(path, _bad_line(path, name)), problem, ENCODING) from error
+            try:
+                yield file
+            except UnicodeError as error:
+                problem = f"this is not {encoding}: {getattr(error, 'reason', error)}"
+                raise unreadable(Place(path, _bad_line(path, name)), problem, ENCODING) from error
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         problem = f"this is not an intact gzip file: {error}"
         raise unreadable(Place(path, 1), problem, "Copy it again, or unpack it yourself.") from error
