@@ -462,7 +462,7 @@ def test_what_cannot_be_audited_is_refused(planted, tmp_path, monkeypatch):
         ([corpus, "--config", tmp_path / "none.cfg"], "L402"),
         ([corpus, "--folds", "1"], "L545"),
         ([corpus, "--steps", "0"], "L545"),
-        ([corpus, "--folds", "1000"], "L442"),
+        ([corpus, "--folds", "1000"], "L440"),
         ([tmp_path / "bare"], "L450"),
         ([tmp_path / "whole"], "L450"),
         ([corpus, "--config", tmp_path / "two_task.cfg", *few], "L451"),

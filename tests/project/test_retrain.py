@@ -8,7 +8,7 @@ from spacy.util import load_config
 
 from spacy_longtail.corpus.statistics import corpus_statistics
 from spacy_longtail.studies.trials.recipes import corpus_config, named_recipe
-from spacy_longtail.training.debugging.config_checks import check_config
+from spacy_longtail.training.debugging.config import check_config
 from spacy_longtail.training.train import train_model
 from tests.util import params, toy_corpus, toy_encoder
 

@@ -361,9 +361,9 @@ def test_labels_of_a_pool_do_not_matter(tmp_path, name, text, form, read):
     ("name", "text", "code"),
     [
         ("a.txt", "\n \n", "L403"),
-        ("a.json", '[{"data": {"a": "Oslo", "b": "Rome"}}]', "L426"),
-        ("a.jsonl", '{"words": 1}\n', "L426"),
-        ("a.jsonl", "{\n", "L426"),
+        ("a.json", '[{"data": {"a": "Oslo", "b": "Rome"}}]', "L401"),
+        ("a.jsonl", '{"words": 1}\n', "L401"),
+        ("a.jsonl", "{\n", "L401"),
         ("a.pdf", "x", "L42"),
     ],
 )

@@ -111,6 +111,6 @@ def test_commands_name_the_rule(tmp_path):
 
 def test_a_type_that_is_not_declared_is_not_in_the_tail(tmp_path):
     source = corpus(tmp_path / "in", labels=["PER", "GEO"])
-    with pytest.warns(UserWarning, match="LW031"):
+    with pytest.warns(UserWarning, match="LW030"):
         convert_corpus(source, tmp_path / "out")
     assert read_types(tmp_path / "out").tail == ["GEO"]

@@ -48,7 +48,7 @@ def test_python_agrees_on_names(name):
 
 @pytest.mark.parametrize("name", ["con", "AUX", "lpt1"])
 def test_parts_are_not_named_like_devices(name):
-    with pytest.raises(ValueError, match=rf"L440.*Windows has no file of the name '{name}'"):
+    with pytest.raises(ValueError, match=rf"L440.*{name}="):
         read_shares(f"train=0.8,{name}=0.2")
 
 

@@ -109,6 +109,8 @@ class Settings:
         one_of("misaligned", self.misaligned, (None, *MISALIGNED))
         one_of("tokens", self.tokens, (None, *TOKENS))
         one_of("offsets", self.offsets, (None, *UNITS))
+        if not isinstance(self.sentences, Language):
+            one_of("sentences", self.sentences, (None, SENTENCIZER))
         if self.docs_per_file is not None:
             whole("docs_per_file", self.docs_per_file, "Leave it out for one file per part.", low=1)
         try:
