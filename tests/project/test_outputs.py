@@ -93,8 +93,7 @@ OWN = {
     "split": ("split", CORPUS, "new/split"),
     "folds": ("split", CORPUS, "new/folds", "--folds", "3"),
     "evaluate": ("evaluate", MODEL, CORPUS, "-o", "new/scores.json"),
-    "stats": ("stats", CORPUS, "-o", "new/stats.json", "--plot", "new/stats.svg"),
-    "stats, png": ("stats", CORPUS, "--plot", "new/stats.png"),
+    "stats": ("stats", CORPUS, "-o", "new/stats.json"),
     "audit": ("audit", CORPUS, "-o", "new/review.jsonl", "--steps", "2", "--folds", "2"),
     "audit, doccano": (
         *("audit", CORPUS, "-o", "new/review.jsonl", "--steps", "2"),
