@@ -5,7 +5,6 @@ reader of one's own can be put through them as well.
 """
 
 import pickle
-import random
 import warnings
 from collections import Counter
 from itertools import islice, pairwise
@@ -15,7 +14,7 @@ import pytest
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Corpus, Example
 
-from tests.util import Fixed, blank, examples, parse, small_ner, two_sentences
+from tests.util import Fixed, blank, examples, small_ner, two_sentences
 
 
 def pipeline(max_epochs=0):
@@ -77,20 +76,6 @@ def check_a_seed_fixes_everything(make):
         assert shape(read(first, nlp)) == shape(read(second, nlp))
 
 
-def check_global_random_state_is_untouched(make):
-    nlp = nlp_for(make)
-    random.seed(1), np.random.seed(1)
-    before = random.getstate(), np.random.get_state()[1].tolist()
-    read(make(Fixed(corpus_of(nlp)), 0), nlp)
-    assert (random.getstate(), np.random.get_state()[1].tolist()) == before
-    nlp = nlp_for(make)
-    data = corpus_of(nlp)
-    random.seed(1), np.random.seed(1)
-    first = shape(read(make(Fixed(data), 0), nlp))
-    random.seed(2), np.random.seed(2)
-    assert shape(read(make(Fixed(data), 0), nlp)) == first
-
-
 def check_references_are_not_changed(make):
     nlp = nlp_for(make)
     data = corpus_of(nlp)
@@ -134,20 +119,6 @@ def check_no_label_is_lost_unless_asked(make):
     assert found <= wanted
 
 
-def check_initialisation_is_idempotent(make):
-    """spaCy calls the reader of initialisation several times; labels and weights do not depend on it."""
-    found = []
-    for extra_calls in (0, 2):
-        nlp = nlp_for(make)
-        nlp.add_pipe("ner", config=small_ner())
-        reader = make(Fixed(corpus_of(nlp)), 0)
-        for _ in range(extra_calls):
-            read(reader, nlp)
-        nlp.initialize(lambda reader=reader, nlp=nlp: reader(nlp))
-        found.append(nlp.get_pipe("ner").labels)
-    assert found[0] == found[1] and found[0]
-
-
 def check_what_it_yields_can_be_trained_on(make):
     nlp = nlp_for(make)
     nlp.add_pipe("ner", config=small_ner())
@@ -169,29 +140,11 @@ def check_an_empty_corpus_stays_empty(make):
     assert outcome(make, [], nlp_for(make)) in ([], "L120")  # more was asked for than there is
 
 
-def check_one_sentence(make):
-    nlp = nlp_for(make)
-    for data in (examples(nlp)[:1], [two_sentences(nlp)]):
-        found = outcome(make, data, nlp)
-        assert found in ("L120", "L530") or isinstance(found, list)
-
-
 def check_a_corpus_without_entities(make):
     nlp = nlp_for(make)
     bare = [eg for eg in corpus_of(nlp, 8) if not eg.reference.ents]
     found = outcome(make, bare, nlp)
     assert found in ("L101", "L120", "L530") or (found and not labels_of(found))
-
-
-def check_a_corpus_of_entities_only(make):
-    nlp = nlp_for(make)
-    data = []
-    for _ in range(12):
-        reference = parse(nlp, "[Ann|PER] [Oslo|GEO] [Fram|ART] [Ida|NAT]")
-        words = [t.text for t in reference]
-        data.append(Example(Doc(nlp.vocab, words=words), reference))
-    found = outcome(make, data, nlp)
-    assert found == "L120" or (found and labels_of(found))
 
 
 def check_documents_without_sentence_boundaries(make):

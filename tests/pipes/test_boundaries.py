@@ -8,7 +8,6 @@ from spacy.training import Example
 from spacy.util import fix_random_seed
 
 from spacy_longtail.pipes.gate.counts import learn_counts
-from spacy_longtail.pipes.gate.weak_sentences import with_boundaries
 from spacy_longtail.pipes.pipeline_checks import boundary_setters
 from tests.util import GATE_MODEL, SENTENCES, TOKEN_MODEL, blank, parse
 
@@ -93,19 +92,6 @@ def test_an_entity_across_a_boundary_that_is_set_is_in_both_sentences():
         eg.predicted[i].is_sent_start = True
     counts = learn_counts([eg], ["NAT"], {"data": "full"}, "gate")
     assert counts == {"weak_weight": pytest.approx(1 / 3)}  # 2 of 3 sentences
-
-
-def test_what_has_boundaries_is_left_as_it_is():
-    nlp = pipeline()
-    gold, none, own = documents(nlp, True)[0], documents(nlp, False)[0], documents(nlp, False)[1]
-    own.predicted[3].is_sent_start = True
-    found = list(with_boundaries([gold, none, own], nlp, nlp.get_pipe("gate")))
-    assert found[0] is gold and found[2] is own
-    assert len(list(found[1].predicted.sents)) == len(SENTENCES)
-    assert not none.predicted.has_annotation("SENT_START")
-    assert list(with_boundaries([none], None, nlp.get_pipe("gate"))) == [none]
-    bare = pipeline(before=None)
-    assert list(with_boundaries([none], bare, bare.get_pipe("gate"))) == [none]
 
 
 def test_components_that_work_already_set_boundaries():

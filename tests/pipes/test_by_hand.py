@@ -2,14 +2,11 @@
 
 import copy
 import warnings
-from pathlib import Path
 
 import pytest
 import spacy
 from spacy.tokens import Doc, Span
 from spacy.training import Example
-from spacy.util import load_config
-from thinc.api import ConfigValidationError
 
 from tests.util import small_ner
 
@@ -161,18 +158,3 @@ def test_a_gate_that_learns_from_whole_documents_says_so(sentencizer, bounded, w
         warnings.simplefilter("always")
         nlp.update(data, sgd=sgd, annotates=["sentencizer"] if sentencizer else [])
     assert not [w for w in found if "LW107" in str(w.message)]
-
-
-def test_training_goes_on_where_the_learning_rate_follows_another_setting():
-    """As docs/encoders.md says of the transformer configs: spaCy looks up no reference by itself."""
-    nlp = spacy.blank("en")
-    config = load_config(Path(__file__).parents[2] / "configs" / "papers" / "bert_softmax.cfg")[
-        "training"
-    ]
-    for name in ("max_steps", "optimizer"):
-        nlp.config["training"][name] = config[name]
-    assert config["optimizer"]["learn_rate"]["total_steps"] == "${training.max_steps}"
-    with pytest.raises(ConfigValidationError, match="is not <class 'int'>"):
-        nlp.resume_training()
-    nlp.config = nlp.config.interpolate()
-    assert nlp.resume_training() is not None

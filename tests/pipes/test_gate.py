@@ -1,9 +1,7 @@
-import warnings
 from itertools import pairwise
 
 import numpy as np
 import pytest
-import spacy
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
@@ -135,16 +133,6 @@ def test_the_secondary_learns_its_types_and_leaves_documents_without_a_flag_alon
     assert doc.spans["entity_scores"].attrs["scores"] == []
 
 
-@pytest.mark.parametrize("head", ["sigmoid", "crf", "two_task"])
-def test_the_secondary_takes_every_head(head, tmp_path):
-    nlp, _ = pipeline(weak={"head": head})
-    nlp.to_disk(tmp_path)
-    for again in (nlp, spacy.load(tmp_path)):
-        doc = again(words(again, SENTENCES[6]))
-        assert entities(doc) == [("Storm Ida", "NAT")]
-        assert len(doc.spans["entity_scores"].attrs["token_scores"][0]) == 2
-
-
 def test_primary_gate_and_secondary_train_together_and_merge_by_score():
     nlp, _ = pipeline(
         ner={"scores_key": "entity_scores", "include": ["PER", "GEO"]}, weak={"merge": "span"}
@@ -156,17 +144,6 @@ def test_primary_gate_and_secondary_train_together_and_merge_by_score():
         group = doc.spans["entity_scores"]
         assert [s.text for s in group] == [e.text for e in doc.ents]
         assert all(0 < p <= 1 for p in group.attrs["scores"])
-
-
-def test_missing_annotation_is_masked_in_the_secondary():
-    nlp, _ = pipeline(steps=2)
-    reference = parse(nlp, SENTENCES[1])
-    reference.set_ents([e for e in reference.ents if e.label_ == "PER"], missing=[reference[2:4]])
-    eg = Example(words(nlp, SENTENCES[1]), reference)
-    pipe = nlp.get_pipe("weak_ner")
-    logits = pipe.model.predict([eg.predicted])
-    _, d_logits = pipe.get_loss([eg], logits)
-    assert not d_logits.dataXd[2:4].any() and d_logits.dataXd[4:].any(axis=1).all()
 
 
 def test_unannotated_sentences_are_not_scored():
@@ -188,21 +165,6 @@ def test_unannotated_sentences_are_not_scored():
         "weak_sents_open": 1.0
     }
     assert gate.score(bare)["weak_sents_open"] == 0.0
-
-
-def test_a_second_secondary_takes_the_gate_not_the_first():
-    nlp, _ = pipeline(weak={"labels": ["ART"]}, steps=0)
-    nlp.add_pipe("longtail_gated_ner", name="second", config=weak_config(labels="auto"))
-    nlp.get_pipe("gate").initialize(lambda: examples(nlp), nlp=nlp)
-    second = nlp.get_pipe("second")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)
-        warnings.filterwarnings("ignore", message=".*LW080")  # the first predicts ART, too
-        second.initialize(lambda: examples(nlp), nlp=nlp)
-    assert sorted(second.labels) == ["ART", "NAT"]
-    nlp.remove_pipe("gate")
-    with pytest.raises(ValueError, match="L210"):
-        second.initialize(lambda: examples(nlp), nlp=nlp)
 
 
 @pytest.mark.parametrize("is_shared", [True, False])

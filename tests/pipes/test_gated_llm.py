@@ -153,17 +153,6 @@ def test_a_server_is_asked_once_for_each_flagged_sentence(server):
     assert {data["model"] for data in server.requests} == {"tiny"}
 
 
-def test_an_answer_is_kept_for_the_next_run(server, tmp_path):
-    cache = {"path": str(tmp_path / "cache"), "batch_size": 1}
-    for _ in range(2):
-        assert entities(of_server(server, {"cache": cache})(TEXT)) == FOUND
-    assert len(server.requests) == 2
-    # spacy-llm takes sentences of the same words for the same: their entities are not placed
-    nlp = of_server(server, {"cache": cache})
-    assert entities(nlp("FLAG Vega the on ANN .")) == [("ANN", "PER")]
-    assert rescue(nlp).usage["failures"] == 1 and len(server.requests) == 2
-
-
 @pytest.mark.parametrize(
     "answer",
     [
@@ -216,19 +205,6 @@ def test_a_server_that_is_tired_is_asked_again(answer, server):
     server.answer = lambda n, data: answer
     assert entities(nlp(TEXT)) == FOUND[:2] and rescue(nlp).usage["failures"] == 2
     assert len(server.requests) == 4 + 2 * 3  # tries are requests
-
-
-def test_a_slow_server_is_not_waited_for(server):
-    done = threading.Event()
-
-    def wait(n: int, data: dict) -> tuple[int, str]:
-        done.wait(30)
-        return 200, chat(ANSWER)
-
-    server.answer = wait
-    nlp = of_server(server, max_request_time=0.05, max_tries=1)
-    assert entities(nlp(TEXT)) == FOUND[:2] and rescue(nlp).usage["failures"] == 2
-    done.set()
 
 
 def test_a_server_that_is_not_there(server, monkeypatch):

@@ -133,26 +133,6 @@ def test_the_secondary_takes_the_place_of_the_primary(settings, expected, key):
         assert (0, 1, "PER") in rated
 
 
-def test_what_both_have_stays_as_it_is_and_what_goes_leaves_no_score():
-    scored = {"scores_key": "entity_scores"}
-    same = pipeline(merge="replace", pipe={"covers": ["ANN"]}, label_map={"NAT": "PER"})
-    doc = same("FLAG ANN .", disable=["rescue"])
-    doc[1].ent_kb_id_ = "Q1"
-    assert [ent.kb_id_ for ent in rescue(same)(doc).ents] == ["Q1"]
-    nothing = pipeline(scored, merge="replace", **scored)
-    doc = nothing("FLAG ANN . ANN came .")
-    assert [(ent.start, ent.label_) for ent in doc.ents] == [(3, "PER")]
-    assert [span.start for span in doc.spans["entity_scores"]] == [3]
-
-
-def test_what_reaches_out_of_a_sentence_is_not_replaced():
-    nlp = pipeline(merge="replace", pipe={"covers": ["Vega"]})
-    doc = nlp("FLAG ANN on Vega . Oslo .", disable=["rescue"])
-    doc.ents = [Span(doc, 1, 2, label="PER"), Span(doc, 3, 6, label="ORG")]
-    rescue(nlp)(doc)
-    assert [(ent.start, ent.end, ent.label_) for ent in doc.ents] == [(3, 6, "ORG")]
-
-
 def test_types_are_mapped_and_others_left_out():
     nlp = pipeline(labels=["ART"], label_map={"VESSEL": "ART"})
     assert entities(nlp(TEXT)) == [*FOUND[:2], ("SHIP Vega", "ART")]
@@ -249,10 +229,6 @@ def test_a_sentence_is_read_again_as_it_was():
     assert rescue(nlp).usage["failures"] == 0 and rescue(nlp).usage["calls"] == 4
 
 
-class ClientError(Exception):
-    """As the clients of services have them: httpx.HTTPError, openai.OpenAIError."""
-
-
 RAISED: dict[str, Callable[[], object]] = {
     "connection": lambda: raised(ConnectionError("no route")),
     "timeout": lambda: raised(TimeoutError("too slow")),
@@ -338,29 +314,6 @@ def test_a_run_stops_after_too_many_failures():
         pipeline(max_failures=0)("FLAG BAD .")
 
 
-def test_a_key_is_not_shown(caplog, monkeypatch):
-    monkeypatch.setenv("SOME_API_KEY", "hunter2-and-more")
-    nlp = pipeline(max_failures=1)
-    nlp("FLAG BAD hunter2-and-more .")
-    with pytest.raises(ValueError, match="L290") as error:
-        nlp("FLAG BAD with Bearer abcdef123456 .")
-    for text in (
-        caplog.text,
-        str(error.value),
-        str(error.value.__cause__),
-        repr(error.value.__context__),
-    ):
-        assert "hunter2" not in text and "abcdef" not in text
-    assert "***" in caplog.text
-
-
-def test_a_document_that_no_gate_has_seen_is_refused():
-    nlp = pipeline()
-    with pytest.raises(ValueError, match=r"L254.*or disable rescue as well"):
-        nlp("Some text .", disable=["gate"])
-    assert nlp("Some text .", disable=["gate", "rescue"]).ents == ()
-
-
 # Bad input
 
 
@@ -419,17 +372,6 @@ def test_a_missing_source_is_refused_where_nothing_was_saved(tmp_path, is_there)
         with pytest.raises(ValueError, match=r"L285.*gone"):
             use()
     assert rescue(nlp).usage["failures"] == 0
-
-
-def test_what_stands_before_it_is_checked():
-    nlp = pipeline(merge="span")
-    with pytest.raises(ValueError, match="L207"):
-        nlp.initialize()
-    nlp = pipeline()
-    nlp.remove_pipe("gate")
-    nlp.add_pipe("longtail_gated_pipe", name="other", config={"pipe": {"factory": "test_secondary"}})
-    with pytest.raises(ValueError, match="L210"):  # another secondary is no gate
-        nlp.initialize()
 
 
 @Language.factory("test_terms", assigns=["doc.spans"])

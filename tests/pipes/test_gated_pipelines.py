@@ -17,7 +17,6 @@ from tests.util import (
     examples,
     params,
     parse,
-    run_spacy,
     small_ner,
     train,
     trained_once,
@@ -217,81 +216,6 @@ def test_frequent_types_are_untouched_where_no_sentence_is_flagged(tmp_path):
     assert {("Storm Ida", "NAT"), ("Fram", "ART")} <= found
 
 
-ASSEMBLED = """
-[paths]
-primary = null
-gate = null
-secondary = null
-
-[nlp]
-lang = "en"
-pipeline = ["tok2vec","ner","sentencizer","gate","weak_ner"]
-
-[components]
-
-[components.tok2vec]
-source = ${paths.primary}
-
-[components.ner]
-source = ${paths.primary}
-
-[components.sentencizer]
-factory = "sentencizer"
-
-[components.gate]
-source = ${paths.gate}
-
-[components.weak_ner]
-source = ${paths.secondary}
-"""
-
-
-@pytest.mark.slow
-def test_three_pipelines_trained_apart_are_assembled(tmp_path):
-    primary = blank()
-    primary.add_pipe("tok2vec", config={"model": SMALL})
-    ner = small_ner()
-    ner["model"] = {**ner["model"], "tok2vec": LISTENER}
-    primary.add_pipe("ner", config=ner)
-    train(primary, 40)
-    apart = blank()
-    apart.add_pipe("longtail_sentence_gate", name="gate", config=gate())
-    train(apart, 60)
-    apart.to_disk(tmp_path / "gate")
-    secondary = blank()
-    secondary.add_pipe("gate", source=spacy.load(tmp_path / "gate"))
-    secondary.add_pipe("longtail_gated_ner", name="weak_ner", config=weak())
-    with secondary.select_pipes(disable=["gate"]):
-        train(secondary, 60)
-    primary.to_disk(tmp_path / "primary")
-    secondary.to_disk(tmp_path / "secondary")
-    (tmp_path / "assembled.cfg").write_text(ASSEMBLED, encoding="utf8")
-    paths = [f"--paths.{name}={tmp_path / name}" for name in ("primary", "gate", "secondary")]
-    run_spacy("assemble", tmp_path / "assembled.cfg", tmp_path / "whole", *paths)
-    nlp = spacy.load(tmp_path / "whole")
-    for text in SENTENCES:
-        doc = nlp(words(nlp, text))
-        gold = entities(parse(nlp, text))
-        assert entities(doc) == gold
-        assert bool(len(doc.spans["weak_sentences"])) == any(label in WEAK for _, label in gold)
-
-
-@pytest.mark.parametrize("is_shared", [True, False])
-def test_the_secondary_reads_over_the_primarys_entities(is_shared):
-    """Which of two stays is for the merge to say."""
-    nlp = shared() if is_shared else pipeline(("gate", "weak_ner"))
-    if not is_shared:
-        nlp.get_pipe("weak_ner").cfg["merge"] = "fill"
-    train(nlp, 60)
-    doc = words(nlp, SENTENCES[6])
-    doc.set_ents([Span(doc, 4, 6, label="GEO")])
-    for name in nlp.pipe_names[:-1]:
-        nlp.get_pipe(name)(doc)
-    found = nlp.get_pipe("weak_ner").predict([doc])[0]
-    assert [(s.start, s.end, s.label, s.weak) for s in found] == [(4, 6, "NAT", True)]
-    assert [e.label_ for e in nlp.get_pipe("weak_ner")(doc).ents] == ["GEO"]
-
-
 def test_a_calibrated_gate_scores_on_its_curve():
     nlp = pipeline()
     train(nlp, 20)
@@ -361,23 +285,3 @@ def test_pipes_that_share_a_group_for_what_falls_below_keep_each_their_own():
     nlp.get_pipe("weak_ner").cfg["thresholds"] = {"ART": 0.0}
     doc = nlp(doc)
     assert [s.text for s in doc.spans["unsure"]] == ["Oslo"] and ("Fram", "ART") in entities(doc)
-
-
-def test_tokens_are_contested_on_calibrated_scores():
-    nlp = pipeline()
-    nlp.initialize(lambda: examples(nlp))
-    pipe = nlp.get_pipe("weak_ner")
-    pipe.cfg["merge"] = "token"
-    found = {}
-    for shift in (0.0, -3.0):
-        doc = words(nlp, SENTENCES[3])
-        doc.set_ents([Span(doc, 0, 2, label="PER")])
-        write_scores(doc, "entity_scores", [ScoredSpan(0, 2, "PER", 0.6, (0.6, 0.6))])
-        pipe.cfg["calibration"] = {"*": [1.0, shift]}
-        spans = [ScoredSpan(1, 2, "ART", 0.9, (0.9,), True), ScoredSpan(3, 4, "NAT", 0.5, (0.5,), True)]
-        pipe.set_annotations([doc], [spans])
-        found[shift] = [(e.start, e.label_) for e in doc.ents]
-        group = doc.spans["entity_scores"]
-    assert found == {0.0: [(0, "PER"), (1, "ART"), (3, "NAT")], -3.0: [(0, "PER"), (3, "NAT")]}
-    assert group.attrs["scores"] == pytest.approx([0.6, 1 / (1 + np.exp(3))])
-    assert group.attrs["token_scores"][1] == pytest.approx([1 / (1 + np.exp(3))])

@@ -12,9 +12,7 @@ from spacy.training import Example
 
 from spacy_longtail.corpus.gazetteer import Reliability, read_gazetteer
 from spacy_longtail.types import ANNOTATED_TYPES
-from spacy_longtail.unlabelled.averaging import average
-from spacy_longtail.unlabelled.teacher import soft_tagger
-from tests.util import TOKEN_MODEL, Fixed, blank, entities, parse, train
+from tests.util import Fixed, blank, entities, parse
 
 VOCAB = blank().vocab
 TEXTS = [
@@ -95,11 +93,6 @@ def test_no_name_stands_on_blocked_tokens():
     doc = Doc(nlp.vocab, words=["the", "Marie", "Rose"])
     doc.set_ents([], blocked=[doc[2:3]], default="outside")
     assert entities(pipe(doc)) == []
-
-
-def test_of_names_that_share_words_the_longest():
-    nlp, _ = built(["[Rose|PER]", "[Ann Rose Lee|ART] and [Lee Ray|NAT]"])
-    assert read(nlp, "Ann Rose Lee Ray") == [("Ann Rose Lee", "ART")]
 
 
 def test_repeated_documents_count_once_and_unannotated_words_for_nothing():
@@ -196,32 +189,6 @@ def test_as_a_slow_search_finds_it(seed):
     assert found.reliability == reliability
 
 
-def trained(seed):
-    """A token NER that has learnt the toy corpus, and behind it the names of the rare types."""
-    nlp = blank()
-    settings = {"model": TOKEN_MODEL, "head": "softmax", "scores_key": "entity_scores"}
-    nlp.add_pipe("longtail_token_ner", name="ner", config=settings)
-    nlp.add_pipe("longtail_gazetteer", name="own", config={"labels": ["ART", "NAT"]})
-    train(nlp, 30, seed)
-    return nlp
-
-
-def test_runs_with_gazetteers_make_one_pipeline():
-    first, other = trained(0), trained(1)
-    assert soft_tagger(first) is first.get_pipe("ner")
-    names = first.get_pipe("own").gazetteer
-    average(first, "first", [other], ["other"])
-    assert first.pipe_names == ["ner", "own"] and first.get_pipe("own").gazetteer == names
-    assert read(first, "she read about the Fram")[-1:] == [("Fram", "ART")]
-
-
-def test_behind_another_reader_of_entities_no_marginals_are_all_there_is():
-    nlp = trained(0)
-    nlp.add_pipe("entity_ruler", last=True)
-    with pytest.raises(ValueError, match="L513"):
-        soft_tagger(nlp)
-
-
 def test_saved_pipelines_find_the_same(tmp_path):
     nlp, _ = built()
     text = "they saw Marie Rose and Bergen"
@@ -231,13 +198,6 @@ def test_saved_pipelines_find_the_same(tmp_path):
     for own in (again, copy):
         assert own.get_pipe("own").gazetteer == nlp.get_pipe("own").gazetteer
         assert read(own, text) == read(nlp, text)
-
-
-def test_every_document_has_the_group_of_scores():
-    nlp, _ = built()
-    assert list(nlp("Nothing here.").spans["entity_scores"]) == []
-    nlp, _ = built(scores_key=None)
-    assert len(nlp("Nothing here.").spans) == 0 and len(nlp("the Marie Rose").spans) == 0
 
 
 @pytest.mark.parametrize(

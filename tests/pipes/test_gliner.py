@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import spacy
 from spacy.tokens import Doc, Span
 
 from spacy_longtail.pipes.secondary.gliner_ner import sentence_parts
@@ -170,45 +169,6 @@ def test_a_long_document_is_read_to_its_end(nlp):
 def test_settings_that_make_no_sense_are_refused(given, problem):
     with pytest.raises(ValueError, match=problem):
         build(**{"descriptions": {}, **given})
-
-
-def test_a_type_is_added_to_a_loaded_pipeline(tmp_path):
-    build(labels=["PER"], descriptions={"PER": "person"}).to_disk(tmp_path)
-    nlp = spacy.load(tmp_path)
-    pipe = nlp.get_pipe("own")
-    assert pipe.add_label("PER") == 0 and pipe.cfg["types"] == {"PER": "person"}
-    assert [pipe.add_label("GEO", "town or country"), pipe.add_label("CreativeWork")] == [1, 1]
-    for label, told in (("ART", "person"), ("CreativeWork", " "), ("GEO", "PERSON")):
-        with pytest.raises(ValueError, match="L271"):
-            pipe.add_label(label, told)
-    with pytest.raises(ValueError, match=r"L550.*it is blank"):
-        pipe.add_label(" ")
-    assert pipe.add_label("CreativeWork", "ship") == pipe.add_label("GEO") == 0
-    expected = {"PER": "person", "GEO": "town or country", "CreativeWork": "ship"}
-    assert pipe.cfg["types"] == expected
-    for text in TEXTS:
-        same(scored(nlp(text)), oracle(nlp, text))
-    nlp.to_disk(tmp_path / "again")
-    assert spacy.load(tmp_path / "again").get_pipe("own").cfg["types"] == expected
-
-
-def test_thresholds_by_type_set_aside_what_they_keep_out(nlp):
-    docs = list(nlp.pipe(TEXTS))
-    rows = [row for doc in docs for row in scored(doc)]
-    of_geo = sorted(score for *_, label, score in rows if label == "GEO")
-    middle = of_geo[len(of_geo) // 2]
-    judged = build(thresholds={"GEO": middle}, abstain_key="low")
-    for doc, text in zip(docs, TEXTS, strict=True):
-        own = judged(text)
-        kept = [row for row in scored(doc) if row[2] != "GEO" or row[3] >= middle]
-        same(scored(own), kept)
-        assert sorted([*found(own), *((s.start, s.end, s.label_) for s in own.spans["low"])]) == found(
-            doc
-        )
-    high = build(threshold=middle)
-    for text in TEXTS:
-        same(scored(high(text)), oracle(high, text, middle))
-    assert sum(len(high(text).ents) for text in TEXTS) < len(rows)
 
 
 # In a pipeline

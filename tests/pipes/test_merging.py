@@ -245,11 +245,6 @@ def test_the_scores_of_cut_entities_are_the_means_of_what_is_left():
     assert [s.token_scores for s in merged] == [(0.5,), (0.8,), (0.2, 0.4)]
 
 
-def test_a_span_without_token_scores_has_its_own_at_each_token():
-    spans = [ScoredSpan(0, 3, "PER", 0.6, ()), ScoredSpan(2, 3, "ART", 0.7, (0.7,), True)]
-    assert [s.place for s in merge_tokens(spans)] == [(0, 2, "PER"), (2, 3, "ART")]
-
-
 def test_the_scores_of_a_merged_document_are_those_of_what_stays():
     doc = Doc(blank().vocab, words=["w"] * 8)
     strong = read("PER 0-2 .9; ORG 4-6 .5")
@@ -300,37 +295,6 @@ def test_merged_entities_never_overlap_and_cover_what_the_rule_says(strong, weak
         i: s.label for i, s in tokens.items()
     }
     assert len(merge_spans([*strong, *weak])) >= bool(strong or weak)
-
-
-def test_what_lost_no_token_keeps_its_score():
-    """A calibrated score is no mean of its tokens'."""
-    strong = [ScoredSpan(0, 2, "PER", 0.2, (0.9, 0.5)), ScoredSpan(4, 6, "ORG", 0.3, (0.9, 0.5))]
-    weak = [ScoredSpan(5, 7, "ART", 0.1, (0.6, 0.8), True), ScoredSpan(9, 11, "EVE", 0.4, (1, 1), True)]
-    merged = merge_tokens([*strong, *weak])
-    assert [(s.place, s.score) for s in merged] == [
-        ((0, 2, "PER"), 0.2),
-        ((4, 5, "ORG"), 0.9),
-        ((5, 7, "ART"), 0.1),
-        ((9, 11, "EVE"), 0.4),
-    ]
-    doc = Doc(blank().vocab, words=["w"] * 12)
-    doc.set_ents([Span(doc, s.start, s.end, label=s.label) for s in strong])
-    write_scores(doc, "entity_scores", strong)
-    merge_into(doc, weak, Merging("token", "entity_scores"))
-    assert rated(doc) == [0.2, 0.9, 0.1, 0.4]
-    # of each a token: neither of the two, though it stands where both did
-    mixed = merge_tokens(
-        [ScoredSpan(0, 2, "ART", 0.2, (0.9, 0.5)), ScoredSpan(0, 2, "ART", 0.1, (0.4, 0.7), True)]
-    )
-    assert [(s.place, s.score) for s in mixed] == [((0, 2, "ART"), 0.8)]
-
-
-def test_what_stands_beside_a_blocked_token_is_not_blocked():
-    doc = Doc(blank().vocab, words=list("abcdef"))
-    doc.set_ents([], blocked=[doc[2:3]], default="outside")
-    merge_into(doc, [ScoredSpan(4, 5, "ART", 0.9, (0.9,), True)], Merging("span", None))
-    rows = [(token.ent_iob_, token.ent_type_) for token in doc]
-    assert rows == [("O", ""), ("O", ""), ("B", ""), ("O", ""), ("B", "ART"), ("O", "")]
 
 
 def unannotated(ents, key=None):

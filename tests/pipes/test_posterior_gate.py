@@ -1,7 +1,6 @@
 """`longtail_posterior_gate`: what it flags, beside what, and where it finds the primary."""
 
 import pickle
-import warnings
 from typing import ClassVar
 
 import numpy as np
@@ -168,29 +167,6 @@ def sentence_gated():
     config = {"model": GATE_MODEL, "weak_labels": WEAK}
     nlp.add_pipe("longtail_sentence_gate", name="gate", config=config)
     return nlp
-
-
-def test_a_secondary_behind_it_reads_what_it_flags():
-    def build():
-        nlp = primary()
-        nlp.add_pipe("longtail_posterior_gate", name="gate", config={"weak_labels": WEAK})
-        nlp.add_pipe(
-            "longtail_gated_ner", name="weak_ner", config=secondary(labels="auto", merge="span")
-        )
-        return nlp
-
-    nlp = build()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)
-        warnings.filterwarnings("ignore", message=".*LW080")
-        nlp.initialize(lambda: examples(nlp))
-    assert nlp.get_pipe("weak_ner").labels == tuple(WEAK)
-    ruler(nlp, after="gate")  # which knows another type: the gate's are taken
-    nlp.get_pipe("weak_ner").initialize(lambda: examples(nlp), nlp=nlp)
-    assert nlp.get_pipe("weak_ner").labels == tuple(WEAK)
-    nlp.remove_pipe("ner")  # the gate names the key of the scores, and writes none
-    with pytest.raises(ValueError, match="L207"):
-        nlp.get_pipe("weak_ner").initialize(lambda: examples(nlp), nlp=nlp)
 
 
 def test_what_a_secondary_expects_counts_in_flagged_sentences():

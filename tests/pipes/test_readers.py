@@ -3,9 +3,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-import spacy
-from spacy.cli.train import train as train_config
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import registry
 
@@ -89,13 +87,6 @@ def test_a_corpus_that_changes_between_passes_is_noticed(changed):
         list(ResampledCorpus(Changing(examples(NLP)), sC())(NLP))
 
 
-def test_documents_are_joined_of_ten_sentences_at_most():
-    long = Doc.from_docs([eg.reference for eg in examples(NLP, 3)])
-    data = [Example(Doc(NLP.vocab, words=[t.text for t in long]), long)]
-    found = list(ResampledCorpus(Fixed(data), sC())(NLP))
-    assert {len(list(eg.reference.sents)) for eg in found[:-1]} == {10}
-
-
 def test_tokens_across_a_sentence_border():
     """Where the tokenizer joins what gold separates, each sentence is tokenized by itself."""
     words, starts = ["wow", "!", "!", ":", ")", "Ida", "ok"], [0, 3, 5]
@@ -149,14 +140,6 @@ def test_lost_categories_are_said(make, of):
         list(make(Fixed([eg]))(NLP))
 
 
-def test_a_table_says_what_happened_once(capsys):
-    for _ in range(2):  # as spaCy does
-        list(ResampledCorpus(Fixed(examples(NLP)), sC(cap=77))(NLP))
-    text = capsys.readouterr().out
-    assert text.count("Resampled with") == 1
-    assert "cap=77" in text and "8 -> " in text and "NAT" in text and "factor" in text
-
-
 def texts_of(found):
     return [eg.reference.text for eg in found]
 
@@ -196,43 +179,6 @@ def test_sentences_of_different_types_are_not_joined():
         assert not words - (own if types else others) and types in (None, ["GEO", "PER"])
         sizes[types is not None] += len(eg.reference)
     assert all(sizes.values())
-
-
-def test_joined_documents_mix_the_corpus():
-    """Copies of a sentence do not stand in one training document, nor do the neighbours of the corpus."""
-    data = [two_sentences(NLP), *examples(NLP, 6)]
-    joined = list(ResampledCorpus(Fixed(data), sC(), join=2)(NLP))
-    pairs = [[sent.text.strip() for sent in eg.reference.sents] for eg in joined]
-    same = sum(len(set(pair)) < len(pair) for pair in pairs)
-    assert same < len(pairs) / 2
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("mode", ["sample", "repeat"])
-def test_a_folder_of_files_is_streamed_in_training(mode, tmp_path):
-    """With max_epochs = -1, where spaCy holds no corpus: every type is learnt, the last file's too."""
-    docs = [eg.reference for eg in examples(NLP, 30)]
-    rare = [d for d in docs if any(e.label_ == "NAT" for e in d.ents)]
-    plain = [d for d in docs if not any(e.label_ == "NAT" for e in d.ents)]
-    (tmp_path / "train").mkdir()
-    for i, part in enumerate((plain[:100], plain[100:], rare)):  # spaCy initialises from 100 documents
-        DocBin(docs=part).to_disk(tmp_path / "train" / f"{i}.spacy")
-    DocBin(docs=docs[:8]).to_disk(tmp_path / "dev.spacy")
-    overrides = {
-        "paths.train": str(tmp_path / "train"),
-        "paths.dev": str(tmp_path / "dev.spacy"),
-        "longtail.labels": ["PER", "GEO", "ART", "NAT"],
-        "longtail.tail": ["ART", "NAT"],
-        "corpora.train.mode": mode,
-        "training.max_epochs": -1,
-        "training.max_steps": 90,
-        "training.eval_frequency": 45,
-        "training.batcher.size": 200,
-    }
-    train_config(CONFIGS / "resampled_mom.cfg", tmp_path / "out", overrides=overrides)
-    nlp = spacy.load(tmp_path / "out" / "model-last")
-    assert set(nlp.get_pipe("ner").labels) == {"PER", "GEO", "ART", "NAT"}
-    assert nlp.meta["performance"]["ents_macro_f"] > 0.5
 
 
 def test_sample_mode_draws_in_proportion_to_copies():

@@ -10,7 +10,6 @@ from spacy.training import Example
 from spacy.util import registry
 
 from spacy_longtail.corpus.counts import count_doc, count_docs
-from spacy_longtail.corpus.cutting import take_tokens
 from spacy_longtail.corpus.repeats import kept_tokens
 from spacy_longtail.readers import (
     ImbalancedCorpus,
@@ -74,23 +73,6 @@ def test_mentions_made_adjacent_stay_two():
     eg = Example(Doc(NLP.vocab, words=[t.text for t in reference]), reference)
     (found,) = UndersampledCorpus(Fixed([eg]), ratio=1)(NLP)
     assert [e.text for e in found.reference.ents] == ["Ann", "Jon"]
-
-
-def test_taken_tokens_keep_tags_and_spacing():
-    words, tags = ["He", "saw", "Storm", "Ida", "."], ["PRP", "VBD", "NNP", "NNP", "."]
-    doc = Doc(NLP.vocab, words=words, spaces=[True, True, True, False, False], tags=tags)
-    doc.ents = [doc.char_span(7, 16, label="NAT")]
-    found = take_tokens(doc, np.array([1, 2, 3, 4]))
-    assert found.text == "saw Storm Ida." and [t.tag_ for t in found] == tags[1:]
-    assert [(e.text, e.label_) for e in found.ents] == [("Storm Ida", "NAT")]
-    assert not found.has_annotation("SENT_START")
-
-
-def test_the_first_taken_token_of_a_sentence_begins_it():
-    starts = [True, False, False, True, False, False]
-    doc = Doc(NLP.vocab, words=["He", "saw", "it", "So", "did", "we"], sent_starts=starts)
-    found = take_tokens(doc, np.array([1, 2, 4, 5]))
-    assert [sentence.text for sentence in found.sents] == ["saw it", "did we"]
 
 
 def test_a_raw_text_is_tokenized_anew():
@@ -238,12 +220,6 @@ def test_fractions_are_rounded_without_bias():
     rng = np.random.default_rng(0)
     mean = np.mean([rounded(copies, rng) for _ in range(4000)], axis=0)
     assert np.abs(mean - copies).max() < 0.04
-
-
-def test_neighbours_do_not_share_the_fate_of_their_fractions():
-    rng = np.random.default_rng(0)
-    found = {tuple(rounded(np.full(6, 0.5), rng).tolist()) for _ in range(400)}
-    assert len(found) == 20  # every choice of three of six
 
 
 CONFIG = """

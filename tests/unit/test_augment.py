@@ -3,7 +3,6 @@
 import json
 import pickle
 import random
-import re
 import sys
 import types
 from collections import Counter
@@ -192,15 +191,6 @@ def test_no_edit_is_the_same_document(doc):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_nothing_annotated_is_passed_on_once(synonyms, kind):
-    bare = gold(NLP, Doc(NLP.vocab, words=["Oslo", "sea", "."]))
-    for budget in (None, 3):
-        assert [eg is bare for eg in make(kind, synonyms, level=1.0, budget=budget)(NLP, bare)] == [True]
-    empty = Example(Doc(NLP.vocab), Doc(NLP.vocab))
-    assert list(make(kind, synonyms)(NLP, empty)) == [empty]
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_seeds_fix_the_draws_and_pickles_go_on(synonyms, kind):
     def run(augmenter, data=None):
         return [eg.reference.text for eg in data or examples(NLP, 3) for eg in augmenter(NLP, eg)]
@@ -282,34 +272,6 @@ def test_lengths_tags_spaces_and_starts_follow_the_mention():
     assert [t.is_sent_start for t in found] == [True] + [False] * 4 + [True] + [False] * 3
 
 
-def test_unknown_starts_stay_unknown_and_single_tokens_get_known_ones():
-    pool = Fixed([sentence("[New York|GEO]")])
-    doc = Doc(NLP.vocab, words=["Oslo"], sent_starts=[True])
-    doc.set_ents([Span(doc, 0, 1, label="GEO")])
-    found = one(MentionReplacement(pool, level=1.0), gold(NLP, doc)).reference
-    assert [t.is_sent_start for t in found] == [True, False]
-    doc = Doc(NLP.vocab, words=["Oslo", "fell"])
-    doc.set_ents([Span(doc, 0, 1, label="GEO")])
-    found = one(MentionReplacement(pool, level=1.0), gold(NLP, doc)).reference
-    assert not found.has_annotation("SENT_START")
-
-
-def test_neighbouring_mentions_stay_two():
-    pool = Fixed([sentence("[Storm Ida|NAT] [Big Wind Li|NAT]")])
-    eg = gold(NLP, parse(NLP, "[Storm Ida|NAT] [Gale|NAT] ."))
-    found = one(MentionReplacement(pool, level=1.0), eg).reference
-    assert [e.label_ for e in found.ents] == ["NAT", "NAT"]
-
-
-def test_a_mention_across_a_sentence_start_is_left_alone():
-    doc = Doc(NLP.vocab, words=["Storm", "Ida", "came"], sent_starts=[True, True, False])
-    doc.set_ents([Span(doc, 0, 2, label="NAT")])
-    eg = gold(NLP, doc)
-    assert one(MentionReplacement(Fixed([sentence("[Gale|NAT]")]), level=1.0), eg) is eg
-    with pytest.raises(ValueError, match="L115"):  # and nothing is drawn from it
-        list(MentionReplacement(Fixed([eg]))(NLP, eg))
-
-
 @pytest.mark.parametrize("power", [0.0, 0.5, 1.0, 2.0, 400.0])
 def test_tokens_are_drawn_by_a_power_of_their_count(power):
     counts = {"aa": 9, "bb": 4, "cc": 1}
@@ -370,14 +332,6 @@ def test_segments_are_shuffled_within_themselves():
     assert len(orders) == 6 and min(orders.values()) > 25  # each order of a, b, c
 
 
-def test_a_mention_that_begins_with_whitespace_is_a_segment_of_its_own():
-    doc = Doc(NLP.vocab, words=["P", "Q", "\n", "R", "S"])
-    doc.set_ents([Span(doc, 0, 2, label="PER"), Span(doc, 2, 5, label="GEO")])
-    for seed in range(20):
-        found = [t.text for t in one(SegmentShuffle(level=1.0, seed=seed), gold(NLP, doc)).reference]
-        assert set(found[:2]) == {"P", "Q"} and found[2] == "\n"
-
-
 # Casing and spacing
 
 
@@ -399,23 +353,6 @@ def test_casing_follows_the_sentence_and_the_mention(text, wanted):
     assert one(augmenter, sentence(text)).reference.text == wanted
 
 
-def test_casing_in_each_sentence_and_for_single_words():
-    doc = Doc.from_docs([parse(NLP, "Rain fell ."), parse(NLP, "Wind fell .")])
-    found = one(TokenReplacement(Fixed([sentence("hail")]), level=1.0), gold(NLP, doc)).reference
-    assert found.text == "Hail hail hail Hail hail hail "
-    shuffle = SegmentShuffle(level=1.0)
-    for _ in range(30):
-        first = one(shuffle, sentence("Rain fell here")).reference[0].text
-        assert first in ("Rain", "Fell", "Here")
-
-
-def test_a_capital_alone_does_not_make_it_the_old_mention():
-    pool = Fixed([sentence("[Oslo|GEO] [OSLO|GEO] [oslo|GEO]")])
-    for text in ("in [OSLO|GEO] now", "in [Oslo|GEO] now"):
-        eg = sentence(text)
-        assert one(MentionReplacement(pool, level=1.0), eg) is eg
-
-
 def test_words_do_not_run_together_where_they_did_not():
     doc = Doc(
         NLP.vocab,
@@ -430,18 +367,6 @@ def test_words_do_not_run_together_where_they_did_not():
     assert (
         draft.rewritten(NLP.vocab, [Edit(1, 2, (Piece("a", True), Piece("b")))]).text == "It a b. (Oslo)"
     )
-
-
-def test_other_tokens_are_predicted_anew():
-    nlp = blank()
-    doc = Doc(nlp.vocab, words=["Oslo-born", "Ida", "left"], spaces=[True, True, False])
-    doc.set_ents([Span(doc, 1, 2, label="PER")])
-    eg = Example(nlp.make_doc(doc.text), doc)
-    assert len(eg.predicted) != len(doc)
-    found = one(MentionReplacement(Fixed([sentence("[Jon Berg|PER]")]), level=1.0), eg, nlp)
-    assert found.predicted.text == found.reference.text == "Oslo-born Jon Berg left"
-    assert [t.text for t in found.predicted] == [t.text for t in nlp.make_doc(found.reference.text)]
-    assert found.get_aligned_ner() == [*["O"] * (len(found.predicted) - 3), "B-PER", "L-PER", "O"]
 
 
 def test_an_unchanged_copy_keeps_its_other_annotation_and_a_rewritten_one_has_none():
@@ -540,27 +465,6 @@ def test_a_config_makes_them_all(corpus_path, synonyms):
     assert found["synonym"].budget == 2 and found["shuffle"].budget is None
     for eg in Corpus(corpus_path)(NLP):
         assert list(augmenter(NLP, eg))
-
-
-PAGE = (ROOT / "docs" / "augmentation.md").read_text(encoding="utf8")
-BLOCKS = re.findall(r"```ini\n(.*?)```", PAGE, flags=re.DOTALL)
-
-
-@pytest.mark.parametrize("block", BLOCKS)
-def test_the_configs_of_the_page_work(block, corpus_path, synonyms):
-    head = f"[paths]\ntrain = {json.dumps(str(corpus_path))}\n[system]\nseed = 0\n[corpora]\n"
-    for name in ("plain", "train"):
-        if f"[corpora.{name}]" not in block:
-            head += f"[corpora.{name}]\n@readers = 'spacy.Corpus.v1'\npath = ${{paths.train}}\n"
-            head += "gold_preproc = false\n"
-    text = (head + block).replace("'", '"').replace("assets/synonyms.tsv", str(synonyms))
-    config = Config().from_str(text)
-    if config["corpora"]["train"]["@readers"] == "spacy.Corpus.v1":  # which spaCy fills in
-        config["corpora"]["train"]["gold_preproc"] = False
-    if "NAT" in block:  # the types of Field Notes
-        config["corpora"]["train"]["augmenter"]["labels"] = ["ART", "NAT"]
-    corpora = registry.resolve(config["corpora"])
-    assert len(list(corpora["train"](NLP))) > len(list(corpora["plain"](NLP))) == 8
 
 
 class FakeWordNet:
