@@ -325,9 +325,7 @@ def _metrics(rng: random.Random, folder: Path) -> Case:
     shutil.copytree(folder / "shared" / "metrics", folder / "metrics")
     path = rng.choice(sorted((folder / "metrics").glob("*.json")))
     path.write_bytes(change(path.read_text(), rng))
-    command = rng.choice(
-        [["report", "metrics", "-o", f"{OUT}.html"], ["card", "metrics", "shared/model"]]
-    )
+    command = ["report", "metrics", "-o", f"{OUT}.html", *rng.choice([[], ["--card", "shared/model"]])]
     return Case(f"{command[0]}, broken {path.name}", command)
 
 
@@ -339,7 +337,6 @@ def _beside(rng: random.Random, folder: Path) -> Case:
     kinds = {
         "labels.jsonl": (label, ["merge", "shared/corpus", "labels.jsonl", "--unchanged"]),
         "terms.tsv": ("GEO\tOslo\nPER\tAnn\n", [*mine, "--terms", "terms.tsv"]),
-        f"{OUT}.jsonl.state": ("state", mine),
         "training/trials/abc/record.json": (record, ["matrix", "plan.yml", "nowhere", "-o", "training"]),
         "corpus.json": ('{"labels": ["PER"], "lang": "en"}', ["convert", "columns.iob", f"{OUT}/x"]),
     }

@@ -3,8 +3,8 @@
     python benchmarks/mining.py training/main/field_notes/ner/model-best corpus/field_notes
 
 The pool is made of the corpus's own words in random order, one word in fifty a new one, so that the
-vocabulary would grow by some 300,000 words. Memory is that of the process, less what it holds once the
-pipeline is loaded.
+vocabulary would grow by some 300,000 words. Memory is the most that the process holds, less what it
+holds for a pool of a thousand sentences.
 """
 
 import os
@@ -12,6 +12,7 @@ import random
 import tempfile
 import time
 from pathlib import Path
+from threading import Event, Thread
 from typing import Annotated
 
 import spacy
@@ -21,11 +22,10 @@ import typer
 from spacy_longtail.corpus.folder import load_docs
 from spacy_longtail.corpus.formats.context import Settings
 from spacy_longtail.corpus.parts import part_path
-from spacy_longtail.training.loading import load_pipeline
-from spacy_longtail.unlabelled import mining
 from spacy_longtail.unlabelled.mining import MiningRequest, mine
 
 RESULTS = Path(__file__).parent / "results" / "mining.jsonl"
+SMALL = 1_000  # sentences of the pool that others are compared with
 NEW = 0.02  # share of words that occur nowhere else
 
 
@@ -51,46 +51,49 @@ def word(rng: random.Random, words: list[str]) -> str:
     return f"x{rng.getrandbits(40):x}" if rng.random() < NEW else rng.choice(words)
 
 
+class Watch(Thread):
+    """The most memory that the process held while it ran."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.peak, self.ended = 0.0, Event()
+
+    def run(self) -> None:
+        while not self.ended.wait(0.05):
+            self.peak = max(self.peak, resident())
+
+    def __enter__(self) -> "Watch":
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.ended.set()
+        self.join()
+
+
 def main(
     pipeline: Annotated[Path, typer.Argument(help="A trained pipeline.")],
     corpus: Annotated[Path, typer.Argument(help="The converted corpus it was trained on.")],
     sentences: Annotated[int, typer.Option(help="Of the pool.")] = 1_000_000,
     labels: Annotated[int, typer.Option(help="Sentences to propose.")] = 200,
 ) -> None:
-    peak = [0.0]
-    load = mining.load_counting
-
-    def loaded(path: Path | str) -> spacy.Language:
-        nlp = load(path)
-        peak[0] = start[0] = resident()
-        return nlp
-
-    start = [0.0]
+    request = MiningRequest(labels=labels, corpus=corpus)
+    peaks = []
     with tempfile.TemporaryDirectory() as folder:
-        pool = Path(folder) / "pool.txt"
-        make_pool(corpus, pool, sentences)
-        load_pipeline(pipeline)  # what it imports is no memory of mining
-        mining.load_counting = loaded
-        scan_pool = mining.scan_pool
-
-        def watched(scan, batches, nlp, signs, every):
-            def look() -> None:
-                peak[0] = max(peak[0], resident())
-                every()
-
-            return scan_pool(scan, batches, nlp, signs, look)
-
-        mining.scan_pool = watched
-        begin = time.perf_counter()
-        request = MiningRequest(labels=labels, corpus=corpus)
-        found = mine(pipeline, pool, Path(folder) / "next.jsonl", request, Settings(), "prodigy")
-        seconds = time.perf_counter() - begin
+        for n in (SMALL, sentences):
+            pool, output = Path(folder) / f"pool-{n}.txt", Path(folder) / f"next-{n}.jsonl"
+            make_pool(corpus, pool, n)
+            begin = time.perf_counter()
+            with Watch() as watch:
+                found = mine(pipeline, pool, output, request, Settings(), "prodigy")
+            seconds = time.perf_counter() - begin
+            peaks.append(watch.peak)
     record = {
         "sentences": found.scan.n_sentences,
         "labels": labels,
         "types": len(found.types),
-        "megabytes_above_model": round(peak[0] - start[0]),
-        "megabytes_of_model": round(start[0]),
+        "megabytes_above_small_pool": round(peaks[1] - peaks[0]),
+        "megabytes_of_small_pool": round(peaks[0]),
         "sentences_per_second": round(sentences / seconds),
         "cores": os.cpu_count(),
     }

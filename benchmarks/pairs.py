@@ -21,7 +21,7 @@ from spacy_longtail.corpus.parts import part_path
 from spacy_longtail.corpus.statistics import corpus_statistics, write_statistics
 from spacy_longtail.evaluation.evaluate import evaluate_model
 from spacy_longtail.evaluation.records import Evaluation, TrainingSettings, write_evaluation
-from spacy_longtail.evaluation.report import read_report, summarize, summary_table
+from spacy_longtail.evaluation.report import read_report, summary_table
 from spacy_longtail.training.train import BEST
 from spacy_longtail.unlabelled.ensemble import build_ensemble
 from spacy_longtail.unlabelled.measuring import words_per_second
@@ -93,7 +93,7 @@ def main(
                 files.append(work / f"{len(files)}.json")
                 write_evaluation(named(by_part["test"][method], method, seed), files[-1])
         report = read_report(work / "stats.json", files, baseline, pair)
-    typer.echo(summary_table(summarize(report)))
+    typer.echo(summary_table(report))
     for method, ratio in ratios.items():
         record = {"corpus": corpus.name, "method": method, "speed_ratio": ratio}
         srsly.write_jsonl(RESULTS, [record], append=True, append_new_line=False)
