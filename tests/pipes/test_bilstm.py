@@ -119,10 +119,7 @@ def test_gradients_are_those_of_torch(depth):
                 assert torch.allclose(weight.grad, wanted, atol=1e-5)
 
 
-@given(
-    lengths=st.lists(st.integers(0, 12), min_size=1, max_size=6).filter(any),
-    seed=st.integers(0, 99),
-)
+@given(lengths=st.lists(st.integers(0, 12), min_size=1, max_size=6).filter(any), seed=st.integers(0, 99))
 @settings(max_examples=25)
 def test_the_gradient_is_the_slope(lengths, seed):
     model = build(dtype="d", depth=2)
@@ -195,11 +192,7 @@ def test_widths_are_known_as_early_as_they_can_be():
 
 @pytest.mark.parametrize(
     ("setting", "code"),
-    [
-        ({"hidden_width": "wide"}, "L001"),
-        ({"depth": 0}, "L001"),
-        ({"dropout": 1.0}, "L001"),
-    ],
+    [({"hidden_width": "wide"}, "L001"), ({"depth": 0}, "L001"), ({"dropout": 1.0}, "L001")],
 )
 def test_bad_settings_are_refused(setting, code):
     with pytest.raises(ValueError, match=code):

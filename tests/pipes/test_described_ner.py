@@ -282,20 +282,6 @@ def annotated(nlp, text):
     return [Example(Doc(nlp.vocab, words=[t.text for t in doc]), doc) for doc in docs]
 
 
-def f1_alone(donors, description, text):
-    """Strict F1 of a type that is the only one of a head that begins with the pretrained one."""
-    nlp = spacy.blank("en")
-    nlp.add_pipe("tok2vec", source=donors)
-    listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": 96, "upstream": "tok2vec"}
-    build(model={**MODEL, "width": 256, "residual": False, "tok2vec": listener}, nlp=nlp)
-    settings = {"descriptions": {"X": description}, "pretrained": str(ENCODER)}
-    nlp.config["initialize"]["components"]["ner"] = settings
-    data = annotated(nlp, text)
-    with nlp.select_pipes(enable=["ner"]):
-        nlp.initialize(lambda: data)
-    return nlp.evaluate(data)["ents_f"] or 0.0
-
-
 def test_the_encoder_of_the_project_tells_types_apart_by_their_descriptions(donors):
     donors.get_pipe("ner").set_labels(list(SENTENCES_OF))
     right, n_gold, n_found = 0, 0, 0

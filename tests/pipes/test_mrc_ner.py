@@ -118,15 +118,6 @@ def test_no_entity_crosses_a_wall():
     assert blocked[4].ent_iob_ == "B" and not blocked[4].ent_type_  # still blocked
 
 
-def test_whitespace_opens_and_closes_no_entity():
-    nlp = build()
-    doc = Doc(nlp.vocab, words=["a", "\n", "b", " ", "c"])
-    rows = {("PER", w) for w in ("\n", "b", " ")}
-    assert found(tell(nlp, rows, rows)(doc)) == [(2, 3, "PER")]
-    doc = Doc(nlp.vocab, words=["a", "\n", "b", " ", "c"])
-    assert found(tell(nlp, {("PER", "a")}, {("PER", "\n"), ("PER", "b")})(doc)) == [(0, 3, "PER")]
-
-
 def gradient_of(nlp, data, **cfg):
     """The loss of a batch, its gradients on the logits by row, and those of the parameters."""
     pipe = nlp.get_pipe("ner")

@@ -6,7 +6,6 @@ import spacy
 from spacy import registry
 from spacy.training import Example
 from spacy.util import fix_random_seed
-from thinc.api import NumpyOps
 
 from spacy_longtail import use_numpy_blas
 from spacy_longtail.pipes.numpy_blas import CALLBACK as NAME
@@ -63,29 +62,10 @@ def test_numpy_multiplies(monkeypatch):
     assert (5, 96) in shapes and len(shapes) > 4
 
 
-def test_a_disabled_component_is_one_of_them_and_one_without_a_model_none():
-    nlp = trained("ner")
-    nlp.add_pipe("sentencizer", first=True)
-    nlp.disable_pipe("ner")
-    use_numpy_blas(nlp)
-    nlp.enable_pipe("ner")
-    assert {node.ops.use_blis for node in nlp.get_pipe("ner").model.walk()} == {False}
-
-
 def test_how_much_faster_it_is():
     assert 0.01 < numpy_speedup() < 1000
     nlp = trained("ner")
     assert uses_blis(nlp) and not uses_blis(use_numpy_blas(nlp)) and not uses_blis(spacy.blank("en"))
-
-
-def test_other_kinds_of_ops_stay():
-    class Own(NumpyOps):
-        pass
-
-    nlp, own = trained("ner"), Own()
-    first = next(nlp.get_pipe("ner").model.walk())
-    first.ops = own
-    assert use_numpy_blas(nlp) and first.ops is own
 
 
 def test_a_config_brings_it_into_training_and_into_what_is_loaded(registered, tmp_path):

@@ -32,15 +32,6 @@ def test_sigmoids_are_those_of_float64(rows):
     assert log_sigmoid(z) == pytest.approx([true_log_sigmoid(x) for x in rows], rel=1e-14, abs=1e-300)
 
 
-@given(logits)
-def test_a_sigmoid_in_float32_is_right_to_1e_7(rows):
-    z = np.array(rows, dtype="float32")
-    exact = np.array([true_sigmoid(float(x)) for x in z])
-    assert sigmoid(z).dtype == log_sigmoid(z).dtype == np.float32
-    assert sigmoid(z) == pytest.approx(exact, rel=2e-5, abs=1.5e-7)
-    assert log_sigmoid(z) == pytest.approx([true_log_sigmoid(float(x)) for x in z], rel=3e-7, abs=1e-37)
-
-
 def test_the_ends_and_the_middle():
     z = np.array([-np.inf, 0.0, np.inf])
     assert sigmoid(z).tolist() == [0.0, 0.5, 1.0]
@@ -64,15 +55,6 @@ def test_binary_cross_entropy_is_that_of_float64(rows, seed, dtype):
     assert found.f == pytest.approx(f, **near)
     assert found.d_rows == pytest.approx(d_rows, **near)
     assert found.f.dtype == found.d_rows.dtype == dtype
-
-
-def test_binary_cross_entropy_keeps_the_shape_and_its_inputs():
-    z, y = np.array([[2.0], [-1.0]]), np.array([[1.0], [0.0]])
-    before = z.copy(), y.copy()
-    found = binary_cross_entropy(z, y)
-    assert found.f.shape == found.d_rows.shape == (2, 1)
-    assert np.array_equal(z, before[0]) and np.array_equal(y, before[1])
-    assert found.d_rows[:, 0] == pytest.approx([true_sigmoid(2) - 1, true_sigmoid(-1)])
 
 
 def test_a_gradient_that_is_all_but_none_is_kept():

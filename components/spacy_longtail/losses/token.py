@@ -67,11 +67,7 @@ class TagLoss(Loss):
         return bound
 
     def __call__(
-        self,
-        logits: Floats2d,
-        gold: Floats2d,
-        mask: Floats1d,
-        soft: SoftTargets | None = None,
+        self, logits: Floats2d, gold: Floats2d, mask: Floats1d, soft: SoftTargets | None = None
     ) -> LossResult:
         """Loss and exact gradient on token logits.
 
