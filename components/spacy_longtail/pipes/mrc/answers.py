@@ -1,24 +1,20 @@
 """Answers of `longtail_mrc_ner`: gold ones and what is learnt of them, and those that are read off."""
 
-import warnings
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from spacy.strings import get_string_id
 from spacy.training import Example
 from thinc.api import Model, to_numpy
 from thinc.types import Floats1d, Floats2d, Ints1d, Ints2d
 
 from ...chains.tags import TagCodec
-from ...corpus.examples import gold_entities
-from ...corpus.sentences import sentence_lengths
-from ...errors import Warnings
 from ...layers import Reading
 from ...layers.queries import Questions
 from ...losses.token import TagLoss
 from ...numerics import binary_cross_entropy, sigmoid
 from ..scores.spans import ScoredSpan
+from ..token.entity_tags import gold_types
 
 WEIGHTS = np.array([1.0, 1.0, 0.1]) / 2.1  # of begins, ends and spans
 MOST_PAIRS = 100  # wrong ones to learn from, for a query and a sentence
@@ -40,25 +36,17 @@ class Answers(NamedTuple):
 def gold_answers(examples: list[Example], labels: Sequence[str], who: str) -> Answers:
     """The gold entities of the predicted tokens. Those of other types than `labels` count as not
     annotated, and so do entities that cross a sentence start."""
-    iob, types = map(np.concatenate, zip(*(gold_entities(eg) for eg in examples), strict=True))
-    own = np.asarray([get_string_id(label) for label in labels], dtype="uint64")
-    same = types[:, None] == own
-    label = np.where(same.any(axis=1), same.argmax(axis=1), -1)
-    unknown = np.unique(types[(label < 0) & (iob == 3)])
-    if len(unknown):
-        found = ", ".join(examples[0].reference.vocab.strings[int(h)] for h in unknown)
-        warnings.warn(Warnings.W006.format(who=who, found=found), stacklevel=2)
-    lengths = np.concatenate([sentence_lengths(eg.predicted) for eg in examples])
+    iob, label, lengths = gold_types(examples, labels, who, others=False)
     codec = TagCodec(tuple(labels), "BILUO")
     columns, mask = codec.gold(iob, label, lengths, are_others_o=False)
     start, end, label = codec.spans(columns)
-    last, ends = np.full(same.shape, -1), np.zeros(same.shape, dtype="float32")
+    n_types = len(labels)
+    last, ends = np.full((len(iob), n_types), -1), np.zeros((len(iob), n_types), dtype="float32")
     last[start, label] = end - 1
     ends[end - 1, label] = 1.0
     sentence = np.searchsorted(np.cumsum(lengths), start, side="right")
-    return Answers(
-        last, ends, mask, len(np.unique(sentence * len(own) + label)), len(lengths) * len(own)
-    )
+    answered = np.unique(sentence * n_types + label)
+    return Answers(last, ends, mask, len(answered), len(lengths) * n_types)
 
 
 def learn(

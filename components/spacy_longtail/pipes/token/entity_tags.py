@@ -7,26 +7,24 @@ import numpy as np
 from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.training import Example
-from thinc.types import Floats1d, Floats2d
+from thinc.types import Floats1d, Floats2d, Ints1d
 
 from ...chains.tags import TagCodec
 from ...corpus.examples import gold_entities, trim_whitespace
 from ...corpus.sentences import sentence_lengths
 from ...errors import Warnings
-from ...heads import Decoded, Gold
+from ...heads import Decoded
 from ...types import ANNOTATED_TYPES
 from ..scores.spans import ScoredSpan
 
 
-def gold_tags(
-    examples: list[Example], types: Sequence[str], codec: TagCodec, are_others_o: bool, who: str
-) -> Gold:
-    """The gold tags of the predicted tokens.
+def gold_types(
+    examples: list[Example], types: Sequence[str], who: str, others: bool
+) -> tuple[Ints1d, Ints1d, Ints1d]:
+    """The gold annotation of the predicted tokens: spaCy's code, the index of the type or -1, and tokens
+    per sentence.
 
-    types (Sequence[str]): The gold types that are learnt. codec (TagCodec): Of these.
-    are_others_o (bool): Whether entities of other types are O. False takes them for not annotated, with
-        a warning: there should be none.
-    who (str): The component.
+    others (bool): Whether entities of other types are expected; else a warning names them.
     """
     iob, found = zip(*(gold_entities(eg) for eg in examples), strict=True)
     codes, hashes = np.concatenate(iob), np.concatenate(found)
@@ -34,13 +32,11 @@ def gold_tags(
     order = np.argsort(own)
     at = np.searchsorted(own[order], hashes).clip(max=len(order) - 1)
     label = np.where(own[order][at] == hashes, order[at], -1)
-    if not are_others_o:
-        unknown = np.unique(hashes[(label < 0) & (codes == 3)])
-        if len(unknown):
-            names = ", ".join(examples[0].reference.vocab.strings[int(h)] for h in unknown)
-            warnings.warn(Warnings.W006.format(who=who, found=names), stacklevel=3)
-    lengths = np.concatenate([sentence_lengths(eg.predicted) for eg in examples])
-    return Gold(*codec.gold(codes, label, lengths, are_others_o), lengths)
+    unknown = np.unique(hashes[(label < 0) & (codes == 3)])
+    if len(unknown) and not others:
+        names = ", ".join(examples[0].reference.vocab.strings[int(h)] for h in unknown)
+        warnings.warn(Warnings.W006.format(who=who, found=names), stacklevel=4)
+    return codes, label, np.concatenate([sentence_lengths(eg.predicted) for eg in examples])
 
 
 def allowed_tags(examples: list[Example], codec: TagCodec) -> Floats2d | None:

@@ -44,7 +44,7 @@ from .describing import (
     take_pretrained,
     vectors_of,
 )
-from .entity_tags import allowed_tags, gold_tags, tagged_entities
+from .entity_tags import allowed_tags, gold_types, tagged_entities
 from .settings import SETTINGS, no_outputs
 from .soft_targets import soft_targets
 
@@ -241,7 +241,8 @@ class TokenTagger(NERPipe):
     def _gold(self, examples: list[Example]) -> Gold:
         """The gold tags of the predicted tokens."""
         are_others_o = self.cfg.get("include") is not None
-        gold = gold_tags(examples, self.cfg["types"], self.codec, are_others_o, self.name)
+        codes, label, lengths = gold_types(examples, self.cfg["types"], self.name, are_others_o)
+        gold = Gold(*self.codec.gold(codes, label, lengths, are_others_o), lengths)
         allowed = allowed_tags(examples, self.codec)
         if allowed is not None and not self.head.can_shut:
             head, fix = f"head = {self.cfg['head']!r}", "Use head = 'softmax' or 'crf'."
