@@ -30,14 +30,18 @@ class SoftmaxHead(Head):
         if gold.allowed is not None:  # what a document cannot have is shut, and gets no gradient
             shut = xp.asarray(ILLEGAL, dtype=logits.dtype)
             logits = xp.where(xp.asarray(gold.allowed) > 0, logits, shut)
-        rows = logits, xp.asarray(self.codec.rows(gold.tags)), xp.asarray(gold.mask)
-        value, d_logits, *d_transitions = self._loss(loss, rows, scores, gold)
+        value, d_logits, *d_transitions = self._loss(loss, logits, scores, gold)
         d_scores: Scores = Ragged(d_logits, ragged.lengths)
         return Trained(value, Lattice(d_scores, *d_transitions) if d_transitions else d_scores, state)
 
-    def _loss(self, loss: TagLoss, rows: Any, scores: Scores, gold: Gold) -> tuple:
-        """The loss and its gradient on all that the model gives. rows: Logits, gold tags and mask."""
-        return loss(*rows, soft=gold.soft)
+    def _rows(self, gold: Gold, logits: Floats2d) -> tuple[Floats2d, Floats1d]:
+        """The gold tags, (n_tokens, n_tags), and the mask, where the logits are."""
+        xp = get_array_module(logits)
+        return xp.asarray(self.codec.rows(gold.tags)), xp.asarray(gold.mask)
+
+    def _loss(self, loss: TagLoss, logits: Floats2d, scores: Scores, gold: Gold) -> tuple:
+        """The loss and its gradient on all that the model gives. logits (Floats2d): To train on."""
+        return loss(logits, *self._rows(gold, logits), soft=gold.soft)
 
     def decode(self, scores: Scores, lengths: Ints1d, outside: Floats1d, score: bool) -> Decoded:
         logits = self._shut(scores, outside)
@@ -93,9 +97,9 @@ class CRFHead(SoftmaxHead):
     def _transitions(self, logits: Floats2d, scores: Lattice) -> Transitions:
         return scores.transitions.plus(self._legal(logits))
 
-    def _loss(self, loss: TagLoss, rows: Any, scores: Any, gold: Gold) -> tuple:
-        transitions = self._transitions(rows[0], scores)
-        return chain_loss(loss, *rows, gold.lengths, transitions, gold.soft)
+    def _loss(self, loss: TagLoss, logits: Floats2d, scores: Any, gold: Gold) -> tuple:
+        rows, transitions = self._rows(gold, logits), self._transitions(logits, scores)
+        return chain_loss(loss, logits, *rows, gold.lengths, transitions, gold.soft)
 
     def _best(self, logits: Floats2d, lengths: Ints1d, scores: Any) -> Ints1d:
         return viterbi(logits, lengths, self._transitions(logits, scores))

@@ -61,7 +61,8 @@ def chain_loss(
     sums = PathSums(scores, lengths, transitions)
     if loss.log_likelihood:
         if bool((allowed.sum(axis=1) == 1).all()):
-            gold_score, *inside = path_score(scores, allowed.argmax(axis=1), lengths, transitions)
+            gold_score, *d = path_score(scores, allowed.argmax(axis=1), lengths, transitions)
+            inside = d[0], d[1]
         else:
             paths = PathSums(xp.where(allowed, scores, ILLEGAL), lengths, transitions)
             gold_score, inside = float(paths.log_z.sum()), paths.d_log_z()

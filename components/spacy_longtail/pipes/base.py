@@ -162,8 +162,8 @@ def with_head_rate(optimizer: Optimizer | None, encoder: Model, head_rate: float
     """
     if head_rate == 1 or not isinstance(optimizer, Optimizer):
         return optimizer
-    nodes = () if listener_in(encoder) else encoder.walk()
-    own = {part.id for node in nodes for part in (node, *node.shims)}
+    nodes = [] if listener_in(encoder) else list(encoder.walk())
+    own = {node.id for node in nodes} | {shim.id for node in nodes for shim in node.shims}
     step: Callable = optimizer
 
     def scaled(

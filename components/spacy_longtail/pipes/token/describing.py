@@ -183,11 +183,11 @@ def take_pretrained(pipe: Any, head: PretrainedHead, nlp: Language | None) -> No
     vectors = vectors_of(texts, pipe.describe, pipe.vocab, pipe.name)
     if not are_alike(vectors, to_numpy(theirs.get_param("D"))):
         problem = "its descriptions have other vectors: it was trained with another 'describe'"
-    try:
-        if own is not None and upstream is not None and not problem:
+    if own is not None and upstream is not None and not problem:
+        try:
             own.model.from_bytes(upstream.model.to_bytes())
-    except Exception:  # of msgpack, of thinc: each its own kind
-        problem = f"its encoder has other layers than {own.name!r}: let that have it as its source"
+        except Exception:  # of msgpack, of thinc: each its own kind
+            problem = f"its encoder has other layers than {own.name!r}: let that have it as its source"
     if problem:
         raise ValueError(Errors.L274.format(who=pipe.name, path=head.path, problem=problem))
     known, prefixes = head.pipe.codec.prefixes, pipe.codec.prefixes
