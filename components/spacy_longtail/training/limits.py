@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from itertools import chain, islice
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from thinc.api import Config, Optimizer
@@ -63,13 +63,13 @@ class _Written(_Numbers):
     initialize: _Initialize = _Initialize()
 
 
-def check_training(training: Mapping[str, object], batcher: Mapping[str, object]) -> None:
+def check_training(training: Mapping[str, Any], batcher: Mapping[str, object]) -> None:
     """Refuse numbers that are out of range, and a training that never ends.
 
-    training (Mapping[str, object]): [training], resolved.
+    training (Mapping[str, Any]): [training], resolved.
     batcher (Mapping[str, object]): [training.batcher] as it is written.
     """
-    numbers = _checked(_Training, training, "[training]")
+    _checked(_Training, training, "[training]")
     for name in ("size", "buffer"):
         value = batcher.get(name)
         if isinstance(value, (int, float)) and not value >= 1:
@@ -80,7 +80,7 @@ def check_training(training: Mapping[str, object], batcher: Mapping[str, object]
         rates = _next_rates(optimizer)
         if min(rates) < 0 or not max(rates) > 0:
             raise ValueError(f"[training.optimizer] learn_rate must be above 0, found {rates}.")
-    if max(numbers.max_steps, numbers.max_epochs, numbers.patience) <= 0:
+    if all((training.get(name) or 0) <= 0 for name in ("max_steps", "max_epochs", "patience")):
         raise ValueError("neither max_steps, max_epochs nor patience ends the training.")
 
 
@@ -104,8 +104,8 @@ def check_written(config: Config) -> None:
     _checked(_Written, config.interpolate(), "the config")
 
 
-def _checked(schema: type[_Numbers], values: object, subject: str) -> _Numbers:
+def _checked(schema: type[_Numbers], values: object, subject: str) -> None:
     try:
-        return schema.model_validate(values)
+        schema.model_validate(values)
     except ValidationError as error:
         raise ValueError(f"{problem_of(error, subject)}.") from error

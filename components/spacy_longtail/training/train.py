@@ -188,7 +188,7 @@ def train_model(
         if not (new / BEST / "config.cfg").is_file():
             fix = "Training wrote no model; see the log."
             raise ValueError(Errors.L402.format(path=output / BEST, fix=fix))
-        options = {} if gpu_id < 0 else {"gpu-id": gpu_id}
+        options: Block = {} if gpu_id < 0 else {"gpu-id": gpu_id}
         if own_code := imported_code():
             options["code"] = str(own_code[-1])
         options |= overrides or {}
