@@ -1,8 +1,8 @@
 """The audit: planted label errors come out on top, and its files are what annotation tools read."""
 
-import builtins
 import json
 import random
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import spacy
-from spacy.language import Language
 from spacy.tokens import Doc, Span
 from typer.testing import CliRunner
 
@@ -82,60 +81,13 @@ tolerance = 0.2
 @optimizers = "Adam.v1"
 learn_rate = 0.01
 """
-NAMES = {
-    "PER": [
-        "Ann",
-        "Bo",
-        "Carl",
-        "Dora",
-        "Emil",
-        "Fay",
-        "Gus",
-        "Hans",
-        "Ida",
-        "Jon",
-        "Karl",
-        "Lea",
-        "Max",
-        "Nora",
-        "Otto",
-    ],
-    "GEO": [
-        "Oslo",
-        "Rome",
-        "Bern",
-        "Kyiv",
-        "Lyon",
-        "Graz",
-        "Cork",
-        "Bari",
-        "Nice",
-        "Porto",
-        "Split",
-        "Varna",
-        "Turku",
-        "Gent",
-        "Ulm",
-    ],
-    "ORG": [
-        "Acme",
-        "Birke",
-        "Corax",
-        "Delto",
-        "Ennis",
-        "Fabro",
-        "Gildo",
-        "Hexon",
-        "Intra",
-        "Jutex",
-        "Kovo",
-        "Lumis",
-        "Motex",
-        "Norda",
-        "Optik",
-    ],
-    "ART": ["Fram", "Vasa", "Titanic", "Argo", "Bounty", "Beagle"],
+TEXT = {
+    "PER": "Ann Bo Carl Dora Emil Fay Gus Hans Ida Jon Karl Lea Max Nora Otto",
+    "GEO": "Oslo Rome Bern Kyiv Lyon Graz Cork Bari Nice Porto Split Varna Turku Gent Ulm",
+    "ORG": "Acme Birke Corax Delto Ennis Fabro Gildo Hexon Intra Jutex Kovo Lumis Motex Norda Optik",
+    "ART": "Fram Vasa Titanic Argo Bounty Beagle",
 }
+NAMES = {label: text.split() for label, text in TEXT.items()}
 TEMPLATES = [
     "{PER} sailed to {GEO} in spring .",
     "{ORG} hired {PER} and sold its mill .",
@@ -210,19 +162,6 @@ def test_a_corpus_of_characters_is_read_as_characters(tmp_path):
     found = audit_corpus(tmp_path / "c", config=tmp_path / "small.cfg", folds=2, steps=40)
     alike, n_tokens = found.agreement["GEO"]
     assert n_tokens == 240 and alike > 0.9 * n_tokens and not found.suspects
-
-
-def test_suspects_are_ordered_and_stand_where_they_say(planted):
-    _, _, found = planted
-    keys = [(not s.rare, s.score) for s in found.suspects]
-    assert keys == sorted(keys)
-    for s in found.suspects:
-        span = found.docs[s.doc_i][s.start : s.end]
-        own = {(e.start, e.end): e.label_ for e in found.docs[s.doc_i].ents}
-        assert s.annotated == own.get((s.start, s.end), "O") != s.read
-        assert len(span) and 0 <= s.score <= 1 and 0 < s.p <= 1
-        assert s.rare == ("ART" in (s.annotated, s.read))
-        assert s.type == "ART" if s.rare else s.type in (s.annotated, s.read)
 
 
 def test_the_review_file_is_what_prodigy_reads(planted, tmp_path):
@@ -342,14 +281,6 @@ def test_what_is_not_annotated_or_not_learnt_is_no_suspect():
         assert find_suspects(docs, found, []).suspects == []
 
 
-def test_types_that_no_model_knows_do_not_break_the_audit():
-    docs, found, _ = handmade()
-    found.p[:, 3], found.learnt[:, 3] = 0.0, 0.0
-    with pytest.warns(UserWarning, match="LW050"):
-        audit = find_suspects(docs, found, [])
-    assert audit.agreement["NAT"] == (0, 0) and audit.agreement["GEO"] == (36, 36)
-
-
 @pytest.mark.parametrize("head", ["softmax", "crf"])
 def test_class_probabilities_are_those_of_the_pipe(head):
     nlp = blank()
@@ -370,27 +301,6 @@ def test_class_probabilities_are_those_of_the_pipe(head):
             assert (own >= np.array(scores) - 1e-5).all()  # the class has the tag's share, and more
             n_found += 1
     assert n_found > 2
-
-
-HEARD = []  # the first words that `longtail_test_hears` has read
-
-
-@Language.component("longtail_test_hears")
-def hear(doc):
-    HEARD.append(doc[0].text)
-    return doc
-
-
-def test_class_probabilities_behind_a_component_that_is_a_function():
-    """spaCy takes a plain function for a component: it has no `pipe`."""
-    nlp = blank()
-    nlp.add_pipe("longtail_test_hears")
-    nlp.add_pipe("longtail_token_ner", name="ner", config={"model": {"tok2vec": SMALL}})
-    train(nlp, 1)
-    docs = [nlp.make_doc("Maria sailed ."), nlp.make_doc("Jon left .")]
-    HEARD.clear()
-    classes, p = class_probabilities(nlp, docs)
-    assert p.shape == (6, len(classes)) and HEARD == ["Maria", "Jon"]
 
 
 def test_no_model_sees_what_it_reads(tmp_path, monkeypatch):
@@ -451,7 +361,7 @@ def test_what_cannot_be_audited_is_refused(planted, tmp_path, monkeypatch):
         if name == "stock":
             text = text[: text.index("[components.ner.model]")] + text[text.index("[corpora]") :]
         (tmp_path / f"{name}.cfg").write_text(text, encoding="utf8")
-    text = CONFIG[CONFIG.index("[system]") :].replace("${paths.train}", f'"{corpus / "train.spacy"}"')
+    text = CONFIG[CONFIG.index("[nlp]") :].replace("${paths.train}", f'"{corpus / "train.spacy"}"')
     (tmp_path / "pathless.cfg").write_text(text.replace("${paths.dev}", '"dev.spacy"'), encoding="utf8")
     text = CONFIG[: CONFIG.index("[corpora]")] + CONFIG[CONFIG.index("[training]") :]
     (tmp_path / "no_corpora.cfg").write_text(text, encoding="utf8")
@@ -472,12 +382,5 @@ def test_what_cannot_be_audited_is_refused(planted, tmp_path, monkeypatch):
         ([corpus, "--config", tmp_path / "no_corpora.cfg", *few], "L452"),
     ):
         refused(["audit", *arguments, "-o", output], code, output)
-    real = builtins.__import__
-
-    def without_cleanlab(name, *args, **kwargs):
-        if name.startswith("cleanlab"):
-            raise ImportError(name)
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without_cleanlab)
+    monkeypatch.setitem(sys.modules, "cleanlab.filter", None)
     refused(["audit", corpus, "-o", output], "spacy-longtail[audit]", output)

@@ -4,7 +4,6 @@ import pytest
 from spacy.tokens import Doc, Span
 
 from spacy_longtail.corpus.folder import CorpusTypes, convert_corpus, write_corpus
-from spacy_longtail.pretraining import donors as module
 from spacy_longtail.pretraining.donors import (
     excluded_texts,
     read_donors,
@@ -129,15 +128,6 @@ def test_no_sentence_is_both_trained_on_and_measured(tmp_path):
     one, two = read(corpus(tmp_path / "d", train=texts[:9], dev=texts[20:30]), tmp_path / "a")
     measured = {d.text for own in (one, two) for d in own.dev}  # no sentence of another donor's, too
     assert len(measured) >= 10 and not measured & {d.text for own in (one, two) for d in own.train}
-
-
-def test_scores_are_measured_on_some_of_many(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "MOST_HELD_OUT", 7)
-    texts = [f"[n{i}|PER] left" for i in range(30)]
-    (found,) = read(corpus(tmp_path / "a", train=texts[:10], dev=texts[10:]))
-    assert len(found.dev) == 7 and len(found.train) == 10
-    kept = [d.text.strip() for d in found.dev]
-    assert kept == sorted(kept, key=[f"n{i} left" for i in range(30)].index)
 
 
 def test_a_corpus_without_parts_is_read_whole(tmp_path):
