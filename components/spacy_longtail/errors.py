@@ -134,7 +134,7 @@ class Errors:
 
     # Unlabelled text
     L500 = "[L500] Mining cannot look for rare types: {problem}. {fix}"
-    L503 = "[L503] Nothing of {path} can be proposed: of {n} sentences {known} stand in the corpus or in what is excluded, and nothing speaks for a rare type in the others. Name a pool of other text, or terms with --terms."
+    L503 = "[L503] Nothing of {path} can be proposed: of {n} sentences {known} stand in the corpus or in what is excluded, and nothing speaks for a rare type in the others. Name a pool of other text."
     L506 = "[L506] {path} cannot be merged: {problem}. {fix}"
     L509 = "[L509] {path} cannot teach: {problem}. {fix}"
     L510 = "[L510] Nothing of {path} can be a pseudo-label: {problem}. Name a pool of other text, lower --threshold, or give every component that reads entities a scores_key."

@@ -27,11 +27,10 @@ from spacy_longtail.unlabelled.proposals import (
     ID,
     SHARE,
     proposal_id,
-    reason,
     write_proposals,
 )
 from spacy_longtail.unlabelled.returning import CONFLICTS, merge_labels
-from spacy_longtail.unlabelled.scan import RANDOM, Best, Scan, read_terms, scan_pool, unit_of
+from spacy_longtail.unlabelled.scan import RANDOM, Best, Scan, scan_pool, unit_of
 from spacy_longtail.unlabelled.selection import Proposal, choose, share_out
 from spacy_longtail.unlabelled.units import Unit, lot, sentences_of, skeleton, text_key
 
@@ -176,9 +175,9 @@ def test_lots_depend_on_text_and_seed_alone():
     assert skeleton("On 3 May") == skeleton("on 17 May")
 
 
-def scanned(docs, nlp, types=("NAT",), terms=None, known=(), size=3, n_random=2):
+def scanned(docs, nlp, types=("NAT",), known=(), size=3, n_random=2):
     own = Scan.of(list(types), {**dict.fromkeys(types, size), RANDOM: n_random})
-    return scan_pool(own, [docs], nlp, known, terms, 0)
+    return scan_pool(own, [docs], nlp, known, 0)
 
 
 def test_what_the_corpus_has_is_not_kept():
@@ -189,23 +188,6 @@ def test_what_the_corpus_has_is_not_kept():
     texts = {u.text for name in ("NAT", RANDOM) for _, u in found.best[name].ranked()}
     assert found.n_known == 5 and not {text_key(t) for t in texts} & known
     assert len(found.best[RANDOM].ranked()) == 3
-
-
-def test_terms_stand_for_a_type_nobody_has_labelled(tmp_path):
-    nlp, _ = trained_once(token_pipeline, 25, head="crf")
-    (tmp_path / "terms.tsv").write_text("FOOD\tcup of tea\nFOOD\tHERRING\n", encoding="utf8")
-    terms = read_terms(tmp_path / "terms.tsv", nlp, ["FOOD"])
-    docs = list(nlp.pipe(["A Cup of Tea helped .", "Nothing here .", "They sold herring ."]))
-    found = scanned(docs, nlp, types=("FOOD",), terms=terms)
-    ranked = found.best["FOOD"].ranked()
-    assert {u.text for _, u in ranked} == {"A Cup of Tea helped .", "They sold herring ."}
-    assert all(score == 0.5 for score, _ in ranked)
-    assert reason(Proposal(ranked[0][1], "FOOD", 0.5), ["FOOD"]).startswith("FOOD 0.50, term FOOD")
-    with pytest.raises(ValueError, match=r"L500.*FOOD"):
-        read_terms(tmp_path / "terms.tsv", nlp, ["NAT"])
-    (tmp_path / "bad.tsv").write_text("FOOD cup\n", encoding="utf8")
-    with pytest.raises(ValueError, match=r"L401.*bad\.tsv"):
-        read_terms(tmp_path / "bad.tsv", nlp, ["FOOD"])
 
 
 # what is chosen
@@ -689,7 +671,7 @@ def test_offsets_of_suggestions_are_those_of_the_text(tmp_path):
     doc.ents = [Span(doc, 4, 5, label="GEO")]
     doc.user_data["mine_place"] = "p:1"
     ((start, end),) = sentences_of(doc)
-    own = unit_of(doc, start, end, np.array([0.4]), np.zeros(3), [])
+    own = unit_of(doc, start, end, np.array([0.4]), np.zeros(3))
     assert own.text == doc[start:end].text
     write_proposals([Proposal(own, "GEO", 0.4)], ["GEO"], tmp_path / "n.jsonl", "prodigy", nlp.vocab)
     (row,) = srsly.read_jsonl(tmp_path / "n.jsonl")

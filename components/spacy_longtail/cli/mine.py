@@ -50,9 +50,6 @@ def mine_command(
     ] = None,
     types: Annotated[str | None, typer.Option(help="Types to look for, as EVE,NAT.")] = None,
     quota: Annotated[str | None, typer.Option(help="Labels by type, as EVE=50,NAT=30.")] = None,
-    terms: Annotated[
-        Path | None, typer.Option(help="Terms of types: TYPE, tab, term on each line.")
-    ] = None,
     random: Annotated[
         float, typer.Option(min=0, max=0.9, help="Share that is drawn by lot, to evaluate on.")
     ] = 0.1,
@@ -78,7 +75,6 @@ def mine_command(
         labels=labels,
         types=_names("types", types),
         corpus=corpus,
-        terms=terms,
         quotas=_quotas(quota),
         random=random,
         diversity=diversity,

@@ -24,7 +24,7 @@ from ..pipes.pipeline_checks import BOUNDARIES
 from ..training.loading import load_for_types
 from .pool import BATCH, add_sentences, processed, read_pool
 from .proposals import ProposalFormat, write_proposals
-from .scan import RANDOM, Scan, Terms, read_terms, scan_pool
+from .scan import RANDOM, Scan, scan_pool
 from .selection import Proposal, choose, share_out
 from .units import sentences_of, text_key
 
@@ -51,7 +51,7 @@ class MiningRequest:
         tail, or what a gate of the pipeline opens for.
     corpus (Optional[Path]): A folder with types.json. Sentences of its parts, where it has some, need no
         label.
-    terms (Optional[Path]): Phrases that stand for a type. quotas (Mapping[str, int]): Labels by type.
+    quotas (Mapping[str, int]): Labels by type.
     random (float): Share of the labels that is drawn by lot, for an evaluation without bias.
     diversity (float): How much of its score a sentence loses that is like those chosen, in [0, 1].
     split (bool): Whether texts are cut into sentences by punctuation, where the pipeline does not.
@@ -61,7 +61,6 @@ class MiningRequest:
     labels: int
     types: tuple[str, ...] = ()
     corpus: Path | None = None
-    terms: Path | None = None
     quotas: Mapping[str, int] = field(default_factory=dict)
     random: float = 0.1
     diversity: float = 0.5
@@ -87,13 +86,18 @@ def mine(
     output (Path): A new file. request (MiningRequest): What to look for.
     settings (Settings): Of the pool. format (str): "prodigy", "doccano", "label-studio" or "spacy".
     """
-    inputs = [pool, Path(pipeline), *filter(None, (request.corpus, request.terms)), *request.exclude]
+    inputs = [pool, Path(pipeline), *request.exclude]
+    inputs += [] if request.corpus is None else [request.corpus]
     check_file(output, [path for path in inputs if path.exists()], mark=NEVER)
     check_outside(output, [pool], "file")
     nlp = _load(pipeline, request)
     types = rare_types(nlp, request)
-    terms = None if request.terms is None else read_terms(request.terms, nlp, types)
-    _check_evidence(nlp, pipeline, types, terms)
+    counting = [pipe for _, pipe in nlp.pipeline if has_expectations(pipe)]
+    labels = {label: None for pipe in counting for label in getattr(pipe, "labels", ())}
+    if unknown := [label for label in types if label not in labels]:
+        problem = f"{pipeline} cannot find {', '.join(unknown)}"
+        fix = f"Name types among {', '.join(labels)}, or an encoder in place of the pipeline."
+        raise ValueError(Errors.L500.format(problem=problem, fix=fix))
     n_random = round(request.random * request.labels)
     quotas = share_out(request.labels - n_random, types, request.quotas)
     if request.split:
@@ -105,7 +109,7 @@ def mine(
     scan, events = Scan.of(types, {**sizes, RANDOM: n_random}), Events()
     texts = iter(read_pool(pool, nlp, settings, events))
     batches = processed(nlp, texts, request.batch_size, request.n_process)
-    scan_pool(scan, batches, nlp, known, terms, request.seed)
+    scan_pool(scan, batches, nlp, known, request.seed)
     proposals = choose(scan, quotas, n_random, request.diversity, request.quotas)
     if not proposals:
         raise ValueError(Errors.L503.format(path=pool, n=scan.n_sentences, known=scan.n_known))
@@ -166,14 +170,3 @@ def keys_of(docs: Iterable[Doc], nlp: Language) -> set[int]:
                 cut += nlp.pipe(bare(doc, nlp.vocab) for doc in whole)
         keys.update(text_key(doc[a:b].text) for doc in cut for a, b in sentences_of(doc) if a < b)
     return keys
-
-
-def _check_evidence(nlp: Language, pipeline: Path | str, types: list[str], terms: Terms | None) -> None:
-    """Refuse types that nothing can find."""
-    counting = [pipe for _, pipe in nlp.pipeline if has_expectations(pipe)]
-    labels = {label: None for pipe in counting for label in getattr(pipe, "labels", ())}
-    named = frozenset() if terms is None else terms.labels
-    if unknown := [t for t in types if t not in labels and t not in named]:
-        problem = f"{pipeline} cannot find {', '.join(unknown)}"
-        fix = f"Name terms with --terms, or types among {', '.join(labels) or 'none'}."
-        raise ValueError(Errors.L500.format(problem=problem, fix=fix))

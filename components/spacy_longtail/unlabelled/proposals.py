@@ -53,14 +53,13 @@ def _digest(text: str) -> str:
 
 
 def reason(proposal: Proposal, types: Sequence[str]) -> str:
-    """Why a sentence was chosen: "EVE 0.41, term festival". types: Of the expected mentions."""
+    """Why a sentence was chosen: "EVE 0.41, NAT 0.12". types: Of the expected mentions."""
     if proposal.chosen_for == RANDOM:
         return "drawn by lot"
     own = proposal.chosen_for
     expected = dict(zip(types, proposal.unit.expected, strict=True))
     others = [label for label in types if label != own and expected[label] >= WORTH]
-    shown = [f"{label} {expected[label]:.2f}" for label in (own, *others)]
-    return ", ".join([*shown, *(f"term {term}" for term in proposal.unit.terms)])
+    return ", ".join(f"{label} {expected[label]:.2f}" for label in (own, *others))
 
 
 def _about(proposal: Proposal, types: Sequence[str], doc: Doc) -> Task:

@@ -1,29 +1,21 @@
 """A pass over a pool that keeps, in bounded memory, the sentences that may be proposed."""
 
 import heapq
-from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from operator import itemgetter
-from pathlib import Path
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 from spacy.language import Language
-from spacy.matcher import PhraseMatcher
 from spacy.tokens import Doc
 from thinc.types import Floats1d, Floats2d
 
-from ..corpus.formats.text import Place, lines, unreadable
-from ..errors import Errors
 from ..pipes.gate.expected import expected_mentions
 from .pool import PLACE
 from .units import Unit, lot, sentence_vectors, sentences_of, text_key
 
 RANDOM = "random"  # the share that is drawn by lot
 LEAST = 1e-4  # expected mentions of a sentence that is worth keeping
-MATCHED = 0.5  # expected mentions of a sentence with a term
-FIX = "Write TYPE, a tab and the term on each line."
 
 Kept = TypeVar("Kept")
 
@@ -83,59 +75,18 @@ class Scan:
         return cls(types, {name: Best(n) for name, n in sizes.items()}, expected=[0.0] * len(types))
 
 
-class Terms(NamedTuple):
-    """Phrases by type, matched by lower case, and by lemma where the pipeline has lemmas."""
-
-    matchers: list[PhraseMatcher]
-    labels: frozenset[str]  # of types that have a term
-
-    def find(self, doc: Doc) -> list[tuple[str, int, int]]:
-        """Type, first token and one past the last of each match, in order."""
-        matches = {match for matcher in self.matchers for match in matcher(doc)}
-        name = doc.vocab.strings
-        return sorted(((name[key], a, b) for key, a, b in matches), key=itemgetter(1, 2, 0))
-
-
-def read_terms(path: Path, nlp: Language, types: Collection[str]) -> Terms:
-    """A file of terms, which stand for a type before anybody has labelled a mention of it.
-
-    path (Path): TYPE, a tab and the term on each line. nlp (Language): Its tokenizer cuts the terms.
-    types (Collection[str]): That may be named.
-    """
-    pairs = []
-    for i, line in enumerate(lines(path, "utf8"), 1):
-        label, _, term = (part.strip() for part in line.partition("\t"))
-        if term:
-            pairs.append((label, term))
-        elif line.strip():
-            raise unreadable(Place(path, i), f"{line[:60]!r} is no type with a term", FIX)
-    labels = frozenset(label for label, _ in pairs)
-    if not pairs:
-        raise ValueError(Errors.L403.format(path=path, fix=FIX))
-    if unknown := sorted(labels - set(types)):
-        problem = f"{path} has terms of {', '.join(unknown)}, and the types are {', '.join(types)}"
-        raise ValueError(Errors.L500.format(problem=problem, fix="Name all with --types."))
-    lemmatizes = any("token.lemma" in nlp.get_pipe_meta(name).assigns for name in nlp.pipe_names)
-    matchers = [PhraseMatcher(nlp.vocab, attr=a) for a in ("LOWER", "LEMMA")[: 1 + lemmatizes]]
-    for label, term in pairs:
-        for matcher, doc in zip(matchers, (nlp.make_doc(term), nlp(term)), strict=False):
-            matcher.add(label, [doc])
-    return Terms(matchers, labels)
-
-
 def scan_pool(
     scan: Scan,
     batches: Iterable[list[Doc]],
     nlp: Language,
     known: Collection[int],
-    terms: Terms | None,
     seed: int,
 ) -> Scan:
     """Count the expected mentions of documents that a pipeline has processed, and keep the best.
 
     scan (Scan): Where to begin; it is changed. batches (Iterable[List[Doc]]): Of documents.
     nlp (Language): The pipeline that has processed them.
-    known (Collection[int]): Keys of sentences that need no label. terms (Optional[Terms]): Of types.
+    known (Collection[int]): Keys of sentences that need no label.
     seed (int): Fixes the lots of the random share.
     """
     for batch in batches:
@@ -143,7 +94,7 @@ def scan_pool(
         expected = _expected(batch, sum(map(len, bounds)), nlp, scan.types)
         ends = np.cumsum([len(own) for own in bounds])
         for doc, own, rows in zip(batch, bounds, np.split(expected, ends[:-1]), strict=True):
-            _keep(scan, doc, own, rows, known, terms, seed)
+            _keep(scan, doc, own, rows, known, seed)
         scan.n_texts += len(batch)
     return scan
 
@@ -165,17 +116,9 @@ def _keep(
     bounds: list[tuple[int, int]],
     expected: Floats2d,
     known: Collection[int],
-    terms: Terms | None,
     seed: int,
 ) -> None:
     """Offer the sentences of a document to every ranking."""
-    named: list[list[str]] = [[] for _ in bounds]
-    for label, start, end in () if terms is None else terms.find(doc):
-        i = bisect_right(bounds, start, key=itemgetter(0)) - 1
-        if i >= 0 and end <= bounds[i][1]:
-            named[i].append(f"{label} {doc[start:end].text}")
-            column = scan.types.index(label)
-            expected[i, column] = max(expected[i, column], MATCHED)
     vectors: list[Floats1d] | None = None
     for i, (start, end) in enumerate(bounds):
         if start == end:
@@ -193,15 +136,13 @@ def _keep(
         if not into:
             continue
         vectors = vectors or sentence_vectors(doc, bounds)
-        unit = unit_of(doc, start, end, expected[i], vectors[i], named[i])
+        unit = unit_of(doc, start, end, expected[i], vectors[i])
         for name in into:
             scan.best[name].add(wanted[name], key, unit)
 
 
-def unit_of(
-    doc: Doc, start: int, end: int, expected: Floats1d, vector: Floats1d, terms: list[str]
-) -> Unit:
-    """A sentence of a document. start, end (int): Its tokens. terms (List[str]): Found in it."""
+def unit_of(doc: Doc, start: int, end: int, expected: Floats1d, vector: Floats1d) -> Unit:
+    """A sentence of a document. start, end (int): Its tokens."""
     tokens = doc[start:end]
     about = {str(k): v for k, v in doc.user_data.items() if isinstance(k, str)}
     inside = (ent for ent in doc.ents if start <= ent.start and ent.end <= end)
@@ -213,5 +154,4 @@ def unit_of(
         vector=[round(float(value), 4) for value in vector],
         document=str(about.get(PLACE, "")),
         about=about,
-        terms=terms,
     )

@@ -40,7 +40,6 @@ class Unit(PoolSentence):
     vector: list[float]
     document: str  # its text in the pool
     about: dict[str, str | int | float] = field(default_factory=dict)  # what the pool says of it
-    terms: list[str] = field(default_factory=list)  # found in it
 
     def doc(self, vocab: Vocab) -> Doc:
         """The sentence as a document, with the entities that were read."""
