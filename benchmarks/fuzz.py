@@ -330,13 +330,15 @@ def _metrics(rng: random.Random, folder: Path) -> Case:
 
 
 def _beside(rng: random.Random, folder: Path) -> Case:
-    """Smaller files that commands take: exports of labels, terms, records of an earlier run."""
+    """Smaller files that commands take: exports of labels, records of an earlier run."""
     label = SOURCES["prodigy.jsonl"].replace("}\n", ', "answer": "accept"}\n')
     record = '{"key": "abc", "status": "done", "method": "one", "corpus": "corpus", "seed": 0}\n'
-    mine = ["mine", "shared/model", "pool.txt", "-o", f"{OUT}.jsonl", "--types", "GEO"]
     kinds = {
         "labels.jsonl": (label, ["merge", "shared/corpus", "labels.jsonl", "--unchanged"]),
+<<<<<<< HEAD
         "terms.tsv": ("GEO\tOslo\nPER\tAnn\n", [*mine, "--terms", "terms.tsv"]),
+=======
+>>>>>>> 90d461af (pretrain: plain data for its record)
         "training/trials/abc/record.json": (record, ["matrix", "plan.yml", "nowhere", "-o", "training"]),
         "corpus.json": ('{"labels": ["PER"], "lang": "en"}', ["convert", "columns.iob", f"{OUT}/x"]),
     }

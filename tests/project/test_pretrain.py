@@ -174,7 +174,7 @@ def test_a_new_cnn_learns_from_a_teacher(run, donors, teacher, tmp_path, monkeyp
         patch.setattr(CNNLearner, "step", noted)
         straight = run(donors, tmp_path / "straight", **new)
     assert np.mean(losses[-5:]) < 0.5 * np.mean(losses[:5])
-    assert straight.record.options["teacher"] and straight.record.steps == 40
+    assert straight.record["options"]["teacher"] and straight.record["steps"] == 40
     (tmp_path / "straight" / "model").rename(tmp_path / "moved")  # it has its vectors wherever it lies
     nlp = spacy.load(tmp_path / "moved")
     table = table_of(nlp)
@@ -191,7 +191,7 @@ def test_a_new_cnn_learns_from_a_teacher(run, donors, teacher, tmp_path, monkeyp
         with pytest.raises(KeyboardInterrupt):
             run(donors, tmp_path / "killed", **new)
     again = run(donors, tmp_path / "killed", **new)
-    assert same(straight.nlp, again.nlp) and straight.record.scores == again.record.scores
+    assert same(straight.nlp, again.nlp) and straight.scores == again.scores
 
 
 @pytest.mark.parametrize(
@@ -239,8 +239,8 @@ def test_a_run_that_was_killed_comes_to_the_same_weights(
     goes_on = [text for text in said if text.startswith("Continues")]
     assert goes_on == ([f"Continues at step {saves[-1]}"] if saves else [])
     assert same(straight.nlp, again.nlp)
-    assert straight.record.key == again.record.key
-    assert straight.record.scores == again.record.scores and [s for s, _ in again.record.scores] == [
+    assert straight.record["key"] == again.record["key"]
+    assert straight.scores == again.scores and [s for s, _ in again.scores] == [
         4,
         8,
         12,
@@ -324,8 +324,8 @@ def test_what_is_written(trained, donors):
     assert len(seen) and (places["model"] / SEEN).read_bytes() == seen.tobytes()
     nlp = spacy.load(places["model"])
     assert same(nlp, trained.nlp) and not {"Nobody", "hours"} & set(nlp.vocab.strings)
-    assert [step for step, _ in trained.record.scores] == [30, 60]
-    scores = trained.record.scores[-1][1]
+    assert [step for step, _ in trained.scores] == [30, 60]
+    scores = trained.scores[-1][1]
     assert [s.sentences for s in scores] == [3, 2] and all(s.micro > 0.8 for s in scores)
     for donor, score in zip(read, scores, strict=True):
         nlp.get_pipe("ner").set_labels(donor.descriptions)

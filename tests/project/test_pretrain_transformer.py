@@ -218,9 +218,9 @@ def test_a_transformer_that_was_killed_comes_to_the_same_weights(
         with pytest.raises(KeyboardInterrupt):
             go(folders, tmp_path / "killed", bert)
     again = go(folders, tmp_path / "killed", bert)
-    assert same(straight, again) and straight.record.scores == again.record.scores
-    assert [step for step, _ in again.record.scores] == [3, 6]
-    assert [(s.name, s.sentences) for s in again.record.scores[-1][1]] == [("toy", 3), ("ships", 2)]
+    assert same(straight, again) and straight.scores == again.scores
+    assert [step for step, _ in again.scores] == [3, 6]
+    assert [(s.name, s.sentences) for s in again.scores[-1][1]] == [("toy", 3), ("ships", 2)]
     assert not same(straight, go(folders, tmp_path / "seed", bert, seed=1))
     for change in ({"seed": 2}, {"share": 0.5}, {"layers": 1}, {"settings": {"training.warmup": 0.1}}):
         with pytest.raises(ValueError, match="L496"):
@@ -229,7 +229,7 @@ def test_a_transformer_that_was_killed_comes_to_the_same_weights(
 
 def test_donors_are_scored_as_the_pipeline_finds_their_types(donors, bert, tmp_path):
     first = go(donors, tmp_path / "first", bert, steps=80, words=100, bits=(8, 8, 8))
-    scores = first.record.scores[-1][1]
+    scores = first.scores[-1][1]
     assert max(score.micro for score in scores) > 0.3
     nlp = spacy.load(first.places["model"])
     assert nlp.meta["sources"] == [{"name": "toy"}, {"name": "ships"}]
@@ -240,7 +240,7 @@ def test_donors_are_scored_as_the_pipeline_finds_their_types(donors, bert, tmp_p
         assert make_ner_scorer(list(donor.descriptions))(examples)["ents_f"] == score.micro
     slow = {"settings": dict.fromkeys(FAST, 1e-09), "steps": 1, "bits": (8, 8, 8)}
     more = go(donors, tmp_path / "more", first.places["model"], **slow)  # it goes on
-    after = [s.micro for s in more.record.scores[-1][1]]
+    after = [s.micro for s in more.scores[-1][1]]
     assert after == pytest.approx([s.micro for s in scores], abs=0.2)
     texts = ["ship", "harbour town"]
     one, other = (LabelEncoder(str(own.places["model"]))(texts) for own in (first, more))

@@ -102,11 +102,11 @@ def pretrain_command(
     found = pretrain(donors, output, options, exclude or [], lambda text: typer.echo(text, err=True))
     if as_json:
         paths = {name: str(path) for name, path in found.places.items()}
-        return print_json({**found.record.as_json(), **paths})
-    left_out = {donor.name: donor.left_out for donor in found.record.donors}
+        return print_json({**found.record, **paths})
+    left_out = {donor["name"]: donor["left_out"] for donor in found.record["donors"]}
     rows = [
         (s.name, f"{s.sentences:,}", f"{left_out[s.name]:,}", percent(s.micro), percent(s.macro))
-        for s in found.record.scores[-1][1]
+        for s in found.scores[-1][1]
     ]
     if rows:  # of open types no F1 is measured
         print_table(("donor", "measured on", "left out", "micro F1", "macro F1"), rows)

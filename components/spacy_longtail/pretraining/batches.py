@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -20,7 +20,7 @@ from torch.utils.data import IterableDataset, get_worker_info
 from ..corpus.formats.markup import fine_and_coarse
 from ..describers.label_encoder import MOST
 from ..layers.subwords import SubwordTable
-from ..models.transformer import Words
+from ..models.transformer import Pieces, Words
 from ..types import ANNOTATED_TYPES
 from .donors import Donor
 
@@ -33,19 +33,8 @@ MOST_TYPES = 300  # candidates of a batch with open types
 NOTE = re.compile(r"\s*\(.*\)\s*$")  # behind a type's name
 
 
-class Cutter(Protocol):
-    """What cuts words into subwords, as `Pieces` does for a transformer."""
-
-    @property
-    def ends(self) -> tuple[list[int], list[int]]:
-        """What stands before and behind a sentence."""
-
-    def of(self, docs: Iterable[Doc]) -> list[Words]:
-        """The subwords of each document's words."""
-
-
 class TableCutter:
-    """The subwords of a table. table (SubwordTable): Whose rows they are."""
+    """Cuts words into the subwords of a table, as `Pieces` does for a transformer."""
 
     ends: tuple[list[int], list[int]] = ([], [])
 
@@ -64,6 +53,9 @@ class TableCutter:
             ids = np.array([i for row in rows for i in row], dtype="int64")
             cut.append(Words(ids, np.array([len(row) for row in rows], dtype="int64")))
         return cut
+
+
+Cutter = Pieces | TableCutter
 
 
 class Texts:
@@ -177,19 +169,15 @@ def pack(donor: Donor, cutter: Cutter, texts: Texts) -> PackedDonor:
         for text, name in zip(donor.descriptions.values(), names, strict=True):
             is_clear = bool(name) and times[name.casefold()] == 1
             forms.append(list(dict.fromkeys(map(texts.add, [text, name] if is_clear else [text]))))
-    packed = _packed(donor, donor.train, cutter, forms)
+    packed = pack_docs(donor, donor.train, cutter, forms)
     known = [doc.user_data.get(ANNOTATED_TYPES, donor.descriptions) for doc in donor.train]
     if not donor.is_open and any(len(own) < len(donor.descriptions) for own in known):
         packed.unknown = [~np.isin(list(donor.descriptions), list(own)) for own in known]
     return packed
 
 
-def pack_held_out(donor: Donor, cutter: Cutter, forms: list[list[int]]) -> PackedDonor:
-    """The sentences that a donor is scored on. forms (List[List[int]]): `texts` of its training."""
-    return _packed(donor, donor.dev, cutter, forms)
-
-
-def _packed(donor: Donor, docs: Sequence[Doc], cutter: Cutter, forms: list[list[int]]) -> PackedDonor:
+def pack_docs(donor: Donor, docs: Sequence[Doc], cutter: Cutter, forms: list[list[int]]) -> PackedDonor:
+    """Some sentences of a donor as arrays. forms (List[List[int]]): Places of its label texts."""
     places = {label: i for i, label in enumerate(donor.descriptions)}
     before, behind = cutter.ends
     room = MOST_SUBWORDS - len(before) - len(behind)

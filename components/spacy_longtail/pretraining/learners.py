@@ -32,7 +32,7 @@ from .batches import (
     TableCutter,
     Texts,
     pack,
-    pack_held_out,
+    pack_docs,
 )
 from .cnn import (
     OF_TEXT,
@@ -119,7 +119,7 @@ class BiEncoderLearner(ABC):
         self.texts = Texts()
         self.packed = [pack(donor, cutter, self.texts) for donor in self.donors]
         self.held_out = [
-            (donor, pack_held_out(donor, cutter, packed.texts))
+            (donor, pack_docs(donor, donor.dev, cutter, packed.texts))
             for donor, packed in zip(self.donors, self.packed, strict=True)
             if donor.dev
         ]

@@ -9,7 +9,6 @@ from pydantic import ConfigDict, Field
 
 from ..errors import Errors
 from ..records import Record
-from ..training.provenance import Block
 
 PROGRESS = "progress.json"  # in the folder of a state
 
@@ -71,30 +70,6 @@ class Progress(Record):
     seconds: float = 0.0
     scores: Scores = Field(default_factory=list)
     key: str = ""  # of the pretraining: options and data
-
-
-class DonorRecord(Record):
-    """What a donor gave."""
-
-    name: str
-    sentences: int
-    words: int
-    left_out: int  # sentences
-    types: dict[str, str]  # descriptions
-    open: bool = False  # each mention has a type of its own
-
-
-class PretrainRecord(Record):
-    """A finished pretraining, as pretrain.json has it."""
-
-    key: str
-    options: Block
-    steps: int
-    seconds: float
-    versions: dict[str, str]
-    excluded: list[str]
-    donors: list[DonorRecord]
-    scores: Scores
 
 
 @contextmanager

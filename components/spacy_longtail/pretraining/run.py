@@ -24,9 +24,10 @@ from ..pipes.sources import add_sources
 from ..settings import extra, unused
 from ..training.checksums import checksum, digest, file_content
 from ..training.provenance import shortened, versions
+from ..types import Block
 from .donors import is_open, read_donors
 from .encoders import CNN, is_cnn
-from .records import PROGRESS, DonorRecord, PretrainOptions, PretrainRecord, Progress, reading_state
+from .records import PROGRESS, PretrainOptions, Progress, Scores, reading_state
 
 if TYPE_CHECKING:
     from .learners import BiEncoderLearner
@@ -45,7 +46,8 @@ class Pretrained(NamedTuple):
     """A pretraining that has come to its end."""
 
     nlp: Language
-    record: PretrainRecord
+    scores: Scores
+    record: Block  # as pretrain.json has it
     places: dict[str, Path]  # model (the pipeline), tok2vec (spaCy's init_tok2vec) of a CNN
 
 
@@ -75,28 +77,29 @@ def pretrain(
     if progress.step:
         say(f"Continues at step {progress.step:,}")
     _train(learner, output / STATE, progress, steps, options.evaluations)
-    record = PretrainRecord(
-        key=key,
-        options=shortened(options._asdict()),
-        steps=steps,
-        seconds=round(progress.seconds, 1),
-        versions=versions(),
-        excluded=[path.resolve().name for path in exclude],
-        donors=[
-            DonorRecord(
-                name=donor.name,
-                sentences=len(donor.train),
-                words=sum(map(len, donor.train)),
-                left_out=donor.n_excluded,
-                types=donor.descriptions,
-                open=donor.is_open,
-            )
-            for donor in learner.donors
-        ],
-        scores=progress.scores,
-    )
+    donors = [
+        {
+            "name": donor.name,
+            "sentences": len(donor.train),
+            "words": sum(map(len, donor.train)),
+            "left_out": donor.n_excluded,
+            "types": donor.descriptions,
+            "open": donor.is_open,
+        }
+        for donor in learner.donors
+    ]
+    record = {
+        "key": key,
+        "options": shortened(options._asdict()),
+        "steps": steps,
+        "seconds": round(progress.seconds, 1),
+        "versions": versions(),
+        "excluded": [path.resolve().name for path in exclude],
+        "donors": donors,
+        "scores": progress.model_dump()["scores"],
+    }
     nlp = learner.finish(str(output / MODEL))
-    return Pretrained(nlp, record, _write(learner, nlp, record, output))
+    return Pretrained(nlp, progress.scores, record, _write(learner, nlp, record, output))
 
 
 def _checked(
@@ -201,11 +204,9 @@ def _train(
                 saved = time.monotonic()
 
 
-def _write(
-    learner: "BiEncoderLearner", nlp: Language, record: PretrainRecord, output: Path
-) -> dict[str, Path]:
+def _write(learner: "BiEncoderLearner", nlp: Language, record: Block, output: Path) -> dict[str, Path]:
     """Write the results, all or nothing, in place of the state."""
-    add_sources(nlp, [{"name": donor.name} for donor in record.donors])
+    add_sources(nlp, [{"name": donor.name} for donor in learner.donors])
     places = {"model": output / MODEL}
     with replacing(output, [output / STATE]) as new:
         nlp.to_disk(new / MODEL)
@@ -216,6 +217,6 @@ def _write(
             places["tok2vec"] = output / TOK2VEC
         else:
             (new / MODEL / LABEL_ENCODER).write_bytes(learner.label_encoder)
-        text = json.dumps(record.as_json(), indent=1)
+        text = json.dumps(record, indent=1)
         (new / RECORD).write_text(text, encoding="utf8", errors="replace")
     return places
