@@ -335,10 +335,6 @@ def _beside(rng: random.Random, folder: Path) -> Case:
     record = '{"key": "abc", "status": "done", "method": "one", "corpus": "corpus", "seed": 0}\n'
     kinds = {
         "labels.jsonl": (label, ["merge", "shared/corpus", "labels.jsonl", "--unchanged"]),
-<<<<<<< HEAD
-        "terms.tsv": ("GEO\tOslo\nPER\tAnn\n", [*mine, "--terms", "terms.tsv"]),
-=======
->>>>>>> 90d461af (pretrain: plain data for its record)
         "training/trials/abc/record.json": (record, ["matrix", "plan.yml", "nowhere", "-o", "training"]),
         "corpus.json": ('{"labels": ["PER"], "lang": "en"}', ["convert", "columns.iob", f"{OUT}/x"]),
     }
