@@ -13,7 +13,7 @@ from spacy.training import Corpus, Example
 from ..corpus.formats.docbin import check_docs
 from ..errors import Errors, Warnings
 from ..numerics import sigmoid
-from ..output.writing import check_folder, coded_io, whole_folder
+from ..output.writing import check_folder, coded_io, unless_holds, whole_folder
 from ..pipes.gate.posterior_gate import PosteriorGate
 from ..pipes.gate.sentence_gate import SentenceGate
 from ..pipes.pipeline_checks import is_gate
@@ -74,7 +74,7 @@ def fit_thresholds(
     RETURNS (Chosen): By component.
     """
     inputs = [data] if output is None else [model, data]
-    check_folder(output or model, inputs, _foreign if output else lambda _: "")
+    check_folder(output or model, inputs, unless_holds(CHOSEN) if output else lambda _: "")
     nlp = load_pipeline(model)
     names = _scored_pipes(nlp, model)
     for name in names:
@@ -110,10 +110,6 @@ def fit_thresholds(
             if not (folder / path.name).exists():
                 (shutil.copytree if path.is_dir() else shutil.copyfile)(path, folder / path.name)
     return chosen
-
-
-def _foreign(folder: Path) -> str:
-    return "" if (folder / CHOSEN).is_file() else f"it holds no {CHOSEN} of an earlier `thresholds`"
 
 
 def _scored_pipes(nlp: Language, path: Path) -> list[str]:

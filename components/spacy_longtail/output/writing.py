@@ -77,6 +77,11 @@ def check_folder(
     return full
 
 
+def unless_holds(*names: str) -> Callable[[Path], str]:
+    """For `check_folder`: a folder is of the command where it holds one of some files or folders."""
+    return lambda folder: "" if any((folder / n).exists() for n in names) else f"it holds no {names[0]}"
+
+
 def check_file(target: Path, inputs: Iterable[Path] = (), mark: str = "") -> Path:
     """Refuse an output file that would replace something else, before any work.
 

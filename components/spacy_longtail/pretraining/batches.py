@@ -73,7 +73,7 @@ class Texts:
         return [encoding.ids[:MOST] for encoding in tokenizer.encode_batch(list(self.place))]
 
 
-class Batch(NamedTuple):
+class DonorBatch(NamedTuple):
     """Sentences of one donor, and the types that compete for them."""
 
     ids: Tensor  # (n_sentences, n_subwords)
@@ -85,10 +85,10 @@ class Batch(NamedTuple):
     texts: Tensor  # (n_candidates,): which of all label texts the candidates go by
     off: Tensor | None  # (n_words, n_candidates): left out of the softmax
 
-    def to(self, device: torch.device | str) -> "Batch":
+    def to(self, device: torch.device | str) -> "DonorBatch":
         """The same batch on a device."""
         moved: list[Any] = [None if own is None else own.to(device, non_blocking=True) for own in self]
-        return Batch(*moved)
+        return DonorBatch(*moved)
 
 
 @dataclass
@@ -221,7 +221,7 @@ class Batches(IterableDataset):
         self.donors, self.near = donors, near
         self.size, self.seed, self.start = size, seed, start
 
-    def __iter__(self) -> Iterator[Batch]:
+    def __iter__(self) -> Iterator[DonorBatch]:
         worker = get_worker_info()  # torch takes batches of its workers in turn
         own, n = (worker.id, worker.num_workers) if worker else (0, 1)
         weights = [donor.weight for donor in self.donors]
@@ -242,7 +242,7 @@ def batch_of(
     rng: random.Random,
     near: np.ndarray,
     drop_types: float = DROP_TYPES,
-) -> Batch:
+) -> DonorBatch:
     """A batch of some sentences of a donor.
 
     chosen (List[int]): The sentences. rng (random.Random): Draws the candidates.
@@ -277,7 +277,7 @@ def batch_of(
     elif donor.is_open:
         off = np.stack([_near_to(own, texts, near) for own in np.split(at, np.cumsum(lengths)[:-1])])
     mask = None if off is None else torch.from_numpy(np.repeat(off, lengths, axis=0))
-    return Batch(*donor.collate(chosen), torch.from_numpy(gold), torch.tensor(texts), mask)
+    return DonorBatch(*donor.collate(chosen), torch.from_numpy(gold), torch.tensor(texts), mask)
 
 
 def _near_to(at: np.ndarray, texts: list[int], near: np.ndarray) -> np.ndarray:

@@ -25,9 +25,9 @@ from ..scorers import make_ner_scorer
 from ..settings import finite, unused
 from .batches import (
     IGNORED,
-    Batch,
     Batches,
     Cutter,
+    DonorBatch,
     PackedDonor,
     TableCutter,
     Texts,
@@ -72,7 +72,7 @@ N_OTHERS = 64  # label texts at random, beside the candidates, whose predictions
 KEPT = 96  # columns of the table of subwords that is written
 
 
-class Schedule(NamedTuple):
+class PretrainRates(NamedTuple):
     """How fast a bi-encoder learns."""
 
     encoder_rate: float = 2e-4  # the highest, after the warm-up
@@ -82,8 +82,8 @@ class Schedule(NamedTuple):
     dropout: float = 0.1
 
 
-RATES = {f"training.{name}": name for name in Schedule._fields}
-OF_CNN = Schedule(encoder_rate=2e-3, head_rate=2e-3, warmup=0.03)
+RATES = {f"training.{name}": name for name in PretrainRates._fields}
+OF_CNN = PretrainRates(encoder_rate=2e-3, head_rate=2e-3, warmup=0.03)
 
 
 class Teacher(NamedTuple):
@@ -97,7 +97,7 @@ class BiEncoderLearner(ABC):
     """A learner. What a step does depends on its number and the seed alone.
 
     donors (List[Donor]): What it learns. options (PretrainOptions): How.
-    steps (int): Of the whole training. usual (Schedule): What `--set` changes.
+    steps (int): Of the whole training. usual (PretrainRates): What `--set` changes.
     """
 
     label_encoder: bytes | None = None  # the file of a transformer that reads labels
@@ -106,13 +106,13 @@ class BiEncoderLearner(ABC):
     near = NEAR
 
     def __init__(
-        self, donors: list[Donor], options: PretrainOptions, steps: int, usual: Schedule
+        self, donors: list[Donor], options: PretrainOptions, steps: int, usual: PretrainRates
     ) -> None:
         self.donors, self.options, self.steps = donors, options, steps
         self.schedule = _schedule(options, usual)
         self.device = device_of(options.gpu_id)
         self.is_half = self.device.type == "cuda"
-        self.stream: Iterator[Batch] | None = None
+        self.stream: Iterator[DonorBatch] | None = None
 
     def pack(self, cutter: Cutter) -> None:
         """Make arrays of the donors. cutter (Cutter): What cuts words into subwords."""
@@ -131,11 +131,11 @@ class BiEncoderLearner(ABC):
         self.optimizer = torch.optim.AdamW(groups, fused=self.is_half)
 
     @abstractmethod
-    def loss(self, batch: Batch) -> Tensor:
+    def loss(self, batch: DonorBatch) -> Tensor:
         """The loss of a word."""
 
     @abstractmethod
-    def logits(self, batch: Batch, texts: Tensor) -> Tensor:
+    def logits(self, batch: DonorBatch, texts: Tensor) -> Tensor:
         """(n_words, 1 + 2 n_types). texts (Tensor): (n_types,), the types' places among all texts."""
 
     @abstractmethod
@@ -147,12 +147,12 @@ class BiEncoderLearner(ABC):
         vectors = encode(BiEncoder(start.labels).to(self.device), self.texts.subwords(start.tokenizer))
         return Teacher(start.model.to(self.device).eval(), vectors)
 
-    def states_of(self, model: BiEncoder, batch: Batch) -> Tensor:
+    def states_of(self, model: BiEncoder, batch: DonorBatch) -> Tensor:
         """The words of a batch as a transformer reads them, (n_words, hidden)."""
         with torch.autocast(batch.ids.device.type, dtype=torch.bfloat16, enabled=self.is_half):
             return model.states(batch.ids, batch.mask, batch.rows, batch.columns)
 
-    def batches(self, start: int) -> Iterator[Batch]:
+    def batches(self, start: int) -> Iterator[DonorBatch]:
         """The batches from a step on. start (int): Its number."""
         options = self.options
         near = torch.cat([(own @ self.vectors.T > self.near).cpu() for own in self.vectors.split(CHUNK)])
@@ -191,7 +191,7 @@ class BiEncoderLearner(ABC):
         examples = []
         for chosen in packed.split(self.options.words):
             empty = torch.zeros(0, dtype=torch.long)
-            batch = Batch(*packed.collate(chosen), empty, empty, None).to(self.device)
+            batch = DonorBatch(*packed.collate(chosen), empty, empty, None).to(self.device)
             tags = self.logits(batch, texts).argmax(1).cpu().numpy()
             ends = np.cumsum([len(packed.first[i]) for i in chosen])
             for i, own in zip(chosen, np.split(tags, ends[:-1]), strict=True):
@@ -237,7 +237,7 @@ class TransformerLearner(BiEncoderLearner):
     """A learner of a transformer and a head. start (Start): Their weights."""
 
     def __init__(self, start: Start, donors: list[Donor], options: PretrainOptions, steps: int) -> None:
-        super().__init__(donors, options, steps, Schedule())
+        super().__init__(donors, options, steps, PretrainRates())
         self.bits, self.tokenizer = _bits(options), start.tokenizer
         self.pack(Pieces(start.tokenizer))
         self.label_encoder, labels = short_labels(start, self.bits)
@@ -264,13 +264,13 @@ class TransformerLearner(BiEncoderLearner):
         ]
         self.begin(self.model, groups)
 
-    def logits(self, batch: Batch, texts: Tensor) -> Tensor:
+    def logits(self, batch: DonorBatch, texts: Tensor) -> Tensor:
         """As every learner has it."""
         states = self.states_of(self.model, batch)
         states = functional.dropout(states, self.schedule.dropout, self.model.training)
         return _without_off(self.model.logits(states, self.vectors[texts]), batch)
 
-    def loss(self, batch: Batch) -> Tensor:
+    def loss(self, batch: DonorBatch) -> Tensor:
         """Cross-entropy per word, and how far the predictions are from the teacher's."""
         logits, teacher = self.logits(batch, batch.texts), self.teacher
         loss = functional.cross_entropy(logits, batch.gold, ignore_index=IGNORED)
@@ -361,7 +361,7 @@ class CNNLearner(BiEncoderLearner):
             {"params": of_head, "rate": schedule.head_rate, **decay},
         ]
 
-    def _states(self, batch: Batch) -> Tensor:
+    def _states(self, batch: DonorBatch) -> Tensor:
         """The words of a batch as the CNN reads them, (n_words, width)."""
         places = torch.searchsorted(self.keys, batch.words)
         features = WordFeatures(*(own[places] for own in self.features))
@@ -369,11 +369,11 @@ class CNNLearner(BiEncoderLearner):
         encoder = self.model.encoder
         return encoder.encode(encoder.embed(features), lengths, self.schedule.dropout / 2)
 
-    def logits(self, batch: Batch, texts: Tensor) -> Tensor:
+    def logits(self, batch: DonorBatch, texts: Tensor) -> Tensor:
         """As every learner has it."""
         return self.model.logits(self._states(batch), self.model.describe(self.labels[texts]))
 
-    def loss(self, batch: Batch) -> Tensor:
+    def loss(self, batch: DonorBatch) -> Tensor:
         """Cross-entropy per word, how far the predictions are from the teacher's, and the states.
 
         The predictions are of the candidates and of label texts at random. The states are the teacher's
@@ -411,7 +411,7 @@ def device_of(gpu_id: int) -> torch.device:
     return torch.device("cpu" if gpu_id < 0 else f"cuda:{gpu_id}")
 
 
-def _schedule(options: PretrainOptions, usual: Schedule) -> Schedule:
+def _schedule(options: PretrainOptions, usual: PretrainRates) -> PretrainRates:
     changed = {}
     for name, value in options.settings.items():
         if name not in RATES:
@@ -440,7 +440,7 @@ def _weigh(packed: list[PackedDonor], options: PretrainOptions) -> None:
             donor.weight = size / sum(sizes) * (part if is_mixed else 1.0)
 
 
-def _without_off(logits: Tensor, batch: Batch) -> Tensor:
+def _without_off(logits: Tensor, batch: DonorBatch) -> Tensor:
     """Logits of the candidates, (n_words, 1 + 2 n_candidates), without those that are left out."""
     if batch.off is None:
         return logits

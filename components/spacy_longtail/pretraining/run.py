@@ -19,7 +19,7 @@ from ..corpus.tokenizers import blank
 from ..describers.label_encoder import FILE as LABEL_ENCODER
 from ..errors import Errors
 from ..layers.torch_layer import require_torch
-from ..output.writing import check_folder, check_outside, replacing
+from ..output.writing import check_folder, check_outside, replacing, unless_holds
 from ..pipes.sources import add_sources
 from ..settings import extra, unused
 from ..training.checksums import checksum, digest, file_content
@@ -106,7 +106,7 @@ def _checked(
     folders: list[Path], output: Path, options: PretrainOptions, exclude: list[Path]
 ) -> tuple[int, str]:
     """Refuse what cannot work. RETURNS: Steps; what makes it the same pretraining."""
-    check_folder(output, [*folders, *exclude], _foreign)
+    check_folder(output, [*folders, *exclude], unless_holds(RECORD, STATE))
     check_outside(output, [*folders, *exclude], "folder")
     require_torch()
     with extra("transformers", "transformers"):
@@ -142,11 +142,6 @@ def _checked(
 
 def _no_go(path: Path, problem: str, fix: str) -> ValueError:
     return ValueError(Errors.L496.format(path=path, problem=problem, fix=fix))
-
-
-def _foreign(folder: Path) -> str:
-    own = (folder / RECORD).is_file() or (folder / STATE).is_dir()
-    return "" if own else "it holds no earlier `pretrain`"
 
 
 def _learner(

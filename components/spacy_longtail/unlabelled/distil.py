@@ -22,7 +22,7 @@ from ..corpus.tokenizers import blank
 from ..corpus.type_words import in_words
 from ..encoders import located
 from ..errors import Errors, Warnings
-from ..output.writing import check_folder, check_outside, write_file
+from ..output.writing import check_folder, check_outside, unless_holds, write_file
 from ..records import Record, problem_of
 from ..training.checksums import digest, file_content
 from ..training.loading import load_for_types, load_pipeline
@@ -164,7 +164,7 @@ def checked(request: DistilRequest, output: Path) -> CorpusTypes:
         fix = f"Set loss to {DISTILLATION} with a share above 0, and name --soft; or neither."
         raise ValueError(Errors.L513.format(problem=problem, fix=fix))
     inputs = [request.pool, request.config, request.gold, Path(request.teacher)]
-    check_folder(output, [path for path in inputs if path.exists()], _foreign)
+    check_folder(output, [path for path in inputs if path.exists()], unless_holds(PSEUDO_LABELS))
     check_outside(output, [request.pool, request.gold], "folder")
     if (output / PSEUDO_LABELS).is_file() and _read_counts(output).key != request.key:
         raise _no_go(output, "it holds a distillation with other options, pool or corpus")
@@ -175,11 +175,6 @@ def checked(request: DistilRequest, output: Path) -> CorpusTypes:
 def _no_go(path: Path, problem: str) -> ValueError:
     fix = "Name a new folder, or take the settings it was begun with"
     return ValueError(Errors.L496.format(path=path, problem=problem, fix=fix))
-
-
-def _foreign(folder: Path) -> str:
-    known = (folder / PSEUDO_LABELS).is_file()
-    return "" if known else f"it holds no {PSEUDO_LABELS} of an earlier `distil`"
 
 
 def _read_counts(output: Path) -> PseudoLabelCounts:

@@ -8,7 +8,14 @@ from ..corpus.formats.docbin import check_docs
 from ..corpus.parts import part_path
 from ..errors import Errors
 from ..evaluation.evaluate import update_performance
-from ..output.writing import check_folder, check_outside, coded_io, whole_folder, write_file
+from ..output.writing import (
+    check_folder,
+    check_outside,
+    coded_io,
+    unless_holds,
+    whole_folder,
+    write_file,
+)
 from ..records import Record
 from ..training.loading import load_pipeline
 from ..training.provenance import RunRecord, command, read_run, versions, write_run
@@ -56,7 +63,7 @@ def build_ensemble(
         problem = f"an ensemble takes two pipelines or more, found {len(places)}"
         raise refused(", ".join(map(str, runs)), problem, "Name runs of different seeds, each once.")
     inputs = [*runs, *([] if gold is None else [gold])]
-    check_folder(output, inputs, _foreign)
+    check_folder(output, inputs, unless_holds(RECORD))
     check_outside(output, inputs, "folder")
     types = None if gold is None else _gold_types(gold, part)
     made = _run_record(runs, models, output, gold, part, weights)
@@ -93,10 +100,6 @@ def _model_in(run: Path) -> Path:
         fix = "Name a folder that `train` wrote, or a pipeline."
         raise ValueError(Errors.L402.format(path=model / "config.cfg", fix=fix))
     return model
-
-
-def _foreign(folder: Path) -> str:
-    return "" if (folder / RECORD).is_file() else f"it holds no {RECORD} of an earlier `ensemble`"
 
 
 def _gold_types(gold: Path, part: str) -> CorpusTypes:
