@@ -48,7 +48,7 @@ def summary(types: list[Row]) -> str:
 def render() -> str:
     """The picture, as SVG."""
     types = read_types()
-    ours = "spacy-longtail: pretrained CNN, types in words, CRF"
+    ours = "spacy-longtail: pretrained CNN, label descriptions, CRF"
     return draw(types, "Rare types, and their mentions in training", ours, summary(types), "F1 on test")
 
 

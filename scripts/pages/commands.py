@@ -1,6 +1,7 @@
 """docs/commands.md: every command with what its `--help` says, from the functions that typer calls."""
 
 import inspect
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator
 from enum import Enum
@@ -54,7 +55,8 @@ def _section(name: str, function: Callable[..., Any], shared: set[str]) -> Itera
     parameters = list(_parameters(function))
     words = [p.name if _required(p) else f"[{p.name}]" for p in parameters if not p.name.startswith("-")]
     text = " ".join((inspect.getdoc(function) or "").split())
-    yield from ("", f"### {name}", "", f"`{' '.join(('longtail', name, *words))}`: {text}", "")
+    yield from ("", f"### {name}", "", f"`{' '.join(('longtail', name, *words))}`", "")
+    yield from (*textwrap.wrap(text, 100), "")
     if own := [row for row in map(_row, parameters) if row not in shared]:
         yield from (*TABLE, *own)
     if also := [f"`{p.name}`" for p in parameters if _row(p) in shared]:

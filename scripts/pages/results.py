@@ -20,12 +20,12 @@ METHODS = {
 }
 ON_TRANSFORMER = {
     "softmax": "softmax",
-    "types in words": "described",
-    "pretrained, types in words": "pretrained-described",
+    "label descriptions": "described",
+    "pretrained, label descriptions": "pretrained-described",
 }
 ENSEMBLES = {
     "one training": "single",
-    "5 behind one pipe": "5 behind one pipe",
+    "ensemble of 5": "5 behind one pipe",
     "one student of the five": "distilled",
 }
 COPIES = 20  # of gold, of the student that the table has
@@ -33,7 +33,7 @@ MAIN_JOB = {
     "stock": "ner",
     "clusters and senses": "crf-senses",
     "pretrained before": "pretrained",
-    "both behind one pipe": "crf-senses + pretrained",
+    "ensemble of both": "crf-senses + pretrained",
 }
 TODAY = "net of pieces, shipped"  # of subwords_pretrained.jsonl
 

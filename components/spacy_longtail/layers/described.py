@@ -24,7 +24,7 @@ def described_linear(width: int, residual: bool) -> Model[Floats2d, Floats2d]:
         width, nI), Q (n_prefixes, width, nD) and D (n_types, nD), which is not trained. `lay_out` says
         which tag is of which type, before it is initialized.
     SOURCE: Ma et al. 2022, Label Semantics for Few Shot NER; the residual is ours (docs/methods.md,
-        "Types in words").
+        "Label descriptions").
     """
     return Model(
         NAME,
