@@ -34,7 +34,7 @@ def trained(
     """Test evaluations by method, of fresh trainings to the end."""
     rows = found.summary.corpora[0].rows
     most = max(row.n_trials for row in rows)
-    wanted = {row.method for row in rows if row.n_trials == most} | {found.recommendation.baseline}
+    wanted = {row.method for row in rows if row.n_trials == most} | {found.summary.baseline}
     _, plan = planned(corpus, output / "trained.cfg", None, {}, pretrained, None)
     plan = plan._replace(seeds=SEEDS)
     if not every:
@@ -110,10 +110,12 @@ def main(
             "scores": scores,
             "best": best,
             "regret": round(means[best] - means[choice.method], 4),
-            "gain": round(means[choice.method] - means[choice.baseline], 4),
+            "gain": round(means[choice.method] - means[found.summary.baseline], 4),
         }
-        if choice.method != choice.baseline:
-            tested = judge(sums[choice.baseline], sums[choice.method], metrics, unit, is_paired=False)
+        if choice.method != found.summary.baseline:
+            tested = judge(
+                sums[found.summary.baseline], sums[choice.method], metrics, unit, is_paired=False
+            )
             record["tests"] = {
                 key: {name: round(getattr(own, name), 4) for name in ("value", "low", "high", "p")}
                 for key, own in tested.items()

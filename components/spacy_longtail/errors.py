@@ -123,7 +123,6 @@ class Errors:
     L470 = "[L470] {path} cannot be used: {problem} {fix}"
     L471 = "[L471] The setting {name!r} has no place: the config has no block [{block}]. Correct the name, or choose a config that has it."
     L477 = "[L477] The study {path} cannot be opened: {problem}. Name another --output, or delete the file to search anew."
-    L478 = "[L478] {path} has changed since the trial was planned. Run the command again: it plans anew."
     L480 = (
         "[L480] The pipeline of {name} cannot be built: {problem} Correct the setting, or leave it out."
     )

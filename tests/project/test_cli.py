@@ -10,7 +10,7 @@ from thinc.api import Config
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
-from spacy_longtail.studies.trials.keys import code_version, corpus_version
+from spacy_longtail.studies.trials.keys import code_version
 from spacy_longtail.studies.trials.process import Task, launch
 from spacy_longtail.training import own_code
 from tests.util import blank, refused, small_ner, train
@@ -171,8 +171,6 @@ def test_code_of_ones_own_is_imported(corpus, tmp_path, monkeypatch):
         gpu_id=-1,
         drawn=False,
         parts=["dev", "test"],
-        version=corpus_version(corpus),
-        code=version,
     )
     config = Config().from_disk(best / "config.cfg", interpolate=False)
     done = launch(tmp_path / "work", config, task, None, lambda: None)

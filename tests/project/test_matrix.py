@@ -16,21 +16,18 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import spacy
 import srsly
-from spacy.tokens import DocBin
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
 from spacy_longtail.output.writing import coded_io
 from spacy_longtail.studies.trials import child, run
 from spacy_longtail.studies.trials import process as processes
-from spacy_longtail.studies.trials.keys import code_version, corpus_version
 from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.process import IO_FAULT, Outcome, run_process
 from spacy_longtail.studies.trials.records import read_finished
 from spacy_longtail.studies.trials.run import Matrix, TrialOptions
-from tests.util import parse, toy_corpus
+from tests.util import toy_corpus
 
 FORK = multiprocessing.get_context("fork") if hasattr(os, "fork") else None
 forks = pytest.mark.skipif(FORK is None, reason="needs fork")
@@ -128,17 +125,6 @@ def test_a_score_of_nothing_is_no_failure(plan, corpus, tmp_path):
     for _ in range(2):
         assert len(found.run(TrialOptions(), runner=runner)) == 4
     assert_each_once(tmp_path / "out", found)
-
-
-def test_a_corpus_or_code_that_changes_before_its_training(corpus, tmp_path):
-    version = json.loads(json.dumps(corpus_version(corpus)))
-    task = {"corpus": str(corpus), "version": version, "code": code_version()}
-    child._check_unchanged(corpus, task)
-    with pytest.raises(ValueError, match=r"L478.*spacy_longtail"):
-        child.run_child(tmp_path, {**task, "code": "another"})
-    DocBin(docs=[parse(spacy.blank("en"), "Other words .")]).to_disk(corpus / "dev.spacy")
-    with pytest.raises(ValueError, match=r"L478.*dev\.spacy"):
-        child.run_child(tmp_path, task)
 
 
 FULL = OSError(errno.ENOSPC, "No space left on device", "meta.json")

@@ -8,7 +8,7 @@ import spacy
 
 from spacy_longtail.corpus.descriptions import CorpusTypes
 from spacy_longtail.corpus.folder import write_corpus
-from spacy_longtail.studies.trials.ledger import read_finished
+from spacy_longtail.studies.trials.records import read_finished
 from tests.util import SENTENCES, parse, run_script
 
 from .util import RECIPES

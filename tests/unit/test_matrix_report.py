@@ -166,7 +166,7 @@ def test_curves_are_of_sizes_or_of_shares():
     found = read_curves([*records, drawn("x", 0, 0.5, 2)], "CE", "micro")
     assert found.x_name == "sentences" and list(found.lines["CE"]) == [2, 3]
     sizes, rows = found.table()
-    assert sizes == [2, 3] and dict(rows)["x"] == [(0.25, None), None]
+    assert sizes == [2, 3] and dict(rows)["x"] == [(0.25, None), (None, None)]
     # micro is half of macro here
     assert dict(rows)["CE"] == [(pytest.approx(n / 20), pytest.approx(0.0)) for n in (2, 3)]
     by_share = read_curves([drawn("CE", 0, 0.3, share=0.05)], "CE")

@@ -240,8 +240,6 @@ GRID = "grids: [{head: softmax}]\n"
         (GRID + "choices: {haed: {}}", "unknown axis, 'haed'"),
         ("methods: {a: {training.max_steps: 7}, b: {}}", "max_steps is 7 for 'a' and 1000"),
         (GRID + "methods: {a: {training.eval_frequency: 7}}", "eval_frequency is 7 for 'a'"),
-        (GRID + "methods: {a: {training.batcher.size: 7}}", "batcher.*for 'a'"),
-        (GRID + "methods: {a: {training.accumulate_gradient: 2}}", "accumulate_gradient is 2"),
         (GRID + "methods: {a: {training.patience: 7}}", "patience is 7 .* and 0"),
         (GRID + "patience: 199", "two evaluations at least, 200 steps"),
         (GRID + "settings: {training.max_epochs: 7}", "max_epochs is 7"),

@@ -122,10 +122,11 @@ def _list(corpus: Path, config: Path, as_json: bool, **given: Any) -> None:
 
 def _data(found: Advice, page: Path) -> dict[str, object]:
     choice = found.recommendation
-    names = ("method", "best", "baseline", "text", "evidence")
+    names = ("method", "best", "text", "evidence")
     rows = found.summary.corpora[0].rows
     return {
         **{name: getattr(choice, name) for name in names},
+        "baseline": found.summary.baseline,
         "methods": [
             {"method": row.method, "folds": row.n_trials, "macro": row.scores["macro, held out"][0]}
             for row in rows

@@ -1,10 +1,11 @@
 """Scores by the size of the training data, or by its share of entity tokens, over partitions."""
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...evaluation.convergence import rising_of
+from ...evaluation.report.systems import mean, spread
 from ...evaluation.significance import LEAST_SEEDS, holm, paired_permutation
 from ...output.amounts import signed
 from ..trials.records import TrialRecord
@@ -12,6 +13,7 @@ from ..trials.records import TrialRecord
 ALPHA = 0.05
 SCORES = {"macro": "ents_macro_f", "micro": "ents_f"}
 
+Over = tuple[float | None, float | None]  # mean and standard deviation, in [0, 1]
 Points = dict[float, dict[int, float]]  # F1 by size or share, ascending, and by partition
 
 
@@ -23,17 +25,14 @@ class Curves(NamedTuple):
     lines: dict[str, Points]  # by method
     findings: list[str]
 
-    def table(self) -> tuple[list[float], list[tuple[str, list[tuple[float, float | None] | None]]]]:
-        """The sizes, and each method's mean and deviation at each; null where no trial is finished."""
+    def table(self) -> tuple[list[float], list[tuple[str, list[Over]]]]:
+        """The sizes, and each method's mean and deviation at each of them."""
         sizes = sorted({x for points in self.lines.values() for x in points})
-        return sizes, [(n, [_over(points.get(x)) for x in sizes]) for n, points in self.lines.items()]
-
-
-def _over(scores: Mapping[int, float] | None) -> tuple[float, float | None] | None:
-    if not scores:
-        return None
-    values = list(scores.values())
-    return statistics.mean(values), statistics.stdev(values) if len(values) > 1 else None
+        rows = []
+        for name, points in self.lines.items():
+            scores = [list(points.get(x, {}).values()) for x in sizes]
+            rows.append((name, [(mean(own), spread(own)) for own in scores]))
+        return sizes, rows
 
 
 def read_curves(records: Sequence[TrialRecord], baseline: str, average: str = "macro") -> Curves:

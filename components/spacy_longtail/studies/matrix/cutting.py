@@ -38,14 +38,14 @@ def fold_plan(plan: Plan, output: Path, n_folds: int) -> tuple[Plan, Folds]:
     return plan._replace(corpora=every), folds
 
 
-def write_folds(corpus: Path, output: Path, n_folds: int, seed: int = 0) -> list[Path]:
+def write_folds(corpus: Path, output: Path, n_folds: int) -> list[Path]:
     """Write a corpus for each fold of train and dev together, stratified over types.
 
     The fold is the test part of its corpus, and the next fold is the dev part.
 
     corpus (Path): A folder that `convert` wrote.
     output (Path): Folder of the results. Folds that are there are taken as they are.
-    n_folds (int): At least 3. seed (int): Fixes the folds.
+    n_folds (int): At least 3.
     RETURNS (List[Path]): The folder of each fold.
     """
     n_folds = whole("folds", n_folds, "5 is the default.", low=LEAST)
@@ -53,11 +53,11 @@ def write_folds(corpus: Path, output: Path, n_folds: int, seed: int = 0) -> list
     paths = {part: part_path(corpus, part) for part in ("train", "dev")}
     vocab = blank(types.lang, types.tokens)
     docs = [doc for path in paths.values() for doc in load_docs(path, vocab)]
-    fold = document_folds(docs, n_folds, seed)
+    fold = document_folds(docs, n_folds)
     if problem := _unlearnt(docs, fold, types.labels, n_folds):
         warnings.warn(Warnings.W102.format(path=corpus, n=n_folds, problem=problem), stacklevel=2)
     data = {part: checksum(path) for part, path in paths.items()}
-    place = output / FOLDS / digest({**types._asdict(), **data, "folds": n_folds, "seed": seed})
+    place = output / FOLDS / digest({**types._asdict(), **data, "folds": n_folds, "seed": 0})
     check_folder(output, [corpus], foreign_to_trials)
     with coded_io(output):
         (output / FOLDER).mkdir(parents=True, exist_ok=True)

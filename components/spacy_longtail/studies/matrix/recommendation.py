@@ -41,7 +41,6 @@ class Recommendation(NamedTuple):
 
     method: str
     best: str  # the best mean on dev, which may be chance
-    baseline: str
     verdict: Verdict | None  # on the best against the baseline, on dev; null if it is the baseline
     text: str
     evidence: list[str]
@@ -81,7 +80,7 @@ def recommend(
         return undecided(best, baseline, early)
     if best == baseline:
         text = f"Stay with {baseline}: of {len(means)} methods none has a better mean macro F1 on dev."
-        return Recommendation(baseline, best, baseline, None, text, [])
+        return Recommendation(baseline, best, None, text, [])
     verdict = corrected_by_score(verdicts)[best][MACRO]
     evidence = describe(best, {f"{MACRO} on dev": verdict})
     is_shown = verdict.outcome == "better"
@@ -93,13 +92,13 @@ def recommend(
     if is_shown:
         seeds = number(n_seeds, "seed")
         text = f"Use {best}: it is better than {baseline} in macro F1 on dev, over {seeds}."
-        return Recommendation(best, best, baseline, verdict, text, evidence)
+        return Recommendation(best, best, verdict, text, evidence)
     gain = signed(100 * verdict.value)
     text = (
         f"Stay with {baseline}: no method is shown to be better on dev."
         f" The best guess is {best}, {gain} points, which may be chance."
     )
-    return Recommendation(baseline, best, baseline, verdict, text, evidence)
+    return Recommendation(baseline, best, verdict, text, evidence)
 
 
 def check_baseline(baseline: str, scored: Mapping[str, object]) -> None:
@@ -115,7 +114,7 @@ def check_baseline(baseline: str, scored: Mapping[str, object]) -> None:
 def undecided(best: str, baseline: str, early: str) -> Recommendation:
     """What to say where methods were not trained long enough. early (str): Says so."""
     guess = "" if best == baseline else f" Until then the best guess is {best}."
-    return Recommendation(baseline, best, baseline, None, early + guess, [], True)
+    return Recommendation(baseline, best, None, early + guess, [], True)
 
 
 def recommend_by_folds(
@@ -156,7 +155,7 @@ def recommend_by_folds(
         return undecided(best, baseline, early)
     if best == baseline:
         text = f"Stay with {baseline}: of {len(runs)} methods none is better on held-out folds."
-        return Recommendation(baseline, best, baseline, None, text, [])
+        return Recommendation(baseline, best, None, text, [])
     first, own = _at(runs[baseline], last[best]), _at(runs[best], last[best])
     before, after = _counts(first), _counts(own)
     metric = {MACRO: named_metrics(labels)[MACRO]}
@@ -182,9 +181,9 @@ def recommend_by_folds(
     note = f" That may change with more steps. {early}" if early else ""
     if chance <= RISK:
         text = f"Use {best}: {gain}; {sure}.{note}"
-        return Recommendation(best, best, baseline, verdict, text, evidence, bool(early))
+        return Recommendation(best, best, verdict, text, evidence, bool(early))
     text = f"Stay with {baseline}. The best guess is {best}, {gain}, but {sure}.{note}"
-    return Recommendation(baseline, best, baseline, verdict, text, evidence, bool(early))
+    return Recommendation(baseline, best, verdict, text, evidence, bool(early))
 
 
 def _read(scored: Mapping[str, Mapping[Cell, Path]], labels: list[str]) -> dict[str, dict[Cell, Run]]:

@@ -68,16 +68,11 @@ class Rounds:
         self._train([name for name in names if name not in missing], fold)  # they take no time
         n_ready, workers = len(names) - len(missing), self.options.workers
         for start in range(0, len(missing), workers):
-            if n_ready + start > 1 and not self._has_room(workers):
+            if n_ready + start > 1 and self._left() < (1 - FIRST_PART) * self.seconds:
                 n = number(len(missing) - start, "candidate")
                 self.say(f"There is no time for {n} more")
                 break
             self._train(missing[start : start + workers], fold)
-
-    def _has_room(self, n: int) -> bool:
-        """Whether half of the budget is left after so many more trials, as long as those so far."""
-        usual = statistics.mean(record.seconds for record in self.records.values())
-        return self._left() - usual * n / self.options.workers >= (1 - FIRST_PART) * self.seconds
 
     def _left(self) -> float:
         return self.end - time.monotonic()

@@ -14,7 +14,7 @@ from ...evaluation.report.systems import mean, spread
 from ..trials.plan import Trial
 from ..trials.records import RECORD, TrialRecord, trial_folder
 from ..trials.run import Matrix
-from .curves import Curves, read_curves
+from .curves import Curves, Over, read_curves
 from .recommendation import Cell, Recommendation, recommend, recommend_by_folds
 
 COLUMNS = {  # of the tables: where a record has the score
@@ -31,7 +31,6 @@ FOLD_COLUMNS = {  # of folds, whose test part is what they hold out
 }
 STATISTICS = "stats.json"
 
-Over = tuple[float | None, float | None]  # mean and standard deviation over seeds, in [0, 1]
 Folds = Mapping[Path, list[Path]]  # of each corpus
 
 

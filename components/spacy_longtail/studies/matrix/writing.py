@@ -27,7 +27,7 @@ def write_matrix_report(summary: Summary, folder: Path) -> Path:
         if found.report is not None:
             write_report(found.report, folder / f"{found.corpus}.html")
     values: dict[str, object] = {"summary": summary, "columns": summary.columns}
-    values |= {"rising": not_trained, "on_test": on_test}
+    values |= {"rising": not_trained, "counted": counted}
     plots = {
         (c.corpus, curves.average): _plot(c, curves, summary.baseline)
         for c in summary.corpora
@@ -41,14 +41,6 @@ def write_matrix_report(summary: Summary, folder: Path) -> Path:
         for name, text in texts.items():
             (new / name).write_bytes(text.encode("utf-8", "replace"))
     return folder / f"{INDEX}.html"
-
-
-def on_test(found: CorpusSummary) -> str:
-    """What the method that is best on dev finds on test, in plain words; "" where there is no report."""
-    report = found.report
-    if report is None or report.comparison.early:
-        return ""
-    return counted(report.comparison)
 
 
 def _plot(found: CorpusSummary, curves: Curves, baseline: str) -> str:
@@ -79,7 +71,7 @@ def summary_tables(summary: Summary) -> str:
         for curves in found.curves:
             sizes, lines = curves.table()
             head = (f"{curves.average} F1, {curves.x_name}", *(f"{size:g}" for size in sizes))
-            rows = [(name, *("–" if own is None else cell(own) for own in at)) for name, at in lines]
+            rows = [(name, *map(cell, at)) for name, at in lines]
             parts += [text_table(head, rows), *(f"- {text}" for text in curves.findings)]
         if found.curves:
             continue

@@ -8,17 +8,13 @@ from pathlib import Path
 
 import srsly
 
-from ...corpus.descriptions import TYPES
-from ...corpus.folder import PARTS, part_path, read_types
-from ...errors import Errors
+from ...corpus.folder import part_path, read_types
 from ...evaluation.evaluate import evaluate_model
 from ...evaluation.records import write_evaluation
 from ...faults import is_coded
 from ...output.writing import is_disk_fault
 from ...training.own_code import import_code
-from ...training.provenance import short
 from ...training.train import train_model
-from .keys import PACKAGE, code_version, corpus_version
 from .process import IO_FAULT, Task
 
 MODEL = "model"
@@ -28,12 +24,11 @@ def run_child(work: Path, task: Task) -> None:
     """Train and score. The training's log goes to stdout.
 
     work (Path): The folder of the trial, with config.cfg in it.
-    task (Task): What to train on and to score. If the corpus or the code has changed, that is an error.
+    task (Task): What to train on and to score.
     """
     for path in task.get("own_code", []):
         import_code(Path(path))
     corpus = Path(task["corpus"])
-    _check_unchanged(corpus, task)
     best = train_model(work / "config.cfg", corpus, work / MODEL, gpu_id=task["gpu_id"])
     types = read_types(corpus)
     training = None if task["drawn"] else part_path(corpus, "train")
@@ -41,7 +36,6 @@ def run_child(work: Path, task: Task) -> None:
         data = part_path(corpus, part)
         result = evaluate_model(best, data, types.labels, types.tail, task["name"], training, part)
         write_evaluation(result, work / f"{part}.json")
-    _check_unchanged(corpus, task)
 
 
 def exit_code(work: Path) -> int:
@@ -61,16 +55,6 @@ def exit_code(work: Path) -> int:
             print(error, flush=True)
         return IO_FAULT if is_fault else 1
     return 0
-
-
-def _check_unchanged(corpus: Path, task: Task) -> None:
-    """Whether the content key still says what is run."""
-    found = corpus_version(corpus)
-    for name in [name for name, planned in task["version"].items() if found[name] != planned]:
-        path = part_path(corpus, name) if name in PARTS else corpus / TYPES
-        raise ValueError(Errors.L478.format(path=path))
-    if code_version() != task["code"]:
-        raise ValueError(Errors.L478.format(path=short(PACKAGE)))
 
 
 def _end_with_parent() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from configparser import Error as ConfigParserError
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import srsly
 from spacy.util import load_config
@@ -48,7 +49,7 @@ def apply(config: Config, settings: Overrides) -> None:
     for name, value in settings.items():
         if name not in (OPTIONAL, LAST):
             *sections, key = name.split(".")
-            block = _block(config, sections)
+            block = block_of(config, sections)
             if block is None or not (sections or isinstance(value, Mapping)):
                 raise ValueError(Errors.L471.format(name=name, block=".".join(sections)))
             block[key] = copy.deepcopy(value)
@@ -56,14 +57,15 @@ def apply(config: Config, settings: Overrides) -> None:
         raise ValueError(Errors.L471.format(name=f"{OPTIONAL} or {LAST}", block=OPTIONAL))
     for name, value in optional.items():
         *sections, key = name.split(".")
-        block = _block(config, sections)
+        block = block_of(config, sections)
         if block is not None and key in block:
             block[key] = copy.deepcopy(value)
     if last:
         config["nlp"]["pipeline"] = [*config["nlp"]["pipeline"], *last]
 
 
-def _block(config: object, sections: list[str]) -> dict[str, object] | None:
+def block_of(config: object, sections: list[str]) -> dict[str, Any] | None:
+    """A block of a config; null where it has none."""
     for section in sections:
         config = config.get(section) if isinstance(config, Mapping) else None
     return config if isinstance(config, dict) else None

@@ -13,8 +13,6 @@ from ...types import Overrides
 from .compose import compose, known_choices, read_base
 from .plan_file import PlanFile, beside, is_whole, unusable
 
-BATCHES = ("accumulate_gradient", "batcher")  # of [training], equal for equal encoders
-
 
 class TrialMethod(NamedTuple):
     name: str
@@ -78,40 +76,23 @@ def _check_known(what: str, names: Iterable[str], known: Iterable[str], path: Pa
 
 
 def check_equal(methods: list[TrialMethod], steps: int, patience: int, path: Path) -> None:
-    """Refuse methods whose training differs. Encoders may have batches of their own.
+    """Refuse methods that are trained or evaluated for other steps than the rest.
 
     methods (List[TrialMethod]): The methods. steps (int): Of all of them.
     patience (int): Of all; 0 is none. path (Path): Of the plan.
     """
-    first: dict[str, Mapping[str, object]] = {}
     frequency = methods[0].config["training"].get("eval_frequency")
     for method in methods:
         training = method.config["training"]
-        same = first.setdefault(_encoder(method.config), training)
         wanted = {"max_steps": steps, "eval_frequency": frequency}
-        wanted |= {name: same.get(name) for name in BATCHES}
         ends = {"patience": patience, "max_epochs": 0}
         wanted |= {n: end for n, end in ends.items() if is_whole(training.get(n)) and training[n] > 0}
         for name, value in wanted.items():
-            if training.get(name) != value:
-                problem = (
-                    f"methods are compared at equal steps on equal batches, but training.{name} is"
-                    f" {training.get(name)} for {method.name!r} and {value} for the others."
-                )
+            if (found := training.get(name)) != value:
+                problem = f"training.{name} is {found} for {method.name!r} and {value} for the others."
                 raise unusable(path, problem)
     if not is_whole(frequency) or not 0 < frequency <= steps:
         problem = f"training.eval_frequency must be at most its {steps} steps, found {frequency}."
         raise unusable(path, problem)
     if 0 < patience < 2 * frequency:
         raise unusable(path, f"patience must be two evaluations at least, {2 * frequency} steps.")
-
-
-def _encoder(config: Config) -> str:
-    """What kind of encoder a config has: sizes do not make another kind."""
-    components = config.get("components", {})
-    block = components.get("tok2vec") or components.get("transformer") or components
-    model = block.get("model", {})
-    # a pretrained encoder is known by what its `source` refers to
-    source = config.get("paths", {}).get("pretrained") if "source" in block else None
-    parts = block.get("factory"), model.get("@architectures"), model.get("name"), source
-    return " ".join(map(str, parts))

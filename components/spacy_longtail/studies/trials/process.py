@@ -17,7 +17,6 @@ from typing_extensions import NotRequired
 from ...errors import Errors
 from ...output.writing import coded_io
 from ...training.own_code import imported_code
-from .keys import CorpusVersion
 
 CHILD = [sys.executable, "-m", "spacy_longtail.studies.trials.child"]
 POLL = 0.05  # seconds between looks at a process
@@ -35,8 +34,6 @@ class Task(TypedDict):
     gpu_id: int
     drawn: bool  # whether the training data is a draw, of which scores by frequency would be wrong
     parts: list[str]  # those to score
-    version: CorpusVersion
-    code: str  # its version
     own_code: NotRequired[list[str]]  # files to import before
 
 

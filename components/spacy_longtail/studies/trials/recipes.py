@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import srsly
 from spacy.util import get_sourced_components, load_model_from_config
@@ -15,7 +15,7 @@ from ...corpus.folder import part_path, read_types
 from ...errors import Errors
 from ...training.train import corpus_overrides, known_sections
 from ...types import Block, Overrides
-from .compose import HERE, apply, compose, known_choices, read_base
+from .compose import HERE, apply, block_of, compose, known_choices, read_base
 
 VARIABLES = ("paths", "longtail")  # sections of values that the others refer to
 
@@ -31,24 +31,17 @@ class Recipe:
     comments: dict[str, str] = field(default_factory=dict)  # in place of the usual ones, by dotted name
 
 
-class _Table(NamedTuple):
-    """What recipes.yml holds."""
-
-    comments: dict[str, str]  # of values and blocks, by dotted name
-    choices: dict[str, dict[str, Overrides]]  # by axis, beside those of choices.yml
-    recipes: dict[str, Overrides]  # by the name of their config, those of configs/
-    papers: dict[str, Overrides]  # those of configs/papers/
-
-
 @cache
-def _table() -> _Table:
-    return _Table(**srsly.read_yaml(HERE / "recipes.yml"))
+def _table() -> dict[str, dict[str, Any]]:
+    """recipes.yml: comments by dotted name, choices by axis, recipes and papers by config."""
+    found: dict[str, dict[str, Any]] = srsly.read_yaml(HERE / "recipes.yml")
+    return found
 
 
 def read_recipes() -> dict[str, Recipe]:
     """The recipes, by the name of their config."""
-    table = _table()
-    return {name: Recipe(**block) for name, block in {**table.recipes, **table.papers}.items()}
+    every = {**_table()["recipes"], **_table()["papers"]}
+    return {name: Recipe(**block) for name, block in every.items()}
 
 
 def config_path(name: str) -> str:
@@ -57,7 +50,7 @@ def config_path(name: str) -> str:
     name (str): Of the config.
     RETURNS (str): Its path, relative to the project's folder.
     """
-    folder = "configs/papers" if name in _table().papers else "configs"
+    folder = "configs/papers" if name in _table()["papers"] else "configs"
     return f"{folder}/{name}.cfg"
 
 
@@ -79,7 +72,7 @@ def written(recipe: Recipe, config: Config, use: str) -> str:
     recipe (Recipe): What it is made of. config (Config): Not interpolated. use (str): How it is trained.
     """
     head = [*recipe.comment.splitlines(), use]
-    return commented(config, head, {**_table().comments, **recipe.comments})
+    return commented(config, head, {**_table()["comments"], **recipe.comments})
 
 
 def commented(config: Config, head: Iterable[str], comments: Mapping[str, str]) -> str:
@@ -124,14 +117,15 @@ def _corpus_values(corpus: Path) -> Overrides:
 
 def make_config(recipe: Recipe) -> Config:
     """A recipe's config with every value that spaCy would fill in, not interpolated."""
-    own = _table().choices
+    own = _table()["choices"]
     picked = {
         axis: {**known_choices()[axis], **own.get(axis, {})}[choice]
         for axis, choice in recipe.choices.items()
     }
     config = compose(read_base(None), picked, recipe.settings)
-    for name in recipe.without:
-        _leave_out(config, name)
+    for *sections, last in (name.split(".") for name in recipe.without):
+        if block := block_of(config, sections):
+            del block[last]
     for old, new in recipe.rename.items():
         _rename(config, old, new)
     text = config.to_str(interpolate=False)
@@ -140,14 +134,6 @@ def make_config(recipe: Recipe) -> Config:
             if f"${{{section}.{name}}}" not in text:
                 del config[section][name]
     return _filled(config)
-
-
-def _leave_out(config: Config, name: str) -> None:
-    *sections, last = name.split(".")
-    block = config
-    for section in sections:
-        block = block[section]
-    del block[last]
 
 
 def _rename(config: Config, old: str, new: str) -> None:

@@ -4,7 +4,7 @@ import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +19,7 @@ from ...training.contamination import warn_seen
 from ...training.provenance import DEV_SCORE, read_curve, short
 from ...training.train import check_trainable, load_filled
 from .child import MODEL
-from .keys import CorpusVersion, code_version, corpus_version, trial_key
+from .keys import code_version, corpus_version, trial_key
 from .plan import Plan, Trial
 from .plan_file import unusable
 from .process import Outcome, Stop, Task, launch
@@ -53,10 +53,10 @@ class Matrix:
             raise unusable("The plan", "it has no corpus: name folders that `convert` wrote.")
         check_folder(output, plan.corpora if inputs is None else inputs, foreign_to_trials)
         self.plan, self.output = plan, output
-        self.versions = {corpus: corpus_version(corpus) for corpus in plan.corpora}
+        versions = {corpus: corpus_version(corpus) for corpus in plan.corpora}
         self.trials: dict[str, Trial] = {}
         for trial in plan.trials():
-            same = self.trials.setdefault(trial_key(trial, self.versions[trial.corpus]), trial)
+            same = self.trials.setdefault(trial_key(trial, versions[trial.corpus]), trial)
             if same is not trial:
                 raise unusable("The plan", f"{same.title!r} and {trial.title!r} are the same training.")
 
@@ -121,7 +121,7 @@ class Matrix:
                 (self.output / FOLDER).mkdir(parents=True, exist_ok=True)  # it is known by it
             if runner is None:
                 self.check(missing)
-                runner = partial(run_trial, self.versions, options)
+                runner = partial(run_trial, options)
             self._run(missing, len(among), options.workers, runner)
         return {key: r for key, r in read_finished(self.output).items() if key in self.trials}
 
@@ -201,12 +201,9 @@ def _line(record: TrialRecord) -> str:
     return f"{record.title}: {record.status}: {''.join(last)}"
 
 
-def run_trial(
-    versions: Mapping[Path, CorpusVersion], options: TrialOptions, trial: Trial, work: Path, stop: Stop
-) -> Outcome:
+def run_trial(options: TrialOptions, trial: Trial, work: Path, stop: Stop) -> Outcome:
     """Run one trial in a process of its own.
 
-    versions (Mapping[Path, CorpusVersion]): Of each corpus, as `corpus_version` returned.
     options (TrialOptions): How. trial (Trial): The trial. work (Path): An empty folder for its files.
     stop (Callable): Tells why it must end, else null.
     RETURNS (Outcome): How it ended.
@@ -217,8 +214,6 @@ def run_trial(
         gpu_id=options.gpu_id,
         drawn=trial.draw is not None,
         parts=SCORED,
-        version=versions[trial.corpus],
-        code=code_version(),
     )
     outcome = launch(work, trial.config(), task, options.minutes, stop)
     for name in ("run.json", "curve.jsonl"):

@@ -98,9 +98,9 @@ class Search:
         epochs = -1 if training["max_epochs"] == -1 else 0  # -1 streams
         self.config = compose(filled, {}, {"training.patience": 0, "training.max_epochs": epochs})
         self.parameters = read_parameters(whole, given)
-        self.version = corpus_version(corpus)
-        content = {"config": config_content(self.config), "space": self.parameters, "seed": seed}
-        self.name = f"tune-{digest({**content, 'corpus': self.version, 'code': code_version()})}"
+        data = {"corpus": corpus_version(corpus), "code": code_version(), "seed": seed}
+        content = {"config": config_content(self.config), "space": self.parameters, **data}
+        self.name = f"tune-{digest(content)}"
 
     def check(self) -> None:
         """Build the pipelines at the space's corners: mistakes show before hours of training."""
@@ -302,8 +302,6 @@ def run_trial(
         gpu_id=gpu_id,
         drawn=False,
         parts=["dev"],
-        version=search.version,
-        code=code_version(),
     )
     config = compose(search.config, {}, trial.user_attrs[VALUES])
     return launch(work, config, task, minutes, stop)

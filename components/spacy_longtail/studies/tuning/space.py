@@ -1,12 +1,12 @@
 """A search space: config values with their ranges, read from texts."""
 
 import json
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from thinc.api import Config
 
 from ...errors import Errors
+from ..trials.compose import block_of
 
 if TYPE_CHECKING:  # Optuna is an extra
     from optuna import Trial
@@ -80,11 +80,9 @@ def _read(text: str, config: Config) -> Parameter:
     name, _, spec = text.partition("=")
     if name in LENGTHS:
         raise ValueError("trials are compared at equal steps")
-    block: object = config
     *sections, last = name.split(".")
-    for section in sections:
-        block = block.get(section) if isinstance(block, Mapping) else None
-    if not spec or not sections or not isinstance(block, Mapping) or last not in block:
+    block = block_of(config, sections)
+    if not spec or not sections or block is None or last not in block:
         raise ValueError("the config has no such value" if spec else "it has no range")
     baseline = block[last]
     if ":" not in spec:
