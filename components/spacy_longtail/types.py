@@ -5,7 +5,6 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from thinc.types import Floats1d, Floats2d
 
-ENTITY = "ENTITY"  # the one type where boundaries alone are compared
 WEAK_SENTENCES = "weak_sentences"  # doc.spans key of the gate: flagged sentences, attrs["scores"]
 # doc.spans key of the NER pipes: entities, attrs["scores"], attrs["token_scores"]
 ENTITY_SCORES = "entity_scores"

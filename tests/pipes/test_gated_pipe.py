@@ -18,7 +18,6 @@ from spacy.tokens import Doc, DocBin, Span
 from spacy_longtail.evaluation.evaluate import evaluate_model
 from spacy_longtail.evaluation.records import usage_in_words
 from spacy_longtail.pipes.secondary.gated_pipe import GatedPipe
-from spacy_longtail.pipes.secondary.secrets import without_secrets
 from tests.pipes.gated import TEXT, lines, pipeline
 from tests.util import entities
 
@@ -471,11 +470,3 @@ def test_the_evaluation_says_how_much_went_to_the_secondary(tmp_path):
         "50.0 % of the sentences went to the secondary (2 of 4; 2 calls, 11 words"
     )
     assert type(found).model_validate_json(found.model_dump_json()).secondaries["rescue"] == used
-
-
-@settings(max_examples=40)
-@given(st.text(alphabet="abcXYZ019-_.", min_size=6, max_size=30), st.text(max_size=20))
-def test_no_key_of_the_environment_is_in_a_text(key, text):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SOME_TOKEN", key)
-        assert key not in without_secrets(f"{text}{key}{text}") or key in "***"

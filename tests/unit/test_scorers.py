@@ -156,16 +156,6 @@ def test_the_tail_must_be_declared():
         make_ner_scorer(labels=["A"], tail=["B"])
 
 
-def test_without_labels_boundaries_alone_count():
-    data = [example([(0, 2, "A"), (3, 4, "B")], [(0, 2, "ENTITY"), (5, 6, "ENTITY")])]
-    scores = make_ner_scorer(labeled=False)(data, labels=("ENTITY",))
-    assert scores["ents_p"] == scores["ents_r"] == scores["ents_macro_f"] == pytest.approx(0.5)
-    assert set(scores["ents_per_type"]) == {"ENTITY"}
-    assert make_ner_scorer(labels=["A", "B"])(data)["ents_f"] == 0.0
-    with pytest.raises(ValueError, match="L213"):
-        make_ner_scorer(labels=["A"], labeled=False)
-
-
 # --- averages over other types, and scores over words
 
 
@@ -196,7 +186,7 @@ def test_tags_of_words_by_hand():
 def test_scores_over_words_have_types_and_all_of_them():
     data = [example([(0, 2, "A")], [(0, 2, "ENTITY")])]
     keys = {"o_f", "word_acc", "sentence_acc"}
-    for settings_ in ({"labeled": False}, {"labels": ["A"], "prefix": "weak_ents"}):
+    for settings_ in ({"labels": ["A"], "prefix": "weak_ents"},):
         found = make_ner_scorer(**settings_)(data, labels=("ENTITY",))
         assert not {key for key in found if key.split("_", 1)[1] in keys}
         assert any(key.endswith("_macro_union_f") for key in found)

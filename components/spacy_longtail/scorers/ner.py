@@ -2,15 +2,14 @@
 
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from spacy.scorer import PRFScore
 from spacy.training import Example
 
 from ..corpus.examples import on_gold_tokens
 from ..errors import Errors, Warnings
-from ..settings import unused
-from ..types import ENTITY, Block
+from ..types import Block
 from .tokens import token_results
 
 # what a NER pipe adds to [training.score_weights]: as `ner`, and the macro average shown
@@ -43,16 +42,7 @@ class AverageF(NamedTuple):
 class NerScorer:
     """Strict span scores of one example set, by type and averaged; see `make_ner_scorer`."""
 
-    def __init__(
-        self,
-        labels: Sequence[str] | None,
-        tail: Sequence[str] | None,
-        prefix: str,
-        labeled: bool = True,
-    ) -> None:
-        self.labeled = labeled
-        if not labeled:
-            labels, tail = [ENTITY], None
+    def __init__(self, labels: Sequence[str] | None, tail: Sequence[str] | None, prefix: str) -> None:
         self.declared = None if labels is None else list(labels)
         self.tail = None if tail is None else list(tail)
         self.prefix = prefix
@@ -72,8 +62,8 @@ class NerScorer:
         if declared is None:
             declared = [label for label in labels or () if label]
         # the secondary is scored on its own types alone
-        only = set(declared) if self.prefix != "ents" and self.labeled else None
-        counts = count_mentions(examples, only, self.labeled)
+        only = set(declared) if self.prefix != "ents" else None
+        counts = count_mentions(examples, only)
         known = [label for label, score in counts.per_type.items() if support(score)]
         if self.declared is None:  # of the data: a primary may know the frequent types alone
             declared = list(dict.fromkeys([*declared, *known]))
@@ -94,7 +84,7 @@ class NerScorer:
         }
         if self.tail is not None:
             scores["tail_f"] = average.tail
-        if self.prefix == "ents" and self.labeled:  # a tag has a type, and no word only some of them
+        if self.prefix == "ents":  # no word has a tag of some types alone
             tokens = token_results(examples)
             scores["o_f"] = tokens.outside.fscore
             scores["word_acc"] = tokens.word_accuracy
@@ -124,7 +114,7 @@ def make_ner_scorer(
     labels: list[str] | None = None,
     tail: list[str] | None = None,
     prefix: str = "ents",
-    labeled: bool = True,
+    labeled: Literal[True] = True,
 ) -> NerScorer:
     """Entity scores with averages over a declared label set: every system is judged on the same types.
 
@@ -139,21 +129,16 @@ def make_ner_scorer(
         "ents", those of the data that is scored.
     tail (Optional[List[str]]): The rare types that ents_tail_f averages; null leaves that key out.
     prefix (str): Of every key. With any other than "ents" only the declared types are looked at.
-    labeled (bool): false compares boundaries alone, as if all types were one.
+    labeled (bool): Always true: mentions are compared with their types, as configs of pipelines say.
     RETURNS (Callable): The scorer.
     """
-    if not labeled and (labels is not None or tail is not None):
-        raise unused("labeled", labeled, "longtail.ner_scorer.v1", "scores without 'labels' and 'tail'")
-    return NerScorer(labels, tail, prefix, labeled)
+    return NerScorer(labels, tail, prefix)
 
 
-def count_mentions(
-    examples: Iterable[Example], only: Collection[str] | None = None, labeled: bool = True
-) -> TypeCounts:
+def count_mentions(examples: Iterable[Example], only: Collection[str] | None = None) -> TypeCounts:
     """True and false positives and false negatives by type.
 
     only (Optional[Collection[str]]): The types that are looked at; null or none takes all.
-    labeled (bool): false takes all types for one, ENTITY.
     """
     per_type: dict[str, PRFScore] = {}
     n_docs = n_all = 0
@@ -162,14 +147,12 @@ def count_mentions(
         if not eg.reference.has_annotation("ENT_IOB"):
             continue
         n_docs += 1
-        ents = [e for e in eg.reference.ents if not only or e.label_ in only]
-        gold = {(e.label_ if labeled else ENTITY, e.start, e.end) for e in ents}
+        gold = {(e.label_, e.start, e.end) for e in eg.reference.ents if not only or e.label_ in only}
         predicted = (ent for ent in eg.predicted.ents if not only or ent.label_ in only)
         for ent, start, end in on_gold_tokens(eg, predicted):
-            label = ent.label_ if labeled else ENTITY
-            score = per_type.setdefault(label, PRFScore())
-            if (label, start, end) in gold:
-                gold.remove((label, start, end))
+            score = per_type.setdefault(ent.label_, PRFScore())
+            if (ent.label_, start, end) in gold:
+                gold.remove((ent.label_, start, end))
                 score.tp += 1
             else:
                 score.fp += 1

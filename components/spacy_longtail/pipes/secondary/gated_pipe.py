@@ -35,7 +35,6 @@ from .flagged import (
     replace_within,
 )
 from .secondaries import OwnComponent, OwnPipeline, Secondary, unfit
-from .secrets import without_secrets
 
 WHO = "longtail_gated_pipe"
 
@@ -262,7 +261,7 @@ class GatedPipe(UntrainedPipe):
         except Exception as error:
             if not is_failure(error):
                 raise
-            problem = without_secrets(" ".join(f"{type(error).__name__}: {error}".split()))
+            problem = " ".join(f"{type(error).__name__}: {error}".split())
         else:
             with self._lock:
                 self._n_failed = 0

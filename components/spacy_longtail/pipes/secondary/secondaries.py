@@ -19,7 +19,6 @@ from thinc.api import Config, ConfigValidationError
 from ...corpus.cutting import bare
 from ...errors import Errors
 from ...types import Block
-from .secrets import without_secrets
 
 ENTITIES = "doc.ents"
 LLM_MODELS = "spacy_llm.models."
@@ -173,7 +172,7 @@ class OwnPipeline:
         try:
             return spacy.load(source)
         except Exception as error:  # what is damaged can fail anywhere, each in its own way
-            problem = without_secrets(f"{type(error).__name__}: {error}")
+            problem = f"{type(error).__name__}: {error}"
             raise unfit(self.who, f"{source} cannot be loaded: {problem}") from None
 
 
@@ -216,7 +215,7 @@ def _with_defaults(defaults: Mapping[str, object], given: Mapping[str, object]) 
 
 @contextmanager
 def _coded(who: str) -> Iterator[None]:
-    """What a component raises while it is made becomes L285: no traceback, and no secret."""
+    """What a component raises while it is made becomes L285: no traceback."""
     try:
         yield
     except Exception as error:
@@ -224,7 +223,7 @@ def _coded(who: str) -> Iterator[None]:
             raise
         if isinstance(error, ConfigValidationError):
             error = ConfigValidationError.from_error(error, show_config=False)
-        problem = without_secrets(" ".join(f"{type(error).__name__}: {error}".split()))
+        problem = " ".join(f"{type(error).__name__}: {error}".split())
         fix = "Correct [components.NAME.pipe], or what it needs, such as a key in the environment."
         raise unfit(who, problem, fix) from None
 
