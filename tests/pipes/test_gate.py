@@ -1,5 +1,3 @@
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from spacy.tokens import Doc, Span
@@ -9,16 +7,13 @@ from spacy_longtail.pipes.gate.weak_sentences import flagged_parts
 from tests.util import (
     GATE_MODEL,
     SENTENCES,
-    SMALL,
     TOKEN_MODEL,
     WEAK,
     blank,
     entities,
     examples,
-    params,
     parse,
     small_ner,
-    train,
     trained_once,
     two_sentences,
     words,
@@ -99,26 +94,6 @@ def test_a_sentence_is_learnt_from_unless_all_of_it_is_unannotated():
         assert (d_z[:, 0] != 0).tolist() == learnt
 
 
-def test_a_shared_encoder_gets_the_gates_gradient():
-    nlp = blank()
-    nlp.add_pipe("tok2vec", config={"model": SMALL})
-    listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream": "*"}
-    nlp.add_pipe(
-        "longtail_sentence_gate",
-        name="gate",
-        config=gate_config(model={**GATE_MODEL, "tok2vec": listener}),
-    )
-    train(nlp, 3)
-    before = params(nlp.get_pipe("tok2vec"))
-    optimizer = nlp.resume_training()
-    optimizer.L2 = 0.0
-    nlp.update(examples(nlp), sgd=optimizer)
-    changed = [
-        not np.array_equal(a, b) for a, b in zip(before, params(nlp.get_pipe("tok2vec")), strict=True)
-    ]
-    assert any(changed)
-
-
 def test_the_secondary_learns_its_types_and_leaves_documents_without_a_flag_alone():
     nlp, history = pipeline()
     assert history[-1]["weak_ner"] < 0.1 * history[0]["weak_ner"]
@@ -131,19 +106,6 @@ def test_the_secondary_learns_its_types_and_leaves_documents_without_a_flag_alon
     assert entities(doc) == [("Rome", "GEO")]
     assert len(doc.spans["entity_scores"]) == 0
     assert doc.spans["entity_scores"].attrs["scores"] == []
-
-
-def test_primary_gate_and_secondary_train_together_and_merge_by_score():
-    nlp, _ = pipeline(
-        ner={"scores_key": "entity_scores", "include": ["PER", "GEO"]}, weak={"merge": "span"}
-    )
-    for text in SENTENCES:
-        doc = nlp(words(nlp, text))
-        gold = parse(nlp, text)
-        assert entities(doc) == entities(gold)
-        group = doc.spans["entity_scores"]
-        assert [s.text for s in group] == [e.text for e in doc.ents]
-        assert all(0 < p <= 1 for p in group.attrs["scores"])
 
 
 def test_unannotated_sentences_are_not_scored():
@@ -188,26 +150,6 @@ def test_what_a_span_of_a_rule_touches_is_read_as_whole_sentences(is_shared):
     ):
         doc.spans["weak_sentences"] = [doc[a:b] for a, b in spans]
         assert flagged_parts(doc, "weak_sentences", "weak_ner") == parts
-
-
-def test_the_secondary_reads_sentences_as_as_doc_cuts_them():
-    nlp, _ = pipeline()
-    weak = nlp.get_pipe("weak_ner")
-    texts = ["Don't say Storm Ida cannot reach Oslo!", "Maria's  Fram\n sank.", "Rome: 3km, Storm Ida?"]
-    doc = Doc.from_docs([nlp.make_doc(text) for text in texts])
-    doc[3].norm_ = "another"
-    bounds = np.cumsum([0, *(len(nlp.make_doc(text)) for text in texts)]).tolist()
-    sentences = [doc[a:b] for a, b in pairwise(bounds)]
-    doc.set_ents([doc[bounds[1] - 2 : bounds[1] + 1]])  # across a boundary
-    doc.spans["weak_sentences"] = sentences
-    parts = [sent.as_doc() for sent in sentences]
-    expected = weak.entities(parts, weak.model.predict(parts), True, beside=False)
-    flat = [
-        (e.start + sent.start, e.end + sent.start, e.label, e.score)
-        for sent, ents in zip(sentences, expected)
-        for e in ents
-    ]
-    assert flat and [(*e.place, e.score) for e in weak.predict([doc])[0]] == flat
 
 
 def learnt(corpus, **settings):

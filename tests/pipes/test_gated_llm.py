@@ -30,19 +30,6 @@ FOUND = [("ANN", "PER"), ("ANN", "PER"), ("Vega", "ART"), ("Ida", "NAT"), ("Vega
 KEY = "hunter2-and-more"
 
 
-@registry.llm_models("test.Batches.v1")
-def make_batches() -> Callable[[Iterable[Iterable[str]]], Iterable[Iterable[str]]]:
-    """A function that sends many prompts at a time, and fails on Ida's."""
-
-    def model(prompts: Iterable[Iterable[str]]) -> Iterable[Iterable[str]]:
-        given = [list(own) for own in prompts]
-        if "Ida came" in str(given):
-            raise TimeoutError("no answer")
-        return [[ANSWER for _ in own] for own in given]
-
-    return model
-
-
 @registry.llm_models("test.Answers.v1")
 def make_model(
     answer: str,
@@ -132,14 +119,6 @@ def test_a_model_function_of_ones_own():
     assert entities(nlp(TEXT)) == FOUND
     again = spacy.blank("en").from_config(nlp.config).from_bytes(nlp.to_bytes())
     assert entities(again(TEXT)) == FOUND
-
-
-@pytest.mark.filterwarnings("ignore:Task supports sharding")
-def test_a_function_that_takes_batches_is_given_them():
-    """If it fails on one, each sentence is read again, which is counted."""
-    nlp = pipeline({"@llm_models": "test.Batches.v1"})
-    assert entities(nlp(TEXT)) == FOUND[:3]
-    assert rescue(nlp).usage["calls"] == 4 and rescue(nlp).usage["failures"] == 1
 
 
 def test_a_server_is_asked_once_for_each_flagged_sentence(server):
@@ -287,18 +266,6 @@ def test_bad_settings_of_the_model_are_refused(settings, code):
     with pytest.raises(ValueError, match=code) as caught:
         create_chat_completions(**{"name": "tiny", "endpoint": "http://localhost/v1", **settings})
     assert not re.search("pass(?!word)", f"{caught.value!r} {caught.value.__context__!r}")
-
-
-def test_what_spacy_llm_refuses_has_a_code(monkeypatch):
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    nlp = spacy.blank("en")
-    with pytest.raises(ValueError, match=r"L285.*`task`"):
-        nlp.add_pipe(
-            "longtail_gated_pipe",
-            config={
-                "pipe": {"factory": "llm", "model": {"@llm_models": "test.Answers.v1", "answer": ""}}
-            },
-        )
 
 
 def test_a_model_keeps_no_key(server, monkeypatch):

@@ -189,33 +189,6 @@ def test_thresholds_of_the_secondary_hold_before_merging():
     assert len(doc.spans["unsure"]) == 0
 
 
-def test_frequent_types_are_untouched_where_no_sentence_is_flagged(tmp_path):
-    """A trained stock pipeline is extended without training its `ner` again."""
-    stock = blank()
-    stock.add_pipe("ner", config=small_ner())
-    train(stock, 40)
-    stock.to_disk(tmp_path / "stock")
-    plain = [text for text in SENTENCES if "|NAT]" not in text and "|ART]" not in text]
-    before = [entities(stock(words(stock, t))) for t in plain]
-    assert any(before)
-
-    nlp = blank()
-    nlp.add_pipe("ner", source=spacy.load(tmp_path / "stock"))
-    nlp.add_pipe("longtail_sentence_gate", name="gate", config=gate())
-    nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=weak())
-    frozen = params(nlp.get_pipe("ner"))
-    with nlp.select_pipes(disable=["ner"]), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        train(nlp, 60)
-    assert all(np.array_equal(a, b) for a, b in zip(frozen, params(nlp.get_pipe("ner")), strict=True))
-    for text, expected in zip(plain, before, strict=True):
-        doc = nlp(words(nlp, text))
-        assert not len(doc.spans["weak_sentences"])
-        assert entities(doc) == expected
-    found = {e for text in SENTENCES for e in entities(nlp(words(nlp, text)))}
-    assert {("Storm Ida", "NAT"), ("Fram", "ART")} <= found
-
-
 def test_a_calibrated_gate_scores_on_its_curve():
     nlp = pipeline()
     train(nlp, 20)

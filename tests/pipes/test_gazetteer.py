@@ -48,17 +48,6 @@ def read(nlp, text):
     return entities(doc)
 
 
-def test_names_of_one_type_wherever_they_stand():
-    _, pipe = built()
-    names, reliability = pipe.gazetteer  # of the types that have names
-    assert names == {"ART": [("Marie", "Rose")], "GEO": [("Bergen",)]}
-    # ART: the first document of the second and back; GEO: of Oslo the unannotated document is wrong, of
-    # the others nothing is right, as the rest is not of one type; Boston's two are wrong for each other
-    assert reliability == {"ART": Reliability(3, 3), "GEO": Reliability(2, 4)}
-    assert reliability["ART"].precision == 4 / 5
-    assert Reliability(0, 0).precision == 0.5
-
-
 def test_what_a_name_stands_in_place_of():
     nlp, _ = built()
     assert read(nlp, "they saw Marie Rose and Bergen") == [("Marie Rose", "ART"), ("Bergen", "GEO")]
@@ -93,19 +82,6 @@ def test_no_name_stands_on_blocked_tokens():
     doc = Doc(nlp.vocab, words=["the", "Marie", "Rose"])
     doc.set_ents([], blocked=[doc[2:3]], default="outside")
     assert entities(pipe(doc)) == []
-
-
-def test_repeated_documents_count_once_and_unannotated_words_for_nothing():
-    docs = [parse(blank(), text) for text in TEXTS]
-    once, twice = (read_gazetteer(lambda n=n: docs * n, VOCAB) for n in (1, 3))
-    assert once == twice
-    other = parse(blank(), "[Bergen|PER] woke")  # the same words, annotated otherwise
-    assert read_gazetteer(lambda: [*docs, other], VOCAB).names["GEO"] == []
-    hidden = Doc(VOCAB, words=["Bergen", "again"])  # no annotation at all
-    assert read_gazetteer(lambda: [*docs, hidden], VOCAB) == once
-    bare = Doc(VOCAB, words=["Bergen", "again"])
-    bare.set_ents([], default="outside")
-    assert ("Bergen",) not in read_gazetteer(lambda: [*docs, bare], VOCAB).names["GEO"]
 
 
 def test_where_nobody_looked_for_a_type_an_o_says_nothing_of_its_names():

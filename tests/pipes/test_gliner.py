@@ -10,7 +10,6 @@ import pytest
 from spacy.tokens import Doc, Span
 
 from spacy_longtail.pipes.secondary.gliner_ner import sentence_parts
-from spacy_longtail.unlabelled.teacher import DOUBTS, PoolTeacher
 from tests.util import (
     GATE_MODEL,
     SENTENCES,
@@ -101,15 +100,6 @@ def test_it_finds_what_the_package_finds(kind):
         expected = oracle(nlp, text)
         for own in (doc, nlp(text), again(text)):
             same(scored(own), expected)
-
-
-def test_a_zero_width_space_does_not_move_what_follows(nlp):
-    text = "\u200b Maria sailed \u200b to Oslo on the Fram."
-    own = [(text[a:b], label) for a, b, label, _ in scored(nlp(text))]
-    plain = text.replace("\u200b", " ")
-    assert own == [(plain[a:b], label) for a, b, label, _ in oracle(nlp, plain)] and own
-    package = [(text[a:b], label) for a, b, label, _ in oracle(nlp, text)]
-    assert package != own  # which moves what follows
 
 
 def test_entities_are_on_free_tokens_within_a_sentence(nlp):
@@ -251,15 +241,3 @@ def test_an_encoder_that_is_looked_up_brings_no_code(tmp_path):
 
 
 # Other commands
-
-
-def test_what_a_teacher_doubts_is_not_outside():
-    nlp = build(scores_key="entity_scores", threshold=0.3, thresholds=dict.fromkeys(LABELS, 0.8))
-    teacher = PoolTeacher.of(nlp, "teacher", LABELS)
-    docs = list(nlp.pipe(TEXTS))
-    low = sum(len(doc.spans[DOUBTS]) for doc in docs)
-    assert teacher.doubts == (DOUBTS,) and low
-    sentences = [s for rows in teacher.read(docs, 0.9, False) for s in rows]
-    unsure = sum(int((~s.sure).sum()) for s in sentences)
-    spans = [s for doc in docs for s in (*doc.ents, *doc.spans[DOUBTS])]
-    assert unsure == sum(len(span) for span in spans) > sum(len(ent) for doc in docs for ent in doc.ents)

@@ -227,23 +227,6 @@ def test_the_primary_is_the_last_that_counts_or_the_one_named():
         assert places(nlp(words(nlp, SENTENCES[0])))  # a secondary is no primary
 
 
-def test_predicting_moves_nothing_and_batches_do_not_matter(monkeypatch):
-    nlp, gate = alone(monkeypatch, budget=0.25)
-    gate.cfg["start"] = np.linspace(0, 1, 50).tolist()
-    rows = np.random.default_rng(0).random((40, 3)).round(3)
-    flagged = {}
-    for size in (1, 7, 40):
-        gate.restart()
-        for _ in range(2):
-            gate.predict([scored(nlp, *row) for row in rows])
-        assert gate.usage == (0, 0)
-        docs = [scored(nlp, *row) for row in rows]
-        flagged[size] = [places(doc) for doc in gate.pipe(docs, batch_size=size)]
-        assert gate.usage == (120, sum(map(len, flagged[size])))
-    assert flagged[1] == flagged[7] == flagged[40]
-    assert 0.1 < gate.usage.share <= 0.3
-
-
 def test_a_budget_begins_where_the_saved_one_begins(monkeypatch, tmp_path):
     nlp, gate = alone(monkeypatch, budget=0.25)
     gate.cfg["start"] = [0.9, 0.5, 0.1, 0.7]

@@ -119,31 +119,3 @@ def test_it_learns_saves_and_loads(name, tmp_path):
     logits = [np.asarray(pipe.get_pipe("gate").logits(docs)) for pipe in (nlp, again)]
     assert np.allclose(*logits, atol=1e-6)
     assert nlp("").spans["weak_sentences"] is not None
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_shared_encoder_learns_from_it(name):
-    listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream": "*"}
-    nlp = pipeline(name, tok2vec=listener)
-    nlp.add_pipe("tok2vec", config={"model": SMALL}, first=True)
-    history = train(nlp, 40)
-    assert history[-1]["gate"] < 0.5 * history[0]["gate"]
-
-
-@pytest.mark.parametrize(
-    ("settings", "code"),
-    [
-        ({"hidden_width": 0}, "L001.*hidden_width"),
-        ({"dropout": 1.0}, "L001.*dropout"),
-    ],
-)
-@pytest.mark.parametrize("name", NAMES)
-def test_bad_settings_are_refused(name, settings, code):
-    with pytest.raises(ValueError, match=code):
-        pipeline(name, **settings)
-
-
-@pytest.mark.parametrize("setting", ["n_hops", "attention_width"])
-def test_self_attention_needs_hops_and_units(setting):
-    with pytest.raises(ValueError, match=f"L001.*{setting}"):
-        pipeline("SelfAttentionGate", **{setting: 0})

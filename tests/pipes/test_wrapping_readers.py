@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from spacy import util
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 from spacy.training import Example
-from spacy.util import registry
 
 from spacy_longtail.corpus.counts import count_doc, count_docs
 from spacy_longtail.corpus.repeats import kept_tokens
@@ -220,53 +218,3 @@ def test_fractions_are_rounded_without_bias():
     rng = np.random.default_rng(0)
     mean = np.mean([rounded(copies, rng) for _ in range(4000)], axis=0)
     assert np.abs(mean - copies).max() < 0.04
-
-
-CONFIG = """
-[corpora]
-[corpora.plain]
-@readers = "spacy.Corpus.v1"
-path = "{path}"
-gold_preproc = false
-max_length = 0
-limit = 0
-augmenter = null
-
-[corpora.few]
-@readers = "longtail.LowResourceCorpus.v1"
-corpus = ${{corpora.plain}}
-n_sentences = 9
-
-[corpora.rare]
-@readers = "longtail.RelabelledCorpus.v1"
-corpus = ${{corpora.few}}
-keep = ["ART", "NAT"]
-
-[corpora.cut]
-@readers = "longtail.UndersampledCorpus.v1"
-corpus = ${{corpora.rare}}
-ratio = 2
-
-[corpora.train]
-@readers = "longtail.ResampledCorpus.v1"
-corpus = ${{corpora.cut}}
-
-[corpora.train.repeats]
-@misc = "longtail.RandomUndersampling.v1"
-ratio = 2
-
-[corpora.study]
-@readers = "longtail.ImbalancedCorpus.v1"
-corpus = ${{corpora.plain}}
-entity_share = 0.3
-n_sentences = 9
-"""
-
-
-def test_a_config_nests_them(tmp_path):
-    DocBin(docs=[eg.reference for eg in corpus_of(NLP)]).to_disk(tmp_path / "a.spacy")
-    config = util.load_config_from_str(CONFIG.format(path=tmp_path / "a.spacy"), interpolate=True)
-    corpora = registry.resolve(config)["corpora"]
-    for name, reader in corpora.items():
-        assert list(reader(blank())), name
-    assert {e.label_ for eg in corpora["train"](blank()) for e in eg.reference.ents} == {"ART", "NAT"}

@@ -1,6 +1,5 @@
 """The augmenters: what a rewritten copy keeps, what it draws, how often, and what is refused."""
 
-import json
 import pickle
 import random
 import sys
@@ -13,10 +12,9 @@ import pytest
 import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from spacy.tokens import Doc, DocBin, Span
-from spacy.training import Corpus, Example
+from spacy.tokens import Doc, Span
+from spacy.training import Example
 from spacy.util import registry
-from thinc.api import Config
 
 from spacy_longtail.augment import (
     MentionReplacement,
@@ -304,19 +302,6 @@ def test_synonyms_of_several_words_go_on_from_the_tag(tmp_path):
     assert tags(found) == ["O", "B-NAT", *["I-NAT"] * 4, "O", "O", "O", "B-NAT", "I-NAT"]
 
 
-def test_synonyms_are_drawn_evenly_and_tokenized(tmp_path):
-    path = tmp_path / "t.tsv"
-    path.write_text("rain\tdrizzle\tshower\train\tit's wet\n")
-    augmenter = SynonymReplacement(path, level=1.0)
-    drawn = Counter(one(augmenter, sentence("rain")).reference.text for _ in range(900))
-    assert set(drawn) == {"drizzle ", "shower ", "it 's wet "}
-    assert all(n == pytest.approx(300, rel=0.2) for n in drawn.values())
-    spaced = gold(NLP, Doc(NLP.vocab, words=["rain", "."], spaces=[False, False]))
-    spaced.reference.set_ents([])
-    texts = {one(augmenter, spaced).reference.text for _ in range(50)}
-    assert texts == {"drizzle.", "shower.", "it's wet."}
-
-
 def test_segments_are_shuffled_within_themselves():
     words = ["a", "b", "\n", "c", "P", "Q", "R", "d", "e", "f", "g", "h", "i"]
     starts = [True, *[False] * 8, True, False, False, False]
@@ -410,61 +395,6 @@ def test_one_of_draws_evenly_and_passes_the_rest_on():
 
 
 # In a config
-
-
-AUGMENTER = """
-[augmenter]
-@augmenters = "longtail.one_of.v1"
-seed = 1
-
-[augmenter.*.mention]
-@augmenters = "longtail.mention_replacement.v1"
-level = 1.0
-
-[augmenter.*.mention.corpus]
-@readers = "spacy.Corpus.v1"
-path = {path}
-gold_preproc = false
-
-[augmenter.*.token]
-@augmenters = "longtail.token_replacement.v1"
-power = 0
-labels = ["NAT"]
-budget = 1
-
-[augmenter.*.token.corpus]
-@readers = "spacy.Corpus.v1"
-path = {path}
-gold_preproc = false
-
-[augmenter.*.synonym]
-@augmenters = "longtail.synonym_replacement.v1"
-thesaurus = {synonyms}
-budget = 2
-
-[augmenter.*.shuffle]
-@augmenters = "longtail.segment_shuffle.v1"
-"""
-
-
-@pytest.fixture(scope="module")
-def corpus_path(tmp_path_factory):
-    path = tmp_path_factory.mktemp("corpus") / "train.spacy"
-    DocBin(docs=[eg.reference for eg in examples(NLP)]).to_disk(path)
-    return path
-
-
-def test_a_config_makes_them_all(corpus_path, synonyms):
-    text = AUGMENTER.format(path=json.dumps(str(corpus_path)), synonyms=json.dumps(str(synonyms)))
-    config = Config().from_str(text)
-    filled = registry.fill(config)
-    augmenter = registry.resolve(Config().from_str(filled.to_str()))["augmenter"]
-    found = dict(zip(("mention", "token", "synonym", "shuffle"), augmenter.augmenters, strict=True))
-    assert found["mention"].level == 1.0 and isinstance(found["mention"].corpus, Corpus)
-    assert found["token"].budget == 1
-    assert found["synonym"].budget == 2 and found["shuffle"].budget is None
-    for eg in Corpus(corpus_path)(NLP):
-        assert list(augmenter(NLP, eg))
 
 
 class FakeWordNet:

@@ -16,7 +16,6 @@ from spacy_longtail.describers import (
     VectorDescriptions,
 )
 from spacy_longtail.describers.base import unit_rows, words
-from spacy_longtail.pipes.token.describing import release
 from tests.util import blank, tiny_bert, toy_encoder, toy_table, toy_vectors
 
 TEXTS = ["work of art", "Oslo", "natural phenomenon, such as a storm"]
@@ -149,37 +148,6 @@ def test_transformer_descriptions_are_mean_states(tmp_path):
     again = pickle.dumps(describe)
     assert len(again) < 1000
     assert pickle.loads(again)(TEXTS) == pytest.approx(rows)
-
-
-def test_of_an_encoder_decoder_the_encoder_describes(tmp_path):
-    pytest.importorskip("transformers", reason="needs the extra 'transformers'")
-    import torch
-    from tokenizers import Tokenizer, models
-    from transformers import PreTrainedTokenizerFast, T5Config, T5EncoderModel, T5Model
-
-    own = Tokenizer(models.WordLevel({"<pad>": 0, "ship": 1}, unk_token="<pad>"))
-    names = ["input_ids", "attention_mask"]
-    PreTrainedTokenizerFast(
-        tokenizer_object=own, pad_token="<pad>", model_input_names=names
-    ).save_pretrained(tmp_path)
-    torch.manual_seed(0)
-    sizes = {"d_model": 8, "d_kv": 4, "d_ff": 16, "num_layers": 1, "num_heads": 2}
-    T5Model(T5Config(vocab_size=2, decoder_start_token_id=0, **sizes)).save_pretrained(tmp_path)
-    rows = TransformerDescriptions(str(tmp_path))(["ship"])
-    with torch.no_grad():
-        encoder = T5EncoderModel.from_pretrained(tmp_path).eval()
-        state = encoder(torch.tensor([[1]])).last_hidden_state[0, 0].numpy()
-    assert rows[0] == pytest.approx(state / np.linalg.norm(state), abs=1e-5)
-
-
-def test_what_a_describer_has_loaded_can_be_let_go(tmp_path):
-    pytest.importorskip("transformers", reason="needs the extra 'transformers'")
-    describe = TransformerDescriptions(str(tiny_bert(tmp_path)))
-    rows = describe(TEXTS)
-    release(describe)
-    assert "_loaded" not in vars(describe) and describe(TEXTS) == pytest.approx(rows)
-    release(None)
-    release(len)  # any function describes
 
 
 def test_a_transformer_that_is_none(tmp_path):

@@ -99,9 +99,9 @@ class GLiNERNER(EntityScorer, UntrainedPipe):
         return self._model
 
     def add_label(self, label: str, description: str = "") -> int:
-        """Add a type. RETURNS (int): 0 if the type was there already, else 1.
+        """label (str): The type. description (str): What the model reads; "" is the type's name.
 
-        label (str): The entity type. description (str): What the model reads; "" is the type's name.
+        RETURNS (int): 0 if the type was there already, else 1.
         """
         is_new = check_label(label) not in self.cfg["types"]
         given = {**self.cfg["types"], **({label: description} if description else {})}
@@ -119,8 +119,7 @@ class GLiNERNER(EntityScorer, UntrainedPipe):
         most = max(self.gliner.config.max_len // 2, 1)
         parts = [(i, doc[a:b]) for i, doc in enumerate(docs) for a, b in sentence_parts(doc, most)]
         with self._lock, torch.random.fork_rng(devices=[]):  # the package draws a seed
-            texts = {k: self._readable(part.text) for k, (_, part) in enumerate(parts)}
-            texts = {k: text for k, text in texts.items() if text.strip()}
+            texts = {k: part.text for k, (_, part) in enumerate(parts) if part.text.strip()}
             threshold = self.cfg["threshold"]
             rows = self.gliner.inference([*texts.values()], list(label_of), threshold=threshold)
         found: list[list[ScoredSpan]] = [[] for _ in docs]
@@ -133,21 +132,6 @@ class GLiNERNER(EntityScorer, UntrainedPipe):
                     label = label_of[ent["label"]]
                     found[i].append(ScoredSpan(span.start, span.end, label, ent["score"], ()))
         return [merge_spans(spans) for spans in found]
-
-    def _readable(self, text: str) -> str:
-        """The text with spaces for words without a subword, such as a zero-width space.
-
-        The package counts words by their subwords, and would move all entities behind such a word.
-        """
-        processor = self.gliner.data_processor
-        for word, start, end in list(processor.words_splitter(text)):
-            if not word.isascii():
-                pieces = processor.transformer_tokenizer(
-                    [[word]], is_split_into_words=True, add_special_tokens=False
-                )
-                if not pieces["input_ids"][0]:
-                    text = text[:start] + " " * (end - start) + text[end:]
-        return text
 
 
 def load_gliner(name: str) -> Any:
