@@ -161,7 +161,7 @@ def study(model: Path, corpus: Path, timed: bool) -> Iterator[dict[str, Any]]:
             model,
             part_path(corpus, "dev"),
             goal=Goal(),
-            gate_goal=Goal(recall=0.9),
+            gate_goal=Goal("recall", 0.9),
             output=Path(folder),
         )
         pipelines = {False: spacy.load(model), True: spacy.load(folder)}

@@ -74,7 +74,11 @@ def test_a_budget_starts_from_dev_and_is_kept(model, corpus):
     path = model(budget=0.2)
     found = chosen(path, corpus)
     after, nlp = scores(path, corpus)
-    assert found["goal"] == "budget of 20 %" and found["budget"] == 0.2 and found["start"] == 96
+    assert (
+        found["goal"] == "budget of 0.2 of the sentences"
+        and found["budget"] == 0.2
+        and found["start"] == 96
+    )
     assert found["threshold"] is None and found["after"] == pytest.approx(after)
     gate = nlp.get_pipe("gate")
     assert len(gate.cfg["start"]) == 96 and 0 < gate.usage.flagged <= 0.2 * 96 + 5

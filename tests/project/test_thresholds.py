@@ -320,7 +320,7 @@ def test_components_without_scores_are_left_as_they_are(gated, corpus, tmp_path)
     nlp.get_pipe("ner").cfg["scores_key"] = None
     nlp.get_pipe("weak_ner").cfg.update(scores_key=None, merge="fill")
     nlp.to_disk(tmp_path / "model")
-    goals = {"goal": Goal(), "gate_goal": Goal(recall=0.9)}
+    goals = {"goal": Goal(), "gate_goal": Goal("recall", 0.9)}
     with pytest.warns(UserWarning, match=r"LW082.*'ner' keeps its settings"):
         found = fit_thresholds(
             tmp_path / "model", corpus / "dev.spacy", **goals, min_mentions=2, abstain_key="unsure"
@@ -334,7 +334,7 @@ def test_components_without_scores_are_left_as_they_are(gated, corpus, tmp_path)
 
 @pytest.mark.parametrize(
     ("goal", "least", "why"),
-    [(Goal(), 1000, "too few"), (Goal(precision=1.1), 2, "no threshold reaches")],
+    [(Goal(), 1000, "too few"), (Goal("precision", 1.1), 2, "no threshold reaches")],
 )
 def test_a_gate_without_a_threshold_to_choose_stays_as_it_was(gated, corpus, tmp_path, goal, least, why):
     own = {"threshold": 0.2, "calibration": [0.001, 1.0]}

@@ -1,7 +1,6 @@
 """`thresholds`: least scores of entities and of flagged sentences, chosen on development data."""
 
 import warnings
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -65,13 +64,10 @@ def thresholds(
         problem = f"The pipeline goes to --output or, with --in-place, over {model}."
         raise ValueError(Errors.L545.format(problem=problem, fix="Give one of the two options."))
     use_gpu(gpu_id)
-    _only_one({"--recall": recall, "--precision": precision, "--beta": beta})
-    _only_one({"--gate-recall": gate_recall, "--gate-beta": gate_beta, "--gate-budget": gate_budget})
-    goal, gate_goal = Goal(recall, precision, 1.0 if beta is None else beta), None
+    goal = _goal("--", recall=recall, precision=precision, beta=beta) or Goal()
+    gate_goal = _goal("--gate-", recall=gate_recall, beta=gate_beta, budget=gate_budget)
     if gate_budget is not None:
-        gate_goal = Goal(share=check_budget(gate_budget))
-    elif gate_recall is not None or gate_beta is not None:
-        gate_goal = Goal(gate_recall, None, 1.0 if gate_beta is None else gate_beta)
+        check_budget(gate_budget)
     if output is not None:
         check_folder(output, [corpus])
     if part == "test":
@@ -102,11 +98,14 @@ def thresholds(
     return None
 
 
-def _only_one(given: Mapping[str, float | None]) -> None:
-    names = [name for name, value in given.items() if value is not None]
-    if len(names) > 1:
-        problem = f"Thresholds are chosen for one goal, found {' and '.join(names)}."
+def _goal(prefix: str, **given: float | None) -> Goal | None:
+    """The goal of some options, if one of them is given."""
+    goals = [Goal(kind, value) for kind, value in given.items() if value is not None]
+    if len(goals) > 1:
+        found = " and ".join(f"{prefix}{goal.kind}" for goal in goals)
+        problem = f"Thresholds are chosen for one goal, found {found}."
         raise ValueError(Errors.L545.format(problem=problem, fix="Give one of them."))
+    return goals[0] if goals else None
 
 
 def _print_types(chosen: ChosenTypes) -> None:

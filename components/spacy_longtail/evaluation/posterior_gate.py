@@ -32,7 +32,7 @@ def fit_posterior_gate(
     """
     gate = cast(PosteriorGate, nlp.get_pipe(name))
     if goal is None:
-        goal = GATE_GOAL if gate.cfg["budget"] is None else Goal(share=gate.cfg["budget"])
+        goal = GATE_GOAL if gate.cfg["budget"] is None else Goal("budget", gate.cfg["budget"])
     batches = minibatch([eg.predicted for eg in examples], nlp.batch_size)
     expected = np.concatenate([gate.predict(batch) for batch in batches])
     right, known = sentence_truth(examples, gate.labels)
@@ -46,9 +46,10 @@ def fit_posterior_gate(
         return GatePoint.of(flags[known], right[known])
 
     before, n_weak = point(), int(right[known].sum())
-    settings: Block = {"budget": goal.share, "threshold": THRESHOLD}
-    gate.cfg["start"] = None if goal.share is None else start_scores(expected.sum(axis=1))
-    if goal.share is None:
+    budget = goal.value if goal.kind == "budget" else None
+    settings: Block = {"budget": budget, "threshold": THRESHOLD}
+    gate.cfg["start"] = None if budget is None else start_scores(expected.sum(axis=1))
+    if budget is None:
         scores = expected[known].max(axis=1)
         chosen = choose_for_gate(gate, goal, least, scores, right[known])
         settings["threshold"] = gate.cfg["threshold"] if chosen is None else chosen.threshold
@@ -60,8 +61,8 @@ def fit_posterior_gate(
         sentences=int(known.sum()),
         weak=n_weak,
         before=before,
-        threshold=settings["threshold"] if goal.share is None else None,
-        budget=goal.share,
+        threshold=settings["threshold"] if budget is None else None,
+        budget=budget,
         start=len(gate.cfg["start"] or ()),
         after=point(),
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import srsly
 from pydantic import ConfigDict, Field, JsonValue, ValidationError
@@ -85,7 +85,7 @@ class Evaluation(Record):
     curve: list[dict[str, Number]] = Field(default_factory=list)  # one entry an evaluation on dev
     performance: dict[str, Number]  # what training left in the pipeline
     scores: Scores
-    analysis: dict[str, JsonValue] | None = None  # of `analyse`
+    analysis: dict[str, Any] | None = None  # of `analyse`
     secondaries: dict[str, dict[str, Number]] = Field(default_factory=dict)  # usage by component
     own_tokens: float | None = None  # share of the given words that the pipeline's tokenizer makes
     words_per_second: float

@@ -186,8 +186,9 @@ def choose_types(
     curves (Curves): Of the calibration. goal (Goal): Of the thresholds.
     least (int): Gold mentions that a threshold is chosen on.
     """
-    types = {}
-    few, unreachable = [], []
+    types: dict[str, ChosenType] = {}
+    few: list[str] = []
+    unreachable: list[str] = []
     for label, scored in by_type.items():
         curve = curves.get(label, curves.get(ANY_TYPE))
         slope, shift = curve or (1.0, 0.0)

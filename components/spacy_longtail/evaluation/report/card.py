@@ -43,9 +43,9 @@ def write_card(
     check_file(target / CARD, mark=MARK)
     card = card_data(stats, run)
     meta = srsly.read_json(target / "meta.json")
-    old = meta.get(META_KEY)
-    if not meta.get("description") or (old and meta["description"] == _description(old)):
-        meta["description"] = _description(card)
+    if not meta.get("description"):
+        rare = ", ".join(stats.tail)
+        meta["description"] = f"Named entities of {stats.corpus}" + (rare and f"; rare types: {rare}")
     meta[META_KEY] = card
     sources = [{"name": own} if isinstance(own, str) else own for own in sources_of(meta)]
     over_seeds = {
@@ -123,8 +123,3 @@ def card_data(stats: Statistics, run: Run) -> dict[str, Any]:
 
 def _rounded(ends: Ends | None) -> list[float] | None:
     return None if ends is None else [round(end, 4) for end in ends]
-
-
-def _description(card: dict[str, Any]) -> str:
-    rare = [label for label, row in card["per_type"].items() if row["rare"]]
-    return f"Named entities of {card['corpus']}" + (f"; rare types: {', '.join(rare)}" if rare else "")

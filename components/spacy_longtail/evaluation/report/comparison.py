@@ -1,6 +1,6 @@
 """A report's content: the runs of a corpus, and one method side by side with the baseline."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,14 +45,6 @@ class ScoreRow(NamedTuple):
         return None if self.baseline is None or self.ours is None else self.ours - self.baseline
 
 
-class MentionSums(NamedTuple):
-    """Mentions of some types in the test part, means over seeds."""
-
-    right: float
-    predicted: float
-    gold: float
-
-
 class Comparison(NamedTuple):
     baseline: str | None
     ours: str
@@ -64,7 +56,8 @@ class Comparison(NamedTuple):
     averages: dict[str, ScoreRow]
     early: str  # why nothing can be said yet; "" if both were trained long enough
     is_rare: bool  # whether the mentions are of rare types; else of all
-    mentions: list[MentionSums]  # of ours, and of the baseline if there is one
+    # right, predicted and gold, means over seeds: of ours, and of the baseline if there is one
+    mentions: list[list[float]]
 
 
 class Report(NamedTuple):
@@ -139,20 +132,21 @@ def compare(choice: Choice, statistics: Statistics, verdicts: Mapping[str, Verdi
     metrics = f1_metrics(statistics)
     ranges = [ranges_of(system.counts(), metrics) for system in sides] + [{}]
 
-    def row(name: str, score: str, read: Callable[[System], float | None]) -> ScoreRow:
-        other = None if baseline is None else read(baseline)
+    def row(name: str, score: str, values: list[float | None]) -> ScoreRow:
+        of_ours, of_baseline, *_ = [*values, None]
         ends = (ranges[0].get(score), ranges[1].get(score))
-        return ScoreRow(name, other, read(ours), *ends, verdicts.get(score))
+        return ScoreRow(name, of_baseline, of_ours, *ends, verdicts.get(score))
 
     rows = []
     for label in statistics.labels:
-        p, r, _ = ours.type_means(label)
+        means = [system.type_means(label) for system in sides]
         support = ours.runs[0].evaluation.scores.of_type(label).support
-        means = row(label, f"F1 of {label}", lambda system, t=label: system.type_means(t)[2])
-        rows.append(means._replace(support=support, rare=label in statistics.tail, p=p, r=r))
+        own = row(label, f"F1 of {label}", [f for *_, f in means])
+        more = {"support": support, "rare": label in statistics.tail}
+        rows.append(own._replace(p=means[0][0], r=means[0][1], **more))
     rows.sort(key=lambda row: -row.support)  # stable: declared order among equals
     averages = {
-        kind: row(kind, f"{kind} F1", lambda system, kind=kind: mean(system.scores(kind)))
+        kind: row(kind, f"{kind} F1", [mean(system.scores(kind)) for system in sides])
         for kind in AVERAGES
     }
     counts = ours.runs[0].counts
@@ -160,14 +154,9 @@ def compare(choice: Choice, statistics: Statistics, verdicts: Mapping[str, Verdi
     early = no_verdict({system.name: system.rising() for system in sides})
     is_rare = any(row.rare and row.support for row in rows)
     types = [i for i, t in enumerate(statistics.labels) if t in statistics.tail or not is_rare]
-    mentions = [MentionSums(*_mentions(system, types)) for system in sides]
+    mentions = [system.counts()[:, :, types].sum(axis=(0, 2)).mean(axis=0).tolist() for system in sides]
     names = (choice.baseline and choice.baseline.name, choice.ours.name, choice.by_dev)
     return Comparison(*names, *units, rows, averages, early, is_rare, mentions)
-
-
-def _mentions(system: System, types: list[int]) -> list[float]:
-    """Right, predicted and gold mentions of some types, means over seeds."""
-    return system.counts()[:, :, types].sum(axis=(0, 2)).mean(axis=0).tolist()
 
 
 def f1_metrics(statistics: Statistics) -> dict[str, Metric]:

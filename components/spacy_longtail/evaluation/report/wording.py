@@ -8,7 +8,7 @@ from ...output.amounts import percent as percent
 from ...output.amounts import signed as signed
 from ...output.tables import text_table
 from ..significance import LEAST_SEEDS, NO_CLAIM, Verdict, describe
-from .comparison import HEADLINES, Comparison, Ends, MentionSums, Report, ScoreRow
+from .comparison import HEADLINES, Comparison, Report, ScoreRow
 
 OF_MODELS = f"With fewer than {LEAST_SEEDS} seeds this is about the models trained here, not the method."
 
@@ -20,15 +20,15 @@ def verdict(comparison: Comparison) -> tuple[str, list[str]]:
     RETURNS (Tuple[str, List[str]]): A headline, and sentences on averages and rare types.
     """
     ours, baseline = comparison.ours, comparison.baseline
-    shown = [own for kind in HEADLINES if (own := comparison.averages[kind]).ours is not None]
     if baseline is None:
-        scores = (f"{own.name} F1 {percent(own.ours)}{_range(own.interval)}" for own in shown)
-        alone = f"{ours} alone: there is no other model to compare it with."
-        return alone, [f"In points of 100: {', '.join(scores)}."]
+        return f"{ours} alone: there is no other model to compare it with.", []
     if comparison.early:
-        scores = (f"{own.name} F1 {percent(own.ours)} against {percent(own.baseline)}" for own in shown)
-        return comparison.early, [f"So far, {ours} and {baseline}: {', '.join(scores)}."]
-    averages = {f"{own.name} F1": own.verdict for own in shown if own.verdict is not None}
+        return comparison.early, []
+    averages = {
+        f"{kind} F1": found
+        for kind in HEADLINES
+        if (found := comparison.averages[kind].verdict) is not None
+    }
     rare = {
         f"F1 of {row.name}": row.verdict
         for row in comparison.rows
@@ -47,26 +47,14 @@ def counted(comparison: Comparison) -> str:
     comparison (Comparison): The scores.
     RETURNS (str): Two sentences on the rare types; on all, where the test part has no rare one.
     """
-    ours, what = comparison.mentions[0], "rare entities" if comparison.is_rare else "entities"
-    counts = f"{comparison.ours} finds {_count(ours.right)} of the {ours.gold:,.0f} {what}"
-    exact = f"Of 100 that it names, {_precision(ours)} are right"
-    for other in comparison.mentions[1:]:
-        counts += f", {comparison.baseline} {_count(other.right)}"
-        exact += f"; of {comparison.baseline}'s, {_precision(other)}"
+    (right, predicted, gold), *others = comparison.mentions
+    what = "rare entities" if comparison.is_rare else "entities"
+    counts = f"{comparison.ours} finds {round(right, 1):,.9g} of the {gold:,.9g} {what}"
+    exact = f"Of 100 that it names, {percent(right / (predicted or 1))} are right"
+    for right, predicted, _ in others:
+        counts += f", {comparison.baseline} {round(right, 1):,.9g}"
+        exact += f"; of {comparison.baseline}'s, {percent(right / (predicted or 1))}"
     return f"{counts}. {exact}."
-
-
-def _count(n: float) -> str:
-    """A count, or a mean of counts."""
-    return f"{n:,.0f}" if n == round(n) else f"{n:,.1f}"
-
-
-def _precision(mentions: MentionSums) -> str:
-    return percent(mentions.right / mentions.predicted if mentions.predicted else None)
-
-
-def _range(ends: Ends | None) -> str:
-    return "" if ends is None else f" (95 % interval {' to '.join(map(percent, ends))})"
 
 
 def _headline(ours: str, baseline: str, averages: Mapping[str, Verdict]) -> str:

@@ -146,18 +146,9 @@ def _bca_tails(value: float, draws: np.ndarray, without: np.ndarray) -> np.ndarr
     norm = scipy_stats().norm
     bias = norm.ppf(share)
     z = bias + norm.ppf(TAILS)
-    shrink = 1 - acceleration(without) * z
-    return norm.cdf(bias + z / shrink) if (shrink > 0).all() else TAILS
-
-
-def acceleration(without: np.ndarray) -> float:
-    """How fast a statistic's spread grows with it, from its jackknife values.
-
-    without (np.ndarray): (n_units,), the statistic with each unit left out, not all the same.
-    RETURNS (float): The acceleration of BCa, no unit.
-    """
     d = without.mean() - without
-    return float((d**3).sum() / (6 * (d**2).sum() ** 1.5))
+    shrink = 1 - (d**3).sum() / (6 * (d**2).sum() ** 1.5) * z  # by the acceleration
+    return norm.cdf(bias + z / shrink) if (shrink > 0).all() else TAILS
 
 
 def scipy_stats() -> ModuleType:

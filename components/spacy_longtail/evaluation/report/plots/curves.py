@@ -40,14 +40,18 @@ def size_curves(
         axes = fig.add_subplot()
         for i, (name, own) in enumerate(points.items()):
             # no two alike: colours, dashes and markers go round in steps of 6, 5 and 7
-            look = {"color": SERIES[i % 6], "ls": DASHES[i % 5], "marker": MARKERS[i % 7]}
+            look: Look = {"color": SERIES[i % 6], "ls": DASHES[i % 5], "marker": MARKERS[i % 7]}
             look = BASELINE_LOOK if name == baseline else look
             x = [size for size, _ in own]
             mean = np.array([100 * np.mean(v) for _, v in own])
             spread = np.array([100 * np.std(v, ddof=1) if len(v) > 1 else 0.0 for _, v in own])
             axes.plot(x, mean, ms=3.5, lw=1.5, label=name, **look)
             if spread.any():
-                band = {"color": look["color"], "alpha": 0.15 if len(points) <= FEW else 0.06, "lw": 0}
+                band: Look = {
+                    "color": look["color"],
+                    "alpha": 0.15 if len(points) <= FEW else 0.06,
+                    "lw": 0,
+                }
                 axes.fill_between(x, mean - spread, mean + spread, **band)
         ticks = sorted({x for own in points.values() for x, _ in own})
         axes.set(xlabel=x_name, ylabel="F1, points of 100", xscale="log")
