@@ -206,8 +206,7 @@ class Warnings:
     W106 = "[LW106] {who!r} takes its word vectors from another component, which has not read the document: it predicts from zeros. Put the tok2vec or transformer that it was trained with before it, enabled; or give it an encoder of its own with nlp.replace_listeners before it leaves its pipeline."
     W107 = "[LW107] {who!r} learns from documents without sentence boundaries, each as one sentence, {where}. Put what sets boundaries before it and into annotating_components, in your own loop nlp.update(..., annotates=[...])."
 
-    # Reports and packages: LW108, LW117
-    W108 = "[LW108] Reports and cards are of the part {part!r}; evaluations of other parts are left out: {names}."
+    # Packages: LW117
 
     # Distillation
     W113 = "[LW113] Entities without a score: {n} of {total} that were read in {path} ({types}). Their tokens are missing, neither right nor wrong. Set scores_key in the component that reads them, or secondary_scores_key of a longtail_gated_pipe."

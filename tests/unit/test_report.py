@@ -479,6 +479,7 @@ BAD_EVALUATIONS = [
     ({**evaluation("focal"), "tail": ["LOC"]}, "L411.*tail"),
     ({**evaluation("focal"), "documents": []}, "L405.*no annotated document"),
     (evaluation("focal", n_documents=29), "L411.*documents"),
+    ({**evaluation("focal"), "part": "dev"}, "L411.*part 'dev'"),
     (evaluation("baseline"), "L405.*'baseline' with seed 7"),
     ({**evaluation("focal"), "performance": {"ents_macro_f": float("nan")}}, "L405.*not a number"),
     (SCORED_TWICE, "L405.*1.5"),
@@ -492,18 +493,6 @@ def test_bad_evaluation_leaves_no_file(tmp_path, bad, message):
     with pytest.raises(ValueError, match=message):
         write_report(read_report(stats, paths), tmp_path / "out" / "report.html")
     assert not (tmp_path / "out").exists()
-
-
-def test_evaluations_of_other_parts_are_left_out(tmp_path):
-    """After `evaluate` on dev and on test into one folder."""
-    dev = {**evaluation("focal", WEAK), "part": "dev"}
-    own = (evaluation("baseline"), dev, {**evaluation("focal"), "part": "test"})
-    with pytest.warns(UserWarning, match=r"LW108.*'test'.*: 2\.json\.$"):
-        _, both = page(tmp_path, *own)
-    assert both["seeds"] == {"baseline": [7], "focal": [7]}
-    assert both == page(tmp_path, own[0], own[2])[1]
-    with pytest.raises(ValueError, match=r"L411.*part 'dev'"):
-        page(tmp_path, dev)
 
 
 @pytest.mark.parametrize("keys", [("labels",), ("parts", "dev"), ("parts", "test", "types", "ART")])

@@ -409,8 +409,7 @@ def test_the_resampled_t_is_that_of_nadeau_and_bengio():
     d = np.array([1.2, -0.3, 0.8, 2.0, 0.4])
     found = resampled_t(d, 0.25)
     error = math.sqrt((1 / 5 + 1 / 4) * d.var(ddof=1))
-    assert found.t == pytest.approx(d.mean() / error) and found.df == 4
-    assert found.p == pytest.approx(2 * stats.t.sf(abs(found.t), 4))
+    assert found.p == pytest.approx(2 * stats.t.sf(d.mean() / error, 4))
     assert found.p_worse == pytest.approx(stats.t.cdf(0, 4, loc=d.mean(), scale=error))
     low, high = stats.t.interval(0.95, 4, loc=d.mean(), scale=error)
     assert (found.low, found.high) == pytest.approx((low, high))

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import warnings
 from collections.abc import Iterable
 from datetime import datetime, timezone
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import NamedTuple
 from ...corpus.folder import PARTS
 from ...corpus.statistics import Statistics
 from ...corpus.statistics import read_statistics as read_file
-from ...errors import Errors, Warnings
+from ...errors import Errors
 from ..records import Document, Evaluation, read_evaluation
 from ..significance import MentionCounts, Unit, mention_counts
 
@@ -84,9 +83,9 @@ def read_runs(paths: list[Path], statistics: Statistics) -> list[Run]:
     paths (List[Path]): Files that the command `evaluate` wrote, a method under one name for all
         seeds.
     statistics (Statistics): Of the corpus that all of them were evaluated on.
-    RETURNS (List[Run]): In the order given; other parts are left out, if one run is of test.
+    RETURNS (List[Run]): In the order given.
     """
-    runs = _of_test([read_run(path, statistics.labels) for path in paths])
+    runs = [read_run(path, statistics.labels) for path in paths]
     origin: dict[tuple[str, int | None], Path] = {}
     for run in runs:
         other = origin.setdefault((run.name, run.seed), run.path)
@@ -101,16 +100,6 @@ def read_runs(paths: list[Path], statistics: Statistics) -> list[Run]:
         if problem:
             raise ValueError(Errors.L411.format(path=run.path, other=against, problem=problem))
     return runs
-
-
-def _of_test(runs: list[Run]) -> list[Run]:
-    """Those of the part that reports are of; all if there is none, for `_mismatch` to refuse."""
-    others = [run for run in runs if _is_other_part(run.evaluation)]
-    if not others or len(others) == len(runs):
-        return runs
-    names = ", ".join(run.path.name for run in others)
-    warnings.warn(Warnings.W108.format(part=PART_REPORTED, names=names), stacklevel=3)
-    return [run for run in runs if not _is_other_part(run.evaluation)]
 
 
 def read_run(path: Path, labels: list[str], unit: Unit | None = None) -> Run:
@@ -134,12 +123,8 @@ def _unfit(path: Path, problem: str, command: str = "evaluate") -> ValueError:
     return ValueError(Errors.L405.format(path=path, problem=problem, command=command))
 
 
-def _is_other_part(evaluation: Evaluation) -> bool:
-    return evaluation.part not in (None, PART_REPORTED)
-
-
 def _mismatch(evaluation: Evaluation, statistics: Statistics) -> str:
-    if _is_other_part(evaluation):
+    if evaluation.part not in (None, PART_REPORTED):
         return f"it is of the part {evaluation.part!r}, reports are of {PART_REPORTED!r}"
     for key in ("labels", "tail"):
         here, there = getattr(evaluation, key), getattr(statistics, key)

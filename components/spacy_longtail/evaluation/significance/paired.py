@@ -24,8 +24,6 @@ class ResampledT(NamedTuple):
     """A difference over folds."""
 
     mean: float
-    t: float
-    df: int
     p: float  # two-sided
     low: float  # of the 95 % interval of the mean
     high: float
@@ -59,13 +57,11 @@ def resampled_t(differences: Scores, test_share: float) -> ResampledT | None:
     d = np.asarray(differences, dtype="float64")
     if len(d) < 2 or not np.ptp(d).round(DIGITS):
         return None
-    mean, df = float(d.mean()), len(d) - 1
+    mean = float(d.mean())
     error = float(np.sqrt((1 / len(d) + test_share) * d.var(ddof=1)))
-    t = mean / error
-    student = scipy_stats().t(df)
-    border = float(student.ppf(0.975)) * error
-    p = float(2 * student.sf(abs(t)))
-    return ResampledT(mean, t, df, p, mean - border, mean + border, float(student.sf(t)))
+    student = scipy_stats().t(len(d) - 1, scale=error)
+    p, border = float(2 * student.sf(abs(mean))), float(student.ppf(0.975))
+    return ResampledT(mean, p, mean - border, mean + border, float(student.sf(mean)))
 
 
 def paired_permutation(first: Scores, second: Scores, *, seed: int = 0) -> float:
