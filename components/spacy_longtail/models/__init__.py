@@ -1,7 +1,6 @@
 """Architectures, composed from stock thinc layers and `layers/`."""
 
-from .bilstm import BiLSTM
-from .encoders import ConcatenatedEncoders, FrozenEncoder, StaticVectors
+from .encoders import BiLSTM, ConcatenatedEncoders, FrozenEncoder, StaticVectors
 from .gates import LSTMAttentionGate, RNNCNNGate, SelfAttentionGate, SentenceGate
 from .mrc import MRC
 from .rich_embed import RichEmbed

@@ -1,6 +1,5 @@
 """Sentence classifiers: one logit per sentence. Those of the gate's paper are in torch."""
 
-import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -20,8 +19,9 @@ from thinc.api import (
 from thinc.types import Floats2d, Ragged
 
 from ..layers import with_sentences
-from ..layers.torch_layer import require_torch, resize, shim_of, torch_layer
-from ..settings import finite, whole
+from ..layers.torch_layer import resize, shim_of, torch_layer
+from ..settings import whole
+from .encoders import lstm_settings
 
 if TYPE_CHECKING:
     import torch
@@ -61,7 +61,7 @@ def RNNCNNGate(
     RETURNS (Model[List[Doc], Floats2d]): (n_sentences, 1), the sentences of all documents in order.
     SOURCE: Nguyen, Nguyen & Rao 2020, RNN-CNN, after Lai et al. 2015.
     """
-    width, rate = _check(hidden_width, dropout)
+    width, rate = lstm_settings(hidden_width, dropout)
     from ..layers.torch_gates import RNNCNN
 
     return _gate(tok2vec, RNNCNN(width, rate, tok2vec.maybe_get_dim("nO")))
@@ -80,7 +80,7 @@ def LSTMAttentionGate(
     RETURNS (Model[List[Doc], Floats2d]): (n_sentences, 1), the sentences of all documents in order.
     SOURCE: Nguyen, Nguyen & Rao 2020, LSTM-Attention: softmax of dot products with the last state.
     """
-    width, rate = _check(hidden_width, dropout)
+    width, rate = lstm_settings(hidden_width, dropout)
     from ..layers.torch_gates import LSTMAttention
 
     return _gate(tok2vec, LSTMAttention(width, rate, tok2vec.maybe_get_dim("nO")))
@@ -103,21 +103,13 @@ def SelfAttentionGate(
     RETURNS (Model[List[Doc], Floats2d]): (n_sentences, 1), the sentences of all documents in order.
     SOURCE: Nguyen, Nguyen & Rao 2020, Self-Attention, after Lin et al. 2017, eq. 6-7, without penalty.
     """
-    width, rate = _check(hidden_width, dropout)
+    width, rate = lstm_settings(hidden_width, dropout)
     n_attention = whole("attention_width", attention_width, "64 is usual.", 1)
     hops = whole("n_hops", n_hops, "4 is usual.", 1)
     from ..layers.torch_gates import SelfAttention
 
     module = SelfAttention(width, rate, hops, n_attention, tok2vec.maybe_get_dim("nO"))
     return _gate(tok2vec, module)
-
-
-def _check(hidden_width: int, dropout: float) -> tuple[int, float]:
-    width = whole("hidden_width", hidden_width, "64 is usual.", 1)
-    below_one = math.nextafter(1.0, 0.0)
-    rate = finite("dropout", dropout, "a share, 0 to below 1", "Use 0 for none.", 0.0, below_one)
-    require_torch()
-    return width, rate
 
 
 def _gate(
