@@ -22,7 +22,6 @@ from thinc.api import registry as functions
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from spacy_longtail import cli
 from spacy_longtail.cli import app, boundary
 from spacy_longtail.corpus.descriptions import CorpusTypes
 from spacy_longtail.corpus.folder import write_corpus
@@ -293,12 +292,3 @@ def test_a_reader_that_has_gone_while_help_is_printed():
         process.stdout.close()
         stderr = process.stderr.read()
     assert process.returncode == 141 and not stderr
-
-
-def test_a_shell_is_answered(monkeypatch, capsys):
-    monkeypatch.setenv("COMP_CWORD", "1")
-    monkeypatch.setenv("COMP_WORDS", "longtail ma")
-    monkeypatch.setenv("_LONGTAIL_COMPLETE", "complete_bash")
-    with pytest.raises(SystemExit) as ended:
-        cli.main([], prog_name="longtail")
-    assert not ended.value.code and capsys.readouterr().out.split() == ["matrix"]

@@ -9,8 +9,7 @@ from spacy.vocab import Vocab
 from thinc.api import Config
 
 from spacy_longtail.corpus.folder import CorpusTypes, write_corpus
-from spacy_longtail.corpus.seen import FILE, LEAST_WORDS, MOST, SAMPLED, seen_share, sketch, write_seen
-from spacy_longtail.encoders import located
+from spacy_longtail.corpus.seen import FILE, LEAST_WORDS, SAMPLED, seen_share, sketch, write_seen
 from spacy_longtail.studies.matrix import advice
 from spacy_longtail.studies.matrix.advice import advise, find_pretrained
 from spacy_longtail.studies.trials.run import TrialOptions
@@ -63,14 +62,10 @@ def test_spaces_and_case_make_no_difference(tmp_path):
         nlp(" ".join(doc.text.split()).replace(" .", ".").upper()) for doc in sentences("ship", 400)
     ]
     assert seen_share(tmp_path, [save(tmp_path / "a.spacy", shouted)]) == 1
-
-
-def test_sentences_of_documents_are_compared(tmp_path):
-    write_seen(tmp_path, sentences("ship", 400))
     both = Doc.from_docs(sentences("ship", 200))
     for i, token in enumerate(both):
         token.is_sent_start = i % 8 == 0
-    assert seen_share(tmp_path, [save(tmp_path / "a.spacy", [both])]) == 1
+    assert seen_share(tmp_path, [save(tmp_path / "b.spacy", [both])]) == 1
 
 
 def test_short_sentences_do_not_count(tmp_path):
@@ -78,10 +73,6 @@ def test_short_sentences_do_not_count(tmp_path):
     assert len(short[0]) < LEAST_WORDS and not len(sketch(short))
     write_seen(tmp_path, short)
     assert seen_share(tmp_path, [save(tmp_path / "a.spacy", short)]) == 0
-
-
-def test_a_pipeline_that_does_not_say_has_seen_nothing(tmp_path):
-    assert seen_share(tmp_path, [save(tmp_path / "a.spacy", sentences("ship", 20))]) == 0
 
 
 def test_a_damaged_file_is_an_error(tmp_path):
@@ -121,6 +112,8 @@ def encoder(tmp_path, monkeypatch):
 def test_what_a_training_is_scored_on_is_compared(place, corpus, encoder, recwarn):
     block = {}
     config = Config({"paths": {"pretrained": str(encoder), "train": None, "count": 3}, **block})
+    long = {"PER": "a person " * 40, "GEO": "/" + "x" * 5000, "TIM": "a time\nor date"}
+    config["components"] = {"ner": {"descriptions": long}}  # no paths
     known = {"train": "dusk", "dev": "noon"}
     warn_seen(config, corpus(known))  # a method that does not begin with it
     for name in reversed(place.split(".")):
@@ -133,12 +126,6 @@ def test_what_a_training_is_scored_on_is_compared(place, corpus, encoder, recwar
             UserWarning, match=r"LW103.*en_longtail_cnn was pretrained on (100|5\d|4\d) %"
         ):
             warn_seen(config, corpus(parts))
-
-
-def test_a_long_text_is_no_folder(corpus, recwarn):
-    descriptions = {"PER": "a person " * 40, "GEO": "/" + "x" * 5000, "TIM": "a time\nor date"}
-    warn_seen(Config({"components": {"ner": {"descriptions": descriptions}}}), corpus({"dev": "noon"}))
-    assert not len(recwarn)
 
 
 def test_a_corpus_is_read_once_for_all_methods_and_again_when_it_has_changed(
@@ -175,8 +162,3 @@ def test_an_encoder_that_has_seen_the_corpus_is_not_recommended(corpus, encoder,
             pretrained=[encoder],
         )
     assert not (tmp_path / "out").exists()
-
-
-def test_the_encoders_of_the_project_say_what_they_have_seen():
-    assert located(f"en_longtail_cnn/{FILE}").stat().st_size > 1000
-    assert MOST < 0.05
