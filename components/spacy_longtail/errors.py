@@ -113,9 +113,7 @@ class Errors:
     L440 = "[L440] There is no such split: {problem}. {fix}"
 
     # Auditing: L45x
-    L450 = "[L450] The audit found no mention in {path}. Check the part, and that its entities are annotated."
-    L451 = "[L451] The audit needs a probability of each class, but {path} trains {found}. Use a longtail_token_ner with head = 'softmax' or 'crf', or leave --config out."
-    L452 = "[L452] No corpus of {path} is read from ${{paths.train}}, so that its models would see what they are to judge. Set path = ${{paths.train}} in the training corpus."
+    L450 = "[L450] {path} cannot be audited: {problem}. {fix}"
 
     # Statistics and debugging: L46x
 

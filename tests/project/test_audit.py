@@ -18,9 +18,8 @@ from spacy_longtail.corpus.folder import CorpusTypes, load_docs, read_types, wri
 from spacy_longtail.corpus.tokenizers import blank as blank_of
 from spacy_longtail.corpus.units import document_folds
 from spacy_longtail.training import out_of_fold as module
-from spacy_longtail.training.audit import audit_corpus, find_suspects
+from spacy_longtail.training.audit import audit_corpus, find_suspects, review_records
 from spacy_longtail.training.out_of_fold import OutOfFold, class_probabilities, out_of_fold
-from spacy_longtail.training.review import review_records
 from tests.util import SMALL, blank, parse, refused, train
 
 RUN = CliRunner()
@@ -375,11 +374,11 @@ def test_what_cannot_be_audited_is_refused(planted, tmp_path, monkeypatch):
         ([corpus, "--folds", "1000"], "L440"),
         ([tmp_path / "bare"], "L450"),
         ([tmp_path / "whole"], "L450"),
-        ([corpus, "--config", tmp_path / "two_task.cfg", *few], "L451"),
-        ([corpus, "--config", tmp_path / "stock.cfg", *few], "L451"),
-        ([corpus, "--config", tmp_path / "fixed.cfg", *few], "L452"),
-        ([corpus, "--config", tmp_path / "pathless.cfg", *few], "L452"),
-        ([corpus, "--config", tmp_path / "no_corpora.cfg", *few], "L452"),
+        ([corpus, "--config", tmp_path / "two_task.cfg", *few], "L450"),
+        ([corpus, "--config", tmp_path / "stock.cfg", *few], "L450"),
+        ([corpus, "--config", tmp_path / "fixed.cfg", *few], "L450"),
+        ([corpus, "--config", tmp_path / "pathless.cfg", *few], "L450"),
+        ([corpus, "--config", tmp_path / "no_corpora.cfg", *few], "L450"),
     ):
         refused(["audit", *arguments, "-o", output], code, output)
     monkeypatch.setitem(sys.modules, "cleanlab.filter", None)

@@ -10,9 +10,8 @@ from wasabi import msg
 
 from ..output.amounts import number
 from ..output.writing import check_file
-from ..training.audit import Audit, audit_corpus
+from ..training.audit import MARK, Audit, ReviewFormat, audit_corpus, problem, write_review
 from ..training.device import use_gpu
-from ..training.review import MARK, Format, problem, write_review
 from .app import CORPUS_PANEL, LARGEST_SEED, Code, Corpus, GpuId, Json, app, print_json, print_table
 
 SHOWN = 10
@@ -25,7 +24,7 @@ def audit(
     output: Annotated[Path, typer.Option("--output", "-o", help="The review file.")] = Path(
         "review.jsonl"
     ),
-    format: Annotated[Format, typer.Option(help="The tool that is to open it.")] = "prodigy",
+    format: Annotated[ReviewFormat, typer.Option(help="The tool that is to open it.")] = "prodigy",
     limit: Annotated[int | None, typer.Option(min=1, help="Suspects to write at most.")] = None,
     part: Annotated[
         str, typer.Option(help="Part to look at; of a corpus that was not split, all.")

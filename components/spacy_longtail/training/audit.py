@@ -1,24 +1,32 @@
 """Suspect annotations: where models that never saw a document read it otherwise."""
 
 import warnings
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
+from functools import cache
+from operator import itemgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import spacy
+import srsly
 from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from thinc.types import Floats1d, Floats2d, Ints1d
 
 from ..corpus.folder import load_docs, part_path, read_types
+from ..corpus.formats.tasks import TASKS, Task
 from ..corpus.sentences import sentence_bounds
 from ..corpus.statistics.tallies import present_parts
 from ..corpus.units import document_folds
 from ..errors import Errors, Warnings
-from ..settings import whole
+from ..output.writing import write_file
+from ..settings import extra
 from .out_of_fold import OutOfFold, out_of_fold
 
+ReviewFormat = Literal["prodigy", "doccano"]
+MARK = '"problem":'  # in each record of a review file
 UNANNOTATED = -1
 TINY = 1e-12  # cleanlab wants rows that sum to 1, even where a model knows none of the classes
 
@@ -63,13 +71,12 @@ def audit_corpus(
     RETURNS (Audit): The suspects, and how far the models agree with the annotation.
     """
     _cleanlab()  # before the work
-    folds = whole("folds", folds, "5 is the default.", low=2)
-    steps = whole("steps", steps, "300 is the default.", low=1)
     types = read_types(corpus)
     path = present_parts(corpus).get(part) or part_path(corpus, part)
     docs = load_docs(path, spacy.blank("xx"))
     if not any(doc.ents for doc in docs):
-        raise ValueError(Errors.L450.format(path=path))
+        fix = "Check the part, and that its entities are annotated."
+        raise ValueError(Errors.L450.format(path=path, problem="it has no mention", fix=fix))
     fold = document_folds(docs, folds, seed)
     found = out_of_fold(docs, fold, types, config=config, steps=steps, seed=seed, gpu_id=gpu_id)
     return find_suspects(docs, found, types.tail)
@@ -167,9 +174,56 @@ def _starts(doc: Doc) -> Ints1d:
 
 
 def _cleanlab() -> tuple[Callable, Callable]:
-    try:
+    with extra("cleanlab", "audit"):
         from cleanlab.filter import find_label_issues
         from cleanlab.rank import get_label_quality_scores
-    except ImportError as error:
-        raise ValueError(Errors.L406.format(package="cleanlab", extra="audit")) from error
     return find_label_issues, get_label_quality_scores
+
+
+def problem(doc: Doc, suspect: Suspect) -> str:
+    """What is suspect, in words."""
+    text = doc[suspect.start : suspect.end].text
+    return f"{text!r}: annotated {suspect.annotated}, the model reads {suspect.read} ({suspect.p:.2f})"
+
+
+def review_records(audit: Audit, format: ReviewFormat, limit: int | None = None) -> list[Task]:
+    """The sentences with suspects, in the order of their first one, with the annotation as it is.
+
+    audit (Audit): What was found.
+    format (str): "prodigy" (text, tokens, spans, meta) or "doccano" (text, label, and meta's fields).
+    limit (Optional[int]): Suspects to write at most; null is all.
+    RETURNS (List[Task]): meta: score, the least; problem, in words; type, of the first
+        suspect; document, its number from 0; start, the sentence's first character in it.
+    """
+    by_sentence: dict[tuple[int, int, int], list[Suspect]] = {}
+    places = cache(lambda doc_i: sentence_bounds(audit.docs[doc_i]))
+    for suspect in audit.suspects[:limit]:
+        own = places(suspect.doc_i)
+        start, end = own[bisect_right(own, suspect.start, key=itemgetter(1))]
+        by_sentence.setdefault((suspect.doc_i, start, end), []).append(suspect)
+    make = TASKS[format]
+    return [
+        make(audit.docs[i], start, end, _meta(audit.docs[i], start, own))
+        for (i, start, end), own in by_sentence.items()
+    ]
+
+
+def write_review(audit: Audit, path: Path, format: ReviewFormat, limit: int | None = None) -> int:
+    """Write the records as JSON lines, all or nothing.
+
+    RETURNS (int): How many.
+    """
+    records = review_records(audit, format, limit)
+    write_file(path, "".join(f"{srsly.json_dumps(record)}\n" for record in records))
+    return len(records)
+
+
+def _meta(doc: Doc, start: int, suspects: list[Suspect]) -> Task:
+    first = suspects[0]
+    return {
+        "score": float(f"{min(suspect.score for suspect in suspects):.3g}"),
+        "problem": "; ".join(problem(doc, suspect) for suspect in suspects),
+        "type": first.type,
+        "document": first.doc_i,
+        "start": doc[start].idx,
+    }

@@ -111,13 +111,13 @@ def _settings(path: Path | None, types: CorpusTypes, place: Path, steps: int, se
         "training.seed": seed,
     }
     own = known_sections(own, base)
-    if "paths.train" not in own:
-        raise ValueError(Errors.L452.format(path=path))
     config = Config().from_str(base.to_str(interpolate=False), overrides=own, interpolate=False)
     config["training"]["logger"] = {"@loggers": "spacy.ConsoleLogger.v1"}
-    written = json.dumps(own["paths.train"])[1:-1]  # escaped as it is among the corpora
-    if written not in json.dumps(config.interpolate().get("corpora")):
-        raise ValueError(Errors.L452.format(path=path))
+    written = json.dumps(own.get("paths.train"))[1:-1]  # escaped as it is among the corpora
+    if "paths.train" not in own or written not in json.dumps(config.interpolate().get("corpora")):
+        problem = "no corpus is read from ${paths.train}, so that its models would see what they judge"
+        fix = "Set path = ${paths.train} in the training corpus."
+        raise ValueError(Errors.L450.format(path=path, problem=problem, fix=fix))
     return config
 
 
@@ -141,7 +141,9 @@ def class_probabilities(
     names = [name for name, pipe in nlp.pipeline if _is_readable(pipe)]
     if not names:
         factories = ", ".join(nlp.get_pipe_meta(name).factory for name in nlp.pipe_names)
-        raise ValueError(Errors.L451.format(path=config, found=factories))
+        problem = f"it trains {factories}, without a probability of each class"
+        fix = "Use a longtail_token_ner with head = 'softmax' or 'crf', or leave --config out."
+        raise ValueError(Errors.L450.format(path=config, problem=problem, fix=fix))
     pipe = cast(TokenNER, nlp.get_pipe(names[0]))
     before = nlp.pipe_names[: nlp.pipe_names.index(names[0])]
     found: list[Floats2d] = []
