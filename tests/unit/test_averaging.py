@@ -8,7 +8,7 @@ from spacy.util import fix_random_seed
 from spacy_longtail.types import ENTITY_SCORES
 from spacy_longtail.unlabelled.averaging import average
 from spacy_longtail.unlabelled.teacher import PoolTeacher
-from tests.util import SENTENCES, TOKEN_MODEL, blank, examples, found, trained_once, words
+from tests.util import SENTENCES, TOKEN_MODEL, blank, examples, trained_once, words
 
 TYPES = ["PER", "GEO", "ART", "NAT"]
 OWN = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": TOKEN_MODEL["tok2vec"]}
@@ -49,33 +49,6 @@ def docs_of(nlp):
 
 def marginals(nlp):
     return nlp.get_pipe("ner").marginals(docs_of(nlp))
-
-
-@pytest.mark.parametrize("head", ["softmax", "crf"])
-def test_a_teacher_averaged_with_itself_is_itself(saved, head):
-    alone, twice = spacy.load(saved / head), averaged(saved, head, head)
-    np.testing.assert_allclose(marginals(twice), marginals(alone), atol=1e-6)
-    teachers = [PoolTeacher.of(nlp, head, TYPES) for nlp in (alone, twice)]
-    one, two = (list(own.nlp.pipe(docs_of(own.nlp))) for own in teachers)
-    assert [found(doc) for doc in one] == [found(doc) for doc in two] and any(doc.ents for doc in one)
-    for a, b in zip(one, two, strict=True):
-        scores = (doc.spans[ENTITY_SCORES].attrs["scores"] for doc in (a, b))
-        np.testing.assert_allclose(*scores, atol=1e-6)
-    read = [list(own.read(docs, 0.5, True)) for own, docs in zip(teachers, (one, two), strict=True)]
-    for a, b in zip(*read, strict=True):
-        assert [s.words for s in a] == [s.words for s in b]
-        assert all(np.array_equal(x.sure, y.sure) for x, y in zip(a, b, strict=True))
-
-
-@pytest.mark.parametrize("head", ["softmax", "crf"])
-def test_the_average_is_the_mean_of_its_members(saved, head):
-    one, other = (spacy.load(saved / name) for name in (head, f"{head}-1"))
-    tags, theirs = (nlp.get_pipe("ner").codec.tags for nlp in (one, other))
-    assert tags != theirs
-    p, q = marginals(one), marginals(other)[:, [theirs.index(tag) for tag in tags]]
-    assert np.abs(p - q).max() > 0.1
-    nlp = averaged(saved, head, f"{head}-1")
-    np.testing.assert_allclose(marginals(nlp), (p + q) / 2, atol=1e-6)
 
 
 def test_entities_and_scores_are_those_of_the_mean(saved):

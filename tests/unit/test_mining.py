@@ -47,6 +47,7 @@ from ..util import (
     toy_docs,
     train,
     trained_once,
+    words,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -241,27 +242,6 @@ def test_no_text_twice_and_no_quota_exceeded(data, a, b, n_random, penalty, give
         assert not counts["B"]
 
 
-@pytest.mark.parametrize(
-    ("given", "counts"),
-    [
-        ({"EVE", "NAT", "ART"}, {"EVE": 3, "NAT": 10}),
-        ({"EVE", "NAT"}, {"EVE": 3, "NAT": 10, "ART": 0}),
-        ({"EVE"}, {"EVE": 3, "NAT": 87}),  # NAT's share is no quota that was asked for
-        ((), {"EVE": 3, "NAT": 87}),
-    ],
-)
-def test_a_quota_that_is_given_is_a_cap(given, counts):
-    scan = Scan.of(["EVE", "NAT", "ART"], {"EVE": 400, "NAT": 200, "ART": 400, RANDOM: 0})
-    rng = np.random.default_rng(0)
-    for i in range(150):
-        name = "".join(chr(97 + int(d)) for d in str(i))
-        own = unit(f"w {name}", (0.0, 0.5, 0.0), rng.standard_normal(16).tolist())
-        scan.best["EVE" if i < 3 else "NAT"].add(0.5, i, own)
-    quotas = {"EVE": 40, "NAT": 10, "ART": 40}
-    found = choose(scan, quotas, 0, capped=given)
-    assert Counter(p.chosen_for for p in found) == Counter(counts)
-
-
 def test_near_duplicates_and_one_document_do_not_fill_a_quota():
     scan = Scan.of(["A"], {"A": 50, RANDOM: 0})
     rng = np.random.default_rng(0)
@@ -275,22 +255,6 @@ def test_near_duplicates_and_one_document_do_not_fill_a_quota():
     found = choose(scan, {"A": 10}, 0, per_document=0.2)
     kinds = Counter(p.unit.text.split()[0] for p in found)
     assert kinds == {"the": 1, "other": 2, "third": 7}
-
-
-def test_lots_are_not_counted_against_a_document():
-    scan = Scan.of(["A"], {"A": 50, RANDOM: 2})
-    rng = np.random.default_rng(0)
-
-    def row():
-        return rng.standard_normal(16).tolist()
-
-    for i, letter in enumerate("abcdefgh"):
-        scan.best["A"].add(0.9, i, unit(f"high {letter}", (0.9,), row(), "one"))
-        scan.best["A"].add(0.4, 100 + i, unit(f"low {letter}", (0.4,), row()))
-    for i, letter in enumerate("ij"):
-        scan.best[RANDOM].add(0.5, 200 + i, unit(f"lot {letter}", (0.0,), row(), "one"))
-    found = choose(scan, {"A": 6}, 2, penalty=0.0, per_document=0.25)
-    assert Counter(p.unit.text.split()[0] for p in found) == {"lot": 2, "high": 2, "low": 4}
 
 
 # pools
@@ -355,19 +319,6 @@ def test_pools_that_are_none(tmp_path, name, text, code):
         list(read_pool(tmp_path / name, blank(), Settings(), Events()))
     with pytest.raises(ValueError, match="L402"):
         list(read_pool(tmp_path / "nowhere", blank(), Settings(), Events()))
-
-
-def test_a_pool_of_mixed_files_is_read_whole(tmp_path):
-    nlp = blank()
-    toy_corpus(tmp_path / "docs")
-    (tmp_path / "README.txt").write_text("A text .\n", encoding="utf8")
-    (tmp_path / "sub").mkdir()
-    srsly.write_jsonl(tmp_path / "sub" / "b.jsonl", [{"text": "B .", "pool": "web", "label": "news"}])
-    docs = list(read_pool(tmp_path, nlp, Settings(), Events()))
-    assert len(docs) == 1 + 1 + 8 + 4 + 4
-    (own,) = (doc for doc in docs if doc.text == "B .")
-    assert own.user_data == {"pool": "web", "mine_place": "sub/b.jsonl:1"}  # no name of a tool's own
-    assert len({doc.user_data["mine_place"] for doc in docs}) == len(docs)
 
 
 def test_texts_that_no_pipeline_can_read_are_counted(tmp_path, monkeypatch):
@@ -682,42 +633,14 @@ def test_offsets_of_suggestions_are_those_of_the_text(tmp_path):
     assert back.text == row["text"] and back.user_data[ID] == row["meta"][ID]
 
 
-def test_a_long_pool_in_spacys_format(tmp_path, pipeline, monkeypatch):
-    monkeypatch.setattr("spacy_longtail.unlabelled.pool.ZONE", 1)
-    monkeypatch.setattr("spacy_longtail.unlabelled.pool.BATCH", 3)
-    nlp = blank()
-    docs = [nlp.make_doc(f"Storm Q{i}x sank z{i}y .") for i in range(20)]
-    DocBin(docs=docs).to_disk(tmp_path / "pool.spacy")
-    options = ["-o", tmp_path / "next.jsonl", "--types", "NAT", "--labels", 20, "--random", 0.5]
-    run("mine", pipeline, tmp_path / "pool.spacy", *options)
-    rows = list(srsly.read_jsonl(tmp_path / "next.jsonl"))
-    assert rows and {row["text"] for row in rows} <= {doc.text for doc in docs}
-
-
 @pytest.mark.parametrize("setter", [None, "sentencizer", "cut"])
 def test_sentences_of_documents_without_boundaries_are_known(tmp_path, setter):
     """As `convert` leaves brat and JSON: else the pool's sentences of test would come to train."""
     nlp = blank()
     if setter:
         nlp.add_pipe(setter, name="sents")
-    whole = Doc(
-        blank().vocab,
-        words=[
-            "Storm",
-            "Ida",
-            "hit",
-            "Oslo",
-            ".",
-            "Storm",
-            "Bo",
-            "sank",
-            "the",
-            "Fram",
-            ";",
-            "Maria",
-            "slept",
-        ],
-    )
+    tokens = "Storm Ida hit Oslo . Storm Bo sank the Fram ; Maria slept"
+    whole = words(blank(), tokens)
     whole.set_ents([Span(whole, 0, 2, label="NAT")])
     corpus = toy_corpus(tmp_path / "corpus", test=[whole])
     keys = corpus_keys(corpus, nlp)

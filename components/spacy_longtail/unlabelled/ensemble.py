@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ..corpus.descriptions import CorpusTypes, read_types
+from ..corpus.descriptions import read_types
 from ..corpus.formats.docbin import check_docs
 from ..corpus.parts import part_path
 from ..errors import Errors
@@ -65,7 +65,10 @@ def build_ensemble(
     inputs = [*runs, *([] if gold is None else [gold])]
     check_folder(output, inputs, unless_holds(RECORD))
     check_outside(output, inputs, "folder")
-    types = None if gold is None else _gold_types(gold, part)
+    types = None
+    if gold is not None:
+        check_docs(part_path(gold, part))
+        types = read_types(gold)
     made = _run_record(runs, models, output, gold, part, weights)
     nlp, *others = map(load_pipeline, models)
     if types is not None and not (types.lang == nlp.lang and {*types.labels} & {*types_read_by(nlp)}):
@@ -100,15 +103,6 @@ def _model_in(run: Path) -> Path:
         fix = "Name a folder that `train` wrote, or a pipeline."
         raise ValueError(Errors.L402.format(path=model / "config.cfg", fix=fix))
     return model
-
-
-def _gold_types(gold: Path, part: str) -> CorpusTypes:
-    """The types of a corpus that has the part."""
-    data = part_path(gold, part)
-    if not data.exists():
-        raise ValueError(Errors.L402.format(path=data, fix="`split` makes the parts."))
-    check_docs(data)
-    return read_types(gold)
 
 
 def _run_record(

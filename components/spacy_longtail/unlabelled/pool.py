@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import TypeGuard
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -88,15 +87,11 @@ def read_pool(source: Path, nlp: Language, settings: Settings, events: Events) -
 
 def _is_plain(value: object) -> bool:
     """Whether every format can hold a value."""
-    match value:
-        case str():
-            return value.encode("utf8", "ignore").decode("utf8") == value
-        case bool():
-            return False
-        case int():
-            return abs(value) < LONGEST
-        case _:
-            return isinstance(value, float) and math.isfinite(value)
+    if isinstance(value, str):
+        return value.encode("utf8", "ignore").decode("utf8") == value
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return math.isfinite(value) and (isinstance(value, float) or abs(value) < LONGEST)
 
 
 def pool_files(source: Path, settings: Settings) -> list[tuple[Path, ReadFile]]:
@@ -142,7 +137,8 @@ def _records(path: Path, context: Context) -> Iterator[Doc]:
             texts = [name for name, value in own.items() if isinstance(value, str)]
             text = about.pop(texts[0]) if len(texts) == 1 else None
         words = record.get("tokenized_text", record.get("tokens"))
-        if text is None and _are_words(words):
+        if text is None and isinstance(words, list) and words and {*map(type, words)} == {str}:
+            # of tokens, as on the Hugging Face hub or for GLiNER
             made: Iterable[Doc] = [Doc(context.nlp.vocab, words=[check_text(w, place) for w in words])]
         elif isinstance(text, str):
             made = _made(check_text(text, place), context, place, record.get("tokens"))
@@ -151,11 +147,6 @@ def _records(path: Path, context: Context) -> Iterator[Doc]:
         for doc in made:
             doc.user_data.update(about)
             yield doc
-
-
-def _are_words(found: object) -> TypeGuard[list[str]]:
-    """Whether a record is of tokens, as on the Hugging Face hub or for GLiNER."""
-    return isinstance(found, list) and bool(found) and all(isinstance(word, str) for word in found)
 
 
 def _made(text: str, context: Context, place: Place, tokens: object = None) -> Iterator[Doc]:

@@ -2,7 +2,6 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -137,17 +136,14 @@ def _write(
     with replacing_parts(corpus, new) as folder:
         for part, docs in new.items():
             own = part_path(corpus, part)
-            write_part(folder, part, itertools.chain(_docs(own, nlp), docs), _docs_per_file(own, nlp))
+            old = stream_docs(own, nlp) if own.exists() else iter(())
+            write_part(folder, part, itertools.chain(old, docs), _docs_per_file(own, nlp))
         if merged.new_types:
             labels, tail = [*types.labels, *merged.new_types], [*types.tail, *merged.new_types]
             write_types(folder, types._replace(labels=labels, tail=tail))
     if tasks:  # a file merged again adds none
         lines = dict.fromkeys([*before, *map(srsly.json_dumps, tasks)])
         write_file(path, "".join(f"{line}\n" for line in lines))
-
-
-def _docs(path: Path, nlp: Language) -> Iterator[Doc]:
-    return stream_docs(path, nlp) if path.exists() else iter(())
 
 
 def _docs_per_file(path: Path, nlp: Language) -> int | None:

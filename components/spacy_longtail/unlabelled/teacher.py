@@ -30,9 +30,8 @@ DOUBTS = "teacher_doubts"  # doc.spans key of entities that the teacher's own th
 
 @dataclass
 class TeachingPass:
-    """What a pass over a pool has seen, and what of it may be a pseudo-label."""
+    """What a pass over a pool has seen."""
 
-    selection: Selection
     n_texts: int = 0
     n_sentences: int = 0
     n_known: int = 0  # that stand in the gold corpus
@@ -194,7 +193,7 @@ def annotate(
     known (Collection[int]): Keys of the sentences of the gold corpus.
     selection (Selection): Gets the sentences. soft (bool): Whether they keep soft targets.
     """
-    seen = TeachingPass(selection)
+    seen = TeachingPass()
     for batch in batches:
         for sentences in teacher.read(batch, selection.policy.threshold, soft):
             for sentence in sentences:
