@@ -11,7 +11,7 @@ from ...corpus.folder import PARTS
 from ...corpus.statistics import Statistics
 from ...corpus.statistics import read_statistics as read_file
 from ...errors import Errors
-from ..records import Document, Evaluation, read_evaluation
+from ..records import Evaluation, read_evaluation
 from ..significance import MentionCounts, Unit, mention_counts
 
 STATISTICS_FILE = "stats.json"
@@ -112,11 +112,6 @@ def read_run(path: Path, labels: list[str], unit: Unit | None = None) -> Run:
     fingerprint = hashlib.sha256(gold.encode("utf-8", "replace")).hexdigest()
     light = evaluation.model_copy(update={"documents": []})
     return Run(path, light, mention_counts(documents, labels, unit), fingerprint)
-
-
-def read_documents(run: Run) -> list[Document]:
-    """The documents that a run left on disk."""
-    return read_evaluation(run.path).documents
 
 
 def _unfit(path: Path, problem: str, command: str = "evaluate") -> ValueError:

@@ -6,10 +6,9 @@ from ...corpus.folder import PARTS
 from ...corpus.rare import rare_sentence
 from ...errors import Errors
 from ...output.writing import check_file, coded_io, replacing
-from ..records import usage_in_words
+from ..records import read_evaluation, usage_in_words
 from ..significance import LEAST_SEEDS, bootstrap_standard_error
 from .comparison import HEADLINES, Report
-from .inputs import read_documents
 from .marks import LIMIT, mark_documents
 from .plots import dumbbells
 from .rendering import render
@@ -61,7 +60,7 @@ def _values(report: Report) -> dict[str, object]:
     runs = [run for system in systems for run in system.runs]
     first = ours.runs[0]
     roles = {own.name: role for own, role in ((ours, "ours"), (baseline, "baseline")) if own}
-    documents = [read_documents(s.runs[0]) if s is not None else [] for s in (ours, baseline)]
+    documents = [read_evaluation(s.runs[0].path).documents if s else [] for s in (ours, baseline)]
     marked = mark_documents(documents[0], stats.tail, documents[1])
     # a model may know types that the corpus does not declare
     labels = {label for s in marked for mark in s.marks for label in mark.labels}

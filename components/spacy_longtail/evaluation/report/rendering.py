@@ -71,9 +71,6 @@ def _md(text: object) -> str:
 
 
 def _code(text: str) -> str:
-    """Text as code in a cell of a Markdown table, whatever it holds."""
-    if not text:
-        return "–"
-    shown = SPACES.sub(" ", text).replace("|", "\\|")
-    fence = "`" * (1 + max((len(run) for run in re.findall("`+", shown)), default=0))
-    return f"{fence} {shown} {fence}" if "`" in shown else f"{fence}{shown}{fence}"
+    """Text as code in a cell of a Markdown table."""
+    shown = SPACES.sub(" ", text).replace("|", "\\|").replace("`", "'")
+    return f"`{shown}`" if text else "–"

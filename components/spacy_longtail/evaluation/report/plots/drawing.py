@@ -16,7 +16,7 @@ Look = dict[str, Any]  # keyword arguments of matplotlib
 
 # Colours nobody would draw with: the SVG gets the page's own in their place, light or dark. BASELINE,
 # OURS and RARE mean just that on every page; what has no such role is drawn in the colours of SERIES.
-INK, FAINT, BASELINE, OURS, RARE, PAPER, SHADE = (f"#0102{i:02x}" for i in range(3, 10))
+INK, FAINT, BASELINE, OURS, RARE, PAPER = (f"#0102{i:02x}" for i in range(3, 9))
 SERIES = tuple(f"#0103{i:02x}" for i in range(3, 9))
 PAGE_COLOURS = {
     INK: "currentColor",
@@ -25,7 +25,6 @@ PAGE_COLOURS = {
     OURS: "var(--ours)",
     RARE: "var(--rare)",
     PAPER: "var(--paper)",
-    SHADE: "var(--shade)",
     **{colour: f"var(--series-{i})" for i, colour in enumerate(SERIES, 1)},
 }
 WIDTH = 5.6  # inches: with 9 point text still readable on a phone
@@ -44,7 +43,6 @@ STYLE = {
     "xtick.labelcolor": INK,
     "ytick.labelcolor": INK,
     "grid.color": FAINT,
-    "hatch.linewidth": 0.8,
     "legend.frameon": False,
 }
 

@@ -35,7 +35,11 @@ def dumbbells(rows: list[ScoreRow], baseline: str | None, ours: str) -> str:
         axes.grid(axis="x", lw=0.5)
         axes.set_axisbelow(True)
         axes.tick_params(axis="y", length=0)
-        _legend(fig, baseline, ours)
+        if baseline is not None:
+            look: Look = {"mfc": PAPER, "mec": BASELINE, "mew": 1.6}
+            axes.plot([], [], "o-", ms=6, lw=1.1, color=BASELINE, label=baseline, **look)
+        axes.plot([], [], "o-", ms=6, lw=1.1, color=OURS, label=ours)
+        fig.legend(loc="outside upper center", ncols=2)
 
     title = f"F1 by type with 95 % intervals, {f'{baseline} and ' if baseline else ''}{ours}"
     return svg(draw, (WIDTH, 0.95 + ROW * len(rows)), "f1", title)
@@ -57,13 +61,3 @@ def _draw_row(axes: "Axes", y: int, row: ScoreRow, is_pair: bool) -> None:
     axes.plot(*ends[0], "D" if row.rare else "o", ms=6, mfc=OURS, mec=OURS, zorder=3)
     if not row.support:
         axes.annotate("no test mention", (50, y), color=INK, ha="center", va="center", fontsize=8)
-
-
-def _legend(fig: "Figure", baseline: str | None, ours: str) -> None:
-    from matplotlib.lines import Line2D
-
-    keys = [Line2D([], [], color=OURS, marker="o", ms=6, lw=1.1, label=ours)]
-    if baseline is not None:
-        look: Look = {"mfc": PAPER, "mec": BASELINE, "mew": 1.6}
-        keys.insert(0, Line2D([], [], color=BASELINE, marker="o", ms=6, lw=1.1, label=baseline, **look))
-    fig.legend(handles=keys, loc="outside upper center", ncols=2)
