@@ -139,7 +139,6 @@ class Errors:
     L745 = "[L745] A document's soft targets are {n} numbers, but its {tokens} tokens and {tags} tags take {wanted}: its tokens have changed since `distil` wrote it. It begins with {text!r}. Leave the tokens as they are, or run `distil --soft` again."
     L514 = "[L514] {path} cannot become part of an ensemble: {problem}. {fix}"
     L515 = "[L515] --gpu-id {gpu_id} cannot be used: {problem}. Install what the GPU needs (pip install 'spacy-longtail[gpu]'), or leave --gpu-id out for the CPU."
-    L516 = "[L516] --{name} {found!r} {problem}. {fix}"
 
     # Combining runs
 

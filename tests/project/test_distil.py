@@ -403,7 +403,7 @@ def test_bad_input_is_refused_before_any_work(place, tmp_path, monkeypatch):
         (arguments(place, output, config=soft_config(tmp_path, "token_softmax")), "L513"),
         (arguments(place, output, "--threshold", "0"), "L001"),
         (arguments(place, output, "--floor", "9", "--cap", "3"), "L001"),
-        (arguments(place, output, "--set", "paths.train=x.spacy"), "L516"),
+        (arguments(place, output, "--set", "paths.train=x.spacy"), "L545"),
         (arguments(place, output, "--set", "training.max_step=1"), "L438"),
         (["distil", str(tmp_path), *base[2:]], "L720"),
         (["distil", str(tmp_path / "stock"), *base[2:]], "L509"),

@@ -134,9 +134,8 @@ def refuse_parts(overrides: Overrides) -> None:
     """Refuse settings that would put other data in the place of what a command trains on."""
     given = [name for name in ("paths.train", "paths.dev") if name in overrides]
     if given:
-        problem = "would name other data than this command trains on"
-        fix = "Leave it out; the corpus names the data."
-        raise ValueError(Errors.L516.format(name="set", found=given[0], problem=problem, fix=fix))
+        problem = f"{given[0]} would name other data than this command trains on."
+        raise ValueError(Errors.L545.format(problem=problem, fix="The corpus names the data."))
 
 
 def train_model(
