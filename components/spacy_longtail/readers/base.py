@@ -1,11 +1,9 @@
 """What readers share: the sentences they deal in, what may wrap what, and their generators."""
 
 import random
-import sys
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
 from itertools import zip_longest
 from typing import ClassVar
 
@@ -95,15 +93,6 @@ class WrappingReader(ABC):
             if eg is None or size != len(eg.reference):
                 raise ValueError(Errors.L105.format(n=len(sizes)))
             yield eg
-
-
-@cache
-def show_once(text: str) -> None:
-    """spaCy builds a training corpus twice, for initialisation and for training: one report is enough.
-
-    Printed, since `spacy train` hides what is logged below errors.
-    """
-    sys.stdout.write(f"{text}\n\n")
 
 
 def generator(*seed: int) -> random.Random:

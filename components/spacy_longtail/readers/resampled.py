@@ -1,7 +1,9 @@
 """Resampling: each sentence as often as a policy says."""
 
 import random
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from itertools import repeat
 from typing import Literal, NamedTuple
 
@@ -14,7 +16,7 @@ from ..corpus.repeats import Repeats
 from ..errors import Errors
 from ..output.tables import text_table
 from ..settings import seed_of, unused
-from .base import Reader, WrappingReader, array_generator, generator, show_once
+from .base import Reader, WrappingReader, array_generator, generator
 from .joining import check_join, join_size, joined
 from .sentence_table import SentenceTable
 
@@ -64,7 +66,7 @@ class ResampledCorpus(WrappingReader):
         self.mode = mode
         self.augmenter = augmenter
         self.seed = seed_of(seed)
-        self._fitted: _Fitted | None = None
+        self._fitted: _CopyPlan | None = None
         self._calls = 0
 
     def examples(self, nlp: Language) -> Iterator[Example]:
@@ -82,7 +84,7 @@ class ResampledCorpus(WrappingReader):
             repeated = self._shuffled(repeated, rng)  # else spaCy shuffles the corpus that it keeps
         yield from joined(repeated, self._fitted.join)
 
-    def _fit(self, nlp: Language) -> "_Fitted":
+    def _fit(self, nlp: Language) -> "_CopyPlan":
         """The counting pass, reported as a table."""
         counts = self._count(nlp)
         fitted = self.repeats.fit(counts.total)
@@ -95,8 +97,8 @@ class ResampledCorpus(WrappingReader):
         expected = copies
         if self.mode == "sample" and len(copies):
             expected = copies * (len(copies) / copies.sum())
-        show_once(_described(self.repeats, counts, expected))
-        return _Fitted(copies, join_size(self.join, counts), counts.sizes)
+        _show_once(_described(self.repeats, counts, expected))
+        return _CopyPlan(copies, join_size(self.join, counts), counts.sizes)
 
     def _times(self, copies: Floats1d, rng: np.random.Generator) -> Ints1d:
         """(n_sentences,) how often each sentence comes in this call."""
@@ -108,7 +110,7 @@ class ResampledCorpus(WrappingReader):
             return np.bincount(np.searchsorted(mass, points, side="right"), minlength=len(copies))
         return rounded(copies, rng)
 
-    def _repeated(self, nlp: Language, fitted: "_Fitted", times: Ints1d) -> Iterator[Example]:
+    def _repeated(self, nlp: Language, fitted: "_CopyPlan", times: Ints1d) -> Iterator[Example]:
         counted = self._counted(nlp, fitted.sizes)
         for eg, n in zip(counted, map(int, times), strict=True):
             if n and self.augmenter is not None:
@@ -132,10 +134,19 @@ class ResampledCorpus(WrappingReader):
         yield from held
 
 
-class _Fitted(NamedTuple):
+class _CopyPlan(NamedTuple):
     copies: Floats1d  # (n_sentences,), in corpus order
     join: int  # sentences per training document
     sizes: Sequence[int]  # (n_sentences,) tokens of each
+
+
+@cache
+def _show_once(text: str) -> None:
+    """spaCy builds a training corpus twice, for initialisation and for training: one report is enough.
+
+    Printed, since `spacy train` hides what is logged below errors.
+    """
+    sys.stdout.write(f"{text}\n\n")
 
 
 def rounded(copies: Floats1d, rng: np.random.Generator) -> Ints1d:

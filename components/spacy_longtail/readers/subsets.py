@@ -13,7 +13,7 @@ from thinc.types import Ints1d
 
 from ..errors import Errors, Warnings
 from ..settings import finite, seed_of, whole
-from .base import Reader, WrappingReader, generator, show_once
+from .base import Reader, WrappingReader, generator
 from .joining import check_join, join_size, joined
 from .sentence_table import SentenceTable
 
@@ -35,7 +35,7 @@ class Subset(WrappingReader):
         self.join = check_join(join)
         self.partition = whole("partition", partition, "0 is the first.")
         self.seed = seed_of(seed)
-        self._fitted: _Fitted | None = None
+        self._fitted: _Drawn | None = None
 
     @property
     def _name(self) -> str:
@@ -50,8 +50,8 @@ class Subset(WrappingReader):
                 raise ValueError(Errors.L120.format(who=self._name, problem=problem))
             drawn = np.zeros(len(counts), dtype=bool)
             drawn[self._draw(counts, generator(self.seed, self.partition))] = True
-            self._report(counts, drawn)
-            self._fitted = _Fitted(drawn, join_size(self.join, counts), counts.sizes)
+            self._warn(counts, drawn)
+            self._fitted = _Drawn(drawn, join_size(self.join, counts), counts.sizes)
         drawn, size, sizes = self._fitted
         counted = self._counted(nlp, sizes)
         yield from joined((eg for eg, kept in zip(counted, drawn, strict=True) if kept), size)
@@ -60,23 +60,15 @@ class Subset(WrappingReader):
     def _draw(self, counts: SentenceTable, rng: random.Random) -> Ints1d:
         """(n_drawn,) the sentences to yield."""
 
-    def _report(self, counts: SentenceTable, drawn: np.ndarray) -> None:
-        lengths, entity = counts.lengths, counts.entity_tokens
+    def _warn(self, counts: SentenceTable, drawn: np.ndarray) -> None:
         tokens = counts.tokens_of(drawn.astype("float64"))
-        lost = sorted(t for t, n in tokens.items() if not n)
-        share, all_share = (entity[i].sum() / max(lengths[i].sum(), 1) for i in (drawn, slice(None)))
-        who = f"{self._name} (seed {self.seed}, partition {self.partition})"
-        show_once(
-            f"{who}: {drawn.sum()} of {len(drawn)} sentences, {100 * share:.2f} % of tokens in "
-            f"entities (corpus {100 * all_share:.2f} %), {lengths[drawn].mean():.1f} tokens a "
-            f"sentence (corpus {lengths.mean():.1f}), {len(tokens) - len(lost)} of {len(tokens)} types"
-        )
-        if lost:
+        if lost := sorted(t for t, n in tokens.items() if not n):
+            who = f"{self._name} (seed {self.seed}, partition {self.partition})"
             problem = f"draws no mention of {', '.join(lost)}"
             warnings.warn(Warnings.W012.format(who=who, problem=problem), stacklevel=2)
 
 
-class _Fitted(NamedTuple):
+class _Drawn(NamedTuple):
     drawn: np.ndarray  # (n_sentences,) whether it was
     join: int  # sentences per training document
     sizes: Sequence[int]  # (n_sentences,) tokens of each

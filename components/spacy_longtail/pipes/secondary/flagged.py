@@ -15,15 +15,15 @@ from ..scores.spans import ScoredSpan, read_scores, write_scores
 from .failures import UnusableError
 
 
-class Place(NamedTuple):
+class FlaggedPart(NamedTuple):
     doc: int  # index of the document
     start: int  # first token
     end: int  # one past the last
 
 
-def places_of(flagged: Iterable[Parts]) -> list[Place]:
+def places_of(flagged: Iterable[Parts]) -> list[FlaggedPart]:
     """Where the flagged parts of documents stand, in their order."""
-    return [Place(i, *part) for i, parts in enumerate(flagged) for part in parts]
+    return [FlaggedPart(i, *part) for i, parts in enumerate(flagged) for part in parts]
 
 
 def cut_flagged(docs: Sequence[Doc], flagged: Iterable[Parts]) -> list[Doc]:
@@ -32,7 +32,7 @@ def cut_flagged(docs: Sequence[Doc], flagged: Iterable[Parts]) -> list[Doc]:
 
 
 def placed(
-    found: Iterable[Iterable[ScoredSpan]], places: Iterable[Place], n_docs: int
+    found: Iterable[Iterable[ScoredSpan]], places: Iterable[FlaggedPart], n_docs: int
 ) -> list[list[ScoredSpan]]:
     """Entities of parts as the secondary's entities of their documents.
 
@@ -52,7 +52,7 @@ def found_in(sentence: Doc, key: str | None) -> Iterator[ScoredSpan]:
     """
     scores = read_scores(sentence, key)
     bounds = np.array([(ent.start, ent.end) for ent in sentence.ents], dtype="int64").reshape(-1, 2)
-    starts, ends = trim_whitespace(*bounds.T, sentence.to_array("IS_SPACE"))
+    starts, ends = trim_whitespace(bounds[:, 0], bounds[:, 1], sentence.to_array("IS_SPACE"))
     for ent, start, end in zip(sentence.ents, starts.tolist(), ends.tolist(), strict=True):
         span = scores.get((ent.start, ent.end, ent.label_))
         if span is None or (start, end) != span.place[:2]:

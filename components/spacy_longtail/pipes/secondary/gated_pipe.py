@@ -25,8 +25,8 @@ from ..scores.merging import Merging, check_merging
 from ..scores.spans import ScoredSpan
 from .failures import UnusableError, is_failure
 from .flagged import (
+    FlaggedPart,
     Found,
-    Place,
     cut_flagged,
     found_in,
     merge_by_score,
@@ -250,7 +250,7 @@ class GatedPipe(UntrainedPipe):
                 self._count(entities=len(set(doc.ents) - before))
 
     def _read(
-        self, docs: list[Doc], places: list[Place], sentences: list[Doc]
+        self, docs: list[Doc], places: list[FlaggedPart], sentences: list[Doc]
     ) -> list[list[ScoredSpan] | None]:
         """The entities of some sentences, null for one that the secondary fails on by itself.
 

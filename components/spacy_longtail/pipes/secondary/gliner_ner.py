@@ -7,6 +7,7 @@ from typing import Any
 import srsly
 from spacy.language import Language
 from spacy.tokens import Doc
+from spacy.vocab import Vocab
 from thinc.api import get_torch_default_device
 
 from ...corpus.labels import check_label
@@ -82,6 +83,8 @@ def make_gliner_ner(
 class GLiNERNER(EntityScorer, UntrainedPipe):
     """Like a ruler it has no `update`: training passes over it. Its scores are the model's own."""
 
+    vocab: Vocab
+    scorer: Callable | None
     _model: Any = None  # gliner's, loaded when it is first needed
 
     def __init__(self) -> None:
