@@ -8,7 +8,7 @@ from thinc.types import Floats1d, Floats2d
 
 from ..numerics import Rows
 from .base import CHECKED
-from .token import AroundLoss, CrossEntropy, TagLoss
+from .token import AroundLoss, CrossEntropy, GoldTerms, TagLoss
 
 
 @dataclass(frozen=True, config=CHECKED)
@@ -38,9 +38,7 @@ class MoM(AroundLoss):
     def _factor(self, is_o: Floats1d) -> Floats1d:
         return is_o + self.lam * (1 - is_o)
 
-    def of_gold(
-        self, log_x: Floats1d, is_o: Floats1d, weight: Floats1d | float
-    ) -> tuple[Floats1d, Floats1d]:
+    def of_gold(self, log_x: Floats1d, is_o: Floats1d, weight: Floats1d | float) -> GoldTerms:
         f, u = super().of_gold(log_x, is_o, weight)
         return f * self._factor(is_o), u * self._factor(is_o)
 

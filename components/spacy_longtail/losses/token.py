@@ -13,6 +13,7 @@ from ..numerics import Rows, binary_cross_entropy, gold_rows
 from ..types import ClassWeights, LossResult, SoftTargets
 from .base import CHECKED, Loss
 
+GoldTerms = tuple[Floats1d, Floats1d]
 GOLD_HEADS = ("softmax", "crf", "transition")
 
 
@@ -33,9 +34,7 @@ class TagLoss(Loss):
     def rows(self, logits: Floats2d, gold: Floats2d) -> Rows:
         """Loss and gradient of each token on its own; arguments as of the call."""
 
-    def of_gold(
-        self, log_x: Floats1d, is_o: Floats1d, weight: Floats1d | float
-    ) -> tuple[Floats1d, Floats1d]:
+    def of_gold(self, log_x: Floats1d, is_o: Floats1d, weight: Floats1d | float) -> GoldTerms:
         """f and u = -f'(x) x, row by row; x is the probability of the acceptable classes.
 
         log_x (Floats1d): (n,), log probability of the acceptable classes.
@@ -145,9 +144,7 @@ class CrossEntropy(OfGold):
     def log_likelihood(self) -> bool:
         return self.weights is None
 
-    def of_gold(
-        self, log_x: Floats1d, is_o: Floats1d, weight: Floats1d | float
-    ) -> tuple[Floats1d, Floats1d]:
+    def of_gold(self, log_x: Floats1d, is_o: Floats1d, weight: Floats1d | float) -> GoldTerms:
         return -weight * log_x, weight + 0.0 * log_x
 
 
@@ -164,9 +161,7 @@ class Focal(OfGold):
     gamma: NonNegativeFloat = 2.0
     weights: ClassWeights | None = None
 
-    def of_gold(
-        self, log_x: Floats1d, is_o: Floats1d, weight: Floats1d | float
-    ) -> tuple[Floats1d, Floats1d]:
+    def of_gold(self, log_x: Floats1d, is_o: Floats1d, weight: Floats1d | float) -> GoldTerms:
         xp = get_array_module(log_x)
         hard = -xp.expm1(log_x)  # 1 - x
         # t = -log x / (1 - x), 1 in the limit: no negative power, finite for every gamma >= 0
@@ -193,9 +188,7 @@ class AroundLoss(TagLoss):
     def log_likelihood(self) -> bool:
         return self.base.log_likelihood
 
-    def of_gold(
-        self, log_x: Floats1d, is_o: Floats1d, weight: Floats1d | float
-    ) -> tuple[Floats1d, Floats1d]:
+    def of_gold(self, log_x: Floats1d, is_o: Floats1d, weight: Floats1d | float) -> GoldTerms:
         return self.base.of_gold(log_x, is_o, weight)
 
     def weight(self, q: Floats2d) -> Floats1d | float:

@@ -25,7 +25,7 @@ from ..pipeline_checks import boundary_setters, check_secondary, gate_types
 from ..scores.merging import Merging, check_merging
 from ..scores.spans import ScoredSpan
 from ..scores.thresholding import JUDGING, Thresholding, check_judging, judge, write_abstained
-from ..token.describing import check_describe
+from ..token.describing import check_described
 from ..token.settings import DEFAULT_TOKEN_MODEL, check_head
 from ..token.tagging import TokenTagger
 from ..weighting import Reader
@@ -102,7 +102,7 @@ def make_gated_ner(
     if trained_with.reads_soft:
         reason, fix = "it reads soft targets, which are of all sentences", "Use its base."
         raise ValueError(Errors.L002.format(who=WHO, loss=loss, reason=reason, fix=fix))
-    check_describe(describe, model, WHO)
+    check_described(model, WHO, describe=describe)
     return GatedNER(
         nlp.vocab,
         model,

@@ -25,7 +25,6 @@ from ...types import Block
 from ..base import LongtailPipe
 from ..sources import add_sources, sources_of
 
-DESCRIBED = "a model of longtail.DescribedTypes.v1"
 ALIKE = 0.99  # cosine of vectors of one text by one describer
 TRANSFORMED = "doc._.trf_data"  # what components with a transformer assign
 # which of a pretrained head's prefixes a prefix starts from that it lacks
@@ -34,17 +33,12 @@ FROM_PREFIX = {"B": "B", "I": "I", "L": "I", "U": "B"}
 Describe = Callable[[list[str]], Floats2d]
 
 
-def check_describe(describe: object, model: Model, who: str) -> None:
-    """Refuse a describer where there is nothing to describe."""
-    if describe is not None and not is_described(output_of(model)):
-        raise unused("describe", describe, who, DESCRIBED)
-
-
-def check_not_described(settings: Mapping[str, object], who: str) -> None:
-    """Refuse settings of [initialize] that a model without descriptions would ignore."""
-    for name, value in settings.items():
-        if value:
-            raise unused(name, value, who, DESCRIBED)
+def check_described(model: Model, who: str, **settings: object) -> None:
+    """Refuse settings that a model without descriptions would ignore. settings: By name, as given."""
+    if not is_described(output_of(model)):
+        for name, value in settings.items():
+            if value:
+                raise unused(name, value, who, "a model of longtail.DescribedTypes.v1")
 
 
 def describe_types(

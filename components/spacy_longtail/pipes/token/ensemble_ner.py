@@ -6,9 +6,8 @@ from typing import Any, Literal, NamedTuple, NoReturn
 import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.training import Example
 from spacy.vocab import Vocab
-from thinc.api import Model, Optimizer
+from thinc.api import Model
 from thinc.types import Floats2d, Ints1d, Ragged
 
 from ...chains.tags import TagCodec
@@ -197,20 +196,11 @@ class EnsembleNER(TokenTagger):
         """Refused for a type that its members have not learnt."""
         return 0 if label in self.labels else self._refuse(f"learn the type {label!r}")
 
-    def initialize(
-        self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None
-    ) -> None:
+    def initialize(self, *args: Any, **settings: Any) -> NoReturn:
         """Refused: its members were trained apart."""
         self._refuse("be initialized")
 
-    def update(
-        self,
-        examples: Iterable[Example],
-        *,
-        drop: float = 0.0,
-        sgd: Optimizer | None = None,
-        losses: dict[str, float] | None = None,
-    ) -> dict[str, float]:
+    def update(self, *args: Any, **settings: Any) -> NoReturn:
         """Refused: its members were trained apart."""
         self._refuse("be trained")
 

@@ -18,7 +18,7 @@ from ...types import Block
 from ..base import check_head_rate
 from ..label_checks import check_known, check_types
 from ..scores.thresholding import JUDGING, check_judging
-from .describing import check_describe
+from .describing import check_described
 from .settings import DEFAULT_TOKEN_MODEL, check_head
 from .soft_targets import check_taught
 from .tagging import TokenTagger
@@ -88,7 +88,7 @@ def make_token_ner(
     trained_with = check_head(head, loss, scheme, model, WHO)
     if include is not None:
         check_types("include", include, WHO)
-    check_describe(describe, model, WHO)
+    check_described(model, WHO, describe=describe)
     if warmup and (head not in ("softmax", "crf") or getattr(trained_with, "log_likelihood", False)):
         where = "head = 'softmax' or 'crf' with a loss that is not a likelihood, such as Focal or MoM"
         raise unused("warmup", warmup, WHO, where)

@@ -36,7 +36,7 @@ from ..weighting import Reader, resolve_classes, with_classes
 from .describing import (
     Describe,
     are_alike,
-    check_not_described,
+    check_described,
     default_describe,
     describe_types,
     read_pretrained,
@@ -114,8 +114,7 @@ class TokenTagger(NERPipe):
         RETURNS (int): 0 if the type is there already, else 1.
         """
         check_label(label)
-        if not self.is_described:
-            check_not_described({"description": description}, self.name)
+        check_described(self.model, self.name, description=description)
         is_trained = output_of(self.model).has_param("W")
         is_new = label not in self.cfg["types"]
         texts, vectors = self.cfg["descriptions"], None
@@ -161,8 +160,7 @@ class TokenTagger(NERPipe):
         labels (Mapping[str, str] | Iterable[str]): Descriptions by type, or types that are described by
             their names.
         """
-        if not self.is_described:
-            check_not_described({"labels": labels}, self.name)
+        check_described(self.model, self.name, labels=labels)
         given = dict(labels) if isinstance(labels, Mapping) else {}
         types = list(dict.fromkeys([labels] if isinstance(labels, str) else labels))
         problem = "" if types else "no type"
@@ -212,9 +210,8 @@ class TokenTagger(NERPipe):
         self.cfg.update({"state": TwoTaskState()._asdict(), CALIBRATION: None})
         self._build_head()
         head = None
-        if not self.is_described:
-            check_not_described({"descriptions": descriptions, "pretrained": pretrained}, self.name)
-        else:
+        check_described(self.model, self.name, descriptions=descriptions, pretrained=pretrained)
+        if self.is_described:
             head = None if pretrained is None else read_pretrained(pretrained, self.name)
             if self.describe is None and nlp is not None:
                 # the config keeps what null stands for, so that types can be added later

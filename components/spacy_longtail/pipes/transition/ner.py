@@ -225,17 +225,10 @@ class LongtailNER(EntityRecognizer):
             self.loss, self.labels, "BILU", reader=counts_corpus, nlp=nlp, name=self.name, who=WHO
         )
 
-    def update(
-        self,
-        examples: Iterable[Example],
-        *,
-        drop: float = 0.0,
-        sgd: Optimizer | None = None,
-        losses: dict[str, float] | None = None,
-    ) -> dict[str, float]:
+    def update(self, examples: Iterable[Example], **settings: Any) -> dict[str, float]:
         """As for `ner`, on the included types alone."""
         examples = list(self._kept(examples))
-        found: dict[str, float] = super().update(examples, drop=drop, sgd=sgd, losses=losses)
+        found: dict[str, float] = super().update(examples, **settings)
         if self.cfg[GIVEN]:  # a type that was not in the data before is learnt from now on
             self._own({ent.label_ for eg in examples for ent in eg.reference.ents})
         return found
