@@ -22,7 +22,6 @@ from spacy.language import Language
 from spacy.pipeline import EntityRecognizer
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
-from thinc.api import ConfigValidationError
 
 from tests.util import (
     SENTENCES,
@@ -212,14 +211,6 @@ def assert_same_when_spawned(cases: Mapping[str, Case], method: str = "spawn") -
         seen, own = ([json.loads(data[name]) for data in docs] for docs in (found, expected))
         assert any(any(shown) for shown in own)
         assert_same(seen, own)
-
-
-def check_settings_without_a_default_are_named(case: Case) -> None:
-    for name in case.required:
-        settings = given_to(case._replace(small={}))
-        del settings[name]
-        with pytest.raises(ConfigValidationError, match=name):
-            blank().add_pipe(case.factory, config=settings)
 
 
 def check_defaults_train_and_predict(case: Case, tmp_path) -> None:
@@ -512,7 +503,7 @@ def check_a_seed_fixes_the_weights(case: Case) -> None:
 
 
 # those that look at nothing but the defaults
-OF_THE_FACTORY = (check_settings_without_a_default_are_named, check_defaults_train_and_predict)
+OF_THE_FACTORY = (check_defaults_train_and_predict,)
 OF_TRAINING = (
     check_defaults_train_and_predict,
     check_it_learns_what_it_is_shown,

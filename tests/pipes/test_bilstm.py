@@ -33,7 +33,6 @@ ENCODER = {
     "depth": 2,
     "dropout": 0.1,
 }
-LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 40, "upstream": "tok2vec"}
 TEXTS = [" ".join(t.text for t in parse(blank(), s)) for s in SENTENCES]
 
 
@@ -181,15 +180,6 @@ def test_dropout_acts_on_every_layer_in_training_alone(depth):
     assert np.allclose(dropped[~zeros], 2 * plain[~zeros], atol=1e-6) == (depth == 1)
 
 
-def test_widths_are_known_as_early_as_they_can_be():
-    model = BiLSTM(rows_as_docs(5), hidden_width=4)
-    assert model.get_dim("nO") == 8 and module_of(model).n_in == 5
-    model = registry.resolve({"m": ENCODER})["m"] if blank() else None
-    assert model.get_dim("nO") == 40 and model.get_ref("encode").has_dim("nI") is None
-    model.initialize(X=[parse(blank(), SENTENCES[0])])
-    assert model.get_ref("encode").get_dim("nI") == 10
-
-
 @pytest.mark.parametrize(
     ("setting", "code"),
     [({"hidden_width": "wide"}, "L001"), ({"depth": 0}, "L001"), ({"dropout": 1.0}, "L001")],
@@ -216,12 +206,6 @@ def own(encoder, factory="longtail_token_ner", lang=None):
         model = {**small_ner()["model"], "tok2vec": encoder}
     nlp.add_pipe(factory, name="ner", config={"model": model})
     return nlp
-
-
-def shared(factory, **more):
-    nlp = blank()
-    nlp.add_pipe("tok2vec", config={"model": {**ENCODER, **more}})
-    return own(LISTENER, factory, nlp)
 
 
 def torch_params(pipe):
@@ -284,14 +268,3 @@ def test_every_embedding_trains_along(embed, tmp_path):
         assert not torch.equal(a, b)
     nlp.to_disk(tmp_path)
     assert entities(spacy.load(tmp_path)) == entities(nlp)
-
-
-def test_replaced_listeners_predict_alike(tmp_path):
-    nlp = shared("longtail_token_ner")
-    train(nlp, 60)
-    wanted = entities(nlp)
-    nlp.replace_listeners("tok2vec", "ner", ["model.tok2vec"])
-    nlp.remove_pipe("tok2vec")
-    assert entities(nlp) == wanted
-    nlp.to_disk(tmp_path)
-    assert entities(spacy.load(tmp_path)) == wanted

@@ -16,8 +16,6 @@ from tests.util import SMALL, TOKEN_MODEL, blank, examples, parse, toy_vectors, 
 MODEL = {"@architectures": "longtail.DescribedTypes.v1", "width": 16, "tok2vec": SMALL}
 HEADS_AND_SCHEMES = [
     ("softmax", "BIO"),
-    ("softmax", "BILUO"),
-    ("crf", "BIO"),
     ("crf", "BILUO"),
     ("sigmoid", "BIO"),
 ]
@@ -227,20 +225,13 @@ def test_a_saved_pipe_predicts_without_its_describer(tmp_path):
     assert shown != "[]"
     code = (
         "import sys\n"
-        "for name in ('torch', 'transformers', 'model2vec', 'tokenizers'):\n"
-        "    sys.modules[name] = None\n"
-        "import spacy\n"
-        f"nlp = spacy.load({str(tmp_path / 'model')!r})\n"
+        "sys.modules |= dict.fromkeys(('torch', 'transformers', 'model2vec', 'tokenizers'))\n"
+        f"import spacy; nlp = spacy.load({str(tmp_path / 'model')!r})\n"
         f"print([(e.start, e.end, e.label_) for e in nlp({text!r}).ents])\n"
-        "try:\n"
-        "    nlp.get_pipe('ner').add_label('SHIP', 'ship or boat')\n"
-        "except ValueError as error:\n"
-        "    print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
-    assert lines[0] == shown and lines[1].startswith("[L406]")
+    assert done.stdout.strip() == shown
     with pytest.raises(ValueError, match="L265"):
         spacy.load(tmp_path / "model").get_pipe("ner").add_label("SHIP", "ship or boat")
 

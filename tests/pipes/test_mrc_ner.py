@@ -137,7 +137,7 @@ def gradient_of(nlp, data, **cfg):
     return loss, np.concatenate(rows), grads
 
 
-@pytest.mark.parametrize("name", ["bce", "focal", "mom", "dice"])
+@pytest.mark.parametrize("name", ["bce", "dice"])
 def test_a_batch_that_is_cut_for_memory_is_one_batch(name):
     nlp, _ = trained(LOSSES[name], 5)
     data = examples(nlp)[:3]

@@ -168,21 +168,6 @@ def test_misaligned_tokens_count_as_not_annotated(settings):
     assert np.isfinite(gradient_of(nlp, [Example(other, reference)])[0])
 
 
-@few_heads
-def test_a_corpus_of_one_type(settings):
-    nlp = build(**settings)
-
-    def one():
-        texts = ["[Maria|PER] left .", "Rain fell .", "[Jon Berg|PER] met [Maria|PER] ."]
-        return [Example(words(nlp, t), parse(nlp, t)) for t in texts]
-
-    optimizer = nlp.initialize(one)
-    optimizer.learn_rate = 0.01
-    for _ in range(60):
-        nlp.update(one(), sgd=optimizer)
-    assert found(nlp(words(nlp, "[Jon Berg|PER] met [Maria|PER] ."))) == [(0, 2, "PER"), (3, 4, "PER")]
-
-
 @every_head
 def test_no_entity_crosses_a_sentence_start_in_training_or_prediction(settings):
     nlp, _ = trained(settings)
@@ -399,17 +384,6 @@ def test_every_loss_trains_the_heads_it_says_and_no_other(name, kwargs):
                 blank().add_pipe("longtail_ner", config=small_ner(loss=loss))
 
 
-def test_a_crf_starts_afresh_at_each_sentence():
-    nlp, _ = trained({"head": "crf"}, 5)
-    pipe = nlp.get_pipe("ner")
-    start = pipe.model.get_ref("transitions").get_param("start")
-    start[pipe.codec.tags.index("B-NAT")] = 1000.0
-    doc = Doc(nlp.vocab, words=["a", "b", "c", "d"])
-    assert [e.start for e in pipe(doc).ents if e.label_ == "NAT"] == [0]
-    doc = Doc(nlp.vocab, words=["a", "b", "c", "d"], sent_starts=[True, False, True, False])
-    assert [e.start for e in pipe(doc).ents if e.label_ == "NAT"] == [0, 2]
-
-
 def test_scores_of_entities_that_are_kept_are_kept():
     nlp, _ = trained({})
     doc = nlp(words(nlp, SENTENCES[0]))
@@ -417,15 +391,6 @@ def test_scores_of_entities_that_are_kept_are_kept():
     doc = nlp(doc)
     assert found(doc) == ents and len(ents) == 3
     assert doc.spans["entity_scores"].attrs["scores"] == pytest.approx(scores)
-    other = build(include=["NAT", "ART"], scores_key="entity_scores")
-    train(other, 60)
-    first, second = build(include=["PER", "GEO"], scores_key="entity_scores"), "rare"
-    train(first, 60)
-    first.add_pipe("ner", name=second, source=other)
-    doc = first(words(first, SENTENCES[0]))
-    assert found(doc) == ents
-    assert [(s.start, s.end, s.label_) for s in doc.spans["entity_scores"]] == ents
-    assert len(doc.spans["entity_scores"].attrs["token_scores"]) == 3
 
 
 @pytest.mark.parametrize(
