@@ -26,12 +26,6 @@ def output_of(model: Model) -> Model:
     return model.get_ref("output_layer")
 
 
-def forget_outputs(model: Model, n_outputs: int | None = None) -> None:
-    """Put outputs without weights in place of those there are. n_outputs (Optional[int]): Null leaves
-    their number open."""
-    _replace(model, n_outputs)
-
-
 def rename_outputs(
     model: Model, old: Sequence[str], new: Sequence[str], values: Sequence[float]
 ) -> None:
@@ -49,7 +43,7 @@ def rename_outputs(
     params = {name: output.get_param(name) for name in ("W", "b")}
     shared = {name: output.get_param(name) for name in ("P", "Q", "D") if output.has_param(name)}
     transitions = [scores.get_param(name) for name in Transitions._fields] if scores else []
-    _replace(model, len(new))
+    forget_outputs(model, len(new))
     output = output_of(model)
     for name, rows in shared.items():
         output.set_param(name, rows)
@@ -63,17 +57,16 @@ def rename_outputs(
         scores = model.get_ref("transitions")
         for name, rows in zip(Transitions._fields, transitions, strict=True):
             fresh = model.ops.alloc((len(new),) * rows.ndim)
-            at, was = ([kept], [source]) if rows.ndim == 1 else (_grid(kept), _grid(source))
-            fresh[tuple(at)] = rows[tuple(was)]
+            at, was = (model.ops.xp.ix_(*[index] * rows.ndim) for index in (kept, source))
+            fresh[at] = rows[was]
             scores.set_param(name, fresh)
 
 
-def _grid(index: list[int]) -> tuple[list[list[int]], list[list[int]]]:
-    return [[i] for i in index], [index]
+def forget_outputs(model: Model, n_outputs: int | None = None) -> None:
+    """Put fresh layers without weights in place of the sized ones.
 
-
-def _replace(model: Model, n_outputs: int | None) -> None:
-    """Put fresh layers of another size, without weights, in place of the sized ones."""
+    n_outputs (Optional[int]): Null leaves their size open.
+    """
     output = output_of(model)
     for node in model.walk():  # containers that took their size from the output layer
         if node is not output and "nO" in node.dim_names and output in node.walk():
