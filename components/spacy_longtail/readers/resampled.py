@@ -1,24 +1,21 @@
 """Resampling: each sentence as often as a policy says."""
 
 import random
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
 from itertools import repeat
 from typing import Literal, NamedTuple
 
 import numpy as np
 from spacy.language import Language
 from spacy.training import Example
+from spacy.util import logger
 from thinc.types import Floats1d, Ints1d
 
 from ..corpus.repeats import Repeats
 from ..errors import Errors
-from ..output.tables import text_table
 from ..settings import seed_of, unused
 from .base import Reader, WrappingReader, array_generator, generator
 from .joining import check_join, join_size, joined
-from .sentence_table import SentenceTable
 
 BUFFER = 500  # examples held back to shuffle a stream
 
@@ -85,7 +82,7 @@ class ResampledCorpus(WrappingReader):
         yield from joined(repeated, self._fitted.join)
 
     def _fit(self, nlp: Language) -> "_CopyPlan":
-        """The counting pass, reported as a table."""
+        """The counting pass."""
         counts = self._count(nlp)
         fitted = self.repeats.fit(counts.total)
         copies = np.fromiter(
@@ -94,10 +91,8 @@ class ResampledCorpus(WrappingReader):
         if self.augmenter is not None and len(copies) and copies.max() <= 1:
             problem = f"{self.repeats} gives no sentence a second copy for the augmenter"
             raise ValueError(Errors.L120.format(who="longtail.ResampledCorpus.v1", problem=problem))
-        expected = copies
-        if self.mode == "sample" and len(copies):
-            expected = copies * (len(copies) / copies.sum())
-        _show_once(_described(self.repeats, counts, expected))
+        policy, n_sentences = self.repeats, len(counts)
+        logger.info("%s: %d sentences become %.0f", policy, n_sentences, copies.sum())
         return _CopyPlan(copies, join_size(self.join, counts), counts.sizes)
 
     def _times(self, copies: Floats1d, rng: np.random.Generator) -> Ints1d:
@@ -140,15 +135,6 @@ class _CopyPlan(NamedTuple):
     sizes: Sequence[int]  # (n_sentences,) tokens of each
 
 
-@cache
-def _show_once(text: str) -> None:
-    """spaCy builds a training corpus twice, for initialisation and for training: one report is enough.
-
-    Printed, since `spacy train` hides what is logged below errors.
-    """
-    sys.stdout.write(f"{text}\n\n")
-
-
 def rounded(copies: Floats1d, rng: np.random.Generator) -> Ints1d:
     """Whole numbers whose expectations are `copies` and whose sum is theirs, to within one."""
     times = np.floor(copies)
@@ -165,22 +151,3 @@ def _members(augmenter: object) -> Iterator[object]:
     yield augmenter
     for own in getattr(augmenter, "augmenters", ()):
         yield from _members(own)
-
-
-def _described(repeats: Repeats, counts: SentenceTable, copies: Floats1d) -> str:
-    """What a policy does to a corpus, as a table for the log."""
-    n_after, tokens = copies.sum(), counts.tokens_of(copies)
-    total = f"{len(counts)} -> {n_after:.0f} sentences ({_ratio(len(counts), n_after)}x)"
-    if len(copies):
-        total += f", copies median {np.median(copies):.3g}, most {copies.max():.3g}"
-    n_tokens = counts.total.n_tokens
-    rows = [("tokens", n_tokens, float(counts.lengths @ copies))]
-    rows += [(t, counts.total.tokens[t], tokens[t]) for t in counts.total.labels]
-    shown = [(name, n, f"{m:.0f}", _ratio(n, m)) for name, n, m in rows]
-    head = ("", "before", "after", "factor")
-    body = text_table(head, shown)
-    return f"Resampled with {repeats}: {total}{body.rstrip()}"
-
-
-def _ratio(before: int, after: float) -> str:
-    return f"{after / before:.2f}" if before else "-"
