@@ -1,6 +1,5 @@
 """`pretrain` of a CNN: what it learns and writes, that it resumes, and what its results are good for."""
 
-import errno
 import json
 import shutil
 from pathlib import Path
@@ -240,11 +239,7 @@ def test_a_run_that_was_killed_comes_to_the_same_weights(
     assert goes_on == ([f"Continues at step {saves[-1]}"] if saves else [])
     assert same(straight.nlp, again.nlp)
     assert straight.record["key"] == again.record["key"]
-    assert straight.scores == again.scores and [s for s, _ in again.scores] == [
-        4,
-        8,
-        12,
-    ]
+    assert straight.scores == again.scores and [s for s, _ in again.scores] == [4, 8, 12]
     other = run(donors, tmp_path / "other", seed=4)
     assert not same(straight.nlp, other.nlp)
 
@@ -258,20 +253,6 @@ def killed(run, donors, output, monkeypatch, at, saves):
         kill_at(patch, at, saves, CNNLearner)
         with pytest.raises(KeyboardInterrupt):
             run(donors, output)
-
-
-def test_a_full_disk_leaves_the_state_before(run, donors, tmp_path, monkeypatch):
-    def full(*given):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    killed(run, donors, tmp_path, monkeypatch, 7, (5,))
-    with monkeypatch.context() as patch:
-        patch.setattr("safetensors.torch.save_file", full)
-        with pytest.raises(ValueError, match="L432"):
-            run(donors, tmp_path)
-    said = []
-    run(donors, tmp_path, say=said.append)
-    assert "Continues at step 5" in said
 
 
 @pytest.mark.parametrize("file", ["progress.json", "state.safetensors"])
@@ -405,7 +386,9 @@ def test_the_cnn_alone_is_an_init_tok2vec(trained, donors, tmp_path):
     known, own = (params(p.get_pipe("tok2vec")) for p in (trained.nlp, nlp))
     assert all(np.array_equal(a, b) for a, b in zip(own, known, strict=True))
     assert sources_of_beginning(filled) == SOURCES
-    half(trained.places["tok2vec"])
+    broken = Path(shutil.copy(trained.places["tok2vec"], tmp_path))
+    half(broken)
+    filled["initialize"]["init_tok2vec"] = str(broken)
     with pytest.raises(ValueError):
         load_weights(load_model_from_config(filled), filled)
 

@@ -49,9 +49,9 @@ from .donors import Donor
 from .matcher import no_start
 from .records import PROGRESS, DonorScore, PretrainOptions, Progress, reading_state
 from .transformer import (
+    BITS,
     TEACHER,
     BiEncoder,
-    Bits,
     Start,
     build_transformer,
     encode,
@@ -238,7 +238,9 @@ class TransformerLearner(BiEncoderLearner):
 
     def __init__(self, start: Start, donors: list[Donor], options: PretrainOptions, steps: int) -> None:
         super().__init__(donors, options, steps, PretrainRates())
-        self.bits, self.tokenizer = _bits(options), start.tokenizer
+        self.tokenizer, rule = start.tokenizer, "a number from 4 to 8"
+        given = options.bits or BITS
+        self.bits: Any = tuple(finite("--bits", n, rule, "7 6 4 is usual.", 4, 8) for n in given)
         self.pack(Pieces(start.tokenizer))
         self.label_encoder, labels = short_labels(start, self.bits)
         self.model = start.model.to(self.device)
@@ -420,11 +422,6 @@ def _schedule(options: PretrainOptions, usual: PretrainRates) -> PretrainRates:
         rule, fix = "a number from 0 to 1", "See docs/encoders.md."
         changed[RATES[name]] = finite(name, value, rule, fix, 0, 1)
     return usual._replace(**changed)
-
-
-def _bits(options: PretrainOptions) -> Bits:
-    given = options.bits or Bits()
-    return Bits(*(finite("--bits", n, "a number from 4 to 8", "7 6 4 is usual.", 4, 8) for n in given))
 
 
 def _weigh(packed: list[PackedDonor], options: PretrainOptions) -> None:

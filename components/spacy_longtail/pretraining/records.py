@@ -74,9 +74,14 @@ class Progress(Record):
 
 @contextmanager
 def reading_state(path: Path) -> Iterator[None]:
-    """Where the state of a pretraining is read. RAISES (ValueError): If it is damaged."""
+    """Where the state of a pretraining is read: what is damaged is refused."""
     try:
         yield
     except Exception as error:  # of JSON, msgpack, zip and torch: each its own kind
         problem = f"it is damaged ({type(error).__name__}: {error})"
-        raise ValueError(Errors.L496.format(path=path, problem=problem, fix="Delete it")) from error
+        raise not_resumable(path, problem, "Delete it") from error
+
+
+def not_resumable(path: Path, problem: str, fix: str) -> ValueError:
+    """L496, to be raised of the folder of an earlier run."""
+    return ValueError(Errors.L496.format(path=path, problem=problem, fix=fix))

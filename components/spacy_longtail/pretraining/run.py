@@ -17,7 +17,6 @@ from ..corpus.descriptions import TYPES, read_declared, read_types
 from ..corpus.seen import write_seen
 from ..corpus.tokenizers import blank
 from ..describers.label_encoder import FILE as LABEL_ENCODER
-from ..errors import Errors
 from ..layers.torch_layer import require_torch
 from ..output.writing import check_folder, check_outside, replacing, unless_holds
 from ..pipes.sources import add_sources
@@ -27,7 +26,7 @@ from ..training.provenance import shortened, versions
 from ..types import Block
 from .donors import is_open, read_donors
 from .encoders import CNN, is_cnn
-from .records import PROGRESS, PretrainOptions, Progress, Scores, reading_state
+from .records import PROGRESS, PretrainOptions, Progress, Scores, not_resumable, reading_state
 
 if TYPE_CHECKING:
     from .learners import BiEncoderLearner
@@ -132,16 +131,11 @@ def _checked(
             with reading_state(path):
                 known = srsly.read_json(path)["key"]
             if known != key:
-                fix = "Name a new folder, or the options and donors that it was begun with"
-                raise _no_go(output, "it holds a pretraining with other options or donors", fix)
+                problem = "it holds a pretraining with other options or donors"
+                raise not_resumable(output, problem, "Name a new folder")
     if (output / RECORD).is_file() and not (output / STATE).is_dir():
-        fix = "Use what is there, or delete the folder to train again"
-        raise _no_go(output, "it is finished", fix)
+        raise not_resumable(output, "it is finished", "Use it, or delete the folder to train again")
     return steps, key
-
-
-def _no_go(path: Path, problem: str, fix: str) -> ValueError:
-    return ValueError(Errors.L496.format(path=path, problem=problem, fix=fix))
 
 
 def _learner(

@@ -36,6 +36,10 @@ from .matcher import (
 ENCODER, TEACHER = "the encoder", "the teacher"
 CPU = torch.device("cpu")
 LABEL_POSITIONS, POSITIONS = 64, 256
+BITS = (7.0, 6.0, 4.0)  # of weights on disk: layers, word embeddings, label encoder
+
+Bits = tuple[float, float, float]
+
 TEXTS = 512  # label texts that are read together
 
 
@@ -153,23 +157,16 @@ def keep_layers(encoder: Any, name: str, layers: int) -> None:
     encoder.config.num_hidden_layers = layers
 
 
-class Bits(NamedTuple):
-    """Of weights on disk."""
-
-    layers: float = 7
-    embeddings: float = 6
-    labels: float = 4
-
-
 def short_labels(start: Start, bits: Bits) -> tuple[bytes, nn.Module]:
     """What reads label descriptions, in few bits: its file, and the transformer that is read of it.
 
     Training with the vectors of the short weights makes up for what they lose.
     """
     module = _subword_encoder(start.labels, start.tokenizer, LABEL_POSITIONS)
-    short = from_bytes(PieceEncoder(), short_form(module, bits.labels, bits.embeddings), CPU)
+    _, embeddings, labels = bits
+    short = from_bytes(PieceEncoder(), short_form(module, labels, embeddings), CPU)
     if start.label_file is None:
-        return label_weights(module, short, bits.labels), short.encoder
+        return label_weights(module, short, labels), short.encoder
     module.encoder.set_input_embeddings(short.encoder.get_input_embeddings())
     return start.label_file, module.encoder
 
@@ -192,7 +189,7 @@ def build_transformer(
     bits (Bits): Of weights on disk.
     """
     words = _subword_encoder(model.encoder, tokenizer, POSITIONS)
-    data = short_form(words, bits.layers, bits.embeddings)
+    data = short_form(words, *bits[:2])
     nlp = blank(lang, tokens)
     architecture = {"@architectures": "longtail.Transformer.v1"}
     tok2vec: Any = nlp.add_pipe("tok2vec", config={"model": architecture})

@@ -31,7 +31,6 @@ from .units import sentences_of, text_key
 CORPUS_PARTS = ("train", "dev", "test", "all")
 KEPT = 10  # candidates per label of a quota
 FEWEST = 200  # candidates of each type at least
-NEVER = "\0 in no file"  # a file that is there is not replaced: it may hold labels
 
 
 class Mined(NamedTuple):
@@ -88,7 +87,9 @@ def mine(
     """
     inputs = [pool, Path(pipeline), *request.exclude]
     inputs += [] if request.corpus is None else [request.corpus]
-    check_file(output, [path for path in inputs if path.exists()], mark=NEVER)
+    check_file(output, [path for path in inputs if path.exists()])
+    if output.is_file() and output.stat().st_size:
+        raise ValueError(Errors.L437.format(path=output, problem="its file may hold labels"))
     check_outside(output, [pool], "file")
     nlp = _load(pipeline, request)
     types = rare_types(nlp, request)
