@@ -64,8 +64,7 @@ def test_what_is_committed_is_whole_and_says_nothing_of_a_machine(path):
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
     outputs = [own for cell in code for own in cell.outputs]
-    assert any("image/png" in own.get("data", {}) for own in outputs)
-    assert not any(own.output_type == "error" for own in outputs)
+    assert outputs and not any(own.output_type == "error" for own in outputs)
     assert texts_of(notebook)
     for text in texts_of(notebook):
         assert not MACHINE.search(text), text
