@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 AUTO_SHARE = 0.02  # of all mentions: the gate's default
 # "few mentions" is another notion: little evidence, however frequent the type is in its corpus
-FEW_MENTIONS, VERY_FEW_MENTIONS = 50, 10
+FEW_MENTIONS = 50
 
 
 class RareRule(NamedTuple):

@@ -14,24 +14,28 @@ from spacy.tokens import Doc, Token
 from ...corpus.counts import entity_bounds
 from ...corpus.descriptions import CorpusTypes, read_types
 from ...corpus.formats.docbin import stream_docs
-from ...corpus.rare import FEW_MENTIONS, VERY_FEW_MENTIONS, rare_sentence
+from ...corpus.rare import rare_sentence
 from ...corpus.statistics.corpus import described_corpus
-from ...corpus.statistics.diagnosis import LONG
+from ...corpus.statistics.diagnosis import LONG, diagnose
 from ...corpus.statistics.overlap import marked_up
-from ...corpus.statistics.records import PartStatistics, Statistics
+from ...corpus.statistics.records import Statistics
 from ...corpus.statistics.tallies import (
     PartTally,
     counted_sentences,
     present_parts,
     read_part,
-    words_key,
 )
 from ...corpus.tokenizers import blank
-from ...output.amounts import number, verb
+from ...output.amounts import number
 from .checks import Check, Level, Results, run_check
 
 ALIKE = 0.83  # of difflib's ratio: PERSON and PERSNO are, CARDINAL and ORDINAL are not
 COMPARED = 300  # types, each with each other
+LEVELS: dict[str, Level] = {  # of the findings that are faults
+    "no_entity": "fail",
+    "undeclared_type": "fail",
+    **dict.fromkeys(("absent_part", "absent_type", "few_mentions", "leakage", "conflict"), "warn"),
+}
 N_EXAMPLES = 3
 CONTEXT = 3  # tokens on either side of an example
 N_DOCS = 500  # of a part, whose tokens are compared: enough for a share, quick on large corpora
@@ -43,11 +47,9 @@ class Oddities:
 
     n: Counter[str] = field(default_factory=Counter)
     examples: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-    docs: set[int] = field(default_factory=set)  # hashes of the words of documents
 
     def add(self, doc: Doc) -> None:
         """Look at a document."""
-        self.docs.add(words_key([token.text for token in doc if not token.is_space]))
         self.n["doc_empty"] += not len(doc)
         self.n["doc_unannotated"] += len(doc) > 0 and not any(t.ent_iob for t in doc)
         inside: set[int] = set()
@@ -103,19 +105,6 @@ class Counted:
     types: CorpusTypes
     paths: Mapping[str, Path]  # by part
 
-    @property
-    def parts(self) -> dict[str, PartStatistics]:
-        return self.statistics.parts
-
-    @property
-    def labels(self) -> list[str]:
-        return self.statistics.labels
-
-    def listed(self, labels: list[str]) -> str:
-        """Types with their mentions in all parts."""
-        types = self.statistics.all.types
-        return ", ".join(f"{t} ({types[t].mentions:,})" for t in labels)
-
     def odd(self, kind: str, level: Level, text: str) -> Results:
         """What to say of a kind of oddity, for each part that has it."""
         for part, own in self.oddities.items():
@@ -136,62 +125,42 @@ def count_oddities(corpus: Path) -> Counted:
     return Counted(described_corpus(corpus, types, tallies), oddities, types, paths)
 
 
-def check_parts(counted: Counted) -> Results:
-    for part, own in counted.parts.items():
-        sizes = {"document": own.documents, "sentence": own.sentences, "mention": own.mentions}
-        yield "info", f"{part}: {', '.join(number(n, noun) for noun, n in sizes.items())}."
-        if not own.mentions:
-            yield "fail", f"{part} has no entity."
-    if "dev" not in counted.parts:
-        yield "warn", "There is no dev part, without which `spacy train` does not start."
-    if "test" not in counted.parts:
-        yield "info", "There is no test part."
-
-
-def check_types(counted: Counted) -> Results:
+def check_findings(counted: Counted) -> Results:
+    """What the statistics find, as far as it is a fault."""
     statistics = counted.statistics
-    if statistics.undeclared:
-        yield "fail", f"Annotated but not declared: {counted.listed(statistics.undeclared)}."
-    never = [t for t in counted.labels if not statistics.all.types[t].mentions]
-    if never:
-        yield "warn", f"Declared but never annotated: {', '.join(never)}."
-    for part, own in counted.parts.items():
-        absent = [t for t in counted.labels if not own.types[t].mentions and t not in never]
-        if absent:
-            yield "warn", f"No mention in {part}: {counted.listed(absent)}."
+    mentions = {t: own.mentions for t, own in statistics.parts["train"].types.items()}
+    yield "info", rare_sentence(statistics.tail, mentions)
+    for finding in diagnose(statistics):
+        if finding.rule in LEVELS:
+            yield LEVELS[finding.rule], f"{finding.finding} {finding.evidence} {finding.advice}"
 
 
 def check_names(counted: Counted) -> Results:
     """Types that may be one, misspelt."""
-    labels = counted.labels + counted.statistics.undeclared
+    labels = counted.statistics.labels + counted.statistics.undeclared
+    types = counted.statistics.all.types
+
+    def shown(labels: list[str]) -> str:
+        return ", ".join(f"{t} ({types[t].mentions:,})" for t in labels)
+
     plain: dict[str, list[str]] = defaultdict(list)
     for label in labels:
         plain["".join(filter(str.isalnum, label.casefold()))].append(label)
     for alike in plain.values():
         if len(alike) > 1:
             text = "differ in case or punctuation alone"
-            yield "warn", f"Are these types one? {counted.listed(alike)} {text}."
+            yield "warn", f"Are these types one? {shown(alike)} {text}."
     if len(plain) > COMPARED:
         yield "info", f"{len(plain):,} types are too many to look for misspelt ones among them."
         return
     for one, other in combinations(sorted(plain), 2):
         if SequenceMatcher(None, one, other).ratio() >= ALIKE:
             both = sorted(plain[one] + plain[other], key=labels.index)
-            yield "warn", f"Are these types one? {counted.listed(both)} are spelt almost alike."
-
-
-def check_amount(counted: Counted) -> Results:
-    mentions = {t: own.mentions for t, own in counted.parts["train"].types.items()}
-    yield "info", rare_sentence(counted.statistics.tail, mentions)
-    few = {t: mentions[t] for t in counted.labels if mentions[t] < FEW_MENTIONS}
-    for least, most in ((0, VERY_FEW_MENTIONS), (VERY_FEW_MENTIONS, FEW_MENTIONS)):
-        names = [f"{t} ({n})" for t, n in few.items() if least <= n < most]
-        if names:
-            yield "warn", f"Fewer than {most} training mentions: {', '.join(names)}."
+            yield "warn", f"Are these types one? {shown(both)} are spelt almost alike."
 
 
 def check_sentences(counted: Counted) -> Results:
-    for part, own in counted.parts.items():
+    for part, own in counted.statistics.parts.items():
         n, n_long = own.documents_without_boundaries, counted.oddities[part].n["sentence_long"]
         if n:
             text = "without boundaries, each one sentence for resampling and the gate"
@@ -205,17 +174,15 @@ def check_sentences(counted: Counted) -> Results:
 
 
 def check_entities(counted: Counted) -> Results:
-    for kind, level, text in (
-        ("entity_stray", "fail", "tokens inside an entity that nothing begins"),
-        ("entity_whitespace", "fail", "entities with whitespace at an end, which `ner` cannot learn"),
-        ("entity_punctuation", "warn", "entities of punctuation alone"),
-        ("entity_punctuation_edge", "warn", "entities with punctuation at an end"),
-    ):
-        yield from counted.odd(kind, "fail" if level == "fail" else "warn", text)
+    yield from counted.odd("entity_stray", "fail", "tokens inside an entity that nothing begins")
+    text = "entities with whitespace at an end, which `ner` cannot learn"
+    yield from counted.odd("entity_whitespace", "fail", text)
+    yield from counted.odd("entity_punctuation", "warn", "entities of punctuation alone")
+    yield from counted.odd("entity_punctuation_edge", "warn", "entities with punctuation at an end")
 
 
 def check_annotation(counted: Counted) -> Results:
-    for part, own in counted.parts.items():
+    for part, own in counted.statistics.parts.items():
         odd = counted.oddities[part].n
         if odd["doc_unannotated"]:
             text = "without any entity annotation, not even O, which no score counts"
@@ -227,23 +194,6 @@ def check_annotation(counted: Counted) -> Results:
             yield "warn", f"{part}: {number(odd['doc_empty'], 'document')} without a token."
     text = "tokens with control characters or U+FFFD, the mark of a wrong encoding"
     yield from counted.odd("word_broken", "warn", text)
-
-
-def check_overlap(counted: Counted) -> Results:
-    for (one, first), (other, second) in combinations(counted.oddities.items(), 2):
-        n = len((first.docs & second.docs) - {0})
-        if n:
-            yield "warn", f"{number(n, 'document')} of {other} also {verb(n, 'stand')} in {one}."
-    for part, own in counted.statistics.leakage.items():
-        n = own.sentences
-        if n:
-            text = f"{number(n, 'sentence')} of {part} also {verb(n, 'stand')} in train"
-            text = f"{text}, {own.entity_sentences:,} with an entity, such as: {own.examples[0]}"
-            yield "warn", text
-    n = counted.statistics.conflicts.texts
-    if n:
-        pair = " / ".join(place.text for place in counted.statistics.conflicts.examples[0])
-        yield "warn", f"{number(n, 'text')} {verb(n, 'occur')} with different annotations: {pair}"
 
 
 def check_tokens(counted: Counted) -> Results:
@@ -289,14 +239,11 @@ def _token_bounds(doc: Doc) -> set[tuple[int, int]]:
 
 
 CHECKS = (
-    (check_parts, "Parts", ""),
-    (check_types, "Types", "Exactly the declared types are annotated, each in every part."),
-    (check_names, "Types", ""),
-    (check_amount, "Amount", f"Each type has at least {FEW_MENTIONS} training mentions."),
+    (check_findings, "Findings", "No type or part is absent, and no text is annotated in two ways."),
+    (check_names, "Types", "No two types have names that are almost alike."),
     (check_sentences, "Sentences", "Sentence boundaries are set, and no entity crosses one."),
     (check_entities, "Entities", "No entity has whitespace or punctuation at an end."),
     (check_annotation, "Annotation", "Every token is annotated, and no text is broken."),
-    (check_overlap, "Overlap", "No text is in two parts, and none is annotated in two ways."),
     (check_tokens, "Tokens", ""),
 )
 
