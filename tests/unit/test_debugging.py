@@ -12,12 +12,9 @@ from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
 from spacy_longtail.corpus.folder import CorpusTypes, write_corpus
-from spacy_longtail.pipes.numpy_blas import CALLBACK
 from spacy_longtail.studies.trials.recipes import config_path
-from spacy_longtail.training.debugging import config as config_checks
 from spacy_longtail.training.debugging import debug_corpus
 from spacy_longtail.training.debugging.checks import run_check
-from spacy_longtail.training.debugging.data import count_oddities
 from tests.util import SMALL, blank, parse
 
 NLP = blank()
@@ -175,13 +172,6 @@ def test_types_that_may_be_one(one, other, alike, tmp_path):
     assert len(found) == alike
 
 
-def test_examples_stay_in_their_document(tmp_path):
-    docs = healthy()
-    docs["train"][1:1] = [words(["--", "first"], (0, 1))]
-    odd = count_oddities(save(tmp_path / "c", docs)).oddities["train"]
-    assert odd.examples["entity_punctuation"] == ["[--|PER] first"]
-
-
 def test_tokens_are_compared_where_the_text_is_known(tmp_path):
     docs = healthy()
     docs["test"] = [words(["Nobody's", "there"], (0, 1))]  # tokens alone
@@ -258,18 +248,6 @@ def test_shipped_configs_have_no_fault_but_their_types(name, corpus, capsys):
     assert capsys.readouterr().out == ""  # the resampling reader prints a table
 
 
-@pytest.mark.parametrize("ratio", [1.4, 2.8])
-def test_slow_matrix_products_are_told(ratio, corpus, monkeypatch):
-    monkeypatch.setattr(config_checks, "numpy_speedup", lambda: ratio)
-    path, settings = CONFIGS / "baseline.cfg", small("baseline")
-    found = [c for c in debug_corpus(corpus, path, overrides=settings) if c.section == "Speed"]
-    assert [c.level for c in found] == ["info"] * (ratio > 1.5)
-    assert all("2.8 times as fast" in c.text and CALLBACK in c.text for c in found)
-    settings["nlp.after_pipeline_creation"] = {"@callbacks": CALLBACK}
-    checks = list(debug_corpus(corpus, path, overrides=settings))
-    assert not [c for c in checks if c.section == "Speed" or c.level == "fail"]
-
-
 def test_a_config_that_does_not_build(corpus, tmp_path):
     found = config_faults(corpus, "baseline", components__ner__factory="nir")
     assert [(c.level, c.section) for c in found] == [("fail", "Config")]
@@ -324,14 +302,6 @@ def test_a_fault_in_a_config_is_found(name, changes, section, text, corpus):
     assert any(text in c.text for c in found if c.section == section)
 
 
-def test_a_type_that_training_lacks_cannot_be_learnt(tmp_path):
-    docs = healthy()
-    docs["dev"].append(words(["see", "Ida"], (1, 2), "EVE"))
-    corpus = save(tmp_path / "c", docs, labels=["PER", "ORG", "ART", "EVE"], tail=["EVE"])
-    text = "gate: weak_labels names types without a training mention: EVE."
-    assert text in [c.text for c in config_faults(corpus, "gated")]
-
-
 def test_streaming_is_fine_with_labels_or_counts(corpus, tmp_path):
     found = config_faults(corpus, "config", training__max_epochs=-1)
     assert not [c for c in found if c.section == "Components"]
@@ -344,15 +314,6 @@ def test_streaming_is_fine_with_labels_or_counts(corpus, tmp_path):
     assert "ner is to read its labels from" in only.text
     (tmp_path / "ner.json").write_text('["PER", "ORG", "ART"]')
     assert faults(corpus, tmp_path / "stream.cfg", sections=["Components"]) == []
-
-
-def test_the_scores_that_choose_are_said_with_those_that_spacy_adds(corpus, tmp_path):
-    config = load_config(CONFIGS / "baseline.cfg", interpolate=False)
-    config["training"]["score_weights"] = {"ents_macro_f": 1.0}
-    config.to_disk(tmp_path / "half.cfg")
-    checks = debug_corpus(corpus, tmp_path / "half.cfg", overrides=small("baseline"))
-    (text,) = [c.text for c in checks if c.section == "Scores"]
-    assert text == "Checkpoints are chosen by 50 % ents_f, 50 % ents_macro_f."
 
 
 def test_an_endless_reader_does_not_hang(corpus, tmp_path):
@@ -372,12 +333,6 @@ def test_an_endless_reader_does_not_hang(corpus, tmp_path):
     config.to_disk(tmp_path / "endless.cfg")
     checks = debug_corpus(corpus, tmp_path / "endless.cfg", overrides=small("baseline"))
     assert "corpora.train yields 100 examples or more." in [c.text for c in checks]
-
-
-def test_a_config_of_another_corpus_is_warned_of(corpus):
-    found = config_faults(corpus, "baseline")  # its labels are null: those of the data
-    assert [c.level for c in found] == ["warn"]
-    assert "['ART', 'EVE', 'NAT']" in found[0].text
 
 
 def test_a_first_update_without_a_finite_loss(corpus):
@@ -419,15 +374,6 @@ def test_the_command_as_json_and_with_a_config(corpus):
     checks = json.loads(shown.output)
     assert {c["level"] for c in checks} <= {"info", "good", "warn"}
     assert checks[-1]["section"] == "Update"
-
-
-def test_long_texts_are_cut_unless_asked_for(tmp_path):
-    docs = healthy()
-    docs["train"].append(words([f"w{i}" for i in range(150)], (1, 120)))
-    docs["train"].append(words([f"w{i}" for i in range(150)], (1, 121)))
-    folder = save(tmp_path / "c", docs)
-    assert "w149" not in run(folder).output
-    assert "w149" in run(folder, "--verbose").output
 
 
 def test_bad_calls_get_a_code(corpus, tmp_path):

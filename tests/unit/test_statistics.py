@@ -19,13 +19,14 @@ from typer.testing import CliRunner
 from spacy_longtail.cli import app
 from spacy_longtail.corpus import statistics
 from spacy_longtail.corpus.counts import CorpusCounts, count_doc, count_docs
+from spacy_longtail.corpus.examples import split_sentences
 from spacy_longtail.corpus.folder import PARTS, CorpusTypes, convert_corpus, write_corpus
 from spacy_longtail.corpus.formats.context import Settings
 from spacy_longtail.corpus.statistics import POLICIES, Statistics, read_statistics
 from spacy_longtail.corpus.statistics.corpus import buckets
 from spacy_longtail.corpus.statistics.diagnosis import ADVICE, RULES, diagnose
 from spacy_longtail.corpus.statistics.tallies import PartTally, counted_sentences, tally_part
-from spacy_longtail.readers import UndersampledCorpus, units
+from spacy_longtail.readers import UndersampledCorpus
 from tests.util import blank, corpus_statistics_of, parse, part_statistics, type_statistics
 
 NLP = blank()
@@ -76,11 +77,6 @@ def cut(doc):
 def test_sentences_are_counted_as_if_cut_out(rows):
     doc = make_doc(rows)
     assert count_sentences(doc) == [count_doc(sent) for sent in cut(doc) if len(sent)]
-
-
-def test_an_entity_across_a_boundary_counts_as_not_annotated():
-    doc = make_doc([("a", 3, "A", 1, True), ("a", 1, "A", 1, True), ("b", 2, "", -1, True)])
-    assert [(c.tokens, c.length) for c in count_sentences(doc)] == [({}, 0), ({}, 1)]
 
 
 def test_tokens_inside_an_entity_that_nothing_begins_are_of_none(tmp_path):
@@ -181,13 +177,6 @@ def test_parts_together_and_unseen_mentions(corpus):
     json.dumps(found, allow_nan=False)
 
 
-def test_minority_mentions_have_a_wording_that_is_mostly_of_another_type(tmp_path):
-    texts = ["[Fram|ART] left ."] * 3 + ["[Fram|PER] left .", "[Bo|PER] left .", "[Bo|ART] came ."]
-    types = corpus_statistics(write(tmp_path / "c", train=texts))["parts"]["train"]["types"]
-    assert [types[t]["minority_mentions"] for t in ("ART", "PER")] == [0, 1]  # Bo is a draw
-    assert [types[t]["ambiguous_surfaces"] for t in ("ART", "PER")] == [2, 2]
-
-
 def test_parts_may_be_folders_or_absent(tmp_path, corpus):
     other = tmp_path / "other"
     (other / "train").mkdir(parents=True)
@@ -203,14 +192,6 @@ def test_parts_may_be_folders_or_absent(tmp_path, corpus):
     assert {f["part"] for f in found["diagnosis"] if f["rule"] == "absent_part"} == {"dev", "test"}
     (other / "train").rename(other / "all")  # a corpus that was not split
     assert corpus_statistics(other)["parts"] == found["parts"]
-
-
-def test_a_corpus_without_entities(tmp_path):
-    found = corpus_statistics(write(tmp_path / "c", train=["It rained .", "It poured ."]))
-    assert found["policies"] == {}
-    assert found["parts"]["train"]["least"] is None
-    assert found["diagnosis"][0]["rule"] == "no_entity"
-    json.dumps(found, allow_nan=False)
 
 
 @settings(max_examples=30)
@@ -275,7 +256,7 @@ def test_buckets_share_out_all_types(mentions):
 def test_size_factors_are_those_of_the_readers(corpus):
     found = corpus_statistics(corpus)["policies"]
     examples = list(Corpus(corpus / "train.spacy")(NLP))
-    sentences = [count_doc(eg.reference) for eg in units(NLP, examples, "sentence")]
+    sentences = [count_doc(eg.reference) for own in examples for eg in split_sentences(own)]
     before = CorpusCounts()
     for unit in sentences:
         before.add(unit)

@@ -121,11 +121,6 @@ def test_broken_token_records_are_named(row, names, text, tmp_path):
         read(records(tmp_path / "a.jsonl", [first, row]), tag_names=names)
 
 
-def test_records_of_tokens_are_no_characters(tmp_path):
-    with pytest.raises(ValueError, match=r"L401.*a\.jsonl:1: "):
-        read(records(tmp_path / "a.jsonl", [HF]), tokens="characters")
-
-
 def test_pairs_of_spacy_2(tmp_path):
     """A line of its own begins as an array does."""
     pairs = [["Ann left", {"entities": [[0, 3, "PER"]]}], [" So", {"entities": [], "cats": {"x": 1}}]]
@@ -230,10 +225,6 @@ def test_quotation_marks_of_a_tsv_are_tokens_and_of_a_csv_enclose(tmp_path):
         cells = words if gap == "\t" else ['"' + word.replace('"', '""') + '"' for word in words]
         text = f"w{gap}t\n" + "".join(f"{cell}{gap}O\n" for cell in cells)
         assert shown(read(write(tmp_path / name, text), columns=Columns("w", "t"))) == [(words, [])]
-
-
-def test_tsv_without_names_is_columns(tmp_path):
-    assert shown(read(write(tmp_path / "a.tsv", "a\tO\n"))) == [(["a"], [])]
 
 
 # ---------------------------------------------------------------- CoNLL-U

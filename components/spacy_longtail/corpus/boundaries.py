@@ -9,7 +9,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import minibatch
 
-from .cutting import cut
+from .cutting import bare, cut
 from .formats.columns import no_names
 from .formats.context import SENTENCIZER, Events
 from .formats.text import Place, unreadable
@@ -18,19 +18,6 @@ from .tokenizers import blank
 
 BATCH = 64  # documents
 SHOWN = 40  # characters of a document, by which a message names it
-# factories that set no boundaries and that no component which does listens to
-UNNEEDED = (
-    *(
-        "ner",
-        "beam_ner",
-        "entity_ruler",
-        "entity_linker",
-        "span_ruler",
-        "spancat",
-        "spancat_singlelabel",
-    ),
-    *("textcat", "textcat_multilabel", "lemmatizer", "trainable_lemmatizer"),
-)
 
 
 def boundary_pipeline(found: str | Language, lang: str, tokens: str) -> Language:
@@ -44,7 +31,7 @@ def boundary_pipeline(found: str | Language, lang: str, tokens: str) -> Language
     else:
         nlp = blank(lang, tokens)
         nlp.add_pipe(SENTENCIZER)
-    (probe,) = _pipe(nlp, [Doc(nlp.vocab, words=["This", "ends", ".", "That", "begins", "."])])
+    (probe,) = nlp.pipe([Doc(nlp.vocab, words=["This", "ends", ".", "That", "begins", "."])])
     if not probe.has_annotation("SENT_START"):
         names = ", ".join(nlp.pipe_names) or "none"
         problem = f"its components set no sentence boundaries, found {names}"
@@ -61,9 +48,9 @@ def with_boundaries(docs: Iterable[Doc], nlp: Language, path: Path, events: Even
     """
     numbered = enumerate(docs, 1)
     for batch in minibatch(numbered, BATCH):
-        bare = [(i, doc) for i, doc in batch if not doc.has_annotation("SENT_START")]
-        copies = (_copy(doc, nlp) for _, doc in bare)
-        for (i, doc), parsed in zip(bare, _pipe(nlp, copies), strict=True):
+        unbounded = [(i, doc) for i, doc in batch if not doc.has_annotation("SENT_START")]
+        copies = (bare(doc, nlp.vocab) for _, doc in unbounded)
+        for (i, doc), parsed in zip(unbounded, nlp.pipe(copies), strict=True):
             _set(doc, parsed, Place(path, i), events)
         yield from (doc for _, doc in batch)
 
@@ -103,18 +90,6 @@ def _runs(doc: Doc, most: int) -> list[tuple[int, int]]:
         else:
             bounds[-1] = first, end
     return bounds
-
-
-def _pipe(nlp: Language, docs: Iterable[Doc]) -> Iterator[Doc]:
-    unneeded = [name for name in nlp.pipe_names if nlp.get_pipe_meta(name).factory in UNNEEDED]
-    with nlp.select_pipes(disable=unneeded):
-        yield from nlp.pipe(docs)
-
-
-def _copy(doc: Doc, nlp: Language) -> Doc:
-    """The words in the pipeline's own vocabulary."""
-    spaces = [bool(token.whitespace_) for token in doc]
-    return Doc(nlp.vocab, words=[token.text for token in doc], spaces=spaces)
 
 
 def _set(doc: Doc, parsed: Doc, place: Place, events: Events) -> None:

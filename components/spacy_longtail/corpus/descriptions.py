@@ -102,25 +102,6 @@ def check_declared(path: Path, declared: Declared, is_open: bool, needed: bool =
         raise _bad(path, "marked-up articles need their labels declared there", EXAMPLE)
 
 
-def merged(declared: Declared) -> tuple[Declared, dict[str, str]]:
-    """Types of one description as one type, by the first of their names.
-
-    RETURNS (Tuple[Declared, Dict[str, str]]): What is declared then; the new name of each other one.
-    """
-    by_text: dict[str, str] = {}
-    names = {
-        label: by_text.setdefault(" ".join(text.split()).casefold(), label)
-        for label, text in declared.descriptions.items()
-    }
-    lists = {
-        key: list(dict.fromkeys(names.get(label, label) for label in getattr(declared, key)))
-        for key in ("labels", "tail")
-    }
-    texts = {label: text for label, text in declared.descriptions.items() if names[label] == label}
-    found = declared.model_copy(update={**lists, "descriptions": texts})
-    return found, {label: name for label, name in names.items() if label != name}
-
-
 def _read(path: Path) -> Declared:
     try:
         data = json.loads(path.read_text(encoding="utf-8-sig"))

@@ -20,7 +20,6 @@ from .descriptions import (
     CorpusTypes,
     Declared,
     check_declared,
-    merged,
     read_declared,
     read_types,
     write_json,
@@ -86,15 +85,10 @@ def convert_corpus(
     formats = {part.format for part in parts.values()}
     is_open = settings.open or declared.open or "open" in formats
     check_declared(path, declared, is_open, "articles" in formats)
-    labels = declared.labels
-    declared, renamed = merged(declared)
     lang, tokens = lang or declared.lang, settings.tokens or declared.tokens
     nlp = blank(lang, tokens)
     boundaries = settings.sentences and boundary_pipeline(settings.sentences, lang, tokens)
     check_corpus_folder(target, parts)
-
-    def name_of(label: str) -> str:
-        return plain_type(label) if is_open else renamed.get(label, label)
 
     with replacing_parts(target, parts) as folder:
         report: dict[str, ConvertedPart] = {}
@@ -102,10 +96,10 @@ def convert_corpus(
         for name, part in parts.items():
             misaligned = settings.misaligned or FORMATS[part.format].misaligned
             settled = replace(settings, tokens=tokens, misaligned=misaligned)
-            context = Context(nlp, settled, Events(), labels)
+            context = Context(nlp, settled, Events(), declared.labels)
             docs: Iterable[Doc] = part.read(context)
-            if is_open or renamed:
-                docs = (relabelled(doc, name_of) for doc in docs)
+            if is_open:
+                docs = (relabelled(doc, plain_type) for doc in docs)
             if boundaries:
                 docs = with_boundaries(docs, boundaries, part.path, context.events)
             docs = within_limit(docs, nlp.max_length, part.path, context.events)
@@ -123,7 +117,7 @@ def convert_corpus(
         conversion = Conversion(lang=lang, tokens=tokens, parts=report)
         write_json(folder / REPORT, conversion.as_json())
     n_spans = sum(events.n_spans for events, _ in happened)
-    _warn(source, target, path, types, report, renamed, n_spans)
+    _warn(source, target, path, types, report, n_spans)
     return types
 
 
@@ -161,15 +155,10 @@ def _warn(
     declared: Path,
     types: CorpusTypes,
     report: Mapping[str, ConvertedPart],
-    renamed: Mapping[str, str],
     n_spans: int,
 ) -> None:
     """Warn of what is legal and probably not meant."""
     problems = []
-    if renamed:
-        which = ", ".join(f"{label} ({name})" for label, name in renamed.items())
-        text = "types described in the same words became the type that is named behind each"
-        problems.append((declared, f"{text}: {which}"))
     missing = [name for name in PARTS if name not in report and "all" not in report]
     if missing:
         text = "which training and evaluation need. `split` makes parts of a corpus"

@@ -7,14 +7,14 @@ sentence to its copies in total. SOURCE: Wang & Wang 2022, eq. 1-4.
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+from typing import Annotated, Literal, Protocol, runtime_checkable
 
 import numpy as np
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 from thinc.types import Ints1d
 
 from ..errors import Errors
-from ..settings import keep_finite, one_of, whole
 from ..types import SentenceCounts
 from .counts import CorpusCounts
 
@@ -47,13 +47,7 @@ def check_entities(policy: object, corpus: CorpusCounts) -> None:
 @dataclass(frozen=True)
 class _Resampling(ABC):
     formula: Formula = "paper"
-    cap: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.cap is not None:
-            cap = whole("cap", self.cap, "1 keeps every sentence once, null sets no limit.", low=1)
-            object.__setattr__(self, "cap", cap)
-        one_of("formula", self.formula, ("paper", "code"))
+    cap: Annotated[int, Field(ge=1)] | None = None
 
     def fit(self, corpus: CorpusCounts) -> Callable[[SentenceCounts], int]:
         """corpus (CorpusCounts): Counts of the untouched corpus.
@@ -139,12 +133,7 @@ class nsCRD(_Resampling):
 
 @dataclass(frozen=True)
 class _Balancing(ABC):
-    ratio: float = 1.0
-
-    def __post_init__(self) -> None:
-        fix = "1 makes sentences with and without entities equally many."
-        rule = "a number from 0.001 to 1000"
-        keep_finite(self, "ratio", rule, fix, 1e-3, 1e3)
+    ratio: Annotated[float, Field(ge=1e-3, le=1e3)] = 1.0
 
     def fit(self, corpus: CorpusCounts) -> Callable[[SentenceCounts], float]:
         """corpus (CorpusCounts): Counts of the untouched corpus.

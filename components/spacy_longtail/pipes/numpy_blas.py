@@ -1,15 +1,9 @@
 """Matrix products of a pipeline by NumPy's BLAS, where that is faster than spaCy's."""
 
-import time
 from collections.abc import Callable, Iterator
 
-import numpy as np
 from spacy.language import Language
 from thinc.api import Model, NumpyOps
-
-CALLBACK = "longtail.numpy_blas.v1"
-SHAPE = (1000, 288)  # of a batch's words in spaCy's CNN
-TIMES = 5
 
 
 def use_numpy_blas(nlp: Language) -> Language:
@@ -37,27 +31,6 @@ def _of_blis(nlp: Language) -> Iterator[Model]:
             # not Apple's, which is one of NumPy's
             if isinstance(own, NumpyOps) and type(own) is NumpyOps and own.use_blis:
                 yield node
-
-
-def uses_blis(nlp: Language) -> bool:
-    """Whether `use_numpy_blas` would change anything. nlp (Language): The pipeline."""
-    return any(True for _ in _of_blis(nlp))
-
-
-def numpy_speedup() -> float:
-    """How many times as fast NumPy's BLAS is as spaCy's on this machine, by a few products (50 ms)."""
-    rows = np.ones(SHAPE, dtype="float32")
-    weights = np.ones((SHAPE[1], SHAPE[1]), dtype="float32")
-
-    def seconds(ops: NumpyOps) -> float:
-        found = []
-        for _ in range(TIMES):
-            start = time.perf_counter()
-            ops.gemm(rows, weights, trans2=True)
-            found.append(time.perf_counter() - start)
-        return min(found)
-
-    return seconds(NumpyOps()) / seconds(NumpyOps(use_blis=False))
 
 
 def create_numpy_blas() -> Callable[[Language], Language]:

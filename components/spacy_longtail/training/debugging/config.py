@@ -18,7 +18,6 @@ from thinc.api import Config
 
 from ...corpus.statistics.records import Statistics
 from ...errors import SHIPPED_CONFIGS, Errors
-from ...pipes.numpy_blas import CALLBACK, numpy_speedup, uses_blis
 from ...readers.base import check_dev_corpus
 from ...types import Overrides
 from ..limits import check_written
@@ -29,7 +28,6 @@ NERS = ("ner", "beam_ner", "longtail_ner", "longtail_token_ner", "longtail_gated
 TYPE_SETTINGS = ("include", "labels", "weak_labels")  # of a component: lists of types
 N_READ = 100  # examples, since a reader may be endless
 N_UPDATE = 8  # examples
-MUCH_FASTER = 1.5  # times as fast: worth another draw of the training
 
 
 @dataclass(frozen=True)
@@ -202,14 +200,6 @@ def check_scores(built: BuiltConfig) -> Results:
     yield "good", f"Checkpoints are chosen by {', '.join(shares)}."
 
 
-def check_products(built: BuiltConfig) -> Results:
-    """Whether spaCy's matrix products are slow on this CPU."""
-    if uses_blis(built.nlp) and (ratio := numpy_speedup()) >= MUCH_FASTER:
-        text = f"NumPy multiplies matrices {ratio:.1f} times as fast as spaCy's BLIS on this machine"
-        block = f'[nlp.after_pipeline_creation] @callbacks = "{CALLBACK}"'
-        yield "info", f"{text}: use it with {block}."
-
-
 def check_update(built: BuiltConfig) -> Results:
     """Initialize as `spacy train` does, and train one batch."""
     training, losses = built.training, dict[str, float]()
@@ -235,6 +225,5 @@ CHECKS = (
     (check_dev, "Readers", "The dev corpus is read as it is."),
     (check_components, "Components", ""),
     (check_scores, "Scores", ""),
-    (check_products, "Speed", ""),
     (check_update, "Update", ""),  # the last: only if it is asked for
 )
