@@ -148,8 +148,6 @@ class Errors:
     L720 = "[L720] There is no pipeline {source}. It is neither a folder with a pipeline nor an installed package. The encoder `en_longtail_cnn` comes with spacy-longtail. The others are wheels in assets/encoders of its repository: pip install --no-deps assets/encoders/NAME-VERSION-py3-none-any.whl. One of your own is the folder model/ that `pretrain` wrote."
     L723 = "[L723] There is no config {name!r}. The configs are: {known}."
 
-    # Thresholds: L755
-
     # Any command: L540-L559
     L540 = "[L540] The command cannot go on: {problem} {fix}"
     L545 = "[L545] {problem} {fix}"
