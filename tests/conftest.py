@@ -15,7 +15,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 from spacy.lang.en import English
 
-settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "suite", deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("suite")
 
 # spaCy looks for each name of a config among all entry points of the environment.

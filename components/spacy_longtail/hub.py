@@ -23,7 +23,7 @@ def check_model(name: str) -> None:
 
     name (str): On the hub, or a folder.
     """
-    if problem := problem_of(name):
+    if problem := reason_lacking(name):
         raise ValueError(Errors.L265.format(name=name, problem=f"{problem}."))
 
 
@@ -41,7 +41,7 @@ def check_models(config: Config) -> None:
         check_subwords(name)
 
 
-def problem_of(name: str) -> str:
+def reason_lacking(name: str) -> str:
     """Why a model cannot be had; "" if it can. name (str): On the hub, or a folder."""
     if Path(name).is_file():
         return "It is a file"

@@ -3,7 +3,7 @@
 import pytest
 
 from spacy_longtail import hub
-from spacy_longtail.hub import check_model, check_models, problem_of
+from spacy_longtail.hub import check_model, check_models, reason_lacking
 from spacy_longtail.training.train import train_model
 from tests.contracts.test_configs import ROOT, config_path
 from tests.util import toy_corpus
@@ -32,7 +32,7 @@ def test_a_hub_is_asked_for_what_is_neither_a_folder_nor_in_the_cache(asked, tmp
     assert asked == [NAME]
     check_model(str(tmp_path))
     (tmp_path / "file").write_text("x", encoding="utf8")
-    assert problem_of(str(tmp_path / "file"))
+    assert reason_lacking(str(tmp_path / "file"))
     monkeypatch.setattr("huggingface_hub.try_to_load_from_cache", lambda name, file: f"{name}/{file}")
     check_model(NAME)
     assert asked == [NAME]
@@ -40,13 +40,13 @@ def test_a_hub_is_asked_for_what_is_neither_a_folder_nor_in_the_cache(asked, tmp
 
 def test_a_hub_that_answers_is_believed(monkeypatch):
     monkeypatch.setattr("huggingface_hub.model_info", lambda name, timeout: None)
-    assert not problem_of(NAME)
+    assert not reason_lacking(NAME)
 
 
 def test_a_name_that_is_none_is_no_error_of_the_library(monkeypatch):
     monkeypatch.undo()
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    assert problem_of("../no/such/folder with spaces")
+    assert reason_lacking("../no/such/folder with spaces")
 
 
 @pytest.mark.parametrize(("function", "argument"), [*hub.NAMED.items(), *hub.SUBWORDS.items()])

@@ -17,8 +17,8 @@ safetensors = pytest.importorskip("safetensors.torch", reason="needs the extra '
 
 
 from spacy_longtail.layers.torch_layer import (  # noqa: E402
-    checksum,
     from_safetensors,
+    tensor_checksum,
     to_safetensors,
     torch_layer,
 )
@@ -119,7 +119,7 @@ def test_no_pickle_is_ever_opened(tmp_path):
 def test_weights_under_each_others_names_are_noticed():
     module = Tied()
     tensors = state(module)
-    metadata = {"sha256": checksum(tensors)}
+    metadata = {"sha256": tensor_checksum(tensors)}
     tensors["a.bias"], tensors["b.bias"] = tensors["b.bias"], tensors["a.bias"]
     refused(module, safetensors.save(tensors, metadata=metadata), "L221.*checksum")
     refused(module, safetensors.save(tensors), "L221.*checksum")  # of somebody else: no checksum
@@ -139,7 +139,11 @@ def test_weights_of_another_module_are_refused(change, named):
     module = Net()
     tensors = state(module)
     change(tensors)
-    refused(module, safetensors.save(tensors, metadata={"sha256": checksum(tensors)}), f"L221.*{named}")
+    refused(
+        module,
+        safetensors.save(tensors, metadata={"sha256": tensor_checksum(tensors)}),
+        f"L221.*{named}",
+    )
 
 
 @pytest.mark.parametrize("package", ["torch", "safetensors"])

@@ -21,7 +21,7 @@ from spacy_longtail.describers.label_encoder import FILE  # noqa: E402
 from spacy_longtail.layers.quantised import eight_bit, four_bit  # noqa: E402
 from spacy_longtail.layers.torch_transformer import from_bytes, short_form  # noqa: E402
 from spacy_longtail.models import Transformer  # noqa: E402
-from spacy_longtail.models.transformer import Words, encoder_of, sequences_of  # noqa: E402
+from spacy_longtail.models.transformer import Words, encoder_of, windows_of  # noqa: E402
 from spacy_longtail.pipes.token import tagging  # noqa: E402
 
 WIDTH = 64
@@ -79,7 +79,7 @@ def test_windows_take_each_word_once_and_fit(n_words, longest):
     lengths = rng.integers(1, longest + 1, size=n_words)
     words = Words(np.arange(lengths.sum()), lengths)
     cuts = np.array([n_words]) if n_words < 9 else np.array([4, n_words - 4])
-    found = sequences_of(words, cuts, 16)
+    found = windows_of(words, cuts, 16)
     starts = np.cumsum(lengths) - lengths
     taken = np.concatenate([s.ids[s.first[s.kept]] for s in found])  # a piece is its place
     assert taken.tolist() == starts.tolist()

@@ -13,7 +13,7 @@ from spacy.cli._util import parse_config_overrides
 from ..output.tables import text_table
 from ..training.own_code import import_code
 from ..types import Overrides
-from .boundary import Program, versions
+from .boundary import Program, version_line
 
 app = typer.Typer(
     name="spacy_longtail",
@@ -56,7 +56,7 @@ GpuId = Annotated[int, typer.Option(min=-1, help="GPU to use, -1 for the CPU.")]
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        sys.stdout.write(f"{versions()}\n")
+        sys.stdout.write(f"{version_line()}\n")
         raise typer.Exit
 
 

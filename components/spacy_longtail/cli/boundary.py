@@ -84,7 +84,7 @@ def boundary(arguments: Sequence[str]) -> Iterator[None]:
                 sys.stderr.write(hidden("".join(traceback.format_exception(error))))
             if message is None:
                 what = hidden(f"{type(error).__name__}: {message_of(error)}")
-                _end("fail", Errors.L546.format(what=what, versions=versions()), FAILED)
+                _end("fail", Errors.L546.format(what=what, versions=version_line()), FAILED)
             _end("fail", message, REFUSED)
 
 
@@ -124,7 +124,7 @@ def _is_of_input(error: Exception) -> bool:
     return is_parsers or isinstance(error, UnicodeError) or bool(SPACY.match(str(error)))
 
 
-def versions() -> str:
+def version_line() -> str:
     """The versions of this package, spaCy and Python."""
     python = platform.python_version()
     return f"spacy-longtail {__version__}, spaCy {version('spacy')}, Python {python}"

@@ -11,7 +11,7 @@ from thinc.types import Floats2d
 
 from ..encoders import check_encoder
 from ..errors import Errors
-from ..layers.torch_layer import checksum, read_safetensors, require_torch, shim_of
+from ..layers.torch_layer import read_safetensors, require_torch, shim_of, tensor_checksum
 from .base import unit_rows
 
 if TYPE_CHECKING:  # an extra
@@ -119,7 +119,7 @@ def label_weights(module: "PieceEncoder", encoder: "PieceEncoder", bits: float =
     tensors = safetensors.torch.load(short_form(module, bits))
     own = {name: tensor for name, tensor in tensors.items() if "word_embeddings" not in name}
     own[MEAN] = encoder.encoder.get_input_embeddings().weight.detach().cpu().float().mean(0)
-    return safetensors.torch.save(own, metadata={"format": FORMAT, "sha256": checksum(own)})
+    return safetensors.torch.save(own, metadata={"format": FORMAT, "sha256": tensor_checksum(own)})
 
 
 def _are_alike(mean: np.ndarray, other: np.ndarray) -> bool:

@@ -137,10 +137,10 @@ def cluster_prefixes(source: str, bits: Sequence[int]) -> Model[list[Doc], Ragge
 
 def init(model: Model, X: list[Doc] | None = None, Y: object = None) -> None:
     if X:
-        table_of(model, X[0].vocab.lang)
+        cluster_table(model, X[0].vocab.lang)
 
 
-def table_of(model: Model, lang: str) -> PathTable:
+def cluster_table(model: Model, lang: str) -> PathTable:
     """The layer's table, that of the language it was first read for.
 
     lang (str): Of the pipeline.
@@ -159,7 +159,7 @@ def forward(model: Model, docs: list[Doc], is_train: bool) -> tuple[Ragged, Call
     if not docs:
         nothing = model.ops.asarray(np.zeros((0, len(model.attrs["masks"])), dtype="uint64"))
         return Ragged(nothing, lengths), lambda d_keys: []
-    table = table_of(model, docs[0].vocab.lang)
+    table = cluster_table(model, docs[0].vocab.lang)
     words = np.concatenate([doc.to_array(["ORTH", "LOWER"]) for doc in docs])
     distinct, first, word_of = np.unique(
         words[:, 0].astype("uint64"), return_index=True, return_inverse=True

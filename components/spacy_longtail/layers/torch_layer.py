@@ -111,7 +111,7 @@ def to_safetensors(module: "torch.nn.Module") -> bytes:
     import safetensors.torch
 
     tensors = tensors_of(module)
-    return safetensors.torch.save(tensors, metadata={"sha256": checksum(tensors)})
+    return safetensors.torch.save(tensors, metadata={"sha256": tensor_checksum(tensors)})
 
 
 def tensors_of(module: "torch.nn.Module") -> dict[str, "torch.Tensor"]:
@@ -145,7 +145,7 @@ def read_safetensors(data: bytes, who: str) -> tuple[dict[str, "torch.Tensor"], 
         tensors = safetensors.torch.load(data)
         size = int.from_bytes(data[:SIZE_BYTES], "little")
         metadata = json.loads(data[SIZE_BYTES : SIZE_BYTES + size]).get("__metadata__", {})
-        if metadata.get("sha256") != checksum(tensors):
+        if metadata.get("sha256") != tensor_checksum(tensors):
             raise ValueError("the weights do not have their checksum")
     except Exception as error:  # whatever the parser says of bytes that are not such a file
         raise ValueError(Errors.L221.format(who=who, problem=error)) from error
@@ -163,7 +163,7 @@ def load_state(module: "torch.nn.Module", tensors: dict[str, "torch.Tensor"], wh
     module.load_state_dict(tensors)
 
 
-def checksum(tensors: dict[str, "torch.Tensor"]) -> str:
+def tensor_checksum(tensors: dict[str, "torch.Tensor"]) -> str:
     """SHA-256 of all contents in the order of names."""
     import torch
 

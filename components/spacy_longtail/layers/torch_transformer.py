@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from ..errors import Errors
 from .quantised import GROUP, EightBit, FourBit, eight_bit, four_bit
-from .torch_layer import TorchShim, checksum, load_state, read_safetensors, tensors_of
+from .torch_layer import TorchShim, load_state, read_safetensors, tensor_checksum, tensors_of
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
@@ -126,7 +126,7 @@ def _metadata(module: PieceEncoder, tensors: dict[str, Tensor]) -> dict[str, str
         "format": FORMAT,
         "config": module.encoder.config.to_json_string(use_diff=False),
         "tokenizer": module.tokenizer.to_str(),  # type: ignore[union-attr]
-        "sha256": checksum(tensors),
+        "sha256": tensor_checksum(tensors),
     }
 
 

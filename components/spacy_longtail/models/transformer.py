@@ -153,7 +153,7 @@ class Pieces:
         return found
 
 
-class Sequence(NamedTuple):
+class Window(NamedTuple):
     """What is read together."""
 
     ids: Ints1d  # pieces, without those at the ends
@@ -161,14 +161,14 @@ class Sequence(NamedTuple):
     kept: slice  # the words whose states are taken
 
 
-def sequences_of(words: Words, sentences: Ints1d, most: int) -> list[Sequence]:
+def windows_of(words: Words, sentences: Ints1d, most: int) -> list[Window]:
     """A document's sentences, cut into windows where they are longer than `most` subwords.
 
     A window begins with a fourth of what the one before has read, and the last eighth of a window is
     read again with what follows it.
 
     words (Words): Of the document. sentences (Ints1d): Tokens of each sentence.
-    RETURNS (List[Sequence]): In order; the words that are taken of them are the document's.
+    RETURNS (List[Window]): In order; the words that are taken of them are the document's.
     """
     ends = np.cumsum(words.lengths)
     starts = ends - words.lengths
@@ -185,7 +185,7 @@ def sequences_of(words: Words, sentences: Ints1d, most: int) -> list[Sequence]:
             if high < last:
                 stop = max(int(np.searchsorted(starts, ends[high - 1] - most // 8)), at + 1)
             ids = words.ids[starts[low] : ends[high - 1]]
-            found.append(Sequence(ids, starts[low:high] - starts[low], slice(at - low, stop - low)))
+            found.append(Window(ids, starts[low:high] - starts[low], slice(at - low, stop - low)))
             at = stop
         first = last
     return found
@@ -203,7 +203,7 @@ def convert_inputs(model: Model, docs: list[Doc], is_train: bool) -> tuple[ArgsK
     found = [
         sequence
         for doc, words in zip(docs, pieces.of(docs), strict=True)
-        for sequence in sequences_of(words, sentence_lengths(doc), model.attrs["max_pieces"])
+        for sequence in windows_of(words, sentence_lengths(doc), model.attrs["max_pieces"])
     ]
     sizes = np.array([len(s.ids) for s in found], dtype="int64") + len(before) + len(behind)
     counts = np.array([s.kept.stop - s.kept.start for s in found], dtype="int64")
