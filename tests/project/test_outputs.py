@@ -53,7 +53,7 @@ def run(*arguments):
 
 CORPUS, MODEL = "corpus/tiny", "run/model-best"
 MOM = ROOT / "configs" / "resampled_mom.cfg"
-SEARCH = ("--config", str(MOM), "--search", "components.ner.loss.lam=0:1")
+SEARCH = ("--config", str(MOM), "--search", "components.ner.loss.lam=0.05:1")
 REFUSED = {
     "convert to the working folder": ("convert", "source.iob", "."),
     "convert over a file": ("convert", "source.iob", "notes.txt"),

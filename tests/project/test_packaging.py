@@ -116,12 +116,6 @@ def test_what_spacy_will_not_package_is_a_coded_error(metrics, monkeypatch, tmp_
     assert not (tmp_path / "p").exists()
 
 
-def test_what_was_not_trained_long_enough_is_not(metrics, built, tmp_path):
-    curves = {"ours": [{"step": 10, "ents_macro_f": 0.1}, {"step": 20, "ents_macro_f": 0.2}]}
-    found = build_package(metrics("baseline", "ours", curves=curves), tmp_path / "p", "baseline", "1.0")
-    assert found.model == "baseline"
-
-
 def test_what_dev_was_not_scored_of_is_no_candidate(metrics, built, tmp_path):
     folder = metrics("baseline", "alike", "ours")
     (folder / "dev" / "ours.json").unlink()

@@ -301,25 +301,6 @@ def test_advice_stops_where_stock_spacy_fails(corpus, tmp_path, monkeypatch):
     assert found.recommendation.method == "crf"
 
 
-def test_a_method_that_fails_is_left_behind(corpus, tmp_path, monkeypatch):
-    runner = Scored({"ner": 0.2, "crf": 0.95}, failing=("softmax",))
-    found, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=10)
-    assert by_method(runner)["softmax"] == 1 and found.recommendation.method == "crf"
-    assert len(found.summary.failed) == 1
-
-
-def test_advice_tries_a_pretrained_encoder(corpus, tmp_path, monkeypatch):
-    pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
-    encoder = Path("en_longtail_cnn")
-    runner = Scored({"ner": 0.2, "crf-pretrained-described-gazetteer": 0.95})
-    found, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=10, folds=3, pretrained=[encoder])
-    assert found.recommendation.method == "crf-pretrained-described-gazetteer"
-    config = spacy.util.load_config(found.config).interpolate()
-    assert config["paths"]["pretrained"] == str(encoder)
-    assert config["components"]["tok2vec"] == {"source": str(encoder)}
-    assert config["initialize"]["components"]["ner"]["pretrained"] == str(encoder)
-
-
 @pytest.fixture
 def trf(tmp_path, monkeypatch):
     """A transformer encoder that is installed."""
@@ -346,6 +327,7 @@ def test_advice_tries_the_pretrained_recipes_first(corpus, trf, tmp_path, monkey
     assert [*by_method(runner)][:3] == ["ner", "crf-pretrained-described-gazetteer", name]
     assert found.recommendation.method == name
     config = spacy.util.load_config(found.config).interpolate()
+    assert config["paths"]["pretrained"] == str(trf)
     assert config["components"]["tok2vec"] == {"source": str(trf)}
     assert config["components"]["ner"]["model"]["tok2vec"]["width"] == 384
     assert config["training"]["optimizer"]["weight_mix"] == 0.8
