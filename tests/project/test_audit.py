@@ -163,29 +163,6 @@ def test_a_corpus_of_characters_is_read_as_characters(tmp_path):
     assert n_tokens == 240 and alike > 0.9 * n_tokens and not found.suspects
 
 
-def test_the_review_file_is_what_prodigy_reads(planted, tmp_path):
-    _, _, found = planted
-    records = review_records(found, "prodigy")
-    assert len(records) == len({s.doc_i for s in found.suspects})  # a document is a sentence here
-    for record in records:
-        doc = found.docs[record["meta"]["document"]]
-        assert record["text"] == doc.text.strip()
-        assert [t["text"] for t in record["tokens"]] == [t.text for t in doc]
-        for i, token in enumerate(record["tokens"]):
-            assert token["id"] == i and record["text"][token["start"] : token["end"]] == token["text"]
-        spans = [(s["token_start"], s["token_end"] + 1, s["label"]) for s in record["spans"]]
-        assert spans == [(e.start, e.end, e.label_) for e in doc.ents]
-        for span in record["spans"]:
-            assert span["start"] == record["tokens"][span["token_start"]]["start"]
-            assert span["end"] == record["tokens"][span["token_end"]]["end"]
-        assert "the model reads" in record["meta"]["problem"]
-    doccano = review_records(found, "doccano", limit=2)
-    assert len(doccano) <= 2
-    for record, other in zip(doccano, records, strict=False):
-        assert record["label"] == [[s["start"], s["end"], s["label"]] for s in other["spans"]]
-        assert record["text"] == other["text"] and record["problem"] == other["meta"]["problem"]
-
-
 def test_convert_reads_the_review_file_back(planted, tmp_path):
     _, _, found = planted
     for style in ("prodigy", "doccano"):

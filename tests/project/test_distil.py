@@ -220,14 +220,6 @@ def test_another_distillation_needs_another_folder(place, done, tmp_path, change
 # What is read
 
 
-def test_what_is_left_out_of_the_pool_is_told(place, tmp_path):
-    rows = [{"text": text} for text in [*pool_texts(), ""]]
-    (tmp_path / "pool.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
-    given = ["--threshold", "0.6", "--no-compare", "--set", "training.max_steps=4", "--json"]
-    said = run(place, tmp_path / "out", *given, pool=tmp_path / "pool.jsonl").stdout
-    assert "empty 1 (texts 1)" in json.loads(said)["left_out"]
-
-
 def test_a_pass_forgets_the_words_of_the_pool(place, tmp_path, monkeypatch, untrained):
     monkeypatch.setattr(pool, "BATCH", 8)
     monkeypatch.setattr(pool, "ZONE", 1)

@@ -29,7 +29,7 @@ from spacy_longtail.pretraining import PretrainOptions, pretrain  # noqa: E402
 from spacy_longtail.pretraining.batches import IGNORED, Batches, Texts, batch_of, pack  # noqa: E402
 from spacy_longtail.pretraining.donors import read_donors  # noqa: E402
 from spacy_longtail.pretraining.learners import TransformerLearner, legal  # noqa: E402
-from spacy_longtail.pretraining.transformer import BiEncoder, keep_layers  # noqa: E402
+from spacy_longtail.pretraining.transformer import keep_layers  # noqa: E402
 from spacy_longtail.scorers import make_ner_scorer  # noqa: E402
 
 RUN = CliRunner()
@@ -161,34 +161,6 @@ def test_layers_are_kept_from_all_heights(layers, kept, tmp_path):
 
 def test_an_entity_that_begins_inside_begins():
     assert legal(np.array([2, 2, 0, 1, 2, 4, 2, 1])).tolist() == [1, 2, 0, 1, 2, 3, 1, 1]
-
-
-def test_logits_are_those_of_the_described_layer(notes, bert):
-    from transformers import AutoModel
-
-    from spacy_longtail.layers.described import described_linear, lay_out, set_descriptions
-
-    torch.manual_seed(0)
-    model = BiEncoder(AutoModel.from_pretrained(bert), width=8)
-    layer = described_linear(8, True)
-    layer.set_dim("nO", 7)
-    lay_out(layer, np.array([-1, 0, 0, 1, 1, 2, 2]), np.array([0, 0, 1, 0, 1, 0, 1]))
-    rng = np.random.default_rng(0)
-    D = rng.normal(size=(3, 64)).astype("float32")
-    D /= np.linalg.norm(D, axis=1, keepdims=True)
-    X = rng.normal(size=(5, 64)).astype("float32")
-    set_descriptions(layer, D)
-    layer.initialize(X=X)
-    layer.set_param("P", model.P.detach().numpy())
-    layer.set_param("Q", model.Q.detach().numpy())
-    W, b = layer.get_param("W"), layer.get_param("b")
-    W[0], b[0] = model.o.weight.detach().numpy()[0], 0.5
-    layer.set_param("W", W)
-    layer.set_param("b", b)
-    with torch.no_grad():
-        model.o.bias.fill_(0.5)
-        found = model.logits(torch.from_numpy(X), torch.from_numpy(D)).numpy()
-    assert found == pytest.approx(layer.predict(X), abs=1e-4)
 
 
 def go(folders, output, encoder, **options):

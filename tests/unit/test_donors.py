@@ -187,7 +187,7 @@ def open_corpus(folder, texts, types='{"lang": "en", "open": true}'):
 
 
 def text_corpus(folder, text):
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     (folder / "a.txt").write_text(f"domain: harbour notes\n\n{text}\n", encoding="utf8")
     return folder
 
@@ -220,17 +220,15 @@ def test_a_donor_may_have_a_type_of_its_own_for_each_mention(tmp_path):
         ('{"open": true, "descriptions": {"ship": "a"}}', "[Fram|ship]", r"L430.*types\.json.*open"),
         ('{"open": true}', "[Fram|; vehicle]", "L495.*an empty type"),
         ('{"open": true}', "Fram", "L495.*no entity"),
+        ("TEXT", "The [Fram|ship; vehicle; thing] left Oslo.", r"L401.*a\.txt:3"),
         ('{"labels": ["a"], "tail": [], "descriptions": {"a": " "}}', "[Fram|a]", "L430.*descriptions"),
     ],
 )
 def test_open_types_of_no_use(types, text, problem, tmp_path):
+    is_text = types == "TEXT"
+    folder = text_corpus(tmp_path, text) if is_text else open_corpus(tmp_path, [text], types)
     with pytest.raises(ValueError, match=problem):
-        read(open_corpus(tmp_path / "own", [text], types))
-
-
-def test_a_mark_that_cannot_be_read_is_named(tmp_path):
-    with pytest.raises(ValueError, match=r"L401.*a\.txt:3"):
-        read(text_corpus(tmp_path / "text", "The [Fram|ship; vehicle; thing] left Oslo."))
+        read(folder)
 
 
 def test_a_partial_annotation_stays_partial(tmp_path):

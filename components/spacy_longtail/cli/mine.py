@@ -92,7 +92,8 @@ def mine_command(
     if left_out := found.events.summary():
         msg.warn(f"Left out: {left_out}")
     if len(found.proposals) < labels:
-        msg.warn(_missing(found, request))
+        missing = labels - len(found.proposals)
+        msg.warn(f"{missing} are missing: quotas are full, or the rest of the pool is like these.")
     msg.good(f"Wrote {output}: {number(len(found.proposals), 'sentence')} to label")
     return None
 
@@ -126,15 +127,6 @@ def _data(found: Mined) -> dict[str, object]:
             for p in found.proposals
         ],
     }
-
-
-def _missing(found: Mined, request: MiningRequest) -> str:
-    """How many sentences are fewer than wanted, and of which quotas that were given."""
-    n, counts = len(found.proposals), Counter(p.chosen_for for p in found.proposals)
-    short = [f"{t} {counts[t]} of {k}" for t, k in request.quotas.items() if counts[t] < k]
-    said = f"{n} of {number(request.labels, 'sentence')}, {request.labels - n} are missing"
-    said = f"{said} ({', '.join(short)})" if short else said
-    return f"{said}: quotas are full, or the rest of the pool is like these."
 
 
 def _print(found: Mined) -> None:
