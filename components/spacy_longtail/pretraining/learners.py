@@ -1,7 +1,7 @@
 """Bi-encoders in training on donors and open types: a transformer, and a CNN."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,7 +29,6 @@ from .batches import (
     Cutter,
     DonorBatch,
     PackedDonor,
-    TableCutter,
     Texts,
     pack,
     pack_docs,
@@ -41,7 +40,6 @@ from .cnn import (
     Vocabulary,
     WordFeatures,
     build_cnn,
-    new_cnn,
     padded,
     reduce_columns,
 )
@@ -301,34 +299,28 @@ class TransformerLearner(BiEncoderLearner):
 class CNNLearner(BiEncoderLearner):
     """A learner of a CNN and a head, with a transformer as its teacher or without one.
 
-    start (Optional[CNNStart]): Their weights; null makes new ones of the teacher's.
-    teacher (Optional[Start]): A pretrained transformer.
+    make (Callable): Gives the CNN for the donors' words and all label texts.
+    cutter (Cutter): Cuts words for the teacher, or for the CNN. teacher (Optional[Start]): Of it.
     """
 
     model: CNNBiEncoder
 
     def __init__(
         self,
-        start: CNNStart | None,
+        make: Callable[[Vocabulary, list[str]], CNNStart],
+        cutter: Cutter,
         teacher: Start | None,
         donors: list[Donor],
         options: PretrainOptions,
         steps: int,
     ) -> None:
         super().__init__(donors, options, steps, OF_CNN)
-        if teacher is not None:
-            self.pack(Pieces(teacher.tokenizer))
-        elif start is not None:
-            self.pack(TableCutter(start.table))
-        else:
-            raise ValueError("a new CNN learns from a teacher")
+        self.pack(cutter)
         parts = [*self.packed, *(held_out for _, held_out in self.held_out)]
         self.vocabulary = Vocabulary(parts, donors[0].train[0].vocab)
         texts = list(self.texts.place)
-        if start is None and teacher is not None:
-            start = new_cnn(teacher, self.vocabulary, texts)
-        assert start is not None
-        self.table, self.model = start.table, start.model.to(self.device)
+        model, self.table = make(self.vocabulary, texts)
+        self.model = model.to(self.device)
         features = self.vocabulary.features(self.table, [len(own) for own in self.model.encoder.tables])
         self.features = WordFeatures(*(own.to(self.device) for own in features))
         self.keys = torch.from_numpy(self.vocabulary.keys).to(self.device)

@@ -4,6 +4,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,6 +19,7 @@ from ..corpus.seen import write_seen
 from ..corpus.tokenizers import blank
 from ..describers.label_encoder import FILE as LABEL_ENCODER
 from ..layers.torch_layer import require_torch
+from ..models.transformer import Pieces
 from ..output.writing import check_folder, check_outside, replacing, unless_holds
 from ..pipes.sources import add_sources
 from ..settings import extra, unused
@@ -142,27 +144,33 @@ def _learner(
     folders: list[Path], options: PretrainOptions, exclude: list[Path], steps: int
 ) -> "BiEncoderLearner":
     """Read encoder and donors."""
-    from .cnn import read_cnn
+    from .batches import TableCutter
+    from .cnn import new_cnn, read_cnn
     from .learners import CNNLearner, TransformerLearner
     from .matcher import no_start
     from .transformer import ENCODER, TEACHER, read_start
 
     fix_random_seed(options.seed)
     lang = read_declared(folders[0])[1].lang
-
+    make: Any
+    cutter: Any
     if not is_cnn(options.encoder):
         start = read_start(options.encoder, options.layers)
         donors = read_donors(folders, exclude, options.parts, blank(lang, "words").vocab)
         return TransformerLearner(start, donors, options, steps)
     teacher = None if options.teacher is None else read_start(options.teacher, role=TEACHER)
-    is_new = options.encoder == CNN
-    if is_new and teacher is None:
+    if options.encoder != CNN:
+        cnn = read_cnn(options.encoder, lang)
+        make = lambda vocabulary, texts: cnn  # noqa: E731
+        cutter = TableCutter(cnn.table) if teacher is None else Pieces(teacher.tokenizer)
+    elif teacher is None:
         problem = "a new CNN learns from a transformer, and no teacher is named"
         fix = "Add --teacher en_longtail_trf, or go on from a CNN with --encoder en_longtail_cnn"
         raise no_start(options.encoder, ENCODER, problem, fix)
-    cnn = None if is_new else read_cnn(options.encoder, lang)
+    else:
+        make, cutter = partial(new_cnn, teacher), Pieces(teacher.tokenizer)
     donors = read_donors(folders, exclude, options.parts, blank(lang, "words").vocab)
-    return CNNLearner(cnn, teacher, donors, options, steps)
+    return CNNLearner(make, cutter, teacher, donors, options, steps)
 
 
 def _train(
