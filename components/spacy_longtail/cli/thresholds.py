@@ -115,12 +115,11 @@ def _print_types(chosen: ChosenTypes) -> None:
             str(own.mentions),
             "-" if own.threshold is None else f"{own.threshold:.3f}",
             *(f"{100 * v:.1f}" for at in (own.before, own.after) for v in (at.p, at.r, at.f)),
-            own.calibrated or "-",
         )
         for label, own in chosen.types.items()
     ]
-    head = ("type", "mentions", "threshold", "P", "R", "F", "P after", "R", "F", "calibrated on")
-    print_table(head, rows, "lrrrrrrrrl")
+    head = ("type", "mentions", "threshold", "P", "R", "F", "P after", "R", "F")
+    print_table(head, rows)
 
 
 def _print_gate(chosen: ChosenGate) -> None:

@@ -81,7 +81,7 @@ class ChosenGate(Record):
 class ChosenType(Record):
     mentions: int
     candidates: int
-    calibrated: str | None  # on its "own" candidates or on those of "other types"
+    calibrated: bool  # on its own candidates, or on those of all types with too few
     threshold: float | None
     before: PRF
     after: PRF

@@ -202,7 +202,7 @@ def choose_types(
         types[label] = ChosenType(
             mentions=n_gold[label],
             candidates=len(scored.right),
-            calibrated=None if curve is None else "own" if label in curves else "other types",
+            calibrated=curve is not None,
             threshold=cut.threshold or None,
             before=_prf(everything),
             after=_prf(cut),

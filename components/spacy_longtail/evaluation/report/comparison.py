@@ -142,8 +142,8 @@ def compare(choice: Choice, statistics: Statistics, verdicts: Mapping[str, Verdi
         means = [system.type_means(label) for system in sides]
         support = ours.runs[0].evaluation.scores.of_type(label).support
         own = row(label, f"F1 of {label}", [f for *_, f in means])
-        more = {"support": support, "rare": label in statistics.tail}
-        rows.append(own._replace(p=means[0][0], r=means[0][1], **more))
+        own = own._replace(support=support, rare=label in statistics.tail)
+        rows.append(own._replace(p=means[0][0], r=means[0][1]))
     rows.sort(key=lambda row: -row.support)  # stable: declared order among equals
     averages = {
         kind: row(kind, f"{kind} F1", [mean(system.scores(kind)) for system in sides])

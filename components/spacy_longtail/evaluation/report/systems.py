@@ -87,11 +87,11 @@ def on_shared_seeds(baseline: System, other: System) -> tuple[System, System, bo
     baseline (System): One. other (System): The other.
     RETURNS (Tuple[System, System, bool]): Both, and whether they share seeds.
     """
-    shared = [seed for seed in baseline.seeds if seed in other.seeds]
+    shared = set(baseline.seeds) & set(other.seeds)
     if not shared:
         return baseline, other, False
     one, two = (
-        System(system.name, [run for run in system.runs if run.seed in shared])
+        system._replace(runs=[run for run in system.runs if run.seed in shared])
         for system in (baseline, other)
     )
     return one, two, True
