@@ -35,7 +35,7 @@ class SoftmaxHead(Head):
         return Trained(value, Lattice(d_scores, *d_transitions) if d_transitions else d_scores, state)
 
     def _rows(self, gold: Gold, logits: Floats2d) -> tuple[Floats2d, Floats1d]:
-        """The gold tags, (n_tokens, n_tags), and the mask, where the logits are."""
+        """The gold tags, (n_tokens, n_tags), and the mask, on the device of the logits."""
         xp = get_array_module(logits)
         return xp.asarray(self.codec.rows(gold.tags)), xp.asarray(gold.mask)
 

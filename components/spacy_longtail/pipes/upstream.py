@@ -25,13 +25,15 @@ def own_rows(nlp: Language, pipe: object, docs: list[Doc], before: object = None
     if upstream is None or not any(map(len, docs)):
         yield
         return
-    kept = [_get(doc, place) for doc in docs]
+    owners: list[Any] = [doc if place == ROWS[0] else doc._ for doc in docs]
+    name = place.rpartition(".")[2]
+    kept = [getattr(owner, name) for owner in owners]
     upstream.set_annotations(docs, upstream.model.predict(docs))
     try:
         yield
     finally:
-        for doc, rows in zip(docs, kept, strict=True):
-            _set(doc, place, rows)
+        for owner, rows in zip(owners, kept, strict=True):
+            setattr(owner, name, rows)
 
 
 def _overwritten(nlp: Language, pipe: object, before: object) -> tuple[Any, str]:
@@ -48,14 +50,3 @@ def _overwritten(nlp: Language, pipe: object, before: object) -> tuple[Any, str]
         elif place in assigned:
             is_over = True
     return (upstream, place) if is_over else (None, "")
-
-
-def _get(doc: Doc, place: str) -> Any:
-    return doc.tensor if place == ROWS[0] else doc._.trf_data
-
-
-def _set(doc: Doc, place: str, rows: Any) -> None:
-    if place == ROWS[0]:
-        doc.tensor = rows
-    else:
-        doc._.trf_data = rows

@@ -43,10 +43,7 @@ def resolve_classes(
 
 
 def with_classes(loss: Loss, codec: TagCodec, values: Mapping[str, float] | None, ops: Ops) -> Loss:
-    """A loss with what `resolve_classes` found, one number per tag.
-
-    values (Optional[Mapping[str, float]]): By class; null leaves the loss as it is.
-    """
+    """A loss with what `resolve_classes` found, one number per tag."""
     if values is None or not isinstance(loss, TagLoss) or loss.preset is None:
         return loss
     bound: Loss = loss.bind(ops.asarray1f(codec.values(values)))

@@ -17,11 +17,7 @@ MERGED = {"U": "B", "L": "I"}  # of BILUO, in BIO
 
 
 def check_taught(loss: Loss, examples: Iterable[Example], who: str) -> None:
-    """Refuse a loss on soft targets where no document has some: it would be its base loss alone.
-
-    loss (Loss): The component's. examples (Iterable[Example]): All of the training.
-    who (str): The component.
-    """
+    """Refuse a loss on soft targets where no training document has some: it would be its base alone."""
     if loss.reads_soft and all(read_soft(eg.reference) is None for eg in examples):
         problem = f"no document of the training corpus has any for {loss} of {who}"
         fix = "Train on a corpus that `distil --soft` wrote, or set share = 0."
@@ -29,11 +25,8 @@ def check_taught(loss: Loss, examples: Iterable[Example], who: str) -> None:
 
 
 def soft_targets(examples: Sequence[Example], codec: TagCodec, who: str) -> SoftTargets | None:
-    """The soft targets of the predicted tokens; null if no document has some.
-
-    Tokens that are not tokens of the teacher too have none.
-
-    codec (TagCodec): The student's. who (str): The component.
+    """The soft targets of the predicted tokens, in the columns of the student's codec; null if no
+    document has some. Tokens that are not tokens of the teacher too have none.
     """
     found = [read_soft(eg.reference) for eg in examples]
     if all(soft is None for soft in found):
