@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -15,7 +14,6 @@ from ...settings import finite
 from ...types import WEAK_SENTENCES, Block
 from ..base import UntrainedPipe
 from ..label_checks import check_labels, check_types
-from ..locks import Lock
 from ..pipeline_checks import check_kept, components_before
 from ..upstream import own_rows
 from .budget import Budget, GateUsage
@@ -99,7 +97,6 @@ class PosteriorGate(UntrainedPipe):
         defaults = {setting: value for setting, value in DEFAULTS.items() if setting != "scorer"}
         # start: scores of development data, for a budget
         self.cfg: Block = {**defaults, "start": None, **settings}
-        self._lock = Lock()
         self.restart()
 
     @property
@@ -115,12 +112,11 @@ class PosteriorGate(UntrainedPipe):
 
     @property
     def usage(self) -> GateUsage:
-        """Sentences seen and flagged since the gate was loaded or restarted, in this process."""
-        return self._usage if self._budget is None else self._budget.usage
+        """Sentences that a budget has seen and flagged since the gate was loaded or restarted."""
+        return GateUsage() if self._budget is None else self._budget.usage
 
     def restart(self) -> None:
         """Forget what was seen: a budget starts from the scores of development data again."""
-        self._usage = GateUsage()
         share = self.cfg["budget"]
         self._budget = None if share is None else Budget(share, self.cfg["start"] or ())
 
@@ -177,13 +173,10 @@ class PosteriorGate(UntrainedPipe):
     def set_annotations(self, docs: Iterable[Doc], scores: Floats2d) -> None:
         """Add the flagged sentences to doc.spans[spans_key], with their scores."""
         expected = scores.sum(axis=1)
-        if self._budget is not None:
-            flags = self._budget.flag(expected)
-        else:
+        if self._budget is None:
             flags = (scores >= self.cfg["threshold"]).any(axis=1)
-            with self._lock:
-                seen, flagged = self._usage
-                self._usage = GateUsage(seen + len(flags), flagged + int(np.count_nonzero(flags)))
+        else:
+            flags = self._budget.flag(expected)
         write_all_flagged(docs, self.cfg["spans_key"], self.name, flags, expected)
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> Self:

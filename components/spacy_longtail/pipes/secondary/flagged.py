@@ -2,17 +2,36 @@
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from json import JSONDecodeError
 from typing import NamedTuple
 
 import numpy as np
+from pydantic import ValidationError
 from spacy.tokens import Doc
 
 from ...corpus.cutting import cut
 from ...corpus.examples import trim_whitespace
+from ...faults import is_coded, is_out_of_memory, raised_in
 from ..gate.weak_sentences import Parts
 from ..scores.merging import Merging, merge_into, remove_from
 from ..scores.spans import ScoredSpan, read_scores, write_scores
-from .failures import UnusableError
+
+
+class UnusableError(ValueError):
+    """A secondary gave what cannot be merged."""
+
+
+def is_failure(error: Exception) -> bool:
+    """Whether nobody answered, the memory is full, or the output cannot be used.
+
+    error (Exception): What a component raised while it read.
+    """
+    return (
+        isinstance(error, (OSError, JSONDecodeError, ValidationError, UnusableError))  # timeouts, too
+        or is_coded(error)
+        or is_out_of_memory(error)
+        or raised_in(error).startswith("spacy_llm.")  # it refuses answers with builtin errors
+    )
 
 
 class FlaggedPart(NamedTuple):

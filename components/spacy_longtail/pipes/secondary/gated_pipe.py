@@ -23,12 +23,13 @@ from ..locks import Lock
 from ..pipeline_checks import check_secondary
 from ..scores.merging import Merging, check_merging
 from ..scores.spans import ScoredSpan
-from .failures import UnusableError, is_failure
 from .flagged import (
     FlaggedPart,
     Found,
+    UnusableError,
     cut_flagged,
     found_in,
+    is_failure,
     merge_by_score,
     placed,
     places_of,
