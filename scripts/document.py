@@ -8,7 +8,7 @@ import typer
 from wasabi import msg
 
 import picture
-from pages import advice, budgets, commands, error_codes, mining_curves, registered, results
+from pages import advice, commands, error_codes, registered, results
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES: dict[str, Callable[[], str]] = {
@@ -17,8 +17,6 @@ PAGES: dict[str, Callable[[], str]] = {
     "errors.md": error_codes.render,
     "rare_types.svg": picture.render,
     "advice.svg": advice.render,
-    "budgets.svg": budgets.render,
-    "mining.svg": mining_curves.render,
     "results.md": results.render,
 }
 
