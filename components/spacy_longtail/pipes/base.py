@@ -154,7 +154,7 @@ def check_head_rate(head_rate: float) -> float:
 def with_head_rate(optimizer: Optimizer | None, encoder: Model, head_rate: float) -> Optimizer | None:
     """An optimizer that steps all parameters outside a pipe's encoder `head_rate` times as far.
 
-    optimizer (Optional[Optimizer]): thinc's; what else `rehearse` or nobody steps with is given back.
+    optimizer (Optional[Optimizer]): thinc's. Anything else, as spaCy's rehearsal has, is given back.
     encoder (Model): The part of the pipe's model that gives token vectors. Where a listener is in it,
         the encoder is another component's, and what is beside the listener is scaled, too.
     head_rate (float): A multiple of the learning rate; 1 gives the optimizer itself back.

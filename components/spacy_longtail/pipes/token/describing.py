@@ -111,7 +111,7 @@ def _published(nlp: Language, name: str) -> str:
     found = config["components"][name].get("model", {}).get("name") or loader.get("name")
     if not isinstance(found, str):
         problem = f"no vectors: the config does not say which published model {name!r} started from"
-        raise ValueError(Errors.L272.format(who="null", describe=name, problem=problem))
+        raise ValueError(Errors.L272.format(who="the pipeline", describe="null", problem=problem))
     return found
 
 

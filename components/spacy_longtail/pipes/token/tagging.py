@@ -86,11 +86,7 @@ class TokenTagger(NERPipe):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        return self.codec.labels if self.cfg["types"] else ()
-
-    @property
-    def label_data(self) -> list[str]:
-        return list(self.cfg["types"])
+        return self.codec.labels
 
     def set_types(self, types: Iterable[str]) -> None:
         """The types to learn. Weights for others, if there are any, are forgotten."""
