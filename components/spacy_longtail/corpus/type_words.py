@@ -95,18 +95,11 @@ def problem_of_texts(texts: Mapping[str, str]) -> str:
     return problem
 
 
-def fits_config(label: str) -> bool:
-    """Whether a config can have a type's name as a key, as it needs to where types have descriptions."""
-    return not UNFIT.search(label)
-
-
 def problem_in_config(texts: Mapping[str, str]) -> str:
     """What keeps descriptions from standing in a config, in words; "" for nothing."""
     for label, text in texts.items():
-        if not fits_config(label):
-            return (
-                f"the type {label!r}: no config can hold one with ':' or '=', or that begins with #;@["
-            )
+        if UNFIT.search(label):
+            return f"the type {label!r}: no config holds one with ':' or '=', or that begins with #;@["
         if REFERENCE in text:
             return f"{REFERENCE!r} in the text of {label}, by which a config means another of its values"
     return ""

@@ -11,7 +11,7 @@ from spacy.tokens import Doc
 from ...errors import Errors
 from .context import Context
 from .spans import CharSpan, annotate, check_span, check_text, read_label, tokenize
-from .tagged import Row, Tagger
+from .tagged import TaggedToken, Tagger
 from .text import Place, head_of, lines, read_text, unreadable, unzipped
 
 MENTION = re.compile(r"\[([^\[\]|]*)\|([^\[\]|]*)\]")
@@ -186,7 +186,7 @@ def _numbered(path: Path, context: Context) -> Iterator[Doc]:
                 raise unreadable(place, problem, LINE_FIX)
             seen.add(n)
             words, _ = Tagger(context)(
-                [Row(place, check_text(word, place), "O") for word in sentences[n]]
+                [TaggedToken(place, check_text(word, place), "O") for word in sentences[n]]
             )
             doc = Doc(context.nlp.vocab, words=words)
             yield annotate(doc, _mentions(doc, text.strip(), place, context), None, context.events)

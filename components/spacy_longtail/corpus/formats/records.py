@@ -28,7 +28,7 @@ from .spans import (
     read_label,
     tokenize,
 )
-from .tagged import Row, Tagger
+from .tagged import TaggedToken, Tagger
 from .text import Place, head_of, lines, read_text, unreadable
 
 ARRAY = re.compile(r'\s*\[(?!\s*")')  # a pair on a line of its own begins with [ and a text
@@ -44,7 +44,7 @@ TEXT_KINDS = ("labels", "hypertextlabels", "htmllabels")  # of Label Studio's re
 PAGE = re.compile(r"\s*<(\w+)[^>]*>.*</\w+>\s*", re.DOTALL)
 OF_TEXTS, OF_TOKENS = ("text_key", "decisions", "offsets"), ("scheme", "columns", "tag_names")
 
-Record = dict[str, Any]
+JsonObject = dict[str, Any]
 
 
 class _Found(NamedTuple):
@@ -59,12 +59,12 @@ class _Text(NamedTuple):
 
     text: Any
     spans: list[_Found]
-    about: Record  # what else is known of the text
+    about: JsonObject  # what else is known of the text
     tokens: Any = None
     decision: str = ""  # "accept" or "reject", on the spans alone
 
 
-def read_records(path: Path, encoding: str) -> Iterator[tuple[Place, Record]]:
+def read_records(path: Path, encoding: str) -> Iterator[tuple[Place, JsonObject]]:
     """Each record and where it stands: of lines, or of an array, which is read whole.
 
     A pair of a text and an object, which spaCy 2 was trained on, becomes an object with a 'text'. An
@@ -103,7 +103,7 @@ def _is_pair(found: Any) -> bool:
     return isinstance(found, list) and [type(part) for part in found] == [str, dict]
 
 
-def _object(record: Any, place: Place) -> Record:
+def _object(record: Any, place: Place) -> JsonObject:
     if _is_pair(record):
         return {**record[1], "text": record[0]}
     if not isinstance(record, dict):
@@ -212,7 +212,7 @@ def _doc(own: _Text, place: Place, context: Context) -> Doc:
     return annotate(doc, mentions, settings.misaligned, events, others=others)
 
 
-def _with_values(doc: Doc, about: Record, place: Place) -> Doc:
+def _with_values(doc: Doc, about: JsonObject, place: Place) -> Doc:
     """Keep what can name a group of texts: words and whole numbers."""
     for name, value in about.items():
         if name in NAMED or name.startswith("_"):
@@ -223,12 +223,12 @@ def _with_values(doc: Doc, about: Record, place: Place) -> Doc:
     return doc
 
 
-def _is_tokenized(record: Record, settings: Settings) -> bool:
+def _is_tokenized(record: JsonObject, settings: Settings) -> bool:
     """Whether a record has tokens, and tags or spans of them."""
     return TOKENIZED in record or (settings.columns.tag or TAG) in record
 
 
-def _doc_of_tokens(record: Record, place: Place, context: Context, tagger: Tagger) -> Doc:
+def _doc_of_tokens(record: JsonObject, place: Place, context: Context, tagger: Tagger) -> Doc:
     """The tokens are as given. Spacing and sentences are unknown."""
     settings = context.settings
     key = TOKENIZED if TOKENIZED in record else settings.columns.token or "tokens"
@@ -241,7 +241,7 @@ def _doc_of_tokens(record: Record, place: Place, context: Context, tagger: Tagge
     words = [check_text(word, place) for word in words]
     if key != TOKENIZED:
         tags = _tag_texts(tags, len(words), place, settings.tag_names)
-        words, tags = tagger([Row(place, *pair) for pair in zip(words, tags, strict=True)])
+        words, tags = tagger([TaggedToken(place, *pair) for pair in zip(words, tags, strict=True)])
         return Doc(context.nlp.vocab, words=words, ents=tags)
     spans = record.get("ner")
     if not isinstance(spans, list):
@@ -265,7 +265,7 @@ def _whole_words(words: list[str], place: Place, context: Context) -> list[str]:
     if not all(word.strip() for word in words):
         problem = "expected a token, found white space alone"
         raise unreadable(place, problem, "Remove the token.")
-    return Tagger(context)([Row(place, word, "O") for word in words])[0]
+    return Tagger(context)([TaggedToken(place, word, "O") for word in words])[0]
 
 
 def _tag_texts(tags: Any, n_words: int, place: Place, names: tuple[str, ...] | None) -> list[str]:
@@ -288,7 +288,7 @@ def _tag_texts(tags: Any, n_words: int, place: Place, names: tuple[str, ...] | N
 # --- what each tool calls the text and its spans
 
 
-def _texts(record: Record, place: Place, settings: Settings, events: Events) -> list[_Text]:
+def _texts(record: JsonObject, place: Place, settings: Settings, events: Events) -> list[_Text]:
     """The texts of a record, read as by its tool. No key alone tells which that is."""
     annotations = record.get("annotations")
     listed = annotations if isinstance(annotations, list) else []
@@ -305,7 +305,7 @@ def _texts(record: Record, place: Place, settings: Settings, events: Events) -> 
     return _plain(record, place, settings, events)
 
 
-def _plain(record: Record, place: Place, settings: Settings, events: Events) -> list[_Text]:
+def _plain(record: JsonObject, place: Place, settings: Settings, events: Events) -> list[_Text]:
     """A record with its spans beside the text."""
     decisions = settings.decisions
     if decisions and "answer" not in record:
@@ -330,7 +330,7 @@ def _plain(record: Record, place: Place, settings: Settings, events: Events) -> 
     return [_Text(text, spans, about, record.get("tokens"), str(answer) if decisions else "")]
 
 
-def _text(record: Record, place: Place, settings: Settings) -> tuple[Any, Record]:
+def _text(record: JsonObject, place: Place, settings: Settings) -> tuple[Any, JsonObject]:
     """The text of a record, and its other values."""
     usual = "data" if "data" in record and "text" not in record else "text"
     key = settings.text_key or usual
@@ -341,7 +341,7 @@ def _text(record: Record, place: Place, settings: Settings) -> tuple[Any, Record
     return record[key], {name: value for name, value in record.items() if name != key}
 
 
-def _exported(record: Record, place: Place, settings: Settings, events: Events) -> list[_Text]:
+def _exported(record: JsonObject, place: Place, settings: Settings, events: Events) -> list[_Text]:
     """A task of Label Studio: the first annotation that was not cancelled; each, if asked for."""
     data, annotations = record.get("data"), record["annotations"]
     if not isinstance(data, dict) or not isinstance(annotations, list):
@@ -373,7 +373,7 @@ def _exported(record: Record, place: Place, settings: Settings, events: Events) 
 
 
 def _of_regions(
-    text: Any, regions: list[tuple[str, Any]], about: Record, place: Place, events: Events
+    text: Any, regions: list[tuple[str, Any]], about: JsonObject, place: Place, events: Events
 ) -> _Text:
     """A text of Label Studio with the regions of one annotation, each a kind and what it is.
 

@@ -24,7 +24,7 @@ COLUMNS_FIX = "Name the columns with --columns token=...,tag=..."
 CONLLU_FIX = "Write the columns of CoNLL-U, separated by tabs."
 
 
-class Row(NamedTuple):
+class TaggedToken(NamedTuple):
     place: Place
     word: str
     tag: str  # in the scheme of the file
@@ -40,9 +40,9 @@ class Tagger:
         self.events, self.scheme = context.events, context.settings.scheme
         self.unlabelled = context.settings.unlabelled
 
-    def __call__(self, rows: Sequence[Row]) -> tuple[list[str], list[str]]:
+    def __call__(self, rows: Sequence[TaggedToken]) -> tuple[list[str], list[str]]:
         """Words and tags, without tokens of white space that begin and end no entity."""
-        kept: list[Row] = []
+        kept: list[TaggedToken] = []
         for row in rows:
             if row.word.strip():
                 kept.append(row)
@@ -68,7 +68,7 @@ class Tagger:
             ) from illegal
 
 
-def _docs(rows: Iterable[Row | Break], path: Path, context: Context, fix: str) -> Iterator[Doc]:
+def _docs(rows: Iterable[TaggedToken | Break], path: Path, context: Context, fix: str) -> Iterator[Doc]:
     """One document per sentence, or one for the sentences from mark to mark.
 
     The tokens are as given. Spacing is unknown, so spaCy trains on these tokens.
@@ -78,11 +78,11 @@ def _docs(rows: Iterable[Row | Break], path: Path, context: Context, fix: str) -
     tags: list[str] = []
     starts: list[bool | int | None] = []
     n_docs, opens = 0, False
-    for is_row, group in itertools.groupby(rows, lambda row: isinstance(row, Row)):
+    for is_row, group in itertools.groupby(rows, lambda row: isinstance(row, TaggedToken)):
         if not is_row:
             opens = "document" in group
             continue
-        sentence = [row for row in group if isinstance(row, Row)]
+        sentence = [row for row in group if isinstance(row, TaggedToken)]
         if words and (opens or not whole):
             yield Doc(vocab, words=words, ents=tags, sent_starts=starts)
             n_docs, words, tags, starts = n_docs + 1, [], [], []
@@ -104,7 +104,7 @@ def read_columns(path: Path, context: Context) -> Iterator[Doc]:
     yield from _docs(_columns(path, context.settings), path, context, "Write token TAB tag.")
 
 
-def _columns(path: Path, settings: Settings) -> Iterator[Row | Break]:
+def _columns(path: Path, settings: Settings) -> Iterator[TaggedToken | Break]:
     width = 0  # columns of the sentence
     for i, line in enumerate(lines(path, settings.encoding), 1):
         place = Place(path, i)
@@ -124,7 +124,7 @@ def _columns(path: Path, settings: Settings) -> Iterator[Row | Break]:
             if not -width <= at < width:
                 problem = f"there are {width} columns, but --{option}-column is {at}"
                 raise unreadable(place, problem, "Count from 0, or from -1 backwards.")
-        yield Row(place, cells[settings.token_column], cells[settings.tag_column].strip())
+        yield TaggedToken(place, cells[settings.token_column], cells[settings.tag_column].strip())
 
 
 def read_conllu(path: Path, context: Context) -> Iterator[Doc]:
@@ -135,7 +135,7 @@ def read_conllu(path: Path, context: Context) -> Iterator[Doc]:
     yield from _docs(_conllu(path, context.settings), path, context, CONLLU_FIX)
 
 
-def _conllu(path: Path, settings: Settings) -> Iterator[Row | Break]:
+def _conllu(path: Path, settings: Settings) -> Iterator[TaggedToken | Break]:
     names, wanted = list(CONLLU), settings.columns.tag.upper()
     place, n_tags = Place(path, 0), 0
     for i, line in enumerate(lines(path, settings.encoding), 1):
@@ -161,7 +161,7 @@ def _conllu(path: Path, settings: Settings) -> Iterator[Row | Break]:
             tag = next((found[k] for k in ([wanted] if wanted else KEYS) if k in found), "")
         tag = "" if tag == "_" else tag
         n_tags += bool(tag)
-        yield Row(place, cells[names.index("FORM")], tag or "O")
+        yield TaggedToken(place, cells[names.index("FORM")], tag or "O")
     if place.line and not n_tags and not settings.unlabelled:
         problem = f"no word has a tag, neither in a column nor in MISC as {wanted or 'NE'}="
         raise unreadable(place, problem, "Name the column, or key of MISC: --columns tag=...")
@@ -177,7 +177,7 @@ def read_csv(path: Path, context: Context) -> Iterator[Doc]:
     yield from _docs(_csv(path, context.settings), path, context, COLUMNS_FIX)
 
 
-def _csv(path: Path, settings: Settings) -> Iterator[Row | Break]:
+def _csv(path: Path, settings: Settings) -> Iterator[TaggedToken | Break]:
     columns, running = settings.columns if settings.columns.named else KAGGLE, ""
     with open_text(path, settings.encoding, newline="") as file:
         first = file.readline()
@@ -212,7 +212,7 @@ def _csv(path: Path, settings: Settings) -> Iterator[Row | Break]:
                 if number not in ("", running):
                     yield "sentence"
                     running = number
-                yield Row(place, cells[columns.token], cells[columns.tag].strip())
+                yield TaggedToken(place, cells[columns.token], cells[columns.tag].strip())
         except csv.Error as error:
             raise unreadable(
                 Place(path, rows.line_num), f"this is no CSV: {error}", COLUMNS_FIX
