@@ -35,7 +35,7 @@ def boundary_pipeline(found: str | Language, lang: str, tokens: str) -> Language
     if not probe.has_annotation("SENT_START"):
         names = ", ".join(nlp.pipe_names) or "none"
         problem = f"its components set no sentence boundaries, found {names}"
-        raise no_names("sentences", nlp.lang, problem)
+        raise no_names("sentences", f"{nlp.lang}_{nlp.meta['name']}", problem)
     return nlp
 
 

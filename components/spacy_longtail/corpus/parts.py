@@ -42,7 +42,11 @@ def write_part(folder: Path, part: str, docs: Iterable[Doc], docs_per_file: int 
             return total
         more = itertools.chain([first], itertools.islice(docs, docs_per_file - 1))
         new = write_docs(folder / part / f"{i:05}.spacy", more)
-        total = Tally(*(a + b for a, b in zip(total, new, strict=True)))
+        total = Tally(
+            total.documents + new.documents,
+            total.tokens + new.tokens,
+            total.mentions + new.mentions,
+        )
     return total
 
 

@@ -91,7 +91,8 @@ def read_article(path: Path, labels: Collection[str] | None, encoding: str = "ut
     ]
     if not sentences:
         raise ValueError(Errors.L403.format(path=path, fix="Add sentences below the header."))
-    return Article(path, *header, sentences)
+    title, kind = header
+    return Article(path, title, kind, sentences)
 
 
 def read_articles(path: Path, context: Context) -> Iterator[Doc]:

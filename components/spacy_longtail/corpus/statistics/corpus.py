@@ -53,7 +53,7 @@ def described_corpus(
         all=described_part(whole, labels),
         unseen={label: test[label].unseen if test else None for label in types.labels},
         policies=policies or {},
-        **overlaps(present_parts(corpus), tallies),
+        **overlaps(present_parts(corpus), tallies)._asdict(),
     )
 
 

@@ -91,10 +91,14 @@ def marked_up(doc: Doc, first: int, last: int) -> str:
     return "".join(chunks).strip().replace("\n", "\\n")  # an example is one line
 
 
-def overlaps(
-    paths: Mapping[str, Path], tallies: Mapping[str, PartTally]
-) -> dict[str, dict[str, Duplicates] | dict[str, Leakage] | Conflicts]:
-    """Everything that occurs more than once, with examples: duplicates, leakage and conflicts."""
+class Overlaps(NamedTuple):
+    duplicates: dict[str, Duplicates]  # by part
+    leakage: dict[str, Leakage]  # by part
+    conflicts: Conflicts
+
+
+def overlaps(paths: Mapping[str, Path], tallies: Mapping[str, PartTally]) -> Overlaps:
+    """Everything that occurs more than once, with examples."""
     repeated = {part: duplicates(own) for part, own in tallies.items()}
     training = tallies["train"]
     leaked = {part: leakage(own, training) for part, own in tallies.items() if part != "train"}
@@ -105,14 +109,14 @@ def overlaps(
     for place in (place for pair in pairs for place in pair):
         wanted[place.part].add(place.sentence)
     texts = {part: sentence_texts(path, wanted[part]) for part, path in paths.items()}
-    return {
-        "duplicates": {
+    return Overlaps(
+        duplicates={
             part: Duplicates(
                 sentences=n, examples=[Repeat(text=texts[part][i], times=t) for i, t in rows]
             )
             for part, (n, rows) in repeated.items()
         },
-        "leakage": {
+        leakage={
             part: Leakage(
                 sentences=len(indices),
                 entity_sentences=int(np.count_nonzero(np.asarray(tallies[part].entities)[indices])),
@@ -121,11 +125,11 @@ def overlaps(
             )
             for part, indices in leaked.items()
         },
-        "conflicts": Conflicts(
+        conflicts=Conflicts(
             texts=n_conflicts,
             examples=[
                 [MarkedPlace(part=p.part, text=texts[p.part][p.sentence]) for p in pair]
                 for pair in pairs
             ],
         ),
-    }
+    )
