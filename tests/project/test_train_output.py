@@ -96,12 +96,12 @@ def test_a_base_is_not_replaced_by_what_starts_from_it(work):
         ("training.dev_corpus", "corpora.nothing", "L438"),
         ("training.score_weights.ents_best", "1.0", "L438"),
         ("training.score_weights.ents_f", "-1", "score_weights"),
-        ("training.score_weights.ents_f", '"1"', "score_weights"),
-        ("training.score_weights", "[1]", "score_weights"),
-        ("paths.train", "null", "'train'"),
-        ("paths.dev", "5", "'dev'"),
-        ("initialize.vectors", "5", "'vectors'"),
-        ("paths.init_tok2vec", "[1]", "'init_tok2vec'"),
+        ("training.score_weights.ents_f", '"1"', "L438"),
+        ("training.score_weights", "[1]", "L438"),
+        ("paths.train", "null", "L402"),
+        ("paths.dev", "5", "L402"),
+        ("initialize.vectors", "5", "L402"),
+        ("paths.init_tok2vec", "[1]", "L402"),
     ],
 )
 def test_a_bad_setting_costs_no_model(name, value, code, work):

@@ -27,6 +27,7 @@ class _Training(_Numbers):
     max_steps: Size = 0
     eval_frequency: Positive = 1
     accumulate_gradient: Positive = 1
+    score_weights: dict[str, Rate | None] = {}
     seed: Annotated[int, Field(ge=0, lt=2**32)] | None = None
 
 
@@ -37,30 +38,6 @@ class _Optimizer(_Numbers):
     b1: Share
     b2: Share
     eps: Annotated[float, Field(gt=0)]
-
-
-class _Section(_Numbers):
-    """[training] as it is written: spaCy begins no training without a seed and an allocator."""
-
-    seed: object
-    gpu_allocator: object
-    score_weights: dict[str, Rate | None] = {}
-
-
-class _Paths(_Numbers):
-    train: str = ""
-    dev: str = ""
-
-
-class _Initialize(_Numbers):
-    vectors: str | None = None
-    init_tok2vec: str | None = None
-
-
-class _Written(_Numbers):
-    training: _Section
-    paths: _Paths = _Paths()
-    initialize: _Initialize = _Initialize()
 
 
 def check_training(training: Mapping[str, Any], batcher: Mapping[str, object]) -> None:
@@ -97,11 +74,14 @@ def _next_rates(optimizer: Optimizer) -> list[float]:
 def check_written(config: Config) -> None:
     """Refuse a config that spaCy would stumble over before it checks [training].
 
-    config (Config): Filled in for a corpus, not interpolated.
+    config (Config): Filled in for a corpus.
     """
-    if "training" not in config:
-        raise ValueError("it has no [training]; `python -m spacy init fill-config` writes it.")
-    _checked(_Written, config.interpolate(), "the config")
+    training = config.get("training", {})
+    if missing := [name for name in ("seed", "gpu_allocator") if name not in training]:
+        fix = "`python -m spacy init fill-config` writes all defaults"
+        raise ValueError(f"[training] has no {missing[0]!r}; {fix}.")
+    weights = {"score_weights": training.get("score_weights", {})}
+    _checked(_Training, weights, "[training]")
 
 
 def _checked(schema: type[_Numbers], values: object, subject: str) -> None:

@@ -74,7 +74,7 @@ def check_beginning(config: Config) -> None:
     initialize = config.get("initialize", {})
     for name, fix in FIXES.items():
         path = initialize.get(name)
-        if path is not None and not (Path(path).exists() or is_package(str(path))):
+        if path is not None and not (Path(str(path)).exists() or is_package(str(path))):
             raise ValueError(Errors.L402.format(path=path, fix=fix))
     if initialize.get("init_tok2vec") is not None and not config.get("pretraining"):
         problem = (

@@ -160,7 +160,7 @@ def train_model(
     given = load_filled(config, corpus, overrides)
     settings = filled_in(config, corpus, overrides)
     filled = given.interpolate()
-    parts = {n: Path(settings.get(f"paths.{n}", part_path(corpus, n))) for n in ("train", "dev")}
+    parts = {n: Path(str(settings.get(f"paths.{n}", part_path(corpus, n)))) for n in ("train", "dev")}
     named = (Path(p) for p in filled.get("paths", {}).values() if isinstance(p, str) and p)
     inputs = [config, corpus, *parts.values(), *(path for path in named if path.exists())]
     check_folder(output, inputs, foreign_to_run)
