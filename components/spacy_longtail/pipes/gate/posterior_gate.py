@@ -94,9 +94,8 @@ class PosteriorGate(UntrainedPipe):
         self.vocab = nlp.vocab
         self.name = name
         self.scorer = scorer
-        defaults = {setting: value for setting, value in DEFAULTS.items() if setting != "scorer"}
         # start: scores of development data, for a budget
-        self.cfg: Block = {**defaults, "start": None, **settings}
+        self.cfg: Block = {"start": None, **settings}
         self.restart()
 
     @property

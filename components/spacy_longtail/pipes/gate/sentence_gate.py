@@ -10,7 +10,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.vocab import Vocab
-from thinc.api import Config, Model, Optimizer, set_dropout_rate
+from thinc.api import Config, Model
 from thinc.types import Floats2d
 
 from ...corpus.rare import AUTO_SHARE
@@ -125,8 +125,7 @@ class SentenceGate(LongtailPipe):
         head_rate: float = 1.0,
         **settings: object,
     ) -> None:
-        defaults = {k: v for k, v in DEFAULTS.items() if k not in ("model", "scorer", "head_rate")}
-        cfg = {**defaults, **FOUND, **settings}
+        cfg = {**FOUND, **settings}
         super().__init__(vocab, model, name, scorer=scorer, head_rate=head_rate, cfg=cfg)
         self._sets_boundaries = False  # whether a component before this one does
 
@@ -190,36 +189,14 @@ class SentenceGate(LongtailPipe):
         flags = flat >= self.cfg["threshold"]
         write_all_flagged(docs, self.cfg["spans_key"], self.name, flags, flat)
 
-    def update(
-        self,
-        examples: Iterable[Example],
-        *,
-        drop: float = 0.0,
-        sgd: Optimizer | Literal[False] | None = None,
-        losses: dict[str, float] | None = None,
-    ) -> dict[str, float]:
-        """Learn from a batch. A shared encoder always gets its gradient, zeros included."""
-        losses = {} if losses is None else losses
-        losses.setdefault(self.name, 0.0)
-        examples = list(examples)
-        if not any(len(eg.predicted) for eg in examples):
-            return losses
-        warn_of_whole_documents(examples, self._sets_boundaries, self.name)
-        set_dropout_rate(self.model, drop)
-        logits, backprop = self.model.begin_update([eg.predicted for eg in examples])
-        loss, d_logits = self.get_loss(examples, logits)
-        backprop(d_logits)
-        if sgd is not None and sgd is not False:
-            self.finish_update(sgd)
-        losses[self.name] += loss
-        return losses
-
     def get_loss(self, examples: Iterable[Example], scores: Floats2d) -> tuple[float, Floats2d]:
         """Weighted binary cross-entropy on the logits, summed over sentences, and its gradient.
 
         SOURCE: Nguyen, Nguyen & Rao 2020, eq. 5, with the priors swapped (docs/methods.md, "Sentence
             gate").
         """
+        examples = list(examples)
+        warn_of_whole_documents(examples, self._sets_boundaries, self.name)
         targets = sentence_targets(examples, self.labels, self.cfg["kept_share"])
         truth, known = (self.model.ops.asarray2f(a) for a in targets)
         w1 = self.cfg["weak_weight"]
