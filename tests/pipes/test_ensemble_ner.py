@@ -8,6 +8,7 @@ import spacy
 from spacy.tokens import Span
 from spacy.util import fix_random_seed
 
+from spacy_longtail.types import ENTITY_SCORES
 from spacy_longtail.unlabelled.averaging import average
 from spacy_longtail.unlabelled.teacher import PoolTeacher, soft_tagger
 from tests.util import (
@@ -258,3 +259,64 @@ def test_pipelines_that_read_otherwise_are_refused(what):
 def test_listeners_that_read_what_another_encoder_wrote_are_refused():
     with pytest.raises(ValueError, match=r"L514.*other 0.*tok2vec, more write doc.tensor"):
         combined(plain(), learnt(listening({**LISTENER, "upstream": "tok2vec"}, ["more"])))
+
+
+def test_entities_and_scores_are_those_of_the_mean():
+    nlp = combined(plain(head="crf"), learnt(blank(), 1, types=TYPES[::-1], head="crf"), plain())
+    docs = list(nlp.pipe(texts_of(nlp)))
+    p, codec = marginals(nlp, docs), nlp.get_pipe("ner").codec
+    read, at = [], 0
+    for doc in docs:
+        rows = p[at : at + len(doc)]
+        at += len(doc)
+        group = doc.spans[ENTITY_SCORES]
+        for ent, score in zip(group, group.attrs["scores"], strict=True):
+            tags = [f"{'B' if i == ent.start else 'I'}-{ent.label_}" for i in range(ent.start, ent.end)]
+            own = [rows[i, codec.tags.index(t)] for i, t in zip(range(ent.start, ent.end), tags)]
+            assert score == pytest.approx(np.mean(own), abs=1e-6)
+            read.append(ent)
+    assert read
+
+
+def test_sentences_are_those_of_the_first():
+    """A chain ends where the first pipeline ends a sentence, in each of the others, too."""
+    text = "Maria sailed to Oslo Rome . Old Maria met Jon Berg Storm . Ida passed ."
+    first, one = plain(head="crf"), plain(head="crf")
+    other = learnt(blank(), 1, types=TYPES[::-1], head="crf")
+    first.add_pipe("sentencizer", first=True)
+    means = []
+    for starts in (True, False):
+        docs = [nlp.make_doc(text) for nlp in (one, other)]
+        for doc in docs:
+            for i, token in enumerate(doc):
+                token.is_sent_start = starts and (i == 0 or doc[i - 1].text == ".")
+        p, q = (nlp.get_pipe("ner").marginals([doc]) for nlp, doc in zip((one, other), docs))
+        tags = other.get_pipe("ner").codec.tags
+        means.append((p + q[:, [tags.index(tag) for tag in one.get_pipe("ner").codec.tags]]) / 2)
+    mean, without = means
+    assert np.abs(without - mean).max() > 1e-3  # else it would say nothing
+    combined(first, other)
+    np.testing.assert_allclose(first.get_pipe("ner").marginals([first(text)]), mean, atol=1e-6)
+
+
+def test_the_vocabularies_do_not_grow():
+    first, other = plain(), plain(1)
+    combined(first, other)
+    with first.memory_zone():
+        for doc in first.pipe(f"Qz{i} sailed to Vx{i} ." for i in range(20)):
+            assert len(doc)
+    assert not any(f"Qz{i}" in nlp.vocab.strings for i in range(20) for nlp in (first, other))
+
+
+def test_pipelines_that_cannot_be_averaged():
+    def other(**settings):
+        return trained_once(_plain, 2, **settings)[0]
+
+    several, judged, calibrated = (plain() for _ in range(3))
+    several.add_pipe("entity_ruler")
+    judged.get_pipe("ner").cfg["thresholds"] = {"PER": 0.5}
+    calibrated.get_pipe("ner").cfg["calibration"] = {"*": (1.0, 0.0)}
+    heads = [other(head="sigmoid"), other(head="two_task")]
+    for nlp in (*heads, other(include=["PER"]), other(scheme="BILUO"), several, judged, calibrated):
+        with pytest.raises(ValueError, match=r"L514.*the other"):
+            average(plain(), "crf", [nlp], ["the other"])

@@ -393,7 +393,6 @@ def test_bad_input_is_refused_before_any_work(place, tmp_path, monkeypatch):
         (arguments(place, output, config=tmp_path / "missing.cfg"), "L402"),
         (arguments(place, output, "--soft"), "L513"),
         (arguments(place, output, config=soft_config(tmp_path, "token_softmax")), "L513"),
-        (arguments(place, output, "--threshold", "0"), "L001"),
         (arguments(place, output, "--floor", "9", "--cap", "3"), "L001"),
         (arguments(place, output, "--set", "paths.train=x.spacy"), "L545"),
         (arguments(place, output, "--set", "training.max_step=1"), "L438"),

@@ -119,19 +119,6 @@ def test_bounded_memory_changes_nothing(found, policy):
     assert [(own.sentence.words, own.kept) for own in selected(found, plain)] == expected
 
 
-def test_frequent_types_do_not_drown_rare_ones():
-    both = [ReadMention(0, 1, "A", 0.99), ReadMention(1, 2, "B", 0.92)]
-    found = [
-        ReadSentence([f"x{i}"], [True], [ReadMention(0, 1, "A", 1.0)], np.zeros(1, bool))
-        for i in range(9)
-    ]
-    found.append(ReadSentence(["x", "y"], [True, False], both, np.zeros(2, bool)))
-    chosen = selected(found, PseudoLabelPolicy(cap=3))
-    assert kept(chosen) == {"A": 3, "B": 1} and len(chosen) == 4
-    doc = chosen[-1].sentence.doc(blank().vocab, chosen[-1].kept, [])
-    assert [t.ent_iob for t in doc] == [0, 3]  # the A too many is missing, not O
-
-
 def test_a_student_sees_missing_tokens_as_missing(tmp_path):
     sentence = ReadSentence(
         ["In", "Oslo", "it", "rained"],
