@@ -190,6 +190,7 @@ def test_a_transformer_describes_as_it_was_published(tmp_path):
     assert output_of(pipe.model).get_param("D") == pytest.approx(expected, abs=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("light_processes")
 def test_a_saved_pipe_predicts_without_its_describer(tmp_path):
     """In a process that has none of the extras, which the describer would need."""

@@ -67,6 +67,7 @@ def shown(doc):
     return found["ents"], {**found["spans"], "tokens": found["tokens"]}, scores
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", sorted({*CAN_SAVE} - {"longtail_gliner"})
 )  # it saves the name of its model
