@@ -7,8 +7,7 @@ import typer
 from wasabi import msg
 
 from ..corpus.formats.context import Settings
-from ..evaluation.report.wording import percent
-from ..output.amounts import number
+from ..output.amounts import number, percent
 from ..training.device import use_gpu
 from ..unlabelled.distil import RECORD, DistilRequest, distil
 from ..unlabelled.pseudo_labels import PseudoLabelPolicy

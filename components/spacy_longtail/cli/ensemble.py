@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from wasabi import msg
 
-from ..evaluation.report.wording import percent
+from ..output.amounts import percent
 from ..training.device import use_gpu
 from ..unlabelled.ensemble import build_ensemble
 from .app import PIPELINE_PANEL, Code, GpuId, Json, app, print_json, print_table

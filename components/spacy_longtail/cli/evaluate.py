@@ -12,7 +12,7 @@ from ..evaluation.changes import EntityChange, entity_changes
 from ..evaluation.evaluate import evaluate_model
 from ..evaluation.records import MARK, Evaluation, usage_in_words, write_evaluation
 from ..evaluation.report.systems import AVERAGES
-from ..evaluation.report.wording import percent
+from ..output.amounts import percent
 from ..output.writing import check_file
 from ..training.device import use_gpu
 from .app import TRAINING_PANEL, Code, Corpus, GpuId, Json, app, print_json, print_table

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from wasabi import msg
 
-from ..evaluation.report.wording import percent
+from ..output.amounts import percent
 from ..pretraining import PretrainOptions, pretrain
 from .app import KNOWLEDGE_PANEL, LARGEST_SEED, Code, GpuId, Json, app, names_in, print_json, print_table
 from .trial_options import Set, read_settings

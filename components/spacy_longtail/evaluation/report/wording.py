@@ -3,9 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ...output.amounts import number, p_value
-from ...output.amounts import percent as percent
-from ...output.amounts import signed as signed
+from ...output.amounts import number, p_value, percent, signed
 from ...output.tables import text_table
 from ..significance import LEAST_SEEDS, NO_CLAIM, Verdict, describe
 from .comparison import HEADLINES, Comparison, Report, ScoreRow
