@@ -55,16 +55,13 @@ def read_curves(records: Sequence[TrialRecord], baseline: str, average: str = "m
         lines[name] = {x: {s: f for s, f in at.items() if f is not None} for x, at in scores.items()}
         early[name] = {x for x, rs in own.items() if rising_of(r.data() for r in rs)}
     findings = []
-    for name in lines:
-        if name != baseline and baseline in lines:
-            ended, other = ({x: p for x, p in lines[n].items() if x not in early[name] | early[baseline]}
-                            for n in (name, baseline))  # fmt: skip
-            findings += compare_lines(name, ended, baseline, other, x_name, average)
-            if rising := sorted(early[name] | early[baseline]):
-                sizes = ", ".join(f"{x:g}" for x in rising)
-                findings.append(
-                    f"{name} against {baseline} at {sizes} {x_name}: not trained long enough."
-                )
+    for name in [name for name in lines if name != baseline and baseline in lines]:
+        rising = early[name] | early[baseline]
+        own, other = ({x: p for x, p in lines[n].items() if x not in rising} for n in (name, baseline))
+        findings += compare_lines(name, own, baseline, other, x_name, average)
+        if rising:
+            sizes = ", ".join(f"{x:g}" for x in sorted(rising))
+            findings.append(f"{name} against {baseline} at {sizes} {x_name}: not trained long enough.")
     return Curves(x_name, average, lines, findings)
 
 

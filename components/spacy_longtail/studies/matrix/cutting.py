@@ -13,7 +13,6 @@ from ...corpus.units import document_folds
 from ...errors import Warnings
 from ...output.amounts import number
 from ...output.writing import check_folder, coded_io, whole_folder
-from ...settings import whole
 from ...training.checksums import checksum, digest
 from ..trials.plan import Plan
 from ..trials.plan_file import unusable
@@ -21,7 +20,6 @@ from ..trials.records import FOLDER, foreign_to_trials
 from .summary import Folds
 
 FOLDS = "folds"  # in the output folder
-LEAST = 3  # one to train on, one as dev, one held out
 
 
 def fold_plan(plan: Plan, output: Path, n_folds: int) -> tuple[Plan, Folds]:
@@ -48,7 +46,6 @@ def write_folds(corpus: Path, output: Path, n_folds: int) -> list[Path]:
     n_folds (int): At least 3.
     RETURNS (List[Path]): The folder of each fold.
     """
-    n_folds = whole("folds", n_folds, "5 is the default.", low=LEAST)
     types = read_types(corpus)
     paths = {part: part_path(corpus, part) for part in ("train", "dev")}
     vocab = blank(types.lang, types.tokens)

@@ -59,7 +59,7 @@ def recommend(
     baseline (str): Name of the method that stays unless another is shown to be better.
     RETURNS (Recommendation): The choice, in words too. p is corrected by Holm for all methods.
     """
-    check_baseline(baseline, scored)
+    _check_baseline(baseline, scored)
     read = cache(partial(read_run, labels=labels))  # each file once
     metric = {MACRO: named_metrics(labels)[MACRO]}
     counts, verdicts, means = {}, {}, {}
@@ -77,7 +77,7 @@ def recommend(
     best = max(means, key=lambda name: (means[name], name == baseline))
     systems = {n: System(n, [read(path) for path in scored[n].values()]) for n in {baseline, best}}
     if early := no_verdict({name: systems[name].rising() for name in sorted(systems)}):
-        return undecided(best, baseline, early)
+        return _undecided(best, baseline, early)
     if best == baseline:
         text = f"Stay with {baseline}: of {len(means)} methods none has a better mean macro F1 on dev."
         return Recommendation(baseline, best, None, text, [])
@@ -101,17 +101,14 @@ def recommend(
     return Recommendation(baseline, best, verdict, text, evidence)
 
 
-def check_baseline(baseline: str, scored: Mapping[str, object]) -> None:
-    """Refuse a comparison without its baseline.
-
-    baseline (str): Name of the method. scored (Mapping[str, object]): What has an evaluation, by method.
-    """
+def _check_baseline(baseline: str, scored: Mapping[str, object]) -> None:
+    """Refuse a comparison without its baseline."""
     if baseline not in scored:
         found = ", ".join(scored) or "none"
         raise ValueError(Errors.L410.format(role="baseline", name=baseline, found=found))
 
 
-def undecided(best: str, baseline: str, early: str) -> Recommendation:
+def _undecided(best: str, baseline: str, early: str) -> Recommendation:
     """What to say where methods were not trained long enough. early (str): Says so."""
     guess = "" if best == baseline else f" Until then the best guess is {best}."
     return Recommendation(baseline, best, None, early + guess, [], True)
@@ -136,7 +133,7 @@ def recommend_by_folds(
     RETURNS (Recommendation): The choice, in words too, with how sure it is. Methods with a set number of
         steps have no verdict while one of them gets better. Methods with a patience do.
     """
-    check_baseline(baseline, scored)
+    _check_baseline(baseline, scored)
     runs = _read(scored, labels)
     tried = {name: {*own, *(failed or {}).get(name, ())} for name, own in runs.items()}
     most = max(map(len, tried.values()))
@@ -152,7 +149,7 @@ def recommend_by_folds(
     early = no_verdict({system.name: system.rising() for system in systems})
     has_patience = all(r.evaluation.training.patience for own in systems for r in own.runs)
     if early and (best == baseline or not has_patience):
-        return undecided(best, baseline, early)
+        return _undecided(best, baseline, early)
     if best == baseline:
         text = f"Stay with {baseline}: of {len(runs)} methods none is better on held-out folds."
         return Recommendation(baseline, best, None, text, [])
