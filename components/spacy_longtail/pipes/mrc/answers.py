@@ -117,11 +117,9 @@ def read_off(
 
 
 def nearest_pairs(begins: Ints1d, ends: Ints1d, group: Ints1d) -> Ints2d:
-    """Each begin with the nearest end at or after it, if both are of one group.
+    """Each begin with the nearest end at or after it, if both are of one group. (n_pairs, 2)
 
-    begins, ends (Ints1d): (n_rows,), whether one is predicted there.
-    group (Ints1d): (n_rows,), ascending: where it changes, no span goes on.
-    RETURNS (Ints2d): (n_pairs, 2), rows of first and last token, ascending.
+    begins, ends, group (Ints1d): (n_rows,); `group` ascends, and no span goes on where it changes.
     """
     first, last = np.flatnonzero(begins), np.flatnonzero(ends)
     at = np.searchsorted(last, first)
@@ -137,10 +135,8 @@ def training_pairs(
 
     Gold pairs are kept in any case; of the others the shortest, which prediction would ask about.
 
-    begins, ends (Ints1d): (n_rows,), whether one is predicted there, or is gold.
-    question (Ints1d): (n_rows,), ascending.
+    begins, ends, question (Ints1d): (n_rows,), predicted or gold ones; `question` ascends.
     gold (Ints2d): (n_gold, 2), rows of first and last token.
-    most (int): Pairs a question.
     RETURNS (Tuple[Ints2d, Floats1d]): (n_pairs, 2), ascending; (n_pairs,) 1.0 for gold ones.
     """
     n_rows = len(question)

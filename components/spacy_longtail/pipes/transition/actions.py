@@ -26,8 +26,7 @@ def action_weights(columns: Mapping[str, int], by_class: Mapping[str, float]) ->
 def least_cost(scores: Floats2d, d_scores: Floats2d) -> tuple[Floats2d, Floats1d]:
     """The least-cost part of the probabilities p, renormalised, and the log of its sum in each state.
 
-    scores (Floats2d): (n_states, n_moves). d_scores (Floats2d): spaCy's gradient: p less that part.
-    RETURNS (Tuple[Floats2d, Floats1d]): (n_states, n_moves), (n_states,).
+    scores, d_scores (Floats2d): (n_states, n_moves), and spaCy's gradient: p less that part.
     """
     z = scores - scores.max(axis=1, keepdims=True)
     e = np.exp(z)
@@ -57,10 +56,7 @@ def shut_unlearnt(model: Model) -> None:
 def scored_entities(
     model: Model, columns: Mapping[str, int], docs: list[Doc], ents: list[list[Span]]
 ) -> list[list[ScoredSpan]]:
-    """The entities of each document with the probabilities of their actions; arguments as below.
-
-    RETURNS (List[List[ScoredSpan]]): By document, in order; a score is the mean of its actions'.
-    """
+    """The entities of each document with the probabilities of their actions; a score is their mean."""
     scores = iter(replay_scores(model, columns, docs, ents))
     return [
         [
@@ -74,15 +70,11 @@ def scored_entities(
 def replay_scores(
     model: Model, columns: Mapping[str, int], docs: list[Doc], ents: list[list[Span]]
 ) -> list[list[float]]:
-    """The probability of each action of each entity, one matrix for all documents.
+    """The probability of the action at each token of each entity: the softmax over all actions.
 
-    An action's probability is the softmax over all actions, as in training. The encoder runs again,
-    unless it is a listener.
-
-    model (Model): A spacy.TransitionBasedParser.v2 with three state features.
+    model (Model): A spacy.TransitionBasedParser.v2 with three state features; its encoder runs again.
     columns (Mapping[str, int]): The column of each action, such as "B-PER".
     ents (List[List[Span]]): Entities that the model has found, by document.
-    RETURNS (List[List[float]]): A score in [0, 1] for each token of each entity, in order.
     """
     lengths: list[int] = []  # of each entity
     moves: list[int] = []  # the action taken at each token of an entity
@@ -108,12 +100,8 @@ def replay_scores(
 def beginnings(
     model: Model, columns: Mapping[str, int], docs: list[Doc], ents: list[list[Span]], labels: list[str]
 ) -> Floats2d:
-    """The probability that an entity of each type begins at each token, after the actions before it.
-
-    Where one of `ents` goes on, nothing begins. Other arguments as for `replay_scores`.
-
-    labels (List[str]): The types.
-    RETURNS (Floats2d): (n_tokens, n_types).
+    """The probability that an entity of each type begins at each token, after the actions before it;
+    none begins where one of `ents` goes on. Arguments as for `replay_scores`. (n_tokens, n_types)
     """
     offsets = np.cumsum([0, *map(len, docs)])
     inside = np.zeros(offsets[-1], dtype=bool)
