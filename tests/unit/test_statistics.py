@@ -412,7 +412,6 @@ def at(*keys, value):
 
 EXAMPLE = [[{"part": "train", "text": "[a|PER] b"}, {"part": "dev", "text": "a [b|PER]"}]]
 LEAK = {"sentences": 20, "entity_sentences": 7, "share": 0.02, "examples": ["[a|PER] b"]}
-REPEATED = {"sentences": 50, "examples": [{"text": "a b", "times": 9}]}
 PLANTED = [
     ("absent_part", "dev", lambda found: found["parts"].pop("dev"), "train, test"),
     ("absent_part", "test", lambda found: found["parts"].pop("test"), "train, dev"),
@@ -429,9 +428,6 @@ PLANTED = [
     ("contested", None, in_type("train", minority_mentions=21), "21 of 400 mentions"),
     ("low_resource", None, in_part("train", sentences=499), "499 sentences"),
     ("sparse", None, in_part("train", entity_sentence_share=0.36), "3.0 times"),
-    ("dense", None, in_part("train", entity_sentence_share=0.81), "by 4.0"),
-    ("repetition", None, at("duplicates", "train", value=REPEATED), "9 times: a b"),
-    ("no_context", None, in_part("train", one_sentence_documents=100), "100 documents"),
     (
         "unbounded",
         "dev",
@@ -456,7 +452,6 @@ def test_a_planted_problem_is_found_and_nothing_else(rule, part, plant, evidence
         in_type("train", mentions=50),
         in_type("test", mentions=30),
         in_part("train", entity_sentence_share=0.5),
-        in_part("train", entity_sentence_share=0.8),
         in_part("train", sentences=500, entity_sentence_share=0.65),
         in_part("dev", documents_without_boundaries=1, longest_sentence=200),
         at("leakage", "test", value={**LEAK, "entity_sentences": 0}),

@@ -9,8 +9,7 @@ from .records import Finding, Statistics, TypeStatistics
 MEASURABLE = 30  # mentions in a part that is scored
 UNSEEN = 0.5  # share of test mentions
 CONTESTED = 0.05  # share of training mentions whose wording more often has another type
-SPARSE, DENSE = 0.5, 0.8  # share of training sentences with an entity
-REPEATED = 0.05  # share of training sentences that repeat another
+SPARSE = 0.5  # share of training sentences with an entity
 LOW_RESOURCE = 500  # training sentences
 LONG = 200  # words of a sentence
 
@@ -69,18 +68,6 @@ ADVICE = {
     "sparse": (
         "Sentence resampling was made for such corpora: longtail.ResampledCorpus.v1 with "
         "longtail.sCR.v1, or with longtail.RandomUndersampling.v1 for shorter epochs."
-    ),
-    "dense": (
-        "Expect longer epochs rather than another balance. To aim at rare types alone, try an "
-        "augmenter with `labels`, longtail.label_weights.v1 or the gate."
-    ),
-    "repetition": (
-        "Such sentences are resampled in any case. Remove copies before policies or class weights "
-        "are compared."
-    ),
-    "no_context": (
-        "Models learn no context beyond a sentence, and never see a sentence border. If the source "
-        "has documents, convert those (docs/corpora.md); else feed single sentences in production."
     ),
     "unbounded": (
         "Each is one sentence for resampling, the gate and the secondary NER. Set boundaries with "
@@ -213,34 +200,6 @@ def sparse(of: Statistics) -> Found:
         yield f"Only {percent(share)} of the training sentences have an entity.", evidence, None
 
 
-def dense(of: Statistics) -> Found:
-    own, factors = of.parts["train"], of.policies["sCR"].types if of.policies else {}
-    if len(factors) > 1 and own.entity_sentence_share > DENSE:
-        ranked = sorted(factors, key=lambda t: own.types[t].mentions)
-        rarest, most = ranked[0], ranked[-1]
-        evidence = (
-            f"Resampling reaches frequent types too: sCR multiplies the tokens of {rarest} by "
-            f"{factors[rarest]:.1f}, those of {most} by {factors[most]:.1f}."
-        )
-        text = f"{percent(own.entity_sentence_share)} of the training sentences have an entity."
-        yield text, evidence, None
-
-
-def repetition(of: Statistics) -> Found:
-    n_repeated, n_all = of.duplicates["train"].sentences, of.parts["train"].sentences
-    if n_all and n_repeated >= REPEATED * n_all:
-        example = of.duplicates["train"].examples[0]
-        text = f"{percent(n_repeated / n_all)} of the training sentences repeat another one."
-        yield text, f"{example.times:,} times: {example.text}", None
-
-
-def no_context(of: Statistics) -> Found:
-    own = of.parts["train"]
-    if 1 < own.documents == own.one_sentence_documents and not own.documents_without_boundaries:
-        text = "Every training document is a single sentence."
-        yield text, f"{own.documents:,} documents.", None
-
-
 def unbounded(of: Statistics) -> Found:
     for part, own in of.parts.items():
         n = own.documents_without_boundaries
@@ -252,7 +211,7 @@ def unbounded(of: Statistics) -> Found:
 
 RULES: tuple[Callable[[Statistics], Found], ...] = (
     *(no_entity, absent_part, undeclared_type, absent_type, conflict, leakage, few_mentions),
-    *(not_measurable, unseen, contested, low_resource, sparse, dense, repetition, no_context),
+    *(not_measurable, unseen, contested, low_resource, sparse),
     unbounded,
 )
 
