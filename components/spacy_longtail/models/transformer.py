@@ -36,7 +36,7 @@ def Transformer(
     batch_pieces: int = 4096,
 ) -> Model[list[Doc], list[Floats2d]]:
     """A transformer, for a `tok2vec` component or a component of its own: a token's row is the last
-    state of its first piece.
+    state of its first subword.
 
     It reads sentence by sentence where sentence boundaries are set, else the whole document, and sorts
     what it reads by length. Its word embeddings are not trained, so that words that the training data
@@ -45,8 +45,8 @@ def Transformer(
     name (Optional[str]): A transformer on the Hugging Face hub, or its folder; null for a component with
         a `source`, or one whose weights are loaded.
     layer_decay (float): Learning rate of a layer, as a multiple of that of the layer above it.
-    max_pieces (int): Pieces that are read together; longer sentences are read in windows that overlap.
-    batch_pieces (int): Pieces of a batch, with padding.
+    max_pieces (int): Subwords that are read together; longer sentences are read in windows that overlap.
+    batch_pieces (int): Subwords of a batch, with padding.
     RETURNS (Model[List[Doc], List[Floats2d]]): One row per token, (n_tokens, hidden size).
     SOURCE: Devlin et al. 2019, BERT; rates by layer: Howard and Ruder 2018, ULMFiT.
     """
@@ -156,8 +156,8 @@ class Pieces:
 class Window(NamedTuple):
     """What is read together."""
 
-    ids: Ints1d  # pieces, without those at the ends
-    first: Ints1d  # (n_words,), where the first piece of each word stands
+    ids: Ints1d  # subwords, without those at the ends
+    first: Ints1d  # (n_words,), where the first subword of each word stands
     kept: slice  # the words whose states are taken
 
 
@@ -234,7 +234,7 @@ def _pieces_of(module: "PieceEncoder", name: str | None) -> Pieces:
 
 
 def _by_length(sizes: Ints1d, most: int) -> list[list[int]]:
-    """Batches of sequences, the shortest first, of at most so many pieces with padding."""
+    """Batches of sequences, the shortest first, of at most so many subwords with padding."""
     found: list[list[int]] = []
     for i in np.argsort(sizes, kind="stable").tolist():
         if found and sizes[i] * (len(found[-1]) + 1) <= most:
