@@ -249,24 +249,20 @@ def _check_not_judged(path: Path | str, pipe: Any) -> None:
 
 def _unlike(own: MemberPipeline, first: MemberPipeline) -> str:
     """How a pipeline reads text otherwise than the first; "" where it does not."""
-    if own.nlp.lang != first.nlp.lang:
-        return f"its language is {own.nlp.lang!r}, that of {first.path} {first.nlp.lang!r}"
-    if _tokenizer(own.nlp) != _tokenizer(first.nlp):
-        return f"its tokenizer is not that of {first.path}"
-    if _lookups(own.nlp) != _lookups(first.nlp):
-        return f"its tables of words (vocab.lookups) are not those of {first.path}"
-    return ""
+    reads, known = _reading(own.nlp), _reading(first.nlp)
+    others = [what for what in reads if reads[what] != known[what]]
+    return f"its {' and '.join(others)} are not those of {first.path}" if others else ""
 
 
-def _tokenizer(nlp: Language) -> tuple[Block, bytes]:
-    """The settings and the rules of a tokenizer."""
+def _reading(nlp: Language) -> Block:
+    """What text is read by."""
     rules = cast(Tokenizer, nlp.tokenizer).to_bytes(exclude=["vocab"])
-    return nlp.config.interpolate()["nlp"]["tokenizer"], rules
-
-
-def _lookups(nlp: Language) -> dict[str, Block]:
     lookups = nlp.vocab.lookups
-    return {name: dict(lookups.get_table(name)) for name in lookups.tables}
+    return {
+        "language": nlp.lang,
+        "tokenizer": (nlp.config.interpolate()["nlp"]["tokenizer"], rules),
+        "vocab.lookups": {name: dict(lookups.get_table(name)) for name in lookups.tables},
+    }
 
 
 def _common_vectors(pipelines: Sequence[MemberPipeline]) -> Vectors | None:

@@ -23,6 +23,7 @@ from ..corpus.type_words import in_words
 from ..encoders import located
 from ..errors import Errors, Warnings
 from ..output.writing import check_folder, check_outside, unless_holds, write_file
+from ..pretraining.records import not_resumable
 from ..records import Record, problem_of
 from ..training.checksums import digest, file_content
 from ..training.loading import load_for_types, load_pipeline
@@ -40,8 +41,6 @@ PSEUDO_LABELS = "pseudo_labels.json"  # beside the corpus: what was chosen for i
 DISTILLATION = "longtail.Distillation.v1"
 STUDENT, WITHOUT, CORPUS = "student", "without_pool", "corpus"
 FEWEST, MOST = 2, 20  # copies of a gold document
-PLAIN = Settings()
-POLICY = PseudoLabelPolicy()
 
 
 @dataclass(frozen=True)
@@ -63,8 +62,8 @@ class DistilRequest:
     pool: Path
     config: Path
     gold: Path
-    policy: PseudoLabelPolicy = POLICY
-    settings: Settings = PLAIN
+    policy: PseudoLabelPolicy = field(default_factory=PseudoLabelPolicy)
+    settings: Settings = field(default_factory=Settings)
     gold_copies: int | None = None
     soft: bool = False
     compare: bool = True
@@ -167,14 +166,10 @@ def checked(request: DistilRequest, output: Path) -> CorpusTypes:
     check_folder(output, [path for path in inputs if path.exists()], unless_holds(PSEUDO_LABELS))
     check_outside(output, [request.pool, request.gold], "folder")
     if (output / PSEUDO_LABELS).is_file() and _read_counts(output).key != request.key:
-        raise _no_go(output, "it holds a distillation with other options, pool or corpus")
+        problem = "it holds a distillation with other options, pool or corpus"
+        raise not_resumable(output, problem, "Name a new folder")
     teacher_of(request, types)
     return types
-
-
-def _no_go(path: Path, problem: str) -> ValueError:
-    fix = "Name a new folder, or take the settings it was begun with"
-    return ValueError(Errors.L496.format(path=path, problem=problem, fix=fix))
 
 
 def _read_counts(output: Path) -> PseudoLabelCounts:
@@ -182,7 +177,7 @@ def _read_counts(output: Path) -> PseudoLabelCounts:
     try:
         return PseudoLabelCounts.model_validate_json(path.read_bytes())
     except ValidationError as error:
-        raise _no_go(output, problem_of(error, path.name)) from error
+        raise not_resumable(output, problem_of(error, path.name), "Delete it") from error
 
 
 def teacher_of(request: DistilRequest, types: CorpusTypes) -> PoolTeacher:

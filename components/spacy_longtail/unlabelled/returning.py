@@ -26,7 +26,6 @@ from .scan import RANDOM
 from .units import sentences_of, text_key
 
 CONFLICTS = "conflicts.jsonl"  # in the corpus
-N_SHOWN = 3
 
 
 @dataclass
@@ -101,10 +100,9 @@ def _check_proposed(docs: list[Doc], path: Path, unchanged: bool) -> None:
         elif doc.user_data[ID] != proposal_id(share, doc.text):
             changed.append(doc.text)
     problem, fix = "", "Export the labels of what `mine` proposed, with its fields."
-    for texts, what in ((foreign, "not proposed"), (changed, "of another text than was proposed")):
-        if texts:
-            shown = "; ".join(repr(text[:60]) for text in texts[:N_SHOWN])
-            problem = problem or f"{len(texts)} of {len(docs)} sentences are {what}, such as {shown}"
+    if wrong := foreign or changed:
+        what = "not proposed" if foreign else "of another text than was proposed"
+        problem = f"{len(wrong)} of {len(docs)} sentences are {what}, such as {wrong[0][:60]!r}"
     is_as_read = docs and all(doc.user_data.get(READ) == entities_digest(doc) for doc in docs)
     if not problem and is_as_read and not unchanged:
         problem = f"all {len(docs)} sentences have just the entities that the pipeline has read"
