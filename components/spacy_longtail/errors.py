@@ -6,202 +6,420 @@ SHIPPED_CONFIGS = (
 
 
 class Errors:
-    # Settings of losses and policies
+    # Several rooms
     L001 = "[L001] '{name}' must be {rule}, found {value!r}. {fix}"
     L002 = "[L002] {who} cannot train with {loss}: {reason}. {fix}"
-    L004 = "[L004] {who} needs corpus counts for {preset}, but got no 'counts_corpus'. Add to the config: [initialize.components.{name}] counts_corpus = ${{corpora.plain}}, a reader of the untouched training data."
-    L007 = "[L007] The loss of {who} is {loss} after a batch of {n_rows} rows. Lower the learning rate or the class weights; the weights of the last evaluation are untouched."
-
-    # Readers
-    L101 = "[L101] {policy} was fitted on {n_units} units without a single entity, so there is nothing to resample. Check the path of the training corpus and that its entities are annotated."
-    L102 = "[L102] mode = 'sample' draws again in each epoch and needs [training] max_epochs = -1, found {found}. With other values spaCy reads the corpus once and would train on one draw. Use max_epochs = -1, or mode = 'repeat'."
-    L105 = "[L105] 'corpus' changed after the counting pass of {n} units. Wrap a reader that yields the same units in the same order each time (no shuffle, no augmenter, no random limit)."
-    L108 = "[L108] {outer} cannot wrap {inner}, which {what}. Wrap them the other way round, or leave one out; give an augmenter to the outer reader."
-    L109 = "[L109] [training] dev_corpus = {name!r} is read through {found}, which changes the data: scores on it would mean nothing. Only the training corpus may be resampled or augmented; use spacy.Corpus.v1 alone for development data."
-    L120 = "[L120] {who} cannot draw from the corpus: {problem}. Ask for what the corpus has; check its path, and that its entities are annotated."
-
-    # Augmenters: L11x
-    L115 = "[L115] {who} found in its 'corpus' {problem}. Check the path of the corpus, its entities, and the settings."
-    L116 = "[L116] {path} cannot be a thesaurus: {problem}. Write lines of word TAB synonym TAB synonym, in UTF-8."
-    L117 = "[L117] longtail.synonym_replacement.v1 without a 'thesaurus' takes synonyms from the English WordNet, found {found}. Run: pip install nltk && python -m nltk.downloader wordnet. Or name a thesaurus file."
-
-    # Pipes
-    L203 = "[L203] '{setting}' of {who} names types that the data does not have: {unknown}. Known types: {known}. With max_epochs = -1 spaCy shows 100 examples only: give the pipe a 'counts_corpus' then."
-    L205 = "[L205] {who} cannot learn when to open: {problem}. Check 'weak_labels', 'auto_share' and the corpus. A document without sentence boundaries counts as one sentence: put a sentencizer before the gate, and into annotating_components."
-    L206 = "[L206] {label!r} cannot be added to {who}: its types come from {source} alone. Add the type there, and initialize the pipe again."
-    L207 = "[L207] merge = '{merge}' of {who} needs a primary NER that writes entity scores to doc.spans['{key}'], found none before it. Set scores_key = \"{key}\" on a longtail_ner or longtail_token_ner, or use merge = 'fill'."
+    L203 = (
+        "[L203] '{setting}' of {who} names types that the data does not have: {unknown}. Known "
+        "types: {known}. With max_epochs = -1 spaCy shows 100 examples only: give the pipe a "
+        "'counts_corpus' then."
+    )
     L209 = "[L209] The model of {who} does not fit: {problem}. {fix}"
-    L210 = "[L210] {who} needs {needs} before it, found {found}. {fix}"
-    L212 = "[L212] The labels that {who} was given at initialisation, {found}, are not its own: {own}. Write the labels file again with `spacy init labels`, or remove it."
-    L213 = "[L213] {name} = {value!r} of {who} has no effect here: it is for {where}. Remove it, or change the other setting."
-    L215 = "[L215] {who} found no entity to learn from in the training data. Check the corpus, 'labels' and 'include'."
-    L218 = "[L218] The saved {who} has {saved}, its config {found}. Head, types and a loss with outputs of its own are fixed in a trained pipe: take the override away, or train anew."
+    L251 = (
+        "[L251] 'thresholds' of {who} need entity scores, found scores_key = null. Set "
+        'scores_key = "entity_scores", or thresholds = null.'
+    )
+    L265 = (
+        "[L265] {name!r} cannot be loaded: {problem} Name a model of the Hugging Face hub, or a "
+        "folder, which works offline. Subword vectors come from an encoder such as "
+        "en_longtail_cnn, or a Model2Vec model."
+    )
+    L271 = (
+        "[L271] The descriptions of {who} have {problem}. Correct what set_labels or add_label "
+        "is given, [initialize.components.NAME.descriptions], or 'descriptions' in the corpus's "
+        "types.json."
+    )
+    L274 = (
+        "[L274] {who} cannot start from {path}: {problem}. Name a pipeline that `python -m "
+        "spacy_longtail pretrain` wrote, with the encoder, the width and the 'describe' that it "
+        "was trained with, or pretrained = null."
+    )
+    L402 = "[L402] {path} does not exist. {fix}"
+    L403 = "[L403] {path} holds no sentence. {fix}"
+    L405 = (
+        "[L405] {path} cannot be a report's input: {problem}. Write it with `python -m "
+        "spacy_longtail {command}`."
+    )
+    L410 = (
+        "[L410] No evaluation can be the report's {role} {name!r}, found {found}. Give "
+        "evaluations, and name the models with --baseline and --ours."
+    )
+    L420 = "[L420] --{name} would be ignored: {problem}. Leave it out."
+    L432 = "[L432] {path} cannot be read or written: {problem}. Check the disk and the permissions."
+    L437 = (
+        "[L437] {path} would be replaced, but {problem}. Name another output, or move away what "
+        "is there."
+    )
+    L487 = "[L487] There is nothing to compare: {problem} {fix}"
+    L513 = "[L513] Soft targets cannot be learnt: {problem}. {fix}"
+    L540 = "[L540] The command cannot go on: {problem} {fix}"
+    L545 = "[L545] {problem} {fix}"
 
-    # The gate and entity scores: L25x
+    # Corpora
+    L101 = (
+        "[L101] {policy} was fitted on {n_units} units without a single entity, so there is "
+        "nothing to resample. Check the path of the training corpus and that its entities are "
+        "annotated."
+    )
+    L401 = "[L401] {path}:{line}: {problem}. {fix}"
+    L404 = "[L404] {path} cannot be a .spacy file: {problem}. {fix}"
+    L419 = (
+        "[L419] {corpus} has open types: each mention has a type of its own, and no type is "
+        "declared. `python -m spacy_longtail pretrain` alone can read it. Name a corpus that "
+        "declares its types."
+    )
+    L421 = (
+        "[L421] {path} is in no one format: {problem}. Name it with --format (--pool-format of "
+        "a pool), one of {known}; or keep other files elsewhere."
+    )
+    L428 = (
+        "[L428] There is no tokenizer of {lang!r}: {problem}. Use a code of "
+        "https://spacy.io/usage/models#languages, xx for any language with spaces, or --tokens "
+        "characters."
+    )
+    L430 = "[L430] {path} does not describe a corpus: {problem}. {fix}"
+    L440 = "[L440] There is no such split: {problem}. {fix}"
+    L548 = (
+        "[L548] {part!r} cannot be the name of a part. Use a plain name such as train, dev or "
+        "test, without / and \\."
+    )
+    L550 = "[L550] {label!r} cannot be a type{where}: {problem}. Correct its name."
+    L581 = "[L581] --{option} {given!r} cannot be used: {problem}. Correct the option."
+    L700 = (
+        "[L700] {source} is not converted: {problem}. Correct the source or the options. "
+        "--allow goes on all the same."
+    )
+    L745 = (
+        "[L745] A document's soft targets are {n} numbers, but its {tokens} tokens and {tags} "
+        "tags take {wanted}: its tokens have changed since `distil` wrote it. It begins with "
+        "{text!r}. Leave the tokens as they are, or run `distil --soft` again."
+    )
+
+    # Readers and augmenters
+    L102 = (
+        "[L102] mode = 'sample' draws again in each epoch and needs [training] max_epochs = -1, "
+        "found {found}. With other values spaCy reads the corpus once and would train on one "
+        "draw. Use max_epochs = -1, or mode = 'repeat'."
+    )
+    L105 = (
+        "[L105] 'corpus' changed after the counting pass of {n} units. Wrap a reader that "
+        "yields the same units in the same order each time (no shuffle, no augmenter, no random "
+        "limit)."
+    )
+    L108 = (
+        "[L108] {outer} cannot wrap {inner}, which {what}. Wrap them the other way round, or "
+        "leave one out; give an augmenter to the outer reader."
+    )
+    L109 = (
+        "[L109] [training] dev_corpus = {name!r} is read through {found}, which changes the "
+        "data: scores on it would mean nothing. Only the training corpus may be resampled or "
+        "augmented; use spacy.Corpus.v1 alone for development data."
+    )
+    L115 = (
+        "[L115] {who} found in its 'corpus' {problem}. Check the path of the corpus, its "
+        "entities, and the settings."
+    )
+    L116 = (
+        "[L116] {path} cannot be a thesaurus: {problem}. Write lines of word TAB synonym TAB "
+        "synonym, in UTF-8."
+    )
+    L117 = (
+        "[L117] longtail.synonym_replacement.v1 without a 'thesaurus' takes synonyms from the "
+        "English WordNet, found {found}. Run: pip install nltk && python -m nltk.downloader "
+        "wordnet. Or name a thesaurus file."
+    )
+    L120 = (
+        "[L120] {who} cannot draw from the corpus: {problem}. Ask for what the corpus has; "
+        "check its path, and that its entities are annotated."
+    )
+
+    # Losses, heads, layers, models
+    L221 = (
+        "[L221] The saved weights of {who} cannot be loaded: {problem}. Copy the pipeline or "
+        "its package from its source again, with the config that it was trained with."
+    )
+    L230 = (
+        "[L230] 'queries' of {who} must give each of at least one type a query in words, found "
+        '{found!r}. Write a block [components.ner.queries] with lines such as PER = "Find '
+        'persons.", or name a file with @misc = longtail.queries.v1. The config keeps them: a '
+        "type holds no : or = and begins with none of @ # ; [, a query is one line without ${{."
+    )
+    L240 = (
+        "[L240] {who} needs its word vectors: {problem}. Name them: [initialize] vectors = "
+        '"FOLDER", or --paths.vectors FOLDER. `spacy init vectors` makes such a folder.'
+    )
+    L241 = "[L241] {who} cannot use its encoder: {problem}. {fix}"
+    L261 = "[L261] {path} cannot be read as Brown clusters: {problem}. {fix}"
+    L292 = (
+        "[L292] {who}: {problem}. Name a running server's URL that takes this model, and the "
+        "variable of the environment that holds its key, or key_variable = null where it needs "
+        "none."
+    )
+    L720 = (
+        "[L720] There is no pipeline {source}. It is neither a folder with a pipeline nor an "
+        "installed package. The encoder `en_longtail_cnn` comes with spacy-longtail. The others "
+        "are wheels in assets/encoders of its repository: pip install --no-deps "
+        "assets/encoders/NAME-VERSION-py3-none-any.whl. One of your own is the folder model/ "
+        "that `pretrain` wrote."
+    )
+
+    # Pipes and scorers
+    L004 = (
+        "[L004] {who} needs corpus counts for {preset}, but got no 'counts_corpus'. Add to the "
+        "config: [initialize.components.{name}] counts_corpus = ${{corpora.plain}}, a reader of "
+        "the untouched training data."
+    )
+    L007 = (
+        "[L007] The loss of {who} is {loss} after a batch of {n_rows} rows. Lower the learning "
+        "rate or the class weights; the weights of the last evaluation are untouched."
+    )
+    L205 = (
+        "[L205] {who} cannot learn when to open: {problem}. Check 'weak_labels', 'auto_share' "
+        "and the corpus. A document without sentence boundaries counts as one sentence: put a "
+        "sentencizer before the gate, and into annotating_components."
+    )
+    L206 = (
+        "[L206] {label!r} cannot be added to {who}: its types come from {source} alone. Add the "
+        "type there, and initialize the pipe again."
+    )
+    L207 = (
+        "[L207] merge = '{merge}' of {who} needs a primary NER that writes entity scores to "
+        "doc.spans['{key}'], found none before it. Set scores_key = \"{key}\" on a longtail_ner "
+        "or longtail_token_ner, or use merge = 'fill'."
+    )
+    L210 = "[L210] {who} needs {needs} before it, found {found}. {fix}"
+    L212 = (
+        "[L212] The labels that {who} was given at initialisation, {found}, are not its own: "
+        "{own}. Write the labels file again with `spacy init labels`, or remove it."
+    )
+    L215 = (
+        "[L215] {who} found no entity to learn from in the training data. Check the corpus, "
+        "'labels' and 'include'."
+    )
+    L218 = (
+        "[L218] The saved {who} has {saved}, its config {found}. Head, types and a loss with "
+        "outputs of its own are fixed in a trained pipe: take the override away, or train anew."
+    )
+    L232 = (
+        "[L232] {who} has no query for the types {unknown}. Add them to 'queries', or with "
+        "add_query('TYPE', '...'); or leave the types out of the data with "
+        "longtail.RelabelledCorpus.v1."
+    )
     L250 = (
         "[L250] {other!r} stands after {name!r} in [nlp] pipeline and {problem}. Put it before {name!r}."
     )
-    L251 = "[L251] 'thresholds' of {who} need entity scores, found scores_key = null. Set scores_key = \"entity_scores\", or thresholds = null."
-    L254 = "[L254] {who} found no doc.spans['{key}']: no gate has seen the document. Keep the gate before it enabled, or disable {who} as well."
-    L255 = "[L255] {path} has no component with scores to choose a threshold for, found {found}. Train a longtail_ner, longtail_token_ner, longtail_mrc_ner or a pipeline with a gate."
-
-    # The posterior gate: L28x
-    L285 = "[L285] {who} cannot use its secondary: {problem}. {fix}"
-    L290 = "[L290] {who} stops: its secondary failed on {n} sentences in a row, and max_failures = {limit}. The last: {problem}. Repair it, raise max_failures, or disable {who!r}."
-    L292 = "[L292] {who}: {problem}. Name a running server's URL that takes this model, and the variable of the environment that holds its key, or key_variable = null where it needs none."
-
-    # Torch layers: L22x
-    L221 = "[L221] The saved weights of {who} cannot be loaded: {problem}. Copy the pipeline or its package from its source again, with the config that it was trained with."
-
-    # Encoders: L24x
-    L240 = '[L240] {who} needs its word vectors: {problem}. Name them: [initialize] vectors = "FOLDER", or --paths.vectors FOLDER. `spacy init vectors` makes such a folder.'
-    L241 = "[L241] {who} cannot use its encoder: {problem}. {fix}"
-
-    # Word knowledge: L26x
-    L261 = "[L261] {path} cannot be read as Brown clusters: {problem}. {fix}"
-    L265 = "[L265] {name!r} cannot be loaded: {problem} Name a model of the Hugging Face hub, or a folder, which works offline. Subword vectors come from an encoder such as en_longtail_cnn, or a Model2Vec model."
-    L271 = "[L271] The descriptions of {who} have {problem}. Correct what set_labels or add_label is given, [initialize.components.NAME.descriptions], or 'descriptions' in the corpus's types.json."
-    L272 = "[L272] 'describe' of {who}, {describe}, gives {problem}. It must give one row of finite numbers for each text, not all zeros, the same as in training: use @misc = longtail.TransformerDescriptions.v1 or another describer."
-    L274 = "[L274] {who} cannot start from {path}: {problem}. Name a pipeline that `python -m spacy_longtail pretrain` wrote, with the encoder, the width and the 'describe' that it was trained with, or pretrained = null."
-
-    # GLiNER: L296, L298
-    L296 = "[L296] {path} cannot be loaded as a GLiNER model: {problem}. Name one of the Hugging Face hub such as urchade/gliner_medium-v2.1, or a folder that GLiNER.save_pretrained wrote."
-
-    # Reading comprehension: L23x
-    L230 = "[L230] 'queries' of {who} must give each of at least one type a query in words, found {found!r}. Write a block [components.ner.queries] with lines such as PER = \"Find persons.\", or name a file with @misc = longtail.queries.v1. The config keeps them: a type holds no : or = and begins with none of @ # ; [, a query is one line without ${{."
-    L232 = "[L232] {who} has no query for the types {unknown}. Add them to 'queries', or with add_query('TYPE', '...'); or leave the types out of the data with longtail.RelabelledCorpus.v1."
-
-    # Scoring
-    L301 = "[L301] 'tail' of longtail.ner_scorer.v1 names types outside 'labels': {unknown}. Declared: {known}."
-
-    # The ensemble
-    L303 = "[L303] {who} cannot {what}: its members were trained apart, and stay as they are. To train others beside it put it into [training] frozen_components; or train its members anew, and run `python -m spacy_longtail ensemble` again."
-    L304 = "[L304] 'members' of {who} must be two or more blocks with 'head' (softmax or crf) and 'model', found {problem}. Let `python -m spacy_longtail ensemble` write them."
-
-    # Files
-    L401 = "[L401] {path}:{line}: {problem}. {fix}"
-    L402 = "[L402] {path} does not exist. {fix}"
-    L403 = "[L403] {path} holds no sentence. {fix}"
-    L404 = "[L404] {path} cannot be a .spacy file: {problem}. {fix}"
-    L405 = "[L405] {path} cannot be a report's input: {problem}. Write it with `python -m spacy_longtail {command}`."
-    L406 = (
-        "[L406] This needs {package}, which is not installed. Run: pip install 'spacy-longtail[{extra}]'"
+    L254 = (
+        "[L254] {who} found no doc.spans['{key}']: no gate has seen the document. Keep the gate "
+        "before it enabled, or disable {who} as well."
     )
-    L408 = "[L408] {path} cannot be loaded as a pipeline: {problem} Copy it from its source again, or install what it was trained with. Where it needs code of your own, name that with --code."
-    L410 = "[L410] No evaluation can be the report's {role} {name!r}, found {found}. Give evaluations, and name the models with --baseline and --ours."
-    L411 = "[L411] {path} cannot be compared with {other}: {problem}. Evaluate both on the same data with the same types."
-    L414 = "[L414] {model} has no evaluation for its model card: {problem}. Run `python -m spacy_longtail evaluate` on it, with -o into that folder."
-    L417 = "[L417] {path} is not what `train` left beside the model: {problem}. Copy it again from where the model was trained, or delete it: the model is then evaluated without it."
-    L419 = "[L419] {corpus} has open types: each mention has a type of its own, and no type is declared. `python -m spacy_longtail pretrain` alone can read it. Name a corpus that declares its types."
+    L272 = (
+        "[L272] 'describe' of {who}, {describe}, gives {problem}. It must give one row of "
+        "finite numbers for each text, not all zeros, the same as in training: use @misc = "
+        "longtail.TransformerDescriptions.v1 or another describer."
+    )
+    L285 = "[L285] {who} cannot use its secondary: {problem}. {fix}"
+    L290 = (
+        "[L290] {who} stops: its secondary failed on {n} sentences in a row, and max_failures = "
+        "{limit}. The last: {problem}. Repair it, raise max_failures, or disable {who!r}."
+    )
+    L296 = (
+        "[L296] {path} cannot be loaded as a GLiNER model: {problem}. Name one of the Hugging "
+        "Face hub such as urchade/gliner_medium-v2.1, or a folder that GLiNER.save_pretrained "
+        "wrote."
+    )
+    L301 = (
+        "[L301] 'tail' of longtail.ner_scorer.v1 names types outside 'labels': {unknown}. "
+        "Declared: {known}."
+    )
+    L303 = (
+        "[L303] {who} cannot {what}: its members were trained apart, and stay as they are. To "
+        "train others beside it put it into [training] frozen_components; or train its members "
+        "anew, and run `python -m spacy_longtail ensemble` again."
+    )
+    L304 = (
+        "[L304] 'members' of {who} must be two or more blocks with 'head' (softmax or crf) and "
+        "'model', found {problem}. Let `python -m spacy_longtail ensemble` write them."
+    )
 
-    # Import: L42x, L43x
-    L420 = "[L420] --{name} would be ignored: {problem}. Leave it out."
-    L421 = "[L421] {path} is in no one format: {problem}. Name it with --format (--pool-format of a pool), one of {known}; or keep other files elsewhere."
-    L428 = "[L428] There is no tokenizer of {lang!r}: {problem}. Use a code of https://spacy.io/usage/models#languages, xx for any language with spaces, or --tokens characters."
-    L430 = "[L430] {path} does not describe a corpus: {problem}. {fix}"
-    L432 = "[L432] {path} cannot be read or written: {problem}. Check the disk and the permissions."
-    L436 = "[L436] {path} cannot be the output: {problem}. Name another {kind}."
-    L437 = "[L437] {path} would be replaced, but {problem}. Name another output, or move away what is there."
+    # Training and pretraining
+    L408 = (
+        "[L408] {path} cannot be loaded as a pipeline: {problem} Copy it from its source again, "
+        "or install what it was trained with. Where it needs code of your own, name that with "
+        "--code."
+    )
+    L417 = (
+        "[L417] {path} is not what `train` left beside the model: {problem}. Copy it again from "
+        "where the model was trained, or delete it: the model is then evaluated without it."
+    )
     L438 = "[L438] {path} cannot be trained: {problem} Correct the config or the option."
-
-    # Import, what would be lost: L700 to L719
-    L700 = "[L700] {source} is not converted: {problem}. Correct the source or the options. --allow goes on all the same."
-
-    # Splitting: L44x
-    L581 = "[L581] --{option} {given!r} cannot be used: {problem}. Correct the option."
-
-    L440 = "[L440] There is no such split: {problem}. {fix}"
-
-    # Auditing: L45x
     L450 = "[L450] {path} cannot be audited: {problem}. {fix}"
+    L495 = "[L495] {path} cannot be {role}: {problem}. {fix}."
+    L496 = "[L496] {path} cannot be gone on with: {problem}. {fix}."
+    L515 = (
+        "[L515] --gpu-id {gpu_id} cannot be used: {problem}. Install what the GPU needs (pip "
+        "install 'spacy-longtail[gpu]'), or leave --gpu-id out for the CPU."
+    )
 
-    # Statistics and debugging: L46x
+    # Evaluation and output
+    L255 = (
+        "[L255] {path} has no component with scores to choose a threshold for, found {found}. "
+        "Train a longtail_ner, longtail_token_ner, longtail_mrc_ner or a pipeline with a gate."
+    )
+    L411 = (
+        "[L411] {path} cannot be compared with {other}: {problem}. Evaluate both on the same "
+        "data with the same types."
+    )
+    L414 = (
+        "[L414] {model} has no evaluation for its model card: {problem}. Run `python -m "
+        "spacy_longtail evaluate` on it, with -o into that folder."
+    )
+    L436 = "[L436] {path} cannot be the output: {problem}. Name another {kind}."
 
-    # Experiments: L47x
+    # Studies
     L470 = "[L470] {path} cannot be used: {problem} {fix}"
-    L471 = "[L471] The setting {name!r} has no place: the config has no block [{block}]. Correct the name, or choose a config that has it."
-    L477 = "[L477] The study {path} cannot be opened: {problem}. Name another --output, or delete the file to search anew."
+    L471 = (
+        "[L471] The setting {name!r} has no place: the config has no block [{block}]. Correct "
+        "the name, or choose a config that has it."
+    )
+    L477 = (
+        "[L477] The study {path} cannot be opened: {problem}. Name another --output, or delete "
+        "the file to search anew."
+    )
     L480 = (
         "[L480] The pipeline of {name} cannot be built: {problem} Correct the setting, or leave it out."
     )
     L483 = "[L483] The search cannot be run: {problem} {fix}"
-    L487 = "[L487] There is nothing to compare: {problem} {fix}"
-    L495 = "[L495] {path} cannot be {role}: {problem}. {fix}."
-    L496 = "[L496] {path} cannot be gone on with: {problem}. {fix}."
+    L563 = (
+        "[L563] {path} was pretrained on {share} of the sentences of {corpus}: on its folds it "
+        "would be scored for what it remembers, and be recommended for that. Leave --pretrained "
+        "out, or pretrain an encoder on other corpora."
+    )
+    L723 = "[L723] There is no config {name!r}. The configs are: {known}."
 
     # Unlabelled text
     L500 = "[L500] Mining cannot look for rare types: {problem}. {fix}"
-    L503 = "[L503] Nothing of {path} can be proposed: of {n} sentences {known} stand in the corpus or in what is excluded, and nothing speaks for a rare type in the others. Name a pool of other text."
+    L503 = (
+        "[L503] Nothing of {path} can be proposed: of {n} sentences {known} stand in the corpus "
+        "or in what is excluded, and nothing speaks for a rare type in the others. Name a pool "
+        "of other text."
+    )
     L506 = "[L506] {path} cannot be merged: {problem}. {fix}"
     L509 = "[L509] {path} cannot teach: {problem}. {fix}"
-    L510 = "[L510] Nothing of {path} can be a pseudo-label: {problem}. Name a pool of other text, lower --threshold, or give every component that reads entities a scores_key."
-    L513 = "[L513] Soft targets cannot be learnt: {problem}. {fix}"
-    L745 = "[L745] A document's soft targets are {n} numbers, but its {tokens} tokens and {tags} tags take {wanted}: its tokens have changed since `distil` wrote it. It begins with {text!r}. Leave the tokens as they are, or run `distil --soft` again."
+    L510 = (
+        "[L510] Nothing of {path} can be a pseudo-label: {problem}. Name a pool of other text, "
+        "lower --threshold, or give every component that reads entities a scores_key."
+    )
     L514 = "[L514] {path} cannot become part of an ensemble: {problem}. {fix}"
-    L515 = "[L515] --gpu-id {gpu_id} cannot be used: {problem}. Install what the GPU needs (pip install 'spacy-longtail[gpu]'), or leave --gpu-id out for the CPU."
 
-    # Combining runs
-
-    L563 = "[L563] {path} was pretrained on {share} of the sentences of {corpus}: on its folds it would be scored for what it remembers, and be recommended for that. Leave --pretrained out, or pretrain an encoder on other corpora."
-
-    # Encoders and configs by name: L720 to L723
-    L720 = "[L720] There is no pipeline {source}. It is neither a folder with a pipeline nor an installed package. The encoder `en_longtail_cnn` comes with spacy-longtail. The others are wheels in assets/encoders of its repository: pip install --no-deps assets/encoders/NAME-VERSION-py3-none-any.whl. One of your own is the folder model/ that `pretrain` wrote."
-    L723 = "[L723] There is no config {name!r}. The configs are: {known}."
-
-    # Any command: L540-L559
-    L540 = "[L540] The command cannot go on: {problem} {fix}"
-    L545 = "[L545] {problem} {fix}"
-    L546 = "[L546] This should not happen: {what} Please report it with the traceback above. Versions: {versions}."
-    L548 = "[L548] {part!r} cannot be the name of a part. Use a plain name such as train, dev or test, without / and \\."
-    L550 = "[L550] {label!r} cannot be a type{where}: {problem}. Correct its name."
+    # Commands
+    L213 = (
+        "[L213] {name} = {value!r} of {who} has no effect here: it is for {where}. Remove it, "
+        "or change the other setting."
+    )
+    L406 = (
+        "[L406] This needs {package}, which is not installed. Run: pip install 'spacy-longtail[{extra}]'"
+    )
+    L546 = (
+        "[L546] This should not happen: {what} Please report it with the traceback above. "
+        "Versions: {versions}."
+    )
 
 
 class Warnings:
-    W002 = "[LW002] The types {types}, {problem}. Set longtail.labels and longtail.tail in the config to the types of the data ('labels' and 'tail' of longtail.ner_scorer.v1)."
-    W003 = "[LW003] {n} of {total} documents have no entity annotation at all (not even O) and are left out of the scores."
-    W006 = "[LW006] {who} was not initialized with the types {found}: their entities count as not annotated. Add them with add_label or add_query, initialize again, or leave them out of the data with longtail.RelabelledCorpus.v1."
-
-    # Readers: LW01x
-    W012 = "[LW012] {who} {problem}. A model cannot learn from what is not there."
-    W015 = "[LW015] Text categories or span groups of documents are lost where sentences are taken out of them. Train the components that learn from them on another corpus."
-
-    # Augmenters: LW02x
-
-    # Import: LW03x
+    # Corpora
     W030 = "[LW030] {path}: {problem}."
-
-    W034 = "[LW034] {folder} holds {names}, left there by a run that was killed, or that still runs. If none does, delete it."
-
-    # Splitting: LW04x
     W040 = "[LW040] Look at the split: {problem}."
 
-    # Auditing: LW05x
-    W050 = "[LW050] {n} tokens annotated {types} were not judged: the model of their fold did not learn the type. A type needs mentions in two folds at least."
+    # Readers and augmenters
+    W012 = "[LW012] {who} {problem}. A model cannot learn from what is not there."
+    W015 = (
+        "[LW015] Text categories or span groups of documents are lost where sentences are taken "
+        "out of them. Train the components that learn from them on another corpus."
+    )
 
-    # The posterior gate: LW06x
-    W062 = "[LW062] The secondary of {who} failed on a sentence, which keeps the primary's entities: {problem}"
+    # Losses, heads, layers, models
+    W106 = (
+        "[LW106] {who!r} takes its word vectors from another component, which has not read the "
+        "document: it predicts from zeros. Put the tok2vec or transformer that it was trained "
+        "with before it, enabled; or give it an encoder of its own with nlp.replace_listeners "
+        "before it leaves its pipeline."
+    )
 
-    # The gate and entity scores: LW08x
-    W080 = "[LW080] The types of {who} overlap with other components: {problem}. The gate should look for all of its types, and the primary leaves them out ('include')."
+    # Pipes and scorers
+    W002 = (
+        "[LW002] The types {types}, {problem}. Set longtail.labels and longtail.tail in the "
+        "config to the types of the data ('labels' and 'tail' of longtail.ner_scorer.v1)."
+    )
+    W003 = (
+        "[LW003] {n} of {total} documents have no entity annotation at all (not even O) and are "
+        "left out of the scores."
+    )
+    W006 = (
+        "[LW006] {who} was not initialized with the types {found}: their entities count as not "
+        "annotated. Add them with add_label or add_query, initialize again, or leave them out "
+        "of the data with longtail.RelabelledCorpus.v1."
+    )
+    W062 = (
+        "[LW062] The secondary of {who} failed on a sentence, which keeps the primary's "
+        "entities: {problem}"
+    )
+    W071 = (
+        "[LW071] {who} has queries for types without a mention in the training data: {unseen}. "
+        "They cost as much as the others. With max_epochs = -1 spaCy shows 100 examples only."
+    )
+    W080 = (
+        "[LW080] The types of {who} overlap with other components: {problem}. The gate should "
+        "look for all of its types, and the primary leaves them out ('include')."
+    )
+    W107 = (
+        "[LW107] {who!r} learns from documents without sentence boundaries, each as one "
+        "sentence, {where}. Put what sets boundaries before it and into annotating_components, "
+        "in your own loop nlp.update(..., annotates=[...])."
+    )
+
+    # Training and pretraining
+    W050 = (
+        "[LW050] {n} tokens annotated {types} were not judged: the model of their fold did not "
+        "learn the type. A type needs mentions in two folds at least."
+    )
+    W103 = (
+        "[LW103] {path} was pretrained on {share} of the dev and test sentences of {corpus}: "
+        "scores there are partly memory, and more than new text will give. Score on other text, "
+        "or pretrain an encoder with --exclude on this corpus."
+    )
+
+    # Evaluation and output
+    W034 = (
+        "[LW034] {folder} holds {names}, left there by a run that was killed, or that still "
+        "runs. If none does, delete it."
+    )
     W082 = "[LW082] {name!r} keeps {keeps}: {problem}."
-    W086 = "[LW086] Thresholds are chosen on test: scores on this part no longer say what the pipeline is worth. Choose on dev, with --part dev."
 
-    # Reading comprehension: LW07x
-    W071 = "[LW071] {who} has queries for types without a mention in the training data: {unseen}. They cost as much as the others. With max_epochs = -1 spaCy shows 100 examples only."
+    # Studies
+    W092 = (
+        "[LW092] Trials are compared by macro F1 on dev, but the config chooses checkpoints by "
+        "{found}, and nothing can be pruned where that lacks ents_macro_f. Use the scorer "
+        "longtail.ner_scorer.v1, and ents_macro_f = 1.0 and ents_f = 0.0 in "
+        "[training.score_weights]: spaCy adds the weights of the pipes themselves."
+    )
+    W097 = (
+        "[LW097] {path} is no longer a record of this trial, so it counts as not finished and "
+        "is run again."
+    )
+    W102 = (
+        "[LW102] {path} has types that not all of {n} folds can learn: {problem}. Methods are "
+        "compared all the same, but what they do for these types is left to chance."
+    )
 
-    # The gazetteer: LW072
+    # Unlabelled text
+    W113 = (
+        "[LW113] Entities without a score: {n} of {total} that were read in {path} ({types}). "
+        "Their tokens are missing, neither right nor wrong. Set scores_key in the component "
+        "that reads them, or secondary_scores_key of a longtail_gated_pipe."
+    )
 
-    # Experiments: LW09x
-    W092 = "[LW092] Trials are compared by macro F1 on dev, but the config chooses checkpoints by {found}, and nothing can be pruned where that lacks ents_macro_f. Use the scorer longtail.ner_scorer.v1, and ents_macro_f = 1.0 and ents_f = 0.0 in [training.score_weights]: spaCy adds the weights of the pipes themselves."
-    W097 = "[LW097] {path} is no longer a record of this trial, so it counts as not finished and is run again."
-    W102 = "[LW102] {path} has types that not all of {n} folds can learn: {problem}. Methods are compared all the same, but what they do for these types is left to chance."
-    W103 = "[LW103] {path} was pretrained on {share} of the dev and test sentences of {corpus}: scores there are partly memory, and more than new text will give. Score on other text, or pretrain an encoder with --exclude on this corpus."
-
-    # Pipelines put together by hand: LW106 and LW107
-    W106 = "[LW106] {who!r} takes its word vectors from another component, which has not read the document: it predicts from zeros. Put the tok2vec or transformer that it was trained with before it, enabled; or give it an encoder of its own with nlp.replace_listeners before it leaves its pipeline."
-    W107 = "[LW107] {who!r} learns from documents without sentence boundaries, each as one sentence, {where}. Put what sets boundaries before it and into annotating_components, in your own loop nlp.update(..., annotates=[...])."
-
-    # Packages: LW117
-
-    # Distillation
-    W113 = "[LW113] Entities without a score: {n} of {total} that were read in {path} ({types}). Their tokens are missing, neither right nor wrong. Set scores_key in the component that reads them, or secondary_scores_key of a longtail_gated_pipe."
+    # Commands
+    W086 = (
+        "[LW086] Thresholds are chosen on test: scores on this part no longer say what the "
+        "pipeline is worth. Choose on dev, with --part dev."
+    )
