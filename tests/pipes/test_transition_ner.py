@@ -57,6 +57,7 @@ def losses_and_gradient(pipe, scores, states, golds):
     [
         CE,
         {"@losses": "longtail.Focal.v1", "gamma": 1.5},
+        {"@losses": "longtail.Dice.v1", "terms": "gold"},
         MOM,
         {**CE, "weights": {"@misc": "longtail.label_weights.v1", "weights": {"PER": 3.0, "ART": 0.5}}},
         {

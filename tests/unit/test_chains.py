@@ -17,7 +17,7 @@ from spacy_longtail.chains.sums import PathSums
 from spacy_longtail.chains.tags import TagCodec
 from spacy_longtail.heads import HEADS
 from spacy_longtail.layers import Lattice
-from spacy_longtail.losses import CrossEntropy, Focal, LabelWeights, MoM
+from spacy_longtail.losses import CrossEntropy, Dice, Focal, LabelWeights, MoM
 from spacy_longtail.losses.chain import chain_loss
 
 K = 3
@@ -93,6 +93,7 @@ LOSSES = [
     CrossEntropy(),
     CrossEntropy(FIXED).bind(VALUES),
     Focal(2.0),
+    Dice(terms="gold"),
     MoM(lam=0.3),
     MoM(Focal(1.5, FIXED).bind(VALUES), 0.4),
 ]

@@ -42,6 +42,8 @@ LOSSES = [
     Dice(1.0, 1.0, 1),
     Dice(0.01, 0.01, 1),
     Dice(0.6, 0.1),
+    Dice(terms="gold"),
+    Dice(1.0, 1.0, 1, "gold"),
     MoM(),
     MoM(lam=1.0),
     MoM(Focal(1.5, FIXED), 0.3),
@@ -247,13 +249,14 @@ def test_losses_against_torch():
 
     def dice(p, alpha, g, r):
         x = (1 - p) ** alpha * p
-        return (1 - (2 * x * y + g) / (x**r + y + g)).sum(1).mean()
+        return 1 - (2 * x * y + g) / (x**r + y + g)
 
     one_versus_rest = -y * (1 - s) ** 1.5 * torch.log(s) - (1 - y) * s**1.5 * torch.log(1 - s)
     focal = -w * (1 - log_p.exp()) ** 1.7 * log_p
     for ours, theirs in (
-        (Dice(), dice(p, 0.0, 1.0, 2)),
-        (Dice(0.01, 0.5, 1), dice(p, 0.01, 0.5, 1)),
+        (Dice(), dice(p, 0.0, 1.0, 2).sum(1).mean()),
+        (Dice(0.01, 0.5, 1), dice(p, 0.01, 0.5, 1).sum(1).mean()),
+        (Dice(0.01, 0.5, 1, "gold"), (y * dice(p, 0.01, 0.5, 1)).sum(1).mean()),
         (OneVersusRestFocal(1.5), one_versus_rest.sum(1).mean()),
         (CrossEntropy(FIXED).bind(WEIGHTS), -(w * log_p).mean()),
         (Focal(1.7, FIXED).bind(WEIGHTS), focal.mean()),
@@ -412,6 +415,7 @@ REFUSED = [
     (Dice, {"smooth": 0.0}),
     (Dice, {"alpha": -1.0}),
     (Dice, {"power": 3}),
+    (Dice, {"terms": "some"}),
     (AUCMargin, {"margin": 0.0}),
     (AUCMargin, {"form": "stateles"}),
     (CompositionalAUC, {"auc": CrossEntropy()}),

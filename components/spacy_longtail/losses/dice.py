@@ -1,17 +1,18 @@
 """The dice loss on tokens."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import NonNegativeFloat, PositiveFloat
 from pydantic.dataclasses import dataclass
 from thinc.api import get_array_module
 from thinc.types import Floats1d, Floats2d
 
-from ..numerics import Rows, logsumexp, sigmoid
+from ..numerics import Rows, gold_rows, logsumexp, sigmoid
 from .base import CHECKED
-from .token import TagLoss
+from .token import GOLD_HEADS, GoldTerms, TagLoss
 
 LEAST = 1e-30  # of 1 - p, whose negative power would be infinite at 0
+LEAST_OF_GOLD = 1e-7  # the same where only log p is known, and 1 - p is no more exact than this
 
 
 @dataclass(frozen=True, config=CHECKED)
@@ -25,16 +26,33 @@ class Dice(TagLoss):
     alpha (float): Exponent of the self-adjustment, no unit, at least 0; 0 is none.
     smooth (float): Smoothing g, above 0.
     power (int): Exponent r of p in the divisor, 1 or 2.
+    terms (str): "all" sums over all tags; "gold" takes the gold tag's term alone, as the head crf and
+        the component longtail_ner need it.
     RETURNS (LossResult): Per unmasked token, no unit, and the exact gradient.
     SOURCE: Wang & Wang 2022, Appendix B; Li et al. 2020, arXiv:1911.02855 (docs/methods.md, "Dice").
     """
 
-    heads: ClassVar[tuple[str, ...]] = ("softmax", "binary")
     alpha: NonNegativeFloat = 0.0
     smooth: PositiveFloat = 1.0
     power: Literal[1, 2] = 2
+    terms: Literal["all", "gold"] = "all"
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        return GOLD_HEADS if self.terms == "gold" else ("softmax", "binary")
+
+    def of_gold(self, log_x: Floats1d, is_o: Floats1d, weight: Floats1d | float) -> GoldTerms:
+        """The gold tag's term: its u vanishes with x, and is capped where the tag is all but certain."""
+        xp = get_array_module(log_x)
+        x = xp.exp(log_x)
+        f, slope = self._terms(x, -xp.expm1(log_x), 1.0, LEAST_OF_GOLD)
+        return f, -slope * x
 
     def rows(self, logits: Floats2d, gold: Floats2d) -> Rows:
+        if self.terms == "gold":
+            log_x, d_rows, _ = gold_rows(logits, gold)
+            f, u = self.of_gold(log_x, log_x, 1.0)
+            return Rows(f, d_rows * u[:, None])
         xp = get_array_module(logits)
         p = xp.exp(logits - logsumexp(logits))
         y = (gold > 0).astype(p.dtype)
@@ -51,12 +69,14 @@ class Dice(TagLoss):
         f, slope = self._terms(s, rest, targets)
         return Rows(f, slope * s * rest)
 
-    def _terms(self, p: Floats2d, rest: Floats2d, y: Floats2d) -> tuple[Floats2d, Floats2d]:
-        """Each tag's term and its slope in p, from p, 1 - p and gold or not."""
+    def _terms(
+        self, p: Floats2d, rest: Floats2d, y: Floats2d | float, least: float = LEAST
+    ) -> tuple[Floats2d, Floats2d]:
+        """Each tag's term and its slope in p, from p, 1 - p (constant below `least`) and gold or not."""
         g, r, x, d_x = self.smooth, self.power, p, 1.0
         if self.alpha:
             xp = get_array_module(p)
-            inside, rest = rest > LEAST, xp.maximum(rest, LEAST)
+            inside, rest = rest > least, xp.maximum(rest, least)
             power = rest**self.alpha
             x = power * p
             d_x = xp.where(inside, rest ** (self.alpha - 1) * (rest - self.alpha * p), power)
