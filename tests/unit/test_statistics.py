@@ -2,10 +2,13 @@
 
 import itertools
 import json
+import re
 import resource
 import subprocess
 import sys
 from collections import Counter
+from importlib.metadata import entry_points
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.tokens import Doc, DocBin
 from spacy.training import Corpus
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
@@ -468,6 +472,17 @@ def test_every_rule_has_a_test_and_advice():
     names = {rule.__name__ for rule in RULES}
     assert names == {row[0] for row in PLANTED} | {"no_entity"}
     assert {key.split(".")[0] for key in ADVICE} == names
+
+
+@pytest.mark.parametrize("text", ADVICE.values(), ids=ADVICE)
+def test_advice_names_what_there_is(text):
+    named = [entry_points(name=name) for name in re.findall(r"longtail\.\w+\.v\d", text)]
+    assert all(named)
+    settings = {name for found in named for e in found for name in signature(e.load()).parameters}
+    assert {*re.findall(r"\b([a-z_]+) = ", text)} <= settings
+    for command, rest in re.findall(r"`longtail ([a-z-]+)([^`]*)`", text):
+        options = {o for p in get_command(app).commands[command].params for o in p.opts}
+        assert {*re.findall(r"--[\w-]+", rest)} <= options
 
 
 def test_commands_and_names_in_the_advice_exist():

@@ -71,7 +71,7 @@ ADVICE = {
     ),
     "unbounded": (
         "Each is one sentence for resampling, the gate and the secondary NER. Set boundaries with "
-        '`longtail convert --sentences`, or use unit = "doc".'
+        "`longtail convert --sentences`."
     ),
 }
 
