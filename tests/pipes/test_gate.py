@@ -159,6 +159,14 @@ def learnt(corpus, **settings):
     return nlp, nlp.get_pipe("gate")
 
 
+def test_resampled_sentences_are_not_counted():
+    nlp, gate = learnt(examples(blank()))
+    nlp.config["corpora"]["train"] = {"@readers": "longtail.ResampledCorpus.v1"}
+    with pytest.raises(ValueError, match=r"L004.*counts_corpus"):
+        nlp.initialize(lambda: examples(nlp))
+    gate.initialize(lambda: examples(nlp), nlp=nlp, counts_corpus=examples)
+
+
 def test_types_and_weights_come_from_the_counts_and_nothing_earlier_is_kept():
     nlp, gate = learnt(examples(blank()))
     assert sorted(gate.labels) == ["ART", "NAT"] and gate.cfg["weak_weight"] == pytest.approx(0.5)

@@ -102,7 +102,7 @@ GLINER = {"tokenized_text": ["a", "b"], "ner": []}
         (HF | {"ner_tags": ["O", "I-X"]}, None, "'I-X'"),
         (HF | {"ner_tags": ["O", "X"]}, None, "unknown tag 'X'"),
         (HF | {"tokens": ["a", " "], "ner_tags": ["O", "B-X"]}, None, "white space"),
-        (HF | {"ner_tags": [0, 1]}, None, "--tag-names"),
+        (HF | {"ner_tags": [0, 1]}, None, "no --tag-names are given"),
         (HF | {"ner_tags": [0, 2]}, ("O", "B-X"), "0 to 1"),
         (HF | {"ner_tags": [0, -1]}, ("O", "B-X"), "0 to 1"),
         (HF, ("O", "B-X"), "--tag-names"),

@@ -107,15 +107,23 @@ def array_generator(rng: random.Random) -> np.random.Generator:
 
 def check_dev_corpus(nlp: Language) -> None:
     """Refuse a config that would score on resampled or augmented data."""
-    name = nlp.config["training"].get("dev_corpus")
+    if found := changed_by(nlp, "dev_corpus"):
+        raise ValueError(Errors.L109.format(name=nlp.config["training"]["dev_corpus"], found=found))
+
+
+def changed_by(nlp: Language, which: str) -> str:
+    """What resamples or augments a corpus of [training]; "" where nothing does.
+
+    which (str): "train_corpus" or "dev_corpus".
+    """
+    name = nlp.config["training"].get(which)
     if "corpora" not in nlp.config or not name:
-        return
+        return ""
     try:
         block = dot_to_object(nlp.config.interpolate(), name)
     except KeyError:
-        return  # spaCy says what is missing
-    for found in _training_readers(block):
-        raise ValueError(Errors.L109.format(name=name, found=found))
+        return ""  # spaCy says what is missing
+    return next(_training_readers(block), "")
 
 
 def _training_readers(block: object) -> Iterator[str]:

@@ -279,7 +279,8 @@ def _tag_texts(tags: Any, n_words: int, place: Place, names: tuple[str, ...] | N
         return [check_text(tag, place).strip() for tag in tags]
     known = range(len(names or ()))
     if not all(type(tag) is int and tag in known for tag in tags):
-        problem = f"not each of its tags is a text, or a number from 0 to {len(known) - 1}"
+        numbers = f"or a number from 0 to {len(known) - 1}" if names else "and no --tag-names are given"
+        problem = f"not each of its tags is a text, {numbers}"
         fix = "Name what numbers stand for, in order: --tag-names O,B-PER,I-PER, or a file."
         raise unreadable(place, problem, fix)
     return [(names or ())[tag] for tag in tags]

@@ -17,6 +17,7 @@ from ...corpus.rare import AUTO_SHARE
 from ...errors import Errors
 from ...layers import warn_of_zeros
 from ...numerics import binary_cross_entropy, sigmoid
+from ...readers.base import changed_by
 from ...settings import finite
 from ...types import Block
 from ..base import LongtailPipe, check_head_rate
@@ -157,8 +158,10 @@ class SentenceGate(LongtailPipe):
         nlp (Optional[Language]): The current pipeline.
         labels (Optional[List[str]]): What `init labels` wrote; must be the pipe's own `weak_labels`.
         counts_corpus (Optional[Callable]): A reader of the untouched training data; null counts the
-            training examples.
+            training examples, unless the config resamples or augments them.
         """
+        if counts_corpus is None and nlp is not None and changed_by(nlp, "train_corpus"):
+            raise ValueError(Errors.L004.format(who=WHO, preset="swapped priors", name=self.name))
         self.cfg.update(FOUND)
         if labels is not None and self.cfg["weak_labels"] == AUTO:
             self.cfg["auto_labels"] = check_types("labels", labels, WHO)
