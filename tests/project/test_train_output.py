@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
 from spacy_longtail.output.writing import NEW
+from spacy_longtail.pipes import numpy_blas
 from spacy_longtail.training import train as training
 from spacy_longtail.training.limits import check_training
 from tests.project.test_cli import CONFIG
@@ -192,6 +193,16 @@ def without(config, *sections):
             leaves = any(name == section or name.startswith(f"{section}.") for section in sections)
         kept += [] if leaves else [line]
     return "\n".join(kept)
+
+
+def test_numpy_multiplies_in_the_training_alone(work, monkeypatch):
+    used = []
+    monkeypatch.setattr(numpy_blas, "use_numpy_blas", lambda nlp: used.append(nlp) or nlp)
+    ran = train("new", "--matmul", "numpy", *FEW)
+    assert ran.exit_code == 0 and used, ran.output
+    assert load_config(Path("new/model-best/config.cfg"))["nlp"]["after_pipeline_creation"] is None
+    assert "--matmul numpy" in srsly.read_json("new/run.json")["command"]
+    assert train("new", "--matmul", "blis").exit_code == 2
 
 
 def test_a_config_needs_no_logger(work):

@@ -333,6 +333,12 @@ def test_advice_tries_the_pretrained_recipes_first(corpus, trf, tmp_path, monkey
     assert config["training"]["optimizer"]["weight_mix"] == 0.8
     given = (corpus, tmp_path / "new.cfg", None, {}, encoders, None)
     _, plan = advice.planned(*given)
+    mixed = {m.name: m.config["training"]["optimizer"].get("weight_mix") for m in plan.methods}
+    assert mixed["crf-pretrained-described-gazetteer"] == 0.7 and mixed["ner"] is None
+    monkeypatch.setattr(advice, "UNMIXED", 1)  # as if the corpus were large
+    _, large = advice.planned(*given)
+    (ours,) = (m.config for m in large.methods if m.name == "crf-pretrained-described-gazetteer")
+    assert ours["training"]["optimizer"]["@optimizers"] == "Adam.v1"
     steps = {m.name: m.config["training"]["max_steps"] for m in plan.methods}
     assert steps.pop(name) == 400 and {*steps.values()} == {plan.steps}  # as its recipe has it
 

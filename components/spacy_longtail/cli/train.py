@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from wasabi import msg
 
-from ..training.train import train_model
+from ..training.train import Matmul, train_model
 from .app import TRAINING_PANEL, Code, Corpus, GpuId, app, config_overrides
 
 
@@ -21,8 +21,11 @@ def train(
     output: Annotated[Path, typer.Argument(help="Folder for the models; replaces an earlier training.")],
     code: Code = None,
     gpu_id: GpuId = -1,
+    matmul: Annotated[
+        Matmul, typer.Option(help="Library that multiplies matrices; numpy is faster on new AMD CPUs.")
+    ] = "spacy",
 ) -> None:
     """Train a config on a converted corpus. Any config value can follow, as --training.max_steps 500."""
     overrides = config_overrides(context)
-    best = train_model(config, corpus, output, gpu_id=gpu_id, overrides=overrides)
+    best = train_model(config, corpus, output, gpu_id=gpu_id, matmul=matmul, overrides=overrides)
     msg.good(f"Saved to {output}; the best checkpoint is {best}")

@@ -8,6 +8,7 @@ from configparser import Error as ConfigParserError
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
+from typing import Literal
 
 import srsly
 from spacy.cli.train import train
@@ -52,6 +53,8 @@ BEST = "model-best"
 MODELS = (BEST, "model-last")
 COMMAND = "python -m spacy_longtail train "  # how the command in our run.json begins
 CONSOLE = "spacy.ConsoleLogger."
+CREATED = "after_pipeline_creation"  # the setting of [nlp] for a callback
+Matmul = Literal["spacy", "numpy"]
 N_SCORED = 100  # examples, since a reader may be endless
 
 
@@ -144,6 +147,7 @@ def train_model(
     output: Path,
     *,
     gpu_id: int = -1,
+    matmul: Matmul = "spacy",
     overrides: Overrides | None = None,
 ) -> Path:
     """Train a config on a corpus, and keep beside the models how, and the scores on the way.
@@ -154,6 +158,8 @@ def train_model(
     config (Path): A config of this project. corpus (Path): A folder that `convert` wrote.
     output (Path): The folder for model-best and model-last; one of an earlier training is replaced.
     gpu_id (int): -1 is the CPU.
+    matmul (str): Which library multiplies matrices in the training alone. "numpy" changes nothing where
+        the config has a callback of its own in [nlp] after_pipeline_creation.
     overrides (Optional[Overrides]): Config values by dotted name.
     RETURNS (Path): model-best.
     """
@@ -175,7 +181,8 @@ def train_model(
     with coded_io(output), whole_folder(output) as new:
         start = time.perf_counter()
         try:
-            train(config, new, use_gpu=gpu_id, overrides={**settings, **_logged(filled, new)})
+            ours = {**_logged(filled, new), **_multiplied(filled, matmul)}
+            train(config, new, use_gpu=gpu_id, overrides={**settings, **ours})
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt) or (new / BEST).is_dir():
                 with suppress(OSError, ValueError):  # of what a full disk has cut off
@@ -188,6 +195,8 @@ def train_model(
             fix = "Training wrote no model; see the log."
             raise ValueError(Errors.L402.format(path=output / BEST, fix=fix))
         options: Block = {} if gpu_id < 0 else {"gpu-id": gpu_id}
+        if matmul != "spacy":
+            options["matmul"] = matmul
         if own_code := imported_code():
             options["code"] = str(own_code[-1])
         options |= overrides or {}
@@ -287,12 +296,20 @@ def _logged(config: Config, output: Path) -> Overrides:
     return {f"training.logger.{name}": value for name, value in own.items()}
 
 
+def _multiplied(config: Config, matmul: Matmul) -> Overrides:
+    """The overrides that let NumPy multiply matrices."""
+    if matmul == "spacy" or config["nlp"].get(CREATED):
+        return {}
+    return {f"nlp.{CREATED}": {"@callbacks": "longtail.numpy_blas.v1"}}
+
+
 def _complete(folder: Path, trained: Config) -> None:
-    """Note in saved pipelines what they started from, and undo `_logged`."""
+    """Note in saved pipelines what they started from, and undo `_logged` and `_multiplied`."""
     began = sources_of_beginning(trained)
     paths = (folder / model / "config.cfg" for model in MODELS)
     for path in (path for path in paths if path.is_file()):
         config = load_config(path, interpolate=False)
+        config["nlp"][CREATED] = trained["nlp"].get(CREATED)
         config["training"]["logger"] = trained["training"].get("logger", {"@loggers": f"{CONSOLE}v1"})
         write_file(path, config.to_bytes())  # whole, where a full disk has ended the training
         meta = srsly.read_json(path.with_name(META))

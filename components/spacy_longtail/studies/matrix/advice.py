@@ -35,6 +35,8 @@ from .rounds import Rounds
 from .summary import Summary, summarize_trials
 
 FEW, MANY_SENTENCES = 500, 5000  # training sentences
+UNMIXED = 2000  # from here on a pretrained CNN learns all that training changes
+OPTIMIZER = "training.optimizer"
 FOLDS = 5
 WIDTH = 100  # of a comment
 CONFIG = "config.cfg"  # of a pipeline
@@ -191,18 +193,20 @@ def planned(
     """
     check_file(config, [corpus], MARK)
     lang = read_types(corpus).lang
+    statistics = corpus_statistics(corpus)
+    n_sentences = statistics.parts["train"].sentences
     encoders: dict[str, Overrides] = {}
     first = []
     for path in pretrained:
         name = str(path) if str(path) in TRANSFORMERS else "pretrained"
-        recipe, encoders[name] = _beginning(path, corpus, lang)
+        recipe, encoders[name] = _beginning(path, corpus, lang, n_sentences)
         grid = {**read_recipes()[recipe].choices, "encoder": name}
         first.append(CandidateGrid(grid, f"{path} has seen entities of other corpora"))
     if transformer:
         check_transformer(transformer)
         choice = known_choices()["encoder"]["transformer"]
         encoders["transformer"] = {**choice, "paths.transformer": transformer}
-    candidates = choose_candidates(corpus_statistics(corpus), lang, first, transformer)
+    candidates = choose_candidates(statistics, lang, first, transformer)
     equal = {name: {k: v for k, v in own.items() if k not in SCHEDULE} for name, own in encoders.items()}
     given = {
         "choices": {"encoder": equal},
@@ -221,7 +225,7 @@ def planned(
     return candidates, plan
 
 
-def _beginning(pretrained: Path, corpus: Path, lang: str) -> tuple[str, Overrides]:
+def _beginning(pretrained: Path, corpus: Path, lang: str, n_sentences: int) -> tuple[str, Overrides]:
     """The recipe that starts from an encoder, and its settings beside the choices of other axes."""
     folder = check_encoder(pretrained)
     if (share := _seen(pretrained, corpus)) > MOST:
@@ -237,7 +241,8 @@ def _beginning(pretrained: Path, corpus: Path, lang: str) -> tuple[str, Override
         raise ValueError(Errors.L274.format(who="recommend", path=pretrained, problem=problem))
     start = {**known_choices()["encoder"]["pretrained"], "paths.pretrained": str(pretrained)}
     if not needs_torch(pretrained):
-        return "pretrained_cnn", start
+        mixing = {OPTIMIZER: read_recipes()["pretrained_cnn"].settings[OPTIMIZER]}
+        return "pretrained_cnn", {**start, **(mixing if n_sentences < UNMIXED else {})}
     return "transformer", {**start, OPTIONAL: {}, **read_recipes()["transformer"].settings,
                            "paths.pretrained": str(pretrained)}  # fmt: skip
 
