@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 TARGET = ROOT / "docs" / "rare_types.svg"
 SCORES = ROOT / "benchmarks" / "results" / "knowledge.jsonl"
 MENTIONS = ROOT / "benchmarks" / "results" / "training_mentions.jsonl"
-STOCK, OURS = "ner", "crf-pretrained-described"  # methods of the records
+STOCK, OURS = "ner", "pretrained"  # methods of the records
 
 Trial = dict[str, Any]  # as `matrix` recorded it
 

@@ -10,12 +10,18 @@ from .records import points, read, table
 TEXT = Path(__file__).with_name("results.md")
 SCORES = ("ents_macro_f", "ents_tail_f", "ents_f")
 CROSSNER = {name: f"crossner_{name}" for name in ("AI", "literature", "music", "politics", "science")}
-LARGER = {"GMB subset": "gmb", "BioNLP 2013 CG": "bionlp13cg", "WNUT-17": "wnut17"}
+LARGER = {
+    "Field Notes": "field_notes",
+    "GMB subset": "gmb",
+    "BioNLP 2013 CG": "bionlp13cg",
+    "WNUT-17": "wnut17",
+}
 METHODS = {
     "stock": "ner",
     "CRF": "crf",
     "clusters": "crf-clusters",
-    "pretrained": "crf-pretrained-described",
+    "pretrained": "pretrained",
+    "pretrained, not mixed": "pretrained, not mixed",
 }
 ON_TRANSFORMER = {
     "softmax": "softmax",
@@ -47,7 +53,8 @@ def knowledge(corpora: dict[str, str]) -> str:
     found = []
     for name, corpus in corpora.items():
         for label, method in METHODS.items():
-            tests = trials(rows, corpus, method)
+            if not (tests := trials(rows, corpus, method)):
+                continue
             cells = [points([t[score] for t in tests]) for score in SCORES]
             found.append((name if method == "ner" else "", label, str(len(tests)), *cells))
     return table(("corpus", "method", "seeds", "macro", "tail", "micro"), found)

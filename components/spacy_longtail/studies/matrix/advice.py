@@ -35,7 +35,7 @@ from .rounds import Rounds
 from .summary import Summary, summarize_trials
 
 FEW, MANY_SENTENCES = 500, 5000  # training sentences
-UNMIXED = 2000  # from here on a pretrained CNN learns all that training changes
+UNMIXED = 1000  # from here on a pretrained CNN learns all that training changes
 OPTIMIZER = "training.optimizer"
 FOLDS = 5
 WIDTH = 100  # of a comment
