@@ -25,8 +25,16 @@ COMMANDS = {info.name or info.callback.__name__ for info in app.registered_comma
 sys.path.insert(0, str(ROOT / "scripts"))
 
 
-# rare types of CrossNER that a donor has, too, by that name or as "other name"
-UNKNOWN = {"academicjournal", "conference", "discipline", "enzyme", "magazine", "musicalinstrument", "theory"}
+# rare types of CrossNER whose names no donor declares
+UNKNOWN = {
+    "academicjournal",
+    "conference",
+    "discipline",
+    "enzyme",
+    "magazine",
+    "musicalinstrument",
+    "theory",
+}
 
 
 def words_of(markdown: str) -> list[str]:
