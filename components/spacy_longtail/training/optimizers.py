@@ -3,12 +3,12 @@
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from thinc.api import Optimizer, PyTorchShim, xp2torch
 from thinc.backends import get_array_ops
+from thinc.compat import has_torch
 from thinc.optimizers import FloatOrSeq
 from thinc.types import FloatsXd
 
@@ -73,7 +73,7 @@ class TorchAdam(Optimizer):
     def _stepped(
         self, key: Key, weights: FloatsXd, gradient: FloatsXd, lr_scale: float
     ) -> tuple[FloatsXd, FloatsXd]:
-        if find_spec("torch") is None:
+        if not has_torch:
             return super().__call__(key, weights, gradient, lr_scale=lr_scale)
         decays_all = self.L2_is_weight_decay and self.learn_rate * lr_scale * self.L2 >= 1
         if decays_all or not (_shares_memory(weights) and _shares_memory(gradient)):
