@@ -156,7 +156,20 @@ def weights_of(model):
     return {"W": linear.get_param("W").copy(), **inner}
 
 
-MIXED = {"weight_mix": 0.5, "use_averages": False}
+MIXED = {"weight_mix": 0.25, "use_averages": False}
+
+
+def test_a_quarter_of_what_training_changes_is_evaluated():
+    """Of torch's parameters and of thinc's own."""
+    optimizer = create_adam(0.05, **MIXED)
+    before = weights_of(stepped(create_adam(0.05), 0)[0])
+    model, _ = stepped(optimizer)
+    after = {name: value.copy() for name, value in weights_of(model).items()}
+    with model.use_params(optimizer.averages):
+        mixed = weights_of(model)
+    assert any(not np.array_equal(before[name], after[name]) for name in after)
+    for name in after:
+        assert mixed[name] == pytest.approx(0.75 * before[name] + 0.25 * after[name], abs=1e-6), name
 
 
 def test_training_goes_on_from_the_weights_not_from_their_averages():
