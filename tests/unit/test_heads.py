@@ -224,3 +224,17 @@ def test_gradients_are_scaled_and_looked_at_whole(name):
         assert not head.is_finite(scores)
         part.flat[-1] = was
     assert head.is_finite(scores)
+
+
+@pytest.mark.parametrize("name", ["softmax", "crf"])
+def test_no_probability_is_above_one(name):
+    """Rounding took sums over long, sure sequences above it, and `evaluate` refused the score."""
+    codec = TagCodec(LABELS, "BIO")
+    head, n = HEADS[name](codec, CrossEntropy()), 2000
+    logits = np.random.default_rng(0).normal(size=(n, len(codec))) * 20
+    scores, lengths, outside = Ragged(logits, np.array([n])), np.array([n]), np.zeros(n)
+    if name == "crf":
+        k = len(codec)
+        scores = Lattice(scores, Transitions(np.zeros(k), np.zeros((k, k)), np.zeros(k)))
+    assert head.marginals(scores, lengths, outside).max() <= 1
+    assert head.decode(scores, lengths, outside, True).p.max() <= 1

@@ -48,11 +48,15 @@ class SoftmaxHead(Head):
         xp = get_array_module(logits)
         columns, p = self._best(logits, lengths, scores), xp.ones(len(logits))
         if score:
-            p = self._probabilities(logits, lengths, scores)[xp.arange(len(columns)), columns]
+            p = self._bounded(logits, lengths, scores)[xp.arange(len(columns)), columns]
         return Decoded(to_numpy(columns), to_numpy(p))
 
     def marginals(self, scores: Scores, lengths: Ints1d, outside: Floats1d) -> Floats2d:
-        return to_numpy(self._probabilities(self._shut(scores, outside), lengths, scores))
+        return to_numpy(self._bounded(self._shut(scores, outside), lengths, scores))
+
+    def _bounded(self, logits: Floats2d, lengths: Ints1d, scores: Scores) -> Floats2d:
+        """The probabilities, never above 1 by rounding."""
+        return get_array_module(logits).minimum(self._probabilities(logits, lengths, scores), 1.0)
 
     def _shut(self, scores: Scores, outside: Floats1d) -> Floats2d:
         """The logits to decode: every tag but O is shut where nothing may stand."""
