@@ -14,7 +14,7 @@ from spacy_longtail.cli import app
 from spacy_longtail.corpus.folder import CorpusTypes, write_corpus
 from spacy_longtail.studies.trials.recipes import config_path
 from spacy_longtail.training.debugging import debug_corpus
-from spacy_longtail.training.debugging.checks import run_check
+from spacy_longtail.training.debugging.data import run_check
 from tests.util import SMALL, blank, parse
 
 NLP = blank()
@@ -107,18 +107,18 @@ PLANTED = [  # what is planted, level, section, and what the finding names; or t
     (extra(["in", "U.S.", "now"], (1, 2)), None, "", ""),
     (
         extra([f"w{i}" for i in range(201)], part="test"),
-        *("warn", "Sentences", "test: 1 sentence of more than 200 words, the longest of 201."),
+        *("warn", "Sentences", "test: sentences of more than 200 words: 1, such as: w0"),
     ),
-    (extra(["so", "be", "it"], start={0: 0, 1: 0, 2: 0}), "warn", "Sentences", "train: 1 document"),
+    (extra(["so", "be", "it"], start={0: 0, 1: 0, 2: 0}), "warn", "Sentences", "train: documents"),
     (
         extra(["so", "\n", "it"], None, "PER", {0, 1}),
         *("warn", "Sentences", r"1, such as: so \n it"),
     ),
-    (bare("so"), "warn", "Annotation", "train: 1 document"),
-    (bare(), "warn", "Annotation", "1 document without a token"),
+    (bare("so"), "warn", "Annotation", "train: documents without annotation"),
+    (bare(), "warn", "Annotation", "documents without a token: 1"),
     (extra(["Malm\ufffd", "now"]), "warn", "Annotation", "1, such as: Malm\ufffd now"),
     (extra(["a\x07b"]), "warn", "Annotation", "control characters"),
-    (extra(["so", "be", "it"], iob={1: 0}), "warn", "Annotation", "train: 1 token"),
+    (extra(["so", "be", "it"], iob={1: 0}), "warn", "Annotation", "train: words"),
     (extra(["see", "Ida"], (1, 2), "STORM"), "fail", "Findings", "STORM"),
     (lambda docs: docs["train"].append(CROSSING), "warn", "Sentences", "at [New York|PER] now"),
     (
@@ -144,12 +144,6 @@ def test_a_planted_fault_is_found_and_no_other(plant, level, section, text, tmp_
     docs = healthy()
     plant(docs)
     found = faults(save(tmp_path / "c", docs))
-    # whose tokens are not annotated either
-    found = [
-        c
-        for c in found
-        if "tokens without" not in c.text and ("token w" not in c.text or "token" in text)
-    ]
     assert [(c.level, c.section) for c in found] == ([(level, section)] if level else [])
     assert all(text in c.text for c in found)
 
@@ -181,7 +175,7 @@ def test_tokens_are_compared_where_the_text_is_known(tmp_path):
     wrong.ents = [wrong.char_span(0, 8, label="PER")]
     docs["train"] = [*docs["train"], wrong]
     cut, lost = faults(save(tmp_path / "d", docs), sections=["Tokens"])
-    assert "train: 2 of 664 tokens (0.3 %)" in cut.text and "'Lees' is 'Leess'" in cut.text
+    assert "train: 2 of 664 tokens" in cut.text and "Lees / s" in cut.text
     assert "1 of 181 mentions" in lost.text
 
 
@@ -249,35 +243,26 @@ def test_shipped_configs_have_no_fault_but_their_types(name, corpus, capsys):
 
 
 def test_a_config_that_does_not_build(corpus, tmp_path):
-    found = config_faults(corpus, "baseline", components__ner__factory="nir")
-    assert [(c.level, c.section) for c in found] == [("fail", "Config")]
-    assert "does not build" in found[0].text and "nir" in found[0].text
-    found = config_faults(corpus, "baseline", components__typo__x=1)
-    assert [(c.level, c.section) for c in found] == [("fail", "Config")]
     (tmp_path / "bad.cfg").write_text("[nlp\n")
-    (only,) = faults(corpus, tmp_path / "bad.cfg", sections=["Config"])
-    assert only.level == "fail"
-    with pytest.raises(ValueError, match="L402"):
-        list(debug_corpus(corpus, tmp_path / "none.cfg"))
+    for path, code in ((tmp_path / "bad.cfg", "L438"), (tmp_path / "none.cfg", "L402")):
+        (only,) = faults(corpus, path, sections=["Config"])
+        assert only.level == "fail" and code in only.text
+    for changes, text in (({"ner__factory": "nir"}, "nir"), ({"typo__x": 1}, "typo")):
+        changes = {f"components__{name}": value for name, value in changes.items()}
+        (only,) = config_faults(corpus, "baseline", **changes)
+        assert (only.level, only.section) == ("fail", "Config") and text in only.text
 
 
 LOWER = {"@augmenters": "spacy.lower_case.v1", "level": 0.5}
 FAULTY = [
-    ("baseline", {"paths__dev": "none.spacy"}, "Readers", "corpora.dev cannot be read"),
-    ("baseline", {"training__dev_corpus": "corpora.none"}, "Readers", "corpora.none"),
-    ("resampled", {"training__dev_corpus": "corpora.train"}, "Readers", "L109"),
-    ("resampled", {"corpora__train__epoch_size": 10}, "Config", "epoch_size"),
+    ("baseline", {"paths__train": "none.spacy"}, "Readers", "corpora.train cannot be read"),
+    ("baseline", {"training__dev_corpus": "corpora.none"}, "Config", "corpora.none"),
+    ("resampled", {"training__dev_corpus": "corpora.train"}, "Config", "L109"),
+    ("resampled", {"corpora__train__epoch_size": 10}, "Config", "L438"),
     ("focal", {"components__ner__include": ["EVE"]}, "Components", "include names types without"),
     ("gated", {"components__gate__weak_labels": ["EVE"]}, "Components", "gate: weak_labels names"),
-    ("baseline", {"nlp__pipeline": ["tok2vec"]}, "Components", "No component labels entities"),
     ("baseline", {"training__max_epochs": -1}, "Components", "ner sees 100 examples"),
-    (
-        "config",
-        {"training__max_epochs": -1, "training__max_steps": 0},
-        "Components",
-        "never ends",
-    ),
-    ("baseline", {"training__score_weights__ents_marco_f": 1.0}, "Scores", "computes: ents_marco_f."),
+    ("baseline", {"training__score_weights__ents_marco_f": 1.0}, "Config", "weighs: ents_marco_f,"),
     (
         "baseline",
         {"training__score_weights__ents_macro_f": 0.0},
@@ -302,18 +287,9 @@ def test_a_fault_in_a_config_is_found(name, changes, section, text, corpus):
     assert any(text in c.text for c in found if c.section == section)
 
 
-def test_streaming_is_fine_with_labels_or_counts(corpus, tmp_path):
+def test_streaming_is_fine_with_counts(corpus):
     found = config_faults(corpus, "config", training__max_epochs=-1)
     assert not [c for c in found if c.section == "Components"]
-    config = load_config(CONFIGS / "baseline.cfg", interpolate=False)
-    labels = {"@readers": "spacy.read_labels.v1", "path": str(tmp_path / "ner.json"), "require": True}
-    config["initialize"]["components"]["ner"] = {"labels": labels}
-    config["training"]["max_epochs"] = -1
-    config.to_disk(tmp_path / "stream.cfg")
-    (only,) = faults(corpus, tmp_path / "stream.cfg", sections=["Components"])
-    assert "ner is to read its labels from" in only.text
-    (tmp_path / "ner.json").write_text('["PER", "ORG", "ART"]')
-    assert faults(corpus, tmp_path / "stream.cfg", sections=["Components"]) == []
 
 
 def test_an_endless_reader_does_not_hang(corpus, tmp_path):
@@ -367,13 +343,10 @@ def test_the_command_fails_where_a_check_does(corpus, tmp_path):
 
 def test_the_command_as_json_and_with_a_config(corpus):
     arguments = [f"--{key}={value}" for key, value in small("resampled").items()]
-    shown = run(
-        corpus, "--config", CONFIGS / "papers" / "resampled.cfg", "--update", "--json", *arguments
-    )
+    path = CONFIGS / "papers" / "resampled.cfg"
+    shown = run(corpus, "--config", path, "--update", "--json", *arguments)
     assert shown.exit_code == 0
-    checks = json.loads(shown.output)
-    assert {c["level"] for c in checks} <= {"info", "good", "warn"}
-    assert checks[-1]["section"] == "Update"
+    assert json.loads(shown.output)[-1]["section"] == "Update"
 
 
 def test_bad_calls_get_a_code(corpus, tmp_path):
@@ -381,7 +354,6 @@ def test_bad_calls_get_a_code(corpus, tmp_path):
         ([corpus, "--update"], "L420"),
         ([corpus, "--training.max_steps", "3"], "L420"),
         ([tmp_path / "none"], "L402"),
-        ([corpus, "--config", tmp_path / "none.cfg"], "L402"),
     ):
         result = run(*arguments)
         assert result.exit_code == 2

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ...types import Overrides
-from .checks import Check
 from .config import check_config
-from .data import check_data, count_oddities
+from .data import Check, check_data, count_corpus
 
 __all__ = ["Check", "debug_corpus"]
 
@@ -22,7 +21,7 @@ def debug_corpus(
     update (bool): Whether to initialize the pipeline of the config and make one update.
     YIELDS (Check): Level (info, good, warn, fail), section and text, section by section.
     """
-    counted = count_oddities(corpus)
+    counted = count_corpus(corpus)
     yield from check_data(counted)
     if config is not None:
         yield from check_config(config, corpus, counted.statistics, overrides, update)

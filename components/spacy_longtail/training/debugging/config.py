@@ -1,28 +1,25 @@
 """Checks of a config against a corpus: what `spacy train` would find out late, or not at all."""
 
-import contextlib
 import io
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import redirect_stdout
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
 from spacy.language import Language
 from spacy.training import Example
 from spacy.training.initialize import init_nlp
-from spacy.util import load_config, load_model_from_config, resolve_dot_names
+from spacy.util import load_config, resolve_dot_names
 from thinc.api import Config
 
 from ...corpus.statistics.records import Statistics
-from ...errors import SHIPPED_CONFIGS, Errors
 from ...readers.base import check_dev_corpus
 from ...types import Overrides
-from ..limits import check_written
-from ..train import filled_in, message_of, uncomputed_scores
-from .checks import Check, Level, Results, listed, run_check
+from ..train import check_trainable, load_filled, message_of
+from .data import Check, Results, run_check
 
 NERS = ("ner", "beam_ner", "longtail_ner", "longtail_token_ner", "longtail_gated_ner")
 TYPE_SETTINGS = ("include", "labels", "weak_labels")  # of a component: lists of types
@@ -36,21 +33,15 @@ class BuiltConfig:
 
     path: Path
     given: Config  # with overrides, not interpolated
+    config: Config  # filled and interpolated
     nlp: Language
     statistics: Statistics  # of the corpus
 
-    @cached_property
-    def config(self) -> Config:
-        """Filled and interpolated."""
-        return self.nlp.config.interpolate()
-
-    @property
-    def training(self) -> Config:
-        return self.config["training"]
-
-    def reader(self, kind: str) -> Callable[[Language], Iterator[Example]]:
-        """What reads train_corpus or dev_corpus."""
-        return resolve_dot_names(self.config, [self.training[kind]])[0]
+    def read(self, kind: str, nlp: Language, n: int) -> list[Example]:
+        """The first examples of train_corpus or dev_corpus. What a reader prints is not shown."""
+        with redirect_stdout(io.StringIO()):
+            (reader,) = resolve_dot_names(self.config, [self.config["training"][kind]])
+            return list(islice(reader(nlp), n))
 
 
 def check_config(
@@ -66,20 +57,17 @@ def check_config(
     statistics (Statistics): Of the corpus.
     overrides (Optional[Overrides]): Config values by dotted name, as in a training.
     update (bool): Whether to initialize the pipeline and make one update.
-    YIELDS (Check): What was found; only the first problem where the config does not build.
+    YIELDS (Check): What was found; only the first problem where `train` would refuse the config.
     """
-    if not path.is_file():
-        raise ValueError(Errors.L402.format(path=path, fix=SHIPPED_CONFIGS))
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            given = load_config(path, overrides=filled_in(path, corpus, overrides), interpolate=False)
-            check_written(given)
-            nlp = load_model_from_config(given, auto_fill=True)
-    except Exception as error:  # a config can name any function, and each fails in its own way
-        yield Check("fail", "Config", f"{path} does not build: {message_of(error)}")
+            given = load_filled(path, corpus, overrides)
+            nlp = check_trainable(given, path)
+    except ValueError as error:
+        yield Check("fail", "Config", str(error))
         return
-    built = BuiltConfig(path, given, nlp, statistics)
+    built = BuiltConfig(path, given, nlp.config.interpolate(), nlp, statistics)
     yield Check("good", "Config", f"{path} builds: {', '.join(nlp.pipe_names)}.")
     yield from (Check("warn", "Config", str(warning.message)) for warning in caught)
     for function, section, good in CHECKS[: None if update else -1]:
@@ -95,32 +83,23 @@ def check_declared(built: BuiltConfig) -> Results:
             text = f"[longtail] {key} = {written[key]} is not the corpus's {own}"
             fix = "`python -m spacy_longtail train` fills that in, `spacy train` does not"
             yield "warn", f"{text}. {fix}."
-        unknown = set(used.get(key) or ()) - set(built.statistics.labels)
-        if unknown:
-            yield "fail", f"[longtail] {key} names types that the corpus lacks: {listed(unknown)}."
+        if unknown := set(used.get(key) or ()) - set(built.statistics.labels):
+            yield "fail", f"[longtail] {key} names types that the corpus lacks: {_listed(unknown)}."
 
 
 def check_readers(built: BuiltConfig) -> Results:
     for kind in ("train_corpus", "dev_corpus"):
-        name = built.training[kind]
+        name = built.config["training"][kind]
         try:
-            with (
-                warnings.catch_warnings(record=True) as caught,
-                contextlib.redirect_stdout(io.StringIO()),  # a reader may print what it does
-            ):
+            with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                examples = list(islice(built.reader(kind)(built.nlp), N_READ))
+                examples = built.read(kind, built.nlp, N_READ)
         except Exception as error:  # any reader, any error
             yield "fail", f"{name} cannot be read: {message_of(error)}"
             continue
         yield from (("warn", str(warning.message)) for warning in caught)
-        if not examples:
-            yield "fail", f"{name} yields no example."
-        elif any(not isinstance(eg, Example) for eg in examples):
-            yield "fail", f"{name} yields {type(examples[0]).__name__}, not Example."
-        else:
-            more = " or more" if len(examples) == N_READ else ""
-            yield "good", f"{name} yields {len(examples)} examples{more}."
+        more = " or more" if len(examples) == N_READ else ""
+        yield "good" if examples else "fail", f"{name} yields {len(examples)} examples{more}."
 
 
 def check_dev(built: BuiltConfig) -> Results:
@@ -133,82 +112,55 @@ def check_dev(built: BuiltConfig) -> Results:
 def check_components(built: BuiltConfig) -> Results:
     """The types that each component is to learn, against what training has."""
     factories = {name: built.nlp.get_pipe_meta(name).factory for name in built.nlp.pipe_names}
-    if not any(factory in NERS for factory in factories.values()):
-        yield "fail", f"No component labels entities, found {', '.join(factories) or 'none'}."
     mentions = {t: own.mentions for t, own in built.statistics.parts["train"].types.items()}
     for name, factory in factories.items():
-        block = built.config["components"][name]
+        block, training = built.config["components"][name], built.config["training"]
         lists = {key: block[key] for key in TYPE_SETTINGS if isinstance(block.get(key), list)}
         if factory in NERS and "source" in built.given["components"][name]:
-            yield _of_source(built, name, [t for t, n in mentions.items() if n])
+            labels = getattr(built.nlp.get_pipe(name), "labels", ())
+            if name in training["frozen_components"]:
+                yield "info", f"{name} comes from a source and is frozen: it learns nothing."
+            elif strange := [t for t, n in mentions.items() if n and t not in labels]:
+                text = f"{name} comes from a source that does not know the types {_listed(strange)}"
+                yield "warn", f"{text}, and will not learn them. Add them there with add_label."
+            else:
+                yield "info", f"{name} comes from a source and goes on to learn {_listed(labels)}."
         elif factory in NERS and not lists:
             yield "info", f"{name} ({factory}) learns all types."
         for key, labels in lists.items():
-            yield "info", f"{name} ({factory}): {key} = {listed(labels)}."
-            absent = [t for t in labels if not mentions.get(t)]
-            if absent:
-                yield "fail", f"{name}: {key} names types without a training mention: {listed(absent)}."
-        if factory in NERS and built.training["max_epochs"] == -1:
-            yield from _streamed(built, name)
-    if built.training["max_epochs"] == -1 and not built.training["max_steps"]:
-        yield "fail", "max_epochs = -1 with max_steps = 0 never ends. Set max_steps."
-
-
-def _of_source(built: BuiltConfig, name: str, types: list[str]) -> tuple[Level, str]:
-    """What a trained component learns, which spaCy does not initialize again.
-
-    types (List[str]): Those with a training mention.
-    """
-    if name in built.training["frozen_components"]:
-        return "info", f"{name} comes from a source and is frozen: it learns nothing."
-    own = getattr(built.nlp.get_pipe(name), "labels", ())
-    if strange := [t for t in types if t not in own]:
-        text = f"{name} comes from a source that does not know the types {listed(strange)}"
-        return "warn", f"{text}, and will not learn them. Add them there with add_label."
-    return "info", f"{name} comes from a source and goes on to learn {listed(own)}."
-
-
-def _streamed(built: BuiltConfig, name: str) -> Results:
-    """With max_epochs = -1 spaCy shows 100 examples to each component before the training."""
-    settings = built.config["initialize"]["components"].get(name, {})
-    labels = settings.get("labels")
-    path = labels.get("path") if isinstance(labels, dict) else None
-    if not {"labels", "counts_corpus"} & settings.keys():
-        text = f"{name} sees 100 examples before training and may miss rare types. Give it"
-        fix = f"labels or, if it takes one, counts_corpus in [initialize.components.{name}]"
-        yield "fail", f"{text} {fix}."
-    if path and not Path(path).exists():
-        yield "fail", f"{name} is to read its labels from {path}, which does not exist."
+            yield "info", f"{name} ({factory}): {key} = {_listed(labels)}."
+            if absent := [t for t in labels if not mentions.get(t)]:
+                text = f"{key} names types without a training mention: {_listed(absent)}"
+                yield "fail", f"{name}: {text}."
+        settings = built.config["initialize"]["components"].get(name, {})
+        is_told = {"labels", "counts_corpus"} & settings.keys()
+        if factory in NERS and training["max_epochs"] == -1 and not is_told:
+            text = f"{name} sees 100 examples before a streamed training and may miss rare types. Give"
+            where = f"labels or, if it takes one, counts_corpus in [initialize.components.{name}]"
+            yield "fail", f"{text} it {where}."
 
 
 def check_scores(built: BuiltConfig) -> Results:
-    weights = built.training["score_weights"]
-    if not any(weights.values()):
+    weights = built.config["training"]["score_weights"]
+    total = sum(weight or 0.0 for weight in weights.values())
+    if not total:
         yield "fail", "No score has a weight above 0 in [training.score_weights]: any model is the best."
         return
-    try:
-        lost, known = uncomputed_scores(built.nlp, built.reader("dev_corpus"), weights)
-    except Exception as error:  # any scorer, any error
-        yield "fail", f"Scoring fails: {message_of(error)}"
-        return
-    if lost:
-        text = f"[training.score_weights] weighs scores that nothing computes: {listed(lost)}"
-        yield "fail", f"{text}. Computed: {listed(known)}."
-        return
-    total = sum(weight or 0.0 for weight in weights.values())
     shares = (f"{100 * weight / total:.3g} % {name}" for name, weight in weights.items() if weight)
     yield "good", f"Checkpoints are chosen by {', '.join(shares)}."
 
 
 def check_update(built: BuiltConfig) -> Results:
     """Initialize as `spacy train` does, and train one batch."""
-    training, losses = built.training, dict[str, float]()
+    losses = dict[str, float]()
     try:
-        with contextlib.redirect_stdout(io.StringIO()):
+        with redirect_stdout(io.StringIO()):
             nlp = init_nlp(built.given)
-            batch = list(islice(built.reader("train_corpus")(nlp), N_UPDATE))
-            frozen, annotating = (training[f"{k}_components"] for k in ("frozen", "annotating"))
-            nlp.update(batch, losses=losses, exclude=frozen, annotates=annotating)
+        batch = built.read("train_corpus", nlp, N_UPDATE)
+        frozen, annotating = (
+            built.config["training"][f"{kind}_components"] for kind in ("frozen", "annotating")
+        )
+        nlp.update(batch, losses=losses, exclude=frozen, annotates=annotating)
     except Exception as error:  # any component, any error
         yield "fail", f"The first update fails: {message_of(error)}"
         return
@@ -217,6 +169,10 @@ def check_update(built: BuiltConfig) -> Results:
         yield "good", f"One update of {len(batch)} examples has finite losses: {shown}."
     else:
         yield "fail", f"The first update has no finite loss: {shown}. Lower weights or learning rate."
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))
 
 
 CHECKS = (
