@@ -96,11 +96,6 @@ class Errors:
     )
 
     # Readers and augmenters
-    L102 = (
-        "[L102] mode = 'sample' draws again in each epoch and needs [training] max_epochs = -1, "
-        "found {found}. With other values spaCy reads the corpus once and would train on one "
-        "draw. Use max_epochs = -1, or mode = 'repeat'."
-    )
     L105 = (
         "[L105] 'corpus' changed after the counting pass of {n} units. Wrap a reader that "
         "yields the same units in the same order each time (no shuffle, no augmenter, no random "

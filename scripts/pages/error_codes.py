@@ -12,7 +12,7 @@ HEAD = """# Errors and warnings
 
 Written by `python scripts/document.py` from `errors.py` and the pages of the docs; do not edit.
 
-Every error begins with a code such as `[L102]`. It says what is wrong, what was found, and what to
+Every error begins with a code such as `[L105]`. It says what is wrong, what was found, and what to
 do. Warnings begin with `[LW`. A code keeps its meaning from version to version. This table has the
 codes that a page says more about. Words in *italics* stand for what the message fills in.
 

@@ -10,7 +10,6 @@ from collections import Counter
 from itertools import islice, pairwise
 
 import numpy as np
-import pytest
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Corpus, Example
 
@@ -23,17 +22,9 @@ def pipeline(max_epochs=0):
     return nlp
 
 
-def setting_of(make):
-    return getattr(make(Fixed([]), 0), "mode", None)
-
-
 def draws(make):
     """Whether a call gives some sentences of the corpus only: which, depends on their order."""
-    return hasattr(make(Fixed([]), 0), "partition") or setting_of(make) == "sample"
-
-
-def nlp_for(make):
-    return pipeline(-1 if setting_of(make) == "sample" else 0)
+    return hasattr(make(Fixed([]), 0), "partition")
 
 
 def corpus_of(nlp, times=3):
@@ -69,7 +60,7 @@ def labels_of(found):
 
 
 def check_a_seed_fixes_everything(make):
-    nlp = nlp_for(make)
+    nlp = pipeline()
     data = corpus_of(nlp)
     first, second = make(Fixed(data), 3), make(Fixed(data), 3)
     for _ in range(3):
@@ -77,7 +68,7 @@ def check_a_seed_fixes_everything(make):
 
 
 def check_references_are_not_changed(make):
-    nlp = nlp_for(make)
+    nlp = pipeline()
     data = corpus_of(nlp)
     before = [(eg.reference.to_bytes(), eg.predicted.to_bytes()) for eg in data]
     read(make(Fixed(data), 0), nlp)
@@ -85,7 +76,7 @@ def check_references_are_not_changed(make):
 
 
 def check_predicted_documents_are_bare_and_aligned(make):
-    nlp = nlp_for(make)
+    nlp = pipeline()
     for eg in read(make(Fixed(corpus_of(nlp)), 0), nlp):
         assert isinstance(eg, Example)
         assert [t.text for t in eg.predicted] == [t.text for t in eg.reference]
@@ -95,7 +86,7 @@ def check_predicted_documents_are_bare_and_aligned(make):
 
 def check_nothing_is_invented(make):
     """Words and mentions come from the corpus; no label appears."""
-    nlp = nlp_for(make)
+    nlp = pipeline()
     data = corpus_of(nlp)
     words = {t.text for eg in data for t in eg.reference}
     mentions = {(e.text, e.label_) for eg in data for e in eg.reference.ents}
@@ -105,7 +96,7 @@ def check_nothing_is_invented(make):
 
 
 def check_no_label_is_lost_unless_asked(make):
-    nlp = nlp_for(make)
+    nlp = pipeline()
     reader = make(Fixed(corpus_of(nlp)), 0)
     wanted = {"PER", "GEO", "ART", "NAT"} - left_out(reader)
     with warnings.catch_warnings(record=True) as caught:
@@ -120,7 +111,7 @@ def check_no_label_is_lost_unless_asked(make):
 
 
 def check_what_it_yields_can_be_trained_on(make):
-    nlp = nlp_for(make)
+    nlp = pipeline()
     nlp.add_pipe("ner", config=small_ner())
     reader = make(Fixed(corpus_of(nlp)), 0)
     optimizer = nlp.initialize(lambda: reader(nlp))
@@ -137,18 +128,18 @@ def outcome(make, data, nlp):
 
 
 def check_an_empty_corpus_stays_empty(make):
-    assert outcome(make, [], nlp_for(make)) in ([], "L120")  # more was asked for than there is
+    assert outcome(make, [], pipeline()) in ([], "L120")  # more was asked for than there is
 
 
 def check_a_corpus_without_entities(make):
-    nlp = nlp_for(make)
+    nlp = pipeline()
     bare = [eg for eg in corpus_of(nlp, 8) if not eg.reference.ents]
     found = outcome(make, bare, nlp)
     assert found in ("L101", "L120", "L530") or (found and not labels_of(found))
 
 
 def check_documents_without_sentence_boundaries(make):
-    nlp = nlp_for(make)
+    nlp = pipeline()
     data = []
     for eg in corpus_of(nlp):
         reference = eg.reference.copy()
@@ -162,7 +153,7 @@ def check_documents_without_sentence_boundaries(make):
 
 def check_missing_annotation_stays_missing(make):
     """Tokens without annotation do not become O, nor does a whole document."""
-    nlp = nlp_for(make)
+    nlp = pipeline()
     data = []
     for eg in examples(nlp, 4):  # the last token of each is a full stop
         reference = eg.reference.copy()
@@ -179,7 +170,7 @@ def check_missing_annotation_stays_missing(make):
 
 
 def check_blocked_and_adjacent_entities(make):
-    nlp = nlp_for(make)
+    nlp = pipeline()
     reference = Doc(nlp.vocab, words=["Ann", "Berg", "Oslo", "slept", "."])
     ents = [Span(reference, 0, 1, "PER"), Span(reference, 1, 2, "PER"), Span(reference, 2, 3, "GEO")]
     reference.set_ents(ents)
@@ -191,7 +182,7 @@ def check_blocked_and_adjacent_entities(make):
 
 
 def check_a_folder_of_files_is_one_corpus(make, tmp_path):
-    nlp = nlp_for(make)
+    nlp = pipeline()
     docs = [eg.reference for eg in corpus_of(nlp)]
     DocBin(docs=docs).to_disk(tmp_path / "one.spacy")
     (tmp_path / "many" / "deeper").mkdir(parents=True)
@@ -205,19 +196,11 @@ def check_a_folder_of_files_is_one_corpus(make, tmp_path):
 
 
 def check_it_pickles(make):
-    nlp = nlp_for(make)
+    nlp = pipeline()
     reader = make(Fixed(corpus_of(nlp)), 0)
     read(reader, nlp)
     again = pickle.loads(pickle.dumps(reader))
     assert shape(read(again, nlp)) == shape(read(reader, nlp))
-
-
-def check_a_fresh_draw_needs_streaming(make):
-    if setting_of(make) == "sample":
-        for max_epochs in (0, 1, 3):
-            nlp = pipeline(max_epochs)
-            with pytest.raises(ValueError, match="L102"):
-                read(make(Fixed(corpus_of(nlp)), 0), nlp)
 
 
 def check_memory_is_bounded_after_the_counting_pass(make):

@@ -41,7 +41,7 @@ MAKERS = {
         for name in ("longtail.sCR.v1", "longtail.RandomUndersampling.v1")
     }
     | {
-        "joined": lambda corpus, seed: ResampledCorpus(corpus, sC(), mode="sample", join=2, seed=seed),
+        "joined": lambda corpus, seed: ResampledCorpus(corpus, sC(), join=2, seed=seed),
         "over others": lambda corpus, seed: ResampledCorpus(
             UndersampledCorpus(RelabelledCorpus(corpus, drop=["GEO"])), sCR(), seed=seed
         ),

@@ -15,8 +15,7 @@ from spacy_longtail.readers import (
     RelabelledCorpus,
     UndersampledCorpus,
 )
-from spacy_longtail.readers.resampled import rounded
-from spacy_longtail.readers.sentence_table import SentenceTable
+from spacy_longtail.readers.sampled import SentenceTable, rounded
 from spacy_longtail.readers.undersampled import document_tokens
 from tests.contracts.check_reader import Fixed, corpus_of
 from tests.util import blank, examples, parse, two_sentences
@@ -149,8 +148,8 @@ def test_the_entity_share_is_reached(share):
     assert abs(counts.n_entity_tokens / counts.n_tokens - share) <= 0.05 * share
 
 
-def test_a_share_out_of_reach_is_an_error_with_the_share_reached():
-    with pytest.raises(ValueError, match=r"L120.*0\.9"):
+def test_a_share_out_of_reach_is_an_error():
+    with pytest.raises(ValueError, match=r"L120.*share of 0\.9"):
         list(ImbalancedCorpus(Fixed(corpus_of(NLP, 4)), 0.9, n_sentences=10)(NLP))
 
 
@@ -199,10 +198,8 @@ def test_counts_of_units_are_kept_without_loss():
         (k.tokens, k.length, k.mentions) for k in kinds
     ]
     assert counts.lengths.tolist() == [k.length for k in kinds]
-    assert counts.entity_tokens.tolist() == [sum(k.tokens.values()) for k in kinds]
-    copies = np.arange(len(kinds)) / 2
-    for label, n in counts.tokens_of(copies).items():
-        assert n == sum(c * k.tokens.get(label, 0) for c, k in zip(copies, kinds))
+    rows = {(int(i), list(counts.types)[t], int(n)) for i, t, n in zip(*counts.tokens)}
+    assert rows == {(i, label, n) for i, k in enumerate(kinds) for label, n in k.tokens.items()}
 
 
 @given(st.lists(st.floats(0, 5), min_size=1, max_size=60), st.integers(0, 2**32))

@@ -1,4 +1,4 @@
-"""Corpus readers that wrap corpus readers, one per module."""
+"""Corpus readers that wrap corpus readers."""
 
 from .base import Reader, sentences
 from .relabelled import RelabelledCorpus

@@ -1,27 +1,20 @@
-"""What readers share: the sentences they deal in, what may wrap what, and their generators."""
+"""What readers share: the sentences they deal in, and what may wrap what."""
 
-import random
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import zip_longest
+from collections.abc import Callable, Iterable, Iterator
 from typing import ClassVar
 
-import numpy as np
 from spacy.language import Language
 from spacy.training import Example, dont_augment
 from spacy.util import dot_to_object
-from tqdm import tqdm
 
-from ..corpus.counts import count_doc
 from ..corpus.examples import split_sentences
 from ..corpus.sentences import is_single
 from ..errors import Errors, Warnings
-from .sentence_table import SentenceTable
 
 Reader = Callable[[Language], Iterable[Example]]
 TRAINING_READERS = ("longtail.ResampledCorpus.v1", "longtail.UndersampledCorpus.v1")
-SLOW = 5  # seconds before a pass shows its progress
 
 
 def sentences(nlp: Language, examples: Iterable[Example]) -> Iterator[Example]:
@@ -74,35 +67,6 @@ class WrappingReader(ABC):
     @abstractmethod
     def examples(self, nlp: Language) -> Iterator[Example]:
         """The examples of one call."""
-
-    def _count(self, nlp: Language) -> SentenceTable:
-        """A counting pass over the corpus."""
-        counts = SentenceTable()
-        for eg in tqdm(self.corpus(nlp), "Counting", delay=SLOW, leave=False, disable=None):
-            counts.n_docs += 1
-            for part in sentences(nlp, [eg]):
-                counts.append(count_doc(part.reference), len(part.reference))
-        return counts
-
-    def _counted(self, nlp: Language, sizes: Sequence[int]) -> Iterator[Example]:
-        """The sentences again, which must be those that the counting pass saw.
-
-        sizes (Sequence[int]): (n_sentences,) tokens of each.
-        """
-        for eg, size in zip_longest(sentences(nlp, self.corpus(nlp)), sizes):
-            if eg is None or size != len(eg.reference):
-                raise ValueError(Errors.L105.format(n=len(sizes)))
-            yield eg
-
-
-def generator(*seed: int) -> random.Random:
-    """A generator of its own for each combination of numbers."""
-    return random.Random("/".join(map(str, seed)))
-
-
-def array_generator(rng: random.Random) -> np.random.Generator:
-    """A NumPy generator that continues a plain one."""
-    return np.random.default_rng(rng.getrandbits(64))
 
 
 def check_dev_corpus(nlp: Language) -> None:

@@ -1,0 +1,106 @@
+"""Resampling: each sentence as often as a policy says."""
+
+import random
+from collections.abc import Callable, Iterable, Iterator
+from itertools import repeat
+from typing import Literal
+
+import numpy as np
+from spacy.language import Language
+from spacy.training import Example
+from spacy.util import logger
+from thinc.types import Floats1d
+
+from ..corpus.repeats import Repeats
+from ..errors import Errors
+from ..settings import unused
+from .base import Reader
+from .sampled import SampledCorpus, SentenceTable
+
+BUFFER = 500  # examples held back to shuffle a stream
+
+
+class ResampledCorpus(SampledCorpus):
+    """Yield each sentence of a corpus as often as a resampling policy says.
+
+    The corpus is read twice: a counting pass that fits the policy and keeps some 30 bytes per
+    sentence, and a pass that yields. A sentence and its copies are the same object, until they are
+    joined. The order is seeded where spaCy does not shuffle.
+
+    Trained on single sentences and used on documents, spaCy's HashEmbedCNN loses several points of
+    F1 (docs/resampling.md). `join` therefore makes documents of about the corpus's own size.
+
+    corpus (Callable): The reader to resample, nlp to examples, such as spacy.Corpus.v1.
+    repeats (Repeats): The policy, such as longtail.sCR.v1. Fractions of a copy are drawn, so that
+        the number of sentences is the expected one to within one.
+    join (Optional[int]): Resampled sentences that make one training document, in the shuffled order;
+        null takes the corpus's mean sentences per document, at most 10. 1 yields single sentences.
+    mode (str): Always "repeat", which yields every copy, as configs say.
+    augmenter (Optional[Callable]): A spaCy augmenter for copies 2..n; null leaves copies identical.
+    seed (int): Fixes the draws and the order. Call i of one instance uses (seed, i).
+    SOURCE: Wang & Wang 2022 (docs/methods.md, "Resampling").
+    """
+
+    copies = True
+
+    def __init__(
+        self,
+        corpus: Reader,
+        repeats: Repeats,
+        join: int | None = None,
+        mode: Literal["repeat"] = "repeat",
+        augmenter: Callable[[Language, Example], Iterator[Example]] | None = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(corpus, join, seed)
+        for member in _members(augmenter):
+            if (budget := getattr(member, "budget", None)) is not None:
+                where = "an augmenter of spacy.Corpus.v1: here the policy decides on copies"
+                raise unused("budget", budget, "the augmenter", where)
+        self.repeats = repeats
+        self.augmenter = augmenter
+
+    def copies_of(self, counts: SentenceTable) -> Floats1d:
+        """What the policy says, fitted on all sentences."""
+        fitted = self.repeats.fit(counts.total)
+        copies = np.fromiter(map(fitted, counts), dtype="float64", count=len(counts))
+        if self.augmenter is not None and len(copies) and copies.max() <= 1:
+            problem = f"{self.repeats} gives no sentence a second copy for the augmenter"
+            raise ValueError(Errors.L120.format(who=self.name, problem=problem))
+        logger.info("%s: %d sentences become %.0f", self.repeats, len(copies), copies.sum())
+        return copies
+
+    def copied(self, nlp: Language, eg: Example, n: int) -> Iterable[Example]:
+        """The sentence, and copies that the augmenter has rewritten."""
+        if self.augmenter is None:
+            yield from repeat(eg, n)
+            return
+        yield eg
+        for _ in range(n - 1):
+            yield from self.augmenter(nlp, eg)
+
+    def ordered(
+        self, nlp: Language, examples: Iterator[Example], rng: random.Random
+    ) -> Iterator[Example]:
+        """A bounded shuffle: each example leaves from a random place of a full buffer."""
+        is_streamed = nlp.config["training"].get("max_epochs", 0) == -1
+        if self._plan is not None and self._plan.join == 1 and not is_streamed:
+            yield from examples  # spaCy shuffles the corpus that it keeps
+            return
+        held: list[Example] = []
+        for eg in examples:
+            if len(held) < BUFFER:
+                held.append(eg)
+                continue
+            i = int(rng.random() * BUFFER)
+            held[i], eg = eg, held[i]
+            yield eg
+        rng.shuffle(held)
+        yield from held
+
+
+def _members(augmenter: object) -> Iterator[object]:
+    """An augmenter and those that it chooses from."""
+    yield augmenter
+    for member in getattr(augmenter, "augmenters", ()):
+        yield from _members(member)

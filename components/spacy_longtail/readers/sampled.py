@@ -1,0 +1,198 @@
+"""Sentences of a corpus, each as often as is decided over all of them, joined to documents."""
+
+import random
+from abc import abstractmethod
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, repeat, zip_longest
+from typing import NamedTuple, cast
+
+import numpy as np
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.util import minibatch
+from thinc.types import Floats1d, Ints1d
+from tqdm import tqdm
+
+from ..corpus.counts import CorpusCounts, count_doc
+from ..corpus.soft import SoftTags, read_soft, write_soft
+from ..errors import Errors
+from ..settings import seed_of, whole
+from ..types import ANNOTATED_TYPES, SentenceCounts
+from .base import Reader, WrappingReader, sentences, warn_of_document_annotation
+
+JOIN_LIMIT = 10  # sentences: enough for a model to see what borders on what
+SLOW = 5  # seconds before a pass shows its progress
+
+
+class SentenceTable:
+    """Length, and tokens and mentions per type, of each sentence: some 30 bytes for each."""
+
+    def __init__(self) -> None:
+        self.total = CorpusCounts()
+        self.sizes = array("I")  # tokens, with whitespace and all
+        self.types: dict[str, int] = {}
+        self._lengths, self._n_types, self._entries = array("I"), array("H"), array("I")
+
+    def append(self, counts: SentenceCounts, size: int) -> None:
+        """Add the next sentence. size (int): Its tokens, with whitespace and all."""
+        self.total.add(counts)
+        self.sizes.append(size)
+        self._lengths.append(counts.length)
+        self._n_types.append(len(counts.tokens))
+        for label, n_tokens in counts.tokens.items():
+            i = self.types.setdefault(label, len(self.types))
+            self._entries.extend((i, n_tokens, counts.mentions[label]))
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def __iter__(self) -> Iterator[SentenceCounts]:
+        """The counts of each sentence, without those of one-token entities."""
+        names, start = list(self.types), 0
+        for length, n_types in zip(self._lengths, self._n_types, strict=True):
+            end = start + 3 * n_types
+            labels, tokens, mentions = (self._entries[start + i : end : 3] for i in range(3))
+            known = [names[i] for i in labels]
+            yield SentenceCounts(
+                dict(zip(known, tokens, strict=True)),
+                length,
+                dict(zip(known, mentions, strict=True)),
+                {},
+            )
+            start = end
+
+    @property
+    def lengths(self) -> Ints1d:
+        """(n_sentences,) annotated tokens."""
+        return np.asarray(self._lengths, dtype="int64")
+
+    @property
+    def tokens(self) -> tuple[Ints1d, Ints1d, Ints1d]:
+        """The sentence, the type and the number of some tokens of one type. (n_entries,) each."""
+        types, tokens, _ = np.asarray(self._entries, dtype="int64").reshape(-1, 3).T
+        n_types = np.asarray(self._n_types, dtype="int64")
+        return np.repeat(np.arange(len(self)), n_types), types, tokens
+
+
+class SamplePlan(NamedTuple):
+    copies: Floats1d  # (n_sentences,), in corpus order; fractions are drawn in each call
+    join: int  # sentences per training document
+    sizes: Sequence[int]  # (n_sentences,) tokens of each
+
+
+class SampledCorpus(WrappingReader):
+    """Each sentence of a corpus as often as `copies_of` says, joined to documents.
+
+    Models that read over sentence borders must see borders in training.
+
+    join (Optional[int]): Sentences that make one training document; null takes the corpus's mean
+        sentences per document, at most 10. 1 yields single sentences.
+    seed (int): Fixes the draws.
+    """
+
+    counts = True
+
+    def __init__(self, corpus: Reader, join: int | None, seed: int) -> None:
+        super().__init__(corpus)
+        self.join = None if join is None else whole("join", join, "null takes the mean.", low=1)
+        self.seed = seed_of(seed)
+        self._plan: SamplePlan | None = None
+        self._calls = 0
+
+    @property
+    def name(self) -> str:
+        """The name under which it is registered."""
+        return f"longtail.{type(self).__name__}.v1"
+
+    @abstractmethod
+    def copies_of(self, counts: SentenceTable) -> Floats1d:
+        """(n_sentences,) how often each sentence is to come; fractions are drawn in each call."""
+
+    def ordered(
+        self, nlp: Language, examples: Iterator[Example], rng: random.Random
+    ) -> Iterator[Example]:
+        """The examples in the order in which they are joined."""
+        yield from examples
+
+    def copied(self, nlp: Language, eg: Example, n: int) -> Iterable[Example]:
+        """The copies of a sentence."""
+        return repeat(eg, n)
+
+    def examples(self, nlp: Language) -> Iterator[Example]:
+        """The sentences, joined."""
+        plan = self._plan = self._plan or self._planned(nlp)
+        rng = generator(self.seed, self._calls)
+        self._calls += 1
+        times = rounded(plan.copies, np.random.default_rng(rng.getrandbits(64)))
+        yield from joined(self.ordered(nlp, self._repeated(nlp, times, plan.sizes), rng), plan.join)
+
+    def _planned(self, nlp: Language) -> SamplePlan:
+        """The counting pass."""
+        counts, n_docs = SentenceTable(), 0
+        for eg in tqdm(self.corpus(nlp), "Counting", delay=SLOW, leave=False, disable=None):
+            n_docs += 1
+            for part in sentences(nlp, [eg]):
+                counts.append(count_doc(part.reference), len(part.reference))
+        mean = min(round(len(counts) / max(n_docs, 1)), JOIN_LIMIT)
+        return SamplePlan(self.copies_of(counts), self.join or max(mean, 1), counts.sizes)
+
+    def _repeated(self, nlp: Language, times: Ints1d, sizes: Sequence[int]) -> Iterator[Example]:
+        """The sentences again, which must be those that the counting pass saw."""
+        counted = zip(sizes, times.tolist(), strict=True)
+        for eg, (size, n) in zip_longest(sentences(nlp, self.corpus(nlp)), counted, fillvalue=(None, 0)):
+            if not isinstance(eg, Example) or size != len(eg.reference):
+                raise ValueError(Errors.L105.format(n=len(sizes)))
+            if n:
+                yield from self.copied(nlp, eg, n)
+
+
+def generator(*seed: int) -> random.Random:
+    """A generator of its own for each combination of numbers."""
+    return random.Random("/".join(map(str, seed)))
+
+
+def rounded(copies: Floats1d, rng: np.random.Generator) -> Ints1d:
+    """Whole numbers whose expectations are `copies` and whose sum is theirs, to within one."""
+    times = np.floor(copies)
+    part = copies - times
+    if part.any():
+        order = rng.permutation(len(copies))  # else neighbours in the corpus would be rounded together
+        steps = np.floor(np.cumsum(part[order]) + rng.random())
+        times[order] += np.diff(steps, prepend=0.0)
+    return times.astype("int64")
+
+
+def joined(examples: Iterable[Example], size: int) -> Iterator[Example]:
+    """Documents of `size` consecutive sentences, of each example its own at size 1.
+
+    Sentences that were annotated with different types are not joined, nor are those that a teacher
+    has read with others.
+    """
+    if size == 1:
+        yield from examples
+        return
+    for (types, tags), alike in groupby(examples, key=_kind):
+        for group in minibatch(alike, size):
+            for eg in group:
+                warn_of_document_annotation(eg)
+            sides = zip(*((eg.predicted, eg.reference) for eg in group), strict=True)
+            predicted, reference = (
+                Doc.from_docs(list(docs), exclude=["user_data"])  # type: ignore[call-arg]
+                for docs in sides
+            )
+            # joining marks where each part starts, which a predicted document must not know
+            predicted.from_array(["SENT_START"], np.zeros((len(predicted), 1), dtype="uint64"))
+            if types is not None:
+                reference.user_data[ANNOTATED_TYPES] = types
+            if tags is not None:
+                soft = [cast(SoftTags, read_soft(eg.reference)).log_p for eg in group]
+                write_soft(reference, tags, np.concatenate(soft))
+            yield Example(predicted, reference)
+
+
+def _kind(eg: Example) -> tuple[list[str] | None, list[str] | None]:
+    """The types that a document was annotated with, and the tags of its soft targets."""
+    types, soft = eg.reference.user_data.get(ANNOTATED_TYPES), read_soft(eg.reference)
+    return None if types is None else sorted(types), None if soft is None else soft.tags
