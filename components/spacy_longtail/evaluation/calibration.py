@@ -1,6 +1,6 @@
 """Scores and outcomes on development data, and the curves that make the scores probabilities."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -12,8 +12,6 @@ from tqdm import tqdm
 
 from ..corpus.examples import on_gold_tokens
 from ..numerics import sigmoid
-from ..pipes.gate.sentence_gate import SentenceGate
-from ..pipes.gate.weak_sentences import sentence_targets
 from ..pipes.scores.spans import ScoredSpan
 from ..pipes.scores.thresholding import ANY_TYPE
 from ..pipes.scores.thresholds import calibration_error, fit_curve, log_odds
@@ -45,30 +43,6 @@ class ScoredNER(Protocol):
     def candidates(self, docs: list[Doc]) -> list[list[ScoredSpan]]: ...
 
 
-def sentence_truth(examples: Sequence[Example], labels: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Whether each sentence holds a type, and whether that is annotated. (n_sentences,) each.
-
-    examples (Sequence[Example]): With sentences set. labels (Sequence[str]): The types.
-    """
-    targets = [sentence_targets([eg], list(labels), kept_share=1.0) for eg in examples]
-    right, known = (np.concatenate(arrays).ravel() for arrays in zip(*targets, strict=True))
-    return right, known
-
-
-def gate_outcomes(gate: SentenceGate, examples: list[Example], batch_size: int) -> Scored:
-    """The sentences that are annotated, or hold a rare type, as the gate scores them.
-
-    gate (SentenceGate): The gate. examples (List[Example]): With sentences set.
-    batch_size (int): Documents at a time.
-    """
-    batches = minibatch([eg.predicted for eg in examples], batch_size)
-    logits = np.concatenate([gate.model.ops.to_numpy(gate.logits(docs)).ravel() for docs in batches])
-    right, known = sentence_truth(examples, gate.labels)
-    lengths = [len(sentence_truth([eg], gate.labels)[0]) for eg in examples]
-    fold = np.repeat(_folds(len(examples)), lengths)
-    return Scored(logits[known], right[known].astype("int64"), fold[known])
-
-
 def entity_outcomes(
     pipe: ScoredNER, examples: list[Example], batch_size: int
 ) -> tuple[dict[str, Scored], dict[str, int]]:
@@ -79,20 +53,20 @@ def entity_outcomes(
     """
     rows: dict[str, list[tuple[float, bool, int]]] = {label: [] for label in pipe.labels}
     n_gold = dict.fromkeys(pipe.labels, 0)
-    folds = _folds(len(examples))
-    with tqdm(total=len(examples), unit="doc", desc=pipe.name, leave=False) as progress:
-        for batch in minibatch(zip(examples, folds, strict=True), batch_size):
-            by_doc = pipe.candidates([eg.predicted for eg, _ in batch])
-            for (eg, fold), spans in zip(batch, by_doc, strict=True):
-                gold = {(ent.label_, ent.start, ent.end) for ent in eg.reference.ents}
-                for label, *_ in gold:
-                    n_gold[label] = n_gold.get(label, 0) + 1
-                # of two that align with one mention the better is right: any threshold keeps it longer
-                for span, start, end in on_gold_tokens(eg, sorted(spans, key=lambda s: -s.score)):
-                    is_right = (span.label, start, end) in gold
-                    gold.discard((span.label, start, end))
-                    rows[span.label].append((span.score, is_right, int(fold)))
-            progress.update(len(batch))
+    progress = tqdm(total=len(examples), unit="doc", desc=pipe.name, leave=False)
+    for batch in minibatch(zip(examples, folds_of(len(examples)), strict=True), batch_size):
+        by_doc = pipe.candidates([eg.predicted for eg, _ in batch])
+        for (eg, fold), spans in zip(batch, by_doc, strict=True):
+            gold = {(ent.label_, ent.start, ent.end) for ent in eg.reference.ents}
+            for label, *_ in gold:
+                n_gold[label] = n_gold.get(label, 0) + 1
+            # of two that align with one mention the better is right: any threshold keeps it longer
+            for span, start, end in on_gold_tokens(eg, sorted(spans, key=lambda s: -s.score)):
+                is_right = (span.label, start, end) in gold
+                gold.discard((span.label, start, end))
+                rows[span.label].append((span.score, is_right, int(fold)))
+        progress.update(len(batch))
+    progress.close()
     scored = {}
     for label, candidates in rows.items():
         score, right, fold = np.asarray(candidates, dtype="float64").reshape(-1, 3).T
@@ -128,8 +102,7 @@ def measure_error(by_type: Mapping[str, Scored]) -> CalibrationError:
     before = _pooled(list(by_type.values()))
     after, right = [], []
     for fold in range(N_FOLDS):
-        rest = {n: Scored(*(a[s.fold != fold] for a in s)) for n, s in by_type.items()}
-        curves = fit_curves(rest)
+        curves = fit_curves({n: Scored(*(a[s.fold != fold] for a in s)) for n, s in by_type.items()})
         for name, scored in by_type.items():
             judged = scored.fold == fold
             slope, shift = curves.get(name, curves.get(ANY_TYPE, (1.0, 0.0)))
@@ -141,6 +114,6 @@ def measure_error(by_type: Mapping[str, Scored]) -> CalibrationError:
     )
 
 
-def _folds(n_docs: int) -> Ints1d:
+def folds_of(n_docs: int) -> Ints1d:
     """A fold for each document: neighbours, which are often alike, in different ones."""
     return np.arange(n_docs) % N_FOLDS

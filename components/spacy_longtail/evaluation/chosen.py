@@ -2,15 +2,11 @@
 
 from typing import NamedTuple
 
-import numpy as np
-
 from ..pipes.scores.thresholds import OperatingPoint, best_f, for_precision, for_recall, for_share
 from ..records import Record
 from .records import PRF
 
 CHOSEN = "thresholds.json"  # in the pipeline
-
-
 CHOOSERS = {
     "recall": (for_recall, "recall of at least {:g}"),
     "precision": (for_precision, "precision of at least {:g}"),
@@ -32,12 +28,6 @@ class Goal(NamedTuple):
         return CHOOSERS[self.kind][1].format(self.value)
 
 
-GATE_GOAL = Goal("recall", 0.9)  # of a gate for which none is given
-# sentences that GATE_GOAL is chosen on at least: of fewer it may leave out one or two. With 13
-# mentions it opened 81 % of all sentences, for no gain
-GATE_LEAST = 30
-
-
 class CalibrationError(Record):
     """Expected calibration error of scores."""
 
@@ -51,16 +41,6 @@ class GatePoint(Record):
     p: float
     r: float
     open: float  # share of the sentences
-
-    @classmethod
-    def of(cls, opened: np.ndarray, right: np.ndarray) -> "GatePoint":
-        """opened, right (ndarray): (n_sentences,), whether each is flagged, and holds a rare type."""
-        hits = float((opened & right).sum())
-        return cls(
-            p=hits / max(int(opened.sum()), 1),
-            r=hits / max(int(right.sum()), 1),
-            open=float(opened.mean()) if len(opened) else 0.0,
-        )
 
 
 class ChosenGate(Record):

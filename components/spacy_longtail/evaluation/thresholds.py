@@ -8,41 +8,20 @@ from typing import cast
 
 import srsly
 from spacy.language import Language
-from spacy.training import Corpus, Example
+from spacy.training import Corpus
 
 from ..corpus.formats.docbin import check_docs
 from ..errors import Errors, Warnings
 from ..numerics import sigmoid
 from ..output.writing import check_folder, coded_io, unless_holds, whole_folder
-from ..pipes.gate.posterior_gate import PosteriorGate
-from ..pipes.gate.sentence_gate import SentenceGate
 from ..pipes.pipeline_checks import is_gate
 from ..pipes.scores.thresholding import ANY_TYPE, CALIBRATION, check_keys
-from ..pipes.scores.thresholds import OperatingPoint, fit_curve, points
+from ..pipes.scores.thresholds import OperatingPoint, points
 from ..training.loading import load_pipeline
-from .calibration import (
-    Curves,
-    Scored,
-    ScoredNER,
-    entity_outcomes,
-    fit_curves,
-    gate_outcomes,
-    measure_error,
-)
-from .chosen import (
-    CHOSEN,
-    GATE_GOAL,
-    GATE_LEAST,
-    Chosen,
-    ChosenGate,
-    ChosenType,
-    ChosenTypes,
-    GatePoint,
-    Goal,
-    chosen_json,
-)
+from .calibration import Curves, Scored, ScoredNER, entity_outcomes, fit_curves, measure_error
+from .chosen import CHOSEN, Chosen, ChosenType, ChosenTypes, Goal, chosen_json
 from .evaluate import update_performance
-from .posterior_gate import choose_for_gate, fit_posterior_gate
+from .gates import Gate, fit_gate
 from .records import PRF
 
 SECONDARY = "longtail_gated_ner"  # its entities have scores in any case
@@ -85,19 +64,23 @@ def fit_thresholds(
     examples = list(Corpus(data)(nlp))
     chosen: Chosen = {}
     for name in nlp.pipe_names:
-        if name in names and isinstance(nlp.get_pipe(name), PosteriorGate):
-            chosen[name] = fit_posterior_gate(nlp, name, examples, gate_goal, min_mentions)
-        elif name in names and is_gate(nlp, name):
-            goal_and_least = (gate_goal, min_mentions) if gate_goal else (GATE_GOAL, GATE_LEAST)
-            chosen[name] = _fit_gate(nlp, name, examples, calibrate, *goal_and_least)
-        elif name in names:
+        if name in names and is_gate(nlp, name):
+            gate = cast(Gate, nlp.get_pipe(name))
+            chosen[name] = fit_gate(nlp, gate, examples, gate_goal, min_mentions, calibrate)
+            continue  # it has read the documents anew
+        if name in names:
             pipe = cast(ScoredNER, nlp.get_pipe(name))
             by_type, n_gold = entity_outcomes(pipe, examples, nlp.batch_size)
             curves = fit_curves(by_type) if calibrate else {}
             types = choose_types(name, by_type, n_gold, curves, goal, min_mentions)
-            _set_types(nlp, name, types, curves, abstain_key)
             error = measure_error(by_type) if calibrate else None
             chosen[name] = ChosenTypes(goal=str(goal), types=types, calibration_error=error)
+            thresholds = {t: own.threshold for t, own in types.items() if own.threshold is not None}
+            key = pipe.cfg.get("abstain_key") if abstain_key is None else abstain_key
+            settings = {"thresholds": thresholds or None, "abstain_key": key if thresholds else None}
+            nlp.get_pipe_config(name).update(settings)
+            calibration = {label: list(curve) for label, curve in curves.items()} or None
+            pipe.cfg.update({**settings, CALIBRATION: calibration})
         with nlp.select_pipes(enable=[name]):
             docs = nlp.pipe(eg.predicted for eg in examples)
             for eg, doc in zip(examples, docs, strict=True):
@@ -135,40 +118,6 @@ def _scored_pipes(nlp: Language, path: Path) -> list[str]:
 def _warn(name: str, keeps: str, problem: str) -> None:
     text = Warnings.W082.format(name=name, keeps=keeps, problem=problem)
     warnings.warn(text, stacklevel=4)
-
-
-def _fit_gate(
-    nlp: Language, name: str, examples: list[Example], calibrate: bool, goal: Goal, least: int
-) -> ChosenGate:
-    """Calibrate the gate and choose its threshold; with nothing to choose it stays as it is."""
-    gate = cast(SentenceGate, nlp.get_pipe(name))
-    scored = gate_outcomes(gate, examples, nlp.batch_size)
-    logits, right = scored.logits, scored.right
-    n_weak = int(right.sum())
-
-    def point() -> GatePoint:
-        """What the gate does as it is set."""
-        slope, shift = gate.cfg[CALIBRATION] or (1.0, 0.0)
-        return GatePoint.of(sigmoid(logits * slope + shift) >= gate.cfg["threshold"], right > 0)
-
-    before = point()
-    curve = fit_curve(logits, right) if calibrate and n_weak >= least else None
-    slope, shift = curve or (1.0, 0.0)
-    scores = sigmoid(logits * slope + shift)
-    chosen = choose_for_gate(gate, goal, least, scores, right)
-    if chosen is not None:
-        gate.cfg[CALIBRATION] = curve and list(curve)
-        gate.cfg["threshold"] = nlp.get_pipe_config(name)["threshold"] = chosen.threshold
-    return ChosenGate(
-        goal=str(goal),
-        sentences=len(right),
-        weak=n_weak,
-        before=before,
-        calibration_error=measure_error({name: scored}) if chosen and calibrate else None,
-        threshold=gate.cfg["threshold"],
-        curve=gate.cfg[CALIBRATION],
-        after=point(),
-    )
 
 
 def choose_types(
@@ -212,19 +161,6 @@ def choose_types(
         if labels:
             _warn(name, f"every entity of {', '.join(labels)}", why)
     return types
-
-
-def _set_types(
-    nlp: Language, name: str, types: dict[str, ChosenType], curves: Curves, abstain_key: str | None
-) -> None:
-    """Write thresholds and calibration into a component."""
-    pipe = cast(ScoredNER, nlp.get_pipe(name))
-    thresholds = {t: own.threshold for t, own in types.items() if own.threshold is not None}
-    key = pipe.cfg.get("abstain_key") if abstain_key is None else abstain_key
-    settings = {"thresholds": thresholds or None, "abstain_key": key if thresholds else None}
-    pipe.cfg.update(settings)
-    nlp.get_pipe_config(name).update(settings)
-    pipe.cfg[CALIBRATION] = {label: list(curve) for label, curve in curves.items()} or None
 
 
 def _prf(point: OperatingPoint) -> PRF:

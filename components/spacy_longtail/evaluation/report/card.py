@@ -12,10 +12,10 @@ from ...errors import Errors
 from ...output.writing import check_file, coded_io, replacing
 from ...pipes.sources import sources_of
 from ..significance import named_metrics, stack
-from .comparison import HEADLINES, Ends, ranges_of, read_systems
+from .comparison import HEADLINES, ranges_of, read_systems
 from .inputs import Run
 from .rendering import render
-from .systems import AVERAGES, System, mean, spread
+from .systems import AVERAGES, System
 
 META_KEY = "spacy_longtail"  # in meta.json
 FEW = 30  # test mentions: with fewer a type's score says little
@@ -48,13 +48,7 @@ def write_card(
         meta["description"] = f"Named entities of {stats.corpus}" + (rare and f"; rare types: {rare}")
     meta[META_KEY] = card
     sources = [{"name": own} if isinstance(own, str) else own for own in sources_of(meta)]
-    over_seeds = {
-        kind: (mean(own), spread(own))
-        for kind in ("macro", "micro")
-        if len(system.runs) > 1 and (own := system.scores(kind))
-    }
-    shown = {"few": FEW, "n_seeds": len(system.runs), "over_seeds": over_seeds, "sources": sources}
-    text = render("card.md", card=card, meta=meta, **shown)
+    text = render("card.md", card=card, meta=meta, few=FEW, system=system, sources=sources)
     with coded_io(target), replacing(target) as folder:  # both or none
         srsly.write_json(folder / "meta.json", meta)
         (folder / CARD).write_text(text, encoding="utf8", errors="replace")
@@ -64,15 +58,15 @@ def write_card(
 def _run_of(systems: list[System], model: Path, now: Mapping[str, float]) -> tuple[System, Run]:
     """The run that a pipeline, as it is now, was evaluated in, and its method."""
     runs = [(system, run) for system in systems for run in system.runs]
+    problem = f"there are those of {', '.join(run.evaluation.model for _, run in runs)}"
     for system, run in runs:
         if Path(run.evaluation.model).resolve() == model.resolve():
             left = run.evaluation.performance  # by training
             if all(math.isclose(now.get(k, math.nan), v, abs_tol=1e-9) for k, v in left.items()):
                 return system, run
             problem = f"its own scores are not those in {run.path}"
-            raise ValueError(Errors.L414.format(model=model, problem=problem))
-    known = ", ".join(run.evaluation.model for _, run in runs)
-    raise ValueError(Errors.L414.format(model=model, problem=f"there are those of {known}"))
+            break
+    raise ValueError(Errors.L414.format(model=model, problem=problem))
 
 
 def card_data(stats: Statistics, run: Run) -> dict[str, Any]:
@@ -81,45 +75,37 @@ def card_data(stats: Statistics, run: Run) -> dict[str, Any]:
     stats (Statistics): Of the corpus. run (Run): The pipeline's.
     """
     ranges = ranges_of(stack([run.counts]), named_metrics(stats.labels, stats.tail))
-    own = run.evaluation
-    pipes = own.method.pipes
-    averages = [kind for kind in HEADLINES if kind != "tail" or stats.tail]
+    intervals = {name: [round(end, 4) for end in ends] for name, ends in ranges.items()}
+    evaluation, scores = run.evaluation, run.evaluation.scores
+    pipes = evaluation.method.pipes
+    thresholds = {
+        name: settings[key]
+        for name, settings in pipes.items()
+        for key in ("threshold", "thresholds")
+        if settings.get(key)
+    }
+    averages = {
+        kind: {"f": getattr(scores, AVERAGES[kind]), "interval": intervals.get(f"{kind} F1")}
+        for kind in HEADLINES
+        if kind != "tail" or stats.tail
+    }
     per_type = {}
     for label in stats.labels:
-        scores = own.scores.of_type(label)
-        per_type[label] = {
-            "rare": label in stats.tail,
-            "train": stats.parts["train"].types[label].mentions,
-            "test": scores.support,
-            **{key: getattr(scores, key) for key in ("p", "r", "f")},
-            "interval": _rounded(ranges.get(f"F1 of {label}")),
-        }
+        own, train = scores.of_type(label), stats.parts["train"].types[label].mentions
+        counts = {"rare": label in stats.tail, "train": train, "test": own.support}
+        interval = intervals.get(f"F1 of {label}")
+        per_type[label] = {**counts, **own.model_dump(include={"p", "r", "f"}), "interval": interval}
     return {
         "corpus": stats.corpus,
-        "checksums": {**own.run.checksums, "test": own.checksum},
+        "checksums": {**evaluation.run.checksums, "test": evaluation.checksum},
         "sentences": {part: counts.sentences for part, counts in stats.parts.items()},
-        "method": {"name": run.name, "pipes": pipes, "reader": own.method.reader},
-        "thresholds": {
-            name: settings[key]
-            for name, settings in pipes.items()
-            for key in ("threshold", "thresholds")
-            if settings.get(key)
-        },
+        "method": {"name": run.name, "pipes": pipes, "reader": evaluation.method.reader},
+        "thresholds": thresholds,
         "is_calibrated": any(settings.get("calibrated") for settings in pipes.values()),
-        "training": {"seed": run.seed, "max_steps": own.training.max_steps},
-        "versions": own.run.versions,
-        "averages": {
-            kind: {
-                "f": getattr(own.scores, AVERAGES[kind]),
-                "interval": _rounded(ranges.get(f"{kind} F1")),
-            }
-            for kind in averages
-        },
+        "training": {"seed": run.seed, "max_steps": evaluation.training.max_steps},
+        "versions": evaluation.run.versions,
+        "averages": averages,
         "per_type": per_type,
         "unit": run.counts.unit,  # that intervals resample
         "unseen": stats.unseen,
     }
-
-
-def _rounded(ends: Ends | None) -> list[float] | None:
-    return None if ends is None else [round(end, 4) for end in ends]

@@ -73,7 +73,7 @@ def read_statistics(path: Path) -> Statistics:
         if lacking := [label for label in stats.labels if label not in types]:
             problem = f"parts.{part}.types lacks {lacking[0]!r}"
     if problem:
-        raise _unfit(path, problem, "stats")
+        raise ValueError(Errors.L405.format(path=path, problem=problem, command="stats"))
     return stats
 
 
@@ -90,12 +90,16 @@ def read_runs(paths: list[Path], statistics: Statistics) -> list[Run]:
     for run in runs:
         other = origin.setdefault((run.name, run.seed), run.path)
         if other is not run.path:
-            problem = (
-                f"{other} is of {run.name!r} with seed {run.seed} too, and one name and seed is one run"
-            )
-            raise _unfit(run.path, problem)
-        problem, against = _mismatch(run.evaluation, statistics), "the corpus statistics"
-        if not problem and run.gold != runs[0].gold:
+            problem = f"{other} is of {run.name!r} with seed {run.seed} too: each needs its own"
+            raise ValueError(Errors.L405.format(path=run.path, problem=problem, command="evaluate"))
+        own, problem, against = run.evaluation, "", "the corpus statistics"
+        if own.part not in (None, PART_REPORTED):
+            problem = f"it is of the part {own.part!r}, reports are of {PART_REPORTED!r}"
+        elif set(own.labels) != set(statistics.labels):
+            problem = f"labels are {own.labels} here and {statistics.labels} there"
+        elif set(own.tail) != set(statistics.tail):
+            problem = f"tail are {own.tail} here and {statistics.tail} there"
+        elif run.gold != runs[0].gold:
             problem, against = "their documents or gold entities differ", str(runs[0].path)
         if problem:
             raise ValueError(Errors.L411.format(path=run.path, other=against, problem=problem))
@@ -107,22 +111,9 @@ def read_run(path: Path, labels: list[str], unit: Unit | None = None) -> Run:
     evaluation = read_evaluation(path)
     documents = evaluation.documents
     if not documents:
-        raise _unfit(path, "it has no annotated document")
+        problem = "it has no annotated document"
+        raise ValueError(Errors.L405.format(path=path, problem=problem, command="evaluate"))
     gold = json.dumps([(document.text, document.gold) for document in documents])
     fingerprint = hashlib.sha256(gold.encode("utf-8", "replace")).hexdigest()
     light = evaluation.model_copy(update={"documents": []})
     return Run(path, light, mention_counts(documents, labels, unit), fingerprint)
-
-
-def _unfit(path: Path, problem: str, command: str = "evaluate") -> ValueError:
-    return ValueError(Errors.L405.format(path=path, problem=problem, command=command))
-
-
-def _mismatch(evaluation: Evaluation, statistics: Statistics) -> str:
-    if evaluation.part not in (None, PART_REPORTED):
-        return f"it is of the part {evaluation.part!r}, reports are of {PART_REPORTED!r}"
-    for key in ("labels", "tail"):
-        here, there = getattr(evaluation, key), getattr(statistics, key)
-        if set(here) != set(there):
-            return f"{key} are {here} here and {there} there"
-    return ""

@@ -37,7 +37,7 @@ class Mark(NamedTuple):
         """What stands beside the text."""
         wrong = [kind for kind in self.kinds if kind != "correct"]
         said = " and ".join(wrong) if wrong else "✓"
-        if self.pair.gold and self.pair.predicted and wrong:
+        if all(self.pair) and wrong:
             said = f"wrong {said}" + (f": “{self.found}”" if self.found else "")
         score = "" if self.score is None else f" {100 * self.score:.0f}"
         return f"{' → '.join(self.labels)} {said}{score}"
@@ -60,6 +60,13 @@ class MarkedSentence(NamedTuple):
         """Marks with something that ours found and the baseline did not."""
         return sum(mark.against == "gained" for mark in self.marks)
 
+    @property
+    def severity(self) -> tuple[int, bool, int, float]:
+        """By which the worst sentences come first."""
+        errors = self.errors
+        surest = max((mark.score or 0.0 for mark in errors), default=0.0)
+        return sum(mark.rare for mark in errors), self.rare, len(errors) + self.gained, surest
+
 
 def mark_documents(
     documents: list[Document], tail: list[str], baseline: Sequence[Document] = ()
@@ -74,36 +81,28 @@ def mark_documents(
     baseline (Sequence[Document]): The same documents with the baseline's predictions, if any.
     RETURNS (List[MarkedSentence]): The sentences.
     """
-    shown: list[MarkedSentence] = []
-    for i, doc in enumerate(documents):
-        sentences = _mark_sentences(doc, set(tail), baseline[i] if baseline else None)
-        shown += [own for own in sentences if own.errors or own.rare or own.gained]
-    return sorted(shown, key=_severity, reverse=True)  # stable: in the order of the text among equals
+    sentences = [
+        own
+        for i, doc in enumerate(documents)
+        for own in _mark_sentences(doc, set(tail), baseline[i] if baseline else None)
+        if own.errors or own.rare or own.gained
+    ]
+    # stable: in the order of the text among equals
+    return sorted(sentences, key=lambda own: own.severity, reverse=True)
 
 
-def _severity(sentence: MarkedSentence) -> tuple[int, bool, int, float]:
-    errors = sentence.errors
-    surest = max((mark.score or 0.0 for mark in errors), default=0.0)
-    n_rare = sum(mark.rare for mark in errors)
-    return n_rare, sentence.rare, len(errors) + sentence.gained, surest
-
-
-def _mark_sentences(
-    doc: Document, tail: set[str], baseline: Document | None
-) -> Iterable[MarkedSentence]:
-    gold = [Mention(*row) for row in doc.gold]
+def _mark_sentences(doc: Document, tail: set[str], other: Document | None) -> Iterable[MarkedSentence]:
+    gold = [Mention(*row) for row in sorted(doc.gold)]
     rows = sorted(doc.predicted, key=lambda row: row[:3])
     predicted = [Mention(start, end, label, "", score) for start, end, label, score in rows]
-    theirs = None if baseline is None else {row[:3] for row in baseline.predicted}
+    theirs = None if other is None else {row[:3] for row in other.predicted}
     marks: list[tuple[int, int, Mark]] = []
-    for pair in sorted(pair_mentions(sorted(gold), predicted), key=_place):
+    for pair in sorted(pair_mentions(gold, predicted), key=_place):
         start, end = _place(pair)
         if start < end and (not marks or marks[-1][1] <= start):  # one that overlaps is not shown
             marks.append((start, end, _mark(doc.text, pair, tail, theirs)))
-    starts = [start for start, _, _ in marks]
-    bounds = sorted(doc.sentences) or [(0, len(doc.text))]
-    at = 0
-    for start, end in bounds:
+    starts, at = [start for start, _, _ in marks], 0
+    for start, end in sorted(doc.sentences) or [(0, len(doc.text))]:
         inside = marks[bisect_left(starts, start) : bisect_left(starts, end)]
         end = max([end, *(stop for _, stop, _ in inside)])  # of an entity that crosses the bound
         at, sentence = max(at, start), []

@@ -10,7 +10,6 @@ from ..records import read_evaluation, usage_in_words
 from ..significance import LEAST_SEEDS, bootstrap_standard_error
 from .comparison import HEADLINES, Report
 from .marks import LIMIT, mark_documents
-from .plots import dumbbells
 from .rendering import render
 from .wording import counted, verdict
 
@@ -96,5 +95,4 @@ def _values(report: Report) -> dict[str, object]:
         "worst": [sentence for sentence in marked if sentence.errors][:WORST],
         "limit": LIMIT,
         "type_numbers": {label: i for i, label in enumerate(every)},  # a label may hold spaces
-        "plot_of_f1": dumbbells(comparison.rows, comparison.baseline, comparison.ours),
     }

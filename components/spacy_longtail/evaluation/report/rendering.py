@@ -1,5 +1,6 @@
 """Templates and how numbers look in them."""
 
+import math
 import re
 from collections.abc import Sequence
 
@@ -46,6 +47,7 @@ def render(template: str, **values: object) -> str:
         unbroken=unbroken,
         claim=lambda outcome: "no clear difference" if outcome == NO_CLAIM else outcome,
         number=number,
+        log=math.log,
     )
     return made.get_template(template).render(version=__version__, **values)
 

@@ -6,12 +6,10 @@ from wasabi import Printer
 
 from ...evaluation.convergence import no_verdict
 from ...evaluation.report import write_report
-from ...evaluation.report.plots import size_curves
 from ...evaluation.report.rendering import cell, render
 from ...evaluation.report.wording import counted
 from ...output.tables import text_table
 from ...output.writing import coded_io, replacing
-from .curves import Curves
 from .summary import CorpusSummary, Summary
 
 INDEX = "index"
@@ -28,28 +26,14 @@ def write_matrix_report(summary: Summary, folder: Path) -> Path:
             write_report(found.report, folder / f"{found.corpus}.html")
     values: dict[str, object] = {"summary": summary, "columns": summary.columns}
     values |= {"rising": not_trained, "counted": counted}
-    plots = {
-        (c.corpus, curves.average): _plot(c, curves, summary.baseline)
-        for c in summary.corpora
-        for curves in c.curves
-    }
     texts = {
-        f"{INDEX}.html": render("matrix.html", plots=plots, **values),
+        f"{INDEX}.html": render("matrix.html", **values),
         f"{INDEX}.md": render("matrix.md", **values),
     }
     with coded_io(folder), replacing(folder) as new:
         for name, text in texts.items():
             (new / name).write_bytes(text.encode("utf-8", "replace"))
     return folder / f"{INDEX}.html"
-
-
-def _plot(found: CorpusSummary, curves: Curves, baseline: str) -> str:
-    lines = {
-        name: [(x, list(scores.values())) for x, scores in points.items() if scores]
-        for name, points in curves.lines.items()
-    }
-    key, score = f"{found.corpus}-{curves.average}", f"{curves.average} F1 on test"
-    return size_curves(lines, key, curves.x_name, score, baseline)
 
 
 def not_trained(found: CorpusSummary) -> str:
