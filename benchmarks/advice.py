@@ -35,7 +35,7 @@ def trained(
     rows = found.summary.corpora[0].rows
     most = max(row.n_trials for row in rows)
     wanted = {row.method for row in rows if row.n_trials == most} | {found.summary.baseline}
-    _, plan = planned(corpus, output / "trained.cfg", None, {}, pretrained, None)
+    _, plan = planned(corpus, pretrained=pretrained)
     plan = plan._replace(seeds=SEEDS)
     if not every:
         plan = plan._replace(methods=[method for method in plan.methods if method.name in wanted])
@@ -71,16 +71,9 @@ def main(
         place = output / corpus.name
         pretrained = find_pretrained(corpus)
         config = place / "recommend" / "recommended.cfg"
-        found = advise(
-            corpus,
-            config.parent,
-            config,
-            minutes=minutes,
-            steps=None,
-            options=TrialOptions(workers),
-            settings={},
-            pretrained=pretrained,
-        )
+        candidates, plan = planned(corpus, pretrained=pretrained)
+        options = TrialOptions(workers)
+        found = advise(candidates, plan, config.parent, config, minutes=minutes, options=options)
         choice = found.recommendation
         paths = trained(corpus, found, place / "trained", every, workers, pretrained)
         metrics = named_metrics(types.labels, types.tail)

@@ -117,7 +117,7 @@ class Plain:
     def __init__(self, task: Task, ours: Ours, seed: int) -> None:
         torch.manual_seed(seed)
         blocks = ours.blocks
-        optimizer, encoder = blocks["training"]["optimizer"], blocks["components"]["transformer"]
+        optimizer, encoder = blocks["training"]["optimizer"], blocks["components"]["tok2vec"]
         pooling = blocks["components"]["ner"]["model"]["tok2vec"]["pooling"]["@layers"]
         types = read_types(task.corpus).labels
         tags = ["O", *(f"{prefix}-{label}" for label in types for prefix in "BI")]

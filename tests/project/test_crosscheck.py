@@ -90,7 +90,7 @@ def test_a_word_is_the_same_row(pooling, crosscheck, task, tmp_path):
     if pooling == "reduce_first.v1":  # thinc refuses words without a piece
         docs = [doc for doc in docs if NO_PIECE not in doc.text]
     words = [[t.text for t in doc] for doc in docs]
-    encoder = ours.nlp.get_pipe("transformer")
+    encoder = ours.nlp.get_pipe("tok2vec")
     encoder.set_annotations(docs, encoder.predict(docs))
     wanted = np.concatenate(ours.nlp.get_pipe("ner").model.get_ref("tok2vec").predict(docs))
     rows = []
@@ -123,7 +123,7 @@ def test_the_same_steps(optimizer, crosscheck, task, tmp_path):
     losses = [ours.update(batch) for batch in batches]
     torch.manual_seed(1)
     assert [plain.update(batch) for batch in same] == pytest.approx(losses, rel=1e-3)
-    encoder = ours.nlp.get_pipe("transformer").model.transformer
+    encoder = ours.nlp.get_pipe("tok2vec").model.transformer
     output = ours.nlp.get_pipe("ner").model.get_ref("output_layer")
     assert np.abs(output.get_param("W")).max() > 1e-3
     head = plain.model.output.weight.detach().numpy()[

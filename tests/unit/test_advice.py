@@ -16,7 +16,7 @@ from spacy_longtail.corpus.descriptions import CorpusTypes, read_types, write_ty
 from spacy_longtail.evaluation.report.inputs import read_run
 from spacy_longtail.evaluation.significance.paired import resampled_t
 from spacy_longtail.studies.matrix import advice, recommendation
-from spacy_longtail.studies.matrix.advice import advise
+from spacy_longtail.studies.matrix.advice import advise, planned
 from spacy_longtail.studies.matrix.cutting import fold_plan, write_folds
 from spacy_longtail.studies.matrix.recommendation import macro_of, recommend_by_folds
 from spacy_longtail.studies.matrix.summary import summarize_trials
@@ -190,35 +190,24 @@ def test_without_the_baseline_there_is_nothing_to_say(tmp_path):
 # `recommend`
 
 
-def advised(
-    corpus,
-    tmp_path,
-    monkeypatch,
-    runner,
-    minutes,
-    steps=4,
-    folds=5,
-    workers=1,
-    retry_failed=False,
-    **options,
-):
+def advised(corpus, tmp_path, monkeypatch, runner, minutes, folds=5, retry_failed=False, **given):
+    """The advice, the config that it wrote, the candidates, and what was said."""
     monkeypatch.setattr(
         Matrix, "run", lambda self, options, keys=None: TRAIN(self, options, keys, runner)
     )
-    said = []
+    said, output = [], tmp_path / "out"
+    candidates, plan = planned(corpus, 4, {"training.eval_frequency": 2}, **given)
     found = advise(
-        corpus,
-        tmp_path / "out",
-        tmp_path / "out" / "recommended.cfg",
+        candidates,
+        plan,
+        output,
+        output / "recommended.cfg",
         minutes=minutes,
         folds=folds,
-        steps=steps,
-        options=TrialOptions(workers, retry_failed=retry_failed),
-        settings={"training.eval_frequency": 2},
+        options=TrialOptions(retry_failed=retry_failed),
         say=said.append,
-        **options,
     )
-    return found, said
+    return found, output / "recommended.cfg", candidates, said
 
 
 def by_method(runner):
@@ -227,30 +216,30 @@ def by_method(runner):
 
 def test_each_round_has_the_better_half_and_the_baseline(corpus, tmp_path, monkeypatch):
     runner = Scored({"ner": 0.05, "crf": 0.95, "softmax": 0.3})
-    found, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=10)
+    found, path, candidates, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=10)
     n = by_method(runner)
     assert n["ner"] == n["crf"] == 5
     assert list(n.values()).count(1) >= len(n) // 2 - 1 and set(n.values()) <= {1, 2, 3, 4, 5}
     assert found.recommendation.method == "crf"
-    text = found.config.read_text(encoding="utf8")
+    text = path.read_text(encoding="utf8")
     assert text.startswith("# Written by spacy-longtail") and "Use crf" in text
-    assert f"{len(n)} of {len(found.candidates)} candidates were tried" in text
-    config = spacy.util.load_config(found.config)
+    assert f"{len(n)} of {len(candidates)} candidates were tried" in text
+    config = spacy.util.load_config(path)
     assert config["components"]["ner"]["head"] == "crf"
     assert config["paths"]["train"] == str(corpus / "train.spacy")  # not a fold's
     assert config["training"]["max_steps"] == 4
     assert len(read_finished(tmp_path / "out")) == len(runner.begun)
     again = Scored({})
-    resumed, _ = advised(corpus, tmp_path, monkeypatch, again, minutes=10)
+    resumed, *_ = advised(corpus, tmp_path, monkeypatch, again, minutes=10)
     assert not again.begun and resumed.recommendation.text == found.recommendation.text
 
 
 def test_what_is_finished_takes_no_time(corpus, tmp_path, monkeypatch):
     """Again with next to no budget: all candidates that have a record are in the table."""
     runner = Timed({"ner": 0.3, "crf": 0.9}, monkeypatch, {}, usual=30.0)
-    found, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=60)
+    found, *_ = advised(corpus, tmp_path, monkeypatch, runner, minutes=60)
     runner.now = 0.0
-    again, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=0.01)
+    again, *_ = advised(corpus, tmp_path, monkeypatch, runner, minutes=0.01)
     names = [{row.method for row in own.summary.corpora[0].rows} for own in (found, again)]
     assert names[0] == names[1] and len(names[0]) > 4
     assert again.recommendation.method == found.recommendation.method == "crf"
@@ -274,7 +263,7 @@ class Timed(Scored):
 def test_advice_ends_with_its_budget(corpus, tmp_path, monkeypatch):
     skills = {"ner": 0.3, "crf-clusters": 0.9, "crf": 0.9}
     runner = Timed(skills, monkeypatch, {}, usual=100.0)
-    found, said = advised(corpus, tmp_path, monkeypatch, runner, minutes=3)  # no second fold fits
+    found, *_, said = advised(corpus, tmp_path, monkeypatch, runner, minutes=3)  # no second fold fits
     assert len(runner.begun) == 2 and set(by_method(runner).values()) == {1}
     assert any("No time for fold 2" in text for text in said)
     assert found.recommendation.verdict is None or found.recommendation.verdict.n_seeds == 1
@@ -282,7 +271,7 @@ def test_advice_ends_with_its_budget(corpus, tmp_path, monkeypatch):
 
 def test_what_does_not_fit_makes_room_for_the_next_best(corpus, tmp_path, monkeypatch):
     runner = Timed({"ner": 0.3, "softmax": 0.95, "crf": 0.9}, monkeypatch, {"softmax": 400.0})
-    found, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=14)
+    found, *_ = advised(corpus, tmp_path, monkeypatch, runner, minutes=14)
     n = by_method(runner)
     assert n["softmax"] == 1 and n["crf"] == n["ner"] > 1
     assert found.recommendation.best == "crf"
@@ -297,7 +286,7 @@ def test_advice_stops_where_stock_spacy_fails(corpus, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=r"L487.*--retry-failed"):
         advised(*given, runner, minutes=10)
     assert not runner.begun  # nothing in vain
-    found, _ = advised(*given, runner, minutes=10, retry_failed=True)
+    found, *_ = advised(*given, runner, minutes=10, retry_failed=True)
     assert found.recommendation.method == "crf"
 
 
@@ -323,20 +312,22 @@ def test_advice_tries_the_pretrained_recipes_first(corpus, trf, tmp_path, monkey
     assert encoders == [Path("en_longtail_cnn"), trf] and advice.needs_torch(trf)
     name = "softmax-en_longtail_trf-described"
     runner = Scored({"ner": 0.2, name: 0.95})
-    found, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=10, folds=3, pretrained=encoders)
+    found, path, *_ = advised(
+        corpus, tmp_path, monkeypatch, runner, minutes=10, folds=3, pretrained=encoders
+    )
     assert [*by_method(runner)][:3] == ["ner", "crf-pretrained-described-gazetteer", name]
     assert found.recommendation.method == name
-    config = spacy.util.load_config(found.config).interpolate()
+    config = spacy.util.load_config(path).interpolate()
     assert config["paths"]["pretrained"] == str(trf)
     assert config["components"]["tok2vec"] == {"source": str(trf)}
     assert config["components"]["ner"]["model"]["tok2vec"]["width"] == 384
     assert config["training"]["optimizer"]["weight_mix"] == 0.8
-    given = (corpus, tmp_path / "new.cfg", None, {}, encoders, None)
-    _, plan = advice.planned(*given)
+    given = (corpus, None, {}, encoders)
+    _, plan = planned(*given)
     mixed = {m.name: m.config["training"]["optimizer"].get("weight_mix") for m in plan.methods}
     assert mixed["crf-pretrained-described-gazetteer"] == 0.7 and mixed["ner"] is None
     monkeypatch.setattr(advice, "UNMIXED", 1)  # as if the corpus were large
-    _, large = advice.planned(*given)
+    _, large = planned(*given)
     (ours,) = (m.config for m in large.methods if m.name == "crf-pretrained-described-gazetteer")
     assert ours["training"]["optimizer"]["@optimizers"] == "Adam.v1"
     steps = {m.name: m.config["training"]["max_steps"] for m in plan.methods}
@@ -351,9 +342,9 @@ def test_no_trial_but_the_baseline_takes_more_than_a_part_of_the_budget(corpus, 
         return TRAIN(self, options, keys, Scored({}))
 
     monkeypatch.setattr(Matrix, "run", run)
-    options, settings = TrialOptions(), {"training.eval_frequency": 2}
-    given = {"minutes": 8, "folds": 3, "steps": 4, "options": options, "settings": settings}
-    advise(corpus, tmp_path / "out", tmp_path / "recommended.cfg", say=lambda _: None, **given)
+    given = planned(corpus, 4, {"training.eval_frequency": 2})
+    places = (tmp_path / "out", tmp_path / "recommended.cfg")
+    advise(*given, *places, minutes=8, folds=3, options=TrialOptions(), say=lambda _: None)
     alone = {minutes for names, minutes in limits if names and "ner" not in names}
     assert limits[1] == ({"ner"}, None) and alone == {2.0}
 
@@ -375,9 +366,11 @@ def test_advice_tries_a_transformer(corpus, tmp_path, monkeypatch):
     pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'")
     encoder = str(tiny_bert(tmp_path / "bert"))
     runner = Scored({"ner": 0.2, "softmax-transformer": 0.95})
-    found, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=10, folds=3, transformer=encoder)
+    found, path, *_ = advised(
+        corpus, tmp_path, monkeypatch, runner, minutes=10, folds=3, transformer=encoder
+    )
     assert found.recommendation.method == "softmax-transformer"
-    config = spacy.util.load_config(found.config).interpolate()
+    config = spacy.util.load_config(path).interpolate()
     assert config["components"]["tok2vec"]["model"]["name"] == encoder
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(ValueError, match="L265"):
@@ -387,10 +380,10 @@ def test_advice_tries_a_transformer(corpus, tmp_path, monkeypatch):
 
 def test_no_advice_from_untrained_models(corpus, tmp_path, monkeypatch):
     runner = Scored({"ner": 0.0, "crf": 0.95}, needs={"ner": 99, "crf": 99})
-    found, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=10)
+    found, path, *_ = advised(corpus, tmp_path, monkeypatch, runner, minutes=10)
     assert found.recommendation.method == "ner" and found.recommendation.is_early
     page = write_matrix_report(found.summary, tmp_path / "report")
-    for text in (found.config.read_text("utf8"), page.read_text("utf8"), summary_tables(found.summary)):
+    for text in (path.read_text("utf8"), page.read_text("utf8"), summary_tables(found.summary)):
         assert "Not trained long enough" in text
 
 

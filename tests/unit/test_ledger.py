@@ -5,11 +5,9 @@ import errno
 import pytest
 
 from spacy_longtail.output import writing
-from spacy_longtail.output.writing import check_folder
 from spacy_longtail.studies.trials.records import (
     TrialRecord,
     finish,
-    foreign_to_trials,
     read_finished,
     trial_folder,
 )
@@ -28,8 +26,8 @@ def end(output, key, status="done", name="w", **more):
     finish(output, work, record_of(key, status, **more))
 
 
-def log(output, key, *place):
-    return trial_folder(output, key).joinpath(*place, "log.txt").read_text(encoding="utf8")
+def log(output, key):
+    return (trial_folder(output, key) / "log.txt").read_text(encoding="utf8")
 
 
 def test_a_finished_trial_has_a_folder(tmp_path):
@@ -46,7 +44,6 @@ def test_a_failure_can_be_tried_again_and_what_is_done_stays(tmp_path):
     for status in ("failed", "timeout", "done"):
         end(tmp_path, "k", status, name=status)
         assert read_finished(tmp_path)["k"].status == status
-    assert log(tmp_path, "k", "before") == "timeout"
     end(tmp_path, "k", "failed", name="second")
     assert log(tmp_path, "k") == "done" and read_finished(tmp_path)["k"].status == "done"
 
@@ -71,13 +68,3 @@ def test_a_record_that_cannot_be_written_is_no_trial(tmp_path, monkeypatch):
             end(tmp_path, "k")
     assert read_finished(tmp_path) == {}
     end(tmp_path, "k", name="again")
-
-
-def test_folders_for_trials(tmp_path):
-    end(tmp_path / "old", "k")
-    (tmp_path / "empty").mkdir()
-    for name in ("new", "empty", "old"):
-        check_folder(tmp_path / name, [], foreign_to_trials)
-    (tmp_path / "old" / "trials").rename(tmp_path / "old" / "thesis")
-    with pytest.raises(ValueError, match="L437"):
-        check_folder(tmp_path / "old", [], foreign_to_trials)

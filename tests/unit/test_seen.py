@@ -11,8 +11,7 @@ from thinc.api import Config
 from spacy_longtail.corpus.folder import CorpusTypes, write_corpus
 from spacy_longtail.corpus.seen import FILE, LEAST_WORDS, SAMPLED, seen_share, sketch, write_seen
 from spacy_longtail.studies.matrix import advice
-from spacy_longtail.studies.matrix.advice import advise, find_pretrained
-from spacy_longtail.studies.trials.run import TrialOptions
+from spacy_longtail.studies.matrix.advice import find_pretrained, planned
 from spacy_longtail.training import contamination
 from spacy_longtail.training.contamination import warn_seen
 from tests.util import blank, parse
@@ -151,14 +150,4 @@ def test_an_encoder_that_has_seen_the_corpus_is_not_recommended(corpus, encoder,
     assert any("en_longtail_cnn is left out" in text for text in said)
     assert find_pretrained(fresh)[0].name == "en_longtail_cnn"
     with pytest.raises(ValueError, match=r"L563.*3. %"):
-        advise(
-            known,
-            tmp_path / "out",
-            tmp_path / "recommended.cfg",
-            minutes=1,
-            steps=5,
-            options=TrialOptions(),
-            settings={},
-            pretrained=[encoder],
-        )
-    assert not (tmp_path / "out").exists()
+        planned(known, steps=5, pretrained=[encoder])

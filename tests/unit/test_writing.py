@@ -14,7 +14,6 @@ from spacy_longtail.output.writing import (
     check_folder,
     coded_io,
     has_mark,
-    is_disk_fault,
     set_aside,
     whole_folder,
     write_file,
@@ -96,8 +95,6 @@ def test_what_a_copy_is_refused_for(tmp_path):
         raise shutil.Error([("a/c", "b/c", full.strerror), ("a/d", "b/d", "another")])
     with pytest.raises(ValueError, match=r"^\[L432\] \S+ cannot be .*: it is there"), coded_io(tmp_path):
         raise shutil.Error("it is there")
-    assert is_disk_fault(full) and is_disk_fault(shutil.Error([]))
-    assert not is_disk_fault(OSError("no such model")) and not is_disk_fault(None)
 
 
 def test_a_folder_of_which_the_system_says_so(here, monkeypatch):

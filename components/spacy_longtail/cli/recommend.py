@@ -2,22 +2,14 @@
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from wasabi import msg
 
 from ..corpus.folder import read_types
 from ..layers.clusters import lacks_lookups
-from ..studies.matrix.advice import (
-    FOLDS,
-    Advice,
-    advise,
-    find_pretrained,
-    in_short,
-    needs_torch,
-    planned,
-)
+from ..studies.matrix.advice import FOLDS, advise, find_pretrained, in_short, needs_torch, planned
 from ..studies.matrix.writing import summary_tables, write_matrix_report
 from ..studies.trials.run import TrialOptions
 from .app import METHOD_PANEL, MOST_PROCESSES, Code, Corpus, GpuId, Json, app, print_json
@@ -76,65 +68,44 @@ def recommend(
     if problem := lacks_lookups(read_types(corpus).lang):
         say(f"Word clusters are left out: {problem}")
     encoders = [pretrained] if pretrained else find_pretrained(corpus, say)
-    given: dict[str, Any] = {
-        "minutes": minutes,
-        "folds": folds,
-        "steps": steps,
-        "options": TrialOptions(
-            workers or usual_workers(bool(transformer) or any(map(needs_torch, encoders)), gpu_id),
-            gpu_id,
-            retry_failed=retry_failed,
-        ),
-        "settings": read_settings(settings or []),
-        "transformer": transformer,
-        "pretrained": encoders,
-        "say": say,
-    }
+    candidates, plan = planned(corpus, steps, read_settings(settings or []), encoders, transformer)
+    reasons = list(zip(plan.methods, candidates, strict=True))
+    if dry_run and as_json:
+        rows = [{"method": m.name, "choices": dict(c.grid), "why": c.why} for m, c in reasons]
+        return print_json({"candidates": rows})
     if dry_run:
-        return _list(corpus, target, as_json, **given)
-    found = advise(corpus, output, target, **given)
-    page = write_matrix_report(found.summary, output / "report")
+        for method, candidate in reasons:
+            typer.echo(f"{method.name}: {candidate.why}")
+        return typer.echo(in_short(candidates, plan, folds, minutes))
+    usual = usual_workers(bool(transformer) or any(map(needs_torch, encoders)), gpu_id)
+    options = TrialOptions(workers or usual, gpu_id, retry_failed=retry_failed)
+    summary, choice = advise(
+        candidates, plan, output, target, minutes=minutes, folds=folds, options=options, say=say
+    )
+    page = write_matrix_report(summary, output / "report")
     if as_json:
-        return print_json(_data(found, page))
+        names = ("method", "best", "text", "evidence")
+        scores = [
+            {"method": row.method, "folds": row.n_trials, "macro": row.scores["macro, held out"][0]}
+            for row in summary.corpora[0].rows
+        ]
+        shown = {
+            **{name: getattr(choice, name) for name in names},
+            "baseline": summary.baseline,
+            "methods": scores,
+            "candidates": [candidate._asdict() for candidate in candidates],
+            "config": str(target),
+            "report": str(page),
+        }
+        return print_json(shown)
     msg.divider("Candidates")
-    for candidate in found.candidates:
+    for candidate in candidates:
         msg.text(f"{' '.join(candidate.grid.values())}: {candidate.why}")
-    typer.echo(summary_tables(found.summary))
-    msg.good(f"{target}: {found.recommendation.method}")
+    typer.echo(summary_tables(summary))
+    msg.good(f"{target}: {choice.method}")
     typer.echo(f"Train it with: python -m spacy_longtail train {target} {corpus} training/model")
     typer.echo(f"Report: {page.resolve()}")
     return None
-
-
-def _list(corpus: Path, config: Path, as_json: bool, **given: Any) -> None:
-    """Print the candidates."""
-    names = ("steps", "settings", "pretrained", "transformer")
-    candidates, plan = planned(corpus, config, **{name: given[name] for name in names})
-    own = list(zip(plan.methods, candidates, strict=True))
-    if as_json:
-        rows = [{"method": m.name, "choices": dict(c.grid), "why": c.why} for m, c in own]
-        return print_json({"candidates": rows})
-    for method, candidate in own:
-        typer.echo(f"{method.name}: {candidate.why}")
-    typer.echo(in_short(candidates, plan, given["folds"], given["minutes"]))
-    return None
-
-
-def _data(found: Advice, page: Path) -> dict[str, object]:
-    choice = found.recommendation
-    names = ("method", "best", "text", "evidence")
-    rows = found.summary.corpora[0].rows
-    return {
-        **{name: getattr(choice, name) for name in names},
-        "baseline": found.summary.baseline,
-        "methods": [
-            {"method": row.method, "folds": row.n_trials, "macro": row.scores["macro, held out"][0]}
-            for row in rows
-        ],
-        "candidates": [candidate._asdict() for candidate in found.candidates],
-        "config": str(found.config),
-        "report": str(page),
-    }
 
 
 def usual_workers(has_transformer: bool, gpu_id: int) -> int:

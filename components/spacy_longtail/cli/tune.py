@@ -1,6 +1,5 @@
 """`tune`: the best values of a method's parameters, searched on development data."""
 
-import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +9,6 @@ from wasabi import msg
 from ..errors import Errors
 from ..output.amounts import number, percent
 from ..studies.tuning.search import Search, Tried, best_of
-from ..training.provenance import command
 from .app import LARGEST_SEED, METHOD_PANEL, Code, Corpus, GpuId, Json, app, print_json, print_table
 from .trial_options import DryRun, Minutes, Set, Steps, read_settings
 
@@ -53,11 +51,7 @@ def tune(
     if best is None:
         problem = f"no trial has finished. The last one: {tried[-1].error or tried[-1].status}"
         raise ValueError(Errors.L487.format(problem=problem, fix="Correct it, and give more --trials."))
-    given = {"config": config, "trials": trials, "steps": steps, "seed": seed}
-    made = command("tune", [corpus], {k: v for k, v in given.items() if v is not None})
-    for option, texts in {"--search": search, "--set": settings}.items():
-        made = " ".join([made, *(shlex.join([option, text]) for text in texts or [])])
-    written = found.write_best(tried, best, made)
+    written = found.write_best(tried, best)
     if as_json:
         shown = [trial._asdict() for trial in tried]
         return print_json({"trials": shown, "best": best.number, "config": str(written)})

@@ -1,6 +1,5 @@
 """Where a command may write, and writing that happens whole or not at all."""
 
-import errno
 import os
 import re
 import shutil
@@ -22,17 +21,6 @@ ENDS = 1 << 16  # bytes of a file's beginning, and of its end, that are searched
 LONGEST = 40  # characters of a target's name in a folder that is being written
 NOT_IN_NAMES = frozenset('<>:"/\\|?*')  # of files, on Windows
 DEVICES = {"CON", "PRN", "AUX", "NUL", *(f"{port}{i}" for port in ("COM", "LPT") for i in range(1, 10))}
-DISK_FAULTS = {  # of a system's error
-    errno.ENOSPC,
-    errno.EDQUOT,
-    errno.EFBIG,
-    errno.EROFS,
-    errno.EIO,
-    errno.EACCES,
-    errno.EPERM,
-    errno.EMFILE,
-    errno.ENFILE,
-}
 
 
 @contextmanager
@@ -45,12 +33,6 @@ def coded_io(path: Path) -> Iterator[None]:
         if isinstance(error, shutil.Error) and isinstance(error.args[0], list):
             _, place, problem = error.args[0][0]  # of all that copytree could not copy
         raise ValueError(Errors.L432.format(path=place, problem=problem)) from error
-
-
-def is_disk_fault(error: BaseException | None) -> bool:
-    """Whether a disk is full, broken, or closed to this process: what else is written meets it, too."""
-    # of copytree: it has no number
-    return isinstance(error, shutil.Error) or getattr(error, "errno", None) in DISK_FAULTS
 
 
 def check_folder(

@@ -54,8 +54,6 @@ class CandidateGrid(NamedTuple):
 class Advice(NamedTuple):
     summary: Summary
     recommendation: Recommendation
-    candidates: list[CandidateGrid]
-    config: Path
 
 
 def find_pretrained(corpus: Path, say: Callable[[str], None] = msg.info) -> list[Path]:
@@ -134,65 +132,23 @@ def choose_candidates(
     return [CandidateGrid(grid, why) for holds, grid, why in table if holds]
 
 
-def advise(
-    corpus: Path,
-    output: Path,
-    config: Path,
-    *,
-    minutes: float,
-    folds: int = FOLDS,
-    steps: int | None,
-    options: TrialOptions,
-    settings: Overrides,
-    pretrained: Sequence[Path] = (),
-    transformer: str | None = None,
-    say: Callable[[str], None] = msg.info,
-) -> Advice:
-    """Compare candidates on folds of a corpus within a budget, and write the config of the one to use.
-
-    Every candidate gets a fold while half of the budget lasts. After each fold the better half of them
-    and stock spaCy go on, while there is time.
-
-    corpus (Path): A folder that `convert` wrote. output (Path): Folder of the trials; resumed.
-    config (Path): The file to write. minutes (float): Budget.
-    folds (int): Of train and dev together, at least 3.
-    steps (Optional[int]): Of each training; null trains each until it is no better on dev.
-    options (TrialOptions): How trials are run.
-    settings (Overrides): Config values by dotted name, for all.
-    pretrained (Sequence[Path]): Encoders to try: installed packages, or pipelines that `pretrain` wrote.
-    transformer (Optional[str]): A transformer to be tried: its name on the hub, or its folder.
-    say (Callable): Gets progress.
-    RETURNS (Advice): What was found.
-    """
-    candidates, plan = planned(corpus, config, steps, settings, pretrained, transformer)
-    cut, groups = fold_plan(plan, output, folds)
-    matrix = Matrix(cut, output, inputs=[corpus])
-    say(in_short(candidates, cut, folds, minutes))
-    records = Rounds(matrix, options, minutes, read_types(corpus).labels, say).run()
-    matrix.trials = {key: trial for key, trial in matrix.trials.items() if key in records}
-    summary = summarize_trials(matrix, records, groups)
-    (choice,) = (c.recommendation for c in summary.corpora if c.recommendation is not None)
-    trial = next(t for t in matrix.trials.values() if t.method.name == choice.method)
-    filled = fill(trial.config(), corpus, choice.method)
-    lines = [part for text in _evidence(summary, choice, candidates) for part in wrap(text, WIDTH)]
-    write_file(config, commented(filled, lines, {}))
-    return Advice(summary, choice, candidates, config)
-
-
 def planned(
     corpus: Path,
-    config: Path,
-    steps: int | None,
-    settings: Overrides,
-    pretrained: Sequence[Path],
-    transformer: str | None,
+    steps: int | None = None,
+    settings: Overrides | None = None,
+    pretrained: Sequence[Path] = (),
+    transformer: str | None = None,
 ) -> tuple[list[CandidateGrid], Plan]:
-    """What is to be compared, when all that is given has been checked: arguments as `advise` has them.
+    """What is to be compared on a corpus.
 
+    corpus (Path): A folder that `convert` wrote.
+    steps (Optional[int]): Of each training; null trains each until it is no better on dev.
+    settings (Optional[Overrides]): Config values by dotted name, for all.
+    pretrained (Sequence[Path]): Encoders to try: installed packages, or pipelines that `pretrain` wrote.
+    transformer (Optional[str]): A transformer to be tried: its name on the hub, or its folder.
     RETURNS (Tuple[List[CandidateGrid], Plan]): The candidates, and their plan on the corpus as it is.
     """
-    check_file(config, [corpus], MARK)
-    lang = read_types(corpus).lang
+    lang, settings = read_types(corpus).lang, settings or {}
     statistics = corpus_statistics(corpus)
     n_sentences = statistics.parts["train"].sentences
     encoders: dict[str, Overrides] = {}
@@ -223,6 +179,44 @@ def planned(
             schedule = {key: own[key] for key in SCHEDULE if key in own and key not in settings}
             plan.methods[i] = method._replace(config=compose(method.config, {}, schedule))
     return candidates, plan
+
+
+def advise(
+    candidates: list[CandidateGrid],
+    plan: Plan,
+    output: Path,
+    config: Path,
+    *,
+    minutes: float,
+    folds: int = FOLDS,
+    options: TrialOptions,
+    say: Callable[[str], None] = msg.info,
+) -> Advice:
+    """Compare candidates on folds of a corpus within a budget, and write the config of the one to use.
+
+    Every candidate gets a fold while half of the budget lasts. After each fold the better half of them
+    and stock spaCy go on, while there is time.
+
+    candidates (List[CandidateGrid]): As `planned` returned them. plan (Plan): Of the same.
+    output (Path): Folder of the trials; resumed. config (Path): The file to write.
+    minutes (float): Budget. folds (int): Of train and dev together, at least 3.
+    options (TrialOptions): How trials are run. say (Callable): Gets progress.
+    RETURNS (Advice): What the trials show.
+    """
+    (corpus,) = plan.corpora
+    check_file(config, [corpus], MARK)
+    cut, groups = fold_plan(plan, output, folds)
+    matrix = Matrix(cut, output, inputs=[corpus])
+    say(in_short(candidates, cut, folds, minutes))
+    records = Rounds(matrix, options, minutes, read_types(corpus).labels, say).run()
+    matrix.trials = {key: trial for key, trial in matrix.trials.items() if key in records}
+    summary = summarize_trials(matrix, records, groups)
+    (choice,) = (c.recommendation for c in summary.corpora if c.recommendation is not None)
+    trial = next(t for t in matrix.trials.values() if t.method.name == choice.method)
+    filled = fill(trial.config(), corpus, choice.method)
+    lines = [part for text in _evidence(summary, choice, candidates) for part in wrap(text, WIDTH)]
+    write_file(config, commented(filled, lines, {}))
+    return Advice(summary, choice)
 
 
 def _beginning(pretrained: Path, corpus: Path, lang: str, n_sentences: int) -> tuple[str, Overrides]:

@@ -12,11 +12,10 @@ from ...corpus.tokenizers import blank
 from ...corpus.units import document_folds
 from ...errors import Warnings
 from ...output.amounts import number
-from ...output.writing import check_folder, coded_io, whole_folder
+from ...output.writing import check_folder, coded_io, unless_holds, whole_folder
 from ...training.checksums import checksum, digest
-from ..trials.plan import Plan
-from ..trials.plan_file import unusable
-from ..trials.records import FOLDER, foreign_to_trials
+from ..trials.plan import Plan, unusable
+from ..trials.records import FOLDER
 from .summary import Folds
 
 FOLDS = "folds"  # in the output folder
@@ -55,7 +54,7 @@ def write_folds(corpus: Path, output: Path, n_folds: int) -> list[Path]:
         warnings.warn(Warnings.W102.format(path=corpus, n=n_folds, problem=problem), stacklevel=2)
     data = {part: checksum(path) for part, path in paths.items()}
     place = output / FOLDS / digest({**types._asdict(), **data, "folds": n_folds, "seed": 0})
-    check_folder(output, [corpus], foreign_to_trials)
+    check_folder(output, [corpus], unless_holds(FOLDER))
     with coded_io(output):
         (output / FOLDER).mkdir(parents=True, exist_ok=True)
     found = []

@@ -29,19 +29,21 @@ from ...evaluation.significance.paired import ResampledT, resampled_t
 from ...output.amounts import number, signed
 
 MACRO = "macro F1"
+METRIC = {MACRO: named_metrics([])[MACRO]}
 ALPHA = 0.05
 RISK = 0.2  # of being worse than the baseline, up to which a method is recommended
 LEAST_FOLDS = 3  # for a t-test that says something
 
 Cell = tuple[int, int]  # fold and seed
+Runs = Mapping[Cell, Run]
 
 
 class Recommendation(NamedTuple):
     """The method to use. Another than the baseline is named only if it is shown to be better."""
 
     method: str
-    best: str  # the best mean on dev, which may be chance
-    verdict: Verdict | None  # on the best against the baseline, on dev; null if it is the baseline
+    best: str  # the best mean, which may be chance
+    verdict: Verdict | None  # on the best against the baseline; null if it is the baseline
     text: str
     evidence: list[str]
     is_early: bool = False  # the baseline or the best would get better with more steps
@@ -59,33 +61,20 @@ def recommend(
     baseline (str): Name of the method that stays unless another is shown to be better.
     RETURNS (Recommendation): The choice, in words too. p is corrected by Holm for all methods.
     """
-    _check_baseline(baseline, scored)
-    read = cache(partial(read_run, labels=labels))  # each file once
-    metric = {MACRO: named_metrics(labels)[MACRO]}
-    counts, verdicts, means = {}, {}, {}
-    for name, paths in scored.items():
-        if seeds := sorted(set(paths) & set(scored[baseline])):
-            first, own = (
-                stack([read(scored[n][seed]).counts for seed in seeds]) for n in (baseline, name)
-            )
-            counts[name] = first.sum(axis=0), own.sum(axis=0)
-            means[name] = statistics.mean(metric[MACRO](counts[name][1]).tolist())
-            if name != baseline:
-                unit = read(paths[seeds[0]]).counts.unit
-                # over documents alone: no exact test over six seeds could outlive Holm
-                verdicts[name] = judge(first, own, metric, unit, is_paired=False)
-    best = max(means, key=lambda name: (means[name], name == baseline))
-    systems = {n: System(n, [read(path) for path in scored[n].values()]) for n in {baseline, best}}
-    if early := no_verdict({name: systems[name].rising() for name in sorted(systems)}):
+    runs = _read({n: {(0, s): path for s, path in own.items()} for n, own in scored.items()}, labels)
+    pairs = _pairs(runs, baseline, list(runs))
+    best = _best(pairs, baseline)
+    if early := _early(runs, best, baseline):
         return _undecided(best, baseline, early)
     if best == baseline:
-        text = f"Stay with {baseline}: of {len(means)} methods none has a better mean macro F1 on dev."
+        text = f"Stay with {baseline}: of {len(pairs)} methods none has a better mean macro F1 on dev."
         return Recommendation(baseline, best, None, text, [])
+    # over documents alone: no exact test over six seeds could outlive Holm
+    verdicts = {name: _judged(*pair) for name, pair in pairs.items() if name != baseline}
     verdict = corrected_by_score(verdicts)[best][MACRO]
     evidence = describe(best, {f"{MACRO} on dev": verdict})
-    is_shown = verdict.outcome == "better"
-    n_seeds = len(set(scored[best]) & set(scored[baseline]))
-    t = paired_t(*map(metric[MACRO], counts[best]))
+    is_shown, n_seeds = verdict.outcome == "better", len(pairs[best][0])
+    t = paired_t(*(METRIC[MACRO](_counts(own).sum(axis=0)) for own in pairs[best]))
     if n_seeds >= LEAST_SEEDS and t is not None:
         is_shown = is_shown and t.p <= ALPHA
         evidence.append(f"Over {n_seeds} seeds: t = {t.t:.2f}, p = {t.p:.2g} (paired t-test).")
@@ -93,25 +82,11 @@ def recommend(
         seeds = number(n_seeds, "seed")
         text = f"Use {best}: it is better than {baseline} in macro F1 on dev, over {seeds}."
         return Recommendation(best, best, verdict, text, evidence)
-    gain = signed(100 * verdict.value)
     text = (
         f"Stay with {baseline}: no method is shown to be better on dev."
-        f" The best guess is {best}, {gain} points, which may be chance."
+        f" The best guess is {best}, {signed(100 * verdict.value)} points, which may be chance."
     )
     return Recommendation(baseline, best, verdict, text, evidence)
-
-
-def _check_baseline(baseline: str, scored: Mapping[str, object]) -> None:
-    """Refuse a comparison without its baseline."""
-    if baseline not in scored:
-        found = ", ".join(scored) or "none"
-        raise ValueError(Errors.L410.format(role="baseline", name=baseline, found=found))
-
-
-def _undecided(best: str, baseline: str, early: str) -> Recommendation:
-    """What to say where methods were not trained long enough. early (str): Says so."""
-    guess = "" if best == baseline else f" Until then the best guess is {best}."
-    return Recommendation(baseline, best, None, early + guess, [], True)
 
 
 def recommend_by_folds(
@@ -133,36 +108,26 @@ def recommend_by_folds(
     RETURNS (Recommendation): The choice, in words too, with how sure it is. Methods with a set number of
         steps have no verdict while one of them gets better. Methods with a patience do.
     """
-    _check_baseline(baseline, scored)
     runs = _read(scored, labels)
     tried = {name: {*own, *(failed or {}).get(name, ())} for name, own in runs.items()}
-    most = max(map(len, tried.values()))
+    most = max(map(len, tried.values()), default=0)
     # a method that was dropped after a fold is not the best, however lucky it was there
-    shared = {n: _shared(runs[baseline], own) for n, own in runs.items() if len(tried[n]) == most}
-    last = {n: cells for n, cells in shared.items() if cells} | {baseline: list(runs[baseline])}
-    gains = {
-        n: macro_of(_at(runs[n], cells)) - macro_of(_at(runs[baseline], cells))
-        for n, cells in last.items()
-    }
-    best = max(gains, key=lambda name: (gains[name], name == baseline))
-    systems = [System(n, list(runs[n].values())) for n in dict.fromkeys((baseline, best))]
-    early = no_verdict({system.name: system.rising() for system in systems})
-    has_patience = all(r.evaluation.training.patience for own in systems for r in own.runs)
-    if early and (best == baseline or not has_patience):
+    pairs = _pairs(runs, baseline, [name for name in runs if len(tried[name]) == most])
+    best = _best(pairs, baseline)
+    early = _early(runs, best, baseline)
+    both = (run for name in (baseline, best) for run in runs[name].values())
+    if early and (best == baseline or not all(run.evaluation.training.patience for run in both)):
         return _undecided(best, baseline, early)
     if best == baseline:
         text = f"Stay with {baseline}: of {len(runs)} methods none is better on held-out folds."
         return Recommendation(baseline, best, None, text, [])
-    first, own = _at(runs[baseline], last[best]), _at(runs[best], last[best])
-    before, after = _counts(first), _counts(own)
-    metric = {MACRO: named_metrics(labels)[MACRO]}
-    unit = next(iter(own.values())).counts.unit
-    verdict = judge(before, after, metric, unit, is_paired=False)[MACRO]
+    first, own = pairs[best]
+    verdict = _judged(first, own)[MACRO]
     share = 1 / (n_folds - 2)  # neither dev nor what is held out is trained on
     t = resampled_t([_present(own[c]) - _present(first[c]) for c in sorted(own)], share)
     n_tried = len(runs) - 1  # those that were dropped after a fold were chosen from, too
     n_done = len({fold for fold, _ in own})
-    chance = min(n_tried * worse(verdict.value, verdict.p, len(before), t, n_done), 1.0)
+    chance = min(n_tried * worse(verdict.value, verdict.p, len(_counts(first)), t, n_done), 1.0)
     evidence = describe(best, {f"{MACRO} on held-out documents": verdict})
     if t is not None:
         evidence.append(
@@ -174,37 +139,68 @@ def recommend_by_folds(
         evidence.append(f"The chance is multiplied by {n_tried}, the methods that were tried.")
     sure = f"the chance that it is worse is {'below 1' if chance < 0.01 else f'{100 * chance:.0f}'} %"
     gain = f"{signed(100 * verdict.value)} points of macro F1 beside {baseline} on held-out documents"
-    # methods with a patience are compared as their configs train them
-    note = f" That may change with more steps. {early}" if early else ""
-    if chance <= RISK:
-        text = f"Use {best}: {gain}; {sure}.{note}"
-        return Recommendation(best, best, verdict, text, evidence, bool(early))
-    text = f"Stay with {baseline}. The best guess is {best}, {gain}, but {sure}.{note}"
-    return Recommendation(baseline, best, verdict, text, evidence, bool(early))
+    text = f"Stay with {baseline}. The best guess is {best}, {gain}, but {sure}."
+    method = best if chance <= RISK else baseline
+    if method == best:
+        text = f"Use {best}: {gain}; {sure}."
+    if early:  # methods with a patience are compared as their configs train them
+        text += f" That may change with more steps. {early}"
+    return Recommendation(
+        best if chance <= RISK else baseline, best, verdict, text, evidence, bool(early)
+    )
 
 
-def _read(scored: Mapping[str, Mapping[Cell, Path]], labels: list[str]) -> dict[str, dict[Cell, Run]]:
+def _read(scored: Mapping[str, Mapping[Cell, Path]], labels: list[str]) -> dict[str, Runs]:
     """The evaluations, all counted in the same units: sentences where a fold has too few documents."""
 
-    def read(unit: Unit | None) -> dict[str, dict[Cell, Run]]:
+    def read(unit: Unit | None) -> dict[str, Runs]:
         each = cache(partial(read_run, labels=labels, unit=unit))  # each file once
         return {name: {cell: each(path) for cell, path in own.items()} for name, own in scored.items()}
 
-    found = read(None)
-    units = {run.counts.unit for own in found.values() for run in own.values()}
-    return found if len(units) < 2 else read("sentence")
+    runs = read(None)
+    units = {run.counts.unit for own in runs.values() for run in own.values()}
+    return runs if len(units) < 2 else read("sentence")
 
 
-def _at(runs: Mapping[Cell, Run], cells: Iterable[Cell]) -> dict[Cell, Run]:
-    return {cell: runs[cell] for cell in cells}
+def _pairs(
+    runs: Mapping[str, Runs], baseline: str, names: Iterable[str]
+) -> dict[str, tuple[Runs, Runs]]:
+    """Runs of the baseline and of each method, on the folds and seeds that both have."""
+    if baseline not in runs:
+        found = ", ".join(runs) or "none"
+        raise ValueError(Errors.L410.format(role="baseline", name=baseline, found=found))
+    pairs = {baseline: (runs[baseline], runs[baseline])}
+    for name in names:
+        cells = sorted(runs[baseline].keys() & runs[name].keys())
+        by_seed = {seed: {f for f, s in cells if s == seed} for _, seed in cells}
+        folds = max(by_seed.values(), key=len, default=set())  # of the first seed that has most
+        if cells := [cell for cell in cells if cell[0] in folds and by_seed[cell[1]] >= folds]:
+            first, own = ({cell: runs[n][cell] for cell in cells} for n in (baseline, name))
+            pairs[name] = first, own
+    return pairs
 
 
-def _shared(first: Mapping[Cell, Run], own: Mapping[Cell, Run]) -> list[Cell]:
-    """The folds and seeds to compare two methods on: all folds of both have the same seeds."""
-    cells = sorted(first.keys() & own.keys())
-    by_seed = {seed: {f for f, s in cells if s == seed} for _, seed in cells}
-    folds = max(by_seed.values(), key=len, default=set())  # of the first seed that has most
-    return [cell for cell in cells if cell[0] in folds and by_seed[cell[1]] >= folds]
+def _best(pairs: Mapping[str, tuple[Runs, Runs]], baseline: str) -> str:
+    """The method that is furthest ahead of the baseline."""
+    gains = {name: macro_of(own) - macro_of(first) for name, (first, own) in pairs.items()}
+    return max(gains, key=lambda name: (gains[name], name == baseline))
+
+
+def _early(runs: Mapping[str, Runs], best: str, baseline: str) -> str:
+    """Which of the two was not trained long enough, in words; "" if both were."""
+    systems = [System(name, list(runs[name].values())) for name in dict.fromkeys((baseline, best))]
+    return no_verdict({system.name: system.rising() for system in systems})
+
+
+def _undecided(best: str, baseline: str, early: str) -> Recommendation:
+    """What to say where methods were not trained long enough. early (str): Says so."""
+    guess = "" if best == baseline else f" Until then the best guess is {best}."
+    return Recommendation(baseline, best, None, early + guess, [], True)
+
+
+def _judged(first: Runs, own: Runs) -> dict[str, Verdict]:
+    unit = next(iter(own.values())).counts.unit
+    return judge(_counts(first), _counts(own), METRIC, unit, is_paired=False)
 
 
 def worse(value: float, p: float, n_units: int, t: ResampledT | None, n_folds: int) -> float:
@@ -225,7 +221,7 @@ def _present(run: Run) -> float:
     return float(f1(counts[there]).mean()) if there.any() else 0.0
 
 
-def _counts(runs: Mapping[Cell, Run]) -> Ints4d:
+def _counts(runs: Runs) -> Ints4d:
     """Mentions of all held-out documents: (n_units, n_seeds, n_types + 1, 3), of the seeds in common."""
     folds = sorted({fold for fold, _ in runs})
     by_fold = {fold: {seed for f, seed in runs if f == fold} for fold in folds}
@@ -233,10 +229,9 @@ def _counts(runs: Mapping[Cell, Run]) -> Ints4d:
     return np.concatenate([stack([runs[fold, seed].counts for seed in seeds]) for fold in folds])
 
 
-def macro_of(runs: Mapping[Cell, Run]) -> float:
+def macro_of(runs: Runs) -> float:
     """Macro F1 of all held-out documents together, mean over seeds, in [0, 1].
 
     runs (Mapping[Tuple[int, int], Run]): Evaluations by fold and seed.
     """
-    sums = _counts(runs).sum(axis=0)
-    return statistics.mean(f1(sums[:, :-1]).mean(axis=1).tolist())
+    return statistics.mean(METRIC[MACRO](_counts(runs).sum(axis=0)).tolist())

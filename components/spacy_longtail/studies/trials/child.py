@@ -3,7 +3,6 @@
 import os
 import sys
 import threading
-from contextlib import suppress
 from pathlib import Path
 
 import srsly
@@ -12,10 +11,9 @@ from ...corpus.folder import part_path, read_types
 from ...evaluation.evaluate import evaluate_model
 from ...evaluation.records import write_evaluation
 from ...faults import is_coded
-from ...output.writing import is_disk_fault
 from ...training.own_code import import_code
 from ...training.train import train_model
-from .process import IO_FAULT, Task
+from .process import Task
 
 MODEL = "model"
 
@@ -38,25 +36,6 @@ def run_child(work: Path, task: Task) -> None:
         write_evaluation(result, work / f"{part}.json")
 
 
-def exit_code(work: Path) -> int:
-    """Run the trial that a folder's task.json describes. A bug's traceback is the end of the log.
-
-    work (Path): The folder.
-    RETURNS (int): 0, IO_FAULT if the disk is full or refuses, 1 for a coded error, which is printed.
-    """
-    try:
-        run_child(work, srsly.read_json(work / "task.json"))
-        sys.stdout.flush()
-    except (ValueError, OSError) as error:
-        is_fault = is_disk_fault(error) or is_disk_fault(error.__cause__)
-        if not (is_fault or is_coded(error)):
-            raise
-        with suppress(OSError):  # of the same full disk
-            print(error, flush=True)
-        return IO_FAULT if is_fault else 1
-    return 0
-
-
 def _end_with_parent() -> None:
     """End this process when the one that started it is gone: its end of the pipe closes."""
     while os.read(0, 1):  # not sys.stdin: its lock, held here, would abort an ending process
@@ -66,4 +45,11 @@ def _end_with_parent() -> None:
 
 if __name__ == "__main__":
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    os._exit(exit_code(Path(sys.argv[1])))  # not waiting for the thread
+    folder = Path(sys.argv[1])
+    try:
+        run_child(folder, srsly.read_json(folder / "task.json"))
+    except ValueError as error:  # of a bug the traceback is the end of the log
+        if not is_coded(error):
+            raise
+        print(error, flush=True)
+        sys.exit(1)

@@ -2,25 +2,88 @@
 
 import itertools
 import json
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+import srsly
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from thinc.api import Config
 
 from ...corpus.parts import with_name
 from ...errors import Errors
 from ...output.amounts import number
+from ...output.writing import coded_io, is_file_name
+from ...records import problem_of
 from ...types import Block, Overrides
-from .compose import HERE, apply, compose, read_base
-from .methods import TrialMethod, check_equal, read_methods
-from .plan_file import beside, read_fields, read_yaml, unusable
+from .compose import HERE, apply, compose, known_choices, read_base
 
 PRESETS = HERE / "presets"
 SEED = 0  # of all draws: partitions make them differ
 PLAIN = "${corpora.plain}"
 DRAWN = {"sizes", "shares", "n_sentences", "seeds"}  # fields that another kind of draw replaces
+OF_CORPORA = ("paths.train", "paths.dev", "nlp.lang", "nlp.tokenizer",
+              "longtail.labels", "longtail.tail", "longtail.frequent")  # fmt: skip
+OWNERS = {  # settings that the plan makes from these
+    "training.max_steps": "steps",
+    "training.patience": "patience",
+    "system.seed": "seeds",
+    **dict.fromkeys(OF_CORPORA, "corpora"),
+}
+
+Positive = Annotated[int, Field(gt=0, le=10**9)]
+Number = Annotated[int, Field(gt=0, le=10_000)]
+Seed = Annotated[int, Field(ge=0, lt=2**32)]
+Names = Annotated[list[str], Field(min_length=1)]
+
+
+class PlanFile(BaseModel):
+    """The fields of a plan. What it does not name has its default."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    corpora: list[str] = []
+    steps: Positive = 1000  # with patience at most
+    patience: Positive = 0
+    seeds: Number | Annotated[list[Seed], Field(min_length=1)] = 3
+    grids: list[dict[str, str | Names]] = []
+    methods: dict[str, dict[str, Any]] = {}
+    choices: dict[str, dict[str, dict[str, Any]]] = {}
+    settings: dict[str, Any] = {}
+    config: str = ""
+    baseline: str = ""
+    sizes: Annotated[list[Positive], Field(min_length=1)] = []
+    shares: Annotated[list[Annotated[float, Field(gt=0, le=1)]], Field(min_length=1)] = []
+    n_sentences: Positive = 100
+    partitions: Number = 5
+
+    @property
+    def seed_list(self) -> list[int]:
+        """Each seed once; where there are draws, the partitions."""
+        seeds = self.partitions if self.sizes or self.shares else self.seeds
+        return list(range(seeds)) if isinstance(seeds, int) else list(dict.fromkeys(seeds))
+
+    def problem(self) -> str:
+        """What contradicts itself or would be ignored; "" if nothing does."""
+        names = [with_name(Path(corpus)).name for corpus in self.corpora]
+        given, drawn = self.model_fields_set, self.sizes or self.shares
+        problems = {
+            "it has neither grids nor methods.": not (self.grids or self.methods),
+            f"two corpora have the same name, found {', '.join(names)}.": _repeats(names),
+            "a size or a share stands twice.": _repeats(self.sizes) or _repeats(self.shares),
+            "it has sizes and shares: one study has one of them.": self.sizes and self.shares,
+            "each partition has its own seed: leave seeds out.": drawn and "seeds" in given,
+            "partitions need sizes or shares.": not drawn and "partitions" in given,
+            "n_sentences needs shares.": not self.shares and "n_sentences" in given,
+            **{f"instead of {s} under settings use {o}.": s in self.settings for s, o in OWNERS.items()},
+        }
+        return next((problem for problem, holds in problems.items() if holds), "")
+
+
+def _repeats(values: list[Any]) -> bool:
+    return len(set(values)) < len(values)
 
 
 @dataclass(frozen=True)
@@ -50,6 +113,12 @@ def title_of(corpus: str, method: str, draw: Draw | None, seed: int) -> str:
     drawn = "" if draw is None else f", {number(draw.n_sentences, 'sentence')}"
     share = "" if draw is None or draw.entity_share is None else f" with {draw.x[1]:g} % entity tokens"
     return f"{corpus}, {method}{drawn}{share}, seed {seed}"
+
+
+class TrialMethod(NamedTuple):
+    name: str
+    choices: dict[str, str]  # by axis; none of a method that is a config of its own
+    config: Config  # not interpolated
 
 
 class Trial(NamedTuple):
@@ -112,15 +181,13 @@ def read_plan(source: str, given: Overrides | None = None) -> Plan:
     if not path.is_file():
         fix = f"Name a YAML file or a preset: {', '.join(presets())}."
         raise ValueError(Errors.L402.format(path=path, fix=fix))
-    own = {name: value for name, value in (given or {}).items() if value is not None}
-    fields = read_fields(_overridden(read_yaml(path), own), path)
+    values = {name: value for name, value in (given or {}).items() if value is not None}
+    fields = _read_fields(path, values)
     settings = {**fields.settings, "training.max_steps": fields.steps}
     if fields.patience:  # without one a config that has its own is refused
         settings["training.patience"] = fields.patience
-    methods = read_methods(fields, read_base(beside(path, fields.config)), settings, path)
-    if not methods:
-        raise unusable(path, "it has no method.")
-    check_equal(methods, fields.steps, fields.patience, path)
+    methods = _read_methods(fields, settings, path)
+    _check_equal(methods, fields.steps, fields.patience, path)
     names = [method.name for method in methods]
     baseline = fields.baseline or names[0]
     if baseline not in names:
@@ -131,16 +198,112 @@ def read_plan(source: str, given: Overrides | None = None) -> Plan:
     return Plan(corpora, methods, fields.seed_list, draws, fields.steps, baseline, fields.patience)
 
 
-def _overridden(found: Overrides, given: Overrides) -> Overrides:
+def _read_fields(path: Path, given: Overrides) -> PlanFile:
+    """What a plan's file says, with values of the command line, checked."""
+    with coded_io(path):
+        text = path.read_bytes()
+    try:
+        read = srsly.yaml_loads(text.decode("utf8"))
+    except Exception as error:  # srsly's parser has many
+        raise unusable(path, f"it is no YAML ({' '.join(str(error).split())}).") from error
+    if not isinstance(read, dict):
+        raise unusable(path, "it holds no mapping.")
+    try:
+        fields = PlanFile.model_validate(_overridden(read, given))
+    except ValidationError as error:
+        raise unusable(path, f"{problem_of(error, 'the plan')}.") from error
+    if problem := fields.problem():
+        raise unusable(path, problem)
+    return fields
+
+
+def _overridden(read: Overrides, given: Overrides) -> Overrides:
     """A plan with values of the command line: each replaces those that it has no place beside."""
     replaced = set(DRAWN) if {"sizes", "shares"} & set(given) else set()
     if "steps" in given:
         replaced.add("patience")
-    kept = {name: value for name, value in found.items() if name not in replaced}
-    own = found.get("settings", {})
-    if isinstance(own, dict):  # else the check of the fields refuses it
-        own = {**own, **given.get("settings", {})}
-    return {**kept, **given, "settings": own}
+    kept = {name: value for name, value in read.items() if name not in replaced}
+    settings = read.get("settings", {})
+    if isinstance(settings, dict):  # else the check of the fields refuses it
+        settings = {**settings, **given.get("settings", {})}
+    return {**kept, **given, "settings": settings}
+
+
+def _read_methods(fields: PlanFile, settings: Overrides, path: Path) -> list[TrialMethod]:
+    """The methods that a plan names. settings (Overrides): Of all of them."""
+    base, known = read_base(_beside(path, fields.config)), known_choices()
+    _check_known("axis", fields.choices, known, path)
+    catalog = {axis: {**own, **fields.choices.get(axis, {})} for axis, own in known.items()}
+    methods = []
+    for choices in _picked(fields.grids, catalog, path):
+        blocks = {axis: catalog[axis][choice] for axis, choice in choices.items()}
+        methods.append(TrialMethod(_name(choices, catalog), choices, compose(base, blocks, settings)))
+    for name, own in fields.methods.items():
+        own_base = read_base(_beside(path, f"{own['config']}")) if "config" in own else base
+        own_settings = {k: v for k, v in own.items() if k != "config"}
+        methods.append(TrialMethod(name, {}, compose(own_base, {}, {**settings, **own_settings})))
+    for name, n in Counter(method.name for method in methods).items():
+        if n > 1 or not is_file_name(name):
+            raise unusable(path, f"{name!r} names two methods, or cannot be a file's name.")
+    return methods
+
+
+def _beside(path: Path, name: str) -> Path | None:
+    """A path of a plan: from the current folder, or else from the plan's; null of none."""
+    if not name or Path(name).is_file():
+        return Path(name) if name else None
+    return path.parent / name
+
+
+def _name(choices: Mapping[str, str], catalog: Mapping[str, Mapping[str, Overrides]]) -> str:
+    """The head, and whatever else is not the first of its axis."""
+    usual = {axis: next(iter(names)) for axis, names in catalog.items() if axis != "head"}
+    return "-".join(choice for axis, choice in choices.items() if choice != usual.get(axis))
+
+
+def _picked(
+    grids: list[dict[str, str | list[str]]],
+    catalog: Mapping[str, Mapping[str, Overrides]],
+    path: Path,
+) -> Iterator[dict[str, str]]:
+    """The choice of every axis, of each method of the grids, once each."""
+    first = {axis: next(iter(choices)) for axis, choices in catalog.items()}
+    seen = set()
+    for grid in grids:
+        _check_known("axis", grid, catalog, path)
+        lists = {axis: [names] if isinstance(names, str) else names for axis, names in grid.items()}
+        for axis, names in lists.items():
+            _check_known(axis, names, catalog[axis], path)
+        for combination in itertools.product(*lists.values()):
+            choices = {**first, **dict(zip(grid, combination, strict=True))}
+            if (key := tuple(choices.values())) not in seen:
+                seen.add(key)
+                yield choices
+
+
+def _check_known(what: str, names: Iterable[str], known: Iterable[str], path: Path) -> None:
+    for name in names:
+        if name not in known:
+            raise unusable(path, f"it names an unknown {what}, {name!r}. Known: {', '.join(known)}.")
+
+
+def _check_equal(methods: list[TrialMethod], steps: int, patience: int, path: Path) -> None:
+    """Refuse methods that are trained or evaluated for other steps than the rest."""
+    frequency = methods[0].config["training"].get("eval_frequency")
+    for method in methods:
+        training = method.config["training"]
+        wanted = {"max_steps": steps, "eval_frequency": frequency}
+        ends = {"patience": patience, "max_epochs": 0}
+        wanted |= {n: end for n, end in ends.items() if is_whole(training.get(n)) and training[n] > 0}
+        for name, value in wanted.items():
+            if (found := training.get(name)) != value:
+                problem = f"training.{name} is {found} for {method.name!r} and {value} for the others."
+                raise unusable(path, problem)
+    if not is_whole(frequency) or not 0 < frequency <= steps:
+        problem = f"training.eval_frequency must be at most its {steps} steps, found {frequency}."
+        raise unusable(path, problem)
+    if 0 < patience < 2 * frequency:
+        raise unusable(path, f"patience must be two evaluations at least, {2 * frequency} steps.")
 
 
 def _set_draw(config: Config, draw: Draw, partition: int, name: str) -> None:
@@ -154,3 +317,13 @@ def _set_draw(config: Config, draw: Draw, partition: int, name: str) -> None:
     apply(config, {"corpora.plain": drawn})
     if train == plain:
         apply(config, {"corpora.train": drawn})
+
+
+def unusable(path: Path | str, problem: str) -> ValueError:
+    """The error to raise of a plan."""
+    return ValueError(Errors.L470.format(path=path, problem=problem, fix="docs/matrix.md has the form."))
+
+
+def is_whole(value: object) -> bool:
+    """Whether a value is a whole number; true and false are none."""
+    return isinstance(value, int) and not isinstance(value, bool)

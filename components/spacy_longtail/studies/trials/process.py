@@ -14,14 +14,12 @@ from typing import NamedTuple, TypedDict
 from thinc.api import Config
 from typing_extensions import NotRequired
 
-from ...errors import Errors
 from ...output.writing import coded_io
 from ...training.own_code import imported_code
 
 CHILD = [sys.executable, "-m", "spacy_longtail.studies.trials.child"]
 POLL = 0.05  # seconds between looks at a process
 SHOWN = 5  # last lines of a log that an error shows
-IO_FAULT = 74  # exit code of a trial that the disk has failed, as in sysexits.h
 
 Stop = Callable[[], str | None]  # says why a trial must end, else null
 
@@ -65,7 +63,7 @@ def run_process(command: list[str], log: Path, seconds: float | None, stop: Stop
     command (List[str]): The command. It has a pipe as stdin, which closes when this process dies.
     log (Path): The file. seconds (Optional[float]): Its time limit.
     stop (Callable): Called every moment; a text ends the process and says why.
-    RETURNS (Outcome): How it ended. A disk that fails it is an error: other trials would meet it, too.
+    RETURNS (Outcome): How it ended.
     """
     start, status, why = time.perf_counter(), "", ""
     with log.open("wb") as file:
@@ -84,10 +82,6 @@ def run_process(command: list[str], log: Path, seconds: float | None, stop: Stop
             _kill(process)
     took, code = time.perf_counter() - start, process.returncode
     lines = [x for x in log.read_text(encoding="utf8", errors="replace").splitlines() if x.strip()]
-    if code == IO_FAULT:
-        _, found, problem = "".join(lines[-1:]).rpartition("[L432]")
-        unwritten = Errors.L432.format(path=log.parent, problem="the trial could not write there")
-        raise ValueError(f"{found}{problem}" if found else unwritten)
     if not status and code:
         shown = "\n".join(lines[-SHOWN:]) or f"It ended with exit code {code}, without a message."
         return Outcome("failed", took, shown)

@@ -26,7 +26,6 @@ class Recipe:
     choices: dict[str, str] = field(default_factory=dict)  # by axis: of choices.yml, or of recipes.yml
     settings: Overrides = field(default_factory=dict)  # what holds besides
     without: tuple[str, ...] = ()  # blocks and values of base and choices to leave out, by dotted name
-    rename: dict[str, str] = field(default_factory=dict)  # components whose name is not that of base.cfg
     options: str = ""  # what a training needs on its command line beside the corpus
     comments: dict[str, str] = field(default_factory=dict)  # in place of the usual ones, by dotted name
 
@@ -34,8 +33,8 @@ class Recipe:
 @cache
 def _table() -> dict[str, dict[str, Any]]:
     """recipes.yml: comments by dotted name, choices by axis, recipes and papers by config."""
-    found: dict[str, dict[str, Any]] = srsly.read_yaml(HERE / "recipes.yml")
-    return found
+    table: dict[str, dict[str, Any]] = srsly.read_yaml(HERE / "recipes.yml")
+    return table
 
 
 def read_recipes() -> dict[str, Recipe]:
@@ -126,33 +125,12 @@ def make_config(recipe: Recipe) -> Config:
     for *sections, last in (name.split(".") for name in recipe.without):
         if block := block_of(config, sections):
             del block[last]
-    for old, new in recipe.rename.items():
-        _rename(config, old, new)
     text = config.to_str(interpolate=False)
     for section in VARIABLES:
         for name in set(config[section]):
             if f"${{{section}.{name}}}" not in text:
                 del config[section][name]
     return _filled(config)
-
-
-def _rename(config: Config, old: str, new: str) -> None:
-    """Give a component another name, also in those that listen to it."""
-    config["nlp"]["pipeline"] = [new if name == old else name for name in config["nlp"]["pipeline"]]
-    config["components"] = {
-        new if name == old else name: block for name, block in config["components"].items()
-    }
-    for block in _blocks(config["components"]):
-        if block.get("upstream") == old:
-            block["upstream"] = new
-
-
-def _blocks(block: Block) -> Iterator[Block]:
-    """A block and all blocks in it."""
-    yield block
-    for value in block.values():
-        if isinstance(value, dict):
-            yield from _blocks(value)
 
 
 def _filled(config: Config) -> Config:

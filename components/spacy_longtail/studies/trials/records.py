@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import warnings
 from pathlib import Path
 from typing import Literal
@@ -50,8 +51,8 @@ class TrialRecord(BaseModel):
 
     def score(self, part: str, name: str) -> float | None:
         """A score on dev or test, in [0, 1]; null where there is none."""
-        found = (self.dev if part == "dev" else self.test).get(name)
-        return found if isinstance(found, (int, float)) else None
+        value = (self.dev if part == "dev" else self.test).get(name)
+        return value if isinstance(value, (int, float)) else None
 
     @property
     def steps_trained(self) -> int:
@@ -73,14 +74,14 @@ def read_finished(output: Path) -> dict[str, TrialRecord]:
 
     output (Path): The folder.
     """
-    found = {}
+    records = {}
     for path in sorted((output / FOLDER).glob(f"*/{RECORD}")):
         record = _read(path)
         if record is not None and record.key == path.parent.name:
-            found[record.key] = record
+            records[record.key] = record
         else:
             warnings.warn(Warnings.W097.format(path=path), stacklevel=2)
-    return found
+    return records
 
 
 def _read(path: Path) -> TrialRecord | None:
@@ -103,14 +104,7 @@ def finish(output: Path, work: Path, record: TrialRecord) -> None:
     write_file(work / RECORD, json.dumps(record.data(), indent=1))
     with coded_io(work):
         target.parent.mkdir(exist_ok=True)
-        if target.exists():
-            before = _read(target / RECORD)
-            if before is not None and before.is_done:
-                return  # another process was first
-            os.replace(target, work / "before")  # a failure, tried again
-        os.rename(work, target)
-
-
-def foreign_to_trials(folder: Path, own: str = FOLDER) -> str:
-    """What a folder that is not empty holds; "" if an earlier run has left its own folder there."""
-    return "" if (folder / own).is_dir() else f"it holds no {own} of an earlier run"
+        before = _read(target / RECORD)
+        if before is None or not before.is_done:  # else another process was first
+            shutil.rmtree(target, ignore_errors=True)  # a failure, tried again
+            os.rename(work, target)

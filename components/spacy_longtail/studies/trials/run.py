@@ -14,16 +14,15 @@ from tqdm import tqdm
 
 from ...errors import Errors
 from ...hub import check_models
-from ...output.writing import check_folder, coded_io
+from ...output.writing import check_folder, coded_io, unless_holds
 from ...training.contamination import warn_seen
 from ...training.provenance import DEV_SCORE, read_curve, short
 from ...training.train import check_trainable, load_filled
 from .child import MODEL
 from .keys import code_version, corpus_version, trial_key
-from .plan import Plan, Trial
-from .plan_file import unusable
+from .plan import Plan, Trial, unusable
 from .process import Outcome, Stop, Task, launch
-from .records import FOLDER, WORK, TrialRecord, finish, foreign_to_trials, read_finished
+from .records import FOLDER, WORK, TrialRecord, finish, read_finished
 
 SCORED = ["dev", "test"]
 
@@ -51,7 +50,7 @@ class Matrix:
     def __init__(self, plan: Plan, output: Path, inputs: Sequence[Path] | None = None) -> None:
         if not plan.corpora:
             raise unusable("The plan", "it has no corpus: name folders that `convert` wrote.")
-        check_folder(output, plan.corpora if inputs is None else inputs, foreign_to_trials)
+        check_folder(output, plan.corpora if inputs is None else inputs, unless_holds(FOLDER))
         self.plan, self.output = plan, output
         versions = {corpus: corpus_version(corpus) for corpus in plan.corpora}
         self.trials: dict[str, Trial] = {}
@@ -62,24 +61,20 @@ class Matrix:
 
     def check(self, keys: Iterable[str]) -> None:
         """Build the pipeline of every method once, so that mistakes show before hours of training."""
-        seen = set()
-        for trial in (self.trials[key] for key in keys):
-            kind = (trial.method.name, trial.corpus, trial.draw is None)
-            if kind in seen:
-                continue
-            seen.add(kind)
+        trials = (self.trials[key] for key in keys)
+        kinds = {(t.method.name, t.corpus, t.draw is None): t for t in trials}
+        for (name, corpus, _), trial in kinds.items():
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / "config.cfg"
                 trial.config().to_disk(path, interpolate=False)
                 try:
-                    filled = load_filled(path, trial.corpus)
+                    filled = load_filled(path, corpus)
                     check_trainable(filled, Path(path.name))
                     check_models(filled.interpolate())
                 except ValueError as error:
-                    name = f"the method {trial.method.name!r}"
-                    problem = str(error).strip()
-                    raise ValueError(Errors.L480.format(name=name, problem=problem)) from error
-            warn_seen(filled.interpolate(), trial.corpus)
+                    what, problem = f"the method {name!r}", str(error).strip()
+                    raise ValueError(Errors.L480.format(name=what, problem=problem)) from error
+            warn_seen(filled.interpolate(), corpus)
 
     def listed(self) -> list[dict[str, object]]:
         """The trials as JSON data, checked as before a run. Nothing is written."""
@@ -171,25 +166,24 @@ class Matrix:
         scores, points = {}, []
         if outcome.status == "done":
             for part in SCORED:
-                evaluation = json.loads((work / f"{part}.json").read_text(encoding="utf8"))
-                scores[part] = evaluation["scores"]
+                scores[part] = json.loads((work / f"{part}.json").read_text(encoding="utf8"))["scores"]
             points = read_curve(work / MODEL)
-        data = {
-            "key": key,
-            "corpus": trial.corpus.name,
-            "method": trial.method.name,
-            "choices": trial.method.choices,
-            "seed": trial.seed,
-            "draw": trial.draw,
-            "steps": self.plan.steps,
-            "training": {"patience": self.plan.patience},
-            "curve": [{k: p[k] for k in ("step", DEV_SCORE)} for p in points if DEV_SCORE in p],
-            "code": code_version(),
-            "status": outcome.status,
-            "seconds": round(outcome.seconds, 1),
-            "error": outcome.error.replace(str(self.output), short(self.output)),
-        }
-        return TrialRecord.model_validate({**data, **scores})
+        return TrialRecord(
+            key=key,
+            corpus=trial.corpus.name,
+            method=trial.method.name,
+            choices=trial.method.choices,
+            seed=trial.seed,
+            draw=trial.draw,
+            steps=self.plan.steps,
+            training={"patience": self.plan.patience},
+            curve=[{k: p[k] for k in ("step", DEV_SCORE)} for p in points if DEV_SCORE in p],
+            code=code_version(),
+            status=outcome.status,
+            seconds=round(outcome.seconds, 1),
+            error=outcome.error.replace(str(self.output), short(self.output)),
+            **scores,
+        )
 
 
 def _line(record: TrialRecord) -> str:

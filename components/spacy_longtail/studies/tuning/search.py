@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ...errors import Errors, Warnings
 from ...hub import check_models
 from ...output.amounts import number, percent
-from ...output.writing import check_folder, coded_io, in_progress, write_file
+from ...output.writing import check_folder, coded_io, in_progress, unless_holds, write_file
 from ...settings import extra
 from ...training.checksums import digest
 from ...training.contamination import warn_seen
@@ -25,10 +25,9 @@ from ...types import Overrides
 from ..trials.child import MODEL
 from ..trials.compose import compose, read_base
 from ..trials.keys import code_version, config_content, corpus_version
-from ..trials.plan_file import is_whole
+from ..trials.plan import is_whole
 from ..trials.process import Outcome, Stop, Task, launch
 from ..trials.recipes import commented, fill
-from ..trials.records import foreign_to_trials
 from .space import cannot_search, read_parameters
 
 if TYPE_CHECKING:  # Optuna is an extra
@@ -92,7 +91,7 @@ class Search:
         if not (is_whole(steps) and is_whole(frequency) and 0 < LEAST_EVALUATIONS * frequency <= steps):
             problem = f"pruning needs {LEAST_EVALUATIONS} evaluations, found {steps} steps."
             raise cannot_search(problem, "Give more --steps, or --set training.eval_frequency=N.")
-        check_folder(output, [corpus], partial(foreign_to_trials, own=MODELS))
+        check_folder(output, [corpus], unless_holds(MODELS))
         self.corpus, self.output, self.seed = corpus, output, seed
         self.steps: int = steps
         epochs = -1 if training["max_epochs"] == -1 else 0  # -1 streams
@@ -144,8 +143,6 @@ class Search:
         with coded_io(self.output):
             (self.output / MODELS).mkdir(parents=True, exist_ok=True)
         study = self._study()
-        if not any(trial.is_baseline for trial in _finished(study)):
-            study.enqueue_trial({}, user_attrs={BASELINE: True})
         study.optimize(
             partial(self._objective, runner),
             n_trials=max(n_trials - len(_finished(study)), 0),
@@ -155,7 +152,7 @@ class Search:
         return _finished(study)
 
     def _study(self) -> "Study":
-        """The study of the search, made if it is not there."""
+        """The study of the search, made if it is not there. Its first trial is the baseline."""
         optuna, path = import_optuna(), self.output / STUDY
         try:
             study: Study = optuna.create_study(
@@ -169,6 +166,9 @@ class Search:
         except Exception as error:  # of the database
             problem = f"{error}".splitlines()[0]
             raise ValueError(Errors.L477.format(path=path, problem=problem)) from error
+        if not any(trial.is_baseline for trial in _finished(study)):
+            values = {p.name: p.baseline for p in self.parameters if p.has(p.baseline)}
+            study.enqueue_trial(values, user_attrs={BASELINE: True})
         return study
 
     def _objective(self, runner: Runner, trial: "Trial") -> float:
@@ -176,8 +176,8 @@ class Search:
         is_baseline = BASELINE in trial.user_attrs
         drawn = [p for p in self.parameters if not is_baseline or p.has(p.baseline)]
         values = {p.name: p.suggest(trial) for p in drawn}
-        own = {p.name: p.baseline for p in self.parameters}
-        trial.set_user_attr(VALUES, own if is_baseline else values)
+        baseline = {p.name: p.baseline for p in self.parameters}
+        trial.set_user_attr(VALUES, baseline if is_baseline else values)
         with coded_io(self.output), TemporaryDirectory(prefix="work-", dir=self.output) as folder:
             work = Path(folder)
             watch = partial(_watch, trial, work, set(), self.steps)
@@ -204,10 +204,10 @@ class Search:
             if not own.is_baseline and own != best:
                 shutil.rmtree(self.model(own.number), ignore_errors=True)
 
-    def write_best(self, tried: list[Tried], best: Tried, made: str) -> Path:
+    def write_best(self, tried: list[Tried], best: Tried) -> Path:
         """Write the best config, which `spacy train` takes as it is.
 
-        tried (List[Tried]): All finished trials. best (Tried): The best. made (str): The command.
+        tried (List[Tried]): All finished trials. best (Tried): The best.
         RETURNS (Path): The file.
         """
         n_pruned = sum(trial.status == "pruned" for trial in tried)
@@ -215,7 +215,6 @@ class Search:
         head = [
             f"The best of {trials} ({n_pruned} pruned) of {steps}: {title(best)}.",
             f"It was chosen on the dev part of {self.corpus.name}, so that this score flatters it.",
-            f"Made by: {made}",
             f"Train it: python -m spacy train {BEST_CONFIG} --output training/best",
         ]
         comments = {p.name: f"tuned: {p.text}; the baseline has {p.baseline}" for p in self.parameters}
