@@ -16,6 +16,11 @@ class Rows(NamedTuple):
     f: Floats1d  # (n,), the loss of each row
     d_rows: Any  # (n, K), or (n,) of one logit a row: d f / d logits
 
+    def times(self, factor: Floats1d | float) -> "Rows":
+        """Each row times its factor, (n,)."""
+        is_matrix = self.d_rows.ndim == 2 and not isinstance(factor, float)
+        return Rows(self.f * factor, self.d_rows * (factor[:, None] if is_matrix else factor))
+
 
 def log_sigmoid(z: FloatsXd) -> FloatsXd:
     """The log of 1 / (1 + exp(-z)), exact at both ends. That of 1 minus the sigmoid is of -z."""

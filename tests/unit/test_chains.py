@@ -141,10 +141,8 @@ def by_enumeration(loss, scores, gold, mask, lengths, transitions):
         for i in np.flatnonzero(mask[start : start + n]):
             log_x, *inside = expected(paths, n, own[i, ids[:, i]])
             q = inside[0][i]
-            assume(not (isinstance(loss, MoM) and 0.49 < q[0] < 0.51))  # O or not is a step
-            f, u = loss.of_gold(
-                np.minimum([log_x - log_z], 0.0), np.array([float(q[0] > 0.5)]), loss.weight(q[None])
-            )
+            assume(not (loss.lam < 1 and 0.49 < q[0] < 0.51))  # O or not is a step
+            f, u = (a * loss.weight(q[None]) for a in loss.of_gold(np.minimum([log_x - log_z], 0.0)))
             total += float(f[0])
             d_scores[start : start + n] += u[0] * (tags - inside[0])
             d_trans += u[0] * (pairs - inside[1])

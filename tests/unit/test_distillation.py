@@ -88,12 +88,12 @@ def test_the_least_is_at_the_teacher():
 def test_share_0_is_the_base_loss_bit_for_bit(base):
     z, gold, mask, lengths, _ = batch(3)
     loss = distillation(base, share=0.0)
-    own, plain = (found(z, gold, mask) for found in (loss, loss.base))
+    own, plain = (found(z, gold, mask) for found in (loss, loss.inner))
     assert own.loss == plain.loss and np.array_equal(own.d_logits, plain.d_logits)
     assert not loss.reads_soft  # so that no head asks for more
     if "crf" in loss.heads:
         legal, gold = TagCodec(("X",), "BIO").legality(), np.eye(3)[LEGAL]
-        own, plain = (chain_loss(f, z, gold, mask, lengths, legal) for f in (loss, loss.base))
+        own, plain = (chain_loss(f, z, gold, mask, lengths, legal) for f in (loss, loss.inner))
         assert own.loss == plain.loss and np.array_equal(own.d_scores, plain.d_scores)
 
 

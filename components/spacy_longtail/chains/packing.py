@@ -130,7 +130,7 @@ def best_legal(scores: Floats2d, lengths: Ints1d, legality: Transitions) -> Ints
 
 def path_score(
     scores: Floats2d, tags: Ints1d, lengths: Ints1d, transitions: Transitions
-) -> tuple[float, Floats2d, Transitions]:
+) -> tuple[float, tuple[Floats2d, Transitions]]:
     """The summed score of one path per sequence, and its gradient: the tags and tag pairs on it.
 
     tags (Ints1d): (n_tokens,), the paths one after another.
@@ -157,4 +157,4 @@ def path_score(
     total += sum(float((n[at] * t[at]).sum()) for at, n, t in used)
     d_scores = xp.zeros(scores.shape, dtype="float64")
     d_scores[at] = 1.0
-    return total, d_scores, counts
+    return total, (d_scores, counts)

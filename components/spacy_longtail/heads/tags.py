@@ -41,7 +41,8 @@ class SoftmaxHead(Head):
 
     def _loss(self, loss: TagLoss, logits: Floats2d, scores: Scores, gold: Gold) -> tuple:
         """The loss and its gradient on all that the model gives. logits (Floats2d): To train on."""
-        return loss(logits, *self._rows(gold, logits), soft=gold.soft)
+        soft = () if gold.soft is None else (gold.soft,)  # of a loss that reads it
+        return loss(logits, *self._rows(gold, logits), *soft)
 
     def decode(self, scores: Scores, lengths: Ints1d, outside: Floats1d, score: bool) -> Decoded:
         logits = self._shut(scores, outside)

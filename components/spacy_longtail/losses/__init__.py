@@ -2,9 +2,7 @@
 
 from .dice import Dice
 from .distillation import Distillation
-from .mom import MoM
-from .one_versus_rest_focal import OneVersusRestFocal
-from .token import CrossEntropy, Focal
+from .token import CrossEntropy, Focal, MoM, OneVersusRestFocal
 from .two_task import AUCMargin, CompositionalAUC, TwoTaskCrossEntropy
 from .weights import InverseFrequency, LabelWeights, LogInverseFrequency
 

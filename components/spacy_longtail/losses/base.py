@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
+from thinc.types import Floats1d
 
 from ..errors import Errors
 from ..types import ClassWeights
@@ -28,6 +29,14 @@ class Loss(ABC):
     def preset(self) -> ClassWeights | None:
         """The class weights of the loss, if it has any."""
         return None
+
+    def bind(self, class_values: Floats1d) -> Any:
+        """The same loss with its preset resolved.
+
+        class_values (Floats1d): (n_tags,), one number per column of the logits.
+        RETURNS (Loss): A new loss.
+        """
+        return self
 
     @property
     def reads_soft(self) -> bool:

@@ -1,7 +1,7 @@
 """Losses of p(gold) on a linear chain (CRF): the likelihood of the path, or a loss of each marginal."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 from thinc.api import get_array_module, to_numpy
@@ -15,7 +15,7 @@ from ..types import SoftTargets
 from .distillation import Distillation
 from .token import TagLoss
 
-Part = tuple[tuple[Floats2d, Transitions], float]  # gradients, and a factor for them
+Part = tuple[float, tuple[Floats2d, Transitions]]  # a factor, and gradients
 
 
 class ChainResult(NamedTuple):
@@ -25,7 +25,7 @@ class ChainResult(NamedTuple):
 
 
 def chain_loss(
-    loss: TagLoss,
+    loss: TagLoss | Distillation,
     scores: Floats2d,
     gold: Floats2d,
     mask: Floats1d,
@@ -38,7 +38,7 @@ def chain_loss(
     Plain cross-entropy is the negative log-likelihood of the gold path; any other f(x) is the mean of
     f over the marginal probabilities of the gold tags, differentiated through forward-backward.
 
-    loss (TagLoss): A loss of p(gold), with "crf" in `heads`.
+    loss (Loss): A loss of p(gold), with "crf" in `heads`.
     scores (Floats2d): (n_tokens, n_tags), emissions, the sequences one after another.
     gold (Floats2d): (n_tokens, n_tags), above 0 for every acceptable tag.
     mask (Floats1d): (n_tokens,), 0.0 for tokens without annotation: every tag is acceptable there.
@@ -50,9 +50,10 @@ def chain_loss(
     SOURCE: Lafferty et al. 2001; the loss on marginals is ours (docs/methods.md, "Conditional random
         field").
     """
-    if soft is not None:
-        taught = cast(Distillation, loss)
-        return _taught(taught, scores, gold, mask, lengths, transitions, soft)
+    if isinstance(loss, Distillation):
+        if soft is not None:
+            return _taught(loss, scores, gold, mask, lengths, transitions, soft)
+        loss = loss.inner
     xp = get_array_module(scores)
     n_tokens = float(mask.sum())
     if not n_tokens:
@@ -61,33 +62,31 @@ def chain_loss(
     sums = PathSums(scores, lengths, transitions)
     if loss.log_likelihood:
         if bool((allowed.sum(axis=1) == 1).all()):
-            gold_score, *d = path_score(scores, allowed.argmax(axis=1), lengths, transitions)
-            inside = d[0], d[1]
+            gold_score, inside = path_score(scores, allowed.argmax(axis=1), lengths, transitions)
         else:
             paths = PathSums(xp.where(allowed, scores, ILLEGAL), lengths, transitions)
             gold_score, inside = float(paths.log_z.sum()), paths.d_log_z()
         value = (float(sums.log_z.sum()) - gold_score) / n_tokens
-        parts = (sums.d_log_z(), 1 / n_tokens), (inside, -1 / n_tokens)
+        parts = [(1 / n_tokens, sums.d_log_z()), (-1 / n_tokens, inside)]
     else:
         rows = gold_rows(sums.log_marginals, allowed)
-        f, u = loss.of_gold(rows.log_x, (rows.q[:, 0] > 0.5).astype("float64"), loss.weight(rows.q))
-        value = float((f * mask).sum()) / n_tokens
-        pull = -(u * mask / n_tokens)
+        (f, u), counted = loss.of_gold(rows.log_x), mask.astype("float64") / n_tokens
+        weight = loss.weight(rows.q) * counted
+        value = float((f * weight).sum())
+        pull = -u * weight
         push = xp.bincount(sums.packing.sequence, pull[sums.packing.token], len(sums.log_z))
-        parts = (sums.d_log_sums(pull[:, None] * rows.q), 1.0), (sums.d_log_z(push), -1.0)
+        parts = [(1.0, sums.d_log_sums(pull[:, None] * rows.q)), (-1.0, sums.d_log_z(push))]
     return _summed(value, parts, scores, transitions)
 
 
 def _summed(
     value: float, parts: Sequence[Part], scores: Floats2d, transitions: Transitions
 ) -> ChainResult:
-    """The sum of gradients times their factors, in the types of scores and transitions."""
-    d_scores = sum(factor * d for (d, _), factor in parts)
-    d_transitions = (
-        sum(factor * own[i] for (_, own), factor in parts).astype(t.dtype)
-        for i, t in enumerate(transitions)
-    )
-    return ChainResult(value, d_scores.astype(scores.dtype), Transitions(*d_transitions))
+    """The sum of factors times gradients, in the types of scores and transitions."""
+    arrays = zip(*((k * d, *(k * t for t in d_transitions)) for k, (d, d_transitions) in parts))
+    of = (scores, *transitions)
+    d_scores, *d = (sum(own).astype(a.dtype) for own, a in zip(arrays, of, strict=True))
+    return ChainResult(value, d_scores, Transitions(*d))
 
 
 def _taught(
@@ -111,16 +110,16 @@ def _taught(
     rows = loss.soft_rows(sums.log_marginals, soft)
     value = loss.share / n_trained * float(rows.f.sum())
     # log z takes no part: the gradient on the log marginals of a token sums to 0
-    parts = [(sums.d_log_sums(rows.d_rows), loss.share / n_trained)]
+    parts = [(loss.share / n_trained, sums.d_log_sums(rows.d_rows))]
     for chosen, factor in ((~is_taught, 1.0), (is_taught, 1.0 - loss.share)):
         of_chosen = xp.asarray(chosen[sentence])
         own = scores[of_chosen], gold[of_chosen], mask[of_chosen], lengths[chosen]
         weight = factor * float(own[2].sum()) / n_trained
         if not weight:
             continue
-        part = chain_loss(cast(TagLoss, loss.base), *own, transitions)
+        part = chain_loss(loss.inner, *own, transitions)
         value += weight * part.loss
         d_scores = xp.zeros(scores.shape, dtype="float64")
         d_scores[of_chosen] = part.d_scores
-        parts.append(((d_scores, part.d_transitions), weight))
+        parts.append((weight, (d_scores, part.d_transitions)))
     return _summed(value, parts, scores, transitions)

@@ -7,7 +7,7 @@ from pydantic.dataclasses import dataclass
 from thinc.api import get_array_module
 from thinc.types import Floats1d, Floats2d
 
-from ..numerics import Rows, gold_rows, logsumexp, sigmoid
+from ..numerics import Rows, logsumexp, sigmoid
 from .base import CHECKED
 from .token import GOLD_HEADS, GoldTerms, TagLoss
 
@@ -41,7 +41,7 @@ class Dice(TagLoss):
     def heads(self) -> tuple[str, ...]:
         return GOLD_HEADS if self.terms == "gold" else ("softmax", "binary")
 
-    def of_gold(self, log_x: Floats1d, is_o: Floats1d, weight: Floats1d | float) -> GoldTerms:
+    def of_gold(self, log_x: Floats1d) -> GoldTerms:
         """The gold tag's term: its u vanishes with x, and is capped where the tag is all but certain."""
         xp = get_array_module(log_x)
         x = xp.exp(log_x)
@@ -50,9 +50,7 @@ class Dice(TagLoss):
 
     def rows(self, logits: Floats2d, gold: Floats2d) -> Rows:
         if self.terms == "gold":
-            log_x, d_rows, _ = gold_rows(logits, gold)
-            f, u = self.of_gold(log_x, log_x, 1.0)
-            return Rows(f, d_rows * u[:, None])
+            return super().rows(logits, gold)
         xp = get_array_module(logits)
         p = xp.exp(logits - logsumexp(logits))
         y = (gold > 0).astype(p.dtype)

@@ -1,5 +1,6 @@
 """Distillation: a base loss on annotated tokens, and a teacher's tag distribution as soft targets."""
 
+from dataclasses import replace
 from typing import Annotated
 
 from pydantic import Field
@@ -8,15 +9,15 @@ from thinc.api import get_array_module
 from thinc.types import Floats1d, Floats2d
 
 from ..numerics import Rows, logsumexp
-from ..types import LossResult, SoftTargets
-from .base import CHECKED, Share
-from .token import AroundLoss, CrossEntropy, TagLoss, masked_mean
+from ..types import ClassWeights, LossResult, SoftTargets
+from .base import CHECKED, Loss, Share
+from .token import CrossEntropy, TagLoss, masked_mean
 
 LOWEST = -1e30  # stands for -inf in rows that are not used
 
 
 @dataclass(frozen=True, config=CHECKED)
-class Distillation(AroundLoss):
+class Distillation(Loss):
     """(1 - share) base + share T^2 H(q, p) on tokens with a teacher, the base loss alone on others.
 
     H is the cross-entropy of the student's p under the teacher's q, both softened: raised to 1 / T and
@@ -35,13 +36,21 @@ class Distillation(AroundLoss):
     temperature: Annotated[float, Field(ge=1)] = 2.0
     share: Share = 0.5
 
-    def __post_init__(self) -> None:
-        if self.base is None:
-            object.__setattr__(self, "base", CrossEntropy())
+    @property
+    def inner(self) -> TagLoss:
+        """The base loss."""
+        return self.base or CrossEntropy()
 
     @property
     def heads(self) -> tuple[str, ...]:
-        return tuple(head for head in super().heads if head in ("softmax", "crf"))
+        return tuple(head for head in self.inner.heads if head in ("softmax", "crf"))
+
+    @property
+    def preset(self) -> ClassWeights | None:
+        return self.inner.preset
+
+    def bind(self, class_values: Floats1d) -> "Distillation":
+        return replace(self, base=self.inner.bind(class_values))
 
     @property
     def reads_soft(self) -> bool:
@@ -63,12 +72,13 @@ class Distillation(AroundLoss):
         f = -(q * xp.where(shared, student, 0.0)).sum(axis=1)
         d_rows = (xp.exp(student) - q) / t
         scale = xp.where(known, t * t, 0.0).astype(scores.dtype)
-        return Rows(f * scale, d_rows * scale[:, None])
+        return Rows(f, d_rows).times(scale)
 
     def __call__(
         self, logits: Floats2d, gold: Floats2d, mask: Floats1d, soft: SoftTargets | None = None
     ) -> LossResult:
-        rows = self.rows(logits, gold)
+        """As of the base loss. soft (Optional[SoftTargets]): What a teacher made of the tokens."""
+        rows = self.inner.weighted_rows(logits, gold)
         if soft is None:
             return masked_mean(rows, mask)
         xp = get_array_module(logits)

@@ -93,8 +93,7 @@ class AUCMargin(TwoTaskLoss):
             self._head(scores[:, i], targets[:, i], mask, dual) for i, dual in enumerate(duals)
         )
         a, b, alpha = zip(first, second, strict=True)
-        state = state._replace(a=a, b=b, alpha=alpha)
-        return _pair(entity, begin, self.begin_weight), state
+        return _pair(entity, begin, self.begin_weight), state._replace(a=a, b=b, alpha=alpha)
 
     def _head(
         self, z: Floats1d, target: Floats1d, mask: Floats1d, dual: tuple[float, float, float]
@@ -110,6 +109,9 @@ class AUCMargin(TwoTaskLoss):
         mean_pos = float((positive * h).sum()) / n_pos
         mean_neg = float((negative * h).sum()) / n_neg
         a, b, alpha = dual
+        next_a, next_b = a + 2 * DUAL_RATE * (mean_pos - a), b + 2 * DUAL_RATE * (mean_neg - b)
+        climb = 2 * (self.margin + next_b - next_a) - 2 * alpha
+        after = next_a, next_b, max(0.0, alpha + DUAL_RATE * climb)
         if self.form == "stateless":
             a, b = mean_pos, mean_neg
             alpha = max(0.0, self.margin - a + b)
@@ -117,17 +119,7 @@ class AUCMargin(TwoTaskLoss):
         loss += float((negative * (h - b) ** 2).sum()) / n_neg
         loss += 2 * alpha * (self.margin + mean_neg - mean_pos) - alpha**2
         d_h = 2 / n_pos * positive * (h - a - alpha) + 2 / n_neg * negative * (h - b + alpha)
-        return LossResult(loss, d_h * (h * sigmoid(-z))), self._next(dual, mean_pos, mean_neg)
-
-    def _next(
-        self, dual: tuple[float, float, float], mean_pos: float, mean_neg: float
-    ) -> tuple[float, float, float]:
-        """a and b follow the class means; with the new ones alpha climbs."""
-        a, b, alpha = dual
-        a += 2 * DUAL_RATE * (mean_pos - a)
-        b += 2 * DUAL_RATE * (mean_neg - b)
-        climb = 2 * (self.margin + b - a) - 2 * alpha
-        return a, b, max(0.0, alpha + DUAL_RATE * climb)
+        return LossResult(loss, d_h * (h * sigmoid(-z))), after
 
 
 @dataclass(frozen=True, config=CHECKED)

@@ -10,7 +10,6 @@ from ..chains.tags import TagCodec
 from ..corpus.counts import CorpusCounts, count_doc
 from ..errors import Errors
 from ..losses.base import Loss
-from ..losses.token import TagLoss
 
 Reader = Callable[[Language], Iterable[Example]]
 
@@ -44,7 +43,7 @@ def resolve_classes(
 
 def with_classes(loss: Loss, codec: TagCodec, values: Mapping[str, float] | None, ops: Ops) -> Loss:
     """A loss with what `resolve_classes` found, one number per tag."""
-    if values is None or not isinstance(loss, TagLoss) or loss.preset is None:
+    if values is None or loss.preset is None:
         return loss
     bound: Loss = loss.bind(ops.asarray1f(codec.values(values)))
     return bound

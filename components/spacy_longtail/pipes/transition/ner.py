@@ -253,13 +253,14 @@ class LongtailNER(EntityRecognizer):
         columns, by_class = columns_of(self.moves), self.cfg["class_values"]
         is_o = (q[:, columns["O"]] > 0.5).astype(log_x.dtype)
         weight = 1.0 if by_class is None else q @ action_weights(columns, by_class)
-        f, u = self.loss.of_gold(log_x, is_o, weight)
-        loss = float(f.sum())
+        weight *= self.loss.of_o(is_o)
+        f, u = self.loss.of_gold(log_x)
+        loss = float((f * weight).sum())
         if not np.isfinite(loss):
             raise ValueError(Errors.L007.format(who=self.name, loss=loss, n_rows=len(f)))
         if losses is not None:
             losses[self.name] = losses.get(self.name, 0.0) + loss
-        d_scores *= u[:, None]  # in place: stays float32 in C order
+        d_scores *= (u * weight)[:, None]  # in place: stays float32 in C order
         return d_scores
 
     def from_bytes(self, bytes_data: bytes, exclude: Iterable[str] = ()) -> "LongtailNER":
