@@ -83,9 +83,9 @@ def _summed(
     value: float, parts: Sequence[Part], scores: Floats2d, transitions: Transitions
 ) -> ChainResult:
     """The sum of factors times gradients, in the types of scores and transitions."""
-    arrays = zip(*((k * d, *(k * t for t in d_transitions)) for k, (d, d_transitions) in parts))
+    rows = ((k * d, *(k * t for t in d_transitions)) for k, (d, d_transitions) in parts)
     of = (scores, *transitions)
-    d_scores, *d = (sum(own).astype(a.dtype) for own, a in zip(arrays, of, strict=True))
+    d_scores, *d = (sum(own).astype(a.dtype) for own, a in zip(zip(*rows, strict=True), of, strict=True))
     return ChainResult(value, d_scores, Transitions(*d))
 
 

@@ -1,8 +1,9 @@
-"""spaCy's console logger, and a file that has each evaluation as soon as it is made.
+"""A file that has each evaluation of a training as soon as it is made, beside the config's own logger.
 
 spaCy's own logger buffers its file, which may be empty until the training ends.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
@@ -13,21 +14,22 @@ from spacy.util import registry
 NAME = "longtail.CurveLogger.v1"  # while a training goes on: no saved config has it
 
 
-@registry.loggers(NAME)
-def curve_logger(output_file: str, progress_bar: str | None = None, console_output: bool = True) -> Any:
-    """Print as spaCy does, and write a line of JSON for each evaluation.
+def log_curve(nlp: Language, path: Path) -> None:
+    """Let the next training of a pipeline write a line of JSON for each evaluation."""
+    training = nlp.config["training"]
+    training["logger"] = {"@loggers": NAME, "logger": training["logger"], "path": str(path)}
 
-    output_file (str): The file. progress_bar (Optional[str]): "train" or "eval"; null shows none.
-    console_output (bool): Whether to print evaluations.
-    """
-    console = registry.loggers.get("spacy.ConsoleLogger.v3")(progress_bar, console_output)
+
+@registry.loggers(NAME)
+def curve_logger(logger: Callable, path: str) -> Callable:
+    """The logger of the config, and the file. What is saved from then on has that logger alone."""
 
     def setup(nlp: Language, stdout: IO[str], stderr: IO[str]) -> tuple:
-        show, finalize = console(nlp, stdout, stderr)
-        weights = nlp.config["training"]["score_weights"]
-        shown = [name for name, weight in weights.items() if weight is not None]
-        path = Path(output_file)
-        path.write_bytes(b"")
+        training = nlp.config["training"]
+        training["logger"] = training["logger"]["logger"]
+        show, finalize = logger(nlp, stdout, stderr)
+        shown = [name for name, weight in training["score_weights"].items() if weight is not None]
+        Path(path).write_bytes(b"")
 
         def log(info: dict[str, Any] | None) -> None:
             show(info)

@@ -5,17 +5,16 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from configparser import Error as ConfigParserError
-from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Literal
 
-import srsly
-from spacy.cli.train import train
 from spacy.language import Language
 from spacy.schemas import ConfigSchemaInit, ConfigSchemaTraining
 from spacy.scorer import Scorer
 from spacy.training import Example
+from spacy.training.initialize import init_nlp
+from spacy.training.loop import train
 from spacy.util import load_config, load_model_from_config, logger, registry, resolve_dot_names
 from thinc.api import Config
 from wasabi import msg
@@ -26,34 +25,21 @@ from ..corpus.tokenizers import tokenizer_config
 from ..corpus.type_words import in_words, problem_in_config
 from ..errors import SHIPPED_CONFIGS, Errors
 from ..hub import check_models
-from ..output.writing import (
-    check_folder,
-    check_outside,
-    coded_io,
-    set_aside,
-    whole_folder,
-    write_file,
-)
-from ..pipes.sources import joined_sources, sources_of
+from ..output.writing import check_folder, check_outside, coded_io, set_aside, whole_folder
+from ..pipes.numpy_blas import use_numpy_blas
+from ..pipes.sources import add_sources
 from ..types import Block, Overrides
 from .contamination import warn_seen
-from .curve_logger import NAME as CURVE_LOGGER
+from .curve_logger import log_curve
 from .device import use_gpu
 from .limits import check_training, check_written
-from .loading import (
-    META,
-    check_beginning,
-    load_weights,
-    sources_of_beginning,
-)
+from .loading import check_beginning, load_weights, sources_of_beginning
 from .own_code import imported_code
 from .provenance import CURVE_FILE, RUN_FILE, RunRecord, read_run, run_record, write_run
 
 BEST = "model-best"
 MODELS = (BEST, "model-last")
 COMMAND = "python -m spacy_longtail train "  # how the command in our run.json begins
-CONSOLE = "spacy.ConsoleLogger."
-CREATED = "after_pipeline_creation"  # the setting of [nlp] for a callback
 Matmul = Literal["spacy", "numpy"]
 N_SCORED = 100  # examples, since a reader may be endless
 
@@ -181,16 +167,17 @@ def train_model(
     with coded_io(output), whole_folder(output) as new:
         start = time.perf_counter()
         try:
-            ours = {**_logged(filled, new), **_multiplied(filled, matmul)}
-            train(config, new, use_gpu=gpu_id, overrides={**settings, **ours})
+            nlp = init_nlp(given, use_gpu=gpu_id)
+            add_sources(nlp, sources_of_beginning(filled))
+            if matmul == "numpy" and not filled["nlp"].get("after_pipeline_creation"):
+                use_numpy_blas(nlp)
+            log_curve(nlp, new / CURVE_FILE)
+            train(nlp, new, use_gpu=gpu_id)
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt) or (new / BEST).is_dir():
-                with suppress(OSError, ValueError):  # of what a full disk has cut off
-                    _complete(new, filled)
                 msg.warn(f"Stopped. What was trained so far is in {set_aside(new, output)}.")
             raise
         seconds = time.perf_counter() - start
-        _complete(new, filled)
         if not (new / BEST / "config.cfg").is_file():
             fix = "Training wrote no model; see the log."
             raise ValueError(Errors.L402.format(path=output / BEST, fix=fix))
@@ -277,41 +264,3 @@ def message_of(error: Exception) -> str:
     """What an error says, on one line, with a full stop."""
     text = " ".join(str(getattr(error, "text", None) or error).split()) or type(error).__name__
     return text if text.endswith((".", "!", "?")) else f"{text}."
-
-
-def _logged(config: Config, output: Path) -> Overrides:
-    """The overrides that make spaCy's console logger write to a file too; another logger stays."""
-    written = config["training"].get("logger", {})
-    block = {"@loggers": f"{CONSOLE}v1", **written}
-    if not block["@loggers"].startswith(CONSOLE) or block.get("output_file"):
-        return {}
-    bar = block.get("progress_bar")
-    own = {
-        "@loggers": CURVE_LOGGER,
-        "progress_bar": "eval" if bar is True else bar or None,
-        "output_file": str(output / CURVE_FILE),
-    }
-    if not written:  # a section that a config lacks can only be set as a whole
-        return {"training.logger": own}
-    return {f"training.logger.{name}": value for name, value in own.items()}
-
-
-def _multiplied(config: Config, matmul: Matmul) -> Overrides:
-    """The overrides that let NumPy multiply matrices."""
-    if matmul == "spacy" or config["nlp"].get(CREATED):
-        return {}
-    return {f"nlp.{CREATED}": {"@callbacks": "longtail.numpy_blas.v1"}}
-
-
-def _complete(folder: Path, trained: Config) -> None:
-    """Note in saved pipelines what they started from, and undo `_logged` and `_multiplied`."""
-    began = sources_of_beginning(trained)
-    paths = (folder / model / "config.cfg" for model in MODELS)
-    for path in (path for path in paths if path.is_file()):
-        config = load_config(path, interpolate=False)
-        config["nlp"][CREATED] = trained["nlp"].get(CREATED)
-        config["training"]["logger"] = trained["training"].get("logger", {"@loggers": f"{CONSOLE}v1"})
-        write_file(path, config.to_bytes())  # whole, where a full disk has ended the training
-        meta = srsly.read_json(path.with_name(META))
-        if found := joined_sources(sources_of(meta), began):
-            write_file(path.with_name(META), srsly.json_dumps({**meta, "sources": found}, indent=2))
