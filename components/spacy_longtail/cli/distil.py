@@ -35,16 +35,11 @@ def distil_command(
     pool: Pool,
     student: Annotated[Path, typer.Option(help="Config of the student.")],
     gold: Annotated[Path, typer.Option(help="A folder that `convert` wrote, with train, dev and test.")],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder for the results; a run there is resumed.")
-    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the results.")],
     threshold: Annotated[
-        float, typer.Option(min=0, max=1, help="Least score of an entity, and of O.")
+        float, typer.Option(min=1e-6, max=1, help="Least score of an entity, and of O.")
     ] = 0.9,
     cap: Annotated[int, typer.Option(min=1, help="Most pseudo-labelled mentions of a type.")] = 2000,
-    floor: Annotated[
-        int, typer.Option(min=0, help="Mentions of a type to fill up with the best below the threshold.")
-    ] = 0,
     empty: Annotated[
         float,
         typer.Option(min=0, max=0.9, help="Share of chosen sentences without entities."),
@@ -87,7 +82,7 @@ def distil_command(
         pool=pool,
         config=student,
         gold=gold,
-        policy=PseudoLabelPolicy(threshold, cap, floor, empty, seed),
+        policy=PseudoLabelPolicy(threshold, cap, empty, seed),
         settings=Settings(pool_format, encoding),
         gold_copies=gold_copies,
         soft=soft,

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from pydantic import ValidationError
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
@@ -23,9 +22,7 @@ from ..corpus.type_words import in_words
 from ..encoders import located
 from ..errors import Errors, Warnings
 from ..output.writing import check_folder, check_outside, unless_holds, write_file
-from ..pretraining.records import not_resumable
-from ..records import Record, problem_of
-from ..training.checksums import digest, file_content
+from ..records import Record
 from ..training.loading import load_for_types, load_pipeline
 from ..training.provenance import shortened
 from ..training.train import BEST, check_trainable, load_filled, refuse_parts, train_model
@@ -41,6 +38,7 @@ PSEUDO_LABELS = "pseudo_labels.json"  # beside the corpus: what was chosen for i
 DISTILLATION = "longtail.Distillation.v1"
 STUDENT, WITHOUT, CORPUS = "student", "without_pool", "corpus"
 FEWEST, MOST = 2, 20  # copies of a gold document
+UNSETTLED = ("batch_size", "n_process", "gpu_id")  # what changes no result
 
 
 @dataclass(frozen=True)
@@ -73,25 +71,10 @@ class DistilRequest:
     gpu_id: int = -1
     overrides: Overrides = field(default_factory=dict)
 
-    @property
-    def about(self) -> Block:
-        """All that changes the training corpus or a training."""
-        own = asdict(self)
-        for name in ("compare", "batch_size", "n_process", "gpu_id"):
-            del own[name]
-        return own
-
-    @property
-    def key(self) -> str:
-        """What makes it the same distillation: options and data."""
-        paths = (self.teacher, self.pool, self.config, self.gold)
-        return digest({**self.about, "content": [file_content(str(path)) for path in paths]})
-
 
 class PseudoLabelCounts(Record):
     """What a teacher gave."""
 
-    key: str  # of the distillation
     texts: int
     sentences: int
     known: int  # that stand in the gold corpus
@@ -118,7 +101,7 @@ class Distilled(Record):
 def distil(
     request: DistilRequest, output: Path, say: Callable[[str], None] = lambda _: None
 ) -> tuple[Distilled, Events]:
-    """Annotate the pool, train the student with and without it, and compare. What is finished is kept.
+    """Annotate the pool, train the student with and without it, and compare.
 
     Everything is checked before the pool is read, and nothing is written before sentences are chosen.
 
@@ -126,20 +109,29 @@ def distil(
     say (Callable): Gets what is done.
     RETURNS (Tuple[Distilled, Events]): The result; what of the pool was left out.
     """
-    types, events = checked(request, output), Events()
-    counts = _pseudo_labels(request, types, output, events, say)
-    _train(request, output / CORPUS, output / STUDENT, request.overrides, say)
-    models = {"student": output / STUDENT / BEST}
+    types, config = read_types(request.gold), _checked(request, output)
+    teacher, events = _teacher(request, types), Events()
+    say(f"{request.teacher}: reading {request.pool}.")
+    counts = _pseudo_labels(request, types, teacher, output, events)
+    # without the pool there are no soft targets
+    losses = {name: block.get("loss") or {} for name, block in config["components"].items()}
+    taught = [name for name, loss in losses.items() if loss.get("@losses") == DISTILLATION]
+    alone = {f"components.{name}.loss.share": 0.0 for name in taught}
+    students = {"student": (output / CORPUS, output / STUDENT, request.overrides)}
     if request.compare:
-        alone = {**request.overrides, **_untaught(request)}
-        _train(request, request.gold, output / WITHOUT, alone, say)
-        models["student without pool"] = output / WITHOUT / BEST
-    teacher = teacher_of(request, types).nlp
-    pipelines = {"teacher": (teacher, located(request.teacher))}
-    pipelines |= {name: (load_pipeline(path), path) for name, path in models.items()}
+        without = (request.gold, output / WITHOUT, {**request.overrides, **alone})
+        students["student without pool"] = without
+    pipelines = {"teacher": (teacher.nlp, located(request.teacher))}
+    for name, (corpus, folder, overrides) in students.items():
+        say(f"Training in {folder}.")
+        train_model(request.config, corpus, folder, gpu_id=request.gpu_id, overrides=dict(overrides))
+        pipelines[name] = load_pipeline(folder / BEST), folder / BEST
+    settings = {
+        k: v for k, v in asdict(request).items() if k not in ("batch_size", "n_process", "gpu_id")
+    }
     distilled = Distilled(
         corpus=request.gold.name,
-        settings=json.loads(json.dumps(shortened(request.about))),
+        settings=json.loads(json.dumps(shortened(settings))),
         pseudo_labels=counts,
         systems=measure(pipelines, request.gold, types),
     )
@@ -147,9 +139,8 @@ def distil(
     return distilled, events
 
 
-def checked(request: DistilRequest, output: Path) -> CorpusTypes:
-    """Refuse what cannot work, before any work. RETURNS: The types."""
-    types = read_types(request.gold)
+def _checked(request: DistilRequest, output: Path) -> Block:
+    """Refuse what cannot work, before any work. RETURNS: The student's config, filled in."""
     for path in (*(part_path(request.gold, part) for part in PARTS), request.pool):
         if not path.exists():
             fix = "`split` makes the parts. A pool is a file of text, or a folder of them."
@@ -165,22 +156,10 @@ def checked(request: DistilRequest, output: Path) -> CorpusTypes:
     inputs = [request.pool, request.config, request.gold, Path(request.teacher)]
     check_folder(output, [path for path in inputs if path.exists()], unless_holds(PSEUDO_LABELS))
     check_outside(output, [request.pool, request.gold], "folder")
-    if (output / PSEUDO_LABELS).is_file() and _read_counts(output).key != request.key:
-        problem = "it holds a distillation with other options, pool or corpus"
-        raise not_resumable(output, problem, "Name a new folder")
-    teacher_of(request, types)
-    return types
+    return config
 
 
-def _read_counts(output: Path) -> PseudoLabelCounts:
-    path = output / PSEUDO_LABELS
-    try:
-        return PseudoLabelCounts.model_validate_json(path.read_bytes())
-    except ValidationError as error:
-        raise not_resumable(output, problem_of(error, path.name), "Delete it") from error
-
-
-def teacher_of(request: DistilRequest, types: CorpusTypes) -> PoolTeacher:
+def _teacher(request: DistilRequest, types: CorpusTypes) -> PoolTeacher:
     """The pipeline that reads the pool."""
     nlp = load_for_types(request.teacher, in_words(types.labels, types.descriptions))
     teacher = PoolTeacher.of(nlp, request.teacher, types.labels)
@@ -192,18 +171,9 @@ def teacher_of(request: DistilRequest, types: CorpusTypes) -> PoolTeacher:
 
 
 def _pseudo_labels(
-    request: DistilRequest,
-    types: CorpusTypes,
-    output: Path,
-    events: Events,
-    say: Callable[[str], None],
+    request: DistilRequest, types: CorpusTypes, teacher: PoolTeacher, output: Path, events: Events
 ) -> PseudoLabelCounts:
-    """Make the student's corpus: gold, and what the teacher is sure of; unless it is finished."""
-    if (output / PSEUDO_LABELS).is_file():
-        say(f"{output / PSEUDO_LABELS} is there: the pool is not read again.")
-        return _read_counts(output)
-    teacher = teacher_of(request, types)
-    say(f"{request.teacher}: reading {request.pool}.")
+    """Make the student's corpus: gold, and what the teacher is sure of."""
     known = corpus_keys(request.gold, teacher.nlp)
     texts = iter(read_pool(request.pool, teacher.nlp, request.settings, events))
     batches = processed(teacher.nlp, texts, request.batch_size, request.n_process)
@@ -263,7 +233,6 @@ def _counted(
     tokens = sum(len(own.sentence.words) for own in chosen)
     gold = count_tokens(part_path(request.gold, "train"))
     return PseudoLabelCounts(
-        key=request.key,
         texts=seen.n_texts,
         sentences=seen.n_sentences,
         known=seen.n_known,
@@ -277,26 +246,3 @@ def _counted(
         missing=tokens - annotated,
         gold_copies=request.gold_copies or copies_for(gold, tokens),
     )
-
-
-def _untaught(request: DistilRequest) -> Overrides:
-    """The same training without a teacher: gold sentences have no soft targets."""
-    config = load_filled(request.config, request.gold, request.overrides)
-    losses = {name: block.get("loss") or {} for name, block in config["components"].items()}
-    taught = [name for name, loss in losses.items() if loss.get("@losses") == DISTILLATION]
-    return {f"components.{name}.loss.share": 0.0 for name in taught}
-
-
-def _train(
-    request: DistilRequest,
-    corpus: Path,
-    output: Path,
-    overrides: Overrides,
-    say: Callable[[str], None],
-) -> None:
-    """Train, unless it is finished."""
-    if (output / BEST / "config.cfg").is_file():
-        say(f"{output} is there: it is not trained again.")
-        return
-    say(f"Training in {output}.")
-    train_model(request.config, corpus, output, gpu_id=request.gpu_id, overrides=dict(overrides))

@@ -18,14 +18,10 @@ from spacy.vocab import Vocab
 from thinc.types import Floats2d, Ints1d
 
 from ..corpus.soft import write_soft
-from ..errors import Errors
 from ..pipes.scores.spans import ScoredSpan, write_scores
-from ..settings import finite, whole
 from ..types import ENTITY_SCORES
 from .scan import Best
 from .units import PoolSentence, lot
-
-LEAST = 1e-6  # threshold
 
 
 class ReadMention(NamedTuple):
@@ -77,25 +73,14 @@ class PseudoLabelPolicy:
 
     threshold (float): Least score of an entity, and least probability of O.
     cap (int): Most pseudo-labelled mentions of a type.
-    floor (int): Mentions of a type that are filled up with the best below the threshold.
     empty (float): Share of sentences without any entity.
     seed (int): Fixes which of these are drawn.
     """
 
     threshold: float = 0.9
     cap: int = 2000
-    floor: int = 0
     empty: float = 0.2
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        finite("threshold", self.threshold, "a score above 0, to 1", "Use 0.9.", LEAST, 1.0)
-        whole("cap", self.cap, "Use 2000.", 1)
-        whole("floor", self.floor, "Use 0 for none.", 0)
-        finite("empty", self.empty, "a share from 0 to 0.9", "Use 0.2.", 0.0, 0.9)
-        if self.floor > self.cap:
-            rule, fix = f"at most --cap, which is {self.cap}", "Raise --cap, or lower --floor."
-            raise ValueError(Errors.L001.format(name="floor", rule=rule, value=self.floor, fix=fix))
 
 
 @dataclass
@@ -117,63 +102,41 @@ class Selection:
     """
 
     def __init__(self, policy: PseudoLabelPolicy, labels: Sequence[str]) -> None:
-        self.policy, self.labels = policy, list(labels)
-        self.sure: dict[str, Best[ReadSentence]] = {label: Best(policy.cap) for label in labels}
-        self.doubtful: dict[str, Best[ReadSentence]] = {label: Best(policy.floor) for label in labels}
-        self.empty: Best[ReadSentence] = Best(ceil(self._n_empty(policy.cap * len(self.labels))))
+        self.policy = policy
+        self.best: dict[str, Best[ReadSentence]] = {label: Best(policy.cap) for label in labels}
+        self.empty: Best[ReadSentence] = Best(ceil(self._n_empty(policy.cap * len(labels))))
 
     def _n_empty(self, n: int) -> float:
         return n * self.policy.empty / (1 - self.policy.empty)
 
+    def _is_sure(self, mention: ReadMention) -> bool:
+        return mention.score is not None and mention.score >= self.policy.threshold
+
     def add(self, sentence: ReadSentence, key: int) -> None:
         """Offer a sentence. key (int): What its text is known by."""
-        if not sentence.mentions:
-            if sentence.sure.all():
-                self.empty.add(1.0 - lot(sentence.text, self.policy.seed), key, sentence)
-            return
-        for label in {m.label for m in sentence.mentions}:
-            scores = [m.score for m in sentence.mentions if m.label == label and m.score]
-            below = [score for score in scores if score < self.policy.threshold]
-            if len(below) < len(scores):
-                self.sure[label].add(sentence.least, key, sentence)
-            if below:
-                self.doubtful[label].add(max(below), key, sentence)
+        if not sentence.mentions and sentence.sure.all():
+            self.empty.add(1.0 - lot(sentence.text, self.policy.seed), key, sentence)
+        for label in {m.label for m in sentence.mentions if self._is_sure(m)}:
+            self.best[label].add(sentence.least, key, sentence)
 
     def choose(self) -> list[PseudoLabelled]:
-        """Sentences with entities, best first; then those that fill up a type; then those without."""
+        """Sentences with entities, best first; then those without."""
+        rows = sorted((row for own in self.best.values() for row in own.heap), key=_rank)
+        surest = {key: (score, sentence) for score, key, sentence in rows}  # of a text's readings
         taken: dict[int, PseudoLabelled] = {}
         counts: Counter[str] = Counter()
-        rows = sorted((row for own in self.sure.values() for row in own.heap), key=_rank)
-        ranked = {key: (score, s) for score, key, s in rows}  # of several readings of a text the surest
-        for _, key in sorted(((score, key) for key, (score, _) in ranked.items()), reverse=True):
-            sentence = ranked[key][1]
+        for _, key in sorted(((score, key) for key, (score, _) in surest.items()), reverse=True):
+            sentence = surest[key][1]
             kept = set()
             for i, mention in enumerate(sentence.mentions):
-                is_sure = mention.score is not None and mention.score >= self.policy.threshold
-                if is_sure and counts[mention.label] < self.policy.cap:
+                if self._is_sure(mention) and counts[mention.label] < self.policy.cap:
                     counts[mention.label] += 1
                     kept.add(i)
             if kept:
                 taken[key] = PseudoLabelled(sentence, kept)
-        for label in self.labels:
-            self._fill_up(label, taken, counts)
         left = [row for row in sorted(self.empty.heap, reverse=True, key=_rank) if row[1] not in taken]
         wanted = round(self._n_empty(len(taken)))
         return [*taken.values(), *(PseudoLabelled(sentence) for _, _, sentence in left[:wanted])]
-
-    def _fill_up(self, label: str, taken: dict[int, PseudoLabelled], counts: Counter[str]) -> None:
-        """Keep the best mentions below the threshold until there are `floor` of the type."""
-        sentences = {key: sentence for _, key, sentence in self.doubtful[label].heap}
-        sentences |= {key: taken[key].sentence for key in sentences if key in taken}
-        below = [
-            (mention.score, key, i)
-            for key, sentence in sentences.items()
-            for i, mention in enumerate(sentence.mentions)
-            if mention.label == label and mention.score and mention.score < self.policy.threshold
-        ]
-        for _, key, i in sorted(below, reverse=True)[: max(0, self.policy.floor - counts[label])]:
-            counts[label] += 1
-            taken.setdefault(key, PseudoLabelled(sentences[key])).kept.add(i)
 
 
 def _rank(row: tuple[float, int, ReadSentence]) -> tuple[float, int]:
