@@ -227,7 +227,7 @@ def test_a_type_the_teacher_cannot_read_is_left_open(place, tmp_path, untrained)
     own = docs_in(tmp_path / "out/corpus/train.spacy")[counts["gold_copies"] * len(docs) :]
     assert {tuple(doc.user_data[ANNOTATED_TYPES]) for doc in own} == {("GEO", "PER")}
     assert {e.label_ for doc in own for e in doc.ents} <= {"GEO", "PER"}
-    assert counts["lacking"] == ["EVE"] and set(counts["unknown"]) <= {"ART", "NAT"}
+    assert counts["lacking"] == ["EVE"]
 
 
 def test_it_is_done_anew_and_processes_and_batches_change_nothing(place, tmp_path, untrained):
@@ -304,11 +304,6 @@ def test_speeds_are_measured_side_by_side():
     assert speeds == [80 / 8.0, 80 / 2.0]
     warm = [("slow", measuring.WARM), ("fast", measuring.WARM)]
     assert log == [*warm, *[("slow", len(texts)), ("fast", len(texts))] * measuring.PASSES]
-    log = Log()  # one that takes long has as many passes as the other
-    slow = Clocked("slow", [1.0, measuring.ENOUGH + 1.0], log)
-    fast = Clocked("fast", [1.0, 1.0], log)
-    assert words_per_second([slow, fast], ["a"], 1, clock=lambda: log.now)[1] == 1.0
-    assert [name for name, _ in log] == ["slow", "fast"] * 2
 
 
 # What is refused

@@ -30,7 +30,7 @@ from spacy_longtail.unlabelled.proposals import (
     write_proposals,
 )
 from spacy_longtail.unlabelled.returning import CONFLICTS, merge_labels
-from spacy_longtail.unlabelled.scan import RANDOM, Best, Scan, scan_pool, unit_of
+from spacy_longtail.unlabelled.scan import RANDOM, Best, Scan, scan_pool
 from spacy_longtail.unlabelled.selection import Proposal, choose, share_out
 from spacy_longtail.unlabelled.units import Unit, lot, sentences_of, skeleton, text_key
 
@@ -622,7 +622,7 @@ def test_offsets_of_suggestions_are_those_of_the_text(tmp_path):
     doc.ents = [Span(doc, 4, 5, label="GEO")]
     doc.user_data["mine_place"] = "p:1"
     ((start, end),) = sentences_of(doc)
-    own = unit_of(doc, start, end, np.array([0.4]), np.zeros(3))
+    own = Unit.of(doc, start, end, np.array([0.4]), np.zeros(3))
     assert own.text == doc[start:end].text
     write_proposals([Proposal(own, "GEO", 0.4)], ["GEO"], tmp_path / "n.jsonl", "prodigy", nlp.vocab)
     (row,) = srsly.read_jsonl(tmp_path / "n.jsonl")

@@ -114,13 +114,9 @@ def distil_command(
         f"{number(counts.kept, 'pseudo-labelled sentence')} of {counts.sentences:,}, "
         f"{counts.known:,} known; each gold document {number(counts.gold_copies, 'time')}."
     )
-    for what, types in (
-        (f"of types that {gold} does not declare were left out", counts.unknown),
-        ("without a score are missing tokens", counts.unscored),
-    ):
-        if types:
-            shown = ", ".join(f"{label} ({n:,})" for label, n in types.items())
-            msg.warn(f"Entities {what}: {shown}")
+    if counts.unscored:
+        shown = ", ".join(f"{label} ({n:,})" for label, n in counts.unscored.items())
+        msg.warn(f"Entities without a score are missing tokens: {shown}")
     if counts.lacking:
         msg.warn(f"The teacher cannot read {', '.join(counts.lacking)}.")
     if left_out:

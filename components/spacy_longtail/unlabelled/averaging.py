@@ -1,7 +1,6 @@
 """Several trained pipelines as one: by the mean of their tag probabilities, or of their weights."""
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -13,9 +12,11 @@ from spacy.util import set_dot_to_object
 from spacy.vectors import Vectors
 from thinc.api import Model, PyTorchShim, to_numpy
 from thinc.types import FloatsXd
+from thinc.util import torch2xp
 
 from ..errors import Errors
 from ..layers import listener_in
+from ..pipes.pipeline_checks import name_in
 from ..pipes.sources import add_sources, sources_of
 from ..pipes.token import ensemble_ner
 from ..pipes.token.ensemble_ner import EnsembleNER
@@ -58,7 +59,7 @@ def average(
     """
     members = [MemberPipeline(nlp, path), *map(MemberPipeline, others, paths)]
     taggers = [_tagger(own) for own in members]
-    names = [next(n for n, p in m.nlp.pipeline if p is t) for m, t in zip(members, taggers, strict=True)]
+    names = [cast(str, name_in(m.nlp, t)) for m, t in zip(members, taggers, strict=True)]
     tagger, name = taggers[0], names[0]
     for own, theirs in zip(members[1:], taggers[1:], strict=True):
         tags = [f"{t.codec.scheme} of {', '.join(sorted(t.codec.labels))}" for t in (theirs, tagger)]
@@ -160,21 +161,21 @@ def average_weights(
             if isinstance(pipe, EnsembleNER):
                 raise refused(own.path, f"{name!r} is an ensemble", SPLIT)
             _check_not_judged(own.path, pipe)
-    weights = [list(_weights(own.nlp)) for own in runs]
-    for own, values in zip(rest, weights[1:], strict=True):
+    weights = [_weights(own.nlp) for own in runs]
+    for own, arrays in zip(rest, weights[1:], strict=True):
         problem = _unlike(own, first)
-        if _build(own.nlp, values) != _build(nlp, weights[0]):
+        if _build(own.nlp, arrays) != _build(nlp, weights[0]):
             problem = f"it is built otherwise, or has other types or settings, than {path}"
         if problem:
             raise refused(own.path, problem, SEEDS)
-        cosine = _cosine(weights[0], values)
+        cosine = _cosine(weights[0], arrays)
         if cosine < COSINE:
             problem = f"its weights and those of {path} have a cosine of {cosine:.2f}: they began apart"
             raise refused(own.path, problem, FROM_ONE)
     _common_vectors(runs)
-    means = [np.mean([own.value for own in several], axis=0) for several in zip(*weights, strict=True)]
-    for weight, mean in zip(weights[0], means, strict=True):  # when all are read: some may be tied
-        weight.put(mean)
+    means = [sum(array for _, array in several) / len(runs) for several in zip(*weights, strict=True)]
+    for (_, array), mean in zip(weights[0], means, strict=True):  # when all are read: some may be tied
+        array[...] = mean
     for name in nlp.pipe_names:  # what a two-task loss has learnt beside weights
         states: list[Any] = [getattr(own.nlp.get_pipe(name), "cfg", {}).get(STATE) for own in runs]
         if states[0] is not None:
@@ -185,51 +186,33 @@ def average_weights(
     _settle(runs)
 
 
-class Weight(NamedTuple):
-    """An array of weights, and how to put another in its place."""
-
-    name: str
-    value: FloatsXd  # on the CPU
-    put: Callable[[FloatsXd], None]
-
-
-def _weights(nlp: Language) -> Iterator[Weight]:
-    """The weights of all layers and torch modules, always in one order."""
+def _weights(nlp: Language) -> list[tuple[str, FloatsXd]]:
+    """The arrays of all layers and torch modules, in one order. What is written into them stays."""
+    arrays: list[tuple[str, FloatsXd]] = []
     models = (getattr(pipe, "model", None) for _, pipe in nlp.pipeline)
     for node in (node for model in models if isinstance(model, Model) for node in model.walk()):
-        for name in node.param_names:
-            if node.has_param(name):
-                put = partial(_put_param, node, name)
-                yield Weight(name, to_numpy(node.get_param(name)), put)
+        arrays += [(n, node.get_param(n)) for n in node.param_names if node.has_param(n)]
         for shim in (own for own in node.shims if isinstance(own, PyTorchShim)):
-            for name, tensor in shim._model.state_dict().items():
-                if tensor.is_floating_point():
-                    yield Weight(name, tensor.cpu().numpy(), partial(_put_tensor, tensor))
+            tensors = shim._model.state_dict().items()
+            arrays += [(n, torch2xp(t)) for n, t in tensors if t.is_floating_point()]
+    return arrays
 
 
-def _put_param(node: Model, name: str, value: FloatsXd) -> None:
-    node.set_param(name, node.ops.asarray(value))
-
-
-def _put_tensor(tensor: Any, value: FloatsXd) -> None:
-    tensor.copy_(tensor.new_tensor(value))  # that of the module
-
-
-def _build(nlp: Language, weights: Sequence[Weight]) -> list[object]:
+def _build(nlp: Language, weights: Sequence[tuple[str, FloatsXd]]) -> list[object]:
     """What runs of one config have in common beside the values of their weights."""
     cfgs = [
         (name, {k: v for k, v in getattr(pipe, "cfg", {}).items() if k != STATE})
         for name, pipe in nlp.pipeline
     ]
     labels = [(getattr(p, "labels", ()), getattr(p, "move_names", ())) for _, p in nlp.pipeline]
-    return [cfgs, labels, [(own.name, own.value.shape) for own in weights]]
+    return [cfgs, labels, [(name, array.shape) for name, array in weights]]
 
 
-def _cosine(first: Sequence[Weight], other: Sequence[Weight]) -> float:
+def _cosine(first: Sequence[tuple[str, FloatsXd]], other: Sequence[tuple[str, FloatsXd]]) -> float:
     """Of all weights of two networks as one vector."""
     products = np.zeros(3)
-    for own, their in zip(first, other, strict=True):
-        a, b = own.value.ravel().astype("float64"), their.value.ravel().astype("float64")
+    for (_, a), (_, b) in zip(first, other, strict=True):
+        a, b = (to_numpy(own).ravel().astype("float64") for own in (a, b))
         products += a @ b, a @ a, b @ b
     return float(products[0] / np.sqrt(products[1] * products[2] or 1.0))
 

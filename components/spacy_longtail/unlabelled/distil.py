@@ -78,11 +78,9 @@ class PseudoLabelCounts(Record):
     texts: int
     sentences: int
     known: int  # that stand in the gold corpus
-    unknown: dict[str, int]  # mentions of types that the gold corpus does not declare
     lacking: list[str]  # declared types that the teacher cannot read
     unscored: dict[str, int]  # mentions without a score: missing tokens
     kept: int  # sentences
-    empty: int  # of them without any entity
     mentions: dict[str, int]  # by type
     tokens: int
     missing: int  # tokens without annotation
@@ -236,11 +234,9 @@ def _counted(
         texts=seen.n_texts,
         sentences=seen.n_sentences,
         known=seen.n_known,
-        unknown=dict(seen.unknown.most_common()),
         lacking=teacher.lacking,
         unscored=dict(seen.unscored.most_common()),
         kept=len(chosen),
-        empty=sum(not own.sentence.mentions for own in chosen),
         mentions={label: mentions[label] for label in teacher.labels},
         tokens=tokens,
         missing=tokens - annotated,

@@ -25,7 +25,6 @@ from .measuring import MeasuredPipeline, measure
 from .teacher import types_read_by
 
 RECORD = "ensemble.json"  # in the pipeline's folder
-ENSEMBLE, AVERAGE = "ensemble", "average"  # what it is called beside its members
 DEV = "dev"
 
 
@@ -87,7 +86,7 @@ def build_ensemble(
         if types is not None and gold is not None:
             say(f"Measuring on {part} of {gold}")
             pipelines = {f"m{i}": (load_pipeline(m), m) for i, m in enumerate(models, 1)}
-            pipelines[AVERAGE if weights else ENSEMBLE] = (nlp, folder)
+            pipelines["average" if weights else "ensemble"] = (nlp, folder)
             *members, own = measure(pipelines, gold, types, part)
             systems = (*members, own.model_copy(update={"model": str(output)}))
             given = {"corpus": str(gold), "part": part, "systems": systems}
@@ -114,17 +113,12 @@ def _run_record(
     weights: bool,
 ) -> RunRecord:
     """How the ensemble is made, with the data that all members were trained on."""
-    records = list(map(read_run, models))
+    first, *others = map(read_run, models)
     given = {} if gold is None else {"gold": gold, "part": part}
-    checksums = [own.checksums for own in records]
-    corpora = {own.corpus for own in records}
+    shared = {k: v for k, v in first.checksums.items() if all(o.checksums.get(k) == v for o in others)}
     return RunRecord(
         command=command("ensemble", list(runs), {"output": output, **given}) + " --weights" * weights,
-        corpus=corpora.pop() if len(corpora) == 1 else "",
-        checksums={
-            part: value
-            for part, value in checksums[0].items()
-            if all(own.get(part) == value for own in checksums)
-        },
+        corpus=first.corpus if all(own.corpus == first.corpus for own in others) else "",
+        checksums=shared,
         versions=versions(),
     )

@@ -91,14 +91,7 @@ def mine(
     if output.is_file() and output.stat().st_size:
         raise ValueError(Errors.L437.format(path=output, problem="its file may hold labels"))
     check_outside(output, [pool], "file")
-    nlp = _load(pipeline, request)
-    types = rare_types(nlp, request)
-    counting = [pipe for _, pipe in nlp.pipeline if has_expectations(pipe)]
-    labels = {label: None for pipe in counting for label in getattr(pipe, "labels", ())}
-    if unknown := [label for label in types if label not in labels]:
-        problem = f"{pipeline} cannot find {', '.join(unknown)}"
-        fix = f"Name types among {', '.join(labels)}, or an encoder in place of the pipeline."
-        raise ValueError(Errors.L500.format(problem=problem, fix=fix))
+    nlp, types = _load(pipeline, request)
     n_random = round(request.random * request.labels)
     quotas = share_out(request.labels - n_random, types, request.quotas)
     if request.split:
@@ -118,32 +111,31 @@ def mine(
     return Mined(proposals, types, scan, events)
 
 
-def _load(pipeline: Path | str, request: MiningRequest) -> Language:
-    """A pipeline whose probabilities count mentions.
+def _load(pipeline: Path | str, request: MiningRequest) -> tuple[Language, list[str]]:
+    """A pipeline whose probabilities count mentions, and the types to look for.
 
     An encoder finds all types of the corpus, which compete for each token, and those to look for.
     """
     declared = None if request.corpus is None else read_types(request.corpus)
     labels = [*(declared.labels if declared else ()), *request.types]
     nlp = load_for_types(pipeline, in_words(labels, declared.descriptions if declared else {}))
-    if not any(has_expectations(pipe) for _, pipe in nlp.pipeline):
-        problem = f"no component of {pipeline} has probabilities that count mentions"
-        fix = "Use a pipeline with longtail_token_ner or ner, or an encoder."
-        raise ValueError(Errors.L500.format(problem=problem, fix=fix))
-    return nlp
-
-
-def rare_types(nlp: Language, request: MiningRequest) -> list[str]:
-    """The types to look for: as given, else the corpus's tail, else what a gate opens for."""
+    counting = [pipe for _, pipe in nlp.pipeline if has_expectations(pipe)]
+    known = list(dict.fromkeys(t for pipe in counting for t in getattr(pipe, "labels", ())))
     gates = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, SentenceGate)]
-    types = request.types or tuple(label for gate in gates for label in gate.labels)
-    if request.corpus is not None and not request.types:
-        types = tuple(read_types(request.corpus).tail)
-    if not types or RANDOM in types:
+    tail = declared.tail if declared else [label for gate in gates for label in gate.labels]
+    types = list(dict.fromkeys(request.types or tail))
+    problem, fix = "", "Use a pipeline with longtail_token_ner or ner, or an encoder."
+    if not counting:
+        problem = f"no component of {pipeline} has probabilities that count mentions"
+    elif not types or RANDOM in types:
         problem = f"the types to look for are {', '.join(types) or 'none'}"
         fix = "Name types with --types EVE,NAT, or a converted corpus with --corpus."
+    elif unknown := [label for label in types if label not in known]:
+        problem = f"{pipeline} cannot find {', '.join(unknown)}"
+        fix = f"Name types among {', '.join(known)}, or an encoder in place of the pipeline."
+    if problem:
         raise ValueError(Errors.L500.format(problem=problem, fix=fix))
-    return list(dict.fromkeys(types))
+    return nlp, types
 
 
 def corpus_keys(corpus: Path, nlp: Language) -> set[int]:

@@ -21,11 +21,11 @@ from ..corpus.formats.spans import check_text, given_tokens, is_tangled
 from ..corpus.formats.text import Place, lines, unreadable, unzipped
 from ..corpus.tokenizers import blank
 from ..errors import Errors
+from .units import PLACE
 
 ReadFile = Callable[[Path, Context], Iterator[Doc]]
 _TOOLS = "text tokenized_text ner ner_tags data tokens spans label labels entities answer annotations"
 RESERVED = frozenset(f"{_TOOLS} meta id".split())  # what annotation tools call parts of a record
-PLACE = "mine_place"  # in user_data: where a text stands
 LONGEST = 2**63  # whole numbers below this can be saved
 TEXT = "Write one JSON object with a 'text' per line."
 BATCH = 64  # documents whose probabilities are counted together

@@ -14,7 +14,7 @@ from typing import Literal
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
-from ..corpus.formats.tasks import TASKS, Task
+from ..corpus.formats.tasks import TASKS
 from ..output.writing import write_file
 from .scan import RANDOM
 from .selection import Proposal
@@ -62,20 +62,6 @@ def reason(proposal: Proposal, types: Sequence[str]) -> str:
     return ", ".join(f"{label} {expected[label]:.2f}" for label in (own, *others))
 
 
-def _about(proposal: Proposal, types: Sequence[str], doc: Doc) -> Task:
-    """What a record has beside its sentence: id, share, score, reason, what was read, and its place."""
-    unit = proposal.unit
-    share = RANDOM if proposal.chosen_for == RANDOM else MINED
-    own = {
-        ID: proposal_id(share, unit.text),
-        SHARE: share,
-        READ: entities_digest(doc),
-        "score": round(proposal.score, 4),
-        "reason": reason(proposal, types),
-    }
-    return {**{k: v for k, v in unit.about.items() if k not in own}, **own}
-
-
 def write_proposals(
     proposals: Sequence[Proposal],
     types: Sequence[str],
@@ -85,18 +71,21 @@ def write_proposals(
 ) -> None:
     """Write the sentences with what the pipeline reads in them, all or nothing.
 
+    Beside each stand its id, share, score, the reason, what was read, and its place in the pool.
+
     types (Sequence[str]): The rare types, in the order of the expected mentions.
     path (Path): JSON lines; one array for Label Studio; a .spacy file.
     """
     docs = [proposal.unit.doc(vocab) for proposal in proposals]
-    metas = [_about(p, types, doc) for p, doc in zip(proposals, docs, strict=True)]
+    for proposal, doc in zip(proposals, docs, strict=True):
+        share = RANDOM if proposal.chosen_for == RANDOM else MINED
+        about = {ID: proposal_id(share, proposal.unit.text), SHARE: share, READ: entities_digest(doc)}
+        about |= {"score": round(proposal.score, 4), "reason": reason(proposal, types)}
+        doc.user_data = {**{k: v for k, v in doc.user_data.items() if k not in about}, **about}
     if format == "spacy":
-        for doc, meta in zip(docs, metas, strict=True):
-            doc.user_data.update(meta)
         write_file(path, DocBin(docs=docs, store_user_data=True).to_bytes())
         return
-    make = TASKS[format]
-    tasks = [make(doc, 0, len(doc), meta) for doc, meta in zip(docs, metas, strict=True)]
+    tasks = [TASKS[format](doc, 0, len(doc), dict(doc.user_data)) for doc in docs]
     if format == "label-studio":
         write_file(path, json.dumps(tasks, ensure_ascii=False, indent=1))
     else:

@@ -11,7 +11,6 @@ from spacy.tokens import Doc
 from thinc.types import Floats1d, Floats2d
 
 from ..pipes.gate.expected import expected_mentions
-from .pool import PLACE
 from .units import Unit, lot, sentence_vectors, sentences_of, text_key
 
 RANDOM = "random"  # the share that is drawn by lot
@@ -64,23 +63,47 @@ class Scan:
 
     types: list[str]
     best: dict[str, Best[Unit]]
+    expected: Floats1d  # (n_types,), mentions in what was read
     n_texts: int = 0  # of the pool, read
     n_sentences: int = 0
     n_known: int = 0  # sentences that the corpus has already
-    expected: list[float] = field(default_factory=list)  # mentions of each type in what was read
 
     @classmethod
     def of(cls, types: list[str], sizes: Mapping[str, int]) -> "Scan":
         """An empty one. sizes (Mapping[str, int]): Sentences to keep, by ranking."""
-        return cls(types, {name: Best(n) for name, n in sizes.items()}, expected=[0.0] * len(types))
+        return cls(types, {name: Best(n) for name, n in sizes.items()}, np.zeros(len(types)))
+
+    def offer(self, doc: Doc, expected: Floats2d, known: Collection[int], seed: int) -> None:
+        """Offer the sentences of a document to every ranking.
+
+        expected (Floats2d): (n_sentences, n_types), mentions.
+        known (Collection[int]): Keys of sentences that need no label.
+        seed (int): Fixes the lots of the random share.
+        """
+        bounds = sentences_of(doc)
+        vectors: list[Floats1d] | None = None
+        for i, (start, end) in enumerate(bounds):
+            if start == end:
+                continue
+            text = doc[start:end].text
+            key = text_key(text)
+            self.n_sentences += 1
+            if key in known:
+                self.n_known += 1
+                continue
+            self.expected += expected[i]
+            scores = {t: float(x) for t, x in zip(self.types, expected[i], strict=True) if x > LEAST}
+            scores[RANDOM] = 1.0 - lot(text, seed)
+            into = [name for name, score in scores.items() if score > self.best[name].floor]
+            if into:
+                vectors = vectors or sentence_vectors(doc, bounds)
+                unit = Unit.of(doc, start, end, expected[i], vectors[i])
+                for name in into:
+                    self.best[name].add(scores[name], key, unit)
 
 
 def scan_pool(
-    scan: Scan,
-    batches: Iterable[list[Doc]],
-    nlp: Language,
-    known: Collection[int],
-    seed: int,
+    scan: Scan, batches: Iterable[list[Doc]], nlp: Language, known: Collection[int], seed: int
 ) -> Scan:
     """Count the expected mentions of documents that a pipeline has processed, and keep the best.
 
@@ -90,11 +113,10 @@ def scan_pool(
     seed (int): Fixes the lots of the random share.
     """
     for batch in batches:
-        bounds = [sentences_of(doc) for doc in batch]
-        expected = _expected(batch, sum(map(len, bounds)), nlp, scan.types)
-        ends = np.cumsum([len(own) for own in bounds])
-        for doc, own, rows in zip(batch, bounds, np.split(expected, ends[:-1]), strict=True):
-            _keep(scan, doc, own, rows, known, seed)
+        ends = np.cumsum([len(sentences_of(doc)) for doc in batch])
+        expected = _expected(batch, int(ends[-1]), nlp, scan.types)
+        for doc, rows in zip(batch, np.split(expected, ends[:-1]), strict=True):
+            scan.offer(doc, rows, known, seed)
         scan.n_texts += len(batch)
     return scan
 
@@ -108,50 +130,3 @@ def _expected(docs: list[Doc], n: int, nlp: Language, types: list[str]) -> Float
                 column = types.index(label)
                 most[:, column] = np.maximum(most[:, column], component.mentions[:, i])
     return most
-
-
-def _keep(
-    scan: Scan,
-    doc: Doc,
-    bounds: list[tuple[int, int]],
-    expected: Floats2d,
-    known: Collection[int],
-    seed: int,
-) -> None:
-    """Offer the sentences of a document to every ranking."""
-    vectors: list[Floats1d] | None = None
-    for i, (start, end) in enumerate(bounds):
-        if start == end:
-            continue
-        text = doc[start:end].text
-        key = text_key(text)
-        scan.n_sentences += 1
-        if key in known:
-            scan.n_known += 1
-            continue
-        scan.expected = (np.array(scan.expected) + expected[i]).tolist()
-        wanted = {t: float(x) for t, x in zip(scan.types, expected[i], strict=True) if x > LEAST}
-        wanted[RANDOM] = 1.0 - lot(text, seed)
-        into = [name for name, value in wanted.items() if value > scan.best[name].floor]
-        if not into:
-            continue
-        vectors = vectors or sentence_vectors(doc, bounds)
-        unit = unit_of(doc, start, end, expected[i], vectors[i])
-        for name in into:
-            scan.best[name].add(wanted[name], key, unit)
-
-
-def unit_of(doc: Doc, start: int, end: int, expected: Floats1d, vector: Floats1d) -> Unit:
-    """A sentence of a document. start, end (int): Its tokens."""
-    tokens = doc[start:end]
-    about = {str(k): v for k, v in doc.user_data.items() if isinstance(k, str)}
-    inside = (ent for ent in doc.ents if start <= ent.start and ent.end <= end)
-    return Unit(
-        words=[token.text for token in tokens],
-        spaces=[bool(token.whitespace_) for token in tokens],
-        ents=[(ent.start - start, ent.end - start, ent.label_) for ent in inside],
-        expected=[round(float(value), 4) for value in expected],
-        vector=[round(float(value), 4) for value in vector],
-        document=str(about.get(PLACE, "")),
-        about=about,
-    )

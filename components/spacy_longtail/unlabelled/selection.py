@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 import numpy as np
-from thinc.types import Floats2d
+from thinc.types import Floats1d
 
 from ..errors import Errors
 from .scan import RANDOM, Scan
@@ -58,89 +58,47 @@ def choose(
     per_document (float): Largest share of all proposals that one text of the pool may give.
     RETURNS (List[Proposal]): No text twice.
     """
-    chosen = [
-        Proposal(unit, RANDOM, sum(unit.expected)) for _, unit in scan.best[RANDOM].ranked()[:n_random]
-    ]
+    drawn = [unit for _, unit in scan.best[RANDOM].ranked()[:n_random]]
+    chosen = [Proposal(unit, RANDOM, sum(unit.expected)) for unit in drawn]
     n = n_random + sum(quotas.values())
     n_documents = len({unit.document for own in scan.best.values() for _, _, unit in own.heap})
     most = max(1, round(per_document * n), -(-n // max(1, n_documents)))
-    ranked = {name: scan.best[name].ranked() for name in quotas}
-    units = [unit for own in ranked.values() for _, unit in own]
-    state = _ChosenUnits(units, [proposal.unit for proposal in chosen], most)
-    queues = {name: _Queue(own, state, penalty) for name, own in ranked.items()}
-    counts: Counter[str] = Counter()
-    open_to = [name for name, k in quotas.items() if k]
+    ranked = [(name, *row) for name in quotas for row in scan.best[name].ranked()]
+    names, scores = np.array([name for name, *_ in ranked]), np.array([own for _, own, _ in ranked])
+    units, is_left = [unit for *_, unit in ranked], np.ones(len(ranked), dtype=bool)
+    # likeness is to what the candidates are not all like anyway
+    mean = np.mean([unit.vector for unit in units], axis=0) if units else 0.0
+    rows = np.array([_direction(unit, mean) for unit in units])
+    likeness = np.zeros((len(units), 0))  # to the chosen ones that are most like each candidate
+    texts, documents, counts = set[str](), Counter[str](), Counter[str]()  # lots ask for no document
+    new, open_to = drawn, [name for name, k in quotas.items() if k]
     while open_to and len(chosen) < n:
-        lack = {name: (quotas[name] - counts[name]) / quotas[name] for name in open_to}
-        name = max(open_to, key=lambda own: lack[own])
-        found = queues[name].next(state)
-        if found is None:
+        if new and units:
+            texts.update(skeleton(unit.text) for unit in new)
+            near = rows @ np.stack([_direction(unit, mean) for unit in new]).T
+            likeness = np.sort(np.concatenate([likeness, near], axis=1), axis=1)[:, -NEIGHBOURS:]
+            is_left &= likeness[:, -1] < NEAR
+            new = []
+        name = max(open_to, key=lambda own: (quotas[own] - counts[own]) / quotas[own])
+        left = np.flatnonzero(is_left & (names == name))
+        if not len(left):
             open_to.remove(name)
             continue
-        score, unit = found
+        lost = np.maximum(likeness[left].mean(axis=1), 0.0) if likeness.shape[1] else 0.0
+        at = left[np.argmax(scores[left] * (1 - penalty * lost))]
+        is_left[at], unit = False, units[at]
+        if skeleton(unit.text) in texts or documents[unit.document] >= most:
+            continue
         counts[name] += 1
         if name in capped and counts[name] == quotas[name]:
             open_to.remove(name)
-        chosen.append(Proposal(unit, name, score))
-        state.documents[unit.document] += 1
-        state.take(unit)
+        chosen.append(Proposal(unit, name, float(scores[at])))
+        documents[unit.document] += 1
+        new = [unit]
     return chosen
 
 
-class _ChosenUnits:
-    """What was chosen so far, to be kept apart from.
-
-    units (List[Unit]): All candidates: likeness is to what they are not all like anyway.
-    drawn (List[Unit]): By lot. per_document (int): Proposals that a text may give.
-    """
-
-    def __init__(self, units: list[Unit], drawn: list[Unit], per_document: int) -> None:
-        self.per_document = per_document
-        self.texts: set[str] = set()
-        self.documents: Counter[str] = Counter()  # lots ask for no document
-        self.mean = np.mean([unit.vector for unit in units], axis=0) if units else 0.0
-        self.rows: list[np.ndarray] = []
-        for unit in drawn:
-            self.take(unit)
-
-    def row(self, unit: Unit) -> np.ndarray:
-        """The vector of a sentence less the mean, of unit length."""
-        own = np.asarray(unit.vector) - self.mean
-        return own / max(float(np.linalg.norm(own)), 1e-12)
-
-    def take(self, unit: Unit) -> None:
-        self.texts.add(skeleton(unit.text))
-        self.rows.append(self.row(unit))
-
-
-class _Queue:
-    """The candidates of one ranking, best first."""
-
-    def __init__(self, ranked: list[tuple[float, Unit]], state: _ChosenUnits, penalty: float) -> None:
-        self.scores, self.penalty = np.array([score for score, _ in ranked]), penalty
-        self.units = [unit for _, unit in ranked]
-        self.is_left = np.ones(len(ranked), dtype=bool)
-        self.skeletons = [skeleton(unit.text) for unit in self.units]
-        self.rows: Floats2d = np.array([state.row(unit) for unit in self.units])
-        self.likeness = np.zeros((len(ranked), 0))
-        self.n_seen = 0
-
-    def next(self, state: _ChosenUnits) -> tuple[float, Unit] | None:
-        """The candidate that is best by its score, less what it shares with those chosen."""
-        new, self.n_seen = state.rows[self.n_seen :], len(state.rows)
-        near = np.zeros(len(self.units))
-        if new and self.units:
-            own = np.sort(np.concatenate([self.likeness, self.rows @ np.stack(new).T], axis=1), axis=1)
-            self.likeness = own[:, -NEIGHBOURS:]
-        if self.likeness.shape[1]:
-            near = np.maximum(self.likeness.mean(axis=1), 0.0)
-            self.is_left &= self.likeness[:, -1] < NEAR
-        value = self.scores * (1 - self.penalty * near)
-        for at in np.argsort(-value, kind="stable").tolist():
-            if self.is_left[at]:
-                self.is_left[at] = False
-                unit = self.units[at]
-                is_full = state.documents[unit.document] >= state.per_document
-                if self.skeletons[at] not in state.texts and not is_full:
-                    return float(self.scores[at]), unit
-        return None
+def _direction(unit: Unit, mean: Floats1d | float) -> Floats1d:
+    """The vector of a sentence less the mean, of unit length."""
+    own = np.asarray(unit.vector) - mean
+    return own / max(float(np.linalg.norm(own)), 1e-12)

@@ -37,7 +37,6 @@ class TeachingPass:
     n_known: int = 0  # that stand in the gold corpus
     n_scored: int = 0  # mentions with a score
     unscored: Counter[str] = field(default_factory=Counter)  # mentions without one, by type
-    unknown: Counter[str] = field(default_factory=Counter)  # mentions of types that are not declared
 
 
 @dataclass(frozen=True)
@@ -67,16 +66,15 @@ class PoolTeacher:
             if cfg.get("thresholds"):
                 cfg["abstain_key"] = cfg["abstain_key"] or DOUBTS
                 doubts.append(cfg["abstain_key"])
-        keys = [getattr(pipe, "cfg", {}).get("scores_key") for _, pipe in _readers(nlp)]
+        keys = [getattr(pipe, "cfg", {}).get("scores_key") for pipe in _readers(nlp)]
         scored = tuple(dict.fromkeys(key for key in keys if key))
         known = types_read_by(nlp)
-        problem, fix = "", ""
+        problem, fix = "", "Name a teacher of these types."
         if not scored:
             problem = f"no component of {', '.join(nlp.pipe_names) or 'none'} gives scores"
             fix = "Set scores_key = 'entity_scores' in a component of this package that reads entities."
         elif not set(known) & set(labels):
             problem = f"it reads {', '.join(known) or 'none'}, where {', '.join(labels)} are declared"
-            fix = "Name a teacher of these types."
         if problem:
             raise ValueError(Errors.L509.format(path=path, problem=problem, fix=fix))
         return cls(nlp, tuple(labels), scored, tuple(doubts), tuple(_taggers(nlp)))
@@ -141,10 +139,8 @@ class PoolTeacher:
                 for e in ents
                 if a <= e.start and e.end <= b
             ]
-            words = [token.text for token in doc[a:b]]
-            spaces = [bool(token.whitespace_) for token in doc[a:b]]
             own = None if log_p is None else log_p[a:b].copy()
-            yield ReadSentence(words, spaces, mentions, sure[a:b], own)
+            yield ReadSentence(*ReadSentence.tokens(doc, a, b), mentions, sure[a:b], own)
 
 
 def soft_tagger(nlp: Language) -> TokenTagger:
@@ -162,17 +158,17 @@ def only_tagger(nlp: Language) -> TokenTagger | None:
     A gazetteer of training names does not count: the component has learnt from these names.
     """
     taggers = [tagger for tagger in _taggers(nlp) if tagger.cfg["head"] in SOFT_HEADS]
-    readers = [pipe for _, pipe in _readers(nlp) if not isinstance(pipe, TrainingGazetteer)]
+    readers = [pipe for pipe in _readers(nlp) if not isinstance(pipe, TrainingGazetteer)]
     return taggers[0] if taggers and len(readers) == 1 else None
 
 
 def types_read_by(nlp: Language) -> list[str]:
     """The types that the components read which write entities."""
-    return list(dict.fromkeys(label for _, p in _readers(nlp) for label in getattr(p, "labels", ())))
+    return list(dict.fromkeys(label for p in _readers(nlp) for label in getattr(p, "labels", ())))
 
 
-def _readers(nlp: Language) -> list[tuple[str, Any]]:
-    return [row for row in nlp.pipeline if "doc.ents" in nlp.get_pipe_meta(row[0]).assigns]
+def _readers(nlp: Language) -> list[Any]:
+    return [pipe for name, pipe in nlp.pipeline if "doc.ents" in nlp.get_pipe_meta(name).assigns]
 
 
 def _taggers(nlp: Language) -> list[TokenTagger]:
@@ -206,7 +202,5 @@ def annotate(
                 without = [m.label for m in sentence.mentions if m.score is None]
                 seen.unscored.update(without)
                 seen.n_scored += len(sentence.mentions) - len(without)
-        labels = (ent.label_ for doc in batch for ent in doc.ents)
-        seen.unknown.update(label for label in labels if label not in teacher.labels)
         seen.n_texts += len(batch)
     return seen

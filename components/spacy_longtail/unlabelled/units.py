@@ -16,6 +16,7 @@ from ..corpus.sentences import sentence_lengths
 from ..corpus.units import plain_text
 
 N_HASHED = 128  # columns of the vectors of words, where the pipeline has none
+PLACE = "mine_place"  # in user_data: where a text stands
 NUMBERS = re.compile(r"\d+")
 
 
@@ -25,6 +26,12 @@ class PoolSentence:
 
     words: list[str]
     spaces: list[bool]
+
+    @staticmethod
+    def tokens(doc: Doc, start: int, end: int) -> tuple[list[str], list[bool]]:
+        """Words and spaces of some tokens of a document."""
+        tokens = list(doc[start:end])
+        return [token.text for token in tokens], [bool(token.whitespace_) for token in tokens]
 
     @property
     def text(self) -> str:
@@ -40,6 +47,20 @@ class Unit(PoolSentence):
     vector: list[float]
     document: str  # its text in the pool
     about: dict[str, str | int | float] = field(default_factory=dict)  # what the pool says of it
+
+    @classmethod
+    def of(cls, doc: Doc, start: int, end: int, expected: Floats1d, vector: Floats1d) -> "Unit":
+        """A sentence of a document. start, end (int): Its tokens."""
+        about = {str(k): v for k, v in doc.user_data.items() if isinstance(k, str)}
+        ents = [ent for ent in doc.ents if start <= ent.start and ent.end <= end]
+        return cls(
+            *cls.tokens(doc, start, end),
+            ents=[(ent.start - start, ent.end - start, ent.label_) for ent in ents],
+            expected=[round(float(value), 4) for value in expected],
+            vector=[round(float(value), 4) for value in vector],
+            document=str(about.get(PLACE, "")),
+            about=about,
+        )
 
     def doc(self, vocab: Vocab) -> Doc:
         """The sentence as a document, with the entities that were read."""
