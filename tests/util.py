@@ -366,7 +366,9 @@ def tiny_cnn(folder: Path) -> Path:
     torch.manual_seed(0)
     model = CNNBiEncoder(CNN(torch.randn(len(subwords), 16), (100, 50, 50, 50), depth=1))
     table = SubwordTable(NO_SUBWORDS.vectors, subwords, True)
-    build_cnn(model, table, str(folder), "en", "words").to_disk(folder)
+    nlp = spacy.blank("en")
+    build_cnn(model, table, str(folder), nlp)
+    nlp.to_disk(folder)
     return folder
 
 

@@ -80,36 +80,32 @@ def pretrain_command(
 ) -> None:
     """Pretrain an encoder, and a head that reads label descriptions, on corpora with types of their own.
 
-    It writes a pipeline, which configs/pretrained_cnn.cfg or transformer.cfg starts from, and the CNN
-    alone for paths.init_tok2vec.
+    It writes a pipeline, which configs/pretrained_cnn.cfg or transformer.cfg starts from.
     """
     options = PretrainOptions(
-        encoder=encoder,
-        steps=steps,
-        words=words,
-        power=power,
-        parts=names_in(parts),
-        evaluations=evaluations,
-        seed=seed,
-        gpu_id=gpu_id,
-        settings=read_settings(settings or []),
-        layers=layers,
-        teacher=teacher,
-        share=share,
-        bits=bits,
-        workers=workers,
+        encoder,
+        steps,
+        words,
+        power,
+        names_in(parts),
+        evaluations,
+        seed,
+        gpu_id,
+        read_settings(settings or []),
+        layers,
+        teacher,
+        share,
+        bits,
+        workers,
     )
-    found = pretrain(donors, output, options, exclude or [], lambda text: typer.echo(text, err=True))
+    done = pretrain(donors, output, options, exclude or [], lambda text: typer.echo(text, err=True))
     if as_json:
-        paths = {name: str(path) for name, path in found.places.items()}
-        return print_json({**found.record, **paths})
-    left_out = {donor["name"]: donor["left_out"] for donor in found.record["donors"]}
+        return print_json({**done.record, "model": str(done.model)})
+    left_out = {donor["name"]: donor["left_out"] for donor in done.record["donors"]}
     rows = [
         (s.name, f"{s.sentences:,}", f"{left_out[s.name]:,}", percent(s.micro), percent(s.macro))
-        for s in found.scores[-1][1]
+        for s in done.progress.scores[-1][1]
     ]
     if rows:  # of open types no F1 is measured
         print_table(("donor", "measured on", "left out", "micro F1", "macro F1"), rows)
-    for name, path in found.places.items():
-        msg.text(f"{name}: {path}")
-    return None
+    return msg.text(f"model: {done.model}")

@@ -1,5 +1,6 @@
 """Descriptions as the label encoder of a pretrained encoder reads them."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,16 +13,17 @@ from thinc.types import Floats2d
 from ..encoders import check_encoder
 from ..errors import Errors
 from ..layers.torch_layer import read_safetensors, require_torch, shim_of, tensor_checksum
-from .base import unit_rows
+from .base import mean_states
 
 if TYPE_CHECKING:  # an extra
+    from tokenizers import Tokenizer
+
     from ..layers.torch_transformer import PieceEncoder
 
 FILE = "label_encoder.safetensors"
 MOST = 64  # pieces of a description that are read
 MEAN = "embeddings.mean"  # in the file: of the encoder's word embeddings
 ALIKE = 0.99  # cosine of two means of the same word embeddings
-BATCH = 256  # descriptions
 
 
 @dataclass(frozen=True)
@@ -75,23 +77,8 @@ class LabelEncoder:
 
     def __call__(self, texts: list[str]) -> Floats2d:
         """texts (List[str]): Descriptions. RETURNS (Floats2d): (n_texts, width of the encoder)."""
-        import torch
-
         module = self._loaded
-        encodings = [encoding.ids[:MOST] for encoding in module.tokenizer.encode_batch(texts)]  # type: ignore[union-attr]
-        rows = np.zeros((len(texts), module.width), dtype="float32")
-        for start in range(0, len(texts), BATCH):
-            own = encodings[start : start + BATCH]
-            ids = torch.zeros((len(own), max(map(len, own))), dtype=torch.long)
-            mask = torch.zeros_like(ids)
-            for i, row in enumerate(own):
-                ids[i, : len(row)] = torch.tensor(row)
-                mask[i, : len(row)] = 1
-            with torch.no_grad():
-                states = module.encoder(input_ids=ids, attention_mask=mask).last_hidden_state
-            weight = mask.unsqueeze(-1).float()
-            rows[start : start + BATCH] = ((states * weight).sum(1) / weight.sum(1)).numpy()
-        return unit_rows(rows)
+        return mean_states(module.encoder, subwords_of_labels(module.tokenizer, texts)).numpy()
 
     def of_pipeline(self, folder: Path) -> "LabelEncoder":
         """The label encoder that lies in the folder of a pipeline; itself where there is none."""
@@ -104,6 +91,11 @@ class LabelEncoder:
     def __getstate__(self) -> dict[str, object]:
         """Without the label encoder, as after `release`."""
         return {"name": self.name}
+
+
+def subwords_of_labels(tokenizer: "Tokenizer", texts: Iterable[str]) -> list[list[int]]:
+    """Descriptions as subwords of a transformer, with special ones."""
+    return [encoding.ids[:MOST] for encoding in tokenizer.encode_batch(list(texts))]
 
 
 def label_weights(module: "PieceEncoder", encoder: "PieceEncoder", bits: float = 4) -> bytes:

@@ -2,17 +2,34 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from thinc.types import Floats2d
 
 from ..errors import Errors
 from ..hub import check_model
 from ..settings import extra
-from .base import unit_rows
+from .base import mean_states
 
 if TYPE_CHECKING:  # an extra
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+
+def load_transformer(
+    name: str, **settings: object
+) -> tuple["PreTrainedTokenizerBase", "PreTrainedModel"]:
+    """A transformer and its tokenizer; one that cannot be had is refused.
+
+    name (str): On the hub, or its folder. settings (object): Of the tokenizer.
+    """
+    with extra("transformers", "transformers"):
+        from transformers import AutoModel, AutoTokenizer
+    check_model(name)
+    try:
+        return AutoTokenizer.from_pretrained(name, **settings), AutoModel.from_pretrained(name)
+    except Exception as error:  # of the hub, of torch, of safetensors: each its own kind
+        problem = " ".join(str(error).split())
+        raise ValueError(Errors.L265.format(name=name, problem=problem)) from error
 
 
 @dataclass(frozen=True)
@@ -30,30 +47,15 @@ class TransformerDescriptions:
 
     @cached_property
     def _loaded(self) -> tuple["PreTrainedTokenizerBase", "PreTrainedModel"]:
-        with extra("transformers", "transformers"):
-            from transformers import AutoModel, AutoTokenizer
-        check_model(self.name)
-        try:
-            tokenizer = AutoTokenizer.from_pretrained(self.name)
-            if tokenizer.pad_token is None:  # of a decoder, such as GPT-2
-                tokenizer.pad_token = tokenizer.eos_token
-            model = AutoModel.from_pretrained(self.name).eval()
-            return tokenizer, model.get_encoder() if model.config.is_encoder_decoder else model
-        except Exception as error:  # of the hub, of torch, of safetensors: each its own kind
-            problem = " ".join(str(error).split())
-            raise ValueError(Errors.L265.format(name=self.name, problem=problem)) from error
+        tokenizer, model = load_transformer(self.name)
+        encoder: Any = model
+        return tokenizer, encoder.get_encoder() if model.config.is_encoder_decoder else model
 
     def __call__(self, texts: list[str]) -> Floats2d:
         """texts (List[str]): Descriptions. RETURNS (Floats2d): (n_texts, width of the transformer)."""
         tokenizer, model = self._loaded
-        import torch
-
-        batch = tokenizer(texts, padding=True, truncation=True, return_tensors="pt")
-        with torch.no_grad():
-            states = model(**batch).last_hidden_state
-        mask = batch["attention_mask"].unsqueeze(-1).float()
-        means = (states * mask).sum(dim=1) / mask.sum(dim=1).clamp(min=1.0)
-        return unit_rows(means.numpy())
+        means: Floats2d = mean_states(model, tokenizer(texts, truncation=True)["input_ids"]).numpy()
+        return means
 
     def release(self) -> None:
         """Let go of the transformer, which is loaded again where it is needed."""

@@ -1,6 +1,6 @@
 """spaCy's CNN over hashed attributes and subwords as a bi-encoder: in torch, and as a pipeline."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -8,28 +8,21 @@ import numpy as np
 import torch
 from spacy.language import Language
 from spacy.vocab import Vocab
-from thinc.api import Model, NumpyOps, to_numpy
+from thinc.api import Model, NumpyOps
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.nn.utils.rnn import pad_sequence
 
-from ..corpus.tokenizers import blank
 from ..describers import SubwordDescriptions
 from ..describers.static import subwords_of_texts
 from ..layers.quantised import eight_bit
 from ..layers.subwords import GOES_ON, NAME, NO_SUBWORDS, SubwordTable, plain, subwords_of
 from ..models.rich_embed import FIRST_SEED
 from ..models.transformer import Pieces
+from ..training.loading import load_pipeline
 from ..types import Block
-from .batches import PackedDonor
-from .matcher import (
-    PREFIXES,
-    Matcher,
-    add_described_ner,
-    described_layer,
-    no_start,
-    read_pipeline,
-    set_rows,
-)
+from .matcher import Matcher, add_described_ner, head_of, read_weights, write_weights
+from .records import unusable
 from .transformer import ENCODER, Start
 
 ATTRIBUTES = ("NORM", "PREFIX", "SUFFIX", "SHAPE")
@@ -42,13 +35,6 @@ LAST_LATIN = 0x24F  # code points
 FEWEST_FOREIGN = 20  # times that a subword of another script occurs in the donors, to be kept
 SMOOTHED = 5  # times more that each subword counts as read
 BATCH = 512
-
-
-class WordFeatures(NamedTuple):
-    """What the CNN knows of each word of a vocabulary, in arrays."""
-
-    rows: Tensor  # (n_words, n_attributes, 4), rows of the hash tables
-    subwords: Tensor  # (n_words, n_subwords), padded with the number of subwords that there are
 
 
 class Maxout(nn.Module):
@@ -93,10 +79,14 @@ class CNN(nn.Module):
         table = torch.cat([self.vectors, self.vectors.new_zeros(1, self.vectors.shape[1])])
         return functional.embedding(subwords, table).sum(1) / lengths
 
-    def embed(self, features: WordFeatures) -> Tensor:
-        """(n_words, width)."""
-        parts = [functional.embedding(features.rows[:, i], t).sum(1) for i, t in enumerate(self.tables)]
-        parts.append(self.project(self.mean(features.subwords)))
+    def embed(self, rows: Tensor, subwords: Tensor) -> Tensor:
+        """Words by themselves, (n_words, width).
+
+        rows (Tensor): (n_words, n_attributes, 4), of the hash tables.
+        subwords (Tensor): (n_words, n_subwords), padded.
+        """
+        parts = [functional.embedding(rows[:, i], table).sum(1) for i, table in enumerate(self.tables)]
+        parts.append(self.project(self.mean(subwords)))
         return self.mix(torch.cat(parts, 1))
 
     def encode(self, words: Tensor, lengths: Tensor, dropout: float = 0.0) -> Tensor:
@@ -148,50 +138,36 @@ def reduce_columns(model: CNNBiEncoder, counts: np.ndarray, n_columns: int) -> N
 
 
 class Vocabulary:
-    """The distinct words of donors.
+    """The distinct words of sentences.
 
-    donors (Iterable[PackedDonor]): What is trained on, and what is scored.
-    vocab (Vocab): Of their words.
+    orths (np.ndarray): Hashes of all words. vocab (Vocab): Of the words.
     """
 
-    def __init__(self, donors: Iterable[PackedDonor], vocab: Vocab) -> None:
-        orths = np.concatenate([own for donor in donors for own in donor.words])
+    def __init__(self, orths: np.ndarray, vocab: Vocab) -> None:
         self.keys, self.counts = np.unique(orths, return_counts=True)
-        self.words = [vocab.strings[key] for key in self.keys.astype("uint64").tolist()]
-        lexemes = [vocab[word] for word in self.words]
-        self.attributes = [
-            np.array([getattr(lexeme, name.lower()) for lexeme in lexemes], dtype="uint64")
-            for name in ATTRIBUTES
-        ]
+        self.lexemes = [vocab[key] for key in self.keys.astype("uint64").tolist()]
+        self.words = [lexeme.text for lexeme in self.lexemes]
 
-    def features(self, table: SubwordTable, n_rows: Sequence[int]) -> WordFeatures:
-        """What the CNN knows of each word. n_rows (Sequence[int]): Of the hash tables."""
-        ops = NumpyOps()
-        rows = [
-            ops.hash(keys, FIRST_SEED + i) % n
-            for i, (keys, n) in enumerate(zip(self.attributes, n_rows, strict=True))
-        ]
+    def features(self, table: SubwordTable, n_rows: Sequence[int]) -> tuple[Tensor, Tensor]:
+        """What `CNN.embed` reads of each word. n_rows (Sequence[int]): Of the hash tables."""
+        rows = []
+        for i, (name, n) in enumerate(zip(ATTRIBUTES, n_rows, strict=True)):
+            keys = np.array([getattr(lexeme, name.lower()) for lexeme in self.lexemes], dtype="uint64")
+            rows.append(NumpyOps().hash(keys, FIRST_SEED + i) % n)
         hashed = torch.from_numpy(np.stack(rows, axis=1).astype("int32"))
-        return WordFeatures(hashed, padded(table.cut(self.words), len(table.subwords), OF_WORD))
+        return hashed, padded(table.cut(self.words), len(table.subwords), OF_WORD)
 
     def frequencies(self, table: SubwordTable) -> np.ndarray:
-        """How often the donors have each subword, (n_subwords,)."""
-        return _times(table.cut(self.words), len(table.subwords), self.counts)
+        """How often the sentences have each subword, (n_subwords,)."""
+        rows = table.cut(self.words)
+        times = np.repeat(self.counts, [*map(len, rows)])
+        return np.bincount([*chain.from_iterable(rows)], times, minlength=len(table.subwords))
 
 
 def padded(rows: Sequence[Sequence[int]], n_subwords: int, most: int) -> Tensor:
     """Subwords of texts in one array, padded with `n_subwords`. most (int): Of a text."""
-    width = max(1, min(most, max(map(len, rows), default=1)))
-    found = np.full((len(rows), width), n_subwords, dtype="int32")
-    for i, own in enumerate(rows):
-        found[i, : len(own)] = own[:width]
-    return torch.from_numpy(found)
-
-
-def _times(rows: list[list[int]], n_subwords: int, counts: np.ndarray | None = None) -> np.ndarray:
-    flat = np.array([row for own in rows for row in own], dtype="int64")
-    weights = None if counts is None else np.repeat(counts, [len(own) for own in rows])
-    return np.bincount(flat, weights, minlength=n_subwords)
+    cut = [torch.tensor(row[:most], dtype=torch.int32) for row in ([n_subwords], *rows)]
+    return pad_sequence(cut, batch_first=True, padding_value=n_subwords)[1:]
 
 
 class CNNStart(NamedTuple):
@@ -214,8 +190,10 @@ def new_cnn(teacher: Start, vocabulary: Vocabulary, texts: list[str]) -> CNNStar
     is_plain = all(subword == plain(subword) for subword in ids)
     whole = SubwordTable(NO_SUBWORDS.vectors, list(ids), is_plain)
     in_words = vocabulary.frequencies(whole)
-    in_texts = _times(subwords_of_texts(whole, texts), len(ids))
-    kept = np.flatnonzero((in_words >= [*map(_fewest, ids)]) | (in_texts > 0))
+    in_texts = [*chain.from_iterable(subwords_of_texts(whole, texts))]
+    is_kept = in_words >= [*map(_fewest, ids)]
+    is_kept[in_texts] = True
+    kept = np.flatnonzero(is_kept)
     table = SubwordTable(NO_SUBWORDS.vectors, [whole.subwords[i] for i in kept], is_plain)
     pieces, ends = np.array(list(ids.values()))[kept], Pieces(tokenizer).ends
     read = (_alone(encoder, pieces, *ends) for encoder in (teacher.labels, teacher.model.encoder))
@@ -240,54 +218,49 @@ def _alone(encoder: Any, pieces: np.ndarray, before: list[int], behind: list[int
     """Each subword as a transformer reads it alone, (n_subwords, hidden), of unit length."""
     rows = torch.tensor([[*before, piece, *behind] for piece in pieces.tolist()]).split(BATCH)
     device = next(encoder.parameters()).device
-    states = [encoder.eval()(input_ids=own.to(device)).last_hidden_state[:, len(before)] for own in rows]
-    found: np.ndarray = functional.normalize(torch.cat(states).double(), dim=1).cpu().numpy()
-    return found
+    states = [encoder.eval()(input_ids=ids.to(device)).last_hidden_state[:, len(before)] for ids in rows]
+    alone: np.ndarray = functional.normalize(torch.cat(states).double(), dim=1).cpu().numpy()
+    return alone
 
 
 def read_cnn(name: str, lang: str) -> CNNStart:
     """Read a pipeline of a CNN that `pretrain` wrote. lang (str): Of the donors."""
-    nlp = read_pipeline(name)
-    layer, problem = described_layer(nlp), ""
-    own = nlp.config["components"].get("tok2vec", {}).get("model", {})
-    embed, encode = own.get("embed", {}), own.get("encode", {})
-    shape = (embed.get("width"), embed.get("rows"), encode.get("depth"), embed.get("subwords"))
-    if layer is None or own != _tok2vec(*shape) or layer.get_param("P").shape[0] != PREFIXES:
-        problem = f"it has the components {', '.join(nlp.pipe_names) or 'none'}, and no pretrained CNN"
-    elif nlp.lang != lang:
+    nlp = load_pipeline(name)
+    head = head_of(nlp)
+    config = {} if head is None else nlp.config["components"]["tok2vec"].get("model", {})
+    embed, encode = config.get("embed", {}), config.get("encode", {})
+    block = _tok2vec(embed.get("width"), embed.get("rows"), encode.get("depth"), embed.get("subwords"))
+    problem = f"its components {', '.join(nlp.pipe_names) or '(none)'} are no pretrained CNN"
+    if head is not None and nlp.lang != lang:
         problem = f"its language is {nlp.lang}, and the donors have the language {lang}"
-    if problem:
+    if config != block or nlp.lang != lang:
         fix = "Name a pipeline of a CNN that `pretrain` wrote, as the folder model/, or en_longtail_cnn"
-        raise no_start(name, ENCODER, problem, fix)
+        raise unusable(name, ENCODER, problem, fix)
     table: SubwordTable = _nodes(nlp, NAME)[0].attrs["subwords"]
     cnn = CNN(torch.from_numpy(table.vectors.expand()), embed["rows"], embed["width"], encode["depth"])
-    model = CNNBiEncoder(cnn, layer.get_dim("nM"))
-    for node, param, values in _pairs(nlp, model):
-        values.data.copy_(torch.from_numpy(to_numpy(node.get_param(param))[: len(values)]))
+    model = CNNBiEncoder(cnn, head.get_dim("nM"))
+    read_weights(_pairs(nlp, model))
     return CNNStart(model, table)
 
 
-def build_cnn(model: CNNBiEncoder, table: SubwordTable, name: str, lang: str, tokens: str) -> Language:
-    """A pipeline of `tok2vec` and `ner` that needs neither torch nor a file.
+def build_cnn(model: CNNBiEncoder, table: SubwordTable, name: str, nlp: Language) -> None:
+    """Add `tok2vec` and `ner` to an empty pipeline, which needs neither torch nor a file.
 
     model (CNNBiEncoder): What was pretrained. table (SubwordTable): Its subwords.
-    name (str): That the pipeline will be found by. lang (str): Of the donors, whose tokens are tokens.
+    name (str): That the pipeline will be found by.
     """
-    encoder = model.encoder
-    table = SubwordTable(eight_bit(_array(encoder.vectors)), table.subwords, table.is_plain)
-    nlp = blank(lang, tokens)
-    architecture = _tok2vec(encoder.width, list(map(len, encoder.tables)), encoder.depth, name)
-    nlp.add_pipe("tok2vec", config={"model": architecture})
+    cnn = model.encoder
+    codes = eight_bit(cnn.vectors.detach().cpu().float().numpy())
+    table = SubwordTable(codes, table.subwords, table.is_plain)
+    block = _tok2vec(cnn.width, list(map(len, cnn.tables)), cnn.depth, name)
+    nlp.add_pipe("tok2vec", config={"model": block})
     _nodes(nlp, NAME)[0].attrs["subwords"] = table
     describe = SubwordDescriptions(name)
     known = describe.__dict__
     known["_table"] = table  # as the cached property does: nothing has that name yet
-    block = {"@misc": "longtail.SubwordDescriptions.v1", "source": name}
-    add_described_ner(nlp, model, block, describe)
-    for node, param, values in _pairs(nlp, model):
-        set_rows(node, param, _array(values))
+    add_described_ner(nlp, model, {"@misc": "longtail.SubwordDescriptions.v1", "source": name}, describe)
+    write_weights(_pairs(nlp, model))
     known["_table"] = table  # which initialization lets go of
-    return nlp
 
 
 def _tok2vec(width: int, rows: list[int], depth: int, subwords: str) -> Block:
@@ -315,24 +288,19 @@ def _tok2vec(width: int, rows: list[int], depth: int, subwords: str) -> Block:
 
 
 def _pairs(nlp: Language, model: CNNBiEncoder) -> Iterator[tuple[Model, str, Tensor]]:
-    """Each parameter of a pipeline with the rows that it has in torch: of W and b those of O."""
-    encoder = model.encoder
-    for node, table in zip(_nodes(nlp, "hashembed"), encoder.tables, strict=True):
+    """The parameters of a pipeline and of the CNN with its head."""
+    cnn = model.encoder
+    for node, table in zip(_nodes(nlp, "hashembed"), cnn.tables, strict=True):
         yield node, "E", table
-    yield _nodes(nlp, NAME)[0], "W", encoder.project.weight
-    blocks: Any = list(chain([encoder.mix], encoder.blocks))
-    for node, own in zip(_nodes(nlp, "maxout"), blocks, strict=True):
-        yield from ((node, "W", own.W), (node, "b", own.b))
-    for node, own in zip(_nodes(nlp, "layernorm"), blocks, strict=True):
-        yield from ((node, "G", own.G), (node, "b", own.shift))
-    yield from model.pairs(described_layer(nlp))
+    yield _nodes(nlp, NAME)[0], "W", cnn.project.weight
+    layers = zip(_nodes(nlp, "maxout"), _nodes(nlp, "layernorm"), [cnn.mix, *cnn.blocks], strict=True)
+    for maxout, norm, block in layers:
+        values: Any = block
+        yield from ((maxout, "W", values.W), (maxout, "b", values.b))
+        yield from ((norm, "G", values.G), (norm, "b", values.shift))
+    yield from model.pairs(nlp)
 
 
 def _nodes(nlp: Language, name: str) -> list[Model]:
-    model: Model = nlp.get_pipe("tok2vec").model  # type: ignore[attr-defined]
-    return [node for node in model.walk() if node.name == name]
-
-
-def _array(values: Tensor) -> np.ndarray:
-    found: np.ndarray = values.detach().cpu().float().numpy()
-    return found
+    tok2vec: Any = nlp.get_pipe("tok2vec")
+    return [node for node in tok2vec.model.walk() if node.name == name]

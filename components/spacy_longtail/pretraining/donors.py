@@ -18,14 +18,15 @@ from ..corpus.formats.sources import FORMATS, find_parts
 from ..corpus.sentences import by_punctuation, has_boundaries
 from ..corpus.type_words import in_words
 from ..corpus.units import plain_text
-from ..errors import Errors
 from ..types import ANNOTATED_TYPES
+from .records import unusable
 
 HELD_OUT = 0.05  # of the sentences of a donor without a dev part
 MOST_HELD_OUT = 500  # sentences that its F1 is measured on
 KNOWN_PARTS = (*PARTS, "all")
 SEED = 0  # of what is held out: the same in every run
 FEWEST = 3  # words of a sentence of a text file
+A_DONOR = "a donor"
 
 
 class Donor(NamedTuple):
@@ -41,13 +42,6 @@ class Donor(NamedTuple):
     is_open: bool = False  # each mention has a type of its own, "fine; coarse"
 
 
-def is_open(folder: Path) -> bool:
-    """Whether each mention of a donor has a type of its own: types.json says so, or it is text."""
-    if (folder / TYPES).is_file():
-        return has_open_types(folder)
-    return any(folder.glob("*.txt")) or (folder / SENTENCES).is_file()
-
-
 def read_donors(
     folders: Iterable[Path], exclude: Iterable[Path], parts: Iterable[str], vocab: Vocab
 ) -> list[Donor]:
@@ -61,30 +55,27 @@ def read_donors(
     RETURNS (List[Donor]): In the order given.
     """
     folders, parts = list(folders), list(dict.fromkeys(parts))
-    names = ", ".join(folder.resolve().name for folder in folders)
-    if len({folder.resolve().name for folder in folders}) < len(folders):
-        raise _unusable(names, "two have one name", "Name each once, or rename a folder")
+    names = [folder.resolve().name for folder in folders]
+    if len({*names}) < len(names):
+        fix = "Name each once, or rename a folder"
+        raise unusable(", ".join(names), A_DONOR, "two have one name", fix)
     if not parts or not set(parts) <= set(KNOWN_PARTS):
         problem = f"the parts to train on are {', '.join(parts) or 'none'}"
-        raise _unusable(names, problem, f"Name some of {', '.join(KNOWN_PARTS)}")
+        raise unusable(names[0], A_DONOR, problem, f"Name some of {', '.join(KNOWN_PARTS)}")
     forbidden = excluded_texts(exclude, vocab)
-    donors = [(_read_open if is_open(f) else _read)(f, parts, forbidden, vocab) for f in folders]
+    donors = [_read(folder, parts, forbidden, vocab) for folder in folders]
     if len({(donor.lang, donor.tokens) for donor in donors}) > 1:
         shown = ", ".join(f"{donor.name} {donor.lang} {donor.tokens}" for donor in donors)
         fix = "Take donors of one language, converted with the same --tokens"
-        raise _unusable(shown, "their languages or tokens differ", fix)
+        raise unusable(shown, A_DONOR, "their languages or tokens differ", fix)
     measured = {plain_text(doc.text) for donor in donors for doc in donor.dev}
     for i, donor in enumerate(donors):
         train = [doc for doc in donor.train if plain_text(doc.text) not in measured]
         if not any(doc.ents for doc in train):
             problem = "it has no entity beside those that are excluded or measured"
-            raise _unusable(donor.name, problem, "Leave it out")
+            raise unusable(donor.name, A_DONOR, problem, "Leave it out")
         donors[i] = donor._replace(train=train)
     return donors
-
-
-def _unusable(path: object, problem: str, fix: str, role: str = "a donor") -> ValueError:
-    return ValueError(Errors.L495.format(path=path, role=role, problem=problem, fix=fix))
 
 
 def excluded_texts(corpora: Iterable[Path], vocab: Vocab) -> set[str]:
@@ -94,10 +85,8 @@ def excluded_texts(corpora: Iterable[Path], vocab: Vocab) -> set[str]:
         paths = [path for name in ("dev", "test") if (path := part_path(corpus, name)).exists()]
         if not paths:
             fix = "Name a converted corpus; `split` makes parts of a whole one"
-            raise _unusable(corpus, "it has no dev and no test", fix, "a corpus to exclude")
-        for path in paths:
-            for doc in stream_sentences(path, vocab):
-                texts |= _texts(doc)
+            raise unusable(corpus, "a corpus to exclude", "it has no dev and no test", fix)
+        texts.update(*(_texts(doc) for path in paths for doc in stream_sentences(path, vocab)))
     return texts
 
 
@@ -110,32 +99,26 @@ def _texts(doc: Doc) -> set[str]:
 
 
 def _read(folder: Path, parts: list[str], forbidden: set[str], vocab: Vocab) -> Donor:
-    types = read_types(folder)
-    read, dev = _sentences(folder, parts, vocab)
-    allowed = [doc for doc in read if forbidden.isdisjoint(_texts(doc))]
-    seen = {plain_text(doc.text) for doc in dev}
-    train = [doc for doc in allowed if plain_text(doc.text) not in seen]
-    rng = np.random.default_rng(SEED)
-    if not dev:
-        held_out = set(rng.permutation(len(train))[: int(HELD_OUT * len(train))].tolist())
-        dev = [doc for i, doc in enumerate(train) if i in held_out]
-        train = [doc for i, doc in enumerate(train) if i not in held_out]
-    dev = [dev[i] for i in sorted(rng.permutation(len(dev))[:MOST_HELD_OUT].tolist())]
-    labels = sorted({*types.labels, *(ent.label_ for doc in (*train, *dev) for ent in doc.ents)})
-    words = in_words(labels, types.descriptions)
-    texts = {label: " ".join(text.split()) for label, text in words.items()}
-    first: dict[str, str] = {}  # tags with one description, as device and DEVICE, are one type
-    names = {label: first.setdefault(text.casefold(), label) for label, text in texts.items()}
-    descriptions = {names[label]: text for label, text in texts.items()}
-    for doc in (*train, *dev):
-        known = doc.user_data.get(ANNOTATED_TYPES, labels)  # of a partial annotation
-        unknown = {names[label] for label in labels if label not in known}
-        doc.user_data[ANNOTATED_TYPES] = [name for name in descriptions if name not in unknown]
-        if any(names[ent.label_] != ent.label_ for ent in doc.ents):
-            ents = [Span(doc, ent.start, ent.end, label=names[ent.label_]) for ent in doc.ents]
-            doc.set_ents(ents, default="unmodified")
-    n_excluded = len(read) - len(allowed)
-    name = folder.resolve().name
+    is_text = not (folder / TYPES).is_file() and (
+        any(folder.glob("*.txt")) or (folder / SENTENCES).is_file()
+    )
+    is_open = is_text or has_open_types(folder)
+    if is_open:
+        path, declared = read_declared(folder)
+        check_declared(path, declared, is_open=True)
+    else:
+        types = read_types(folder)
+    read, dev = (list(_text_files(folder, vocab)), []) if is_text else _sentences(folder, parts, vocab)
+    train = [doc for doc in read if forbidden.isdisjoint(_texts(doc))]
+    name, n_excluded = folder.resolve().name, len(read) - len(train)
+    if is_open:
+        names = {name: name for doc in train for ent in doc.ents for name in fine_and_coarse(ent.label_)}
+        if "" in names:
+            fix = "Write each type as `fine type; coarse type`, or as one type alone"
+            raise unusable(folder, A_DONOR, "a mention has an empty type", fix)
+        return Donor(name, names, declared.lang, declared.tokens, train, [], n_excluded, is_open)
+    train, dev = _held_out(train, dev)
+    descriptions = _unite_types([*train, *dev], types.labels, types.descriptions)
     return Donor(name, descriptions, types.lang, types.tokens, train, dev, n_excluded)
 
 
@@ -144,23 +127,10 @@ def _sentences(folder: Path, parts: list[str], vocab: Vocab) -> tuple[list[Doc],
     there = {part: path for part in KNOWN_PARTS if (path := part_path(folder, part)).exists()}
     wanted = [part for part in parts if part in there] or [part for part in ("all",) if part in there]
     if not wanted:
-        raise _unusable(folder, f"it has none of the parts {', '.join(parts)}", "Convert it again")
+        problem = f"it has none of the parts {', '.join(parts)}"
+        raise unusable(folder, A_DONOR, problem, "Convert it again")
     dev = [] if "dev" not in there or "dev" in wanted else list(stream_sentences(there["dev"], vocab))
     return [doc for part in wanted for doc in stream_sentences(there[part], vocab) if len(doc)], dev
-
-
-def _read_open(folder: Path, parts: list[str], forbidden: set[str], vocab: Vocab) -> Donor:
-    path, declared = read_declared(folder)
-    check_declared(path, declared, is_open=True)
-    is_text = not (folder / TYPES).is_file()
-    read = list(_text_files(folder, vocab)) if is_text else _sentences(folder, parts, vocab)[0]
-    train = [doc for doc in read if forbidden.isdisjoint(_texts(doc))]
-    types = {name: name for doc in train for ent in doc.ents for name in fine_and_coarse(ent.label_)}
-    if "" in types:
-        fix = "Write each type as `fine type; coarse type`, or as one type alone"
-        raise _unusable(folder, "a mention has an empty type", fix)
-    name, n_excluded = folder.resolve().name, len(read) - len(train)
-    return Donor(name, types, declared.lang, declared.tokens, train, [], n_excluded, is_open=True)
 
 
 def _text_files(folder: Path, vocab: Vocab) -> Iterator[Doc]:
@@ -169,3 +139,32 @@ def _text_files(folder: Path, vocab: Vocab) -> Iterator[Doc]:
     context = Context(spacy.blank(vocab.lang, vocab=vocab), settings, Events())
     for part in find_parts(folder, (), settings).values():
         yield from (doc for doc in part.read(context) if len(doc) >= FEWEST)
+
+
+def _held_out(train: list[Doc], dev: list[Doc]) -> tuple[list[Doc], list[Doc]]:
+    """What to train on and what to measure on: some of dev, or a part of train without one."""
+    seen = {plain_text(doc.text) for doc in dev}
+    train = [doc for doc in train if plain_text(doc.text) not in seen]
+    rng = np.random.default_rng(SEED)
+    if not dev:
+        held_out = set(rng.permutation(len(train))[: int(HELD_OUT * len(train))].tolist())
+        dev = [doc for i, doc in enumerate(train) if i in held_out]
+        train = [doc for i, doc in enumerate(train) if i not in held_out]
+    return train, [dev[i] for i in sorted(rng.permutation(len(dev))[:MOST_HELD_OUT].tolist())]
+
+
+def _unite_types(docs: list[Doc], labels: list[str], given: dict[str, str]) -> dict[str, str]:
+    """The types of documents and their descriptions. Tags with one description become one type."""
+    labels = sorted({*labels, *(ent.label_ for doc in docs for ent in doc.ents)})
+    texts = {label: " ".join(text.split()) for label, text in in_words(labels, given).items()}
+    first: dict[str, str] = {}  # as device and DEVICE
+    names = {label: first.setdefault(text.casefold(), label) for label, text in texts.items()}
+    descriptions = {names[label]: text for label, text in texts.items()}
+    for doc in docs:
+        known = doc.user_data.get(ANNOTATED_TYPES, labels)  # of a partial annotation
+        unknown = {names[label] for label in labels if label not in known}
+        doc.user_data[ANNOTATED_TYPES] = [name for name in descriptions if name not in unknown]
+        if any(names[ent.label_] != ent.label_ for ent in doc.ents):
+            ents = [Span(doc, ent.start, ent.end, label=names[ent.label_]) for ent in doc.ents]
+            doc.set_ents(ents, default="unmodified")
+    return descriptions

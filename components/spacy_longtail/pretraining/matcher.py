@@ -1,31 +1,30 @@
 """The head: words and label descriptions are compared, in torch and in the pipeline that is written."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-import spacy
 import torch
 from spacy.language import Language
 from spacy.training import Example
+from thinc.api import to_numpy
 from torch import Tensor, nn
 
-from ..encoders import located
-from ..errors import Errors
-from ..heads.outputs import output_of
-from ..layers.described import is_described
+from ..layers.described import SCALE, is_described
+from ..types import Block
 
-SCALE = 8.0  # of label vectors, which have unit length, as in layers.described
 PREFIXES = 2  # B and I
-_NAMES = (
+NAMES = (
     "person|organization|location|event|creative work|product|date|time|quantity|money|disease|"
     "chemical|species|law|award|language|nationality|occupation"
 )
 GENERAL = {  # types that a pipeline looks for before it is told others, and their descriptions
-    **{name: name for name in _NAMES.split("|")},
+    **{name: name for name in NAMES.split("|")},
     "money": "amount of money",
     "chemical": "chemical substance",
 }
+
+Pairs = Iterable[tuple[Any, str, Tensor]]  # a layer of thinc, its parameter, and the first rows in torch
 
 
 class Matcher(nn.Module):
@@ -59,44 +58,44 @@ class Matcher(nn.Module):
         matched = torch.einsum("nkm,tkm->ntk", words, types).reshape(len(states), -1)
         return torch.cat([self.o(states), matched], dim=1)
 
-    def pairs(self, layer: Any) -> list[tuple[Any, str, Tensor]]:
-        """Each parameter of the head with the first rows of its place in a described output layer."""
+    def pairs(self, nlp: Language) -> Pairs:
+        """The parameters of the head in a pipeline and here: of W and b those of O."""
         values = {"P": self.P, "Q": self.Q, "W": self.o.weight, "b": self.o.bias}
-        return [(layer, name, value) for name, value in values.items()]
+        return [(head_of(nlp), name, value) for name, value in values.items()]
 
 
-def read_pipeline(name: str) -> Language:
-    """An installed pipeline or one in a folder. name (str): Its name or path."""
-    try:
-        return spacy.load(located(name))
-    except Exception as error:  # what is damaged can fail anywhere, each in its own way
-        problem = " ".join(f"{type(error).__name__}: {error}".split())
-        raise ValueError(Errors.L408.format(path=name, problem=problem)) from error
+def head_of(nlp: Language) -> Any:
+    """The described output layer of a pipeline that `pretrain` wrote; None of any other."""
+    if not {"tok2vec", "ner"} <= set(nlp.pipe_names):
+        return None
+    ner: Any = nlp.get_pipe("ner")
+    refs = getattr(ner.model, "ref_names", ())
+    layer = ner.model.maybe_get_ref("output_layer") if "output_layer" in refs else None
+    is_own = layer is not None and is_described(layer) and len(layer.get_param("P")) == PREFIXES
+    return layer if is_own else None
 
 
-def no_start(name: str, role: str, problem: str, fix: str) -> ValueError:
-    """L495, to be raised of what cannot be started from."""
-    return ValueError(Errors.L495.format(path=name, role=role, problem=problem, fix=fix))
+def read_weights(pairs: Pairs) -> None:
+    """Copy weights of a pipeline to torch."""
+    for layer, name, values in pairs:
+        values.data.copy_(torch.from_numpy(to_numpy(layer.get_param(name))[: len(values)]))
 
 
-def models_of(nlp: Language) -> list[Any]:
-    """The models of a pipeline's components."""
-    return [pipe.model for _, pipe in nlp.pipeline if hasattr(pipe, "model")]
-
-
-def described_layer(nlp: Language) -> Any:
-    """The described output layer of a pipeline, where it has one."""
-    layers = (output_of(model) for model in models_of(nlp) if "output_layer" in model.ref_names)
-    return next((layer for layer in layers if is_described(layer)), None)
+def write_weights(pairs: Pairs) -> None:
+    """Copy weights of torch into a pipeline, whose other rows stay."""
+    for layer, name, values in pairs:
+        rows = layer.get_param(name).copy()
+        rows[: len(values)] = values.detach().cpu().float().numpy()
+        layer.set_param(name, rows)
 
 
 def add_described_ner(
-    nlp: Language, head: Matcher, block: dict[str, str], describe: Callable[[list[str]], np.ndarray]
+    nlp: Language, head: Matcher, block: Block, describe: Callable[[list[str]], np.ndarray]
 ) -> None:
     """Add a `ner` for general types behind `tok2vec`, and initialise the pipeline.
 
-    head (Matcher): Whose widths it takes. block (Dict[str, str]): The config of what reads
-        descriptions. describe (Callable): That object, before its file is there.
+    head (Matcher): Whose widths it takes. block (Block): The config of what reads descriptions.
+    describe (Callable): That object, before its file is there.
     """
     listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": head.P.shape[2]}
     model = {"@architectures": "longtail.DescribedTypes.v1", "width": head.width, "residual": True}
@@ -106,10 +105,3 @@ def add_described_ner(
     settings = {"labels": list(GENERAL), "descriptions": dict(GENERAL)}
     nlp.config["initialize"]["components"]["ner"] = settings
     nlp.initialize(lambda: [Example.from_dict(nlp.make_doc("a text"), {"entities": []})])
-
-
-def set_rows(node: Any, name: str, values: np.ndarray) -> None:
-    """Set the first rows of a parameter of thinc; the others stay."""
-    rows = node.get_param(name).copy()
-    rows[: len(values)] = values
-    node.set_param(name, rows)

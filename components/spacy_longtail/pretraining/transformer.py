@@ -8,30 +8,20 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from spacy.language import Language
-from thinc.api import to_numpy
 from tokenizers import Tokenizer
 from torch import Tensor, nn
-from torch.nn import functional
-from torch.nn.utils.rnn import pad_sequence
 
-from ..corpus.tokenizers import blank
+from ..describers.base import mean_states
 from ..describers.label_encoder import FILE, LabelEncoder, label_weights
+from ..describers.transformer import load_transformer
 from ..encoders import META, check_encoder, located
 from ..errors import Errors
 from ..layers.torch_layer import shim_of
 from ..layers.torch_transformer import PieceEncoder, from_bytes, short_form
 from ..models.transformer import NAME, encoder_of
-from .encoders import check_transformer
-from .matcher import (
-    PREFIXES,
-    Matcher,
-    add_described_ner,
-    described_layer,
-    models_of,
-    no_start,
-    read_pipeline,
-    set_rows,
-)
+from ..training.loading import load_pipeline
+from .matcher import Matcher, add_described_ner, head_of, read_weights, write_weights
+from .records import unusable
 
 ENCODER, TEACHER = "the encoder", "the teacher"
 CPU = torch.device("cpu")
@@ -39,8 +29,6 @@ LABEL_POSITIONS, POSITIONS = 64, 256
 BITS = (7.0, 6.0, 4.0)  # of weights on disk: layers, word embeddings, label encoder
 
 Bits = tuple[float, float, float]
-
-TEXTS = 512  # label texts that are read together
 
 
 class BiEncoder(Matcher):
@@ -53,8 +41,8 @@ class BiEncoder(Matcher):
     width (int): Columns in which words and labels are compared.
     """
 
-    def __init__(self, encoder: nn.Module, width: int = 256) -> None:
-        hidden = int(encoder.config.hidden_size)  # type: ignore[union-attr, arg-type]
+    def __init__(self, encoder: Any, width: int = 256) -> None:
+        hidden = int(encoder.config.hidden_size)
         super().__init__(encoder, hidden, hidden, width)
 
     def states(self, ids: Tensor, mask: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
@@ -66,26 +54,9 @@ class BiEncoder(Matcher):
         hidden = self.encoder(input_ids=ids, attention_mask=mask).last_hidden_state
         return hidden[rows, columns].float()
 
-    def describe(self, ids: Tensor, mask: Tensor) -> Tensor:
-        """Labels as the encoder reads them, (n_types, hidden). ids, mask: (n_types, n_subwords)."""
-        hidden = self.encoder(input_ids=ids, attention_mask=mask).last_hidden_state.float()
-        weight = mask.unsqueeze(-1).float()
-        return functional.normalize((hidden * weight).sum(1) / weight.sum(1), dim=1)
-
-
-@torch.no_grad()
-def encode(model: BiEncoder, texts: list[list[int]]) -> Tensor:
-    """Vectors of label texts, (n_texts, hidden), without dropout. texts: As subwords."""
-    was, device = model.training, model.P.device
-    model.eval()
-    order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
-    vectors = []
-    for i in range(0, len(texts), TEXTS):
-        rows = [torch.tensor(texts[k]) for k in order[i : i + TEXTS]]
-        ids, mask = (pad_sequence(own, True) for own in (rows, [torch.ones_like(r) for r in rows]))
-        vectors.append(model.describe(ids.to(device), mask.to(device)))
-    model.train(was)
-    return torch.cat(vectors)[torch.tensor(order).argsort().to(device)]
+    def describe(self, texts: list[list[int]]) -> Tensor:
+        """Labels as the encoder reads them, (n_texts, hidden). texts (List[List[int]]): As subwords."""
+        return mean_states(self.encoder, texts)
 
 
 class Start(NamedTuple):
@@ -113,46 +84,42 @@ def read_start(name: str, layers: int | None = None, role: str = ENCODER) -> Sta
 
 
 def _published(name: str) -> Start:
-    from transformers import AutoModel, AutoTokenizer
-
-    check_transformer(name)
-    tokenizer = AutoTokenizer.from_pretrained(name, use_fast=True, add_prefix_space=True)
-    encoder, backend = AutoModel.from_pretrained(name), tokenizer.backend_tokenizer
+    tokenizer, loaded = load_transformer(name, use_fast=True, add_prefix_space=True)
+    encoder: Any = loaded
     layers = getattr(getattr(encoder, "encoder", None), "layer", None)
     embeddings = getattr(encoder, "embeddings", None)
     if not isinstance(layers, nn.ModuleList) or not hasattr(embeddings, "word_embeddings"):
         problem = f"{type(encoder).__name__} is not built as BERT or RoBERTa are."
         raise ValueError(Errors.L265.format(name=name, problem=problem))
     encoder.pooler = None
+    backend = tokenizer.backend_tokenizer
     backend.no_padding()
     backend.no_truncation()
     return Start(BiEncoder(encoder), copy.deepcopy(encoder), backend)
 
 
 def _of_pipeline(name: str, folder: Path, role: str) -> Start:
-    nlp = read_pipeline(name)
-    layer = described_layer(nlp)
-    encoder = next((model for model in models_of(nlp) if model.name == NAME), None)
-    is_other = layer is not None and layer.get_dim("nO") and layer.get_param("P").shape[0] != PREFIXES
-    if layer is None or encoder is None or is_other:
-        problem = f"it has the components {', '.join(nlp.pipe_names) or 'none'}, none of them pretrained"
+    nlp = load_pipeline(name)
+    head = head_of(nlp)
+    tok2vec: Any = None if head is None else nlp.get_pipe("tok2vec")
+    if tok2vec is None or tok2vec.model.name != NAME:
+        problem = f"its components {', '.join(nlp.pipe_names) or '(none)'} are no pretrained transformer"
         fix = "Name a transformer, or a pipeline that `pretrain` wrote of one, as the folder model/"
-        raise no_start(name, role, problem, fix)
-    words = encoder_of(encoder)
-    model = BiEncoder(words.encoder, layer.get_dim("nM"))
-    for node, param, values in model.pairs(layer):
-        values.data.copy_(torch.from_numpy(to_numpy(node.get_param(param))[: len(values)]))
+        raise unusable(name, role, problem, fix)
+    words = encoder_of(tok2vec.model)
+    model = BiEncoder(words.encoder, head.get_dim("nM"))
+    read_weights(model.pairs(nlp))
     labels = LabelEncoder(str(folder))._loaded.encoder
     return Start(model, labels, words.tokenizer, (folder / FILE).read_bytes())
 
 
 def keep_layers(encoder: Any, name: str, layers: int) -> None:
     """Leave out layers of a transformer. name (str): Of it. layers (int): To keep."""
-    own = encoder.encoder.layer
-    if layers > len(own):
-        fix = f"Give --layers {len(own)} or fewer"
-        raise no_start(name, f"cut to {layers} layers", f"it has {len(own)}", fix)
-    kept = [own[round((i + 1) * len(own) / layers) - 1] for i in range(layers)]
+    known = encoder.encoder.layer
+    if layers > len(known):
+        fix = f"Give --layers {len(known)} or fewer"
+        raise unusable(name, f"cut to {layers} layers", f"it has {len(known)}", fix)
+    kept = [known[round((i + 1) * len(known) / layers) - 1] for i in range(layers)]
     encoder.encoder.layer = nn.ModuleList(kept)
     encoder.config.num_hidden_layers = layers
 
@@ -176,44 +143,39 @@ def build_transformer(
     describe: Callable[[list[str]], np.ndarray],
     name: str,
     tokenizer: Tokenizer,
-    lang: str,
-    tokens: str,
+    nlp: Language,
     bits: Bits,
-) -> Language:
-    """A pipeline of `tok2vec` and `ner`. Its file of the label encoder is to be written beside.
+) -> None:
+    """Add `tok2vec` and `ner` to an empty pipeline. The label encoder's file is to be written beside.
 
     model (BiEncoder): What was pretrained.
     describe (Callable): Descriptions to vectors, as the label encoder reads them.
     name (str): That the pipeline will be found by.
-    lang (str): Of the donors, whose tokens are tokens.
     bits (Bits): Of weights on disk.
     """
-    words = _subword_encoder(model.encoder, tokenizer, POSITIONS)
-    data = short_form(words, *bits[:2])
-    nlp = blank(lang, tokens)
-    architecture = {"@architectures": "longtail.Transformer.v1"}
-    tok2vec: Any = nlp.add_pipe("tok2vec", config={"model": architecture})
+    data = short_form(_subword_encoder(model.encoder, tokenizer, POSITIONS), *bits[:2])
+    tok2vec: Any = nlp.add_pipe(
+        "tok2vec", config={"model": {"@architectures": "longtail.Transformer.v1"}}
+    )
     shim = shim_of(tok2vec.model)
     shim._model = from_bytes(shim._model, data, CPU)
     shim._serialize_model = lambda module: data
     add_described_ner(nlp, model, {"@misc": "longtail.LabelEncoder.v1", "name": name}, describe)
-    for node, param, values in model.pairs(described_layer(nlp)):  # archives pack bfloat16 well
-        set_rows(node, param, values.detach().bfloat16().float().numpy())
-    return nlp
+    # archives pack bfloat16 well
+    write_weights((layer, param, values.bfloat16()) for layer, param, values in model.pairs(nlp))
 
 
-def _subword_encoder(encoder: nn.Module, tokenizer: Tokenizer, most: int) -> PieceEncoder:
+def _subword_encoder(encoder: Any, tokenizer: Tokenizer, most: int) -> PieceEncoder:
     """A transformer with its tokenizer, without the embeddings of positions that are never read."""
-    found, embeddings = PieceEncoder(), getattr(encoder, "embeddings", None)
-    config: Any = encoder.config
+    embeddings: Any = getattr(encoder, "embeddings", None)
     positions = getattr(embeddings, "position_embeddings", None)
     if positions is not None and positions.num_embeddings > most and positions.padding_idx is None:
         positions.weight = nn.Parameter(positions.weight[:most].detach().clone())
-        positions.num_embeddings = most
-        config.max_position_embeddings = most
+        positions.num_embeddings = encoder.config.max_position_embeddings = most
         for name in ("position_ids", "token_type_ids"):
             if hasattr(embeddings, name):
                 cut = getattr(embeddings, name)[:, :most]
-                embeddings.register_buffer(name, cut, persistent=False)  # type: ignore[union-attr]
-    found.build(config, tokenizer, encoder)
-    return found
+                embeddings.register_buffer(name, cut, persistent=False)
+    module = PieceEncoder()
+    module.build(encoder.config, tokenizer, encoder)
+    return module

@@ -14,7 +14,6 @@ from ..corpus import seen
 from ..describers import label_encoder
 from ..encoders import META, check_encoder, located
 from ..errors import Errors
-from ..hub import named_transformers
 from ..pipes.sources import Source, joined_sources, sources_of
 from ..pipes.token.tagging import TokenTagger
 
@@ -91,9 +90,6 @@ def sources_of_beginning(config: Config) -> list[Source]:
     """
     blocks = [own for own in config.get("components", {}).values() if "factory" not in own]
     metas = [located(Path(own["source"])) / META for own in blocks if "source" in own]
-    weights = config.get("initialize", {}).get("init_tok2vec")
-    named = [Path(name) for name in (*named_transformers(config), weights) if name is not None]
-    metas += [path.parent / MODEL / META for path in named if path.exists()]  # as `pretrain` writes them
     known = [sources_of(srsly.read_json(path)) for path in metas if path.is_file()]
     return joined_sources([], [own for found in known for own in found])
 

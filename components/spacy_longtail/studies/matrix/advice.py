@@ -12,6 +12,7 @@ from ...about import __version__
 from ...corpus.folder import PARTS, part_path, read_types
 from ...corpus.seen import MOST, seen_share
 from ...corpus.statistics import Statistics, corpus_statistics
+from ...describers.transformer import load_transformer
 from ...encoders import (
     TRANSFORMERS,
     check_encoder,
@@ -23,7 +24,6 @@ from ...errors import Errors
 from ...layers.clusters import has_lookups
 from ...output.amounts import number
 from ...output.writing import check_file, write_file
-from ...pretraining.encoders import check_transformer
 from ...types import Overrides
 from ..trials.compose import OPTIONAL, compose, known_choices, read_base
 from ..trials.plan import Plan, read_plan
@@ -159,7 +159,7 @@ def planned(
         grid = {**read_recipes()[recipe].choices, "encoder": name}
         first.append(CandidateGrid(grid, f"{path} has seen entities of other corpora"))
     if transformer:
-        check_transformer(transformer)
+        load_transformer(transformer)
         choice = known_choices()["encoder"]["transformer"]
         encoders["transformer"] = {**choice, "paths.transformer": transformer}
     candidates = choose_candidates(statistics, lang, first, transformer)
