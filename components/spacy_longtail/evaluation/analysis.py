@@ -14,7 +14,7 @@ from spacy.training import Example
 from ..corpus.examples import on_gold_tokens
 from ..corpus.statistics.corpus import buckets as bucket_types
 from ..corpus.statistics.tallies import tally_part
-from ..scorers.ner import average_f, count_mentions, support
+from ..scorers.ner import count_mentions, macro_f, support
 from ..scorers.tokens import SentenceResults, token_results
 from .pairs import Mention, MentionPair, pair_mentions
 
@@ -53,7 +53,7 @@ def analyse(examples: Iterable[Example], training: TrainingMentions, labels: Seq
     examples = list(examples)
     by_doc = [pair_mentions(*_mentions(eg)) for eg in examples]
     pairs = list(chain.from_iterable(by_doc))
-    per_type = count_mentions(examples).per_type
+    per_type = count_mentions(examples)
     types = [*labels, *sorted(set(per_type) - set(labels))]
     lengths = [len(eg.reference) for eg in examples]
     return {
@@ -128,7 +128,7 @@ def _buckets(
     for name, types in bucket_types(training.mentions, labels).items():
         counts = {t: per_type[t] for t in types if t in per_type}
         micro = sum(counts.values(), PRFScore())
-        scores = {"macro_f": average_f(counts, types).declared, **micro.to_dict()}
+        scores = {"macro_f": macro_f(counts, types), **micro.to_dict()}
         rows[name] = {
             "labels": types,
             "training_mentions": sum(training.mentions.get(t, 0) for t in types),

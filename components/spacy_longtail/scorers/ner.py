@@ -1,8 +1,9 @@
 """Entity scores: precision, recall and F1 by type, averaged over a declared label set and others."""
 
 import warnings
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
+from typing import Literal
 
 from spacy.scorer import PRFScore
 from spacy.training import Example
@@ -22,100 +23,12 @@ NER_SCORE_WEIGHTS = {
 }
 
 
-class TypeCounts(NamedTuple):
-    per_type: dict[str, PRFScore]  # types with a gold or predicted mention
-    n_docs: int  # documents with annotation
-    n_all: int  # documents
-
-
-class AverageF(NamedTuple):
-    """F1 of several types as one number in [0, 1]; 0 without any type."""
-
-    micro: float
-    declared: float  # macro: unweighted mean over the declared types
-    gold: float  # macro, over the types with gold mentions
-    union: float  # macro, over the types with gold or predicted mentions, as seqeval's
-    weighted: float  # mean over the declared types, weighted by gold mentions
-    tail: float  # macro, over the rare types
-
-
-class NerScorer:
-    """Strict span scores of one example set, by type and averaged; see `make_ner_scorer`."""
-
-    def __init__(self, labels: Sequence[str] | None, tail: Sequence[str] | None, prefix: str) -> None:
-        self.declared = None if labels is None else list(labels)
-        self.tail = None if tail is None else list(tail)
-        self.prefix = prefix
-        if self.declared is not None and self.tail is not None:
-            unknown = sorted(set(self.tail) - set(self.declared))
-            if unknown:
-                known = ", ".join(self.declared)
-                raise ValueError(Errors.L301.format(unknown=", ".join(unknown), known=known))
-
-    def __call__(
-        self, examples: Iterable[Example], *, labels: Iterable[str] | None = None, **_: object
-    ) -> Block:
-        """examples (Iterable[Example]): Documents with predictions and gold annotation.
-        RETURNS (Block): The scores, all floats in [0, 1] except for the per-type table."""
-        examples = list(examples)
-        declared = self.declared
-        if declared is None:
-            declared = [label for label in labels or () if label]
-        # the secondary is scored on its own types alone
-        only = set(declared) if self.prefix != "ents" else None
-        counts = count_mentions(examples, only)
-        known = [label for label, score in counts.per_type.items() if support(score)]
-        if self.declared is None:  # of the data: a primary may know the frequent types alone
-            declared = list(dict.fromkeys([*declared, *known]))
-        counted = {label: counts.per_type.get(label, PRFScore()) for label in declared}
-        table = {**counted, **counts.per_type}
-        self._warn(counts, declared, known)
-        average = average_f(counts.per_type, declared, self.tail or ())
-        micro = sum(counts.per_type.values(), PRFScore())
-        scores: Block = {
-            "p": micro.precision,
-            "r": micro.recall,
-            "f": average.micro,
-            "macro_f": average.declared,
-            "macro_gold_f": average.gold,
-            "macro_union_f": average.union,
-            "weighted_f": average.weighted,
-            "per_type": {t: {**s.to_dict(), "support": support(s)} for t, s in table.items()},
-        }
-        if self.tail is not None:
-            scores["tail_f"] = average.tail
-        if self.prefix == "ents":  # no word has a tag of some types alone
-            tokens = token_results(examples)
-            scores["o_f"] = tokens.outside.fscore
-            scores["word_acc"] = tokens.word_accuracy
-            scores["sentence_acc"] = tokens.sentence_accuracy
-        return {f"{self.prefix}_{key}": score for key, score in scores.items()}
-
-    def _warn(self, counts: TypeCounts, declared: Collection[str], known: Collection[str]) -> None:
-        """known (Collection[str]): The types with gold mentions."""
-        if n_bare := counts.n_all - counts.n_docs:
-            warnings.warn(Warnings.W003.format(n=n_bare, total=counts.n_all), stacklevel=3)
-        if not counts.n_docs or self.prefix != "ents":
-            return
-        differences = {
-            "without a mention in the data, count as F1 = 0": [t for t in declared if t not in known],
-            "in the data, are not declared and in no average": [t for t in known if t not in declared],
-            "of the tail, are not in the data and count as 0": [
-                t for t in self.tail or () if t not in declared
-            ],
-        }
-        for problem, types in differences.items():
-            if types:
-                text = Warnings.W002.format(types=", ".join(sorted(types)), problem=problem)
-                warnings.warn(text, stacklevel=3)
-
-
 def make_ner_scorer(
     labels: list[str] | None = None,
     tail: list[str] | None = None,
     prefix: str = "ents",
     labeled: Literal[True] = True,
-) -> NerScorer:
+) -> Callable[..., Block]:
     """Entity scores with averages over a declared label set: every system is judged on the same types.
 
     Adds to spaCy's ents_p, ents_r, ents_f and ents_per_type: support, ents_macro_f, ents_weighted_f,
@@ -132,63 +45,112 @@ def make_ner_scorer(
     labeled (bool): Always true: mentions are compared with their types, as configs of pipelines say.
     RETURNS (Callable): The scorer.
     """
-    return NerScorer(labels, tail, prefix)
+    unknown = sorted(set(tail or ()) - set(labels or ())) if labels is not None else []
+    if unknown:
+        known = ", ".join(labels or ())
+        raise ValueError(Errors.L301.format(unknown=", ".join(unknown), known=known))
+    return partial(score_entities, declared=labels, tail=tail, prefix=prefix)
 
 
-def count_mentions(examples: Iterable[Example], only: Collection[str] | None = None) -> TypeCounts:
-    """True and false positives and false negatives by type.
+def score_entities(
+    examples: Iterable[Example],
+    *,
+    declared: list[str] | None,
+    tail: list[str] | None,
+    prefix: str,
+    labels: Iterable[str] | None = None,
+    **_: object,
+) -> Block:
+    """Strict span scores; see `make_ner_scorer`.
 
-    only (Optional[Collection[str]]): The types that are looked at; null or none takes all.
+    examples (Iterable[Example]): Documents with predictions and gold annotation.
+    labels (Optional[Iterable[str]]): The types of the pipe.
+    RETURNS (Block): The scores, all floats in [0, 1] except for the per-type table.
     """
-    per_type: dict[str, PRFScore] = {}
-    n_docs = n_all = 0
+    examples = list(examples)
+    types = [label for label in labels or () if label] if declared is None else declared
+    is_all = prefix == "ents"  # the secondary is scored on its own types alone
+    counts = count_mentions(examples, () if is_all else types)
+    known = [label for label, score in counts.items() if support(score)]
+    if declared is None:  # of the data: a primary may know the frequent types alone
+        types = list(dict.fromkeys([*types, *known]))
+    _warn(examples, types, known, tail or (), is_all)
+    micro, f = sum(counts.values(), PRFScore()), {t: score.fscore for t, score in counts.items()}
+    n_gold = {t: support(counts[t]) for t in types if t in counts}
+    weighted = sum(f[t] * n for t, n in n_gold.items())
+    table = {**dict.fromkeys(types, PRFScore()), **counts}
+    scores: Block = {
+        "p": micro.precision,
+        "r": micro.recall,
+        "f": micro.fscore,
+        "macro_f": macro_f(counts, types),
+        "macro_gold_f": macro_f(counts, known),
+        "macro_union_f": macro_f(counts, f),
+        "weighted_f": weighted / sum(n_gold.values()) if weighted else 0.0,
+        "per_type": {t: {**s.to_dict(), "support": support(s)} for t, s in table.items()},
+    }
+    if tail is not None:
+        scores["tail_f"] = macro_f(counts, tail)
+    if is_all:  # no word has a tag of some types alone
+        tokens = token_results(examples)
+        scores["o_f"] = tokens.outside.fscore
+        scores["word_acc"] = tokens.word_accuracy
+        scores["sentence_acc"] = tokens.sentence_accuracy
+    return {f"{prefix}_{key}": score for key, score in scores.items()}
+
+
+def _warn(
+    examples: list[Example],
+    declared: Collection[str],
+    known: Collection[str],
+    tail: Collection[str],
+    is_all: bool,
+) -> None:
+    """Name what the averages do not show. known (Collection[str]): The types with gold mentions."""
+    n_bare = sum(not eg.reference.has_annotation("ENT_IOB") for eg in examples)
+    if n_bare:
+        warnings.warn(Warnings.W003.format(n=n_bare, total=len(examples)), stacklevel=3)
+    if n_bare == len(examples) or not is_all:
+        return
+    differences = {
+        "without a mention in the data, count as F1 = 0": set(declared).difference(known),
+        "in the data, are not declared and in no average": set(known).difference(declared),
+        "of the tail, are not in the data and count as 0": set(tail).difference(declared),
+    }
+    for problem, types in differences.items():
+        if types:
+            text = Warnings.W002.format(types=", ".join(sorted(types)), problem=problem)
+            warnings.warn(text, stacklevel=3)
+
+
+def count_mentions(examples: Iterable[Example], only: Collection[str] = ()) -> dict[str, PRFScore]:
+    """True and false positives and false negatives by type, of types with a gold or predicted mention.
+
+    only (Collection[str]): The types that are looked at; empty takes all.
+    """
+    counts: dict[str, PRFScore] = {}
     for eg in examples:
-        n_all += 1
         if not eg.reference.has_annotation("ENT_IOB"):
             continue
-        n_docs += 1
         gold = {(e.label_, e.start, e.end) for e in eg.reference.ents if not only or e.label_ in only}
         predicted = (ent for ent in eg.predicted.ents if not only or ent.label_ in only)
         for ent, start, end in on_gold_tokens(eg, predicted):
-            score = per_type.setdefault(ent.label_, PRFScore())
+            score = counts.setdefault(ent.label_, PRFScore())
             if (ent.label_, start, end) in gold:
                 gold.remove((ent.label_, start, end))
                 score.tp += 1
             else:
                 score.fp += 1
         for label, _, _ in gold:
-            per_type.setdefault(label, PRFScore()).fn += 1
-    return TypeCounts(per_type, n_docs, n_all)
+            counts.setdefault(label, PRFScore()).fn += 1
+    return counts
 
 
-def average_f(
-    per_type: Mapping[str, PRFScore], declared: Iterable[str], tail: Iterable[str] = ()
-) -> AverageF:
-    """Averages of F1.
-
-    per_type (Mapping[str, PRFScore]): Counts by type, of the types with a gold or predicted mention.
-    declared (Iterable[str]): The types that every system is judged on.
-    RETURNS (AverageF): In [0, 1]. A type without gold mentions has F1 = 0.
-    """
-    f = {label: score.fscore for label, score in per_type.items()}
-    declared = list(declared)
-    weights = {t: support(per_type[t]) for t in declared if t in per_type}
-    n_gold = sum(weights.values())
-    return AverageF(
-        micro=sum(per_type.values(), PRFScore()).fscore,
-        declared=_mean(f.get(t, 0.0) for t in declared),
-        gold=_mean(f[t] for t, score in per_type.items() if support(score)),
-        union=_mean(f.values()),
-        weighted=sum(f[t] * n for t, n in weights.items()) / n_gold if n_gold else 0.0,
-        tail=_mean(f.get(t, 0.0) for t in tail),
-    )
+def macro_f(counts: Mapping[str, PRFScore], types: Collection[str]) -> float:
+    """The unweighted mean F1 of some types, in [0, 1]. A type without mentions has F1 = 0."""
+    return sum(counts[t].fscore for t in types if t in counts) / len(types) if types else 0.0
 
 
 def support(score: PRFScore) -> int:
     """Gold mentions."""
     return score.tp + score.fn
-
-
-def _mean(values: Iterable[float]) -> float:
-    found = list(values)
-    return sum(found) / len(found) if found else 0.0
