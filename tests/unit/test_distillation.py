@@ -1,6 +1,4 @@
-"""Soft targets: the loss against its definition and its slope, on softmax and CRF; how they are kept."""
-
-from itertools import pairwise, product
+"""Soft targets: the loss against its definition and its slope, and how they are kept."""
 
 import numpy as np
 import pytest
@@ -10,13 +8,11 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 from spacy.util import fix_random_seed
 
-from spacy_longtail.chains.packing import Transitions
 from spacy_longtail.chains.tags import TagCodec
 from spacy_longtail.corpus.cutting import bare, cut
 from spacy_longtail.corpus.formats.docbin import write_docs
 from spacy_longtail.corpus.soft import SOFT, read_soft, write_soft
 from spacy_longtail.losses import Dice, Distillation, Focal, LabelWeights, MoM
-from spacy_longtail.losses.chain import chain_loss
 from spacy_longtail.pipes.token.soft_targets import soft_targets
 from spacy_longtail.readers.sampled import joined
 from spacy_longtail.types import SoftTargets
@@ -24,8 +20,6 @@ from tests.util import GATE_MODEL, TOKEN_MODEL, blank, examples, params
 
 SHARES = np.array([0.7, 0.2, 0.1])
 BASES = [None, Focal(1.5), Focal(1.5, LabelWeights({"x": 1.0})), MoM(lam=0.3), Dice()]
-CHAIN_BASES = [base for base in BASES if "crf" in Distillation(base).heads]
-LEGAL = [0, 1, 0, 1, 2]  # columns of a path that the CRF can take
 logit = st.floats(-20, 20, width=32)
 
 
@@ -35,7 +29,7 @@ def distillation(base, **settings):
 
 
 def batch(seed, n=5, scale=3.0, gap=False):
-    """Logits, gold, mask, lengths and soft targets: two sentences, the second with a teacher."""
+    """Logits, gold, mask and soft targets: the first two tokens have no teacher."""
     rng = np.random.default_rng(seed)
     z, gold = rng.normal(size=(n, 3)) * scale, np.eye(3)[rng.integers(0, 3, n)]
     mask = (rng.random(n) < 0.6).astype("float64")
@@ -45,7 +39,7 @@ def batch(seed, n=5, scale=3.0, gap=False):
         log_p[:, 2] = -np.inf
     known = (np.arange(n) >= 2).astype("float64")
     log_p[known == 0] = -np.inf
-    return z, gold, mask, np.array([2, n - 2]), SoftTargets(log_p, known)
+    return z, gold, mask, SoftTargets(log_p, known)
 
 
 def test_hand_worked():
@@ -68,7 +62,7 @@ def test_hand_worked():
 @given(seed=st.integers(0, 2**31), gap=st.booleans(), temperature=st.floats(1.0, 8.0))
 def test_the_gradient_is_the_slope(base, seed, gap, temperature):
     loss = distillation(base, temperature=temperature, share=0.4)
-    z, gold, mask, _, soft = batch(seed, gap=gap)
+    z, gold, mask, soft = batch(seed, gap=gap)
     rest = gold, mask, soft
     step = np.random.default_rng(seed).normal(size=z.shape)
     up, down = (loss(z + s * step, *rest).loss for s in (1e-6, -1e-6))
@@ -86,79 +80,19 @@ def test_the_least_is_at_the_teacher():
 
 @pytest.mark.parametrize("base", BASES, ids=str)
 def test_share_0_is_the_base_loss_bit_for_bit(base):
-    z, gold, mask, lengths, _ = batch(3)
+    z, gold, mask, _ = batch(3)
     loss = distillation(base, share=0.0)
     own, plain = (found(z, gold, mask) for found in (loss, loss.inner))
     assert own.loss == plain.loss and np.array_equal(own.d_logits, plain.d_logits)
     assert not loss.reads_soft  # so that no head asks for more
-    if "crf" in loss.heads:
-        legal, gold = TagCodec(("X",), "BIO").legality(), np.eye(3)[LEGAL]
-        own, plain = (chain_loss(f, z, gold, mask, lengths, legal) for f in (loss, loss.inner))
-        assert own.loss == plain.loss and np.array_equal(own.d_scores, plain.d_scores)
 
 
 def test_tags_that_the_teacher_has_not_are_left_alone():
-    z, gold, _, _lengths, soft = batch(5, gap=True)
+    z, gold, _, soft = batch(5, gap=True)
     found = Distillation(share=1.0)(z, gold, np.zeros(5), soft)
     assert not found.d_logits[:, 2].any() and found.d_logits[2:, :2].any()
     moved = z + np.array([0.0, 0.0, 9.0])
     assert Distillation(share=1.0)(moved, gold, np.zeros(5), soft).loss == found.loss
-
-
-def transitions(seed, legal=True):
-    rng = np.random.default_rng(seed)
-    own = Transitions(*(rng.normal(size=shape) for shape in (3, (3, 3), 3)))
-    return own.plus(TagCodec(("X",), "BIO").legality()) if legal else own
-
-
-def by_enumeration(z, trans):
-    """Marginals of one sentence from all of its paths."""
-    paths = np.array(list(product(range(3), repeat=len(z))))
-    total = np.array(
-        [
-            trans.start[p[0]]
-            + trans.end[p[-1]]
-            + sum(z[i, t] for i, t in enumerate(p))
-            + sum(trans.trans[a, b] for a, b in pairwise(p))
-            for p in paths
-        ]
-    )
-    weight = np.exp(total - total.max())
-    weight /= weight.sum()
-    return np.array([[weight[paths[:, i] == t].sum() for t in range(3)] for i in range(len(z))])
-
-
-def test_on_a_crf_the_student_is_its_marginals():
-    z, gold, _, lengths, soft = batch(2)
-    trans = transitions(4)
-    loss = Distillation(temperature=2.0, share=1.0)
-    found = chain_loss(loss, z, gold, np.zeros(5), lengths, trans, soft)
-    mu = by_enumeration(z[2:], trans)
-    p, q = np.sqrt(mu), np.sqrt(np.exp(soft.log_p[2:])) * (mu > 0)
-    p, q = (x / x.sum(axis=1, keepdims=True) for x in (p, q))
-    expected = -(q * np.log(np.where(p > 0, p, 1.0))).sum() * 4 / 3  # T^2, and three tokens
-    assert found.loss == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("base", CHAIN_BASES, ids=str)
-@settings(max_examples=25)
-@given(seed=st.integers(0, 2**31), gap=st.booleans(), legal=st.booleans())
-def test_the_gradient_on_a_crf_is_the_slope(base, seed, gap, legal):
-    loss = distillation(base, temperature=2.0, share=0.4)
-    z, gold, mask, lengths, soft = batch(seed, gap=gap)
-    gold[:] = np.eye(3)[LEGAL]
-    trans = transitions(seed, legal)
-    rng = np.random.default_rng(seed)
-    step, step_trans = rng.normal(size=z.shape), [rng.normal(size=t.shape) for t in trans]
-
-    def at(size):
-        moved = Transitions(*(t + size * s for t, s in zip(trans, step_trans)))
-        return chain_loss(loss, z + size * step, gold, mask, lengths, moved, soft)
-
-    here = at(0.0)
-    exact = (here.d_scores * step).sum()
-    exact += sum((d * s).sum() for d, s in zip(here.d_transitions, step_trans))
-    assert (at(1e-6).loss - at(-1e-6).loss) / 2e-6 == pytest.approx(exact, abs=2e-5, rel=1e-4)
 
 
 TAGS = ["O", "B-PER", "I-PER", "B-GEO", "I-GEO"]
@@ -247,11 +181,11 @@ def test_other_tokens_have_no_teacher():
 CODEC = TagCodec(("ART", "GEO", "NAT", "PER"))
 
 
-def trained(head, loss, soft, steps=3):
+def trained(loss, soft, steps=3):
     """Weights after some steps on the toy corpus, and the loss of the last."""
     nlp = blank()
     settings = {"@losses": "longtail.Distillation.v1", **loss} if loss is not None else None
-    config = {"model": TOKEN_MODEL, "head": head, "loss": settings}
+    config = {"model": TOKEN_MODEL, "loss": settings}
     pipe = nlp.add_pipe("longtail_token_ner", name="ner", config=config)
     fix_random_seed(0)
     data = examples(nlp)
@@ -268,18 +202,15 @@ def trained(head, loss, soft, steps=3):
     return [w.tobytes() for w in params(pipe)], losses["ner"]
 
 
-@pytest.mark.parametrize("head", ["softmax", "crf"])
-def test_a_pipe_learns_from_soft_targets(head):
-    plain_loss = trained(head, {"share": 0.0}, soft=False)[1]
-    assert plain_loss == trained(head, None, soft=False)[1]  # cross-entropy, bit for bit
-    own, _ = trained(head, {}, soft=True)
-    ignored, loss = trained(head, {"share": 0.0}, soft=True)
-    assert own != ignored and loss == trained(head, None, soft=True)[1]
+def test_a_pipe_learns_from_soft_targets():
+    own, _ = trained({}, soft=True)
+    ignored, loss = trained({"share": 0.0}, soft=True)
+    assert own != ignored and loss == trained(None, soft=True)[1]  # cross-entropy, bit for bit
 
 
 def test_a_corpus_without_soft_targets_is_refused():
     with pytest.raises(ValueError, match="L513"):
-        trained("softmax", {}, soft=False)
+        trained({}, soft=False)
 
 
 def test_a_secondary_has_no_teacher():

@@ -104,7 +104,7 @@ class CRFHead(SoftmaxHead):
 
     def _loss(self, loss: TagLoss, logits: Floats2d, scores: Any, gold: Gold) -> tuple:
         rows, transitions = self._rows(gold, logits), self._transitions(logits, scores)
-        return chain_loss(loss, logits, *rows, gold.lengths, transitions, gold.soft)
+        return chain_loss(loss, logits, *rows, gold.lengths, transitions)
 
     def _best(self, logits: Floats2d, lengths: Ints1d, scores: Any) -> Ints1d:
         return viterbi(logits, lengths, self._transitions(logits, scores))

@@ -21,9 +21,8 @@ class Distillation(Loss):
     """(1 - share) base + share T^2 H(q, p) on tokens with a teacher, the base loss alone on others.
 
     H is the cross-entropy of the student's p under the teacher's q, both softened: raised to 1 / T and
-    normalised over the tags that teacher and student share. T^2 keeps the size of its gradient. Of a CRF
-    p are the marginals, differentiated through forward-backward; a sentence with a teacher counts its
-    base term (1 - share) times. Tokens without annotation learn from the teacher too.
+    normalised over the tags that teacher and student share. T^2 keeps the size of its gradient. Tokens
+    without annotation learn from the teacher too.
 
     base (Optional[TagLoss]): The loss of annotated tokens; null is cross-entropy.
     temperature (float): T, no unit, at least 1; higher tells more of the tags that are unlikely.
@@ -43,7 +42,7 @@ class Distillation(Loss):
 
     @property
     def heads(self) -> tuple[str, ...]:
-        return tuple(head for head in self.inner.heads if head in ("softmax", "crf"))
+        return ("softmax",) if "softmax" in self.inner.heads else ()
 
     @property
     def preset(self) -> ClassWeights | None:
