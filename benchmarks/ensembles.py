@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import srsly
 import typer
 
-from spacy_longtail.cli.trial_options import read_settings
+from spacy_longtail.cli.options import read_settings
 from spacy_longtail.corpus.folder import read_types
 from spacy_longtail.corpus.parts import part_path
 from spacy_longtail.evaluation.evaluate import evaluate_model
@@ -62,7 +62,7 @@ def main(
     for size in map(int, sizes.split(",")):
         built[f"{size} behind one pipe"] = place / f"ensemble-{size}"
         build_ensemble(models[:size], built[f"{size} behind one pipe"])
-    overrides = read_settings(settings or [])
+    overrides = read_settings(settings)
     if pretrained is not None:
         overrides["paths.pretrained"] = str(pretrained)
     teacher = place / "teacher"

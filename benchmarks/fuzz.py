@@ -245,7 +245,7 @@ def _record(rng: random.Random, folder: Path) -> Case:
     corpus, model = ("corpus", "shared/model") if is_corpus else ("shared/corpus", "model")
     calls = {
         "stats": ["stats", corpus],
-        "debug": ["debug", corpus],
+        "audit": ["audit", corpus],
         "split": ["split", corpus, OUT, "--parts", "train=0.5,dev=0.5"],
         "train": ["train", "tiny.cfg", corpus, OUT],
         "matrix": ["matrix", "plan.yml", corpus, "-o", OUT, "--dry-run"],
@@ -264,10 +264,10 @@ def _config(rng: random.Random, folder: Path) -> Case:
     text = TINY if rng.random() < 0.3 else _changed_line(TINY, rng)
     hit = change(text, rng) if rng.random() < 0.3 else _changed_line(text, rng).encode()
     (folder / "tiny.cfg").write_bytes(hit)
-    command = rng.choice(["train", "debug", "matrix"])
+    command = rng.choice(["train", "audit", "matrix"])
     arguments = {
         "train": ["train", "tiny.cfg", "shared/corpus", OUT],
-        "debug": ["debug", "shared/corpus", "--config", "tiny.cfg"],
+        "audit": ["audit", "shared/corpus", "--config", "tiny.cfg"],
         "matrix": ["matrix", "plan.yml", "shared/corpus", "-o", OUT, "--dry-run"],
     }
     return Case(f"{command}, hostile config", arguments[command])
@@ -325,7 +325,8 @@ def _metrics(rng: random.Random, folder: Path) -> Case:
     shutil.copytree(folder / "shared" / "metrics", folder / "metrics")
     path = rng.choice(sorted((folder / "metrics").glob("*.json")))
     path.write_bytes(change(path.read_text(), rng))
-    command = ["report", "metrics", "-o", f"{OUT}.html", *rng.choice([[], ["--card", "shared/model"]])]
+    command = ["evaluate", "metrics", "--report", f"{OUT}.html"]
+    command += rng.choice([[], ["--card", "shared/model"]])
     return Case(f"{command[0]}, broken {path.name}", command)
 
 

@@ -96,9 +96,9 @@ def commands(corpus: Path, folder: Path) -> dict[str, str]:
     gated = folder / "gate" / "model-best"
     written |= {
         "report": (
-            "report",
+            "evaluate",
             metrics,
-            "-o",
+            "--report",
             folder / "report.html",
             "--baseline",
             "ner",
@@ -106,18 +106,18 @@ def commands(corpus: Path, folder: Path) -> dict[str, str]:
             "crf",
         ),
         "report as JSON": (
-            "report",
+            "evaluate",
             metrics,
-            "-o",
+            "--report",
             folder / "report.html",
             "--baseline",
             "ner",
             "--json",
         ),
         "card": (
-            "report",
+            "evaluate",
             metrics,
-            "-o",
+            "--report",
             folder / "card.html",
             "--card",
             folder / "crf" / "model-best",

@@ -291,6 +291,6 @@ def test_the_way_from_an_export_to_a_model_works(tmp_path, monkeypatch):
         result = CliRunner().invoke(app, words[3:])
         assert result.exit_code == 0 and "Traceback" not in result.output, result.output
     assert ran[:5] == ["convert", "split", "stats", "recommend", "train"]
-    assert ran[5:] == ["train", "train", "stats", "evaluate", "evaluate", "report"]
+    assert ran[5:] == ["train", "train", "stats", "evaluate", "evaluate", "evaluate"]
     assert all(Path("training", name, "model-best").is_dir() for name in ("mine", "ours", "stock"))
     assert Path("report.html").is_file()

@@ -125,9 +125,10 @@ def test_train_refuses_before_it_writes(corpus, tmp_path):
 
 
 def test_report_needs_metrics(tmp_path):
-    refused(["report", tmp_path / "none"], "L402")
+    refused(["evaluate", tmp_path / "none", "--report", tmp_path / "r.html"], "L402")
     (tmp_path / "m").mkdir()
-    refused(["report", tmp_path / "m", "-o", tmp_path / "r.html"], "L405", tmp_path / "r.html")
+    page = tmp_path / "r.html"
+    refused(["evaluate", tmp_path / "m", "--report", page], "L405", page)
 
 
 OWN_CODE = """
@@ -157,7 +158,7 @@ def test_code_of_ones_own_is_imported(corpus, tmp_path, monkeypatch):
     refused([*command, "--code", code], "L540")
     code.write_text(OWN_CODE, encoding="utf8")
     best = tmp_path / "model" / "model-best"
-    for own in (command, ["debug", corpus, "--config", path], ["evaluate", best, corpus]):
+    for own in (command, ["audit", corpus, "--config", path], ["evaluate", best, corpus]):
         done = RUN.invoke(app, [*map(str, own), "-c", str(code)])
         assert done.exit_code == 0, done.output
     run = json.loads((tmp_path / "model" / "run.json").read_text(encoding="utf8"))
@@ -182,4 +183,4 @@ def test_code_of_ones_own_is_imported(corpus, tmp_path, monkeypatch):
 def test_what_loads_a_config_or_a_pipeline_takes_code():
     commands = typer.main.get_command(app).commands
     without = {n for n, c in commands.items() if not any("--code" in p.opts for p in c.params)}
-    assert without <= {"init-config", "report", "stats", "split", "merge"}
+    assert without <= {"init-config", "stats", "split", "merge"}

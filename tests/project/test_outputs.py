@@ -68,7 +68,7 @@ REFUSED = {
     "stats over a file": ("stats", CORPUS, "-o", "mine.json"),
     "audit over a file": ("audit", CORPUS, "-o", "notes.txt", "--steps", "2", "--folds", "2"),
     "audit over the data": ("audit", CORPUS, "-o", f"{CORPUS}/train.spacy", "--steps", "2"),
-    "report over a page": ("report", "metrics", "-o", "mine.html"),
+    "report over a page": ("evaluate", "metrics", "--report", "mine.html"),
     "thresholds over a model": ("thresholds", MODEL, CORPUS, "-o", "other/model-best"),
     "thresholds over its corpus": ("thresholds", MODEL, CORPUS, "-o", CORPUS),
     "matrix in the working folder": ("matrix", "quick", CORPUS, "-o", "."),
@@ -141,12 +141,12 @@ def test_a_card_does_not_replace_a_readme(work):
     assert run("stats", CORPUS, "-o", "metrics/stats.json").exit_code == 0
     assert run("evaluate", MODEL, CORPUS, "-o", "metrics/run.json").exit_code == 0
     (work / MODEL / "README.md").write_text("mine")
-    ran = run("report", "metrics", "--card", MODEL)
+    ran = run("evaluate", "metrics", "--report", "report.html", "--card", MODEL)
     assert ran.exit_code == 2 and "L437" in ran.output
     assert (work / MODEL / "README.md").read_text() == "mine"
     (work / MODEL / "README.md").unlink()
     for _ in range(2):
-        assert run("report", "metrics", "--card", MODEL).exit_code == 0
+        assert run("evaluate", "metrics", "--report", "report.html", "--card", MODEL).exit_code == 0
 
 
 def script(name, *arguments):

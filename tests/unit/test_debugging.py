@@ -326,7 +326,7 @@ def test_a_first_update_without_a_finite_loss(corpus):
 
 
 def run(*arguments):
-    return RUN.invoke(app, ["debug", *map(str, arguments)])
+    return RUN.invoke(app, ["audit", *map(str, arguments)])
 
 
 def test_the_command_fails_where_a_check_does(corpus, tmp_path):

@@ -98,7 +98,7 @@ def test_commands_name_the_rule(tmp_path):
     source, target, run = corpus(tmp_path / "in"), tmp_path / "out", CliRunner()
     said = " ".join(run.invoke(app, ["convert", str(source), str(target)]).output.split())
     assert f"Rare: EVE, GEO ({RULE})." in said
-    for args in (["stats"], ["debug"]):
+    for args in (["stats"], ["audit"]):
         said = " ".join(run.invoke(app, [*args, str(target)]).output.split())
         assert f"Rare: EVE, GEO ({RULE})." in said
     args = ["split", str(target), str(tmp_path / "folds"), "--part", "train", "--unit", "sentence"]

@@ -7,7 +7,7 @@ import typer
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
-from spacy_longtail.cli.trial_options import read_numbers, read_settings
+from spacy_longtail.cli.options import read_numbers, read_settings
 from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.records import finish
 from spacy_longtail.studies.trials.run import Matrix

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from . import (  # noqa: F401  # each adds its command
     audit,
     convert,
-    debug,
     distil,
     ensemble,
     evaluate,
@@ -15,7 +14,6 @@ from . import (  # noqa: F401  # each adds its command
     mine,
     pretrain,
     recommend,
-    report,
     split,
     stats,
     thresholds,

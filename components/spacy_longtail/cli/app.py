@@ -10,10 +10,13 @@ from typing import Annotated
 import typer
 from spacy.cli._util import parse_config_overrides
 
+from ..errors import Errors
+from ..output.amounts import percent
 from ..output.tables import text_table
 from ..training.own_code import import_code
 from ..types import Overrides
-from .boundary import Program, version_line
+from ..unlabelled.measuring import MeasuredPipeline
+from .boundary import Program, marked, version_line
 
 app = typer.Typer(
     name="spacy_longtail",
@@ -22,8 +25,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-LARGEST_SEED = 2**32 - 1
-MOST_PROCESSES = 1024
 # what `--help` groups commands by
 CORPUS_PANEL = "Your corpus"
 TRAINING_PANEL = "Train and evaluate"
@@ -81,9 +82,35 @@ def config_overrides(context: typer.Context) -> Overrides:
     return parse_config_overrides(list(context.args))
 
 
+def refuse_given(context: typer.Context, names: Sequence[str], problem: str) -> None:
+    """Refuse options of a command line that would be ignored. problem (str): Says why."""
+    for name in names:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise ValueError(Errors.L420.format(name=name.replace("_", "-"), problem=problem))
+
+
 def print_table(head: Sequence[str], rows: Sequence[Sequence[object]], aligns: str = "") -> None:
     """Print a table. aligns (str): l or r for each column; else all but the first are numbers."""
     sys.stdout.write(text_table(head, rows, aligns) + "\n")
+
+
+def print_measured(systems: Sequence[MeasuredPipeline], part: str) -> None:
+    """Print scores, speed and size of pipelines. part (str): Of the corpus they were measured on."""
+    rows = [
+        (
+            own.name,
+            own.model,
+            *map(percent, (own.macro, own.tail, own.micro)),
+            f"{own.words_per_second:,.0f}",
+            f"{own.speed_ratio:.2f}",
+            f"{own.megabytes:.1f}",
+        )
+        for own in systems
+    ]
+    scores = (f"macro F1 on {part}", "tail F1", "micro F1")
+    head = ("", "pipeline", *scores, "words/s", f"times {systems[0].name}", "MB on disk")
+    print_table(head, rows, "ll" + "r" * 6)
 
 
 @contextmanager
@@ -93,11 +120,11 @@ def for_json(as_json: bool) -> Iterator[None]:
         yield
 
 
+def say(text: str) -> None:
+    """Print progress on stderr: stdout may be for JSON."""
+    sys.stderr.write(f"{marked('info', text)}\n")
+
+
 def print_json(data: object) -> None:
     """Print what a program is to read. data (object): What JSON has."""
     sys.stdout.write(json.dumps(data, indent=2) + "\n")
-
-
-def names_in(text: str | None) -> tuple[str, ...]:
-    """The names that an option gives, separated by commas."""
-    return tuple(name for part in (text or "").split(",") if (name := part.strip()))

@@ -1,4 +1,4 @@
-"""`audit`: suspect annotations."""
+"""`audit`: what is wrong with a corpus, or with a config for it; suspect annotations."""
 
 import sys
 from collections import Counter
@@ -8,40 +8,87 @@ from typing import Annotated
 import typer
 from wasabi import msg
 
+from ..errors import Errors
 from ..output.amounts import number
 from ..output.writing import check_file
 from ..training.audit import MARK, Audit, ReviewFormat, audit_corpus, problem, write_review
+from ..training.debugging import Check, debug_corpus
 from ..training.device import use_gpu
-from .app import CORPUS_PANEL, LARGEST_SEED, Code, Corpus, GpuId, Json, app, print_json, print_table
+from .app import (
+    CORPUS_PANEL,
+    Code,
+    Corpus,
+    GpuId,
+    Json,
+    app,
+    config_overrides,
+    print_json,
+    print_table,
+    refuse_given,
+)
+from .boundary import FAILED
+from .options import Seed
 
 SHOWN = 10
 AROUND = 30  # characters of context on each side
+N_SHOWN = 200  # characters of a text, unless --verbose
 
 
-@app.command(rich_help_panel=CORPUS_PANEL)
+@app.command(
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    rich_help_panel=CORPUS_PANEL,
+)
 def audit(
+    context: typer.Context,
     corpus: Corpus,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The review file.")] = Path(
-        "review.jsonl"
-    ),
-    format: Annotated[ReviewFormat, typer.Option(help="The tool that is to open it.")] = "prodigy",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The review file: look for suspects.")
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(help="A config to check; with -o, one with a longtail_token_ner to train."),
+    ] = None,
+    update: Annotated[
+        bool, typer.Option("--update", help="With --config: initialize, and train one batch.")
+    ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-V", help="Print long texts whole.")] = False,
+    format: Annotated[ReviewFormat, typer.Option(help="The tool that opens the file.")] = "prodigy",
     limit: Annotated[int | None, typer.Option(min=1, help="Suspects to write at most.")] = None,
     part: Annotated[
         str, typer.Option(help="Part to look at; of a corpus that was not split, all.")
     ] = "train",
-    config: Annotated[
-        Path | None, typer.Option(help="Config with a longtail_token_ner.", show_default="a small one")
-    ] = None,
     folds: Annotated[
         int, typer.Option(min=2, help="Trainings; each reads what it was not trained on.")
     ] = 5,
     steps: Annotated[int, typer.Option(min=1, help="Training steps of each.")] = 300,
-    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Fixes folds and trainings.")] = 0,
+    seed: Seed = 0,
     code: Code = None,
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:
-    """Find annotations that models trained on the rest of the corpus contradict, rare types first."""
+    """Check a corpus, and a config for it; with -o, find annotations that look wrong.
+
+    Checks take seconds. Exit code 1 if one fails. Config values can follow. With -o models are trained
+    on the corpus, each without a fold. What they contradict there is a suspect, rare types first.
+    """
+    overrides = config_overrides(context)
+    if output is None:
+        refuse_given(context, ["format", "limit", "part", "folds", "steps", "seed"], "it needs -o")
+        if config is None and (update or overrides):
+            name = "update" if update else next(iter(overrides))
+            about = "it is about a config: name --config"
+            raise ValueError(Errors.L420.format(name=name, problem=about))
+        checks = list(debug_corpus(corpus, config, overrides=overrides, update=update))
+        if as_json:
+            print_json([check._asdict() for check in checks])
+        else:
+            _print_checks(checks, verbose)
+        if any(check.level == "fail" for check in checks):
+            raise typer.Exit(FAILED)
+        return None
+    refuse_given(context, ["update", "verbose"], "it is of checks, without -o")
+    for name in overrides:
+        raise ValueError(Errors.L420.format(name=name, problem="it is of checks, without -o"))
     use_gpu(gpu_id)
     check_file(output, mark=MARK)
     found = audit_corpus(
@@ -49,30 +96,36 @@ def audit(
     )
     n_records = write_review(found, output, format, limit)
     if as_json:
-        return print_json(_data(found, n_records))
-    _print_agreement(found)
-    _print_pairs(found)
-    _print_first(found)
-    msg.good(f"Wrote {output}: {number(n_records, 'sentence')} with suspects")
-    return None
+        agreement = {name: {"alike": n, "tokens": of} for name, (n, of) in found.agreement.items()}
+        suspects = [suspect._asdict() for suspect in found.suspects]
+        return print_json({"sentences": n_records, "agreement": agreement, "suspects": suspects})
+    _print_suspects(found)
+    return msg.good(f"Wrote {output}: {number(n_records, 'sentence')} with suspects")
 
 
-def _data(found: Audit, n_records: int) -> dict[str, object]:
-    agreement = {name: {"alike": alike, "tokens": n} for name, (alike, n) in found.agreement.items()}
-    suspects = [suspect._asdict() for suspect in found.suspects]
-    return {"sentences": n_records, "agreement": agreement, "suspects": suspects}
+def _print_checks(checks: list[Check], verbose: bool) -> None:
+    section = ""
+    for check in checks:
+        if check.section != section:
+            section = check.section
+            msg.divider(section)
+        text = check.text
+        if not verbose and len(text) > N_SHOWN:
+            text = f"{text[:N_SHOWN]} ..."
+        getattr(msg, check.level)(text)
+    counts = {level: sum(check.level == level for check in checks) for level in ("fail", "warn", "good")}
+    msg.divider("Summary")
+    msg.text(", ".join(f"{n} {level}" for level, n in counts.items()))
 
 
-def _print_agreement(found: Audit) -> None:
+def _print_suspects(found: Audit) -> None:
+    """How far models and annotation agree, which types are confused, and the first suspects."""
     rows = [
         (name, f"{n:,}", f"{100 * alike / n:.1f} %" if n else "-")
         for name, (alike, n) in found.agreement.items()
     ]
     msg.divider("What the models read as annotated")
     print_table(("type", "tokens", "alike"), rows)
-
-
-def _print_pairs(found: Audit) -> None:
     rare = {suspect.type for suspect in found.suspects if suspect.rare}
     pairs = Counter((suspect.annotated, suspect.read) for suspect in found.suspects)
     rows = [
@@ -81,9 +134,6 @@ def _print_pairs(found: Audit) -> None:
     ]
     msg.divider(f"{len(found.suspects)} suspects")
     print_table(("annotated (* rare)", "read", "suspects"), rows, "llr")
-
-
-def _print_first(found: Audit) -> None:
     for suspect in found.suspects[:SHOWN]:
         doc = found.docs[suspect.doc_i]
         span = doc[suspect.start : suspect.end]

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
-from typing import Literal, NoReturn, cast
+from typing import Any, Literal, NoReturn, cast
 
 import click
 import typer
@@ -26,7 +26,6 @@ FAILED = 1  # what the command looked at is not in order, or the command itself:
 REFUSED = 2  # it could not do its work with what it was given
 INTERRUPTED = 130  # as shells have it: 128 + SIGINT
 CLOSED = 141  # whoever read stdout has gone: 128 + SIGPIPE
-TERMINATED = 143
 
 PROGRAM = "python -m spacy_longtail"
 STOPPED = "Interrupted. What is finished is kept. A command that can resume goes on from there."
@@ -36,11 +35,19 @@ TEXT = Printer(no_print=True)  # gives texts, for stderr
 USAGE = (click.ClickException, typer.BadParameter.__mro__[2])
 PARSERS = ("confection", "catalogue", "configparser", "json.decoder", "_csv", "srsly", "pydantic")
 SPACY = re.compile(r"\[E(?!109\])\d+\]")  # its codes; E109 is any KeyError in a component
-PASSWORD = re.compile(r"(\w://[^:/@\s]*):\S*@")  # of a URL
+PASSWORD = re.compile(r"(?<=\w://)([^:/@\s]*):\S*@")  # of a URL
+MOVED = {"debug": "audit", "report": "evaluate METRICS --report PAGE.html"}  # commands of 0.2
 
 
 class Program(TyperGroup):
     """The program. Its commands run within the boundary."""
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[Any, Any, list[str]]:
+        """The command of some arguments; a message on one that has another name now."""
+        if args[0] in MOVED:
+            problem = f"`{args[0]}` is now `{MOVED[args[0]]}`."
+            raise ValueError(Errors.L545.format(problem=problem, fix="See its --help."))
+        return super().resolve_command(ctx, args)
 
     def main(self, args: Sequence[str] | None = None, *given: object, **settings: object) -> NoReturn:
         """Run a command. args (Optional[Sequence[str]]): What was typed; null takes sys.argv's."""
@@ -156,18 +163,15 @@ def _drop_output() -> None:
 @contextmanager
 def _terminable() -> Iterator[None]:
     """SIGTERM interrupts as Ctrl-C does, so that half-written files are removed."""
-    own = os.getpid()
-
-    def interrupt(*_: object) -> None:
-        if os.getpid() != own:  # a process that spaCy forked, and now ends
-            os._exit(TERMINATED)
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+if hasattr(os, "register_at_fork"):  # a process that spaCy forks, and later ends, ends at once
+    os.register_at_fork(after_in_child=lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL))
 
 
 def _shown(as_usual: Callable[..., None]) -> Callable[..., None]:

@@ -7,30 +7,18 @@ import typer
 from wasabi import msg
 
 from ..corpus.formats.context import Settings
-from ..output.amounts import number, percent
+from ..output.amounts import number
 from ..training.device import use_gpu
 from ..unlabelled.distil import RECORD, DistilRequest, distil
 from ..unlabelled.pseudo_labels import PseudoLabelPolicy
-from .app import (
-    LARGEST_SEED,
-    UNLABELLED_PANEL,
-    Code,
-    GpuId,
-    Json,
-    app,
-    for_json,
-    print_json,
-    print_table,
-)
-from .pool_options import BatchSize, Encoding, Pool, PoolFormat, Processes, Split
-from .trial_options import Set, read_settings
+from .app import UNLABELLED_PANEL, Code, GpuId, Json, app, for_json, print_json, print_measured, say
+from .options import BatchSize, Encoding, Pool, PoolFormat, Processes, Seed, Set, Split, read_settings
 
 
 @app.command("distil", rich_help_panel=UNLABELLED_PANEL)
 def distil_command(
     teacher: Annotated[
-        str,
-        typer.Argument(help="A pipeline with scores, or an encoder such as en_longtail_trf."),
+        str, typer.Argument(help="A pipeline with scores, or an encoder such as en_longtail_trf.")
     ],
     pool: Pool,
     student: Annotated[Path, typer.Option(help="Config of the student.")],
@@ -41,8 +29,7 @@ def distil_command(
     ] = 0.9,
     cap: Annotated[int, typer.Option(min=1, help="Most pseudo-labelled mentions of a type.")] = 2000,
     empty: Annotated[
-        float,
-        typer.Option(min=0, max=0.9, help="Share of chosen sentences without entities."),
+        float, typer.Option(min=0, max=0.9, help="Share of chosen sentences without entities.")
     ] = 0.2,
     gold_copies: Annotated[
         int | None,
@@ -63,10 +50,7 @@ def distil_command(
     split: Split = False,
     batch_size: BatchSize = 64,
     n_process: Processes = 1,
-    seed: Annotated[
-        int,
-        typer.Option(min=0, max=LARGEST_SEED, help="Fixes which sentences without entities are drawn."),
-    ] = 0,
+    seed: Seed = 0,
     settings: Set = None,
     code: Code = None,
     gpu_id: GpuId = -1,
@@ -91,24 +75,14 @@ def distil_command(
         batch_size=batch_size,
         n_process=n_process,
         gpu_id=gpu_id,
-        overrides=read_settings(settings or []),
+        overrides=read_settings(settings),
     )
     with for_json(as_json):
-        found, events = distil(request, output, lambda text: typer.echo(text, err=True))
+        found, events = distil(request, output, say)
     left_out = events.summary()
     if as_json:
         return print_json({**found.model_dump(), "left_out": left_out})
-    rows = [
-        (
-            s.name,
-            *map(percent, (s.macro, s.tail, s.micro)),
-            f"{s.words_per_second:,.0f}",
-            f"{s.speed_ratio:.1f}",
-            f"{s.megabytes:.1f}",
-        )
-        for s in found.systems
-    ]
-    print_table(("", "macro F1", "tail F1", "micro F1", "words/s", "times teacher", "MB on disk"), rows)
+    print_measured(found.systems, "test")
     counts = found.pseudo_labels
     typer.echo(
         f"{number(counts.kept, 'pseudo-labelled sentence')} of {counts.sentences:,}, "

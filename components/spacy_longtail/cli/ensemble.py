@@ -6,10 +6,9 @@ from typing import Annotated
 import typer
 from wasabi import msg
 
-from ..output.amounts import percent
 from ..training.device import use_gpu
 from ..unlabelled.ensemble import build_ensemble
-from .app import PIPELINE_PANEL, Code, GpuId, Json, app, print_json, print_table
+from .app import PIPELINE_PANEL, Code, GpuId, Json, app, print_json, print_measured, say
 
 
 @app.command("ensemble", rich_help_panel=PIPELINE_PANEL)
@@ -36,22 +35,9 @@ def ensemble_command(
     ordinary pipeline, with tokenizer and other components of the first run.
     """
     use_gpu(gpu_id)
-    ensemble = build_ensemble(runs, output, gold, part, weights, lambda text: typer.echo(text, err=True))
+    ensemble = build_ensemble(runs, output, gold, part, weights, say)
     if as_json:
         return print_json(ensemble.model_dump())
     if ensemble.systems:
-        rows = [
-            (
-                own.name,
-                own.model,
-                *map(percent, (own.macro, own.tail, own.micro)),
-                f"{own.words_per_second:,.0f}",
-                f"{own.speed_ratio:.2f}",
-                f"{own.megabytes:.1f}",
-            )
-            for own in ensemble.systems
-        ]
-        scores = (f"macro F1 on {part}", "tail F1", "micro F1")
-        head = ("", "pipeline", *scores, "words/s", "times m1", "MB on disk")
-        print_table(head, rows, "ll" + "r" * 6)
+        print_measured(ensemble.systems, part)
     return msg.good(f"Wrote {output}")

@@ -1,5 +1,6 @@
-"""`evaluate`: scores of a trained pipeline."""
+"""`evaluate`: scores of a trained pipeline, and the report on those of several."""
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
@@ -8,20 +9,34 @@ import typer
 from wasabi import msg
 
 from ..corpus.folder import part_path, read_types
-from ..evaluation.changes import EntityChange, entity_changes
+from ..evaluation.changes import entity_changes
 from ..evaluation.evaluate import evaluate_model
 from ..evaluation.records import MARK, Evaluation, usage_in_words, write_evaluation
+from ..evaluation.report import (
+    check_report,
+    metrics_files,
+    read_report,
+    summarize,
+    summary_table,
+    write_card,
+    write_report,
+)
 from ..evaluation.report.systems import AVERAGES
 from ..output.amounts import percent
 from ..output.writing import check_file
 from ..training.device import use_gpu
-from .app import TRAINING_PANEL, Code, Corpus, GpuId, Json, app, print_json, print_table
+from .app import TRAINING_PANEL, Code, GpuId, Json, app, print_json, print_table, refuse_given
 
 
 @app.command(rich_help_panel=TRAINING_PANEL)
 def evaluate(
-    model: Annotated[Path, typer.Argument(help="A trained pipeline.")],
-    corpus: Corpus,
+    context: typer.Context,
+    model: Annotated[
+        Path, typer.Argument(help="A trained pipeline; for --report the folder of evaluations.")
+    ],
+    corpus: Annotated[
+        Path | None, typer.Argument(help="A folder that `convert` wrote; none for --report.")
+    ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Also write JSON here.")] = None,
     part: Annotated[str, typer.Option(help="train, dev or test.")] = "test",
     name: Annotated[str | None, typer.Option(help="What reports call the model.")] = None,
@@ -29,11 +44,36 @@ def evaluate(
         Path | None,
         typer.Option(help="The pipeline before it was extended: count its entities that are lost."),
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(help="Write the HTML page on evaluations and stats.json; Markdown goes beside it."),
+    ] = None,
+    baseline: Annotated[
+        str | None, typer.Option(help="--report: model to compare with.", show_default="baseline")
+    ] = None,
+    ours: Annotated[
+        str | None, typer.Option(help="--report: the model compared.", show_default="best on dev")
+    ] = None,
+    card: Annotated[
+        Path | None,
+        typer.Option(help="--report: write a model card into this pipeline, one of those evaluated."),
+    ] = None,
     code: Code = None,
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:
-    """Score a pipeline on the corpus's declared types, and keep every prediction for the report."""
+    """Score a pipeline on the corpus's declared types, and keep every prediction for the report.
+
+    `evaluate METRICS --report PAGE.html` writes one self-contained page on all evaluations of a folder.
+    One model is described, two are compared, of many the best on dev is compared with the baseline.
+    Runs of one name and several seeds are one model.
+    """
+    if report is not None and corpus is None:
+        refuse_given(context, ["output", "part", "name", "before"], "--report reads evaluations")
+        return _report(model, report, baseline, ours, card, as_json)
+    if corpus is None or report is not None:
+        raise typer.BadParameter("A pipeline needs a CORPUS, a folder of evaluations needs --report.")
+    refuse_given(context, ["baseline", "ours", "card"], "it is of --report")
     use_gpu(gpu_id)
     if output is not None:
         check_file(output, mark=MARK)
@@ -47,32 +87,42 @@ def evaluate(
         write_evaluation(result, output)
     if as_json:
         shown = result.model_dump(exclude={"documents"}, exclude_unset=True)
-        print_json({**shown, "changes": {t: c._asdict() for t, c in changes.items()}} if was else shown)
-        return
+        more = {"changes": {t: c._asdict() for t, c in changes.items()}} if was else {}
+        return print_json({**shown, **more})
     _show(result, part)
     if was:
-        _show_changes(changes, was, result)
+        msg.divider(f"since {was.model}")
+        rows = []
+        for label, own in changes.items():
+            scores = (percent(found.scores.of_type(label).f) for found in (was, result))
+            rows.append((label, own.before, own.after, own.lost, *scores))
+        print_table(("type", "before", "after", "lost", "F1 before", "F1"), rows)
+    return None
 
 
-def _show_changes(changes: Mapping[str, EntityChange], was: Evaluation, now: Evaluation) -> None:
-    """A table of the entities that another pipeline found, and of what became of them."""
-    msg.divider(f"since {was.model}")
-    rows = []
-    for label, own in changes.items():
-        scores = (percent(found.scores.of_type(label).f) for found in (was, now))
-        rows.append((label, own.before, own.after, own.lost, *scores))
-    print_table(("type", "before", "after", "lost", "F1 before", "F1"), rows)
+def _report(
+    metrics: Path, page: Path, baseline: str | None, ours: str | None, card: Path | None, as_json: bool
+) -> None:
+    """Write the report and the card, and print the table of results."""
+    check_report(page)
+    statistics, evaluations = metrics_files(metrics)
+    report = read_report(statistics, evaluations, baseline, ours)
+    written = {"Report": page, "Markdown": write_report(report, page)}
+    if card is not None:
+        written["Model card"] = write_card(statistics, evaluations, card)
+    if as_json:
+        return print_json(summarize(report))
+    sys.stdout.write(summary_table(report))
+    for name, path in written.items():  # unwrapped, so that they can be copied
+        sys.stdout.write(f"{name}: {path.resolve()}\n")
+    return None
 
 
 def _show(result: Evaluation, part: str) -> None:
     """A table of the types, and the scores that a line can hold."""
     scores, found = result.scores, result.analysis
     rows = [
-        (
-            t + (" *" if t in result.tail else ""),
-            str(s.support),
-            *(f"{100 * v:.2f}" for v in (s.p, s.r, s.f)),
-        )
+        (t + " *" * (t in result.tail), s.support, *(f"{100 * v:.2f}" for v in (s.p, s.r, s.f)))
         for t, s in scores.ents_per_type.items()
     ]
     msg.divider(f"{result.name} on {part}")

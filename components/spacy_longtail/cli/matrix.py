@@ -10,13 +10,13 @@ import typer
 
 from ..output.amounts import number
 from ..studies.matrix.cutting import fold_plan
-from ..studies.matrix.summary import Folds, summarize_trials
+from ..studies.matrix.summary import summarize_trials
 from ..studies.matrix.writing import summary_tables, write_matrix_report
 from ..studies.trials.plan import presets, read_plan
 from ..studies.trials.run import Matrix, TrialOptions
 from .app import METHOD_PANEL, Code, GpuId, Json, app, print_json
 from .boundary import FAILED, marked
-from .trial_options import (
+from .options import (
     DryRun,
     Minutes,
     Output,
@@ -75,43 +75,26 @@ def matrix(
         "seeds": read_numbers("--seeds", seeds),
         "sizes": read_numbers("--sizes", sizes),
         "partitions": partitions,
-        "settings": read_settings(settings or []),
+        "settings": read_settings(settings),
     }
-    options = TrialOptions(workers, gpu_id, minutes, keep_models, retry_failed)
     read, groups = read_plan(plan, given), None
     with TemporaryDirectory(prefix="longtail-") as place:
         cut = read
         if folds is not None:  # a content key is of data, which is cut for it
             cut, groups = fold_plan(read, Path(place) if dry_run else output, folds)
-        found = Matrix(cut, output, inputs=read.corpora)
+        study = Matrix(cut, output, inputs=read.corpora)
         if dry_run:
-            return _list(found, as_json)
-    return _run(found, options, as_json, groups)
-
-
-def _list(found: Matrix, as_json: bool) -> None:
-    """Print the trials of a plan."""
-    trials = found.listed()
+            trials = study.listed()
+            if as_json:
+                return print_json({"trials": trials})
+            for trial in trials:
+                typer.echo(f"{trial['key']}  {trial['title']}, {trial['status']}")
+            return typer.echo(f"{number(len(trials), 'trial')}, {cut.schedule}")
+    records = study.run(TrialOptions(workers or 1, gpu_id, minutes, keep_models, retry_failed))
+    summary = summarize_trials(study, records, groups)
+    page = write_matrix_report(summary, study.output / "report") if summary.corpora else None
     if as_json:
-        return print_json({"trials": trials})
-    for trial in trials:
-        typer.echo(f"{trial['key']}  {trial['title']}, {trial['status']}")
-    typer.echo(f"{number(len(trials), 'trial')}, {found.plan.schedule}")
-    return None
-
-
-def say(text: str) -> None:
-    """Progress, on stderr: stdout may be for JSON."""
-    sys.stderr.write(f"{marked('info', text)}\n")
-
-
-def _run(found: Matrix, options: TrialOptions, as_json: bool, folds: Folds | None) -> None:
-    """Run a plan, print and write its report, and end with exit code 1 if a trial failed."""
-    records = found.run(options)
-    summary = summarize_trials(found, records, folds)
-    page = write_matrix_report(summary, found.output / "report") if summary.corpora else None
-    if as_json:
-        shown = [records[key].data() for key in found.trials if key in records]
+        shown = [records[key].data() for key in study.trials if key in records]
         sys.stdout.write(f"{json.dumps(shown)}\n")
     else:
         sys.stdout.write(summary_tables(summary))
@@ -124,3 +107,4 @@ def _run(found: Matrix, options: TrialOptions, as_json: bool, folds: Folds | Non
         retry = "They are not run again unless the command has --retry-failed."
         sys.stderr.write(f"{number(len(summary.failed), 'trial')} failed. {retry}\n")
         raise typer.Exit(FAILED)
+    return None

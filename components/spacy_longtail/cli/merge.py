@@ -8,7 +8,7 @@ from wasabi import msg
 
 from ..corpus.formats.context import Settings
 from ..output.amounts import number
-from ..unlabelled.returning import CONFLICTS, Merged, merge_labels
+from ..unlabelled.returning import CONFLICTS, merge_labels
 from .app import UNLABELLED_PANEL, Corpus, Json, app, print_json
 
 
@@ -38,32 +38,31 @@ def merge(
     """Add the labels of sentences that `mine` proposed to a corpus; conflicts are kept apart."""
     settings = Settings(format=format, misaligned=misaligned, offsets=offsets, allow=allow)
     merged = merge_labels(corpus, labelled, random_to, settings, unchanged)
+    mentions, left_out = merged.mentions.most_common(), merged.events.summary()
     if as_json:
-        return print_json(_data(merged))
+        return print_json(
+            {
+                "added": dict(merged.parts),
+                "mentions": dict(mentions),
+                "new_types": merged.new_types,
+                "known": merged.n_known,
+                "repeated": merged.n_repeated,
+                "conflicts": len(merged.conflicts),
+                "left_out": left_out,
+            }
+        )
     for part, n in merged.parts.items():
         msg.good(f"{part}: {number(n, 'sentence')} added")
     if not merged.parts:
         msg.info("No new sentence.")
-    if merged.mentions:
-        msg.text(", ".join(f"{label} {n}" for label, n in merged.mentions.most_common()))
+    if mentions:
+        msg.text(", ".join(f"{label} {n}" for label, n in mentions))
     if merged.new_types:
         msg.info(f"New types, taken for rare: {', '.join(merged.new_types)}")
     if merged.n_known or merged.n_repeated:
         msg.text(f"There already: {merged.n_known}; twice in the file: {merged.n_repeated}.")
-    if summary := merged.events.summary():
-        msg.warn(f"Left out or changed: {summary}")
+    if left_out:
+        msg.warn(f"Left out or changed: {left_out}")
     if merged.conflicts:
         msg.warn(f"{number(len(merged.conflicts), 'conflict')}, not added: {corpus / CONFLICTS}")
     return None
-
-
-def _data(merged: Merged) -> dict[str, object]:
-    return {
-        "added": dict(merged.parts),
-        "mentions": dict(merged.mentions.most_common()),
-        "new_types": merged.new_types,
-        "known": merged.n_known,
-        "repeated": merged.n_repeated,
-        "conflicts": len(merged.conflicts),
-        "left_out": merged.events.summary(),
-    }

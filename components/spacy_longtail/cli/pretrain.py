@@ -8,8 +8,8 @@ from wasabi import msg
 
 from ..output.amounts import percent
 from ..pretraining import PretrainOptions, pretrain
-from .app import KNOWLEDGE_PANEL, LARGEST_SEED, Code, GpuId, Json, app, names_in, print_json, print_table
-from .trial_options import Set, read_settings
+from .app import KNOWLEDGE_PANEL, Code, GpuId, Json, app, print_json, print_table
+from .options import LARGEST_SEED, Set, read_names, read_settings
 
 
 @app.command("pretrain", rich_help_panel=KNOWLEDGE_PANEL)
@@ -87,11 +87,11 @@ def pretrain_command(
         steps,
         words,
         power,
-        names_in(parts),
+        read_names("--parts", parts),
         evaluations,
         seed,
         gpu_id,
-        read_settings(settings or []),
+        read_settings(settings),
         layers,
         teacher,
         share,

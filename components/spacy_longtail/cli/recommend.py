@@ -12,9 +12,8 @@ from ..layers.clusters import lacks_lookups
 from ..studies.matrix.advice import FOLDS, advise, find_pretrained, in_short, needs_torch, planned
 from ..studies.matrix.writing import summary_tables, write_matrix_report
 from ..studies.trials.run import TrialOptions
-from .app import METHOD_PANEL, MOST_PROCESSES, Code, Corpus, GpuId, Json, app, print_json
-from .matrix import say
-from .trial_options import DryRun, Output, Retry, Set, read_settings
+from .app import METHOD_PANEL, Code, Corpus, GpuId, Json, app, print_json, say
+from .options import DryRun, Output, Retry, Set, Workers, read_settings
 
 USUAL_WORKERS = 4  # at most: each has a pipeline in memory
 
@@ -44,15 +43,7 @@ def recommend(
         str | None, typer.Option(help="A transformer to try: its name on the hub, or its folder.")
     ] = None,
     settings: Set = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            max=MOST_PROCESSES,
-            help="Trials at a time.",
-            show_default=f"one a core, {USUAL_WORKERS} at most; 1 with a transformer or a GPU",
-        ),
-    ] = None,
+    workers: Workers = None,
     retry_failed: Retry = False,
     dry_run: DryRun = False,
     code: Code = None,
@@ -62,13 +53,14 @@ def recommend(
     """Try what a corpus's statistics suggest, within a budget, and write the config of what to use.
 
     Methods are compared on folds of train and dev. After each fold the better half goes on. The command
-    says how likely the best one is worse than stock spaCy.
+    says how likely the best one is worse than stock spaCy. Without --workers it runs one trial a core,
+    four at most, and one with a transformer or a GPU.
     """
     target = config or output / "recommended.cfg"
     if problem := lacks_lookups(read_types(corpus).lang):
         say(f"Word clusters are left out: {problem}")
     encoders = [pretrained] if pretrained else find_pretrained(corpus, say)
-    candidates, plan = planned(corpus, steps, read_settings(settings or []), encoders, transformer)
+    candidates, plan = planned(corpus, steps, read_settings(settings), encoders, transformer)
     reasons = list(zip(plan.methods, candidates, strict=True))
     if dry_run and as_json:
         rows = [{"method": m.name, "choices": dict(c.grid), "why": c.why} for m, c in reasons]
@@ -112,6 +104,5 @@ def usual_workers(has_transformer: bool, gpu_id: int) -> int:
     """Trials at a time, where nobody says: a transformer takes all cores, a GPU is one."""
     if has_transformer or gpu_id >= 0:
         return 1
-    own = getattr(os, "sched_getaffinity", None)  # where there is none, all cores are this process's
-    n_cores = len(own(0)) if own else os.cpu_count() or 1
-    return min(n_cores, USUAL_WORKERS)
+    affinity = getattr(os, "sched_getaffinity", None)  # of Linux
+    return min(len(affinity(0)) if affinity else os.cpu_count() or 1, USUAL_WORKERS)

@@ -9,7 +9,8 @@ from wasabi import msg
 
 from ..corpus.rare import rare_sentence
 from ..corpus.splitting import Split, read_shares, split_corpus
-from .app import CORPUS_PANEL, LARGEST_SEED, Json, app, print_json, print_table
+from .app import CORPUS_PANEL, Json, app, print_json, print_table
+from .options import LARGEST_SEED
 
 
 @app.command(rich_help_panel=CORPUS_PANEL)

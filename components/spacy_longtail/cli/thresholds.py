@@ -38,10 +38,7 @@ def thresholds(
         float | None, typer.Option(min=0, max=1000, help="Best F-beta of every type.", show_default="1")
     ] = None,
     gate_recall: Annotated[
-        float | None,
-        typer.Option(
-            min=0, max=1, help="Recall of the gate's sentences.", show_default="0.9, or its budget"
-        ),
+        float | None, typer.Option(min=0, max=1, help="Recall of the gate; else 0.9, or its budget.")
     ] = None,
     gate_beta: Annotated[
         float | None, typer.Option(min=0, max=1000, help="Best F-beta of the gate.")
@@ -51,8 +48,7 @@ def thresholds(
     ] = None,
     calibrate: Annotated[bool, typer.Option(help="Make scores probabilities first.")] = True,
     abstain_key: Annotated[
-        str | None,
-        typer.Option(help="Key in doc.spans for what falls below.", show_default="the component's"),
+        str | None, typer.Option(help="Key in doc.spans for what falls below; else the component's.")
     ] = None,
     min_mentions: Annotated[int, typer.Option(min=1, help="Mentions to choose on, at least.")] = 10,
     code: Code = None,
@@ -72,7 +68,7 @@ def thresholds(
         check_folder(output, [corpus])
     if part == "test":
         warnings.warn(Warnings.W086, stacklevel=2)
-    found = fit_thresholds(
+    fitted = fit_thresholds(
         model,
         part_path(corpus, part),
         goal=goal,
@@ -83,19 +79,17 @@ def thresholds(
         output=output,
     )
     if as_json:
-        return print_json(chosen_json(found))
-    for name, chosen in found.items():
+        return print_json(chosen_json(fitted))
+    for name, chosen in fitted.items():
         msg.divider(f"{name}: {chosen.goal}, on {part}")
         if isinstance(chosen, ChosenGate):
             _print_gate(chosen)
         else:
             _print_types(chosen)
         if error := chosen.calibration_error:
-            msg.text(
-                f"expected calibration error {error.before:.3f}, then {error.after:.3f} (cross-fitted)"
-            )
-    msg.good(f"Wrote {output or model}")
-    return None
+            errors = f"{error.before:.3f}, then {error.after:.3f} (cross-fitted)"
+            msg.text(f"expected calibration error {errors}")
+    return msg.good(f"Wrote {output or model}")
 
 
 def _goal(prefix: str, **given: float | None) -> Goal | None:
@@ -118,8 +112,7 @@ def _print_types(chosen: ChosenTypes) -> None:
         )
         for label, own in chosen.types.items()
     ]
-    head = ("type", "mentions", "threshold", "P", "R", "F", "P after", "R", "F")
-    print_table(head, rows)
+    print_table(("type", "mentions", "threshold", "P", "R", "F", "P after", "R", "F"), rows)
 
 
 def _print_gate(chosen: ChosenGate) -> None:

@@ -8,9 +8,9 @@ from wasabi import msg
 
 from ..errors import Errors
 from ..output.amounts import number, percent
-from ..studies.tuning.search import Search, Tried, best_of
-from .app import LARGEST_SEED, METHOD_PANEL, Code, Corpus, GpuId, Json, app, print_json, print_table
-from .trial_options import DryRun, Minutes, Set, Steps, read_settings
+from ..studies.tuning.search import Search, best_of
+from .app import METHOD_PANEL, Code, Corpus, GpuId, Json, app, print_json, print_table
+from .options import DryRun, Minutes, Seed, Set, Steps, read_settings
 
 
 @app.command(rich_help_panel=METHOD_PANEL)
@@ -27,9 +27,7 @@ def tune(
     trials: Annotated[int, typer.Option(min=1, help="Trials in all, the baseline's too.")] = 20,
     steps: Steps = None,
     settings: Set = None,
-    seed: Annotated[
-        int, typer.Option(min=0, max=LARGEST_SEED, help="Of the search; system.seed is the trainings'.")
-    ] = 0,
+    seed: Seed = 0,
     minutes: Minutes = None,
     dry_run: DryRun = False,
     code: Code = None,
@@ -38,42 +36,30 @@ def tune(
 ) -> None:
     """Search the values with the best macro F1 on dev, and write the best config.
 
-    The first trial is the baseline. Hopeless trials are pruned. The same command resumes.
+    The first trial is the baseline. Hopeless trials are pruned. The same command resumes. --seed is of
+    the search; system.seed is the trainings'.
     """
-    own = read_settings(settings or [])
-    if steps is not None:
-        own["training.max_steps"] = steps
-    found = Search(config, own, search, corpus, output, seed)
+    length = {} if steps is None else {"training.max_steps": steps}
+    study = Search(config, {**read_settings(settings), **length}, search, corpus, output, seed)
+    names = [parameter.name for parameter in study.parameters]
     if dry_run:
-        return _list(found, trials, as_json)
-    tried = found.run(trials, gpu_id=gpu_id, minutes=minutes)
+        study.check()
+        head = ("parameter", "range", "baseline")
+        ranges = [(p.name, p.text, str(p.baseline)) for p in study.parameters]
+        if as_json:
+            keys = ("name", "range", "baseline")
+            return print_json({"parameters": [dict(zip(keys, row, strict=True)) for row in ranges]})
+        print_table(head, ranges, "lll")
+        return typer.echo(f"{number(trials, 'trial')} of {number(study.steps, 'step')}")
+    tried = study.run(trials, gpu_id=gpu_id, minutes=minutes)
     best = best_of(tried)
     if best is None:
         problem = f"no trial has finished. The last one: {tried[-1].error or tried[-1].status}"
         raise ValueError(Errors.L487.format(problem=problem, fix="Correct it, and give more --trials."))
-    written = found.write_best(tried, best)
+    written = study.write_best(tried, best)
     if as_json:
         shown = [trial._asdict() for trial in tried]
         return print_json({"trials": shown, "best": best.number, "config": str(written)})
-    _print(found, tried, best)
-    msg.good(f"Wrote {written}")
-    return None
-
-
-def _list(search: Search, trials: int, as_json: bool) -> None:
-    """Print what would be searched."""
-    search.check()
-    rows = [(p.name, p.text, str(p.baseline)) for p in search.parameters]
-    if as_json:
-        names = ("name", "range", "baseline")
-        return print_json({"parameters": [dict(zip(names, row, strict=True)) for row in rows]})
-    print_table(("parameter", "range", "baseline"), rows, "lll")
-    typer.echo(f"{number(trials, 'trial')} of {number(search.steps, 'step')}")
-    return None
-
-
-def _print(found: Search, tried: list[Tried], best: Tried) -> None:
-    names = [parameter.name for parameter in found.parameters]
     rows = []
     for trial in tried:
         marks = {"baseline": trial.is_baseline, "best": trial.number == best.number}
@@ -81,3 +67,4 @@ def _print(found: Search, tried: list[Tried], best: Tried) -> None:
         values = (str(trial.values.get(name, "-")) for name in names)
         rows.append((trial.number, *values, percent(trial.score), trial.status, mark))
     print_table(("trial", *names, "macro, dev", "ended", ""), rows, "r" * (len(names) + 2) + "ll")
+    return msg.good(f"Wrote {written}")

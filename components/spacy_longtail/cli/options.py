@@ -1,0 +1,79 @@
+"""Options that several commands share, and how their texts are read."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import srsly
+import typer
+
+from ..types import Overrides
+
+LARGEST_SEED = 2**32 - 1
+MOST_PROCESSES = 1024
+
+Seed = Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Fixes what is drawn by lot.")]
+Workers = Annotated[int | None, typer.Option(min=1, max=MOST_PROCESSES, help="Trials at a time.")]
+
+# of commands that train by a plan: `matrix`, `tune`, `recommend`
+Output = Annotated[
+    Path, typer.Option("--output", "-o", help="Folder for records and report; a run there is resumed.")
+]
+Set = Annotated[
+    list[str] | None, typer.Option("--set", help="SECTION.NAME=VALUE for every config; repeatable.")
+]
+Steps = Annotated[int | None, typer.Option(min=1, help="Training steps of every trial.")]
+Minutes = Annotated[float | None, typer.Option(min=0.01, help="Time limit of a trial.")]
+Retry = Annotated[bool, typer.Option(help="Run trials again that failed or ran out of time.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="List what would run; run nothing.")]
+
+# of commands that read text without labels: `mine`, `distil`
+Pool = Annotated[Path, typer.Argument(help="Text: .txt, .jsonl, .spacy, a folder of files.")]
+PoolFormat = Annotated[str | None, typer.Option(help="As --format of `convert`, if not found.")]
+Encoding = Annotated[str, typer.Option(help="Of text files, as cp1252.")]
+Split = Annotated[
+    bool, typer.Option("--split", help="Cut texts into sentences, where the pipeline does not.")
+]
+BatchSize = Annotated[int, typer.Option(min=1, help="Texts at a time.")]
+
+
+def _processes(n: int) -> int:
+    if n == 0 or n < -1 or n > MOST_PROCESSES:
+        limits = f"from 1 to {MOST_PROCESSES}, or -1 for one per core"
+        raise typer.BadParameter(f"--n-process is {limits}.")
+    return n
+
+
+Processes = Annotated[
+    int, typer.Option(help="Processes that run the pipeline; -1 is one per core.", callback=_processes)
+]
+
+
+def read_settings(given: Sequence[str] | None) -> Overrides:
+    """SECTION.NAME=VALUE of the command line: JSON where a value can be read as it, else text."""
+    settings: dict[str, object] = {}
+    for text in given or ():
+        name, separator, value = text.partition("=")
+        if not (separator and "." in name):
+            raise typer.BadParameter(f"--set takes SECTION.NAME=VALUE, found {text!r}.")
+        try:
+            settings[name] = srsly.json_loads(value)
+        except ValueError:
+            settings[name] = value
+    return settings
+
+
+def read_numbers(option: str, text: str | None) -> list[int] | None:
+    """Numbers of the command line, separated by commas; null of none."""
+    try:
+        return None if text is None else [int(part) for part in text.split(",")]
+    except ValueError as error:
+        raise typer.BadParameter(f"{option} takes numbers such as 20,50, found {text!r}.") from error
+
+
+def read_names(option: str, text: str | None) -> tuple[str, ...]:
+    """Names of the command line, separated by commas, each once; none of null."""
+    names = tuple(name for part in (text or "").split(",") if (name := part.strip()))
+    if text is not None and len(names) != max(1, len({*names})):
+        raise typer.BadParameter(f"{option} takes names, each once, found {text!r}.")
+    return names
