@@ -178,7 +178,6 @@ def test_settings_are_checked(chosen):
 @pytest.mark.parametrize(
     ("file", "text", "chosen"),
     [
-        ("a.jsonl", JSONL, {"scheme": "iob1"}),
         ("a.jsonl", JSONL, {"tag_column": 1}),
         ("a.jsonl", JSONL, {"documents": True}),
         ("a.iob", IOB, {"misaligned": "missing"}),

@@ -13,7 +13,7 @@ from ..corpus.descriptions import TYPES, check_declared, has_open_types, read_de
 from ..corpus.folder import PARTS, part_path, read_types
 from ..corpus.formats.context import Context, Events, Settings
 from ..corpus.formats.docbin import stream_sentences
-from ..corpus.formats.markup import SENTENCES, fine_and_coarse
+from ..corpus.formats.markup import fine_and_coarse
 from ..corpus.formats.sources import FORMATS, find_parts
 from ..corpus.sentences import by_punctuation, has_boundaries
 from ..corpus.type_words import in_words
@@ -99,9 +99,7 @@ def _texts(doc: Doc) -> set[str]:
 
 
 def _read(folder: Path, parts: list[str], forbidden: set[str], vocab: Vocab) -> Donor:
-    is_text = not (folder / TYPES).is_file() and (
-        any(folder.glob("*.txt")) or (folder / SENTENCES).is_file()
-    )
+    is_text = not (folder / TYPES).is_file() and any(folder.glob("*.txt"))
     is_open = is_text or has_open_types(folder)
     if is_open:
         path, declared = read_declared(folder)

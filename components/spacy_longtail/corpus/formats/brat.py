@@ -9,16 +9,7 @@ from spacy.tokens import Doc
 
 from ...errors import Errors
 from .context import Context, Events
-from .offsets import same_text
-from .spans import (
-    COUNT,
-    CharSpan,
-    annotate,
-    check_span,
-    check_text,
-    problem_of_quote,
-    tokenize,
-)
+from .spans import CharSpan, Text, check_span, same_text, text_doc
 from .text import GZIP, Place, lines, read_text, unreadable, unzipped
 
 # T<id> TAB type start end[;start end ...] TAB text
@@ -38,13 +29,13 @@ class _Bound(NamedTuple):
 
     def fragments(self, text: str) -> list[tuple[int, int]]:
         """Its parts; brat also splits a span at each line end within it, which is not a gap."""
-        found: list[tuple[int, int]] = []
+        parts: list[tuple[int, int]] = []
         for pair in self.offsets.split(";"):
             start, end = map(int, pair.split(" "))
-            if found and 0 <= found[-1][1] <= start and not text[found[-1][1] : start].strip():
-                start = found.pop()[0]
-            found.append((start, end))
-        return found
+            if parts and 0 <= parts[-1][1] <= start and not text[parts[-1][1] : start].strip():
+                start = parts.pop()[0]
+            parts.append((start, end))
+        return parts
 
     def covers(self, text: str) -> bool:
         return same_text(self.quote, " ".join(text[a:b] for a, b in self.fragments(text)))
@@ -58,33 +49,27 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
     """
     settings, events, place = context.settings, context.events, Place(path, 1)
     # brat counts the characters of the file as it is, line ends included
-    text = check_text(read_text(path, settings.encoding, newline=""), place)
+    text = read_text(path, settings.encoding, newline="")
     bounds: list[_Bound] = []
     if not settings.unlabelled:
         bounds = _read_annotations(annotation_file(path), settings.encoding, events)
-        folded = text.replace("\r\n", "\n")  # as other programs count
-        if not all(b.covers(text) for b in bounds) and all(b.covers(folded) for b in bounds):
-            events.add("folded", "files", place)
-            text = folded
-    mentions: list[CharSpan] = []
-    unclear: list[CharSpan] = []
+    folded = text.replace("\r\n", "\n")  # as other programs count
+    if not all(b.covers(text) for b in bounds) and all(b.covers(folded) for b in bounds):
+        events.add("folded", "files", place)
+        text = folded
+    source = Text(place, text, [], [])
     for bound in bounds:
-        parts = bound.fragments(text)
-        quote = bound.quote if len(parts) == 1 else None
-        spans = [check_span(text, a, b, bound.label, bound.place, events, quote) for a, b in parts]
-        if len(spans) == 1:
-            mentions += spans
+        at, label, parts = bound.place, bound.label, bound.fragments(text)
+        if len(parts) == 1:
+            source.spans.append(CharSpan(at, bound.quote, *parts[0], label))
             continue
-        covered = " ".join(text[span.start : span.end] for span in spans)
-        if problem := problem_of_quote(bound.quote, covered):
-            raise unreadable(bound.place, f"{bound.offsets} {bound.label!r} {problem}", COUNT)
-        events.add("discontinuous", bound.label, bound.place, f"{bound.label} {bound.quote!r}")
-        unclear += spans
-    if not text.strip():
-        events.add("empty", "files", place)
-        return
-    doc = tokenize(context.nlp, text, place)
-    yield annotate(doc, mentions, settings.misaligned, events, unclear)
+        pieces = [check_span(text, CharSpan(at, None, *part, label), events) for part in parts]
+        if not bound.covers(text):
+            raise unreadable(at, f"{bound.quote!r} is not at {bound.offsets}", "Count from 0.")
+        events.add("discontinuous", label, at, f"{label} {bound.quote!r}")
+        source.unclear.extend(pieces)
+    if doc := text_doc(source, context):
+        yield doc
 
 
 def annotation_file(path: Path) -> Path:

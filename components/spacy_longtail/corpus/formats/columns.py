@@ -17,9 +17,9 @@ class Columns(NamedTuple):
     sentence: str = ""  # where its value changes, a sentence begins
 
     @property
-    def named(self) -> tuple[str, ...]:
-        """What is not the usual one."""
-        return tuple(field for field, name in self._asdict().items() if name)
+    def named(self) -> set[str]:
+        """Those that are not the usual ones."""
+        return {field for field, name in self._asdict().items() if name}
 
 
 USUAL = Columns()
@@ -32,14 +32,14 @@ def no_names(option: str, given: str, problem: object) -> ValueError:
 
 def parse_columns(text: str) -> Columns:
     """The columns that an option names, as in token=word,tag=ner,sentence=sent_id."""
-    names: dict[str, str] = {}
-    for pair in text.split(","):
-        field, _, name = (part.strip() for part in pair.partition("="))
-        if field not in Columns._fields or not name or field in names:
-            problem = f"{pair.strip()!r} is not token=, tag= or sentence= with a name, each once"
-            raise no_names("columns", text, problem)
-        names[field] = name
-    return Columns(**names)
+    pairs = [[part.strip() for part in pair.split("=")] for pair in text.split(",")]
+    try:
+        names = dict(pairs)
+        if len(names) == len(pairs) and all(names.values()):
+            return Columns(**names)
+    except (ValueError, TypeError):  # not a pair, or another name
+        pass
+    raise no_names("columns", text, "it is not token=, tag= and sentence= with names, each once")
 
 
 def read_tag_names(text: str, column: str = "") -> tuple[str, ...]:
@@ -51,17 +51,16 @@ def read_tag_names(text: str, column: str = "") -> tuple[str, ...]:
     """
     path, names = Path(text), text.split(",")
     try:
-        if path.is_file():
-            content = path.read_text(encoding="utf-8-sig")
-            is_json = path.suffix.lower() == ".json"
-            names = _names(json.loads(content), column or TAG) if is_json else content.splitlines()
-        tags = tuple(name.strip() for name in names if name.strip())
-    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
-        raise no_names("tag-names", text, f"{path} has no list of names") from error
-    if len(set(tags)) < max(len(tags), 2):
-        problem = "there is no such file, and it is no list of at least two different tags"
-        raise no_names("tag-names", text, problem)
-    return tags
+        if path.suffix.lower() == ".json":
+            names = _names(json.loads(path.read_text(encoding="utf-8-sig")), column or TAG)
+        elif path.is_file():
+            names = path.read_text(encoding="utf-8-sig").splitlines()
+        tags = [name.strip() for name in names if name.strip()]
+        if len(set(tags)) == max(len(tags), 2):
+            return tuple(tags)
+    except (OSError, ValueError, KeyError, AttributeError, TypeError):  # of another form
+        pass
+    raise no_names("tag-names", text, "it is no list of different tags, and no file of one")
 
 
 def _names(found: Any, column: str) -> list[str]:

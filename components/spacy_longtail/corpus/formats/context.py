@@ -12,12 +12,16 @@ from ...errors import Errors
 from ...settings import one_of, whole
 from ..tokenizers import TOKENS
 from .columns import USUAL, Columns
-from .offsets import UNITS
-from .schemes import SCHEMES
 from .text import Place
 
 SENTENCIZER = "sentencizer"  # spaCy's
-MISALIGNED = ("missing", "expand", "contract", "error")
+UTF16 = "utf-16"
+CHOICES: dict[str, tuple[str | None, ...]] = {  # of settings
+    "scheme": ("auto", "iob1", "iob2", "bioes", "bilou"),
+    "misaligned": (None, "missing", "expand", "contract", "error"),
+    "tokens": (None, *TOKENS),
+    "offsets": (None, "characters", UTF16),
+}
 N_EXAMPLES = 20  # kept of each kind of event
 MEANINGS = {  # of the kinds of events
     "misaligned": "spans that do not begin and end with a token",
@@ -38,14 +42,12 @@ MEANINGS = {  # of the kinds of events
     "ignored": "annotations that are not entities, left out",
     "mended": "entities in illegal annotation, fixed",
     "unannotated": "documents without any entity annotation, kept as such",
-    "absent": "mentions that their sentence does not have word by word, left out",
     "joined": "entities across a sentence boundary, which is dropped",
     "incorrect": "rejected spans, kept as incorrect ones",
     "cut": "documents longer than spaCy reads in training, cut between sentences",
-    "spaced": "tokens with white space inside, kept as they are",
     "blank": "tokens of white space alone, left out",
 }
-UNCOUNTED = ("discontinuous", "unreadable", "absent")  # annotations that are no spans of tokens
+UNCOUNTED = ("discontinuous", "unreadable")  # annotations that are no spans of tokens
 LOST = ("misaligned", "overlapping", "doubled", *UNCOUNTED)
 TOLERABLE = 0.05  # of the annotations, lost
 WIDTH = 30  # characters of context on each side of an example
@@ -53,62 +55,33 @@ WIDTH = 30  # characters of context on each side of an example
 
 @dataclass(frozen=True)
 class Settings:
-    """How a corpus is read and written. `None` is the format's or the corpus's own choice.
+    """How a corpus is read and written. `None` is the format's or the corpus's own choice."""
 
-    format (Optional[str]): "columns", "json", "csv", "conllu", "spacy", "brat", "articles" or
-        "open"; null finds it.
-    encoding (str): Of text files, by Python's name; utf8 also reads a byte order mark.
-    scheme (str): Of tags: "iob1", "iob2", "bioes", "bilou"; "auto" tells the last three apart.
-    token_column, tag_column (int): From 0, or from -1 backwards.
-    columns (Columns): The names of columns, where they have names and are not the usual ones.
-    tag_names (Optional[Tuple[str, ...]]): Tags by number, where records have numbers as tags.
-    documents (bool): Whether the sentences between -DOCSTART- lines form one document.
-    misaligned (Optional[str]): What becomes of a span that cuts a token: "missing" leaves its tokens
-        without annotation, "expand" takes them whole, "contract" takes those that lie inside, "error"
-        stops. null is "error" for articles, "expand" for open types, else "missing".
-    tokens (Optional[str]): "words", of the language's tokenizer, or "characters"; null takes
-        corpus.json's, else words.
-    decisions (bool): Whether Prodigy's answers are on the spans of a record alone: an accepted span
-        is right, a rejected one wrong, and nothing is known of the other tokens.
-    every_annotation (bool): Whether each annotation of a task of Label Studio becomes a document of
-        the same text; else the first one alone is read.
-    text_key (Optional[str]): The key of the text in records; null is each tool's own.
-    offsets (Optional[str]): What offsets in records count: "characters", or "utf-16" units as
-        JavaScript has them; null finds it.
-    allow (bool): Whether annotations may be lost: more than a twentieth, or all of them.
-    sentences (Optional[str | Language]): What sets boundaries where a format has none:
-        "sentencizer", by spaCy's rules of punctuation, or a pipeline; null leaves a document whole.
-    docs_per_file (Optional[int]): Documents per file; null writes one file per part.
-    unlabelled (bool): Whether text alone is wanted: tags and types are not looked at.
-    open (bool): Whether each mention has a type of its own, as in the format "open": the corpus
-        declares no types, and `pretrain` alone reads it.
-    """
-
-    format: str | None = None
-    encoding: str = "utf8"
-    scheme: str = "auto"
-    token_column: int = 0
+    format: str | None = None  # a name of FORMATS; null finds it
+    encoding: str = "utf8"  # of text files, by Python's name
+    scheme: str = "auto"  # of tags; "auto" tells all but iob1 apart
+    token_column: int = 0  # from 0, or from -1 backwards
     tag_column: int = -1
-    columns: Columns = USUAL
-    tag_names: tuple[str, ...] | None = None
-    documents: bool = False
+    columns: Columns = USUAL  # by name, where they have names and are not the usual ones
+    tag_names: tuple[str, ...] | None = None  # tags by number, where records have numbers
+    documents: bool = False  # whether the sentences between -DOCSTART- lines form one document
+    # what becomes of a span that cuts a token: "missing" leaves its tokens without annotation,
+    # "expand" takes them whole, "contract" takes those inside, "error" stops
     misaligned: str | None = None
-    tokens: str | None = None
-    decisions: bool = False
-    every_annotation: bool = False
-    text_key: str | None = None
-    offsets: str | None = None
-    allow: bool = False
-    sentences: str | Language | None = None
-    docs_per_file: int | None = None
-    unlabelled: bool = False
-    open: bool = False
+    tokens: str | None = None  # "words" of the language's tokenizer, or "characters"
+    decisions: bool = False  # whether Prodigy's answers say nothing of tokens outside the spans
+    every_annotation: bool = False  # of a task of Label Studio is a document; else the first alone
+    text_key: str | None = None  # of the text in records; null is each tool's own
+    offsets: str | None = None  # what they count: "characters" or "utf-16" units; null finds it
+    allow: bool = False  # whether more than a twentieth of the annotations may be lost
+    sentences: str | Language | None = None  # what sets boundaries where a format has none
+    docs_per_file: int | None = None  # null writes one file per part
+    unlabelled: bool = False  # whether text alone is wanted: tags and types are not looked at
+    open: bool = False  # whether each mention has a type of its own, which `pretrain` alone reads
 
     def __post_init__(self) -> None:
-        one_of("scheme", self.scheme, SCHEMES)
-        one_of("misaligned", self.misaligned, (None, *MISALIGNED))
-        one_of("tokens", self.tokens, (None, *TOKENS))
-        one_of("offsets", self.offsets, (None, *UNITS))
+        for name, known in CHOICES.items():
+            one_of(name, getattr(self, name), known)
         if not isinstance(self.sentences, Language):
             one_of("sentences", self.sentences, (None, SENTENCIZER))
         if self.docs_per_file is not None:
@@ -157,7 +130,7 @@ def check_losses(
     parts (Iterable[Tuple[Events, Optional[str]]]): What happened in each, and its `misaligned`.
     n_entities (Optional[int]): How many there are now; null where there may be none.
     """
-    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    lost: dict[str, Counter[str]] = defaultdict(Counter)
     examples: dict[str, str] = {}
     n_annotations = n_incorrect = 0
     for events, misaligned in parts:
@@ -165,21 +138,17 @@ def check_losses(
         n_incorrect += events.n("incorrect")
         for kind in LOST:
             if events.n(kind) and (kind != "misaligned" or misaligned in (None, "missing")):
-                counts[kind] += events.counts[kind]
+                lost[kind] += events.counts[kind]
                 examples.setdefault(kind, events.examples[kind][0])
-    n_lost = sum(found.total() for found in counts.values())
-    reasons = [
-        f"{found.total()} {MEANINGS[kind]} ({shown(found)}), as {examples[kind]}"
-        for kind, found in counts.items()
-    ]
-    problem = ""
+    n_lost = sum(counts.total() for counts in lost.values())
+    problem = f"{n_lost} of {n_annotations} annotations would be lost"
     if n_entities == 0 and not n_incorrect:
         problem = "it has no entity that can be read"
-    elif n_lost > TOLERABLE * n_annotations:
-        problem = f"{n_lost} of {n_annotations} annotations would be lost"
-    if problem:
-        problem = "; ".join([problem, *reasons])
-        raise ValueError(Errors.L700.format(source=source, problem=problem))
+    elif n_lost <= TOLERABLE * n_annotations:
+        return
+    for kind, counts in lost.items():
+        problem += f"; {counts.total()} {MEANINGS[kind]} ({shown(counts)}), as {examples[kind]}"
+    raise ValueError(Errors.L700.format(source=source, problem=problem))
 
 
 class Context(NamedTuple):

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 import srsly
-from spacy.attrs import DEP, ENT_ID, ENT_KB_ID, ENT_TYPE, LEMMA, MORPH, NORM, TAG
+from spacy.attrs import DEP, ENT_ID, ENT_IOB, ENT_KB_ID, ENT_TYPE, IS_SPACE, LEMMA, MORPH, NORM, TAG
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 from spacy.vocab import Vocab
@@ -15,6 +15,7 @@ from spacy.vocab import Vocab
 from ...errors import Errors
 from ..counts import entity_bounds
 from ..cutting import sentence_docs
+from ..examples import trim_whitespace
 from ..labels import check_label
 from .context import Context, Events
 from .text import Place
@@ -90,7 +91,7 @@ def count_tokens(path: Path) -> int:
 
 def stream_docs(path: Path, nlp: Language) -> Iterator[Doc]:
     """The documents of a .spacy file, or of every .spacy file below a folder in order of name."""
-    yield from stream_bins(path, lambda docs: docs.get_docs(nlp.vocab))
+    return stream_bins(path, lambda docs: docs.get_docs(nlp.vocab))
 
 
 def stream_sentences(path: Path, vocab: Vocab) -> Iterator[Doc]:
@@ -110,7 +111,7 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
         if not all(name in doc.vocab.strings for name in np.unique(doc.to_array(STRINGS)).tolist()):
             raise _damaged(path, f"document {i} has annotation that the file does not name")
         if not len(doc):
-            context.events.add("empty", "documents", place)
+            context.events.add("empty", "texts", place)
             continue
         _mend(doc, place, context.events)
         if not doc.has_annotation("ENT_IOB"):
@@ -120,34 +121,28 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
 
 def _mend(doc: Doc, place: Place, events: Events) -> None:
     """Begin every entity with B, give those without a type no annotation, trim white space."""
-    bounds: list[list[int]] = []  # of entities: first token, and one past the last
-    missing, changed = [], False
-    for token in doc:
-        code, label, i = token.ent_iob, token.ent_type_, token.i
-        is_entity = code in (INSIDE, BEGINS)
-        problem = ""
-        if not (is_entity and label):
-            problem = "without a type" if code == BEGINS else ""
-            changed = changed or is_entity
-            if code != OUTSIDE:
-                missing.append(doc[i : i + 1])
-        elif code == INSIDE and bounds and bounds[-1][1] == i and label == doc[i - 1].ent_type_:
-            bounds[-1][1] = i + 1
-        else:
-            problem = "begun with I" if code == INSIDE else ""
-            bounds.append([i, i + 1])
-        if problem:
-            changed = True
-            events.add("mended", problem, place, f"{problem}: {token.text!r}")
+    iob, types, space = doc.to_array([ENT_IOB, ENT_TYPE, IS_SPACE]).T
+    inside = np.isin(iob, (INSIDE, BEGINS)) & (types != 0)
+    goes_on = inside & (iob == INSIDE)
+    goes_on[0] = False
+    goes_on[1:] &= inside[:-1] & (types[1:] == types[:-1])
+    illegal = np.where(types == 0, iob == BEGINS, (iob == INSIDE) & ~goes_on)
+    for i in np.flatnonzero(illegal).tolist():
+        problem = "begun with I" if types[i] else "without a type"
+        events.add("mended", problem, place, f"{problem}: {doc[i].text!r}")
+    starts = np.flatnonzero(inside & ~goes_on)
+    stops = np.append(np.flatnonzero(~goes_on), len(doc))
+    ends = stops[np.searchsorted(stops, starts, side="right")]
+    firsts, lasts = trim_whitespace(starts, ends, space)
     ents = []
-    for start, end in bounds:
-        words = [token.i for token in doc[start:end] if not token.is_space]
-        first = doc[start]
-        if len(words) == 0 or (words[0], words[-1] + 1) != (start, end):
-            changed, label = True, first.ent_type_
+    for start, end, first, last in np.stack([starts, ends, firsts, lasts], axis=1).tolist():
+        if (start, end) != (first, last):
+            label = doc[start].ent_type_
             events.add("trimmed", label, place, f"{label} {doc[start:end].text!r}")
-        if words:
-            ids = {"label": first.ent_type, "kb_id": first.ent_kb_id, "span_id": first.ent_id}
-            ents.append(Span(doc, words[0], words[-1] + 1, **ids))
-    if changed:
-        doc.set_ents(ents, missing=missing, default="outside")
+        if first < last:
+            ids = {"label": doc[start].ent_type, "kb_id": doc[start].ent_kb_id}
+            ents.append(Span(doc, first, last, **ids, span_id=doc[start].ent_id))
+    is_changed = illegal.any() or (starts != firsts).any() or (ends != lasts).any()
+    if is_changed or (~inside & (iob == INSIDE)).any():
+        missing = np.flatnonzero(~inside & (iob != OUTSIDE)).tolist()
+        doc.set_ents(ents, missing=[doc[i : i + 1] for i in missing], default="outside")

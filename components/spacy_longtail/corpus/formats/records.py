@@ -7,61 +7,58 @@ entities.
 import json
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from spacy.tokens import Doc
 
-from ...errors import Errors, Warnings
+from ...errors import Warnings
 from .columns import TAG
-from .context import Context, Events, Settings, excerpt
-from .offsets import OFFSETS, UTF16, fits, from_utf16, has_wide
-from .spans import (
-    CharSpan,
-    annotate,
-    check_span,
-    check_text,
-    given_tokens,
-    mark_incorrect,
-    read_label,
-    tokenize,
-)
-from .tagged import TaggedToken, Tagger
+from .context import UTF16, Context, Events, Settings, excerpt
+from .spans import CharSpan, Text, annotate, check_text, keep_values, read_label, same_text, text_doc
+from .tags import TaggedToken, Tagger
 from .text import Place, head_of, lines, read_text, unreadable
 
 ARRAY = re.compile(r'\s*\[(?!\s*")')  # a pair on a line of its own begins with [ and a text
 FIX = "Write one JSON object per line, or one array of objects."
-KEYS = ("spans", "entities", "labels", "label", "annotations")  # the first that a record has
-NAMED = ("id", "text", "data", "answer", OFFSETS, *KEYS)  # what user_data has no use for
+SPANS = ("spans", "entities", "labels", "label", "annotations")  # the first that a record has
 TOKENIZED = "tokenized_text"  # of GLiNER's records
 MINIMAL = "annotation_id"  # in Label Studio's JSON-MIN
+OFFSETS = "offsets"  # what a record says that its own count
+NAMED = ("id", "text", "data", "answer", OFFSETS, *SPANS)  # what user_data has no use for
 SPAN_FIX = "A span is [start, end, type], or an object with start, end and label."
 TOKENS_FIX = "Give every token a tag, or list spans as [first token, last token, type]."
-TYPE_KEYS = ("label", "labels", "type", "entity_group")  # the first that a span has
-TEXT_KINDS = ("labels", "hypertextlabels", "htmllabels")  # of Label Studio's regions, those of text
+TYPE_KEYS = ("label", "labels", "type", "entity_group", "hypertextlabels", "htmllabels")
 PAGE = re.compile(r"\s*<(\w+)[^>]*>.*</\w+>\s*", re.DOTALL)
-OF_TEXTS, OF_TOKENS = ("text_key", "decisions", "offsets"), ("scheme", "columns", "tag_names")
+WIDE = re.compile(r"[\U00010000-\U0010ffff]|\\u[dD][89abAB]")  # as it is, or as JSON escapes it
+EDGE = re.compile(r"(?<!\w)|(?!\w)")  # where a word may begin or end
+OTHER_FORM = (TypeError, KeyError, IndexError, AttributeError)  # where a record is read as by its tool
 
 JsonObject = dict[str, Any]
 
 
-class _Found(NamedTuple):
-    start: Any  # as the file has them
-    end: Any
-    label: Any
-    quote: str | None = None
+def read_docs(path: Path, context: Context) -> Iterator[Doc]:
+    """One document per record that was accepted. Plain values beside the text go to its user_data.
 
-
-class _Text(NamedTuple):
-    """A text and its spans, whatever the tool."""
-
-    text: Any
-    spans: list[_Found]
-    about: JsonObject  # what else is known of the text
-    tokens: Any = None
-    decision: str = ""  # "accept" or "reject", on the spans alone
+    context (Context): Tokenizer, settings, and events, which count what is skipped or misaligned.
+    """
+    settings, events = context.settings, context.events
+    tagger, utf16 = Tagger(context), _counts_utf16(path, settings)
+    for place, record in read_records(path, settings.encoding):
+        if _is_tokenized(record, settings):
+            doc = _doc_of_tokens(record, place, context, tagger)
+            if len(doc):
+                keep_values(doc, _about(record), place)
+                yield doc
+            else:
+                events.add("empty", "texts", place)
+            continue
+        for text in _texts(record, place, settings, events):
+            found = text_doc(_in_characters(text, events) if utf16 else text, context)
+            if found is not None:
+                yield found
 
 
 def read_records(path: Path, encoding: str) -> Iterator[tuple[Place, JsonObject]]:
@@ -75,8 +72,8 @@ def read_records(path: Path, encoding: str) -> Iterator[tuple[Place, JsonObject]
         pairs = record.get("annotations") if isinstance(record, dict) else None
         if isinstance(pairs, list) and any(map(_is_pair, pairs)):
             for i, pair in enumerate(pairs, 1):
-                own = place._replace(record=i)
-                yield own, {} if pair is None else _object(pair, own)
+                at = place._replace(record=i)
+                yield at, _object({} if pair is None else pair, at)
         else:
             yield place, _object(record, place)
 
@@ -99,8 +96,8 @@ def _loaded(text: str, place: Place) -> Any:
         raise unreadable(place, error, FIX) from error
 
 
-def _is_pair(found: Any) -> bool:
-    return isinstance(found, list) and [type(part) for part in found] == [str, dict]
+def _is_pair(record: Any) -> bool:
+    return isinstance(record, list) and [type(part) for part in record] == [str, dict]
 
 
 def _object(record: Any, place: Place) -> JsonObject:
@@ -111,64 +108,33 @@ def _object(record: Any, place: Place) -> JsonObject:
     return record
 
 
-def read_docs(path: Path, context: Context) -> Iterator[Doc]:
-    """One document per record that was accepted. Plain values beside the text go to its user_data.
-
-    context (Context): Tokenizer, settings, and events, which count what is skipped or misaligned.
-    """
-    events, settings = context.events, context.settings
-    tagger, utf16 = Tagger(context), _counts_utf16(path, settings)
-    kinds = set()  # of the records: whether they have tokens
-    for place, record in read_records(path, settings.encoding):
-        kinds.add(_is_tokenized(record, settings))
-        if _is_tokenized(record, settings):
-            doc = _doc_of_tokens(record, place, context, tagger)
-            if len(doc):
-                yield _with_values(doc, record, place)
-            else:
-                events.add("empty", "records", place)
-            continue
-        for own in _texts(record, place, settings, events):
-            text = check_text(own.text, place)
-            if not text.strip():
-                events.add("empty", "records", place)
-                continue
-            spans = _in_characters(text, own.spans, place, events) if utf16 else own.spans
-            yield _doc(own._replace(text=text, spans=spans), place, context)
-    if not kinds:
-        raise ValueError(Errors.L403.format(path=path, fix=FIX))
-    ignored = [] if len(kinds) > 1 else OF_TEXTS if kinds == {True} else OF_TOKENS
-    for name in ignored:
-        if getattr(settings, name) != getattr(Settings, name):
-            problem = f"the records of {path} have {'tokens' if kinds == {True} else 'texts'} alone"
-            raise ValueError(Errors.L420.format(name=name.replace("_", "-"), problem=problem))
+def _about(record: JsonObject) -> JsonObject:
+    return {k: v for k, v in record.items() if k not in NAMED and not k.startswith("_")}
 
 
 # --- what offsets count
 
 
 def _counts_utf16(path: Path, settings: Settings) -> bool:
-    """Whether the offsets of a file count UTF-16 units: its spans fit better so.
+    """Whether the offsets of a file count UTF-16 units, as JavaScript does: its spans fit better so.
 
-    What is looked at are the spans behind characters above U+FFFF. Before them both are the same.
-    Where both fit as well, records that `mine` wrote say which it is.
+    What is looked at are the spans behind characters above U+FFFF, such as emoji, of which each is
+    two units. Where both fit as well, records that `mine` wrote say which it is.
     """
-    if settings.offsets or not has_wide(path, settings.encoding):
+    if settings.offsets or not any(map(WIDE.search, lines(path, settings.encoding))):
         return settings.offsets == UTF16
     n_spans = n_fit = n_fit_as_utf16 = n_said = 0
-    silent = Events()
     for place, record in read_records(path, settings.encoding):
         if _is_tokenized(record, settings):
             continue
         n_said += record.get(OFFSETS) == UTF16
-        for own in _texts(record, place, settings, silent):
-            text = check_text(own.text, place)
-            moved = _in_characters(text, own.spans, place, silent)
-            for span, other in zip(own.spans, moved, strict=True):
-                if span != other:
+        for text in _texts(record, place, settings, Events()):
+            moved = _in_characters(text, Events())
+            for one, other in zip(text.spans, moved.spans, strict=True):
+                if one != other:
                     n_spans += 1
-                    n_fit += fits(text, span.start, span.end, span.quote)
-                    n_fit_as_utf16 += fits(text, other.start, other.end, other.quote)
+                    n_fit += _fits(text.text, one)
+                    n_fit_as_utf16 += _fits(text.text, other)
     if n_spans and n_fit == n_fit_as_utf16 and not n_said:
         problem = (
             f"nothing tells whether the offsets of {n_spans} spans behind characters above U+FFFF "
@@ -180,47 +146,31 @@ def _counts_utf16(path: Path, settings: Settings) -> bool:
     return n_fit_as_utf16 >= n_fit and bool(n_spans)
 
 
-def _in_characters(text: str, spans: list[_Found], place: Place, events: Events) -> list[_Found]:
-    """Spans whose offsets count UTF-16 units, in characters. What lies outside the text stays."""
-    table, moved = from_utf16(text), []
-    for span in spans:
+def _in_characters(source: Text, events: Events) -> Text:
+    """A text whose offsets count UTF-16 units, in characters. What lies outside the text stays."""
+    text = check_text(source.text, source.place)
+    at = [i for i, c in enumerate(text) for _ in range(1 + (c > "\uffff"))] + [len(text)]
+    moved = []
+    for span in source.spans:
         a, b = span.start, span.end
-        if type(a) is int and type(b) is int and 0 <= a <= b < len(table):
-            first, last = table[a], table[b]
-            if (first, last) != (a, b):
-                detail = f"{span.label} in {excerpt(text, first, last)}"
-                events.add("utf16", str(span.label), place, detail)
-            span = span._replace(start=first, end=last)
+        if type(a) is int and type(b) is int and 0 <= a <= b < len(at) and (a, b) != (at[a], at[b]):
+            span = span._replace(start=at[a], end=at[b])
+            detail = f"{span.label} in {excerpt(text, at[a], at[b])}"
+            events.add("utf16", str(span.label), span.place, detail)
         moved.append(span)
-    return moved
+    return source._replace(spans=moved)
 
 
-# --- documents
+def _fits(text: str, span: CharSpan) -> bool:
+    """Whether a span covers what it quotes; without a quote, whether it begins and ends with a word."""
+    inner = text[span.start : span.end]
+    if span.quote is not None:
+        return same_text(span.quote, inner)
+    is_word = all(EDGE.match(text, at) for at in (span.start, span.end))
+    return is_word and 0 < len(inner) == len(inner.strip()) == span.end - span.start
 
 
-def _doc(own: _Text, place: Place, context: Context) -> Doc:
-    events, settings = context.events, context.settings
-    mentions = [check_span(own.text, s.start, s.end, s.label, place, events, s.quote) for s in own.spans]
-    if own.tokens is None or settings.tokens == "characters":
-        doc = tokenize(context.nlp, own.text, place)
-    else:
-        doc = given_tokens(context.nlp, own.text, own.tokens, place)
-    _with_values(doc, own.about, place)
-    if own.decision == "reject":
-        return mark_incorrect(doc, mentions, events)
-    others: Any = "missing" if own.decision else "outside"
-    return annotate(doc, mentions, settings.misaligned, events, others=others)
-
-
-def _with_values(doc: Doc, about: JsonObject, place: Place) -> Doc:
-    """Keep what can name a group of texts: words and whole numbers."""
-    for name, value in about.items():
-        if name in NAMED or name.startswith("_"):
-            continue
-        is_text = isinstance(value, str) and bool(check_text(value, place))
-        if is_text or (type(value) is int and abs(value) < 2**63):
-            doc.user_data[check_text(name, place)] = value
-    return doc
+# --- tokens
 
 
 def _is_tokenized(record: JsonObject, settings: Settings) -> bool:
@@ -230,42 +180,31 @@ def _is_tokenized(record: JsonObject, settings: Settings) -> bool:
 
 def _doc_of_tokens(record: JsonObject, place: Place, context: Context, tagger: Tagger) -> Doc:
     """The tokens are as given. Spacing and sentences are unknown."""
-    settings = context.settings
+    settings, vocab = context.settings, context.nlp.vocab
     key = TOKENIZED if TOKENIZED in record else settings.columns.token or "tokens"
-    words, tags = record.get(key), record.get(settings.columns.tag or TAG)
-    if not isinstance(words, list):
+    if not isinstance(words := record.get(key), list):
         raise unreadable(place, f"found {str(words)[:60]!r} as {key}", "Write a list of words.")
     if settings.tokens == "characters":
         fix = "Leave --tokens characters out, or give it texts."
         raise unreadable(place, "it has tokens of its own", fix)
     words = [check_text(word, place) for word in words]
     if key != TOKENIZED:
-        tags = _tag_texts(tags, len(words), place, settings.tag_names)
+        tags = _tag_texts(record.get(settings.columns.tag or TAG), len(words), place, settings.tag_names)
         words, tags = tagger([TaggedToken(place, *pair) for pair in zip(words, tags, strict=True)])
-        return Doc(context.nlp.vocab, words=words, ents=tags)
+        return Doc(vocab, words=words, ents=tags)
     spans = record.get("ner")
-    if not isinstance(spans, list):
-        raise unreadable(place, f"found {str(spans)[:60]!r} as ner", TOKENS_FIX)
-    if not words:
-        return Doc(context.nlp.vocab)
-    doc = Doc(context.nlp.vocab, words=_whole_words(words, place, context))
-    mentions = []
+    if not isinstance(spans, list) or not all(word.strip() for word in words):
+        problem = f"found {str(spans)[:60]!r} as ner, or a token of white space alone"
+        raise unreadable(place, problem, TOKENS_FIX)
+    doc, mentions = Doc(vocab, words=[word.strip() for word in words]), []
     for span in spans:
         first, last, label = span if isinstance(span, list) and len(span) == 3 else (None,) * 3
         if not (type(first) is int and type(last) is int and 0 <= first <= last < len(doc)):
             problem = f"span {str(span)[:60]} is not of the {len(doc)} tokens"
             raise unreadable(place, problem, TOKENS_FIX)
-        own = doc[first : last + 1]
-        mentions.append(CharSpan(own.start_char, own.end_char, read_label(label, place), place))
+        tokens, label = doc[first : last + 1], read_label(label, place)
+        mentions.append(CharSpan(place, None, tokens.start_char, tokens.end_char, label))
     return annotate(doc, mentions, None, context.events)
-
-
-def _whole_words(words: list[str], place: Place, context: Context) -> list[str]:
-    """The words that spans count in, of which none may be left out."""
-    if not all(word.strip() for word in words):
-        problem = "expected a token, found white space alone"
-        raise unreadable(place, problem, "Remove the token.")
-    return Tagger(context)([TaggedToken(place, word, "O") for word in words])[0]
 
 
 def _tag_texts(tags: Any, n_words: int, place: Place, names: tuple[str, ...] | None) -> list[str]:
@@ -273,62 +212,62 @@ def _tag_texts(tags: Any, n_words: int, place: Place, names: tuple[str, ...] | N
     if not isinstance(tags, list) or len(tags) != n_words:
         problem = f"found {str(tags)[:60]!r} as the tags of {n_words} tokens"
         raise unreadable(place, problem, TOKENS_FIX)
-    if not tags or {type(tag) for tag in tags} == {str}:
-        if names:
-            raise unreadable(place, "its tags are texts", "Leave --tag-names out.")
-        return [check_text(tag, place).strip() for tag in tags]
-    known = range(len(names or ()))
-    if not all(type(tag) is int and tag in known for tag in tags):
-        numbers = f"or a number from 0 to {len(known) - 1}" if names else "and no --tag-names are given"
+    by_number = dict(enumerate(names or ()))
+    texts = [by_number.get(tag) if type(tag) is int else tag for tag in tags]
+    if not all(isinstance(text, str) for text in texts):
+        numbers = f"or a number from 0 to {len(names) - 1}" if names else "and no --tag-names are given"
         problem = f"not each of its tags is a text, {numbers}"
         fix = "Name what numbers stand for, in order: --tag-names O,B-PER,I-PER, or a file."
         raise unreadable(place, problem, fix)
-    return [(names or ())[tag] for tag in tags]
+    return [check_text(text, place).strip() for text in texts]
 
 
 # --- what each tool calls the text and its spans
 
 
-def _texts(record: JsonObject, place: Place, settings: Settings, events: Events) -> list[_Text]:
+def _texts(record: JsonObject, place: Place, settings: Settings, events: Events) -> list[Text]:
     """The texts of a record, read as by its tool. No key alone tells which that is."""
-    annotations = record.get("annotations")
-    listed = annotations if isinstance(annotations, list) else []
+    listed = record.get("annotations")
+    is_task = isinstance(listed, list) and any("result" in a for a in listed if isinstance(a, dict))
     if not record:  # what nobody annotated
         events.add("unlabelled", "records", place)
         return []
-    if any(isinstance(own, dict) and "result" in own for own in listed) or (
-        "annotations" in record and isinstance(record.get("data"), dict)
-    ):
-        return _exported(record, place, settings, events)
-    if MINIMAL in record:
-        problem = "this is Label Studio's JSON-MIN, which has no name for its regions"
-        raise unreadable(place, problem, "In Label Studio, export JSON.")
-    return _plain(record, place, settings, events)
+    try:
+        if is_task or ("annotations" in record and isinstance(record.get("data"), dict)):
+            return _of_label_studio(record, place, settings, events)
+        return _plain(record, place, settings, events)
+    except OTHER_FORM as error:
+        problem = f"found {str(record)[:60]!r}, whose annotation has another form"
+        raise unreadable(place, problem, SPAN_FIX) from error
 
 
-def _plain(record: JsonObject, place: Place, settings: Settings, events: Events) -> list[_Text]:
+def _plain(record: JsonObject, place: Place, settings: Settings, events: Events) -> list[Text]:
     """A record with its spans beside the text."""
-    decisions = settings.decisions
+    decisions, answer = settings.decisions, record.get("answer", "accept")
     if decisions and "answer" not in record:
         raise unreadable(place, "it has no answer", "Leave --decisions out.")
-    answer = record.get("answer", "accept")
     if answer != "accept" and not (decisions and answer == "reject"):
         events.add("rejected", str(answer), place)
         return []
-    given = [key for key in KEYS if record.get(key) is not None]
+    given = [key for key in SPANS if record.get(key) is not None]
     filled = [key for key in given if isinstance(record[key], list) and record[key]]
-    key = next(iter(filled or given), None)
-    if key is None and "answer" not in record:  # an accepted record without spans has no entity
-        problem = f"found none of {', '.join(KEYS)}"
+    key = next(iter(filled or given), "")
+    if MINIMAL in record:  # Label Studio's JSON-MIN: regions under any name, as by the interface
+        values = [value for value in record.values() if isinstance(value, list)]
+        regions = [item for value in values for item in value if isinstance(item, dict)]
+        return [_of_regions(record, regions, place, settings, events)]
+    if not key and "answer" not in record:  # an accepted record without spans has no entity
+        problem = f"found none of {', '.join(SPANS)}"
         raise unreadable(place, problem, "Give every text its list of spans.")
     text, about = _text(record, place, settings)
-    if isinstance(record.get("meta"), dict):
-        about |= record["meta"]
+    meta = record.get("meta")
     spans = _spans(record[key] if key else [], place, events)
     if decisions and not spans:
         events.add("unlabelled", "records", place)
         return []
-    return [_Text(text, spans, about, record.get("tokens"), str(answer) if decisions else "")]
+    about |= meta if isinstance(meta, dict) else {}
+    decision = answer if decisions else ""
+    return [Text(place, text, spans, [], _about(about), record.get("tokens"), decision)]
 
 
 def _text(record: JsonObject, place: Place, settings: Settings) -> tuple[Any, JsonObject]:
@@ -336,103 +275,85 @@ def _text(record: JsonObject, place: Place, settings: Settings) -> tuple[Any, Js
     usual = "data" if "data" in record and "text" not in record else "text"
     key = settings.text_key or usual
     if key not in record:
-        found = ", ".join(name for name, value in record.items() if isinstance(value, str))
-        problem = f"it has no {key!r}, found the texts {found or 'none'}"
+        names = ", ".join(name for name, value in record.items() if isinstance(value, str))
+        problem = f"it has no {key!r}, found the texts {names or 'none'}"
         raise unreadable(place, problem, "Name the key of the text with --text-key.")
     return record[key], {name: value for name, value in record.items() if name != key}
 
 
-def _exported(record: JsonObject, place: Place, settings: Settings, events: Events) -> list[_Text]:
+def _spans(items: Any, place: Place, events: Events) -> list[CharSpan]:
+    """Spans as triples or as objects, in the words of each tool."""
+    if not isinstance(items, list):
+        raise unreadable(place, f"found {str(items)[:60]!r} as the list of spans", SPAN_FIX)
+    spans: list[CharSpan] = []
+    for item in items:
+        if isinstance(item, list):
+            spans.append(CharSpan(place, None, *item))
+            continue
+        # of HTML: positions of tags are texts, and globalOffsets count in what a browser shows
+        at = item["globalOffsets"] if isinstance(item.get("start"), str) else item
+        keys = ("start", "end") if "start" in at else ("start_offset", "end_offset")
+        types = item[next((key for key in TYPE_KEYS if key in item), TYPE_KEYS[0])]
+        labels = types if isinstance(types, list) else [types]
+        if not labels:
+            events.add("unreadable", "without a type", place)
+        quote = item["text"] if isinstance(item.get("text"), str) else None
+        spans += [CharSpan(place, quote, *(at.get(key) for key in keys), label) for label in labels]
+    return spans
+
+
+def _of_label_studio(record: JsonObject, place: Place, settings: Settings, events: Events) -> list[Text]:
     """A task of Label Studio: the first annotation that was not cancelled; each, if asked for."""
-    data, annotations = record.get("data"), record["annotations"]
-    if not isinstance(data, dict) or not isinstance(annotations, list):
-        raise unreadable(place, "it has no data and list of annotations", "Export it as JSON.")
-    kept: list[list[Any]] = []
-    for annotation in annotations:
-        result = annotation.get("result") if isinstance(annotation, dict) else None
-        if not isinstance(result, list):
-            problem = f"found annotation {str(annotation)[:60]!r}"
-            raise unreadable(place, problem, "Export it as JSON.")
+    kept: list[Any] = []
+    for annotation in record["annotations"]:
         if annotation.get("was_cancelled"):
             events.add("cancelled", "annotations", place)
         elif kept and not settings.every_annotation:
             events.add("further", "annotations", place)
         else:
-            kept.append(result)
+            kept.append(annotation["result"])
+    data = record["data"]
     texts = [name for name, value in data.items() if isinstance(value, str)]
     if "text" not in data and "data" not in data and not settings.text_key and len(texts) == 1:
         data = {"text" if name == texts[0] else name: value for name, value in data.items()}
-    text, about = _text(data, place, settings)
     if not kept:
         events.add("unlabelled", "records", place)
-    own = []
-    for result in kept:
-        known = [region if isinstance(region, dict) else {} for region in result]
-        regions = [(str(region.get("type")), region.get("value")) for region in known]
-        own.append(_of_regions(text, regions, about, place, events))
-    return own
+    return [_of_regions(data, regions, place, settings, events) for regions in kept]
 
 
 def _of_regions(
-    text: Any, regions: list[tuple[str, Any]], about: JsonObject, place: Place, events: Events
-) -> _Text:
-    """A text of Label Studio with the regions of one annotation, each a kind and what it is.
-
-    Regions of HTML begin at an XPath. Their globalOffsets count in the text that a browser shows.
-    """
-    spans, has_paths = [], False
-    for kind, value in regions:
-        value = value if isinstance(value, dict) else {}
-        types, at = value.get(kind, value.get("labels")) or [], value
-        if isinstance(value.get("start"), str):
-            has_paths, at = True, value.get("globalOffsets")
-        if kind in TEXT_KINDS and types and isinstance(at, dict) and at:
-            span = {"start": at.get("start"), "end": at.get("end"), "labels": types}
-            spans.append({**span, "text": value.get("text")})
-        else:
+    data: JsonObject, regions: Iterable[JsonObject], place: Place, settings: Settings, events: Events
+) -> Text:
+    """A text of Label Studio with the regions of one annotation; HTML becomes what a browser shows."""
+    text, about = _text(data, place, settings)
+    spans: list[CharSpan] = []
+    values = []
+    for region in regions:
+        value = region.get("value", region if "type" not in region else {})
+        kind = str(region.get("type", "labels"))
+        values.append(value)
+        try:
+            spans += _spans([value], place, events)
+        except OTHER_FORM:
             is_span = kind.endswith("labels") or "start" in value
-            what = f"{kind} without globalOffsets" if types and kind in TEXT_KINDS else kind
-            events.add("unreadable" if is_span else "ignored", what, place)
-    if isinstance(text, str) and (has_paths or (not regions and PAGE.fullmatch(text))):
+            events.add("unreadable" if is_span else "ignored", kind, place)
+    has_paths = any(isinstance(value.get("start"), str) for value in values)
+    if isinstance(text, str) and (has_paths or (not values and PAGE.fullmatch(text))):
         events.add("html", "records", place)
-        text = _Page(text).text
-    return _Text(text, _spans(spans, place, events), about)
+        page = _Page()
+        page.feed(text)
+        page.close()
+        text = page.text
+    return Text(place, text, spans, [], _about(about))
 
 
 class _Page(HTMLParser):
     """The text of HTML as Label Studio counts it: all that stands in it, a <br> as one character."""
 
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.text = ""
-        self.feed(page)
-        self.close()
+    text = ""
 
     def handle_data(self, data: str) -> None:
         self.text += data
 
     def handle_starttag(self, tag: str, attrs: object) -> None:
         self.text += "\n" * (tag == "br")
-
-
-def _spans(items: Any, place: Place, events: Events) -> list[_Found]:
-    """Spans as triples or as objects, in the words of each tool."""
-    if not isinstance(items, list):
-        raise unreadable(place, f"found {str(items)[:60]!r} as the list of spans", SPAN_FIX)
-    found: list[_Found] = []
-    for item in items:
-        if isinstance(item, list) and len(item) == 3:
-            found.append(_Found(*item))
-            continue
-        keys = item if isinstance(item, dict) else {}
-        key = next((key for key in TYPE_KEYS if key in keys), "")
-        if not key or not ("start" in keys or "start_offset" in keys):
-            raise unreadable(place, f"found {str(item)[:60]!r} as a span", SPAN_FIX)
-        start = item.get("start", item.get("start_offset"))
-        end = item.get("end", item.get("end_offset"))
-        quote = item["text"] if isinstance(item.get("text"), str) else None
-        labels = item[key] if isinstance(item[key], list) else [item[key]]
-        if not labels:
-            events.add("unreadable", "without a type", place)
-        found.extend(_Found(start, end, label, quote) for label in labels)
-    return found

@@ -9,10 +9,10 @@ from spacy.tokens import Doc
 
 from ...errors import Errors
 from ...settings import one_of
-from . import brat, docbin, markup, records, tagged
+from . import brat, docbin, markup, records, tables
 from .columns import no_names
 from .context import Context, Settings
-from .text import GZIP, unzipped
+from .text import GZIP, head_of, unzipped
 
 
 class Format(NamedTuple):
@@ -24,22 +24,17 @@ class Format(NamedTuple):
 
 
 COLUMN_FILES = (".iob", ".iob1", ".iob2", ".bio", ".bioes", ".bilou", ".conll", ".tsv", ".txt")
+CONLLU_FILES = (".conllu", ".conllup")
 SPANS = ("encoding", "misaligned", "tokens")
 UNDIVIDED = (*SPANS, "sentences")  # formats without sentence boundaries
-TAGS = ("encoding", "scheme")
-JSON = (*UNDIVIDED, *records.OF_TEXTS, *records.OF_TOKENS)
+TAGS = ("encoding", "scheme", "columns")
+LINES = ("encoding", "scheme", "token_column", "tag_column", "documents")
+JSON = (*UNDIVIDED, "text_key", "decisions", "offsets", "scheme", "columns", "tag_names")
 FORMATS = {
-    "columns": Format(
-        tagged.read_columns, COLUMN_FILES, (*TAGS, "token_column", "tag_column", "documents")
-    ),
+    "columns": Format(tables.read_columns, COLUMN_FILES, LINES),
     "json": Format(records.read_docs, (".jsonl", ".json"), JSON, columns=("token", "tag")),
-    "csv": Format(tagged.read_csv, (".csv",), (*TAGS, "columns"), columns=("token", "tag", "sentence")),
-    "conllu": Format(
-        tagged.read_conllu,
-        (".conllu", ".conllup"),
-        (*TAGS, "documents", "columns"),
-        columns=("tag",),
-    ),
+    "csv": Format(tables.read_csv, (".csv",), TAGS, columns=("token", "tag", "sentence")),
+    "conllu": Format(tables.read_conllu, CONLLU_FILES, (*TAGS, "documents"), columns=("tag",)),
     "spacy": Format(docbin.read_docs, (".spacy",), ("sentences",)),
     "brat": Format(brat.read_docs, (".txt",), UNDIVIDED),
     "articles": Format(markup.read_articles, (".txt",), SPANS, misaligned="error"),
@@ -58,12 +53,12 @@ class Source(NamedTuple):
 
     def read(self, context: Context) -> Iterator[Doc]:
         """Its documents."""
-        n_docs = 0
+        is_empty = True
         for path in self.files:
             for doc in FORMATS[self.format].read(path, context):
-                n_docs += 1
+                is_empty = False
                 yield doc
-        if not n_docs:
+        if is_empty:
             fix = f"Left out: {context.events.summary() or 'nothing'}."
             raise ValueError(Errors.L403.format(path=self.path, fix=fix))
 
@@ -78,23 +73,20 @@ def find_parts(source: Path, names: Sequence[str], settings: Settings) -> dict[s
     RETURNS (Dict[str, Source]): By name, at least one.
     """
     one_of("format", settings.format, (None, *FORMATS))
-    parts = {}
-    if source.is_dir():
-        beside = _visible(source.iterdir())
-        for name in names:
-            files = [path for path in beside if unzipped(path).stem == name]
-            if (source / name).is_dir():
-                parts[name] = _part(source / name, _visible((source / name).rglob("*")), settings)
-            elif _by_format(files, settings):
-                parts[name] = _part(files[0], files, settings)
-        if parts and names[0] not in parts:
-            raise ValueError(Errors.L402.format(path=source / names[0], fix=WANTED))
-        parts = parts or {"all": _part(source, beside, settings)}
-    elif source.is_file():
-        parts["all"] = _part(source, [source], settings)
-    else:
+    if not source.exists():
         raise ValueError(Errors.L402.format(path=source, fix=WANTED))
-    _refuse_ignored(parts.values(), settings)
+    parts: dict[str, Source] = {}
+    beside = _visible(source.iterdir()) if source.is_dir() else [source]
+    for name in names if source.is_dir() else ():
+        files = [path for path in beside if unzipped(path).stem == name]
+        if (source / name).is_dir():
+            parts[name] = _part(source / name, _visible((source / name).rglob("*")), settings)
+        elif _by_format(files, settings):
+            parts[name] = _part(files[0], files, settings)
+    if parts and names[0] not in parts:
+        raise ValueError(Errors.L402.format(path=source / names[0], fix=WANTED))
+    parts = parts or {"all": _part(source, beside, settings)}
+    _refuse_ignored({part.format for part in parts.values()}, settings)
     return parts
 
 
@@ -104,22 +96,20 @@ def _visible(paths: Iterable[Path]) -> list[Path]:
 
 def _part(path: Path, files: list[Path], settings: Settings) -> Source:
     """The files of a folder; or the one file of a part, which has several forms by mistake."""
-    found = _by_format(files, settings)
-    if not found and path.is_dir():
+    by_format = _by_format(files, settings)
+    if not by_format and path.is_dir():
         raise ValueError(Errors.L402.format(path=path / "*", fix=WANTED))
-    if len(found) == 1 and (path.is_dir() or len(next(iter(found.values()))) == 1):
-        ((name, kept),) = found.items()
+    readings = [f"{file.name} as {name}" for name, own in by_format.items() for file in own[:2]]
+    if len(by_format) == 1 and (path.is_dir() or len(readings) == 1):
+        ((name, kept),) = by_format.items()
         return Source(path if path.is_dir() else kept[0], name, kept)
-    readings = [f"{file.name} as {name}" for name, own in found.items() for file in own[:2]]
-    problem = f"it can be read as {', '.join(readings)}" if found else "its name tells no format"
+    problem = f"it can be read as {', '.join(readings)}" if readings else "its name tells no format"
     raise ValueError(Errors.L421.format(path=path, problem=problem, known=", ".join(FORMATS)))
 
 
-def _named_by(path: Path) -> list[str]:
+def _by_suffix(path: Path) -> list[str]:
     """The formats that a file's name may be of."""
     plain = unzipped(path)
-    if plain.name == markup.SENTENCES:
-        return ["open"]
     names = [name for name, known in FORMATS.items() if plain.suffix.lower() in known.suffixes]
     return names if plain == path else [name for name in names if name != "spacy"]
 
@@ -127,19 +117,17 @@ def _named_by(path: Path) -> list[str]:
 def _by_format(files: list[Path], settings: Settings) -> dict[str, list[Path]]:
     """Files by the format that name and content speak for, or those that may be in the wanted one."""
     wanted = settings.format
-    numbered = {path.parent for path in files if unzipped(path).name == markup.SENTENCES}
-    files = [p for p in files if p.parent not in numbered or not markup.ANNOTATION.fullmatch(p.name)]
     if wanted not in (None, "brat"):
-        usual = [p for p in files if wanted in _named_by(p)]
-        unknown = [p for p in files if not _named_by(p)]
+        usual = [path for path in files if wanted in _by_suffix(path)]
+        unknown = [path for path in files if not _by_suffix(path)]
         return {wanted: usual or unknown or files} if files else {}
     annotated = {path.parent for path in files if unzipped(path).suffix == ".ann"}
-    found: dict[str, list[Path]] = {}
+    by_format: dict[str, list[Path]] = {}
     for path in files:
         name = _detect(path, path.parent in annotated, settings)
         if name and wanted in (None, name):
-            found.setdefault(name, []).append(path)
-    return found
+            by_format.setdefault(name, []).append(path)
+    return by_format
 
 
 def _detect(path: Path, in_brat: bool, settings: Settings) -> str | None:
@@ -147,27 +135,26 @@ def _detect(path: Path, in_brat: bool, settings: Settings) -> str | None:
     suffix, text = plain.suffix.lower(), plain.with_suffix(".txt")
     if suffix == ".ann" and not (text.is_file() or text.with_name(f"{text.name}{GZIP}").is_file()):
         raise ValueError(Errors.L402.format(path=text, fix="Every .ann file needs its .txt file."))
-    if suffix == ".txt" and (in_brat or brat.annotation_file(path).is_file()):
-        return "brat"
-    if suffix == ".txt" and markup.is_article(path, settings.encoding):
-        return "articles"
-    if suffix == ".txt" and markup.is_open(path, settings.encoding):
-        return "open"
     if suffix == ".tsv" and settings.columns.named:
         return "csv"
-    return next(iter(_named_by(path)), None)
+    if suffix == ".txt":
+        head = head_of(path, settings.encoding)
+        if in_brat or brat.annotation_file(path).is_file():
+            return "brat"
+        if head.startswith("title: ") or markup.is_open(head):
+            return "articles" if head.startswith("title: ") else "open"
+    return next(iter(_by_suffix(path)), None)
 
 
-def _refuse_ignored(parts: Iterable[Source], settings: Settings) -> None:
-    """A setting that no part's format uses must be left alone."""
-    used = {part.format for part in parts}
+def _refuse_ignored(used: set[str], settings: Settings) -> None:
+    """A setting that no part's format uses must be left alone. used (Set[str]): The formats."""
     read_as = ", ".join(sorted(used))
     for field in fields(settings):
         users = {name for name, known in FORMATS.items() if field.name in known.heeds}
         if users and not used & users and getattr(settings, field.name) != field.default:
             problem = f"the source is read as {read_as}, and it is for {', '.join(sorted(users))}"
             raise ValueError(Errors.L420.format(name=field.name.replace("_", "-"), problem=problem))
-    named, known = set(settings.columns.named), {c for name in used for c in FORMATS[name].columns}
+    named, known = settings.columns.named, {c for name in used for c in FORMATS[name].columns}
     if named - known or (named and "csv" in used and not named >= {"token", "tag"}):
         problem = f"{read_as} needs {' and '.join(sorted(known))}"
         raise no_names("columns", ",".join(sorted(named)), problem)

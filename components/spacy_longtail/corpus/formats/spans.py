@@ -1,8 +1,8 @@
-"""Texts to documents, and character spans to entities. Other spans are counted, and not learnt from."""
+"""Texts with character spans to documents with entities. What cannot be an entity is counted."""
 
 import re
-from collections.abc import Callable, Iterable
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
 
 from spacy.language import Language
 from spacy.tokens import Doc, Span
@@ -10,15 +10,61 @@ from spacy.util import get_words_and_spaces
 
 from ...types import INCORRECT_SPANS
 from ..labels import check_label
-from .context import Events, excerpt
-from .offsets import same_text
+from .context import Context, Events, excerpt
 from .text import Place, unreadable
 
 COUNT = "Count characters from 0, the end exclusive."
-PUT_TEXT = "This text is an address or a path. Put the text that stands there in its place."
-ADDRESS = re.compile(r"(?:\w+:/)?/\S+|[A-Za-z]:\\\S+")  # as where a tool was given files to show
 # spaCy's tokenizer looks at all of a word again for each punctuation mark that it takes off
 TANGLE = re.compile(r"(?<![^\w\s])[^\w\s]{2000}")  # from where a row begins: each character once
+
+
+class CharSpan(NamedTuple):
+    """A span of a text, as a source gives it or checked."""
+
+    place: Place
+    quote: str | None  # the text that it covers, where the source says it
+    start: Any  # character offsets, end exclusive
+    end: Any
+    label: Any
+
+
+class Text(NamedTuple):
+    """A text and its spans, whatever the format."""
+
+    place: Place
+    text: Any
+    spans: list[CharSpan]
+    unclear: list[CharSpan] = []  # noqa: RUF012  that no entity can stand for
+    about: Mapping[str, Any] = {}
+    tokens: Any = None  # records with start and end, where the source has its own
+    decision: str = ""  # "accept" or "reject" where it is on the spans alone
+
+
+def text_doc(source: Text, context: Context) -> Doc | None:
+    """The document of a text; null where it has no word. Of entities that overlap, the longest is kept.
+
+    context (Context): Tokenizer, settings, and events, which count what becomes of the spans.
+    """
+    (nlp, settings, events, _), place = context, source.place
+    text = check_text(source.text, place)
+    if not text.strip():
+        events.add("empty", "texts", place)
+        return None
+    spans = [check_span(text, span, events) for span in source.spans]
+    if source.tokens is None or settings.tokens == "characters":
+        doc = tokenize(nlp, text, place)
+    else:
+        doc = given_tokens(nlp, text, source.tokens, place)
+    keep_values(doc, source.about, place)
+    return annotate(doc, spans, settings.misaligned, events, source.unclear, source.decision)
+
+
+def keep_values(doc: Doc, about: Mapping[str, Any], place: Place) -> None:
+    """Keep in user_data what can name a group of texts: words and whole numbers."""
+    for name, value in about.items():
+        is_text = isinstance(value, str) and bool(check_text(value, place))
+        if is_text or (type(value) is int and abs(value) < 2**63):
+            doc.user_data[check_text(name, place)] = value
 
 
 def is_tangled(text: str) -> bool:
@@ -28,11 +74,11 @@ def is_tangled(text: str) -> bool:
 
 def check_text(text: object, place: Place) -> str:
     """A string that spaCy can hold: no half of a surrogate pair."""
+    problem = f"{str(text)[:60]!r} is not text"
     try:
         if isinstance(text, str):
             text.encode("utf8")
             return text
-        problem = f"{str(text)[:60]!r} is not text"
     except UnicodeEncodeError as error:
         problem = f"character {error.start} of the text is half a surrogate pair"
     raise unreadable(place, problem, "Write UTF-8 text.")
@@ -40,17 +86,17 @@ def check_text(text: object, place: Place) -> str:
 
 def tokenize(nlp: Language, text: str, place: Place) -> Doc:
     """A text as a document."""
-    problem: object = "its tokens give another text"
     if is_tangled(text):
         problem = "it has 2,000 punctuation marks without a space between them"
         raise unreadable(place, problem, "Leave them out.")
+    fault: object = "its tokens give another text"
     try:
         doc = nlp.tokenizer(text)
         if doc.text == text:
             return doc
     except Exception as error:  # each language's tokenizer raises its own kinds
-        problem = error
-    problem = f"the tokenizer of {nlp.lang!r} fails on the text: {problem}"
+        fault = error
+    problem = f"the tokenizer of {nlp.lang!r} fails on the text: {fault}"
     raise unreadable(place, problem, "Correct the text, or use --tokens characters.")
 
 
@@ -70,17 +116,6 @@ def given_tokens(nlp: Language, text: str, tokens: Any, place: Place) -> Doc:
     raise unreadable(place, "its tokens do not cover the text in order", "Remove 'tokens'.")
 
 
-class CharSpan(NamedTuple):
-    start: int  # character offsets in the text, end exclusive
-    end: int
-    label: str
-    place: Place
-
-    def detail(self, text: str) -> str:
-        """The span in its text, as events and errors have it."""
-        return f"{self.label} in {excerpt(text, self.start, self.end)}"
-
-
 def read_label(label: object, place: Place) -> str:
     """The type of a span."""
     if not isinstance(label, str) or not label.strip():
@@ -88,47 +123,32 @@ def read_label(label: object, place: Place) -> str:
     return check_label(check_text(label.strip(), place), f" at {place}")
 
 
-def check_span(
-    text: str,
-    start: object,
-    end: object,
-    label: object,
-    place: Place,
-    events: Events,
-    quote: str | None = None,
-) -> CharSpan:
-    """A span of a source file, checked and trimmed of white space.
-
-    text (str): What the offsets count in. start, end (object): Character offsets, end exclusive.
-    events (Events): Counts what was trimmed.
-    quote (Optional[str]): The text of the span as the file has it; tools fold the white space in it.
-    """
+def check_span(text: str, span: CharSpan, events: Events) -> CharSpan:
+    """A span of a source that covers text of its own, trimmed of white space, which is counted."""
+    place, quote, start, end, label = span
     label, problem = read_label(label, place), ""
-    if not (type(start) is int and type(end) is int):
-        raise unreadable(
-            place, f"span {start!r} to {end!r} {label!r} has no whole numbers as offsets", COUNT
-        )
-    inner = text[max(start, 0) : max(end, 0)]
-    if start < 0 or end > len(text):
+    is_whole = type(start) is int and type(end) is int
+    inner = text[max(start, 0) : max(end, 0)] if is_whole else ""
+    if not is_whole:
+        problem = "has no whole numbers as offsets"
+    elif start < 0 or end > len(text):
         problem = f"lies outside the text of {len(text)} characters"
     elif not inner.strip():
         problem = "covers no text"
-    elif quote is not None:
-        problem = problem_of_quote(quote, inner)
+    elif quote is not None and not same_text(quote, inner):
+        problem = f"is said to be {quote[:60]!r} but covers {inner[:60]!r}"
     if problem:
-        fix = PUT_TEXT if ADDRESS.fullmatch(text.strip()) else COUNT
-        raise unreadable(place, f"span {start} to {end} {label!r} {problem}", fix)
-    span = CharSpan(end - len(inner.lstrip()), start + len(inner.rstrip()), label, place)
+        raise unreadable(place, f"span {start!r} to {end!r} {label!r} {problem}", COUNT)
     if inner != inner.strip():
         events.add("trimmed", label, place, f"{label} in {excerpt(text, start, end)}")
-    return span
+    start, end = end - len(inner.lstrip()), start + len(inner.rstrip())
+    return CharSpan(place, quote, start, end, label)
 
 
-def problem_of_quote(quote: str, covered: str) -> str:
-    """What is wrong where a file says that a span covers another text than it does; "" for nothing."""
-    if same_text(quote, covered):
-        return ""
-    return f"is said to be {quote[:60]!r} but covers {covered[:60]!r}"
+def same_text(quote: str, covered: str) -> bool:
+    """Whether a quote is of this text, white space aside, which tools fold."""
+    said = (quote, quote.replace("\\n", " "))  # some tools write a line end as two characters
+    return "".join(covered.split()) in ("".join(text.split()) for text in said)
 
 
 def annotate(
@@ -137,24 +157,33 @@ def annotate(
     misaligned: str | None,
     events: Events,
     unclear: Iterable[CharSpan] = (),
-    others: Literal["outside", "missing"] = "outside",
+    decision: str = "",
 ) -> Doc:
     """Set the entities of a document. Of those that overlap, the longest is kept.
 
     doc (Doc): Tokens; it is changed and returned.
     mentions (Iterable[CharSpan]): Checked spans of its text.
-    misaligned (Optional[str]): One of MISALIGNED; null is "missing".
+    misaligned (Optional[str]): As in the settings; null is "missing".
     events (Events): Counts what is misaligned, repeated or overlapping.
     unclear (Iterable[CharSpan]): Spans that no entity can stand for. Their tokens get no annotation,
         as do those of misaligned and of dropped entities, where no kept entity covers them.
-    others (str): What all other tokens are: "outside" of entities, or "missing" annotation.
+    decision (str): "" means that all other tokens are outside of entities. "accept" leaves them without
+        annotation, and "reject" keeps the mentions in doc.spans as incorrect ones.
     """
-    spans = [(_on_tokens(doc, mention, misaligned, events), mention) for mention in mentions]
+    misaligned = None if decision == "reject" else misaligned
+    spans = [(*_on_tokens(doc, mention, misaligned, events), mention) for mention in mentions]
     events.n_spans += len(spans)
+    if decision == "reject":
+        kept = [(span, mention) for span, is_clear, mention in spans if is_clear]
+        for _, mention in kept:
+            events.add("incorrect", mention.label, mention.place, _detail(doc, mention))
+        doc.spans[INCORRECT_SPANS] = [span for span, _ in kept]
+        doc.set_ents([], default="missing")
+        return doc
     missing = {token.i for mention in unclear for token in _touched(doc, mention)}
     ents: list[Span] = []
     taken: dict[int, Span] = {}  # by token
-    for (span, is_clear), mention in sorted(spans, key=lambda s: (-len(s[0][0]), s[0][0].start)):
+    for span, is_clear, mention in sorted(spans, key=lambda found: (-len(found[0]), found[0].start)):
         rival = next((taken[token.i] for token in span if token.i in taken), None)
         if rival is None:
             taken.update((token.i, span) for token in span)
@@ -166,28 +195,10 @@ def annotate(
             kind = "overlapping"
             if (span.start, span.end) == (rival.start, rival.end):
                 kind = "repeated" if span.label == rival.label else "doubled"
-            events.add(kind, mention.label, mention.place, mention.detail(doc.text))
+            events.add(kind, mention.label, mention.place, _detail(doc, mention))
     missing.difference_update(token.i for ent in ents for token in ent)
+    others = "missing" if decision else "outside"
     doc.set_ents(ents, missing=[doc[i : i + 1] for i in sorted(missing)], default=others)
-    return doc
-
-
-def mark_incorrect(doc: Doc, mentions: Iterable[CharSpan], events: Events) -> Doc:
-    """Keep spans that were rejected in doc.spans, and give no token annotation.
-
-    doc (Doc): Tokens; it is changed and returned.
-    mentions (Iterable[CharSpan]): Checked spans of its text; those that do not align are left out.
-    events (Events): Counts them, kept or not.
-    """
-    kept = []
-    for mention in mentions:
-        span, is_clear = _on_tokens(doc, mention, None, events)
-        events.n_spans += 1
-        if is_clear:
-            kept.append(span)
-            events.add("incorrect", mention.label, mention.place, mention.detail(doc.text))
-    doc.spans[INCORRECT_SPANS] = kept
-    doc.set_ents([], default="missing")
     return doc
 
 
@@ -196,6 +207,10 @@ def relabelled(doc: Doc, name_of: Callable[[str], str]) -> Doc:
     ents = [Span(doc, ent.start, ent.end, label=name_of(ent.label_)) for ent in doc.ents]
     doc.set_ents(ents, default="unmodified")
     return doc
+
+
+def _detail(doc: Doc, mention: CharSpan) -> str:
+    return f"{mention.label} in {excerpt(doc.text, mention.start, mention.end)}"
 
 
 def _touched(doc: Doc, mention: CharSpan, mode: str = "expand") -> Span:
@@ -210,10 +225,10 @@ def _on_tokens(doc: Doc, mention: CharSpan, misaligned: str | None, events: Even
     if (span.start_char, span.end_char) == (mention.start, mention.end):
         return span, True
     if misaligned == "error":
-        problem = f"{mention.detail(doc.text)} does not align with tokens"
+        problem = f"{_detail(doc, mention)} does not align with tokens"
         fix = "Begin and end it with a word, or choose --misaligned missing, expand or contract."
         raise unreadable(mention.place, problem, fix)
-    events.add("misaligned", mention.label, mention.place, mention.detail(doc.text))
+    events.add("misaligned", mention.label, mention.place, _detail(doc, mention))
     if misaligned == "contract":
         inner = [t.i for t in _touched(doc, mention, "contract") if not t.is_space]
         if inner:

@@ -1,49 +1,47 @@
 """Sentences with entities as records that annotation tools open."""
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 from spacy.tokens import Doc
 
-from .offsets import OFFSETS, UTF16, to_utf16
+from .context import UTF16
+from .records import OFFSETS
 
 Tool = Literal["prodigy", "doccano", "label-studio"]
 Task = dict[str, object]  # JSON data: a sentence to look at, or what is known of it
 
 
-def prodigy_task(doc: Doc, start: int, end: int, meta: Task) -> Task:
-    """text, tokens, spans, meta. doc (Doc): With entities. start, end (int): Tokens of the sentence."""
+def _spans(doc: Doc, start: int, end: int) -> list[dict[str, Any]]:
     at = doc[start].idx
-    tokens = [
-        {
-            "text": token.text,
-            "start": token.idx - at,
-            "end": token.idx - at + len(token),
-            "id": i,
-            "ws": bool(token.whitespace_),
-        }
-        for i, token in enumerate(doc[start:end])
-    ]
-    spans = [
-        {
-            "start": ent.start_char - at,
-            "end": ent.end_char - at,
-            "token_start": ent.start - start,
-            "token_end": ent.end - start - 1,  # the last one, as Prodigy counts
-            "label": ent.label_,
-        }
+    return [
+        {"start": ent.start_char - at, "end": ent.end_char - at, "label": ent.label_}
         for ent in doc[start:end].ents
     ]
+
+
+def prodigy_task(doc: Doc, start: int, end: int, meta: Task) -> Task:
+    """text, tokens, spans, meta. doc (Doc): With entities. start, end (int): Tokens of the sentence."""
+    tokens = []
+    for i, token in enumerate(doc[start:end]):
+        first, is_spaced = token.idx - doc[start].idx, bool(token.whitespace_)
+        place = {"start": first, "end": first + len(token), "id": i, "ws": is_spaced}
+        tokens.append({"text": token.text, **place})
+    spans = _spans(doc, start, end)
+    for span, ent in zip(spans, doc[start:end].ents, strict=True):
+        # the last token, as Prodigy counts
+        span.update(token_start=ent.start - start, token_end=ent.end - start - 1)
     return {"text": doc[start:end].text, "tokens": tokens, "spans": spans, "meta": meta}
 
 
 def doccano_task(doc: Doc, start: int, end: int, meta: Task) -> Task:
     """text, label, offsets, and the fields of meta. Doccano counts UTF-16 units."""
-    at, text = doc[start].idx, doc[start:end].text
-    spans = [
-        [to_utf16(text, ent.start_char - at), to_utf16(text, ent.end_char - at), ent.label_]
-        for ent in doc[start:end].ents
-    ]
+    text = doc[start:end].text
+
+    def units(offset: int) -> int:
+        return offset + sum(character > "\uffff" for character in text[:offset])
+
+    spans = [[units(s["start"]), units(s["end"]), s["label"]] for s in _spans(doc, start, end)]
     return {"text": text, "label": spans, OFFSETS: UTF16, **meta}
 
 
@@ -52,20 +50,13 @@ def label_studio_task(doc: Doc, start: int, end: int, meta: Task) -> Task:
 
     The labelling interface calls its text "text" and its labels "label", as the tool's template does.
     """
-    at = doc[start].idx
-    names = {"from_name": "label", "to_name": "text", "type": "labels"}
-    values = [
-        {
-            "start": ent.start_char - at,
-            "end": ent.end_char - at,
-            "text": ent.text,
-            "labels": [ent.label_],
-        }
-        for ent in doc[start:end].ents
-    ]
-    result = [{**names, "value": value} for value in values]
+    text, result = doc[start:end].text, []
+    for span in _spans(doc, start, end):
+        a, b = span["start"], span["end"]
+        value = {"start": a, "end": b, "text": text[a:b], "labels": [span["label"]]}
+        result.append({"from_name": "label", "to_name": "text", "type": "labels", "value": value})
     prediction: Task = {"model_version": "spacy-longtail", "result": result}
-    return {"data": {"text": doc[start:end].text, **meta}, "predictions": [prediction]}
+    return {"data": {"text": text, **meta}, "predictions": [prediction]}
 
 
 TASKS: dict[Tool, Callable[[Doc, int, int, Task], Task]] = {

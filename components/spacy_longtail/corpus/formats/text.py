@@ -3,17 +3,16 @@
 import codecs
 import gzip
 import io
-import re
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, BinaryIO, NamedTuple, cast
 
 from ...errors import Errors
 
 GZIP = ".gz"
-LABEL_STUDIO = {"annotation_id", "lead_time"}  # among the columns of its CSV and TSV
+BROKEN_GZIP = (gzip.BadGzipFile, EOFError, zlib.error)
 ENCODING = "Name the file's encoding, as --encoding cp1252 for files of older Windows programs."
 
 
@@ -40,18 +39,6 @@ def unreadable(place: Place, problem: object, fix: str) -> ValueError:
     return ValueError(Errors.L401.format(**shown))
 
 
-def check_tool(place: Place, head: str) -> None:
-    """Refuse tables of tools that have another form which can be read. head (str): The first line."""
-    tool = form = ""
-    if head.startswith("#FORMAT=WebAnno TSV"):
-        tool, form = "WebAnno or INCEpTION", "CoNLL 2002 or CoNLL-U"
-    elif {cell.strip().strip('"') for cell in re.split("[\t;,]", head)} >= LABEL_STUDIO:
-        tool, form = "Label Studio", "JSON or JSON-MIN"
-    if tool:
-        problem = f"this is a table of {tool}, which has no token and tag on each line"
-        raise unreadable(place, problem, f"In {tool}, export {form}.")
-
-
 def unzipped(path: Path) -> Path:
     """A file's path as its name tells the format: without .gz."""
     return path.with_suffix("") if path.suffix.lower() == GZIP else path
@@ -73,42 +60,37 @@ def open_text(path: Path, encoding: str, newline: str | None = None) -> Iterator
     name = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
     try:
         with io.TextIOWrapper(_open(path), name, newline=newline) as file:
-            try:
-                yield file
-            except UnicodeError as error:
-                problem = f"this is not {encoding}: {getattr(error, 'reason', error)}"
-                raise unreadable(Place(path, _bad_line(path, name)), problem, ENCODING) from error
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            yield file
+    except UnicodeError as error:
+        problem = f"this is not {encoding}: {getattr(error, 'reason', error)}"
+        raise unreadable(Place(path, _bad_line(path, name)), problem, ENCODING) from error
+    except BROKEN_GZIP as error:
         problem = f"this is not an intact gzip file: {error}"
         raise unreadable(Place(path, 1), problem, "Copy it again, or unpack it yourself.") from error
 
 
 def _bad_line(path: Path, encoding: str) -> int:
     """The line of the first byte that cannot be decoded: Python decodes blocks, not lines."""
-    with _open(path) as file:
-        data = file.read()
-    try:
-        data.decode(encoding)
-    except UnicodeError as error:
-        data = data[: getattr(error, "start", 0)]
-    text = io.StringIO(data.decode(encoding, "ignore"), newline=None).read()
-    return text.count("\n") + 1
+    with (
+        suppress(UnicodeError, *BROKEN_GZIP),
+        io.TextIOWrapper(_open(path), encoding, errors="replace") as file,
+    ):
+        return next((i for i, line in enumerate(file, 1) if "\ufffd" in line), 1)
+    return 1
 
 
 def head_of(path: Path, encoding: str, size: int = 4096) -> str:
     """What can be read of the first bytes of a file."""
-    try:
-        with _open(path) as file:
-            return file.read(size).decode(encoding, "ignore").lstrip("\ufeff")
-    except (gzip.BadGzipFile, EOFError, zlib.error):
-        return ""  # whoever reads it whole raises
+    head = b""
+    with suppress(*BROKEN_GZIP), _open(path) as file:
+        head = file.read(size)
+    return head.decode(encoding, "ignore").lstrip("\ufeff")
 
 
 def lines(path: Path, encoding: str) -> Iterator[str]:
     """The lines of a file without their ends."""
     with open_text(path, encoding) as file:
-        for line in file:
-            yield line.rstrip("\n")
+        yield from (line.rstrip("\n") for line in file)
 
 
 def read_text(path: Path, encoding: str, newline: str | None = None) -> str:
