@@ -102,7 +102,7 @@ def corpus_statistics_of(parts: dict[str, dict], labels: list[str], **given) -> 
         "all": parts["train"],
         "unseen": dict.fromkeys(labels),
         "policies": {},
-        "duplicates": {part: {"sentences": 0, "examples": []} for part in parts},
+        "duplicates": {part: {"sentences": 0} for part in parts},
         "leakage": {part: nothing for part in parts if part != "train"},
         "conflicts": {"texts": 0, "examples": []},
         "diagnosis": [],

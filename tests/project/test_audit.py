@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
 from spacy_longtail.corpus.folder import CorpusTypes, load_docs, read_types, write_corpus
+from spacy_longtail.corpus.splits import document_folds
 from spacy_longtail.corpus.tokenizers import blank as blank_of
-from spacy_longtail.corpus.units import document_folds
 from spacy_longtail.training import out_of_fold as module
 from spacy_longtail.training.audit import audit_corpus, find_suspects, review_records
 from spacy_longtail.training.out_of_fold import OutOfFold, class_probabilities, out_of_fold

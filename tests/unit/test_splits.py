@@ -15,9 +15,14 @@ from typer.testing import CliRunner
 from spacy_longtail.cli import app
 from spacy_longtail.corpus import splits
 from spacy_longtail.corpus.folder import CorpusTypes, load_docs, read_types, write_corpus
-from spacy_longtail.corpus.splits import bound_groups, stratify, totals
-from spacy_longtail.corpus.splitting import read_shares, split_corpus
-from spacy_longtail.corpus.units import divide
+from spacy_longtail.corpus.splits import (
+    bound_groups,
+    divide,
+    read_shares,
+    split_corpus,
+    stratify,
+    totals,
+)
 from tests.util import parse, refused
 
 RUN = CliRunner()
@@ -167,7 +172,7 @@ def test_types_are_spread_far_better_than_by_chance(shares):
 def test_large_corpora_take_seconds():
     mentions, sizes = skewed(n_groups=48_000)
     start = time.process_time()
-    stratify(mentions, sizes, [0.8, 0.1, 0.1], min_mentions=5)
+    stratify(mentions, sizes, [0.8, 0.1, 0.1], least=5)
     assert time.process_time() - start < 10  # about one
 
 

@@ -8,7 +8,7 @@ import typer
 from wasabi import msg
 
 from ..corpus.rare import rare_sentence
-from ..corpus.splitting import Split, read_shares, split_corpus
+from ..corpus.splits import Split, read_shares, split_corpus
 from .app import CORPUS_PANEL, Json, app, print_json, print_table
 from .options import LARGEST_SEED
 

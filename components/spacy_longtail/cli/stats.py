@@ -1,6 +1,5 @@
 """`stats`: what a corpus holds, and what that means for training on it."""
 
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
@@ -9,18 +8,11 @@ import typer
 from wasabi import msg, wrap
 
 from ..corpus.rare import rare_sentence
-from ..corpus.statistics import (
-    MARK,
-    Statistics,
-    corpus_statistics,
-    statistics_text,
-    write_statistics,
-)
-from ..corpus.statistics.records import PartStatistics
+from ..corpus.statistics import MARK, Statistics, corpus_statistics, write_statistics
 from ..output.writing import check_file
-from .app import CORPUS_PANEL, Corpus, Json, app, print_table
+from .app import CORPUS_PANEL, Corpus, Json, app, print_json, print_table
 
-Rows = list[tuple[str, ...]]
+# rows of the first table, by field: numbers, then shares
 COUNTS = ("documents", "sentences", "entity_sentences", "tokens", "entity_tokens", "mentions")
 SHARES = {
     "entity_sentence_share": "sentences with an entity, %",
@@ -28,6 +20,18 @@ SHARES = {
     "outside_share": "O, %",
     "begin_share": "B, %",
     "inside_share": "I, %",
+}
+CLASSES = {"found_types": "types that occur", "bio_classes": "BIO classes"}
+# columns of the types in training
+TYPES = {
+    "tokens": "tokens",
+    "token_share": "% of tokens",
+    "mention_share": "% of mentions",
+    "sentences": "sentences",
+    "one_token_mentions": "one-token",
+    "surfaces": "wordings",
+    "ambiguous_surfaces": "ambiguous",
+    "surfaces_also_outside": "also O",
 }
 
 
@@ -44,36 +48,30 @@ def stats(
     if output is not None:
         write_statistics(statistics, output)
     if as_json:
-        sys.stdout.write(statistics_text(statistics) + "\n")
+        print_json(statistics.as_json())
     else:
         _print_statistics(statistics)
 
 
 def _print_statistics(of: Statistics) -> None:
-    training = of.parts["train"].types
-    columns = {**of.parts, "all": of.all}
+    training, columns = of.parts["train"].types, [*of.parts.values(), of.all]
     msg.divider(f"Corpus {of.corpus}")
-    print_table(("", *columns), _size_rows(columns.values()))
+    rows: list[tuple[str, ...]] = [(key.replace("_", " "), *_cells(columns, key)) for key in COUNTS]
+    rows += [(name, *_cells(columns, key)) for key, name in SHARES.items()]
+    for key in ("least", "most"):
+        ends = [getattr(part, key) for part in columns]
+        shown = ("-" if end is None else f"{end.type} {_cell(end.share)}" for end in ends)
+        rows.append((f"{key} frequent type, % of tokens", *shown))
+    rows += [(name, *_cells(columns, key)) for key, name in CLASSES.items()]
+    print_table(("", *of.parts, "all"), rows)
     msg.divider("Types by part")
-    scored = [part for part in of.parts if part != "train"]
     heads = [f"{part} mentions" for part in of.parts]
-    heads += ["bits", "bucket", *(f"{part} unseen, %" for part in scored)]
-    print_table(("type (* rare)", *heads), _type_rows(of, scored))
+    heads += ["bits", "bucket", *(f"{part} unseen, %" for part in of.leakage)]
+    print_table(("type (* rare)", *heads), [_type_row(of, t) for t in of.labels + of.undeclared])
     msg.text(rare_sentence(of.tail, {t: own.mentions for t, own in training.items()}))
     msg.divider("Types in training")
-    keys = ("sentences", "one_token_mentions", "surfaces", "ambiguous_surfaces", "surfaces_also_outside")
-    rows: Rows = [
-        (
-            t,
-            f"{own.tokens:,}",
-            _percent(own.token_share),
-            _percent(own.mention_share),
-            *(f"{getattr(own, key):,}" for key in keys),
-        )
-        for t, own in training.items()
-    ]
-    counts = ("sentences", "one-token", "wordings", "ambiguous", "also O")
-    print_table(("type", "tokens", "% of tokens", "% of mentions", *counts), rows)
+    rows = [(t, *(_cell(getattr(own, key)) for key in TYPES)) for t, own in training.items()]
+    print_table(("type", *TYPES.values()), rows)
     if of.policies:
         msg.divider("Size of training, after / before")
         rows = [(n, f"{p.sentences:.2f}", f"{p.tokens:.2f}") for n, p in of.policies.items()]
@@ -82,8 +80,8 @@ def _print_statistics(of: Statistics) -> None:
     rows = []
     for part, repeated in of.duplicates.items():
         leaked = of.leakage.get(part)
-        numbers = (leaked.sentences, leaked.entity_sentences) if leaked else ()
-        rows.append((part, f"{repeated.sentences:,}", *([f"{n:,}" for n in numbers] or "--")))
+        numbers = (leaked.sentences, leaked.entity_sentences) if leaked else (None, None)
+        rows.append((part, *map(_cell, (repeated.sentences, *numbers))))
     print_table(("part", "repeats in the part", "also in training", "with an entity"), rows)
     msg.text(f"Texts with different annotations: {of.conflicts.texts:,}")
     msg.divider("Findings")
@@ -93,36 +91,25 @@ def _print_statistics(of: Statistics) -> None:
             typer.echo(wrap(line, indent=2, wrap_max=100))
 
 
-def _size_rows(columns: Iterable[PartStatistics]) -> Rows:
-    columns = list(columns)
-    rows: Rows = [(key.replace("_", " "), *(f"{getattr(c, key):,}" for c in columns)) for key in COUNTS]
-    rows += [(name, *(_percent(getattr(c, key)) for c in columns)) for key, name in SHARES.items()]
-    for key in ("least", "most"):
-        ends = [getattr(c, key) for c in columns]
-        texts = ("-" if end is None else f"{end.type} {_percent(end.share)}" for end in ends)
-        rows.append((f"{key} frequent type, % of tokens", *texts))
-    for key, name in (("found_types", "types that occur"), ("bio_classes", "BIO classes")):
-        rows.append((name, *(str(getattr(c, key)) for c in columns)))
-    return rows
+def _type_row(of: Statistics, label: str) -> tuple[str, ...]:
+    by_part = {part: counts.types[label] for part, counts in of.parts.items()}
+    (bucket,) = (name for name, types in of.buckets.items() if label in types)
+    bits = by_part["train"].rareness
+    return (
+        label + " *" * (label in of.tail) + " (undeclared)" * (label in of.undeclared),
+        *(_cell(own.mentions) for own in by_part.values()),
+        "-" if bits is None else f"{bits:.1f}",
+        bucket,
+        *(_cell(by_part[part].unseen, 0) for part in of.leakage),
+    )
 
 
-def _type_rows(of: Statistics, scored: list[str]) -> Rows:
-    bucket = {t: name for name, types in of.buckets.items() for t in types}
-    rows: Rows = []
-    for label in of.labels + of.undeclared:
-        own = {part: counts.types[label] for part, counts in of.parts.items()}
-        bits = own["train"].rareness
-        rows.append(
-            (
-                label + " *" * (label in of.tail) + " (undeclared)" * (label in of.undeclared),
-                *(f"{counts.mentions:,}" for counts in own.values()),
-                "-" if bits is None else f"{bits:.1f}",
-                bucket[label],
-                *(_percent(own[part].unseen, 0) for part in scored),
-            )
-        )
-    return rows
+def _cells(columns: Iterable[object], key: str) -> list[str]:
+    return [_cell(getattr(column, key)) for column in columns]
 
 
-def _percent(share: float | None, digits: int = 2) -> str:
-    return "-" if share is None else f"{100 * share:.{digits}f}"
+def _cell(value: float | None, digits: int = 2) -> str:
+    """A count as it is, a share in points of 100."""
+    if value is None:
+        return "-"
+    return f"{value:,}" if isinstance(value, int) else f"{100 * value:.{digits}f}"

@@ -31,11 +31,11 @@ def count_doc(doc: Doc) -> SentenceCounts:
     tokens: Counter[str] = Counter()
     mentions: Counter[str] = Counter()
     singles: Counter[str] = Counter()
-    for ent in doc.ents:
-        n_tokens = int(words[ent.start : ent.end].sum())
-        tokens[ent.label_] += n_tokens
-        mentions[ent.label_] += 1
-        singles[ent.label_] += n_tokens == 1
+    for start, end, label in entity_bounds(doc):
+        name, n_tokens = doc.vocab.strings[label], int(words[start:end].sum())
+        tokens[name] += n_tokens
+        mentions[name] += 1
+        singles[name] += n_tokens == 1
     return SentenceCounts(dict(tokens), int(words.sum()), dict(mentions), dict(singles))
 
 

@@ -23,6 +23,7 @@ from spacy.vocab import Vocab
 from thinc.types import Ints1d
 
 from ..types import ANNOTATED_TYPES, INCORRECT_SPANS
+from .counts import entity_bounds
 from .sentences import sentence_bounds, sentence_lengths
 from .soft import SOFT, read_soft, write_soft
 
@@ -48,9 +49,9 @@ def cut(doc: Doc, bounds: Collection[tuple[int, int]]) -> Iterator[Doc]:
     soft = read_soft(doc)
     place = np.arange(len(doc))
     part = np.searchsorted(np.unique(np.asarray(bounds)), place, side="right")
-    for ent in doc.ents:
-        if part[ent.start] != part[ent.end - 1]:
-            rows[ent.start : ent.end, : len(ENTITY_ATTRIBUTES)] = 0
+    for first, last, _ in entity_bounds(doc):
+        if part[first] != part[last - 1]:
+            rows[first:last, : len(ENTITY_ATTRIBUTES)] = 0
     if (part[place + rows[:, -1].astype("int32")] != part).any():
         attributes, rows = attributes[:-1], rows[:, :-1]
     incorrect: dict[int, list[Span]] = {}

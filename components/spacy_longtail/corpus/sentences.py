@@ -41,6 +41,11 @@ def touched_sentences(doc: Doc, spans: Iterable[Bounded]) -> np.ndarray:
     return flags
 
 
+def plain_text(text: str) -> str:
+    """The text by which duplicates are known: without white space, which tokens may have or not."""
+    return "".join(text.split()).casefold()
+
+
 def by_punctuation(docs: Iterable[Doc]) -> list[Doc]:
     """Copies of documents with sentences by spaCy's rules of punctuation."""
     rules, copies = Sentencizer(), [doc.copy() for doc in docs]
@@ -60,6 +65,11 @@ def is_single(doc: Doc) -> bool:
 def sentence_bounds(doc: Doc) -> list[tuple[int, int]]:
     """First token, and one past the last, of each sentence. Boundaries inside entities do not count."""
     return bounds_at(doc, doc.to_array(SENT_START) == 1)
+
+
+def all_bounds(doc: Doc) -> list[tuple[int, int]]:
+    """First token, and one past the last, of each sentence. Boundaries inside entities count, too."""
+    return list(pairwise([0, *np.cumsum(sentence_lengths(doc)).tolist()]))
 
 
 def bounds_at(doc: Doc, begins: np.ndarray) -> list[tuple[int, int]]:

@@ -1,18 +1,165 @@
-"""Stratified splits: mentions and size of each group in, the part of each group out. Pure functions."""
+"""A converted corpus into stratified parts or folds: each has its share of every type."""
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+import shutil
+import warnings
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Literal, NamedTuple
 
 import numpy as np
+import spacy
+from spacy.tokens import Doc
 from thinc.types import Floats2d, Ints1d, Ints2d
 
-from ..errors import Errors
+from ..errors import Errors, Warnings
 from ..output.amounts import number
-from ..settings import whole
+from ..output.writing import NEW, check_folder, check_outside, is_file_name
+from .counts import count_docs
+from .cutting import sentence_docs
+from .folder import (
+    PARTS,
+    CorpusTypes,
+    check_corpus_folder,
+    load_docs,
+    part_path,
+    read_types,
+    write_corpus,
+)
+from .parts import replacing_parts
+from .rare import TAIL
+from .sentences import plain_text, sentence_lengths
 
-SEARCH = 10_000  # steps back in search of groups that give every part its least mentions
+ALL = "all"  # the part of a corpus that was converted from one file
+SHARES = {"train": 0.8, "dev": 0.1, "test": 0.1}
 SHARES_FIX = "Write shares as train=0.8,dev=0.1,test=0.1."
+MIN_FOLDS = 3  # train, dev and test
+SEARCH = 10_000  # steps back in search of groups that give every part its least mentions
 ROUNDS = 3  # of that search, each for types that the one before has left short
 MOVES = 300  # of single groups, after every group has its part
+
+
+class Units(NamedTuple):
+    """What is divided: documents or sentences."""
+
+    docs: list[Doc]
+    labels: list[str]
+    mentions: Ints2d  # (n_units, n_types)
+    sizes: Ints1d  # (n_units,), sentences
+
+
+class SplitPart(NamedTuple):
+    share: float  # wanted
+    n_docs: int
+    n_sentences: int
+    mentions: dict[str, int]
+
+
+class Split(NamedTuple):
+    types: CorpusTypes
+    parts: dict[str, SplitPart]  # of folds: what each has as its test part
+
+
+def split_corpus(
+    source: Path,
+    target: Path,
+    *,
+    shares: Mapping[str, float] | None = None,
+    folds: int | None = None,
+    part: str | None = None,
+    unit: Literal["doc", "sentence"] = "doc",
+    group_by: str | None = None,
+    scatter_duplicates: bool = False,
+    min_mentions: int = 1,
+    seed: int = 0,
+    strict: bool = False,
+) -> Split:
+    """Write a corpus in parts that each have their share of every type. All files or none.
+
+    source (Path): A folder that `convert` wrote, a .spacy file, or a folder of .spacy files.
+    target (Path): The folder to write: PART.spacy and types.json, or such a folder fold-I per fold.
+    shares (Optional[Mapping[str, float]]): Share of the sentences by part; null is 80, 10, 10 %.
+    folds (Optional[int]): Write folds instead: fold-I tests on fold I, the next is dev.
+    part (Optional[str]): Which part of the source to split; null is all, or train without an all.
+    unit (str): "doc", or "sentence", which cuts documents at boundaries outside entities.
+    group_by (Optional[str]): Key in doc.user_data; documents with the same value stay together.
+    scatter_duplicates (bool): Whether units of the same text may be in different parts.
+    min_mentions (int): Least mentions of each type in each part.
+    seed (int): Fixes the split.
+    strict (bool): Whether a type that cannot be in all parts is an error, instead of a warning.
+    """
+    wanted = _wanted_shares(shares, folds)
+    made = tuple(wanted) if folds is None else PARTS
+    path, others = _part_to_split(source, target, part, made)
+    for name in ["."] if folds is None else wanted:
+        check_corpus_folder(target / name, made, [path])
+    types = read_types(source) if (source / "types.json").is_file() else None
+    docs = load_docs(path, spacy.blank("xx"))
+    if group_by is not None:
+        _check_key(docs, group_by, path)
+    units = divide(docs, unit, types.labels if types else [])
+    texts = [None if scatter_duplicates else plain_text(doc.text) for doc in units.docs]
+    keys = [repr(doc.user_data[group_by]) if group_by in doc.user_data else None for doc in units.docs]
+    of_unit = assign(units, bound_groups(texts, keys), list(wanted.values()), min_mentions, seed)
+    chosen = {name: np.flatnonzero(of_unit == i) for i, name in enumerate(wanted)}
+    parts = {name: _counted(units, chosen[name], share) for name, share in wanted.items()}
+    _check_mentions(parts, units.labels, min_mentions, strict)
+    if types is None:
+        # folds have one tail together: they are to be compared
+        learnt = parts.get("train") or _counted(units, np.arange(len(units.docs)), 1.0)
+        types = CorpusTypes(count_docs(docs).labels, TAIL.types(learnt.mentions))
+    corpora = {".": chosen} if folds is None else dict(_folds(list(chosen.values())))
+    _write(target, corpora, units.docs, types, others)
+    return Split(types, parts)
+
+
+def read_shares(text: str) -> dict[str, float]:
+    """Shares as they are typed: train=0.8,dev=0.2."""
+    shares: dict[str, float] = {}
+    for piece in text.split(","):
+        name, _, share = (side.strip() for side in piece.partition("="))
+        is_share = share.replace(".", "", 1).lstrip("-").isdecimal()
+        if not is_share or name in shares or not is_file_name(name):
+            problem = f"{piece!r} is not the name of a file and a share, as train=0.8, each once"
+            raise _no_split(problem, SHARES_FIX)
+        shares[name] = float(share)
+    return shares
+
+
+def divide(docs: list[Doc], unit: str, declared: list[str]) -> Units:
+    """The units of a corpus.
+
+    declared (List[str]): Types that come first among the labels, whether they occur or not.
+    """
+    parts = docs if unit == "doc" else [part for doc in docs for part in sentence_docs(doc)]
+    labels = list(dict.fromkeys([*declared, *count_docs(docs).labels]))
+    column = {label: i for i, label in enumerate(labels)}
+    mentions = np.zeros((len(parts), len(labels)), dtype="int64")
+    for row, doc in zip(mentions, parts, strict=True):
+        for ent in doc.ents:
+            row[column[ent.label_]] += 1
+    sizes = np.array([max(len(sentence_lengths(doc)), 1) for doc in parts])
+    return Units(parts, labels, mentions, sizes)
+
+
+def assign(units: Units, groups: Ints1d, shares: list[float], least: int, seed: int) -> Ints1d:
+    """The part of each unit, as `stratify` gives it to whole groups."""
+    n_groups = int(groups.max(initial=-1)) + 1
+    if n_groups < len(shares):
+        problem = (
+            f"{number(n_groups, 'group')} of texts that stay together cannot fill {len(shares)} parts"
+        )
+        fix = "Ask for fewer parts, use --unit sentence or --scatter-duplicates, or add text."
+        raise _no_split(problem, fix)
+    amounts = np.zeros((n_groups, len(units.labels) + 1), dtype="int64")
+    np.add.at(amounts, groups, np.hstack([units.mentions, units.sizes[:, None]]))
+    return stratify(amounts[:, :-1], amounts[:, -1], shares, least, seed)[groups]
+
+
+def document_folds(docs: list[Doc], folds: int, seed: int = 0) -> Ints1d:
+    """The fold of each document: stratified over types, documents of the same text together."""
+    groups = bound_groups([plain_text(doc.text) for doc in docs])
+    return assign(divide(docs, "doc", []), groups, [1 / folds] * folds, 1, seed)
 
 
 def bound_groups(*keys: Sequence[Hashable | None]) -> Ints1d:
@@ -38,54 +185,29 @@ def bound_groups(*keys: Sequence[Hashable | None]) -> Ints1d:
     return np.unique([top(i) for i in range(len(above))], return_inverse=True)[1]
 
 
-def no_split(problem: str, fix: str) -> ValueError:
-    """L440, to be raised."""
-    return ValueError(Errors.L440.format(problem=problem, fix=fix))
-
-
-def check_shares(shares: Mapping[str, float]) -> None:
-    """Refuse shares that are not a split."""
-    total = sum(shares.values())
-    if len(shares) < 2 or not all(share > 0 for share in shares.values()) or abs(total - 1) > 1e-6:
-        found = ",".join(f"{name}={share:g}" for name, share in shares.items())
-        problem = f"{found} are not at least two shares above 0 that sum to 1"
-        raise no_split(problem, SHARES_FIX)
-
-
-def check_groups(n_groups: int, n_parts: int) -> None:
-    """Refuse fewer groups than parts."""
-    if n_groups < n_parts:
-        problem = f"{number(n_groups, 'group')} of texts that stay together cannot fill {n_parts} parts"
-        fix = "Ask for fewer parts, use --unit sentence or --scatter-duplicates, or add text."
-        raise no_split(problem, fix)
-
-
 def stratify(
-    mentions: Ints2d, sizes: Ints1d, shares: Iterable[float], min_mentions: int = 1, seed: int = 0
+    mentions: Ints2d, sizes: Ints1d, shares: Sequence[float], least: int = 1, seed: int = 0
 ) -> Ints1d:
     """Put groups into parts, so that each part has its share of the mentions of every type.
 
-    First, groups are reserved that give every part its least mentions of each type, as far as there are
-    enough. Then the rarest type's groups go, one by one, where most of it is wanted, then those of the
-    next, and at last what has no mention. In the end, single groups move while that brings the parts
-    nearer to their shares. A part exceeds its share by at most the largest group, unless more than that
-    is reserved for it.
+    First, groups are reserved that give every part its least mentions of each type, as far as there
+    are enough. Then each type's groups go where most of it is wanted, the rarest type's first, and
+    at last what has no mention. In the end, single groups move while that brings the parts nearer
+    to their shares. A part exceeds its share by at most the largest group, unless more than that is
+    reserved for it.
 
     mentions (Ints2d): (n_groups, n_types), mentions of each type.
     sizes (Ints1d): (n_groups,), sentences, at least 1.
-    shares (Iterable[float]): Share of each part, above 0, in sum 1.
-    min_mentions (int): Least mentions of each type in each part.
+    shares (Sequence[float]): Share of each part, above 0, in sum 1.
+    least (int): Least mentions of each type in each part.
     seed (int): Fixes how ties are broken.
     RETURNS (Ints1d): (n_groups,), the part of each group.
     SOURCE: Sechidis et al. 2011, On the Stratification of Multi-Label Data, for the second step.
     """
-    least = whole("min_mentions", min_mentions, "0 guarantees nothing.")
-    rng = np.random.default_rng(whole("seed", seed, "Any such number will do."))
-    order = rng.permutation(len(sizes))
+    order = np.random.default_rng(seed).permutation(len(sizes))
     bare = sizes * (np.sum(mentions, axis=1) == 0)  # counts like a type
     amounts = np.column_stack([mentions, bare, sizes])[order].astype("float64")
-    wanted = np.outer(np.asarray(list(shares)), amounts.sum(axis=0))
-    check_groups(len(amounts), len(wanted))
+    wanted = np.outer(shares, amounts.sum(axis=0))
     at_risk = wanted[:, :-2].min(axis=0) < 2 * least
     for _ in range(ROUNDS):
         part = _spread(amounts, wanted, _reserved(amounts, wanted, least, np.flatnonzero(at_risk)))
@@ -245,3 +367,120 @@ def _refine(amounts: Floats2d, wanted: Floats2d, part: Ints1d, least: int) -> No
         if not change[g, p] < -1e-9:
             return
         part[g] = p
+
+
+def _no_split(problem: str, fix: str) -> ValueError:
+    return ValueError(Errors.L440.format(problem=problem, fix=fix))
+
+
+def _warn(problem: str) -> None:
+    warnings.warn(Warnings.W040.format(problem=problem), stacklevel=4)
+
+
+def _wanted_shares(shares: Mapping[str, float] | None, folds: int | None) -> dict[str, float]:
+    """The share of each part, or of each fold."""
+    if folds is None:
+        shares = dict(shares or SHARES)
+        is_whole = abs(sum(shares.values()) - 1) <= 1e-6
+        if len(shares) < 2 or not is_whole or not all(share > 0 for share in shares.values()):
+            given = ",".join(f"{name}={share:g}" for name, share in shares.items())
+            raise _no_split(f"{given} are not at least two shares above 0 that sum to 1", SHARES_FIX)
+        return shares
+    if shares is not None:
+        problem = "--folds makes train, dev and test itself"
+        raise ValueError(Errors.L420.format(name="parts", problem=problem))
+    if folds < MIN_FOLDS:
+        fix = "Each is test once, development once, and training otherwise."
+        raise _no_split(f"{folds} folds are fewer than {MIN_FOLDS}", fix)
+    return {f"fold-{i}": 1 / folds for i in range(folds)}
+
+
+def _part_to_split(
+    source: Path, target: Path, part: str | None, made: Sequence[str]
+) -> tuple[Path, list[Path]]:
+    """The part to split, and the corpus's parts that are carried over: those that are not made."""
+    places = {name: part_path(source, name) for name in (ALL, *PARTS, *([part] if part else []))}
+    places = {name: path for name, path in places.items() if path.exists()}
+    check_folder(target, [source])
+    if not places and not (source / "types.json").is_file():
+        check_outside(target, [source], "folder")
+        if part is not None and source.exists():
+            problem = f"{source} is no converted corpus with parts, and is split whole"
+            raise ValueError(Errors.L420.format(name="part", problem=problem))
+        return source, []
+    chosen = part or (ALL if ALL in places else "train")
+    if chosen not in places:
+        problem = f"{source} has no part {chosen!r}, found {', '.join(places) or 'none'}"
+        raise _no_split(problem, "Name another with --part.")
+    others = [name for name in places if name not in (chosen, ALL)]
+    if lost := [name for name in others if name in made]:
+        text = "since this split makes new ones. Name other parts to keep them"
+        _warn(f"parts of the source are left out, {', '.join(lost)}, {text}")
+    return places[chosen], [places[name] for name in others if name not in made]
+
+
+def _check_key(docs: list[Doc], key: str, path: Path) -> None:
+    n_without = sum(key not in doc.user_data for doc in docs)
+    if n_without == len(docs):
+        known = sorted({name for doc in docs for name in doc.user_data if isinstance(name, str)})
+        problem = f"no document of {path} has {key!r} in its user_data"
+        raise _no_split(problem, f"Give --group-by one of: {', '.join(known) or 'nothing'}.")
+    if n_without:
+        text = f"have no {key!r} in their user_data: each of them is a group of its own"
+        _warn(f"{n_without} of {len(docs)} documents {text}")
+
+
+def _counted(units: Units, chosen: Ints1d, share: float) -> SplitPart:
+    mentions = units.mentions[chosen].sum(axis=0).tolist()
+    by_type = dict(zip(units.labels, mentions, strict=True))
+    return SplitPart(share, len(chosen), int(units.sizes[chosen].sum()), by_type)
+
+
+def _check_mentions(parts: Mapping[str, SplitPart], labels: list[str], least: int, strict: bool) -> None:
+    short = [
+        f"{label} ({', '.join(f'{name} {part.mentions[label]}' for name, part in parts.items())})"
+        for label in labels
+        if min(part.mentions[label] for part in parts.values()) < least
+    ]
+    problem = f"not every type has {number(least, 'mention')} in each part: {'; '.join(short)}"
+    if short and strict:
+        raise _no_split(problem, "Annotate more of them, or lower --min-mentions.")
+    if short:
+        _warn(f"{problem}. Scores on such a part say nothing about the type")
+
+
+def _folds(chosen: list[Ints1d]) -> Iterator[tuple[str, dict[str, Ints1d]]]:
+    for i, test in enumerate(chosen):
+        dev = (i + 1) % len(chosen)
+        rest = [units for k, units in enumerate(chosen) if k not in (i, dev)]
+        yield f"fold-{i}", {"train": np.sort(np.concatenate(rest)), "dev": chosen[dev], "test": test}
+
+
+def _write(
+    target: Path,
+    corpora: Mapping[str, Mapping[str, Ints1d]],
+    docs: list[Doc],
+    types: CorpusTypes,
+    others: list[Path],
+) -> None:
+    """Write every corpus with the parts that are carried over."""
+    places = {
+        target / name: [*chosen, *(path.stem for path in others)] for name, chosen in corpora.items()
+    }
+    new = {
+        folder / name
+        for folder, parts in places.items()
+        for part in parts
+        for name in (part, f"{part}.spacy")
+    }
+    for path in sorted(target.rglob("*.spacy")):
+        if new.isdisjoint([path, *path.parents]) and NEW not in str(path.relative_to(target)):
+            problem = f"it holds {path}, which is not of this split and would be taken for it"
+            raise ValueError(Errors.L437.format(path=target, problem=problem))
+    with ExitStack() as folders:
+        for (folder, replaced), chosen in zip(places.items(), corpora.values(), strict=True):
+            place = folders.enter_context(replacing_parts(folder, replaced))
+            write_corpus(place, {part: [docs[i] for i in rows] for part, rows in chosen.items()}, types)
+            for path in others:
+                copy = shutil.copytree if path.is_dir() else shutil.copyfile
+                copy(path, place / path.name)

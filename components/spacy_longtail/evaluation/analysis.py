@@ -12,8 +12,8 @@ from spacy.scorer import PRFScore
 from spacy.training import Example
 
 from ..corpus.examples import on_gold_tokens
-from ..corpus.statistics.corpus import buckets as bucket_types
-from ..corpus.statistics.tallies import tally_part
+from ..corpus.statistics.counting import buckets as bucket_types
+from ..corpus.statistics.counting import tally_part
 from ..scorers.ner import count_mentions, macro_f, support
 from ..scorers.tokens import SentenceResults, token_results
 from .pairs import Mention, MentionPair, pair_mentions

@@ -15,9 +15,8 @@ from ..corpus.formats.context import Context, Events, Settings
 from ..corpus.formats.docbin import stream_sentences
 from ..corpus.formats.markup import fine_and_coarse
 from ..corpus.formats.sources import FORMATS, find_parts
-from ..corpus.sentences import by_punctuation, has_boundaries
+from ..corpus.sentences import by_punctuation, has_boundaries, plain_text
 from ..corpus.type_words import in_words
-from ..corpus.units import plain_text
 from ..types import ANNOTATED_TYPES
 from .records import unusable
 

@@ -18,8 +18,8 @@ from thinc.types import Floats1d, Floats2d, Ints1d
 from ..corpus.folder import load_docs, part_path, read_types
 from ..corpus.formats.tasks import TASKS, Task
 from ..corpus.sentences import sentence_bounds
-from ..corpus.statistics.tallies import present_parts
-from ..corpus.units import document_folds
+from ..corpus.splits import document_folds
+from ..corpus.statistics.counting import present_parts
 from ..errors import Errors, Warnings
 from ..output.writing import write_file
 from ..settings import extra

@@ -12,8 +12,7 @@ from thinc.api import to_numpy
 from thinc.types import Floats1d
 
 from ..corpus.examples import trim_whitespace
-from ..corpus.sentences import sentence_lengths
-from ..corpus.units import plain_text
+from ..corpus.sentences import plain_text, sentence_lengths
 
 N_HASHED = 128  # columns of the vectors of words, where the pipeline has none
 PLACE = "mine_place"  # in user_data: where a text stands

@@ -1,8 +1,7 @@
 """What a corpus holds, and what that means for training on it."""
 
-from .corpus import corpus_statistics
-from .records import MARK, Statistics, read_statistics, statistics_text, write_statistics
-from .sizes import POLICIES
+from .counting import POLICIES, corpus_statistics
+from .records import MARK, Statistics, read_statistics, write_statistics
 
 __all__ = [
     "MARK",
@@ -10,6 +9,5 @@ __all__ = [
     "Statistics",
     "corpus_statistics",
     "read_statistics",
-    "statistics_text",
     "write_statistics",
 ]

@@ -1,10 +1,10 @@
 """What the statistics of a corpus mean for training on it: short findings, each with what to try."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from ...output.amounts import number, verb
 from ..rare import FEW_MENTIONS
-from .records import Finding, Statistics, TypeStatistics
+from .records import Finding, Statistics
 
 MEASURABLE = 30  # mentions in a part that is scored
 UNSEEN = 0.5  # share of test mentions
@@ -81,43 +81,51 @@ def percent(share: float) -> str:
     return f"{100 * share:.{1 if share < 0.1 else 0}f} %"
 
 
+def _of_types(text: str, evidence: Mapping[str, str], part: str | None = None) -> Found:
+    """A finding about types, if there are any.
+
+    text (str): With {types}, and {have} where they do. evidence (Mapping[str, str]): By type.
+    """
+    if evidence:
+        n = len(evidence)
+        shown = text.format(types=number(n, "type"), have=verb(n, "have"))
+        listed = "; ".join(f"{label}: {own}" for label, own in evidence.items())
+        yield f"{shown}: {', '.join(evidence)}.", f"{listed}.", part
+
+
 def no_entity(of: Statistics) -> Found:
-    own = of.parts["train"]
-    if not own.mentions:
-        evidence = f"Tokens that are O: {own.tokens:,}; not annotated: {own.unannotated_tokens:,}."
-        yield "Training has no entity.", evidence, None
+    training = of.parts["train"]
+    if not training.mentions:
+        n, n_not = training.tokens, training.unannotated_tokens
+        yield "Training has no entity.", f"Tokens that are O: {n:,}; not annotated: {n_not:,}.", None
 
 
 def absent_part(of: Statistics) -> Found:
-    for part in ("dev", "test"):
-        if part not in of.parts:
-            yield f"There is no {part} part.", f"Found: {', '.join(of.parts)}.", part
+    for part in [part for part in ("dev", "test") if part not in of.parts]:
+        yield f"There is no {part} part.", f"Found: {', '.join(of.parts)}.", part
 
 
 def undeclared_type(of: Statistics) -> Found:
-    n = len(of.undeclared)
-    if n:
+    if n := len(of.undeclared):
         text = f"{number(n, 'type')} {verb(n, 'occur')} without being declared"
-        yield _listed(text, of.undeclared), f"Declared: {', '.join(of.labels)}.", None
+        yield f"{text}: {', '.join(of.undeclared)}.", f"Declared: {', '.join(of.labels)}.", None
 
 
 def absent_type(of: Statistics) -> Found:
-    for part, own in of.parts.items():
-        absent = [t for t in of.labels if not own.types[t].mentions]
-        if absent and len(absent) < len(of.labels):  # else the part has no entity at all
-            evidence = [
-                f"{t}: " + ", ".join(f"{p.types[t].mentions} in {name}" for name, p in of.parts.items())
-                for t in absent
-            ]
-            yield _listed(f"{_have(absent)} no mention in {part}", absent), _joined(evidence), part
+    for part, counts in of.parts.items():
+        absent = {
+            t: ", ".join(f"{own.types[t].mentions} in {name}" for name, own in of.parts.items())
+            for t in of.labels
+            if not counts.types[t].mentions
+        }
+        if len(absent) < len(of.labels):  # else the part has no entity at all
+            yield from _of_types(f"{{types}} {{have}} no mention in {part}", absent, part)
 
 
 def conflict(of: Statistics) -> Found:
-    n = of.conflicts.texts
-    if n:
+    if n := of.conflicts.texts:
         evidence = " / ".join(f"{own.part}: {own.text}" for own in of.conflicts.examples[0])
-        text = f"{number(n, 'text')} {verb(n, 'occur')} with different annotations."
-        yield text, evidence, None
+        yield f"{number(n, 'text')} {verb(n, 'occur')} with different annotations.", evidence, None
 
 
 def leakage(of: Statistics) -> Found:
@@ -130,62 +138,53 @@ def leakage(of: Statistics) -> Found:
 
 
 def few_mentions(of: Statistics) -> Found:
+    def evidence(label: str) -> str:
+        own, share = of.parts["train"].types[label], of.unseen[label]
+        text = f"{number(own.mentions, 'mention')} in {number(own.sentences, 'sentence')}"
+        if share is None:
+            return text
+        n = of.parts["test"].types[label].mentions
+        return f"{text}, {round(share * n)} of {number(n, 'test mention')} not among them"
+
     types = of.parts["train"].types
-    few = [t for t in of.labels if 0 < types[t].mentions < FEW_MENTIONS]
-    if few:
-        evidence = [
-            f"{t}: {number(types[t].mentions, 'mention')} in "
-            f"{number(types[t].sentences, 'sentence')}{_unseen_of(of, t)}"
-            for t in few
-        ]
-        text = f"{_have(few)} fewer than {FEW_MENTIONS} mentions in training"
-        yield _listed(text, few), _joined(evidence), None
+    few = {t: evidence(t) for t in of.labels if 0 < types[t].mentions < FEW_MENTIONS}
+    yield from _of_types(f"{{types}} {{have}} fewer than {FEW_MENTIONS} mentions in training", few)
 
 
 def not_measurable(of: Statistics) -> Found:
-    for part, own in of.parts.items():
-        few = {t: n for t in of.labels if 0 < (n := own.types[t].mentions) < MEASURABLE}
-        if few and part != "train":
-            evidence = [
-                f"{t}: {number(n, 'mention')}, one is {100 / n:.3g} points of recall"
-                for t, n in few.items()
-            ]
-            text = f"{_have(few)} fewer than {MEASURABLE} mentions in {part}, too few to measure"
-            yield _listed(text, few), _joined(evidence), part
+    for part in [part for part in of.parts if part != "train"]:
+        few = {
+            t: f"{number(n, 'mention')}, one is {100 / n:.3g} points of recall"
+            for t in of.labels
+            if 0 < (n := of.parts[part].types[t].mentions) < MEASURABLE
+        }
+        text = f"{{types}} {{have}} fewer than {MEASURABLE} mentions in {part}, too few to measure"
+        yield from _of_types(text, few, part)
 
 
 def unseen(of: Statistics) -> Found:
-    new = {t: share for t in of.labels if (share := of.unseen[t] or 0.0) >= UNSEEN}
-    if new:
-        types = of.parts["test"].types
-        evidence = [
-            f"{t}: {percent(share)} of {number(types[t].mentions, 'mention')}"
-            for t, share in new.items()
-        ]
-        text = f"Most test mentions of {number(len(new), 'type')} have a wording that is new"
-        yield _listed(text, new), _joined(evidence), None
+    new = {
+        t: f"{percent(share)} of {number(of.parts['test'].types[t].mentions, 'mention')}"
+        for t in of.labels
+        if (share := of.unseen[t] or 0.0) >= UNSEEN
+    }
+    yield from _of_types("Most test mentions of {types} have a wording that is new", new)
 
 
 def contested(of: Statistics) -> Found:
-    def is_split(own: TypeStatistics) -> bool:
-        return own.minority_mentions > CONTESTED * own.mentions
-
-    types = of.parts["train"].types
-    split = [t for t in of.labels if is_split(types[t])]
-    if split:
-        evidence = [
-            f"{t}: {types[t].minority_mentions:,} of {number(types[t].mentions, 'mention')}; "
-            f"{types[t].ambiguous_surfaces:,} of {number(types[t].surfaces, 'wording')} are ambiguous"
-            for t in split
-        ]
-        text = f"Mentions of {number(len(split), 'type')} often have a wording that is mostly another's"
-        yield _listed(text, split), _joined(evidence), None
+    split = {
+        t: f"{own.minority_mentions:,} of {number(own.mentions, 'mention')}; "
+        f"{own.ambiguous_surfaces:,} of {number(own.surfaces, 'wording')} are ambiguous"
+        for t, own in of.parts["train"].types.items()
+        if t in of.labels and own.minority_mentions > CONTESTED * own.mentions
+    }
+    yield from _of_types("Mentions of {types} often have a wording that is mostly another's", split)
 
 
 def low_resource(of: Statistics) -> Found:
-    own = of.parts["train"]
-    if own.sentences < LOW_RESOURCE:
-        evidence = f"{number(own.sentences, 'sentence')}, {number(own.mentions, 'mention')}."
+    training = of.parts["train"]
+    if training.sentences < LOW_RESOURCE:
+        evidence = f"{number(training.sentences, 'sentence')}, {number(training.mentions, 'mention')}."
         yield f"Training has fewer than {LOW_RESOURCE} sentences.", evidence, None
 
 
@@ -211,8 +210,7 @@ def unbounded(of: Statistics) -> Found:
 
 RULES: tuple[Callable[[Statistics], Found], ...] = (
     *(no_entity, absent_part, undeclared_type, absent_type, conflict, leakage, few_mentions),
-    *(not_measurable, unseen, contested, low_resource, sparse),
-    unbounded,
+    *(not_measurable, unseen, contested, low_resource, sparse, unbounded),
 )
 
 
@@ -222,29 +220,13 @@ def diagnose(statistics: Statistics) -> list[Finding]:
     RETURNS (List[Finding]): One for each rule that applies, or for each part where parts differ.
     """
     return [
-        Finding(rule=name, part=part, finding=text, evidence=evidence, advice=advice)
-        for name, rule in ((rule.__name__, rule) for rule in RULES)
+        Finding(
+            rule=rule.__name__,
+            part=part,
+            finding=text,
+            evidence=evidence,
+            advice=ADVICE.get(f"{rule.__name__}.{part}") or ADVICE[rule.__name__],
+        )
+        for rule in RULES
         for text, evidence, part in rule(statistics)
-        for advice in (ADVICE.get(f"{name}.{part}") or ADVICE[name],)
     ]
-
-
-def _have(labels: Collection[str]) -> str:
-    n = len(labels)
-    return f"{number(n, 'type')} {verb(n, 'have')}"
-
-
-def _listed(text: str, labels: Collection[str]) -> str:
-    return f"{text}: {', '.join(labels)}."
-
-
-def _joined(evidence: list[str]) -> str:
-    return "; ".join(evidence) + "."
-
-
-def _unseen_of(of: Statistics, label: str) -> str:
-    share = of.unseen[label]
-    if share is None:
-        return ""
-    n = of.parts["test"].types[label].mentions
-    return f", {round(share * n)} of {number(n, 'test mention')} not among them"

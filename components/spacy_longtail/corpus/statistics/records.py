@@ -41,7 +41,6 @@ class PartStatistics(Record):
     """A part, or all of them together."""
 
     documents: int
-    one_sentence_documents: int
     documents_without_boundaries: int
     longest_sentence: int
     sentences: int
@@ -68,19 +67,12 @@ class SizeFactors(Record):
 
     sentences: float
     tokens: float
-    types: dict[str, float]  # tokens of each type
-
-
-class Repeat(Record):
-    text: str
-    times: int
 
 
 class Duplicates(Record):
     """Sentences of a part that repeat an earlier one."""
 
     sentences: int
-    examples: list[Repeat]
 
 
 class Leakage(Record):
@@ -133,9 +125,8 @@ class Statistics(Record):
 
 def read_statistics(path: Path) -> Statistics:
     """Read what the command `stats` wrote."""
-    if not path.is_file():
-        problem = "there is no such file"
-    else:
+    problem = "there is no such file"
+    if path.is_file():
         try:
             return Statistics.model_validate_json(path.read_bytes())
         except ValidationError as error:
@@ -143,10 +134,6 @@ def read_statistics(path: Path) -> Statistics:
     raise ValueError(Errors.L405.format(path=path, problem=problem, command="stats"))
 
 
-def statistics_text(found: Statistics) -> str:
-    return json.dumps(found.as_json(), indent=2)
-
-
-def write_statistics(found: Statistics, path: Path) -> None:
+def write_statistics(statistics: Statistics, path: Path) -> None:
     """Write statistics as JSON, the folder made if need be."""
-    write_file(path, statistics_text(found))
+    write_file(path, json.dumps(statistics.as_json(), indent=2))

@@ -8,8 +8,8 @@ from spacy.tokens import Doc
 from thinc.types import Ints1d
 
 from ...corpus.folder import load_docs, part_path, read_types, write_corpus
+from ...corpus.splits import document_folds
 from ...corpus.tokenizers import blank
-from ...corpus.units import document_folds
 from ...errors import Warnings
 from ...output.amounts import number
 from ...output.writing import check_folder, coded_io, unless_holds, whole_folder

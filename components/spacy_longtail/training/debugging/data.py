@@ -15,12 +15,16 @@ from ...corpus.counts import entity_bounds
 from ...corpus.descriptions import CorpusTypes, read_types
 from ...corpus.formats.docbin import stream_docs
 from ...corpus.rare import rare_sentence
-from ...corpus.sentences import has_boundaries
-from ...corpus.statistics.corpus import described_corpus
+from ...corpus.sentences import all_bounds, has_boundaries
+from ...corpus.statistics.counting import (
+    PartTally,
+    described_corpus,
+    marked_up,
+    present_parts,
+    read_part,
+)
 from ...corpus.statistics.diagnosis import LONG, diagnose
-from ...corpus.statistics.overlap import marked_up
 from ...corpus.statistics.records import Statistics
-from ...corpus.statistics.tallies import PartTally, counted_sentences, present_parts, read_part
 from ...corpus.tokenizers import blank
 
 Level = Literal["info", "good", "warn", "fail"]
@@ -88,7 +92,7 @@ class Oddities:
 
     def add(self, doc: Doc) -> None:
         """Look at a document."""
-        sentences = [(own.start, own.end) for own in counted_sentences(doc)]
+        sentences = all_bounds(doc)
         is_bare = len(doc) > 0 and not any(token.ent_iob for token in doc)
         self.n["empty"] += not len(doc)
         self._note("unbounded", doc, 0, 1, len(doc) > 1 and not has_boundaries(doc))

@@ -1,0 +1,377 @@
+"""One pass over the parts of a corpus: what is counted, in memory bounded by the counts."""
+
+from __future__ import annotations  # array[int]
+
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from functools import partial
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import spacy
+from spacy.attrs import ENT_IOB, IS_SPACE
+from spacy.strings import get_string_id
+from spacy.tokens import Doc
+
+from ...types import SentenceCounts
+from ..counts import CorpusCounts, count_doc, entity_bounds
+from ..cutting import cut
+from ..folder import PARTS, CorpusTypes, part_path, read_types
+from ..formats.docbin import stream_docs
+from ..rare import TAIL
+from ..repeats import (
+    RandomOversampling,
+    RandomUndersampling,
+    Repeats,
+    kept_tokens,
+    nsCRD,
+    sC,
+    sCR,
+    sCRD,
+)
+from ..sentences import all_bounds, has_boundaries
+from .diagnosis import diagnose
+from .records import (
+    Conflicts,
+    Duplicates,
+    Leakage,
+    MarkedPlace,
+    PartStatistics,
+    SizeFactors,
+    Statistics,
+    TypeShare,
+    TypeStatistics,
+)
+
+POLICIES: dict[str, Repeats] = {
+    policy.__name__: policy()
+    for policy in (sC, sCR, sCRD, nsCRD, RandomOversampling, RandomUndersampling)
+}
+N_EXAMPLES = 3
+
+Kind = tuple[int, tuple[tuple[str, int], ...]]  # length, entity tokens per type
+keys = partial(array, "Q")  # 8 bytes for each sentence
+
+
+def counted_sentences(doc: Doc) -> Iterator[Doc]:
+    """The sentences of a document; one without sentence boundaries is one sentence.
+
+    An entity that runs across a boundary is not annotated there: no pipe learns it.
+    """
+    bounds = all_bounds(doc)
+    return iter([doc]) if len(bounds) == 1 else cut(doc, bounds)
+
+
+def present_parts(corpus: Path) -> dict[str, Path]:
+    """Where the parts of a converted corpus are, those that it has.
+
+    RETURNS (Dict[str, Path]): By part. A corpus that was not split has all of it as train; else
+        train is named whether it is there or not.
+    """
+    paths = {part: part_path(corpus, part) for part in PARTS}
+    whole = part_path(corpus, "all")
+    if not paths["train"].exists() and whole.exists():
+        return {"train": whole}
+    return {part: path for part, path in paths.items() if part == "train" or path.exists()}
+
+
+def read_part(path: Path) -> Iterator[Doc]:
+    """The documents of a .spacy file or folder, one file at a time in memory."""
+    yield from stream_docs(path, spacy.blank("xx"))
+
+
+@dataclass
+class PartTally:
+    """What a part holds. `a + b` merges two parts of a corpus, `add` streams documents in."""
+
+    n_docs: int = 0
+    n_unbounded: int = 0  # documents of several tokens without any sentence boundary
+    n_unannotated: int = 0  # words without annotation
+    longest: int = 0  # words of the longest sentence
+    undersampled: Counter[str] = field(default_factory=Counter)  # sentences, tokens: kept by BUS
+    counts: CorpusCounts = field(default_factory=CorpusCounts)
+    kinds: Counter[Kind] = field(default_factory=Counter)
+    surfaces: Counter[tuple[str, str]] = field(default_factory=Counter)  # case-folded, with type
+    single_words: set[tuple[str, str]] = field(default_factory=set)  # one-token mentions
+    outside: set[str] = field(default_factory=set)  # word forms that are O
+    # of each sentence: hashes of its words and of its entities, 0 without any; is each word annotated?
+    words: array[int] = field(default_factory=keys)
+    entities: array[int] = field(default_factory=keys)
+    complete: array[int] = field(default_factory=keys)
+
+    def add(self, doc: Doc) -> None:
+        """Count a document."""
+        self.n_docs += 1
+        self.n_unbounded += len(doc) > 1 and not has_boundaries(doc)
+        for sentence in counted_sentences(doc):
+            self._add_sentence(sentence)
+
+    def _add_sentence(self, sentence: Doc) -> None:
+        iob, is_space = sentence.to_array([ENT_IOB, IS_SPACE]).T
+        words = [token.text for token in sentence if not token.is_space]
+        counts, counted = count_doc(sentence), (iob > 0) & (is_space == 0)
+        self.counts.add(counts)
+        self.kinds[counts.length, tuple(counts.tokens.items())] += 1
+        self.n_unannotated += len(words) - counts.length
+        self.longest = max(self.longest, len(words))
+        self.outside.update(sentence[i].text for i in np.flatnonzero(counted & (iob == 2)).tolist())
+        place = np.cumsum(is_space == 0).tolist()  # words up to each token
+        in_entity, places = np.zeros(len(sentence), dtype=bool), []
+        for start, end, label in entity_bounds(sentence):
+            span, name = sentence[start:end], sentence.vocab.strings[label]
+            in_entity[start:end] = True
+            places.append((place[start], place[end - 1], name))
+            self.surfaces[span.text.casefold(), name] += 1
+            if len(span) == 1:
+                self.single_words.add((span.text, name))
+        if places:
+            kept = counted[kept_tokens(in_entity)]
+            self.undersampled.update(sentences=1, tokens=int(np.count_nonzero(kept)))
+        # equal texts have equal keys, whatever their case
+        self.words.append(get_string_id("\0".join(words).casefold()) if words else 0)
+        self.entities.append(get_string_id(repr(places)) if places else 0)
+        self.complete.append(counts.length == len(words))
+
+    def __add__(self, other: PartTally) -> PartTally:
+        def merged(name: str) -> Any:
+            one, two = getattr(self, name), getattr(other, name)
+            return one | two if isinstance(one, set) else one + two
+
+        sums = {f.name: merged(f.name) for f in fields(self)}
+        return PartTally(**{**sums, "longest": max(self.longest, other.longest)})
+
+
+def tally_part(path: Path) -> PartTally:
+    """Count a .spacy file or folder."""
+    tally = PartTally()
+    for doc in read_part(path):
+        tally.add(doc)
+    return tally
+
+
+def corpus_statistics(corpus: Path) -> Statistics:
+    """Count everything about a corpus, in one pass over each part.
+
+    corpus (Path): A folder that `convert` wrote; dev and test may be absent.
+    """
+    tallies = {part: tally_part(path) for part, path in present_parts(corpus).items()}
+    statistics = described_corpus(corpus, read_types(corpus), tallies)
+    factors = {"policies": size_factors(tallies["train"]), "diagnosis": []}
+    statistics = statistics.model_copy(update=factors)
+    return statistics.model_copy(update={"diagnosis": diagnose(statistics)})
+
+
+def described_corpus(corpus: Path, types: CorpusTypes, tallies: Mapping[str, PartTally]) -> Statistics:
+    """The statistics of a corpus, without policies and diagnosis."""
+    training, whole = tallies["train"], sum(tallies.values(), PartTally())
+    undeclared = sorted(set(whole.counts.labels) - set(types.labels))
+    labels = types.labels + undeclared
+    parts = {
+        part: described_part(tally, labels, None if part == "train" else training)
+        for part, tally in tallies.items()
+    }
+    test = parts["test"].types if "test" in parts else {}
+    return Statistics(
+        corpus=corpus.name,
+        lang=types.lang,
+        labels=types.labels,
+        undeclared=undeclared,
+        tail=types.tail,
+        buckets=buckets(training.counts.mentions, labels),
+        parts=parts,
+        all=described_part(whole, labels),
+        unseen={label: test[label].unseen if test else None for label in types.labels},
+        policies={},
+        **overlaps(present_parts(corpus), tallies),
+    )
+
+
+def described_part(
+    tally: PartTally, labels: list[str], training: PartTally | None = None
+) -> PartStatistics:
+    """A part, or several together.
+
+    training (Optional[PartTally]): The training part, for what is unseen in this one.
+    """
+    counts = tally.counts
+    n_tokens, n_mentions, n_entity = counts.n_tokens, counts.mentions.total(), counts.n_entity_tokens
+    ends = sorted((counts.tokens[t], t) for t in labels if counts.tokens[t])
+    least, most = (
+        TypeShare(type=ends[i][1], share=ends[i][0] / n_tokens) if ends else None for i in (0, -1)
+    )
+    return PartStatistics(
+        documents=tally.n_docs,
+        documents_without_boundaries=tally.n_unbounded,
+        longest_sentence=tally.longest,
+        sentences=counts.n_units,
+        entity_sentences=counts.n_entity_units,
+        entity_sentence_share=_share(counts.n_entity_units, counts.n_units),
+        tokens=n_tokens,
+        unannotated_tokens=tally.n_unannotated,
+        entity_tokens=n_entity,
+        outside_tokens=n_tokens - n_entity,
+        entity_share=_share(n_entity, n_tokens),
+        outside_share=_share(n_tokens - n_entity, n_tokens),
+        begin_share=_share(n_mentions, n_tokens),
+        inside_share=_share(n_entity - n_mentions, n_tokens),
+        mentions=n_mentions,
+        found_types=len(counts.labels),
+        bio_classes=2 * len(labels) + 1,
+        least=least,
+        most=most,
+        types=described_types(tally, labels, training),
+    )
+
+
+def described_types(
+    tally: PartTally, labels: list[str], training: PartTally | None
+) -> dict[str, TypeStatistics]:
+    """What a part holds of each type. RETURNS (Dict[str, TypeStatistics]): By type."""
+    counts, rareness = tally.counts, tally.counts.rareness()
+    n_types = Counter(text for text, _ in tally.surfaces)
+    most: dict[str, int] = {}  # mentions of a surface with its most frequent type
+    for (text, _), n in tally.surfaces.items():
+        most[text] = max(most.get(text, 0), n)
+    surfaces, ambiguous, minority, unseen = (Counter[str]() for _ in range(4))
+    for (text, label), n in tally.surfaces.items():
+        surfaces[label] += 1
+        ambiguous[label] += n_types[text] > 1
+        minority[label] += n if n < most[text] else 0
+        unseen[label] += n if training and (text, label) not in training.surfaces else 0
+    outside = Counter(label for word, label in tally.single_words if word in tally.outside)
+
+    def described(t: str) -> TypeStatistics:
+        n = counts.mentions[t]
+        new = {"unseen": _share(unseen[t], n) if n else None} if training else {}
+        return TypeStatistics(
+            mentions=n,
+            one_token_mentions=counts.singles[t],
+            tokens=counts.tokens[t],
+            sentences=counts.units[t],
+            rareness=rareness.get(t),
+            token_share=_share(counts.tokens[t], counts.n_tokens),
+            mention_share=_share(n, counts.mentions.total()),
+            surfaces=surfaces[t],
+            ambiguous_surfaces=ambiguous[t],
+            minority_mentions=minority[t],
+            surfaces_also_outside=outside[t],
+            **new,
+        )
+
+    return {t: described(t) for t in labels}
+
+
+def buckets(mentions: Mapping[str, int], labels: Iterable[str]) -> dict[str, list[str]]:
+    """Types by training mentions, most frequent first.
+
+    RETURNS (Dict[str, List[str]]): head, the fewest types that hold half of the mentions; tail,
+        others with at most a tenth of the mentions of the most frequent; mid, the rest.
+    """
+    numbers = {t: mentions.get(t, 0) for t in labels}
+    total, limit, held = sum(numbers.values()), TAIL.limit(numbers), 0
+    groups: dict[str, list[str]] = {"head": [], "mid": [], "tail": []}
+    for label, n in sorted(numbers.items(), key=lambda row: (-row[1], row[0])):
+        groups["head" if 2 * held < total else "mid" if n > limit else "tail"].append(label)
+        held += n
+    return groups
+
+
+def size_factors(training: PartTally) -> dict[str, SizeFactors]:
+    """The size of the training part after / before, of every policy at its default settings.
+
+    RETURNS (Dict[str, SizeFactors]): By policy. Expected factors, since some policies draw.
+        "augmentation" is one rewritten copy of every sentence, of the same length.
+    """
+    before = training.counts
+    if not before.n_entity_tokens:
+        return {}
+    sizes = {}
+    for name, policy in POLICIES.items():
+        copies = policy.fit(before)
+        rows = [
+            (n * copies(SentenceCounts(dict(tokens), length, {}, {})), length)
+            for (length, tokens), n in training.kinds.items()
+        ]
+        sizes[name] = sum(n for n, _ in rows), sum(n * length for n, length in rows)
+    sizes["BUS"] = training.undersampled["sentences"], training.undersampled["tokens"]
+    sizes["augmentation"] = 2 * before.n_units, 2 * before.n_tokens
+    return {
+        name: SizeFactors(sentences=n / before.n_units, tokens=length / before.n_tokens)
+        for name, (n, length) in sizes.items()
+    }
+
+
+def overlaps(paths: Mapping[str, Path], tallies: Mapping[str, PartTally]) -> dict[str, Any]:
+    """Sentences that stand in a part more than once, in training too, or with two annotations.
+
+    A sentence is known by the hash of its words; the texts of the few examples are read again.
+
+    RETURNS (Dict[str, Any]): The fields duplicates, leakage and conflicts of the statistics.
+    """
+    words, entities, complete = (
+        np.concatenate([np.asarray(getattr(tally, name)) for tally in tallies.values()])
+        for name in ("words", "entities", "complete")
+    )
+    parts = np.repeat(list(tallies), [len(tally.words) for tally in tallies.values()])
+    repeats, leaks = {}, {}
+    in_training = np.isin(words, words[parts == "train"]) & (words != 0)
+    for part in tallies:
+        texts = words[(parts == part) & (words != 0)]
+        repeats[part] = Duplicates(sentences=len(texts) - len(np.unique(texts)))
+        if part != "train":
+            rows = np.flatnonzero(in_training & (parts == part))
+            leaks[part] = rows[np.argsort(entities[rows] == 0, kind="stable")]
+    rows = np.flatnonzero((complete != 0) & (words != 0))
+    order = rows[np.lexsort((rows, entities[rows], words[rows]))]
+    same = (words[order][1:] == words[order][:-1]) & (entities[order][1:] != entities[order][:-1])
+    _, kept = np.unique(words[order][:-1][same], return_index=True)
+    pairs = np.sort(np.column_stack([order[:-1], order[1:]])[same][kept])
+    shown = sorted(pairs.tolist())[:N_EXAMPLES]
+    first = [rows[:N_EXAMPLES].tolist() for rows in leaks.values()]
+    marked = sentence_texts(paths, set(chain(*shown, *first)))
+    return {
+        "duplicates": repeats,
+        "leakage": {
+            part: Leakage(
+                sentences=len(rows),
+                entity_sentences=int(np.count_nonzero(entities[rows])),
+                share=_share(len(rows), len(tallies[part].words)),
+                examples=[marked[i] for i in rows[:N_EXAMPLES].tolist()],
+            )
+            for part, rows in leaks.items()
+        },
+        "conflicts": Conflicts(
+            texts=len(kept),
+            examples=[[MarkedPlace(part=str(parts[i]), text=marked[i]) for i in pair] for pair in shown],
+        ),
+    }
+
+
+def sentence_texts(paths: Mapping[str, Path], wanted: set[int]) -> dict[int, str]:
+    """The text of some sentences, numbered over all parts, entities marked up as [Oslo|GEO]."""
+    if not wanted:
+        return {}
+    docs = (doc for path in paths.values() for doc in read_part(path))
+    sentences = (sentence for doc in docs for sentence in counted_sentences(doc))
+    rows = islice(enumerate(sentences), max(wanted) + 1)
+    return {i: marked_up(sentence, 0, len(sentence)) for i, sentence in rows if i in wanted}
+
+
+def marked_up(doc: Doc, first: int, last: int) -> str:
+    """The text of some tokens, entities marked up as [Oslo|GEO]."""
+    bounds = entity_bounds(doc)
+    opens = {start: "[" for start, *_ in bounds}
+    closes = {end: f"|{doc.vocab.strings[label]}]" for _, end, label in bounds}
+    chunks = [
+        f"{opens.get(token.i, '')}{token.text}{closes.get(token.i + 1, '')}{token.whitespace_}"
+        for token in doc[first:last]
+    ]
+    return "".join(chunks).strip().replace("\n", "\\n")  # an example is one line
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole else 0.0
