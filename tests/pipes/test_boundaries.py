@@ -7,8 +7,8 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.util import fix_random_seed
 
-from spacy_longtail.pipes.gate.counts import learn_counts
-from spacy_longtail.pipes.pipeline_checks import boundary_setters
+from spacy_longtail.pipes.gate.learning import learn_counts
+from spacy_longtail.pipes.neighbours import boundary_setters
 from tests.util import GATE_MODEL, SENTENCES, TOKEN_MODEL, blank, parse
 
 GATE = {

@@ -3,7 +3,7 @@ import pytest
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from spacy_longtail.pipes.gate.weak_sentences import flagged_parts
+from spacy_longtail.pipes.gate.flagging import flagged_parts
 from tests.util import (
     GATE_MODEL,
     SENTENCES,

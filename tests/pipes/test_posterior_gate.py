@@ -11,8 +11,8 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_longtail.pipes.gate import posterior_gate as module
-from spacy_longtail.pipes.gate.expected import expected_mentions
-from spacy_longtail.pipes.gate.weak_sentences import flagged_parts
+from spacy_longtail.pipes.gate.flagging import flagged_parts
+from spacy_longtail.pipes.gate.posteriors import expected_mentions
 from tests.util import (
     GATE_MODEL,
     SENTENCES,

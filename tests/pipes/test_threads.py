@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 import spacy
 
+from spacy_longtail.pipes.base import Lock
 from spacy_longtail.pipes.gate import budget as budgets
 from spacy_longtail.pipes.gate.budget import BURST, Budget
-from spacy_longtail.pipes.locks import Lock
 from tests.contracts import saved
 from tests.contracts.check_pipe import assert_same
 from tests.contracts.test_saved_pipelines import needs

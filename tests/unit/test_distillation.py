@@ -13,7 +13,7 @@ from spacy_longtail.corpus.cutting import bare, cut
 from spacy_longtail.corpus.formats.docbin import write_docs
 from spacy_longtail.corpus.soft import SOFT, read_soft, write_soft
 from spacy_longtail.losses import Dice, Distillation, Focal, LabelWeights, MoM
-from spacy_longtail.pipes.token.soft_targets import soft_targets
+from spacy_longtail.pipes.token.gold import soft_targets
 from spacy_longtail.readers.sampled import joined
 from spacy_longtail.types import SoftTargets
 from tests.util import GATE_MODEL, TOKEN_MODEL, blank, examples, params

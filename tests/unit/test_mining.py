@@ -18,7 +18,7 @@ from spacy_longtail.chains.tags import TagCodec
 from spacy_longtail.cli import app
 from spacy_longtail.corpus.folder import load_docs
 from spacy_longtail.corpus.formats.context import Events, Settings
-from spacy_longtail.pipes.gate.expected import expected_mentions
+from spacy_longtail.pipes.gate.posteriors import expected_mentions
 from spacy_longtail.pipes.transition.actions import beginnings, columns_of, replay_scores
 from spacy_longtail.unlabelled.mining import corpus_keys
 from spacy_longtail.unlabelled.pool import read_pool

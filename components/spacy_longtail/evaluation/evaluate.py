@@ -13,7 +13,7 @@ from spacy.training import Corpus, Example
 from ..corpus.examples import on_gold_tokens
 from ..corpus.formats.docbin import check_docs
 from ..errors import Errors
-from ..pipes.pipeline_checks import is_gate
+from ..pipes.neighbours import is_gate
 from ..pipes.secondary.gated_pipe import GatedPipe
 from ..pipes.token.ensemble_ner import EnsembleNER
 from ..scorers import make_ner_scorer

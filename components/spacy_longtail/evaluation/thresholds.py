@@ -14,7 +14,7 @@ from ..corpus.formats.docbin import check_docs
 from ..errors import Errors, Warnings
 from ..numerics import sigmoid
 from ..output.writing import check_folder, coded_io, unless_holds, whole_folder
-from ..pipes.pipeline_checks import is_gate
+from ..pipes.neighbours import is_gate
 from ..pipes.scores.thresholding import ANY_TYPE, CALIBRATION, check_keys
 from ..pipes.scores.thresholds import OperatingPoint, points
 from ..training.loading import load_pipeline

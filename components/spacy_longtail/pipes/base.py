@@ -1,13 +1,15 @@
-"""What pipes share: how those without training read, two learning rates, what none of them does."""
+"""What pipes share: factories, saving, two learning rates, entities that are judged and written."""
 
 import sys
+import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import ClassVar, cast
+from typing import ClassVar, Literal, cast
 
 import srsly
 from spacy import util
+from spacy.language import Language
 from spacy.pipeline.pipe import Pipe, deserialize_config
 from spacy.pipeline.trainable_pipe import TrainablePipe
 from spacy.tokens import Doc
@@ -17,11 +19,86 @@ from thinc.api import Model, Optimizer
 from thinc.types import FloatsXd
 from typing_extensions import Self
 
+from ..errors import Errors
 from ..layers import listener_in
+from ..scorers import NER_SCORE_WEIGHTS
 from ..settings import finite
 from ..types import Block
 from .scores.spans import ScoredSpan, write_entities
-from .scores.thresholding import Thresholding, judge, write_abstained
+from .scores.thresholding import judge
+
+ENTITIES = ["doc.ents", "token.ent_iob", "token.ent_type"]
+KINDS: dict[str, Block] = {
+    "ner": {
+        "assigns": ENTITIES,
+        "default_score_weights": NER_SCORE_WEIGHTS,
+        "scorer": {"@scorers": "longtail.ner_scorer.v1"},
+    },
+    "gate": {
+        "assigns": ["doc.spans"],
+        "requires": ["doc.sents"],
+        "default_score_weights": {"weak_sents_f": 0.0, "weak_sents_p": 0.0, "weak_sents_r": 0.0},
+        "scorer": {"@scorers": "longtail.gate_scorer.v1"},
+    },
+    "secondary": {
+        "assigns": ["doc.spans", *ENTITIES],
+        "requires": ["doc.spans"],
+        "default_score_weights": {"weak_ents_f": 0.0, "weak_ents_p": 0.0, "weak_ents_r": 0.0},
+        "scorer": {"@scorers": "longtail.ner_scorer.v1", "prefix": "weak_ents"},
+    },
+}
+
+
+def factory(name: str, kind: Literal["ner", "gate", "secondary"], **blocks: Block) -> Callable:
+    """spaCy's `Language.factory` for a component of a kind.
+
+    blocks (Dict[str, Any]): Default settings that are blocks. Others are the function's defaults.
+    """
+    meta = dict(KINDS[kind])
+    return Language.factory(name, default_config={**blocks, "scorer": meta.pop("scorer")}, **meta)
+
+
+class Lock:
+    """One thread at a time, which may enter again. A copy, as in another process, is another lock."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.release()
+
+    def __reduce__(self) -> tuple[type["Lock"], tuple[()]]:
+        return type(self), ()
+
+
+class DeclaredTypes:
+    """A pipe whose types are declared, so that none is added to it."""
+
+    name: str
+    source: ClassVar[str]  # where its types come from
+
+    @property
+    @abstractmethod
+    def labels(self) -> tuple[str, ...]: ...
+
+    def add_label(self, label: str) -> int:
+        """Refuse a new type. RETURNS (int): 0 for one of the pipe's."""
+        if label not in self.labels:
+            raise ValueError(Errors.L206.format(who=self.name, label=label, source=self.source))
+        return 0
+
+
+class Gate(DeclaredTypes):
+    """A pipe that flags sentences in doc.spans[cfg["spans_key"]]."""
+
+    source = "weak_labels"
+
+
+class Secondary:
+    """A pipe that reads the sentences that a gate has flagged."""
 
 
 class LongtailPipe(TrainablePipe):
@@ -60,11 +137,20 @@ class StoppedError(ValueError):
 class UntrainedPipe(Pipe):
     """A pipe with nothing to train, which reads in batches as spaCy's trained ones do."""
 
-    name: str
     cfg: Block
     predict: Callable
     set_annotations: Callable
     saved: ClassVar[tuple[str, ...]] = ()  # attributes that are saved beside cfg
+
+    def __init__(self, vocab: Vocab, name: str, scorer: Callable | None, **cfg: object) -> None:
+        self.vocab = vocab
+        self.name = name
+        self.scorer = scorer
+        self.cfg = cfg
+        self.restart()
+
+    def restart(self) -> None:
+        """Build anew what `cfg` decides, as when the pipe is loaded."""
 
     @property
     def label_data(self) -> list[str]:
@@ -75,13 +161,14 @@ class UntrainedPipe(Pipe):
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
         """path (Union[str, Path]): A folder, made here. exclude (Iterable[str]): Parts to leave out."""
-        parts = self._parts("to_disk", lambda own: srsly.write_json(own, self.cfg))
+        parts = self._parts("to_disk", lambda file: srsly.write_json(file, self.cfg))
         util.to_disk(path, parts, exclude)
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> Self:
         """path (Union[str, Path]): What `to_disk` wrote. exclude (Iterable[str]): Parts to leave out."""
-        parts = self._parts("from_disk", lambda own: self.cfg.update(deserialize_config(own)))
+        parts = self._parts("from_disk", lambda file: self.cfg.update(deserialize_config(file)))
         util.from_disk(path, parts, exclude)
+        self.restart()
         return self
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
@@ -92,8 +179,9 @@ class UntrainedPipe(Pipe):
 
     def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> Self:
         """data (bytes): What `to_bytes` gave. exclude (Iterable[str]): Parts to leave out."""
-        parts = self._parts("from_bytes", lambda own: self.cfg.update(srsly.json_loads(own)))
+        parts = self._parts("from_bytes", lambda text: self.cfg.update(srsly.json_loads(text)))
         util.from_bytes(data, parts, exclude)
+        self.restart()
         return self
 
     def __call__(self, doc: Doc) -> Doc:
@@ -124,21 +212,14 @@ class EntityScorer:
     cfg: Block
     predict: Callable[[list[Doc]], list[list[ScoredSpan]]]  # the entities of each, with their scores
 
-    @property
-    @abstractmethod
-    def labels(self) -> tuple[str, ...]: ...
-
     def candidates(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
         """What `predict` finds: entities before calibration and thresholds."""
         return self.predict(docs)
 
     def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
         """Write the entities, beside those that are there, and their scores where scores_key is set."""
-        settings = Thresholding.of(self.cfg, self.labels, self.name)
-        for doc, found in zip(docs, scores, strict=True):
-            judged = judge(found, settings)
-            write_entities(doc, judged.kept, self.cfg["scores_key"])
-            write_abstained(doc, judged.abstained, settings.abstain_key, self.name)
+        for doc, spans in zip(docs, scores, strict=True):
+            write_entities(doc, judge(doc, spans, self.cfg, self.name), self.cfg["scores_key"])
 
 
 class NERPipe(EntityScorer, LongtailPipe):
@@ -163,13 +244,13 @@ def with_head_rate(optimizer: Optimizer | None, encoder: Model, head_rate: float
     if head_rate == 1 or not isinstance(optimizer, Optimizer):
         return optimizer
     nodes = [] if listener_in(encoder) else list(encoder.walk())
-    own = {node.id for node in nodes} | {shim.id for node in nodes for shim in node.shims}
+    encoder_ids = {node.id for node in nodes} | {shim.id for node in nodes for shim in node.shims}
     step: Callable = optimizer
 
     def scaled(
         key: tuple[int, str], weights: FloatsXd, gradient: FloatsXd, *, lr_scale: float = 1.0
     ) -> tuple[FloatsXd, FloatsXd]:
-        rate = lr_scale if key[0] in own else lr_scale * head_rate
+        rate = lr_scale if key[0] in encoder_ids else lr_scale * head_rate
         return step(key, weights, gradient) if rate == 1 else step(key, weights, gradient, lr_scale=rate)
 
     return cast(Optimizer, scaled)

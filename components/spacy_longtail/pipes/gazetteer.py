@@ -3,45 +3,29 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from pathlib import Path
 
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.util import filter_spans, logger
-from spacy.vocab import Vocab
-from typing_extensions import Self
 
 from ..corpus.gazetteer import Gazetteer, Reliability, phrase_matcher, read_gazetteer
-from ..errors import Errors
-from ..scorers import NER_SCORE_WEIGHTS
-from ..types import ENTITY_SCORES, Block
-from .base import UntrainedPipe
+from ..types import ENTITY_SCORES
+from .base import DeclaredTypes, UntrainedPipe, factory
 from .label_checks import check_labels, check_types
 from .scores.merging import remove_from
 from .scores.spans import ScoredSpan, blocked_tokens, write_entities, write_scores
 
 WHO = "longtail_gazetteer"
 
-DEFAULTS: Block = {
-    "labels": None,
-    "scores_key": ENTITY_SCORES,
-    "scorer": {"@scorers": "longtail.ner_scorer.v1"},
-}
 
-
-@Language.factory(
-    WHO,
-    assigns=["doc.ents", "token.ent_iob", "token.ent_type"],
-    default_config=DEFAULTS,
-    default_score_weights=NER_SCORE_WEIGHTS,
-)
+@factory(WHO, "ner")
 def make_gazetteer(
     nlp: Language,
     name: str,
-    labels: list[str] | None,
-    scores_key: str | None,
-    scorer: Callable | None,
+    labels: list[str] | None = None,
+    scores_key: str | None = ENTITY_SCORES,
+    scorer: Callable | None = None,
 ) -> "TrainingGazetteer":
     """A gazetteer of the training data, after an NER: names that were of one type wherever they stood.
 
@@ -54,32 +38,20 @@ def make_gazetteer(
     scorer (Optional[Callable]): The scoring function.
     """
     labels = check_types("labels", labels, WHO) if labels else labels
-    return TrainingGazetteer(nlp.vocab, name, labels, scores_key, scorer=scorer)
+    return TrainingGazetteer(nlp.vocab, name, scorer, labels=labels, scores_key=scores_key, names={})
 
 
-class TrainingGazetteer(UntrainedPipe):
+class TrainingGazetteer(DeclaredTypes, UntrainedPipe):
     """Finds the names that training has read, beside and over what the NER before it has found.
 
     Entity score: how often names of the type are right in documents that they were not taken from, by
     the rule of succession. There is nothing to train: like a ruler it has no `update`.
     """
 
-    def __init__(
-        self,
-        vocab: Vocab,
-        name: str = WHO,
-        labels: list[str] | None = None,
-        scores_key: str | None = ENTITY_SCORES,
-        *,
-        scorer: Callable | None = None,
-    ) -> None:
-        self.vocab = vocab
-        self.name = name
-        self.scorer = scorer
-        self.cfg: Block = {"labels": labels, "scores_key": scores_key, "names": {}}
-        self._read_names()
+    source = "the names of the training data"
 
-    def _read_names(self) -> None:
+    def restart(self) -> None:
+        """Read the names that `cfg` holds."""
         table = self.cfg["names"]
         names = {label: [tuple(words) for words in own["names"]] for label, own in table.items()}
         reliability = {label: Reliability(own["right"], own["n"]) for label, own in table.items()}
@@ -90,13 +62,6 @@ class TrainingGazetteer(UntrainedPipe):
     def labels(self) -> tuple[str, ...]:
         """The types that have names."""
         return tuple(self.gazetteer.names)
-
-    def add_label(self, label: str) -> int:
-        """A type comes with its names. RETURNS (int): 0 for one with some."""
-        if label not in self.labels:
-            source = "the names of the training data"
-            raise ValueError(Errors.L206.format(who=self.name, label=label, source=source))
-        return 0
 
     def initialize(
         self,
@@ -122,7 +87,7 @@ class TrainingGazetteer(UntrainedPipe):
         self.cfg["names"] = {
             label: {"names": found.names[label], **found.reliability[label]._asdict()} for label in kept
         }
-        self._read_names()
+        self.restart()
         for label, own in self.cfg["names"].items():
             n_names, right, n = len(own["names"]), own["right"], own["n"]
             text = "%s: %s %d names, %d of %d right in other documents"
@@ -159,18 +124,6 @@ class TrainingGazetteer(UntrainedPipe):
                 write_entities(doc, new, key)
             elif key is not None and key not in doc.spans:
                 write_scores(doc, key, [])
-
-    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> Self:
-        """data (bytes): What `to_bytes` gave."""
-        super().from_bytes(data, exclude=exclude)
-        self._read_names()
-        return self
-
-    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> Self:
-        """path (Union[str, Path]): What `to_disk` wrote."""
-        super().from_disk(path, exclude=exclude)
-        self._read_names()
-        return self
 
 
 def _wins(name: ScoredSpan, others: Sequence[Span]) -> bool:

@@ -16,7 +16,7 @@ from thinc.util import torch2xp
 
 from ..errors import Errors
 from ..layers import listener_in
-from ..pipes.pipeline_checks import name_in
+from ..pipes.neighbours import name_in
 from ..pipes.sources import add_sources, sources_of
 from ..pipes.token import ensemble_ner
 from ..pipes.token.ensemble_ner import EnsembleNER

@@ -18,9 +18,9 @@ from ..corpus.sentences import by_punctuation
 from ..corpus.type_words import in_words
 from ..errors import Errors
 from ..output.writing import check_file, check_outside
-from ..pipes.gate.expected import has_expectations
+from ..pipes.gate.posteriors import has_expectations
 from ..pipes.gate.sentence_gate import SentenceGate
-from ..pipes.pipeline_checks import BOUNDARIES
+from ..pipes.neighbours import BOUNDARIES
 from ..training.loading import load_for_types
 from .pool import BATCH, add_sentences, processed, read_pool
 from .proposals import ProposalFormat, write_proposals

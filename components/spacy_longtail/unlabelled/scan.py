@@ -10,7 +10,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from thinc.types import Floats1d, Floats2d
 
-from ..pipes.gate.expected import expected_mentions
+from ..pipes.gate.posteriors import expected_mentions
 from .units import Unit, lot, sentence_vectors, sentences_of, text_key
 
 RANDOM = "random"  # the share that is drawn by lot

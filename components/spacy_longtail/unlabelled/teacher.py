@@ -14,13 +14,13 @@ from thinc.types import Floats1d, Floats2d, Ints1d
 from ..errors import Errors
 from ..heads import SOFT_HEADS
 from ..pipes.gazetteer import TrainingGazetteer
+from ..pipes.neighbours import own_rows
 from ..pipes.scores.spans import read_scores, scored_spans
 from ..pipes.secondary.gated_ner import GatedNER
 from ..pipes.secondary.gliner_ner import GLiNERNER
 from ..pipes.token.ensemble_ner import EnsembleNER
 from ..pipes.token.ner import TokenNER
 from ..pipes.token.tagging import TokenTagger
-from ..pipes.upstream import own_rows
 from ..types import ENTITY_SCORES
 from .pseudo_labels import ReadMention, ReadSentence, Selection
 from .units import sentences_of, text_key

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from thinc.types import Floats1d
 
-from ..locks import Lock
+from ..base import Lock
 
 WINDOW = 10_000  # recent scores that a new one is compared with, those of the start included
 N_START = 2_000  # scores that are kept of development data

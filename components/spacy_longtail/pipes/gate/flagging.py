@@ -1,15 +1,18 @@
-"""Flagged sentences in doc.spans, where several components may flag: none removes those of another."""
+"""Flagged sentences in doc.spans: several components may flag, none removes those of another."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from spacy.tokens import Doc, Span, SpanGroup
 from thinc.types import Floats1d
 
-from ...corpus.sentences import sentence_lengths
+from ...corpus.sentences import sentence_lengths, touched_sentences
+from ...errors import Errors
+from ..scores.spans import ScoredSpan
 from ..scores.thresholding import PIPES
 
 RULE_SCORE = 1.0  # of a span that came without one, such as a ruler's
+Parts = list[tuple[int, int]]  # of a document: first token and one past the last of each
 Row = tuple[Span, float, str]  # a span, its score, and the component that flagged it; "" for a rule
 
 
@@ -53,3 +56,28 @@ def _of_others(doc: Doc, key: str, name: str) -> Iterable[Row]:
         if pipe != name:
             rows.setdefault((span.start, span.end, span.label_, span.id_, pipe), (span, score, pipe))
     return rows.values()
+
+
+def flagged_parts(doc: Doc, key: str | None, who: str) -> Parts:
+    """First token and one past the last of each part to look at.
+
+    key (Optional[str]): Key in doc.spans: each sentence in which one of the spans has a token is a part;
+        null is a whole document.
+    """
+    if key is None:
+        return [(0, len(doc))] if len(doc) else []
+    if key not in doc.spans:
+        raise ValueError(Errors.L254.format(who=who, key=key))
+    ends = np.cumsum(sentence_lengths(doc))
+    flagged = np.flatnonzero(touched_sentences(doc, doc.spans[key]))
+    starts = np.append(0, ends)[flagged]
+    return list(zip(starts.tolist(), ends[flagged].tolist(), strict=True))
+
+
+def within(ents: Iterable[ScoredSpan], parts: Parts) -> Iterator[ScoredSpan]:
+    """The entities that stand in one of the parts as a whole."""
+    starts, ends = np.asarray(parts).T
+    for ent in ents:
+        at = np.searchsorted(starts, ent.start, side="right") - 1
+        if at >= 0 and ent.end <= ends[at]:
+            yield ent

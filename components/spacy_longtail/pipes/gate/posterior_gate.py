@@ -1,35 +1,24 @@
 """`longtail_posterior_gate`: flags sentences in which the primary NER expects mentions of rare types."""
 
 from collections.abc import Callable, Iterable
-from pathlib import Path
 
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.types import Floats2d
-from typing_extensions import Self
 
 from ...errors import Errors
 from ...settings import finite
-from ...types import WEAK_SENTENCES, Block
-from ..base import UntrainedPipe
+from ...types import WEAK_SENTENCES
+from ..base import Gate, UntrainedPipe, factory
 from ..label_checks import check_labels, check_types
-from ..pipeline_checks import check_kept, components_before
-from ..upstream import own_rows
+from ..neighbours import components_before, own_rows
 from .budget import Budget, GateUsage
 from .flagging import write_all_flagged
-from .posteriors import Counting, has_posteriors, sentence_mentions
+from .posteriors import Counting, gate_key, has_posteriors, sentence_mentions
 
 WHO = "longtail_posterior_gate"
 THRESHOLD = 0.1
-
-DEFAULTS: Block = {
-    "primary": None,
-    "threshold": THRESHOLD,
-    "budget": None,
-    "spans_key": WEAK_SENTENCES,
-    "scorer": {"@scorers": "longtail.gate_scorer.v1"},
-}
 
 
 def check_budget(value: object) -> float:
@@ -38,22 +27,16 @@ def check_budget(value: object) -> float:
     return finite("budget", value, rule, fix, 1e-9, 1.0)
 
 
-@Language.factory(
-    WHO,
-    assigns=["doc.spans"],
-    requires=["doc.sents"],
-    default_config=DEFAULTS,
-    default_score_weights={"weak_sents_f": 0.0, "weak_sents_p": 0.0, "weak_sents_r": 0.0},
-)
+@factory(WHO, "gate")
 def make_posterior_gate(
     nlp: Language,
     name: str,
     weak_labels: list[str],
-    primary: str | None,
-    threshold: float,
-    budget: float | None,
-    spans_key: str,
-    scorer: Callable | None,
+    primary: str | None = None,
+    threshold: float = THRESHOLD,
+    budget: float | None = None,
+    spans_key: str = WEAK_SENTENCES,
+    scorer: Callable | None = None,
 ) -> "PosteriorGate":
     """A gate without weights: it flags sentences by the probabilities of the NER before it.
 
@@ -70,7 +53,7 @@ def make_posterior_gate(
     return PosteriorGate(
         nlp,
         name,
-        scorer=scorer,
+        scorer,
         weak_labels=check_types("weak_labels", weak_labels, WHO),
         primary=primary,
         threshold=finite("threshold", threshold, "mentions, 0 or more", "0.1 is usual.", 0.0),
@@ -79,7 +62,7 @@ def make_posterior_gate(
     )
 
 
-class PosteriorGate(UntrainedPipe):
+class PosteriorGate(Gate, UntrainedPipe):
     """Scores sentences by what a component before it expects, and keeps the flagged ones in doc.spans.
 
     A document without sentence boundaries is one sentence. With a budget the order of sentences counts.
@@ -88,26 +71,16 @@ class PosteriorGate(UntrainedPipe):
     """
 
     def __init__(
-        self, nlp: Language, name: str = WHO, *, scorer: Callable | None = None, **settings: object
+        self, nlp: Language, name: str = WHO, scorer: Callable | None = None, **settings: object
     ) -> None:
         self.nlp = nlp
-        self.vocab = nlp.vocab
-        self.name = name
-        self.scorer = scorer
         # start: scores of development data, for a budget
-        self.cfg: Block = {"start": None, **settings}
-        self.restart()
+        super().__init__(nlp.vocab, name, scorer, start=None, **settings)
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The rare types."""
         return tuple(self.cfg["weak_labels"])
-
-    def add_label(self, label: str) -> int:
-        """The rare types are a setting. RETURNS (int): 0 for one of them."""
-        if label not in self.labels:
-            raise ValueError(Errors.L206.format(who=self.name, label=label, source="weak_labels"))
-        return 0
 
     @property
     def usage(self) -> GateUsage:
@@ -134,7 +107,6 @@ class PosteriorGate(UntrainedPipe):
         """
         check_labels(labels, self.labels, WHO)
         self.nlp = self.nlp if nlp is None else nlp
-        check_kept(self.nlp, self, self.cfg["spans_key"])
         self._primary()
         self.cfg["start"] = None
         self.restart()
@@ -143,7 +115,7 @@ class PosteriorGate(UntrainedPipe):
         """The component that expects mentions, and which of its types are the rare ones."""
         before, name = components_before(self.nlp, self), self.cfg["primary"]
         if name is None:
-            counting = [n for n, p in before.items() if has_posteriors(p) and not _is_gated(p)]
+            counting = [n for n, p in before.items() if has_posteriors(p) and gate_key(p) is None]
             name = counting[-1] if counting else None
         primary = before.get(name or "")
         known = list(primary.labels) if has_posteriors(primary) else []
@@ -164,7 +136,6 @@ class PosteriorGate(UntrainedPipe):
         RETURNS (Floats2d): (n_sentences, n_types). Nothing is changed.
         """
         docs = list(docs)
-        check_kept(self.nlp, self, self.cfg["spans_key"])
         primary, columns = self._primary()
         with own_rows(self.nlp, primary, docs, self):
             return sentence_mentions(primary, docs)[:, columns]
@@ -177,20 +148,3 @@ class PosteriorGate(UntrainedPipe):
         else:
             flags = self._budget.flag(expected)
         write_all_flagged(docs, self.cfg["spans_key"], self.name, flags, expected)
-
-    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> Self:
-        """path (Union[str, Path]): What `to_disk` wrote."""
-        super().from_disk(path, exclude=exclude)
-        self.restart()
-        return self
-
-    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> Self:
-        """data (bytes): What `to_bytes` gave."""
-        super().from_bytes(data, exclude=exclude)
-        self.restart()
-        return self
-
-
-def _is_gated(pipe: object) -> bool:
-    """Whether a component reads flagged sentences alone: elsewhere its probabilities mean little."""
-    return getattr(pipe, "cfg", {}).get("spans_key") is not None

@@ -19,30 +19,21 @@ from ...layers import warn_of_zeros
 from ...numerics import binary_cross_entropy, sigmoid
 from ...readers.base import changed_by
 from ...settings import finite
-from ...types import Block
-from ..base import LongtailPipe, check_head_rate
+from ...types import WEAK_SENTENCES, Block
+from ..base import Gate, LongtailPipe, check_head_rate, factory
 from ..label_checks import AUTO, check_labels, check_types
-from ..pipeline_checks import boundary_setters
-from .counts import FOUND, learn_counts
+from ..neighbours import boundary_setters
 from .flagging import write_all_flagged
-from .weak_sentences import sentence_targets, warn_of_whole_documents, with_boundaries
+from .learning import FOUND, learn_counts, sentence_targets, warn_of_whole_documents, with_boundaries
 
 WHO = "longtail_sentence_gate"
 
-DEFAULTS: Block = Config().from_str(f"""
-[pipe]
-weak_labels = "auto"
-threshold = 0.5
-auto_share = {AUTO_SHARE}
-data = "full"
-spans_key = "weak_sentences"
-head_rate = 1.0
-
-[pipe.model]
+DEFAULT_GATE_MODEL: Block = Config().from_str("""
+[model]
 @architectures = "longtail.SentenceGate.v1"
 hidden_width = 64
 
-[pipe.model.tok2vec]
+[model.tok2vec]
 @architectures = "spacy.HashEmbedCNN.v2"
 pretrained_vectors = null
 width = 64
@@ -51,30 +42,21 @@ embed_size = 2000
 window_size = 1
 maxout_pieces = 2
 subword_features = true
-
-[pipe.scorer]
-@scorers = "longtail.gate_scorer.v1"
-""")["pipe"]
+""")["model"]
 
 
-@Language.factory(
-    WHO,
-    assigns=["doc.spans"],
-    requires=["doc.sents"],
-    default_config=DEFAULTS,
-    default_score_weights={"weak_sents_f": 0.0, "weak_sents_p": 0.0, "weak_sents_r": 0.0},
-)
+@factory(WHO, "gate", model=DEFAULT_GATE_MODEL)
 def make_sentence_gate(
     nlp: Language,
     name: str,
     model: Model,
-    weak_labels: list[str] | str,
-    auto_share: float,
-    data: Literal["full", "balanced"],
-    threshold: float,
-    spans_key: str,
-    head_rate: float,
-    scorer: Callable | None,
+    weak_labels: list[str] | str = AUTO,
+    auto_share: float = AUTO_SHARE,
+    data: Literal["full", "balanced"] = "full",
+    threshold: float = 0.5,
+    spans_key: str = WEAK_SENTENCES,
+    head_rate: float = 1.0,
+    scorer: Callable | None = None,
 ) -> "SentenceGate":
     """A classifier that flags the sentences with an entity of a rare type.
 
@@ -86,7 +68,7 @@ def make_sentence_gate(
         there are with one.
     threshold (float): Least score of a flagged sentence, 0 to 1; the command `thresholds` finds one.
     spans_key (str): Key in doc.spans for the flagged sentences; attrs["scores"] are their scores.
-    head_rate (float): Learning rate of everything outside the encoder, as a multiple of the optimizer's.
+    head_rate (float): As for longtail_ner.
     scorer (Optional[Callable]): The scoring function.
     SOURCE: Nguyen, Nguyen & Rao 2020, section 3.2; "auto" and the threshold are ours.
     """
@@ -108,7 +90,7 @@ def make_sentence_gate(
     )
 
 
-class SentenceGate(LongtailPipe):
+class SentenceGate(Gate, LongtailPipe):
     """Scores every sentence and keeps the flagged ones in doc.spans.
 
     Trained with the weighted binary cross-entropy (docs/methods.md, "Sentence gate"); the loss column
@@ -135,12 +117,6 @@ class SentenceGate(LongtailPipe):
         """The rare types that open the gate; none yet before "auto" has found them."""
         given = self.cfg["weak_labels"]
         return tuple(self.cfg["auto_labels"] or ()) if given == AUTO else tuple(given)
-
-    def add_label(self, label: str) -> int:
-        """The rare types are a setting. RETURNS (int): 0 for one of them."""
-        if label not in self.labels:
-            raise ValueError(Errors.L206.format(who=self.name, label=label, source="weak_labels"))
-        return 0
 
     def initialize(
         self,

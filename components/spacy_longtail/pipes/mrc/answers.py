@@ -14,7 +14,7 @@ from ...layers.queries import Questions
 from ...losses.token import TagLoss
 from ...numerics import binary_cross_entropy, sigmoid
 from ..scores.spans import ScoredSpan
-from ..token.entity_tags import gold_types
+from ..token.gold import gold_types
 
 WEIGHTS = np.array([1.0, 1.0, 0.1]) / 2.1  # of begins, ends and spans
 MOST_PAIRS = 100  # wrong ones to learn from, for a query and a sentence

@@ -19,49 +19,32 @@ from ...layers.queries import Questions, ask, check_queries
 from ...losses import CrossEntropy
 from ...losses.base import Loss, check_loss
 from ...losses.token import TagLoss
-from ...scorers import NER_SCORE_WEIGHTS
 from ...settings import whole
-from ...types import Block
-from ..base import NERPipe, check_head_rate
+from ..base import NERPipe, check_head_rate, factory
 from ..label_checks import check_asked, check_known, check_labels
-from ..pipeline_checks import name_in
+from ..neighbours import name_in
 from ..scores.merging import merge_spans
 from ..scores.spans import ScoredSpan
-from ..scores.thresholding import CALIBRATION, JUDGING, check_judging
+from ..scores.thresholding import CALIBRATION, check_judging
 from .answers import gold_answers, learn, read_off
 
 WHO = "longtail_mrc_ner"
 
-DEFAULTS: Block = {
-    "loss": None,
-    "separator": "[SEP]",
-    "batch_size": 64,
-    "scores_key": None,
-    **JUDGING,
-    "head_rate": 1.0,
-    "scorer": {"@scorers": "longtail.ner_scorer.v1"},
-}
 
-
-@Language.factory(
-    WHO,
-    assigns=["doc.ents", "token.ent_iob", "token.ent_type"],
-    default_config=DEFAULTS,
-    default_score_weights=NER_SCORE_WEIGHTS,
-)
+@factory(WHO, "ner")
 def make_mrc_ner(
     nlp: Language,
     name: str,
     model: Model,
     queries: dict[str, str],
-    loss: Loss | None,
-    separator: str,
-    batch_size: int,
-    scores_key: str | None,
-    thresholds: dict[str, float] | None,
-    abstain_key: str | None,
-    head_rate: float,
-    scorer: Callable | None,
+    loss: Loss | None = None,
+    separator: str = "[SEP]",
+    batch_size: int = 64,
+    scores_key: str | None = None,
+    thresholds: dict[str, float] | None = None,
+    abstain_key: str | None = None,
+    head_rate: float = 1.0,
+    scorer: Callable | None = None,
 ) -> "MRCNER":
     """NER that puts a query for each entity type to each sentence, and reads off where answers stand.
 
@@ -73,11 +56,7 @@ def make_mrc_ner(
     loss (Optional[TagLoss]): The loss of begins and ends; null is binary cross-entropy.
     separator (str): The word between query and sentence: "[SEP]" for BERT, "</s>" for RoBERTa.
     batch_size (int): Queries with sentences that the encoder reads at once, in training and prediction.
-    scores_key (Optional[str]): Key in doc.spans for the entities with their scores; null for none.
-    thresholds (Optional[Dict[str, float]]): Least score of an entity by type, others keep all; null is
-        none. The command `thresholds` finds them.
-    abstain_key (Optional[str]): Key in doc.spans for entities below their threshold; null drops them.
-    head_rate (float): Learning rate of everything outside the encoder, as a multiple of the optimizer's.
+    scores_key, thresholds, abstain_key, head_rate: As for longtail_ner.
     scorer (Optional[Callable]): The scoring function.
     SOURCE: Li et al. 2020, arXiv:1910.11476; other losses than cross-entropy Nemoto et al. 2025.
     """
@@ -99,7 +78,6 @@ def make_mrc_ner(
         queries=queries,
         separator=separator,
         batch_size=whole("batch_size", batch_size, "Use 64.", 1),
-        scores_key=scores_key,
         **check_judging(thresholds, abstain_key, scores_key, WHO),
     )
 

@@ -117,7 +117,7 @@ def merge_into(doc: Doc, weak: list[ScoredSpan], settings: Merging) -> None:
         rated = known.get(place, ScoredSpan(*place, math.inf, ()))  # what has no score stays
         strong.append(rated._replace(score=math.inf) if merge == "fill" else rated)
     if merge == "token":
-        kept = _without_space(merge_tokens([*strong, *weak]), doc.to_array("IS_SPACE"))
+        kept = without_space(merge_tokens([*strong, *weak]), doc.to_array("IS_SPACE"))
     else:
         kept = merge_spans([*strong, *weak])
     kept = [span for span in kept if span.label != BLOCKED]
@@ -156,15 +156,16 @@ def _missing(doc: Doc, kept: Iterable[ScoredSpan | Span]) -> list[Span]:
     return [doc[a:b] for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
 
-def _without_space(spans: list[ScoredSpan], is_space: Ints1d) -> list[ScoredSpan]:
-    """The spans without whitespace at their ends: where a rule cut an entity, it may have come there."""
-    found = []
+def without_space(spans: list[ScoredSpan], is_space: Ints1d) -> list[ScoredSpan]:
+    """The spans without whitespace at their ends, and with the mean score of the tokens that stay."""
     bounds = np.array([span.place[:2] for span in spans], dtype="int64").reshape(-1, 2)
     starts, ends = trim_whitespace(bounds[:, 0], bounds[:, 1], is_space)
+    trimmed = []
     for span, start, end in zip(spans, starts.tolist(), ends.tolist(), strict=True):
-        if (start, end) == span.place[:2]:
-            found.append(span)
-        elif start < end:
+        if (start, end) != span.place[:2]:
             p = span.token_scores[start - span.start : end - span.start]
-            found.append(ScoredSpan(start, end, span.label, sum(p) / len(p), p, span.weak))
-    return found
+            score = sum(p) / len(p) if p else span.score
+            span = span._replace(start=start, end=end, score=score, token_scores=p)
+        if start < end:
+            trimmed.append(span)
+    return trimmed

@@ -1,7 +1,6 @@
 """What becomes of a scored entity: its score calibrated, and compared with the threshold of its type."""
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from spacy.tokens import Doc
@@ -10,7 +9,6 @@ from ...errors import Errors
 from ...numerics import sigmoid
 from ...settings import finite, unused
 from ...types import Block, Overrides
-from ..label_checks import check_known
 from .spans import ScoredSpan, scored_spans, write_scores
 from .thresholds import log_odds
 
@@ -20,34 +18,6 @@ CALIBRATION = "calibration"
 ANY_TYPE = "*"  # the calibration of types too rare for one of their own
 # attrs of the group of what falls below its threshold: the name of the pipe that found each span
 PIPES = "pipes"
-
-
-class Thresholding(NamedTuple):
-    """What a pipe's cfg says about scores. Null is none."""
-
-    thresholds: Mapping[str, float] | None = None  # by type; types without one keep all
-    calibration: Mapping[str, tuple[float, float]] | None = None  # slope, shift; "*" for other types
-    abstain_key: str | None = None  # in doc.spans
-
-    @classmethod
-    def of(
-        cls, cfg: Overrides, labels: Collection[str], who: str, *, is_scored: bool = False
-    ) -> "Thresholding":
-        """As a pipe's cfg has them now: in a trained pipeline they may have been changed by hand.
-
-        labels (Collection[str]): The pipe's types. is_scored (bool): As for `check_judging`.
-        """
-        settings = cls(*(cfg.get(name) for name in cls._fields))
-        if settings.thresholds is None:
-            return settings
-        check_known("thresholds", settings.thresholds, labels, who)
-        thresholds = _checked(settings.thresholds, cfg["scores_key"], who, is_scored)
-        return settings._replace(thresholds=thresholds)
-
-
-class Judged(NamedTuple):
-    kept: list[ScoredSpan]
-    abstained: list[ScoredSpan]
 
 
 def check_judging(
@@ -68,21 +38,15 @@ def check_judging(
     if thresholds is None:
         if abstain_key is not None:
             raise unused("abstain_key", abstain_key, who, "'thresholds'")
-        return dict(JUDGING)
-    checked = _checked(thresholds, scores_key, who, is_scored)
-    return {"thresholds": checked, "abstain_key": abstain_key}
-
-
-def _checked(
-    thresholds: Mapping[str, float], scores_key: str | None, who: str, is_scored: bool
-) -> dict[str, float]:
-    if scores_key is None and not is_scored:
+    elif scores_key is None and not is_scored:
         raise ValueError(Errors.L251.format(who=who))
-    fix = "0 keeps every entity of the type."
-    return {
-        label: finite(f"thresholds.{label}", value, "a score, 0 to 1", fix, 0.0, 1.0)
-        for label, value in thresholds.items()
-    }
+    else:
+        fix = "0 keeps every entity of the type."
+        thresholds = {
+            label: finite(f"thresholds.{label}", value, "a score, 0 to 1", fix, 0.0, 1.0)
+            for label, value in thresholds.items()
+        }
+    return {"scores_key": scores_key, "thresholds": thresholds, "abstain_key": abstain_key}
 
 
 def check_keys(who: str, **keys: str | None) -> None:
@@ -96,32 +60,30 @@ def check_keys(who: str, **keys: str | None) -> None:
             raise ValueError(Errors.L001.format(name=name, rule=rule, value=key, fix="Rename it."))
 
 
-def judge(found: Iterable[ScoredSpan], settings: Thresholding) -> Judged:
-    """Calibrate scores, of tokens too, and set apart the entities below the threshold of their type."""
-    curves, thresholds = settings.calibration or {}, settings.thresholds or {}
-    judged = Judged([], [])
-    for span in found:
+def judge(doc: Doc, spans: Iterable[ScoredSpan], cfg: Overrides, name: str) -> list[ScoredSpan]:
+    """Calibrate scores, of tokens too, and leave out entities below the threshold of their type.
+
+    Those are kept in doc.spans[abstain_key], where it is set. Pipes may share the group: each replaces
+    what it wrote itself, when it saw the document before.
+
+    cfg (Mapping[str, Any]): The pipe's settings. Types without a threshold keep all.
+    name (str): The pipe's, kept for each span in attrs["pipes"].
+    """
+    curves, thresholds = cfg.get(CALIBRATION) or {}, cfg.get("thresholds") or {}
+    kept, rows = [], []
+    for span in spans:
         if curve := curves.get(span.label, curves.get(ANY_TYPE)):
             scores = np.asarray([span.score, *span.token_scores])
             score, *token_scores = sigmoid(curve[0] * log_odds(scores) + curve[1]).tolist()
             span = span._replace(score=score, token_scores=tuple(token_scores))
-        is_kept = span.score >= thresholds.get(span.label, 0.0)
-        (judged.kept if is_kept else judged.abstained).append(span)
-    return judged
-
-
-def write_abstained(doc: Doc, abstained: list[ScoredSpan], key: str | None, name: str) -> None:
-    """Keep what fell below its threshold in doc.spans[key]; null keeps nothing.
-
-    Pipes may share the group: each replaces what it wrote itself, when it saw the document before.
-
-    name (str): The pipe's, kept for each span in attrs["pipes"].
-    """
-    if key is None:
-        return
-    pipes = doc.spans[key].attrs.get(PIPES, ()) if key in doc.spans else ()
-    before = zip(scored_spans(doc, key), pipes, strict=False)
-    rows = [(span, pipe) for span, pipe in before if pipe != name]
-    rows = sorted([*rows, *((span, name) for span in abstained)])
-    write_scores(doc, key, [span for span, _ in rows])
-    doc.spans[key].attrs[PIPES] = [pipe for _, pipe in rows]
+        if span.score >= thresholds.get(span.label, 0.0):
+            kept.append(span)
+        else:
+            rows.append((span, name))
+    if key := cfg.get("abstain_key"):
+        pipes = doc.spans[key].attrs.get(PIPES, ()) if key in doc.spans else ()
+        before = zip(scored_spans(doc, key), pipes, strict=False)
+        rows = sorted([*rows, *((span, pipe) for span, pipe in before if pipe != name)])
+        write_scores(doc, key, [span for span, _ in rows])
+        doc.spans[key].attrs[PIPES] = [pipe for _, pipe in rows]
+    return kept

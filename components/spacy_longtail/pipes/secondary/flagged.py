@@ -1,19 +1,17 @@
 """Flagged sentences as documents of their own, and what a secondary found in them, merged."""
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from json import JSONDecodeError
 from typing import NamedTuple
 
-import numpy as np
 from pydantic import ValidationError
 from spacy.tokens import Doc
 
 from ...corpus.cutting import cut
-from ...corpus.examples import trim_whitespace
 from ...faults import is_coded, is_out_of_memory, raised_in
-from ..gate.weak_sentences import Parts
-from ..scores.merging import Merging, merge_into, remove_from
+from ..gate.flagging import Parts
+from ..scores.merging import Merging, merge_into, remove_from, without_space
 from ..scores.spans import ScoredSpan, read_scores, write_scores
 
 
@@ -63,28 +61,23 @@ def placed(
     return by_doc
 
 
-def found_in(sentence: Doc, key: str | None) -> Iterator[ScoredSpan]:
+def found_in(sentence: Doc, key: str | None) -> list[ScoredSpan]:
     """The entities of a sentence that a component has read, without whitespace at their ends.
 
     key (Optional[str]): Key in doc.spans of the scores; an entity without one has the score nan.
     RAISES (UnusableError): For scores that are not from 0 to 1, or of another number of tokens.
     """
-    scores = read_scores(sentence, key)
-    bounds = np.array([(ent.start, ent.end) for ent in sentence.ents], dtype="int64").reshape(-1, 2)
-    starts, ends = trim_whitespace(bounds[:, 0], bounds[:, 1], sentence.to_array("IS_SPACE"))
-    for ent, start, end in zip(sentence.ents, starts.tolist(), ends.tolist(), strict=True):
-        span = scores.get((ent.start, ent.end, ent.label_))
-        if span is None or (start, end) != span.place[:2]:
-            score = math.nan if span is None else span.score
-            span = ScoredSpan(start, end, ent.label_, score, ())
-        n_scores = len(span.token_scores)
-        if n_scores not in (0, end - start):
-            raise UnusableError(f"an entity has {end - start} tokens, and scores of {n_scores}")
+    rated = read_scores(sentence, key)
+    places = [(ent.start, ent.end, ent.label_) for ent in sentence.ents]
+    spans = [rated.get(place, ScoredSpan(*place, math.nan, ())) for place in places]
+    for span in spans:
+        n_tokens, n_scores = span.end - span.start, len(span.token_scores)
+        if n_scores not in (0, n_tokens):
+            raise UnusableError(f"an entity has {n_tokens} tokens, and scores of {n_scores}")
         for score in (span.score, *span.token_scores):
             if score < 0 or score > 1:
                 raise UnusableError(f"an entity has the score {score:g}, which is not from 0 to 1")
-        if start < end:
-            yield span
+    return without_space(spans, sentence.to_array("IS_SPACE"))
 
 
 class Found(NamedTuple):

@@ -17,14 +17,15 @@ from ...errors import Errors
 from ...heads import Gold, HeadName
 from ...layers import listener_in, warn_of_zeros
 from ...losses.base import Loss
-from ...types import ENTITY_SCORES, WEAK_SENTENCES, Block
-from ..base import check_head_rate
-from ..gate.weak_sentences import flagged_parts, warn_of_whole_documents, with_boundaries, within
+from ...types import ENTITY_SCORES, WEAK_SENTENCES
+from ..base import Secondary, check_head_rate, factory
+from ..gate.flagging import flagged_parts, within
+from ..gate.learning import warn_of_whole_documents, with_boundaries
 from ..label_checks import AUTO, check_known, check_labels, check_types, no_types
-from ..pipeline_checks import boundary_setters, check_secondary, gate_types
+from ..neighbours import boundary_setters, check_secondary, gate_types
 from ..scores.merging import Merging, check_merging
 from ..scores.spans import ScoredSpan
-from ..scores.thresholding import JUDGING, Thresholding, check_judging, judge, write_abstained
+from ..scores.thresholding import check_judging, judge
 from ..token.describing import check_described
 from ..token.settings import DEFAULT_TOKEN_MODEL, check_head
 from ..token.tagging import TokenTagger
@@ -33,43 +34,23 @@ from .flagged import cut_flagged, merge_by_score, placed, places_of
 
 WHO = "longtail_gated_ner"
 
-DEFAULTS: Block = {
-    "labels": AUTO,
-    "head": "softmax",
-    "loss": None,
-    "merge": "span",
-    "spans_key": WEAK_SENTENCES,
-    "scores_key": ENTITY_SCORES,
-    **JUDGING,
-    "head_rate": 1.0,
-    "describe": None,
-    "model": DEFAULT_TOKEN_MODEL,
-    "scorer": {"@scorers": "longtail.ner_scorer.v1", "prefix": "weak_ents"},
-}
 
-
-@Language.factory(
-    WHO,
-    assigns=["doc.ents", "doc.spans", "token.ent_iob", "token.ent_type"],
-    requires=["doc.spans"],
-    default_config=DEFAULTS,
-    default_score_weights={"weak_ents_f": 0.0, "weak_ents_p": 0.0, "weak_ents_r": 0.0},
-)
+@factory(WHO, "secondary", model=DEFAULT_TOKEN_MODEL)
 def make_gated_ner(
     nlp: Language,
     name: str,
     model: Model,
-    labels: list[str] | str,
-    head: HeadName,
-    loss: Loss | None,
-    merge: Literal["span", "token", "fill"],
-    spans_key: str | None,
-    scores_key: str | None,
-    thresholds: dict[str, float] | None,
-    abstain_key: str | None,
-    head_rate: float,
-    describe: Callable | None,
-    scorer: Callable | None,
+    labels: list[str] | str = AUTO,
+    head: HeadName = "softmax",
+    loss: Loss | None = None,
+    merge: Literal["span", "token", "fill"] = "span",
+    spans_key: str | None = WEAK_SENTENCES,
+    scores_key: str | None = ENTITY_SCORES,
+    thresholds: dict[str, float] | None = None,
+    abstain_key: str | None = None,
+    head_rate: float = 1.0,
+    describe: Callable | None = None,
+    scorer: Callable | None = None,
 ) -> "GatedNER":
     """A token NER for rare types that runs on flagged sentences and merges with the primary NER.
 
@@ -77,8 +58,7 @@ def make_gated_ner(
         longtail.DescribedTypes.v1. With an encoder of its own it reads single sentences. With a listener
         it reads whole documents, of which all but those sentences are masked.
     labels (Union[List[str], str]): The rare types to learn, all others are O; "auto" takes the gate's.
-    head (str): As for longtail_token_ner.
-    loss (Optional[TagLoss]): As for longtail_token_ner; null is the default of the head.
+    head, loss, describe: As for longtail_token_ner.
     merge (str): "span" lets the more probable of two overlapping entities win, "token" the more probable
         tag of each token. Both need a primary with entity scores. "fill" adds entities only where the
         primary has none.
@@ -86,11 +66,7 @@ def make_gated_ner(
         predicts on all sentences, without a gate.
     scores_key (Optional[str]): Key in doc.spans with the entities and their scores, of the primary
         before, of the merged result after.
-    thresholds (Optional[Dict[str, float]]): Least score of an entity of the secondary by type, before
-        merging; null for none.
-    abstain_key (Optional[str]): Key in doc.spans for those below their threshold; null drops them.
-    head_rate (float): Learning rate of everything outside the encoder, as a multiple of the optimizer's.
-    describe (Optional[Callable[[List[str]], Floats2d]]): As for longtail_token_ner.
+    thresholds, abstain_key, head_rate: As for longtail_ner; thresholds are those before merging.
     scorer (Optional[Callable]): The scoring function.
     SOURCE: Nguyen, Nguyen & Rao 2020; "token" is their eq. 8-9, spans_key = null their "Double".
     """
@@ -116,12 +92,11 @@ def make_gated_ner(
         scheme=scheme,
         merge=merge,
         spans_key=spans_key,
-        scores_key=scores_key,
         **check_judging(thresholds, abstain_key, scores_key, WHO, spans_key=spans_key, is_scored=True),
     )
 
 
-class GatedNER(TokenTagger):
+class GatedNER(Secondary, TokenTagger):
     """Trains on the sentences that hold a rare type, predicts on those the gate flagged.
 
     Entity score: mean probability of the entity's tags. The loss column shows the summed loss of all
@@ -227,11 +202,8 @@ class GatedNER(TokenTagger):
 
     def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
         """Merge the found entities into doc.ents; the entities of other documents stay as they are."""
-        settings = Thresholding.of(self.cfg, self.labels, self.name, is_scored=True)
-        for doc, found in zip(docs, scores, strict=True):
-            judged = judge(found, settings)
-            merge_by_score(doc, judged.kept, self._merging)
-            write_abstained(doc, judged.abstained, settings.abstain_key, self.name)
+        for doc, spans in zip(docs, scores, strict=True):
+            merge_by_score(doc, judge(doc, spans, self.cfg, self.name), self._merging)
 
     def update(
         self,

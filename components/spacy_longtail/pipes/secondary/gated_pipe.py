@@ -10,17 +10,17 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import logger
+from spacy.vocab import Vocab
 
 from ...corpus.cutting import cut
 from ...corpus.sentences import sentence_lengths
 from ...errors import Errors, Warnings
 from ...settings import whole
-from ...types import ENTITY_SCORES, WEAK_SENTENCES, Block
-from ..base import StoppedError, UntrainedPipe
-from ..gate.weak_sentences import Parts, flagged_parts
+from ...types import ENTITY_SCORES, WEAK_SENTENCES
+from ..base import Lock, Secondary, StoppedError, UntrainedPipe, factory
+from ..gate.flagging import Parts, flagged_parts
 from ..label_checks import check_types
-from ..locks import Lock
-from ..pipeline_checks import check_secondary
+from ..neighbours import check_secondary
 from ..scores.merging import Merging, check_merging
 from ..scores.spans import ScoredSpan
 from .flagged import (
@@ -35,46 +35,26 @@ from .flagged import (
     places_of,
     replace_within,
 )
-from .secondaries import OwnComponent, OwnPipeline, Secondary, unfit
+from .secondaries import OwnComponent, OwnPipeline, unfit
 
 WHO = "longtail_gated_pipe"
 
-DEFAULTS: Block = {
-    "pipe": None,
-    "source": None,
-    "labels": None,
-    "label_map": {},
-    "merge": "fill",
-    "spans_key": WEAK_SENTENCES,
-    "scores_key": ENTITY_SCORES,
-    "secondary_scores_key": ENTITY_SCORES,
-    "batch_size": 32,
-    "max_failures": 10,
-    "scorer": {"@scorers": "longtail.ner_scorer.v1", "prefix": "weak_ents"},
-}
 
-
-@Language.factory(
-    WHO,
-    assigns=["doc.ents", "doc.spans", "token.ent_iob", "token.ent_type"],
-    requires=["doc.spans"],
-    default_config=DEFAULTS,
-    default_score_weights={"weak_ents_f": 0.0, "weak_ents_p": 0.0, "weak_ents_r": 0.0},
-)
+@factory(WHO, "secondary")
 def make_gated_pipe(
     nlp: Language,
     name: str,
-    pipe: dict[str, Any] | None,
-    source: str | None,
-    labels: list[str] | None,
-    label_map: dict[str, str],
-    merge: Literal["span", "token", "fill", "replace"],
-    spans_key: str,
-    scores_key: str | None,
-    secondary_scores_key: str | None,
-    batch_size: int,
-    max_failures: int | None,
-    scorer: Callable | None,
+    pipe: dict[str, Any] | None = None,
+    source: str | None = None,
+    labels: list[str] | None = None,
+    label_map: dict[str, str] = {},  # noqa: B006
+    merge: Literal["span", "token", "fill", "replace"] = "fill",
+    spans_key: str = WEAK_SENTENCES,
+    scores_key: str | None = ENTITY_SCORES,
+    secondary_scores_key: str | None = ENTITY_SCORES,
+    batch_size: int = 32,
+    max_failures: int | None = 10,
+    scorer: Callable | None = None,
 ) -> "GatedPipe":
     """Any component or pipeline, run on flagged sentences alone and merged with the primary NER.
 
@@ -107,15 +87,11 @@ def make_gated_pipe(
         check_types("labels", labels, WHO)
     if max_failures is not None:
         max_failures = whole("max_failures", max_failures, "null never stops the run.")
-    secondary: Secondary
-    if pipe is not None:
-        secondary = OwnComponent(nlp, pipe, name)
-    else:
-        secondary = OwnPipeline(str(source), nlp, name)
     return GatedPipe(
+        nlp.vocab,
         name,
-        secondary,
-        scorer=scorer,
+        scorer,
+        OwnPipeline(str(source), nlp, name) if pipe is None else OwnComponent(nlp, pipe, name),
         labels=labels,
         label_map=dict(label_map),
         spans_key=spans_key,
@@ -138,7 +114,7 @@ USAGE = (
 )
 
 
-class GatedPipe(UntrainedPipe):
+class GatedPipe(Secondary, UntrainedPipe):
     """Gives flagged sentences to a secondary, and merges what it finds.
 
     `usage` counts (USAGE says what) since the pipe was loaded. Each process counts for itself.
@@ -150,12 +126,15 @@ class GatedPipe(UntrainedPipe):
     saved = ("secondary",)
 
     def __init__(
-        self, name: str, secondary: Secondary, *, scorer: Callable | None, **settings: Any
+        self,
+        vocab: Vocab,
+        name: str,
+        scorer: Callable | None,
+        secondary: OwnComponent | OwnPipeline,
+        **cfg: object,
     ) -> None:
-        self.name = name
+        super().__init__(vocab, name, scorer, **cfg)
         self.secondary = secondary
-        self.scorer = scorer
-        self.cfg: Block = settings
         self.usage: dict[str, Any] = dict.fromkeys(USAGE, 0)
         self._lock = Lock()
         self._n_failed = 0  # sentences in a row
@@ -301,14 +280,10 @@ class GatedPipe(UntrainedPipe):
             raise UnusableError(f"{len(words)} sentences became {len(read)}")
         if not all(map(np.array_equal, words, (doc.to_array("ORTH") for doc in read))):
             raise UnusableError("a sentence came back with other tokens")
-        found = [list(found_in(doc, self.cfg["secondary_scores_key"])) for doc in read]
-        return [list(self._allowed(ents)) for ents in found]
-
-    def _allowed(self, ents: Iterable[ScoredSpan]) -> Iterator[ScoredSpan]:
-        """The entities by their names here. Those of types that may not be set are counted."""
-        for ent in ents:
-            name = self._renamed(ent.label)
-            if self._may_set(name):
-                yield ent._replace(label=name)
-            else:
-                self._count(refused=1)
+        key = self.cfg["secondary_scores_key"]
+        found = [
+            [ent._replace(label=self._renamed(ent.label)) for ent in found_in(doc, key)] for doc in read
+        ]
+        allowed = [[ent for ent in ents if self._may_set(ent.label)] for ents in found]
+        self._count(refused=sum(map(len, found)) - sum(map(len, allowed)))
+        return allowed

@@ -7,46 +7,35 @@ from typing import Any
 import srsly
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.vocab import Vocab
 from thinc.api import get_torch_default_device
 
 from ...corpus.labels import check_label
 from ...corpus.sentences import sentence_bounds
 from ...errors import Errors
-from ...scorers import NER_SCORE_WEIGHTS
 from ...settings import extra, finite
-from ...types import Block
-from ..base import EntityScorer, UntrainedPipe
+from ..base import EntityScorer, Lock, UntrainedPipe, factory
 from ..label_checks import check_known, check_types
-from ..locks import Lock
 from ..scores.merging import merge_spans
 from ..scores.spans import ScoredSpan
-from ..scores.thresholding import CALIBRATION, JUDGING, check_judging
+from ..scores.thresholding import check_judging
 from ..token.describing import describe_types
 
 WHO = "longtail_gliner"
 ENCODERS = {"model_name": "encoder_config", "labels_encoder": "labels_encoder_config"}
-SCORER = {"@scorers": "longtail.ner_scorer.v1"}
-DEFAULTS: Block = {"descriptions": {}, "threshold": 0.5, "scores_key": None, **JUDGING, "scorer": SCORER}
 
 
-@Language.factory(
-    WHO,
-    assigns=["doc.ents", "token.ent_iob", "token.ent_type"],
-    default_config=DEFAULTS,
-    default_score_weights=NER_SCORE_WEIGHTS,
-)
+@factory(WHO, "ner")
 def make_gliner_ner(
     nlp: Language,
     name: str,
     model_name: str,
     labels: list[str],
-    descriptions: dict[str, str],
-    threshold: float,
-    scores_key: str | None,
-    thresholds: dict[str, float] | None,
-    abstain_key: str | None,
-    scorer: Callable | None,
+    descriptions: dict[str, str] = {},  # noqa: B006
+    threshold: float = 0.5,
+    scores_key: str | None = None,
+    thresholds: dict[str, float] | None = None,
+    abstain_key: str | None = None,
+    scorer: Callable | None = None,
 ) -> "GLiNERNER":
     """NER by a GLiNER model, which finds types by their descriptions, without training (extra `gliner`).
 
@@ -57,38 +46,33 @@ def make_gliner_ner(
     descriptions (Dict[str, str]): What the model reads, by type; a type without one is described by its
         name.
     threshold (float): Least score of an entity, above 0 and below 1, as the model gives it.
-    scores_key (Optional[str]): Key in doc.spans for the entities with their scores; null for none.
-    thresholds (Optional[Dict[str, float]]): Least score by type of what is found, after calibration;
-        others keep all; null is none. The command `thresholds` finds them.
-    abstain_key (Optional[str]): Key in doc.spans for entities below that of their type; null drops them.
+    scores_key, thresholds, abstain_key: As for longtail_ner.
     scorer (Optional[Callable]): The scoring function.
     SOURCE: Zaratiana et al. 2024, arXiv:2311.08526.
     """
     types = check_types("labels", labels, WHO)
     given = {label: text for label, text in descriptions.items() if text}
     check_known("thresholds", thresholds or (), types, WHO)
-    pipe = GLiNERNER()
-    pipe.vocab, pipe.name, pipe.scorer = nlp.vocab, name, scorer
-    pipe.cfg = {
-        CALIBRATION: None,
-        "model_name": model_name,
-        "types": describe_types(types, given, types, WHO),
-        "threshold": finite("threshold", threshold, "above 0 and below 1", "", 1e-9, 1 - 1e-9),
-        "scores_key": scores_key,
+    return GLiNERNER(
+        nlp.vocab,
+        name,
+        scorer,
+        calibration=None,
+        model_name=model_name,
+        types=describe_types(types, given, types, WHO),
+        threshold=finite("threshold", threshold, "above 0 and below 1", "", 1e-9, 1 - 1e-9),
         **check_judging(thresholds, abstain_key, scores_key, WHO),
-    }
-    return pipe
+    )
 
 
 class GLiNERNER(EntityScorer, UntrainedPipe):
     """Like a ruler it has no `update`: training passes over it. Its scores are the model's own."""
 
-    vocab: Vocab
-    scorer: Callable | None
     _model: Any = None  # gliner's, loaded when it is first needed
 
-    def __init__(self) -> None:
+    def __init__(self, *args: Any, **cfg: Any) -> None:
         self._lock = Lock()  # a tokenizer cannot be used by two threads at once
+        super().__init__(*args, **cfg)
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -6,9 +6,10 @@ Both read sentences as documents of their own, and save what they have learnt or
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import spacy
+import srsly
 from spacy import util
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -18,9 +19,10 @@ from thinc.api import Config, ConfigValidationError
 
 from ...corpus.cutting import bare
 from ...errors import Errors
+from ...faults import is_coded
 from ...types import Block
 
-ENTITIES = "doc.ents"
+SETS = "doc.ents"
 LLM_MODELS = "spacy_llm.models."
 FIX = "Give a block 'pipe' with a factory that needs no training, or a trained pipeline as 'source'."
 
@@ -75,20 +77,23 @@ class OwnComponent:
         elif settings:
             raise unfit(self.who, f"it has no 'initialize', found {', '.join(settings)} for it")
 
+    def _call(self, method: str, *data: object) -> bytes:
+        """Save or load the component, where it has that method."""
+        found = getattr(self.component, method, None)
+        return (found(*data, exclude=["vocab"]) if found else None) or b""
+
     def to_bytes(self) -> bytes:
-        return self.component.to_bytes(exclude=["vocab"]) if hasattr(self.component, "to_bytes") else b""
+        return self._call("to_bytes")
 
     def from_bytes(self, data: bytes) -> None:
-        if hasattr(self.component, "from_bytes"):
-            self.component.from_bytes(data, exclude=["vocab"])
+        self._call("from_bytes", data)
 
     def to_disk(self, path: Path) -> None:
-        if hasattr(self.component, "to_disk"):
-            self.component.to_disk(path, exclude=["vocab"])
+        self._call("to_disk", path)
 
     def from_disk(self, path: Path) -> None:
-        if hasattr(self.component, "from_disk") and path.exists():
-            self.component.from_disk(path, exclude=["vocab"])
+        if path.exists():
+            self._call("from_disk", path)
 
 
 class OwnPipeline:
@@ -107,7 +112,7 @@ class OwnPipeline:
             if self._nlp.lang != nlp.lang:
                 problem = f"it is of the language {self._nlp.lang!r}, the pipeline around it of"
                 raise unfit(who, f"{source} does not fit: {problem} {nlp.lang!r}")
-            if not _setters(self._nlp):
+            if not self._setters():
                 raise unfit(who, f"no component of {source} says that it assigns doc.ents")
 
     @property
@@ -117,12 +122,16 @@ class OwnPipeline:
             raise unfit(self.who, problem)
         return self._nlp
 
+    def _setters(self) -> list[object]:
+        """The components that set entities, or do not say what they set."""
+        pipes = [] if self._nlp is None else self._nlp.pipeline
+        assigned = [(self.nlp.get_pipe_meta(name).assigns, pipe) for name, pipe in pipes]
+        return [pipe for assigns, pipe in assigned if not assigns or SETS in assigns]
+
     @property
     def labels(self) -> tuple[str, ...]:
-        if self._nlp is None:
-            return ()
-        pipes = [self._nlp.get_pipe(name) for name in _setters(self._nlp)]
-        return tuple(dict.fromkeys(label for pipe in pipes for label in getattr(pipe, "labels", ())))
+        labels = [label for pipe in self._setters() for label in getattr(pipe, "labels", ())]
+        return tuple(dict.fromkeys(labels))
 
     @property
     def takes_batches(self) -> bool:
@@ -133,8 +142,8 @@ class OwnPipeline:
         self.nlp  # noqa: B018
 
     def read(self, sentences: list[Doc]) -> list[Doc]:
-        own = [bare(sentence, self.nlp.vocab) for sentence in sentences]
-        return list(self.nlp.pipe(own, batch_size=len(own)))
+        copies = [bare(sentence, self.nlp.vocab) for sentence in sentences]
+        return list(self.nlp.pipe(copies, batch_size=len(copies)))
 
     def memory_zone(self) -> AbstractContextManager[object]:
         return nullcontext() if self._nlp is None else self._nlp.memory_zone()
@@ -149,15 +158,7 @@ class OwnPipeline:
         return data
 
     def from_bytes(self, data: bytes) -> None:
-        parts: dict[str, bytes] = {}
-        util.from_bytes(
-            data,
-            {
-                "config": lambda part: parts.setdefault("config", part),
-                "nlp": lambda part: parts.setdefault("nlp", part),
-            },
-            (),
-        )
+        parts = srsly.msgpack_loads(data)
         config = Config().from_bytes(parts["config"], interpolate=False)
         self._nlp = util.load_model_from_config(config).from_bytes(parts["nlp"])
 
@@ -176,9 +177,6 @@ class OwnPipeline:
             raise unfit(self.who, f"{source} cannot be loaded: {problem}") from None
 
 
-Secondary: TypeAlias = OwnComponent | OwnPipeline
-
-
 def _build(nlp: Language, block: Mapping[str, object], who: str) -> Any:
     """A component that is not made part of the pipeline.
 
@@ -189,18 +187,17 @@ def _build(nlp: Language, block: Mapping[str, object], who: str) -> Any:
     if not isinstance(factory, str) or not nlp.has_factory(factory):
         raise unfit(who, f"'factory' must be the name of a registered component, found {factory!r}")
     meta = nlp.get_factory_meta(factory)
-    if meta.assigns and ENTITIES not in meta.assigns:
+    if meta.assigns and SETS not in meta.assigns:
         raise unfit(who, f"{factory!r} does not say that it assigns doc.ents")
     names = (nlp.get_factory_name(factory), factory)
     registered = next(name for name in names if name in registry.factories)
     settings = _with_defaults(meta.default_config or {}, given)
     with _coded(who):
-        resolved = registry.resolve(
-            {"pipe": {**settings, "nlp": nlp, "name": who, "@factories": registered}}
-        )
-    if getattr(resolved["pipe"], "is_trainable", False):
+        block = {**settings, "nlp": nlp, "name": who, "@factories": registered}
+        pipe = registry.resolve({"pipe": block})["pipe"]
+    if getattr(pipe, "is_trainable", False):
         raise unfit(who, f"{factory!r} has weights to train, and nothing trains it here")
-    return resolved["pipe"]
+    return pipe
 
 
 def _with_defaults(defaults: Mapping[str, object], given: Mapping[str, object]) -> Block:
@@ -219,7 +216,7 @@ def _coded(who: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if str(error).startswith("[L"):
+        if is_coded(error):
             raise
         if isinstance(error, ConfigValidationError):
             error = ConfigValidationError.from_error(error, show_config=False)
@@ -235,9 +232,3 @@ def _sends_prompts(pipe: object) -> bool:
     """
     model = type(getattr(pipe, "_model", None))
     return any(base.__module__.startswith(LLM_MODELS) for base in model.__mro__)
-
-
-def _setters(nlp: Language) -> list[str]:
-    """The components of a pipeline that set entities, or do not say what they set."""
-    assigned = {name: nlp.get_pipe_meta(name).assigns for name in nlp.pipe_names}
-    return [name for name, found in assigned.items() if not found or ENTITIES in found]

@@ -23,6 +23,7 @@ from ...layers.described import is_described
 from ...settings import unused
 from ...types import Block
 from ..base import LongtailPipe
+from ..neighbours import upstream_of
 from ..sources import add_sources, sources_of
 
 ALIKE = 0.99  # cosine of vectors of one text by one describer
@@ -198,11 +199,6 @@ def take_pretrained(pipe: Any, head: PretrainedHead, nlp: Language | None) -> No
 
 def tok2vec_of(nlp: Language | None, pipe: object) -> Tok2Vec | None:
     """The enabled tok2vec that a component listens to, if it listens to one."""
-    if nlp is None:
-        return None
-    components = dict(nlp.components)
-    for _, other in nlp.pipeline:
-        listeners = other.listening_components if isinstance(other, Tok2Vec) else ()
-        if any(components.get(name) is pipe for name in listeners):
-            return cast(Tok2Vec, other)
-    return None
+    name = None if nlp is None else upstream_of(nlp, pipe)
+    upstream = nlp.get_pipe(name) if nlp is not None and name in nlp.pipe_names else None
+    return upstream if isinstance(upstream, Tok2Vec) else None

@@ -16,61 +16,45 @@ from ...errors import Errors
 from ...heads import HEADS, SOFT_HEADS, Head, Scores
 from ...heads.outputs import forget_outputs
 from ...losses import CrossEntropy
-from ...scorers import NER_SCORE_WEIGHTS
 from ...types import Block
-from ..scores.thresholding import JUDGING, check_judging
+from ..base import factory
+from ..scores.thresholding import check_judging
 from .settings import check_head
 from .tagging import TokenTagger
 
 WHO = "longtail_ensemble_ner"
 
-DEFAULTS: Block = {
-    "scheme": "BIO",
-    "scores_key": None,
-    **JUDGING,
-    "scorer": {"@scorers": "longtail.ner_scorer.v1"},
-}
 LEAST = 1e-30  # what is impossible for all, so that its logarithm is a number
 N_MEMBERS = 2  # at least
 
 
-@Language.factory(
-    WHO,
-    assigns=["doc.ents", "token.ent_iob", "token.ent_type"],
-    default_config=DEFAULTS,
-    default_score_weights=NER_SCORE_WEIGHTS,
-)
+@factory(WHO, "ner")
 def make_ensemble_ner(
     nlp: Language,
     name: str,
     members: dict[str, dict],
-    scheme: Literal["BIO", "BILUO"],
-    scores_key: str | None,
-    thresholds: dict[str, float] | None,
-    abstain_key: str | None,
-    scorer: Callable | None,
+    scheme: Literal["BIO", "BILUO"] = "BIO",
+    scores_key: str | None = None,
+    thresholds: dict[str, float] | None = None,
+    abstain_key: str | None = None,
+    scorer: Callable | None = None,
 ) -> "EnsembleNER":
     """Several trained token NERs as one, which the command `ensemble` makes: not trained any further.
 
     members (Dict[str, Dict]): A block for each, by any name: `head`, "softmax" or "crf", and `model`,
         with an encoder of its own.
     scheme (str): Tags of all of them: "BIO" or "BILUO".
-    scores_key (Optional[str]): Key in doc.spans for the entities with their scores; null for none.
-    thresholds (Optional[Dict[str, float]]): Least score of an entity by type, others keep all; null is
-        none. The command `thresholds` finds them.
-    abstain_key (Optional[str]): Key in doc.spans for entities below their threshold; null drops them.
+    scores_key, thresholds, abstain_key: As for longtail_ner.
     scorer (Optional[Callable]): The scoring function.
     SOURCE: Lakshminarayanan et al. 2017, arXiv:1612.01474.
     """
-    judging = check_judging(thresholds, abstain_key, scores_key, WHO)
     return EnsembleNER(
         nlp.vocab,
         name,
         _check_members(members, scheme),
         scorer=scorer,
         scheme=scheme,
-        scores_key=scores_key,
-        **judging,
+        **check_judging(thresholds, abstain_key, scores_key, WHO),
     )
 
 

@@ -12,12 +12,10 @@ from ...corpus.counts import count_docs
 from ...errors import Errors
 from ...heads import HeadName
 from ...losses.base import Loss
-from ...scorers import NER_SCORE_WEIGHTS
 from ...settings import unused, whole
-from ...types import Block
-from ..base import check_head_rate
+from ..base import check_head_rate, factory
 from ..label_checks import check_known, check_types
-from ..scores.thresholding import JUDGING, check_judging
+from ..scores.thresholding import check_judging
 from .describing import check_described
 from .settings import DEFAULT_TOKEN_MODEL, check_head
 from .soft_targets import check_taught
@@ -25,42 +23,23 @@ from .tagging import TokenTagger
 
 WHO = "longtail_token_ner"
 
-DEFAULTS: Block = {
-    "head": "softmax",
-    "loss": None,
-    "scheme": "BIO",
-    "include": None,
-    "scores_key": None,
-    **JUDGING,
-    "head_rate": 1.0,
-    "warmup": 0,
-    "describe": None,
-    "model": DEFAULT_TOKEN_MODEL,
-    "scorer": {"@scorers": "longtail.ner_scorer.v1"},
-}
 
-
-@Language.factory(
-    WHO,
-    assigns=["doc.ents", "token.ent_iob", "token.ent_type"],
-    default_config=DEFAULTS,
-    default_score_weights=NER_SCORE_WEIGHTS,
-)
+@factory(WHO, "ner", model=DEFAULT_TOKEN_MODEL)
 def make_token_ner(
     nlp: Language,
     name: str,
     model: Model,
-    head: HeadName,
-    loss: Loss | None,
-    scheme: Literal["BIO", "BILUO"],
-    include: list[str] | None,
-    scores_key: str | None,
-    thresholds: dict[str, float] | None,
-    abstain_key: str | None,
-    head_rate: float,
-    warmup: int,
-    describe: Callable | None,
-    scorer: Callable | None,
+    head: HeadName = "softmax",
+    loss: Loss | None = None,
+    scheme: Literal["BIO", "BILUO"] = "BIO",
+    include: list[str] | None = None,
+    scores_key: str | None = None,
+    thresholds: dict[str, float] | None = None,
+    abstain_key: str | None = None,
+    head_rate: float = 1.0,
+    warmup: int = 0,
+    describe: Callable | None = None,
+    scorer: Callable | None = None,
 ) -> "TokenNER":
     """NER that gives every token a tag, over any encoder, with exact probabilities.
 
@@ -68,16 +47,10 @@ def make_token_ner(
         longtail.DescribedTypes.v1, with an encoder of its own or a listener.
     head (str): "softmax", decoded over legal tag sequences; "sigmoid", one yes or no per tag; "crf", a
         chain with learnt transitions; "two_task", an entity and a begin output, for AUC losses.
-    loss (Optional[TagLoss]): A loss for the head. null is cross-entropy for softmax and crf,
+    loss (Optional[TagLoss]): A loss for the head; null is cross-entropy for softmax and crf,
         longtail.OneVersusRestFocal.v1 for sigmoid, longtail.AUCMargin.v1 for two_task.
     scheme (str): Tags: "BIO" or "BILUO"; two_task has "BIO".
-    include (Optional[List[str]]): Types to learn and predict, all others are O; null is all.
-    scores_key (Optional[str]): Key in doc.spans for the entities with their scores; null for none.
-    thresholds (Optional[Dict[str, float]]): Least score of an entity by type, others keep all; null is
-        none. The command `thresholds` finds them.
-    abstain_key (Optional[str]): Key in doc.spans for entities below their threshold; null drops them.
-    head_rate (float): Learning rate of everything outside the encoder, as a multiple of the optimizer's:
-        10 or so where the encoder is pretrained and its rate is low; 1 is the same.
+    include, scores_key, thresholds, abstain_key, head_rate: As for longtail_ner.
     warmup (int): Training updates with plain cross-entropy before the loss takes over (softmax, crf).
     describe (Optional[Callable[[List[str]], Floats2d]]): Vectors of the types' descriptions, for
         longtail.DescribedTypes.v1: longtail.TransformerDescriptions.v1 or another describer; null takes
@@ -103,7 +76,6 @@ def make_token_ner(
         head=head,
         scheme=scheme,
         include=include,
-        scores_key=scores_key,
         warmup=whole("warmup", warmup, "Use 0 for none."),
         **check_judging(thresholds, abstain_key, scores_key, WHO),
     )

@@ -29,7 +29,7 @@ from ...losses import CrossEntropy
 from ...losses.base import Loss
 from ...types import Block, TwoTaskState
 from ..base import NERPipe
-from ..pipeline_checks import name_in
+from ..neighbours import name_in
 from ..scores.spans import ScoredSpan
 from ..scores.thresholding import CALIBRATION
 from ..weighting import Reader, resolve_classes, with_classes

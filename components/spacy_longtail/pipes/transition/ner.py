@@ -23,63 +23,36 @@ from ...errors import Errors
 from ...layers import warn_of_zeros
 from ...losses.base import Loss, check_loss
 from ...losses.token import TagLoss
-from ...scorers import NER_SCORE_WEIGHTS
-from ...types import Block, Overrides
-from ..base import check_head_rate, with_head_rate
+from ...types import Overrides
+from ..base import check_head_rate, factory, with_head_rate
 from ..label_checks import check_known, check_types
 from ..scores.spans import ScoredSpan, add_scores
-from ..scores.thresholding import (
-    CALIBRATION,
-    JUDGING,
-    Thresholding,
-    check_judging,
-    judge,
-    write_abstained,
-)
+from ..scores.thresholding import CALIBRATION, JUDGING, check_judging, judge
 from ..weighting import resolve_classes
 from .actions import action_weights, columns_of, least_cost, scored_entities, shut_unlearnt
 
 WHO = "longtail_ner"
 
-DEFAULTS: Block = {
-    "moves": None,
-    "update_with_oracle_cut_size": 100,
-    "model": DEFAULT_NER_MODEL,
-    "incorrect_spans_key": None,
-    "beam_width": 1,
-    "loss": None,
-    "include": None,
-    "scores_key": None,
-    **JUDGING,
-    "head_rate": 1.0,
-    "scorer": {"@scorers": "longtail.ner_scorer.v1"},
-}
-
 GIVEN = "given_labels"  # types of entities that documents came with: they have actions, as spaCy needs
 KEPT = ("class_values", CALIBRATION, GIVEN, *JUDGING)  # of cfg, beside what Parser keeps there
 
 
-@Language.factory(
-    WHO,
-    assigns=["doc.ents", "token.ent_iob", "token.ent_type"],
-    default_config=DEFAULTS,
-    default_score_weights=NER_SCORE_WEIGHTS,
-)
+@factory(WHO, "ner", model=DEFAULT_NER_MODEL)
 def make_longtail_ner(
     nlp: Language,
     name: str,
     model: Model,
-    moves: TransitionSystem | None,
-    update_with_oracle_cut_size: int,
-    incorrect_spans_key: str | None,
-    beam_width: Literal[1],
-    loss: Loss | None,
-    include: list[str] | None,
-    scores_key: str | None,
-    thresholds: dict[str, float] | None,
-    abstain_key: str | None,
-    head_rate: float,
-    scorer: Callable | None,
+    moves: TransitionSystem | None = None,
+    update_with_oracle_cut_size: int = 100,
+    incorrect_spans_key: str | None = None,
+    beam_width: Literal[1] = 1,
+    loss: Loss | None = None,
+    include: list[str] | None = None,
+    scores_key: str | None = None,
+    thresholds: dict[str, float] | None = None,
+    abstain_key: str | None = None,
+    head_rate: float = 1.0,
+    scorer: Callable | None = None,
 ) -> "LongtailNER":
     """A drop-in for `ner` with a loss block.
 
@@ -105,7 +78,6 @@ def make_longtail_ner(
         moves,
         loss=_check_loss(loss),
         include=include,
-        scores_key=scores_key,
         head_rate=check_head_rate(head_rate),
         update_with_oracle_cut_size=update_with_oracle_cut_size,
         incorrect_spans_key=incorrect_spans_key,
@@ -277,20 +249,17 @@ class LongtailNER(EntityRecognizer):
         """Write the entities, and their scores where scores_key is set."""
         docs = [docs] if isinstance(docs, Doc) else list(docs)
         warn_of_zeros(self.model, docs, self.name)
-        settings = Thresholding.of(self.cfg, self.labels, self.name)
         if self.cfg["scores_key"] is None:
             super().set_annotations(docs, states)
             return
         given = [_places(doc) for doc in docs]
         super().set_annotations(docs, states)
-        for doc, found in zip(docs, self._scored(docs, given), strict=True):
-            own = judge(found, settings)
-            if own.abstained:
-                dropped = {(s.start, s.end) for s in own.abstained}
-                kept = [ent for ent in doc.ents if (ent.start, ent.end) not in dropped]
-                doc.set_ents(kept, outside=[doc[a:b] for a, b in dropped], default="unmodified")
-            add_scores(doc, self.cfg["scores_key"], own.kept)
-            write_abstained(doc, own.abstained, settings.abstain_key, self.name)
+        for doc, spans in zip(docs, self._scored(docs, given), strict=True):
+            kept = judge(doc, spans, self.cfg, self.name)
+            if dropped := {s.place[:2] for s in spans} - {s.place[:2] for s in kept}:
+                ents = [ent for ent in doc.ents if (ent.start, ent.end) not in dropped]
+                doc.set_ents(ents, outside=[doc[a:b] for a, b in dropped], default="unmodified")
+            add_scores(doc, self.cfg["scores_key"], kept)
 
     def candidates(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
         """The entities that this pipe would add, before calibration and thresholds.

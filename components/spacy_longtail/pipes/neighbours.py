@@ -1,18 +1,21 @@
-"""What stands before a component: the gate and the primary of a secondary NER, what sets boundaries.
+"""What stands around a component: gate and primary of a secondary NER, encoders, what sets boundaries.
 
 Frozen components are disabled while others are initialised, so the disabled ones count. A component is
 looked for as an object: one that two pipelines share has its name of one of them.
 """
 
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from itertools import dropwhile, takewhile
+from typing import Any
 
 from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..errors import Errors, Warnings
 from ..types import Block
+from .base import Gate, Secondary
 from .scores.merging import BY_SCORE, Merging
 
 OVERLAP = {  # what happens to an entity of both recognisers, by merge rule
@@ -21,14 +24,13 @@ OVERLAP = {  # what happens to an entity of both recognisers, by merge rule
     "replace": "in flagged sentences the secondary's entities take the place of the primary's",
     "fill": "the primary's entities stay, right or wrong, and the secondary's are added beside them",
 }
-SECONDARIES = {"longtail_gated_ner", "longtail_gated_pipe"}  # which read a gate's key
-GATES = {"longtail_sentence_gate", "longtail_posterior_gate"}
 BOUNDARIES = {"token.is_sent_start", "doc.sents"}
+ROWS = ("doc.tensor", "doc._.trf_data")  # where encoders leave what their listeners read
 
 
 def name_in(nlp: Language, pipe: object) -> str | None:
     """The name of a component in a pipeline; null where it is not part of it."""
-    return next((name for name, own in nlp.components if own is pipe), None)
+    return next((name for name, other in nlp.components if other is pipe), None)
 
 
 def components_before(nlp: Language, pipe: object) -> dict[str, Callable[[Doc], Doc]]:
@@ -38,7 +40,7 @@ def components_before(nlp: Language, pipe: object) -> dict[str, Callable[[Doc], 
 
 def is_gate(nlp: Language, name: str) -> bool:
     """Whether a component is a gate of this package."""
-    return nlp.get_pipe_meta(name).factory in GATES
+    return isinstance(nlp.get_pipe(name), Gate)
 
 
 def _settings(pipe: object) -> Block:
@@ -46,25 +48,14 @@ def _settings(pipe: object) -> Block:
     return cfg if isinstance(cfg, dict) else {}
 
 
-def _writes(nlp: Language, name: str, pipe: object, key: str) -> bool:
+def _flags(nlp: Language, name: str, pipe: object, key: str) -> bool:
     """Whether a component flags in doc.spans[key]: a gate, or rules such as a span ruler.
 
     A component that assigns doc.spans and names no key is believed to write this one.
     """
-    meta = nlp.get_pipe_meta(name)
     named = {_settings(pipe).get("spans_key"), getattr(pipe, "key", None)} - {None}
-    writes = key in named if named else "doc.spans" in meta.assigns
-    return writes and meta.factory not in SECONDARIES
-
-
-def _before(nlp: Language, pipe: object, writers: list[str], key: str | None) -> list[str]:
-    """Those writers of doc.spans[key] that stand before a component."""
-    before, name = components_before(nlp, pipe), name_in(nlp, pipe)
-    others = [n for n in writers if n != name]
-    if others and before.keys().isdisjoint(others):
-        problem = f"writes doc.spans[{key!r}] after {name!r} has read it"
-        raise ValueError(Errors.L250.format(other=others[0], name=name, problem=problem))
-    return [n for n in others if n in before]
+    writes = key in named if named else "doc.spans" in nlp.get_pipe_meta(name).assigns
+    return writes and not isinstance(pipe, Secondary)
 
 
 def _opened_by(nlp: Language, pipe: object, key: str, who: str) -> tuple[str, list[str]]:
@@ -72,25 +63,20 @@ def _opened_by(nlp: Language, pipe: object, key: str, who: str) -> tuple[str, li
 
     Rules open for what is no type, too, so that theirs count where there is no gate.
     """
-    writers = _before(nlp, pipe, [n for n, p in nlp.components if _writes(nlp, n, p, key)], key)
+    before = components_before(nlp, pipe).items()
+    writers = {name: other for name, other in before if _flags(nlp, name, other, key)}
     if not writers:
         fix = f"Add a longtail_sentence_gate with spans_key = \"{key}\", or fix 'spans_key'."
         needs = f"a gate that writes doc.spans[{key!r}]"
         raise ValueError(Errors.L210.format(who=who, needs=needs, found="none", fix=fix))
-    gates = [n for n in writers if is_gate(nlp, n)]
-    for gate in gates:
-        check_kept(nlp, nlp.get_pipe(gate), key)
-    types = [label for n in gates or writers for label in getattr(nlp.get_pipe(n), "labels", ())]
-    return ", ".join(gates or writers), list(dict.fromkeys(types))
-
-
-def check_kept(nlp: Language, gate: object, key: str) -> None:
-    """Whether doc.spans[key] still holds what a gate flags after the rules behind it."""
-    for other, pipe in dropwhile(lambda row: row[1] is not gate, nlp.components):
-        if getattr(pipe, "key", None) == key and getattr(pipe, "overwrite", False):
+    gates = {name: other for name, other in writers.items() if isinstance(other, Gate)}
+    for name, other in dropwhile(lambda row: row[0] not in gates, writers.items()):
+        if getattr(other, "overwrite", False):
             problem = f"has overwrite = true, and would remove what it flags in doc.spans[{key!r}]"
-            name = name_in(nlp, gate)
-            raise ValueError(Errors.L250.format(other=other, name=name, problem=problem))
+            raise ValueError(Errors.L250.format(other=name, name=next(iter(gates)), problem=problem))
+    gates = gates or writers
+    types = [label for other in gates.values() for label in getattr(other, "labels", ())]
+    return ", ".join(gates), list(dict.fromkeys(types))
 
 
 def gate_types(nlp: Language | None, pipe: object, key: str, who: str) -> list[str]:
@@ -119,15 +105,11 @@ def check_secondary(
         gate, types = _opened_by(nlp, pipe, spans_key, who)
         if closed := [t for t in labels if types and t not in types]:
             problems.append(f"{gate} does not look for {', '.join(closed)}")
-    merge, key = settings.merge, settings.scores_key
-    writers = [
-        n
-        for n, other in nlp.components
-        if key and _settings(other).get("scores_key") == key and not is_gate(nlp, n)
-    ]
-    if not _before(nlp, pipe, writers, key) and merge in BY_SCORE:
+    before, (merge, key) = components_before(nlp, pipe), settings
+    others = [other for other in before.values() if not isinstance(other, Gate)]
+    if merge in BY_SCORE and key not in [_settings(other).get("scores_key") for other in others]:
         raise ValueError(Errors.L207.format(who=who, merge=merge, key=key))
-    for name, other in components_before(nlp, pipe).items():
+    for name, other in before.items():
         is_ner = "doc.ents" in nlp.get_pipe_meta(name).assigns
         if both := [t for t in labels if is_ner and t in getattr(other, "labels", ())]:
             problems.append(f"{name} before it predicts {', '.join(both)}, too: {OVERLAP[merge]}")
@@ -141,7 +123,7 @@ def boundary_setters(nlp: Language, pipe: object) -> list[Callable[[Doc], Doc]]:
 
     A component that is not trained yet is left out: its boundaries would mean nothing.
     """
-    trainable = {n for n, own in nlp.components if getattr(own, "is_trainable", False)}
+    trainable = {n for n, other in nlp.components if getattr(other, "is_trainable", False)}
     ready = [
         n for n in components_before(nlp, pipe) if n not in trainable or n in nlp.disabled
     ]  # frozen: trained
@@ -150,3 +132,39 @@ def boundary_setters(nlp: Language, pipe: object) -> list[Callable[[Doc], Doc]]:
         annotating = nlp.config.interpolate()["training"]["annotating_components"]
         setters = [n for n in ready if n in setters or n in annotating]
     return [nlp.get_pipe(n) for n in setters]
+
+
+def upstream_of(nlp: Language, pipe: object) -> str | None:
+    """The name of the encoder that a component listens to, if it listens to one."""
+    name = name_in(nlp, pipe)
+    encoders = {n: getattr(other, "listening_components", ()) for n, other in nlp.components}
+    return next((n for n, listeners in encoders.items() if name in listeners), None)
+
+
+@contextmanager
+def own_rows(nlp: Language, pipe: object, docs: list[Doc], before: object = None) -> Iterator[None]:
+    """Give documents back, for a while, the rows that a component listened to.
+
+    Two encoders of a pipeline write to one place, so that a component that reads documents again, after
+    both, would read the rows of the second. Where they may be, the first encoder runs again.
+
+    nlp (Language): The pipeline. pipe (object): A component. docs (List[Doc]): Documents that it has
+        processed. before (object): The component that has not processed them yet; null if all have.
+    """
+    assigned = {n: nlp.get_pipe_meta(n).assigns for n in components_before(nlp, before)}
+    name = upstream_of(nlp, pipe) or ""
+    place = next((rows for rows in ROWS if rows in assigned.get(name, ())), None)
+    _, *later = dropwhile(lambda other: other != name, assigned) if place else ("",)
+    if not any(place in assigned[other] for other in later) or not any(map(len, docs)):
+        yield
+        return
+    owners: list[Any] = [doc if place == ROWS[0] else doc._ for doc in docs]
+    attribute = str(place).rpartition(".")[2]
+    kept = [getattr(owner, attribute) for owner in owners]
+    upstream: Any = nlp.get_pipe(name)
+    upstream.set_annotations(docs, upstream.model.predict(docs))
+    try:
+        yield
+    finally:
+        for owner, rows in zip(owners, kept, strict=True):
+            setattr(owner, attribute, rows)

@@ -1,0 +1,134 @@
+"""What a gate learns from: counts of a corpus, and sentences with and without a rare type."""
+
+import warnings
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+
+import numpy as np
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.util import logger
+from thinc.types import Floats1d
+
+from ...corpus.examples import annotated_sentences, entity_sentences, flagged_sentences
+from ...corpus.rare import RareRule
+from ...corpus.sentences import has_boundaries, sentence_lengths
+from ...errors import Errors, Warnings
+from ...types import Block, Overrides
+from ..label_checks import check_known
+from ..neighbours import boundary_setters
+
+FOUND: Block = {  # of cfg, beside the settings: reset when the gate is initialised
+    "auto_labels": None,  # the types of "auto"
+    "weak_weight": None,  # w1: of sentences with a rare type; others weigh 1 - w1
+    "kept_share": 1.0,  # of the sentences without a rare type, how many a balanced gate learns from
+    "calibration": None,  # slope and shift of the logits, found on development data
+}
+
+
+def learn_counts(
+    examples: Iterable[Example], labels: Collection[str], cfg: Overrides, who: str
+) -> Block:
+    """Find or check the rare types, and what the two classes weigh.
+
+    examples (Iterable[Example]): Untouched training data. The sentences are gold, or those of the
+        predicted document where no gold boundaries are annotated.
+    labels (Collection[str]): The rare types; none where "auto" has to find them.
+    RETURNS (Block): Those keys of FOUND that the counts decide.
+    """
+    mentions: Counter[str] = Counter()
+    sentences: Counter[frozenset[str]] = Counter()  # by the types that stand in them
+    for eg in examples:
+        is_gold = has_boundaries(eg.reference)
+        lengths = sentence_lengths(eg.reference if is_gold else eg.predicted)
+        types: list[set[str]] = [set() for _ in lengths]
+        for ent, places in entity_sentences(eg, gold=is_gold):
+            mentions[ent.label_] += 1
+            for i in places.tolist():
+                types[i].add(ent.label_)
+        sentences.update(map(frozenset, types))
+    learnt: Block = {}
+    if not labels:
+        rule = RareRule(of_all=cfg["auto_share"])
+        labels = learnt["auto_labels"] = rule.types(mentions)
+        if not labels:
+            shown = ", ".join(f"{label} {n}" for label, n in mentions.most_common())
+            problem = f'no type of "auto" has {rule}, found {shown or "none"}'
+            raise ValueError(Errors.L205.format(who=who, problem=problem))
+    n_all = sentences.total()
+    n_weak = sum(n for types, n in sentences.items() if not types.isdisjoint(labels))
+    if n_weak in (0, n_all):
+        problem = f"{n_weak} of {n_all} sentences hold a type of {', '.join(labels)}"
+        raise ValueError(Errors.L205.format(who=who, problem=problem))
+    check_known("weak_labels", labels, mentions, who)
+    if cfg["data"] == "balanced":
+        learnt["kept_share"] = min(1.0, n_weak / (n_all - n_weak))
+    else:
+        learnt["weak_weight"] = 1 - n_weak / n_all
+    weak = ", ".join(f"{label} ({mentions[label]})" for label in labels)
+    logger.info("%s: %d of %d sentences hold %s", who, n_weak, n_all, weak)
+    return learnt
+
+
+def with_boundaries(
+    examples: Iterable[Example], nlp: Language | None, pipe: object
+) -> Iterator[Example]:
+    """The examples, the predicted documents with the boundaries that they have when `pipe` trains.
+
+    Those with gold boundaries, and those that have boundaries already, are left as they are.
+    """
+    setters = [] if nlp is None else boundary_setters(nlp, pipe)
+    for eg in examples:
+        if setters and not (has_boundaries(eg.reference) or has_boundaries(eg.predicted)):
+            doc = eg.predicted.copy()
+            for setter in setters:
+                doc = setter(doc)
+            eg = Example(doc, eg.reference)
+        yield eg
+
+
+def warn_of_whole_documents(examples: Iterable[Example], sets_boundaries: bool, who: str) -> None:
+    """Warn where a pipe learns from documents without boundaries, though there are some to learn with.
+
+    sets_boundaries (bool): Whether a component before it sets boundaries. who (str): The component.
+    """
+    bare = [eg for eg in examples if not has_boundaries(eg.predicted)]
+    if not bare:
+        return
+    if sets_boundaries:
+        where = "but will predict sentence by sentence"
+    elif any(len(sentence_lengths(eg.reference)) > 1 for eg in bare):
+        where = "though the gold documents have several"
+    else:
+        return
+    warnings.warn(Warnings.W107.format(who=who, where=where), stacklevel=4)
+
+
+def sentence_targets(
+    examples: Iterable[Example], labels: Collection[str], kept_share: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Per predicted sentence: whether it holds a gold rare type, and whether to learn from it.
+
+    kept_share (float): Of the sentences without a rare type, how many to learn from: always the same.
+    RETURNS (Tuple[ndarray, ndarray]): (n_sentences, 1) each.
+    """
+    truth, known = [], []
+    for eg in examples:
+        flags = flagged_sentences(eg, labels)
+        seen = annotated_sentences(eg, flags)
+        if kept_share < 1:
+            seen &= flags | (_draws(eg.predicted) < kept_share)
+        truth.append(flags)
+        known.append(seen)
+    return np.concatenate(truth)[:, None], np.concatenate(known)[:, None]
+
+
+def _draws(doc: Doc) -> Floats1d:
+    """A number in [0, 1) for each sentence, the same whenever it comes: drawn from its words."""
+    if not len(doc):
+        return np.zeros(0)
+    lengths = sentence_lengths(doc)
+    words = doc.to_array("ORTH").astype("uint64")
+    sums = np.add.reduceat(words, np.cumsum(lengths) - lengths)
+    return (sums >> np.uint64(11)).astype("float64") / 2.0**53
