@@ -38,7 +38,7 @@ from spacy_longtail.corpus.repeats import sCR
 from spacy_longtail.losses import MoM
 from spacy_longtail.losses.chain import chain_loss
 from spacy_longtail.models.rich_embed import RichEmbed
-from spacy_longtail.pipes.gate.sentence_gate import DEFAULTS as DEFAULT_GATE
+from spacy_longtail.pipes.gate.sentence_gate import DEFAULT_GATE_MODEL
 from spacy_longtail.pipes.token.settings import DEFAULT_TOKEN_MODEL
 from spacy_longtail.readers import ResampledCorpus, sentences
 from spacy_longtail.studies.trials.recipes import config_path
@@ -365,7 +365,7 @@ def only(nlp: Language, names: list[str]) -> Iterator[None]:
 PRIMARY = ["tok2vec", "ner"]
 WITH_GATE = [*PRIMARY, "sentencizer", "gate"]
 LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 96, "upstream": "tok2vec"}
-OWN = DEFAULT_GATE["model"]["tok2vec"]
+OWN = DEFAULT_GATE_MODEL["tok2vec"]
 GATED = {  # where gate and secondary of configs/gated_token.cfg take their words from
     "a shared gate, a secondary of its own": {},
     "encoders of their own": {"components.gate.model.tok2vec": OWN},

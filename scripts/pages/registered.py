@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import srsly
+from spacy.language import Language
 
 ROOT = Path(__file__).parents[2]
 TITLES = {
@@ -56,8 +57,7 @@ def summary_of(found: Any) -> str:
     return " ".join(paragraph.split()).split(". ")[0].rstrip(".")
 
 
-def default_of(found: Any, argument: inspect.Parameter) -> str:
-    defaults = getattr(import_module(found.__module__), "DEFAULTS", {})
+def default_of(defaults: dict[str, Any], argument: inspect.Parameter) -> str:
     value = defaults.get(argument.name, argument.default)
     if value is inspect.Parameter.empty:
         return ""
@@ -70,8 +70,10 @@ def default_of(found: Any, argument: inspect.Parameter) -> str:
 
 def row(name: str, found: Any) -> str:
     """The name, what it is, and its arguments with their defaults."""
+    is_factory = Language.has_factory(name)
+    defaults = Language.get_factory_meta(name).default_config if is_factory else {}
     arguments = [a for a in inspect.signature(found).parameters.values() if a.name not in HIDDEN]
-    shown = "; ".join(f"{a.name} {default_of(found, a)}".rstrip() for a in arguments)
+    shown = "; ".join(f"{a.name} {default_of(defaults, a)}".rstrip() for a in arguments)
     cells = (f'<a id="{name}"></a>`{name}`', summary_of(found), shown)
     return f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |"
 

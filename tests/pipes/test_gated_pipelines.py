@@ -130,6 +130,7 @@ def pipeline(order=("ner", "gate", "weak_ner"), **settings):
         "ner": ("longtail_ner", small_ner(scores_key="entity_scores", include=["PER", "GEO"])),
         "gate": ("longtail_sentence_gate", gate()),
         "weak_ner": ("longtail_gated_ner", weak(merge="span", **settings)),
+        "ruler": ("span_ruler", {"spans_key": "weak_sentences", "overwrite": True}),
     }
     for name in order:
         nlp.add_pipe(made[name][0], name=name, config=made[name][1])
@@ -139,10 +140,9 @@ def pipeline(order=("ner", "gate", "weak_ner"), **settings):
 @pytest.mark.parametrize(
     ("order", "found"),
     [
-        (("ner", "weak_ner", "gate"), "L250.*'gate'"),
-        (("gate", "weak_ner", "ner"), "L250.*'ner'"),
-        (("ner", "weak_ner"), "L210"),
-        (("gate", "weak_ner"), "L207"),
+        (("ner", "weak_ner", "gate"), "L210"),
+        (("gate", "weak_ner", "ner"), "L207"),
+        (("ner", "gate", "ruler", "weak_ner"), "L250.*'ruler' stands after 'gate'"),
     ],
 )
 def test_components_in_the_wrong_order_are_refused(order, found):

@@ -275,18 +275,11 @@ def too_late():
     return nlp
 
 
-def overwritten():
-    nlp = gated()
-    nlp.add_pipe("span_ruler", config={"spans_key": KEY, "overwrite": True})
-    return nlp
-
-
 @pytest.mark.parametrize(
     ("build", "found"),
     [
         (beam, "L210.*ner"),
         (too_late, "L210.*none"),
-        (overwritten, "L250.*'span_ruler' stands after 'gate'"),
     ],
 )
 def test_a_gate_that_cannot_read_or_write_is_refused(build, found):

@@ -1,6 +1,6 @@
 """Matrix products of a pipeline by NumPy's BLAS, where that is faster than spaCy's."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from spacy.language import Language
 from thinc.api import Model, NumpyOps
@@ -17,20 +17,12 @@ def use_numpy_blas(nlp: Language) -> Language:
     nlp (Language): The pipeline, of any components; changed in place.
     RETURNS (Language): The pipeline.
     """
-    ops = NumpyOps(use_blis=False)
-    for node in _of_blis(nlp):
-        node.ops = ops
-    return nlp
-
-
-def _of_blis(nlp: Language) -> Iterator[Model]:
-    for _, pipe in nlp.components:
-        model = getattr(pipe, "model", None)
+    models = (getattr(pipe, "model", None) for _, pipe in nlp.components)
+    for model in models:
         for node in model.walk() if isinstance(model, Model) else ():
-            own = node.ops
-            # not Apple's, which is one of NumPy's
-            if isinstance(own, NumpyOps) and type(own) is NumpyOps and own.use_blis:
-                yield node
+            if type(node.ops) is NumpyOps and node.ops.use_blis:  # not Apple's, which is one of NumPy's
+                node.ops = NumpyOps(use_blis=False)
+    return nlp
 
 
 def create_numpy_blas() -> Callable[[Language], Language]:

@@ -16,7 +16,11 @@ def sources_of(meta: Mapping[str, Any]) -> list[Source]:
 
 def joined_sources(known: Sequence[Source], more: Sequence[Source]) -> list[Source]:
     """Both, each once, in order."""
-    return [*known, *(own for i, own in enumerate(more) if own not in (*known, *more[:i]))]
+    joined = list(known)
+    for source in more:
+        if source not in joined:
+            joined.append(source)
+    return joined
 
 
 def add_sources(nlp: Language, more: Sequence[Source]) -> None:

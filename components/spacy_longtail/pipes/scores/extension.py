@@ -1,37 +1,24 @@
 """`ent._.score`: the score of an entity, wherever a pipe wrote it."""
 
-import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 from spacy.tokens import Span
 
 from ...errors import Errors
 from ...types import ENTITY_SCORES
+from .spans import read_scores
 
 SCORE = "score"  # of Span._
 
 Given = TypeVar("Given")
 
 
-@dataclass(frozen=True)
-class ScoreOf:
-    """The score of a span in doc.spans; null where it has none.
-
-    key (str): Key in doc.spans.
-    """
-
-    key: str
-
-    def __call__(self, span: Span) -> float | None:
-        group = span.doc.spans.get(self.key, ())
-        scores = getattr(group, "attrs", {}).get("scores", ())
-        place = (span.start, span.end, span.label)
-        for other, score in zip(group, scores, strict=False):
-            if (other.start, other.end, other.label) == place and math.isfinite(score):
-                return float(score)
-        return None
+def score_of(span: Span, key: str) -> float | None:
+    """The score of a span in doc.spans[key]; null where it has none."""
+    scored = read_scores(span.doc, key).get((span.start, span.end, span.label_))
+    return None if scored is None else float(scored.score)
 
 
 def register_score_extension(key: str = ENTITY_SCORES, name: str = SCORE) -> None:
@@ -43,12 +30,12 @@ def register_score_extension(key: str = ENTITY_SCORES, name: str = SCORE) -> Non
     key (str): Key in doc.spans, the `scores_key` of the pipes, or their `abstain_key`.
     name (str): Name of the extension.
     """
-    getter = ScoreOf(key)
-    known = Span.get_extension(name)[2] if Span.has_extension(name) else getter
-    if known != getter:
+    getter = Span.get_extension(name)[2] if Span.has_extension(name) else None
+    if getter is None:
+        Span.set_extension(name, getter=partial(score_of, key=key))
+    elif getattr(getter, "func", None) is not score_of or getter.keywords != {"key": key}:
         rule, fix = "an extension that spans do not have yet", "Use name = 'entity_score'."
         raise ValueError(Errors.L001.format(name="name", rule=rule, value=name, fix=fix))
-    Span.set_extension(name, getter=getter, force=True)
 
 
 def create_score_extension(key: str = ENTITY_SCORES, name: str = SCORE) -> Callable[[Given], Given]:

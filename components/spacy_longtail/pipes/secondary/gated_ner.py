@@ -1,7 +1,6 @@
 """`longtail_gated_ner`: the secondary NER, for rare types, on the sentences that the gate flags."""
 
 from collections.abc import Callable, Collection, Iterable
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -103,6 +102,9 @@ class GatedNER(Secondary, TokenTagger):
     tokens, in the loss's unit.
     """
 
+    who = WHO
+    samples_training = False
+
     def __init__(
         self, vocab: Vocab, model: Model, name: str = WHO, *, labels: list[str] | str, **settings: Any
     ) -> None:
@@ -132,26 +134,10 @@ class GatedNER(Secondary, TokenTagger):
         self.cfg["include"] = list(types)
         self.set_types(types)
 
-    def initialize(
-        self,
-        get_examples: Callable[[], Iterable[Example]],
-        *,
-        nlp: Language | None = None,
-        labels: list[str] | None = None,
-        counts_corpus: Callable | None = None,
-        descriptions: dict[str, str] | None = None,
-        pretrained: str | None = None,
-    ) -> None:
-        """Initialize the model; check the types against the data and the pipes before this one.
-
-        get_examples (Callable): The training examples.
-        nlp (Optional[Language]): The current pipeline.
-        labels (Optional[List[str]]): What `init labels` wrote; must be the pipe's own `labels`.
-        counts_corpus (Optional[Callable]): A reader of the untouched training data, for class weights
-            and to check the types; null checks them against the training examples.
-        descriptions (Optional[Dict[str, str]]): As for longtail_token_ner; of other types, too.
-        pretrained (Optional[str]): As for longtail_token_ner.
-        """
+    def _settle_types(
+        self, seen: Callable[[], Iterable[Example]], nlp: Language | None, labels: list[str] | None
+    ) -> Collection[str]:
+        """Check the types against the data and the pipes before this one."""
         if self.cfg["labels"] == AUTO:  # whatever was found before
             found = gate_types(nlp, self, self.cfg["spans_key"], WHO) if labels is None else labels
             self._set_labels(found)
@@ -160,20 +146,9 @@ class GatedNER(Secondary, TokenTagger):
             self._sets_boundaries = bool(boundary_setters(nlp, self))
         check_labels(labels, self.labels, WHO)
         self._settle_reading()
-        check_known("thresholds", self.cfg["thresholds"] or (), self.labels, WHO)
-        seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
         known = {ent.label_ for eg in seen() for ent in eg.reference.ents}
         check_known("labels", self.labels, known, WHO)
-        reader = None if counts_corpus is None else partial(self._learnt_from, counts_corpus)
-        self._initialize(
-            (eg.predicted for eg in seen()),
-            nlp,
-            WHO,
-            reader=reader,
-            descriptions=descriptions,
-            pretrained=pretrained,
-            known=known,
-        )
+        return known
 
     def _learnt_from(self, reader: Reader, nlp: Language) -> list[Example]:
         """The part of a corpus that this pipe would train on: its class counts come from it."""

@@ -180,7 +180,7 @@ class EnsembleNER(TokenTagger):
         """Refused for a type that its members have not learnt."""
         return 0 if label in self.labels else self._refuse(f"learn the type {label!r}")
 
-    def initialize(self, get_examples: Callable, *, nlp: Language | None = None) -> NoReturn:
+    def initialize(self, get_examples: Callable, **settings: Any) -> NoReturn:
         """Refused: its members were trained apart."""
         self._refuse("be initialized")
 

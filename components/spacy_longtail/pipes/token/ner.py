@@ -1,7 +1,6 @@
 """`longtail_token_ner`: NER that labels tokens, with a softmax, sigmoid, CRF or two-task head."""
 
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Callable, Collection, Iterable
 from typing import Literal
 
 from spacy.language import Language
@@ -18,7 +17,6 @@ from ..label_checks import check_known, check_types
 from ..scores.thresholding import check_judging
 from .describing import check_described
 from .settings import DEFAULT_TOKEN_MODEL, check_head
-from .soft_targets import check_taught
 from .tagging import TokenTagger
 
 WHO = "longtail_token_ner"
@@ -88,47 +86,18 @@ class TokenNER(TokenTagger):
     sentence by sentence: no entity crosses one.
     """
 
-    def initialize(
-        self,
-        get_examples: Callable[[], Iterable[Example]],
-        *,
-        nlp: Language | None = None,
-        labels: list[str] | None = None,
-        counts_corpus: Callable | None = None,
-        descriptions: dict[str, str] | None = None,
-        pretrained: str | None = None,
-    ) -> None:
-        """Find the types, resolve the loss's class weights, and initialize the model.
+    who = WHO
 
-        get_examples (Callable): The training examples.
-        nlp (Optional[Language]): The current pipeline.
-        labels (Optional[List[str]]): The types, as `init labels` wrote them; null finds them.
-        counts_corpus (Optional[Callable]): A reader of the untouched training data, for types and
-            class weights; null finds the types in the training examples.
-        descriptions (Optional[Dict[str, str]]): What types are in words, for a model of
-            longtail.DescribedTypes.v1; others are described by the words of their names.
-        pretrained (Optional[str]): A pipeline that the command `pretrain` wrote, whose head to start
-            from: a folder, or an installed package.
-        """
-        seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
-        types = list(labels) if labels is not None else count_docs(eg.reference for eg in seen()).labels
-        types = list(dict.fromkeys([*self.cfg["types"], *types]))  # those of add_label come first
-        known = types
+    def _settle_types(
+        self, seen: Callable[[], Iterable[Example]], nlp: Language | None, labels: list[str] | None
+    ) -> Collection[str]:
+        known = list(labels) if labels is not None else count_docs(eg.reference for eg in seen()).labels
+        known = list(dict.fromkeys([*self.cfg["types"], *known]))  # those of add_label come first
         include = self.cfg["include"]
         if include is not None:
-            check_known("include", include, types, WHO)
-            types = [t for t in types if t in include]
+            check_known("include", include, known, WHO)
+        types = [label for label in known if include is None or label in include]
         if not types:
             raise ValueError(Errors.L215.format(who=WHO))
         self.set_types(types)
-        check_known("thresholds", self.cfg["thresholds"] or (), self.labels, WHO)
-        check_taught(self.loss, get_examples(), self.name)
-        self._initialize(
-            (eg.predicted for eg in get_examples()),
-            nlp,
-            WHO,
-            reader=counts_corpus,
-            descriptions=descriptions,
-            pretrained=pretrained,
-            known=known,
-        )
+        return known

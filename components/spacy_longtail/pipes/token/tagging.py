@@ -1,9 +1,11 @@
 """What the pipes that label tokens share: labels, descriptions, training, decoding, saving."""
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import srsly
@@ -29,12 +31,14 @@ from ...losses import CrossEntropy
 from ...losses.base import Loss
 from ...types import Block, TwoTaskState
 from ..base import NERPipe
+from ..label_checks import check_known
 from ..neighbours import name_in
 from ..scores.spans import ScoredSpan
 from ..scores.thresholding import CALIBRATION
 from ..weighting import Reader, resolve_classes, with_classes
 from .describing import (
     Describe,
+    PretrainedHead,
     are_alike,
     check_described,
     default_describe,
@@ -46,7 +50,7 @@ from .describing import (
 )
 from .entity_tags import allowed_tags, gold_types, tagged_entities
 from .settings import SETTINGS, no_outputs
-from .soft_targets import soft_targets
+from .soft_targets import check_taught, soft_targets
 
 MOST_OUTPUTS = 1 << 22  # of the model in a slice of a batch: some 50 MB while it is decoded
 
@@ -56,6 +60,9 @@ class TokenTagger(NERPipe):
 
     The loss column shows the summed loss of all annotated tokens, in the loss's unit.
     """
+
+    who: ClassVar[str]  # its factory
+    samples_training = True  # else the untouched corpus shows the model what documents are
 
     def __init__(
         self,
@@ -181,27 +188,38 @@ class TokenTagger(NERPipe):
         lay_out(output_of(self.model), *self.codec.layout())
         set_descriptions(output_of(self.model), vectors)
 
-    def _initialize(
+    def initialize(
         self,
-        docs: Iterable[Doc],
-        nlp: Language | None,
-        who: str,
+        get_examples: Callable[[], Iterable[Example]],
         *,
-        reader: Reader | None,
-        descriptions: dict[str, str] | None,
-        pretrained: str | None,
-        known: Iterable[str],
+        nlp: Language | None = None,
+        labels: list[str] | None = None,
+        counts_corpus: Callable | None = None,
+        descriptions: dict[str, str] | None = None,
+        pretrained: str | None = None,
     ) -> None:
-        """Initialize the model for the types that are set. What an earlier training found is forgotten.
+        """Settle the types, resolve the loss's class weights, and initialize the model.
 
-        docs (Iterable[Doc]): Of the training. who (str): The factory.
-        reader (Optional[Callable]): Of the corpus that class weights are counted in.
-        descriptions (Optional[Dict[str, str]]): By type, of a described model.
-        pretrained (Optional[str]): A pipeline whose described head to start from.
-        known (Iterable[str]): The types of the data.
+        What an earlier training found is forgotten.
+
+        get_examples (Callable): The training examples.
+        nlp (Optional[Language]): The current pipeline.
+        labels (Optional[List[str]]): The types, as `init labels` wrote them; null finds them.
+        counts_corpus (Optional[Callable]): A reader of the untouched training data, for types and
+            class weights; null finds the types in the training examples.
+        descriptions (Optional[Dict[str, str]]): What types are in words, for a model of
+            longtail.DescribedTypes.v1; others are described by the words of their names.
+        pretrained (Optional[str]): A pipeline that the command `pretrain` wrote, whose head to start
+            from: a folder, or an installed package.
         """
+        seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
+        known = self._settle_types(seen, nlp, labels)
+        check_known("thresholds", self.cfg["thresholds"] or (), self.labels, self.who)
+        check_taught(self.loss, get_examples(), self.name)
+        reader = None if counts_corpus is None else partial(self._learnt_from, counts_corpus)
+        prefixes, who = self.codec.prefixes, self.who
         self.cfg["class_values"] = resolve_classes(
-            self.loss, self.labels, self.codec.prefixes, reader=reader, nlp=nlp, name=self.name, who=who
+            self.loss, self.labels, prefixes, reader=reader, nlp=nlp, name=self.name, who=who
         )
         self.cfg.update({"state": TwoTaskState()._asdict(), CALIBRATION: None})
         self._build_head()
@@ -209,20 +227,16 @@ class TokenTagger(NERPipe):
         check_described(self.model, self.name, descriptions=descriptions, pretrained=pretrained)
         if self.is_described:
             head = None if pretrained is None else read_pretrained(pretrained, self.name)
-            if self.describe is None and nlp is not None:
-                # the config keeps what null stands for, so that types can be added later
-                block = (head and head.describe) or default_describe(nlp)
-                self.describe = util.registry.resolve({"describe": block})["describe"]
-                if name := name_in(nlp, self):
-                    nlp.get_pipe_config(name)["describe"] = block
+            self._find_describer(head, nlp)
             declared = getattr(self.scorer, "declared", None) or ()
-            own = {**self.cfg["descriptions"], **(descriptions or {})}
-            texts = describe_types(self.labels, own, {*known, *declared, *self.labels}, self.name)
+            given = {**self.cfg["descriptions"], **(descriptions or {})}
+            texts = describe_types(self.labels, given, {*known, *declared, *self.labels}, self.name)
             self.cfg["descriptions"] = texts
             self._set_descriptions(
                 vectors_of(list(texts.values()), self.describe, self.vocab, self.name)
             )
-        sample = list(islice((doc for doc in docs if len(doc)), 10))
+        sampled = get_examples() if self.samples_training else seen()
+        sample = list(islice((eg.predicted for eg in sampled if len(eg.predicted)), 10))
         self.model.initialize(X=sample)
         if head is not None:
             take_pretrained(self, head, nlp)
@@ -230,6 +244,24 @@ class TokenTagger(NERPipe):
         scores = self.head.logits(self.model.predict(sample))
         if not isinstance(scores, Ragged) or len(scores.dataXd) != sum(map(len, sample)):
             raise no_outputs(self.model, self.name)
+
+    def _settle_types(
+        self, seen: Callable[[], Iterable[Example]], nlp: Language | None, labels: list[str] | None
+    ) -> Collection[str]:
+        """Set the types to learn. RETURNS (Collection[str]): All types of the data."""
+        raise NotImplementedError
+
+    def _learnt_from(self, reader: Reader, nlp: Language) -> Iterable[Example]:
+        """The part of a corpus that this pipe would train on: its class counts come from it."""
+        return reader(nlp)
+
+    def _find_describer(self, head: PretrainedHead | None, nlp: Language | None) -> None:
+        """Set what null stands for. The config keeps it, so that types can be added later."""
+        if self.describe is None and nlp is not None:
+            block = (head and head.describe) or default_describe(nlp)
+            self.describe = util.registry.resolve({"describe": block})["describe"]
+            if name := name_in(nlp, self):
+                nlp.get_pipe_config(name)["describe"] = block
 
     def _gold(self, examples: list[Example]) -> Gold:
         """The gold tags of the predicted tokens."""

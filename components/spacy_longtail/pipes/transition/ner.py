@@ -1,6 +1,6 @@
 """`longtail_ner`: spaCy's transition-based NER, trained on any loss of p(gold)."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -11,7 +11,7 @@ from spacy.pipeline._parser_internals.stateclass import StateClass
 from spacy.pipeline._parser_internals.transition_system import TransitionSystem
 from spacy.pipeline.ner import DEFAULT_NER_MODEL, EntityRecognizer
 from spacy.tokens import Doc
-from spacy.training import Example, remove_bilu_prefix
+from spacy.training import Example
 from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
 from thinc.types import Floats2d
@@ -23,7 +23,7 @@ from ...errors import Errors
 from ...layers import warn_of_zeros
 from ...losses.base import Loss, check_loss
 from ...losses.token import TagLoss
-from ...types import Overrides
+from ...types import Block, Overrides
 from ..base import check_head_rate, factory, with_head_rate
 from ..label_checks import check_known, check_types
 from ..scores.spans import ScoredSpan, add_scores
@@ -33,8 +33,14 @@ from .actions import action_weights, columns_of, least_cost, scored_entities, sh
 
 WHO = "longtail_ner"
 
-GIVEN = "given_labels"  # types of entities that documents came with: they have actions, as spaCy needs
-KEPT = ("class_values", CALIBRATION, GIVEN, *JUDGING)  # of cfg, beside what Parser keeps there
+SETTINGS: Block = {  # of cfg, beside what Parser keeps there
+    "include": None,
+    "scores_key": None,
+    "class_values": None,
+    CALIBRATION: None,
+    **JUDGING,
+}
+DROPPED = ("min_action_freq", "learn_tokens", "given_labels")  # of cfg, but no settings
 
 
 @factory(WHO, "ner", model=DEFAULT_NER_MODEL)
@@ -114,44 +120,21 @@ class LongtailNER(EntityRecognizer):
         moves: TransitionSystem | None = None,
         *,
         loss: TagLoss | None = None,
-        include: list[str] | None = None,
-        scores_key: str | None = None,
         head_rate: float = 1.0,
         **settings: Any,
     ) -> None:
         # Parser keeps its settings in cfg; pickling passes cfg back as keyword arguments
-        kept = {k: settings.pop(k) for k in KEPT if k in settings}
-        for dropped in ("min_action_freq", "learn_tokens"):
+        own_settings = {key: settings.pop(key, default) for key, default in SETTINGS.items()}
+        for dropped in DROPPED:
             settings.pop(dropped, None)
         super().__init__(vocab, model, name, moves, **settings)
-        if scores_key is not None and model.get_ref("lower").get_dim("nF") != 3:
+        if own_settings["scores_key"] is not None and model.get_ref("lower").get_dim("nF") != 3:
             problem = "action probabilities are those of 3 state features"
             fix = "Set extra_state_tokens = false or scores_key = null."
             raise ValueError(Errors.L209.format(who=name, problem=problem, fix=fix))
         self.loss = loss
         self.head_rate = head_rate
-        own = {"include": include, "scores_key": scores_key, GIVEN: [], "class_values": None, **JUDGING}
-        self.cfg.update({**own, **kept})
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The types that it learns, or was told of, and not those of a ruler before it."""
-        return tuple(label for label in super().labels if label not in self.cfg.get(GIVEN, ()))
-
-    def _ensure_labels_are_added(self, docs: list[Doc]) -> int:
-        n = self.moves.n_moves
-        resized: int = super()._ensure_labels_are_added(docs)
-        if resized:
-            names = (self.moves.get_class_name(i) for i in range(n, self.moves.n_moves))
-            self.cfg[GIVEN] = sorted({*self.cfg[GIVEN], *map(remove_bilu_prefix, names)})
-        return resized
-
-    def _own(self, labels: Collection[str]) -> bool:
-        """Make types the pipe's own that documents came with. RETURNS (bool): Whether there were any."""
-        given = [label for label in self.cfg[GIVEN] if label not in labels]
-        is_new = len(given) < len(self.cfg[GIVEN])
-        self.cfg[GIVEN] = given
-        return is_new
+        self.cfg.update(own_settings)
 
     def _kept(self, examples: Iterable[Example]) -> Iterable[Example]:
         include = self.cfg["include"]
@@ -159,7 +142,7 @@ class LongtailNER(EntityRecognizer):
 
     def add_label(self, label: str) -> int:
         """As for `ner`; with `include` the type joins it, or it would never be learnt."""
-        added = super().add_label(check_label(label)) or int(self._own([label]))
+        added: int = super().add_label(check_label(label))
         include = self.cfg["include"]
         if added and include is not None and label not in include:
             self.cfg["include"] = [*include, label]
@@ -190,7 +173,6 @@ class LongtailNER(EntityRecognizer):
         elif include is not None:
             check_known("include", include, count_docs(eg.reference for eg in seen()).labels, WHO)
         super().initialize(lambda: self._kept(seen()), nlp=nlp, labels=labels)
-        self.cfg[GIVEN] = []
         check_known("thresholds", self.cfg["thresholds"] or (), self.labels, WHO)
         self.cfg[CALIBRATION] = None
         self.cfg["class_values"] = resolve_classes(
@@ -199,11 +181,8 @@ class LongtailNER(EntityRecognizer):
 
     def update(self, examples: Iterable[Example], **settings: Any) -> dict[str, float]:
         """As for `ner`, on the included types alone."""
-        examples = list(self._kept(examples))
-        found: dict[str, float] = super().update(examples, **settings)
-        if self.cfg[GIVEN]:  # a type that was not in the data before is learnt from now on
-            self._own({ent.label_ for eg in examples for ent in eg.reference.ents})
-        return found
+        losses: dict[str, float] = super().update(list(self._kept(examples)), **settings)
+        return losses
 
     def finish_update(self, sgd: Optimizer | None) -> None:
         """Step the optimizer, `head_rate` times as far outside the encoder."""
