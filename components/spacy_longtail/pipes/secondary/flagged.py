@@ -1,7 +1,8 @@
 """Flagged sentences as documents of their own, and what a secondary found in them, merged."""
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import groupby
 from json import JSONDecodeError
 from typing import NamedTuple
 
@@ -43,22 +44,16 @@ def places_of(flagged: Iterable[Parts]) -> list[FlaggedPart]:
     return [FlaggedPart(i, *part) for i, parts in enumerate(flagged) for part in parts]
 
 
-def cut_flagged(docs: Sequence[Doc], flagged: Iterable[Parts]) -> list[Doc]:
-    """The flagged parts as documents of their own, in the order of `places_of`."""
-    return [part for doc, parts in zip(docs, flagged, strict=True) for part in cut(doc, parts)]
+def cut_flagged(docs: Sequence[Doc], places: Iterable[FlaggedPart]) -> list[Doc]:
+    """The flagged parts as documents of their own, in their order."""
+    by_doc = groupby(places, lambda place: place.doc)
+    return [part for i, own in by_doc for part in cut(docs[i], [(a, b) for _, a, b in own])]
 
 
-def placed(
-    found: Iterable[Iterable[ScoredSpan]], places: Iterable[FlaggedPart], n_docs: int
-) -> list[list[ScoredSpan]]:
-    """Entities of parts as the secondary's entities of their documents.
-
-    found (Iterable[Iterable[ScoredSpan]]): By part, tokens counted from its first.
-    """
-    by_doc: list[list[ScoredSpan]] = [[] for _ in range(n_docs)]
-    for (i, a, _), ents in zip(places, found, strict=True):
-        by_doc[i].extend(e._replace(start=e.start + a, end=e.end + a, weak=True) for e in ents)
-    return by_doc
+def in_document(ents: Iterable[ScoredSpan], place: FlaggedPart) -> Iterator[ScoredSpan]:
+    """Entities of a part as the secondary's entities of its document."""
+    at = place.start
+    return (e._replace(start=e.start + at, end=e.end + at, weak=True) for e in ents)
 
 
 def found_in(sentence: Doc, key: str | None) -> list[ScoredSpan]:

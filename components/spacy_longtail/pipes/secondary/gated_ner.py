@@ -29,7 +29,7 @@ from ..token.describing import check_described
 from ..token.settings import DEFAULT_TOKEN_MODEL, check_head
 from ..token.tagging import TokenTagger
 from ..weighting import Reader
-from .flagged import cut_flagged, merge_by_score, placed, places_of
+from .flagged import cut_flagged, in_document, merge_by_score, places_of
 
 WHO = "longtail_gated_ner"
 
@@ -164,9 +164,12 @@ class GatedNER(Secondary, TokenTagger):
         if not any(flagged):
             return found
         if not self._reads_all:
-            sentences = cut_flagged(docs, flagged)
+            places = places_of(flagged)
+            sentences = cut_flagged(docs, places)
             by_sentence = self.entities(sentences, self.model.predict(sentences), True, beside=False)
-            return placed(by_sentence, places_of(flagged), len(docs))
+            for place, ents in zip(places, by_sentence, strict=True):
+                found[place.doc].extend(in_document(ents, place))
+            return found
         read = [i for i, bounds in enumerate(flagged) if bounds]
         some = [docs[i] for i in read]
         warn_of_zeros(self.model, some, self.name)

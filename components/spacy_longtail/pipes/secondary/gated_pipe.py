@@ -9,16 +9,15 @@ import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
-from spacy.util import logger
+from spacy.util import logger, minibatch
 from spacy.vocab import Vocab
 
-from ...corpus.cutting import cut
 from ...corpus.sentences import sentence_lengths
 from ...errors import Errors, Warnings
 from ...settings import whole
 from ...types import ENTITY_SCORES, WEAK_SENTENCES
 from ..base import Lock, Secondary, StoppedError, UntrainedPipe, factory
-from ..gate.flagging import Parts, flagged_parts
+from ..gate.flagging import flagged_parts
 from ..label_checks import check_types
 from ..neighbours import check_secondary
 from ..scores.merging import Merging, check_merging
@@ -29,9 +28,9 @@ from .flagged import (
     UnusableError,
     cut_flagged,
     found_in,
+    in_document,
     is_failure,
     merge_by_score,
-    placed,
     places_of,
     replace_within,
 )
@@ -191,23 +190,18 @@ class GatedPipe(Secondary, UntrainedPipe):
         """The secondary's entities in flagged sentences, by document; nan for those without a score."""
         self.secondary.check()
         docs = list(docs)
-        flagged = [flagged_parts(doc, self.cfg["spans_key"], self.name) for doc in docs]
-        places, sentences = places_of(flagged), cut_flagged(docs, flagged)
+        places = places_of(flagged_parts(doc, self.cfg["spans_key"], self.name) for doc in docs)
         self._count(
             sentences=sum(len(sentence_lengths(doc)) for doc in docs),
             flagged=len(places),
             words=sum(place.end - place.start for place in places),
         )
-        found: list[list[ScoredSpan] | None] = []
-        size = self.cfg["batch_size"] if self.secondary.takes_batches else 1
-        for at in range(0, len(places), size):
-            found.extend(self._read(docs, places[at : at + size], sentences[at : at + size]))
-        entities = placed((ents or [] for ents in found), places, len(docs))
-        read: list[Parts] = [[] for _ in docs]
-        for place, ents in zip(places, found, strict=True):
-            if ents is not None:
-                read[place.doc].append((place.start, place.end))
-        return [Found(*row) for row in zip(entities, read, strict=True)]
+        found = [Found([], []) for _ in docs]
+        for batch in minibatch(places, self.cfg["batch_size"] if self.secondary.takes_batches else 1):
+            for place, ents in self._read(docs, batch):
+                found[place.doc].entities.extend(in_document(ents, place))
+                found[place.doc].parts.append((place.start, place.end))
+        return found
 
     @contextmanager
     def memory_zone(self, mem: object = None) -> Iterator[object]:
@@ -230,27 +224,27 @@ class GatedPipe(Secondary, UntrainedPipe):
                 self._count(entities=len(set(doc.ents) - before))
 
     def _read(
-        self, docs: list[Doc], places: list[FlaggedPart], sentences: list[Doc]
-    ) -> list[list[ScoredSpan] | None]:
-        """The entities of some sentences, null for one that the secondary fails on by itself.
+        self, docs: list[Doc], places: list[FlaggedPart]
+    ) -> Iterator[tuple[FlaggedPart, list[ScoredSpan]]]:
+        """The entities of some sentences, without those that the secondary fails on.
 
         Of a batch that fails nobody knows on which: its sentences are given again, each alone.
         """
         try:
-            found = self._entities(sentences)
+            found = self._entities(cut_flagged(docs, places))
         except Exception as error:
             if not is_failure(error):
                 raise
-            problem = " ".join(f"{type(error).__name__}: {error}".split())
+            if len(places) == 1:
+                self._fail(" ".join(f"{type(error).__name__}: {error}".split()))
+                return
         else:
             with self._lock:
                 self._n_failed = 0
-            return [*found]
-        if len(places) == 1:
-            self._fail(problem)
-            return [None]
-        alone = (list(cut(docs[i], [(start, end)])) for i, start, end in places)  # as they were
-        return [self._read(docs, [place], own)[0] for place, own in zip(places, alone, strict=True)]
+            yield from zip(places, found, strict=True)
+            return
+        for place in places:
+            yield from self._read(docs, [place])
 
     def _count(self, **counts: float) -> None:
         with self._lock:
@@ -261,7 +255,7 @@ class GatedPipe(Secondary, UntrainedPipe):
         with self._lock:
             self._n_failed += 1
             n = self._n_failed
-            self._count(failures=1)
+        self._count(failures=1)
         logger.warning(Warnings.W062.format(who=self.name, problem=problem))
         limit = self.cfg["max_failures"]
         if limit is not None and n > limit:
