@@ -19,15 +19,11 @@ from .scores.spans import ScoredSpan, blocked_tokens, write_entities, write_scor
 WHO = "longtail_gazetteer"
 
 
-@factory(WHO, "ner")
-def make_gazetteer(
-    nlp: Language,
-    name: str,
-    labels: list[str] | None = None,
-    scores_key: str | None = ENTITY_SCORES,
-    scorer: Callable | None = None,
-) -> "TrainingGazetteer":
+class TrainingGazetteer(DeclaredTypes, UntrainedPipe):
     """A gazetteer of the training data, after an NER: names that were of one type wherever they stood.
+
+    Entity score: how often names of the type are right in documents that they were not taken from, by
+    the rule of succession. There is nothing to train: like a ruler it has no `update`.
 
     A name takes the place of entities that it overlaps. One that holds it and is longer stays.
 
@@ -37,18 +33,19 @@ def make_gazetteer(
         then what the components before it have written there stays as it is.
     scorer (Optional[Callable]): The scoring function.
     """
-    labels = check_types("labels", labels, WHO) if labels else labels
-    return TrainingGazetteer(nlp.vocab, name, scorer, labels=labels, scores_key=scores_key, names={})
-
-
-class TrainingGazetteer(DeclaredTypes, UntrainedPipe):
-    """Finds the names that training has read, beside and over what the NER before it has found.
-
-    Entity score: how often names of the type are right in documents that they were not taken from, by
-    the rule of succession. There is nothing to train: like a ruler it has no `update`.
-    """
 
     source = "the names of the training data"
+
+    def __init__(
+        self,
+        nlp: Language,
+        name: str,
+        labels: list[str] | None = None,
+        scores_key: str | None = ENTITY_SCORES,
+        scorer: Callable | None = None,
+    ) -> None:
+        labels = check_types("labels", labels, WHO) if labels else labels
+        super().__init__(nlp.vocab, name, scorer, labels=labels, scores_key=scores_key, names={})
 
     def restart(self) -> None:
         """Read the names that `cfg` holds."""
@@ -133,3 +130,6 @@ def _wins(name: ScoredSpan, others: Sequence[Span]) -> bool:
     first = others[0]  # if it holds the name, there is no other
     holds_it = first.start <= name.start and first.end >= name.end
     return not (holds_it and (len(first) > name.end - name.start or first.label_ == name.label))
+
+
+make_gazetteer = factory(WHO, "ner")(TrainingGazetteer)

@@ -27,18 +27,12 @@ def check_budget(value: object) -> float:
     return finite("budget", value, rule, fix, 1e-9, 1.0)
 
 
-@factory(WHO, "gate")
-def make_posterior_gate(
-    nlp: Language,
-    name: str,
-    weak_labels: list[str],
-    primary: str | None = None,
-    threshold: float = THRESHOLD,
-    budget: float | None = None,
-    spans_key: str = WEAK_SENTENCES,
-    scorer: Callable | None = None,
-) -> "PosteriorGate":
+class PosteriorGate(Gate, UntrainedPipe):
     """A gate without weights: it flags sentences by the probabilities of the NER before it.
+
+    A document without sentence boundaries is one sentence. With a budget the order of sentences counts.
+    Each process counts for itself, in `set_annotations` alone, and the counts are not saved. A loaded
+    gate starts from the scores that the command `thresholds` gave it. Threads share one stream.
 
     weak_labels (List[str]): The rare types.
     primary (Optional[str]): The component that expects mentions: longtail_token_ner, longtail_ner or
@@ -50,32 +44,30 @@ def make_posterior_gate(
         there; attrs["scores"] are their scores, the expected mentions of all rare types.
     scorer (Optional[Callable]): The scoring function.
     """
-    return PosteriorGate(
-        nlp,
-        name,
-        scorer,
-        weak_labels=check_types("weak_labels", weak_labels, WHO),
-        primary=primary,
-        threshold=finite("threshold", threshold, "mentions, 0 or more", "0.1 is usual.", 0.0),
-        budget=None if budget is None else check_budget(budget),
-        spans_key=spans_key,
-    )
-
-
-class PosteriorGate(Gate, UntrainedPipe):
-    """Scores sentences by what a component before it expects, and keeps the flagged ones in doc.spans.
-
-    A document without sentence boundaries is one sentence. With a budget the order of sentences counts.
-    Each process counts for itself, in `set_annotations` alone, and the counts are not saved. A loaded
-    gate starts from the scores that the command `thresholds` gave it. Threads share one stream.
-    """
 
     def __init__(
-        self, nlp: Language, name: str = WHO, scorer: Callable | None = None, **settings: object
+        self,
+        nlp: Language,
+        name: str,
+        weak_labels: list[str],
+        primary: str | None = None,
+        threshold: float = THRESHOLD,
+        budget: float | None = None,
+        spans_key: str = WEAK_SENTENCES,
+        scorer: Callable | None = None,
     ) -> None:
         self.nlp = nlp
-        # start: scores of development data, for a budget
-        super().__init__(nlp.vocab, name, scorer, start=None, **settings)
+        super().__init__(
+            nlp.vocab,
+            name,
+            scorer,
+            start=None,  # scores of development data, for a budget
+            weak_labels=check_types("weak_labels", weak_labels, WHO),
+            primary=primary,
+            threshold=finite("threshold", threshold, "mentions, 0 or more", "0.1 is usual.", 0.0),
+            budget=None if budget is None else check_budget(budget),
+            spans_key=spans_key,
+        )
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -148,3 +140,6 @@ class PosteriorGate(Gate, UntrainedPipe):
         else:
             flags = self._budget.flag(expected)
         write_all_flagged(docs, self.cfg["spans_key"], self.name, flags, expected)
+
+
+make_posterior_gate = factory(WHO, "gate")(PosteriorGate)

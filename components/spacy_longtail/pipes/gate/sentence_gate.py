@@ -9,7 +9,6 @@ import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
-from spacy.vocab import Vocab
 from thinc.api import Config, Model
 from thinc.types import Floats2d
 
@@ -45,20 +44,12 @@ subword_features = true
 """)["model"]
 
 
-@factory(WHO, "gate", model=DEFAULT_GATE_MODEL)
-def make_sentence_gate(
-    nlp: Language,
-    name: str,
-    model: Model,
-    weak_labels: list[str] | str = AUTO,
-    auto_share: float = AUTO_SHARE,
-    data: Literal["full", "balanced"] = "full",
-    threshold: float = 0.5,
-    spans_key: str = WEAK_SENTENCES,
-    head_rate: float = 1.0,
-    scorer: Callable | None = None,
-) -> "SentenceGate":
+class SentenceGate(Gate, LongtailPipe):
     """A classifier that flags the sentences with an entity of a rare type.
+
+    Trained with the weighted binary cross-entropy (docs/methods.md, "Sentence gate"); the loss column
+    shows the summed loss of all sentences in nats. A document without sentence boundaries is one
+    sentence.
 
     model (Model[List[Doc], Floats2d]): One logit per sentence, such as longtail.SentenceGate.v1.
     weak_labels (Union[List[str], str]): The rare types; "auto" finds them in the counts corpus.
@@ -72,44 +63,34 @@ def make_sentence_gate(
     scorer (Optional[Callable]): The scoring function.
     SOURCE: Nguyen, Nguyen & Rao 2020, section 3.2; "auto" and the threshold are ours.
     """
-    share, fix = "a share of all mentions, 0 to 1", f"{AUTO_SHARE} is usual."
-    auto_share = finite("auto_share", auto_share, share, fix, 0.0, 1.0)
-    if weak_labels != AUTO:
-        weak_labels = check_types("weak_labels", weak_labels, WHO)
-    return SentenceGate(
-        nlp.vocab,
-        model,
-        name,
-        scorer=scorer,
-        head_rate=check_head_rate(head_rate),
-        weak_labels=weak_labels,
-        auto_share=auto_share,
-        data=data,
-        threshold=finite("threshold", threshold, "between 0 and 1", "0.5 is neutral.", 0.0, 1.0),
-        spans_key=spans_key,
-    )
-
-
-class SentenceGate(Gate, LongtailPipe):
-    """Scores every sentence and keeps the flagged ones in doc.spans.
-
-    Trained with the weighted binary cross-entropy (docs/methods.md, "Sentence gate"); the loss column
-    shows the summed loss of all sentences in nats. A document without sentence boundaries is one
-    sentence.
-    """
 
     def __init__(
         self,
-        vocab: Vocab,
+        nlp: Language,
+        name: str,
         model: Model,
-        name: str = WHO,
-        *,
-        scorer: Callable | None = None,
+        weak_labels: list[str] | str = AUTO,
+        auto_share: float = AUTO_SHARE,
+        data: Literal["full", "balanced"] = "full",
+        threshold: float = 0.5,
+        spans_key: str = WEAK_SENTENCES,
         head_rate: float = 1.0,
-        **settings: object,
+        scorer: Callable | None = None,
     ) -> None:
-        cfg = {**FOUND, **settings}
-        super().__init__(vocab, model, name, scorer=scorer, head_rate=head_rate, cfg=cfg)
+        share, fix = "a share of all mentions, 0 to 1", f"{AUTO_SHARE} is usual."
+        auto_share = finite("auto_share", auto_share, share, fix, 0.0, 1.0)
+        if weak_labels != AUTO:
+            weak_labels = check_types("weak_labels", weak_labels, WHO)
+        cfg = {
+            **FOUND,
+            "weak_labels": weak_labels,
+            "auto_share": auto_share,
+            "data": data,
+            "threshold": finite("threshold", threshold, "between 0 and 1", "0.5 is neutral.", 0.0, 1.0),
+            "spans_key": spans_key,
+        }
+        rate = check_head_rate(head_rate)
+        super().__init__(nlp.vocab, model, name, scorer=scorer, head_rate=rate, cfg=cfg)
         self._sets_boundaries = False  # whether a component before this one does
 
     @property
@@ -185,3 +166,6 @@ class SentenceGate(Gate, LongtailPipe):
         if not np.isfinite(loss):
             raise ValueError(Errors.L007.format(who=self.name, loss=loss, n_rows=len(truth)))
         return loss, weight * d_rows
+
+
+make_sentence_gate = factory(WHO, "gate", model=DEFAULT_GATE_MODEL)(SentenceGate)

@@ -9,7 +9,6 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import logger
-from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer, set_dropout_rate
 
 from ...corpus.counts import count_docs
@@ -18,7 +17,6 @@ from ...layers import listener_in
 from ...layers.queries import Questions, ask, check_queries
 from ...losses import CrossEntropy
 from ...losses.base import Loss, check_loss
-from ...losses.token import TagLoss
 from ...settings import whole
 from ..base import NERPipe, check_head_rate, factory
 from ..label_checks import check_asked, check_known, check_labels
@@ -29,57 +27,6 @@ from ..scores.thresholding import CALIBRATION, check_judging
 from .answers import gold_answers, learn, read_off
 
 WHO = "longtail_mrc_ner"
-
-
-@factory(WHO, "ner")
-def make_mrc_ner(
-    nlp: Language,
-    name: str,
-    model: Model,
-    queries: dict[str, str],
-    loss: Loss | None = None,
-    separator: str = "[SEP]",
-    batch_size: int = 64,
-    scores_key: str | None = None,
-    thresholds: dict[str, float] | None = None,
-    abstain_key: str | None = None,
-    head_rate: float = 1.0,
-    scorer: Callable | None = None,
-) -> "MRCNER":
-    """NER that puts a query for each entity type to each sentence, and reads off where answers stand.
-
-    A sentence costs as many passes through the encoder as there are queries.
-
-    model (Model[List[Asked], Reading]): longtail.MRC.v1, with an encoder of its own.
-    queries (Dict[str, str]): Entity types, at least one, and a query in words for each; or
-        longtail.queries.v1, which reads a file.
-    loss (Optional[TagLoss]): The loss of begins and ends; null is binary cross-entropy.
-    separator (str): The word between query and sentence: "[SEP]" for BERT, "</s>" for RoBERTa.
-    batch_size (int): Queries with sentences that the encoder reads at once, in training and prediction.
-    scores_key, thresholds, abstain_key, head_rate: As for longtail_ner.
-    scorer (Optional[Callable]): The scoring function.
-    SOURCE: Li et al. 2020, arXiv:1910.11476; other losses than cross-entropy Nemoto et al. 2025.
-    """
-    _check_model(model)
-    if not separator or separator.split() != [separator]:
-        rule, fix = "one word without spaces", "Use [SEP] for BERT, </s> for RoBERTa."
-        raise ValueError(Errors.L001.format(name="separator", rule=rule, value=separator, fix=fix))
-    queries = check_queries(queries, WHO)
-    fix = "Use longtail.CrossEntropy.v1, Focal.v1, MoM.v1 or Dice.v1, without weights."
-    check_known("thresholds", thresholds or (), queries, WHO)
-    return MRCNER(
-        nlp.vocab,
-        model,
-        name,
-        tokenizer=nlp.tokenizer,
-        loss=CrossEntropy() if loss is None else check_loss(loss, "binary", WHO, fix),
-        scorer=scorer,
-        head_rate=check_head_rate(head_rate),
-        queries=queries,
-        separator=separator,
-        batch_size=whole("batch_size", batch_size, "Use 64.", 1),
-        **check_judging(thresholds, abstain_key, scores_key, WHO),
-    )
 
 
 def _check_model(model: Model) -> None:
@@ -94,28 +41,57 @@ def _check_model(model: Model) -> None:
 
 
 class MRCNER(NERPipe):
-    """Asks every query of every sentence; keeps the entities that a document comes with.
+    """NER that puts a query for each entity type to each sentence, and reads off where answers stand.
 
     Entity score: the sigmoid of the span's logit. Of overlapping answers the one of the higher score
     stays, then the longer, then the earlier, then that of the query that comes first. The loss column
     shows the mean loss of a query's token, times all annotated tokens and queries.
+
+    A sentence costs as many passes through the encoder as there are queries.
+
+    model (Model[List[Asked], Reading]): longtail.MRC.v1, with an encoder of its own.
+    queries (Dict[str, str]): Entity types, at least one, and a query in words for each; or
+        longtail.queries.v1, which reads a file.
+    loss (Optional[TagLoss]): The loss of begins and ends; null is binary cross-entropy.
+    separator (str): The word between query and sentence: "[SEP]" for BERT, "</s>" for RoBERTa.
+    batch_size (int): Queries with sentences that the encoder reads at once, in training and prediction.
+    scores_key, thresholds, abstain_key, head_rate: As for longtail_ner.
+    scorer (Optional[Callable]): The scoring function.
+    SOURCE: Li et al. 2020, arXiv:1910.11476; other losses than cross-entropy Nemoto et al. 2025.
     """
 
     def __init__(
         self,
-        vocab: Vocab,
+        nlp: Language,
+        name: str,
         model: Model,
-        name: str = WHO,
-        *,
-        tokenizer: Callable[[str], Doc],
-        loss: TagLoss,
-        scorer: Callable | None,
+        queries: dict[str, str],
+        loss: Loss | None = None,
+        separator: str = "[SEP]",
+        batch_size: int = 64,
+        scores_key: str | None = None,
+        thresholds: dict[str, float] | None = None,
+        abstain_key: str | None = None,
         head_rate: float = 1.0,
-        **settings: object,
+        scorer: Callable | None = None,
     ) -> None:
-        super().__init__(vocab, model, name, scorer=scorer, head_rate=head_rate, cfg=settings)
-        self.tokenizer = tokenizer
-        self.loss = loss
+        _check_model(model)
+        if not separator or separator.split() != [separator]:
+            rule, fix = "one word without spaces", "Use [SEP] for BERT, </s> for RoBERTa."
+            raise ValueError(Errors.L001.format(name="separator", rule=rule, value=separator, fix=fix))
+        queries = check_queries(queries, WHO)
+        fix = "Use longtail.CrossEntropy.v1, Focal.v1, MoM.v1 or Dice.v1, without weights."
+        check_known("thresholds", thresholds or (), queries, WHO)
+        self.tokenizer = nlp.tokenizer
+        self.loss = CrossEntropy() if loss is None else check_loss(loss, "binary", WHO, fix)
+        cfg = {
+            "queries": queries,
+            "separator": separator,
+            "batch_size": whole("batch_size", batch_size, "Use 64.", 1),
+            **check_judging(thresholds, abstain_key, scores_key, WHO),
+        }
+        rate = check_head_rate(head_rate)
+        super().__init__(nlp.vocab, model, name, scorer=scorer, head_rate=rate, cfg=cfg)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -212,3 +188,6 @@ class MRCNER(NERPipe):
         if sgd is not None and sgd is not False:
             self.finish_update(sgd)
         return losses
+
+
+make_mrc_ner = factory(WHO, "ner")(MRCNER)

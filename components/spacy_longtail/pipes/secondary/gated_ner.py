@@ -1,13 +1,12 @@
 """`longtail_gated_ner`: the secondary NER, for rare types, on the sentences that the gate flags."""
 
 from collections.abc import Callable, Collection, Iterable
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
-from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
 
 from ...corpus.examples import flagged_sentences, sentences_with
@@ -34,24 +33,11 @@ from .flagged import cut_flagged, in_document, merge_by_score, places_of
 WHO = "longtail_gated_ner"
 
 
-@factory(WHO, "secondary", model=DEFAULT_TOKEN_MODEL)
-def make_gated_ner(
-    nlp: Language,
-    name: str,
-    model: Model,
-    labels: list[str] | str = AUTO,
-    head: HeadName = "softmax",
-    loss: Loss | None = None,
-    merge: Literal["span", "token", "fill"] = "span",
-    spans_key: str | None = WEAK_SENTENCES,
-    scores_key: str | None = ENTITY_SCORES,
-    thresholds: dict[str, float] | None = None,
-    abstain_key: str | None = None,
-    head_rate: float = 1.0,
-    describe: Callable | None = None,
-    scorer: Callable | None = None,
-) -> "GatedNER":
+class GatedNER(Secondary, TokenTagger):
     """A token NER for rare types that runs on flagged sentences and merges with the primary NER.
+
+    Entity score: mean probability of the entity's tags. The loss column shows the summed loss of all
+    tokens, in the loss's unit.
 
     model (Model[List[Doc], Ragged]): Tag logits: longtail.TokenClassifier.v1 or
         longtail.DescribedTypes.v1. With an encoder of its own it reads single sentences. With a listener
@@ -69,46 +55,55 @@ def make_gated_ner(
     scorer (Optional[Callable]): The scoring function.
     SOURCE: Nguyen, Nguyen & Rao 2020; "token" is their eq. 8-9, spans_key = null their "Double".
     """
-    if not labels or (isinstance(labels, str) and (labels != AUTO or spans_key is None)):
-        raise no_types("labels", labels)
-    check_merging(Merging(merge, scores_key), WHO)
-    scheme = "BIO" if head == "two_task" else "BILUO"
-    trained_with = check_head(head, loss, scheme, model, WHO)
-    if trained_with.reads_soft:
-        reason, fix = "it reads soft targets, which are of all sentences", "Use its base."
-        raise ValueError(Errors.L002.format(who=WHO, loss=loss, reason=reason, fix=fix))
-    check_described(model, WHO, describe=describe)
-    return GatedNER(
-        nlp.vocab,
-        model,
-        name,
-        loss=trained_with,
-        scorer=scorer,
-        head_rate=check_head_rate(head_rate),
-        describe=describe,
-        labels=labels if isinstance(labels, str) else list(labels),
-        head=head,
-        scheme=scheme,
-        merge=merge,
-        spans_key=spans_key,
-        **check_judging(thresholds, abstain_key, scores_key, WHO, spans_key=spans_key, is_scored=True),
-    )
-
-
-class GatedNER(Secondary, TokenTagger):
-    """Trains on the sentences that hold a rare type, predicts on those the gate flagged.
-
-    Entity score: mean probability of the entity's tags. The loss column shows the summed loss of all
-    tokens, in the loss's unit.
-    """
 
     who = WHO
     samples_training = False
 
     def __init__(
-        self, vocab: Vocab, model: Model, name: str = WHO, *, labels: list[str] | str, **settings: Any
+        self,
+        nlp: Language,
+        name: str,
+        model: Model,
+        labels: list[str] | str = AUTO,
+        head: HeadName = "softmax",
+        loss: Loss | None = None,
+        merge: Literal["span", "token", "fill"] = "span",
+        spans_key: str | None = WEAK_SENTENCES,
+        scores_key: str | None = ENTITY_SCORES,
+        thresholds: dict[str, float] | None = None,
+        abstain_key: str | None = None,
+        head_rate: float = 1.0,
+        describe: Callable | None = None,
+        scorer: Callable | None = None,
     ) -> None:
-        super().__init__(vocab, model, name, types=[], include=[], labels=labels, **settings)
+        if not labels or (isinstance(labels, str) and (labels != AUTO or spans_key is None)):
+            raise no_types("labels", labels)
+        check_merging(Merging(merge, scores_key), WHO)
+        scheme = "BIO" if head == "two_task" else "BILUO"
+        trained_with = check_head(head, loss, scheme, model, WHO)
+        if trained_with.reads_soft:
+            reason, fix = "it reads soft targets, which are of all sentences", "Use its base."
+            raise ValueError(Errors.L002.format(who=WHO, loss=loss, reason=reason, fix=fix))
+        check_described(model, WHO, describe=describe)
+        super().__init__(
+            nlp.vocab,
+            model,
+            name,
+            loss=trained_with,
+            scorer=scorer,
+            head_rate=check_head_rate(head_rate),
+            describe=describe,
+            types=[],
+            include=[],
+            labels=labels if isinstance(labels, str) else list(labels),
+            head=head,
+            scheme=scheme,
+            merge=merge,
+            spans_key=spans_key,
+            **check_judging(
+                thresholds, abstain_key, scores_key, WHO, spans_key=spans_key, is_scored=True
+            ),
+        )
         self._settle_reading()
         self._has_gradient = False
         self._sets_boundaries = False  # whether a component before this one does
@@ -224,3 +219,6 @@ class GatedNER(Secondary, TokenTagger):
         if self._has_gradient:
             super().finish_update(sgd)
             self._has_gradient = False
+
+
+make_gated_ner = factory(WHO, "secondary", model=DEFAULT_TOKEN_MODEL)(GatedNER)

@@ -10,7 +10,6 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import logger, minibatch
-from spacy.vocab import Vocab
 
 from ...corpus.sentences import sentence_lengths
 from ...errors import Errors, Warnings
@@ -39,23 +38,25 @@ from .secondaries import OwnComponent, OwnPipeline, unfit
 WHO = "longtail_gated_pipe"
 
 
-@factory(WHO, "secondary")
-def make_gated_pipe(
-    nlp: Language,
-    name: str,
-    pipe: dict[str, Any] | None = None,
-    source: str | None = None,
-    labels: list[str] | None = None,
-    label_map: dict[str, str] = {},  # noqa: B006
-    merge: Literal["span", "token", "fill", "replace"] = "fill",
-    spans_key: str = WEAK_SENTENCES,
-    scores_key: str | None = ENTITY_SCORES,
-    secondary_scores_key: str | None = ENTITY_SCORES,
-    batch_size: int = 32,
-    max_failures: int | None = 10,
-    scorer: Callable | None = None,
-) -> "GatedPipe":
+USAGE = (
+    "sentences",  # of the documents, flagged or not
+    "flagged",  # sentences
+    "words",  # tokens of these
+    "calls",  # sentences given to the secondary; again, where their batch has failed
+    "entities",  # added to documents
+    "refused",  # entities of types that the pipe may not set
+    "failures",  # sentences that the secondary failed on
+    "seconds",  # spent in the secondary
+)
+
+
+class GatedPipe(Secondary, UntrainedPipe):
     """Any component or pipeline, run on flagged sentences alone and merged with the primary NER.
+
+    `usage` counts (USAGE says what) since the pipe was loaded. Each process counts for itself.
+
+    Where the secondary fails on a sentence, that is logged and counted, and the primary's entities stay.
+    Errors that neither a model nor a server causes are bugs, and are raised. Nothing is trained here.
 
     pipe (Optional[Dict[str, Any]]): A block with `factory` and its settings: a component that needs no
         training, such as an entity_ruler or spacy-llm's llm_ner. Either this or source.
@@ -78,65 +79,51 @@ def make_gated_pipe(
         run. null never stops it.
     scorer (Optional[Callable]): The scoring function.
     """
-    if (pipe is None) == (source is None):
-        raise unfit(name, f"found {'neither' if pipe is None else 'both'} 'pipe' and 'source'")
-    merging = Merging(merge, scores_key)
-    check_merging(merging, WHO)
-    if labels is not None:
-        check_types("labels", labels, WHO)
-    if max_failures is not None:
-        max_failures = whole("max_failures", max_failures, "null never stops the run.")
-    return GatedPipe(
-        nlp.vocab,
-        name,
-        scorer,
-        OwnPipeline(str(source), nlp, name) if pipe is None else OwnComponent(nlp, pipe, name),
-        labels=labels,
-        label_map=dict(label_map),
-        spans_key=spans_key,
-        secondary_scores_key=secondary_scores_key,
-        batch_size=whole("batch_size", batch_size, "32 is the default.", 1),
-        max_failures=max_failures,
-        **merging._asdict(),
-    )
-
-
-USAGE = (
-    "sentences",  # of the documents, flagged or not
-    "flagged",  # sentences
-    "words",  # tokens of these
-    "calls",  # sentences given to the secondary; again, where their batch has failed
-    "entities",  # added to documents
-    "refused",  # entities of types that the pipe may not set
-    "failures",  # sentences that the secondary failed on
-    "seconds",  # spent in the secondary
-)
-
-
-class GatedPipe(Secondary, UntrainedPipe):
-    """Gives flagged sentences to a secondary, and merges what it finds.
-
-    `usage` counts (USAGE says what) since the pipe was loaded. Each process counts for itself.
-
-    Where the secondary fails on a sentence, that is logged and counted, and the primary's entities stay.
-    Errors that neither a model nor a server causes are bugs, and are raised. Nothing is trained here.
-    """
 
     saved = ("secondary",)
 
     def __init__(
         self,
-        vocab: Vocab,
+        nlp: Language,
         name: str,
-        scorer: Callable | None,
-        secondary: OwnComponent | OwnPipeline,
-        **cfg: object,
+        pipe: dict[str, Any] | None = None,
+        source: str | None = None,
+        labels: list[str] | None = None,
+        label_map: dict[str, str] = {},  # noqa: B006
+        merge: Literal["span", "token", "fill", "replace"] = "fill",
+        spans_key: str = WEAK_SENTENCES,
+        scores_key: str | None = ENTITY_SCORES,
+        secondary_scores_key: str | None = ENTITY_SCORES,
+        batch_size: int = 32,
+        max_failures: int | None = 10,
+        scorer: Callable | None = None,
     ) -> None:
-        super().__init__(vocab, name, scorer, **cfg)
-        self.secondary = secondary
+        if (pipe is None) == (source is None):
+            raise unfit(name, f"found {'neither' if pipe is None else 'both'} 'pipe' and 'source'")
+        merging = Merging(merge, scores_key)
+        check_merging(merging, WHO)
+        if labels is not None:
+            check_types("labels", labels, WHO)
+        if max_failures is not None:
+            max_failures = whole("max_failures", max_failures, "null never stops the run.")
+        self.secondary = (
+            OwnPipeline(str(source), nlp, name) if pipe is None else OwnComponent(nlp, pipe, name)
+        )
         self.usage: dict[str, Any] = dict.fromkeys(USAGE, 0)
         self._lock = Lock()
         self._n_failed = 0  # sentences in a row
+        super().__init__(
+            nlp.vocab,
+            name,
+            scorer,
+            labels=labels,
+            label_map=dict(label_map),
+            spans_key=spans_key,
+            secondary_scores_key=secondary_scores_key,
+            batch_size=whole("batch_size", batch_size, "32 is the default.", 1),
+            max_failures=max_failures,
+            **merging._asdict(),
+        )
         self._check_types()
 
     @property
@@ -281,3 +268,6 @@ class GatedPipe(Secondary, UntrainedPipe):
         allowed = [[ent for ent in ents if self._may_set(ent.label)] for ents in found]
         self._count(refused=sum(map(len, found)) - sum(map(len, allowed)))
         return allowed
+
+
+make_gated_pipe = factory(WHO, "secondary")(GatedPipe)

@@ -24,20 +24,10 @@ WHO = "longtail_gliner"
 ENCODERS = {"model_name": "encoder_config", "labels_encoder": "labels_encoder_config"}
 
 
-@factory(WHO, "ner")
-def make_gliner_ner(
-    nlp: Language,
-    name: str,
-    model_name: str,
-    labels: list[str],
-    descriptions: dict[str, str] = {},  # noqa: B006
-    threshold: float = 0.5,
-    scores_key: str | None = None,
-    thresholds: dict[str, float] | None = None,
-    abstain_key: str | None = None,
-    scorer: Callable | None = None,
-) -> "GLiNERNER":
+class GLiNERNER(EntityScorer, UntrainedPipe):
     """NER by a GLiNER model, which finds types by their descriptions, without training (extra `gliner`).
+
+    Like a ruler it has no `update`: training passes over it. Its scores are the model's own.
 
     Entities that a document comes with stay, and those found beside them are added.
 
@@ -50,29 +40,36 @@ def make_gliner_ner(
     scorer (Optional[Callable]): The scoring function.
     SOURCE: Zaratiana et al. 2024, arXiv:2311.08526.
     """
-    types = check_types("labels", labels, WHO)
-    given = {label: text for label, text in descriptions.items() if text}
-    check_known("thresholds", thresholds or (), types, WHO)
-    return GLiNERNER(
-        nlp.vocab,
-        name,
-        scorer,
-        calibration=None,
-        model_name=model_name,
-        types=describe_types(types, given, types, WHO),
-        threshold=finite("threshold", threshold, "above 0 and below 1", "", 1e-9, 1 - 1e-9),
-        **check_judging(thresholds, abstain_key, scores_key, WHO),
-    )
-
-
-class GLiNERNER(EntityScorer, UntrainedPipe):
-    """Like a ruler it has no `update`: training passes over it. Its scores are the model's own."""
 
     _model: Any = None  # gliner's, loaded when it is first needed
 
-    def __init__(self, *args: Any, **cfg: Any) -> None:
+    def __init__(
+        self,
+        nlp: Language,
+        name: str,
+        model_name: str,
+        labels: list[str],
+        descriptions: dict[str, str] = {},  # noqa: B006
+        threshold: float = 0.5,
+        scores_key: str | None = None,
+        thresholds: dict[str, float] | None = None,
+        abstain_key: str | None = None,
+        scorer: Callable | None = None,
+    ) -> None:
+        types = check_types("labels", labels, WHO)
+        given = {label: text for label, text in descriptions.items() if text}
+        check_known("thresholds", thresholds or (), types, WHO)
         self._lock = Lock()  # a tokenizer cannot be used by two threads at once
-        super().__init__(*args, **cfg)
+        super().__init__(
+            nlp.vocab,
+            name,
+            scorer,
+            calibration=None,
+            model_name=model_name,
+            types=describe_types(types, given, types, WHO),
+            threshold=finite("threshold", threshold, "above 0 and below 1", "", 1e-9, 1 - 1e-9),
+            **check_judging(thresholds, abstain_key, scores_key, WHO),
+        )
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -147,3 +144,6 @@ def sentence_parts(doc: Doc, most: int) -> Iterator[tuple[int, int]]:
     for start, end in sentence_bounds(doc):
         for part in range(start, end, most):
             yield part, min(part + most, end)
+
+
+make_gliner_ner = factory(WHO, "ner")(GLiNERNER)

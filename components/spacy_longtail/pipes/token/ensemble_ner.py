@@ -6,7 +6,6 @@ from typing import Any, Literal, NamedTuple, NoReturn
 import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.vocab import Vocab
 from thinc.api import Model
 from thinc.types import Floats2d, Ints1d, Ragged
 
@@ -26,36 +25,6 @@ WHO = "longtail_ensemble_ner"
 
 LEAST = 1e-30  # what is impossible for all, so that its logarithm is a number
 N_MEMBERS = 2  # at least
-
-
-@factory(WHO, "ner")
-def make_ensemble_ner(
-    nlp: Language,
-    name: str,
-    members: dict[str, dict],
-    scheme: Literal["BIO", "BILUO"] = "BIO",
-    scores_key: str | None = None,
-    thresholds: dict[str, float] | None = None,
-    abstain_key: str | None = None,
-    scorer: Callable | None = None,
-) -> "EnsembleNER":
-    """Several trained token NERs as one, which the command `ensemble` makes: not trained any further.
-
-    members (Dict[str, Dict]): A block for each, by any name: `head`, "softmax" or "crf", and `model`,
-        with an encoder of its own.
-    scheme (str): Tags of all of them: "BIO" or "BILUO".
-    scores_key, thresholds, abstain_key: As for longtail_ner.
-    scorer (Optional[Callable]): The scoring function.
-    SOURCE: Lakshminarayanan et al. 2017, arXiv:1612.01474.
-    """
-    return EnsembleNER(
-        nlp.vocab,
-        name,
-        _check_members(members, scheme),
-        scorer=scorer,
-        scheme=scheme,
-        **check_judging(thresholds, abstain_key, scores_key, WHO),
-    )
 
 
 def _check_members(members: Mapping[str, object], scheme: str) -> dict[str, Block]:
@@ -110,33 +79,44 @@ def forward(model: Model[list[Doc], Ragged], docs: list[Doc], is_train: bool) ->
 
 
 class EnsembleNER(TokenTagger):
-    """Labels tokens by the mean of its members' tag probabilities, over legal tag sequences.
+    """Several trained token NERs as one, which the command `ensemble` makes: not trained any further.
 
     Entity score: the mean probability of its tags. Weights and types come from
     `compose`, or from what is saved; a model's probabilities are those of its own pipe.
+
+    members (Dict[str, Dict]): A block for each, by any name: `head`, "softmax" or "crf", and `model`,
+        with an encoder of its own.
+    scheme (str): Tags of all of them: "BIO" or "BILUO".
+    scores_key, thresholds, abstain_key: As for longtail_ner.
+    scorer (Optional[Callable]): The scoring function.
+    SOURCE: Lakshminarayanan et al. 2017, arXiv:1612.01474.
     """
 
     def __init__(
         self,
-        vocab: Vocab,
+        nlp: Language,
         name: str,
-        members: Mapping[str, Block],
-        *,
-        scorer: Callable | None,
-        **settings: Any,
+        members: dict[str, dict],
+        scheme: Literal["BIO", "BILUO"] = "BIO",
+        scores_key: str | None = None,
+        thresholds: dict[str, float] | None = None,
+        abstain_key: str | None = None,
+        scorer: Callable | None = None,
     ) -> None:
-        self._heads = {own: given["head"] for own, given in members.items()}
+        checked = _check_members(members, scheme)
+        self._heads = {member: block["head"] for member, block in checked.items()}
         # with what their heads add to the models
-        models = [HEADS[given["head"]].attach(given["model"]) for given in members.values()]
+        models = [HEADS[block["head"]].attach(block["model"]) for block in checked.values()]
         super().__init__(
-            vocab,
+            nlp.vocab,
             mean_model(models),
             name,
             loss=CrossEntropy(),
             scorer=scorer,
             head="softmax",
-            members={own: {"types": []} for own in members},
-            **settings,
+            members={member: {"types": []} for member in checked},
+            scheme=scheme,
+            **check_judging(thresholds, abstain_key, scores_key, WHO),
         )
 
     def _build_head(self) -> None:
@@ -190,3 +170,6 @@ class EnsembleNER(TokenTagger):
 
     def _refuse(self, what: str) -> NoReturn:
         raise ValueError(Errors.L303.format(who=self.name, what=what))
+
+
+make_ensemble_ner = factory(WHO, "ner")(EnsembleNER)

@@ -22,24 +22,11 @@ from .tagging import TokenTagger
 WHO = "longtail_token_ner"
 
 
-@factory(WHO, "ner", model=DEFAULT_TOKEN_MODEL)
-def make_token_ner(
-    nlp: Language,
-    name: str,
-    model: Model,
-    head: HeadName = "softmax",
-    loss: Loss | None = None,
-    scheme: Literal["BIO", "BILUO"] = "BIO",
-    include: list[str] | None = None,
-    scores_key: str | None = None,
-    thresholds: dict[str, float] | None = None,
-    abstain_key: str | None = None,
-    head_rate: float = 1.0,
-    warmup: int = 0,
-    describe: Callable | None = None,
-    scorer: Callable | None = None,
-) -> "TokenNER":
+class TokenNER(TokenTagger):
     """NER that gives every token a tag, over any encoder, with exact probabilities.
+
+    Entity score: the mean probability of its tags. A document with sentence boundaries is labelled
+    sentence by sentence: no entity crosses one.
 
     model (Model[List[Doc], Ragged]): Outputs per token: longtail.TokenClassifier.v1 or
         longtail.DescribedTypes.v1, with an encoder of its own or a listener.
@@ -56,37 +43,47 @@ def make_token_ner(
         words.
     scorer (Optional[Callable]): The scoring function.
     """
-    trained_with = check_head(head, loss, scheme, model, WHO)
-    if include is not None:
-        check_types("include", include, WHO)
-    check_described(model, WHO, describe=describe)
-    if warmup and (head not in ("softmax", "crf") or getattr(trained_with, "log_likelihood", False)):
-        where = "head = 'softmax' or 'crf' with a loss that is not a likelihood, such as Focal or MoM"
-        raise unused("warmup", warmup, WHO, where)
-    return TokenNER(
-        nlp.vocab,
-        model,
-        name,
-        loss=trained_with,
-        scorer=scorer,
-        head_rate=check_head_rate(head_rate),
-        describe=describe,
-        head=head,
-        scheme=scheme,
-        include=include,
-        warmup=whole("warmup", warmup, "Use 0 for none."),
-        **check_judging(thresholds, abstain_key, scores_key, WHO),
-    )
-
-
-class TokenNER(TokenTagger):
-    """Labels tokens; keeps the entities that a document comes with, and adds its own beside them.
-
-    Entity score: the mean probability of its tags. A document with sentence boundaries is labelled
-    sentence by sentence: no entity crosses one.
-    """
 
     who = WHO
+
+    def __init__(
+        self,
+        nlp: Language,
+        name: str,
+        model: Model,
+        head: HeadName = "softmax",
+        loss: Loss | None = None,
+        scheme: Literal["BIO", "BILUO"] = "BIO",
+        include: list[str] | None = None,
+        scores_key: str | None = None,
+        thresholds: dict[str, float] | None = None,
+        abstain_key: str | None = None,
+        head_rate: float = 1.0,
+        warmup: int = 0,
+        describe: Callable | None = None,
+        scorer: Callable | None = None,
+    ) -> None:
+        trained_with = check_head(head, loss, scheme, model, WHO)
+        if include is not None:
+            check_types("include", include, WHO)
+        check_described(model, WHO, describe=describe)
+        if warmup and (head not in ("softmax", "crf") or getattr(trained_with, "log_likelihood", False)):
+            where = "head = 'softmax' or 'crf' with a loss that is no likelihood, such as Focal or MoM"
+            raise unused("warmup", warmup, WHO, where)
+        super().__init__(
+            nlp.vocab,
+            model,
+            name,
+            loss=trained_with,
+            scorer=scorer,
+            head_rate=check_head_rate(head_rate),
+            describe=describe,
+            head=head,
+            scheme=scheme,
+            include=include,
+            warmup=whole("warmup", warmup, "Use 0 for none."),
+            **check_judging(thresholds, abstain_key, scores_key, WHO),
+        )
 
     def _settle_types(
         self, seen: Callable[[], Iterable[Example]], nlp: Language | None, labels: list[str] | None
@@ -101,3 +98,6 @@ class TokenNER(TokenTagger):
             raise ValueError(Errors.L215.format(who=WHO))
         self.set_types(types)
         return known
+
+
+make_token_ner = factory(WHO, "ner", model=DEFAULT_TOKEN_MODEL)(TokenNER)
