@@ -299,15 +299,6 @@ def test_sentences_are_those_of_the_first():
     np.testing.assert_allclose(first.get_pipe("ner").marginals([first(text)]), mean, atol=1e-6)
 
 
-def test_the_vocabularies_do_not_grow():
-    first, other = plain(), plain(1)
-    combined(first, other)
-    with first.memory_zone():
-        for doc in first.pipe(f"Qz{i} sailed to Vx{i} ." for i in range(20)):
-            assert len(doc)
-    assert not any(f"Qz{i}" in nlp.vocab.strings for i in range(20) for nlp in (first, other))
-
-
 def test_pipelines_that_cannot_be_averaged():
     def other(**settings):
         return trained_once(_plain, 2, **settings)[0]

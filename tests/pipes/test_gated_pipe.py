@@ -51,14 +51,6 @@ def test_the_secondary_reads_flagged_sentences_alone(tmp_path):
     assert list(used.values()) == [4, 2, 11, 2, 2, 0, 0]
 
 
-def test_what_is_not_flagged_keeps_every_byte():
-    nlp = pipeline()
-    texts = ["ANN on a SHIP Fram .", "", " ", "FLAG but nothing to find ."]
-    without = [doc.to_bytes() for doc in nlp.pipe(texts, disable=["rescue"])]
-    nlp.get_pipe("rescue").cfg["scores_key"] = None  # else an empty group says that it has run
-    assert [doc.to_bytes() for doc in nlp.pipe(texts)] == without
-
-
 @settings(max_examples=60)
 @given(st.lists(st.lists(st.lists(st.sampled_from(WORDS), max_size=6), max_size=4), max_size=4))
 def test_places_are_those_of_the_document(texts):

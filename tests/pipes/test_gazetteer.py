@@ -4,7 +4,6 @@ import random
 from collections import Counter
 
 import pytest
-import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.tokens import Doc, Span
@@ -163,17 +162,6 @@ def test_as_a_slow_search_finds_it(seed):
     kept, reliability = by_hand(docs)
     assert {label: set(own) for label, own in found.names.items()} == kept
     assert found.reliability == reliability
-
-
-def test_saved_pipelines_find_the_same(tmp_path):
-    nlp, _ = built()
-    text = "they saw Marie Rose and Bergen"
-    nlp.to_disk(tmp_path)
-    again = spacy.load(tmp_path)
-    copy = spacy.blank("en").from_config(nlp.config).from_bytes(nlp.to_bytes())
-    for own in (again, copy):
-        assert own.get_pipe("own").gazetteer == nlp.get_pipe("own").gazetteer
-        assert read(own, text) == read(nlp, text)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """The merge rules against cases worked by hand."""
 
 from itertools import pairwise
-from typing import NamedTuple
 
 import pytest
 from hypothesis import given
@@ -18,170 +17,75 @@ from spacy_longtail.pipes.scores.merging import (
 from spacy_longtail.pipes.scores.spans import ScoredSpan, write_scores
 from tests.util import blank
 
+# what is tried | the primary's entities | the secondary's | tokens that are blocked, or whitespace
+#     what stays by "span" | by "token" | by "fill"
+# "PER 0-2 .9" is a span over the tokens 0 and 1; ".9,.3" a probability a token; "?" none
+TABLE = """
+docs/methods.md, "Merging" | PER 0-2 .9; ORG 4-7 .6 | ART 1-2 .9; EVE 5-8 .7; ART 10-11 .3
+    ART 1-2; EVE 5-8; ART 10-11 | PER 0-1; ART 1-2; ORG 4-5; EVE 5-8; ART 10-11 | PER 0-2; ORG 4-7; ART 10-11
+nothing found | PER 0-2 .9 | 
+    PER 0-2 | PER 0-2 | PER 0-2
+nothing there |  | ART 3-5 .1
+    ART 3-5 | ART 3-5 | ART 3-5
+side by side | PER 0-2 .9 | ART 2-4 .1
+    PER 0-2; ART 2-4 | PER 0-2; ART 2-4 | PER 0-2; ART 2-4
+side by side, one type | ART 0-2 .9 | ART 2-4 .5
+    ART 0-2; ART 2-4 | ART 0-2; ART 2-4 | ART 0-2; ART 2-4
+same place, weak better | ORG 0-2 .5 | ART 0-2 .6
+    ART 0-2 | ART 0-2 | ORG 0-2
+same place, strong better | ORG 0-2 .7 | ART 0-2 .6
+    ORG 0-2 | ORG 0-2 | ORG 0-2
+same place, tie | ORG 0-2 .6 | ART 0-2 .6
+    ART 0-2 | ART 0-2 | ORG 0-2
+same entity | ART 0-2 .4 | ART 0-2 .6
+    ART 0-2 | ART 0-2 | ART 0-2
+inside a better one | ORG 0-4 .8 | ART 1-2 .5
+    ORG 0-4 | ORG 0-4 | ORG 0-4
+inside a worse one: I-ORG without a begin | ORG 0-4 .5 | ART 1-2 .8
+    ART 1-2 | ORG 0-1; ART 1-2; ORG 2-4 | ORG 0-4
+around two, one of them better | PER 0-1 .6; GEO 2-3 .9 | EVE 0-3 .7
+    PER 0-1; GEO 2-3 | EVE 0-2; GEO 2-3 | PER 0-1; GEO 2-3
+the better mean, a worse last token | ORG 0-3 .9,.9,.3 | EVE 2-4 .6
+    ORG 0-3 | ORG 0-2; EVE 2-4 | ORG 0-3
+a lost begin: I-ART after I-GEO | GEO 0-2 .9 | ART 1-4 .5,.8,.8
+    GEO 0-2 | GEO 0-2; ART 2-4 | GEO 0-2
+a begin inside an entity of its type | ART 0-3 .9,.2,.9 | ART 1-2 .5
+    ART 0-3 | ART 0-1; ART 1-3 | ART 0-3
+an inside that goes on in the other's entity | ART 1-3 .5,.9 | ART 0-2 .8
+    ART 0-2 | ART 0-3 | ART 1-3
+tie with a shorter one | PER 0-1 .75 | EVE 0-3 .75
+    EVE 0-3 | EVE 0-3 | PER 0-1
+tie between two | PER 0-2 .5; GEO 2-4 .5 | ART 1-3 .5
+    ART 1-3 | PER 0-1; ART 1-3; GEO 3-4 | PER 0-2; GEO 2-4
+a chain | PER 0-2 .9; ORG 3-6 .7 | ART 1-4 .8
+    PER 0-2; ORG 3-6 | PER 0-2; ART 2-4; ORG 4-6 | PER 0-2; ORG 3-6
+two inside one | ORG 0-5 .6 | ART 0-2 .7; NAT 3-5 .5
+    ART 0-2; NAT 3-5 | ART 0-2; ORG 2-5 | ORG 0-5
+without a score, kept | RULE 0-2 ? | ART 1-3 .99
+    RULE 0-2 | RULE 0-2; ART 2-3 | RULE 0-2
+without a score, kept, of one type | RULE 1-3 ? | RULE 0-5 .9
+    RULE 1-3 | RULE 0-1; RULE 1-3; RULE 3-5 | RULE 1-3
+a blocked token |  | ART 0-2 .9 | blocked 1
+     | ART 0-1 | 
+whitespace at what is left | PER 0-3 .6 | ART 0-1 .9 | space 1
+    ART 0-1 | ART 0-1; PER 2-3 | PER 0-3
+whitespace before more than a token that is left | PER 0-4 .6 | ART 0-1 .9 | space 1
+    ART 0-1 | ART 0-1; PER 2-4 | PER 0-4
+nothing left but whitespace | PER 0-3 .6 | ART 0-1 .9; NAT 2-3 .9 | space 1
+    ART 0-1; NAT 2-3 | ART 0-1; NAT 2-3 | PER 0-3
+"""
+RULES = ("span", "token", "fill")
 
-class Case(NamedTuple):
-    about: str
-    strong: (
-        str  # "PER 0-2 .9" is a span over the tokens 0 and 1; ".9,.3" a probability a token; "?" none
-    )
-    weak: str
-    span: str  # what stays, by rule
-    token: str
-    fill: str
-    blocked: tuple[int, ...] = ()
-    spaces: tuple[int, ...] = ()
 
-
-CASES = [
-    Case(
-        'docs/methods.md, "Merging"',
-        "PER 0-2 .9; ORG 4-7 .6",
-        "ART 1-2 .9; EVE 5-8 .7; ART 10-11 .3",
-        span="ART 1-2; EVE 5-8; ART 10-11",
-        token="PER 0-1; ART 1-2; ORG 4-5; EVE 5-8; ART 10-11",
-        fill="PER 0-2; ORG 4-7; ART 10-11",
-    ),
-    Case("nothing found", "PER 0-2 .9", "", "PER 0-2", "PER 0-2", "PER 0-2"),
-    Case("nothing there", "", "ART 3-5 .1", "ART 3-5", "ART 3-5", "ART 3-5"),
-    Case(
-        "side by side",
-        "PER 0-2 .9",
-        "ART 2-4 .1",
-        "PER 0-2; ART 2-4",
-        "PER 0-2; ART 2-4",
-        "PER 0-2; ART 2-4",
-    ),
-    Case(
-        "side by side, one type",
-        "ART 0-2 .9",
-        "ART 2-4 .5",
-        "ART 0-2; ART 2-4",
-        "ART 0-2; ART 2-4",
-        "ART 0-2; ART 2-4",
-    ),
-    Case("same place, weak better", "ORG 0-2 .5", "ART 0-2 .6", "ART 0-2", "ART 0-2", "ORG 0-2"),
-    Case("same place, strong better", "ORG 0-2 .7", "ART 0-2 .6", "ORG 0-2", "ORG 0-2", "ORG 0-2"),
-    Case("same place, tie", "ORG 0-2 .6", "ART 0-2 .6", "ART 0-2", "ART 0-2", "ORG 0-2"),
-    Case("same entity", "ART 0-2 .4", "ART 0-2 .6", "ART 0-2", "ART 0-2", "ART 0-2"),
-    Case("inside a better one", "ORG 0-4 .8", "ART 1-2 .5", "ORG 0-4", "ORG 0-4", "ORG 0-4"),
-    Case(
-        "inside a worse one: I-ORG without a begin",
-        "ORG 0-4 .5",
-        "ART 1-2 .8",
-        span="ART 1-2",
-        token="ORG 0-1; ART 1-2; ORG 2-4",
-        fill="ORG 0-4",
-    ),
-    Case(
-        "around two, one of them better",
-        "PER 0-1 .6; GEO 2-3 .9",
-        "EVE 0-3 .7",
-        span="PER 0-1; GEO 2-3",
-        token="EVE 0-2; GEO 2-3",
-        fill="PER 0-1; GEO 2-3",
-    ),
-    Case(
-        "the better mean, a worse last token",
-        "ORG 0-3 .9,.9,.3",
-        "EVE 2-4 .6",
-        span="ORG 0-3",
-        token="ORG 0-2; EVE 2-4",
-        fill="ORG 0-3",
-    ),
-    Case(
-        "a lost begin: I-ART after I-GEO",
-        "GEO 0-2 .9",
-        "ART 1-4 .5,.8,.8",
-        span="GEO 0-2",
-        token="GEO 0-2; ART 2-4",
-        fill="GEO 0-2",
-    ),
-    Case(
-        "a begin inside an entity of its type",
-        "ART 0-3 .9,.2,.9",
-        "ART 1-2 .5",
-        span="ART 0-3",
-        token="ART 0-1; ART 1-3",
-        fill="ART 0-3",
-    ),
-    Case(
-        "an inside that goes on in the other's entity",
-        "ART 1-3 .5,.9",
-        "ART 0-2 .8",
-        span="ART 0-2",
-        token="ART 0-3",
-        fill="ART 1-3",
-    ),
-    Case("tie with a shorter one", "PER 0-1 .75", "EVE 0-3 .75", "EVE 0-3", "EVE 0-3", "PER 0-1"),
-    Case(
-        "tie between two",
-        "PER 0-2 .5; GEO 2-4 .5",
-        "ART 1-3 .5",
-        span="ART 1-3",
-        token="PER 0-1; ART 1-3; GEO 3-4",
-        fill="PER 0-2; GEO 2-4",
-    ),
-    Case(
-        "a chain",
-        "PER 0-2 .9; ORG 3-6 .7",
-        "ART 1-4 .8",
-        span="PER 0-2; ORG 3-6",
-        token="PER 0-2; ART 2-4; ORG 4-6",
-        fill="PER 0-2; ORG 3-6",
-    ),
-    Case(
-        "two inside one",
-        "ORG 0-5 .6",
-        "ART 0-2 .7; NAT 3-5 .5",
-        span="ART 0-2; NAT 3-5",
-        token="ART 0-2; ORG 2-5",
-        fill="ORG 0-5",
-    ),
-    Case(
-        "without a score, kept",
-        "RULE 0-2 ?",
-        "ART 1-3 .99",
-        span="RULE 0-2",
-        token="RULE 0-2; ART 2-3",
-        fill="RULE 0-2",
-    ),
-    Case(
-        "without a score, kept, of one type",
-        "RULE 1-3 ?",
-        "RULE 0-5 .9",
-        span="RULE 1-3",
-        token="RULE 0-1; RULE 1-3; RULE 3-5",
-        fill="RULE 1-3",
-    ),
-    Case("a blocked token", "", "ART 0-2 .9", "", "ART 0-1", "", blocked=(1,)),
-    Case(
-        "whitespace at what is left",
-        "PER 0-3 .6",
-        "ART 0-1 .9",
-        span="ART 0-1",
-        token="ART 0-1; PER 2-3",
-        fill="PER 0-3",
-        spaces=(1,),
-    ),
-    Case(
-        "whitespace before more than a token that is left",
-        "PER 0-4 .6",
-        "ART 0-1 .9",
-        span="ART 0-1",
-        token="ART 0-1; PER 2-4",
-        fill="PER 0-4",
-        spaces=(1,),
-    ),
-    Case(
-        "nothing left but whitespace",
-        "PER 0-3 .6",
-        "ART 0-1 .9; NAT 2-3 .9",
-        span="ART 0-1; NAT 2-3",
-        token="ART 0-1; NAT 2-3",
-        fill="PER 0-3",
-        spaces=(1,),
-    ),
-]
+def cases():
+    lines = [[cell.strip() for cell in line.split("|")] for line in TABLE.strip().splitlines()]
+    for (about, strong, weak, *places), expected in zip(lines[::2], lines[1::2], strict=True):
+        special = {"blocked": (), "space": ()}
+        for place in places:
+            kind, tokens = place.split()
+            special[kind] = tuple(map(int, tokens.split(",")))
+        for rule, wanted in zip(RULES, expected, strict=True):
+            yield pytest.param(rule, strong, weak, special, wanted, id=f"{about}: {rule}")
 
 
 def read(text, weak=False):
@@ -196,29 +100,26 @@ def read(text, weak=False):
     return found
 
 
-@pytest.mark.parametrize("rule", ["span", "token", "fill"])
-@pytest.mark.parametrize("case", CASES, ids=[case.about for case in CASES])
-def test_the_rule_follows_the_table(case, rule):
-    words = ["\n" if i in case.spaces else "w" for i in range(12)]
-    doc = Doc(blank().vocab, words=words)
-    strong = read(case.strong)
+@pytest.mark.parametrize(("rule", "strong", "weak", "special", "expected"), cases())
+def test_the_rule_follows_the_table(rule, strong, weak, special, expected):
+    blocked = special["blocked"]
+    doc = Doc(blank().vocab, words=["\n" if i in special["space"] else "w" for i in range(12)])
+    strong, found = read(strong), read(weak, weak=True)
     ents = [Span(doc, s.start, s.end, label=s.label) for s in strong]
-    doc.set_ents(ents, blocked=[doc[i : i + 1] for i in case.blocked], default="outside")
+    doc.set_ents(ents, blocked=[doc[i : i + 1] for i in blocked], default="outside")
     write_scores(doc, "entity_scores", [s for s in strong if s.token_scores])
-    merge_into(doc, read(case.weak, weak=True), Merging(rule, "entity_scores"))
-    shown = "; ".join(f"{e.label_} {e.start}-{e.end}" for e in doc.ents)
-    assert shown == getattr(case, rule)
-    assert all(doc[i].ent_iob_ == "B" and not doc[i].ent_type_ for i in case.blocked)
+    merge_into(doc, found, Merging(rule, "entity_scores"))
+    assert "; ".join(f"{e.label_} {e.start}-{e.end}" for e in doc.ents) == expected
+    assert all(doc[i].ent_iob_ == "B" and not doc[i].ent_type_ for i in blocked)
     scores = dict(zip([(s.start, s.end, s.label_) for s in doc.spans["entity_scores"]], rated(doc)))
-    if (
-        case.weak and rule == "span" and "of one type" not in case.about
-    ):  # all have their score but those that never had one
-        assert set(scores) == {(e.start, e.end, e.label_) for e in doc.ents if e.label_ != "RULE"}
     assert all(0 <= score <= 1 for score in scores.values())
-    whole = {s.place: s.score for s in (*strong, *read(case.weak)) if s.token_scores}
-    for place, score in scores.items():
-        if place in whole and rule != "token":
-            assert score in (whole[place], *(s.score for s in strong if s.place == place))
+    if rule == "span" and not any(s.score > 1 for s in strong):
+        assert set(scores) == {(e.start, e.end, e.label_) for e in doc.ents}
+    whole = {
+        s.place: {t.score for t in (*strong, *found) if t.place == s.place} for s in (*strong, *found)
+    }
+    if rule != "token":
+        assert all(score in whole[place] for place, score in scores.items())
 
 
 def test_entities_of_one_type_with_and_without_a_score_stay_apart():

@@ -11,7 +11,6 @@ from spacy.training import Example
 from thinc.api import Model
 
 from spacy_longtail.layers import Reading
-from spacy_longtail.pipes.mrc import answers
 from spacy_longtail.pipes.mrc.answers import gold_answers, learn
 from tests.util import MRC_MODEL as MODEL
 from tests.util import (
@@ -226,22 +225,6 @@ def test_a_type_without_a_query_counts_as_not_annotated():
     with pytest.warns(UserWarning, match="LW006.*SHIP"):
         gold = gold_answers([eg], tuple(QUERIES), "ner")
     assert gold.mask.tolist() == [1, 0, 1, 1] and (gold.last == -1).all()
-
-
-def test_pairs_that_are_learnt_from_are_bounded_and_gold_ones_kept(monkeypatch):
-    nlp, _ = trained(steps=5)
-    pipe = nlp.get_pipe("ner")
-    pipe.model.get_ref("boundaries").set_param("b", np.array([50.0, 50.0], dtype="float32"))
-    scorer, n_pairs = pipe.model.get_ref("span_scorer"), []
-    forward = scorer._func
-    scorer._func = lambda model, X, is_train: (n_pairs.append(X[1]), forward(model, X, is_train))[1]
-    monkeypatch.setattr(answers, "MOST_PAIRS", 1)
-    gradient_of(nlp, examples(nlp)[:1], batch_size=1000)
-    assert len(n_pairs[-1]) == 4
-    assert [0, 0] in n_pairs[-1].tolist() and [8 + 3, 8 + 3] in n_pairs[-1].tolist()
-    monkeypatch.setattr(answers, "MOST_PAIRS", 1000)
-    gradient_of(nlp, examples(nlp)[:1])
-    assert len(n_pairs[-1]) == 4 * (8 * 9 // 2)
 
 
 def test_queries_are_the_types():

@@ -232,15 +232,6 @@ def test_a_crf_keeps_its_transitions_when_a_type_is_added():
     assert np.array_equal(end[:n], before[2]) and not end[n:].any()
 
 
-def test_whitespace_that_nobody_annotated_is_o():
-    nlp, _ = trained({}, 5)
-    reference = Doc(nlp.vocab, words=["Maria", "\n", "left"])
-    reference.set_ents([Span(reference, 0, 1, label="PER")], default="missing")
-    eg = Example(Doc(nlp.vocab, words=["Maria", "\n", "left"]), reference)
-    assert nlp.get_pipe("ner")._gold([eg]).mask.tolist() == [1, 1, 0]
-    assert eg.get_aligned_ner() == ["U-PER", "O", None]  # as spaCy has it
-
-
 def test_include_trains_and_predicts_some_types():
     nlp = build(include=["NAT", "ART"])
     train(nlp, 60)

@@ -184,34 +184,6 @@ def test_a_sourced_pipe_keeps_what_it_learnt_with_a_new_type_and_reloaded(includ
     assert 0 < losses["ner"] < np.inf
 
 
-def test_types_of_a_ruler_before_it_are_not_its_own(tmp_path):
-    nlp, _ = trained(steps=40, scores_key="entity_scores")
-    pipe = nlp.get_pipe("ner")
-    text = parse(nlp, SENTENCES[0])
-    own, labels = scored(nlp, text), pipe.labels
-    ruler = nlp.add_pipe("entity_ruler", before="ner")
-    ruler.add_patterns([{"label": f"R{i}", "pattern": f"w{i}"} for i in range(20)])
-    list(nlp.pipe([f"w{i}" for i in range(20)]))
-    assert scored(nlp, text) == pytest.approx(own, abs=1e-5)
-    assert pipe.labels == labels and nlp.evaluate(examples(nlp))["ents_macro_f"] == 1
-    nlp.to_disk(tmp_path)
-    again = spacy.load(tmp_path)
-    assert again.get_pipe("ner").labels == labels
-    assert scored(again, text) == pytest.approx(own, abs=1e-5)
-    assert pipe.add_label("R3") == 1 and pipe.labels == tuple(sorted([*labels, "R3"]))
-    doc = parse(nlp, "[w4|R4] [w5|R5]")
-    given = doc.copy()
-    given.ents = ()
-    nlp.update([Example(given, doc)], annotates=["entity_ruler"])
-    assert pipe.labels == tuple(sorted([*labels, "R3", "R4", "R5"]))
-
-
-def scored(nlp, text):
-    doc = nlp(Doc(nlp.vocab, words=[token.text for token in text]))
-    group = doc.spans["entity_scores"]
-    return {str(ent): score for ent, score in zip(group, group.attrs["scores"], strict=True)}
-
-
 def test_entity_scores_are_the_probabilities_of_the_actions_taken():
     nlp, _ = trained(steps=60, loss=CE, scores_key="entity_scores")
     pipe = nlp.get_pipe("ner")

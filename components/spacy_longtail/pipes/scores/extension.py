@@ -30,10 +30,10 @@ def register_score_extension(key: str = ENTITY_SCORES, name: str = SCORE) -> Non
     key (str): Key in doc.spans, the `scores_key` of the pipes, or their `abstain_key`.
     name (str): Name of the extension.
     """
-    getter = Span.get_extension(name)[2] if Span.has_extension(name) else None
-    if getter is None:
+    if not Span.has_extension(name):
         Span.set_extension(name, getter=partial(score_of, key=key))
-    elif getattr(getter, "func", None) is not score_of or getter.keywords != {"key": key}:
+    getter = Span.get_extension(name)[2]
+    if getattr(getter, "func", None) is not score_of or getter.keywords != {"key": key}:
         rule, fix = "an extension that spans do not have yet", "Use name = 'entity_score'."
         raise ValueError(Errors.L001.format(name="name", rule=rule, value=name, fix=fix))
 

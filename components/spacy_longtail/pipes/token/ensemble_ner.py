@@ -27,22 +27,20 @@ LEAST = 1e-30  # what is impossible for all, so that its logarithm is a number
 N_MEMBERS = 2  # at least
 
 
-def _check_members(members: Mapping[str, object], scheme: str) -> dict[str, Block]:
+def _check_members(members: Mapping[str, Block], scheme: str) -> dict[str, Block]:
     """The blocks of the members, in the order of their names: a config keeps no other."""
     problem = "" if len(members) >= N_MEMBERS else f"{len(members)} of them"
     for name, block in members.items():
-        given = block if isinstance(block, Mapping) else {}
-        if given.keys() != {"head", "model"}:
-            problem = f"{name!r} with the settings {', '.join(given) or 'none'}"
-        elif given["head"] not in SOFT_HEADS:
-            problem = f"{name!r} with head = {given['head']!r}"
-        elif not isinstance(given["model"], Model):
-            problem = f"{name!r} whose model is {given['model']!r}"
+        model = block.get("model")
+        if block.keys() != {"head", "model"}:
+            problem = f"{name!r} with the settings {', '.join(block) or 'none'}"
+        elif block["head"] not in SOFT_HEADS or not isinstance(model, Model):
+            problem = f"{name!r} with head = {block['head']!r}, whose model is {model!r}"
         else:
-            check_head(given["head"], None, scheme, given["model"], f"{WHO}, member {name!r}")
+            check_head(block["head"], None, scheme, model, f"{WHO}, member {name!r}")
     if problem:
         raise ValueError(Errors.L304.format(who=WHO, problem=problem))
-    return {name: dict(members[name]) for name in sorted(members)}  # type: ignore[call-overload]
+    return {name: members[name] for name in sorted(members)}
 
 
 class Member(NamedTuple):

@@ -48,9 +48,8 @@ from .describing import (
     take_pretrained,
     vectors_of,
 )
-from .entity_tags import allowed_tags, gold_types, tagged_entities
+from .gold import allowed_tags, check_taught, gold_types, soft_targets, tagged_entities
 from .settings import SETTINGS, no_outputs
-from .soft_targets import check_taught, soft_targets
 
 MOST_OUTPUTS = 1 << 22  # of the model in a slice of a batch: some 50 MB while it is decoded
 
