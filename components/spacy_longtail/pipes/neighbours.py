@@ -153,13 +153,14 @@ def own_rows(nlp: Language, pipe: object, docs: list[Doc], before: object = None
     """
     assigned = {n: nlp.get_pipe_meta(n).assigns for n in components_before(nlp, before)}
     name = upstream_of(nlp, pipe) or ""
-    place = next((rows for rows in ROWS if rows in assigned.get(name, ())), None)
-    _, *later = dropwhile(lambda other: other != name, assigned) if place else ("",)
-    if not any(place in assigned[other] for other in later) or not any(map(len, docs)):
+    place = next((rows for rows in ROWS if rows in assigned.get(name, ())), "")
+    later = list(dropwhile(lambda other: other != name, assigned))[1:] if place else []
+    is_over = any(place in assigned[other] for other in later)
+    if not is_over or not any(map(len, docs)):
         yield
         return
     owners: list[Any] = [doc if place == ROWS[0] else doc._ for doc in docs]
-    attribute = str(place).rpartition(".")[2]
+    attribute = place.rpartition(".")[2]
     kept = [getattr(owner, attribute) for owner in owners]
     upstream: Any = nlp.get_pipe(name)
     upstream.set_annotations(docs, upstream.model.predict(docs))

@@ -20,7 +20,9 @@ def use_numpy_blas(nlp: Language) -> Language:
     models = (getattr(pipe, "model", None) for _, pipe in nlp.components)
     for model in models:
         for node in model.walk() if isinstance(model, Model) else ():
-            if type(node.ops) is NumpyOps and node.ops.use_blis:  # not Apple's, which is one of NumPy's
+            ops = node.ops
+            # not Apple's, which is one of NumPy's
+            if isinstance(ops, NumpyOps) and type(ops) is NumpyOps and ops.use_blis:
                 node.ops = NumpyOps(use_blis=False)
     return nlp
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from spacy.tokens import Span
 
@@ -32,7 +32,7 @@ def register_score_extension(key: str = ENTITY_SCORES, name: str = SCORE) -> Non
     """
     if not Span.has_extension(name):
         Span.set_extension(name, getter=partial(score_of, key=key))
-    getter = Span.get_extension(name)[2]
+    getter: Any = Span.get_extension(name)[2]
     if getattr(getter, "func", None) is not score_of or getter.keywords != {"key": key}:
         rule, fix = "an extension that spans do not have yet", "Use name = 'entity_score'."
         raise ValueError(Errors.L001.format(name="name", rule=rule, value=name, fix=fix))
