@@ -79,8 +79,13 @@ def write_proposals(
     docs = [proposal.unit.doc(vocab) for proposal in proposals]
     for proposal, doc in zip(proposals, docs, strict=True):
         share = RANDOM if proposal.chosen_for == RANDOM else MINED
-        about = {ID: proposal_id(share, proposal.unit.text), SHARE: share, READ: entities_digest(doc)}
-        about |= {"score": round(proposal.score, 4), "reason": reason(proposal, types)}
+        about: dict[str, object] = {
+            ID: proposal_id(share, proposal.unit.text),
+            SHARE: share,
+            READ: entities_digest(doc),
+            "score": round(proposal.score, 4),
+            "reason": reason(proposal, types),
+        }
         doc.user_data = {**{k: v for k, v in doc.user_data.items() if k not in about}, **about}
     if format == "spacy":
         write_file(path, DocBin(docs=docs, store_user_data=True).to_bytes())

@@ -75,7 +75,7 @@ def card_data(stats: Statistics, run: Run) -> dict[str, Any]:
     stats (Statistics): Of the corpus. run (Run): The pipeline's.
     """
     ranges = ranges_of(stack([run.counts]), named_metrics(stats.labels, stats.tail))
-    intervals = {name: [round(end, 4) for end in ends] for name, ends in ranges.items()}
+    intervals = {name: [round(end, 4) for end in ends] for name, ends in ranges.items() if ends}
     evaluation, scores = run.evaluation, run.evaluation.scores
     pipes = evaluation.method.pipes
     thresholds = {

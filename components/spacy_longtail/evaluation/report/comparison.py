@@ -10,6 +10,7 @@ from ...corpus.statistics import Statistics
 from ..convergence import no_verdict
 from ..significance import (
     NO_CLAIM,
+    Interval,
     Metric,
     Verdict,
     corrected,
@@ -19,7 +20,7 @@ from ..significance import (
     named_metrics,
 )
 from .inputs import read_runs, read_statistics, written
-from .systems import AVERAGES, Choice, System, choose, group, mean, on_shared_seeds
+from .systems import AVERAGES, Choice, System, choose, group, on_shared_seeds
 
 HEADLINES = ("macro", "tail", "micro")  # the averages that a report speaks of first
 
@@ -95,26 +96,28 @@ def read_report(
     if choice.baseline is None:
         return Report(stats, systems, choice, compare(choice, stats, {}), {}, date)
     metrics = f1_metrics(stats)
-    averages = {name: metrics[name] for kind in HEADLINES if (name := f"{kind} F1") in metrics}
-    on_ours = _judge(choice.baseline, choice.ours, metrics)
+    averages = [f"{kind} F1" for kind in HEADLINES if f"{kind} F1" in metrics]
     raw = {
-        system.name: _judge(choice.baseline, system, averages)
+        system.name: _judge(choice.baseline, system, {name: metrics[name] for name in names})
         for system in systems
-        if system.name not in (choice.baseline.name, choice.ours.name)
+        if system.name != choice.baseline.name
+        for names in [list(metrics) if system.name == choice.ours.name else averages]
     }
-    raw[choice.ours.name] = {name: on_ours[name] for name in averages}
-    on_ours |= corrected({name: on_ours[name] for name in _tested_types(choice.ours, stats)})
-    verdicts = corrected_by_score(raw)
+    on_ours = raw[choice.ours.name]
+    verdicts = corrected_by_score({n: {k: own[k] for k in averages} for n, own in raw.items()})
     if choice.by_dev:  # one comparison, chosen without a look at test: nothing to correct for
-        verdicts[choice.ours.name] = raw[choice.ours.name]
-    is_early = bool(choice.baseline.rising())
+        verdicts[choice.ours.name] = {name: on_ours[name] for name in averages}
+    # F1 of a type that the test part does not hold is always 0
+    gold = choice.ours.runs[0].counts.counts[..., 2].sum(axis=0)
+    types = [f"F1 of {label}" for label, n in zip(stats.labels, gold, strict=False) if n]
+    on_ours = {**on_ours, **corrected({name: on_ours[name] for name in types})}
+    on_ours |= verdicts[choice.ours.name]
     for system in systems:
-        if system.name in verdicts and (is_early or system.rising()):
+        if system.name in verdicts and (choice.baseline.rising() or system.rising()):
             verdicts[system.name] = _unclaimed(verdicts[system.name])
-    if is_early or choice.ours.rising():
+    if choice.baseline.rising() or choice.ours.rising():
         on_ours = _unclaimed(on_ours)
-    comparison = compare(choice, stats, {**on_ours, **verdicts[choice.ours.name]})
-    return Report(stats, systems, choice, comparison, verdicts, date)
+    return Report(stats, systems, choice, compare(choice, stats, on_ours), verdicts, date)
 
 
 def compare(choice: Choice, statistics: Statistics, verdicts: Mapping[str, Verdict]) -> Comparison:
@@ -129,34 +132,36 @@ def compare(choice: Choice, statistics: Statistics, verdicts: Mapping[str, Verdi
     if baseline is not None:
         baseline, ours, _ = on_shared_seeds(baseline, ours)
     sides = [system for system in (ours, baseline) if system is not None]
-    metrics = f1_metrics(statistics)
-    ranges = [ranges_of(system.counts(), metrics) for system in sides] + [{}]
+    counts, metrics = [system.counts() for system in sides], f1_metrics(statistics)
+    scores = [intervals(own, metrics) for own in counts] + [{}]
+    every = named_metrics(statistics.labels, statistics.tail)
+    sums = counts[0].sum(axis=0)  # (n_seeds, n_types + 1, 3), of ours
 
-    def row(name: str, score: str, values: list[float | None]) -> ScoreRow:
-        of_ours, of_baseline, *_ = [*values, None]
-        ends = (ranges[0].get(score), ranges[1].get(score))
-        return ScoreRow(name, of_baseline, of_ours, *ends, verdicts.get(score))
+    def row(name: str, score: str) -> ScoreRow:
+        (value, ends), (other, other_ends) = (_cells(own.get(score)) for own in scores[:2])
+        return ScoreRow(name, other, value, ends, other_ends, verdicts.get(score))
 
     rows = []
-    for label in statistics.labels:
-        means = [system.type_means(label) for system in sides]
-        support = ours.runs[0].evaluation.scores.of_type(label).support
-        own = row(label, f"F1 of {label}", [f for *_, f in means])
-        own = own._replace(support=support, rare=label in statistics.tail)
-        rows.append(own._replace(p=means[0][0], r=means[0][1]))
+    for i, label in enumerate(statistics.labels):
+        support, is_rare = int(sums[0, i, 2]), label in statistics.tail
+        p, r = (float(every[f"{kind} of {label}"](sums).mean()) for kind in ("precision", "recall"))
+        rows.append(row(label, f"F1 of {label}")._replace(support=support, rare=is_rare, p=p, r=r))
     rows.sort(key=lambda row: -row.support)  # stable: declared order among equals
-    averages = {
-        kind: row(kind, f"{kind} F1", [mean(system.scores(kind)) for system in sides])
-        for kind in AVERAGES
-    }
-    counts = ours.runs[0].counts
-    units = (counts.unit, len(counts.counts), len(ours.runs))
+    averages = {kind: row(kind, f"{kind} F1") for kind in AVERAGES}
+    units = (ours.runs[0].counts.unit, len(counts[0]), len(ours.runs))
     early = no_verdict({system.name: system.rising() for system in sides})
     is_rare = any(row.rare and row.support for row in rows)
     types = [i for i, t in enumerate(statistics.labels) if t in statistics.tail or not is_rare]
-    mentions = [system.counts()[:, :, types].sum(axis=(0, 2)).mean(axis=0).tolist() for system in sides]
+    mentions = [own[:, :, types].sum(axis=(0, 2)).mean(axis=0).tolist() for own in counts]
     names = (choice.baseline and choice.baseline.name, choice.ours.name, choice.by_dev)
     return Comparison(*names, *units, rows, averages, early, is_rare, mentions)
+
+
+def _cells(found: Interval | None) -> tuple[float | None, Ends | None]:
+    """A score and its interval; an interval that no draw changes is not certainty, and left out."""
+    if found is None:
+        return None, None
+    return found.value, (found.low, found.high) if found.low < found.high else None
 
 
 def f1_metrics(statistics: Statistics) -> dict[str, Metric]:
@@ -166,13 +171,12 @@ def f1_metrics(statistics: Statistics) -> dict[str, Metric]:
     return {name: metrics[name] for name in shown if name in metrics}
 
 
-def ranges_of(counts: Ints4d, metrics: dict[str, Metric]) -> dict[str, Ends]:
-    """Intervals by score, without those that no draw changes: this is not certainty.
+def ranges_of(counts: Ints4d, metrics: dict[str, Metric]) -> dict[str, Ends | None]:
+    """Intervals by score; null where no draw changes it.
 
     counts (Ints4d): Of a system. metrics (Dict[str, Metric]): Scores by name.
     """
-    found = intervals(counts, metrics)
-    return {name: (low, high) for name, (_, low, high) in found.items() if low < high}
+    return {name: _cells(own)[1] for name, own in intervals(counts, metrics).items()}
 
 
 def _judge(baseline: System, system: System, metrics: Mapping[str, Metric]) -> dict[str, Verdict]:
@@ -180,12 +184,6 @@ def _judge(baseline: System, system: System, metrics: Mapping[str, Metric]) -> d
     first, second, is_paired = on_shared_seeds(baseline, system)
     unit = second.runs[0].counts.unit
     return judge(first.counts(), second.counts(), metrics, unit, is_paired=is_paired)
-
-
-def _tested_types(system: System, stats: Statistics) -> list[str]:
-    """The scores of the types that the test part holds: F1 of another one is always 0."""
-    gold = system.runs[0].counts.counts[..., 2].sum(axis=0)
-    return [f"F1 of {label}" for label, n in zip(stats.labels, gold, strict=False) if n]
 
 
 def _unclaimed(verdicts: Mapping[str, Verdict]) -> dict[str, Verdict]:

@@ -34,16 +34,8 @@ class System(NamedTuple):
 
     def scores(self, kind: str) -> list[float]:
         """One of AVERAGES on test, a value a seed; no tail of a corpus without rare types."""
-
-        def read(own: Evaluation) -> float | None:
-            return getattr(own.scores, AVERAGES[kind]) if kind != "tail" or own.tail else None
-
-        return self.values(read)
-
-    def type_means(self, label: str) -> list[float | None]:
-        """Precision, recall and F1 of a type on test, means over seeds."""
-        scores = [run.evaluation.scores.of_type(label) for run in self.runs]
-        return [mean(column) for column in zip(*((s.p, s.r, s.f) for s in scores), strict=True)]
+        key = AVERAGES[kind]
+        return self.values(lambda own: getattr(own.scores, key) if kind != "tail" or own.tail else None)
 
     def dev(self) -> list[float]:
         """Macro F1 on dev, as training left it; none if it measured none."""

@@ -1,5 +1,6 @@
 """How sure a NER score is, and whether a difference between two systems is more than chance."""
 
+from .bootstrap import Interval as Interval
 from .bootstrap import intervals as intervals
 from .bootstrap import paired_bootstrap as paired_bootstrap
 from .counts import MentionCounts as MentionCounts
