@@ -8,22 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.scorer import get_ner_prf
-from spacy.tokens import Doc, DocBin, Span
+from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_longtail.evaluation import analysis
-from spacy_longtail.evaluation.analysis import TrainingMentions, read_training
 from spacy_longtail.evaluation.pairs import Mention, pair_mentions
 from spacy_longtail.scorers import make_ner_scorer
-from tests.util import blank, parse
+from tests.util import blank
 
 NLP = blank()
-NOTHING = TrainingMentions({}, frozenset())
 N_TOKENS = 12
 
 
-def analyse(*args):
-    found = analysis.analyse(*args)
+def analyse(data, labels, mentions=None, surfaces=()):
+    found = analysis.analyse(data, labels, mentions or {}, surfaces)
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     return found
 
@@ -37,12 +35,6 @@ def example(gold, predicted, n=10, sentences=()):
         doc.set_ents([Span(doc, a, b, label=label) for a, b, label in spans])
         pair.append(doc)
     return Example(*pair)
-
-
-def analysed(*data, training=NOTHING, labels=("A", "B")):
-    found = analyse([example(*pair) for pair in data], training, list(labels))
-    json.dumps(found, allow_nan=False)
-    return found
 
 
 def pairs_of(gold, predicted):
@@ -70,7 +62,7 @@ def test_lengths_by_hand():
         example([(39, 40, "B")], [(39, 40, "B"), (2, 3, "A")], n=40),  # 36+
         example([(0, 1, "A")], [(34, 35, "A")], n=35),
     ]
-    rows = analyse(data, NOTHING, ["A", "B"])["lengths"]
+    rows = analyse(data, ["A", "B"])["lengths"]
     names = ["1-5", "6-10", "11-15", "16-20", "21-25", "26-30", "31-35", "36+"]
     assert [row["bin"] for row in rows] == names
     assert [row["sentences"] for row in rows] == [3, 1, 0, 0, 0, 0, 1, 1]
@@ -80,9 +72,9 @@ def test_lengths_by_hand():
 
 
 def test_buckets_by_hand():
-    data = [([(0, 1, "A"), (2, 3, "B"), (4, 5, "C")], [(0, 1, "A"), (2, 3, "C"), (6, 7, "X")])]
-    training = TrainingMentions({"A": 60, "B": 30, "C": 6, "X": 900}, frozenset())
-    found = analysed(*data, training=training, labels=["D", "C", "B", "A"])["buckets"]
+    eg = example([(0, 1, "A"), (2, 3, "B"), (4, 5, "C")], [(0, 1, "A"), (2, 3, "C"), (6, 7, "X")])
+    mentions = {"A": 60, "B": 30, "C": 6, "X": 900}
+    found = analyse([eg], ["D", "C", "B", "A"], mentions)["buckets"]
     assert {name: row["labels"] for name, row in found.items()} == {
         "head": ["A"],
         "mid": ["B"],
@@ -99,7 +91,7 @@ def test_a_document_without_annotation_is_left_out():
     predicted.set_ents([Span(predicted, 0, 1, label="A")])
     bare = Example(predicted, Doc(NLP.vocab, words=["a", "b"]))
     right = example([(0, 2, "A")], [(0, 2, "A")])
-    assert analyse([bare, right, bare], NOTHING, ["A"]) == analyse([right], NOTHING, ["A"])
+    assert analyse([bare, right, bare], ["A"]) == analyse([right], ["A"])
 
 
 def test_predictions_on_other_tokens():
@@ -114,30 +106,12 @@ def test_predictions_on_other_tokens():
     spans = [(0, 1, "PER"), (2, 3, "GEO"), (5, 6, "GEO"), (6, 7, "GEO")]
     predicted.set_ents([Span(predicted, *span) for span in spans])
     eg = Example(predicted, gold)
-    found = analyse([eg], NOTHING, ["GEO", "PER"])
+    found = analyse([eg], ["GEO", "PER"])
     errors = {k: n for k, n in found["errors"].items() if k != "per_type"}
     assert errors == {**dict.fromkeys(analysis.KINDS, 0), "correct": 2, "spurious": 1}
     # two of two gold mentions and of three predicted
     assert make_ner_scorer(["GEO", "PER"])([eg])["ents_f"] == pytest.approx(0.8)
     assert get_ner_prf([eg])["ents_f"] == pytest.approx(0.8)
-
-
-# --- training data
-
-
-def test_training_is_read_as_the_statistics_count_it(tmp_path):
-    docs = [
-        parse(NLP, "[New York|GEO] and [NEW YORK|GEO] saw [Ann|PER]"),
-        parse(NLP, "[Ann|GEO] left ."),
-    ]
-    (tmp_path / "train").mkdir()
-    for i, doc in enumerate(docs):
-        DocBin(docs=[doc], store_user_data=True).to_disk(tmp_path / "train" / f"{i}.spacy")
-    DocBin(docs=docs).to_disk(tmp_path / "train.spacy")
-    found = read_training(tmp_path / "train.spacy")
-    assert found == read_training(tmp_path / "train")
-    assert found.mentions == {"GEO": 3, "PER": 1}
-    assert found.surfaces == {("new york", "GEO"), ("ann", "PER"), ("ann", "GEO")}
 
 
 # --- against brute force, written on plain tuples
@@ -187,8 +161,7 @@ def test_equals_brute_force(drawn):
     data = [(g, p, cut if not any(a < cut < b for a, b, _ in g) else None) for g, p, cut in data]
     examples = [example(g, p, N_TOKENS, [cut] if cut else []) for g, p, cut in data]
     surfaces = {("w0", "A"), ("w1 w2", "B"), ("w3", "C"), ("w4", "A")}
-    training = TrainingMentions({"A": 5, "B": 2}, frozenset(surfaces))
-    found = analyse(examples, training, ["A", "B"])
+    found = analyse(examples, ["A", "B"], {"A": 5, "B": 2}, surfaces)
 
     labels, confused = ["A", "B"], Counter()
     occurring = {m[2] for g, p, _ in data for m in g + p}

@@ -4,8 +4,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import accumulate, chain
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from spacy.scorer import PRFScore
@@ -13,7 +12,6 @@ from spacy.training import Example
 
 from ..corpus.examples import on_gold_tokens
 from ..corpus.statistics.counting import buckets as bucket_types
-from ..corpus.statistics.counting import tally_part
 from ..scorers.ner import count_mentions, macro_f, support
 from ..scorers.tokens import SentenceResults, token_results
 from .pairs import Mention, MentionPair, pair_mentions
@@ -25,27 +23,18 @@ WIDTH, N_BINS = 5, 8  # the last has no end. SOURCE: Nemoto et al. 2024, Table 7
 Analysis = dict[str, Any]  # JSON
 
 
-class TrainingMentions(NamedTuple):
-    mentions: dict[str, int]  # by type
-    surfaces: frozenset[tuple[str, str]]  # case-folded text, and type
-
-
-def read_training(path: Path) -> TrainingMentions:
-    """Count the mentions of training data as the corpus statistics do.
-
-    path (Path): A .spacy file, or a folder of them, of which one file at a time is in memory.
-    RETURNS (TrainingMentions): Those that cross a sentence boundary are left out.
-    """
-    tally = tally_part(path)
-    return TrainingMentions(dict(tally.counts.mentions), frozenset(tally.surfaces))
-
-
-def analyse(examples: Iterable[Example], training: TrainingMentions, labels: Sequence[str]) -> Analysis:
+def analyse(
+    examples: Iterable[Example],
+    labels: Sequence[str],
+    mentions: Mapping[str, int],
+    surfaces: Collection[tuple[str, str]],
+) -> Analysis:
     """Take the predictions of a pipeline apart. Documents without annotation are left out.
 
     examples (Iterable[Example]): Documents with predictions and gold annotation.
-    training (TrainingMentions): What the pipeline was trained on.
     labels (Sequence[str]): The declared types.
+    mentions (Mapping[str, int]): Of the training data, by type.
+    surfaces (Collection[Tuple[str, str]]): Their texts, case-folded, each with its type.
     RETURNS (Analysis): confusion (labels, counts), errors (mentions of each of KINDS, and per_type),
         lengths (sentences by their words), buckets (head, mid, tail: types by training mentions) and
         seen (mentions that training has, and the others). Scores are in [0, 1], 0/0 is null.
@@ -60,8 +49,8 @@ def analyse(examples: Iterable[Example], training: TrainingMentions, labels: Seq
         "confusion": _confusion(pairs, types),
         "errors": _errors(pairs, types),
         "lengths": _length_bins(by_doc, lengths, token_results(examples).sentences),
-        "buckets": _buckets(per_type, training, labels),
-        "seen": _seen(pairs, training.surfaces),
+        "buckets": _buckets(per_type, mentions, labels),
+        "seen": _seen(pairs, surfaces),
     }
 
 
@@ -121,17 +110,17 @@ def _length_bins(
 
 
 def _buckets(
-    per_type: Mapping[str, PRFScore], training: TrainingMentions, labels: Sequence[str]
+    per_type: Mapping[str, PRFScore], mentions: Mapping[str, int], labels: Sequence[str]
 ) -> Analysis:
     """Scores of the types that training has many, some and few mentions of; null without types."""
     rows = {}
-    for name, types in bucket_types(training.mentions, labels).items():
+    for name, types in bucket_types(mentions, labels).items():
         counts = {t: per_type[t] for t in types if t in per_type}
         micro = sum(counts.values(), PRFScore())
         scores = {"macro_f": macro_f(counts, types), **micro.to_dict()}
         rows[name] = {
             "labels": types,
-            "training_mentions": sum(training.mentions.get(t, 0) for t in types),
+            "training_mentions": sum(mentions.get(t, 0) for t in types),
             **(scores if types else dict.fromkeys(scores)),
             "support": support(micro),
         }

@@ -36,18 +36,13 @@ def still_rising(curve: Sequence[Mapping[str, float]], patience: int = 0) -> str
     if len(scores) < THIRD:
         is_last = best == len(scores) - 1
         return f"had {number(len(scores), 'evaluation')} alone" if is_last else ""
-    slope = _slope_above_noise(steps, scores)
-    return f"still rose by {1e4 * slope:.1f} points in 100 steps" if slope else ""
-
-
-def _slope_above_noise(steps: np.ndarray, scores: np.ndarray) -> float:
-    """Slope of the last third, in score per step; 0 where evaluations vary as much as that."""
     n = max(len(scores) // THIRD, THIRD)
-    x, y = steps[-n:] - steps[-n:].mean(), scores[-n:]
-    slope = float((x * y).sum() / (x**2).sum())
-    changes = np.diff(scores[-2 * n :])  # of all where there are fewer; a straight line has no variance
-    error = float(np.sqrt(changes.var(ddof=1) / 2 / (x**2).sum()))
-    return slope if slope > max(NOISE * error, ROUNDING) else 0.0
+    x = steps[-n:] - steps[-n:].mean()
+    slope = float((x * scores[-n:]).sum() / (x**2).sum())
+    # from one evaluation to the next; a straight line has no variance
+    variance = np.diff(scores[-2 * n :]).var(ddof=1) / 2
+    is_rising = slope > max(NOISE * float(np.sqrt(variance / (x**2).sum())), ROUNDING)
+    return f"still rose by {1e4 * slope:.1f} points in 100 steps" if is_rising else ""
 
 
 def rising_of(runs: Iterable[Mapping[str, Any]]) -> str:

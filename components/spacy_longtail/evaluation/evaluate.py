@@ -12,6 +12,7 @@ from spacy.training import Corpus, Example
 
 from ..corpus.examples import on_gold_tokens
 from ..corpus.formats.docbin import check_docs
+from ..corpus.statistics.counting import tally_part
 from ..errors import Errors
 from ..pipes.neighbours import is_gate
 from ..pipes.secondary.gated_pipe import GatedPipe
@@ -22,7 +23,7 @@ from ..training.loading import load_pipeline
 from ..training.provenance import method, read_curve, read_run
 from ..training.train import MODELS
 from ..types import ENTITY_SCORES
-from .analysis import analyse, read_training
+from .analysis import analyse
 from .records import Document, Evaluation, Scores, TrainingSettings
 
 UNNAMED = (*MODELS, "model")  # what `train` calls every pipeline
@@ -56,7 +57,7 @@ def evaluate_model(
     run, curve = read_run(place), read_curve(place)
     nlp = load_pipeline(model)
     check_docs(data)  # refuses a file that cannot be read, before the long work
-    seen = None if training is None else read_training(training)
+    tally = None if training is None else tally_part(training)
     secondaries = {name: pipe for name, pipe in nlp.pipeline if isinstance(pipe, GatedPipe)}
     for pipe in secondaries.values():
         pipe.usage.update(dict.fromkeys(pipe.usage, 0))
@@ -83,7 +84,7 @@ def evaluate_model(
             if isinstance(value, (int, float))
         },
         scores=Scores(**scores),
-        analysis=None if seen is None else analyse(examples, seen, labels),
+        analysis=tally and analyse(examples, labels, tally.counts.mentions, tally.surfaces),
         secondaries={n: dict(pipe.usage) for n, pipe in secondaries.items()},
         own_tokens=_own_tokens(nlp, examples),
         words_per_second=sum(len(eg.predicted) for eg in examples) / max(seconds, 1e-9),

@@ -38,7 +38,6 @@ PSEUDO_LABELS = "pseudo_labels.json"  # beside the corpus: what was chosen for i
 DISTILLATION = "longtail.Distillation.v1"
 STUDENT, WITHOUT, CORPUS = "student", "without_pool", "corpus"
 FEWEST, MOST = 2, 20  # copies of a gold document
-UNSETTLED = ("batch_size", "n_process", "gpu_id")  # what changes no result
 
 
 @dataclass(frozen=True)

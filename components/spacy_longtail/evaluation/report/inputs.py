@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,17 +33,6 @@ class Run(NamedTuple):
     def seed(self) -> int | None:
         """Of the training."""
         return self.evaluation.training.seed
-
-
-def written(paths: Iterable[Path]) -> str:
-    """The day, or the first and the last day, on which files were written.
-
-    paths (Iterable[Path]): Those that are missing have no say.
-    RETURNS (str): ISO dates, UTC; "" without any file.
-    """
-    times = [path.stat().st_mtime for path in paths if path.is_file()]
-    days = sorted({datetime.fromtimestamp(time, timezone.utc).date().isoformat() for time in times})
-    return " to ".join(dict.fromkeys((days[0], days[-1]))) if days else ""
 
 
 def metrics_files(folder: Path) -> tuple[Path, list[Path]]:

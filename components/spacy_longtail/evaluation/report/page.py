@@ -52,44 +52,44 @@ def write_report(report: Report, target: Path) -> Path:
 
 def _values(report: Report) -> dict[str, object]:
     """What the templates show."""
-    stats, comparison, systems = report.statistics, report.comparison, report.systems
-    ours, baseline = report.choice.ours, report.choice.baseline
-    headline, findings = verdict(comparison)
+    stats, systems = report.statistics, report.systems
     training = {t: own.mentions for t, own in stats.parts["train"].types.items()}
     runs = [run for system in systems for run in system.runs]
-    first = ours.runs[0]
-    roles = {own.name: role for own, role in ((ours, "ours"), (baseline, "baseline")) if own}
-    documents = [read_evaluation(s.runs[0].path).documents if s else [] for s in (ours, baseline)]
-    marked = mark_documents(documents[0], stats.tail, documents[1])
+    ours, baseline = (
+        [s.runs[0] for s in systems if s.name == n] for n in (report.ours, report.baseline)
+    )
+    first, *others = (read_evaluation(run.path).documents for run in (*ours, *baseline))
+    marked = mark_documents(first, stats.tail, others[0] if others else [])
     # a model may know types that the corpus does not declare
     labels = {label for s in marked for mark in s.marks for label in mark.labels}
     every = stats.labels + sorted(labels - set(stats.labels))
-    versions = [", ".join(map(" ".join, run.evaluation.run.versions.items())) for run in runs]
+    versions = {", ".join(map(" ".join, run.evaluation.run.versions.items())) for run in runs}
+    headline, findings = verdict(report)
+    evaluation = ours[0].evaluation
     return {
+        "comparison": report,
         "corpus": stats.corpus,
         "stats": stats,
         "parts": PARTS,
         "types": sorted(stats.labels, key=lambda t: -training[t]),
         "rare": rare_sentence(stats.tail, training),
-        "comparison": comparison,
-        "date": report.date,
         "headline": headline,
-        "counted": counted(comparison),
+        "counted": counted(report),
         "findings": findings,
         "headlines": HEADLINES,
         "least_seeds": LEAST_SEEDS,
-        "n_seeds": comparison.n_seeds,
-        "fewest": min((r.support for r in comparison.rows if r.rare and r.support), default=0),
+        "n_seeds": report.n_seeds,
+        "fewest": min((r.support for r in report.rows if r.rare and r.support), default=0),
         "systems": systems,
-        "roles": {**dict.fromkeys((s.name for s in systems), ""), **roles},
+        "roles": {s.name: "" for s in systems} | {report.baseline: "baseline", report.ours: "ours"},
         "verdicts": report.verdicts,
         "standard_error": bootstrap_standard_error,
         "has_errors": any(len(system.runs) > 1 for system in systems),
         "runs": runs,
-        "versions": sorted({text for text in versions if text}),
-        "details": first.evaluation.analysis,
-        "scores": first.evaluation.scores,
-        "secondaries": {n: usage_in_words(used) for n, used in first.evaluation.secondaries.items()},
+        "versions": sorted(versions - {""}),
+        "details": evaluation.analysis,
+        "scores": evaluation.scores,
+        "secondaries": {n: usage_in_words(used) for n, used in evaluation.secondaries.items()},
         "marked": marked[:LIMIT],
         "n_left_out": max(len(marked) - LIMIT, 0),
         "worst": [sentence for sentence in marked if sentence.errors][:WORST],

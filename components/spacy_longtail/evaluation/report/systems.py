@@ -89,34 +89,31 @@ def on_shared_seeds(baseline: System, other: System) -> tuple[System, System, bo
     return one, two, True
 
 
-class Choice(NamedTuple):
-    baseline: System | None  # null: there is one method, and nothing to compare it with
-    ours: System
-    by_dev: bool  # of several, by their scores on dev: not named by the caller
-
-
-def choose(systems: Sequence[System], baseline: str | None = None, ours: str | None = None) -> Choice:
+def choose(
+    systems: Sequence[System], baseline: str | None = None, ours: str | None = None
+) -> tuple[System | None, System, bool]:
     """The method that a report is about, and its baseline. No score on test has a say in it.
 
     systems (Sequence[System]): At least one.
     baseline (Optional[str]): Name of the baseline; null takes the one called "baseline".
     ours (Optional[str]): Name of ours; null takes the best macro F1 on dev, the first of equals.
-    RETURNS (Choice): Both.
+    RETURNS (Tuple[Optional[System], System, bool]): The baseline, null beside one method alone; ours;
+        whether its scores on dev chose it among several.
     """
     by_name = {system.name: system for system in systems}
     names = ", ".join(by_name) or "none"
     if len(systems) == 1 and baseline in (None, *by_name) and ours in (None, *by_name):
-        return Choice(None, systems[0], False)
+        return None, systems[0], False
     first = baseline or BASELINE
     if first not in by_name:
         raise ValueError(Errors.L410.format(role="baseline", name=first, found=names))
     others = [system for system in systems if system.name != first]
     named = [system for system in others if ours in (None, system.name)]
     if len(named) == 1:
-        return Choice(by_name[first], named[0], False)
+        return by_name[first], named[0], False
     scored = [system for system in named if system.dev()]
     if not scored:
         if named:
             names += ", none with performance.ents_macro_f, the score on dev"
         raise ValueError(Errors.L410.format(role="ours", name=ours, found=names))
-    return Choice(by_name[first], max(scored, key=lambda system: mean(system.dev()) or 0.0), True)
+    return by_name[first], max(scored, key=lambda system: mean(system.dev()) or 0.0), True

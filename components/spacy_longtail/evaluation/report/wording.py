@@ -1,61 +1,58 @@
 """What a comparison says, in sentences and for a terminal."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from ...output.amounts import number, p_value, percent, signed
 from ...output.tables import text_table
-from ..significance import LEAST_SEEDS, NO_CLAIM, Verdict, describe
-from .comparison import HEADLINES, Comparison, Report, ScoreRow
+from ..significance import LEAST_SEEDS, NO_CLAIM, describe
+from .comparison import HEADLINES, Report, ScoreRow, Verdicts
 
 OF_MODELS = f"With fewer than {LEAST_SEEDS} seeds this is about the models trained here, not the method."
 
 
-def verdict(comparison: Comparison) -> tuple[str, list[str]]:
+def verdict(report: Report) -> tuple[str, list[str]]:
     """What the numbers say, before anything that praises them.
 
-    comparison (Comparison): The scores.
+    report (Report): What there is to say.
     RETURNS (Tuple[str, List[str]]): A headline, and sentences on averages and rare types.
     """
-    ours, baseline = comparison.ours, comparison.baseline
+    ours, baseline = report.ours, report.baseline
     if baseline is None:
         return f"{ours} alone: there is no other model to compare it with.", []
-    if comparison.early:
-        return comparison.early, []
+    if report.early:
+        return report.early, []
     averages = {
-        f"{kind} F1": found
-        for kind in HEADLINES
-        if (found := comparison.averages[kind].verdict) is not None
+        f"{kind} F1": found for kind in HEADLINES if (found := report.averages[kind].verdict) is not None
     }
     rare = {
         f"F1 of {row.name}": row.verdict
-        for row in comparison.rows
+        for row in report.rows
         if row.rare and row.support and row.verdict is not None
     }
     findings = describe(ours, {**averages, **rare})
-    if comparison.n_seeds >= LEAST_SEEDS:
+    if report.n_seeds >= LEAST_SEEDS:
         return _headline(ours, baseline, averages), findings
-    trained = f"{ours} as trained here ({number(comparison.n_seeds, 'seed')})"
+    trained = f"{ours} as trained here ({number(report.n_seeds, 'seed')})"
     return _headline(trained, baseline, averages), [*findings, OF_MODELS]
 
 
-def counted(comparison: Comparison) -> str:
+def counted(report: Report) -> str:
     """How many entities are found, and how many of those named are right: no statistics.
 
-    comparison (Comparison): The scores.
+    report (Report): What there is to say.
     RETURNS (str): Two sentences on the rare types; on all, where the test part has no rare one.
     """
-    (right, predicted, gold), *others = comparison.mentions
-    what = "rare entities" if comparison.is_rare else "entities"
-    counts = f"{comparison.ours} finds {round(right, 1):,.9g} of the {gold:,.9g} {what}"
+    (right, predicted, gold), *others = report.mentions
+    what = "rare entities" if report.is_rare else "entities"
+    counts = f"{report.ours} finds {round(right, 1):,.9g} of the {gold:,.9g} {what}"
     exact = f"Of 100 that it names, {percent(right / (predicted or 1))} are right"
     for right, predicted, _ in others:
-        counts += f", {comparison.baseline} {round(right, 1):,.9g}"
-        exact += f"; of {comparison.baseline}'s, {percent(right / (predicted or 1))}"
+        counts += f", {report.baseline} {round(right, 1):,.9g}"
+        exact += f"; of {report.baseline}'s, {percent(right / (predicted or 1))}"
     return f"{counts}. {exact}."
 
 
-def _headline(ours: str, baseline: str, averages: Mapping[str, Verdict]) -> str:
+def _headline(ours: str, baseline: str, averages: Verdicts) -> str:
     by_outcome: dict[str, list[str]] = {}
     for name, own in averages.items():
         by_outcome.setdefault(own.outcome, []).append(name)
@@ -80,21 +77,20 @@ def summarize(report: Report) -> dict[str, Any]:
 
     report (Report): What there is to say.
     """
-    comparison = report.comparison
-    headline, findings = verdict(comparison)
+    headline, findings = verdict(report)
     return {
         "corpus": report.statistics.corpus,
-        "baseline": comparison.baseline,
-        "ours": comparison.ours,
+        "baseline": report.baseline,
+        "ours": report.ours,
         "seeds": {system.name: system.seeds for system in report.systems},
-        "sentence": counted(comparison),
+        "sentence": counted(report),
         "verdict": headline,
         "findings": findings,
         "rows": [
             {"type": row.name, "support": row.support, "rare": row.rare, **_as_json(row)}
-            for row in comparison.rows
+            for row in report.rows
         ],
-        "averages": {kind: _as_json(row) for kind, row in comparison.averages.items()},
+        "averages": {kind: _as_json(row) for kind, row in report.averages.items()},
     }
 
 
@@ -114,24 +110,23 @@ def summary_table(report: Report) -> str:
     report (Report): What there is to say.
     RETURNS (str): One line per type, then one per average, then the verdict.
     """
-    comparison = report.comparison
     rows = [
-        (f"{row.name} *" if row.rare else row.name, row.support, *_cells(row, comparison))
-        for row in comparison.rows
+        (f"{row.name} *" if row.rare else row.name, row.support, *_cells(row, report))
+        for row in report.rows
     ]
-    rows += [(kind, "", *_cells(row, comparison)) for kind, row in comparison.averages.items()]
-    header = ["Type (* rare)", "Support", comparison.ours, "95 % interval"]
-    if comparison.baseline is not None:
-        header[2:2] = [comparison.baseline]
+    rows += [(kind, "", *_cells(row, report)) for kind, row in report.averages.items()]
+    header = ["Type (* rare)", "Support", report.ours, "95 % interval"]
+    if report.baseline is not None:
+        header[2:2] = [report.baseline]
         header += ["Difference", "p (Holm)"]
-    headline, findings = verdict(comparison)
-    lines = [headline, counted(comparison), *(f"- {text}" for text in findings)]
+    headline, findings = verdict(report)
+    lines = [headline, counted(report), *(f"- {text}" for text in findings)]
     return "\n".join([text_table(header, rows), *lines, ""])
 
 
-def _cells(row: ScoreRow, comparison: Comparison) -> list[str]:
+def _cells(row: ScoreRow, report: Report) -> list[str]:
     cells = [percent(row.ours), " to ".join(map(percent, row.interval or [None]))]
-    if comparison.baseline is None:
+    if report.baseline is None:
         return cells
     points = None if row.difference is None else 100 * row.difference
     p = p_value(row.verdict.adjusted) if row.verdict else "–"

@@ -9,10 +9,9 @@ from ...corpus.statistics import corpus_statistics, write_statistics
 from ...evaluation.convergence import rising_of
 from ...evaluation.report import read_report
 from ...evaluation.report.comparison import Report
-from ...evaluation.report.inputs import written
 from ...evaluation.report.systems import mean, spread
 from ..trials.plan import Trial
-from ..trials.records import RECORD, TrialRecord, trial_folder
+from ..trials.records import TrialRecord, trial_folder
 from ..trials.run import Matrix
 from .curves import Curves, Over, read_curves
 from .recommendation import Cell, Recommendation, recommend, recommend_by_folds
@@ -59,7 +58,6 @@ class Summary(NamedTuple):
     n_trials: int
     failed: list[TrialRecord]
     missing: int  # trials that have no record here
-    date: str  # on which the trials ended
     columns: tuple[str, ...] = tuple(COLUMNS)
 
 
@@ -93,7 +91,6 @@ def summarize_trials(
         n_trials=len(matrix.trials),
         failed=[record for record in records.values() if not record.is_done],
         missing=len(matrix.trials) - len(records),
-        date=written(trial_folder(matrix.output, key) / RECORD for key in records),
         columns=tuple(COLUMNS if folds is None else FOLD_COLUMNS),
     )
 
