@@ -1,7 +1,11 @@
 """Donors for the tests of `pretrain`, and a process that dies."""
 
+from types import SimpleNamespace
+
+import pytest
+
 from spacy_longtail.corpus.folder import CorpusTypes, write_corpus
-from spacy_longtail.pretraining import run
+from spacy_longtail.pretraining import PretrainOptions, pretrain, run
 from tests.util import SENTENCES, blank, parse
 
 RATES = {"training.encoder_rate": 0.02, "training.head_rate": 0.02}  # of a tiny CNN
@@ -31,6 +35,23 @@ def two_donors(folder):
         write(folder / "toy", SENTENCES, dev=DEV["toy"]),
         write(folder / "ships", SHIPS, dev=DEV["ships"]),
     ]
+
+
+def run_pretrain(folders, output, encoder, say=lambda text: None, exclude=(), **options):
+    """A short pretraining: its pipeline and where that is, its record, and its scores by step."""
+    given = {"steps": 12, "words": 20, "evaluations": 3, **options}
+    given["settings"] = {**RATES, **options.get("settings", {})}
+    options = PretrainOptions(str(encoder), **given)
+    nlp, record = pretrain(folders, output, options, list(exclude), say)
+    return SimpleNamespace(nlp=nlp, model=output / "model", record=record, scores=record["scores"])
+
+
+def killed(monkeypatch, at, saves, learner, *arguments, **options):
+    """The same, killed at a step; a state is written after each of `saves`."""
+    with monkeypatch.context() as patch:
+        kill_at(patch, at, saves, learner)
+        with pytest.raises(KeyboardInterrupt):
+            run_pretrain(*arguments, **options)
 
 
 def kill_at(monkeypatch, step, saves, learner):

@@ -20,12 +20,12 @@ from spacy_longtail.corpus.cutting import bare
 from spacy_longtail.corpus.seen import FILE as SEEN
 from spacy_longtail.corpus.seen import sketch
 from spacy_longtail.heads.outputs import output_of
-from spacy_longtail.pretraining import PretrainOptions, pretrain
 from spacy_longtail.pretraining.donors import read_donors
 from spacy_longtail.scorers import make_ner_scorer
 from spacy_longtail.training.loading import load_weights
 from spacy_longtail.training.train import load_filled
-from tests.project.pretraining import RATES, kill_at, two_donors, write
+from tests.project.pretraining import RATES, killed, two_donors, write
+from tests.project.pretraining import run_pretrain as run
 from tests.util import (
     SENTENCES,
     blank,
@@ -53,7 +53,6 @@ from spacy_longtail.pretraining.learners import CNNLearner  # noqa: E402
 
 RUN = CliRunner()
 CONFIGS = Path(__file__).parents[2] / "configs"
-STEPS = 12
 SOURCES = [{"name": "toy"}, {"name": "ships"}]
 
 
@@ -66,12 +65,6 @@ def donors(tmp_path_factory):
 def encoder(tmp_path_factory):
     """A CNN to go on from, of random weights."""
     return tiny_cnn(tmp_path_factory.mktemp("encoder") / "cnn")
-
-
-def run(folders, output, encoder, say=lambda text: None, exclude=(), **options):
-    given = {"steps": STEPS, "words": 20, "evaluations": 3, **options}
-    given["settings"] = {**RATES, **options.get("settings", {})}
-    return pretrain(folders, output, PretrainOptions(str(encoder), **given), list(exclude), say)
 
 
 @pytest.fixture(scope="module")
@@ -164,9 +157,9 @@ def test_a_new_cnn_learns_from_a_teacher(donors, teacher, tmp_path, monkeypatch)
     spans = [(e.text, e.label_) for e in nlp("The Fram left Hamina .").ents]
     assert spans == [("Fram", "BOAT"), ("Hamina", "TOWN")]
     assert read_pretrained(tmp_path / "moved", "ner").describe["source"] == str(tmp_path / "moved")
-    killed(monkeypatch, 30, (20,), donors, tmp_path / "killed", "cnn", **new)
+    killed(monkeypatch, 30, (20,), CNNLearner, donors, tmp_path / "killed", "cnn", **new)
     again = run(donors, tmp_path / "killed", "cnn", **new)
-    assert same(straight.nlp, again.nlp) and straight.progress.scores == again.progress.scores
+    assert same(straight.nlp, again.nlp) and straight.scores == again.scores
 
 
 @pytest.mark.parametrize(
@@ -202,30 +195,23 @@ def test_encoders_that_are_no_start_of_a_cnn(options, code, donors, encoder, tmp
 # Killed and resumed
 
 
-def killed(monkeypatch, at, saves, *arguments, **options):
-    with monkeypatch.context() as patch:
-        kill_at(patch, at, saves, CNNLearner)
-        with pytest.raises(KeyboardInterrupt):
-            run(*arguments, **options)
-
-
 @pytest.mark.parametrize(("killed_at", "saves"), [(9, (4, 8)), (3, ())])
 def test_a_run_that_was_killed_comes_to_the_same_weights(
     killed_at, saves, donors, encoder, tmp_path, monkeypatch
 ):
     straight, said = run(donors, tmp_path / "straight", encoder, seed=3), []
-    killed(monkeypatch, killed_at, saves, donors, tmp_path / "killed", encoder, seed=3)
+    killed(monkeypatch, killed_at, saves, CNNLearner, donors, tmp_path / "killed", encoder, seed=3)
     again = run(donors, tmp_path / "killed", encoder, seed=3, say=said.append)
     goes_on = [text for text in said if text.startswith("Continues")]
     assert goes_on == ([f"Continues at step {saves[-1]}"] if saves else [])
     assert same(straight.nlp, again.nlp) and straight.record["key"] == again.record["key"]
-    scores = again.progress.scores
-    assert straight.progress.scores == scores and [step for step, _ in scores] == [4, 8, 12]
+    scores = again.scores
+    assert straight.scores == scores and [step for step, _ in scores] == [4, 8, 12]
     assert not same(straight.nlp, run(donors, tmp_path / "other", encoder, seed=4).nlp)
 
 
 def test_a_state_that_is_damaged_or_of_other_options(donors, encoder, tmp_path, monkeypatch):
-    killed(monkeypatch, 3, (2,), donors, tmp_path, encoder)
+    killed(monkeypatch, 3, (2,), CNNLearner, donors, tmp_path, encoder)
     for change in ({"seed": 1}, {"steps": 13}, {"settings": {"training.dropout": 0.4}}):
         with pytest.raises(ValueError, match=r"L496.*other options"):
             run(donors, tmp_path, encoder, **change)
@@ -272,13 +258,13 @@ def test_what_is_written(trained, donors):
     assert len(seen) and (trained.model / SEEN).read_bytes() == seen.tobytes()
     nlp = spacy.load(trained.model)
     assert same(nlp, trained.nlp) and not {"Nobody", "hours"} & set(nlp.vocab.strings)
-    assert [step for step, _ in trained.progress.scores] == [30, 60]
-    scores = trained.progress.scores[-1][1]
-    assert [s.sentences for s in scores] == [3, 2] and all(s.micro > 0.8 for s in scores)
+    assert [step for step, _ in trained.scores] == [30, 60]
+    scores = trained.scores[-1][1]
+    assert [s["sentences"] for s in scores] == [3, 2] and all(s["micro"] > 0.8 for s in scores)
     for donor, score in zip(read, scores, strict=True):
         nlp.get_pipe("ner").set_labels(donor.descriptions)
         scored = [Example(nlp(bare(doc)), doc) for doc in donor.dev]
-        assert make_ner_scorer(list(donor.descriptions))(scored)["ents_f"] == score.micro
+        assert make_ner_scorer(list(donor.descriptions))(scored)["ents_f"] == score["micro"]
     W, b = (output_of(nlp.get_pipe("ner").model).get_param(name) for name in "Wb")
     assert W[0].any() and not W[1:].any() and not b[1:].any()  # no residual
 

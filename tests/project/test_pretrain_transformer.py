@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
 from spacy_longtail.types import ANNOTATED_TYPES
-from tests.project.pretraining import kill_at, two_donors
+from tests.project.pretraining import killed, run_pretrain, two_donors
 from tests.util import tiny_bert
 
 torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
@@ -25,7 +25,6 @@ from spacy_longtail.corpus.cutting import bare  # noqa: E402
 from spacy_longtail.describers import LabelEncoder  # noqa: E402
 from spacy_longtail.models.transformer import Pieces, encoder_of  # noqa: E402
 from spacy_longtail.pipes.token.describing import read_pretrained  # noqa: E402
-from spacy_longtail.pretraining import PretrainOptions, pretrain  # noqa: E402
 from spacy_longtail.pretraining.batches import IGNORED, Batches, batch_of, pack  # noqa: E402
 from spacy_longtail.pretraining.donors import read_donors  # noqa: E402
 from spacy_longtail.pretraining.learners import TransformerLearner, legal  # noqa: E402
@@ -145,8 +144,8 @@ def test_an_entity_that_begins_inside_begins():
 
 def go(folders, output, encoder, **options):
     settings = {**FAST, **options.pop("settings", {})}
-    own = {"steps": 6, "words": 60, "evaluations": 2, "settings": settings, **options}
-    return pretrain(folders, output, PretrainOptions(str(encoder), **own), [], lambda text: None)
+    own = {"steps": 6, "words": 60, "evaluations": 2, **options}
+    return run_pretrain(folders, output, encoder, settings=settings, **own)
 
 
 def weights(nlp):
@@ -165,14 +164,12 @@ def test_a_transformer_that_was_killed_comes_to_the_same_weights(
 ):
     folders = [*donors, notes]
     straight = go(folders, tmp_path / "straight", bert)
-    with monkeypatch.context() as patch:
-        kill_at(patch, 5, (3,), TransformerLearner)
-        with pytest.raises(KeyboardInterrupt):
-            go(folders, tmp_path / "killed", bert)
+    given = {"steps": 6, "words": 60, "evaluations": 2, "settings": FAST}
+    killed(monkeypatch, 5, (3,), TransformerLearner, folders, tmp_path / "killed", bert, **given)
     again = go(folders, tmp_path / "killed", bert)
-    assert same(straight, again) and straight.progress.scores == again.progress.scores
-    assert [step for step, _ in again.progress.scores] == [3, 6]
-    assert [(s.name, s.sentences) for s in again.progress.scores[-1][1]] == [("toy", 3), ("ships", 2)]
+    assert same(straight, again) and straight.scores == again.scores
+    assert [step for step, _ in again.scores] == [3, 6]
+    assert [(s["name"], s["sentences"]) for s in again.scores[-1][1]] == [("toy", 3), ("ships", 2)]
     assert not same(straight, go(folders, tmp_path / "seed", bert, seed=1))
     for change in ({"seed": 2}, {"share": 0.5}, {"layers": 1}, {"settings": {"training.warmup": 0.1}}):
         with pytest.raises(ValueError, match="L496"):
@@ -181,19 +178,19 @@ def test_a_transformer_that_was_killed_comes_to_the_same_weights(
 
 def test_donors_are_scored_as_the_pipeline_finds_their_types(donors, bert, tmp_path):
     first = go(donors, tmp_path / "first", bert, steps=80, words=100, bits=(8, 8, 8))
-    scores = first.progress.scores[-1][1]
-    assert max(score.micro for score in scores) > 0.3
+    scores = first.scores[-1][1]
+    assert max(score["micro"] for score in scores) > 0.3
     nlp = spacy.load(first.model)
     assert nlp.meta["sources"] == [{"name": "toy"}, {"name": "ships"}]
     read = read_donors(donors, [], ["train"], spacy.blank("en").vocab)
     for donor, score in zip(read, scores, strict=True):
         nlp.get_pipe("ner").set_labels(donor.descriptions)
         examples = [Example(nlp(bare(doc)), doc) for doc in donor.dev]
-        assert make_ner_scorer(list(donor.descriptions))(examples)["ents_f"] == score.micro
+        assert make_ner_scorer(list(donor.descriptions))(examples)["ents_f"] == score["micro"]
     slow = {"settings": dict.fromkeys(FAST, 1e-09), "steps": 1, "bits": (8, 8, 8)}
     more = go(donors, tmp_path / "more", first.model, **slow)  # it goes on
-    after = [s.micro for s in more.progress.scores[-1][1]]
-    assert after == pytest.approx([s.micro for s in scores], abs=0.2)
+    after = [s["micro"] for s in more.scores[-1][1]]
+    assert after == pytest.approx([s["micro"] for s in scores], abs=0.2)
     texts = ["ship", "harbour town"]
     one, other = (LabelEncoder(str(own.model))(texts) for own in (first, more))
     assert np.array_equal(one, other)  # what is in few bits is not shortened again

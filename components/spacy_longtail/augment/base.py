@@ -75,10 +75,8 @@ class Augmenter(ABC):
             known.update(ent.label_ for ent in eg.reference.ents)
             yield Draft(eg.reference)
         if unknown := sorted(set(self.labels or ()) - known):
-            self.refuse(f"no {', '.join(unknown)}, only {', '.join(sorted(known))}")
-
-    def refuse(self, problem: str) -> None:
-        raise ValueError(Errors.L115.format(who=self.name, problem=problem))
+            problem = f"no {', '.join(unknown)}, only {', '.join(sorted(known))}"
+            raise ValueError(Errors.L115.format(who=self.name, problem=problem))
 
     def targets_type(self, label: int) -> bool:
         return self._targets is None or label in self._targets

@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from operator import attrgetter
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -14,9 +14,9 @@ from spacy.vocab import Vocab
 from ..corpus.sentences import sentence_lengths
 
 MISSING, INSIDE, OUTSIDE, BEGINS = range(4)  # spaCy's codes
-
-
 ACRONYM = 4  # letters: USA and NATO are written in capitals anywhere
+
+Mention = tuple[int, int, int]  # first token, one past the last, hash of the type
 
 
 class Piece(NamedTuple):
@@ -26,6 +26,14 @@ class Piece(NamedTuple):
     space: bool = False  # whether a blank follows; the last piece takes what the replaced token had
 
 
+class Edit(NamedTuple):
+    """Tokens to replace. The first new one takes the tag of the first old one, others continue it."""
+
+    start: int  # first token replaced
+    end: int  # one past the last
+    new: Sequence[Piece]  # at least one
+
+
 def in_capitals(text: str) -> bool:
     """Whether a text is written in capitals, and too long for an acronym."""
     return text.isupper() and sum(map(str.isalpha, text)) > ACRONYM
@@ -33,24 +41,9 @@ def in_capitals(text: str) -> bool:
 
 def capitalised(new: Sequence[Piece], old: str) -> list[Piece]:
     """With an initial capital if the replaced text had one. Nothing is lower-cased."""
-    if not old[:1].isupper():
-        return list(new)
-    text = new[0].text
-    return [Piece(text[:1].upper() + text[1:], new[0].space), *new[1:]]
-
-
-class EntitySpan(NamedTuple):
-    start: int  # first token
-    end: int  # one past the last
-    label: int  # hash of the type
-
-
-class Edit(NamedTuple):
-    """Tokens to replace. The first new one takes the tag of the first old one, others continue it."""
-
-    start: int  # first token replaced
-    end: int  # one past the last
-    new: Sequence[Piece]  # at least one
+    first = new[0].text
+    text = first[:1].upper() + first[1:] if old[:1].isupper() else first
+    return [new[0]._replace(text=text), *new[1:]]
 
 
 class Draft:
@@ -72,64 +65,52 @@ class Draft:
         self.spaces: list[bool] = (spacy == 1).tolist()
         self.has_unknown_spaces = doc.has_unknown_spaces
         self.has_starts = doc.has_annotation("SENT_START")
-        self.mentions: list[EntitySpan] = []  # those without a fixed token
+        self.mentions: list[Mention] = []  # those without a fixed token
         for ent in doc.ents:
             if 1 in self.starts[ent.start + 1 : ent.end]:
                 fixed[ent.start : ent.end] = True
             elif not fixed[ent.start : ent.end].any():
-                self.mentions.append(EntitySpan(ent.start, ent.end, ent.label))
+                self.mentions.append((ent.start, ent.end, ent.label))
         self.fixed: list[bool] = fixed.tolist()
-        self._bounds: list[int] = np.concatenate([[0], np.cumsum(sentence_lengths(doc))]).tolist()
+        self._ends: list[int] = np.cumsum(sentence_lengths(doc)).tolist()
 
     def sentences(self) -> Iterator["DraftSentence"]:
         """The annotated sentences, the whole document where no boundary is set."""
-        for start, end in zip(self._bounds, self._bounds[1:], strict=False):
+        for start, end in pairwise([0, *self._ends]):
             if not all(self.fixed[start:end]):
                 yield DraftSentence(self, start, end)
 
     def rewritten(self, vocab: Vocab, edits: Iterable[Edit]) -> Doc:
-        """A document with the edits made.
-
-        edits (Iterable[Edit]): In ascending order, without overlap.
-        """
+        """A document with the edits made. edits (Iterable[Edit]): Without overlap."""
+        by_start = {edit.start: edit for edit in edits}
         words: list[str] = []
         spaces: list[bool] = []
         starts: list[bool | int | None] = []
         tags: list[tuple[int, int]] = []
-        for start, end, new in self._with_kept_tokens(edits):
-            if words and self._would_run_together(words[-1], new[0].text, start):
-                spaces[-1] = True
+        end = 0
+        while end < len(self.texts):
+            kept = Edit(end, end + 1, (Piece(self.texts[end]),))
+            start, end, new = by_start.get(end, kept)
+            if (
+                words
+                and _touch(words[-1], new[0].text)
+                and not _touch(*self.texts[start - 1 : start + 1])
+            ):
+                spaces[-1] = True  # where the old ones, such as a word and a comma, did not touch
             words.extend(piece.text for piece in new)
-            spaces.extend(piece.space for piece in new[:-1])
-            spaces.append(self.spaces[end - 1])
+            spaces.extend([*(piece.space for piece in new[:-1]), self.spaces[end - 1]])
             n_more = len(new) - 1
             goes_on = -1 if self.has_starts and self.starts[start] else 0
             starts.extend([self.starts[start], *[goes_on] * n_more])
             label = self.types[start]
             tags.extend([(self.iob[start], label), *[(INSIDE if label else OUTSIDE, label)] * n_more])
-        doc = Doc(
-            vocab,
-            words=words,
-            spaces=None if self.has_unknown_spaces else spaces,
-            sent_starts=starts,
-        )
+        known_spaces = None if self.has_unknown_spaces else spaces
+        doc = Doc(vocab, words=words, spaces=known_spaces, sent_starts=starts)
         return doc.from_array(["ENT_IOB", "ENT_TYPE"], np.asarray(tags, dtype="uint64"))
 
-    def _with_kept_tokens(self, edits: Iterable[Edit]) -> Iterator[Edit]:
-        place = 0
-        for edit in (*edits, Edit(len(self.texts), len(self.texts), ())):
-            for i in range(place, edit.start):
-                yield Edit(i, i + 1, (Piece(self.texts[i]),))
-            if edit.new:
-                yield edit
-            place = edit.end
 
-    def _would_run_together(self, left: str, right: str, place: int) -> bool:
-        """Whether two words would touch where the old ones, such as a word and a comma, did not."""
-        return _both_words(left, right) and not _both_words(self.texts[place - 1], self.texts[place])
-
-
-def _both_words(left: str, right: str) -> bool:
+def _touch(left: str, right: str) -> bool:
+    """Whether two tokens would run together without a blank."""
     return left[-1].isalnum() and right[0].isalnum()
 
 
@@ -142,9 +123,9 @@ class DraftSentence:
     end: int
 
     @property
-    def mentions(self) -> list[EntitySpan]:
-        found, start = self.draft.mentions, attrgetter("start")
-        return found[bisect_left(found, self.start, key=start) : bisect_left(found, self.end, key=start)]
+    def mentions(self) -> list[Mention]:
+        known = self.draft.mentions
+        return known[bisect_left(known, (self.start,)) : bisect_left(known, (self.end,))]
 
     @cached_property
     def first_word(self) -> int:
@@ -160,5 +141,5 @@ class DraftSentence:
         """A replacement of tokens `start` to `end`, in capitals or with an initial one as they are."""
         old = " ".join(self.draft.texts[start:end])
         if self.in_capitals or in_capitals(old):
-            return [Piece(piece.text.upper(), piece.space) for piece in new]
+            return [piece._replace(text=piece.text.upper()) for piece in new]
         return capitalised(new, old) if start == self.first_word else list(new)

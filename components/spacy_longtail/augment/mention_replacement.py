@@ -6,6 +6,7 @@ from itertools import accumulate, chain, pairwise
 
 from spacy.language import Language
 
+from ..errors import Errors
 from .base import Augmenter, Reader
 from .draft import DraftSentence, Edit, Piece
 
@@ -58,7 +59,7 @@ class MentionReplacement(Augmenter):
                     pieces = tuple(map(Piece, texts, draft.spaces[start:end]))
                     by_key[label].setdefault(_key(texts), {}).setdefault(texts, pieces)
         if not by_key:
-            self.refuse("no mention to draw")
+            raise ValueError(Errors.L115.format(who=self.name, problem="no mention to draw"))
         for label, keys in by_key.items():
             self._pools[label] = [*chain.from_iterable(own.values() for own in keys.values())]
             ends = accumulate(map(len, keys.values()), initial=0)

@@ -5,7 +5,6 @@ from functools import cache
 from pathlib import Path
 
 from spacy.language import Language
-from spacy.util import logger
 
 from ..errors import Errors
 from .base import WordReplacement
@@ -56,43 +55,35 @@ class SynonymReplacement(WordReplacement):
 
     def replacement(self, nlp: Language, draft: Draft, place: int) -> list[Piece]:
         word = draft.texts[place]
-        if self._synonyms is None:
-            synonyms = wordnet_synonyms(word.lower())
-        else:
-            synonyms = self._synonyms.get(word.lower(), [])
+        known = self._synonyms
+        synonyms = wordnet_synonyms(word.lower()) if known is None else known.get(word.lower())
         if not synonyms:
             return []
-        # tokenized like the texts that the model will read
-        drawn = nlp.make_doc(self._rng.choice(synonyms))
+        drawn = nlp.make_doc(self._rng.choice(synonyms))  # in tokens as the model will read them
         return capitalised([Piece(token.text, bool(token.whitespace_)) for token in drawn], word)
 
 
 def read_thesaurus(path: Path) -> dict[str, list[str]]:
-    """Lower-cased words to their distinct synonyms.
+    """Lower-cased words to their distinct synonyms. Entries of several words match no token.
 
     path (Path): A UTF-8 file of lines of word TAB synonym TAB synonym.
     """
     if not path.is_file():
         raise ValueError(Errors.L402.format(path=path, fix="Name a thesaurus file."))
     thesaurus: dict[str, dict[str, None]] = {}
+    problem = "it has no synonym of a single word"
     try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
-    except UnicodeDecodeError as error:
-        raise ValueError(Errors.L116.format(path=path, problem=f"it is not UTF-8 ({error})")) from error
-    n_long = 0
-    for i, line in enumerate(lines, 1):
-        word, *synonyms = (" ".join(part.split()) for part in line.split("\t"))
-        if line.strip() and not (word and any(synonyms)):
-            problem = f"line {i} has no word and synonym, found {line[:60]!r}"
-            raise ValueError(Errors.L116.format(path=path, problem=problem))
-        n_long += " " in word
-        others = [s for s in synonyms if s and s.lower() != word.lower()]
-        if others and " " not in word:
-            thesaurus.setdefault(word.lower(), {}).update(dict.fromkeys(others))
+        for i, line in enumerate(path.read_text(encoding="utf-8-sig").split("\n"), 1):
+            word, *synonyms = (" ".join(part.split()) for part in line.split("\t"))
+            if line.strip() and not (word and any(synonyms)):
+                raise ValueError(f"line {i} has no word and synonym, found {line[:60]!r}")
+            others = [s for s in synonyms if s and s.lower() != word.lower()]
+            if others and " " not in word:
+                thesaurus.setdefault(word.lower(), {}).update(dict.fromkeys(others))
+    except ValueError as error:  # of a line, or not UTF-8
+        thesaurus, problem = {}, str(error)
     if not thesaurus:
-        raise ValueError(Errors.L116.format(path=path, problem="it has no synonym of a single word"))
-    if n_long:
-        logger.warning("%s: %d entries of several words match no token", path, n_long)
+        raise ValueError(Errors.L116.format(path=path, problem=problem))
     return {word: list(synonyms) for word, synonyms in thesaurus.items()}
 
 

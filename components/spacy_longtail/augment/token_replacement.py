@@ -5,6 +5,7 @@ from itertools import accumulate
 
 from spacy.language import Language
 
+from ..errors import Errors
 from ..settings import finite
 from .base import Reader, WordReplacement
 from .draft import Draft, Piece
@@ -52,7 +53,7 @@ class TokenReplacement(WordReplacement):
             for i in self.replaceable(nlp, draft, 0, len(draft.texts)):
                 counts[draft.iob[i], draft.types[i]][draft.texts[i]] += 1
         if not counts:
-            self.refuse("no token to draw")
+            raise ValueError(Errors.L115.format(who=self.name, problem="no token to draw"))
         for tag, own in counts.items():
             most = max(own.values())  # no power of a share overflows
             weights = accumulate((n / most) ** self.power for n in own.values())

@@ -7,7 +7,7 @@ import typer
 from wasabi import msg
 
 from ..output.amounts import percent
-from ..pretraining import PretrainOptions, pretrain
+from ..pretraining import MODEL, PretrainOptions, pretrain
 from .app import KNOWLEDGE_PANEL, Code, GpuId, Json, app, print_json, print_table
 from .options import LARGEST_SEED, Set, read_names, read_settings
 
@@ -98,14 +98,14 @@ def pretrain_command(
         bits,
         workers,
     )
-    done = pretrain(donors, output, options, exclude or [], lambda text: typer.echo(text, err=True))
+    _, record = pretrain(donors, output, options, exclude or [], lambda text: typer.echo(text, err=True))
     if as_json:
-        return print_json({**done.record, "model": str(done.model)})
-    left_out = {donor["name"]: donor["left_out"] for donor in done.record["donors"]}
-    rows = [
-        (s.name, f"{s.sentences:,}", f"{left_out[s.name]:,}", percent(s.micro), percent(s.macro))
-        for s in done.progress.scores[-1][1]
-    ]
+        return print_json({**record, "model": str(output / MODEL)})
+    left_out = {donor["name"]: f"{donor['left_out']:,}" for donor in record["donors"]}
+    rows = []
+    for score in record["scores"][-1][1]:
+        f1 = [percent(score[name]) for name in ("micro", "macro")]
+        rows.append((score["name"], f"{score['sentences']:,}", left_out[score["name"]], *f1))
     if rows:  # of open types no F1 is measured
         print_table(("donor", "measured on", "left out", "micro F1", "macro F1"), rows)
-    return msg.text(f"model: {done.model}")
+    return msg.text(f"model: {output / MODEL}")

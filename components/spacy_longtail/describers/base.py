@@ -14,6 +14,17 @@ TINY = 1e-12
 BATCH = 512  # descriptions that a transformer reads together
 
 
+class LoadedLater:
+    """A describer whose `_loaded`, a cached property, is loaded where it is needed. No pickle has it."""
+
+    def release(self) -> None:
+        """Let go of what was loaded."""
+        self.__dict__.pop("_loaded", None)
+
+    def __getstate__(self) -> dict[str, object]:
+        return {name: value for name, value in self.__dict__.items() if name != "_loaded"}
+
+
 def words(text: str) -> list[str]:
     """The words of a description."""
     return WORD.findall(text)

@@ -32,16 +32,14 @@ class HashedDescriptions:
 
     def __call__(self, texts: list[str]) -> Floats2d:
         """texts (List[str]): Descriptions. RETURNS (Floats2d): (n_texts, width)."""
-        return unit_rows(np.stack([self._vector(text) for text in texts]))
-
-    def _vector(self, text: str) -> np.ndarray:
-        total = np.zeros(self.width)
-        for word in words(text.casefold()):
-            framed = f"<{word}>"
-            runs = [framed[i : i + n] for n in LETTERS for i in range(len(framed) - n + 1)]
-            letters = np.sum([self._random(run) for run in runs], axis=0)
-            total += self._random(f"w {word}") + letters / max(len(runs), 1) ** 0.5
-        return total
+        rows = np.zeros((len(texts), self.width))
+        for row, text in zip(rows, texts, strict=True):
+            for word in words(text.casefold()):
+                framed = f"<{word}>"
+                runs = [framed[i : i + n] for n in LETTERS for i in range(len(framed) - n + 1)]
+                letters = np.sum([self._random(run) for run in runs], axis=0)
+                row += self._random(f"w {word}") + letters / max(len(runs), 1) ** 0.5
+        return unit_rows(rows)
 
     def _random(self, name: str) -> np.ndarray:
         seeds = [self.seed % 2**32, get_string_id(f"{name} ") % 2**63]

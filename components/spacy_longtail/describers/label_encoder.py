@@ -1,5 +1,6 @@
 """Descriptions as the label encoder of a pretrained encoder reads them."""
 
+import copy
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +14,7 @@ from thinc.types import Floats2d
 from ..encoders import check_encoder
 from ..errors import Errors
 from ..layers.torch_layer import read_safetensors, require_torch, shim_of, tensor_checksum
-from .base import mean_states
+from .base import LoadedLater, mean_states
 
 if TYPE_CHECKING:  # an extra
     from tokenizers import Tokenizer
@@ -27,7 +28,7 @@ ALIKE = 0.99  # cosine of two means of the same word embeddings
 
 
 @dataclass(frozen=True)
-class LabelEncoder:
+class LabelEncoder(LoadedLater):
     """The mean of a description's pieces, as the label encoder reads them that comes with an encoder.
 
     The label encoder has the encoder's word embeddings and a few layers of its own, which training of
@@ -54,14 +55,17 @@ class LabelEncoder:
             check_format(metadata, self.name)
             embeddings = own.encoder.get_input_embeddings().weight.detach()
             tensors = expand(short)
-            if not _are_alike(tensors.pop(MEAN).numpy(), embeddings.mean(0).numpy()):
+            mean, own_mean = tensors.pop(MEAN).numpy(), embeddings.mean(0).numpy()
+            norms = np.linalg.norm(mean) * np.linalg.norm(own_mean)
+            if mean.shape != own_mean.shape or mean @ own_mean < ALIKE * norms:
                 problem = f"{FILE} was made for an encoder with other word embeddings"
                 raise ValueError(Errors.L221.format(who=self.name, problem=problem))
             tensors["encoder.embeddings.word_embeddings.weight"] = embeddings
-            config = own.encoder.config.__class__.from_dict(own.encoder.config.to_dict())
-            config.num_hidden_layers = 1 + max(
-                int(name.split(".")[3]) for name in tensors if name.startswith("encoder.encoder.layer.")
-            )
+            config = copy.deepcopy(own.encoder.config)
+            layers = {
+                name.split(".")[3] for name in tensors if name.startswith("encoder.encoder.layer.")
+            }
+            config.num_hidden_layers = len(layers)
             positions = tensors.get("encoder.embeddings.position_embeddings.weight")
             if positions is not None:
                 config.max_position_embeddings = len(positions)
@@ -84,14 +88,6 @@ class LabelEncoder:
         """The label encoder that lies in the folder of a pipeline; itself where there is none."""
         return LabelEncoder(str(folder)) if (folder / FILE).is_file() else self
 
-    def release(self) -> None:
-        """Let go of the label encoder, which is loaded again where it is needed."""
-        self.__dict__.pop("_loaded", None)
-
-    def __getstate__(self) -> dict[str, object]:
-        """Without the label encoder, as after `release`."""
-        return {"name": self.name}
-
 
 def subwords_of_labels(tokenizer: "Tokenizer", texts: Iterable[str]) -> list[list[int]]:
     """Descriptions as subwords of a transformer, with special ones."""
@@ -112,10 +108,3 @@ def label_weights(module: "PieceEncoder", encoder: "PieceEncoder", bits: float =
     own = {name: tensor for name, tensor in tensors.items() if "word_embeddings" not in name}
     own[MEAN] = encoder.encoder.get_input_embeddings().weight.detach().cpu().float().mean(0)
     return safetensors.torch.save(own, metadata={"format": FORMAT, "sha256": tensor_checksum(own)})
-
-
-def _are_alike(mean: np.ndarray, other: np.ndarray) -> bool:
-    """Whether both are of the same word embeddings, up to what few bits lose."""
-    if mean.shape != other.shape:
-        return False
-    return float(mean @ other) >= ALIKE * float(np.linalg.norm(mean) * np.linalg.norm(other))

@@ -11,7 +11,7 @@ from thinc.types import Floats2d
 
 from ..errors import Errors
 from ..layers.subwords import SubwordTable, read_subwords
-from .base import unit_rows, words
+from .base import LoadedLater, unit_rows, words
 
 
 @dataclass(frozen=True)
@@ -31,19 +31,17 @@ class VectorDescriptions:
     def __call__(self, texts: list[str]) -> Floats2d:
         """texts (List[str]): Descriptions. RETURNS (Floats2d): (n_texts, width of the vectors)."""
         if self.vocab is None or not self.vocab.vectors_length:
-            raise ValueError(
-                Errors.L240.format(who="longtail.VectorDescriptions.v1", problem="the pipeline has none")
-            )
-        return unit_rows(np.stack([_mean(self.vocab, text) for text in texts]))
-
-
-def _mean(vocab: Vocab, text: str) -> np.ndarray:
-    found = [vocab.get_vector(w) for w in words(text) if vocab.has_vector(w)]
-    return np.mean(found, axis=0) if found else np.zeros(vocab.vectors_length)
+            who = "longtail.VectorDescriptions.v1"
+            raise ValueError(Errors.L240.format(who=who, problem="the pipeline has none"))
+        vocab, rows = self.vocab, np.zeros((len(texts), self.vocab.vectors_length))
+        for row, text in zip(rows, texts, strict=True):
+            if known := [word for word in words(text) if vocab.has_vector(word)]:
+                row[:] = np.mean([vocab.get_vector(word) for word in known], axis=0)
+        return unit_rows(rows)
 
 
 @dataclass(frozen=True)
-class SubwordDescriptions:
+class SubwordDescriptions(LoadedLater):
     """The mean of the subword vectors of a description.
 
     source (str): An encoder such as "en_longtail_cnn", or a Model2Vec model, a folder or its name on the
@@ -54,12 +52,12 @@ class SubwordDescriptions:
     source: str
 
     @cached_property
-    def _table(self) -> SubwordTable:
+    def _loaded(self) -> SubwordTable:
         return read_subwords(self.source)
 
     def __call__(self, texts: list[str]) -> Floats2d:
         """texts (List[str]): Descriptions. RETURNS (Floats2d): (n_texts, width of the vectors)."""
-        return unit_rows(self._table.means(subwords_of_texts(self._table, texts)))
+        return unit_rows(self._loaded.means(subwords_of_texts(self._loaded, texts)))
 
     def of_pipeline(self, folder: Path) -> "SubwordDescriptions":
         """The same, by the vectors in the folder of a pipeline whose encoder has them."""
@@ -67,10 +65,6 @@ class SubwordDescriptions:
         embed = f"subwords = {json.dumps(self.source)}"
         is_there = path.is_file() and embed in path.read_text(encoding="utf8")
         return SubwordDescriptions(str(folder)) if is_there else self
-
-    def release(self) -> None:
-        """Let go of the vectors, which are read again where they are needed."""
-        self.__dict__.pop("_table", None)
 
 
 def subwords_of_texts(table: SubwordTable, texts: list[str]) -> list[list[int]]:

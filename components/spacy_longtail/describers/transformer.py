@@ -9,7 +9,7 @@ from thinc.types import Floats2d
 from ..errors import Errors
 from ..hub import check_model
 from ..settings import extra
-from .base import mean_states
+from .base import LoadedLater, mean_states
 
 if TYPE_CHECKING:  # an extra
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -33,7 +33,7 @@ def load_transformer(
 
 
 @dataclass(frozen=True)
-class TransformerDescriptions:
+class TransformerDescriptions(LoadedLater):
     """The mean of a transformer's last hidden states over a description.
 
     The transformer is loaded as it was published, without what a pipeline has learnt in training; of an
@@ -56,11 +56,3 @@ class TransformerDescriptions:
         tokenizer, model = self._loaded
         means: Floats2d = mean_states(model, tokenizer(texts, truncation=True)["input_ids"]).numpy()
         return means
-
-    def release(self) -> None:
-        """Let go of the transformer, which is loaded again where it is needed."""
-        self.__dict__.pop("_loaded", None)
-
-    def __getstate__(self) -> dict[str, object]:
-        """Without the transformer, as after `release`."""
-        return {"name": self.name}

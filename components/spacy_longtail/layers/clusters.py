@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import srsly
-from spacy.lookups import Table, load_lookups
+from spacy.lookups import load_lookups
 from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from thinc.api import Model
@@ -42,8 +42,8 @@ class PathTable(NamedTuple):
 NO_PATHS = PathTable(np.zeros(0, dtype="uint64"), np.zeros(0, dtype="uint32"))
 
 
-def path_table(paths: Mapping[int, int]) -> PathTable:
-    """paths (Mapping[int, int]): Hash of a word to its path. RETURNS (PathTable): In order of hashes."""
+def _path_table(paths: Mapping[int, int]) -> PathTable:
+    """paths (Mapping[int, int]): Hash of a word to its path."""
     keys = np.fromiter(paths, dtype="uint64", count=len(paths))
     values = np.fromiter(paths.values(), dtype="uint32", count=len(paths))
     order = np.argsort(keys)
@@ -67,19 +67,15 @@ def read_clusters(source: str, lang: str) -> PathTable:
         writes it: one line per word, bits, TAB, word, TAB, count.
     RETURNS (PathTable): At least one word.
     """
-    return _from_lookups(lang) if source == LOOKUPS else path_table(_read_paths(Path(source)))
+    return _from_lookups(lang) if source == LOOKUPS else _path_table(_read_paths(Path(source)))
 
 
 def lacks_lookups(lang: str) -> str:
     """Why there are no clusters of a language's words; "" if there are."""
     if lang not in LANGUAGES:
         return f"there are none for {lang!r}"
-    return "" if has_lookups(lang) else "they need pip install 'spacy-longtail[lookups]'"
-
-
-def has_lookups(lang: str) -> bool:
-    """Whether the clusters of a language's words are installed."""
-    return lang in LANGUAGES and find_spec("spacy_lookups_data") is not None
+    is_there = find_spec("spacy_lookups_data") is not None
+    return "" if is_there else "they need pip install 'spacy-longtail[lookups]'"
 
 
 @cache  # it takes seconds
@@ -89,14 +85,7 @@ def _from_lookups(lang: str) -> PathTable:
     if lang not in LANGUAGES:
         problem = f"spacy-lookups-data has none for the language {lang!r}, only for {LANGUAGES}"
         raise ValueError(Errors.L261.format(path=LOOKUPS, problem=problem, fix=FIX))
-    return path_table(lookups_table(lang, "lexeme_cluster"))
-
-
-def lookups_table(lang: str, name: str) -> Table:
-    """A table of spacy-lookups-data, by hashes of words."""
-    with extra("spacy-lookups-data", "lookups"):
-        import spacy_lookups_data  # noqa: F401
-    return load_lookups(lang, [name]).get_table(name)
+    return _path_table(load_lookups(lang, ["lexeme_cluster"]).get_table("lexeme_cluster"))
 
 
 def _read_paths(path: Path) -> dict[int, int]:
@@ -141,17 +130,13 @@ def init(model: Model, X: list[Doc] | None = None, Y: object = None) -> None:
 
 
 def cluster_table(model: Model, lang: str) -> PathTable:
-    """The layer's table, that of the language it was first read for.
-
-    lang (str): Of the pipeline.
-    """
+    """The layer's table, of the language it was first read for. lang (str): Of the pipeline."""
     if not len(model.attrs["clusters"].paths):
         # weights that were learnt with one language's table need it in a pipeline of another, too
-        own = model.attrs["lang"] or lang
-        model.attrs["clusters"] = read_clusters(model.attrs["source"], own)
-        model.attrs["lang"] = own
-    found: PathTable = model.attrs["clusters"]
-    return found
+        lang = model.attrs["lang"] or lang
+        model.attrs.update(clusters=read_clusters(model.attrs["source"], lang), lang=lang)
+    table: PathTable = model.attrs["clusters"]
+    return table
 
 
 def forward(model: Model, docs: list[Doc], is_train: bool) -> tuple[Ragged, Callable]:
@@ -166,13 +151,8 @@ def forward(model: Model, docs: list[Doc], is_train: bool) -> tuple[Ragged, Call
     )
     lower = table.find(words[first, 1].astype("uint64"))
     as_written = table.find(distinct)
-    keys = _keys(model, table, np.where(as_written < 0, lower, as_written))
-    return Ragged(model.ops.asarray(keys[word_of.reshape(-1)]), lengths), lambda d_keys: []
-
-
-def _keys(model: Model, table: PathTable, rows: Ints1d) -> Ints2d:
-    """Of each prefix of the paths in some rows; 0 for the row -1."""
+    rows = np.where(as_written < 0, lower, as_written)
     paths = table.paths[rows].astype("uint64")[:, None]
     keys: Ints2d = (paths & model.attrs["masks"]) + model.attrs["lengths"]
     keys[rows < 0] = 0
-    return keys
+    return Ragged(model.ops.asarray(keys[word_of.reshape(-1)]), lengths), lambda d_keys: []

@@ -13,14 +13,15 @@ class Order(NamedTuple):
     places: Tensor  # (n_tokens,): where each row stands among the steps of all groups
 
 
-def orders_of(lengths: list[int]) -> tuple[Order, Order]:
+def orders_of(lengths: list[int], device: torch.device | str = "cpu") -> list[Order]:
     """Group documents so that padding at most doubles the rows. Empty documents are in no group.
 
     The steps beyond a document's end repeat a row of its own. They come after its words, forward and
     backward alike, so that no state of a word depends on them.
 
     lengths (List[int]): Rows of each document, in the order of the flat array.
-    RETURNS (Tuple[Order, Order]): From the first word to the last, and back.
+    device (torch.device): Of the result.
+    RETURNS (List[Order]): From the first word to the last, and back.
     """
     sizes = torch.tensor(lengths)
     starts = sizes.cumsum(0) - sizes
@@ -32,14 +33,13 @@ def orders_of(lengths: list[int]) -> tuple[Order, Order]:
         forward.append(first + torch.minimum(step, n_words - 1))
         backward.append(first + torch.clamp(n_words - 1 - step, min=0))
         real.append((step < n_words).flatten())
-    return _order(forward, torch.cat(real)), _order(backward, torch.cat(real))
-
-
-def _order(indices: list[Tensor], real: Tensor) -> Order:
-    rows = torch.cat([index.flatten() for index in indices])[real]
-    places = torch.empty_like(rows)
-    places[rows] = real.nonzero().flatten()
-    return Order(indices, places)
+    steps = torch.cat(real)
+    orders = []
+    for indices in (forward, backward):
+        rows = torch.cat([index.flatten() for index in indices])[steps]
+        places = torch.empty_like(rows).index_copy(0, rows, steps.nonzero().flatten())
+        orders.append(Order([index.to(device) for index in indices], places.to(device)))
+    return orders
 
 
 class BiLSTM(nn.Module):
@@ -51,8 +51,10 @@ class BiLSTM(nn.Module):
     n_hidden (int): Units of each direction.
     depth (int): Layers.
     dropout (float): Share of outputs of each layer that is zeroed in training.
-    n_in (Optional[int]): Width of the inputs; null is decided later, by `resize` or `fit`.
+    n_in (Optional[int]): Width of the inputs; null is decided later, by `resize`.
     """
+
+    first = "forwards.0.weight_ih_l0"  # whose columns are the inputs
 
     def __init__(self, n_hidden: int, depth: int, dropout: float, n_in: int | None = None) -> None:
         super().__init__()
@@ -69,12 +71,6 @@ class BiLSTM(nn.Module):
         self.forwards = nn.ModuleList(nn.LSTM(width, self.n_hidden) for width in widths)
         self.backwards = nn.ModuleList(nn.LSTM(width, self.n_hidden) for width in widths)
 
-    def fit(self, tensors: dict[str, Tensor]) -> None:
-        """Take the input width from weights that are about to be loaded, if it is not known."""
-        first = tensors.get("forwards.0.weight_ih_l0")
-        if self.n_in is None and first is not None and first.ndim == 2:
-            self.resize(first.shape[1])
-
     def forward(self, rows: Tensor, lengths: list[int]) -> Tensor:
         """The states of all words.
 
@@ -82,16 +78,12 @@ class BiLSTM(nn.Module):
         """
         if not len(rows):
             return rows @ rows.new_zeros(rows.shape[1], 2 * self.n_hidden)  # a gradient passes through
-        forward, backward = (_to(order, rows.device) for order in orders_of(lengths))
+        forward, backward = orders_of(lengths, rows.device)
         states = rows
         for forward_lstm, backward_lstm in zip(self.forwards, self.backwards, strict=True):
             both = [_run(forward_lstm, states, forward), _run(backward_lstm, states, backward)]
             states = self.dropout(torch.cat(both, dim=1))
         return states.to(rows.dtype)
-
-
-def _to(order: Order, device: torch.device) -> Order:
-    return Order([index.to(device) for index in order.indices], order.places.to(device))
 
 
 def _run(lstm: nn.Module, rows: Tensor, order: Order) -> Tensor:

@@ -13,10 +13,11 @@ class _Reader(nn.Module, ABC):
 
     n_hidden (int): Units of each direction.
     dropout (float): Share of the states that is zeroed in training.
-    n_in (Optional[int]): Width of the inputs; null is decided later, by `resize` or `fit`.
+    n_in (Optional[int]): Width of the inputs; null is decided later, by `resize`.
     """
 
     output: nn.Linear
+    first = f"states.{BiLSTM.first}"
 
     def __init__(self, n_hidden: int, dropout: float, n_in: int | None = None) -> None:
         super().__init__()
@@ -32,15 +33,13 @@ class _Reader(nn.Module, ABC):
         nn.init.zeros_(self.output.weight)
         nn.init.zeros_(self.output.bias)
 
+    @property
+    def n_in(self) -> int | None:
+        return self.states.n_in
+
     @abstractmethod
     def reset(self) -> None:
         """Draw new weights for what comes after the states, `output` among them."""
-
-    def fit(self, tensors: dict[str, Tensor]) -> None:
-        """Take the input width from weights that are about to be loaded, if it is not known."""
-        first = tensors.get("states.forwards.0.weight_ih_l0")
-        if self.states.n_in is None and first is not None and first.ndim == 2:
-            self.resize(first.shape[1])
 
     def forward(self, rows: Tensor, lengths: list[int]) -> Tensor:
         """The logit of each sentence.
@@ -86,7 +85,7 @@ class RNNCNN(_Reader):
     """Words beside their LSTM states, a linear layer with tanh, the largest value of each column."""
 
     def reset(self) -> None:
-        self.words = nn.Linear(2 * self.n_hidden + (self.states.n_in or 0), self.n_hidden)
+        self.words = nn.Linear(2 * self.n_hidden + (self.n_in or 0), self.n_hidden)
         self.output = nn.Linear(self.n_hidden, 1)
 
     def reduce(self, rows: Tensor, states: Tensor, sentences: Sentences) -> Tensor:

@@ -37,8 +37,8 @@ def torch_layer(
 ) -> Model:
     """A torch module as a thinc layer, whose weights are read and written without pickle.
 
-    module (torch.nn.Module): Of a class that pickles; it returns float32. One that learns the width of
-        its inputs later has a method `fit(tensors)`, which takes sizes from tensors to be loaded.
+    module (torch.nn.Module): Of a class that pickles; it returns float32. One that learns the width
+        `n_in` of its inputs later has `resize`, and `first` names the weights that tell the width.
     convert_inputs (Optional[Callable]): (model, X, is_train) to the module's ArgsKwargs and a callback
         for their gradients; null hands arrays over as tensors.
     convert_outputs (Optional[Callable]): (model, (X, tensors), is_train) to the outputs and a callback
@@ -130,11 +130,12 @@ def from_safetensors(
     """A copy of a module with the weights of a safetensors file; the module itself keeps its own."""
     who = type(module).__name__
     tensors, _ = read_safetensors(data, who)
-    loaded = copy.deepcopy(module)
-    if (fit := getattr(loaded, "fit", None)) is not None:
-        fit(tensors)
+    loaded: Any = copy.deepcopy(module)
+    first = tensors.get(getattr(loaded, "first", ""))
+    if first is not None and first.ndim == 2 and loaded.n_in is None:
+        loaded.resize(first.shape[1])
     load_state(loaded, tensors, who)
-    return loaded.to(device)
+    return cast("torch.nn.Module", loaded.to(device))
 
 
 def read_safetensors(data: bytes, who: str) -> tuple[dict[str, "torch.Tensor"], dict[str, str]]:
@@ -153,14 +154,12 @@ def read_safetensors(data: bytes, who: str) -> tuple[dict[str, "torch.Tensor"], 
 
 
 def load_state(module: "torch.nn.Module", tensors: dict[str, "torch.Tensor"], who: str) -> None:
-    """Load weights into a module of the same names, shapes and types."""
-    wanted, found = _shapes(module.state_dict()), _shapes(tensors)
-    if wanted != found:
-        name = min(n for n in wanted.keys() | found.keys() if wanted.get(n) != found.get(n))
-        given, own = found.get(name, "absent"), wanted.get(name, "absent")
-        problem = f"{name} is {given} in the file and {own} in the model"
-        raise ValueError(Errors.L221.format(who=who, problem=problem))
-    module.load_state_dict(tensors)
+    """Load weights into a module of the same names and shapes."""
+    try:
+        module.load_state_dict(tensors)
+    except RuntimeError as error:
+        problem = " ".join(str(error).split())
+        raise ValueError(Errors.L221.format(who=who, problem=problem)) from error
 
 
 def tensor_checksum(tensors: dict[str, "torch.Tensor"]) -> str:
@@ -171,7 +170,3 @@ def tensor_checksum(tensors: dict[str, "torch.Tensor"]) -> str:
     for name in sorted(tensors):
         digest.update(tensors[name].contiguous().reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()
-
-
-def _shapes(tensors: dict[str, "torch.Tensor"]) -> dict[str, str]:
-    return {name: f"{t.dtype} {tuple(t.shape)}" for name, t in tensors.items()}

@@ -1,6 +1,6 @@
 """Pretraining of an encoder and a described head on donors: corpora with types of their own."""
 
 from .records import PretrainOptions
-from .run import pretrain
+from .run import MODEL, pretrain
 
-__all__ = ["PretrainOptions", "pretrain"]
+__all__ = ["MODEL", "PretrainOptions", "pretrain"]

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 from spacy.language import Language
+from spacy.util import registry
 from spacy.vocab import Vocab
 from thinc.api import Model, NumpyOps
 from torch import Tensor, nn
@@ -170,15 +171,11 @@ def padded(rows: Sequence[Sequence[int]], n_subwords: int, most: int) -> Tensor:
     return pad_sequence(cut, batch_first=True, padding_value=n_subwords)[1:]
 
 
-class CNNStart(NamedTuple):
-    """A CNN to go on from, and the subwords of the rows of its table."""
-
-    model: CNNBiEncoder
-    table: SubwordTable  # its vectors are the model's, which are trained
+CNNStart = tuple[CNNBiEncoder, SubwordTable]
 
 
 def new_cnn(teacher: Start, vocabulary: Vocabulary, texts: list[str]) -> CNNStart:
-    """A CNN with those subwords of a teacher that the donors have.
+    """A CNN with those subwords of a teacher that the donors have, and the table of them.
 
     Their vectors are the states of the label encoder and of the teacher for each subword alone, side by
     side, in the directions in which frequent subwords differ most.
@@ -203,7 +200,7 @@ def new_cnn(teacher: Start, vocabulary: Vocabulary, texts: list[str]) -> CNNStar
     X -= weights @ X
     _, directions = np.linalg.eigh(X.T @ (X * weights[:, None]))
     vectors = X @ directions[:, ::-1][:, :COLUMNS]
-    return CNNStart(CNNBiEncoder(CNN(torch.from_numpy(vectors / vectors.std()), ROWS)), table)
+    return CNNBiEncoder(CNN(torch.from_numpy(vectors / vectors.std()), ROWS)), table
 
 
 def _fewest(subword: str) -> int:
@@ -224,7 +221,7 @@ def _alone(encoder: Any, pieces: np.ndarray, before: list[int], behind: list[int
 
 
 def read_cnn(name: str, lang: str) -> CNNStart:
-    """Read a pipeline of a CNN that `pretrain` wrote. lang (str): Of the donors."""
+    """Read a pipeline of a CNN that `pretrain` wrote, and its subwords. lang (str): Of the donors."""
     nlp = load_pipeline(name)
     head = head_of(nlp)
     config = {} if head is None else nlp.config["components"]["tok2vec"].get("model", {})
@@ -240,7 +237,7 @@ def read_cnn(name: str, lang: str) -> CNNStart:
     cnn = CNN(torch.from_numpy(table.vectors.expand()), embed["rows"], embed["width"], encode["depth"])
     model = CNNBiEncoder(cnn, head.get_dim("nM"))
     read_weights(_pairs(nlp, model))
-    return CNNStart(model, table)
+    return model, table
 
 
 def build_cnn(model: CNNBiEncoder, table: SubwordTable, name: str, nlp: Language) -> None:
@@ -257,34 +254,23 @@ def build_cnn(model: CNNBiEncoder, table: SubwordTable, name: str, nlp: Language
     _nodes(nlp, NAME)[0].attrs["subwords"] = table
     describe = SubwordDescriptions(name)
     known = describe.__dict__
-    known["_table"] = table  # as the cached property does: nothing has that name yet
+    known["_loaded"] = table  # as the cached property does: nothing has that name yet
     add_described_ner(nlp, model, {"@misc": "longtail.SubwordDescriptions.v1", "source": name}, describe)
     write_weights(_pairs(nlp, model))
-    known["_table"] = table  # which initialization lets go of
+    known["_loaded"] = table  # which initialization lets go of
 
 
 def _tok2vec(width: int, rows: list[int], depth: int, subwords: str) -> Block:
-    return {
+    """The config of the CNN, with the defaults of its architectures."""
+    embed = {"width": width, "attrs": list(ATTRIBUTES), "rows": rows, "subwords": subwords}
+    encode = {"width": width, "window_size": 1, "maxout_pieces": PIECES, "depth": depth}
+    block = {
         "@architectures": "spacy.Tok2Vec.v2",
-        "embed": {
-            "@architectures": "longtail.RichEmbed.v1",
-            "width": width,
-            "attrs": list(ATTRIBUTES),
-            "rows": rows,
-            "include_static_vectors": False,
-            "clusters": None,
-            "cluster_bits": [32, 10, 6],
-            "cluster_rows": [1500, 1000, 128],
-            "subwords": subwords,
-        },
-        "encode": {
-            "@architectures": "spacy.MaxoutWindowEncoder.v2",
-            "width": width,
-            "window_size": 1,
-            "maxout_pieces": PIECES,
-            "depth": depth,
-        },
+        "embed": {"@architectures": "longtail.RichEmbed.v1", **embed},
+        "encode": {"@architectures": "spacy.MaxoutWindowEncoder.v2", **encode},
     }
+    filled: Block = registry.fill({"model": block}, validate=False)["model"]
+    return filled
 
 
 def _pairs(nlp: Language, model: CNNBiEncoder) -> Iterator[tuple[Model, str, Tensor]]:

@@ -27,7 +27,7 @@ from .batches import IGNORED, Batches, Cutter, DonorBatch, PackedDonor, TableCut
 from .cnn import OF_TEXT, CNNStart, Vocabulary, build_cnn, new_cnn, padded, reduce_columns
 from .donors import Donor
 from .records import PROGRESS, DonorScore, PretrainOptions, Progress, unusable
-from .transformer import BITS, TEACHER, BiEncoder, Start, build_transformer, read_start, short_labels
+from .transformer import BITS, TEACHER, BiEncoder, Start, build_transformer, short_labels
 
 WEIGHTS = "state.pt"
 SHARE = 0.6  # of the batches: those with open types
@@ -56,13 +56,6 @@ class PretrainRates(NamedTuple):
 OF_CNN = PretrainRates(encoder_rate=2e-3, head_rate=2e-3, warmup=0.03)
 
 
-class Teacher(NamedTuple):
-    """A pretrained transformer whose predictions are learnt, too."""
-
-    model: BiEncoder
-    vectors: Tensor  # (n_texts, hidden), of all label texts as its own label encoder reads them
-
-
 class BiEncoderLearner(ABC):
     """A learner. What a step does depends on its number and the seed alone.
 
@@ -71,10 +64,14 @@ class BiEncoderLearner(ABC):
     """
 
     label_encoder: bytes | None = None  # the file of a transformer that reads labels
+    model: Any  # a Matcher
     module: nn.Module  # all that is trained
     vectors: Tensor  # (n_texts, n_columns), of all label texts
-    teacher: Teacher | None = None
     near = NEAR
+    teacher: BiEncoder | None = None  # a pretrained transformer whose predictions are learnt, too
+    teacher_vectors: Tensor  # (n_texts, hidden), of all label texts as its own label encoder reads them
+    match: nn.Module | None = None  # from states of the model to those of its teacher
+    teaches, n_others = TEACHES, 0
 
     def __init__(
         self, donors: list[Donor], options: PretrainOptions, usual: PretrainRates, cutter: Cutter
@@ -97,27 +94,55 @@ class BiEncoderLearner(ABC):
         self.optimizer = torch.optim.AdamW(groups, fused=self.is_half)
 
     @abstractmethod
-    def loss(self, batch: DonorBatch) -> Tensor:
-        """The loss of a word."""
+    def states(self, batch: DonorBatch) -> Tensor:
+        """The words of a batch as the encoder reads them, (n_words, width)."""
 
-    @abstractmethod
-    def logits(self, batch: DonorBatch, texts: Tensor) -> Tensor:
-        """(n_words, 1 + 2 n_types). texts (Tensor): (n_types,), the types' places among all texts."""
+    def describe(self, texts: Tensor) -> Tensor:
+        """Vectors of labels, (n_types, n_columns). texts (Tensor): Their places among all texts."""
+        return self.vectors[texts]
 
     @abstractmethod
     def finish(self, name: str, nlp: Language) -> None:
         """Add what was learnt to an empty pipeline. name (str): That it will be found by."""
 
-    def read_teacher(self, start: Start) -> Teacher:
-        """A teacher with its vectors of all label texts."""
+    def read_teacher(self, start: Start) -> None:
+        """Take a teacher. start (Start): Its weights."""
         labels = BiEncoder(start.labels).to(self.device)
-        vectors = labels.describe(subwords_of_labels(start.tokenizer, self.texts))
-        return Teacher(start.model.to(self.device).eval(), vectors)
+        self.teacher_vectors = labels.describe(subwords_of_labels(start.tokenizer, self.texts))
+        self.teacher = start.model.to(self.device).eval()
 
     def states_of(self, model: BiEncoder, batch: DonorBatch) -> Tensor:
         """The words of a batch as a transformer reads them, (n_words, hidden)."""
         with torch.autocast(batch.ids.device.type, dtype=torch.bfloat16, enabled=self.is_half):
             return model.states(batch.ids, batch.mask, batch.rows, batch.columns)
+
+    def loss(self, batch: DonorBatch) -> Tensor:
+        """Cross-entropy per word, and how far predictions and states are from a teacher's.
+
+        A CNN's predictions are compared for the candidates and for label texts at random. The teacher's
+        last states, of mean 0 and variance 1, are what a linear map of the CNN's is to be.
+        """
+        n, texts = 1 + 2 * len(batch.texts), batch.texts
+        if self.teacher is not None and self.n_others:
+            others = torch.randint(len(self.texts), (self.n_others,), device=self.device)
+            texts = torch.cat([texts, others])
+        states = self.states(batch)
+        dropped = functional.dropout(states, self.rates.dropout)
+        every = self.model.logits(dropped, self.describe(texts))
+        logits = _without_off(every[:, :n], batch)
+        loss = functional.cross_entropy(logits, batch.gold, ignore_index=IGNORED)
+        if self.teacher is None:
+            return loss
+        with torch.no_grad():
+            read = self.states_of(self.teacher, batch)
+            theirs = self.teacher.logits(read, self.teacher_vectors[texts])
+        if self.match is None:
+            far = _divergence(logits, _without_off(theirs, batch))
+            return (1 - self.teaches) * loss + self.teaches * far
+        loss = (1 - self.teaches) * loss + self.teaches * _divergence(every, theirs)
+        return loss + functional.mse_loss(
+            self.match(states), functional.layer_norm(read, read.shape[1:])
+        )
 
     def batches(self, start: int) -> Iterator[DonorBatch]:
         """The batches from a step on. start (int): Its number."""
@@ -160,7 +185,8 @@ class BiEncoderLearner(ABC):
         for start in range(0, len(donor.dev), SCORED):
             sentences = packed.dev[start : start + SCORED]
             batch = collate(sentences, np.zeros(0), texts, np.zeros((0, 0))).to(self.device)
-            tags = self.logits(batch, batch.texts).argmax(1).cpu().numpy()
+            logits = self.model.logits(self.states(batch), self.describe(batch.texts))
+            tags = logits.argmax(1).cpu().numpy()
             ends = np.cumsum([len(sentence.first) for sentence in sentences])
             for gold, own in zip(donor.dev[start:], np.split(tags, ends[:-1]), strict=False):
                 spans, doc = codec.spans(legal(own)), bare(gold)
@@ -185,9 +211,14 @@ class BiEncoderLearner(ABC):
 
 
 class TransformerLearner(BiEncoderLearner):
-    """A learner of a transformer and a head. start (Start): Their weights."""
+    """A learner of a transformer and a head.
 
-    def __init__(self, start: Start, donors: list[Donor], options: PretrainOptions) -> None:
+    start (Start): Their weights. teacher (Optional[Start]): Whose predictions it learns.
+    """
+
+    def __init__(
+        self, start: Start, teacher: Start | None, donors: list[Donor], options: PretrainOptions
+    ) -> None:
         super().__init__(donors, options, PretrainRates(), Pieces(start.tokenizer))
         self.tokenizer, rule = start.tokenizer, "a number from 4 to 8"
         given = options.bits or BITS
@@ -196,12 +227,11 @@ class TransformerLearner(BiEncoderLearner):
         self.model = start.model.to(self.device)
         self.read_labels = BiEncoder(labels).to(self.device)
         self.vectors = self.read_labels.describe(subwords_of_labels(self.tokenizer, self.texts))
-        if options.teacher is not None:
-            teacher = read_start(options.teacher, role=TEACHER)
+        if teacher is not None:
             if teacher.tokenizer.get_vocab() != self.tokenizer.get_vocab():
                 fix = "Name a pipeline of the same tokenizer"
                 raise unusable(options.teacher, TEACHER, "its tokenizer is not the encoder's", fix)
-            self.teacher = self.read_teacher(teacher)
+            self.read_teacher(teacher)
         encoder: Any = self.model.encoder
         encoder.get_input_embeddings().requires_grad_(False)
         below = [p for p in encoder.parameters() if p.requires_grad]
@@ -210,22 +240,9 @@ class TransformerLearner(BiEncoderLearner):
         decay = {"weight_decay": self.rates.weight_decay}
         self.begin(self.model, [{"params": own, "rate": rate, **decay} for own, rate in rates])
 
-    def logits(self, batch: DonorBatch, texts: Tensor) -> Tensor:
-        """As every learner has it."""
-        states = self.states_of(self.model, batch)
-        states = functional.dropout(states, self.rates.dropout, self.model.training)
-        return self.model.logits(states, self.vectors[texts])
-
-    def loss(self, batch: DonorBatch) -> Tensor:
-        """Cross-entropy per word, and how far the predictions are from the teacher's."""
-        logits = _without_off(self.logits(batch, batch.texts), batch)
-        loss = functional.cross_entropy(logits, batch.gold, ignore_index=IGNORED)
-        if self.teacher is None:
-            return loss
-        model, vectors = self.teacher
-        with torch.no_grad():
-            theirs = model.logits(self.states_of(model, batch), vectors[batch.texts])
-        return (1 - TEACHES) * loss + TEACHES * _divergence(logits, _without_off(theirs, batch))
+    def states(self, batch: DonorBatch) -> Tensor:
+        """As every learner has them."""
+        return self.states_of(self.model, batch)
 
     def finish(self, name: str, nlp: Language) -> None:
         """As every learner has it."""
@@ -241,9 +258,12 @@ class TransformerLearner(BiEncoderLearner):
 class CNNLearner(BiEncoderLearner):
     """A learner of a CNN and a head, with a transformer as its teacher or without one.
 
-    start (Optional[CNNStart]): The CNN; null makes a new one, which needs a teacher.
+    start (Optional[Tuple[CNNBiEncoder, SubwordTable]]): The CNN and its subwords; null
+        makes a new one, which needs a teacher.
     teacher (Optional[Start]): Whose predictions it learns.
     """
+
+    teaches, n_others = TEACHES_CNN, N_OTHERS
 
     def __init__(
         self,
@@ -252,7 +272,7 @@ class CNNLearner(BiEncoderLearner):
         donors: list[Donor],
         options: PretrainOptions,
     ) -> None:
-        cutter = TableCutter(start.table) if teacher is None and start else Pieces(teacher.tokenizer)
+        cutter = TableCutter(start[1]) if teacher is None and start else Pieces(teacher.tokenizer)
         super().__init__(donors, options, OF_CNN, cutter)
         sentences = [sentence for donor in self.packed for sentence in (*donor.train, *donor.dev)]
         orths = np.concatenate([sentence.words for sentence in sentences])
@@ -265,59 +285,36 @@ class CNNLearner(BiEncoderLearner):
         self.keys = torch.from_numpy(self.vocabulary.keys).to(self.device)
         rows = subwords_of_texts(self.table, list(self.texts))
         self.labels = padded(rows, len(self.table.subwords), OF_TEXT).to(self.device)
-        self.match: nn.Module = nn.Identity()
         if teacher is None:
             self.near = NEAR_CNN  # of means of subwords more labels are alike
             with torch.no_grad():
                 self.vectors = torch.cat([*map(self.model.describe, self.labels.split(CHUNK))])
         else:
-            self.teacher = self.read_teacher(teacher)
-            self.vectors = self.teacher.vectors
-            self.match = nn.Linear(cnn.width, self.teacher.model.P.shape[2]).to(self.device)
+            self.read_teacher(teacher)
+            self.vectors = self.teacher_vectors
+            self.match = nn.Linear(cnn.width, teacher.model.P.shape[2]).to(self.device)
         rates, decay = self.rates, self.rates.weight_decay
+        module = nn.ModuleList([self.model] if self.match is None else [self.model, self.match])
         below = [p for p in cnn.parameters() if p is not cnn.vectors]
-        head = [self.model.P, self.model.Q, *self.model.o.parameters(), *self.match.parameters()]
+        known = {*map(id, cnn.parameters())}
+        head = [p for p in module.parameters() if id(p) not in known]
         groups = [  # subword vectors are learnt slowly, and not decayed
             {"params": [cnn.vectors], "rate": TABLE_RATE * rates.encoder_rate, "weight_decay": 0.0},
             {"params": below, "rate": rates.encoder_rate, "weight_decay": decay},
             {"params": head, "rate": rates.head_rate, "weight_decay": decay},
         ]
-        self.begin(nn.ModuleList([self.model, self.match]), [{**g, "betas": BETAS} for g in groups])
+        self.begin(module, [{**g, "betas": BETAS} for g in groups])
 
-    def _states(self, batch: DonorBatch) -> Tensor:
-        """The words of a batch as the CNN reads them, (n_words, width)."""
+    def states(self, batch: DonorBatch) -> Tensor:
+        """As every learner has them."""
         places = torch.searchsorted(self.keys, batch.words)
         cnn, (rows, subwords) = self.model.encoder, self.features
         lengths = torch.bincount(batch.rows, minlength=len(batch.ids))
         return cnn.encode(cnn.embed(rows[places], subwords[places]), lengths, self.rates.dropout / 2)
 
-    def logits(self, batch: DonorBatch, texts: Tensor) -> Tensor:
-        """As every learner has it."""
-        return self.model.logits(self._states(batch), self.model.describe(self.labels[texts]))
-
-    def loss(self, batch: DonorBatch) -> Tensor:
-        """Cross-entropy per word, how far the predictions are from the teacher's, and the states.
-
-        The predictions are of the candidates and of label texts at random. The states are the teacher's
-        last ones, of mean 0 and variance 1, which a linear map of the CNN's is to be.
-        """
-        n, texts = 1 + 2 * len(batch.texts), batch.texts
-        if self.teacher is not None:
-            others = torch.randint(len(self.labels), (N_OTHERS,), device=self.device)
-            texts = torch.cat([texts, others])
-        states = self._states(batch)
-        dropped = functional.dropout(states, self.rates.dropout)
-        logits = self.model.logits(dropped, self.model.describe(self.labels[texts]))
-        own = _without_off(logits[:, :n], batch)
-        loss = functional.cross_entropy(own, batch.gold, ignore_index=IGNORED)
-        if self.teacher is None:
-            return loss
-        model, vectors = self.teacher
-        with torch.no_grad():
-            read = self.states_of(model, batch)
-            theirs = model.logits(read, vectors[texts])
-        distance = functional.mse_loss(self.match(states), functional.layer_norm(read, read.shape[1:]))
-        return (1 - TEACHES_CNN) * loss + TEACHES_CNN * _divergence(logits, theirs) + distance
+    def describe(self, texts: Tensor) -> Tensor:
+        """As every learner has them. The vectors of subwords are trained."""
+        return self.model.describe(self.labels[texts])
 
     def finish(self, name: str, nlp: Language) -> None:
         """As every learner has it."""

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from statistics import mean
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import srsly
 from spacy.language import Language
@@ -39,29 +39,20 @@ SHOWN = 10  # steps between two losses on the bar
 CNN_STEPS, TRANSFORMER_STEPS = 12_000, 6_000
 
 
-class Pretrained(NamedTuple):
-    """A pretraining that has come to its end."""
-
-    nlp: Language
-    progress: Progress
-    record: Block  # as pretrain.json has it
-    model: Path  # the pipeline
-
-
 def pretrain(
     folders: list[Path],
     output: Path,
     options: PretrainOptions,
     exclude: list[Path],
     say: Callable[[str], None],
-) -> Pretrained:
+) -> tuple[Language, Block]:
     """Pretrain an encoder and a described head on donors, and write them. The same call resumes.
 
     folders (List[Path]): Donors: folders that `convert` wrote, or of text files with open types.
     output (Path): The folder for checkpoints and results. options (PretrainOptions): How.
     exclude (List[Path]): Corpora whose dev and test no donor may hold.
     say (Callable): Gets progress.
-    RETURNS (Pretrained): The pipeline, what was done, and where the results are.
+    RETURNS (Tuple[Language, Block]): The pipeline, as output/model has it, and the record.
     """
     check_folder(output, [*folders, *exclude], unless_holds(RECORD, STATE))
     check_outside(output, [*folders, *exclude], "folder")
@@ -114,7 +105,7 @@ def pretrain(
         if learner.label_encoder is not None:
             (new / MODEL / LABEL_ENCODER).write_bytes(learner.label_encoder)
         srsly.write_json(new / RECORD, record, indent=1)
-    return Pretrained(nlp, progress, record, output / MODEL)
+    return nlp, record
 
 
 def _is_cnn(options: PretrainOptions) -> bool:
@@ -177,15 +168,11 @@ def _learner(
     start: Any = None
     if not is_cnn:
         start = read_start(options.encoder, options.layers)
-    teacher = None
-    if is_cnn and options.teacher is not None:
-        teacher = read_start(options.teacher, role=TEACHER)
-    if is_cnn and options.encoder != CNN:
+    elif options.encoder != CNN:
         start = read_cnn(options.encoder, lang)
+    teacher = None if options.teacher is None else read_start(options.teacher, role=TEACHER)
     donors = read_donors(folders, exclude, options.parts, blank(lang, "words").vocab)
-    if is_cnn:
-        return CNNLearner(start, teacher, donors, options)
-    return TransformerLearner(start, donors, options)
+    return (CNNLearner if is_cnn else TransformerLearner)(start, teacher, donors, options)
 
 
 def _train(

@@ -21,7 +21,7 @@ from ...encoders import (
     shipped_encoder,
 )
 from ...errors import Errors
-from ...layers.clusters import has_lookups
+from ...layers.clusters import lacks_lookups
 from ...output.amounts import number
 from ...output.writing import check_file, write_file
 from ...types import Overrides
@@ -119,7 +119,7 @@ def choose_candidates(
         *((True, *candidate) for candidate in pretrained),
         (transformer, {"head": "softmax", "encoder": "transformer"}, read),
         (transformer, {"head": "crf", "encoder": "transformer"}, read),
-        (has_lookups(lang), {"head": "crf", "encoder": "clusters"}, clusters),
+        (not lacks_lookups(lang), {"head": "crf", "encoder": "clusters"}, clusters),
         (True, {"head": "crf"}, "a CRF learns legal sequences with few examples"),
         (True, {"head": "softmax"}, "the plain token classifier"),
         (is_small, {"head": "two_task", "loss": "AUC-2T"}, few),
