@@ -11,28 +11,24 @@ class Errors:
     L002 = "[L002] {who} cannot train with {loss}: {reason}. {fix}"
     L203 = (
         "[L203] '{setting}' of {who} names types that the data does not have: {unknown}. Known "
-        "types: {known}. With max_epochs = -1 spaCy shows 100 examples only: give the pipe a "
-        "'counts_corpus' then."
+        "types: {known}. With max_epochs = -1 give the pipe a 'counts_corpus'."
     )
     L209 = "[L209] The model of {who} does not fit: {problem}. {fix}"
     L251 = (
-        "[L251] 'thresholds' of {who} need entity scores, found scores_key = null. Set "
-        'scores_key = "entity_scores", or thresholds = null.'
+        "[L251] 'thresholds' of {who} need entity scores. Set scores_key = \"entity_scores\", or "
+        "thresholds = null."
     )
     L265 = (
-        "[L265] {name!r} cannot be loaded: {problem} Name a model of the Hugging Face hub, or a "
-        "folder, which works offline. Subword vectors come from an encoder such as "
-        "en_longtail_cnn, or a Model2Vec model."
+        "[L265] {name!r} cannot be loaded: {problem} Name a model of the Hugging Face hub, or a"
+        " folder, which works offline."
     )
     L271 = (
-        "[L271] The descriptions of {who} have {problem}. Correct what set_labels or add_label "
-        "is given, [initialize.components.NAME.descriptions], or 'descriptions' in the corpus's "
-        "types.json."
+        "[L271] The descriptions of {who} have {problem}. Correct "
+        "[initialize.components.NAME.descriptions], or 'descriptions' in types.json."
     )
     L274 = (
-        "[L274] {who} cannot start from {path}: {problem}. Name a pipeline that `python -m "
-        "spacy_longtail pretrain` wrote, with the encoder, the width and the 'describe' that it "
-        "was trained with, or pretrained = null."
+        "[L274] {who} cannot start from {path}: {problem}. Name a pipeline that `pretrain` "
+        "wrote, with its encoder, width and 'describe', or pretrained = null."
     )
     L402 = "[L402] {path} does not exist. {fix}"
     L403 = "[L403] {path} holds no sentence. {fix}"
@@ -57,32 +53,26 @@ class Errors:
 
     # Corpora
     L101 = (
-        "[L101] {policy} was fitted on {n_units} units without a single entity, so there is "
-        "nothing to resample. Check the path of the training corpus and that its entities are "
-        "annotated."
+        "[L101] {policy} was fitted on {n_units} units without an entity. Check the path of the"
+        " training corpus and its annotation."
     )
     L401 = "[L401] {path}:{line}: {problem}. {fix}"
     L404 = "[L404] {path} cannot be a .spacy file: {problem}. {fix}"
     L419 = (
-        "[L419] {corpus} has open types: each mention has a type of its own, and no type is "
-        "declared. `python -m spacy_longtail pretrain` alone can read it. Name a corpus that "
-        "declares its types."
+        "[L419] {corpus} has open types: each mention has a type of its own. `pretrain` alone "
+        "can read it. Name a corpus that declares its types."
     )
     L421 = (
         "[L421] {path} is in no one format: {problem}. Name it with --format (--pool-format of "
-        "a pool), one of {known}; or keep other files elsewhere."
+        "a pool), one of {known}."
     )
     L428 = (
         "[L428] There is no tokenizer of {lang!r}: {problem}. Use a code of "
-        "https://spacy.io/usage/models#languages, xx for any language with spaces, or --tokens "
-        "characters."
+        "https://spacy.io/usage/models#languages, xx, or --tokens characters."
     )
     L430 = "[L430] {path} does not describe a corpus: {problem}. {fix}"
     L440 = "[L440] There is no such split: {problem}. {fix}"
-    L548 = (
-        "[L548] {part!r} cannot be the name of a part. Use a plain name such as train, dev or "
-        "test, without / and \\."
-    )
+    L548 = "[L548] {part!r} cannot be the name of a part. Use a plain name such as train, dev or test."
     L550 = "[L550] {label!r} cannot be a type{where}: {problem}. Correct its name."
     L581 = "[L581] --{option} {given!r} cannot be used: {problem}. Correct the option."
     L700 = (
@@ -91,8 +81,8 @@ class Errors:
     )
     L745 = (
         "[L745] A document's soft targets are {n} numbers, but its {tokens} tokens and {tags} "
-        "tags take {wanted}: its tokens have changed since `distil` wrote it. It begins with "
-        "{text!r}. Leave the tokens as they are, or run `distil --soft` again."
+        "tags take {wanted}. It begins with {text!r}. Leave the tokens as `distil` wrote them, "
+        "or run it again."
     )
 
     # Readers and augmenters
@@ -107,8 +97,7 @@ class Errors:
     )
     L109 = (
         "[L109] [training] dev_corpus = {name!r} is read through {found}, which changes the "
-        "data: scores on it would mean nothing. Only the training corpus may be resampled or "
-        "augmented; use spacy.Corpus.v1 alone for development data."
+        "data. Use spacy.Corpus.v1 alone for development data."
     )
     L115 = (
         "[L115] {who} found in its 'corpus' {problem}. Check the path of the corpus, its "
@@ -119,19 +108,19 @@ class Errors:
         "synonym, in UTF-8."
     )
     L117 = (
-        "[L117] longtail.synonym_replacement.v1 without a 'thesaurus' takes synonyms from the "
-        "English WordNet, found {found}. Run: pip install nltk && python -m nltk.downloader "
-        "wordnet. Or name a thesaurus file."
+        "[L117] longtail.synonym_replacement.v1 without a 'thesaurus' takes synonyms from "
+        "WordNet, found {found}. Run: pip install nltk && python -m nltk.downloader wordnet. Or"
+        " name a thesaurus file."
     )
     L120 = (
-        "[L120] {who} cannot draw from the corpus: {problem}. Ask for what the corpus has; "
-        "check its path, and that its entities are annotated."
+        "[L120] {who} cannot draw from the corpus: {problem}. Check its path, and that its "
+        "entities are annotated."
     )
 
     # Losses, heads, layers, models
     L221 = (
-        "[L221] The saved weights of {who} cannot be loaded: {problem}. Copy the pipeline or "
-        "its package from its source again, with the config that it was trained with."
+        "[L221] The saved weights of {who} cannot be loaded: {problem}. Copy the pipeline from "
+        "its source again, with the config that it was trained with."
     )
     L230 = (
         "[L230] 'queries' of {who} must give each of at least one type a query in words, found "
@@ -140,77 +129,69 @@ class Errors:
         "type holds no : or = and begins with none of @ # ; [, a query is one line without ${{."
     )
     L240 = (
-        "[L240] {who} needs its word vectors: {problem}. Name them: [initialize] vectors = "
-        '"FOLDER", or --paths.vectors FOLDER. `spacy init vectors` makes such a folder.'
+        "[L240] {who} needs its word vectors: {problem}. Name the folder that `spacy init "
+        "vectors` made: [initialize] vectors, or --paths.vectors."
     )
     L241 = "[L241] {who} cannot use its encoder: {problem}. {fix}"
     L261 = "[L261] {path} cannot be read as Brown clusters: {problem}. {fix}"
     L292 = (
         "[L292] {who}: {problem}. Name a running server's URL that takes this model, and the "
-        "variable of the environment that holds its key, or key_variable = null where it needs "
-        "none."
+        "variable that holds its key, or key_variable = null."
     )
     L720 = (
-        "[L720] There is no pipeline {source}. It is neither a folder with a pipeline nor an "
-        "installed package. The encoder `en_longtail_cnn` comes with spacy-longtail. The others "
-        "are wheels in assets/encoders of its repository: pip install --no-deps "
-        "assets/encoders/NAME-VERSION-py3-none-any.whl. One of your own is the folder model/ "
-        "that `pretrain` wrote."
+        "[L720] There is no pipeline {source}. Name a folder with a pipeline, an installed "
+        "package, or en_longtail_cnn. Wheels of others are in assets/encoders of this package's"
+        " repository: pip install --no-deps assets/encoders/NAME-VERSION-py3-none-any.whl."
     )
 
     # Pipes and scorers
     L004 = (
         "[L004] {who} needs corpus counts for {preset}, but got no 'counts_corpus'. Add to the "
-        "config: [initialize.components.{name}] counts_corpus = ${{corpora.plain}}, a reader of "
-        "the untouched training data."
+        "config: [initialize.components.{name}] counts_corpus = ${{corpora.plain}}."
     )
     L007 = (
         "[L007] The loss of {who} is {loss} after a batch of {n_rows} rows. Lower the learning "
-        "rate or the class weights; the weights of the last evaluation are untouched."
+        "rate or the class weights."
     )
     L205 = (
         "[L205] {who} cannot learn when to open: {problem}. Check 'weak_labels', 'auto_share' "
-        "and the corpus. A document without sentence boundaries counts as one sentence: put a "
-        "sentencizer before the gate, and into annotating_components."
+        "and the corpus, and put a sentencizer before the gate and into annotating_components."
     )
     L206 = (
         "[L206] {label!r} cannot be added to {who}: its types come from {source} alone. Add the "
         "type there, and initialize the pipe again."
     )
     L207 = (
-        "[L207] merge = '{merge}' of {who} needs a primary NER that writes entity scores to "
-        "doc.spans['{key}'], found none before it. Set scores_key = \"{key}\" on a longtail_ner "
-        "or longtail_token_ner, or use merge = 'fill'."
+        "[L207] merge = '{merge}' of {who} needs a primary NER before it that writes entity "
+        "scores to doc.spans['{key}']. Set scores_key = \"{key}\" there, or use merge = 'fill'."
     )
     L210 = "[L210] {who} needs {needs} before it, found {found}. {fix}"
     L212 = (
-        "[L212] The labels that {who} was given at initialisation, {found}, are not its own: "
-        "{own}. Write the labels file again with `spacy init labels`, or remove it."
+        "[L212] The labels that {who} was given, {found}, are not its own: {own}. Write the "
+        "labels file again with `spacy init labels`, or remove it."
     )
     L215 = (
         "[L215] {who} found no entity to learn from in the training data. Check the corpus, "
         "'labels' and 'include'."
     )
     L218 = (
-        "[L218] The saved {who} has {saved}, its config {found}. Head, types and a loss with "
-        "outputs of its own are fixed in a trained pipe: take the override away, or train anew."
+        "[L218] The saved {who} has {saved}, its config {found}. They are fixed in a trained "
+        "pipe: take the override away, or train anew."
     )
     L232 = (
         "[L232] {who} has no query for the types {unknown}. Add them to 'queries', or with "
-        "add_query('TYPE', '...'); or leave the types out of the data with "
-        "longtail.RelabelledCorpus.v1."
+        "add_query; or leave the types out with longtail.RelabelledCorpus.v1."
     )
     L250 = (
         "[L250] {other!r} stands after {name!r} in [nlp] pipeline and {problem}. Put it before {name!r}."
     )
     L254 = (
-        "[L254] {who} found no doc.spans['{key}']: no gate has seen the document. Keep the gate "
-        "before it enabled, or disable {who} as well."
+        "[L254] {who} found no doc.spans['{key}']: no gate has seen the document. Keep the gate"
+        " before it enabled, or disable {who} as well."
     )
     L272 = (
         "[L272] 'describe' of {who}, {describe}, gives {problem}. It must give one row of "
-        "finite numbers for each text, not all zeros, the same as in training: use @misc = "
-        "longtail.TransformerDescriptions.v1 or another describer."
+        "finite numbers for each text, the same as in training."
     )
     L285 = "[L285] {who} cannot use its secondary: {problem}. {fix}"
     L290 = (
@@ -227,46 +208,44 @@ class Errors:
         "Declared: {known}."
     )
     L303 = (
-        "[L303] {who} cannot {what}: its members were trained apart, and stay as they are. To "
-        "train others beside it put it into [training] frozen_components; or train its members "
-        "anew, and run `python -m spacy_longtail ensemble` again."
+        "[L303] {who} cannot {what}: its members were trained apart. Put it into [training] "
+        "frozen_components; or train members anew, and run `ensemble` again."
     )
     L304 = (
         "[L304] 'members' of {who} must be two or more blocks with 'head' (softmax or crf) and "
-        "'model', found {problem}. Let `python -m spacy_longtail ensemble` write them."
+        "'model', found {problem}. `ensemble` writes them."
     )
 
     # Training and pretraining
     L408 = (
-        "[L408] {path} cannot be loaded as a pipeline: {problem} Copy it from its source again, "
-        "or install what it was trained with. Where it needs code of your own, name that with "
-        "--code."
+        "[L408] {path} cannot be loaded as a pipeline: {problem} Copy it again, install what it"
+        " was trained with, or name its code with --code."
     )
     L417 = (
-        "[L417] {path} is not what `train` left beside the model: {problem}. Copy it again from "
-        "where the model was trained, or delete it: the model is then evaluated without it."
+        "[L417] {path} is not what `train` left beside the model: {problem}. Copy it again, or "
+        "delete it: the model is then evaluated without it."
     )
     L438 = "[L438] {path} cannot be trained: {problem} Correct the config or the option."
     L450 = "[L450] {path} cannot be audited: {problem}. {fix}"
     L495 = "[L495] {path} cannot be {role}: {problem}. {fix}."
     L496 = "[L496] {path} cannot be gone on with: {problem}. {fix}."
     L515 = (
-        "[L515] --gpu-id {gpu_id} cannot be used: {problem}. Install what the GPU needs (pip "
-        "install 'spacy-longtail[gpu]'), or leave --gpu-id out for the CPU."
+        "[L515] --gpu-id {gpu_id} cannot be used: {problem}. Run: pip install "
+        "'spacy-longtail[gpu]'. Or leave --gpu-id out for the CPU."
     )
 
     # Evaluation and output
     L255 = (
         "[L255] {path} has no component with scores to choose a threshold for, found {found}. "
-        "Train a longtail_ner, longtail_token_ner, longtail_mrc_ner or a pipeline with a gate."
+        "Train one of this package, with scores_key or a gate."
     )
     L411 = (
         "[L411] {path} cannot be compared with {other}: {problem}. Evaluate both on the same "
         "data with the same types."
     )
     L414 = (
-        "[L414] {model} has no evaluation for its model card: {problem}. Run `python -m "
-        "spacy_longtail evaluate` on it, with -o into that folder."
+        "[L414] {model} has no evaluation for its model card: {problem}. Run `evaluate` on it, "
+        "with -o into that folder."
     )
     L436 = "[L436] {path} cannot be the output: {problem}. Name another {kind}."
 
@@ -286,23 +265,22 @@ class Errors:
     L483 = "[L483] The search cannot be run: {problem} {fix}"
     L563 = (
         "[L563] {path} was pretrained on {share} of the sentences of {corpus}: on its folds it "
-        "would be scored for what it remembers, and be recommended for that. Leave --pretrained "
-        "out, or pretrain an encoder on other corpora."
+        "would be scored for what it remembers. Leave --pretrained out, or pretrain on other "
+        "corpora."
     )
     L723 = "[L723] There is no config {name!r}. The configs are: {known}."
 
     # Unlabelled text
     L500 = "[L500] Mining cannot look for rare types: {problem}. {fix}"
     L503 = (
-        "[L503] Nothing of {path} can be proposed: of {n} sentences {known} stand in the corpus "
-        "or in what is excluded, and nothing speaks for a rare type in the others. Name a pool "
-        "of other text."
+        "[L503] Nothing of {path} can be proposed: {known} of {n} sentences are known or "
+        "excluded, and nothing speaks for a rare type in the others. Name a pool of other text."
     )
     L506 = "[L506] {path} cannot be merged: {problem}. {fix}"
     L509 = "[L509] {path} cannot teach: {problem}. {fix}"
     L510 = (
-        "[L510] Nothing of {path} can be a pseudo-label: {problem}. Name a pool of other text, "
-        "lower --threshold, or give every component that reads entities a scores_key."
+        "[L510] Nothing of {path} can be a pseudo-label: {problem}. Name other text, lower "
+        "--threshold, or give components that read entities a scores_key."
     )
     L514 = "[L514] {path} cannot become part of an ensemble: {problem}. {fix}"
 
@@ -328,31 +306,29 @@ class Warnings:
     # Readers and augmenters
     W012 = "[LW012] {who} {problem}. A model cannot learn from what is not there."
     W015 = (
-        "[LW015] Text categories or span groups of documents are lost where sentences are taken "
-        "out of them. Train the components that learn from them on another corpus."
+        "[LW015] Text categories or span groups of documents are lost where sentences are taken"
+        " out of them."
     )
 
     # Losses, heads, layers, models
     W106 = (
         "[LW106] {who!r} takes its word vectors from another component, which has not read the "
-        "document: it predicts from zeros. Put the tok2vec or transformer that it was trained "
-        "with before it, enabled; or give it an encoder of its own with nlp.replace_listeners "
-        "before it leaves its pipeline."
+        "document: it predicts from zeros. Put that component before it, enabled; or use "
+        "nlp.replace_listeners."
     )
 
     # Pipes and scorers
     W002 = (
         "[LW002] The types {types}, {problem}. Set longtail.labels and longtail.tail in the "
-        "config to the types of the data ('labels' and 'tail' of longtail.ner_scorer.v1)."
+        "config to the types of the data."
     )
     W003 = (
-        "[LW003] {n} of {total} documents have no entity annotation at all (not even O) and are "
-        "left out of the scores."
+        "[LW003] {n} of {total} documents have no entity annotation at all (not even O) and are"
+        " left out of the scores."
     )
     W006 = (
         "[LW006] {who} was not initialized with the types {found}: their entities count as not "
-        "annotated. Add them with add_label or add_query, initialize again, or leave them out "
-        "of the data with longtail.RelabelledCorpus.v1."
+        "annotated. Add them with add_label or add_query, or initialize again."
     )
     W062 = (
         "[LW062] The secondary of {who} failed on a sentence, which keeps the primary's "
@@ -360,16 +336,15 @@ class Warnings:
     )
     W071 = (
         "[LW071] {who} has queries for types without a mention in the training data: {unseen}. "
-        "They cost as much as the others. With max_epochs = -1 spaCy shows 100 examples only."
+        "They cost as much as the others."
     )
     W080 = (
-        "[LW080] The types of {who} overlap with other components: {problem}. The gate should "
-        "look for all of its types, and the primary leaves them out ('include')."
+        "[LW080] The types of {who} overlap with other components: {problem}. The primary "
+        "should leave them out ('include')."
     )
     W107 = (
         "[LW107] {who!r} learns from documents without sentence boundaries, each as one "
-        "sentence, {where}. Put what sets boundaries before it and into annotating_components, "
-        "in your own loop nlp.update(..., annotates=[...])."
+        "sentence, {where}. Put what sets boundaries before it and into annotating_components."
     )
 
     # Training and pretraining
@@ -379,8 +354,8 @@ class Warnings:
     )
     W103 = (
         "[LW103] {path} was pretrained on {share} of the dev and test sentences of {corpus}: "
-        "scores there are partly memory, and more than new text will give. Score on other text, "
-        "or pretrain an encoder with --exclude on this corpus."
+        "scores there are partly memory. Score on other text, or pretrain with --exclude on "
+        "this corpus."
     )
 
     # Evaluation and output
@@ -393,28 +368,20 @@ class Warnings:
     # Studies
     W092 = (
         "[LW092] Trials are compared by macro F1 on dev, but the config chooses checkpoints by "
-        "{found}, and nothing can be pruned where that lacks ents_macro_f. Use the scorer "
-        "longtail.ner_scorer.v1, and ents_macro_f = 1.0 and ents_f = 0.0 in "
-        "[training.score_weights]: spaCy adds the weights of the pipes themselves."
+        "{found}. Use longtail.ner_scorer.v1, with ents_macro_f = 1.0 and ents_f = 0.0 in "
+        "[training.score_weights]."
     )
-    W097 = (
-        "[LW097] {path} is no longer a record of this trial, so it counts as not finished and "
-        "is run again."
-    )
-    W102 = (
-        "[LW102] {path} has types that not all of {n} folds can learn: {problem}. Methods are "
-        "compared all the same, but what they do for these types is left to chance."
-    )
+    W097 = "[LW097] {path} is no longer a record of this trial: it is run again."
 
     # Unlabelled text
     W113 = (
         "[LW113] Entities without a score: {n} of {total} that were read in {path} ({types}). "
-        "Their tokens are missing, neither right nor wrong. Set scores_key in the component "
-        "that reads them, or secondary_scores_key of a longtail_gated_pipe."
+        "Their tokens count as missing. Set scores_key, or secondary_scores_key of a "
+        "longtail_gated_pipe."
     )
 
     # Commands
     W086 = (
-        "[LW086] Thresholds are chosen on test: scores on this part no longer say what the "
-        "pipeline is worth. Choose on dev, with --part dev."
+        "[LW086] Thresholds are chosen on test: scores on it say no longer what the pipeline is"
+        " worth. Use --part dev."
     )

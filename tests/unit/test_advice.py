@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 import spacy
-from spacy.tokens import DocBin, Span
+from spacy.tokens import DocBin
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
 from spacy_longtail.cli.recommend import usual_workers
-from spacy_longtail.corpus.descriptions import CorpusTypes, read_types, write_types
+from spacy_longtail.corpus.descriptions import read_types, write_types
 from spacy_longtail.evaluation.report.inputs import read_run
 from spacy_longtail.evaluation.significance.paired import resampled_t
 from spacy_longtail.studies.matrix import advice, recommendation
@@ -24,7 +24,7 @@ from spacy_longtail.studies.matrix.writing import summary_tables, write_matrix_r
 from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.records import read_finished
 from spacy_longtail.studies.trials.run import Matrix, TrialOptions
-from tests.unit.test_matrix_report import ENDED, LABELS, RISING, TYPES, Scored, evaluation
+from tests.unit.test_matrix_report import ENDED, LABELS, RISING, Scored, evaluation
 from tests.util import blank, numbered, tiny_bert, tiny_encoder, toy_corpus
 
 pytest.importorskip("scipy")
@@ -430,19 +430,6 @@ def test_a_plan_on_folds_has_each_method_on_each_fold(corpus, tmp_path):
     assert "macro, held out" in summary_tables(summary)
     page = write_matrix_report(summary, tmp_path / "report").read_text(encoding="utf8")
     assert "Macro, held out" in page and "Use crf" in page
-
-
-def test_a_type_that_is_too_rare_for_folds_is_warned_of(tmp_path):
-    docs = numbered(12)
-    docs[0].set_ents(
-        [*docs[0].ents, Span(docs[0], len(docs[0]) - 1, len(docs[0]), "SHIP")], default="outside"
-    )
-    corpus = toy_corpus(tmp_path / "odd", train=docs[:8], dev=docs[8:], test=docs[:4])
-    write_types(corpus, CorpusTypes([*TYPES.labels, "SHIP"], ["SHIP"], "en", "words"))
-    plan = read_plan("quick", {"corpora": [str(corpus)], "seeds": 1})
-    with pytest.warns(UserWarning, match="LW102.*SHIP has 1 mention"):
-        cut, _ = fold_plan(plan, tmp_path / "out", 3)
-    assert len(cut.corpora) == 3
 
 
 def test_a_dry_run_on_folds_writes_nothing(corpus, tmp_path):

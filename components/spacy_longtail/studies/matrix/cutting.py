@@ -1,17 +1,12 @@
 """A plan on folds: each of its corpora in parts, of which each is held out once."""
 
-import warnings
-from collections import Counter
 from pathlib import Path
 
 from spacy.tokens import Doc
-from thinc.types import Ints1d
 
 from ...corpus.folder import load_docs, part_path, read_types, write_corpus
 from ...corpus.splits import document_folds
 from ...corpus.tokenizers import blank
-from ...errors import Warnings
-from ...output.amounts import number
 from ...output.writing import check_folder, coded_io, unless_holds, whole_folder
 from ...training.checksums import checksum, digest
 from ..trials.plan import Plan, unusable
@@ -50,8 +45,6 @@ def write_folds(corpus: Path, output: Path, n_folds: int) -> list[Path]:
     vocab = blank(types.lang, types.tokens)
     docs = [doc for path in paths.values() for doc in load_docs(path, vocab)]
     fold = document_folds(docs, n_folds)
-    if problem := _unlearnt(docs, fold, types.labels, n_folds):
-        warnings.warn(Warnings.W102.format(path=corpus, n=n_folds, problem=problem), stacklevel=2)
     data = {part: checksum(path) for part, path in paths.items()}
     place = output / FOLDS / digest({**types._asdict(), **data, "folds": n_folds, "seed": 0})
     check_folder(output, [corpus], unless_holds(FOLDER))
@@ -69,15 +62,3 @@ def write_folds(corpus: Path, output: Path, n_folds: int) -> list[Path]:
                 write_corpus(new, parts, types)
         found.append(own)
     return found
-
-
-def _unlearnt(docs: list[Doc], fold: Ints1d, labels: list[str], n_folds: int) -> str:
-    """Which types some model cannot learn, in words; "" if there is none."""
-    places = [(ent.label_, i) for doc, i in zip(docs, fold.tolist(), strict=True) for ent in doc.ents]
-    mentions, folds = Counter(t for t, _ in places), Counter(t for t, _ in set(places))
-    problems = [
-        f"{t} has {number(mentions[t], 'mention')} in {number(folds[t], 'fold')}"
-        for t in sorted(folds)
-        if t in labels and (mentions[t] < n_folds or folds[t] == 1)
-    ]
-    return "; ".join(problems)

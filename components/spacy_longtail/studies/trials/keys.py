@@ -17,8 +17,7 @@ from .plan import Trial
 
 PACKAGE = Path(__file__).parents[2]
 # what a trained model or its scores cannot depend on
-IDLE = ("cli", "errors.py", "output", "corpus/statistics",
-        "evaluation/report",
+IDLE = ("cli", "errors.py", "output", "corpus/statistics", "evaluation/report",
         "evaluation/significance", "pretraining", "studies", "training/debugging",
         "unlabelled")  # fmt: skip
 
@@ -29,13 +28,13 @@ CorpusVersion = Mapping[str, object]  # JSON data, equal where trials can be sha
 
 @cache
 def code_version() -> str:
-    """A checksum of the installed versions, of this package's own modules that a training runs, and of
-    what --code names."""
+    """A checksum of the installed versions, and of the code of this package and of --code that a
+    training runs."""
     sources = hashlib.sha256()
-    for path in sorted(PACKAGE.rglob("*.py")):
-        name = path.relative_to(PACKAGE).as_posix()
+    own = {path.relative_to(PACKAGE).as_posix(): path for path in PACKAGE.rglob("*.py")}
+    for name in sorted(own):
         if not name.startswith(IDLE):
-            sources.update(name.encode("utf8") + b"\0" + path.read_bytes())
+            sources.update(name.encode("utf8") + b"\0" + own[name].read_bytes())
     for path in imported_code():
         sources.update(path.read_bytes())
     return digest({"versions": versions(), "sources": sources.hexdigest()})
@@ -46,12 +45,11 @@ def corpus_version(corpus: Path) -> CorpusVersion:
 
     corpus (Path): A folder that `convert` wrote.
     """
-    types = read_types(corpus)
     paths = {part: part_path(corpus, part) for part in PARTS}
     for path in paths.values():
         if not path.exists():
             raise ValueError(Errors.L402.format(path=path, fix="Trials need train, dev and test."))
-    return {**types._asdict(), **{part: checksum(path) for part, path in paths.items()}}
+    return {**read_types(corpus)._asdict(), **{part: checksum(path) for part, path in paths.items()}}
 
 
 def config_content(config: Config) -> dict[str, object]:
@@ -62,14 +60,12 @@ def config_content(config: Config) -> dict[str, object]:
     """
     paths = {k: v for k, v in config.get("paths", {}).items() if k not in ("train", "dev")}
     sections = {**config, "paths": paths}
-    texts = {name: str(value) for name, value in dict_to_dot(sections).items()}
-    files = {
-        name: content
-        for name, text in texts.items()
-        if (name.startswith("paths.") or "/" in text or Path(text).suffix)
-        and "\0" not in text
-        and (content := content_of(text))
-    }
+    files = {}
+    for name, value in dict_to_dot(sections).items():
+        text = str(value)
+        may_be_file = name.startswith("paths.") or "/" in text or Path(text).suffix
+        if may_be_file and "\0" not in text and (content := content_of(text)):
+            files[name] = content
     return {**shortened(sections), "files": files}
 
 

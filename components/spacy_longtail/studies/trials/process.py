@@ -71,7 +71,7 @@ def run_process(command: list[str], log: Path, seconds: float | None, stop: Stop
             command, stdin=subprocess.PIPE, stdout=file, stderr=subprocess.STDOUT, start_new_session=True
         )
         try:
-            while not status and not _has_ended(process):
+            while not status and process.poll() is None:
                 if seconds is not None and time.perf_counter() - start > seconds:
                     status, why = "timeout", f"It ran past the limit of {seconds / 60:g} minutes."
                 elif (told := stop()) is not None:
@@ -81,28 +81,18 @@ def run_process(command: list[str], log: Path, seconds: float | None, stop: Stop
         finally:
             _kill(process)
     took, code = time.perf_counter() - start, process.returncode
-    lines = [x for x in log.read_text(encoding="utf8", errors="replace").splitlines() if x.strip()]
     if not status and code:
+        lines = [x for x in log.read_text(encoding="utf8", errors="replace").splitlines() if x.strip()]
         shown = "\n".join(lines[-SHOWN:]) or f"It ended with exit code {code}, without a message."
         return Outcome("failed", took, shown)
     return Outcome(status or "done", took, why)
 
 
-def _has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """Where the system allows it, what has ended is not reaped yet: its number stays its group's."""
-    if hasattr(os, "waitid"):
-        return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
-    return process.poll() is not None
-
-
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End it and its group, unless it was reaped: then another one may have its number."""
-    if process.returncode is None:
-        if os.name == "posix":
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
-    process.wait()
-    if process.stdin:
-        process.stdin.close()
+    """End a process and those that it started: they are a group."""
+    if os.name == "posix":
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    else:
+        process.kill()
+    process.communicate()

@@ -112,8 +112,8 @@ class Search:
         whole = self.config.interpolate()
         chosen_by = [name for name, weight in whole["training"]["score_weights"].items() if weight]
         if chosen_by != [DEV_SCORE]:
-            found = ", ".join(chosen_by) or "spaCy's own scores"
-            warnings.warn(Warnings.W092.format(found=found), stacklevel=2)
+            shown = ", ".join(chosen_by) or "spaCy's own scores"
+            warnings.warn(Warnings.W092.format(found=shown), stacklevel=2)
         check_models(whole)
         warn_seen(whole, self.corpus)
 
