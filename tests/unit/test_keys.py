@@ -108,7 +108,7 @@ def test_the_code_that_trains_is_in_the_version(tmp_path, monkeypatch):
     monkeypatch.setattr(keys, "PACKAGE", package)
     before = version()
     for name, counts in {
-        "losses/mom.py": True,
+        "training/train.py": True,
         "evaluation/evaluate.py": True,
         "cli/matrix.py": False,
         "evaluation/report/page.py": False,
@@ -117,7 +117,7 @@ def test_the_code_that_trains_is_in_the_version(tmp_path, monkeypatch):
         (package / name).write_bytes(text + b"\n# changed\n")
         assert (version() != before) == counts, name
         (package / name).write_bytes(text)
-    (package / "losses" / "mom.py").rename(package / "losses" / "mum.py")
+    (package / "training" / "train.py").rename(package / "training" / "trail.py")
     renamed = version()
     monkeypatch.setattr(keys, "versions", lambda: {"spacy": "9.9"})
     assert len({before, renamed, version()}) == 3
