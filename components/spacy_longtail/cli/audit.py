@@ -5,13 +5,14 @@ from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
+import srsly
 import typer
 from wasabi import msg
 
 from ..errors import Errors
 from ..output.amounts import number
-from ..output.writing import check_file
-from ..training.audit import MARK, Audit, ReviewFormat, audit_corpus, problem, write_review
+from ..output.writing import check_file, write_file
+from ..training.audit import Audit, ReviewFormat, audit_corpus, problem, review_records
 from ..training.debugging import Check, debug_corpus
 from ..training.device import use_gpu
 from .app import (
@@ -29,6 +30,7 @@ from .app import (
 from .boundary import FAILED
 from .options import Seed
 
+MARK = '"problem":'  # in each record of a review file
 SHOWN = 10
 AROUND = 30  # characters of context on each side
 N_SHOWN = 200  # characters of a text, unless --verbose
@@ -94,13 +96,14 @@ def audit(
     found = audit_corpus(
         corpus, part=part, config=config, folds=folds, steps=steps, seed=seed, gpu_id=gpu_id
     )
-    n_records = write_review(found, output, format, limit)
+    records = review_records(found, format, limit)
+    write_file(output, "".join(f"{srsly.json_dumps(record)}\n" for record in records))
     if as_json:
         agreement = {name: {"alike": n, "tokens": of} for name, (n, of) in found.agreement.items()}
         suspects = [suspect._asdict() for suspect in found.suspects]
-        return print_json({"sentences": n_records, "agreement": agreement, "suspects": suspects})
+        return print_json({"sentences": len(records), "agreement": agreement, "suspects": suspects})
     _print_suspects(found)
-    return msg.good(f"Wrote {output}: {number(n_records, 'sentence')} with suspects")
+    return msg.good(f"Wrote {output}: {number(len(records), 'sentence')} with suspects")
 
 
 def _print_checks(checks: list[Check], verbose: bool) -> None:

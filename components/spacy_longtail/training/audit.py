@@ -10,7 +10,6 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 import spacy
-import srsly
 from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from thinc.types import Floats1d, Floats2d, Ints1d
@@ -21,12 +20,10 @@ from ..corpus.sentences import sentence_bounds
 from ..corpus.splits import document_folds
 from ..corpus.statistics.counting import present_parts
 from ..errors import Errors, Warnings
-from ..output.writing import write_file
 from ..settings import extra
 from .out_of_fold import OutOfFold, out_of_fold
 
 ReviewFormat = Literal["prodigy", "doccano"]
-MARK = '"problem":'  # in each record of a review file
 UNANNOTATED = -1
 TINY = 1e-12  # cleanlab wants rows that sum to 1, even where a model knows none of the classes
 
@@ -78,37 +75,40 @@ def audit_corpus(
         fix = "Check the part, and that its entities are annotated."
         raise ValueError(Errors.L450.format(path=path, problem="it has no mention", fix=fix))
     fold = document_folds(docs, folds, seed)
-    found = out_of_fold(docs, fold, types, config=config, steps=steps, seed=seed, gpu_id=gpu_id)
-    return find_suspects(docs, found, types.tail)
+    reading = out_of_fold(docs, fold, types, config=config, steps=steps, seed=seed, gpu_id=gpu_id)
+    return find_suspects(docs, reading, types.tail)
 
 
-def find_suspects(docs: list[Doc], found: OutOfFold, tail: list[str]) -> Audit:
+def find_suspects(docs: list[Doc], reading: OutOfFold, tail: list[str]) -> Audit:
     """Judge the annotation by out-of-fold probabilities. An unannotated token is never a suspect.
 
-    docs (List[Doc]): The annotated documents. found (OutOfFold): What models make of their tokens.
+    docs (List[Doc]): The annotated documents. reading (OutOfFold): What models make of their tokens.
     tail (List[str]): The rare types, whose suspects come first.
     RETURNS (Audit): A suspect is an annotated entity, or a run of tokens outside that are read alike.
     SOURCE: Northcutt et al. 2021, Confident Learning; Wang & Mueller 2022, Detecting Label Errors in
         Token Classification Data, for the least score as that of several tokens.
     """
-    given = _annotated(docs, found.classes)
-    judged = (given != UNANNOTATED) & (found.learnt[np.arange(len(given)), given] > 0)
-    _warn_of_unjudged(given, judged, found.classes)
-    flagged, read, p, quality = _judged(given, found.p, judged)
+    classes, given = reading.classes, _annotated(docs, reading.classes)
+    judged = (given != UNANNOTATED) & (reading.learnt[np.arange(len(given)), given] > 0)
+    unknown = given[(given != UNANNOTATED) & ~judged]
+    if len(unknown):
+        names = ", ".join(classes[k] for k in np.unique(unknown))
+        warnings.warn(Warnings.W050.format(n=len(unknown), types=names), stacklevel=2)
+    flagged, read, p, quality = _judged(given, reading.p, judged)
     first = np.cumsum([0, *map(len, docs)])
     suspects = []
     for tokens, (start, end) in _groups(docs, flagged, given, read):
         worst = tokens[quality[tokens].argmin()]
         i = int(np.searchsorted(first, worst, side="right")) - 1
-        annotated, own = found.classes[given[worst]], found.classes[read[worst]]
-        kinds = [name for name in (annotated, own) if name != "O"]
+        pair = classes[given[worst]], classes[read[worst]]
+        kinds = [name for name in pair if name != "O"]
         kind = next((name for name in kinds if name in tail), kinds[0])
         place = (i, int(start - first[i]), int(end - first[i]))
         scores = (float(p[worst]), float(quality[worst]))
-        suspects.append(Suspect(*place, annotated, own, *scores, kind, kind in tail))
+        suspects.append(Suspect(*place, *pair, *scores, kind, kind in tail))
     agreement = {
         name: (int((judged & (given == k) & (read == k)).sum()), int((judged & (given == k)).sum()))
-        for k, name in enumerate(found.classes)
+        for k, name in enumerate(classes)
     }
     return Audit(docs, sorted(suspects, key=lambda s: (not s.rare, s.score)), agreement)
 
@@ -116,21 +116,14 @@ def find_suspects(docs: list[Doc], found: OutOfFold, tail: list[str]) -> Audit:
 def _annotated(docs: list[Doc], classes: list[str]) -> Ints1d:
     """The class of each token; whitespace counts as not annotated."""
     column = {get_string_id(name): i for i, name in enumerate(classes)}
-    rows = np.concatenate([doc.to_array(["ENT_IOB", "ENT_TYPE", "IS_SPACE"]) for doc in docs])
-    given = np.full(len(rows), UNANNOTATED)
-    given[rows[:, 0] == 2] = 0
-    for label in np.unique(rows[:, 1]).tolist():
-        if label:  # a token that is only blocked has none
-            given[rows[:, 1] == label] = column[label]
-    given[rows[:, 2] == 1] = UNANNOTATED
+    iob, label, is_space = np.concatenate(
+        [doc.to_array(["ENT_IOB", "ENT_TYPE", "IS_SPACE"]) for doc in docs]
+    ).T
+    given = np.where(iob == 2, 0, UNANNOTATED)
+    for name in np.unique(label[label > 0]).tolist():  # a token that is only blocked has none
+        given[label == name] = column[name]
+    given[is_space == 1] = UNANNOTATED
     return given
-
-
-def _warn_of_unjudged(given: Ints1d, judged: Ints1d, classes: list[str]) -> None:
-    unknown = given[(given != UNANNOTATED) & ~judged]
-    if len(unknown):
-        names = ", ".join(classes[k] for k in np.unique(unknown))
-        warnings.warn(Warnings.W050.format(n=len(unknown), types=names), stacklevel=3)
 
 
 def _judged(given: Ints1d, p: Floats2d, judged: Ints1d) -> tuple[Ints1d, Ints1d, Floats1d, Floats1d]:
@@ -152,25 +145,17 @@ def _groups(
     docs: list[Doc], flagged: Ints1d, given: Ints1d, read: Ints1d
 ) -> Iterator[tuple[Ints1d, tuple[int, int]]]:
     """The flagged tokens of each suspect, with the first token and one past the last of its span."""
-    iob = np.concatenate([doc.to_array("ENT_IOB") for doc in docs])
-    entity = np.cumsum(iob == 3)
-    sentence = np.cumsum(np.concatenate([_starts(doc) for doc in docs]))
+    entity = np.cumsum(np.concatenate([doc.to_array("ENT_IOB") for doc in docs]) == 3)
+    lengths = [end - start for doc in docs for start, end in sentence_bounds(doc)]
+    sentence = np.repeat(np.arange(len(lengths)), lengths)
     tokens = np.flatnonzero(flagged)
     a, b = tokens[:-1], tokens[1:]
     inside = (given[a] > 0) & (given[b] > 0) & (entity[a] == entity[b])
     outside = (given[a] == 0) & (given[b] == 0) & (b == a + 1) & (read[a] == read[b])
     joined = inside | (outside & (sentence[a] == sentence[b]))
-    for group in np.split(tokens, np.flatnonzero(~joined) + 1):
-        if not len(group):
-            continue
+    for group in np.split(tokens, np.flatnonzero(~joined) + 1) if len(tokens) else ():
         own = np.flatnonzero((entity == entity[group[0]]) & (given > 0)) if given[group[0]] else group
         yield group, (int(own[0]), int(own[-1]) + 1)
-
-
-def _starts(doc: Doc) -> Ints1d:
-    starts = np.zeros(len(doc), dtype="int64")
-    starts[[start for start, _ in sentence_bounds(doc)]] = 1
-    return starts
 
 
 def _cleanlab() -> tuple[Callable, Callable]:
@@ -198,32 +183,18 @@ def review_records(audit: Audit, format: ReviewFormat, limit: int | None = None)
     by_sentence: dict[tuple[int, int, int], list[Suspect]] = {}
     places = cache(lambda doc_i: sentence_bounds(audit.docs[doc_i]))
     for suspect in audit.suspects[:limit]:
-        own = places(suspect.doc_i)
-        start, end = own[bisect_right(own, suspect.start, key=itemgetter(1))]
+        bounds = places(suspect.doc_i)
+        start, end = bounds[bisect_right(bounds, suspect.start, key=itemgetter(1))]
         by_sentence.setdefault((suspect.doc_i, start, end), []).append(suspect)
-    make = TASKS[format]
-    return [
-        make(audit.docs[i], start, end, _meta(audit.docs[i], start, own))
-        for (i, start, end), own in by_sentence.items()
-    ]
-
-
-def write_review(audit: Audit, path: Path, format: ReviewFormat, limit: int | None = None) -> int:
-    """Write the records as JSON lines, all or nothing.
-
-    RETURNS (int): How many.
-    """
-    records = review_records(audit, format, limit)
-    write_file(path, "".join(f"{srsly.json_dumps(record)}\n" for record in records))
-    return len(records)
-
-
-def _meta(doc: Doc, start: int, suspects: list[Suspect]) -> Task:
-    first = suspects[0]
-    return {
-        "score": float(f"{min(suspect.score for suspect in suspects):.3g}"),
-        "problem": "; ".join(problem(doc, suspect) for suspect in suspects),
-        "type": first.type,
-        "document": first.doc_i,
-        "start": doc[start].idx,
-    }
+    records = []
+    for (i, start, end), suspects in by_sentence.items():
+        doc = audit.docs[i]
+        meta = {
+            "score": float(f"{min(suspect.score for suspect in suspects):.3g}"),
+            "problem": "; ".join(problem(doc, suspect) for suspect in suspects),
+            "type": suspects[0].type,
+            "document": i,
+            "start": doc[start].idx,
+        }
+        records.append(TASKS[format](doc, start, end, meta))
+    return records

@@ -52,31 +52,30 @@ class TorchAdam(Optimizer):
         RETURNS (Tuple[FloatsXd, FloatsXd]): Weights and gradient.
         """
         averages, self.averages = self.averages, None  # thinc's step would keep its own
-        ops = get_array_ops(weights)
         if self.weight_mix < 1 and key not in self.before:
             self.before[key] = weights.copy()
         try:
             stepped = self._stepped(key, weights, gradient, lr_scale)
         finally:
             self.averages = averages
-        if averages is not None:
-            if key not in averages:
-                averages[key] = ops.alloc(weights.shape, dtype="float32")
-            if self.weight_mix < 1:
-                averages[key][...] = weights
-                averages[key] *= self.weight_mix
-                averages[key] += (1 - self.weight_mix) * self.before[key]
-                return stepped
+        if averages is None:
+            return stepped
+        ops = get_array_ops(weights)
+        if key not in averages:
+            averages[key] = ops.alloc(weights.shape, dtype="float32")
+        if self.weight_mix < 1:
+            averages[key][...] = weights
+            averages[key] *= self.weight_mix
+            averages[key] += (1 - self.weight_mix) * self.before[key]
+        else:
             ops.update_averages(averages[key], stepped[0], self.nr_update[key])
         return stepped
 
     def _stepped(
         self, key: Key, weights: FloatsXd, gradient: FloatsXd, lr_scale: float
     ) -> tuple[FloatsXd, FloatsXd]:
-        if not has_torch:
-            return super().__call__(key, weights, gradient, lr_scale=lr_scale)
         decays_all = self.L2_is_weight_decay and self.learn_rate * lr_scale * self.L2 >= 1
-        if decays_all or not (_shares_memory(weights) and _shares_memory(gradient)):
+        if not has_torch or decays_all or not all(map(_shares_memory, (weights, gradient))):
             return super().__call__(key, weights, gradient, lr_scale=lr_scale)
         ops = get_array_ops(weights)
         self.nr_update[key] += 1
@@ -99,13 +98,9 @@ class TorchAdam(Optimizer):
         kept = 1 - rate * self.L2 if self.L2_is_weight_decay else 1.0
         arrays = (weights, gradient, self.mom1[key], self.mom2[key])
         w, g, mom1, mom2 = (torch.from_numpy(a.reshape(-1)) for a in arrays)
+        counts = [torch.tensor(n_updates - 1.0)]  # torch counts the update itself
         adamw(
-            [w],
-            [g],
-            [mom1],
-            [mom2],
-            [],
-            [torch.tensor(n_updates - 1.0)],  # torch counts the update itself
+            *([w], [g], [mom1], [mom2], [], counts),
             fused=True,
             amsgrad=False,
             beta1=self.b1,

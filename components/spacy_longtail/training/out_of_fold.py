@@ -5,7 +5,7 @@ import json
 import tempfile
 import warnings
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 import spacy
@@ -13,7 +13,7 @@ from spacy.language import DEFAULT_CONFIG_PATH, Language
 from spacy.tokens import Doc, DocBin
 from spacy.training.initialize import init_nlp
 from spacy.training.loop import train
-from spacy.util import load_config
+from spacy.util import load_config, minibatch
 from thinc.api import Config
 from thinc.types import Floats2d, Ints1d
 from tqdm import tqdm
@@ -71,25 +71,24 @@ def out_of_fold(
     steps (int): Training steps per fold. seed (int): Of the trainings. gpu_id (int): -1 is the CPU.
     RETURNS (OutOfFold): Probabilities of classes: the tags of a type in one.
     """
-    labels = dict.fromkeys([*types.labels, *(ent.label_ for doc in docs for ent in doc.ents)])
-    classes = ["O", *labels]
-    ends = np.cumsum([len(doc) for doc in docs])
-    p = np.zeros((int(ends[-1]), len(classes)))
+    classes = list(dict.fromkeys(["O", *types.labels, *(e.label_ for doc in docs for e in doc.ents)]))
+    bounds = np.cumsum([0, *map(len, docs)])
+    p = np.zeros((int(bounds[-1]), len(classes)))
     learnt = np.zeros_like(p)
     for i in tqdm(np.unique(fold).tolist(), desc="Folds", unit=" trainings", disable=None):
-        held_out = np.flatnonzero(fold == i)
+        held_out = [docs[k] for k in np.flatnonzero(fold == i)]
         with tempfile.TemporaryDirectory(prefix="longtail-") as folder:
             place = Path(folder)
-            DocBin(docs=[doc for doc, k in zip(docs, fold, strict=True) if k != i]).to_disk(
-                place / "train.spacy"
-            )
-            DocBin(docs=[docs[k] for k in held_out]).to_disk(place / "dev.spacy")
-            settings = _settings(config, types, place, steps, seed)
-            nlp = _trained(settings, place, gpu_id)
-        known, rows = class_probabilities(nlp, [docs[k] for k in held_out], config)
+            for name, part in (
+                ("train", [docs[k] for k in np.flatnonzero(fold != i)]),
+                ("dev", held_out),
+            ):
+                DocBin(docs=part).to_disk(place / f"{name}.spacy")
+            nlp = _trained(_settings(config, types, place, steps, seed), place, gpu_id)
+        known, rows = class_probabilities(nlp, held_out, config)
         shared = [i for i, name in enumerate(known) if name in classes]  # a pipe may know more types
         columns = np.array([classes.index(known[i]) for i in shared])
-        tokens = np.concatenate([np.arange(ends[k] - len(docs[k]), ends[k]) for k in held_out])
+        tokens = np.flatnonzero(np.repeat(fold == i, np.diff(bounds)))
         p[np.ix_(tokens, columns)] = rows[:, shared]
         learnt[np.ix_(tokens, columns)] = 1.0
     return OutOfFold(classes, p, learnt)
@@ -97,20 +96,21 @@ def out_of_fold(
 
 def _settings(path: Path | None, types: CorpusTypes, place: Path, steps: int, seed: int) -> Config:
     """The config of one fold: the user's, or our own, on the files in `place`."""
-    if path is None:
-        base = load_config(DEFAULT_CONFIG_PATH).merge(Config().from_str(OWN_CONFIG))
-    elif path.is_file():
-        base = load_config(path)
-    else:
+    if path is not None and not path.is_file():
         raise ValueError(Errors.L402.format(path=path, fix="Name a config file."))
-    own = {
-        **corpus_overrides(types, place / "train.spacy", place / "dev.spacy"),
-        "training.max_steps": steps,
-        "training.eval_frequency": steps,  # the fold's scores are not looked at
-        "training.patience": 0,
-        "training.seed": seed,
-    }
-    own = known_sections(own, base)
+    base = load_config(path or DEFAULT_CONFIG_PATH)
+    if path is None:
+        base = base.merge(Config().from_str(OWN_CONFIG))
+    own = known_sections(
+        {
+            **corpus_overrides(types, place / "train.spacy", place / "dev.spacy"),
+            "training.max_steps": steps,
+            "training.eval_frequency": steps,  # the fold's scores are not looked at
+            "training.patience": 0,
+            "training.seed": seed,
+        },
+        base,
+    )
     config = Config().from_str(base.to_str(interpolate=False), overrides=own, interpolate=False)
     config["training"]["logger"] = {"@loggers": "spacy.ConsoleLogger.v1"}
     written = json.dumps(own.get("paths.train"))[1:-1]  # escaped as it is among the corpora
@@ -138,26 +138,16 @@ def class_probabilities(
     docs (List[Doc]): Documents, whose annotation is not used. config (Optional[Path]): For the message.
     RETURNS (Tuple[List[str], Floats2d]): Classes, (n_tokens, n_classes): the tags of a type in one.
     """
-    names = [name for name, pipe in nlp.pipeline if _is_readable(pipe)]
-    if not names:
+    pipes = [pipe for _, pipe in nlp.pipeline]
+    readable = (p for p in pipes if isinstance(p, TokenNER) and p.cfg["head"] in SOFT_HEADS)
+    if (pipe := next(readable, None)) is None:
         factories = ", ".join(nlp.get_pipe_meta(name).factory for name in nlp.pipe_names)
         problem = f"it trains {factories}, without a probability of each class"
         fix = "Use a longtail_token_ner with head = 'softmax' or 'crf', or leave --config out."
         raise ValueError(Errors.L450.format(path=config, problem=problem, fix=fix))
-    pipe = cast(TokenNER, nlp.get_pipe(names[0]))
-    before = nlp.pipe_names[: nlp.pipe_names.index(names[0])]
-    found: list[Floats2d] = []
-    for start in range(0, len(docs), BATCH):
-        batch = [bare(doc, nlp.vocab) for doc in docs[start : start + BATCH]]
-        with nlp.select_pipes(enable=before):
-            batch = list(nlp.pipe(batch))
-        found.append(pipe.marginals(batch))
-    tags = np.concatenate(found)
-    by_class = np.zeros((len(tags), 1 + len(pipe.codec.labels)))
-    for i, tag in enumerate(pipe.codec.tags):
-        by_class[:, 0 if tag == "O" else 1 + pipe.codec.labels.index(tag[2:])] += tags[:, i]
+    with nlp.select_pipes(enable=nlp.pipe_names[: pipes.index(pipe)]):
+        stream = nlp.pipe(bare(doc, nlp.vocab) for doc in docs)
+        tags = np.concatenate([pipe.marginals(batch) for batch in minibatch(stream, BATCH)])
+    label, _ = pipe.codec.layout()
+    by_class = tags @ np.eye(1 + len(pipe.codec.labels))[label + 1]
     return ["O", *pipe.codec.labels], by_class
-
-
-def _is_readable(pipe: object) -> bool:
-    return isinstance(pipe, TokenNER) and pipe.cfg["head"] in SOFT_HEADS

@@ -24,7 +24,17 @@ DEV_SCORE = "ents_macro_f"  # what checkpoints and methods are chosen by, on dev
 CURVE_FILE = "curve.jsonl"  # beside model-best: spaCy's log, one line per evaluation
 PACKAGES = ("spacy", "thinc", "numpy", "torch", "spacy-transformers", "transformers")
 # of a pipe: what methods differ in
-DETAILS = ("head", "include", "loss", "merge", "scheme", "threshold", "thresholds", "weak_labels")
+DETAILS = (
+    "factory",
+    "head",
+    "include",
+    "loss",
+    "merge",
+    "scheme",
+    "threshold",
+    "thresholds",
+    "weak_labels",
+)
 
 Block = dict[str, JsonValue]  # settings
 
@@ -83,12 +93,9 @@ def command(name: str, paths: list[Path], options: Overrides) -> str:
     words = ["python", "-m", "spacy_longtail", name, *map(short, paths)]
     for option, value in options.items():
         is_path = option.startswith("paths.") and isinstance(value, (str, Path))
-        words += [f"--{option}", short(value) if is_path else _as_text(shortened(value))]
+        given = short(value) if is_path else shortened(value)
+        words += [f"--{option}", given if isinstance(given, str) else srsly.json_dumps(given)]
     return shlex.join(words)
-
-
-def _as_text(value: object) -> str:
-    return value if isinstance(value, str) else srsly.json_dumps(value)
 
 
 def run_record(
@@ -159,13 +166,10 @@ def read_curve(model: Path) -> list[dict[str, float]]:
 def method(nlp: Language) -> Method:
     """What makes the method of a trained pipeline."""
     config = nlp.config.interpolate()
-    pipes = {}
+    pipes: dict[str, Block] = {}
     for name in nlp.pipe_names:
         block = config["components"][name]
-        pipes[name] = {
-            "factory": block.get("factory", ""),
-            **{key: block[key] for key in DETAILS if block.get(key) is not None},
-        }
+        pipes[name] = {key: block[key] for key in DETAILS if block.get(key) is not None}
         if members := block.get("members"):  # of an ensemble
             pipes[name]["members"] = len(members)
         if getattr(nlp.get_pipe(name), "cfg", {}).get(CALIBRATION):
