@@ -16,10 +16,10 @@ class Rows(NamedTuple):
     f: Floats1d  # (n,), the loss of each row
     d_rows: Any  # (n, K), or (n,) of one logit a row: d f / d logits
 
-    def times(self, factor: Floats1d | float) -> "Rows":
+    def times(self, factor: Floats1d) -> "Rows":
         """Each row times its factor, (n,)."""
-        is_matrix = self.d_rows.ndim == 2 and not isinstance(factor, float)
-        return Rows(self.f * factor, self.d_rows * (factor[:, None] if is_matrix else factor))
+        of_matrix = factor[:, None] if self.d_rows.ndim == 2 else factor
+        return Rows(self.f * factor, self.d_rows * of_matrix)
 
 
 def log_sigmoid(z: FloatsXd) -> FloatsXd:

@@ -1,10 +1,10 @@
 """Whether a pretrained encoder has seen the sentences that models are scored on."""
 
 import warnings
-from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 
+from spacy.util import dict_to_dot
 from thinc.api import Config
 
 from ..corpus.folder import part_path
@@ -21,24 +21,22 @@ def warn_seen(config: Config, corpus: Path) -> None:
     """
     parts = [path for name in ("dev", "test") if (path := part_path(corpus, name)).exists()]
     changed = tuple((path, _changed(path)) for path in parts)
-    blocks = {name: config.get(name, {}) for name in ("components", "initialize")}
-    for folder in sorted(set(_encoders(blocks))):
+    blocks = (config.get(name, {}) for name in ("components", "initialize"))
+    values = {str(value) for block in blocks for value in dict_to_dot(block).values()}
+    for folder in sorted(filter(_lists_seen, values)):
         if (share := _share(folder, changed)) > MOST:
             shown = {"path": folder, "corpus": corpus, "share": f"{100 * share:.0f} %"}
             warnings.warn(Warnings.W103.format(**shown), stacklevel=3)
 
 
-def _encoders(block: Mapping[str, object]) -> Iterator[str]:
-    """Folders named anywhere in a block that list the sentences they were pretrained on."""
-    for value in block.values():
-        if isinstance(value, Mapping):
-            yield from _encoders(value)
-        elif isinstance(value, str) and value and "\n" not in value and "\0" not in value:
-            try:
-                if (located(value) / FILE).is_file():
-                    yield value
-            except OSError:  # a text that is too long for a path
-                continue
+def _lists_seen(value: str) -> bool:
+    """Whether a setting is a folder that lists the sentences it was pretrained on."""
+    if not value or "\n" in value or "\0" in value:
+        return False
+    try:
+        return (located(value) / FILE).is_file()
+    except OSError:  # a text that is too long for a path
+        return False
 
 
 def _changed(path: Path) -> int:

@@ -177,7 +177,8 @@ def check_names(counted: CountedCorpus) -> Results:
     types = counted.statistics.all.types
     plain = {label: "".join(filter(str.isalnum, label.casefold())) for label in labels[:COMPARED]}
     for pair in combinations(plain, 2):
-        if SequenceMatcher(None, *sorted(plain[label] for label in pair)).ratio() >= ALIKE:
+        one, other = sorted(plain[label] for label in pair)
+        if SequenceMatcher(None, one, other).ratio() >= ALIKE:
             shown = ", ".join(f"{label} ({types[label].mentions:,})" for label in pair)
             yield "warn", f"Are these types one? {shown} are spelt almost alike."
 
