@@ -1,7 +1,6 @@
 """`convert --sentences`: boundaries where a format has none."""
 
 import json
-from pathlib import Path
 
 import pytest
 import spacy
@@ -12,11 +11,9 @@ from spacy.tokens import Doc, DocBin
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
-from spacy_longtail.corpus import folder
-from spacy_longtail.corpus.boundaries import BATCH, boundary_pipeline, with_boundaries, within_limit
-from spacy_longtail.corpus.folder import convert_corpus, read_conversion, stream_docs
+from spacy_longtail.corpus.boundaries import BATCH, boundary_pipeline, with_boundaries
+from spacy_longtail.corpus.folder import convert_corpus, stream_docs
 from spacy_longtail.corpus.formats.context import Events, Settings
-from spacy_longtail.corpus.tokenizers import blank
 
 from .test_formats import NLP, QUICK, write
 
@@ -47,35 +44,6 @@ def pipeline(*names):
     for name in names:
         nlp.add_pipe(name)
     return nlp
-
-
-def test_documents_above_the_limit_of_spacy_are_cut_or_refused(tmp_path, monkeypatch):
-    """In training they would fail with spaCy's E088."""
-    text = "Ann saw Rome. Bo left. It rained here."
-    record = {"text": text, "label": [[0, 3, "PER"], [8, 12, "GEO"], [14, 16, "PER"]]}
-    path = write(
-        tmp_path / "a.jsonl", "\n".join(json.dumps(r) for r in ({"text": "So.", "label": []}, record))
-    )
-
-    def limited(*args):
-        nlp = blank(*args)
-        nlp.max_length = 24
-        return nlp
-
-    monkeypatch.setattr(folder, "blank", limited)
-    with pytest.raises(ValueError, match=r"L401.*a\.jsonl:record 2.*'Ann saw .*38.*24.*--sentences"):
-        convert_corpus(path, tmp_path / "out")
-    convert_corpus(path, tmp_path / "out", settings=Settings(sentences="sentencizer"))
-    docs = list(stream_docs(tmp_path / "out" / "all.spacy", NLP))
-    assert [doc.text.strip() for doc in docs] == ["So.", "Ann saw Rome. Bo left.", "It rained here."]
-    assert [ent.text for ent in docs[1].ents] == ["Ann", "Rome", "Bo"]
-    (part,) = read_conversion(tmp_path / "out").parts.values()
-    assert part.events["cut"] == {"documents": 1} and part.documents == 3
-    whole = Doc(NLP.vocab, words=text.split(), spaces=[True] * 8, sent_starts=[1] + 7 * [-1])
-    with pytest.raises(ValueError, match=r"L401.*b\.spacy:record 1"):
-        list(within_limit([whole], 24, Path("b.spacy"), Events()))
-    whole.has_unknown_spaces = True
-    assert list(within_limit([whole], 24, Path("b.spacy"), Events())) == [whole]
 
 
 def test_a_boundary_inside_an_entity_is_dropped(tmp_path):

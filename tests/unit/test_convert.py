@@ -352,7 +352,7 @@ def test_open_types_are_not_declared(tmp_path):
         assert has_open_types(target) and read_types(target, allow_open=True).labels == []
     with pytest.raises(ValueError, match=r"L419.*has open types"):
         read_types(target)
-    for command in ("stats", "debug", "split"):
+    for command in ("stats", "split"):
         folder = [str(tmp_path / "c")] if command == "split" else []
         result = RUN.invoke(app, [command, str(target), *folder])
         assert result.exit_code == 2 and "L419" in result.output

@@ -1,6 +1,6 @@
 """`convert`: a corpus to .spacy files."""
 
-from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -26,7 +26,7 @@ POLICIES = {
 N_SHOWN = 3  # examples of each kind
 MANY_TYPES = 200  # more than guidelines of annotation have
 LONG = 60  # tokens of a document that is probably more than a sentence
-DIVIDED = "spacy"  # a format that may bring sentence boundaries of its own
+WHOLE = ("json", "brat")  # formats without sentence boundaries
 
 
 @app.command(rich_help_panel=CORPUS_PANEL)
@@ -80,74 +80,47 @@ def convert(
 ) -> None:
     """Check a corpus and write it as .spacy files, with its types and which of them are rare."""
     named = parse_columns(columns) if columns else Columns()
-    settings = Settings(
-        format=format,
-        open=open_types,
-        encoding=encoding,
-        scheme=scheme,
-        token_column=token_column,
-        tag_column=tag_column,
-        columns=named,
-        tag_names=read_tag_names(tag_names, named.tag) if tag_names else None,
-        documents=documents,
-        misaligned=misaligned,
-        tokens=tokens,
-        decisions=decisions,
-        text_key=text_key,
-        offsets=offsets,
-        allow=allow,
-        sentences=sentences if sentences in (None, SENTENCIZER) else load_pipeline(sentences),
-        docs_per_file=docs_per_file,
-    )
+    numbers = read_tag_names(tag_names, named.tag) if tag_names else None
+    if sentences not in (None, SENTENCIZER):
+        sentences = load_pipeline(sentences)
+    settings = Settings(format, encoding, scheme, token_column, tag_column, named, numbers, documents)
+    settings = replace(settings, misaligned=misaligned, tokens=tokens, decisions=decisions)
+    settings = replace(settings, text_key=text_key, offsets=offsets, allow=allow, open=open_types)
+    settings = replace(settings, sentences=sentences, docs_per_file=docs_per_file)
     types = convert_corpus(source, target, lang, settings)
-    conversion = read_conversion(target)
-    is_open = has_open_types(target)
+    conversion, is_open = read_conversion(target), has_open_types(target)
     if as_json:
-        said = {"open": True} if is_open else {"labels": types.labels, "tail": types.tail}
-        return print_json({**conversion.as_json(), **said})
-    parts = conversion.parts
-    for part, found in parts.items():
-        msg.text(f"{part}: {number(found.documents, 'document')}, {number(found.tokens, 'token')}")
-        _show_events(found)
-        if settings.sentences is None:
-            _warn_of_length(part, found)
+        data = {"open": True} if is_open else {"labels": types.labels, "tail": types.tail}
+        return print_json({**conversion.as_json(), **data})
+    for name, part in conversion.parts.items():
+        msg.text(f"{name}: {number(part.documents, 'document')}, {number(part.tokens, 'token')}")
+        _show_events(part)
+        mean = part.tokens / max(part.documents, 1)
+        if settings.sentences is None and part.format in WHOLE and mean > LONG:
+            msg.warn(
+                f"{name}: documents of {mean:.0f} tokens on average, each of which counts as one"
+                " sentence. If they have several, convert with --sentences sentencizer."
+            )
     msg.good(f"Wrote {target}")
-    training = next(iter(parts.values())).mentions
+    mentions = next(iter(conversion.parts.values())).mentions
     if is_open:
-        return msg.text(_open_sentence(training))
+        levels = [len(set(level)) for level in zip(*map(fine_and_coarse, mentions), strict=True)]
+        kinds = " and ".join(map(number, levels, ("fine type", "coarse type")))
+        n_mentions = number(sum(mentions.values()), "mention")
+        return msg.text(f"{n_mentions} of open types: {kinds}. `pretrain` reads them.")
     msg.text(f"Types: {', '.join(types.labels)}")
-    msg.text(rare_sentence(types.tail, training))
+    msg.text(rare_sentence(types.tail, mentions))
     if len(types.labels) > MANY_TYPES:
         msg.info("Were types named freely, mention by mention? Then convert with --open for `pretrain`.")
-    if list(parts) == ["all"]:
+    if "all" in conversion.parts:
         msg.info("It is one part, 'all'. `split` makes train, dev and test of it.")
     return None
 
 
-def _open_sentence(mentions: Mapping[str, int]) -> str:
-    """How many open types a corpus has. mentions (Mapping[str, int]): By type."""
-    fine, coarse = (len(set(level)) for level in zip(*map(fine_and_coarse, mentions), strict=True))
-    types = f"{number(fine, 'fine type')} and {number(coarse, 'coarse type')}"
-    return f"{number(sum(mentions.values()), 'mention')} of open types: {types}. `pretrain` reads them."
-
-
-def _warn_of_length(part: str, found: ConvertedPart) -> None:
-    """Say where whole texts were taken for sentences."""
-    mean = found.tokens / max(found.documents, 1)
-    if "sentences" in FORMATS[found.format].heeds and found.format != DIVIDED and mean > LONG:
-        msg.warn(
-            f"{part}: documents of {mean:.0f} tokens on average, each of which counts as one sentence"
-            " for resampling, the gate and the secondary NER. If they have several, convert with"
-            " --sentences sentencizer."
-        )
-
-
-def _show_events(found: ConvertedPart) -> None:
-    for kind, counts in found.events.items():
-        meaning = MEANINGS[kind]
-        if kind == "misaligned":
-            meaning = f"{meaning}, {POLICIES[found.misaligned]}"
-        total, what = sum(counts.values()), ", ".join(f"{name} {n}" for name, n in counts.items())
-        msg.warn(f"{total} {meaning}: {what}")
-        for example in found.examples[kind][:N_SHOWN]:
+def _show_events(part: ConvertedPart) -> None:
+    for kind, counts in part.events.items():
+        policy = f", {POLICIES[part.misaligned]}" if kind == "misaligned" else ""
+        types = ", ".join(f"{name} {n}" for name, n in counts.items())
+        msg.warn(f"{sum(counts.values())} {MEANINGS[kind]}{policy}: {types}")
+        for example in part.examples[kind][:N_SHOWN]:
             typer.echo(f"    {example}")

@@ -21,7 +21,7 @@ def split_sentences(eg: Example, make_doc: Callable[[str], Doc] | None = None) -
     make_doc (Optional[Callable]): The tokenizer, for examples whose tokens are not the gold ones
         and may run across a boundary: it gets the text of each sentence. null takes gold tokens.
     """
-    yield from _parts(eg, sentence_bounds(eg.reference), make_doc)
+    return _parts(eg, sentence_bounds(eg.reference), make_doc)
 
 
 def _parts(
@@ -30,10 +30,8 @@ def _parts(
     """An example for each part, given by gold tokens."""
     references = cut(eg.reference, bounds)
     if same_tokens(eg):
-        yield from map(Example, cut(eg.predicted, bounds), references)
-        return
-    for reference in references:
-        yield Example(bare(reference) if make_doc is None else make_doc(reference.text), reference)
+        return map(Example, cut(eg.predicted, bounds), references)
+    return (Example(make_doc(part.text) if make_doc else bare(part), part) for part in references)
 
 
 def _gold_bounds(eg: Example) -> list[tuple[int, int]]:
@@ -56,27 +54,17 @@ def gold_entities(eg: Example) -> tuple[Ints1d, Ints1d]:
         1 inside, 2 outside, 3 begins; (n_tokens,) hashes of the types, 0 outside entities.
     """
     if not same_tokens(eg):
-        return _aligned_entities(eg)
+        code = {"B": 3, "U": 3, "I": 1, "L": 1, "O": 2}
+        tags = [(tag or "-").partition("-") for tag in eg.get_aligned_ner()]
+        iob = [code.get(prefix, 0) for prefix, *_ in tags]
+        labels = [get_string_id(label) if label else 0 for *_, label in tags]
+        return np.asarray(iob, dtype="int64"), np.asarray(labels, dtype="uint64")
     tokens = eg.reference.to_array(["ENT_IOB", "ENT_TYPE", "IS_SPACE"])
     iob, types = tokens[:, 0].astype("int64"), tokens[:, 1]
-    if not iob.any():
-        return iob, types
-    iob[(iob == 3) & (types == 0)] = 0  # blocked tokens
-    iob[(iob == 0) & (tokens[:, 2] == 1)] = 2  # as spaCy aligns whitespace
+    if iob.any():
+        iob[(iob == 3) & (types == 0)] = 0  # blocked tokens
+        iob[(iob == 0) & (tokens[:, 2] == 1)] = 2  # as spaCy aligns whitespace
     return iob, types
-
-
-def _aligned_entities(eg: Example) -> tuple[Ints1d, Ints1d]:
-    code = {"B": 3, "U": 3, "I": 1, "L": 1, "O": 2}
-    tags = eg.get_aligned_ner()
-    iob = [code[tag[0]] if tag else 0 for tag in tags]
-    types = [get_string_id(tag[2:]) if tag and tag != "O" else 0 for tag in tags]
-    return np.asarray(iob, dtype="int64"), np.asarray(types, dtype="uint64")
-
-
-def holds(doc: Doc, labels: Collection[str]) -> bool:
-    """Whether an entity of one of the types stands in the document."""
-    return any(ent.label_ in labels for ent in doc.ents)
 
 
 def keep_types(eg: Example, labels: Collection[str], others: Literal["O", "missing"] = "O") -> Example:
@@ -130,7 +118,7 @@ def entity_sentences(eg: Example, *, gold: bool = False) -> Iterator[tuple[Span,
 def flagged_sentences(eg: Example, labels: Collection[str]) -> np.ndarray:
     """Whether a gold entity of one of the types stands in each predicted sentence. (n_sentences,)"""
     flags = np.zeros(len(sentence_lengths(eg.predicted)), dtype=bool)
-    if holds(eg.reference, labels):
+    if any(ent.label_ in labels for ent in eg.reference.ents):  # else it need not be aligned
         for ent, sentences in entity_sentences(eg):
             if ent.label_ in labels:
                 flags[sentences] = True

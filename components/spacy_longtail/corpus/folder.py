@@ -1,8 +1,8 @@
 """A corpus folder: converting a source into it, and its types."""
 
 import warnings
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from tqdm import tqdm
 from ..errors import Warnings
 from ..output.writing import check_folder, coded_io
 from ..records import Record
-from .boundaries import boundary_pipeline, with_boundaries, within_limit
+from .boundaries import boundary_pipeline, with_boundaries
 from .counts import CorpusCounts
 from .descriptions import (
     TYPES,
@@ -26,7 +26,7 @@ from .descriptions import (
     write_types,
 )
 from .formats.context import Context, Events, Settings, check_losses
-from .formats.docbin import Tally, stream_docs
+from .formats.docbin import stream_docs
 from .formats.markup import plain_type
 from .formats.sources import FORMATS, find_parts
 from .formats.spans import relabelled
@@ -90,9 +90,9 @@ def convert_corpus(
     boundaries = settings.sentences and boundary_pipeline(settings.sentences, lang, tokens)
     check_corpus_folder(target, parts)
 
+    report: dict[str, ConvertedPart] = {}
+    happened: list[tuple[Events, str | None]] = []
     with replacing_parts(target, parts) as folder:
-        report: dict[str, ConvertedPart] = {}
-        happened: list[tuple[Events, str | None]] = []
         for name, part in parts.items():
             misaligned = settings.misaligned or FORMATS[part.format].misaligned
             settled = replace(settings, tokens=tokens, misaligned=misaligned)
@@ -102,11 +102,18 @@ def convert_corpus(
                 docs = (relabelled(doc, plain_type) for doc in docs)
             if boundaries:
                 docs = with_boundaries(docs, boundaries, part.path, context.events)
-            docs = within_limit(docs, nlp.max_length, part.path, context.events)
             docs = tqdm(docs, name, delay=PATIENCE, disable=None, leave=False)
-            tally = write_part(folder, name, docs, settings.docs_per_file)
-            report[name] = _reported(part.format, misaligned, tally, context.events)
-            happened.append((context.events, misaligned))
+            tally, events = write_part(folder, name, docs, settings.docs_per_file), context.events
+            report[name] = ConvertedPart(
+                format=part.format,
+                misaligned=misaligned,
+                documents=tally.documents,
+                tokens=tally.tokens,
+                mentions=dict(tally.mentions.most_common()),
+                events={kind: dict(counts.most_common()) for kind, counts in events.counts.items()},
+                examples=dict(events.examples),
+            )
+            happened.append((events, misaligned))
         if not settings.allow:
             n_entities = sum(sum(part.mentions.values()) for part in report.values())
             check_losses(source, happened, n_entities)
@@ -117,7 +124,8 @@ def convert_corpus(
         conversion = Conversion(lang=lang, tokens=tokens, parts=report)
         write_json(folder / REPORT, conversion.as_json())
     n_spans = sum(events.n_spans for events, _ in happened)
-    _warn(source, target, path, types, report, n_spans)
+    for problem in _problems(target, types, report, n_spans):
+        warnings.warn(Warnings.W030.format(path=source, problem=problem), stacklevel=2)
     return types
 
 
@@ -126,59 +134,38 @@ def read_conversion(corpus: Path) -> Conversion:
     return Conversion.model_validate_json((corpus / REPORT).read_bytes())
 
 
-def _reported(form: str, misaligned: str, tally: Tally, events: Events) -> ConvertedPart:
-    return ConvertedPart(
-        format=form,
-        misaligned=misaligned,
-        documents=tally.documents,
-        tokens=tally.tokens,
-        mentions=dict(tally.mentions.most_common()),
-        events={kind: dict(counts.most_common()) for kind, counts in events.counts.items()},
-        examples=dict(events.examples),
-    )
-
-
 def _types(
     report: Mapping[str, ConvertedPart], declared: Declared, lang: str, tokens: str
 ) -> CorpusTypes:
-    counts = sum((Counter(part.mentions) for part in report.values()), Counter[str]())
-    labels = declared.labels or CorpusCounts(mentions=counts).labels
+    counts = CorpusCounts()
+    for part in report.values():
+        counts.mentions.update(part.mentions)
+    labels = declared.labels or counts.labels
     train = next(iter(report.values())).mentions  # or those of the one part that there is
     tail = declared.tail or [t for t in TAIL.types(train) if t in labels]
     texts = {label: text for label, text in declared.descriptions.items() if label in labels}
     return CorpusTypes(list(labels), list(tail), lang, tokens, texts)
 
 
-def _warn(
-    source: Path,
-    target: Path,
-    declared: Path,
-    types: CorpusTypes,
-    report: Mapping[str, ConvertedPart],
-    n_spans: int,
-) -> None:
-    """Warn of what is legal and probably not meant."""
-    problems = []
+def _problems(
+    target: Path, types: CorpusTypes, report: Mapping[str, ConvertedPart], n_spans: int
+) -> Iterator[str]:
+    """What is legal and probably not meant."""
     missing = [name for name in PARTS if name not in report and "all" not in report]
     if missing:
         text = "which training and evaluation need. `split` makes parts of a corpus"
-        problems.append((source, f"it has no {' and '.join(missing)}, {text}"))
+        yield f"it has no {' and '.join(missing)}, {text}"
     unknown = sorted({t for part in report.values() for t in part.mentions} - set(types.labels))
     if unknown and types.labels:
         text = "They are neither scored nor counted as rare"
-        problems.append((declared, f"it does not declare the types {', '.join(unknown)}. {text}"))
-    stale = [name for name in (*PARTS, "all") if name not in report]
-    stale = [name for name in stale if part_path(target, name).exists()]
+        yield f"corpus.json does not declare the types {', '.join(unknown)}. {text}"
+    stale = [n for n in (*PARTS, "all") if n not in report and part_path(target, n).exists()]
     if stale:
-        text = "which this conversion did not write"
-        problems.append((target, f"it still has {' and '.join(stale)}, {text}"))
+        yield f"{target} still has {' and '.join(stale)}, which this conversion did not write"
     n = sum(sum(part.events.get("misaligned", {}).values()) for part in report.values())
     if n > MANY * n_spans:
         text = f"{n} of {n_spans} spans do not begin and end with a token of {types.lang!r}"
-        fix = "Name the language with --lang, or use --tokens characters"
-        problems.append((source, f"{text}. {fix}"))
-    for path, problem in problems:
-        warnings.warn(Warnings.W030.format(path=path, problem=problem), stacklevel=3)
+        yield f"{text}. Name the language with --lang, or use --tokens characters"
 
 
 def check_corpus_folder(target: Path, parts: Iterable[str], inputs: Iterable[Path] = ()) -> None:
@@ -188,15 +175,14 @@ def check_corpus_folder(target: Path, parts: Iterable[str], inputs: Iterable[Pat
     parts (Iterable[str]): The parts that will be written.
     inputs (Iterable[Path]): What is read, and must not lie in the folder.
     """
-    own = [TYPES, REPORT, *(name for part in parts for name in (part, f"{part}.spacy"))]
+    ours = [TYPES, REPORT, *(name for part in parts for name in (part, f"{part}.spacy"))]
 
     def foreign(folder: Path) -> str:
-        names = [name for name in own if (folder / name).exists()]
-        try:
+        names = [name for name in ours if (folder / name).exists()]
+        with suppress(ValueError):
             read_types(folder, allow_open=True)
-        except ValueError:
-            return f"it holds {', '.join(names)} of another origin" if names else ""
-        return ""
+            return ""
+        return f"it holds {', '.join(names)} of another origin" if names else ""
 
     check_folder(target, inputs, foreign)
 

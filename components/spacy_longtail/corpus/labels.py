@@ -6,10 +6,8 @@ from functools import lru_cache
 from ..errors import Errors
 
 CONTROL = ("Cc", "Cs", "Zl", "Zp")  # of Unicode; not joiners, which scripts need
-TAKEN = {  # names that mean something else beside types, by what they mean
-    "O": "class weights and reports call tokens outside entities so",
-    "*": "the calibration of rare types together has this name",
-}
+# class weights and reports call tokens outside entities O, the calibration of rare types together *
+TAKEN = ("O", "*")
 
 
 def check_label(label: object, where: str = "") -> str:
@@ -22,10 +20,8 @@ def check_label(label: object, where: str = "") -> str:
 
 @lru_cache(maxsize=1 << 16)
 def _problem_of(label: str) -> str:
-    if not label.strip() or label != label.strip():
+    if not label or label != label.strip():
         return "it is blank, or begins or ends with white space"
-    if any(unicodedata.category(char) in CONTROL for char in label):
-        return "it has a line break or another control character in it"
-    if "$" in label:
-        return "it has a $ in it, which a config doubles each time that it is saved"
-    return TAKEN.get(label, "")
+    if any(unicodedata.category(char) in CONTROL or char == "$" for char in label):
+        return "it has a line break, another control character or a $, which configs double, in it"
+    return "the name has another meaning" if label in TAKEN else ""

@@ -35,19 +35,12 @@ def write_part(folder: Path, part: str, docs: Iterable[Doc], docs_per_file: int 
     if docs_per_file is None:
         return write_docs(folder / f"{part}.spacy", docs)
     (folder / part).mkdir()
-    docs, total = iter(docs), Tally(0, 0, Counter())
-    for i in itertools.count():
-        first = next(docs, None)
-        if first is None:
-            return total
+    docs, tallies = iter(docs), list[Tally]()
+    for first in docs:
         more = itertools.chain([first], itertools.islice(docs, docs_per_file - 1))
-        new = write_docs(folder / part / f"{i:05}.spacy", more)
-        total = Tally(
-            total.documents + new.documents,
-            total.tokens + new.tokens,
-            total.mentions + new.mentions,
-        )
-    return total
+        tallies.append(write_docs(folder / part / f"{len(tallies):05}.spacy", more))
+    mentions = sum((tally.mentions for tally in tallies), Counter[str]())
+    return Tally(sum(t.documents for t in tallies), sum(t.tokens for t in tallies), mentions)
 
 
 @contextmanager

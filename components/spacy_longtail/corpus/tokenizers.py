@@ -57,13 +57,12 @@ def tokenizer_config(lang: str, tokens: str) -> dict[str, dict[str, str]]:
     RETURNS (Dict[str, Dict[str, str]]): tokenizer, or nothing where spaCy's own rules make them.
     """
     try:
-        own = get_lang_class(lang).default_config["nlp"]["tokenizer"]
+        usual = get_lang_class(lang).default_config["nlp"]["tokenizer"]
     except ImportError as error:
         problem = "spaCy has no such language"
         raise ValueError(Errors.L428.format(lang=lang, problem=problem)) from error
-    if tokens == "characters":
-        return {"tokenizer": dict(CHARACTERS)}
-    return {} if own["@tokenizers"] == "spacy.Tokenizer.v1" else {"tokenizer": dict(own)}
+    chosen = CHARACTERS if tokens == "characters" else usual
+    return {} if chosen["@tokenizers"] == "spacy.Tokenizer.v1" else {"tokenizer": dict(chosen)}
 
 
 def blank(lang: str, tokens: str) -> Language:

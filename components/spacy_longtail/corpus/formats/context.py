@@ -15,12 +15,12 @@ from .columns import USUAL, Columns
 from .text import Place
 
 SENTENCIZER = "sentencizer"  # spaCy's
-UTF16 = "utf-16"
+CHARACTERS, UTF16 = "characters", "utf-16"  # what offsets count
 CHOICES: dict[str, tuple[str | None, ...]] = {  # of settings
     "scheme": ("auto", "iob1", "iob2", "bioes", "bilou"),
     "misaligned": (None, "missing", "expand", "contract", "error"),
     "tokens": (None, *TOKENS),
-    "offsets": (None, "characters", UTF16),
+    "offsets": (None, CHARACTERS, UTF16),
 }
 N_EXAMPLES = 20  # kept of each kind of event
 MEANINGS = {  # of the kinds of events
@@ -31,7 +31,7 @@ MEANINGS = {  # of the kinds of events
     "discontinuous": "spans in pieces dropped, their tokens without annotation",
     "unreadable": "annotations without a type or a place that can be read, left out",
     "utf16": "spans whose offsets count UTF-16 units, read as such",
-    "html": "texts in HTML, read as the text that a browser shows",
+    "ambiguous": "spans that may count characters or UTF-16 units (--offsets), read as characters",
     "folded": "texts whose line ends of two characters count as one, read as such",
     "trimmed": "spans with white space at an end, trimmed",
     "rejected": "records that were not accepted, left out",
@@ -44,7 +44,6 @@ MEANINGS = {  # of the kinds of events
     "unannotated": "documents without any entity annotation, kept as such",
     "joined": "entities across a sentence boundary, which is dropped",
     "incorrect": "rejected spans, kept as incorrect ones",
-    "cut": "documents longer than spaCy reads in training, cut between sentences",
     "blank": "tokens of white space alone, left out",
 }
 UNCOUNTED = ("discontinuous", "unreadable")  # annotations that are no spans of tokens

@@ -6,17 +6,15 @@ entities.
 
 import json
 import re
-import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 from spacy.tokens import Doc
 
-from ...errors import Warnings
 from .columns import TAG
-from .context import UTF16, Context, Events, Settings, excerpt
+from .context import CHARACTERS, UTF16, Context, Events, Settings, excerpt
 from .spans import CharSpan, Text, annotate, check_text, keep_values, read_label, same_text, text_doc
 from .tags import TaggedToken, Tagger
 from .text import Place, head_of, lines, read_text, unreadable
@@ -30,9 +28,7 @@ OFFSETS = "offsets"  # what a record says that its own count
 NAMED = ("id", "text", "data", "answer", OFFSETS, *SPANS)  # what user_data has no use for
 SPAN_FIX = "A span is [start, end, type], or an object with start, end and label."
 TOKENS_FIX = "Give every token a tag, or list spans as [first token, last token, type]."
-TYPE_KEYS = ("label", "labels", "type", "entity_group", "hypertextlabels", "htmllabels")
-PAGE = re.compile(r"\s*<(\w+)[^>]*>.*</\w+>\s*", re.DOTALL)
-WIDE = re.compile(r"[\U00010000-\U0010ffff]|\\u[dD][89abAB]")  # as it is, or as JSON escapes it
+TYPE_KEYS = ("label", "labels", "type", "entity_group")
 EDGE = re.compile(r"(?<!\w)|(?!\w)")  # where a word may begin or end
 OTHER_FORM = (TypeError, KeyError, IndexError, AttributeError)  # where a record is read as by its tool
 
@@ -45,20 +41,18 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
     context (Context): Tokenizer, settings, and events, which count what is skipped or misaligned.
     """
     settings, events = context.settings, context.events
-    tagger, utf16 = Tagger(context), _counts_utf16(path, settings)
+    tagger, votes = Tagger(context), Counter[str]()
     for place, record in read_records(path, settings.encoding):
         if _is_tokenized(record, settings):
-            doc = _doc_of_tokens(record, place, context, tagger)
-            if len(doc):
+            if doc := _doc_of_tokens(record, place, context, tagger):
                 keep_values(doc, _about(record), place)
                 yield doc
             else:
                 events.add("empty", "texts", place)
             continue
         for text in _texts(record, place, settings, events):
-            found = text_doc(_in_characters(text, events) if utf16 else text, context)
-            if found is not None:
-                yield found
+            if doc := text_doc(_in_characters(text, settings, votes, events), context):
+                yield doc
 
 
 def read_records(path: Path, encoding: str) -> Iterator[tuple[Place, JsonObject]]:
@@ -108,57 +102,42 @@ def _object(record: Any, place: Place) -> JsonObject:
     return record
 
 
-def _about(record: JsonObject) -> JsonObject:
-    return {k: v for k, v in record.items() if k not in NAMED and not k.startswith("_")}
+def _about(record: JsonObject, text_key: str = "") -> JsonObject:
+    """What else than the text and its annotation is known, in `meta` too."""
+    meta = record.get("meta")
+    about = {**record, **(meta if isinstance(meta, dict) else {})}
+    return {k: v for k, v in about.items() if k not in (text_key, *NAMED) and not k.startswith("_")}
 
 
 # --- what offsets count
 
 
-def _counts_utf16(path: Path, settings: Settings) -> bool:
-    """Whether the offsets of a file count UTF-16 units, as JavaScript does: its spans fit better so.
+def _in_characters(source: Text, settings: Settings, votes: Counter[str], events: Events) -> Text:
+    """A text with offsets in characters, where they count UTF-16 units, as JavaScript does.
 
-    What is looked at are the spans behind characters above U+FFFF, such as emoji, of which each is
-    two units. Where both fit as well, records that `mine` wrote say which it is.
+    They differ behind characters above U+FFFF, such as emoji, of which each is two units. The spans
+    there tell which it is: they fit better so. If they do not, most of the texts before tell, or what
+    `mine` wrote beside the text.
+
+    votes (Counter[str]): How many more spans of the file fit so. Those of the text are added.
     """
-    if settings.offsets or not any(map(WIDE.search, lines(path, settings.encoding))):
-        return settings.offsets == UTF16
-    n_spans = n_fit = n_fit_as_utf16 = n_said = 0
-    for place, record in read_records(path, settings.encoding):
-        if _is_tokenized(record, settings):
-            continue
-        n_said += record.get(OFFSETS) == UTF16
-        for text in _texts(record, place, settings, Events()):
-            moved = _in_characters(text, Events())
-            for one, other in zip(text.spans, moved.spans, strict=True):
-                if one != other:
-                    n_spans += 1
-                    n_fit += _fits(text.text, one)
-                    n_fit_as_utf16 += _fits(text.text, other)
-    if n_spans and n_fit == n_fit_as_utf16 and not n_said:
-        problem = (
-            f"nothing tells whether the offsets of {n_spans} spans behind characters above U+FFFF "
-            "count characters or UTF-16 units. They are read as characters. Name the unit with "
-            "--offsets characters or --offsets utf-16"
-        )
-        warnings.warn(Warnings.W030.format(path=path, problem=problem), stacklevel=2)
-        return False
-    return n_fit_as_utf16 >= n_fit and bool(n_spans)
-
-
-def _in_characters(source: Text, events: Events) -> Text:
-    """A text whose offsets count UTF-16 units, in characters. What lies outside the text stays."""
     text = check_text(source.text, source.place)
     at = [i for i, c in enumerate(text) for _ in range(1 + (c > "\uffff"))] + [len(text)]
-    moved = []
-    for span in source.spans:
-        a, b = span.start, span.end
-        if type(a) is int and type(b) is int and 0 <= a <= b < len(at) and (a, b) != (at[a], at[b]):
-            span = span._replace(start=at[a], end=at[b])
-            detail = f"{span.label} in {excerpt(text, at[a], at[b])}"
-            events.add("utf16", str(span.label), span.place, detail)
-        moved.append(span)
-    return source._replace(spans=moved)
+    spans, moved = source.spans, list(source.spans)
+    for i, (_, _, a, b, _) in enumerate(spans):
+        if type(a) is int and type(b) is int and 0 <= a <= b < len(at):
+            moved[i] = spans[i]._replace(start=at[a], end=at[b])
+    differing = [(one, other) for one, other in zip(spans, moved, strict=True) if one != other]
+    if not differing or settings.offsets == CHARACTERS:
+        return source
+    lead = sum(_fits(text, other) - _fits(text, one) for one, other in differing)
+    votes[UTF16] += lead
+    lead = lead or votes[UTF16]
+    unit = settings.offsets or (source.unit if not lead else UTF16 if lead > 0 else CHARACTERS)
+    for _, span in differing if unit != CHARACTERS else ():
+        where = f"{span.label} in {excerpt(text, span.start, span.end)}"
+        events.add("utf16" if unit else "ambiguous", str(span.label), span.place, where)
+    return source._replace(spans=moved) if unit == UTF16 else source
 
 
 def _fits(text: str, span: CharSpan) -> bool:
@@ -235,6 +214,10 @@ def _texts(record: JsonObject, place: Place, settings: Settings, events: Events)
     try:
         if is_task or ("annotations" in record and isinstance(record.get("data"), dict)):
             return _of_label_studio(record, place, settings, events)
+        if MINIMAL in record:  # Label Studio's JSON-MIN: regions under any name, choices as texts
+            values = (value for value in record.values() if isinstance(value, list))
+            regions = [item for value in values for item in value if not isinstance(item, str)]
+            return [_text(record, _regions(regions, place, events), place, settings)]
         return _plain(record, place, settings, events)
     except OTHER_FORM as error:
         problem = f"found {str(record)[:60]!r}, whose annotation has another form"
@@ -249,36 +232,33 @@ def _plain(record: JsonObject, place: Place, settings: Settings, events: Events)
     if answer != "accept" and not (decisions and answer == "reject"):
         events.add("rejected", str(answer), place)
         return []
-    given = [key for key in SPANS if record.get(key) is not None]
-    filled = [key for key in given if isinstance(record[key], list) and record[key]]
-    key = next(iter(filled or given), "")
-    if MINIMAL in record:  # Label Studio's JSON-MIN: regions under any name, as by the interface
-        values = [value for value in record.values() if isinstance(value, list)]
-        regions = [item for value in values for item in value if isinstance(item, dict)]
-        return [_of_regions(record, regions, place, settings, events)]
-    if not key and "answer" not in record:  # an accepted record without spans has no entity
+    given = [record[key] for key in SPANS if record.get(key) is not None]
+    filled = [items for items in given if isinstance(items, list) and items]
+    if not given and "answer" not in record:  # an accepted record without spans has no entity
         problem = f"found none of {', '.join(SPANS)}"
         raise unreadable(place, problem, "Give every text its list of spans.")
-    text, about = _text(record, place, settings)
-    meta = record.get("meta")
-    spans = _spans(record[key] if key else [], place, events)
+    spans = _spans(next(iter(filled or given), []), place, events)
     if decisions and not spans:
         events.add("unlabelled", "records", place)
         return []
-    about |= meta if isinstance(meta, dict) else {}
-    decision = answer if decisions else ""
-    return [Text(place, text, spans, [], _about(about), record.get("tokens"), decision)]
+    source = _text(record, spans, place, settings)
+    unit = UTF16 if record.get(OFFSETS) == UTF16 else ""
+    decision, tokens = answer if decisions else "", record.get("tokens")
+    return [source._replace(tokens=tokens, decision=decision, unit=unit)]
 
 
-def _text(record: JsonObject, place: Place, settings: Settings) -> tuple[Any, JsonObject]:
-    """The text of a record, and its other values."""
-    usual = "data" if "data" in record and "text" not in record else "text"
-    key = settings.text_key or usual
+def _text(
+    record: JsonObject, spans: list[CharSpan], place: Place, settings: Settings, alone: bool = False
+) -> Text:
+    """The text of a record. alone (bool): Whether its only text may have any name."""
+    names = [name for name, value in record.items() if isinstance(value, str)]
+    key = settings.text_key or ("data" if "data" in record and "text" not in record else "text")
+    if key not in record and alone and len(names) == 1 and not settings.text_key:
+        (key,) = names
     if key not in record:
-        names = ", ".join(name for name, value in record.items() if isinstance(value, str))
-        problem = f"it has no {key!r}, found the texts {names or 'none'}"
+        problem = f"it has no {key!r}, found the texts {', '.join(names) or 'none'}"
         raise unreadable(place, problem, "Name the key of the text with --text-key.")
-    return record[key], {name: value for name, value in record.items() if name != key}
+    return Text(place, record[key], spans, [], _about(record, key))
 
 
 def _spans(items: Any, place: Place, events: Events) -> list[CharSpan]:
@@ -290,15 +270,14 @@ def _spans(items: Any, place: Place, events: Events) -> list[CharSpan]:
         if isinstance(item, list):
             spans.append(CharSpan(place, None, *item))
             continue
-        # of HTML: positions of tags are texts, and globalOffsets count in what a browser shows
-        at = item["globalOffsets"] if isinstance(item.get("start"), str) else item
-        keys = ("start", "end") if "start" in at else ("start_offset", "end_offset")
+        keys = ("start", "end") if "start" in item else ("start_offset", "end_offset")
         types = item[next((key for key in TYPE_KEYS if key in item), TYPE_KEYS[0])]
         labels = types if isinstance(types, list) else [types]
         if not labels:
             events.add("unreadable", "without a type", place)
         quote = item["text"] if isinstance(item.get("text"), str) else None
-        spans += [CharSpan(place, quote, *(at.get(key) for key in keys), label) for label in labels]
+        start, end = map(item.get, keys)
+        spans += [CharSpan(place, quote, start, end, label) for label in labels]
     return spans
 
 
@@ -312,48 +291,21 @@ def _of_label_studio(record: JsonObject, place: Place, settings: Settings, event
             events.add("further", "annotations", place)
         else:
             kept.append(annotation["result"])
-    data = record["data"]
-    texts = [name for name, value in data.items() if isinstance(value, str)]
-    if "text" not in data and "data" not in data and not settings.text_key and len(texts) == 1:
-        data = {"text" if name == texts[0] else name: value for name, value in data.items()}
     if not kept:
         events.add("unlabelled", "records", place)
-    return [_of_regions(data, regions, place, settings, events) for regions in kept]
+    regions = (_regions(result, place, events) for result in kept)
+    return [_text(record["data"], spans, place, settings, alone=True) for spans in regions]
 
 
-def _of_regions(
-    data: JsonObject, regions: Iterable[JsonObject], place: Place, settings: Settings, events: Events
-) -> Text:
-    """A text of Label Studio with the regions of one annotation; HTML becomes what a browser shows."""
-    text, about = _text(data, place, settings)
+def _regions(regions: Iterable[JsonObject], place: Place, events: Events) -> list[CharSpan]:
+    """The spans of one annotation; what stands at no place in a text is counted."""
     spans: list[CharSpan] = []
-    values = []
     for region in regions:
-        value = region.get("value", region if "type" not in region else {})
-        kind = str(region.get("type", "labels"))
-        values.append(value)
+        value = region.get("value", {} if "from_id" in region else region)
+        kind = str(region.get("type", "region"))
         try:
             spans += _spans([value], place, events)
         except OTHER_FORM:
             is_span = kind.endswith("labels") or "start" in value
             events.add("unreadable" if is_span else "ignored", kind, place)
-    has_paths = any(isinstance(value.get("start"), str) for value in values)
-    if isinstance(text, str) and (has_paths or (not values and PAGE.fullmatch(text))):
-        events.add("html", "records", place)
-        page = _Page()
-        page.feed(text)
-        page.close()
-        text = page.text
-    return Text(place, text, spans, [], _about(about))
-
-
-class _Page(HTMLParser):
-    """The text of HTML as Label Studio counts it: all that stands in it, a <br> as one character."""
-
-    text = ""
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-    def handle_starttag(self, tag: str, attrs: object) -> None:
-        self.text += "\n" * (tag == "br")
+    return spans

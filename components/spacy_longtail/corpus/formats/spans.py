@@ -38,6 +38,7 @@ class Text(NamedTuple):
     about: Mapping[str, Any] = {}
     tokens: Any = None  # records with start and end, where the source has its own
     decision: str = ""  # "accept" or "reject" where it is on the spans alone
+    unit: str = ""  # that the source says its offsets count
 
 
 def text_doc(source: Text, context: Context) -> Doc | None:
