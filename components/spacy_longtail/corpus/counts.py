@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 from spacy.attrs import ENT_IOB, ENT_TYPE, IS_SPACE
@@ -26,11 +26,9 @@ def entity_bounds(doc: Doc) -> list[tuple[int, int, int]]:
 
 def count_doc(doc: Doc) -> SentenceCounts:
     """Count one document or sentence. Whitespace and unannotated tokens (`-`) are left out."""
-    annotated = doc.to_array([IS_SPACE, ENT_IOB])
-    words = (annotated[:, 0] == 0) & (annotated[:, 1] != 0)
-    tokens: Counter[str] = Counter()
-    mentions: Counter[str] = Counter()
-    singles: Counter[str] = Counter()
+    is_space, iob = doc.to_array([IS_SPACE, ENT_IOB]).T
+    words = (is_space == 0) & (iob != 0)
+    tokens, mentions, singles = Counter[str](), Counter[str](), Counter[str]()
     for start, end, label in entity_bounds(doc):
         name, n_tokens = doc.vocab.strings[label], int(words[start:end].sum())
         tokens[name] += n_tokens
@@ -55,19 +53,14 @@ class CorpusCounts:
         self.n_tokens += unit.length * times
         self.n_units += times
         self.n_entity_units += times * bool(unit.tokens)
-        for total, part in (
-            (self.tokens, unit.tokens),
-            (self.mentions, unit.mentions),
-            (self.singles, unit.singles),
-            (self.units, dict.fromkeys(unit.tokens, 1)),
-        ):
-            for label, n in part.items():
-                total[label] += n * times
+        for label, n in unit.tokens.items():
+            self.tokens[label] += n * times
+            self.mentions[label] += unit.mentions[label] * times
+            self.singles[label] += unit.singles.get(label, 0) * times
+            self.units[label] += times
 
     def __add__(self, other: "CorpusCounts") -> "CorpusCounts":
-        return CorpusCounts(
-            *(getattr(self, name) + getattr(other, name) for name in self.__dataclass_fields__)
-        )
+        return CorpusCounts(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
     @property
     def labels(self) -> list[str]:
@@ -88,21 +81,18 @@ class CorpusCounts:
         unit (str): "type" merges the prefixes, "tag" keeps them.
         prefixes (str): "BI" or "BILU", the tags of a type, in order.
         """
-        labels = list(labels)
-        found = {"O": self.n_tokens - sum(self.tokens[t] for t in labels)}
-        for t in labels:
-            if unit == "type":
-                found[t] = self.tokens[t]
-                continue
-            longer = self.mentions[t] - self.singles[t]
-            by_prefix = {
-                "B": self.mentions[t] if "L" not in prefixes else longer,
-                "I": self.tokens[t] - self.mentions[t] - (longer if "L" in prefixes else 0),
-                "L": longer,
-                "U": self.singles[t],
-            }
-            found.update({f"{p}-{t}": by_prefix[p] for p in prefixes})
-        return found
+        by_type = {t: self.tokens[t] for t in labels}
+        classes = {"O": self.n_tokens - sum(by_type.values())}
+        if unit == "type":
+            return classes | by_type
+        for t, n in by_type.items():
+            mentions, singles = self.mentions[t], self.singles[t]
+            by_prefix = {"B": mentions, "I": n - mentions}
+            if "L" in prefixes:
+                longer = mentions - singles
+                by_prefix = {"B": longer, "I": n - mentions - longer, "L": longer, "U": singles}
+            classes |= {f"{prefix}-{t}": by_prefix[prefix] for prefix in prefixes}
+        return classes
 
 
 def count_docs(docs: Iterable[Doc]) -> CorpusCounts:

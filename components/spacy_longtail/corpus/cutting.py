@@ -1,5 +1,7 @@
 """Documents made of documents: parts, some of the tokens, the words alone."""
 
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Collection, Iterator
 from typing import Any
 
@@ -45,30 +47,26 @@ def cut(doc: Doc, bounds: Collection[tuple[int, int]]) -> Iterator[Doc]:
     if not bounds:
         return
     attributes = [*KEPT_ATTRIBUTES, NORM, DEP, HEAD]
-    rows = doc.to_array(attributes)
-    soft = read_soft(doc)
-    place = np.arange(len(doc))
+    rows, soft, place = doc.to_array(attributes), read_soft(doc), np.arange(len(doc))
     part = np.searchsorted(np.unique(np.asarray(bounds)), place, side="right")
     for first, last, _ in entity_bounds(doc):
         if part[first] != part[last - 1]:
             rows[first:last, : len(ENTITY_ATTRIBUTES)] = 0
     if (part[place + rows[:, -1].astype("int32")] != part).any():
         attributes, rows = attributes[:-1], rows[:, :-1]
-    incorrect: dict[int, list[Span]] = {}
+    incorrect: defaultdict[int, list[Span]] = defaultdict(list)
     for span in doc.spans.get(INCORRECT_SPANS, ()):
         if part[span.start] == part[span.end - 1]:
-            incorrect.setdefault(int(part[span.start]), []).append(span)
+            incorrect[part[span.start]].append(span)
     for (start, end), user_data in zip(bounds, _user_data(doc, bounds), strict=True):
-        tokens = doc[start:end]
-        words, spaces = [t.text for t in tokens], [bool(t.whitespace_) for t in tokens]
-        own = Doc(doc.vocab, words=words, spaces=spaces, user_data=user_data)
+        own = Doc(doc.vocab, *_words(doc[start:end]), user_data=user_data)
         own.from_array(attributes, rows[start:end])
         own.has_unknown_spaces = doc.has_unknown_spaces
         own.tensor = doc.tensor[start:end]
         if INCORRECT_SPANS in doc.spans:
             own.spans[INCORRECT_SPANS] = [
                 Span(own, span.start - start, span.end - start, label=span.label)
-                for span in incorrect.get(int(part[start]), ())
+                for span in incorrect[part[start]]
             ]
         if soft is not None:
             write_soft(own, soft.tags, soft.log_p[start:end])
@@ -83,24 +81,21 @@ def sentence_docs(doc: Doc) -> Iterator[Doc]:
 
 def _user_data(doc: Doc, bounds: Collection[tuple[int, int]]) -> list[dict[Any, Any]]:
     """The user_data of each part. spaCy's extensions of tokens and spans stand there by character."""
-    everywhere: dict[Any, Any] = {}
-    placed: list[tuple[str, str, int, int | None, Any]] = []
     known: dict[Any, Any] = doc.user_data
-    for key, value in known.items():
-        if isinstance(key, tuple) and key[0] == "._." and key[2] is not None:
-            placed.append((*key, value))
-        elif key != SOFT:
-            everywhere[key] = value
-    found = [dict(everywhere) for _ in bounds]
+    placed = [key for key in known if isinstance(key, tuple) and key[0] == "._." and key[2] is not None]
+    left_out = {SOFT, *placed}
+    everywhere = {key: value for key, value in known.items() if key not in left_out}
+    parts = [dict(everywhere) for _ in bounds]
     if placed:
-        starts = np.array([doc[start].idx for start, _ in bounds])
-        ends = np.array([doc[start:end].end_char for start, end in bounds])
-        for mark, name, start, end, value in placed:
-            i = int(np.searchsorted(starts, start, side="right")) - 1
-            if i >= 0 and max(start + 1, end or 0) <= ends[i]:
-                first = int(starts[i])
-                found[i][mark, name, start - first, None if end is None else end - first] = value
-    return found
+        starts = [doc[start].idx for start, _ in bounds]
+        ends = [doc[start:end].end_char for start, end in bounds]
+    for key in placed:
+        mark, name, start, end = key
+        i = bisect_right(starts, start) - 1
+        if i >= 0 and max(start + 1, end or 0) <= ends[i]:
+            stop = None if end is None else end - starts[i]
+            parts[i][mark, name, start - starts[i], stop] = known[key]
+    return parts
 
 
 def take_tokens(doc: Doc, kept: Ints1d) -> Doc:
@@ -127,9 +122,11 @@ def take_tokens(doc: Doc, kept: Ints1d) -> Doc:
 
 def bare(doc: Doc, vocab: Vocab | None = None) -> Doc:
     """The words and spaces of a document, without annotation; in another vocabulary if one is given."""
-    words = [token.text for token in doc]
-    spaces = [bool(token.whitespace_) for token in doc]
-    return Doc(doc.vocab if vocab is None else vocab, words=words, spaces=spaces)
+    return Doc(doc.vocab if vocab is None else vocab, *_words(doc))
+
+
+def _words(tokens: Doc | Span) -> tuple[list[str], list[bool]]:
+    return [token.text for token in tokens], [bool(token.whitespace_) for token in tokens]
 
 
 def in_sentences(doc: Doc, vocab: Vocab) -> Doc:

@@ -53,9 +53,8 @@ def read_types(corpus: Path, allow_open: bool = False) -> CorpusTypes:
         if not allow_open:
             raise ValueError(Errors.L419.format(corpus=corpus))
         return CorpusTypes([], [], declared.lang, declared.tokens)
-    missing = [name for name in ("labels", "tail") if name not in declared.model_fields_set]
-    if missing:
-        raise _bad(path, f"it has no {' and no '.join(missing)}", "Convert the corpus again.")
+    if not {"labels", "tail"} <= declared.model_fields_set:
+        raise _bad(path, "it lacks labels or tail", "Convert the corpus again.")
     return CorpusTypes(**declared.model_dump(exclude={"open"}))
 
 
@@ -70,11 +69,9 @@ def write_types(corpus: Path, types: CorpusTypes, is_open: bool = False) -> None
 
     types (CorpusTypes): What it is to say. is_open (bool): Whether it says instead that they are open.
     """
-    content = types._asdict()
+    content = {key: value for key, value in types._asdict().items() if key != "descriptions" or value}
     if is_open:
         content = {"open": True, "lang": types.lang, "tokens": types.tokens}
-    elif not types.descriptions:
-        del content["descriptions"]
     write_json(corpus / TYPES, content)
 
 
@@ -97,7 +94,7 @@ def check_declared(path: Path, declared: Declared, is_open: bool, needed: bool =
     names = [name for name in ("labels", "tail", "descriptions") if getattr(declared, name)]
     if is_open and names:
         problem = f"it declares {' and '.join(names)}, but the types of the corpus are open"
-        raise _bad(path, problem, f"Take {' and '.join(names)} out.")
+        raise _bad(path, problem, "Take them out.")
     if needed and not (is_open or declared.labels):
         raise _bad(path, "marked-up articles need their labels declared there", EXAMPLE)
 
@@ -108,10 +105,9 @@ def _read(path: Path) -> Declared:
         if data and not data.keys() & Declared.model_fields.keys():
             data = {"descriptions": data}  # only that
         declared = Declared.model_validate(data)
-    except ValidationError as error:
-        raise _bad(path, problem_of(error), EXAMPLE) from error
     except (ValueError, AttributeError) as error:
-        raise _bad(path, error, EXAMPLE) from error
+        problem = problem_of(error) if isinstance(error, ValidationError) else error
+        raise _bad(path, problem, EXAMPLE) from error
     strange = sorted({*declared.descriptions, *declared.tail} - set(declared.labels))
     if strange and "labels" in declared.model_fields_set:
         problem = f"tail or descriptions name {', '.join(strange)}, labels does not"

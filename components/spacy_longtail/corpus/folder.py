@@ -31,7 +31,7 @@ from .formats.markup import plain_type
 from .formats.sources import FORMATS, find_parts
 from .formats.spans import relabelled
 from .parts import part_path, replacing_parts, write_part
-from .rare import TAIL
+from .rare import tail_types
 from .tokenizers import blank
 
 __all__ = [
@@ -142,7 +142,7 @@ def _types(
         counts.mentions.update(part.mentions)
     labels = declared.labels or counts.labels
     train = next(iter(report.values())).mentions  # or those of the one part that there is
-    tail = declared.tail or [t for t in TAIL.types(train) if t in labels]
+    tail = declared.tail or [t for t in tail_types(train) if t in labels]
     texts = {label: text for label, text in declared.descriptions.items() if label in labels}
     return CorpusTypes(list(labels), list(tail), lang, tokens, texts)
 

@@ -55,8 +55,8 @@ def read_gazetteer(docs: Callable[[], Iterable[Doc]], vocab: Vocab) -> Gazetteer
         annotated = hash((doc.to_array(["ORTH", "ENT_IOB", "ENT_TYPE"]).tobytes(), looked_for))
         if annotated not in seen:
             seen.add(annotated)
-            for name, found in _labels_of(doc, matcher, names).items():
-                places[name].append(found)
+            for name, labels in _labels_of(doc, matcher, names).items():
+                places[name].append(labels)
     kept: dict[str, list[Words]] = {label: [] for labels in names.values() for label in sorted(labels)}
     counts: dict[str, list[int]] = {label: [0, 0] for label in kept}
     for name in names:
@@ -70,26 +70,25 @@ def read_gazetteer(docs: Callable[[], Iterable[Doc]], vocab: Vocab) -> Gazetteer
     return Gazetteer(kept, {label: Reliability(*counts[label]) for label in kept})
 
 
-def _one_type(found: Counter[str]) -> str:
+def _one_type(labels: Counter[str]) -> str:
     """The type that all places have; OTHER where it is not one, or there is none."""
-    return next(iter(found)) if len(found) == 1 else OTHER
+    return next(iter(labels)) if len(labels) == 1 else OTHER
 
 
 def _labels_of(
     doc: Doc, matcher: PhraseMatcher, names: Mapping[Words, set[str]]
 ) -> dict[Words, Counter[str]]:
     """What each name that stands in a document is annotated as there."""
-    own = {(ent.start, ent.end): ent.label_ for ent in doc.ents}
-    iob = doc.to_array("ENT_IOB")
-    unknown = iob == 0
+    ents = {(ent.start, ent.end): ent.label_ for ent in doc.ents}
     looked_for = doc.user_data.get(ANNOTATED_TYPES)  # null where all types were
-    found: defaultdict[Words, Counter[str]] = defaultdict(Counter)
+    labels: defaultdict[Words, Counter[str]] = defaultdict(Counter)
+    iob = doc.to_array("ENT_IOB")
     for _, start, end in matcher(doc):
-        words = tuple(t.text for t in doc[start:end])
+        words, codes = tuple(t.text for t in doc[start:end]), iob[start:end]
         is_open = looked_for is not None and not names[words].issubset(looked_for)
-        if not unknown[start:end].any() and not (is_open and (iob[start:end] == OUTSIDE).all()):
-            found[words][own.get((start, end), OTHER)] += 1
-    return found
+        if codes.all() and not (is_open and (codes == OUTSIDE).all()):
+            labels[words][ents.get((start, end), OTHER)] += 1
+    return labels
 
 
 def phrase_matcher(vocab: Vocab, names: Mapping[str, Iterable[Words]]) -> PhraseMatcher:

@@ -19,6 +19,7 @@ from ..types import SentenceCounts
 from .counts import CorpusCounts
 
 Formula = Literal["paper", "code"]
+Ratio = Annotated[float, Field(ge=1e-3, le=1e3)]
 TOKEN_RATIO = 3.0  # kept tokens for each entity token, of balanced undersampling
 
 
@@ -59,19 +60,22 @@ class _Resampling(ABC):
         def copies(sentence: SentenceCounts) -> int:
             if not sentence.tokens:
                 return 1
-            n = max(self.copies(sentence.tokens, sentence.length, rareness), 1)
+            total, length = self.total(sentence.tokens, rareness), max(sentence.length, 1)
+            if self.formula == "paper":
+                n = 1 + guarded_ceil(self.scaled(total, length))
+            else:
+                n = max(guarded_ceil(self.scaled(1 + total, length)), 1)
             return n if self.cap is None else min(n, self.cap)
 
         return copies
 
-    def _rounded(self, value: float, divisor: float) -> int:
-        if self.formula == "paper":
-            return 1 + guarded_ceil(value / divisor)
-        return guarded_ceil((1 + value) / divisor)
+    def total(self, tokens: Mapping[str, int], rareness: Mapping[str, float]) -> float:
+        """What is summed over the types of a sentence."""
+        return sum(rareness.get(t, 0.0) * c for t, c in tokens.items())
 
     @abstractmethod
-    def copies(self, tokens: Mapping[str, int], length: int, rareness: Mapping[str, float]) -> int:
-        """Copies of a sentence with entities, before the cap."""
+    def scaled(self, total: float, length: int) -> float:
+        """The sum, smoothed or by the length of the sentence, before the ceiling."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +87,11 @@ class sC(_Resampling):
     SOURCE: Wang & Wang 2022, eq. 1.
     """
 
-    def copies(self, tokens: Mapping[str, int], length: int, rareness: Mapping[str, float]) -> int:
-        return 1 + sum(tokens.values())
+    def total(self, tokens: Mapping[str, int], rareness: Mapping[str, float]) -> float:
+        return sum(tokens.values())
+
+    def scaled(self, total: float, length: int) -> float:
+        return total
 
 
 @dataclass(frozen=True)
@@ -96,11 +103,8 @@ class sCR(_Resampling):
     SOURCE: Wang & Wang 2022, eq. 2.
     """
 
-    def copies(self, tokens: Mapping[str, int], length: int, rareness: Mapping[str, float]) -> int:
-        total = sum(rareness.get(t, 0.0) * c for t, c in tokens.items())
-        if self.formula == "paper":
-            return 1 + guarded_ceil(math.sqrt(total))
-        return guarded_ceil(math.sqrt(1 + total))
+    def scaled(self, total: float, length: int) -> float:
+        return math.sqrt(total)
 
 
 @dataclass(frozen=True)
@@ -112,13 +116,12 @@ class sCRD(_Resampling):
     SOURCE: Wang & Wang 2022, eq. 3.
     """
 
-    def copies(self, tokens: Mapping[str, int], length: int, rareness: Mapping[str, float]) -> int:
-        total = sum(rareness.get(t, 0.0) * c for t, c in tokens.items())
-        return self._rounded(total, math.sqrt(max(length, 1)))
+    def scaled(self, total: float, length: int) -> float:
+        return total / math.sqrt(length)
 
 
 @dataclass(frozen=True)
-class nsCRD(_Resampling):
+class nsCRD(sCRD):
     """Normalised and smoothed count, rareness and density: 1 + ceil(sum r sqrt(c) / sqrt(length)).
 
     formula (str): "paper" as printed; "code" as the authors' script, with the 1 inside the ceiling.
@@ -126,51 +129,44 @@ class nsCRD(_Resampling):
     SOURCE: Wang & Wang 2022, eq. 4.
     """
 
-    def copies(self, tokens: Mapping[str, int], length: int, rareness: Mapping[str, float]) -> int:
-        total = sum(rareness.get(t, 0.0) * math.sqrt(c) for t, c in tokens.items())
-        return self._rounded(total, math.sqrt(max(length, 1)))
+    def total(self, tokens: Mapping[str, int], rareness: Mapping[str, float]) -> float:
+        return sum(rareness.get(t, 0.0) * math.sqrt(c) for t, c in tokens.items())
 
 
 @dataclass(frozen=True)
-class _Balancing(ABC):
-    ratio: Annotated[float, Field(ge=1e-3, le=1e3)] = 1.0
-
-    def fit(self, corpus: CorpusCounts) -> Callable[[SentenceCounts], float]:
-        """corpus (CorpusCounts): Counts of the untouched corpus.
-        RETURNS (Callable): Counts of one sentence to its expected copies.
-        """
-        check_entities(self, corpus)
-        n_entity, n_bare = corpus.n_entity_units, corpus.n_units - corpus.n_entity_units
-        entity, bare = self.copies(n_entity, n_bare)
-        return lambda sentence: entity if sentence.tokens else bare
-
-    @abstractmethod
-    def copies(self, n_entity: int, n_bare: int) -> tuple[float, float]:
-        """Expected copies of a sentence with entities, and of one without."""
-
-
-@dataclass(frozen=True)
-class RandomOversampling(_Balancing):
+class RandomOversampling:
     """Repeat sentences with entities at random until they are `ratio` times those without.
 
     ratio (float): Sentences with entities for each one without. A corpus beyond it stays as it is.
     SOURCE: The usual random oversampling, on sentences (docs/methods.md, "Resampling").
     """
 
-    def copies(self, n_entity: int, n_bare: int) -> tuple[float, float]:
-        return max(1.0, self.ratio * n_bare / max(n_entity, 1)), 1.0
+    ratio: Ratio = 1.0
+
+    def fit(self, corpus: CorpusCounts) -> Callable[[SentenceCounts], float]:
+        """corpus (CorpusCounts): Of the untouched corpus. RETURNS (Callable): Expected copies."""
+        check_entities(self, corpus)
+        n_entity, n_bare = corpus.n_entity_units, corpus.n_units - corpus.n_entity_units
+        copies = max(1.0, self.ratio * n_bare / max(n_entity, 1))
+        return lambda sentence: copies if sentence.tokens else 1.0
 
 
 @dataclass(frozen=True)
-class RandomUndersampling(_Balancing):
+class RandomUndersampling:
     """Drop sentences without entities at random until those with entities are `ratio` times as many.
 
     ratio (float): Sentences with entities for each one without. A corpus beyond it stays as it is.
     SOURCE: The usual random undersampling, on sentences (docs/methods.md, "Resampling").
     """
 
-    def copies(self, n_entity: int, n_bare: int) -> tuple[float, float]:
-        return 1.0, min(1.0, n_entity / (self.ratio * max(n_bare, 1)))
+    ratio: Ratio = 1.0
+
+    def fit(self, corpus: CorpusCounts) -> Callable[[SentenceCounts], float]:
+        """corpus (CorpusCounts): Of the untouched corpus. RETURNS (Callable): Expected copies."""
+        check_entities(self, corpus)
+        n_entity, n_bare = corpus.n_entity_units, corpus.n_units - corpus.n_entity_units
+        copies = min(1.0, n_entity / (self.ratio * max(n_bare, 1)))
+        return lambda sentence: 1.0 if sentence.tokens else copies
 
 
 def kept_tokens(entity: np.ndarray, ratio: float = TOKEN_RATIO) -> Ints1d:

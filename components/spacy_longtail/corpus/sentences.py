@@ -57,11 +57,6 @@ def has_boundaries(doc: Doc) -> bool:
     return doc.has_annotation("SENT_START")
 
 
-def is_single(doc: Doc) -> bool:
-    """Whether the document is one sentence, as far as its boundaries are set."""
-    return not np.count_nonzero(doc.to_array(SENT_START)[1:] == 1)
-
-
 def sentence_bounds(doc: Doc) -> list[tuple[int, int]]:
     """First token, and one past the last, of each sentence. Boundaries inside entities do not count."""
     return bounds_at(doc, doc.to_array(SENT_START) == 1)

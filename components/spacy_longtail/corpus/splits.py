@@ -27,7 +27,7 @@ from .folder import (
     write_corpus,
 )
 from .parts import replacing_parts
-from .rare import TAIL
+from .rare import tail_types
 from .sentences import plain_text, sentence_lengths
 
 ALL = "all"  # the part of a corpus that was converted from one file
@@ -107,7 +107,7 @@ def split_corpus(
     if types is None:
         # folds have one tail together: they are to be compared
         learnt = parts.get("train") or _counted(units, np.arange(len(units.docs)), 1.0)
-        types = CorpusTypes(count_docs(docs).labels, TAIL.types(learnt.mentions))
+        types = CorpusTypes(count_docs(docs).labels, tail_types(learnt.mentions))
     corpora = {".": chosen} if folds is None else dict(_folds(list(chosen.values())))
     _write(target, corpora, units.docs, types, others)
     return Split(types, parts)

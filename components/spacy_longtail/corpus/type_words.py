@@ -23,8 +23,6 @@ WORDS = {
     "CW": "creative work",
     "CORP": "corporation",
     "GRP": "group",
-    "LAW": "law",
-    "LANGUAGE": "language",
     "QUANTITY": "quantity or measurement",
     "CARDINAL": "number",
     "ORDINAL": "ordinal number",
@@ -64,6 +62,11 @@ def words_of(label: str) -> str:
     return " ".join(words).casefold() or label
 
 
+def in_words(labels: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
+    """Types in words, in this order: as given, else by their names."""
+    return {label: given.get(label, words_of(label)) for label in labels}
+
+
 def type_words(labels: list[str], descriptions: dict[str, str]) -> dict[str, str]:
     """Types in words, for settings of components that want them so, such as those of spacy-llm.
 
@@ -74,25 +77,18 @@ def type_words(labels: list[str], descriptions: dict[str, str]) -> dict[str, str
     return in_words(labels, descriptions)
 
 
-def in_words(labels: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
-    """Types in words, in this order: as given, else by their names."""
-    return {label: given.get(label, words_of(label)) for label in labels}
-
-
 def problem_of_texts(texts: Mapping[str, str]) -> str:
     """What is wrong with descriptions, in words; "" for nothing.
 
     texts (Mapping[str, str]): By type, without white space at the ends.
     """
-    problem = ""
     seen: dict[str, str] = {}
     for label, text in texts.items():
         if not text:
-            problem = f"a blank text for {label}"
-        other = seen.setdefault(text.casefold(), label)
-        if other != label:
-            problem = f"the same text for {other} and {label}: {text!r}"
-    return problem
+            return f"a blank text for {label}"
+        if (other := seen.setdefault(text.casefold(), label)) != label:
+            return f"the same text for {other} and {label}: {text!r}"
+    return ""
 
 
 def problem_in_config(texts: Mapping[str, str]) -> str:

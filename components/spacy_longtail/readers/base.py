@@ -10,7 +10,7 @@ from spacy.training import Example, dont_augment
 from spacy.util import dot_to_object
 
 from ..corpus.examples import split_sentences
-from ..corpus.sentences import is_single
+from ..corpus.sentences import sentence_lengths
 from ..errors import Errors, Warnings
 
 Reader = Callable[[Language], Iterable[Example]]
@@ -20,7 +20,7 @@ TRAINING_READERS = ("longtail.ResampledCorpus.v1", "longtail.UndersampledCorpus.
 def sentences(nlp: Language, examples: Iterable[Example]) -> Iterator[Example]:
     """One example for each annotated sentence; a document without boundaries stays whole."""
     for eg in examples:
-        if is_single(eg.reference):
+        if len(sentence_lengths(eg.reference)) <= 1:
             yield eg
         else:
             warn_of_document_annotation(eg)

@@ -22,7 +22,7 @@ from ..counts import CorpusCounts, count_doc, entity_bounds
 from ..cutting import cut
 from ..folder import PARTS, CorpusTypes, part_path, read_types
 from ..formats.docbin import stream_docs
-from ..rare import TAIL
+from ..rare import tail_limit
 from ..repeats import (
     RandomOversampling,
     RandomUndersampling,
@@ -272,7 +272,7 @@ def buckets(mentions: Mapping[str, int], labels: Iterable[str]) -> dict[str, lis
         others with at most a tenth of the mentions of the most frequent; mid, the rest.
     """
     numbers = {t: mentions.get(t, 0) for t in labels}
-    total, limit, held = sum(numbers.values()), TAIL.limit(numbers), 0
+    total, limit, held = sum(numbers.values()), tail_limit(numbers), 0
     groups: dict[str, list[str]] = {"head": [], "mid": [], "tail": []}
     for label, n in sorted(numbers.items(), key=lambda row: (-row[1], row[0])):
         groups["head" if 2 * held < total else "mid" if n > limit else "tail"].append(label)

@@ -12,7 +12,7 @@ from spacy.util import logger
 from thinc.types import Floats1d
 
 from ...corpus.examples import annotated_sentences, entity_sentences, flagged_sentences
-from ...corpus.rare import RareRule
+from ...corpus.rare import rare_types
 from ...corpus.sentences import has_boundaries, sentence_lengths
 from ...errors import Errors, Warnings
 from ...types import Block, Overrides
@@ -50,11 +50,11 @@ def learn_counts(
         sentences.update(map(frozenset, types))
     learnt: Block = {}
     if not labels:
-        rule = RareRule(of_all=cfg["auto_share"])
-        labels = learnt["auto_labels"] = rule.types(mentions)
+        share = cfg["auto_share"]
+        labels = learnt["auto_labels"] = rare_types(mentions, share * mentions.total())
         if not labels:
             shown = ", ".join(f"{label} {n}" for label, n in mentions.most_common())
-            problem = f'no type of "auto" has {rule}, found {shown or "none"}'
+            problem = f"no type has at most {share:.2g} of all mentions, found {shown or 'none'}"
             raise ValueError(Errors.L205.format(who=who, problem=problem))
     n_all = sentences.total()
     n_weak = sum(n for types, n in sentences.items() if not types.isdisjoint(labels))
