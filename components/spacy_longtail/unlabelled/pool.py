@@ -1,7 +1,6 @@
 """Pools of text that nobody labelled, as a stream of documents, and a pass of a pipeline over one."""
 
-import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
@@ -15,18 +14,15 @@ from ..corpus.cutting import in_sentences
 from ..corpus.formats import docbin
 from ..corpus.formats.brat import annotation_file
 from ..corpus.formats.context import Context, Events, Settings
-from ..corpus.formats.records import read_records
+from ..corpus.formats.records import NAMED, read_records
 from ..corpus.formats.sources import FORMATS, OURS, find_parts
-from ..corpus.formats.spans import check_text, given_tokens, is_tangled
+from ..corpus.formats.spans import check_text, given_tokens, is_tangled, keep_values
 from ..corpus.formats.text import Place, lines, unreadable, unzipped
 from ..corpus.tokenizers import blank
 from ..errors import Errors
 from .units import PLACE
 
 ReadFile = Callable[[Path, Context], Iterator[Doc]]
-_TOOLS = "text tokenized_text ner ner_tags data tokens spans label labels entities answer annotations"
-RESERVED = frozenset(f"{_TOOLS} meta id".split())  # what annotation tools call parts of a record
-LONGEST = 2**63  # whole numbers below this can be saved
 TEXT = "Write one JSON object with a 'text' per line."
 BATCH = 64  # documents whose probabilities are counted together
 ZONE = 40  # batches after which words are forgotten
@@ -64,34 +60,23 @@ def read_pool(source: Path, nlp: Language, settings: Settings, events: Events) -
         line, and JSON needs no spans.
     nlp (Language): Makes the tokens where a text has none; texts beyond its max_length are left out.
     settings (Settings): How to read. events (Events): Counts what is left out.
-    YIELDS (Doc): With the values beside a text, and its place, in user_data.
+    YIELDS (Doc): With the words and whole numbers beside a text, and its place, in user_data.
     """
     context = Context(nlp, settings, events)
     n_texts = 0
     root = source if source.is_dir() else source.parent
     for path, read in pool_files(source, settings):
-        name = str(path.relative_to(root))
         for i, doc in enumerate(read(path, context), 1):
-            about = {str(k): v for k, v in doc.user_data.items() if isinstance(k, str) and _is_plain(v)}
+            about = {
+                k: v for k, v in doc.user_data.items() if isinstance(k, str) and type(v) in (str, int)
+            }
             doc.user_data.clear()
-            doc.user_data.update({k: v for k, v in about.items() if k not in RESERVED})
-            if "id" in about:
-                doc.user_data["pool_id"] = about["id"]
-            doc.user_data[PLACE] = f"{name}:{i}"
+            doc.user_data.update({**about, PLACE: f"{path.relative_to(root)}:{i}"})
             n_texts += 1
             yield doc
     if not n_texts:
         fix = f"Left out: {events.summary() or 'nothing'}."
         raise ValueError(Errors.L403.format(path=source, fix=fix))
-
-
-def _is_plain(value: object) -> bool:
-    """Whether every format can hold a value."""
-    if isinstance(value, str):
-        return value.encode("utf8", "ignore").decode("utf8") == value
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return math.isfinite(value) and (isinstance(value, float) or abs(value) < LONGEST)
 
 
 def pool_files(source: Path, settings: Settings) -> list[tuple[Path, ReadFile]]:
@@ -128,24 +113,24 @@ def _lines(path: Path, context: Context) -> Iterator[Doc]:
 
 def _records(path: Path, context: Context) -> Iterator[Doc]:
     for place, record in read_records(path, context.settings.encoding):
-        data = record.get("data")
+        data, meta = record.get("data"), record.get("meta")
         own = data if isinstance(data, dict) else record
-        text = own.get("text", data)
-        meta = record.get("meta")
         about = {**own, **(meta if isinstance(meta, dict) else {})}
+        text = own.get("text", data)
         if own is data and "text" not in own:  # a task of Label Studio may call its only text otherwise
             texts = [name for name, value in own.items() if isinstance(value, str)]
             text = about.pop(texts[0]) if len(texts) == 1 else None
         words = record.get("tokenized_text", record.get("tokens"))
         if text is None and isinstance(words, list) and words and {*map(type, words)} == {str}:
             # of tokens, as on the Hugging Face hub or for GLiNER
-            made: Iterable[Doc] = [Doc(context.nlp.vocab, words=[check_text(w, place) for w in words])]
+            docs = [Doc(context.nlp.vocab, words=[check_text(word, place) for word in words])]
         elif isinstance(text, str):
-            made = _made(check_text(text, place), context, place, record.get("tokens"))
+            docs = list(_made(check_text(text, place), context, place, record.get("tokens")))
         else:
             raise unreadable(place, f"found {str(text)[:60]!r} as the text", TEXT)
-        for doc in made:
-            doc.user_data.update(about)
+        for doc in docs:
+            keep_values(doc, {k: v for k, v in about.items() if k not in NAMED}, place)
+            keep_values(doc, {"pool_id": own.get("id")}, place)
             yield doc
 
 
