@@ -17,7 +17,7 @@ from spacy_longtail.evaluation.evaluate import evaluate_model
 from spacy_longtail.evaluation.significance import mention_counts
 from spacy_longtail.training import train as training
 from spacy_longtail.training.checksums import checksum
-from spacy_longtail.training.provenance import command, method, read_curve, read_run, short
+from spacy_longtail.training.provenance import command, read_curve, read_run, short
 from spacy_longtail.training.train import train_model
 from tests.project.test_cli import CONFIG
 from tests.util import toy_corpus
@@ -103,15 +103,6 @@ def test_no_option_names_a_folder_above():
     assert "me/" not in text
     for kept in ("private/vec", "models/bert", "private/b.spacy", "separator / ", "corpus/toy/long/dev"):
         assert kept in text
-
-
-def test_a_method_names_no_folder_above():
-    nlp = spacy.blank("en")
-    nlp.config["corpora"]["train"] = {
-        "@readers": "longtail.ResampledCorpus.v1",
-        "corpus": {"@readers": "spacy.Corpus.v1", "path": "/home/me/private/toy/train.spacy"},
-    }
-    assert method(nlp).reader["corpus"]["path"] == "toy/train.spacy"
 
 
 def test_the_command_names_the_gpu(corpus, tmp_path, monkeypatch):

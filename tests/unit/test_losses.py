@@ -22,7 +22,6 @@ from spacy_longtail.losses import (
 )
 from spacy_longtail.losses.token import TagLoss
 from spacy_longtail.losses.two_task import TwoTaskLoss
-from spacy_longtail.numerics import gold_rows
 from spacy_longtail.types import LossResult, TwoTaskState
 
 WEIGHTS = np.array([0.3, 2.0, 5.0])
@@ -187,20 +186,6 @@ def test_masked_tokens_are_free_inputs_unchanged_and_confident_logits_finite(los
     assert np.isfinite(far.loss) and np.isfinite(far.d_logits).all()
 
 
-@pytest.mark.parametrize("tag", [0, 1])  # O is another case to some
-@pytest.mark.parametrize("loss", LOSSES, ids=str)
-def test_of_gold_is_the_loss_of_one_token(loss, tag):
-    if "transition" not in loss.heads:
-        return
-    loss = loss if loss.preset is None else loss.bind(WEIGHTS)
-    gold = np.eye(3)[[tag]]
-    rows = gold_rows(Z, gold)
-    (f, u), weight = loss.of_gold(rows.log_x), loss.weight(rows.q)
-    whole = loss(Z, gold, ONE)
-    assert whole.loss == pytest.approx((f * weight)[0])
-    assert whole.d_logits == pytest.approx((u * weight)[:, None] * rows.d_rows)
-
-
 Z, GOLD, ONE = np.array([[1.0, 0.0, -1.0]]), np.array([[0.0, 1.0, 0.0]]), np.ones(1)
 
 
@@ -273,17 +258,6 @@ def test_losses_against_torch():
 
 
 # Yes or no
-
-
-@pytest.mark.parametrize("loss", [CrossEntropy(), Focal(1.5), MoM(Focal(2.0), 0.6)], ids=str)
-def test_a_loss_of_the_true_answer_is_that_of_two_tags(loss):
-    """Logits 0 (no) and z (yes): a softmax over these is a sigmoid of z."""
-    rng = np.random.default_rng(0)
-    z, y, mask = rng.normal(size=20) * 4, rng.integers(0, 2, 20), np.ones(20)
-    two = loss(np.stack([np.zeros(20), z], axis=1), np.eye(2)[y], mask)
-    own = loss.binary(z, y.astype(float), mask)
-    assert own.loss == pytest.approx(two.loss)
-    assert own.d_logits == pytest.approx(two.d_logits[:, 1])
 
 
 def test_values_of_yes_and_no_by_hand():

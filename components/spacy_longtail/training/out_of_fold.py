@@ -114,7 +114,9 @@ def _settings(path: Path | None, types: CorpusTypes, place: Path, steps: int, se
     config = Config().from_str(base.to_str(interpolate=False), overrides=own, interpolate=False)
     config["training"]["logger"] = {"@loggers": "spacy.ConsoleLogger.v1"}
     written = json.dumps(own.get("paths.train"))[1:-1]  # escaped as it is among the corpora
-    if "paths.train" not in own or written not in json.dumps(config.interpolate().get("corpora")):
+    filled = config.interpolate()
+    name = filled["training"]["train_corpus"].rpartition(".")[2]
+    if "paths.train" not in own or written not in json.dumps(filled.get("corpora", {}).get(name)):
         problem = "no corpus is read from ${paths.train}, so that its models would see what they judge"
         fix = "Set path = ${paths.train} in the training corpus."
         raise ValueError(Errors.L450.format(path=path, problem=problem, fix=fix))
