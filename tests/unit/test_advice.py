@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 import spacy
 from spacy.tokens import DocBin
-from typer.testing import CliRunner
 
-from spacy_longtail.cli import app
 from spacy_longtail.cli.recommend import usual_workers
 from spacy_longtail.corpus.descriptions import read_types, write_types
 from spacy_longtail.evaluation.report.inputs import read_run
@@ -60,15 +58,11 @@ def held_out(folder, skills, folds=5, seeds=(0,), least=30):
 # What is recommended
 
 
-def test_a_method_that_is_ahead_in_all_folds_is_recommended(tmp_path):
-    scored = held_out(tmp_path, {"ner": 0.4, "crf": 0.7, "focal": 0.45})
-    found = recommend_by_folds(scored, LABELS, "ner", 5)
-    assert found.method == found.best == "crf" and "Use crf" in found.text
-    assert "the chance that it is worse is below 1 %" in found.text
-    assert any("resampled t-test" in text for text in found.evidence)
-
-
 def test_the_chance_of_being_worse_is_that_of_the_corrected_test(tmp_path):
+    found = recommend_by_folds(
+        held_out(tmp_path, {"ner": 0.4, "crf": 0.7, "focal": 0.45}), LABELS, "ner", 5
+    )
+    assert found.method == found.best == "crf" and "worse is below 1 %" in found.text
     scored = held_out(tmp_path, {"ner": [0.5, 0.4, 0.5, 0.3, 0.5], "crf": [0.5, 0.6, 0.4, 0.4, 0.55]})
     found = recommend_by_folds(scored, LABELS, "ner", 5)
     macro = {
@@ -77,8 +71,7 @@ def test_the_chance_of_being_worse_is_that_of_the_corrected_test(tmp_path):
     }
     gains = [b - a for a, b in zip(macro["ner"], macro["crf"], strict=True)]
     t = resampled_t(gains, 1 / 3)  # one fold held out, three in train: the fifth is dev
-    by_documents = found.verdict.p / 2
-    chance = max(t.p_worse, by_documents)
+    chance = max(t.p_worse, found.verdict.p / 2)
     assert f"the chance that it is worse is {100 * chance:.0f} %" in found.text
     assert f"p = {t.p:.2g} (resampled t-test)" in " ".join(found.evidence)
     assert (found.method == "crf") == (chance <= 0.2)
@@ -111,11 +104,6 @@ def test_a_method_that_could_get_better_is_judged_as_its_config_trains_it(
     assert (found.method, found.best) == (method if chance < 0.2 else "ner", "crf")
     assert found.is_early == bool(rising)
     assert (found.verdict is None) == (method == "ner")
-
-
-def test_a_method_that_was_dropped_is_not_the_best_however_lucky(tmp_path):
-    scored = held_out(tmp_path, {"ner": 0.4, "crf": 0.6, "lucky": [0.95]})
-    assert recommend_by_folds(scored, LABELS, "ner", 5).best == "crf"
 
 
 def test_a_failed_trial_is_no_sign_of_too_little_time(tmp_path):
@@ -173,7 +161,7 @@ def test_the_more_were_compared_the_less_sure_is_the_best(tmp_path, monkeypatch)
     monkeypatch.setattr(recommendation, "worse", lambda *_: 0.04)
     skills = {"ner": 0.4, "crf": 0.7}
     few = recommend_by_folds(held_out(tmp_path, skills), LABELS, "ner", 5)
-    dropped = {f"m{i}": [0.2] for i in range(6)}  # after one fold of five
+    dropped = {f"m{i}": [0.95 if i else 0.2] for i in range(6)}  # after one fold of five, however lucky
     many = recommend_by_folds(held_out(tmp_path, {**skills, **dropped}), LABELS, "ner", 5)
     assert few.best == many.best == "crf"
     assert "worse is 4 %" in few.text and few.method == "crf"
@@ -234,17 +222,6 @@ def test_each_round_has_the_better_half_and_the_baseline(corpus, tmp_path, monke
     assert not again.begun and resumed.recommendation.text == found.recommendation.text
 
 
-def test_what_is_finished_takes_no_time(corpus, tmp_path, monkeypatch):
-    """Again with next to no budget: all candidates that have a record are in the table."""
-    runner = Timed({"ner": 0.3, "crf": 0.9}, monkeypatch, {}, usual=30.0)
-    found, *_ = advised(corpus, tmp_path, monkeypatch, runner, minutes=60)
-    runner.now = 0.0
-    again, *_ = advised(corpus, tmp_path, monkeypatch, runner, minutes=0.01)
-    names = [{row.method for row in own.summary.corpora[0].rows} for own in (found, again)]
-    assert names[0] == names[1] and len(names[0]) > 4
-    assert again.recommendation.method == found.recommendation.method == "crf"
-
-
 class Timed(Scored):
     """A runner for whose trials time passes."""
 
@@ -266,15 +243,15 @@ def test_advice_ends_with_its_budget(corpus, tmp_path, monkeypatch):
     found, *_, said = advised(corpus, tmp_path, monkeypatch, runner, minutes=3)  # no second fold fits
     assert len(runner.begun) == 2 and set(by_method(runner).values()) == {1}
     assert any("No time for fold 2" in text for text in said)
-    assert found.recommendation.verdict is None or found.recommendation.verdict.n_seeds == 1
-
-
-def test_what_does_not_fit_makes_room_for_the_next_best(corpus, tmp_path, monkeypatch):
     runner = Timed({"ner": 0.3, "softmax": 0.95, "crf": 0.9}, monkeypatch, {"softmax": 400.0})
-    found, *_ = advised(corpus, tmp_path, monkeypatch, runner, minutes=14)
-    n = by_method(runner)
+    found, *_ = advised(corpus, tmp_path / "more", monkeypatch, runner, minutes=14)
+    n = by_method(runner)  # what does not fit makes room for the next best
     assert n["softmax"] == 1 and n["crf"] == n["ner"] > 1
     assert found.recommendation.best == "crf"
+    runner.now = 0.0  # what is finished takes no time
+    again, *_ = advised(corpus, tmp_path / "more", monkeypatch, runner, minutes=0.01)
+    names = [{row.method for row in own.summary.corpora[0].rows} for own in (found, again)]
+    assert names[0] <= names[1] and len(names[0]) > 2
 
 
 def test_advice_stops_where_stock_spacy_fails(corpus, tmp_path, monkeypatch):
@@ -349,17 +326,15 @@ def test_no_trial_but_the_baseline_takes_more_than_a_part_of_the_budget(corpus, 
     assert limits[1] == ({"ner"}, None) and alone == {2.0}
 
 
-@pytest.mark.parametrize("lacking", ["tok2vec", "head", "language"])
-def test_what_no_candidate_can_begin_with_is_refused(lacking, corpus, tmp_path, monkeypatch):
-    nlp, folder = spacy.blank("fi" if lacking == "language" else "en"), tmp_path / "model"
-    if lacking == "head":
-        nlp.add_pipe("tok2vec")
-    nlp.add_pipe("ner")
-    nlp.to_disk(folder)
-    runner = Scored({})
+@pytest.mark.parametrize("pipeline", ["en ner", "en tok2vec ner", "fi tok2vec ner"])
+def test_what_no_candidate_can_begin_with_is_refused(pipeline, corpus, tmp_path):
+    lang, *names = pipeline.split()
+    nlp = spacy.blank(lang)
+    for name in names:
+        nlp.add_pipe(name)
+    nlp.to_disk(tmp_path / "model")
     with pytest.raises(ValueError, match="L274"):
-        advised(corpus, tmp_path, monkeypatch, runner, minutes=10, pretrained=[folder])
-    assert not runner.begun and not (tmp_path / "out").exists()
+        planned(corpus, pretrained=[tmp_path / "model"])
 
 
 def test_advice_tries_a_transformer(corpus, tmp_path, monkeypatch):
@@ -374,8 +349,7 @@ def test_advice_tries_a_transformer(corpus, tmp_path, monkeypatch):
     assert config["components"]["tok2vec"]["model"]["name"] == encoder
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(ValueError, match="L265"):
-        advised(corpus, tmp_path / "x", monkeypatch, runner, minutes=1, transformer="no/where")
-    assert not (tmp_path / "x").exists()
+        planned(corpus, transformer="no/where")
 
 
 def test_no_advice_from_untrained_models(corpus, tmp_path, monkeypatch):
@@ -390,18 +364,17 @@ def test_no_advice_from_untrained_models(corpus, tmp_path, monkeypatch):
 # Plans on folds
 
 
-@pytest.mark.parametrize("lang", ["th", "vi"])  # spaCy's tokenizers of these are packages of their own
-def test_folds_of_characters_keep_copies_together(lang, tmp_path):
+def test_folds_of_characters_keep_copies_together(tmp_path):
     docs = numbered()
     corpus = toy_corpus(tmp_path / "twice", train=docs, dev=[doc.copy() for doc in docs], test=docs[:4])
-    write_types(corpus, read_types(corpus)._replace(lang=lang, tokens="characters"))
+    write_types(corpus, read_types(corpus)._replace(lang="vi", tokens="characters"))
     found = write_folds(corpus, tmp_path / "out", 4)
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*.spacy")}
     assert write_folds(corpus, tmp_path / "out", 4) == found
     assert before == {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*.spacy")}
     for fold in found:
         held = set(texts(fold / "test.spacy"))
-        assert held.isdisjoint(texts(fold / "train.spacy")) and read_types(fold).lang == lang
+        assert held.isdisjoint(texts(fold / "train.spacy")) and read_types(fold).lang == "vi"
 
 
 def test_a_plan_on_folds_has_each_method_on_each_fold(corpus, tmp_path):
@@ -432,18 +405,8 @@ def test_a_plan_on_folds_has_each_method_on_each_fold(corpus, tmp_path):
     assert "Macro, held out" in page and "Use crf" in page
 
 
-def test_a_dry_run_on_folds_writes_nothing(corpus, tmp_path):
-    options = ["--folds", "3", "--dry-run", "--steps", "100", "--seeds", "0", "-o", tmp_path / "out"]
-    found = CliRunner().invoke(app, ["matrix", "quick", str(corpus), *map(str, options)])
-    assert found.exit_code == 0, found.output
-    assert "toy-fold-2, ner, seed 0" in found.output and not (tmp_path / "out").exists()
-
-
 @pytest.mark.parametrize(("cores", "expected"), [(1, 1), (2, 2), (16, 4)])
 def test_there_are_as_many_trials_at_a_time_as_cores(cores, expected, monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(cores)), raising=False)
     assert usual_workers(False, -1) == expected
     assert usual_workers(True, -1) == usual_workers(False, 0) == 1
-    monkeypatch.delattr(os, "sched_getaffinity")  # as on macOS
-    monkeypatch.setattr(os, "cpu_count", lambda: cores)
-    assert usual_workers(False, -1) == expected

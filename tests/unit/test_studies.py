@@ -51,6 +51,7 @@ def test_numbers():
         (("--steps", "500", "--patience", "200"), ("no better on dev for 200 steps, 500 at most",)),
         ((), ("9 trials, each until it is no better on dev for 300 steps, 2,000 at most",)),
         (("--sizes", "2,4", "--partitions", "3"), ("crf, 4 sentences, seed 2", "18 trials")),
+        (("--folds", "3"), ("tiny-fold-2, ner, seed 0", "27 trials")),
     ],
 )
 def test_a_matrix_lists_its_trials(options, named, corpus, tmp_path):
