@@ -104,12 +104,32 @@ def test_a_path_of_the_wrong_kind(name, tmp_path, monkeypatch):
         (["trian"], "train"),
         (["matrix", "quick", "--training.max_steps", "5"], "--training.max_steps"),
         (["train", "a", "b", "c", "--max_steps", "5"], "--max_steps"),
+        (["debug", "corpus"], "audit"),
+        (["report", "metrics"], "evaluate METRICS --report"),
+        (["evaluate", "model"], "CORPUS"),
+        (["evaluate", "metrics", "corpus", "--report", "x.html"], "CORPUS"),
         (["split", "c", "o", "--min-mentions", "-1"], "--min-mentions"),
     ],
 )
 def test_what_may_have_been_meant(arguments, hint):
     code, text = said(run(*arguments))
     assert code == "L545" and hint in text
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["evaluate", "m", "--report", "x.html", "--part", "dev"],
+        ["evaluate", "m", "c", "--card", "m"],
+        ["audit", "c", "--folds", "3"],
+        ["audit", "c", "--update"],
+        ["audit", "c", "-o", "x.jsonl", "--verbose"],
+        ["audit", "c", "-o", "x.jsonl", "--training.max_steps", "3"],
+    ],
+)
+def test_an_option_that_would_be_ignored(arguments):
+    code, text = said(run(*arguments))
+    assert code == "L420" and arguments[-1 if arguments[-1][0] == "-" else -2] in text
 
 
 def test_versions():
@@ -218,10 +238,9 @@ def test_warnings_are_messages(stats):
 
 
 @pytest.mark.parametrize("part", ["../other/test", "..", "", "/etc/x", "a\\b", "a\0"])
-def test_a_part_stays_in_its_corpus(part, corpus, tmp_path):
-    toy_corpus(tmp_path / "other")
+def test_a_part_stays_in_its_corpus(part, tmp_path):
     with pytest.raises(ValueError, match="L548"):
-        part_path(corpus, part)
+        part_path(tmp_path, part)
 
 
 @pytest.mark.parametrize(
@@ -231,7 +250,6 @@ def test_a_part_stays_in_its_corpus(part, corpus, tmp_path):
         "dropout=1.0",
         "eval_frequency=0",
         "accumulate_gradient=0",
-        "max_steps=-1",
         "max_steps=0",
         "seed=-1",
         "batcher.size=0",

@@ -3,12 +3,11 @@
 import json
 import random
 import re
-import shutil
 
 import pytest
 import spacy
 
-from spacy_longtail.corpus.descriptions import CorpusTypes
+from spacy_longtail.corpus.descriptions import CorpusTypes, write_types
 from spacy_longtail.corpus.statistics import Statistics
 from spacy_longtail.scorers import make_ner_scorer
 from spacy_longtail.studies.matrix.advice import (
@@ -218,30 +217,20 @@ class Scored:
 
 def judged(skill, luck, times):
     """An evaluation of the toy sentences."""
-    nlp = spacy.blank("en")
-    found = examples(nlp, times)
+    found = examples(spacy.blank("en"), times)
     documents = []
     for eg in found:
-        kept = [ent for ent in eg.reference.ents if luck.random() < skill]
-        eg.predicted.set_ents([eg.predicted.char_span(e.start_char, e.end_char, e.label_) for e in kept])
-        gold, predicted = (
-            [[e.start_char, e.end_char, e.label_, *more] for e in doc.ents]
-            for doc, more in ((eg.reference, []), (eg.predicted, [None]))
-        )
+        spans = [[ent.start_char, ent.end_char, ent.label_] for ent in eg.reference.ents]
+        kept = [span for span in spans if luck.random() < skill]
+        eg.predicted.set_ents([eg.predicted.char_span(*span) for span in kept])
         text = eg.reference.text
+        predicted = [[*span, None] for span in kept]
         documents.append(
-            {"text": text, "sentences": [[0, len(text)]], "gold": gold, "predicted": predicted}
+            {"text": text, "sentences": [[0, len(text)]], "gold": spans, "predicted": predicted}
         )
-    return {
-        "model": "m",
-        "data": "d",
-        "labels": TYPES.labels,
-        "tail": TYPES.tail,
-        "performance": {},
-        "scores": make_ner_scorer(TYPES.labels, TYPES.tail)(found),
-        "words_per_second": 1.0,
-        "documents": documents,
-    }
+    scores = make_ner_scorer(TYPES.labels, TYPES.tail)(found)
+    own = {"labels": TYPES.labels, "tail": TYPES.tail, "scores": scores, "documents": documents}
+    return {"model": "m", "data": "d", "performance": {}, "words_per_second": 1.0, **own}
 
 
 def run(corpus, output, runner, **given):
@@ -314,30 +303,30 @@ def statistics(n_sentences=2000, mentions=20):
 
 
 def test_candidates_follow_the_corpus():
+    pretrained = {"head": "crf", "encoder": "pretrained", "outputs": "described"}
+
     def grids(*given, **more):
         return [c.grid for c in choose_candidates(statistics(*given), **more)]
 
     usual, small, common = grids(), grids(200), grids(2000, 0)
-    assert usual[0] == {"head": "ner"}
+    assert usual[0] == {"head": "ner"} and not any("encoder" in grid for grid in usual)
     assert {"head": "crf", "reader": "sCR"} in usual and {"gate": "double"} in usual
     assert {"head": "two_task", "loss": "AUC-2T"} not in usual
     assert {"head": "two_task", "loss": "AUC-2T"} in small and {"gate": "double"} not in small
     assert not any("reader" in grid or "gate" in grid for grid in common)
-    with_bert = grids(lang="xx", transformer="bert")
-    assert with_bert[1:3] == [{"head": head, "encoder": "transformer"} for head in ("softmax", "crf")]
-
-
-def test_candidates_with_knowledge_come_first_where_there_is_any():
-    pytest.importorskip("spacy_lookups_data")
-    pretrained = {"head": "crf", "encoder": "pretrained", "outputs": "described"}
     first = [CandidateGrid(pretrained, "it has seen entities")]
-    grids = [c.grid for c in choose_candidates(statistics(), "en", first)]
-    clusters = {"head": "crf", "encoder": "clusters"}
-    assert grids[:5] == [{"head": "ner"}, pretrained, clusters, {"head": "crf"}, {"head": "softmax"}]
+    known = grids(lang="xx", pretrained=first, transformer="bert")
+    with_bert = [{"head": head, "encoder": "transformer"} for head in ("softmax", "crf")]
+    assert known[:4] == [{"head": "ner"}, pretrained, *with_bert]
     never_won = {"reader", "loss", "gate"}
-    assert all(never_won & grid.keys() for grid in grids[5:])
-    without = [c.grid for c in choose_candidates(statistics(), "fi")]  # a language without clusters
-    assert not any("encoder" in grid for grid in without)
+    assert all(never_won & grid.keys() for grid in known[6:])
+
+
+def test_word_clusters_are_tried_where_there_are_any():
+    pytest.importorskip("spacy_lookups_data")
+    grids = [c.grid for c in choose_candidates(statistics(), "en")]
+    assert grids[1] == {"head": "crf", "encoder": "clusters"}
+    assert not any("encoder" in c.grid for c in choose_candidates(statistics(), "fi"))
 
 
 def test_the_encoder_of_the_project_is_taken_for_its_language(corpus, tmp_path, monkeypatch):
@@ -347,9 +336,5 @@ def test_the_encoder_of_the_project_is_taken_for_its_language(corpus, tmp_path, 
     said = []
     assert list(map(str, find_pretrained(corpus, said.append))) == ["en_longtail_cnn"]
     assert len(said) == 1 and "docs/zero_shot.md" in said[0]
-    types = json.loads((corpus / "types.json").read_text(encoding="utf8"))
-    german = tmp_path / "german"
-    shutil.copytree(corpus, german)
-    (german / "types.json").write_text(json.dumps({**types, "lang": "de"}), encoding="utf8")
-    said.clear()
-    assert find_pretrained(german, said.append) == [] and "none for 'de'" in said[0]
+    write_types(corpus, TYPES._replace(lang="de"))
+    assert find_pretrained(corpus, said.append) == [] and "none for 'de'" in said[-1]
