@@ -138,18 +138,8 @@ def _filled(config: Config) -> Config:
     sourced = get_sourced_components(config)
     filled = load_model_from_config(config, auto_fill=True, exclude=list(sourced)).config
     filled["components"].update(sourced)
-    filled["nlp"]["pipeline"] = config["nlp"]["pipeline"]
-    return Config(_in_order(filled, config))
-
-
-def _in_order(filled: Block, order: Block) -> Block:
-    """A block in the order of another, then what the other does not have."""
-    names = sorted(filled, key=list({**order, **filled}).index)
-    below = {name: order[name] if isinstance(order.get(name), dict) else {} for name in names}
-    return {
-        name: _in_order(filled[name], below[name]) if isinstance(filled[name], dict) else filled[name]
-        for name in names
-    }
+    merged: Config = Config(filled).merge(config)  # the order is the config's
+    return merged
 
 
 def _lines(block: Block, comments: Mapping[str, str], section: str = "") -> Iterator[str]:
