@@ -232,7 +232,7 @@ def read_cnn(name: str, lang: str) -> CNNStart:
         problem = f"its language is {nlp.lang}, and the donors have the language {lang}"
     if config != block or nlp.lang != lang:
         fix = "Name a pipeline of a CNN that `pretrain` wrote, as the folder model/, or en_longtail_cnn"
-        raise unusable(name, ENCODER, problem, fix)
+        raise unusable(name, problem, fix, ENCODER)
     table: SubwordTable = _nodes(nlp, NAME)[0].attrs["subwords"]
     cnn = CNN(torch.from_numpy(table.vectors.expand()), embed["rows"], embed["width"], encode["depth"])
     model = CNNBiEncoder(cnn, head.get_dim("nM"))

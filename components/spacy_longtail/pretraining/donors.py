@@ -25,7 +25,6 @@ MOST_HELD_OUT = 500  # sentences that its F1 is measured on
 KNOWN_PARTS = (*PARTS, "all")
 SEED = 0  # of what is held out: the same in every run
 FEWEST = 3  # words of a sentence of a text file
-A_DONOR = "a donor"
 
 
 class Donor(NamedTuple):
@@ -56,23 +55,22 @@ def read_donors(
     folders, parts = list(folders), list(dict.fromkeys(parts))
     names = [folder.resolve().name for folder in folders]
     if len({*names}) < len(names):
-        fix = "Name each once, or rename a folder"
-        raise unusable(", ".join(names), A_DONOR, "two have one name", fix)
+        raise unusable(", ".join(names), "two have one name", "Name each once, or rename a folder")
     if not parts or not set(parts) <= set(KNOWN_PARTS):
         problem = f"the parts to train on are {', '.join(parts) or 'none'}"
-        raise unusable(names[0], A_DONOR, problem, f"Name some of {', '.join(KNOWN_PARTS)}")
+        raise unusable(names[0], problem, f"Name some of {', '.join(KNOWN_PARTS)}")
     forbidden = excluded_texts(exclude, vocab)
     donors = [_read(folder, parts, forbidden, vocab) for folder in folders]
     if len({(donor.lang, donor.tokens) for donor in donors}) > 1:
         shown = ", ".join(f"{donor.name} {donor.lang} {donor.tokens}" for donor in donors)
         fix = "Take donors of one language, converted with the same --tokens"
-        raise unusable(shown, A_DONOR, "their languages or tokens differ", fix)
+        raise unusable(shown, "their languages or tokens differ", fix)
     measured = {plain_text(doc.text) for donor in donors for doc in donor.dev}
     for i, donor in enumerate(donors):
         train = [doc for doc in donor.train if plain_text(doc.text) not in measured]
         if not any(doc.ents for doc in train):
             problem = "it has no entity beside those that are excluded or measured"
-            raise unusable(donor.name, A_DONOR, problem, "Leave it out")
+            raise unusable(donor.name, problem, "Leave it out")
         donors[i] = donor._replace(train=train)
     return donors
 
@@ -84,7 +82,7 @@ def excluded_texts(corpora: Iterable[Path], vocab: Vocab) -> set[str]:
         paths = [path for name in ("dev", "test") if (path := part_path(corpus, name)).exists()]
         if not paths:
             fix = "Name a converted corpus; `split` makes parts of a whole one"
-            raise unusable(corpus, "a corpus to exclude", "it has no dev and no test", fix)
+            raise unusable(corpus, "it has no dev and no test", fix, "a corpus to exclude")
         texts.update(*(_texts(doc) for path in paths for doc in stream_sentences(path, vocab)))
     return texts
 
@@ -100,23 +98,23 @@ def _texts(doc: Doc) -> set[str]:
 def _read(folder: Path, parts: list[str], forbidden: set[str], vocab: Vocab) -> Donor:
     is_text = not (folder / TYPES).is_file() and any(folder.glob("*.txt"))
     is_open = is_text or has_open_types(folder)
-    if is_open:
-        path, declared = read_declared(folder)
-        check_declared(path, declared, is_open=True)
-    else:
-        types = read_types(folder)
+    path, declared = read_declared(folder)
+    check_declared(path, declared, is_open)
+    types = declared if is_text else read_types(folder, allow_open=True)
     read, dev = (list(_text_files(folder, vocab)), []) if is_text else _sentences(folder, parts, vocab)
     train = [doc for doc in read if forbidden.isdisjoint(_texts(doc))]
-    name, n_excluded = folder.resolve().name, len(read) - len(train)
+    n_excluded = len(read) - len(train)
     if is_open:
-        names = {name: name for doc in train for ent in doc.ents for name in fine_and_coarse(ent.label_)}
-        if "" in names:
+        levels = (fine_and_coarse(ent.label_) for doc in train for ent in doc.ents)
+        dev, descriptions = [], {name: name for names in levels for name in names}
+        if "" in descriptions:
             fix = "Write each type as `fine type; coarse type`, or as one type alone"
-            raise unusable(folder, A_DONOR, "a mention has an empty type", fix)
-        return Donor(name, names, declared.lang, declared.tokens, train, [], n_excluded, is_open)
-    train, dev = _held_out(train, dev)
-    descriptions = _unite_types([*train, *dev], types.labels, types.descriptions)
-    return Donor(name, descriptions, types.lang, types.tokens, train, dev, n_excluded)
+            raise unusable(folder, "a mention has an empty type", fix)
+    else:
+        train, dev = _held_out(train, dev)
+        descriptions = _unite_types([*train, *dev], types.labels, types.descriptions)
+    name = folder.resolve().name
+    return Donor(name, descriptions, types.lang, types.tokens, train, dev, n_excluded, is_open)
 
 
 def _sentences(folder: Path, parts: list[str], vocab: Vocab) -> tuple[list[Doc], list[Doc]]:
@@ -124,8 +122,7 @@ def _sentences(folder: Path, parts: list[str], vocab: Vocab) -> tuple[list[Doc],
     there = {part: path for part in KNOWN_PARTS if (path := part_path(folder, part)).exists()}
     wanted = [part for part in parts if part in there] or [part for part in ("all",) if part in there]
     if not wanted:
-        problem = f"it has none of the parts {', '.join(parts)}"
-        raise unusable(folder, A_DONOR, problem, "Convert it again")
+        raise unusable(folder, f"it has none of the parts {', '.join(parts)}", "Convert it again")
     dev = [] if "dev" not in there or "dev" in wanted else list(stream_sentences(there["dev"], vocab))
     return [doc for part in wanted for doc in stream_sentences(there[part], vocab) if len(doc)], dev
 

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,16 +21,16 @@ from ..describers.label_encoder import subwords_of_labels
 from ..describers.static import subwords_of_texts
 from ..errors import Errors
 from ..models.transformer import Pieces
-from ..output.writing import coded_io, whole_folder
+from ..output.writing import write_file
 from ..scorers import make_ner_scorer
 from ..settings import finite, unused
+from ..types import Block
 from .batches import IGNORED, Batches, Cutter, DonorBatch, PackedDonor, TableCutter, collate, pack
 from .cnn import OF_TEXT, CNNStart, Vocabulary, build_cnn, new_cnn, padded, reduce_columns
 from .donors import Donor
-from .records import PROGRESS, DonorScore, PretrainOptions, Progress, unusable
+from .records import PretrainOptions, unusable
 from .transformer import BITS, TEACHER, BiEncoder, Start, build_transformer, short_labels
 
-WEIGHTS = "state.pt"
 SHARE = 0.6  # of the batches: those with open types
 NEAR, NEAR_CNN = 0.55, 0.65  # cosine of label vectors from which types may both be right
 CHUNK = 1024  # label texts that are compared with all others at once
@@ -88,7 +89,7 @@ class BiEncoderLearner(ABC):
         self.packed = [pack(donor, cutter, self.texts) for donor in donors]
         _weigh(self.packed, options)
 
-    def begin(self, module: nn.Module, groups: list[dict[str, Any]]) -> None:
+    def begin(self, module: nn.Module, groups: list[Block]) -> None:
         """Begin to train. groups (List): Of parameters, as AdamW has them, with the highest `rate`."""
         self.module = module
         self.optimizer = torch.optim.AdamW(groups, fused=self.is_half)
@@ -170,14 +171,14 @@ class BiEncoderLearner(ABC):
         self.optimizer.zero_grad(set_to_none=True)
         return loss.detach()
 
-    def scores(self) -> list[DonorScore]:
+    def scores(self) -> list[Block]:
         """F1 on the donors' sentences that are not trained on."""
         self.module.eval()
         pairs = zip(self.donors, self.packed, strict=True)
         return [self._score(donor, packed) for donor, packed in pairs if donor.dev]
 
     @torch.no_grad()
-    def _score(self, donor: Donor, packed: PackedDonor) -> DonorScore:
+    def _score(self, donor: Donor, packed: PackedDonor) -> Block:
         labels = list(donor.descriptions)
         codec = TagCodec(tuple(labels), "BIO")
         texts = np.array([texts[0] for texts in packed.texts])
@@ -194,20 +195,20 @@ class BiEncoderLearner(ABC):
                 doc.set_ents([Span(doc, int(a), int(b), label=labels[t]) for a, b, t in rows])
                 examples.append(Example(doc, gold))
         scores = make_ner_scorer(labels)(examples)
-        micro, macro = scores["ents_f"], scores["ents_macro_f"]
-        return DonorScore(name=donor.name, micro=micro, macro=macro, sentences=len(examples))
+        f1 = {"micro": scores["ents_f"], "macro": scores["ents_macro_f"]}
+        return {"name": donor.name, **f1, "sentences": len(examples)}
 
-    def save(self, folder: Path, progress: Progress) -> None:
-        """Write the state."""
-        with coded_io(folder), whole_folder(folder) as new:
-            torch.save([self.module.state_dict(), self.optimizer.state_dict()], new / WEIGHTS)
-            (new / PROGRESS).write_text(progress.model_dump_json(), encoding="utf8")
+    def save(self, path: Path, progress: Block) -> None:
+        """Write a state. progress (Block): What it says beside the weights."""
+        state = {"weights": self.module.state_dict(), "optimizer": self.optimizer.state_dict()}
+        file = BytesIO()
+        torch.save({**progress, **state}, file)
+        write_file(path, file.getvalue())
 
-    def load(self, folder: Path) -> None:
+    def load(self, state: Block) -> None:
         """Take up a state."""
-        weights, moments = torch.load(folder / WEIGHTS, map_location=self.device, weights_only=True)
-        self.module.load_state_dict(weights)
-        self.optimizer.load_state_dict(moments)
+        self.module.load_state_dict(state.pop("weights"))
+        self.optimizer.load_state_dict(state.pop("optimizer"))
 
 
 class TransformerLearner(BiEncoderLearner):
@@ -230,7 +231,7 @@ class TransformerLearner(BiEncoderLearner):
         if teacher is not None:
             if teacher.tokenizer.get_vocab() != self.tokenizer.get_vocab():
                 fix = "Name a pipeline of the same tokenizer"
-                raise unusable(options.teacher, TEACHER, "its tokenizer is not the encoder's", fix)
+                raise unusable(options.teacher, "its tokenizer is not the encoder's", fix, TEACHER)
             self.read_teacher(teacher)
         encoder: Any = self.model.encoder
         encoder.get_input_embeddings().requires_grad_(False)

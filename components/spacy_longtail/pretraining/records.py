@@ -1,15 +1,10 @@
-"""What is asked of a pretraining, what it leaves on disk, and what it refuses."""
+"""What is asked of a pretraining, and what it refuses."""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import ConfigDict, Field
-
 from ..errors import Errors
-from ..records import Record
-
-PROGRESS = "progress.json"  # in the folder of a state
 
 
 class PretrainOptions(NamedTuple):
@@ -31,27 +26,7 @@ class PretrainOptions(NamedTuple):
     workers: int = 0  # processes that make batches
 
 
-class DonorScore(Record):
-    """F1 on the sentences of a donor that were not trained on."""
-
-    name: str
-    micro: float
-    macro: float
-    sentences: int
-
-
-class Progress(Record):
-    """How far a pretraining is."""
-
-    model_config = ConfigDict(frozen=False)
-
-    key: str  # of the pretraining: options and data
-    step: int = 0
-    seconds: float = 0.0
-    scores: list[tuple[int, list[DonorScore]]] = Field(default_factory=list)  # by step
-
-
-def unusable(path: object, role: str, problem: str, fix: str) -> ValueError:
+def unusable(path: object, problem: str, fix: str, role: str = "a donor") -> ValueError:
     """L495, to be raised of a donor, a corpus to exclude, an encoder or a teacher."""
     return ValueError(Errors.L495.format(path=path, role=role, problem=problem, fix=fix))
 

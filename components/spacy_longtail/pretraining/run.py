@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING, Any
@@ -25,13 +26,13 @@ from ..training.checksums import digest, file_content
 from ..training.provenance import shortened, versions
 from ..types import Block
 from .donors import read_donors
-from .records import PROGRESS, PretrainOptions, Progress, not_resumable, unusable
+from .records import PretrainOptions, not_resumable, unusable
 
 if TYPE_CHECKING:
     from .learners import BiEncoderLearner
 
 CNN = "cnn"  # a new one
-STATE = "checkpoint"
+STATE = "state.pt"
 RECORD = "pretrain.json"
 MODEL = "model"  # the folder of the pipeline
 SECONDS = 300.0  # between two states on disk
@@ -61,20 +62,17 @@ def pretrain(
         import transformers  # noqa: F401
     is_cnn = _is_cnn(options)
     options = options._replace(steps=options.steps or (CNN_STEPS if is_cnn else TRANSFORMER_STEPS))
-    progress = _progress(output, _key([*folders, *exclude], options))
+    state = _state(output, _key([*folders, *exclude], options))
     fix_random_seed(options.seed)
     learner = _learner(folders, options, exclude, is_cnn)
     for donor in learner.donors:
         left_out = f", {donor.n_excluded:,} left out" if exclude else ""
         counts = f"{len(donor.train):,} sentences{left_out}, {len(donor.descriptions):,} types"
         say(f"{donor.name}: {counts}")
-    if progress.step:
-        say(f"Continues at step {progress.step:,}")
-        try:
-            learner.load(output / STATE)
-        except Exception as error:  # of zip and torch: each its own kind
-            raise _damaged(output / STATE, error) from error
-    _train(learner, output / STATE, progress, options)
+    if state["step"]:
+        say(f"Continues at step {state['step']:,}")
+        learner.load(state)
+    _train(learner, output / STATE, state, options)
     donors = [
         {
             "name": donor.name,
@@ -87,14 +85,14 @@ def pretrain(
         for donor in learner.donors
     ]
     record = {
-        "key": progress.key,
+        "key": state["key"],
         "options": shortened(options._asdict()),
         "steps": options.steps,
-        "seconds": round(progress.seconds, 1),
+        "seconds": round(state["seconds"], 1),
         "versions": versions(),
         "excluded": [path.resolve().name for path in exclude],
         "donors": donors,
-        "scores": progress.model_dump()["scores"],
+        "scores": state["scores"],
     }
     nlp = blank(learner.donors[0].lang, learner.donors[0].tokens)
     learner.finish(str(output / MODEL), nlp)
@@ -120,7 +118,7 @@ def _is_cnn(options: PretrainOptions) -> bool:
     if options.encoder == CNN and options.teacher is None:
         problem = "a new CNN learns from a transformer, and no teacher is named"
         fix = "Add --teacher en_longtail_trf, or go on from a CNN with --encoder en_longtail_cnn"
-        raise unusable(CNN, "the encoder", problem, fix)
+        raise unusable(CNN, problem, fix, "the encoder")
     return True
 
 
@@ -133,27 +131,26 @@ def _key(folders: list[Path], options: PretrainOptions) -> str:
     return digest({"options": {**options._asdict(), **same, **read}, "data": data})
 
 
-def _progress(output: Path, key: str) -> Progress:
-    """How far a pretraining is. What a folder holds of another one, or of a finished one, is refused."""
-    progress = Progress(key=key)
-    for path in (output / RECORD, output / STATE / PROGRESS):
+def _state(output: Path, key: str) -> Block:
+    """The state to go on from, or a new one. Another pretraining's and a finished one are refused."""
+    import torch
+
+    state = {"key": key, "step": 0, "seconds": 0.0, "scores": []}
+    read_state = partial(torch.load, map_location="cpu", weights_only=True)
+    for path, read in ((output / RECORD, srsly.read_json), (output / STATE, read_state)):
         if path.is_file():
             try:
-                known = srsly.read_json(path)["key"]
-                if path.name == PROGRESS:
-                    progress = Progress.model_validate_json(path.read_bytes())
-            except Exception as error:  # of JSON and of pydantic
-                raise _damaged(path, error) from error
-            if known != key:
+                state = read(path)
+                is_other = state["key"] != key
+            except Exception as error:  # of JSON, zip and torch: each its own kind
+                problem = f"it is damaged ({type(error).__name__}: {error})"
+                raise not_resumable(path, problem, "Delete it") from error
+            if is_other:
                 problem = "it holds a pretraining with other options or donors"
                 raise not_resumable(output, problem, "Name a new folder")
-    if (output / RECORD).is_file() and not progress.step:
+    if "donors" in state:
         raise not_resumable(output, "it is finished", "Use it, or delete the folder to train again")
-    return progress
-
-
-def _damaged(path: Path, error: Exception) -> ValueError:
-    return not_resumable(path, f"it is damaged ({type(error).__name__}: {error})", "Delete it")
+    return state
 
 
 def _learner(
@@ -175,28 +172,24 @@ def _learner(
     return (CNNLearner if is_cnn else TransformerLearner)(start, teacher, donors, options)
 
 
-def _train(
-    learner: "BiEncoderLearner", folder: Path, progress: Progress, options: PretrainOptions
-) -> None:
-    """Train to the end. folder (Path): Of the state. progress (Progress): Is brought up to date."""
-    start, saved = time.monotonic() - progress.seconds, time.monotonic()
+def _train(learner: "BiEncoderLearner", path: Path, state: Block, options: PretrainOptions) -> None:
+    """Train to the end. path (Path): Of the state. state (Block): Is brought up to date."""
+    start, saved = time.monotonic() - state["seconds"], time.monotonic()
     steps = options.steps or 0
     every = max(steps // options.evaluations, 1)
-    with tqdm(total=steps, initial=progress.step, unit="step", file=sys.stderr) as bar:
-        while progress.step < steps:
-            loss = learner.step(progress.step)
-            progress.step += 1
-            progress.seconds = time.monotonic() - start
-            is_last = progress.step == steps
-            if progress.step % SHOWN == 0 or is_last:
+    with tqdm(total=steps, initial=state["step"], unit="step", file=sys.stderr) as bar:
+        for step in range(state["step"], steps):
+            loss, is_last = learner.step(step), step + 1 == steps
+            state |= {"step": step + 1, "seconds": time.monotonic() - start}
+            if state["step"] % SHOWN == 0 or is_last:
                 bar.set_postfix_str(f"loss {float(loss):.3f}", refresh=False)
             bar.update()
-            if progress.step % every == 0 or is_last:
+            if state["step"] % every == 0 or is_last:
                 scores = learner.scores()
-                progress.scores.append((progress.step, scores))
+                state["scores"].append([step + 1, scores])
                 if scores:
-                    f1 = mean(score.micro for score in scores)
-                    bar.write(f"step {progress.step:,}: micro F1 {100 * f1:.1f}", file=sys.stderr)
+                    f1 = mean(score["micro"] for score in scores)
+                    bar.write(f"step {step + 1:,}: micro F1 {100 * f1:.1f}", file=sys.stderr)
             if is_last or time.monotonic() - saved > SECONDS:
-                learner.save(folder, progress)
+                learner.save(path, state)
                 saved = time.monotonic()

@@ -105,7 +105,7 @@ def _of_pipeline(name: str, folder: Path, role: str) -> Start:
     if tok2vec is None or tok2vec.model.name != NAME:
         problem = f"its components {', '.join(nlp.pipe_names) or '(none)'} are no pretrained transformer"
         fix = "Name a transformer, or a pipeline that `pretrain` wrote of one, as the folder model/"
-        raise unusable(name, role, problem, fix)
+        raise unusable(name, problem, fix, role)
     words = encoder_of(tok2vec.model)
     model = BiEncoder(words.encoder, head.get_dim("nM"))
     read_weights(model.pairs(nlp))
@@ -118,7 +118,7 @@ def keep_layers(encoder: Any, name: str, layers: int) -> None:
     known = encoder.encoder.layer
     if layers > len(known):
         fix = f"Give --layers {len(known)} or fewer"
-        raise unusable(name, f"cut to {layers} layers", f"it has {len(known)}", fix)
+        raise unusable(name, f"it has {len(known)}", fix, f"cut to {layers} layers")
     kept = [known[round((i + 1) * len(known) / layers) - 1] for i in range(layers)]
     encoder.encoder.layer = nn.ModuleList(kept)
     encoder.config.num_hidden_layers = layers
