@@ -13,7 +13,7 @@ safetensors = pytest.importorskip("safetensors.torch", reason="needs the extra '
 
 from spacy_longtail.layers.torch_bilstm import orders_of  # noqa: E402
 from spacy_longtail.models import BiLSTM  # noqa: E402
-from tests.util import SENTENCES, blank, examples, found, params, parse, small_ner, train  # noqa: E402
+from tests.util import SENTENCES, blank, examples, found, params, parse, train  # noqa: E402
 
 HASHED = {
     "@architectures": "spacy.MultiHashEmbed.v2",
@@ -148,15 +148,6 @@ def test_padding_at_most_doubles_the_rows(lengths):
             assert {*a, *b} == set(a[:n])  # padding repeats rows of the same document
 
 
-def test_other_documents_do_not_change_a_state():
-    model = build(depth=2)
-    X = arrays([6, 1, 30, 6, 0, 7], 5)
-    together = model.predict(X)
-    for order in ([0], [5, 0, 4], [2, 0], [3, 1, 0, 2]):
-        alone = model.predict([X[i] for i in order])
-        assert all(np.allclose(a, together[i], atol=1e-6) for a, i in zip(alone, order, strict=True))
-
-
 @pytest.mark.parametrize("X", [[], arrays([0], 5), arrays([0, 0], 5)])
 def test_no_words_at_all(X):
     model = build()
@@ -180,42 +171,22 @@ def test_dropout_acts_on_every_layer_in_training_alone(depth):
     assert np.allclose(dropped[~zeros], 2 * plain[~zeros], atol=1e-6) == (depth == 1)
 
 
-@pytest.mark.parametrize(
-    ("setting", "code"),
-    [({"hidden_width": "wide"}, "L001"), ({"depth": 0}, "L001"), ({"dropout": 1.0}, "L001")],
-)
-def test_bad_settings_are_refused(setting, code):
-    with pytest.raises(ValueError, match=code):
-        BiLSTM(rows_as_docs(5), **setting)
-
-
-def test_an_embedding_without_rows_is_refused():
-    model = BiLSTM(list2ragged())
+def test_what_makes_no_sense_is_refused():
+    for setting in ({"hidden_width": "wide"}, {"depth": 0}, {"dropout": 1.0}):
+        with pytest.raises(ValueError, match="L001"):
+            BiLSTM(rows_as_docs(5), **setting)
     with pytest.raises(ValueError, match=r"L241.*Ragged"):
-        model.initialize(X=arrays([2], 5))
+        BiLSTM(list2ragged()).initialize(X=arrays([2], 5))
 
 
 # The encoder under the pipes
 
 
-def own(encoder, factory="longtail_token_ner", lang=None):
-    nlp = lang or blank()
-    if factory == "longtail_token_ner":
-        model = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": encoder}
-    else:
-        model = {**small_ner()["model"], "tok2vec": encoder}
-    nlp.add_pipe(factory, name="ner", config={"model": model})
+def own(encoder):
+    nlp = blank()
+    model = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": encoder}
+    nlp.add_pipe("longtail_token_ner", name="ner", config={"model": model})
     return nlp
-
-
-def torch_params(pipe):
-    return [
-        p.detach().clone() for n in pipe.model.walk() for s in n.shims for p in s._model.parameters()
-    ]
-
-
-def entities(nlp, **kwargs):
-    return [found(doc) for doc in nlp.pipe(TEXTS * 2, **kwargs)]
 
 
 def test_tampered_files_are_refused_by_spacy_load(tmp_path):
@@ -228,14 +199,10 @@ def test_tampered_files_are_refused_by_spacy_load(tmp_path):
     path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
     with pytest.raises(ValueError, match=r"L221.*checksum"):
         spacy.load(tmp_path)
-    path.write_bytes(data[:-50])
-    with pytest.raises(ValueError):  # thinc's own wrapper is cut, before our weights are reached
-        spacy.load(tmp_path)
     path.write_bytes(data)
-    with pytest.raises(ValueError, match="nO"):
-        spacy.load(tmp_path, config={"components.ner.model.tok2vec.hidden_width": 9})
-    with pytest.raises(ValueError):
-        spacy.load(tmp_path, config={"components.ner.model.tok2vec.embed.width": 9})
+    for width in ("hidden_width", "embed.width"):
+        with pytest.raises(ValueError):
+            spacy.load(tmp_path, config={f"components.ner.model.tok2vec.{width}": 9})
     spacy.load(tmp_path)
 
 
@@ -257,14 +224,19 @@ def test_every_embedding_trains_along(embed, tmp_path):
                 nlp.vocab.set_vector(word, np.random.default_rng(len(word)).random(5, "f"))
     fix_random_seed(0)
     optimizer = nlp.initialize(lambda: examples(nlp))
-    embedding = nlp.get_pipe("ner").model.get_ref("tok2vec").get_ref("embed")
-    before, weights = params(nlp.get_pipe("ner")), torch_params(nlp.get_pipe("ner"))
+    ner = nlp.get_pipe("ner")
+    before, weights = params(ner), torch_params(ner)
     for _ in range(3):
         nlp.update(examples(nlp), sgd=optimizer)
-    assert len(list(embedding.walk())) > 1
-    after = params(nlp.get_pipe("ner"))
-    assert all(not np.array_equal(a, b) for a, b in zip(before, after, strict=True) if a.any())
-    for a, b in zip(weights, torch_params(nlp.get_pipe("ner")), strict=True):
-        assert not torch.equal(a, b)
+    pairs = [(a, b) for a, b in zip(before, params(ner), strict=True) if a.any()]
+    assert all(not np.array_equal(a, b) for a, b in pairs)
+    assert all(not torch.equal(a, b) for a, b in zip(weights, torch_params(ner), strict=True))
     nlp.to_disk(tmp_path)
-    assert entities(spacy.load(tmp_path)) == entities(nlp)
+    again = spacy.load(tmp_path)
+    for text in TEXTS:
+        assert found(again(text)) == found(nlp(text))
+
+
+def torch_params(pipe):
+    shims = [shim for node in pipe.model.walk() for shim in node.shims]
+    return [p.detach().clone() for shim in shims for p in shim._model.parameters()]

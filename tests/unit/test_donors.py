@@ -4,10 +4,7 @@ import pytest
 from spacy.tokens import Doc, Span
 
 from spacy_longtail.corpus.folder import CorpusTypes, convert_corpus, write_corpus
-from spacy_longtail.pretraining.donors import (
-    excluded_texts,
-    read_donors,
-)
+from spacy_longtail.pretraining.donors import excluded_texts, read_donors
 from spacy_longtail.types import ANNOTATED_TYPES
 from tests.util import blank, parse
 
@@ -16,18 +13,12 @@ NLP = blank()
 
 def corpus(folder, lang="en", descriptions=None, **parts):
     """A converted corpus; a part is a list of documents, a document a text or a list of sentences."""
-    docs = {
-        part: [
-            parse(NLP, text)
-            if isinstance(text, str)
-            else Doc.from_docs([parse(NLP, sentence) for sentence in text])
-            for text in texts
-        ]
-        for part, texts in parts.items()
-    }
+    docs = {}
+    for part, texts in parts.items():
+        sentences = [[text] if isinstance(text, str) else text for text in texts]
+        docs[part] = [Doc.from_docs([parse(NLP, text) for text in own]) for own in sentences]
     labels = sorted({ent.label_ for own in docs.values() for doc in own for ent in doc.ents})
-    types = CorpusTypes(labels, [], lang, descriptions=descriptions or {})
-    write_corpus(folder, docs, types)
+    write_corpus(folder, docs, CorpusTypes(labels, [], lang, descriptions=descriptions or {}))
     return folder
 
 
@@ -128,12 +119,9 @@ def test_no_sentence_is_both_trained_on_and_measured(tmp_path):
     one, two = read(corpus(tmp_path / "d", train=texts[:9], dev=texts[20:30]), tmp_path / "a")
     measured = {d.text for own in (one, two) for d in own.dev}  # no sentence of another donor's, too
     assert len(measured) >= 10 and not measured & {d.text for own in (one, two) for d in own.train}
-
-
-def test_a_corpus_without_parts_is_read_whole(tmp_path):
-    (found,) = read(corpus(tmp_path / "a", all=["[Ann|PER] left", "It rained"]))
+    (found,) = read(corpus(tmp_path / "e", all=["[Ann|PER] left", "It rained"]))  # without parts
     assert len(found.train) == 2
-    (found,) = read(corpus(tmp_path / "b", dev=["[Ann|PER] left"]), parts=["dev", "test"])
+    (found,) = read(corpus(tmp_path / "f", dev=["[Ann|PER] left"]), parts=["dev", "test"])
     assert len(found.train) == 1 and not found.dev
 
 
@@ -208,9 +196,7 @@ def test_a_donor_may_have_a_type_of_its_own_for_each_mention(tmp_path):
     [converted] = read(tmp_path / "converted")
     assert converted.is_open and list(converted.descriptions) == list(one.descriptions)
     measured = corpus(tmp_path / "donor", train=["[Ann|PER] left"], dev=["so far ."])
-    *_, plain = read(text, measured)
-    assert len(plain.train) == 1
-    assert len(read(text, measured)[0].train) == 1  # F1 is measured on the other sentence
+    assert [len(donor.train) for donor in read(text, measured)] == [1, 1]
 
 
 @pytest.mark.parametrize(

@@ -151,7 +151,6 @@ def test_a_file_of_queries(tmp_path):
         '{"PER": {"a": "b"}}',
         '{"PER": " "}',
         '{"": "persons"}',
-        '{"PER": "a", "PER": "b"}',
         b"\xff\xfe",
         "[" * 100_000,
     ],

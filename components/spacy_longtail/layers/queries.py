@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ from spacy.vocab import Vocab
 from thinc.types import Ints1d
 
 from ..corpus.sentences import sentence_lengths
+from ..corpus.type_words import problem_in_config
 from ..errors import Errors
 
 
@@ -26,31 +27,20 @@ def read_queries(path: Path) -> dict[str, str]:
     if not path.is_file():
         raise ValueError(Errors.L402.format(path=path, fix="Name a file of queries."))
     try:
-        queries = json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=_distinct)
+        queries = json.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
         raise ValueError(Errors.L230.format(who=path, found=error)) from error
     return check_queries(queries, str(path))
 
 
-def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    if len(dict(pairs)) < len(pairs):
-        raise ValueError("a type that is named twice")
-    return dict(pairs)
-
-
 def check_queries(queries: object, who: str) -> dict[str, str]:
-    """Refuse anything but a mapping of types to queries."""
-    pairs = queries.items() if isinstance(queries, dict) else ()
-    if not pairs or not all(_is_query(label, query) for label, query in pairs):
+    """Refuse anything but a mapping of types to queries, which a config can hold."""
+    pairs = dict(queries) if isinstance(queries, dict) else {}
+    texts = [*pairs, *pairs.values()]
+    is_text = all(isinstance(text, str) and text.strip() and "\n" not in text for text in texts)
+    if not pairs or not is_text or problem_in_config(pairs):
         raise ValueError(Errors.L230.format(who=who, found=queries))
-    return dict(pairs)
-
-
-def _is_query(label: object, query: object) -> bool:
-    """Whether both are texts that a config can hold: a trained pipeline keeps its queries there."""
-    if not (isinstance(label, str) and label.strip() and isinstance(query, str) and query.strip()):
-        return False
-    return not (label[0] in "@#;[" or set(label) & set(":=\n") or "${" in query or "\n" in query)
+    return pairs
 
 
 class Asked(NamedTuple):
@@ -67,13 +57,6 @@ class Questions(NamedTuple):
     question: Ints1d  # (n_rows,), index into `asked`
     token: Ints1d  # (n_rows,), index among the tokens of all documents
     type: Ints1d  # (n_rows,), index of the query
-
-
-class SentenceWords(NamedTuple):
-    vocab: Vocab
-    words: list[int]
-    spaces: list[bool]
-    first: int  # its first token, among the tokens of all documents
 
 
 def ask(
@@ -96,23 +79,23 @@ def ask(
         spaces = [bool(token.whitespace_) for token in doc[:-1]]
         prefixes.append(([*(token.text for token in doc), separator], [*spaces, True, True]))
     for batch in minibatch(product(_sentences(docs), enumerate(prefixes)), size):
-        asked = []
-        for sentence, (_, (words, spaces)) in batch:
-            words_and_spaces = words + sentence.words, spaces + sentence.spaces
-            asked.append(Asked(Doc(sentence.vocab, *words_and_spaces), len(words)))
-        lengths = np.array([len(sentence.words) for sentence, _ in batch])
+        asked = [
+            Asked(Doc(vocab, before + words, spaces_before + spaces), len(before))
+            for (vocab, words, spaces, _), (_, (before, spaces_before)) in batch
+        ]
+        lengths = np.array([len(words) for (_, words, _, _), _ in batch])
         question = np.repeat(np.arange(len(batch)), lengths)
-        shift = np.array([sentence.first for sentence, _ in batch]) - (np.cumsum(lengths) - lengths)
+        shift = np.array([first for (*_, first), _ in batch]) - (np.cumsum(lengths) - lengths)
         types = np.array([type_i for _, (type_i, _) in batch])
         yield Questions(asked, question, np.arange(len(question)) + shift[question], types[question])
 
 
-def _sentences(docs: list[Doc]) -> Iterator[SentenceWords]:
+def _sentences(docs: list[Doc]) -> Iterator[tuple[Vocab, list[int], list[bool], int]]:
+    """Vocab, words and spaces of each, and where it begins among the tokens of all documents."""
     n_before = 0
     for doc in docs:
         words, spaces = (column.tolist() for column in doc.to_array(["ORTH", "SPACY"]).T)
-        spaces = list(map(bool, spaces))
         ends = np.cumsum(sentence_lengths(doc)).tolist()
-        for start, end in zip([0, *ends], ends, strict=False):
-            yield SentenceWords(doc.vocab, words[start:end], spaces[start:end], n_before + start)
+        for start, end in pairwise([0, *ends]):
+            yield doc.vocab, words[start:end], [*map(bool, spaces[start:end])], n_before + start
         n_before += len(doc)

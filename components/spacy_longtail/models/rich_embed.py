@@ -76,31 +76,25 @@ def RichEmbed(
         raise ValueError(Errors.L001.format(name="cluster_bits", rule=rule, value=cluster_bits, fix=fix))
     cluster_sizes = _sizes("cluster_rows", cluster_rows, "cluster_bits", cluster_bits)
     parts: list[Model[list[Doc], Ragged]] = []
-    n_tables = 0
     if attrs:
         features: Model[list[Doc], Ragged] = chain(FeatureExtractor(attrs), list2ragged())
         parts.append(chain(features, _hashed(width, sizes, FIRST_SEED)))
-        n_tables += len(attrs)
     if clusters is not None:
         keys = cluster_prefixes(clusters, bits)
         parts.append(chain(keys, _hashed(width, cluster_sizes, FIRST_SEED + len(attrs))))
-        n_tables += len(cluster_sizes)
     if include_static_vectors:
         parts.append(StaticVectors(width, dropout=0.0))
-        n_tables += 1
     if subwords is not None:
         parts.append(subword_vectors(subwords, width))
-        n_tables += 1
     if not parts:
         fix = "Name attributes, clusters, static vectors or subwords."
         raise ValueError(Errors.L001.format(name="attrs", rule="not empty", value=attrs, fix=fix))
+    n_others = include_static_vectors + (subwords is not None)
+    n_tables = len(attrs) + (len(bits) if clusters is not None else 0) + n_others
     joined: Model[list[Doc], Ragged] = concatenate(*parts) if len(parts) > 1 else parts[0]
     mix: Model = Maxout(width, width * n_tables, nP=3, dropout=0.0, normalize=True)
-    about = {
-        "needs_vectors": include_static_vectors,
-        "n_parts": len(parts),
-        "n_hashed": len(parts) - include_static_vectors - (subwords is not None),
-    }
+    n_hashed = len(parts) - n_others
+    about = {"needs_vectors": include_static_vectors, "n_parts": len(parts), "n_hashed": n_hashed}
     layers = [joined, with_array(mix), ragged2list()]
     return Model("rich_embed", forward, init=init, layers=layers, dims={"nO": width}, attrs=about)
 
