@@ -25,8 +25,8 @@ def sketch(sentences: Iterable[Doc]) -> Ints1d:
 
     sentences (Iterable[Doc]): One each. RETURNS (Ints1d): (n_sampled,) uint32, ascending, once each.
     """
-    found = {_digest(doc.text) for doc in sentences if len(doc) >= LEAST_WORDS}
-    kept = sorted({number // SAMPLED for number in found if number % SAMPLED == 0})
+    numbers = {_digest(doc.text) for doc in sentences if len(doc) >= LEAST_WORDS}
+    kept = sorted(number // SAMPLED for number in numbers if number % SAMPLED == 0)
     return np.array(kept, dtype="<u4")
 
 
@@ -36,28 +36,24 @@ def _digest(text: str) -> int:
 
 
 def write_seen(pipeline: Path, sentences: Iterable[Doc]) -> None:
-    """Say beside a pipeline what it has been pretrained on.
-
-    pipeline (Path): Its folder. sentences (Iterable[Doc]): One each.
-    """
+    """Keep in a pipeline's folder what it was pretrained on. sentences (Iterable[Doc]): One each."""
     (pipeline / FILE).write_bytes(sketch(sentences).tobytes())
 
 
 def seen_share(pipeline: Path, parts: Iterable[Path]) -> float:
     """The share of a corpus's sentences that a pipeline was pretrained on, by the sample of them.
 
-    pipeline (Path): Its folder, or an installed package. One that does not say what it has seen has
-        seen nothing.
+    pipeline (Path): Its folder, or an installed package; one without the file has seen nothing.
     parts (Iterable[Path]): Files of a corpus, or folders of them; those that are not there do not count.
     """
     path = located(pipeline) / FILE
-    if not path.is_file():
-        return 0.0
-    data = path.read_bytes()
+    data = path.read_bytes() if path.is_file() else b""
     if len(data) % 4:
         problem = f"{FILE} is damaged"
         raise ValueError(Errors.L274.format(who="A training", path=pipeline, problem=problem))
+    if not data:
+        return 0.0
     vocab = Vocab()
     there = (part for part in parts if part.exists())
-    own = sketch(doc for part in there for doc in stream_sentences(part, vocab))
-    return float(np.isin(own, np.frombuffer(data, dtype="<u4")).mean()) if len(own) else 0.0
+    sampled = sketch(doc for part in there for doc in stream_sentences(part, vocab))
+    return float(np.isin(sampled, np.frombuffer(data, dtype="<u4")).mean()) if len(sampled) else 0.0

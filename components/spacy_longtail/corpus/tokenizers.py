@@ -20,10 +20,7 @@ UNITS = re.compile(r"(\S)( ?)|\s+")
 
 
 class CharacterTokenizer(DummyTokenizer):
-    """Every character a token. The text of a document is the text that it was made of.
-
-    vocab (Vocab): The vocabulary of the documents.
-    """
+    """Every character a token. vocab (Vocab): The vocabulary of the documents."""
 
     def __init__(self, vocab: Vocab) -> None:
         self.vocab = vocab

@@ -27,18 +27,18 @@ class _Bound(NamedTuple):
     offsets: str
     quote: str
 
-    def fragments(self, text: str) -> list[tuple[int, int]]:
+    def parts(self, text: str) -> list[CharSpan]:
         """Its parts; brat also splits a span at each line end within it, which is not a gap."""
-        parts: list[tuple[int, int]] = []
+        parts: list[CharSpan] = []
         for pair in self.offsets.split(";"):
             start, end = map(int, pair.split(" "))
-            if parts and 0 <= parts[-1][1] <= start and not text[parts[-1][1] : start].strip():
-                start = parts.pop()[0]
-            parts.append((start, end))
+            if parts and 0 <= parts[-1].end <= start and not text[parts[-1].end : start].strip():
+                start = parts.pop().start
+            parts.append(CharSpan(self.place, None, start, end, self.label))
         return parts
 
     def covers(self, text: str) -> bool:
-        return same_text(self.quote, " ".join(text[a:b] for a, b in self.fragments(text)))
+        return same_text(self.quote, " ".join(text[s.start : s.end] for s in self.parts(text)))
 
 
 def read_docs(path: Path, context: Context) -> Iterator[Doc]:
@@ -59,15 +59,14 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
         text = folded
     source = Text(place, text, [], [])
     for bound in bounds:
-        at, label, parts = bound.place, bound.label, bound.fragments(text)
-        if len(parts) == 1:
-            source.spans.append(CharSpan(at, bound.quote, *parts[0], label))
-            continue
-        pieces = [check_span(text, CharSpan(at, None, *part, label), events) for part in parts]
+        parts = [check_span(text, part, events) for part in bound.parts(text)]
         if not bound.covers(text):
-            raise unreadable(at, f"{bound.quote!r} is not at {bound.offsets}", "Count from 0.")
-        events.add("discontinuous", label, at, f"{label} {bound.quote!r}")
-        source.unclear.extend(pieces)
+            problem = f"{bound.quote!r} does not stand at {bound.offsets}"
+            raise unreadable(bound.place, problem, "Count characters from 0, the end exclusive.")
+        if len(parts) > 1:
+            detail = f"{bound.label} {bound.quote!r}"
+            events.add("discontinuous", bound.label, bound.place, detail)
+        (source.spans if len(parts) == 1 else source.unclear).extend(parts)
     if doc := text_doc(source, context):
         yield doc
 

@@ -1,6 +1,7 @@
 """Names that a source does not give by itself: of its columns, and of tags that are numbers."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,12 +34,9 @@ def no_names(option: str, given: str, problem: object) -> ValueError:
 def parse_columns(text: str) -> Columns:
     """The columns that an option names, as in token=word,tag=ner,sentence=sent_id."""
     pairs = [[part.strip() for part in pair.split("=")] for pair in text.split(",")]
-    try:
-        names = dict(pairs)
-        if len(names) == len(pairs) and all(names.values()):
+    with suppress(ValueError, TypeError):  # not a pair, or another name
+        if len(names := dict(pairs)) == len(pairs) and all(names.values()):
             return Columns(**names)
-    except (ValueError, TypeError):  # not a pair, or another name
-        pass
     raise no_names("columns", text, "it is not token=, tag= and sentence= with names, each once")
 
 
@@ -50,7 +48,7 @@ def read_tag_names(text: str, column: str = "") -> tuple[str, ...]:
     column (str): The one whose feature it is, where a file has more than one.
     """
     path, names = Path(text), text.split(",")
-    try:
+    with suppress(OSError, ValueError, KeyError, AttributeError, TypeError):  # of another form
         if path.suffix.lower() == ".json":
             names = _names(json.loads(path.read_text(encoding="utf-8-sig")), column or TAG)
         elif path.is_file():
@@ -58,16 +56,14 @@ def read_tag_names(text: str, column: str = "") -> tuple[str, ...]:
         tags = [name.strip() for name in names if name.strip()]
         if len(set(tags)) == max(len(tags), 2):
             return tuple(tags)
-    except (OSError, ValueError, KeyError, AttributeError, TypeError):  # of another form
-        pass
     raise no_names("tag-names", text, "it is no list of different tags, and no file of one")
 
 
-def _names(found: Any, column: str) -> list[str]:
+def _names(data: Any, column: str) -> list[str]:
     """The list of names in what a JSON file holds; a column's own, if it has columns."""
-    if isinstance(found, list):
-        return found
-    if "id2label" in found:
-        return [found["id2label"][str(i)] for i in range(len(found["id2label"]))]
+    if isinstance(data, list):
+        return data
+    if "id2label" in data:
+        return [data["id2label"][str(i)] for i in range(len(data["id2label"]))]
     keys = ("names", "label_names", "features", column, "feature")
-    return _names(found[next((key for key in keys if key in found), column)], column)
+    return _names(data[next((key for key in keys if key in data), column)], column)

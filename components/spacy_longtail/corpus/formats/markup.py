@@ -1,5 +1,6 @@
 """Inline markup, `[surface|TYPE]`: articles, and sentences whose mentions have types of their own."""
 
+import itertools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,32 +46,27 @@ def read_articles(path: Path, context: Context) -> Iterator[Doc]:
     """
     unlabelled, header = context.settings.unlabelled, dict[str, str]()
     text, spans, starts = "", [], set()
-    for i, line in enumerate(lines(path, context.settings.encoding), 1):
+    # two lines more: a file that ends before its header does not have it
+    numbered = enumerate(itertools.chain(lines(path, context.settings.encoding), ["", ""]), 1)
+    for i, line in numbered:
         place = Place(path, i)
         if i <= len(HEADER):
-            name = HEADER[i - 1]
-            if not line.startswith(f"{name}: "):
-                raise unreadable(place, f"no '{name}: ' header line", "See docs/corpora.md.")
-            header[name] = line.removeprefix(f"{name}: ").strip()
+            name, mark, value = line.partition(": ")
+            if not mark or name != HEADER[i - 1]:
+                raise unreadable(place, f"no '{HEADER[i - 1]}: ' header line", "See docs/corpora.md.")
+            header[name] = value.strip()
         elif line.strip():
             sentence = parse_line(line.strip(), place)
             text += " " if text else ""
             starts.add(len(text))
-            for span in sentence.spans:
-                if (
-                    context.labels
-                    and span.label not in context.labels
-                    and not context.settings.unlabelled
-                ):
+            for span in () if unlabelled else sentence.spans:
+                if span.label not in (context.labels or (span.label,)):
                     problem = f"unknown type {span.label!r} instead of {', '.join(context.labels)}"
                     raise unreadable(place, problem, "Declare it in corpus.json, or correct it.")
                 at = len(text) + span.start, len(text) + span.end
                 spans.append(span._replace(start=at[0], end=at[1]))
             text += sentence.text
-    if len(header) < len(HEADER):
-        raise unreadable(Place(path, 1), "no header lines", "See docs/corpora.md.")
-    source = Text(Place(path, 1), text, [] if unlabelled else spans, [], header)
-    if doc := text_doc(source, context):
+    if doc := text_doc(Text(Place(path, 1), text, spans, [], header), context):
         for token in doc:
             token.is_sent_start = token.idx in starts
         yield doc

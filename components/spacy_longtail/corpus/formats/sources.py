@@ -107,42 +107,38 @@ def _part(path: Path, files: list[Path], settings: Settings) -> Source:
     raise ValueError(Errors.L421.format(path=path, problem=problem, known=", ".join(FORMATS)))
 
 
-def _by_suffix(path: Path) -> list[str]:
-    """The formats that a file's name may be of."""
-    plain = unzipped(path)
-    names = [name for name, known in FORMATS.items() if plain.suffix.lower() in known.suffixes]
-    return names if plain == path else [name for name in names if name != "spacy"]
-
-
 def _by_format(files: list[Path], settings: Settings) -> dict[str, list[Path]]:
     """Files by the format that name and content speak for, or those that may be in the wanted one."""
     wanted = settings.format
-    if wanted not in (None, "brat"):
+    if wanted and files:
         usual = [path for path in files if wanted in _by_suffix(path)]
-        unknown = [path for path in files if not _by_suffix(path)]
-        return {wanted: usual or unknown or files} if files else {}
+        return {wanted: usual or [path for path in files if not _by_suffix(path)] or files}
     annotated = {path.parent for path in files if unzipped(path).suffix == ".ann"}
     by_format: dict[str, list[Path]] = {}
     for path in files:
-        name = _detect(path, path.parent in annotated, settings)
-        if name and wanted in (None, name):
+        if name := _detect(path, path.parent in annotated, settings):
             by_format.setdefault(name, []).append(path)
     return by_format
 
 
-def _detect(path: Path, in_brat: bool, settings: Settings) -> str | None:
+def _by_suffix(path: Path) -> list[str]:
+    """The formats that a file's name may be of."""
     plain = unzipped(path)
-    suffix, text = plain.suffix.lower(), plain.with_suffix(".txt")
+    names = (name for name, known in FORMATS.items() if plain.suffix.lower() in known.suffixes)
+    return [name for name in names if plain == path or name != "spacy"]
+
+
+def _detect(path: Path, in_brat: bool, settings: Settings) -> str | None:
+    suffix, text = unzipped(path).suffix.lower(), unzipped(path).with_suffix(".txt")
     if suffix == ".ann" and not (text.is_file() or text.with_name(f"{text.name}{GZIP}").is_file()):
         raise ValueError(Errors.L402.format(path=text, fix="Every .ann file needs its .txt file."))
     if suffix == ".tsv" and settings.columns.named:
         return "csv"
     if suffix == ".txt":
         head = head_of(path, settings.encoding)
-        if in_brat or brat.annotation_file(path).is_file():
-            return "brat"
-        if head.startswith("title: ") or markup.is_open(head):
-            return "articles" if head.startswith("title: ") else "open"
+        is_brat = in_brat or brat.annotation_file(path).is_file()
+        is_of = {"brat": is_brat, "articles": head.startswith("title: "), "open": markup.is_open(head)}
+        return next((name for name, is_this in is_of.items() if is_this), "columns")
     return next(iter(_by_suffix(path)), None)
 
 

@@ -42,10 +42,7 @@ class Text(NamedTuple):
 
 
 def text_doc(source: Text, context: Context) -> Doc | None:
-    """The document of a text; null where it has no word. Of entities that overlap, the longest is kept.
-
-    context (Context): Tokenizer, settings, and events, which count what becomes of the spans.
-    """
+    """The document of a text, its spans set by `annotate`; null where it has no word."""
     (nlp, settings, events, _), place = context, source.place
     text = check_text(source.text, place)
     if not text.strip():
@@ -87,16 +84,16 @@ def check_text(text: object, place: Place) -> str:
 
 def tokenize(nlp: Language, text: str, place: Place) -> Doc:
     """A text as a document."""
-    if is_tangled(text):
-        problem = "it has 2,000 punctuation marks without a space between them"
-        raise unreadable(place, problem, "Leave them out.")
     fault: object = "its tokens give another text"
-    try:
-        doc = nlp.tokenizer(text)
-        if doc.text == text:
-            return doc
-    except Exception as error:  # each language's tokenizer raises its own kinds
-        fault = error
+    if is_tangled(text):
+        fault = "it has 2,000 punctuation marks without a space between them"
+    else:
+        try:
+            doc = nlp.tokenizer(text)
+            if doc.text == text:
+                return doc
+        except Exception as error:  # each language's tokenizer raises its own kinds
+            fault = error
     problem = f"the tokenizer of {nlp.lang!r} fails on the text: {fault}"
     raise unreadable(place, problem, "Correct the text, or use --tokens characters.")
 
@@ -175,19 +172,16 @@ def annotate(
     spans = [(*_on_tokens(doc, mention, misaligned, events), mention) for mention in mentions]
     events.n_spans += len(spans)
     if decision == "reject":
-        kept = [(span, mention) for span, is_clear, mention in spans if is_clear]
-        for _, mention in kept:
+        clear = [(span, mention) for span, is_clear, mention in spans if is_clear]
+        for _, mention in clear:
             events.add("incorrect", mention.label, mention.place, _detail(doc, mention))
-        doc.spans[INCORRECT_SPANS] = [span for span, _ in kept]
-        doc.set_ents([], default="missing")
-        return doc
+        doc.spans[INCORRECT_SPANS], spans = [span for span, _ in clear], []
     missing = {token.i for mention in unclear for token in _touched(doc, mention)}
     ents: list[Span] = []
     taken: dict[int, Span] = {}  # by token
     for span, is_clear, mention in sorted(spans, key=lambda found: (-len(found[0]), found[0].start)):
         rival = next((taken[token.i] for token in span if token.i in taken), None)
-        if rival is None:
-            taken.update((token.i, span) for token in span)
+        taken.update((token.i, span) for token in (span if rival is None else ()))
         if rival is None and is_clear:
             ents.append(span)
             continue

@@ -26,8 +26,8 @@ class Place(NamedTuple):
     @property
     def within(self) -> str:
         """The place in its file."""
-        line, record = str(self.line), f"record {self.record}"
-        return ", ".join([line] * (self.line > 0) + [record] * (self.record > 0))
+        record = f"record {self.record}" if self.record else ""
+        return ", ".join(filter(None, [str(self.line or ""), record]))
 
     def __str__(self) -> str:
         return f"{self.path}:{self.within}"
