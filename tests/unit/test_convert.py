@@ -97,24 +97,17 @@ def test_parts_in_any_format(tmp_path):
     }
 
 
-@pytest.mark.parametrize("name", ["a.iob", "a.IOB2", "a.conll", "a.tsv", "a.bio", "a.txt"])
-def test_one_file_is_one_part(name, tmp_path):
+@pytest.mark.parametrize("name", ["a.IOB2", "a.conll", "a.tsv", "a.txt"])
+def test_a_file_or_a_folder_without_parts_is_one_part(name, tmp_path):
     types = convert_corpus(write(tmp_path / name, IOB), tmp_path / "out")
     assert types.labels == ["GEO", "PER"] and read_types(tmp_path / "out") == types
-    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
-        "all.spacy",
-        "conversion.json",
-        "types.json",
-    ]
-
-
-def test_a_folder_without_parts_is_one_part(tmp_path):
-    for i in (2, 1):
-        write(tmp_path / "in" / f"{i}.iob", f"{i}\tB-X\n")
+    written = sorted(p.name for p in (tmp_path / "out").iterdir())
+    assert written == ["all.spacy", "conversion.json", "types.json"]
+    for file in ("2.iob", "1.iob", "deeper/3.iob"):
+        write(tmp_path / "in" / file, f"{file}\tB-X\n")
     write(tmp_path / "in" / "README.md", "no data")
-    write(tmp_path / "in" / "deeper" / "3.iob", "no data")
     convert_corpus(tmp_path / "in", tmp_path / "out")
-    assert ents(tmp_path / "out" / "all.spacy") == [[("1", "X")], [("2", "X")]]
+    assert ents(tmp_path / "out" / "all.spacy") == [[("1.iob", "X")], [("2.iob", "X")]]
 
 
 def test_missing_parts_are_a_warning(tmp_path):
@@ -181,7 +174,6 @@ def test_settings_are_checked(chosen):
         ("a.jsonl", JSONL, {"tag_column": 1}),
         ("a.jsonl", JSONL, {"documents": True}),
         ("a.iob", IOB, {"misaligned": "missing"}),
-        ("a.iob", IOB, {"tokens": "characters"}),
         ("a.csv", "Sentence #,Word,Tag\n1,a,O\n", {"token_column": 1}),
     ],
 )
@@ -243,6 +235,8 @@ def test_files_and_folders_of_a_part_replace_each_other(tmp_path):
         assert part_path(target, "dev").is_dir() == (docs_per_file is not None)
         assert (target / "dev.spacy").exists() != (target / "dev").exists()
         assert ents(part_path(target, "dev")) == [[("Ann", "PER")], [("Rome", "GEO")]]
+    with pytest.warns(UserWarning, match=r"LW030.*out.*train and dev and test"):
+        convert_corpus(source / "dev.iob", target)
 
 
 def test_a_source_is_never_in_the_way(tmp_path):
@@ -266,12 +260,6 @@ def test_a_source_is_never_in_the_way(tmp_path):
     assert ents(tmp_path / "beside" / "train.spacy") and (tmp_path / "beside" / "train.iob").is_file()
 
 
-def test_parts_of_an_earlier_run_are_named(tmp_path):
-    convert_corpus(iob_corpus(tmp_path / "in"), tmp_path / "out")
-    with pytest.warns(UserWarning, match=r"LW030.*out.*train and dev and test"):
-        convert_corpus(tmp_path / "in" / "dev.iob", tmp_path / "out")
-
-
 def test_parts_are_written_as_they_are_read(tmp_path):
     seen = []
 
@@ -287,16 +275,23 @@ def test_parts_are_written_as_they_are_read(tmp_path):
     assert [d.text.strip() for d in stream_docs(tmp_path / "train", NLP)] == list("0123456")
 
 
-def test_a_full_disk_leaves_the_corpus_before(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "L432"),
+        (ValueError("E870"), r"L404.*train\.spacy"),
+    ],
+)
+def test_a_part_that_cannot_be_written_leaves_the_corpus_before(error, code, tmp_path, monkeypatch):
     target = tmp_path / "out"
     convert_corpus(iob_corpus(tmp_path / "in"), target)
     before = snapshot(target)
 
-    def full(*given):
-        raise OSError(errno.ENOSPC, "No space left on device")
+    def fail(*given):
+        raise error
 
-    monkeypatch.setattr(DocBin, "to_disk", full)
-    with pytest.raises(ValueError, match=r"L432.*No space left"):
+    monkeypatch.setattr(DocBin, "to_disk", fail)
+    with pytest.raises(ValueError, match=code):
         convert_corpus(tmp_path / "in", target)
     assert snapshot(target) == before
 
@@ -308,15 +303,6 @@ def test_files_spacy_cannot_read(content, code, tmp_path):
         path.write_bytes(content)
     with pytest.raises(ValueError, match=code):
         load_docs(path, NLP)
-
-
-def test_a_part_too_large_for_a_file(tmp_path, monkeypatch):
-    def fail(self, path):
-        raise ValueError("E870")
-
-    monkeypatch.setattr(DocBin, "to_disk", fail)
-    with pytest.raises(ValueError, match=r"L404.*all\.spacy"):
-        convert_corpus(write(tmp_path / "a.iob", IOB), tmp_path / "out")
 
 
 # ---------------------------------------------------------------- types, report, warnings
@@ -374,63 +360,56 @@ def test_a_converted_corpus_keeps_what_was_declared(tmp_path):
     assert "characters" in (tmp_path / "b" / "types.json").read_text(encoding="utf8")
 
 
-def test_types_that_are_not_declared(tmp_path):
-    source = iob_corpus(tmp_path / "in")
-    write(source / "corpus.json", '{"labels": ["GEO"]}')
-    with pytest.warns(UserWarning, match=r"LW030.*corpus\.json.*PER"):
-        convert_corpus(source, tmp_path / "out")
-
-
 def test_the_report_counts_by_part_and_type(tmp_path):
-    source = tmp_path / "in"
     lines = [
         {"text": "Ann saw New Rome", "label": [[0, 3, "PER"], [8, 16, "GEO"], [12, 16, "GEO"]]},
         {"text": "Annes", "label": [[0, 3, "PER"]]},
-        {"text": "Ann ", "label": [[0, 4, "PER"]], "answer": "accept"},
         {"text": "no", "label": [], "answer": "ignore"},
         {"text": "人名だ", "label": [[0, 3, "人名"]]},
     ]
-    write(source / "train.jsonl", "\n".join(json.dumps(r) for r in lines))
-    write(source / "dev.jsonl", JSONL)
-    write(source / "test.jsonl", JSONL)
+    for name in ("train", "dev", "test"):
+        write(
+            tmp_path / "in" / f"{name}.jsonl",
+            "\n".join(map(json.dumps, lines)) if name == "train" else JSONL,
+        )
     with warnings.catch_warnings():  # few misaligned spans are none of the language's fault
         warnings.simplefilter("error")
-        convert_corpus(source, tmp_path / "out", settings=Settings(allow=True))
+        convert_corpus(tmp_path / "in", tmp_path / "out", settings=Settings(allow=True))
     text = (tmp_path / "out" / "conversion.json").read_text(encoding="utf8")
     assert "人名" in text
     report = json.loads(text)
     assert report["lang"] == "en" and report["tokens"] == "words"
-    train = report["parts"]["train"]
-    assert (train["documents"], train["tokens"]) == (4, 7)
-    assert train["mentions"] == {"PER": 2, "GEO": 1, "人名": 1}
-    assert train["events"] == {
-        "overlapping": {"GEO": 1},
-        "misaligned": {"PER": 1},
-        "trimmed": {"PER": 1},
-        "rejected": {"ignore": 1},
-    }
-    assert train["examples"]["misaligned"] == ["train.jsonl:2: PER in [Ann]es"]
     assert report["parts"]["dev"]["events"] == {}
+    assert report["parts"]["train"] == {
+        "format": "json",
+        "misaligned": "missing",
+        "documents": 3,
+        "tokens": 6,
+        "mentions": {"PER": 1, "GEO": 1, "人名": 1},
+        "events": {"overlapping": {"GEO": 1}, "misaligned": {"PER": 1}, "rejected": {"ignore": 1}},
+        "examples": {
+            "overlapping": ["train.jsonl:1: GEO in Ann saw New [Rome]"],
+            "misaligned": ["train.jsonl:2: PER in [Ann]es"],
+            "rejected": ["train.jsonl:3: ignore"],
+        },
+    }
 
 
 @pytest.mark.parametrize("misaligned", ["missing", "expand", "contract"])
 def test_every_span_counts_once_among_the_misaligned(tmp_path, misaligned):
     """Kept, made to fit, repeated or overlapping."""
-    spans = [
-        [0, 3, "PER"],
-        [6, 9, "X"],
-        [6, 9, "X"],
-        [6, 12, "Y"],
-        [10, 12, "X"],
-        [13, 15, "Z"],
-        [16, 18, "Z"],
-    ]
+    spans = [[0, 3, "PER"], [6, 9, "X"], [6, 9, "X"], [6, 12, "Y"], [10, 12, "X"]]
+    spans += [[13, 15, "Z"], [16, 18, "Z"]]
     path = write(tmp_path / "a.jsonl", json.dumps({"text": "Annes saw us in Rom", "label": spans}))
     with pytest.warns(UserWarning, match=r"LW030.*2 of 7 spans"):
         convert_corpus(path, tmp_path / "out", settings=Settings(misaligned=misaligned, allow=True))
 
 
-def test_articles_need_declared_types(tmp_path):
+def test_types_that_are_not_declared(tmp_path):
+    source = iob_corpus(tmp_path / "beside")
+    write(source / "corpus.json", '{"labels": ["GEO"]}')
+    with pytest.warns(UserWarning, match=r"LW030.*corpus\.json.*PER"):
+        convert_corpus(source, tmp_path / "out")
     write(tmp_path / "in" / "train" / "a.txt", ARTICLE)
     with pytest.raises(ValueError, match=r"L430.*in/corpus\.json"):
         convert_corpus(tmp_path / "in", tmp_path / "out")
@@ -480,16 +459,11 @@ def test_languages_that_cannot_be_had():
 
 
 @pytest.mark.parametrize("mark", ["[", "🙂", "-."])
-def test_a_text_whose_tokens_would_never_come_is_refused(mark, tmp_path, monkeypatch):
+def test_a_text_whose_tokens_would_never_come_is_refused(mark, tmp_path):
     record = json.dumps({"text": f"Ann {mark * 100_000} left", "spans": []}, ensure_ascii=False)
-    path = write(tmp_path / "a.jsonl", record)
     with pytest.raises(ValueError, match=r"L401.*a\.jsonl:1.*2,000"):
-        convert_corpus(path, tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
-def test_many_rows_of_marks_are_looked_at_once():
-    text = f"{'-' * 1999}a" * 500
+        convert_corpus(write(tmp_path / "a.jsonl", record), tmp_path / "out")
+    text = f"{'-' * 1999}a" * 500  # many rows of marks are looked at once
     assert not is_tangled(text) and is_tangled(f"{text}-{'-' * 1999}")
     assert TANGLE.match("-" * 2000) and not TANGLE.match("a" + "-" * 2001, 2)  # not from within a row
 
@@ -554,20 +528,9 @@ def test_the_command_reads_what_its_options_say(tmp_path):
     text = "-DOCSTART- x\nI-PER\tq\tAnn\nO\tq\t“saw”\n\nI-GEO\tq\tRome\n"
     path = tmp_path / "a.data"
     path.write_bytes(text.encode("cp1252"))
-    shown = run(
-        *(path, tmp_path / "out", "--format", "columns", "--encoding", "cp1252", "--scheme", "iob1"),
-        *(
-            "--token-column",
-            "-1",
-            "--tag-column",
-            "0",
-            "--documents",
-            "--docs-per-file",
-            "1",
-            "--lang",
-            "de",
-        ),
-    )
+    options = "--format columns --encoding cp1252 --scheme iob1 --token-column -1 --tag-column 0"
+    options += " --documents --docs-per-file 1 --lang de"
+    shown = run(path, tmp_path / "out", *options.split())
     assert shown.exit_code == 0, shown.output
     (doc,) = stream_docs(tmp_path / "out" / "all", NLP)
     assert [(t.text, t.ent_type_, t.is_sent_start) for t in doc] == [

@@ -456,7 +456,7 @@ BROKEN_LINES = [  # file, text, settings, the place
             *("[ Ana|PER] sat.", "[|PER] sat.", "Ana | Sá", "[Ana] sat.", "The [Lisb|GEO]oners left."),
         )
     ),
-    ("a.txt", "title: T\n", {}, "1"),
+    ("a.txt", "title: T\n", {}, "2"),
     ("a.txt", "title: T\nkinds: k\nSo.\n", {}, "2"),
     ("a.txt", "domain: d\n[Ann|a; b; c] left.\n", {}, "2"),
     ("a.txt", "domain: d\n[Ann|; b] left.\n", {}, "2"),
