@@ -95,12 +95,10 @@ def split_corpus(
         check_corpus_folder(target / name, made, [path])
     types = read_types(source) if (source / "types.json").is_file() else None
     docs = load_docs(path, spacy.blank("xx"))
-    if group_by is not None:
-        _check_key(docs, group_by, path)
     units = divide(docs, unit, types.labels if types else [])
     texts = [None if scatter_duplicates else plain_text(doc.text) for doc in units.docs]
-    keys = [repr(doc.user_data[group_by]) if group_by in doc.user_data else None for doc in units.docs]
-    of_unit = assign(units, bound_groups(texts, keys), list(wanted.values()), min_mentions, seed)
+    groups = bound_groups(texts, _keys(units.docs, group_by, path))
+    of_unit = assign(units, groups, list(wanted.values()), min_mentions, seed)
     chosen = {name: np.flatnonzero(of_unit == i) for i, name in enumerate(wanted)}
     parts = {name: _counted(units, chosen[name], share) for name, share in wanted.items()}
     _check_mentions(parts, units.labels, min_mentions, strict)
@@ -108,7 +106,9 @@ def split_corpus(
         # folds have one tail together: they are to be compared
         learnt = parts.get("train") or _counted(units, np.arange(len(units.docs)), 1.0)
         types = CorpusTypes(count_docs(docs).labels, tail_types(learnt.mentions))
-    corpora = {".": chosen} if folds is None else dict(_folds(list(chosen.values())))
+    corpora = {".": chosen}
+    if folds is not None:
+        corpora = {name: _fold(of_unit, i, folds) for i, name in enumerate(wanted)}
     _write(target, corpora, units.docs, types, others)
     return Split(types, parts)
 
@@ -216,16 +216,12 @@ def stratify(
             break
         at_risk |= short
     _refine(amounts, wanted, part, least)
-    found = np.empty_like(part)
-    found[order] = part
-    return found
+    return part[np.argsort(order)]
 
 
 def totals(amounts: Floats2d, part: Ints1d, n_parts: int) -> Floats2d:
     """The sum of each column in each part; groups of part -1 are left out. (n_parts, n_columns)"""
-    found = np.zeros((n_parts, amounts.shape[1]))
-    np.add.at(found, part[part >= 0], amounts[part >= 0])
-    return found
+    return np.stack([amounts[part == p].sum(axis=0) for p in range(n_parts)])
 
 
 def _weights(wanted: Floats2d) -> Floats2d:
@@ -246,17 +242,15 @@ def _reserved(amounts: Floats2d, wanted: Floats2d, least: int, types: Ints1d) ->
     gifts = gifts[:, np.argsort(gifts.sum(axis=0), kind="stable")]  # the rarest first
     gifts = np.hstack([np.ones((len(amounts), 1)), gifts])
     floors = np.array([1] + [least] * (gifts.shape[1] - 1))
-    found = _search(gifts, floors, amounts, wanted, SEARCH)
-    if found is not None:
-        return found
-    kept: list[int] = []  # what cannot be reserved at once is tried type by type
-    for column in range(len(floors)):
+    part = _search(gifts, floors, amounts, wanted, SEARCH)
+    kept: list[int] = []
+    # what cannot be reserved at once is tried type by type, each with time left for the others
+    for column in range(len(floors)) if part is None else ():
         columns = [*kept, column]
-        limit = SEARCH // 4  # what cannot be met leaves time for the others
-        tried = _search(gifts[:, columns], floors[columns], amounts, wanted, limit)
+        tried = _search(gifts[:, columns], floors[columns], amounts, wanted, SEARCH // 4)
         if tried is not None:
-            kept, found = columns, tried
-    return found
+            kept, part = columns, tried
+    return part
 
 
 def _search(
@@ -271,11 +265,9 @@ def _search(
     limit (int): The most steps back.
     RETURNS (Optional[Ints1d]): (n_groups,) parts, -1 where not needed; null if none was found.
     """
-    part = np.full(len(gifts), -1)
+    part, weights = np.full(len(gifts), -1), _weights(wanted)
     holders = [np.flatnonzero(column) for column in gifts.T]
-    weights = _weights(wanted)
-    had = np.zeros((len(wanted), len(floors)))
-    held = np.zeros_like(wanted)
+    had, held = np.zeros((len(wanted), len(floors))), np.zeros_like(wanted)
     free = gifts.sum(axis=0)
 
     def put(g: int, p: int, sign: int) -> None:
@@ -290,8 +282,7 @@ def _search(
         scarcest = int(np.where(missing > 0, free / np.maximum(missing, 1), np.inf).argmin())
         p = int(need[:, scarcest].argmax())
         groups = holders[scarcest][part[holders[scarcest]] < 0]
-        open_wants = wanted[p] - held[p]
-        cost = (amounts[groups] * (amounts[groups] - 2 * open_wants)) @ weights[p]
+        cost = (amounts[groups] * (amounts[groups] - 2 * (wanted[p] - held[p]))) @ weights[p]
         groups = groups[np.argsort(cost, kind="stable")]
         alike = np.unique(gifts[groups], axis=0, return_index=True)[1]  # one of each kind will do
         return p, iter(groups[np.sort(alike)].tolist())
@@ -322,9 +313,7 @@ def _spread(amounts: Floats2d, wanted: Floats2d, part: Ints1d) -> Ints1d:
     """
     part = part.copy()
     wants = (wanted - totals(amounts, part, len(wanted))).tolist()  # lists: faster element by element
-    rows: list[list[tuple[int, float]]] = [[] for _ in amounts]
-    for g, column in zip(*(i.tolist() for i in np.nonzero(amounts)), strict=True):
-        rows[g].append((column, float(amounts[g, column])))
+    rows = amounts.tolist()
     bare = amounts.shape[1] - 2
     while (part < 0).any():
         left = amounts[part < 0, :-1].sum(axis=0)
@@ -336,8 +325,7 @@ def _spread(amounts: Floats2d, wanted: Floats2d, part: Ints1d) -> Ints1d:
             able = [p for p, want in enumerate(wants) if want[-1] > 1e-9]
             taker = max(able, key=lambda p: ((wants[p][column] - half) / target[p], wants[p][-1]))
             part[g] = taker
-            for i, amount in rows[g]:
-                wants[taker][i] -= amount
+            wants[taker] = [want - amount for want, amount in zip(wants[taker], rows[g], strict=True)]
     return part
 
 
@@ -419,15 +407,18 @@ def _part_to_split(
     return places[chosen], [places[name] for name in others if name not in made]
 
 
-def _check_key(docs: list[Doc], key: str, path: Path) -> None:
-    n_without = sum(key not in doc.user_data for doc in docs)
-    if n_without == len(docs):
-        known = sorted({name for doc in docs for name in doc.user_data if isinstance(name, str)})
-        problem = f"no document of {path} has {key!r} in its user_data"
+def _keys(docs: list[Doc], name: str | None, path: Path) -> list[str | None]:
+    """The value of user_data that binds each unit to others; null where it binds to none."""
+    keys = [repr(doc.user_data[name]) if name in doc.user_data else None for doc in docs]
+    n_without = keys.count(None)
+    if name is not None and n_without == len(docs):
+        known = sorted({key for doc in docs for key in doc.user_data if isinstance(key, str)})
+        problem = f"no document of {path} has {name!r} in its user_data"
         raise _no_split(problem, f"Give --group-by one of: {', '.join(known) or 'nothing'}.")
-    if n_without:
-        text = f"have no {key!r} in their user_data: each of them is a group of its own"
-        _warn(f"{n_without} of {len(docs)} documents {text}")
+    if name is not None and n_without:
+        text = f"have no {name!r} in their user_data: each of them is a group of its own"
+        _warn(f"{n_without} of {len(docs)} units {text}")
+    return keys
 
 
 def _counted(units: Units, chosen: Ints1d, share: float) -> SplitPart:
@@ -449,11 +440,10 @@ def _check_mentions(parts: Mapping[str, SplitPart], labels: list[str], least: in
         _warn(f"{problem}. Scores on such a part say nothing about the type")
 
 
-def _folds(chosen: list[Ints1d]) -> Iterator[tuple[str, dict[str, Ints1d]]]:
-    for i, test in enumerate(chosen):
-        dev = (i + 1) % len(chosen)
-        rest = [units for k, units in enumerate(chosen) if k not in (i, dev)]
-        yield f"fold-{i}", {"train": np.sort(np.concatenate(rest)), "dev": chosen[dev], "test": test}
+def _fold(of_unit: Ints1d, i: int, n_folds: int) -> dict[str, Ints1d]:
+    """The units of each part of a fold: the next fold is its dev part."""
+    part = np.where(of_unit == i, 2, of_unit == (i + 1) % n_folds)
+    return {name: np.flatnonzero(part == k) for k, name in enumerate(PARTS)}
 
 
 def _write(

@@ -18,38 +18,20 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc
 
 from ...types import SentenceCounts
+from .. import repeats
 from ..counts import CorpusCounts, count_doc, entity_bounds
 from ..cutting import cut
 from ..folder import PARTS, CorpusTypes, part_path, read_types
 from ..formats.docbin import stream_docs
 from ..rare import tail_limit
-from ..repeats import (
-    RandomOversampling,
-    RandomUndersampling,
-    Repeats,
-    kept_tokens,
-    nsCRD,
-    sC,
-    sCR,
-    sCRD,
-)
 from ..sentences import all_bounds, has_boundaries
+from . import records
 from .diagnosis import diagnose
-from .records import (
-    Conflicts,
-    Duplicates,
-    Leakage,
-    MarkedPlace,
-    PartStatistics,
-    SizeFactors,
-    Statistics,
-    TypeShare,
-    TypeStatistics,
-)
+from .records import PartStatistics, SizeFactors, Statistics, TypeShare, TypeStatistics
 
-POLICIES: dict[str, Repeats] = {
-    policy.__name__: policy()
-    for policy in (sC, sCR, sCRD, nsCRD, RandomOversampling, RandomUndersampling)
+POLICIES: dict[str, repeats.Repeats] = {
+    name: getattr(repeats, name)()
+    for name in ("sC", "sCR", "sCRD", "nsCRD", "RandomOversampling", "RandomUndersampling")
 }
 N_EXAMPLES = 3
 
@@ -129,7 +111,7 @@ class PartTally:
             if len(span) == 1:
                 self.single_words.add((span.text, name))
         if places:
-            kept = counted[kept_tokens(in_entity)]
+            kept = counted[repeats.kept_tokens(in_entity)]
             self.undersampled.update(sentences=1, tokens=int(np.count_nonzero(kept)))
         # equal texts have equal keys, whatever their case
         self.words.append(get_string_id("\0".join(words).casefold()) if words else 0)
@@ -160,8 +142,7 @@ def corpus_statistics(corpus: Path) -> Statistics:
     """
     tallies = {part: tally_part(path) for part, path in present_parts(corpus).items()}
     statistics = described_corpus(corpus, read_types(corpus), tallies)
-    factors = {"policies": size_factors(tallies["train"]), "diagnosis": []}
-    statistics = statistics.model_copy(update=factors)
+    statistics = statistics.model_copy(update={"policies": size_factors(tallies["train"])})
     return statistics.model_copy(update={"diagnosis": diagnose(statistics)})
 
 
@@ -317,11 +298,11 @@ def overlaps(paths: Mapping[str, Path], tallies: Mapping[str, PartTally]) -> dic
         for name in ("words", "entities", "complete")
     )
     parts = np.repeat(list(tallies), [len(tally.words) for tally in tallies.values()])
-    repeats, leaks = {}, {}
+    repeated, leaks = {}, {}
     in_training = np.isin(words, words[parts == "train"]) & (words != 0)
     for part in tallies:
         texts = words[(parts == part) & (words != 0)]
-        repeats[part] = Duplicates(sentences=len(texts) - len(np.unique(texts)))
+        repeated[part] = records.Duplicates(sentences=len(texts) - len(np.unique(texts)))
         if part != "train":
             rows = np.flatnonzero(in_training & (parts == part))
             leaks[part] = rows[np.argsort(entities[rows] == 0, kind="stable")]
@@ -333,10 +314,14 @@ def overlaps(paths: Mapping[str, Path], tallies: Mapping[str, PartTally]) -> dic
     shown = sorted(pairs.tolist())[:N_EXAMPLES]
     first = [rows[:N_EXAMPLES].tolist() for rows in leaks.values()]
     marked = sentence_texts(paths, set(chain(*shown, *first)))
+
+    def place(i: int) -> records.MarkedPlace:
+        return records.MarkedPlace(part=str(parts[i]), text=marked[i])
+
     return {
-        "duplicates": repeats,
+        "duplicates": repeated,
         "leakage": {
-            part: Leakage(
+            part: records.Leakage(
                 sentences=len(rows),
                 entity_sentences=int(np.count_nonzero(entities[rows])),
                 share=_share(len(rows), len(tallies[part].words)),
@@ -344,9 +329,11 @@ def overlaps(paths: Mapping[str, Path], tallies: Mapping[str, PartTally]) -> dic
             )
             for part, rows in leaks.items()
         },
-        "conflicts": Conflicts(
+        "conflicts": records.Conflicts(
             texts=len(kept),
-            examples=[[MarkedPlace(part=str(parts[i]), text=marked[i]) for i in pair] for pair in shown],
+            examples=[
+                [records.MarkedPlace(part=str(parts[i]), text=marked[i]) for i in pair] for pair in shown
+            ],
         ),
     }
 
