@@ -21,13 +21,6 @@ def finite(
     return number
 
 
-def keep_finite(
-    owner: object, name: str, rule: str, fix: str, low: float = -math.inf, high: float = math.inf
-) -> None:
-    """Check a field of a frozen dataclass as `finite` does, and keep it as a float."""
-    object.__setattr__(owner, name, finite(name, getattr(owner, name), rule, fix, low, high))
-
-
 def unused(name: str, value: object, who: str, where: str) -> ValueError:
     """L213, to be raised of a setting that would be ignored."""
     return ValueError(Errors.L213.format(name=name, value=value, who=who, where=where))

@@ -82,17 +82,9 @@ def test_methods_are_compared_on_shared_seeds(tmp_path):
     scored = evaluations(tmp_path, {"ner": 0.5, "crf": 0.5}, seeds=(0, 1))
     lucky = tmp_path / "lucky.json"
     lucky.write_text(json.dumps(evaluation(1.0)), encoding="utf8")
-    scored["crf"][7] = lucky  # a seed that the baseline has not
-    with_both, without = (
-        recommend(s, LABELS, "ner") for s in (scored, {**scored, "crf": _but(scored["crf"], 7)})
-    )
-    assert with_both == without
-    alone = {"ner": scored["ner"], "crf": {7: lucky}}
-    assert recommend(alone, LABELS, "ner").best == "ner"
-
-
-def _but(paths, seed):
-    return {s: path for s, path in paths.items() if s != seed}
+    more = {**scored, "crf": {**scored["crf"], 7: lucky}}  # a seed that the baseline has not
+    assert recommend(more, LABELS, "ner") == recommend(scored, LABELS, "ner")
+    assert recommend({**scored, "crf": {7: lucky}}, LABELS, "ner").best == "ner"
 
 
 def test_from_six_seeds_on_seeds_have_to_agree(tmp_path):

@@ -60,10 +60,10 @@ def test_an_output_is_no_place_that_must_stay(target, here):
     assert tree(here) == before
 
 
-@pytest.mark.parametrize("target", ["new", "a/b/c", "training/new", "corpus/other", "training/old"])
-def test_other_places_are_fine(target, here):
+def test_other_places_are_fine(here):
     inputs = [Path("my.cfg"), Path("corpus/mine")]
-    assert check_folder(Path(target), inputs, lambda _: "it is not empty") == here / target
+    for target in ("new", "a/b/c", "training/new", "corpus/other", "training/old"):
+        assert check_folder(Path(target), inputs, lambda _: "it is not empty") == here / target
 
 
 def test_a_folder_with_foreign_things_stays(here):
