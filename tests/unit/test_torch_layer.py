@@ -1,7 +1,6 @@
 """Torch modules in thinc: weights are safetensors, and nothing else is ever read."""
 
 import copy
-import json
 import pickle
 import re
 import subprocess
@@ -102,14 +101,9 @@ def test_every_cut_and_every_changed_byte_is_noticed():
         refused(module, bytes(changed), "L221")
 
 
-@pytest.mark.parametrize(
-    "data", [b"", b"\x08\0\0\0\0\0\0\0{}      ", "text", None, json.dumps({"a": [1.0]}).encode()]
-)
-def test_what_is_no_safetensors_is_refused(data):
-    refused(Net(), data, r"L221.*Net")
-
-
 def test_no_pickle_is_ever_opened(tmp_path):
+    for data in (b"", b"\x08\0\0\0\0\0\0\0{}      ", "text", None, b'{"a": [1.0]}'):
+        refused(Net(), data, r"L221.*Net")
     refused(Net(), pickle.dumps(Exploit()), "L221")
     torch.save({"state": Exploit()}, tmp_path / "weights.pt")
     refused(Net(), (tmp_path / "weights.pt").read_bytes(), "L221")
@@ -125,24 +119,18 @@ def test_weights_under_each_others_names_are_noticed():
     refused(module, safetensors.save(tensors), "L221.*checksum")  # of somebody else: no checksum
 
 
-@pytest.mark.parametrize(
-    ("change", "named"),
-    [
+def test_weights_of_another_module_are_refused():
+    module = Net()
+    for change, named in (
         (lambda t: t.pop("first.bias"), "first.bias"),
         (lambda t: t.update(extra=torch.zeros(2)), "extra"),
         (lambda t: t.update({"first.weight": torch.zeros(4, 5)}), "first.weight"),
         (lambda t: t.clear(), "first.bias"),
-    ],
-)
-def test_weights_of_another_module_are_refused(change, named):
-    module = Net()
-    tensors = state(module)
-    change(tensors)
-    refused(
-        module,
-        safetensors.save(tensors, metadata={"sha256": tensor_checksum(tensors)}),
-        f"L221.*{named}",
-    )
+    ):
+        tensors = state(module)
+        change(tensors)
+        metadata = {"sha256": tensor_checksum(tensors)}
+        refused(module, safetensors.save(tensors, metadata=metadata), f"L221.*{named}")
 
 
 @pytest.mark.parametrize("package", ["torch", "safetensors"])
