@@ -192,7 +192,7 @@ def test_a_language_without_its_tokenizer_is_no_fault(tmp_path):
     [([], ["good"]), (["info"], ["info", "good"]), (["warn"], ["warn"])],
 )
 def test_a_check_says_good_only_where_nothing_is_wrong(levels, found):
-    checks = run_check(lambda levels: ((level, "") for level in levels), "S", "fine", levels)
+    checks = run_check(((level, "") for level in levels), "S", "fine")
     assert [c.level for c in checks] == found
 
 

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from spacy.util import replace_model_node
 from thinc.api import Linear, Model, zero_init
 
-from ..chains.packing import Transitions
 from ..errors import Errors
 from ..layers.described import described_linear, is_described
 from ..layers.transitions import transition_scores
@@ -36,30 +35,23 @@ def rename_outputs(
     old, new (Sequence[str]): A name for each output.
     values (Sequence[float]): What each output of `new` has, whatever the input, if `old` lacks it.
     """
-    output = output_of(model)
-    scores = model.maybe_get_ref("transitions")
     kept = [i for i, name in enumerate(new) if name in old]
     source = [old.index(new[i]) for i in kept]
-    params = {name: output.get_param(name) for name in ("W", "b")}
-    shared = {name: output.get_param(name) for name in ("P", "Q", "D") if output.has_param(name)}
-    transitions = [scores.get_param(name) for name in Transitions._fields] if scores else []
+    refs = [ref for ref in ("output_layer", "transitions") if ref in model.ref_names]
+    layers = {ref: model.get_ref(ref) for ref in refs}
+    before = {ref: {n: own.get_param(n) for n in own.param_names} for ref, own in layers.items()}
     forget_outputs(model, len(new))
-    output = output_of(model)
-    for name, rows in shared.items():
-        output.set_param(name, rows)
-    for name, rows in params.items():
-        fresh = model.ops.alloc((len(new), *rows.shape[1:]))
-        if name == "b":
-            fresh += model.ops.asarray1f(values)
-        fresh[kept] = rows[source]
-        output.set_param(name, fresh)
-    if scores:
-        scores = model.get_ref("transitions")
-        for name, rows in zip(Transitions._fields, transitions, strict=True):
-            fresh = model.ops.alloc((len(new),) * rows.ndim)
-            at, was = (model.ops.xp.ix_(*[index] * rows.ndim) for index in (kept, source))
-            fresh[at] = rows[was]
-            scores.set_param(name, fresh)
+    for ref, params in before.items():
+        for name, rows in params.items():
+            if name not in ("P", "Q", "D"):  # which all outputs share
+                n_axes = 1 if ref == "output_layer" else rows.ndim
+                fresh = model.ops.alloc((len(new),) * n_axes + rows.shape[n_axes:])
+                if name == "b":
+                    fresh += model.ops.asarray1f(values)
+                at, was = (model.ops.xp.ix_(*[index] * n_axes) for index in (kept, source))
+                fresh[at] = rows[was]
+                rows = fresh
+            model.get_ref(ref).set_param(name, rows)
 
 
 def forget_outputs(model: Model, n_outputs: int | None = None) -> None:

@@ -12,12 +12,10 @@ from pydantic import Field, JsonValue, ValidationError
 from spacy.language import Language
 
 from ..about import __version__
-from ..corpus.parts import with_name
 from ..errors import Errors
 from ..pipes.scores.thresholding import CALIBRATION
 from ..records import Record, problem_of
 from ..types import Overrides
-from .checksums import checksum
 
 RUN_FILE = "run.json"  # beside model-best, or in an ensemble: how it was made
 DEV_SCORE = "ents_macro_f"  # what checkpoints and methods are chosen by, on dev
@@ -96,30 +94,6 @@ def command(name: str, paths: list[Path], options: Overrides) -> str:
         given = short(value) if is_path else shortened(value)
         words += [f"--{option}", given if isinstance(given, str) else srsly.json_dumps(given)]
     return shlex.join(words)
-
-
-def run_record(
-    output: Path,
-    config: Path,
-    corpus: Path,
-    parts: Mapping[str, Path],
-    options: Overrides,
-    seconds: float,
-) -> RunRecord:
-    """How a model was trained, for RUN_FILE beside it.
-
-    output (Path): The folder of model-best. config (Path): The config. corpus (Path): The corpus.
-    parts (Mapping[str, Path]): The files of the training and development parts, by name.
-    options (Overrides): What was set on the command line, by name.
-    seconds (float): Wall-clock time of the training.
-    """
-    return RunRecord(
-        command=command("train", [config, corpus, output], options),
-        corpus=with_name(corpus).name,
-        checksums={name: checksum(path) for name, path in parts.items()},
-        versions=versions(),
-        seconds=round(seconds, 1),
-    )
 
 
 def write_run(folder: Path, record: RunRecord) -> None:

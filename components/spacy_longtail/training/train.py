@@ -21,6 +21,7 @@ from wasabi import msg
 
 from ..corpus.folder import CorpusTypes, part_path, read_types
 from ..corpus.formats.docbin import check_docs
+from ..corpus.parts import with_name
 from ..corpus.tokenizers import tokenizer_config
 from ..corpus.type_words import in_words, problem_in_config
 from ..errors import SHIPPED_CONFIGS, Errors
@@ -29,13 +30,14 @@ from ..output.writing import check_folder, check_outside, coded_io, set_aside, w
 from ..pipes.numpy_blas import use_numpy_blas
 from ..pipes.sources import add_sources
 from ..types import Block, Overrides
+from .checksums import checksum
 from .contamination import warn_seen
 from .curve_logger import log_curve
 from .device import use_gpu
 from .limits import check_training, check_written
 from .loading import check_beginning, load_weights, sources_of_beginning
 from .own_code import imported_code
-from .provenance import CURVE_FILE, RUN_FILE, RunRecord, read_run, run_record, write_run
+from .provenance import CURVE_FILE, RUN_FILE, RunRecord, command, read_run, versions, write_run
 
 BEST = "model-best"
 MODELS = (BEST, "model-last")
@@ -182,12 +184,18 @@ def train_model(
             fix = "Training wrote no model; see the log."
             raise ValueError(Errors.L402.format(path=output / BEST, fix=fix))
         options: Block = {} if gpu_id < 0 else {"gpu-id": gpu_id}
-        if matmul != "spacy":
-            options["matmul"] = matmul
+        options |= {} if matmul == "spacy" else {"matmul": matmul}
         if own_code := imported_code():
             options["code"] = str(own_code[-1])
         options |= overrides or {}
-        write_run(new, run_record(output, config, corpus, parts, options, seconds))
+        record = RunRecord(
+            command=command("train", [config, corpus, output], options),
+            corpus=with_name(corpus).name,
+            checksums={name: checksum(path) for name, path in parts.items()},
+            versions=versions(),
+            seconds=round(seconds, 1),
+        )
+        write_run(new, record)
     return output / BEST
 
 

@@ -5,7 +5,6 @@ import math
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import redirect_stdout
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -25,23 +24,6 @@ NERS = ("ner", "beam_ner", "longtail_ner", "longtail_token_ner", "longtail_gated
 TYPE_SETTINGS = ("include", "labels", "weak_labels")  # of a component: lists of types
 N_READ = 100  # examples, since a reader may be endless
 N_UPDATE = 8  # examples
-
-
-@dataclass(frozen=True)
-class BuiltConfig:
-    """A config that builds, and the corpus it is for."""
-
-    path: Path
-    given: Config  # with overrides, not interpolated
-    config: Config  # filled and interpolated
-    nlp: Language
-    statistics: Statistics  # of the corpus
-
-    def read(self, kind: str, nlp: Language, n: int) -> list[Example]:
-        """The first examples of train_corpus or dev_corpus. What a reader prints is not shown."""
-        with redirect_stdout(io.StringIO()):
-            (reader,) = resolve_dot_names(self.config, [self.config["training"][kind]])
-            return list(islice(reader(nlp), n))
 
 
 def check_config(
@@ -67,33 +49,45 @@ def check_config(
     except ValueError as error:
         yield Check("fail", "Config", str(error))
         return
-    built = BuiltConfig(path, given, nlp.config.interpolate(), nlp, statistics)
+    filled = nlp.config.interpolate()
     yield Check("good", "Config", f"{path} builds: {', '.join(nlp.pipe_names)}.")
     yield from (Check("warn", "Config", str(warning.message)) for warning in caught)
-    for function, section, good in CHECKS[: None if update else -1]:
-        yield from run_check(function, section, good, built)
+    yield from run_check(_declared(path, filled, statistics), "Config")
+    yield from run_check(_readers(filled, nlp), "Readers")
+    yield from run_check(_dev(nlp), "Readers", "The dev corpus is read as it is.")
+    yield from run_check(_components(given, filled, nlp, statistics), "Components")
+    yield from run_check(_scores(filled), "Scores")
+    if update:
+        yield from run_check(_update(given, filled), "Update")
 
 
-def check_declared(built: BuiltConfig) -> Results:
+def _read(config: Config, kind: str, nlp: Language, n: int) -> list[Example]:
+    """The first examples of train_corpus or dev_corpus. What a reader prints is not shown."""
+    with redirect_stdout(io.StringIO()):
+        (reader,) = resolve_dot_names(config, [config["training"][kind]])
+        return list(islice(reader(nlp), n))
+
+
+def _declared(path: Path, config: Config, statistics: Statistics) -> Results:
     """`train` fills [longtail] in from the corpus, `spacy train` does not."""
-    written = load_config(built.path, interpolate=False).get("longtail", {})
-    used = built.config.get("longtail", {})
-    for key, own in (("labels", built.statistics.labels), ("tail", built.statistics.tail)):
+    written = load_config(path, interpolate=False).get("longtail", {})
+    used = config.get("longtail", {})
+    for key, own in (("labels", statistics.labels), ("tail", statistics.tail)):
         if written.get(key) is not None and set(written[key]) != set(own):
             text = f"[longtail] {key} = {written[key]} is not the corpus's {own}"
             fix = "`python -m spacy_longtail train` fills that in, `spacy train` does not"
             yield "warn", f"{text}. {fix}."
-        if unknown := set(used.get(key) or ()) - set(built.statistics.labels):
+        if unknown := set(used.get(key) or ()) - set(statistics.labels):
             yield "fail", f"[longtail] {key} names types that the corpus lacks: {_listed(unknown)}."
 
 
-def check_readers(built: BuiltConfig) -> Results:
+def _readers(config: Config, nlp: Language) -> Results:
     for kind in ("train_corpus", "dev_corpus"):
-        name = built.config["training"][kind]
+        name = config["training"][kind]
         try:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                examples = built.read(kind, built.nlp, N_READ)
+                examples = _read(config, kind, nlp, N_READ)
         except Exception as error:  # any reader, any error
             yield "fail", f"{name} cannot be read: {message_of(error)}"
             continue
@@ -102,22 +96,22 @@ def check_readers(built: BuiltConfig) -> Results:
         yield "good" if examples else "fail", f"{name} yields {len(examples)} examples{more}."
 
 
-def check_dev(built: BuiltConfig) -> Results:
+def _dev(nlp: Language) -> Results:
     try:
-        check_dev_corpus(built.nlp)
+        check_dev_corpus(nlp)
     except ValueError as error:
         yield "fail", str(error)
 
 
-def check_components(built: BuiltConfig) -> Results:
+def _components(given: Config, config: Config, nlp: Language, statistics: Statistics) -> Results:
     """The types that each component is to learn, against what training has."""
-    factories = {name: built.nlp.get_pipe_meta(name).factory for name in built.nlp.pipe_names}
-    mentions = {t: own.mentions for t, own in built.statistics.parts["train"].types.items()}
+    factories = {name: nlp.get_pipe_meta(name).factory for name in nlp.pipe_names}
+    mentions = {t: own.mentions for t, own in statistics.parts["train"].types.items()}
     for name, factory in factories.items():
-        block, training = built.config["components"][name], built.config["training"]
+        block, training = config["components"][name], config["training"]
         lists = {key: block[key] for key in TYPE_SETTINGS if isinstance(block.get(key), list)}
-        if factory in NERS and "source" in built.given["components"][name]:
-            labels = getattr(built.nlp.get_pipe(name), "labels", ())
+        if factory in NERS and "source" in given["components"][name]:
+            labels = getattr(nlp.get_pipe(name), "labels", ())
             if name in training["frozen_components"]:
                 yield "info", f"{name} comes from a source and is frozen: it learns nothing."
             elif strange := [t for t, n in mentions.items() if n and t not in labels]:
@@ -132,7 +126,7 @@ def check_components(built: BuiltConfig) -> Results:
             if absent := [t for t in labels if not mentions.get(t)]:
                 text = f"{key} names types without a training mention: {_listed(absent)}"
                 yield "fail", f"{name}: {text}."
-        settings = built.config["initialize"]["components"].get(name, {})
+        settings = config["initialize"]["components"].get(name, {})
         is_told = {"labels", "counts_corpus"} & settings.keys()
         if factory in NERS and training["max_epochs"] == -1 and not is_told:
             text = f"{name} sees 100 examples before a streamed training and may miss rare types. Give"
@@ -140,8 +134,8 @@ def check_components(built: BuiltConfig) -> Results:
             yield "fail", f"{text} it {where}."
 
 
-def check_scores(built: BuiltConfig) -> Results:
-    weights = built.config["training"]["score_weights"]
+def _scores(config: Config) -> Results:
+    weights = config["training"]["score_weights"]
     total = sum(weight or 0.0 for weight in weights.values())
     if not total:
         yield "fail", "No score has a weight above 0 in [training.score_weights]: any model is the best."
@@ -150,15 +144,15 @@ def check_scores(built: BuiltConfig) -> Results:
     yield "good", f"Checkpoints are chosen by {', '.join(shares)}."
 
 
-def check_update(built: BuiltConfig) -> Results:
+def _update(given: Config, config: Config) -> Results:
     """Initialize as `spacy train` does, and train one batch."""
     losses = dict[str, float]()
     try:
         with redirect_stdout(io.StringIO()):
-            nlp = init_nlp(built.given)
-        batch = built.read("train_corpus", nlp, N_UPDATE)
+            nlp = init_nlp(given)
+        batch = _read(config, "train_corpus", nlp, N_UPDATE)
         frozen, annotating = (
-            built.config["training"][f"{kind}_components"] for kind in ("frozen", "annotating")
+            config["training"][f"{kind}_components"] for kind in ("frozen", "annotating")
         )
         nlp.update(batch, losses=losses, exclude=frozen, annotates=annotating)
     except Exception as error:  # any component, any error
@@ -173,13 +167,3 @@ def check_update(built: BuiltConfig) -> Results:
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(sorted(names))
-
-
-CHECKS = (
-    (check_declared, "Config", ""),
-    (check_readers, "Readers", ""),
-    (check_dev, "Readers", "The dev corpus is read as it is."),
-    (check_components, "Components", ""),
-    (check_scores, "Scores", ""),
-    (check_update, "Update", ""),  # the last: only if it is asked for
-)

@@ -2,12 +2,12 @@
 
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from itertools import combinations, islice
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
 from spacy.tokens import Doc, Token
 
@@ -29,7 +29,6 @@ from ...corpus.tokenizers import blank
 
 Level = Literal["info", "good", "warn", "fail"]
 Results = Iterator[tuple[Level, str]]
-Subject = TypeVar("Subject")
 
 ALIKE = 0.83  # of difflib's ratio: PERSON and PERSNO are, CARDINAL and ORDINAL are not
 COMPARED = 300  # types, each with each other
@@ -68,15 +67,10 @@ class Check(NamedTuple):
     text: str
 
 
-def run_check(
-    function: Callable[[Subject], Results], section: str, good: str, subject: Subject
-) -> Iterator[Check]:
-    """What a function says of a subject.
-
-    good (str): What to say if it finds no fault; nothing if it is empty.
-    """
+def run_check(results: Results, section: str, good: str = "") -> Iterator[Check]:
+    """What a check has to say. good (str): What to say where it finds no fault; else nothing."""
     clean = True
-    for level, text in function(subject):
+    for level, text in results:
         clean = clean and level in ("info", "good")
         yield Check(level, section, text)
     if clean and good:
@@ -161,7 +155,7 @@ def count_corpus(corpus: Path) -> CountedCorpus:
     return CountedCorpus(described_corpus(corpus, types, tallies), oddities, types, paths)
 
 
-def check_findings(counted: CountedCorpus) -> Results:
+def _findings(counted: CountedCorpus) -> Results:
     """What the statistics find, as far as it is a fault."""
     statistics = counted.statistics
     mentions = {t: own.mentions for t, own in statistics.parts["train"].types.items()}
@@ -171,7 +165,7 @@ def check_findings(counted: CountedCorpus) -> Results:
             yield LEVELS[finding.rule], f"{finding.finding} {finding.evidence} {finding.advice}"
 
 
-def check_names(counted: CountedCorpus) -> Results:
+def _names(counted: CountedCorpus) -> Results:
     """Types that may be one: misspelt, or in other case or punctuation."""
     labels = counted.statistics.labels + counted.statistics.undeclared
     types = counted.statistics.all.types
@@ -183,7 +177,7 @@ def check_names(counted: CountedCorpus) -> Results:
             yield "warn", f"Are these types one? {shown} are spelt almost alike."
 
 
-def check_tokens(counted: CountedCorpus) -> Results:
+def _tokens(counted: CountedCorpus) -> Results:
     """Whether the tokens are those that a pipeline will make in production."""
     try:
         nlp = blank(counted.types.lang, counted.types.tokens)
@@ -219,8 +213,9 @@ def _token_bounds(tokens: Iterable[Token]) -> set[tuple[int, int]]:
 def check_data(counted: CountedCorpus) -> Iterator[Check]:
     """Everything that can be said of a corpus before a training."""
     good = "No type or part is absent, and no text is annotated in two ways."
-    yield from run_check(check_findings, "Findings", good, counted)
-    yield from run_check(check_names, "Types", "No two types have names that are almost alike.", counted)
+    yield from run_check(_findings(counted), "Findings", good)
+    good = "No two types have names that are almost alike."
+    yield from run_check(_names(counted), "Types", good)
     for section, kinds in ODDITIES.items():
         odd = [
             Check(level, section, f"{part}: {text}: {own.n[kind]:,}, such as: {own.shown(kind)}")
@@ -229,4 +224,4 @@ def check_data(counted: CountedCorpus) -> Iterator[Check]:
             if own.n[kind]
         ]
         yield from odd or [Check("good", section, f"No fault in {section.lower()}.")]
-    yield from run_check(check_tokens, "Tokens", "", counted)
+    yield from run_check(_tokens(counted), "Tokens")
