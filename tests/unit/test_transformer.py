@@ -16,13 +16,16 @@ from tests.util import tiny_bert, tiny_encoder
 torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
 transformers = pytest.importorskip("transformers", reason="needs the extra 'transformers'")
 
+from spacy_longtail import use_int8  # noqa: E402
 from spacy_longtail.describers import LabelEncoder  # noqa: E402
 from spacy_longtail.describers.label_encoder import FILE  # noqa: E402
+from spacy_longtail.layers import torch_transformer  # noqa: E402
 from spacy_longtail.layers.quantised import eight_bit, four_bit  # noqa: E402
 from spacy_longtail.layers.torch_transformer import from_bytes, short_form  # noqa: E402
 from spacy_longtail.models import Transformer  # noqa: E402
 from spacy_longtail.models.transformer import Words, encoder_of, windows_of  # noqa: E402
 from spacy_longtail.pipes.token import tagging  # noqa: E402
+from spacy_longtail.training.optimizers import Averages, average_torch_modules  # noqa: E402
 
 WIDTH = 64
 LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": WIDTH}
@@ -282,3 +285,68 @@ def test_weights_between_before_and_after_training():
             )
     with pytest.raises(ValueError, match="L213"):
         registry.resolve({"a": {"@optimizers": "longtail.Adam.v1", "weight_mix": 0.5}})
+
+
+@pytest.fixture
+def in_int8(shipped):
+    return use_int8(spacy.load(shipped))
+
+
+def rows_of(nlp, *texts):
+    return nlp.get_pipe("tok2vec").model.predict([*map(nlp.make_doc, texts)])
+
+
+def test_int8_is_near_full_precision_and_is_saved(shipped, in_int8, tmp_path):
+    texts = ("Jon saw the Fram in Oslo", "", "Rome sent help")
+    wanted, found = rows_of(spacy.load(shipped), *texts), rows_of(in_int8, *texts)
+    moved = max(abs(a - b).max() for a, b in zip(wanted, found, strict=True) if len(a))
+    assert 0 < moved < 0.1
+    module = encoder_of(in_int8.get_pipe("tok2vec").model)
+    kinds = {type(layer).__module__ for layer in module.quantised().modules()}
+    assert any("quantized" in kind for kind in kinds) and not module.training
+    in_int8.to_disk(tmp_path / "own")
+    for again in (spacy.load(tmp_path / "own"), pickle.loads(pickle.dumps(in_int8))):
+        for own, row in zip(rows_of(again, *texts), found, strict=True):
+            assert own == pytest.approx(row, abs=1e-5)
+    with pytest.raises(ValueError, match="L545"):
+        use_int8(spacy.blank("en"))
+
+
+def test_int8_follows_the_weights_and_training_is_in_full_precision(shipped, in_int8):
+    text = "Jon saw the Fram in Oslo"
+    model = in_int8.get_pipe("tok2vec").model
+    plain = spacy.load(shipped).get_pipe("tok2vec").model
+    [before] = rows_of(in_int8, text)
+    docs = [in_int8.make_doc(text)]
+    torch.manual_seed(0)  # of the dropout
+    expected, _ = plain.begin_update(docs)
+    torch.manual_seed(0)
+    own, backprop = model.begin_update(docs)
+    assert own[0] == pytest.approx(expected[0], abs=1e-6)
+    backprop([np.arange(own[0].size, dtype="float32").reshape(own[0].shape) % 7])
+    model.finish_update(
+        registry.resolve({"a": {"@optimizers": "longtail.Adam.v1", "learn_rate": 0.05}})["a"]
+    )
+    [after] = rows_of(in_int8, text)
+    assert abs(after - before).max() > 0.1
+    shim = model.shims[0]
+    others = Averages({(shim.id, n): p.detach().numpy() * 0 for n, p in shim._model.named_parameters()})
+    average_torch_modules()
+    with model.use_params(others):
+        assert not rows_of(in_int8, text)[0].any()
+    assert rows_of(in_int8, text)[0] == pytest.approx(after, abs=1e-6)
+
+
+def test_training_in_bfloat16_has_nearly_the_same_gradient(bert, monkeypatch):
+    gradients = []
+    for is_able in (True, False):
+        monkeypatch.setattr(torch_transformer, "has_bf16", lambda is_able=is_able: is_able)
+        model = loaded(bert)
+        torch.manual_seed(0)  # of the dropout
+        rows, backprop = model.begin_update(docs_of("Rome sent help to Oslo"))
+        assert rows[0].dtype == np.float32
+        backprop([np.sin(np.arange(rows[0].size, dtype="float32")).reshape(rows[0].shape)])
+        own = [p.grad for p in encoder_of(model).parameters() if p.grad is not None]
+        gradients.append(torch.cat([g.reshape(-1) for g in own]).numpy())
+    lower, full = gradients
+    assert np.corrcoef(lower, full)[0, 1] > 0.999 and abs(lower - full).max() > 0

@@ -3,7 +3,10 @@ functions.
 """
 
 import json
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -23,6 +26,13 @@ DROPOUT = 0.1  # of the outputs, in training
 EIGHT, FOUR = ".eight.", ".four."  # between the name of a weight and of a part of its short form
 FORMAT = "1"  # of the weights on disk
 KEPT = 0.8  # of the learning rate, from a layer to the one below
+
+
+@cache
+def has_bf16() -> bool:
+    """Whether this CPU multiplies in bfloat16, in which training takes two thirds of the time."""
+    found = getattr(torch.cpu, "get_capabilities", dict)()
+    return any(found.get(name, False) for name in ("avx512_bf16", "amx_bf16"))
 
 
 class Padded(NamedTuple):
@@ -45,6 +55,7 @@ class PieceEncoder(nn.Module):
         self.encoder: Any = None
         self.tokenizer: Tokenizer | None = None
         self.pieces: Any = None  # of the words that were read, by what reads them
+        self.int8: tuple[Any, ...] = ()  # the transformer in int8, once a prediction asked for it
         self.dropout = nn.Dropout(DROPOUT)
 
     def build(self, config: "PretrainedConfig", tokenizer: Tokenizer, encoder: nn.Module | None) -> None:
@@ -65,19 +76,37 @@ class PieceEncoder(nn.Module):
         """Columns of the states."""
         return int(self.encoder.config.hidden_size)
 
-    def forward(self, batches: Sequence[Padded], order: Tensor) -> Tensor:
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the weights in int8, which are made from the others."""
+        return {**self.__dict__, "int8": ()}
+
+    def quantised(self) -> Any:
+        """The transformer with its linear layers in int8, made once for the weights as they are."""
+        if not self.int8:
+            from torch.ao.quantization import quantize_dynamic
+
+            with warnings.catch_warnings():  # torch means to move this to a package of its own
+                warnings.simplefilter("ignore")
+                found = quantize_dynamic(self.encoder, {nn.Linear}, dtype=torch.qint8)
+            found.set_input_embeddings(self.encoder.get_input_embeddings())  # one copy of the largest
+            self.int8 = (found.eval(),)
+        return self.int8[0]
+
+    def forward(self, batches: Sequence[Padded], order: Tensor, int8: bool = False) -> Tensor:
         """The states of all words.
 
         batches (Sequence[Padded]): All sequences. order (Tensor): (n_words,), which of the words of all
-            batches, one after the other, each word is.
+            batches, one after the other, each word is. int8 (bool): Whether to multiply in int8.
         RETURNS (Tensor): (n_words, width).
         """
         if not batches:
             return torch.zeros((0, self.width), device=order.device, requires_grad=self.training)
-        states = [
-            self.encoder(input_ids=b.ids, attention_mask=b.mask).last_hidden_state[b.rows, b.columns]
-            for b in batches
-        ]
+        encoder = self.quantised() if int8 else self.encoder
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.training and has_bf16()):
+            states = [
+                encoder(input_ids=b.ids, attention_mask=b.mask).last_hidden_state[b.rows, b.columns]
+                for b in batches
+            ]
         return self.dropout(torch.cat(states).float()).index_select(0, order)
 
     def depths(self) -> dict[str, int]:
@@ -94,6 +123,19 @@ class TransformerShim(TorchShim):
     """Steps lower layers less far, and reads and writes a transformer with its config and tokenizer."""
 
     kept: float = KEPT
+
+    def begin_update(self, inputs: Any) -> Any:
+        """The outputs and a callback for their gradients. Weights in int8 are outdated from here on."""
+        self._model.int8 = ()
+        return super().begin_update(inputs)
+
+    @contextmanager
+    def use_params(self, params: Any) -> Iterator[None]:
+        """Predict with other weights for a while, in int8 too."""
+        self._model.int8 = ()
+        with super().use_params(params):
+            yield
+        self._model.int8 = ()
 
     def finish_update(self, optimizer: Any) -> None:
         """Step each layer `kept` times as far as the one above it."""
