@@ -8,6 +8,7 @@ from thinc.api import Adam, chain, noop
 
 from spacy_longtail.chains.tags import TagCodec
 from spacy_longtail.heads.outputs import rename_outputs
+from spacy_longtail.layers import described
 from spacy_longtail.layers.described import (
     NO_TYPE,
     described_linear,
@@ -156,3 +157,25 @@ def test_renamed_outputs_keep_what_types_share_and_their_own_weights():
     assert fresh.predict(X)[:, : len(codec)] == pytest.approx(z, rel=1e-5, abs=1e-5)
     assert not fresh.get_param("W")[len(codec) :].any() and not fresh.get_param("b")[len(codec) :].any()
     assert np.array_equal(fresh.get_param("P"), old["P"])
+
+
+def test_predictions_follow_every_change_of_the_weights(monkeypatch):
+    layer, codec = made()
+    X = drawn(3, N_IN, seed=0)
+
+    def agree():
+        return layer.predict(X) == pytest.approx(by_hand(weights_of(layer), codec, X), abs=1e-4)
+
+    assert agree()
+    computed = []
+    monkeypatch.setattr(
+        described, "_weights", lambda own, plain=described._weights: computed.append(own) or plain(own)
+    )
+    layer.predict(X)
+    assert not computed  # nothing has changed
+    for name in "WPQb":
+        layer.get_param(name)[...] *= 1.5  # in place, as an optimizer does
+        assert agree()
+    layer.set_param("D", layer.get_param("D")[::-1].copy())  # the same numbers for other types
+    assert agree()
+    assert len(described._LAST) <= described.MOST
