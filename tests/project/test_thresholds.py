@@ -25,6 +25,7 @@ from tests.util import (
     WEAK,
     blank,
     parse,
+    refused,
     small_ner,
     train,
 )
@@ -86,52 +87,59 @@ def predictions(path, corpus):
         yield nlp(eg.predicted), eg.reference
 
 
-def counts(path, corpus, label):
-    right = found = gold = 0
-    for doc, reference in predictions(path, corpus):
-        ours = {(e.start, e.end) for e in doc.ents if e.label_ == label}
-        truth = {(e.start, e.end) for e in reference.ents if e.label_ == label}
-        right, found, gold = right + len(ours & truth), found + len(ours), gold + len(truth)
-    return right / max(found, 1), right / max(gold, 1)
+def files_in(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_a_precision_is_reached_by_the_written_pipeline(model, corpus, tmp_path):
-    output = tmp_path / "strict"
-    found = chosen(model, corpus, "-o", output, "--precision", 0.9, "--abstain-key", "unsure")["ner"]
+    nlp = spacy.load(model)
+    nlp.meta["performance"] = {"ents_macro_f": 0.123, "ner_loss": 7.0}
+    nlp.to_disk(tmp_path / "stale")
+    before, output = files_in(tmp_path / "stale"), tmp_path / "strict"
+    options = ["--precision", 0.9, "--abstain-key", "unsure"]
+    found = chosen(tmp_path / "stale", corpus, "-o", output, *options)["ner"]
+    assert files_in(tmp_path / "stale") == before
     own = found["types"]
     assert own["ART"]["before"]["p"] < 0.5
     for label in ("PER", "GEO", "NAT"):
         assert own[label]["threshold"] is None and own[label]["before"]["p"] == 1
     nlp = spacy.load(output)
-    assert (nlp.get_pipe("ner").cfg["thresholds"] is None) == (
-        nlp.get_pipe_config("ner")["thresholds"] is None
-    )
-    assert nlp.get_pipe_config("ner")["abstain_key"] in ("unsure", None)
+    cfg, block = nlp.get_pipe("ner").cfg, nlp.get_pipe_config("ner")
+    assert (cfg["thresholds"] is None) == (block["thresholds"] is None)
+    assert block["abstain_key"] in ("unsure", None)
+    examples = list(Corpus(corpus / "dev.spacy")(nlp))
+    scores = nlp.evaluate(examples)
     for label, row in own.items():
-        p, r = counts(output, corpus, label)
-        assert (p, r) == pytest.approx((row["after"]["p"], row["after"]["r"]), abs=1e-6)
+        measured = scores["ents_per_type"].get(label, {"p": 0.0, "r": 0.0})
+        assert measured["p"] == pytest.approx(row["after"]["p"], abs=1e-6)
+        assert measured["r"] == pytest.approx(row["after"]["r"], abs=1e-6)
+    left = nlp.meta["performance"]  # of training, measured anew
+    assert left["ner_loss"] == 7.0 and left["ents_macro_f"] == pytest.approx(scores["ents_macro_f"])
 
 
-def test_what_falls_below_is_kept_aside(model, corpus, tmp_path):
-    output = tmp_path / "aside"
-    shutil.copytree(model, output)
-    nlp = spacy.load(output)
-    ner = nlp.get_pipe("ner")
+def test_what_falls_below_is_kept_aside(model, tmp_path):
+    nlp = spacy.load(model)
+    ner, given = nlp.get_pipe("ner"), parse(nlp, SENTENCES[0])
     ner.cfg.update(thresholds={"ART": 0.99999}, abstain_key="unsure")
     ner.cfg["calibration"] = {"ART": [1.0, -20.0]}
-    doc = nlp(Doc(nlp.vocab, words=[t.text for t in parse(nlp, SENTENCES[0])]))
+    words = [t.text for t in given]
+    doc = nlp(Doc(nlp.vocab, words=words))
     assert [(e.text, e.label_) for e in doc.ents] == [("Maria", "PER"), ("Oslo", "GEO")]
     assert [(s.text, s.label_) for s in doc.spans["unsure"]] == [("Fram", "ART")]
-    assert doc.spans["unsure"].attrs["scores"][0] < 0.1
+    assert doc.spans["unsure"].attrs["scores"][0] < 0.1 and doc[6].ent_iob_ == "O"
     assert [s.text for s in doc.spans["entity_scores"]] == ["Maria", "Oslo"]
-    assert len(doc.spans["entity_scores"].attrs["scores"]) == 2
-    assert doc[6].ent_iob_ == "O"
-    nlp.to_disk(output)
-    again = spacy.load(output)
+    nlp.to_disk(tmp_path / "aside")
+    again = spacy.load(tmp_path / "aside")
     assert again.get_pipe("ner").cfg["thresholds"] == {"ART": 0.99999}
-    assert list(again(doc.text).spans["unsure"].attrs["scores"]) == pytest.approx(
-        doc.spans["unsure"].attrs["scores"]
-    )
+    aside = again(doc.text).spans["unsure"].attrs["scores"]
+    assert list(aside) == pytest.approx(doc.spans["unsure"].attrs["scores"])
+    if nlp.get_pipe_meta("ner").factory == "longtail_ner":  # what a document came with stays
+        doc = Doc(nlp.vocab, words=words)
+        doc.set_ents([], blocked=[doc[0:1]], default="missing")
+        assert [e.text for e in nlp(doc).ents] == ["Oslo"] and doc[0].ent_iob_ == "B"
+        doc = Doc(nlp.vocab, words=words)
+        doc.set_ents([e for e in given.ents if e.label_ == "ART"], default="missing")
+        assert ("Fram", "ART") in [(e.text, e.label_) for e in nlp(doc).ents]
 
 
 def test_scores_become_probabilities(model, corpus, tmp_path):
@@ -139,14 +147,70 @@ def test_scores_become_probabilities(model, corpus, tmp_path):
     found = chosen(model, corpus, "-o", output)["ner"]
     # of 12 times 2 mentions of the Fram that are found a third is annotated
     error = found["calibration_error"]
-    assert error["after"] < 0.6 * error["before"]
-    assert found["types"]["ART"]["calibrated"]
-    ner = spacy.load(output).get_pipe("ner")
-    curve = ner.cfg["calibration"]["ART"]
+    assert error["after"] < 0.6 * error["before"] and found["types"]["ART"]["calibrated"]
+    curve = spacy.load(output).get_pipe("ner").cfg["calibration"]["ART"]
     assert sigmoid(curve[0] * log_odds(np.array([0.95])) + curve[1]) < 0.7
     raw = chosen(model, corpus, "-o", tmp_path / "raw", "--no-calibrate")["ner"]
     assert raw["calibration_error"] is None
     assert spacy.load(tmp_path / "raw").get_pipe("ner").cfg["calibration"] is None
+
+
+def test_choosing_again_begins_with_the_raw_scores(model, corpus, tmp_path):
+    copy = tmp_path / "copy"
+    first = chosen(model, corpus, "-o", copy, "--recall", 0.5)
+    assert chosen(copy, corpus, "--in-place", "--recall", 0.5) == first
+    nlp = spacy.load(copy)
+    thresholds = nlp.get_pipe("ner").cfg["thresholds"]
+    assert thresholds and thresholds == pytest.approx(nlp.get_pipe_config("ner")["thresholds"])
+    most = chosen(model, corpus, "-o", copy, "--recall", 0.5, "--min-mentions", 30)["ner"]["types"]
+    assert all((row["mentions"] < 30) == (row["threshold"] is None) for row in most.values())
+    given = ["thresholds", model, corpus, "-o", tmp_path / "x", "--precision", "1.0"]
+    for least, said in (("10", "LW082"), ("2", "no threshold reaches a precision")):
+        result = RUN.invoke(app, [*map(str, given), "--min-mentions", least])
+        assert result.exit_code == 0 and said in result.output and "ART" in result.output
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (["--recall", "0.9", "--precision", "0.9"], "L545"),
+        (["--gate-recall", "0.9", "--gate-beta", "1"], "L545"),
+        (["--part", "nope"], "L402"),
+        (["--abstain-key", "entity_scores"], "L001"),
+    ],
+)
+def test_bad_options_change_nothing(model, corpus, options, code):
+    before = files_in(model)
+    refused(["thresholds", model, corpus, "--in-place", *options], code)
+    assert files_in(model) == before
+
+
+@pytest.mark.parametrize(("factory", "code"), [("ner", "L255"), ("longtail_token_ner", "L251")])
+def test_pipelines_without_scores_are_refused(factory, code, corpus, tmp_path):
+    nlp = blank()
+    config = {"model": TOKEN_MODEL} if code == "L251" else {}
+    nlp.add_pipe(factory, name="ner", config=config)
+    train(nlp, 1)
+    nlp.to_disk(tmp_path / "model")
+    refused(["thresholds", tmp_path / "model", corpus, "--in-place"], code)
+
+
+@pytest.mark.parametrize(
+    ("goal", "least", "why"),
+    [(Goal(), 1000, "too few"), (Goal("precision", 1.1), 2, "no threshold reaches")],
+)
+def test_a_gate_without_a_threshold_to_choose_stays_as_it_was(gated, corpus, tmp_path, goal, least, why):
+    nlp = spacy.load(gated)
+    nlp.get_pipe("gate").cfg.update(threshold=0.2, calibration=[0.001, 1.0])
+    nlp.to_disk(tmp_path / "model")
+    settings = {"goal": Goal(), "gate_goal": goal, "min_mentions": least}
+    with pytest.warns(UserWarning, match=f"LW082.*threshold = 0.2: .*{why}"):
+        report = fit_thresholds(tmp_path / "model", corpus / "dev.spacy", **settings)
+    gate = report["gate"]
+    assert gate.threshold == 0.2 and gate.curve == pytest.approx([0.001, 1.0])
+    assert gate.before == gate.after and gate.after.open == 1  # all score sigmoid(1)
+    cfg = spacy.load(tmp_path / "model").get_pipe("gate").cfg
+    assert (cfg["threshold"], cfg["calibration"]) == (0.2, pytest.approx([0.001, 1.0]))
 
 
 def test_what_calibration_gains_is_judged_on_documents_it_was_not_fitted_to():
@@ -157,37 +221,6 @@ def test_what_calibration_gains_is_judged_on_documents_it_was_not_fitted_to():
     # fold 0 is judged without a curve, the others by 20 right of 80, with smoothed targets
     expected = (20 * 21 / 22 + 60 / 62) / 80
     assert found.after == pytest.approx(0.2 * 0.5 + 0.8 * expected, abs=1e-6)
-
-
-def test_choosing_again_gives_the_same_and_leaves_the_source_alone(model, corpus, tmp_path):
-    before = {p: p.read_bytes() for p in model.rglob("*") if p.is_file()}
-    copy = tmp_path / "copy"
-    first = chosen(model, corpus, "-o", copy, "--recall", 0.5)
-    assert {p: p.read_bytes() for p in model.rglob("*") if p.is_file()} == before
-    assert (
-        chosen(copy, corpus, "--in-place", "--recall", 0.5) == first
-    )  # in place, from the raw scores anew
-    nlp = spacy.load(copy)
-    written = nlp.get_pipe("ner").cfg["thresholds"]
-    assert written and written == pytest.approx(nlp.get_pipe_config("ner")["thresholds"])
-    most = chosen(model, corpus, "-o", copy, "--recall", 0.5, "--min-mentions", 30)["ner"]["types"]
-    assert all((row["mentions"] < 30) == (row["threshold"] is None) for row in most.values())
-    free = chosen(copy, corpus, "--in-place", "--recall", 1.0)["ner"]["types"]
-    assert all(row["threshold"] is None or row["after"]["r"] == 1 for row in free.values())
-
-
-def test_the_scores_in_the_meta_are_those_of_the_written_pipeline(model, corpus, tmp_path):
-    nlp = spacy.load(model)
-    nlp.meta["performance"] = {"ents_macro_f": 0.123, "ents_f": 0.456, "ner_loss": 7.0}
-    nlp.to_disk(tmp_path / "stale")
-    chosen(tmp_path / "stale", corpus, "-o", tmp_path / "new", "--recall", 0.5)
-    written = spacy.load(tmp_path / "new")
-    measured = written.evaluate(list(Corpus(corpus / "dev.spacy")(written)))
-    found = written.meta["performance"]
-    assert found["ner_loss"] == 7.0
-    for name in ("ents_macro_f", "ents_f"):
-        assert found[name] == pytest.approx(measured[name])
-        assert found[name] not in (0.123, 0.456)
 
 
 def test_a_gate_is_calibrated_and_gets_its_threshold(gated, corpus, tmp_path):
@@ -223,45 +256,6 @@ def test_a_gate_keeps_its_threshold_where_few_sentences_would_choose_it(gated, c
     assert chosen(gated, corpus, "-o", tmp_path / "x")["gate"]["threshold"] != 0.5
 
 
-def test_too_little_to_choose_on_is_said(model, corpus, tmp_path):
-    result = RUN.invoke(
-        app, ["thresholds", str(model), str(corpus), "-o", str(tmp_path / "x"), "--min-mentions", "10"]
-    )
-    assert result.exit_code == 0 and "LW082" in result.output and "ART" in result.output
-    assert "expected calibration error" in result.output
-    few = ["thresholds", str(model), str(corpus), "-o", str(tmp_path / "y"), "--precision", "1.0"]
-    assert "no threshold reaches a precision" in RUN.invoke(app, [*few, "--min-mentions", "2"]).output
-
-
-@pytest.mark.parametrize(
-    ("options", "code"),
-    [
-        (["--recall", "0.9", "--precision", "0.9"], "L545"),
-        (["--gate-recall", "0.9", "--gate-beta", "1"], "L545"),
-        (["--part", "nope"], "L402"),
-        (["--abstain-key", "entity_scores"], "L001"),
-    ],
-)
-def test_bad_options_change_nothing(model, corpus, options, code):
-    before = {p: p.read_bytes() for p in model.rglob("*") if p.is_file()}
-    result = RUN.invoke(app, ["thresholds", str(model), str(corpus), "--in-place", *options])
-    assert result.exit_code == 2 and code in result.output and "Traceback" not in result.output
-    assert {p: p.read_bytes() for p in model.rglob("*") if p.is_file()} == before
-
-
-@pytest.mark.parametrize(
-    ("factory", "config", "code"),
-    [("ner", {}, "L255"), ("longtail_token_ner", {"model": TOKEN_MODEL}, "L251")],
-)
-def test_pipelines_without_scores_are_refused(factory, config, code, corpus, tmp_path):
-    nlp = blank()
-    nlp.add_pipe(factory, name="ner", config=config)
-    train(nlp, 1)
-    nlp.to_disk(tmp_path / "model")
-    result = RUN.invoke(app, ["thresholds", str(tmp_path / "model"), str(corpus), "--in-place"])
-    assert result.exit_code == 2 and code in result.output
-
-
 @pytest.mark.parametrize("factory", list(NER))
 @pytest.mark.parametrize(
     ("settings", "code"),
@@ -285,33 +279,9 @@ def test_thresholds_of_unknown_types_are_refused(factory):
         train(nlp, 1)
 
 
-def test_what_a_document_came_with_stays_where_entities_are_dropped():
-    nlp = blank()
-    nlp.add_pipe("longtail_ner", name="ner", config={**NER["longtail_ner"], "thresholds": {"ART": 1.0}})
-    train(nlp, 40)
-    given = parse(nlp, SENTENCES[0])
-    doc = Doc(nlp.vocab, words=[t.text for t in given])
-    doc.set_ents([], blocked=[doc[0:1]], default="missing")
-    doc = nlp(doc)
-    assert [e.text for e in doc.ents] == ["Oslo"]
-    assert (doc[0].ent_iob_, doc[0].ent_type_) == ("B", "") and doc[6].ent_iob_ == "O"
-    doc = Doc(nlp.vocab, words=[t.text for t in given])
-    doc.set_ents([e for e in given.ents if e.label_ == "ART"], default="missing")
-    assert ("Fram", "ART") in [(e.text, e.label_) for e in nlp(doc).ents]
-
-
 @pytest.fixture(scope="module")
 def gated(tmp_path_factory):
     return trained(tmp_path_factory.mktemp("gated") / "best", "longtail_ner", gated=True)
-
-
-def changed(model, folder, **cfg):
-    """A copy of the pipeline with settings of its components changed."""
-    nlp = spacy.load(model)
-    for name, settings in cfg.items():
-        nlp.get_pipe(name).cfg.update(settings)
-    nlp.to_disk(folder)
-    return folder
 
 
 def test_components_without_scores_are_left_as_they_are(gated, corpus, tmp_path):
@@ -329,25 +299,6 @@ def test_components_without_scores_are_left_as_they_are(gated, corpus, tmp_path)
     written = spacy.load(tmp_path / "model")
     assert written.get_pipe("ner").cfg["thresholds"] is None
     assert written.get_pipe("weak_ner").cfg["calibration"]
-
-
-@pytest.mark.parametrize(
-    ("goal", "least", "why"),
-    [(Goal(), 1000, "too few"), (Goal("precision", 1.1), 2, "no threshold reaches")],
-)
-def test_a_gate_without_a_threshold_to_choose_stays_as_it_was(gated, corpus, tmp_path, goal, least, why):
-    own = {"threshold": 0.2, "calibration": [0.001, 1.0]}
-    model = changed(gated, tmp_path / "model", gate=own)
-    output = tmp_path / "new"
-    with pytest.warns(UserWarning, match=f"LW082.*threshold = 0.2: .*{why}"):
-        report = fit_thresholds(
-            model, corpus / "dev.spacy", goal=Goal(), gate_goal=goal, min_mentions=least, output=output
-        )
-    gate = report["gate"]
-    assert gate.threshold == 0.2 and gate.curve == pytest.approx([0.001, 1.0])
-    assert gate.before == gate.after and gate.after.open == 1  # all score sigmoid(1)
-    cfg = spacy.load(output).get_pipe("gate").cfg
-    assert (cfg["threshold"], cfg["calibration"]) == (0.2, pytest.approx([0.001, 1.0]))
 
 
 def test_a_gold_mention_is_found_once():

@@ -209,29 +209,26 @@ def test_names_with_markup_stay_text(tmp_path):
     assert len(rows) == 2 and len(set(rows)) == 1
 
 
-def headline(folder, *evaluations, **kwargs):
-    _, summary = page(folder, *evaluations, **kwargs)
-    return summary["verdict"], " ".join(summary["findings"])
-
-
-def test_the_verdict_claims_what_the_test_shows(tmp_path):
-    weak, strong = evaluation("baseline", WEAK), evaluation("focal")
-    head, numbers = headline(tmp_path, weak, strong)
-    assert head == (
-        "focal as trained here (1 seed) is better than baseline on macro F1, tail F1 and micro F1."
-    )
-    assert "about the models trained here, not the method" in numbers
-    assert "improves F1 of ART" in numbers and "F1 of PER" not in numbers  # of types, the rare ones
-    assert "paired bootstrap over 30 documents" in numbers
-    head, _ = headline(tmp_path, evaluation("baseline"), evaluation("focal", WEAK))
-    assert head.endswith("is worse than baseline on macro F1, tail F1 and micro F1.")
-    mixed = evaluation("mixed", {"PER": 15})  # rare types better, frequent ones worse
-    head, _ = headline(tmp_path, evaluation("baseline", {"ART": 3}), mixed)
-    assert head.startswith("mixed as trained here (1 seed) is better than baseline on ")
-    assert "and worse than baseline on micro F1" in head
-    head, numbers = headline(tmp_path, weak, evaluation("focal", WEAK))
-    assert head == "No difference between focal as trained here (1 seed) and baseline is shown."
-    assert "improves" not in numbers and "unchanged" not in numbers
+@pytest.mark.parametrize(
+    ("baseline", "ours", "better", "worse"),
+    [
+        (WEAK, {}, "macro tail micro", ""),
+        ({}, WEAK, "", "macro tail micro"),
+        ({"ART": 3}, {"PER": 15}, "macro tail", "micro"),  # rare types better, frequent ones worse
+        (WEAK, WEAK, "", ""),
+    ],
+)
+def test_the_verdict_claims_what_the_test_shows(tmp_path, baseline, ours, better, worse):
+    _, summary = page(tmp_path, evaluation("baseline", baseline), evaluation("focal", ours))
+    outcomes = {kind: row["outcome"] for kind, row in summary["averages"].items()}
+    assert {k for k in KEYS if k != "weighted" and outcomes[k] == "better"} == {*better.split()}
+    assert {k for k in KEYS if k != "weighted" and outcomes[k] == "worse"} == {*worse.split()}
+    claims = re.findall("better|worse|No difference", summary["verdict"])
+    expected = ["better"] * bool(better) + ["worse"] * bool(worse) or ["No difference"]
+    assert claims == expected and "(1 seed)" in summary["verdict"]
+    text = " ".join(summary["findings"])
+    assert "about the models trained here, not the method" in text
+    assert ("improves" in text) == bool(better) and "F1 of PER" not in text  # of types, the rare ones
 
 
 def test_models_that_were_not_trained_long_enough_claim_nothing(tmp_path):
@@ -276,25 +273,6 @@ def test_the_summary_and_the_table_hold_the_inputs_numbers(tmp_path):
     assert "Difference" not in alone.splitlines()[1]
 
 
-def test_no_draw_changes_a_score_and_that_is_no_certainty(tmp_path):
-    html, summary = page(tmp_path, evaluation("focal", {"ART": 0, "LOC": 20}))
-    rows = {row["type"]: row for row in summary["rows"]}
-    assert rows["ART"]["ours"] == 0.0 and rows["ART"]["interval"] is None
-    assert rows["PER"]["interval"] is None  # all found
-    assert rows["LOC"]["interval"] is not None
-    assert "0.0 to 0.0" not in plain(html)
-
-
-def test_the_page_says_how_much_went_to_a_secondary(tmp_path):
-    counts = {"sentences": 2000, "flagged": 57, "words": 1200, "calls": 58, "entities": 9}
-    used = {**counts, "refused": 0, "failures": 3, "seconds": 1.5}
-    page(tmp_path, evaluation("baseline"), {**evaluation("focal"), "secondaries": {"rescue": used}})
-    for path in (tmp_path / "out").glob("report.*"):
-        text = path.read_text(encoding="utf-8")
-        assert "focal, rescue: 2.9 % of the sentences went to the secondary" in text
-        assert "it failed on 3" in text
-
-
 def test_runs_of_one_name_are_one_model_over_seeds(tmp_path):
     runs = [evaluation("focal", {"ART": n}, seed=seed) for seed, n in enumerate((3, 9, 15))]
     runs += [evaluation("baseline", {"ART": 3}, seed=seed) for seed in range(3)]
@@ -304,6 +282,42 @@ def test_runs_of_one_name_are_one_model_over_seeds(tmp_path):
     assert art["ours"] == pytest.approx(sum(2 * n / (n + 10) for n in (1, 3, 5)) / 3)
     assert "3 seeds of focal" in plain(html)
     assert summary["sentence"].startswith("focal finds 3 of the 10 rare entities, baseline 1.")
+
+
+def test_a_score_that_no_draw_changes_has_no_interval(tmp_path):
+    html, summary = page(tmp_path, evaluation("focal", {"ART": 0, "LOC": 20}))
+    rows = {row["type"]: row for row in summary["rows"]}
+    assert rows["ART"]["ours"] == 0.0 and rows["ART"]["interval"] is None
+    assert rows["PER"]["interval"] is None and rows["LOC"]["interval"] is not None
+    assert "0.0 to 0.0" not in plain(html)
+
+
+def test_type_without_test_mention(tmp_path):
+    evaluations = [evaluation("baseline"), evaluation("focal")]
+    for data in evaluations:
+        for document in data["documents"]:
+            for side in ("gold", "predicted"):
+                document[side] = [span for span in document[side] if span[2] != "ART"]
+        data["scores"] = scores_of(data)
+    html, summary = page(tmp_path, *evaluations)
+    row = summary["rows"][-1]
+    assert (row["type"], row["support"], row["baseline"], row["ours"]) == ("ART", 0, 0.0, 0.0)
+    assert row["outcome"] == "no difference shown"
+    assert html.count("no test mention, F1 counts as 0") == 1 and "moves its recall" not in html
+    assert summary["sentence"].startswith("focal finds 90 of the 90 entities, baseline 90.")
+
+
+def test_the_twin_shows_errors_commands_and_secondaries(tmp_path):
+    run = {"command": "python -m x --a 'b|c`d'", "seconds": 1.0}
+    counts = {"sentences": 2000, "flagged": 57, "words": 1200, "calls": 58, "entities": 9}
+    used = {**counts, "refused": 0, "failures": 3, "seconds": 1.5}
+    for n, missed in ((30, 0), (27, 1)):  # every third of thirty documents has an ART
+        data = {**evaluation("focal", {"ART": n}, run=run), "secondaries": {"rescue": used}}
+        html, _ = page(tmp_path, data)
+        twin = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+        assert r"`python -m x --a 'b\|c'd'`" in twin and twin.count("ART missed") == missed
+        for text in (html, twin):
+            assert "focal, rescue: 2.9 % of the sentences" in text and "it failed on 3" in text
 
 
 def test_many_models_are_corrected_for(tmp_path):
@@ -362,27 +376,26 @@ def test_ours_is_chosen_on_dev_never_on_test(tmp_path):
         evaluation("baseline", WEAK, dev=0.9),  # never chosen against itself
         evaluation("dev_winner", WEAK, dev=0.6),
     ]
-    html, summary = page(tmp_path, *runs)
-    assert summary["ours"] == "dev_winner"
-    assert "best macro F1 on the development part among the 2 models" in plain(html)
-    html, summary = page(tmp_path, *runs, ours="test_winner")
-    assert summary["ours"] == "test_winner" and "no score chose it" in html
-
-
-def test_choosing_needs_a_dev_score_and_a_second_model(tmp_path):
-    without = [{**evaluation(name), "performance": {}} for name in ("baseline", "focal", "mom")]
-    stats, paths = write(tmp_path, statistics(), *without)
-    systems = group(read_runs(paths, read_statistics(stats)))
-    assert choose(systems, "baseline", "focal")[1].name == "focal"
-    assert not choose(systems[:2])[2]  # the only one beside the baseline
-    assert choose(systems[1:2])[0] is None
+    stats, paths = write(tmp_path, statistics(), *runs)
+    first, other, last = systems = group(read_runs(paths, read_statistics(stats)))
+    assert choose(systems) == (other, last, True)
+    assert choose(systems, None, "test_winner") == (other, first, False)
+    assert choose(systems[1:]) == (other, last, False)  # the only one beside the baseline
+    assert choose([first]) == (None, first, False)
+    light = {"performance": {}}
+    without = [
+        system._replace(
+            runs=[r._replace(evaluation=r.evaluation.model_copy(update=light)) for r in system.runs]
+        )
+        for system in systems
+    ]
     for some, names in (
-        (systems, (None, None)),
+        (without, (None, None)),
         (systems, ("nobody", None)),
         (systems, ("baseline", "nobody")),
         (systems, ("baseline", "baseline")),
-        (systems[1:2], ("nobody", None)),
-        (systems[1:], (None, None)),
+        ([first], ("nobody", None)),
+        ([first, last], (None, None)),
     ):
         with pytest.raises(ValueError, match="L410"):
             choose(some, *names)
@@ -428,25 +441,6 @@ def test_the_card_of_the_pipeline_that_was_evaluated(tmp_path):
     for folder, code in ((model, "L414"), (tmp_path, "L414"), (tmp_path / "none", "L402")):
         with pytest.raises(ValueError, match=code):
             write_card(stats, paths, folder)
-
-
-@pytest.mark.parametrize("drop", [True, False])
-def test_type_without_test_mention(tmp_path, drop):
-    evaluations = [evaluation("baseline"), evaluation("focal")]
-    for data in evaluations:
-        for document in data["documents"]:
-            for side in ("gold", "predicted"):
-                document[side] = [span for span in document[side] if span[2] != "ART"]
-        data["scores"] = scores_of(data)
-        if drop:
-            del data["scores"]["ents_per_type"]["ART"]
-    html, summary = page(tmp_path, *evaluations)
-    row = summary["rows"][-1]
-    assert (row["type"], row["support"], row["baseline"], row["ours"]) == ("ART", 0, 0.0, 0.0)
-    assert row["outcome"] == "no difference shown"
-    assert html.count("no test mention, F1 counts as 0") == 1
-    assert "moves its recall" not in html
-    assert summary["sentence"].startswith("focal finds 90 of the 90 entities, baseline 90.")
 
 
 def _lack(data, *keys):
@@ -521,10 +515,6 @@ def marked(*rows, tail=(), baseline=()):
     return mark_documents(documents_of(rows), list(tail), documents_of(baseline))
 
 
-def text_of(sentence):
-    return "".join(mark.text for mark in sentence.marks)
-
-
 @pytest.mark.parametrize(
     ("gold", "predicted", "tag"),
     [
@@ -540,13 +530,29 @@ def test_marks_say_what_is_wrong_and_keep_the_text(gold, predicted, tag):
     (sentence,) = marked(document(gold, predicted), tail="AB")
     (mark,) = [m for m in sentence.marks if m.kinds]
     assert (mark.text, mark.tag) == ("12", tag)
-    assert text_of(sentence) == "0123456789"
+    assert "".join(m.text for m in sentence.marks) == "0123456789"
 
 
 def test_an_entity_across_a_sentence_end_is_of_the_first():
     found = marked(document([[8, 13, "A"], [15, 17, "A"]], []), tail="A")
-    assert [text_of(own) for own in found] == ["0123456789 ab", "cdefghi."]
+    texts = ["".join(mark.text for mark in own.marks) for own in found]
+    assert texts == ["0123456789 ab", "cdefghi."]
     assert [own.errors[0].text for own in found] == ["89 ab", "ef"]
+
+
+A, B = [1, 3, "A"], [1, 3, "B"]
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "against"),
+    [(A, A, "both"), (A, None, "gained"), (None, A, "lost"), (None, None, "neither"), (B, B, "neither")],
+)
+def test_marks_say_who_found_them(own, other, against):
+    ours, baseline = (document([A], [[*span, None]] if span else []) for span in (own, other))
+    found = marked(ours, tail="A", baseline=[baseline])
+    assert [m.against for s in found for m in s.marks if m.kinds] == [against]
+    # a sentence that ours alone gets right is shown, without a rare type too
+    assert bool(marked(ours, baseline=[baseline])) == (against != "both")
 
 
 def test_the_worst_sentences_come_first():
@@ -561,39 +567,9 @@ def test_the_worst_sentences_come_first():
     assert [own.rare for own in found] == [True, True, False, False]
 
 
-A, B = [1, 3, "A"], [1, 3, "B"]
-
-
-@pytest.mark.parametrize(
-    ("own", "other", "against"),
-    [(A, A, "both"), (A, None, "gained"), (None, A, "lost"), (None, None, "neither"), (B, B, "neither")],
-)
-def test_marks_say_who_found_them(own, other, against):
-    ours, baseline = (document([A], [[*span, None]] if span else []) for span in (own, other))
-    found = marked(ours, tail="A", baseline=[baseline])
-    (mark,) = [m for s in found for m in s.marks if m.kinds]
-    assert mark.against == against
-    # a sentence that ours alone gets right is shown, without a rare type too
-    assert bool(marked(ours, baseline=[baseline])) == (against != "both")
-
-
-def test_the_twin_shows_errors_and_whole_commands(tmp_path):
-    run = {"command": "python -m x --a 'b|c`d'", "seconds": 1.0}
-    for n, missed in ((30, 0), (29, 0), (27, 1)):  # of thirty documents the last has no ART
-        data = evaluation("focal", {"ART": n}, run=run)
-        twin = write_report(
-            read_report(*write(tmp_path, statistics(), data)), tmp_path / "r.html"
-        ).read_text(encoding="utf-8")
-        assert r"`python -m x --a 'b\|c'd'`" in twin
-        assert twin.count("ART missed") == missed
-
-
 def test_no_line_ends_within_a_number():
-    text = "ours (+1.0, 95 % interval, p < 0.001, t = −2.1, by 3.2 points) or so"
-    fixed = text.replace(" %", "\u00a0%").replace("p < 0", "p\u00a0<\u00a00")
-    fixed = fixed.replace("t = −", "t\u00a0=\u00a0−").replace(" points", "\u00a0points")
-    assert unbroken(text) == fixed
-    assert unbroken("at best < 3 and it = x") == "at best < 3 and it = x"
+    fixed = unbroken("95 % interval, p < 0.001, t = −2.1, by 3.2 points; at best < 3 and it = x")
+    assert fixed.count("\u00a0") == 6 and fixed.endswith("at best < 3 and it = x")
     assert unbroken("< 0.001") == "<\u00a00.001"
 
 
