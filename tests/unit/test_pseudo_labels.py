@@ -188,7 +188,7 @@ def test_entities_without_a_score_are_counted():
     assert [e.text for doc in docs for e in doc.ents if e.label_ == "NAT"] == ["rained"] * 2
     selection = Selection(PseudoLabelPolicy(0.1), own.labels)
     seen = annotate(own, [docs], {text_key(texts[2])}, selection, False)
-    assert seen.unscored == {"NAT": 1} and seen.n_scored  # what is known does not count
+    assert seen.unscored == {"NAT": 1} and seen.scored  # what is known does not count
 
 
 def test_other_types_are_outside():
@@ -200,7 +200,7 @@ def test_other_types_are_outside():
     rows = np.concatenate([s.log_p for s in found])
     assert np.exp(rows[:, 0].astype("f")) == pytest.approx(p[:, others].sum(axis=1), rel=5e-3)
     chosen, seen = annotated(own, docs, (), True)
-    assert seen.n_texts == len(docs)
+    assert seen.texts == len(docs)
     assert {own.sentence.mentions[i].label for own in chosen for i in own.kept} == {"PER"}
     doc = chosen[0].sentence.doc(blank().vocab, chosen[0].kept, own.soft_tags)
     assert np.exp(read_soft(doc).log_p).sum(axis=1) == pytest.approx(1.0, abs=5e-3)
@@ -211,7 +211,7 @@ def test_known_sentences_are_left_out():
     docs, _ = read(own)
     known = {text_key(doc.text) for doc in docs[:5]}
     chosen, seen = annotated(own, docs, known, False)
-    assert seen.n_sentences == 8 and seen.n_known == 5
+    assert seen.sentences == 8 and seen.known == 5
     texts = {" ".join(c.sentence.words) for c in chosen}
     assert texts and texts <= {doc.text.strip() for doc in docs[5:]}
 

@@ -1,10 +1,9 @@
 """Scores and outcomes on development data, and the curves that make the scores probabilities."""
 
 from collections.abc import Mapping
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
-from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import minibatch
 from thinc.types import Floats1d, Ints1d
@@ -12,7 +11,6 @@ from tqdm import tqdm
 
 from ..corpus.examples import on_gold_tokens
 from ..numerics import sigmoid
-from ..pipes.scores.spans import ScoredSpan
 from ..pipes.scores.thresholding import ANY_TYPE
 from ..pipes.scores.thresholds import calibration_error, fit_curve, log_odds
 from .chosen import CalibrationError
@@ -31,25 +29,14 @@ class Scored(NamedTuple):
     fold: Ints1d  # by document, for an estimate on what a curve was not fitted to
 
 
-class ScoredNER(Protocol):
-    """A component that gives entities with scores."""
-
-    name: str
-    cfg: dict[str, object]
-
-    @property
-    def labels(self) -> tuple[str, ...]: ...
-
-    def candidates(self, docs: list[Doc]) -> list[list[ScoredSpan]]: ...
-
-
 def entity_outcomes(
-    pipe: ScoredNER, examples: list[Example], batch_size: int
+    pipe: Any, examples: list[Example], batch_size: int
 ) -> tuple[dict[str, Scored], dict[str, int]]:
     """The candidates of each type with their outcomes, and the gold mentions of each type.
 
-    pipe (ScoredNER): The NER. examples (List[Example]): As they are where it stands in the
-        pipeline. batch_size (int): Documents at a time.
+    pipe (Any): A NER with entity scores.
+    examples (List[Example]): As they are where it stands in the pipeline.
+    batch_size (int): Documents at a time.
     """
     rows: dict[str, list[tuple[float, bool, int]]] = {label: [] for label in pipe.labels}
     n_gold = dict.fromkeys(pipe.labels, 0)

@@ -66,6 +66,9 @@ def evaluate_model(
     for pipe_name, pipe in nlp.pipeline:
         if is_gate(nlp, pipe_name):
             scores.update(cast(Pipe, pipe).score(examples))
+    analysis = None
+    if tally is not None:
+        analysis = analyse(examples, labels, tally.counts.mentions, tally.surfaces)
     return Evaluation(
         name=name or (place.parent if place.name in UNNAMED else place).name,
         model=str(model),
@@ -84,7 +87,7 @@ def evaluate_model(
             if isinstance(value, (int, float))
         },
         scores=Scores(**scores),
-        analysis=tally and analyse(examples, labels, tally.counts.mentions, tally.surfaces),
+        analysis=analysis,
         secondaries={n: dict(pipe.usage) for n, pipe in secondaries.items()},
         own_tokens=_own_tokens(nlp, examples),
         words_per_second=sum(len(eg.predicted) for eg in examples) / max(seconds, 1e-9),

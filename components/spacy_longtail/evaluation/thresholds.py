@@ -4,7 +4,7 @@ import shutil
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import srsly
 from spacy.language import Language
@@ -18,7 +18,7 @@ from ..pipes.neighbours import is_gate
 from ..pipes.scores.thresholding import ANY_TYPE, CALIBRATION, check_keys
 from ..pipes.scores.thresholds import OperatingPoint, points
 from ..training.loading import load_pipeline
-from .calibration import Curves, Scored, ScoredNER, entity_outcomes, fit_curves, measure_error
+from .calibration import Curves, Scored, entity_outcomes, fit_curves, measure_error
 from .chosen import CHOSEN, Chosen, ChosenType, ChosenTypes, Goal, chosen_json
 from .evaluate import update_performance
 from .gates import Gate, fit_gate
@@ -69,7 +69,7 @@ def fit_thresholds(
             chosen[name] = fit_gate(nlp, gate, examples, gate_goal, min_mentions, calibrate)
             continue  # it has read the documents anew
         if name in names:
-            pipe = cast(ScoredNER, nlp.get_pipe(name))
+            pipe: Any = nlp.get_pipe(name)
             by_type, n_gold = entity_outcomes(pipe, examples, nlp.batch_size)
             curves = fit_curves(by_type) if calibrate else {}
             types = choose_types(name, by_type, n_gold, curves, goal, min_mentions)
@@ -103,8 +103,8 @@ def _scored_pipes(nlp: Language, path: Path) -> list[str]:
         if is_gate(nlp, name):
             scored.append(name)
         elif hasattr(pipe, "candidates"):
-            is_scored = cast(ScoredNER, pipe).cfg["scores_key"] is not None
-            is_scored |= nlp.get_pipe_meta(name).factory == SECONDARY
+            is_secondary = nlp.get_pipe_meta(name).factory == SECONDARY
+            is_scored = getattr(pipe, "cfg", {})["scores_key"] is not None or is_secondary
             (scored if is_scored else others).append(name)
     if not scored and others:
         raise ValueError(Errors.L251.format(who=", ".join(others)))

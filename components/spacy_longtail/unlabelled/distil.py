@@ -78,7 +78,8 @@ class PseudoLabelCounts(Record):
     sentences: int
     known: int  # that stand in the gold corpus
     lacking: list[str]  # declared types that the teacher cannot read
-    unscored: dict[str, int]  # mentions without a score: missing tokens
+    scored: int  # mentions with a score
+    unscored: dict[str, int]  # mentions without one, by type: missing tokens
     kept: int  # sentences
     mentions: dict[str, int]  # by type
     tokens: int
@@ -178,12 +179,12 @@ def _pseudo_labels(
     seen = annotate(teacher, batches, known, selection, request.soft)
     chosen = selection.choose()
     n = seen.unscored.total()
-    total = n + seen.n_scored
+    total = n + seen.scored
     if not any(own.kept for own in chosen):
         threshold = request.policy.threshold
         problem = (
-            f"of {seen.n_sentences} sentences {seen.n_known} stand in {request.gold} already, and "
-            f"{seen.n_scored} of {total} entities in the others have scores, below {threshold}"
+            f"of {seen.sentences} sentences {seen.known} stand in {request.gold} already, and "
+            f"{seen.scored} of {total} entities in the others have scores, below {threshold}"
         )
         raise ValueError(Errors.L510.format(path=request.pool, problem=problem))
     if n:
@@ -230,11 +231,8 @@ def _counted(
     tokens = sum(len(own.sentence.words) for own in chosen)
     gold = count_tokens(part_path(request.gold, "train"))
     return PseudoLabelCounts(
-        texts=seen.n_texts,
-        sentences=seen.n_sentences,
-        known=seen.n_known,
+        **asdict(seen),
         lacking=teacher.lacking,
-        unscored=dict(seen.unscored.most_common()),
         kept=len(chosen),
         mentions={label: mentions[label] for label in teacher.labels},
         tokens=tokens,

@@ -70,13 +70,11 @@ def merge_labels(
     new: dict[str, list[Doc]] = {}
     seen: set[tuple[int, Entities]] = set()
     for doc, key, ents in rows:
-        is_repeated = (key, ents) in seen
-        seen.add((key, ents))
         if known.get(key) == ents:
             merged.n_known += 1
         elif key in known:
             merged.conflicts.append((doc, "the corpus has it, annotated otherwise"))
-        elif is_repeated:
+        elif (key, ents) in seen:
             merged.n_repeated += 1
         elif len(versions[key]) > 1:
             merged.conflicts.append((doc, "the file has it twice, annotated in two ways"))
@@ -84,6 +82,7 @@ def merge_labels(
             part = random_to if doc.user_data[SHARE] == RANDOM else "train"
             new.setdefault(part, []).append(doc)
             merged.mentions.update(ent.label_ for ent in doc.ents)
+        seen.add((key, ents))
     merged.parts.update({part: len(docs) for part, docs in new.items()})
     merged.new_types = sorted(set(merged.mentions) - set(types.labels))
     _write(corpus, nlp, new, types, merged)
@@ -92,19 +91,12 @@ def merge_labels(
 
 def _check_proposed(docs: list[Doc], path: Path, unchanged: bool) -> None:
     """Refuse labels of other sentences, and what a pipeline has read and nobody has looked at."""
-    foreign, changed = [], []
+    problem, fix = "", "Export the labels of what `mine` proposed, with its fields."
     for doc in docs:
         share = doc.user_data.get(SHARE)
-        if ID not in doc.user_data or share not in (MINED, RANDOM):
-            foreign.append(doc.text)
-        elif doc.user_data[ID] != proposal_id(share, doc.text):
-            changed.append(doc.text)
-    problem, fix = "", "Export the labels of what `mine` proposed, with its fields."
-    if wrong := foreign or changed:
-        what = "not proposed" if foreign else "of another text than was proposed"
-        problem = f"{len(wrong)} of {len(docs)} sentences are {what}, such as {wrong[0][:60]!r}"
-    is_as_read = docs and all(doc.user_data.get(READ) == entities_digest(doc) for doc in docs)
-    if not problem and is_as_read and not unchanged:
+        if share not in (MINED, RANDOM) or doc.user_data.get(ID) != proposal_id(share, doc.text):
+            problem = f"{doc.text[:60]!r} was not proposed, or its text was changed"
+    if not problem and not unchanged and all(d.user_data.get(READ) == entities_digest(d) for d in docs):
         problem = f"all {len(docs)} sentences have just the entities that the pipeline has read"
         fix = "Label it first; with --unchanged it is merged all the same."
     if problem:
@@ -135,17 +127,13 @@ def _write(
         for part, docs in new.items():
             own = part_path(corpus, part)
             old = stream_docs(own, nlp) if own.exists() else iter(())
-            write_part(folder, part, itertools.chain(old, docs), _docs_per_file(own, nlp))
+            # a folder of files stays one: as many documents in each as the first has
+            first = sorted(own.rglob("*.spacy"))[0] if own.is_dir() else None
+            n_docs = None if first is None else sum(1 for _ in stream_docs(first, nlp))
+            write_part(folder, part, itertools.chain(old, docs), n_docs)
         if merged.new_types:
             labels, tail = [*types.labels, *merged.new_types], [*types.tail, *merged.new_types]
             write_types(folder, types._replace(labels=labels, tail=tail))
     if tasks:  # a file merged again adds none
         lines = dict.fromkeys([*before, *map(srsly.json_dumps, tasks)])
         write_file(path, "".join(f"{line}\n" for line in lines))
-
-
-def _docs_per_file(path: Path, nlp: Language) -> int | None:
-    """Of a part that is a folder of files: as many as the first one has."""
-    if not path.is_dir():
-        return None
-    return sum(1 for _ in stream_docs(sorted(path.rglob("*.spacy"))[0], nlp))

@@ -32,10 +32,10 @@ DOUBTS = "teacher_doubts"  # doc.spans key of entities that the teacher's own th
 class TeachingPass:
     """What a pass over a pool has seen."""
 
-    n_texts: int = 0
-    n_sentences: int = 0
-    n_known: int = 0  # that stand in the gold corpus
-    n_scored: int = 0  # mentions with a score
+    texts: int = 0
+    sentences: int = 0
+    known: int = 0  # that stand in the gold corpus
+    scored: int = 0  # mentions with a score
     unscored: Counter[str] = field(default_factory=Counter)  # mentions without one, by type
 
 
@@ -118,9 +118,8 @@ class PoolTeacher:
             own = p[:, 0] + p[:, ~declared].sum(axis=1)
             outside = np.minimum(outside, own)
             if soft:
-                rows = np.concatenate([own[:, None], p[:, declared][:, 1:]], axis=1)
                 with np.errstate(divide="ignore"):  # of what is impossible
-                    log_p = np.log(rows).astype("float16")
+                    log_p = np.log(np.column_stack([own, p[:, declared][:, 1:]])).astype("float16")
         return outside, log_p
 
     def _sentences(self, doc: Doc, sure: Ints1d, log_p: Floats2d | None) -> Iterator[ReadSentence]:
@@ -194,13 +193,13 @@ def annotate(
         for sentences in teacher.read(batch, selection.policy.threshold, soft):
             for sentence in sentences:
                 key = text_key(sentence.text)
-                seen.n_sentences += 1
+                seen.sentences += 1
                 if key in known:
-                    seen.n_known += 1
+                    seen.known += 1
                     continue
                 selection.add(sentence, key)
                 without = [m.label for m in sentence.mentions if m.score is None]
                 seen.unscored.update(without)
-                seen.n_scored += len(sentence.mentions) - len(without)
-        seen.n_texts += len(batch)
+                seen.scored += len(sentence.mentions) - len(without)
+        seen.texts += len(batch)
     return seen
