@@ -231,7 +231,7 @@ def _counted(
     tokens = sum(len(own.sentence.words) for own in chosen)
     gold = count_tokens(part_path(request.gold, "train"))
     return PseudoLabelCounts(
-        **asdict(seen),
+        **vars(seen),
         lacking=teacher.lacking,
         kept=len(chosen),
         mentions={label: mentions[label] for label in teacher.labels},
