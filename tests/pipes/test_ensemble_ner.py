@@ -8,7 +8,6 @@ import spacy
 from spacy.tokens import Span
 from spacy.util import fix_random_seed
 
-from spacy_longtail.types import ENTITY_SCORES
 from spacy_longtail.unlabelled.averaging import average
 from spacy_longtail.unlabelled.teacher import PoolTeacher, soft_tagger
 from tests.util import (
@@ -201,26 +200,23 @@ def test_it_teaches():
 
 # What is refused
 
+CE = {"@losses": "longtail.CrossEntropy.v1"}
 GOOD = {"m1": {"head": "softmax", "model": TOKEN_MODEL}, "m2": {"head": "crf", "model": TOKEN_MODEL}}
 
 
 @pytest.mark.parametrize(
-    ("code", "said", "members"),
+    ("said", "members"),
     [
-        ("L304", "1 of them", {"m1": GOOD["m1"]}),
-        ("L304", "'m3' with the settings none", {**GOOD, "m3": {}}),
-        ("L304", "whose model is 3", {**GOOD, "m2": {"head": "crf", "model": 3}}),
-        ("L304", "'sigmoid'", {**GOOD, "m2": {**GOOD["m2"], "head": "sigmoid"}}),
-        ("L209", "hashembed", {**GOOD, "m2": {"head": "crf", "model": SMALL}}),
-        (
-            "L304",
-            "'m1' with the settings head, model, loss",
-            {**GOOD, "m1": {**GOOD["m1"], "loss": {"@losses": "longtail.Focal.v1"}}},
-        ),
+        ("L304.*1 of them", {"m1": GOOD["m1"]}),
+        ("L304.*'m3' with the settings none", {**GOOD, "m3": {}}),
+        ("L304.*whose model is 3", {**GOOD, "m2": {"head": "crf", "model": 3}}),
+        ("L304.*'sigmoid'", {**GOOD, "m2": {**GOOD["m2"], "head": "sigmoid"}}),
+        ("L209.*hashembed", {**GOOD, "m2": {"head": "crf", "model": SMALL}}),
+        ("L304.*'m1' with the settings head, model, loss", {**GOOD, "m1": {**GOOD["m1"], "loss": CE}}),
     ],
 )
-def test_members_that_are_refused(code, said, members):
-    with pytest.raises(ValueError, match=rf"(?i){code}.*{said}"):
+def test_members_that_are_refused(said, members):
+    with pytest.raises(ValueError, match=f"(?i){said}"):
         blank().add_pipe("longtail_ensemble_ner", config={"members": members})
 
 
@@ -259,23 +255,6 @@ def test_pipelines_that_read_otherwise_are_refused(what):
 def test_listeners_that_read_what_another_encoder_wrote_are_refused():
     with pytest.raises(ValueError, match=r"L514.*other 0.*tok2vec, more write doc.tensor"):
         combined(plain(), learnt(listening({**LISTENER, "upstream": "tok2vec"}, ["more"])))
-
-
-def test_entities_and_scores_are_those_of_the_mean():
-    nlp = combined(plain(head="crf"), learnt(blank(), 1, types=TYPES[::-1], head="crf"), plain())
-    docs = list(nlp.pipe(texts_of(nlp)))
-    p, codec = marginals(nlp, docs), nlp.get_pipe("ner").codec
-    read, at = [], 0
-    for doc in docs:
-        rows = p[at : at + len(doc)]
-        at += len(doc)
-        group = doc.spans[ENTITY_SCORES]
-        for ent, score in zip(group, group.attrs["scores"], strict=True):
-            tags = [f"{'B' if i == ent.start else 'I'}-{ent.label_}" for i in range(ent.start, ent.end)]
-            own = [rows[i, codec.tags.index(t)] for i, t in zip(range(ent.start, ent.end), tags)]
-            assert score == pytest.approx(np.mean(own), abs=1e-6)
-            read.append(ent)
-    assert read
 
 
 def test_sentences_are_those_of_the_first():

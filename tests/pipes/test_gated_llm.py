@@ -197,10 +197,7 @@ def test_a_server_that_is_not_there(server, monkeypatch):
     assert len(sent) == 2 * 5 and waits == [1.0, 2.0, 4.0, 8.0] * 2
 
 
-KEYS = ["abcd1234efgh", "k7", "§"]
-
-
-@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("key", ["abcd1234efgh", "§"])
 def test_a_key_is_masked_whatever_it_and_its_variable_are_called(key, server, caplog, monkeypatch):
     monkeypatch.setenv("MISTRAL", f"{key}\n")  # as a file gives it
     text = f"No: {key}."

@@ -23,6 +23,7 @@ from tests.util import entities
 
 ATTRIBUTES = ["ENT_IOB", "ENT_TYPE", "ENT_ID", "ENT_KB_ID", "SENT_START", "ORTH", "TAG", "LEMMA"]
 FOUND = [("ANN", "PER"), ("ANN", "PER"), ("SHIP Vega", "VESSEL"), ("STORM", "NAT")]
+SCORED = {"scores_key": "entity_scores"}
 WORDS = ["ANN", "FLAG", "SHIP", "STORM", "Österreich", "船", "👩‍🚀", "é", "\n", "  ", "of", "."]
 
 
@@ -86,42 +87,32 @@ def test_places_are_those_of_the_document(texts):
 
 
 REPLACED = "ANN came . FLAG ANN on SHIP Vega . FLAG ANN BAD . FLAG ANN . Oslo"
+COVERS = {"pipe": {"covers": ["ANN"]}}
 
 
 @pytest.mark.parametrize(
-    ("settings", "expected"),
+    ("settings", "expected"),  # by sentence; the secondary fails on the third
     [
-        ({}, ["ANN PER", "SHIP Vega VESSEL", "ANN PER"]),  # the second ANN is where it has failed
-        ({"labels": ["VESSEL"]}, ["ANN PER", "ANN PER", "SHIP Vega VESSEL", "ANN PER", "ANN PER"]),
+        ({}, "ANN PER; SHIP Vega VESSEL; ANN PER"),
+        ({"labels": ["VESSEL"]}, "ANN PER; ANN PER; SHIP Vega VESSEL; ANN PER; ANN PER"),
+        (COVERS, "ANN PER; ANN NAT; SHIP Vega VESSEL; ANN PER; ANN NAT"),
+        ({**COVERS, "labels": ["NAT"]}, "ANN PER; ANN NAT; ANN PER; ANN NAT"),
         (
-            {"pipe": {"covers": ["ANN"]}},
-            ["ANN PER", "ANN NAT", "SHIP Vega VESSEL", "ANN PER", "ANN NAT"],
-        ),
-        (
-            {"pipe": {"covers": ["ANN"]}, "labels": ["NAT"]},
-            ["ANN PER", "ANN NAT", "ANN PER", "ANN NAT"],
-        ),
-        (
-            {"pipe": {"covers": ["ANN"]}, "label_map": {"NAT": "PER"}},
-            ["ANN PER", "ANN PER", "SHIP Vega VESSEL", "ANN PER", "ANN PER"],
+            {**COVERS, "label_map": {"NAT": "PER"}},
+            "ANN PER; ANN PER; SHIP Vega VESSEL; ANN PER; ANN PER",
         ),
     ],
 )
-@pytest.mark.parametrize("key", ["entity_scores"])
-def test_the_secondary_takes_the_place_of_the_primary(settings, expected, key):
-    settings = {**settings, "merge": "replace", "scores_key": key}
-    nlp = pipeline({"scores_key": key}, **settings)
+def test_the_secondary_takes_the_place_of_the_primary(settings, expected):
+    nlp = pipeline(SCORED, **settings, **SCORED, merge="replace")
     doc = nlp(REPLACED)
-    assert [f"{text} {label}" for text, label in entities(doc)] == expected
+    assert "; ".join(f"{text} {label}" for text, label in entities(doc)) == expected
     assert rescue(nlp).usage["failures"] == 1
-    without = nlp(REPLACED, disable=["rescue"])
     flagged = {token.i for span in doc.spans["weak_sentences"] for token in span}
     beside = [i for i in range(len(doc)) if i not in flagged]
-    assert np.array_equal(rows(doc)[beside], rows(without)[beside])
-    if key:
-        rated = {(span.start, span.end, span.label_) for span in doc.spans[key]}
-        assert rated <= {(ent.start, ent.end, ent.label_) for ent in doc.ents}
-        assert (0, 1, "PER") in rated
+    assert np.array_equal(rows(doc)[beside], rows(nlp(REPLACED, disable=["rescue"]))[beside])
+    rated = {(span.start, span.end, span.label_) for span in doc.spans["entity_scores"]}
+    assert (0, 1, "PER") in rated <= {(ent.start, ent.end, ent.label_) for ent in doc.ents}
 
 
 def test_types_are_mapped_and_others_left_out():
@@ -129,9 +120,6 @@ def test_types_are_mapped_and_others_left_out():
     assert entities(nlp(TEXT)) == [*FOUND[:2], ("SHIP Vega", "ART")]
     nlp(TEXT)
     assert rescue(nlp).usage["refused"] == 2
-
-
-SCORED = {"scores_key": "entity_scores"}
 
 
 @pytest.mark.parametrize(
@@ -185,113 +173,91 @@ def test_only_the_bad_sentence_of_a_batch_is_lost(caplog, tmp_path):
     assert len(lines(log)) == 5 and lines(log)[0] == "FLAG ANN BAD STORM ."
 
 
-@Language.component("test_merges", assigns=["doc.ents"])
-def merge_all(doc: Doc) -> Doc:
+def merge(doc: Doc) -> None:
     with doc.retokenize() as retokenizer:
         retokenizer.merge(doc[0:2])
-    return doc
 
 
-@Language.factory("test_spoils", assigns=["doc.ents"])
-class Spoiler:
-    """Changes the sentences of a batch, then fails; a sentence alone it reads."""
-
-    def __init__(self, nlp: Language, name: str) -> None:
-        self.nlp = nlp
-
-    def __call__(self, doc: Doc) -> Doc:
-        raise AssertionError("components with `pipe` are given batches")
-
-    def pipe(self, stream, batch_size):
-        docs = list(stream)
-        assert len(docs) == batch_size
-        if len(docs) > 1:
-            for doc in docs:
-                merge_all(doc)
-            raise MemoryError("too many")
-        doc = docs[0]
-        doc.ents = [Span(doc, t.i, t.i + 1, label="ART") for t in doc if t.text == "Vega"]
-        yield doc
+def rate(doc: Doc, score: float, *tokens: float) -> None:
+    doc.ents = [Span(doc, 0, 1, label="X")]
+    doc.spans["entity_scores"] = list(doc.ents)
+    doc.spans["entity_scores"].attrs.update(scores=[score], token_scores=[list(tokens)])
 
 
-def test_a_sentence_is_read_again_as_it_was():
-    nlp = pipeline(pipe={"factory": "test_spoils"})
-    assert entities(nlp(TEXT)) == [*FOUND[:2], ("Vega", "ART")]
-    assert rescue(nlp).usage["failures"] == 0 and rescue(nlp).usage["calls"] == 4
-
-
-RAISED: dict[str, Callable[[], object]] = {
-    "connection": lambda: raised(ConnectionError("no route")),
-    "timeout": lambda: raised(TimeoutError("too slow")),
-    "memory": lambda: raised(MemoryError()),
-    "no json": lambda: json.loads("Sorry, I cannot"),
-    "coded": lambda: raised(ValueError("[L292] refused.")),
-}
-BUGS: dict[str, Callable[[], object]] = {
-    "attribute": lambda: None.text,  # type: ignore[attr-defined]
-    "key": lambda: {}["x"],
-    "value": lambda: int("x"),
-    "runtime": lambda: raised(RuntimeError("shapes cannot be multiplied")),
-}
-
-
-def raised(error: Exception) -> None:
+def fail(error: Exception) -> None:
     raise error
 
 
-@Language.factory("test_raises", assigns=["doc.ents"], default_config={"kind": "", "calls": 0})
-class Raiser:
-    def __init__(self, nlp: Language, name: str, kind: str, calls: int) -> None:
-        self.kind, self.calls = kind, calls
+def spoil(docs: list[Doc]) -> None:
+    """Change the sentences of a batch, then fail; a sentence alone is read."""
+    if len(docs) > 1:
+        for doc in docs:
+            merge(doc)
+        raise MemoryError("too many")
+    docs[0].ents = [Span(docs[0], t.i, t.i + 1, label="ART") for t in docs[0] if t.text == "Vega"]
+
+
+FAILURES: dict[str, Callable[[list[Doc]], object]] = {  # by what is logged
+    "no route": lambda docs: fail(ConnectionError("no route")),
+    "too slow": lambda docs: fail(TimeoutError("too slow")),
+    "MemoryError": lambda docs: fail(MemoryError()),
+    "JSONDecodeError": lambda docs: json.loads("Sorry, I cannot"),
+    "L292": lambda docs: fail(ValueError("[L292] refused.")),
+    "other tokens": lambda docs: [merge(doc) for doc in docs],
+    "37.5": lambda docs: [rate(doc, 37.5) for doc in docs],
+    "1 tokens, and scores of 3": lambda docs: [rate(doc, 0.5, 0.9, 0.8, 0.7) for doc in docs],
+    "1.5": lambda docs: [rate(doc, 0.5, 1.5) for doc in docs],
+}
+BUGS: dict[str, Callable[[list[Doc]], object]] = {
+    "attribute": lambda docs: None.text,  # type: ignore[attr-defined]
+    "key": lambda docs: {}["x"],
+    "value": lambda docs: int("x"),
+    "runtime": lambda docs: fail(RuntimeError("shapes cannot be multiplied")),
+}
+
+
+@Language.factory("test_does", assigns=["doc.ents"], default_config={"deed": ""})
+class Doer:
+    """A component that reads batches, and does to them what it is told."""
+
+    def __init__(self, nlp: Language, name: str, deed: str) -> None:
+        self.deed, self.calls = deed, 0
 
     def __call__(self, doc: Doc) -> Doc:
         raise AssertionError("components with `pipe` are given batches")
 
     def pipe(self, stream, batch_size):
         self.calls += 1
-        {**RAISED, **BUGS}[self.kind]()
-        yield from stream
+        docs = list(stream)
+        assert len(docs) == batch_size
+        {**FAILURES, **BUGS, "spoil": spoil}[self.deed](docs)
+        yield from docs
 
 
-@pytest.mark.parametrize("kind", RAISED)
-def test_what_a_model_or_a_server_fails_with_costs_its_sentences(kind):
-    nlp = pipeline(pipe={"factory": "test_raises", "kind": kind})
+def does(deed: str, **settings: object) -> Language:
+    return pipeline(pipe={"factory": "test_does", "deed": deed}, **settings)
+
+
+def test_a_sentence_is_read_again_as_it_was():
+    nlp = does("spoil")
+    assert entities(nlp(TEXT)) == [*FOUND[:2], ("Vega", "ART")]
+    assert rescue(nlp).usage["failures"] == 0 and rescue(nlp).usage["calls"] == 4
+
+
+@pytest.mark.parametrize("problem", FAILURES)
+def test_what_fails_or_cannot_be_merged_costs_its_sentences(problem, caplog):
+    nlp = does(problem)
     assert entities(nlp(TEXT)) == FOUND[:2]
     assert rescue(nlp).usage["failures"] == 2 and rescue(nlp).secondary.component.calls == 3
+    assert problem in caplog.text
 
 
-@pytest.mark.parametrize("kind", BUGS)
-def test_a_bug_is_raised_and_not_tried_again(kind):
-    nlp = pipeline(pipe={"factory": "test_raises", "kind": kind}, max_failures=None)
+@pytest.mark.parametrize("bug", BUGS)
+def test_a_bug_is_raised_and_not_tried_again(bug):
+    nlp = does(bug, max_failures=None)
     with pytest.raises(Exception, match=r"^(?!\[L)"):  # of a KeyError spaCy makes its E109
         nlp(TEXT)
     assert rescue(nlp).usage["failures"] == 0 and rescue(nlp).secondary.component.calls == 1
-
-
-@Language.factory("test_rates", assigns=["doc.ents"], default_config={"score": 0.5, "tokens": []})
-def make_rates(nlp: Language, name: str, score: float, tokens: list[float]):
-    def rate(doc: Doc) -> Doc:
-        doc.ents = [Span(doc, 0, 1, label="X")]
-        doc.spans["entity_scores"] = list(doc.ents)
-        doc.spans["entity_scores"].attrs.update(scores=[score], token_scores=[tokens])
-        return doc
-
-    return rate
-
-
-@pytest.mark.parametrize(
-    ("pipe", "problem"),
-    [
-        ({"factory": "test_merges"}, "other tokens"),
-        ({"factory": "test_rates", "score": 37.5}, "37.5"),
-        ({"factory": "test_rates", "tokens": [0.9, 0.8, 0.7]}, "1 tokens, and scores of 3"),
-        ({"factory": "test_rates", "tokens": [1.5]}, "1.5"),
-    ],
-)
-def test_what_cannot_be_merged_is_a_failure(pipe, problem, caplog):
-    nlp = pipeline(pipe=pipe)
-    assert entities(nlp(TEXT)) == FOUND[:2]
-    assert rescue(nlp).usage["failures"] == 2 and problem in caplog.text
 
 
 def test_a_run_stops_after_too_many_failures():

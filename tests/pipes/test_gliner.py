@@ -11,14 +11,10 @@ from spacy.tokens import Doc, Span
 
 from spacy_longtail.pipes.secondary.gliner_ner import sentence_parts
 from tests.util import (
-    GATE_MODEL,
-    SENTENCES,
     blank,
-    found,
     shared_gliner,
     tiny_bert,
     tiny_gliner,
-    words,
 )
 
 pytest.importorskip("gliner", reason="needs the extra 'gliner'")
@@ -161,27 +157,6 @@ def test_settings_that_make_no_sense_are_refused(given, problem):
         build(**{"descriptions": {}, **given})
 
 
-# In a pipeline
-
-
-def test_behind_a_gate_it_reads_what_is_flagged(nlp):
-    """As the secondary of `longtail_gated_pipe`."""
-    own = {"factory": "longtail_gliner", "model_name": shared_gliner(), "labels": LABELS}
-    gated = blank()
-    gated.add_pipe("sentencizer")
-    gate = {"model": GATE_MODEL, "weak_labels": ["NAT", "ART"]}
-    gated.add_pipe("longtail_sentence_gate", name="gate", config=gate)
-    settings = {"pipe": {**own, "descriptions": TOLD}, "labels": LABELS}
-    gated.add_pipe("longtail_gated_pipe", name="own", config=settings)
-    doc = Doc.from_docs([words(gated, text) for text in SENTENCES[:3]])
-    for token in doc:
-        token.is_sent_start = token.i in np.cumsum([0, *(len(words(gated, t)) for t in SENTENCES[:2])])
-    second = list(doc.sents)[1]
-    doc.spans["weak_sentences"] = [second]
-    alone = [(a + second.start, b + second.start, label) for a, b, label in found(nlp(second.as_doc()))]
-    assert found(gated.get_pipe("own")(doc)) == alone and alone
-
-
 # What it cannot load
 
 
@@ -238,6 +213,3 @@ def test_an_encoder_that_is_looked_up_brings_no_code(tmp_path):
     of_labels = of_config(labels_encoder=str(encoder), labels_encoder_config=None)
     with pytest.raises(ValueError, match=r"L296.*auto_map"):
         build(spoilt(tmp_path / "bi_encoder", of_labels))("Maria left.")
-
-
-# Other commands

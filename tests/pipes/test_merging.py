@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc, Span
 
 from spacy_longtail.pipes.scores.merging import (
-    Merging,
     merge_into,
     merge_spans,
     merge_tokens,
@@ -108,7 +107,7 @@ def test_the_rule_follows_the_table(rule, strong, weak, special, expected):
     ents = [Span(doc, s.start, s.end, label=s.label) for s in strong]
     doc.set_ents(ents, blocked=[doc[i : i + 1] for i in blocked], default="outside")
     write_scores(doc, "entity_scores", [s for s in strong if s.token_scores])
-    merge_into(doc, found, Merging(rule, "entity_scores"))
+    merge_into(doc, found, rule, "entity_scores")
     assert "; ".join(f"{e.label_} {e.start}-{e.end}" for e in doc.ents) == expected
     assert all(doc[i].ent_iob_ == "B" and not doc[i].ent_type_ for i in blocked)
     scores = dict(zip([(s.start, s.end, s.label_) for s in doc.spans["entity_scores"]], rated(doc)))
@@ -125,7 +124,7 @@ def test_the_rule_follows_the_table(rule, strong, weak, special, expected):
 def test_entities_of_one_type_with_and_without_a_score_stay_apart():
     doc = Doc(blank().vocab, words=["w"] * 6)
     doc.set_ents([Span(doc, 1, 3, label="RULE", span_id="Q1")])
-    merge_into(doc, read("RULE 0-5 .9", weak=True), Merging("token", "entity_scores"))
+    merge_into(doc, read("RULE 0-5 .9", weak=True), "token", "entity_scores")
     assert [(e.start, e.end, e.id_) for e in doc.ents] == [(0, 1, ""), (1, 3, "Q1"), (3, 5, "")]
     assert [(s.start, s.end) for s in doc.spans["entity_scores"]] == [(0, 1), (3, 5)]
     assert rated(doc) == pytest.approx([0.9, 0.9])
@@ -151,7 +150,7 @@ def test_the_scores_of_a_merged_document_are_those_of_what_stays():
     strong = read("PER 0-2 .9; ORG 4-6 .5")
     doc.set_ents([Span(doc, s.start, s.end, label=s.label) for s in strong])
     write_scores(doc, "entity_scores", strong)
-    merge_into(doc, read("ART 5-7 .6", weak=True), Merging("span", "entity_scores"))
+    merge_into(doc, read("ART 5-7 .6", weak=True), "span", "entity_scores")
     assert rated(doc) == pytest.approx([0.9, 0.6])
 
 
@@ -160,7 +159,7 @@ def test_what_is_left_loses_whitespace_and_its_scores():
     strong = read("PER 1-4 .6,.2,.1")
     doc.set_ents([Span(doc, s.start, s.end, label=s.label) for s in strong])
     write_scores(doc, "entity_scores", strong)
-    merge_into(doc, read("ART 3-4 .9", weak=True), Merging("token", "entity_scores"))
+    merge_into(doc, read("ART 3-4 .9", weak=True), "token", "entity_scores")
     assert [(e.label_, e.start, e.end) for e in doc.ents] == [("PER", 1, 2), ("ART", 3, 4)]
     assert rated(doc) == pytest.approx([0.6, 0.9])
 
@@ -217,7 +216,7 @@ def rows(doc):
 def test_what_nobody_annotated_stays_so_but_where_an_entity_comes():
     doc = unannotated([(0, 1, "PER"), (3, 4, "ORG")])
     weak = [ScoredSpan(4, 6, "ART", 0.9, (0.9, 0.9), True)]
-    merge_into(doc, weak, Merging("span", None))
+    merge_into(doc, weak, "span", None)
     assert rows(doc) == ("BOBBBI-OO-", "")
 
 

@@ -98,7 +98,13 @@ class Gate(DeclaredTypes):
 
 
 class Secondary:
-    """A pipe that reads the sentences that a gate has flagged."""
+    """A pipe that reads the sentences that a gate has flagged, and merges what it finds."""
+
+    cfg: Block  # with spans_key, merge and scores_key
+
+    @property
+    @abstractmethod
+    def labels(self) -> tuple[str, ...]: ...
 
 
 class LongtailPipe(TrainablePipe):
@@ -109,16 +115,15 @@ class LongtailPipe(TrainablePipe):
         vocab: Vocab,
         model: Model,
         name: str,
-        *,
         scorer: Callable | None,
         head_rate: float,
-        cfg: Block,
+        **cfg: object,
     ) -> None:
         self.vocab = vocab
         self.model = model
         self.name = name
         self.scorer = scorer
-        self.head_rate = head_rate
+        self.head_rate = check_head_rate(head_rate)
         self.cfg = cfg
 
     @property

@@ -5,7 +5,7 @@ looked for as an object: one that two pipelines share has its name of one of the
 """
 
 import warnings
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import dropwhile, takewhile
 from typing import Any
@@ -16,7 +16,7 @@ from spacy.tokens import Doc
 from ..errors import Errors, Warnings
 from ..types import Block
 from .base import Gate, Secondary
-from .scores.merging import BY_SCORE, Merging
+from .scores.merging import BY_SCORE
 
 OVERLAP = {  # what happens to an entity of both recognisers, by merge rule
     "span": "where their entities overlap, the one of the higher score stays",
@@ -88,24 +88,16 @@ def gate_types(nlp: Language | None, pipe: object, key: str, who: str) -> list[s
     return types
 
 
-def check_secondary(
-    nlp: Language,
-    pipe: object,
-    labels: Collection[str],
-    spans_key: str | None,
-    settings: Merging,
-    who: str,
-) -> None:
-    """Whether gate and primary of a secondary are there, before it; warns of types that do not fit.
-
-    spans_key (Optional[str]): Key in doc.spans that the gate writes; null is no gate.
-    """
+def check_secondary(nlp: Language, pipe: Secondary, who: str) -> None:
+    """Whether gate and primary of a secondary are there, before it; warns of types that do not fit."""
+    labels, cfg = pipe.labels, pipe.cfg
+    spans_key, merge, key = (cfg[setting] for setting in ("spans_key", "merge", "scores_key"))
     problems = []
     if spans_key is not None:
         gate, types = _opened_by(nlp, pipe, spans_key, who)
         if closed := [t for t in labels if types and t not in types]:
             problems.append(f"{gate} does not look for {', '.join(closed)}")
-    before, (merge, key) = components_before(nlp, pipe), settings
+    before = components_before(nlp, pipe)
     others = [other for other in before.values() if not isinstance(other, Gate)]
     if merge in BY_SCORE and key not in [_settings(other).get("scores_key") for other in others]:
         raise ValueError(Errors.L207.format(who=who, merge=merge, key=key))

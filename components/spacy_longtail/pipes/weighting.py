@@ -1,6 +1,7 @@
 """The class weights of a loss: found in the untouched corpus at initialisation."""
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol
 
 from spacy.language import Language
 from spacy.training import Example
@@ -14,31 +15,36 @@ from ..losses.base import Loss
 Reader = Callable[[Language], Iterable[Example]]
 
 
-def resolve_classes(
-    loss: Loss | None,
-    labels: Iterable[str],
-    prefixes: str,
-    *,
-    reader: Reader | None,
-    nlp: Language | None,
-    name: str,
-    who: str,
-) -> dict[str, float] | None:
-    """The weight of each class of a loss with a preset; None for a loss without.
+class Weighted(Protocol):
+    """A pipe with a loss that may have class weights."""
 
+    name: str
+    loss: Any
+
+    @property
+    def labels(self) -> tuple[str, ...]: ...
+
+
+def resolve_classes(
+    pipe: Weighted, prefixes: str, reader: Reader | None, nlp: Language | None, who: str
+) -> dict[str, float] | None:
+    """The weight of each class of a pipe's loss with a preset; None for a loss without.
+
+    prefixes (str): Of the pipe's tags.
     reader (Optional[Callable]): Of the untouched corpus, for a preset that needs its counts.
     RETURNS (Optional[Dict[str, float]]): A number by "O" and type, or by "O" and tag.
     """
-    preset = None if loss is None else loss.preset
+    preset = None if pipe.loss is None else pipe.loss.preset
     if preset is None:
         return None
     counts = CorpusCounts()
     if preset.needs_counts:
         if reader is None or nlp is None:
-            raise ValueError(Errors.L004.format(who=who, preset=type(preset).__name__, name=name))
+            raise ValueError(Errors.L004.format(who=who, preset=type(preset).__name__, name=pipe.name))
         for eg in reader(nlp):
             counts.add(count_doc(eg.reference))
-    return preset.resolve(counts.classes(preset.unit, labels, prefixes))
+    values: dict[str, float] = preset.resolve(counts.classes(preset.unit, pipe.labels, prefixes))
+    return values
 
 
 def with_classes(loss: Loss, codec: TagCodec, values: Mapping[str, float] | None, ops: Ops) -> Loss:

@@ -19,7 +19,7 @@ from ...numerics import binary_cross_entropy, sigmoid
 from ...readers.base import changed_by
 from ...settings import finite
 from ...types import WEAK_SENTENCES, Block
-from ..base import Gate, LongtailPipe, check_head_rate, factory
+from ..base import Gate, LongtailPipe, factory
 from ..label_checks import AUTO, check_labels, check_types
 from ..neighbours import boundary_setters
 from .flagging import write_all_flagged
@@ -81,16 +81,19 @@ class SentenceGate(Gate, LongtailPipe):
         auto_share = finite("auto_share", auto_share, share, fix, 0.0, 1.0)
         if weak_labels != AUTO:
             weak_labels = check_types("weak_labels", weak_labels, WHO)
-        cfg = {
+        super().__init__(
+            nlp.vocab,
+            model,
+            name,
+            scorer,
+            head_rate,
             **FOUND,
-            "weak_labels": weak_labels,
-            "auto_share": auto_share,
-            "data": data,
-            "threshold": finite("threshold", threshold, "between 0 and 1", "0.5 is neutral.", 0.0, 1.0),
-            "spans_key": spans_key,
-        }
-        rate = check_head_rate(head_rate)
-        super().__init__(nlp.vocab, model, name, scorer=scorer, head_rate=rate, cfg=cfg)
+            weak_labels=weak_labels,
+            auto_share=auto_share,
+            data=data,
+            threshold=finite("threshold", threshold, "between 0 and 1", "0.5 is neutral.", 0.0, 1.0),
+            spans_key=spans_key,
+        )
         self._sets_boundaries = False  # whether a component before this one does
 
     @property

@@ -18,7 +18,7 @@ from ...layers.queries import Questions, ask, check_queries
 from ...losses import CrossEntropy
 from ...losses.base import Loss, check_loss
 from ...settings import whole
-from ..base import NERPipe, check_head_rate, factory
+from ..base import NERPipe, factory
 from ..label_checks import check_asked, check_known, check_labels
 from ..neighbours import name_in
 from ..scores.merging import merge_spans
@@ -84,14 +84,17 @@ class MRCNER(NERPipe):
         check_known("thresholds", thresholds or (), queries, WHO)
         self.tokenizer = nlp.tokenizer
         self.loss = CrossEntropy() if loss is None else check_loss(loss, "binary", WHO, fix)
-        cfg = {
-            "queries": queries,
-            "separator": separator,
-            "batch_size": whole("batch_size", batch_size, "Use 64.", 1),
+        super().__init__(
+            nlp.vocab,
+            model,
+            name,
+            scorer,
+            head_rate,
+            queries=queries,
+            separator=separator,
+            batch_size=whole("batch_size", batch_size, "Use 64.", 1),
             **check_judging(thresholds, abstain_key, scores_key, WHO),
-        }
-        rate = check_head_rate(head_rate)
-        super().__init__(nlp.vocab, model, name, scorer=scorer, head_rate=rate, cfg=cfg)
+        )
 
     @property
     def labels(self) -> tuple[str, ...]:

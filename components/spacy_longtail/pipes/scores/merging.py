@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Collection, Iterable, Mapping
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from spacy.tokens import Doc, Span
@@ -17,15 +17,10 @@ BY_SCORE = ("span", "token")  # rules that compare the scores of both
 BLOCKED = ""  # the type of a token where no entity may stand
 
 
-class Merging(NamedTuple):
-    merge: Literal["span", "token", "fill", "replace"]
-    scores_key: str | None  # in doc.spans, of the primary's scores, and of the merged ones
-
-
-def check_merging(settings: Merging, who: str) -> None:
+def check_merging(merge: str, scores_key: str | None, who: str) -> None:
     """Refuse a rule that compares scores where there are none."""
-    if settings.merge in BY_SCORE and settings.scores_key is None:
-        raise ValueError(Errors.L207.format(who=who, merge=settings.merge, key=ENTITY_SCORES))
+    if merge in BY_SCORE and scores_key is None:
+        raise ValueError(Errors.L207.format(who=who, merge=merge, key=ENTITY_SCORES))
 
 
 def merge_spans(spans: Iterable[ScoredSpan]) -> list[ScoredSpan]:
@@ -98,17 +93,17 @@ def _joined(tags: list[_Tag], whole: Mapping[tuple[tuple[int, int, str], bool], 
     return ScoredSpan(*place, mean if is_mixed else whole.get((place, weak), mean), p, weak)
 
 
-def merge_into(doc: Doc, weak: list[ScoredSpan], settings: Merging) -> None:
+def merge_into(doc: Doc, weak: list[ScoredSpan], merge: str, key: str | None) -> None:
     """Merge the secondary's entities into doc.ents. A document that gains none stays as it is.
 
     doc (Doc): With the primary's entities. Blocked tokens stay free of entities, and what nobody has
         annotated stays so.
-    settings (Merging): The secondary's. An entity without a score is not in the merged group: no number
-        is made up.
+    merge (str): "span", "token" or "fill".
+    key (Optional[str]): In doc.spans, of the primary's scores and of the merged ones. An entity without
+        a score is not in the merged group: no number is made up.
     """
     if not weak:
         return
-    merge, key = settings
     known = read_scores(doc, key)
     untouched = {(ent.start, ent.end, ent.label_): ent for ent in doc.ents}
     blocked = blocked_tokens(doc)

@@ -12,7 +12,7 @@ from spacy.tokens import Doc
 from ...corpus.cutting import cut
 from ...faults import is_coded, is_out_of_memory, raised_in
 from ..gate.flagging import Parts
-from ..scores.merging import Merging, merge_into, remove_from, without_space
+from ..scores.merging import merge_into, remove_from, without_space
 from ..scores.spans import ScoredSpan, read_scores, write_scores
 
 
@@ -82,13 +82,14 @@ class Found(NamedTuple):
     parts: Parts  # the sentences that it has read: it may have failed on others
 
 
-def replace_within(doc: Doc, found: Found, types: Collection[str] | None, settings: Merging) -> None:
+def replace_within(doc: Doc, found: Found, types: Collection[str] | None, key: str | None) -> None:
     """Put the secondary's entities in the place of the primary's, in the sentences that it has read.
 
     What the primary has there of the types that the secondary may set goes, and what overlaps an entity
     of the secondary's. An entity that both have, or that reaches out of these sentences, stays.
 
     types (Optional[Collection[str]]): Those that the secondary may set; null is all.
+    key (Optional[str]): In doc.spans, of the entities' scores.
     """
     places = {ent.place for ent in found.entities}
     taken = {i for ent in found.entities for i in range(ent.start, ent.end)}
@@ -100,19 +101,18 @@ def replace_within(doc: Doc, found: Found, types: Collection[str] | None, settin
         and (ent.start, ent.end, ent.label_) not in places
         and (types is None or ent.label_ in types or not taken.isdisjoint(range(ent.start, ent.end)))
     ]
-    remove_from(doc, going, settings.scores_key)
-    merge_by_score(doc, found.entities, settings._replace(merge="fill"))
+    remove_from(doc, going, key)
+    merge_by_score(doc, found.entities, "fill", key)
 
 
-def merge_by_score(doc: Doc, weak: list[ScoredSpan], settings: Merging) -> None:
+def merge_by_score(doc: Doc, weak: list[ScoredSpan], merge: str, key: str | None) -> None:
     """Merge the entities that have a score into doc.ents, then fill in those without.
 
     The key of scores is written in any case.
     """
     scored = [ent for ent in weak if math.isfinite(ent.score)]
     rest = [ent for ent in weak if not math.isfinite(ent.score)]
-    merge_into(doc, scored, settings)
-    merge_into(doc, rest, settings._replace(merge="fill"))
-    key = settings.scores_key
+    merge_into(doc, scored, merge, key)
+    merge_into(doc, rest, "fill", key)
     if key is not None and key not in doc.spans:
         write_scores(doc, key, [])

@@ -16,12 +16,12 @@ from ...heads import Gold, HeadName
 from ...layers import listener_in, warn_of_zeros
 from ...losses.base import Loss
 from ...types import ENTITY_SCORES, WEAK_SENTENCES
-from ..base import Secondary, check_head_rate, factory
+from ..base import Secondary, factory
 from ..gate.flagging import flagged_parts, within
 from ..gate.learning import warn_of_whole_documents, with_boundaries
 from ..label_checks import AUTO, check_known, check_labels, check_types, no_types
 from ..neighbours import boundary_setters, check_secondary, gate_types
-from ..scores.merging import Merging, check_merging
+from ..scores.merging import check_merging
 from ..scores.spans import ScoredSpan
 from ..scores.thresholding import check_judging, judge
 from ..token.describing import check_described
@@ -78,7 +78,7 @@ class GatedNER(Secondary, TokenTagger):
     ) -> None:
         if not labels or (isinstance(labels, str) and (labels != AUTO or spans_key is None)):
             raise no_types("labels", labels)
-        check_merging(Merging(merge, scores_key), WHO)
+        check_merging(merge, scores_key, WHO)
         scheme = "BIO" if head == "two_task" else "BILUO"
         trained_with = check_head(head, loss, scheme, model, WHO)
         if trained_with.reads_soft:
@@ -91,7 +91,7 @@ class GatedNER(Secondary, TokenTagger):
             name,
             loss=trained_with,
             scorer=scorer,
-            head_rate=check_head_rate(head_rate),
+            head_rate=head_rate,
             describe=describe,
             types=[],
             include=[],
@@ -116,10 +116,6 @@ class GatedNER(Secondary, TokenTagger):
         self.cfg["reads_documents"] = listener_in(self.model) is not None
 
     @property
-    def _merging(self) -> Merging:
-        return Merging(self.cfg["merge"], self.cfg["scores_key"])
-
-    @property
     def _reads_all(self) -> bool:
         """Whether it learns from whole documents: a shared encoder then gets its gradient, zeros too."""
         return self.cfg["spans_key"] is None or self.cfg["reads_documents"]
@@ -137,7 +133,7 @@ class GatedNER(Secondary, TokenTagger):
             found = gate_types(nlp, self, self.cfg["spans_key"], WHO) if labels is None else labels
             self._set_labels(found)
         if nlp is not None:
-            check_secondary(nlp, self, self.labels, self.cfg["spans_key"], self._merging, WHO)
+            check_secondary(nlp, self, WHO)
             self._sets_boundaries = bool(boundary_setters(nlp, self))
         check_labels(labels, self.labels, WHO)
         self._settle_reading()
@@ -175,8 +171,9 @@ class GatedNER(Secondary, TokenTagger):
 
     def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
         """Merge the found entities into doc.ents; the entities of other documents stay as they are."""
+        merging = self.cfg["merge"], self.cfg["scores_key"]
         for doc, spans in zip(docs, scores, strict=True):
-            merge_by_score(doc, judge(doc, spans, self.cfg, self.name), self._merging)
+            merge_by_score(doc, judge(doc, spans, self.cfg, self.name), *merging)
 
     def update(
         self,

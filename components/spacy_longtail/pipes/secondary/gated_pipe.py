@@ -19,7 +19,7 @@ from ..base import Lock, Secondary, StoppedError, UntrainedPipe, factory
 from ..gate.flagging import flagged_parts
 from ..label_checks import check_types
 from ..neighbours import check_secondary
-from ..scores.merging import Merging, check_merging
+from ..scores.merging import check_merging
 from ..scores.spans import ScoredSpan
 from .flagged import (
     FlaggedPart,
@@ -100,8 +100,7 @@ class GatedPipe(Secondary, UntrainedPipe):
     ) -> None:
         if (pipe is None) == (source is None):
             raise unfit(name, f"found {'neither' if pipe is None else 'both'} 'pipe' and 'source'")
-        merging = Merging(merge, scores_key)
-        check_merging(merging, WHO)
+        check_merging(merge, scores_key, WHO)
         if labels is not None:
             check_types("labels", labels, WHO)
         if max_failures is not None:
@@ -122,7 +121,8 @@ class GatedPipe(Secondary, UntrainedPipe):
             secondary_scores_key=secondary_scores_key,
             batch_size=whole("batch_size", batch_size, "32 is the default.", 1),
             max_failures=max_failures,
-            **merging._asdict(),
+            merge=merge,
+            scores_key=scores_key,
         )
         self._check_types()
 
@@ -131,10 +131,6 @@ class GatedPipe(Secondary, UntrainedPipe):
         """The types that it may set; those of the secondary where `labels` names none."""
         renamed = map(self._renamed, self.secondary.labels)
         return tuple(dict.fromkeys(renamed if self.cfg["labels"] is None else self.cfg["labels"]))
-
-    @property
-    def _merging(self) -> Merging:
-        return Merging(self.cfg["merge"], self.cfg["scores_key"])
 
     def _renamed(self, label: str) -> str:
         return self.cfg["label_map"].get(label, label)
@@ -171,7 +167,7 @@ class GatedPipe(Secondary, UntrainedPipe):
         self.secondary.initialize(get_examples, pipe or {})
         self._check_types()
         if nlp is not None:
-            check_secondary(nlp, self, self.labels, self.cfg["spans_key"], self._merging, WHO)
+            check_secondary(nlp, self, WHO)
 
     def predict(self, docs: Iterable[Doc]) -> list[Found]:
         """The secondary's entities in flagged sentences, by document; nan for those without a score."""
@@ -201,12 +197,13 @@ class GatedPipe(Secondary, UntrainedPipe):
 
     def set_annotations(self, docs: Iterable[Doc], scores: list[Found]) -> None:
         """Merge the found entities into doc.ents; the entities of other sentences stay as they are."""
+        merge, key = self.cfg["merge"], self.cfg["scores_key"]
         for doc, found in zip(docs, scores, strict=True):
             before = set(doc.ents) if found.entities else set()
-            if self.cfg["merge"] == "replace":
-                replace_within(doc, found, self.cfg["labels"], self._merging)
+            if merge == "replace":
+                replace_within(doc, found, self.cfg["labels"], key)
             else:
-                merge_by_score(doc, found.entities, self._merging)
+                merge_by_score(doc, found.entities, merge, key)
             if found.entities:
                 self._count(entities=len(set(doc.ents) - before))
 

@@ -12,7 +12,7 @@ from ...errors import Errors
 from ...heads import HeadName
 from ...losses.base import Loss
 from ...settings import unused, whole
-from ..base import check_head_rate, factory
+from ..base import factory
 from ..label_checks import check_known, check_types
 from ..scores.thresholding import check_judging
 from .describing import check_described
@@ -76,7 +76,7 @@ class TokenNER(TokenTagger):
             name,
             loss=trained_with,
             scorer=scorer,
-            head_rate=check_head_rate(head_rate),
+            head_rate=head_rate,
             describe=describe,
             head=head,
             scheme=scheme,

@@ -76,8 +76,7 @@ class TokenTagger(NERPipe):
         **settings: object,
     ) -> None:
         cfg = {**copy.deepcopy(SETTINGS), **settings}
-        model = HEADS[cfg["head"]].attach(model)
-        super().__init__(vocab, model, name, scorer=scorer, head_rate=head_rate, cfg=cfg)
+        super().__init__(vocab, HEADS[cfg["head"]].attach(model), name, scorer, head_rate, **cfg)
         self.loss = loss
         self.describe = describe
         self._next_state: TwoTaskState | None = None  # after the optimizer's next step
@@ -216,10 +215,7 @@ class TokenTagger(NERPipe):
         check_known("thresholds", self.cfg["thresholds"] or (), self.labels, self.who)
         check_taught(self.loss, get_examples(), self.name)
         reader = None if counts_corpus is None else partial(self._learnt_from, counts_corpus)
-        prefixes, who = self.codec.prefixes, self.who
-        self.cfg["class_values"] = resolve_classes(
-            self.loss, self.labels, prefixes, reader=reader, nlp=nlp, name=self.name, who=who
-        )
+        self.cfg["class_values"] = resolve_classes(self, self.codec.prefixes, reader, nlp, self.who)
         self.cfg.update({"state": TwoTaskState()._asdict(), CALIBRATION: None})
         self._build_head()
         head = None

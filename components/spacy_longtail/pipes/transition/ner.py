@@ -175,9 +175,7 @@ class LongtailNER(EntityRecognizer):
         super().initialize(lambda: self._kept(seen()), nlp=nlp, labels=labels)
         check_known("thresholds", self.cfg["thresholds"] or (), self.labels, WHO)
         self.cfg[CALIBRATION] = None
-        self.cfg["class_values"] = resolve_classes(
-            self.loss, self.labels, "BILU", reader=counts_corpus, nlp=nlp, name=self.name, who=WHO
-        )
+        self.cfg["class_values"] = resolve_classes(self, "BILU", counts_corpus, nlp, WHO)
 
     def update(self, examples: Iterable[Example], **settings: Any) -> dict[str, float]:
         """As for `ner`, on the included types alone."""
