@@ -102,10 +102,6 @@ class Secondary:
 
     cfg: Block  # with spans_key, merge and scores_key
 
-    @property
-    @abstractmethod
-    def labels(self) -> tuple[str, ...]: ...
-
 
 class LongtailPipe(TrainablePipe):
     """A pipe with a model, an encoder in it, and settings that are saved as `cfg`."""

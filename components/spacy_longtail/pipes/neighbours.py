@@ -88,7 +88,7 @@ def gate_types(nlp: Language | None, pipe: object, key: str, who: str) -> list[s
     return types
 
 
-def check_secondary(nlp: Language, pipe: Secondary, who: str) -> None:
+def check_secondary(nlp: Language, pipe: Any, who: str) -> None:
     """Whether gate and primary of a secondary are there, before it; warns of types that do not fit."""
     labels, cfg = pipe.labels, pipe.cfg
     spans_key, merge, key = (cfg[setting] for setting in ("spans_key", "merge", "scores_key"))

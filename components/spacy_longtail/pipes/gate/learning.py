@@ -94,9 +94,7 @@ def warn_of_whole_documents(examples: Iterable[Example], sets_boundaries: bool, 
     sets_boundaries (bool): Whether a component before it sets boundaries. who (str): The component.
     """
     bare = [eg for eg in examples if not has_boundaries(eg.predicted)]
-    if not bare:
-        return
-    if sets_boundaries:
+    if bare and sets_boundaries:
         where = "but will predict sentence by sentence"
     elif any(len(sentence_lengths(eg.reference)) > 1 for eg in bare):
         where = "though the gold documents have several"

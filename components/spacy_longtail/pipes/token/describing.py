@@ -172,9 +172,9 @@ def take_pretrained(pipe: Any, head: PretrainedHead, nlp: Language | None) -> No
     own, upstream = tok2vec_of(nlp, pipe), tok2vec_of(head.nlp, head.pipe)
     problem = ""
     for name, dim in (("encoder", "nI"), ("width", "nM")):
-        if theirs.get_dim(dim) != layer.get_dim(dim):
-            sizes = f"{theirs.get_dim(dim)} columns, this one {layer.get_dim(dim)}"
-            problem = f"its {name} has {sizes}"
+        given, needed = theirs.get_dim(dim), layer.get_dim(dim)
+        if given != needed:
+            problem = f"its {name} has {given} columns, this one {needed}"
     vectors = vectors_of(texts, pipe.describe, pipe.vocab, pipe.name)
     if not are_alike(vectors, to_numpy(theirs.get_param("D"))):
         problem = "its descriptions have other vectors: it was trained with another 'describe'"
