@@ -1,5 +1,6 @@
 """Gate, primary and secondary together: how they share encoders, types and documents."""
 
+import copy
 import warnings
 
 import numpy as np
@@ -11,6 +12,7 @@ from spacy_longtail.pipes.scores.spans import ScoredSpan, write_scores
 from tests.util import (
     SENTENCES,
     SMALL,
+    TOKEN_MODEL,
     WEAK,
     blank,
     entities,
@@ -63,6 +65,60 @@ def test_a_secondary_on_a_shared_encoder_learns_and_predicts_in_flagged_sentence
     assert [(s.start, s.label) for s in tokens.predict(docs)[0]] == [(10, "NAT")]
     both.spans["weak_sentences"] = [both[0:6]]
     assert tokens.predict(docs) == [[]]
+
+
+def test_a_secondary_reads_as_it_was_trained_once_it_has_an_encoder_of_its_own(tmp_path):
+    nlp, _ = trained_once(shared, 60)
+    nlp.get_pipe("gate").cfg["threshold"] = 0.0
+
+    def read(nlp):
+        doc = two_sentences(nlp).predicted
+        for token in doc:
+            token.is_sent_start = token.i in (0, 6)
+        for name in ("tok2vec", "gate"):
+            doc = nlp.get_pipe(name)(doc)
+        (ents,) = nlp.get_pipe("weak_ner").predict([doc])
+        return [(ent.place, pytest.approx(ent.score, abs=1e-6)) for ent in ents]
+
+    before = read(nlp)
+    assert before
+    nlp.replace_listeners("tok2vec", "weak_ner", ["model.tok2vec"])
+    nlp.to_disk(tmp_path)
+    loaded = spacy.load(tmp_path)
+    for again in (nlp, loaded, copy.deepcopy(loaded)):
+        assert read(again) == before
+    loaded.initialize(lambda: examples(loaded))  # anew it has an encoder that reads sentences
+    assert not loaded.get_pipe("weak_ner").cfg["reads_documents"]
+
+
+LISTENING = {
+    "longtail_token_ner": {"model": {**TOKEN_MODEL, "tok2vec": LISTENER}},
+    "longtail_ner": {"model": {**small_ner()["model"], "tok2vec": LISTENER}},
+    "longtail_sentence_gate": gate(LISTENER),
+    "longtail_gated_ner": weak(LISTENER, spans_key=None),
+}
+
+
+@pytest.mark.parametrize("factory", LISTENING)
+def test_a_listener_without_its_encoder_says_that_it_reads_zeros(factory):
+    nlp = blank()
+    nlp.add_pipe("tok2vec", config={"model": SMALL})
+    nlp.add_pipe(factory, name="own", config=LISTENING[factory])
+    nlp.initialize(lambda: examples(nlp))
+    text = "Maria saw Storm Ida ."
+    alone, moved = blank(), blank()
+    alone.add_pipe("own", source=nlp)
+    with pytest.warns(UserWarning, match=r"LW106.*'own'"):
+        alone(text)
+    with pytest.warns(UserWarning, match="LW106"), nlp.select_pipes(disable="tok2vec"):
+        list(nlp.pipe([text]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert list(nlp.pipe(["", text, " "]))
+        nlp.evaluate(examples(nlp))
+        nlp.replace_listeners("tok2vec", "own", ["model.tok2vec"])
+        moved.add_pipe("own", source=nlp)
+        moved(text)
 
 
 def test_a_shared_encoder_gets_the_gradient_of_weak_sentences_alone():

@@ -1,16 +1,13 @@
 """`longtail_posterior_gate`: what it flags, beside what, and where it finds the primary."""
 
 import pickle
-from typing import ClassVar
 
 import numpy as np
 import pytest
 import spacy
-from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from spacy_longtail.pipes.gate import posterior_gate as module
 from spacy_longtail.pipes.gate.flagging import flagged_parts
 from spacy_longtail.pipes.gate.posteriors import expected_mentions
 from tests.util import (
@@ -60,36 +57,12 @@ def shared():
     return nlp
 
 
-class Expecting:
-    """A primary of which every odd word is the expected mentions of NAT in its sentence."""
-
-    labels = tuple(WEAK)
-    cfg: ClassVar[dict] = {}
-
-    def __call__(self, doc):
-        return doc
-
-
-def alone(monkeypatch, **settings):
-    """A gate behind a primary that expects what the words say: "0.3 0.7" are two sentences."""
-    nlp = blank()
-    monkeypatch.setattr(module, "has_posteriors", lambda pipe: isinstance(pipe, Expecting))
-    monkeypatch.setattr(
-        module,
-        "sentence_mentions",
-        lambda _, docs: np.asarray([[float(t.text), 0.0] for doc in docs for t in doc]).reshape(-1, 2),
-    )
-    Language.component("test_expecting", func=Expecting())
-    nlp.add_pipe("test_expecting", name="ner")
-    config = {"weak_labels": WEAK, **settings}
-    return nlp, nlp.add_pipe("longtail_posterior_gate", name="gate", config=config)
-
-
-def scored(nlp, *expected):
-    """A document of sentences of one word, with the mentions that are expected in them."""
-    doc = Doc(nlp.vocab, words=[f"{value:g}" for value in expected])
+def flag(gate, *expected):
+    """Let a gate flag in a document of sentences of one word, in which so many mentions are expected."""
+    doc = Doc(gate.vocab, words=["word"] * len(expected))
     for token in doc:
         token.is_sent_start = True
+    gate.set_annotations([doc], np.array([[value, 0.0] for value in expected]))
     return doc
 
 
@@ -226,70 +199,59 @@ def test_the_primary_is_the_last_that_counts_or_the_one_named():
         assert places(nlp(words(nlp, SENTENCES[0])))  # a secondary is no primary
 
 
-def test_a_budget_begins_where_the_saved_one_begins(monkeypatch, tmp_path):
-    nlp, gate = alone(monkeypatch, budget=0.25)
+def test_a_budget_begins_where_the_saved_one_begins(tmp_path):
+    nlp = blank()
+    gate = nlp.add_pipe("longtail_posterior_gate", config={"weak_labels": WEAK, "budget": 0.25})
     gate.cfg["start"] = [0.9, 0.5, 0.1, 0.7]
     gate.restart()
     rows = (0.95, 0.5, 0.99, 0.2)
-    first = [places(gate(scored(nlp, row))) for row in rows]
+    first = [places(flag(gate, row)) for row in rows]
     assert any(first) and not all(first)
     nlp.to_disk(tmp_path)
     for again in (spacy.load(tmp_path), blank().from_config(nlp.config).from_bytes(nlp.to_bytes())):
-        loaded = again.get_pipe("gate")
+        loaded = again.get_pipe("longtail_posterior_gate")
         assert loaded.usage == (0, 0) and loaded.cfg["start"] == pytest.approx(gate.cfg["start"])
-        assert [places(loaded(scored(again, row))) for row in rows] == first
+        assert [places(flag(loaded, row)) for row in rows] == first
     copy = pickle.loads(pickle.dumps(gate))
     assert copy.usage == gate.usage == (4, sum(map(len, first)))
+    nlp, _ = trained_once(primary, 40, name="crf")
     gate.initialize(list, nlp=nlp)
     assert gate.cfg["start"] is None and gate.usage == (0, 0)
 
 
-def test_a_gate_takes_back_what_it_flagged_itself_and_nothing_else(monkeypatch):
-    nlp, gate = alone(monkeypatch, threshold=0.5)
-    config = {"weak_labels": WEAK, "threshold": 0.7}
-    other = nlp.add_pipe("longtail_posterior_gate", name="other", config=config)
-    doc = scored(nlp, 0.6, 0.8, 0.1)
-    doc.spans[KEY] = [Span(doc, 2, 3, label="SHIP")]
-    doc.spans[KEY].attrs["about"] = "rules"
-    other(gate(doc))
+def test_a_gate_takes_back_what_it_flagged_itself_and_nothing_else():
+    nlp = blank()
+    gate, other = (
+        nlp.add_pipe(
+            "longtail_posterior_gate", name=name, config={"weak_labels": WEAK, "threshold": threshold}
+        )
+        for name, threshold in (("gate", 0.5), ("other", 0.7))
+    )
+    scores = np.array([[0.6, 0.0], [0.8, 0.0], [0.1, 0.0]])
+    doc = flag(gate, *scores[:, 0])
+    doc.spans[KEY] = [*doc.spans[KEY], Span(doc, 2, 3, label="SHIP")]
+    doc.spans[KEY].attrs.update(scores=[0.6, 0.8], pipes=["gate", "gate"], about="rules")
+    other.set_annotations([doc], scores)
     assert places(doc) == [(0, 1), (1, 2), (1, 2), (2, 3)]
     assert sorted(doc.spans[KEY].attrs["pipes"]) == ["", "gate", "gate", "other"]
     gate.cfg["threshold"] = 0.7
-    gate(doc)
+    gate.set_annotations([doc], scores)
     assert places(doc) == [(1, 2), (1, 2), (2, 3)]
     assert doc.spans[KEY].attrs["scores"] == pytest.approx([0.8, 0.8, 1.0])
     assert doc.spans[KEY].attrs["about"] == "rules"
 
 
-def beam():
+@pytest.mark.parametrize(("before", "found"), [({"beam_width": 4}, "L210.*ner"), (None, "L210.*none")])
+def test_a_gate_without_a_primary_before_it_is_refused(before, found):
     nlp = blank()
-    nlp.add_pipe("ner", config=small_ner()).cfg["beam_width"] = 4
-    nlp.add_pipe("longtail_posterior_gate", name="gate", config={"weak_labels": WEAK})
-    return nlp
-
-
-def too_late():
-    nlp = blank()
-    nlp.add_pipe("longtail_posterior_gate", name="gate", config={"weak_labels": WEAK})
-    nlp.add_pipe("longtail_token_ner", name="ner", config=PRIMARIES["crf"])
-    return nlp
-
-
-@pytest.mark.parametrize(
-    ("build", "found"),
-    [
-        (beam, "L210.*ner"),
-        (too_late, "L210.*none"),
-    ],
-)
-def test_a_gate_that_cannot_read_or_write_is_refused(build, found):
-    nlp = build()
+    gate = nlp.add_pipe("longtail_posterior_gate", config={"weak_labels": WEAK})
+    ner = nlp.add_pipe("ner", config=small_ner(), **({"first": True} if before else {}))
+    ner.cfg.update(before or {})
     with pytest.raises(ValueError, match=found):
-        nlp.get_pipe("gate").predict([words(nlp, SENTENCES[0])])
+        gate.predict([words(nlp, SENTENCES[0])])
     failed = []
-    nlp.get_pipe("gate").set_error_handler(lambda name, pipe, docs, error: failed.append(len(docs)))
-    assert not list(nlp.get_pipe("gate").pipe([nlp.make_doc(text) for text in "ab"]))
-    assert failed == [2]
+    gate.set_error_handler(lambda name, pipe, docs, error: failed.append(len(docs)))
+    assert not list(gate.pipe([nlp.make_doc(text) for text in "ab"])) and failed == [2]
 
 
 @pytest.mark.parametrize(

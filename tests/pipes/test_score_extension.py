@@ -3,10 +3,8 @@ import pickle
 import pytest
 import spacy
 from spacy.tokens import Doc, Span
-from spacy.util import registry
 
 import spacy_longtail
-from spacy_longtail.pipes.scores.extension import create_score_extension
 from spacy_longtail.pipes.scores.spans import ScoredSpan, write_scores
 from spacy_longtail.types import ENTITY_SCORES
 
@@ -49,16 +47,12 @@ def test_entities_say_their_score():
     assert [getter(ent) for ent in doc.ents] == [0.25, 0.5, None]
 
 
-def test_groups_of_other_pipes_may_be_in_any_order():
+def test_groups_of_other_pipes_may_be_in_any_order_and_under_another_key():
     spacy_longtail.register_score_extension()
     doc = Doc(NLP.vocab, words=["Ann", "saw", "Rome"], ents=["B-PER", "O", "B-GEO"])
     doc.spans[ENTITY_SCORES] = list(reversed(doc.ents))
     doc.spans[ENTITY_SCORES].attrs["scores"] = [0.75, 0.5]
     assert [ent._.score for ent in doc.ents] == [0.5, 0.75]
-
-
-def test_scores_of_another_key_under_another_name():
-    spacy_longtail.register_score_extension()
     with pytest.raises(ValueError, match=r"L001.*'score'"):
         spacy_longtail.register_score_extension("unsure")
     spacy_longtail.register_score_extension("unsure", "unsure")
@@ -75,10 +69,7 @@ def test_the_extension_of_another_package_stays():
 
 @pytest.mark.parametrize("when", ["before_creation", "after_creation", "after_pipeline_creation"])
 def test_a_loaded_pipeline_brings_it_along(when, tmp_path):
-    name = "longtail.score_extension.v1"
-    if name not in registry.callbacks:  # an environment that was installed before
-        registry.callbacks.register(name, func=create_score_extension)
-    callback = {"@callbacks": name, "key": ENTITY_SCORES}
+    callback = {"@callbacks": "longtail.score_extension.v1", "key": ENTITY_SCORES}
     spacy.blank("en", config={"nlp": {when: callback}}).to_disk(tmp_path)
     remove()
     spacy.load(tmp_path)
