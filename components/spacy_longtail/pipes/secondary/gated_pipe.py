@@ -171,7 +171,6 @@ class GatedPipe(Secondary, UntrainedPipe):
 
     def predict(self, docs: Iterable[Doc]) -> list[Found]:
         """The secondary's entities in flagged sentences, by document; nan for those without a score."""
-        self.secondary.check()
         docs = list(docs)
         places = places_of(flagged_parts(doc, self.cfg["spans_key"], self.name) for doc in docs)
         self._count(
@@ -180,7 +179,8 @@ class GatedPipe(Secondary, UntrainedPipe):
             words=sum(place.end - place.start for place in places),
         )
         found = [Found([], []) for _ in docs]
-        for batch in minibatch(places, self.cfg["batch_size"] if self.secondary.takes_batches else 1):
+        size = self.cfg["batch_size"] if self.secondary.takes_batches else 1  # L285 without a source
+        for batch in minibatch(places, size):
             for place, ents in self._read(docs, batch):
                 found[place.doc].entities.extend(in_document(ents, place))
                 found[place.doc].parts.append((place.start, place.end))

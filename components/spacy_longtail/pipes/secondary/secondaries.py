@@ -52,9 +52,6 @@ class OwnComponent:
         """Whether it reads several sentences at once; else each is given alone, and fails alone."""
         return hasattr(self.component, "pipe") and not _sends_prompts(self.component)
 
-    def check(self) -> None:
-        """It was built, so it is there."""
-
     def read(self, sentences: list[Doc]) -> list[Doc]:
         """The sentences with entities. What it raises is the caller's."""
         for sentence in sentences:  # what others found is not the secondary's
@@ -137,10 +134,6 @@ class OwnPipeline:
     def takes_batches(self) -> bool:
         return not any(_sends_prompts(pipe) for _, pipe in self.nlp.pipeline)
 
-    def check(self) -> None:
-        """Raise L285 where there is nothing to read with."""
-        self.nlp  # noqa: B018
-
     def read(self, sentences: list[Doc]) -> list[Doc]:
         copies = [bare(sentence, self.nlp.vocab) for sentence in sentences]
         return list(self.nlp.pipe(copies, batch_size=len(copies)))
@@ -151,7 +144,7 @@ class OwnPipeline:
     def initialize(self, get_examples: Callable[[], Iterable[Example]], settings: Block) -> None:
         if settings:
             raise unfit(self.who, f"a source is trained, found {', '.join(settings)} to initialize it")
-        self.check()
+        self.nlp  # noqa: B018  # it is there
 
     def to_bytes(self) -> bytes:
         data: bytes = util.to_bytes({"config": self.nlp.config.to_bytes, "nlp": self.nlp.to_bytes}, ())
