@@ -96,42 +96,32 @@ def test_boundaries_that_are_there_stay(tmp_path):
     assert [len(s) for s in sentences(tmp_path / "out")] == [1, 2]
 
 
-def test_a_pipeline_needs_to_set_boundaries(tmp_path):
+def test_a_pipeline_needs_to_set_boundaries():
     for nlp in (pipeline(), pipeline("longtail_test_none"), pipeline("entity_ruler")):
         with pytest.raises(ValueError, match=r"L581.*sentences"):
             boundary_pipeline(nlp, "en", "words")
-    with pytest.raises(ValueError, match=r"L001.*'sentences'"):
-        Settings(sentences="dots")
-    for name, text in (("a.iob", "a\tO\n"), ("a.txt", "title: T\nkind: k\n\n[A|X]\n")):
-        write(tmp_path / "corpus.json", '{"labels": ["X"]}')
-        with pytest.raises(ValueError, match=r"L420.*--sentences"):
-            convert_corpus(
-                write(tmp_path / name, text),
-                tmp_path / "out",
-                settings=Settings(sentences="sentencizer"),
-            )
 
 
 def test_the_pipelines_own_entities_are_not_taken(tmp_path):
     nlp = pipeline("sentencizer", "entity_ruler")
     nlp.get_pipe("entity_ruler").add_patterns([{"label": "PER", "pattern": "She"}])
     nlp.to_disk(tmp_path / "model")
-    path = write(tmp_path / "a.jsonl", json.dumps(RECORD))
-    shown = RUN.invoke(
-        app, ["convert", str(path), str(tmp_path / "out"), "--sentences", str(tmp_path / "model")]
-    )
-    assert shown.exit_code == 0, shown.output
-    (doc,) = stream_docs(tmp_path / "out" / "all.spacy", NLP)
+    path = str(write(tmp_path / "a.jsonl", json.dumps(RECORD)))
+    for i, (chosen, code) in enumerate((("model", ""), ("none", "L408"))):
+        target = tmp_path / f"out{i}"
+        call = [
+            "convert",
+            path,
+            str(target),
+            "--sentences",
+            str(tmp_path / chosen),
+            "--text-key",
+            "text",
+        ]
+        shown = RUN.invoke(app, call)
+        assert shown.exit_code == (2 if code else 0) and code in shown.output
+    (doc,) = stream_docs(tmp_path / "out0" / "all.spacy", NLP)
     assert [e.text for e in doc.ents] == ["Ann", "St. Ives"] and len(list(doc.sents)) == 2
-    shown = RUN.invoke(
-        app, ["convert", str(path), str(tmp_path / "out"), "--sentences", str(tmp_path / "none")]
-    )
-    assert shown.exit_code == 2 and "L408" in shown.output
-    shown = RUN.invoke(
-        app,
-        ["convert", str(path), str(tmp_path / "o2"), "--sentences", "sentencizer", "--text-key", "text"],
-    )
-    assert shown.exit_code == 0, shown.output
 
 
 @pytest.mark.parametrize(

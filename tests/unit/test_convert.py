@@ -35,7 +35,6 @@ from spacy_longtail.output import writing
 from spacy_longtail.training.train import filled_in
 
 ROOT = Path(__file__).parents[2]
-JAPANESE = ROOT.parent / "shared" / "corpora" / "stockmark_ner_wiki"
 NLP = spacy.blank("en")
 RUN = CliRunner()
 IOB = "Ann\tB-PER\nsaw\tO\n\nRome\tB-GEO\n"
@@ -62,11 +61,6 @@ def ents(path, nlp=NLP):
 
 def snapshot(folder):
     return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
-
-
-def spacy_file(path):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    DocBin(docs=[Doc(NLP.vocab, words=["Ann"], ents=["B-PER"])]).to_disk(path)
 
 
 # ---------------------------------------------------------------- parts
@@ -123,37 +117,65 @@ def test_missing_parts_are_a_warning(tmp_path):
         convert_corpus(tmp_path / "c" / "dev.iob", tmp_path / "out4")
 
 
-def test_nothing_to_read(tmp_path):
-    for files in ((), ("README.md",), ("types.json", "corpus.json", "conversion.json")):
-        folder = tmp_path / f"in{len(files)}"
-        folder.mkdir()
-        for name in files:
-            write(folder / name, "{}")
-        with pytest.raises(ValueError, match=rf"L402.*in{len(files)}"):
-            convert_corpus(folder, tmp_path / "out")
-    with pytest.raises(ValueError, match=r"L402.*train"):
-        convert_corpus(iob_corpus(tmp_path / "in", ("dev", "test")), tmp_path / "out")
-    (tmp_path / "in" / "train").mkdir()
-    with pytest.raises(ValueError, match=r"L402.*train"):
-        convert_corpus(tmp_path / "in", tmp_path / "out")
+def corpus_files(*names, text=IOB):
+    return dict.fromkeys(names, text)
+
+
+PARTS_OF_IOB = corpus_files("train.iob", "dev.iob", "test.iob")
+OPEN = {"open": True}
+DECLARES = '{"labels": ["Poet"], "descriptions": {"Poet": "a poet"}}'
+CSV = "Sentence #,Word,Tag\n1,a,O\n"
+REFUSED = [  # files, settings, message
+    ({}, {}, r"L402.*in"),
+    ({"README.md": ""}, {}, r"L402.*in"),
+    (corpus_files("types.json", "corpus.json", "conversion.json", text="{}"), {}, r"L402.*in"),
+    (corpus_files("dev.iob", "test.iob"), {}, r"L402.*train"),
+    ({**corpus_files("dev.iob", "test.iob"), "train/README.md": ""}, {}, r"L402.*train"),
+    ({**PARTS_OF_IOB, "dev.jsonl": JSONL}, {}, "L421.*dev.iob as columns, dev.jsonl as json"),
+    (
+        {**PARTS_OF_IOB, "dev.conll": IOB},
+        {"format": "columns"},
+        "L421.*dev.conll as columns, dev.iob as",
+    ),
+    ({"a.iob": IOB, "b.csv": "x"}, {}, "L421.*in is.*a.iob as columns, b.csv as csv"),
+    ({"a.jsonl": JSONL}, {"tag_column": 1}, "L420.*--tag-column would be ignored"),
+    ({"a.jsonl": JSONL}, {"documents": True}, "L420.*--documents would be ignored"),
+    ({"a.iob": IOB}, {"misaligned": "missing"}, "L420.*--misaligned would be ignored"),
+    ({"a.csv": CSV}, {"token_column": 1}, "L420.*--token-column would be ignored"),
+    ({"a.iob": IOB}, {"sentences": "sentencizer"}, "L420.*--sentences would be ignored"),
+    ({"train/a.txt": ARTICLE}, {}, r"L430.*in/corpus\.json"),
+    ({"a.jsonl": JSONL, "corpus.json": DECLARES}, OPEN, r"L430.*corpus\.json.*labels and descriptions"),
+    *(
+        ({**PARTS_OF_IOB, "corpus.json": text}, {}, r"L430.*corpus\.json")
+        for text in (
+            *("{", "[]", '{"labels": "PER"}', '{"labels": [1]}', '{"tail": [""]}', '{"lang": 3}'),
+            *('{"labels": ["A", "O"]}', '{"tokens": []}', '{"labels": ["A"], "tail": ["B"]}'),
+            '{"labels": ["A"], "descriptions": {"A": " "}}',
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize(("files", "chosen", "message"), REFUSED)
+def test_sources_that_are_refused(files, chosen, message, tmp_path):
+    source = tmp_path / "in"
+    source.mkdir()
+    for name, text in files.items():
+        write(source / name, text)
+    with pytest.raises(ValueError, match=message):
+        convert_corpus(source, tmp_path / "out", settings=Settings(**chosen))
+    assert not (tmp_path / "out").exists()
+    if "corpus.json" in files and "open" not in chosen and files["corpus.json"] != "{}":
+        (source / "corpus.json").rename(source / "types.json")
+        with pytest.raises(ValueError, match=r"L430.*types\.json"):
+            read_types(source)
+
+
+def test_a_format_may_be_chosen(tmp_path):
+    source = write(iob_corpus(tmp_path / "in") / "dev.jsonl", JSONL).parent
+    assert convert_corpus(source, tmp_path / "out", settings=Settings(format="columns")).labels
     with pytest.raises(ValueError, match=r"L402.*none"):
         convert_corpus(tmp_path / "none", tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
-def test_more_than_one_reading(tmp_path):
-    source = iob_corpus(tmp_path / "in")
-    write(source / "dev.jsonl", JSONL)
-    with pytest.raises(ValueError, match=r"L421.*dev.iob as columns, dev.jsonl as json"):
-        convert_corpus(source, tmp_path / "out")
-    assert convert_corpus(source, tmp_path / "out", settings=Settings(format="columns")).labels
-    write(source / "dev.conll", IOB)
-    with pytest.raises(ValueError, match=r"L421.*dev.conll as columns, dev.iob as columns"):
-        convert_corpus(source, tmp_path / "out", settings=Settings(format="columns"))
-    write(tmp_path / "two" / "a.iob", IOB)
-    write(tmp_path / "two" / "b.csv", "x")
-    with pytest.raises(ValueError, match=r"L421.*two.*a.iob as columns, b.csv as csv"):
-        convert_corpus(tmp_path / "two", tmp_path / "out")
 
 
 @pytest.mark.parametrize(
@@ -161,26 +183,12 @@ def test_more_than_one_reading(tmp_path):
     [
         *({"scheme": "bio"}, {"misaligned": "drop"}, {"tokens": "bytes"}, {"docs_per_file": 0}),
         *({"encoding": name} for name in ("klingon", "base64", "undefined", "a\0b")),
+        {"sentences": "dots"},
     ],
 )
 def test_settings_are_checked(chosen):
     with pytest.raises(ValueError, match=f"L001.*{next(iter(chosen))}"):
         Settings(**chosen)
-
-
-@pytest.mark.parametrize(
-    ("file", "text", "chosen"),
-    [
-        ("a.jsonl", JSONL, {"tag_column": 1}),
-        ("a.jsonl", JSONL, {"documents": True}),
-        ("a.iob", IOB, {"misaligned": "missing"}),
-        ("a.csv", "Sentence #,Word,Tag\n1,a,O\n", {"token_column": 1}),
-    ],
-)
-def test_settings_that_would_be_ignored_are_refused(file, text, chosen, tmp_path):
-    option = next(iter(chosen)).replace("_", "-")
-    with pytest.raises(ValueError, match=rf"L420.*--{option} would be ignored"):
-        convert_corpus(write(tmp_path / file, text), tmp_path / "out", settings=Settings(**chosen))
 
 
 # ---------------------------------------------------------------- the target
@@ -308,24 +316,6 @@ def test_files_spacy_cannot_read(content, code, tmp_path):
 # ---------------------------------------------------------------- types, report, warnings
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("{", "[]", '{"labels": "PER"}', '{"labels": [1]}', '{"tail": [""]}', '{"lang": 3}'),
-        *('{"labels": ["A", "O"]}', '{"tokens": []}', '{"labels": ["A"], "tail": ["B"]}'),
-        '{"labels": ["A"], "descriptions": {"A": " "}}',
-    ],
-)
-def test_descriptions_are_checked(text, tmp_path):
-    source = iob_corpus(tmp_path / "in")
-    path = write(source / "corpus.json", text)
-    with pytest.raises(ValueError, match=r"L430.*corpus\.json"):
-        convert_corpus(source, tmp_path / "out")
-    path.rename(source / "types.json")
-    with pytest.raises(ValueError, match=r"L430.*types\.json"):
-        read_types(source)
-
-
 def test_open_types_are_not_declared(tmp_path):
     record = {"tokenized_text": ["Ann", "saw", "Rome"], "ner": [[0, 0, "Poet"], [2, 2, "City;  place"]]}
     source = write(tmp_path / "in" / "a.jsonl", json.dumps(record)).parent
@@ -342,9 +332,6 @@ def test_open_types_are_not_declared(tmp_path):
         folder = [str(tmp_path / "c")] if command == "split" else []
         result = RUN.invoke(app, [command, str(target), *folder])
         assert result.exit_code == 2 and "L419" in result.output
-    write(source / "corpus.json", '{"labels": ["Poet"], "descriptions": {"Poet": "a poet"}}')
-    with pytest.raises(ValueError, match=r"L430.*corpus\.json.*declares labels and descriptions"):
-        convert_corpus(source, tmp_path / "c", settings=Settings(open=True))
 
 
 def test_a_converted_corpus_keeps_what_was_declared(tmp_path):
@@ -367,11 +354,9 @@ def test_the_report_counts_by_part_and_type(tmp_path):
         {"text": "no", "label": [], "answer": "ignore"},
         {"text": "人名だ", "label": [[0, 3, "人名"]]},
     ]
-    for name in ("train", "dev", "test"):
-        write(
-            tmp_path / "in" / f"{name}.jsonl",
-            "\n".join(map(json.dumps, lines)) if name == "train" else JSONL,
-        )
+    texts = {"train": "\n".join(map(json.dumps, lines)), "dev": JSONL, "test": JSONL}
+    for name, text in texts.items():
+        write(tmp_path / "in" / f"{name}.jsonl", text)
     with warnings.catch_warnings():  # few misaligned spans are none of the language's fault
         warnings.simplefilter("error")
         convert_corpus(tmp_path / "in", tmp_path / "out", settings=Settings(allow=True))
@@ -410,9 +395,6 @@ def test_types_that_are_not_declared(tmp_path):
     write(source / "corpus.json", '{"labels": ["GEO"]}')
     with pytest.warns(UserWarning, match=r"LW030.*corpus\.json.*PER"):
         convert_corpus(source, tmp_path / "out")
-    write(tmp_path / "in" / "train" / "a.txt", ARTICLE)
-    with pytest.raises(ValueError, match=r"L430.*in/corpus\.json"):
-        convert_corpus(tmp_path / "in", tmp_path / "out")
 
 
 # ---------------------------------------------------------------- tokenizers
@@ -449,12 +431,12 @@ def test_the_character_tokenizer_travels(tmp_path):
 
 
 def test_languages_that_cannot_be_had():
-    with pytest.raises(ValueError, match=r"L428.*'qq'"):
-        blank("qq", "words")
-    with pytest.raises(ValueError, match=r"L428.*'qq'"):
-        blank("qq", "characters")
-    with pytest.raises(ValueError, match=r"L428.*'vi'.*Pyvi"):
-        blank("vi", "words")
+    for lang, tokens, message in (
+        *(("qq", "words", "'qq'"), ("qq", "characters", "'qq'")),
+        ("vi", "words", "'vi'.*Pyvi"),
+    ):
+        with pytest.raises(ValueError, match=f"L428.*{message}"):
+            blank(lang, tokens)
     assert blank("vi", "characters").lang == "vi"
 
 
