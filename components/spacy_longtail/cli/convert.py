@@ -80,7 +80,7 @@ def convert(
 ) -> None:
     """Check a corpus and write it as .spacy files, with its types and which of them are rare."""
     named = parse_columns(columns) if columns else Columns()
-    numbers = read_tag_names(tag_names, named.tag) if tag_names else None
+    numbers = read_tag_names(tag_names) if tag_names else None
     if sentences not in (None, SENTENCIZER):
         sentences = load_pipeline(sentences)
     settings = Settings(format, encoding, scheme, token_column, tag_column, named, numbers, documents)

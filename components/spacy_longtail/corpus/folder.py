@@ -34,17 +34,6 @@ from .parts import part_path, replacing_parts, write_part
 from .rare import tail_types
 from .tokenizers import blank
 
-__all__ = [
-    "PARTS",
-    "CorpusTypes",
-    "convert_corpus",
-    "load_docs",
-    "part_path",
-    "read_types",
-    "stream_docs",
-    "write_corpus",
-]
-
 REPORT = "conversion.json"  # in a converted corpus
 PARTS = ("train", "dev", "test")
 MANY = 0.2  # of the spans misaligned: the tokenizer is a wrong one

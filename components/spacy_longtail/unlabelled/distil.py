@@ -15,7 +15,7 @@ from spacy.vocab import Vocab
 from ..corpus.descriptions import CorpusTypes, read_types
 from ..corpus.folder import PARTS, stream_docs, write_corpus
 from ..corpus.formats.context import Events, Settings
-from ..corpus.formats.docbin import count_tokens
+from ..corpus.formats.docbin import check_docs
 from ..corpus.parts import part_path
 from ..corpus.tokenizers import blank
 from ..corpus.type_words import in_words
@@ -229,7 +229,7 @@ def _counted(
     mentions = Counter(m.label for m in kept)
     annotated = sum(m.end - m.start for m in kept) + sum(int(o.sentence.sure.sum()) for o in chosen)
     tokens = sum(len(own.sentence.words) for own in chosen)
-    gold = count_tokens(part_path(request.gold, "train"))
+    gold = check_docs(part_path(request.gold, "train"))
     return PseudoLabelCounts(
         **vars(seen),
         lacking=teacher.lacking,

@@ -57,7 +57,8 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
     if not all(b.covers(text) for b in bounds) and all(b.covers(folded) for b in bounds):
         events.add("folded", "files", place)
         text = folded
-    source = Text(place, text, [], [])
+    spans: list[CharSpan] = []
+    unclear: list[CharSpan] = []
     for bound in bounds:
         parts = [check_span(text, part, events) for part in bound.parts(text)]
         if not bound.covers(text):
@@ -66,8 +67,8 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
         if len(parts) > 1:
             detail = f"{bound.label} {bound.quote!r}"
             events.add("discontinuous", bound.label, bound.place, detail)
-        (source.spans if len(parts) == 1 else source.unclear).extend(parts)
-    if doc := text_doc(source, context):
+        (spans if len(parts) == 1 else unclear).extend(parts)
+    if doc := text_doc(Text(place, text, spans, unclear), context):
         yield doc
 
 

@@ -1,9 +1,8 @@
 """Names that a source does not give by itself: of its columns, and of tags that are numbers."""
 
-import json
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...errors import Errors
 
@@ -40,30 +39,16 @@ def parse_columns(text: str) -> Columns:
     raise no_names("columns", text, "it is not token=, tag= and sentence= with names, each once")
 
 
-def read_tag_names(text: str, column: str = "") -> tuple[str, ...]:
+def read_tag_names(text: str) -> tuple[str, ...]:
     """The tags that numbers stand for, in order.
 
-    text (str): Tags separated by commas, as O,B-PER,I-PER; or a file: a JSON list, a JSON object with
-        names, label_names, id2label or the features of a data set, or one tag per line.
-    column (str): The one whose feature it is, where a file has more than one.
+    text (str): Tags separated by commas, as O,B-PER,I-PER; or a file with one tag per line.
     """
     path, names = Path(text), text.split(",")
-    with suppress(OSError, ValueError, KeyError, AttributeError, TypeError):  # of another form
-        if path.suffix.lower() == ".json":
-            names = _names(json.loads(path.read_text(encoding="utf-8-sig")), column or TAG)
-        elif path.is_file():
+    with suppress(OSError, ValueError):  # too long for a path, or no text
+        if path.is_file():
             names = path.read_text(encoding="utf-8-sig").splitlines()
-        tags = [name.strip() for name in names if name.strip()]
-        if len(set(tags)) == max(len(tags), 2):
-            return tuple(tags)
-    raise no_names("tag-names", text, "it is no list of different tags, and no file of one")
-
-
-def _names(data: Any, column: str) -> list[str]:
-    """The list of names in what a JSON file holds; a column's own, if it has columns."""
-    if isinstance(data, list):
-        return data
-    if "id2label" in data:
-        return [data["id2label"][str(i)] for i in range(len(data["id2label"]))]
-    keys = ("names", "label_names", "features", column, "feature")
-    return _names(data[next((key for key in keys if key in data), column)], column)
+    tags = [name.strip() for name in names if name.strip()]
+    if len(set(tags)) < max(len(tags), 2):
+        raise no_names("tag-names", text, "it is no list of different tags, and no file of one")
+    return tuple(tags)

@@ -1,6 +1,6 @@
 """spaCy's own files: documents in, checked; documents out, counted as they are written."""
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -79,13 +79,11 @@ def _damaged(path: Path, problem: object) -> ValueError:
     return ValueError(Errors.L404.format(path=path, problem=problem, fix=fix))
 
 
-def check_docs(path: Path) -> None:
-    """Refuse what cannot be read, one file at a time, no document built."""
-    deque(stream_bins(path, lambda docs: iter(docs.tokens)), maxlen=0)
+def check_docs(path: Path) -> int:
+    """Refuse what cannot be read, one file at a time, no document built.
 
-
-def count_tokens(path: Path) -> int:
-    """How many tokens a .spacy file or folder has, no document built."""
+    RETURNS (int): How many tokens a .spacy file or folder has.
+    """
     return sum(len(tokens) for tokens in stream_bins(path, lambda docs: iter(docs.tokens)))
 
 

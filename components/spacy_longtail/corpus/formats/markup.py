@@ -66,7 +66,7 @@ def read_articles(path: Path, context: Context) -> Iterator[Doc]:
                 at = len(text) + span.start, len(text) + span.end
                 spans.append(span._replace(start=at[0], end=at[1]))
             text += sentence.text
-    if doc := text_doc(Text(Place(path, 1), text, spans, [], header), context):
+    if doc := text_doc(Text(Place(path, 1), text, spans, (), header), context):
         for token in doc:
             token.is_sent_start = token.idx in starts
         yield doc

@@ -161,22 +161,26 @@ def _doc_of_tokens(record: JsonObject, place: Place, context: Context, tagger: T
     """The tokens are as given. Spacing and sentences are unknown."""
     settings, vocab = context.settings, context.nlp.vocab
     key = TOKENIZED if TOKENIZED in record else settings.columns.token or "tokens"
-    if not isinstance(words := record.get(key), list):
-        raise unreadable(place, f"found {str(words)[:60]!r} as {key}", "Write a list of words.")
+    notes: Any = record.get("ner" if key == TOKENIZED else settings.columns.tag or TAG)
+    words: Any = record.get(key)
+    problem = ""
     if settings.tokens == "characters":
-        fix = "Leave --tokens characters out, or give it texts."
-        raise unreadable(place, "it has tokens of its own", fix)
+        problem = "it has tokens of its own, which --tokens characters does not cut"
+    elif not isinstance(words, list) or not isinstance(notes, list):
+        problem = f"found {str(words)[:60]!r} as {key}, {str(notes)[:60]!r} as their annotation"
+    elif key != TOKENIZED and len(words) != len(notes):
+        problem = f"found {len(notes)} tags of {len(words)} tokens"
+    if problem:
+        raise unreadable(place, problem, TOKENS_FIX)
     words = [check_text(word, place) for word in words]
     if key != TOKENIZED:
-        tags = _tag_texts(record.get(settings.columns.tag or TAG), len(words), place, settings.tag_names)
+        tags = _tag_texts(notes, place, settings.tag_names)
         words, tags = tagger([TaggedToken(place, *pair) for pair in zip(words, tags, strict=True)])
         return Doc(vocab, words=words, ents=tags)
-    spans = record.get("ner")
-    if not isinstance(spans, list) or not all(word.strip() for word in words):
-        problem = f"found {str(spans)[:60]!r} as ner, or a token of white space alone"
-        raise unreadable(place, problem, TOKENS_FIX)
+    if not all(word.strip() for word in words):
+        raise unreadable(place, "expected a token, found white space alone", "Remove the token.")
     doc, mentions = Doc(vocab, words=[word.strip() for word in words]), []
-    for span in spans:
+    for span in notes:
         first, last, label = span if isinstance(span, list) and len(span) == 3 else (None,) * 3
         if not (type(first) is int and type(last) is int and 0 <= first <= last < len(doc)):
             problem = f"span {str(span)[:60]} is not of the {len(doc)} tokens"
@@ -186,18 +190,14 @@ def _doc_of_tokens(record: JsonObject, place: Place, context: Context, tagger: T
     return annotate(doc, mentions, None, context.events)
 
 
-def _tag_texts(tags: Any, n_words: int, place: Place, names: tuple[str, ...] | None) -> list[str]:
+def _tag_texts(tags: list[Any], place: Place, names: tuple[str, ...] | None) -> list[str]:
     """The tags of a record as texts."""
-    if not isinstance(tags, list) or len(tags) != n_words:
-        problem = f"found {str(tags)[:60]!r} as the tags of {n_words} tokens"
-        raise unreadable(place, problem, TOKENS_FIX)
     by_number = dict(enumerate(names or ()))
     texts = [by_number.get(tag) if type(tag) is int else tag for tag in tags]
     if not all(isinstance(text, str) for text in texts):
         numbers = f"or a number from 0 to {len(names) - 1}" if names else "and no --tag-names are given"
         problem = f"not each of its tags is a text, {numbers}"
-        fix = "Name what numbers stand for, in order: --tag-names O,B-PER,I-PER, or a file."
-        raise unreadable(place, problem, fix)
+        raise unreadable(place, problem, "Name the numbers, in order: --tag-names O,B-PER,I-PER.")
     return [check_text(text, place).strip() for text in texts]
 
 
@@ -258,7 +258,7 @@ def _text(
     if key not in record:
         problem = f"it has no {key!r}, found the texts {', '.join(names) or 'none'}"
         raise unreadable(place, problem, "Name the key of the text with --text-key.")
-    return Text(place, record[key], spans, [], _about(record, key))
+    return Text(place, record[key], spans, (), _about(record, key))
 
 
 def _spans(items: Any, place: Place, events: Events) -> list[CharSpan]:

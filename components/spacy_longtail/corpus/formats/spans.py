@@ -1,7 +1,8 @@
 """Texts with character spans to documents with entities. What cannot be an entity is counted."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from spacy.language import Language
@@ -34,7 +35,7 @@ class Text(NamedTuple):
     place: Place
     text: Any
     spans: list[CharSpan]
-    unclear: list[CharSpan] = []  # noqa: RUF012  that no entity can stand for
+    unclear: Sequence[CharSpan] = ()  # that no entity can stand for
     about: Mapping[str, Any] = {}
     tokens: Any = None  # records with start and end, where the source has its own
     decision: str = ""  # "accept" or "reject" where it is on the spans alone
@@ -103,14 +104,12 @@ def given_tokens(nlp: Language, text: str, tokens: Any, place: Place) -> Doc:
 
     tokens (Any): A list of records with start and end, offsets in the text.
     """
-    try:
+    with suppress(TypeError, KeyError, AttributeError, ValueError):  # of another form
         bounds = [(token["start"], token["end"]) for token in tokens]
         words = [text[start:end] for start, end in bounds]
         said = [token.get("text", word) for token, word in zip(tokens, words, strict=True)]
         if said == words and all(end - start == len(text[start:end]) > 0 for start, end in bounds):
             return Doc(nlp.vocab, *get_words_and_spaces(words, text))
-    except (TypeError, KeyError, AttributeError, ValueError):
-        pass
     raise unreadable(place, "its tokens do not cover the text in order", "Remove 'tokens'.")
 
 
