@@ -69,5 +69,5 @@ def test_a_command_depends_on_files_of_the_project(name):
     if "spacy_longtail train" in scripts:
         assert "components/spacy_longtail/training/train.py" in own
         assert re.search(r"train (\S+\.cfg)", scripts)[1] in own
-    if "spacy_longtail evaluate" in scripts:
+    if "spacy_longtail evaluate training" in scripts:
         assert "components/spacy_longtail/evaluation/evaluate.py" in own
