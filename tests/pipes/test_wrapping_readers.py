@@ -27,22 +27,6 @@ def texts(found):
     return [[t.text for t in eg.reference] for eg in found]
 
 
-@pytest.mark.parametrize(
-    ("entity", "length", "expected"),
-    [
-        ({3}, 8, [2, 3, 4]),
-        ({4, 9}, 20, [3, 4, 5, 8, 9, 10]),
-        ({0}, 5, [0, 1, 2]),  # two rounds, since one side is missing
-        ({0, 1}, 3, [0, 1, 2]),
-        (set(), 4, []),
-        ({1, 2, 3}, 4, [0, 1, 2, 3]),
-    ],
-)
-def test_balanced_undersampling_by_hand(entity, length, expected):
-    mask = np.array([i in entity for i in range(length)])
-    assert kept_tokens(mask).tolist() == expected
-
-
 @given(st.lists(st.booleans(), max_size=40), st.floats(1, 6))
 def test_balanced_undersampling_against_its_definition(entity, ratio):
     """The slow way: add both neighbours of every kept token, round after round."""
