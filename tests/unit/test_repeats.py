@@ -36,10 +36,20 @@ def sentence(length, **tokens):
 EXAMPLE = corpus(1024, a=64, b=8)  # rareness 4 and 7 bits
 
 
-@pytest.mark.parametrize(("formula", "expected"), [("paper", [4, 5, 5, 5]), ("code", [4, 4, 4, 4])])
-def test_worked_example(formula, expected):
-    unit = sentence(16, a=2, b=1)
-    assert [policy(formula=formula).fit(EXAMPLE)(unit) for policy in ALL] == expected
+CASES = {
+    "worked example": (EXAMPLE, sentence(16, a=2, b=1), [4, 5, 5, 5], [4, 4, 4, 4]),
+    "an entity of white space alone": (EXAMPLE, sentence(0, a=0), [1] * 4, [1] * 4),
+    "as in a part that was not counted": (EXAMPLE, sentence(4, unseen=4), [5, 1, 1, 1], [5, 1, 1, 1]),
+    "a type on every token": (corpus(10, a=10), sentence(10, a=10), [11, 1, 1, 1], [11, 1, 1, 1]),
+    "code may leave one copy": (corpus(16, a=1), sentence(25, a=1), [2, 3, 2, 2], [2, 3, 1, 1]),
+    "up to a length": (corpus(16, a=1), sentence(24, a=1), [2, 3, 2, 2], [2, 3, 2, 2]),
+}
+
+
+@pytest.mark.parametrize(("counts", "unit", "paper", "code"), CASES.values(), ids=CASES)
+def test_copies_by_hand(counts, unit, paper, code):
+    assert [policy().fit(counts)(unit) for policy in ALL] == paper
+    assert [policy(formula="code").fit(counts)(unit) for policy in ALL] == code
 
 
 def test_a_value_next_to_an_integer_is_that_integer():
@@ -64,12 +74,6 @@ def test_every_sentence_stays_and_the_cap_holds(policy, formula, length, a, b, c
         assert free == 1
 
 
-@pytest.mark.parametrize("policy", [sCR, sCRD, nsCRD])
-def test_rarer_types_get_more_copies(policy):
-    fitted = policy().fit(EXAMPLE)
-    assert fitted(sentence(4, b=2)) > fitted(sentence(4, a=2))
-
-
 counts_of = st.fixed_dictionaries({"a": st.integers(0, 30), "b": st.integers(0, 30)})
 
 
@@ -86,9 +90,10 @@ def test_more_entity_tokens_never_mean_fewer_copies(policy, formula, less, more,
 
 @pytest.mark.parametrize("policy", [sCRD, nsCRD])
 @given(a=st.integers(1, 9), length=st.integers(1, 60), longer=st.integers(0, 60))
-def test_density_counts(policy, a, length, longer):
+def test_density_and_rareness_count(policy, a, length, longer):
     fitted = policy().fit(EXAMPLE)
     assert fitted(sentence(length, a=a)) >= fitted(sentence(length + longer, a=a))
+    assert fitted(sentence(length, b=a)) >= fitted(sentence(length, a=a))
 
 
 @given(bits=st.integers(1, 12), root=st.integers(1, 12), side=st.integers(1, 12))
@@ -141,30 +146,6 @@ def test_tokens_around_entities_are_kept(entity, ratio, kept):
     assert kept_tokens(flags, ratio).tolist() == kept
     assert kept_tokens(flags).tolist() == kept_tokens(flags, 3.0).tolist()
     assert kept_tokens(flags[::-1], ratio).tolist() == sorted(len(entity) - 1 - i for i in kept)
-
-
-@pytest.mark.parametrize("policy", ALL)
-@pytest.mark.parametrize("formula", ["paper", "code"])
-def test_an_entity_of_whitespace_alone_is_nothing(policy, formula):
-    assert policy(formula=formula).fit(EXAMPLE)(SentenceCounts({"a": 0}, 0, {"a": 1}, {})) == 1
-
-
-@pytest.mark.parametrize("policy", [sCR, sCRD, nsCRD])
-@pytest.mark.parametrize("formula", ["paper", "code"])
-def test_a_type_that_the_corpus_lacks_is_not_rare(policy, formula):
-    """As in a part that was not counted."""
-    copies = policy(formula=formula).fit(EXAMPLE)
-    assert copies(SentenceCounts({"unseen": 4}, 4, {"unseen": 1}, {})) == 1
-
-
-def test_code_can_leave_an_entity_sentence_at_one_copy():
-    fitted = sCRD(formula="code").fit(corpus(16, a=1))
-    assert fitted(sentence(25, a=1)) == 1 and fitted(sentence(24, a=1)) == 2
-
-
-def test_a_type_on_every_token_counts_in_sc_only():
-    whole = corpus(10, a=10)
-    assert [policy().fit(whole)(sentence(10, a=10)) for policy in ALL] == [11, 1, 1, 1]
 
 
 @pytest.mark.parametrize("policy", [sCR, RandomUndersampling])
