@@ -26,14 +26,7 @@ from spacy_longtail.training.loading import load_weights
 from spacy_longtail.training.train import load_filled
 from tests.project.pretraining import RATES, killed, two_donors, write
 from tests.project.pretraining import run_pretrain as run
-from tests.util import (
-    SENTENCES,
-    blank,
-    examples,
-    params,
-    tiny_bert,
-    tiny_cnn,
-)
+from tests.util import SENTENCES, blank, examples, params, tiny_bert, tiny_cnn
 
 torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
 pytest.importorskip("transformers", reason="needs the extra 'transformers'")
@@ -52,7 +45,7 @@ from spacy_longtail.pretraining.cnn import (  # noqa: E402
 from spacy_longtail.pretraining.learners import CNNLearner  # noqa: E402
 
 RUN = CliRunner()
-CONFIGS = Path(__file__).parents[2] / "configs"
+CONFIG = Path(__file__).parents[2] / "configs" / "pretrained_cnn.cfg"
 SOURCES = [{"name": "toy"}, {"name": "ships"}]
 
 
@@ -271,20 +264,18 @@ def test_what_is_written(trained, donors):
 # What it is good for
 
 
-def recipe(name, tmp_path, donors, **overrides):
-    """A pipeline of one of the configs, initialized on the toy corpus as `spacy train` does."""
+def recipe(tmp_path, **overrides):
+    """The pipeline of pretrained_cnn.cfg, initialized on the toy corpus as `spacy train` does."""
     paths = {"paths.train": str(tmp_path / "toy.spacy"), "paths.dev": str(tmp_path / "toy.spacy")}
     DocBin(docs=[eg.reference for eg in examples(blank())]).to_disk(tmp_path / "toy.spacy")
     labels = {"longtail.labels": ["PER", "GEO", "ART", "NAT"], "longtail.tail": ["NAT"]}
-    config = util.load_config(
-        CONFIGS / f"{name}.cfg", overrides={**paths, **labels, **overrides}, interpolate=True
-    )
-    return init_nlp(config, use_gpu=-1)
+    given = {**paths, **labels, **overrides}
+    return init_nlp(util.load_config(CONFIG, overrides=given, interpolate=True), use_gpu=-1)
 
 
-def test_a_recipe_begins_with_encoder_and_head_and_learns(trained, donors, tmp_path):
+def test_a_recipe_begins_with_encoder_and_head_and_learns(trained, tmp_path):
     given = {"paths.pretrained": str(trained.model)}
-    nlp = recipe("pretrained_cnn", tmp_path, donors, **given)
+    nlp = recipe(tmp_path, **given)
     own, their = (params(p.get_pipe("tok2vec")) for p in (nlp, trained.nlp))
     assert all(np.array_equal(a, b) for a, b in zip(own, their, strict=True))
     fresh, head = (output_of(p.get_pipe("ner").model) for p in (nlp, trained.nlp))
@@ -298,14 +289,12 @@ def test_a_recipe_begins_with_encoder_and_head_and_learns(trained, donors, tmp_p
     # before any training it finds what the donors taught; a head that begins anew finds less
     gold = examples(nlp)
     begun = nlp.evaluate(examples(nlp))["ents_f"]
-    anew = recipe(
-        "pretrained_cnn", tmp_path, donors, **given, **{"initialize.components.ner.pretrained": None}
-    )
+    anew = recipe(tmp_path, **given, **{"initialize.components.ner.pretrained": None})
     assert begun > 0.5 > anew.evaluate(examples(anew))["ents_f"]
     optimizer = nlp.resume_training()
     history = [nlp.update(gold, sgd=optimizer, losses={})["ner"] for _ in range(5)]
     assert history[-1] < history[0]
-    biluo = recipe("pretrained_cnn", tmp_path, donors, **given, **{"components.ner.scheme": "BILUO"})
+    biluo = recipe(tmp_path, **given, **{"components.ner.scheme": "BILUO"})
     P, own = output_of(biluo.get_pipe("ner").model).get_param("P"), head.get_param("P")
     assert all(np.array_equal(P[k], own[i]) for k, i in enumerate((0, 1, 1, 0)))  # B I L U
 
@@ -344,19 +333,18 @@ def test_init_tok2vec_is_read_before_a_training(trained, tmp_path):
     ],
     ids=str,
 )
-def test_a_head_that_does_not_fit_is_refused(change, code, trained, donors, tmp_path):
+def test_a_head_that_does_not_fit_is_refused(change, code, trained, tmp_path):
     nlp = spacy.load(trained.model)
     nlp.remove_pipe("ner")
     nlp.to_disk(tmp_path / "headless")
     given = {k: str(tmp_path / "headless") if v == "HEADLESS" else v for k, v in change.items()}
     with pytest.raises(ValueError, match=code):
-        recipe("pretrained_cnn", tmp_path, donors, **{"paths.pretrained": str(nlp.path), **given})
+        recipe(tmp_path, **{"paths.pretrained": str(nlp.path), **given})
 
 
 def test_a_described_type_has_a_name_that_a_config_can_hold(tmp_path):
-    config = CONFIGS / "pretrained_cnn.cfg"
     folder = write(tmp_path / "odd", ["[Ann|a:b] saw [Oslo|GEO]"], dev=["[Bo|a:b] left"])
-    load_filled(config, folder)  # not described, it is called by its name
+    load_filled(CONFIG, folder)  # not described, it is called by its name
     for descriptions, problem in (
         ({"a:b": "something"}, "the type 'a:b'.*':'"),
         ({"GEO": "of ${nlp.lang}"}, r"'\$' in the text of GEO"),
@@ -365,8 +353,8 @@ def test_a_described_type_has_a_name_that_a_config_can_hold(tmp_path):
         types["descriptions"] = descriptions
         (folder / "types.json").write_text(json.dumps(types), encoding="utf8")
         with pytest.raises(ValueError, match=f"L271.*odd.*{problem}"):
-            load_filled(config, folder)
-        load_filled(CONFIGS / "baseline.cfg", folder)
+            load_filled(CONFIG, folder)
+        load_filled(CONFIG.with_name("baseline.cfg"), folder)
 
 
 # The command

@@ -60,10 +60,10 @@ class MentionReplacement(Augmenter):
                     by_key[label].setdefault(_key(texts), {}).setdefault(texts, pieces)
         if not by_key:
             raise ValueError(Errors.L115.format(who=self.name, problem="no mention to draw"))
-        for label, keys in by_key.items():
-            self._pools[label] = [*chain.from_iterable(own.values() for own in keys.values())]
-            ends = accumulate(map(len, keys.values()), initial=0)
-            self._places[label] = dict(zip(keys, pairwise(ends), strict=True))
+        for label, surfaces in by_key.items():
+            self._pools[label] = [*chain.from_iterable(own.values() for own in surfaces.values())]
+            ends = accumulate(map(len, surfaces.values()), initial=0)
+            self._places[label] = dict(zip(surfaces, pairwise(ends), strict=True))
 
     def edits(self, nlp: Language, sentence: DraftSentence) -> Iterator[Edit]:
         for start, end, label in sentence.mentions:

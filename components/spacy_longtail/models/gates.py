@@ -1,7 +1,6 @@
 """Sentence classifiers: one logit per sentence. Those of the gate's paper are in torch."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from spacy.tokens import Doc
 from thinc.api import (
@@ -22,9 +21,6 @@ from ..layers import with_sentences
 from ..layers.torch_layer import resize, shim_of, torch_layer
 from ..settings import whole
 from .encoders import lstm_settings
-
-if TYPE_CHECKING:
-    import torch
 
 
 def SentenceGate(
@@ -61,10 +57,7 @@ def RNNCNNGate(
     RETURNS (Model[List[Doc], Floats2d]): (n_sentences, 1), the sentences of all documents in order.
     SOURCE: Nguyen, Nguyen & Rao 2020, RNN-CNN, after Lai et al. 2015.
     """
-    width, rate = lstm_settings(hidden_width, dropout)
-    from ..layers.torch_gates import RNNCNN
-
-    return _gate(tok2vec, RNNCNN(width, rate, tok2vec.maybe_get_dim("nO")))
+    return _gate("RNNCNN", tok2vec, hidden_width, dropout)
 
 
 def LSTMAttentionGate(
@@ -80,10 +73,7 @@ def LSTMAttentionGate(
     RETURNS (Model[List[Doc], Floats2d]): (n_sentences, 1), the sentences of all documents in order.
     SOURCE: Nguyen, Nguyen & Rao 2020, LSTM-Attention: softmax of dot products with the last state.
     """
-    width, rate = lstm_settings(hidden_width, dropout)
-    from ..layers.torch_gates import LSTMAttention
-
-    return _gate(tok2vec, LSTMAttention(width, rate, tok2vec.maybe_get_dim("nO")))
+    return _gate("LSTMAttention", tok2vec, hidden_width, dropout)
 
 
 def SelfAttentionGate(
@@ -103,18 +93,23 @@ def SelfAttentionGate(
     RETURNS (Model[List[Doc], Floats2d]): (n_sentences, 1), the sentences of all documents in order.
     SOURCE: Nguyen, Nguyen & Rao 2020, Self-Attention, after Lin et al. 2017, eq. 6-7, without penalty.
     """
-    width, rate = lstm_settings(hidden_width, dropout)
     n_attention = whole("attention_width", attention_width, "64 is usual.", 1)
     hops = whole("n_hops", n_hops, "4 is usual.", 1)
-    from ..layers.torch_gates import SelfAttention
-
-    module = SelfAttention(width, rate, hops, n_attention, tok2vec.maybe_get_dim("nO"))
-    return _gate(tok2vec, module)
+    return _gate("SelfAttention", tok2vec, hidden_width, dropout, n_hops=hops, n_attention=n_attention)
 
 
 def _gate(
-    tok2vec: Model[list[Doc], list[Floats2d]], module: "torch.nn.Module"
+    name: str,
+    tok2vec: Model[list[Doc], list[Floats2d]],
+    hidden_width: int,
+    dropout: float,
+    **sizes: int,
 ) -> Model[list[Doc], Floats2d]:
+    """A gate with a module of `layers.torch_gates`."""
+    width, rate = lstm_settings(hidden_width, dropout)
+    from ..layers import torch_gates
+
+    module = getattr(torch_gates, name)(width, rate, n_in=tok2vec.maybe_get_dim("nO"), **sizes)
     classify = torch_layer(module, convert_inputs=sentences_to_torch, init=init)
     classify.name = "sentence_gate"
     model: Model[list[Doc], Floats2d] = chain(with_sentences(tok2vec), classify)
