@@ -42,7 +42,7 @@ MOVED = {"debug": "audit", "report": "evaluate METRICS --report PAGE.html"}  # c
 class Program(TyperGroup):
     """The program. Its commands run within the boundary."""
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[Any, Any, list[str]]:
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:
         """The command of some arguments; a message on one that has another name now."""
         if args[0] in MOVED:
             problem = f"`{args[0]}` is now `{MOVED[args[0]]}`."

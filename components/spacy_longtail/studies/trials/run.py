@@ -168,22 +168,22 @@ class Matrix:
             for part in SCORED:
                 scores[part] = json.loads((work / f"{part}.json").read_text(encoding="utf8"))["scores"]
             points = read_curve(work / MODEL)
-        return TrialRecord(
-            key=key,
-            corpus=trial.corpus.name,
-            method=trial.method.name,
-            choices=trial.method.choices,
-            seed=trial.seed,
-            draw=trial.draw,
-            steps=self.plan.steps,
-            training={"patience": self.plan.patience},
-            curve=[{k: p[k] for k in ("step", DEV_SCORE)} for p in points if DEV_SCORE in p],
-            code=code_version(),
-            status=outcome.status,
-            seconds=round(outcome.seconds, 1),
-            error=outcome.error.replace(str(self.output), short(self.output)),
-            **scores,
-        )
+        data = {
+            "key": key,
+            "corpus": trial.corpus.name,
+            "method": trial.method.name,
+            "choices": trial.method.choices,
+            "seed": trial.seed,
+            "draw": trial.draw,
+            "steps": self.plan.steps,
+            "training": {"patience": self.plan.patience},
+            "curve": [{k: p[k] for k in ("step", DEV_SCORE)} for p in points if DEV_SCORE in p],
+            "code": code_version(),
+            "status": outcome.status,
+            "seconds": round(outcome.seconds, 1),
+            "error": outcome.error.replace(str(self.output), short(self.output)),
+        }
+        return TrialRecord.model_validate({**data, **scores})
 
 
 def _line(record: TrialRecord) -> str:
