@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 from wasabi import msg
 
 from ..corpus.descriptions import has_open_types
@@ -31,49 +32,35 @@ WHOLE = ("json", "brat")  # formats without sentence boundaries
 
 @app.command(rich_help_panel=CORPUS_PANEL)
 def convert(
-    source: Annotated[Path, typer.Argument(help="A folder with train, dev, test; or one file.")],
-    target: Annotated[Path, typer.Argument(help="Folder for train.spacy, dev.spacy, test.spacy.")],
-    lang: Annotated[str | None, typer.Option(help="spaCy language code.")] = None,
-    format: Annotated[str | None, typer.Option(help=f"{', '.join(FORMATS)}, if not found.")] = None,
-    open_types: Annotated[
-        bool,
-        typer.Option(
-            "--open", help="Each mention has a type of its own, for `pretrain`. Implied by format open."
-        ),
-    ] = False,
-    encoding: Annotated[str, typer.Option(help="Of text files, as cp1252.")] = "utf8",
-    scheme: Annotated[str, typer.Option(help="Of tags: auto, iob1, iob2, bioes or bilou.")] = "auto",
-    token_column: Annotated[int, typer.Option(help="From 0, or from -1 backwards.")] = 0,
-    tag_column: Annotated[int, typer.Option(help="From 0, or from -1 backwards.")] = -1,
-    columns: Annotated[
-        str | None, typer.Option(help="By name, as token=word,tag=ner,sentence=sent_id.")
-    ] = None,
+    source: Annotated[Path, Argument(help="A folder with train, dev, test; or one file.")],
+    target: Annotated[Path, Argument(help="Folder for train.spacy, dev.spacy, test.spacy.")],
+    lang: Annotated[str | None, Option(help="spaCy language code.")] = None,
+    format: Annotated[str | None, Option(help=f"{', '.join(FORMATS)}, if not found.")] = None,
+    open_types: Annotated[bool, Option("--open", help="Each mention has a type of its own.")] = False,
+    encoding: Annotated[str, Option(help="Of text files, as cp1252.")] = "utf8",
+    scheme: Annotated[str, Option(help="Of tags: auto, iob1, iob2, bioes or bilou.")] = "auto",
+    token_column: Annotated[int, Option(help="From 0, or from -1 backwards.")] = 0,
+    tag_column: Annotated[int, Option(help="From 0, or from -1 backwards.")] = -1,
+    columns: Annotated[str | None, Option(help="By name: token=word,tag=ner,sentence=sent_id.")] = None,
     tag_names: Annotated[
-        str | None, typer.Option(help="Of tags that are numbers: O,B-PER,..., or a file.")
+        str | None, Option(help="Of tags that are numbers: O,B-X,..., or file.")
     ] = None,
     documents: Annotated[
-        bool, typer.Option("--documents", help="One document from -DOCSTART- to -DOCSTART-.")
+        bool, Option("--documents", help="A document from each -DOCSTART- on.")
     ] = False,
     misaligned: Annotated[
-        str | None, typer.Option(help="Spans that cut a token: missing, expand, contract or error.")
+        str | None, Option(help="Spans that cut a token: missing, expand, contract or error.")
     ] = None,
-    tokens: Annotated[str | None, typer.Option(help="words or characters.")] = None,
+    tokens: Annotated[str | None, Option(help="words or characters.")] = None,
     decisions: Annotated[
-        bool, typer.Option("--decisions", help="Prodigy's answers are on the spans alone.")
+        bool, Option("--decisions", help="Prodigy's answers are on spans alone.")
     ] = False,
-    text_key: Annotated[str | None, typer.Option(help="Of the text in JSON records.")] = None,
-    offsets: Annotated[
-        str | None, typer.Option(help="Count characters or utf-16 units, if not found.")
-    ] = None,
-    allow: Annotated[
-        bool,
-        typer.Option("--allow", help="Go on where more than a twentieth of all annotations is lost."),
-    ] = False,
-    sentences: Annotated[
-        str | None, typer.Option(help="Where there are none: sentencizer, or a pipeline.")
-    ] = None,
+    text_key: Annotated[str | None, Option(help="Of the text in JSON records.")] = None,
+    offsets: Annotated[str | None, Option(help="Count characters or utf-16, if not found.")] = None,
+    allow: Annotated[bool, Option("--allow", help="Go on where more than a twentieth is lost.")] = False,
+    sentences: Annotated[str | None, Option(help="Where there are none: sentencizer, pipeline.")] = None,
     docs_per_file: Annotated[
-        int | None, typer.Option(help="Write folders of files of this many documents.")
+        int | None, Option(help="Write folders of files of this many docs.")
     ] = None,
     code: Code = None,
     as_json: Json = False,
