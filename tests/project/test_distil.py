@@ -128,7 +128,7 @@ def test_what_is_written(place, done):
     assert all(s.megabytes > 0.01 and s.words_per_second > 0 for s in found.systems)
     teacher, student, _ = found.systems
     ratio = student.words_per_second / teacher.words_per_second
-    assert teacher.speed_ratio == 1.0 and student.speed_ratio == pytest.approx(ratio, 0.01)
+    assert teacher.speed_ratio == 1.0 and student.speed_ratio == pytest.approx(ratio, 0.01, 1e-3)
     assert student.model == str(output / "student/model-best")
     assert "student without pool" in result.output and "1 known" in result.output
     # the corpus is gold and what the teacher is sure of

@@ -233,13 +233,15 @@ def test_near_duplicates_and_one_document_do_not_fill_a_quota():
     same = rng.standard_normal(8)
     for i in range(10):
         near = (same + 0.001 * rng.standard_normal(8)).tolist()
-        scan.best["A"].add(0.9, i, unit(f"the storm of {i} May", (0.9,), near))
+        scan.best["A"].add(0.9, i, unit(f"the storm of {chr(65 + i)}", (0.9,), near))
+        number = unit(f"day {i}", (0.8,), rng.standard_normal(8).tolist())
+        scan.best["A"].add(0.8, 300 + i, number)
         far = rng.standard_normal(8).tolist()
         scan.best["A"].add(0.5, 100 + i, unit(f"other {chr(65 + i)}", (0.5,), far, "one"))
         scan.best["A"].add(0.4, 200 + i, unit(f"third {chr(65 + i)}", (0.4,), rng.standard_normal(8)))
     found = choose(scan, {"A": 10}, 0, per_document=0.2)
     kinds = Counter(p.unit.text.split()[0] for p in found)
-    assert kinds == {"the": 1, "other": 2, "third": 7}
+    assert kinds == {"the": 1, "day": 1, "other": 2, "third": 6}
 
 
 # pools
