@@ -21,15 +21,10 @@ def verdict(report: Report) -> tuple[str, list[str]]:
         return f"{ours} alone: there is no other model to compare it with.", []
     if report.early:
         return report.early, []
-    averages = {
-        f"{kind} F1": found for kind in HEADLINES if (found := report.averages[kind].verdict) is not None
-    }
-    rare = {
-        f"F1 of {row.name}": row.verdict
-        for row in report.rows
-        if row.rare and row.support and row.verdict is not None
-    }
-    findings = describe(ours, {**averages, **rare})
+    rows = {f"{kind} F1": report.averages[kind] for kind in HEADLINES}
+    averages = {name: row.verdict for name, row in rows.items() if row.verdict}
+    rare = [row for row in report.rows if row.rare and row.support]
+    findings = describe(ours, {**averages, **{f"F1 of {r.name}": r.verdict for r in rare if r.verdict}})
     if report.n_seeds >= LEAST_SEEDS:
         return _headline(ours, baseline, averages), findings
     trained = f"{ours} as trained here ({number(report.n_seeds, 'seed')})"
@@ -56,20 +51,16 @@ def _headline(ours: str, baseline: str, averages: Verdicts) -> str:
     by_outcome: dict[str, list[str]] = {}
     for name, own in averages.items():
         by_outcome.setdefault(own.outcome, []).append(name)
-    rest = by_outcome.pop(NO_CLAIM, [])
-    claims = [
-        f"{how} than {baseline} on {_listed(by_outcome[how])}"
-        for how in ("better", "worse")
-        if how in by_outcome
-    ]
-    if not claims:
+    scores = {
+        outcome: " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+        for outcome, names in by_outcome.items()
+    }
+    kinds = [kind for kind in ("better", "worse") if kind in scores]
+    if not kinds:
         return f"No difference between {ours} and {baseline} is shown."
-    tail = f"; on {_listed(rest)} no difference is shown" if rest else ""
-    return f"{ours} is {', and '.join(claims)}{tail}."
-
-
-def _listed(names: list[str]) -> str:
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    claims = ", and ".join(f"{kind} than {baseline} on {scores[kind]}" for kind in kinds)
+    tail = f"; on {scores[NO_CLAIM]} no difference is shown" if NO_CLAIM in scores else ""
+    return f"{ours} is {claims}{tail}."
 
 
 def summarize(report: Report) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def paired_t(first: Scores, second: Scores) -> PairedT | None:
     RETURNS (Optional[PairedT]): Positive where the second is ahead; null with fewer than two seeds,
         or where all differences are the same.
     """
-    d = _differences(first, second)
+    d = np.subtract(second, first)
     if len(d) < 2 or not np.ptp(d).round(DIGITS):
         return None
     test = scipy_stats().ttest_rel(second, first)
@@ -72,7 +72,7 @@ def paired_permutation(first: Scores, second: Scores, *, seed: int = 0) -> float
     RETURNS (float): p, two-sided; 2 ** (1 - n_seeds) at least.
     SOURCE: Fisher 1935, The Design of Experiments.
     """
-    d = _differences(first, second)
+    d = np.subtract(second, first)
     if len(d) < 2:  # scipy wants two; the two signs of one difference are as far from 0
         return 1.0
     test = scipy_stats().permutation_test(
@@ -115,9 +115,3 @@ def holm(p_values: Scores) -> Floats1d:
     adjusted = np.empty_like(p)
     adjusted[order] = np.maximum.accumulate(stepped)
     return adjusted
-
-
-def _differences(first: Scores, second: Scores) -> np.ndarray:
-    if len(first) != len(second):  # else one score would be broadcast
-        raise ValueError(f"{len(first)} scores of the first, {len(second)} of the second")
-    return np.asarray(second, dtype="float64") - np.asarray(first, dtype="float64")

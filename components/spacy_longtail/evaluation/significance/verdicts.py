@@ -48,19 +48,17 @@ def judge(
 ) -> dict[str, Verdict]:
     """Compare a method with a baseline in each score.
 
-    The interval and p come from the bootstrap over documents. From six seeds on, if the seeds made any
-    difference, there is the permutation test over seeds too. "better" and "worse" need six documents,
-    and a larger p of at most 0.05. With fewer than six seeds a verdict is on the models that were
-    trained, not on the method. Several methods, or types, are compared with `corrected` p values.
+    The interval and p come from the bootstrap over documents. From six seeds on, if the seeds made
+    any difference, there is the permutation test over seeds too. "better" and "worse" need six
+    documents, and a larger p of at most 0.05.
 
     baseline (np.ndarray): (n_units, n_seeds, n_types + 1, 3), of `stack`.
     method (np.ndarray): The same of the method.
     metrics (Mapping[str, Metric]): Scores by name.
     unit (str): What the units are, as in MentionCounts: "document" or "sentence".
-    is_paired (bool): Whether the seeds of both are the same, in the same order. If not, they are not
-        tested over seeds.
+    is_paired (bool): Whether both have the same seeds, in the same order; else no test is over seeds.
     n_draws (int): Bootstrap draws. seed (int): Fixes them.
-    RETURNS (Dict[str, Verdict]): By score.
+    RETURNS (Dict[str, Verdict]): By score. Those that are read together need `corrected`.
     """
     differences = paired_bootstrap(baseline, method, metrics, n_draws=n_draws, seed=seed)
     n_units, n_seeds = len(baseline), min(baseline.shape[1], method.shape[1])
@@ -89,12 +87,11 @@ def corrected(family: Mapping[str, Verdict]) -> dict[str, Verdict]:
     RETURNS (Dict[str, Verdict]): The same with p adjusted.
     """
     adjusted = holm([verdict.larger_p for verdict in family.values()]).tolist()
-    return {
-        name: verdict._replace(
-            adjusted=p, outcome=NO_CLAIM if verdict.outcome == NO_CLAIM else _outcome(verdict, p)
-        )
-        for (name, verdict), p in zip(family.items(), adjusted, strict=True)
-    }
+    found = {}
+    for (name, verdict), p in zip(family.items(), adjusted, strict=True):
+        outcome = NO_CLAIM if verdict.outcome == NO_CLAIM else _outcome(verdict, p)
+        found[name] = verdict._replace(adjusted=p, outcome=outcome)
+    return found
 
 
 def corrected_by_score(
@@ -128,15 +125,16 @@ def describe(method: str, verdicts: Mapping[str, Verdict]) -> list[str]:
     for name, verdict in verdicts.items():
         tests.setdefault(verdict.test, []).append(name)
         change = f"({signed(100 * verdict.value)}, {_evidence(verdict)})"
+        scores = f"from {percent(verdict.baseline)} to {percent(verdict.method)}"
         if verdict.outcome == NO_CLAIM:
             rest.append(f"{name}: {NO_CLAIM} {change}.")
         else:
             verb = "improves" if verdict.outcome == "better" else "lowers"
-            scores = f"from {percent(verdict.baseline)} to {percent(verdict.method)}"
             shown.append(f"{method} {verb} {name} {scores} {change}.")
-    what = (f" of {', '.join(names)}" if len(tests) > 1 else "" for names in tests.values())
-    lines = [f"Test{of}: {test}, two-sided." for of, test in zip(what, tests, strict=True)]
-    return [*shown, *rest, *lines]
+    for test, names in tests.items():
+        of = f" of {', '.join(names)}" if len(tests) > 1 else ""
+        rest.append(f"Test{of}: {test}, two-sided.")
+    return [*shown, *rest]
 
 
 def _evidence(verdict: Verdict) -> str:
