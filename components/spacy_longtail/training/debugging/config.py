@@ -18,7 +18,7 @@ from ...corpus.statistics.records import Statistics
 from ...readers.base import check_dev_corpus
 from ...types import Overrides
 from ..train import check_trainable, load_filled, message_of
-from .data import Check, Results, run_check
+from .data import Check, Results, check_data, count_corpus, run_check
 
 NERS = ("ner", "beam_ner", "longtail_ner", "longtail_token_ner", "longtail_gated_ner")
 TYPE_SETTINGS = ("include", "labels", "weak_labels")  # of a component: lists of types
@@ -26,36 +26,37 @@ N_READ = 100  # examples, since a reader may be endless
 N_UPDATE = 8  # examples
 
 
-def check_config(
-    path: Path,
-    corpus: Path,
-    statistics: Statistics,
-    overrides: Overrides | None = None,
-    update: bool = False,
+def debug_corpus(
+    corpus: Path, config: Path | None = None, *, overrides: Overrides | None = None, update: bool = False
 ) -> Iterator[Check]:
-    """Everything that can be said of a config before a training.
+    """Check a corpus and, if there is one, a config for it.
 
-    path (Path): The config. corpus (Path): A folder that `convert` wrote.
-    statistics (Statistics): Of the corpus.
-    overrides (Optional[Overrides]): Config values by dotted name, as in a training.
-    update (bool): Whether to initialize the pipeline and make one update.
-    YIELDS (Check): What was found; only the first problem where `train` would refuse the config.
+    corpus (Path): A folder that `convert` wrote.
+    config (Optional[Path]): A config of any factories, filled in from the corpus as by `train`.
+    overrides (Optional[Overrides]): Config values by dotted name.
+    update (bool): Whether to initialize the pipeline of the config and make one update.
+    YIELDS (Check): Level (info, good, warn, fail), section and text, section by section; of a config
+        that `train` would refuse only the first problem.
     """
+    counted = count_corpus(corpus)
+    yield from check_data(counted)
+    if config is None:
+        return
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            given = load_filled(path, corpus, overrides)
-            nlp = check_trainable(given, path)
+            given = load_filled(config, corpus, overrides)
+            nlp = check_trainable(given, config)
     except ValueError as error:
         yield Check("fail", "Config", str(error))
         return
     filled = nlp.config.interpolate()
-    yield Check("good", "Config", f"{path} builds: {', '.join(nlp.pipe_names)}.")
+    yield Check("good", "Config", f"{config} builds: {', '.join(nlp.pipe_names)}.")
     yield from (Check("warn", "Config", str(warning.message)) for warning in caught)
-    yield from run_check(_declared(path, filled, statistics), "Config")
+    yield from run_check(_declared(config, filled, counted.statistics), "Config")
     yield from run_check(_readers(filled, nlp), "Readers")
     yield from run_check(_dev(nlp), "Readers", "The dev corpus is read as it is.")
-    yield from run_check(_components(given, filled, nlp, statistics), "Components")
+    yield from run_check(_components(given, filled, nlp, counted.statistics), "Components")
     yield from run_check(_scores(filled), "Scores")
     if update:
         yield from run_check(_update(given, filled), "Update")
