@@ -92,6 +92,7 @@ CROSSING = words(["at", "New", "York", "now"], (1, 3), starts={0, 2})
 PLANTED = [  # what is planted, level, section, and what the finding names; or that it is no fault
     (lambda docs: docs.pop("dev"), "warn", "Findings", "no dev part"),
     (extra(["a"], part="dev"), None, "", ""),
+    (lambda docs: docs["train"].extend([words(["so", "it", "is"])] * 500), None, "", ""),  # sparse
     (
         extra(["so", "it", "is"], iob={1: 1}, type={1: "PER"}),
         *("fail", "Entities", "1, such as: so it is"),

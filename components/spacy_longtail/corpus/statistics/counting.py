@@ -141,13 +141,11 @@ def corpus_statistics(corpus: Path) -> Statistics:
     corpus (Path): A folder that `convert` wrote; dev and test may be absent.
     """
     tallies = {part: tally_part(path) for part, path in present_parts(corpus).items()}
-    statistics = described_corpus(corpus, read_types(corpus), tallies)
-    statistics = statistics.model_copy(update={"policies": size_factors(tallies["train"])})
-    return statistics.model_copy(update={"diagnosis": diagnose(statistics)})
+    return described_corpus(corpus, read_types(corpus), tallies)
 
 
 def described_corpus(corpus: Path, types: CorpusTypes, tallies: Mapping[str, PartTally]) -> Statistics:
-    """The statistics of a corpus, without policies and diagnosis."""
+    """The statistics of a corpus, from what its parts hold."""
     training, whole = tallies["train"], sum(tallies.values(), PartTally())
     undeclared = sorted(set(whole.counts.labels) - set(types.labels))
     labels = types.labels + undeclared
@@ -156,7 +154,7 @@ def described_corpus(corpus: Path, types: CorpusTypes, tallies: Mapping[str, Par
         for part, tally in tallies.items()
     }
     test = parts["test"].types if "test" in parts else {}
-    return Statistics(
+    statistics = Statistics(
         corpus=corpus.name,
         lang=types.lang,
         labels=types.labels,
@@ -166,9 +164,11 @@ def described_corpus(corpus: Path, types: CorpusTypes, tallies: Mapping[str, Par
         parts=parts,
         all=described_part(whole, labels),
         unseen={label: test[label].unseen if test else None for label in types.labels},
-        policies={},
+        policies=size_factors(training),
         **overlaps(present_parts(corpus), tallies),
+        diagnosis=[],
     )
+    return statistics.model_copy(update={"diagnosis": diagnose(statistics)})
 
 
 def described_part(

@@ -23,7 +23,7 @@ from ...corpus.statistics.counting import (
     present_parts,
     read_part,
 )
-from ...corpus.statistics.diagnosis import LONG, diagnose
+from ...corpus.statistics.diagnosis import LONG
 from ...corpus.statistics.records import Statistics
 from ...corpus.tokenizers import blank
 
@@ -137,7 +137,7 @@ def _is_broken(token: Token) -> bool:
 class CountedCorpus(NamedTuple):
     """What the checks look at."""
 
-    statistics: Statistics  # without policies and diagnosis
+    statistics: Statistics
     oddities: Mapping[str, Oddities]  # by part
     types: CorpusTypes
     paths: Mapping[str, Path]  # by part
@@ -160,7 +160,7 @@ def _findings(counted: CountedCorpus) -> Results:
     statistics = counted.statistics
     mentions = {t: own.mentions for t, own in statistics.parts["train"].types.items()}
     yield "info", rare_sentence(statistics.tail, mentions)
-    for finding in diagnose(statistics):
+    for finding in statistics.diagnosis:
         if finding.rule in LEVELS:
             yield LEVELS[finding.rule], f"{finding.finding} {finding.evidence} {finding.advice}"
 
