@@ -5,7 +5,7 @@ import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal, cast
 
 import srsly
 from spacy import util
@@ -113,7 +113,7 @@ class LongtailPipe(TrainablePipe):
         name: str,
         scorer: Callable | None,
         head_rate: float,
-        **cfg: object,
+        **cfg: Any,
     ) -> None:
         self.vocab = vocab
         self.model = model
@@ -143,7 +143,7 @@ class UntrainedPipe(Pipe):
     set_annotations: Callable
     saved: ClassVar[tuple[str, ...]] = ()  # attributes that are saved beside cfg
 
-    def __init__(self, vocab: Vocab, name: str, scorer: Callable | None, **cfg: object) -> None:
+    def __init__(self, vocab: Vocab, name: str, scorer: Callable | None, **cfg: Any) -> None:
         self.vocab = vocab
         self.name = name
         self.scorer = scorer

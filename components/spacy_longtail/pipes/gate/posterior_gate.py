@@ -113,8 +113,7 @@ class PosteriorGate(Gate, UntrainedPipe):
         known = list(primary.labels) if has_posteriors(primary) else []
         if not has_posteriors(primary) or not set(self.labels).issubset(known):
             needs = f"a NER with probabilities for {', '.join(self.labels)}"
-            types = f" with {', '.join(known) or 'no types'}" if has_posteriors(primary) else ""
-            found = f"{name or ', '.join(before) or 'none'}{types}"
+            found = f"{name or ', '.join(before) or 'none'} with {', '.join(known) or 'no types'}"
             fix = (
                 "Put longtail_token_ner, longtail_ner or ner (beam_width = 1, "
                 "extra_state_tokens = false) before it, and name it in 'primary'."

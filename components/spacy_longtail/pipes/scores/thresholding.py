@@ -12,7 +12,6 @@ from ...types import Block, Overrides
 from .spans import ScoredSpan, scored_spans, write_scores
 from .thresholds import log_odds
 
-JUDGING: Block = {"thresholds": None, "abstain_key": None}  # settings of the NER factories
 # found on development data, and kept in a pipe's cfg: a slope and a shift of the log odds, by type
 CALIBRATION = "calibration"
 ANY_TYPE = "*"  # the calibration of types too rare for one of their own

@@ -27,7 +27,7 @@ from ...types import Block, Overrides
 from ..base import check_head_rate, factory, with_head_rate
 from ..label_checks import check_known, check_types
 from ..scores.spans import ScoredSpan, add_scores
-from ..scores.thresholding import CALIBRATION, JUDGING, check_judging, judge
+from ..scores.thresholding import CALIBRATION, check_judging, judge
 from ..weighting import resolve_classes
 from .actions import action_weights, columns_of, least_cost, scored_entities, shut_unlearnt
 
@@ -38,7 +38,8 @@ SETTINGS: Block = {  # of cfg, beside what Parser keeps there
     "scores_key": None,
     "class_values": None,
     CALIBRATION: None,
-    **JUDGING,
+    "thresholds": None,
+    "abstain_key": None,
 }
 DROPPED = ("min_action_freq", "learn_tokens", "given_labels")  # of cfg, but no settings
 
