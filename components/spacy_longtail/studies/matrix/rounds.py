@@ -47,24 +47,26 @@ class Rounds:
         """The records of what there was time for."""
         names = [method.name for method in self.matrix.plan.methods]
         for i, fold in enumerate(self.matrix.plan.corpora):
+            keys = {self.keys[name, fold]: name for name in names}
+            again = self.options.retry_failed
+            missing = [keys[key] for key in self.matrix.missing(keys, retry_failed=again)]
             if i == 0:
-                self._first(names, fold)
+                self._first(names, missing, fold)
             else:
-                names = self._affordable(names, fold)
+                names = self._affordable(names, missing)
                 if len(names) < 2:
                     self.say(f"No time for fold {i + 1}")
                     break
                 self.say(f"Fold {i + 1} of {', '.join(names)}")
                 self._train(names, fold)
-            done = [n for n in names if n != self.baseline and self._is_done(n, fold)]
+            done = [name for name in names if name != self.baseline and self._is_done(name, fold)]
             if not done:
                 break
             names = [self.baseline, *sorted(done, key=self._score, reverse=True)[: (len(done) + 1) // 2]]
         return self.records
 
-    def _first(self, names: list[str], fold: Path) -> None:
+    def _first(self, names: list[str], missing: list[str], fold: Path) -> None:
         """A fold of as many methods as half of the budget allows, two at least."""
-        missing = self._missing(names, fold)
         self._train([name for name in names if name not in missing], fold)  # they take no time
         n_ready, workers = len(names) - len(missing), self.options.workers
         for start in range(0, len(missing), workers):
@@ -81,28 +83,23 @@ class Rounds:
         """Run trials. No other than the baseline may take a large part of the time."""
         keys = [self.keys[name, fold] for name in names]
         limit = None if self.baseline in names else LONGEST * self.seconds / 60
-        found = self.matrix.run(replace(self.options, minutes=limit), keys)
-        self.records |= {key: found[key] for key in keys}
-        for record in map(found.__getitem__, keys):
-            if record.method == self.baseline and not record.is_done:
-                problem = f"{record.method} could not be trained: {record.error or record.status}"
-                raise ValueError(Errors.L487.format(problem=problem, fix="Add --retry-failed."))
+        records = self.matrix.run(replace(self.options, minutes=limit), keys)
+        self.records |= {key: records[key] for key in keys}
+        if self.baseline in names and not self._is_done(self.baseline, fold):
+            record = records[self.keys[self.baseline, fold]]
+            problem = f"{record.method} could not be trained: {record.error or record.status}"
+            raise ValueError(Errors.L487.format(problem=problem, fix="Add --retry-failed."))
 
-    def _missing(self, names: list[str], fold: Path) -> list[str]:
-        """Those of the methods whose trial takes time."""
-        keys = {self.keys[name, fold]: name for name in names}
-        return [keys[k] for k in self.matrix.missing(keys, retry_failed=self.options.retry_failed)]
-
-    def _affordable(self, names: list[str], fold: Path) -> list[str]:
+    def _affordable(self, names: list[str], missing: list[str]) -> list[str]:
         """The baseline and the best others that fit into the time that is left together."""
-        found: list[str] = []
-        missing, taken = set(self._missing(names, fold)), [0.0]
+        chosen: list[str] = []
+        taken = [0.0]
         for name in names:
-            own = statistics.mean(r.seconds for r in self.records.values() if r.method == name)
-            new = [*taken, own if name in missing else 0.0]
+            seconds = statistics.mean(r.seconds for r in self.records.values() if r.method == name)
+            new = [*taken, seconds if name in missing else 0.0]
             if max(sum(new) / self.options.workers, *new) <= self._left():
-                found, taken = [*found, name], new
-        return found if self.baseline in found else []
+                chosen, taken = [*chosen, name], new
+        return chosen if self.baseline in chosen else []
 
     def _is_done(self, name: str, fold: Path) -> bool:
         record = self.records.get(self.keys[name, fold])
