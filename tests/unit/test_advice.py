@@ -155,6 +155,8 @@ def test_folds_without_a_seed_in_common(tmp_path):
     own = {cell: path for cell, path in scored["crf"].items() if cell not in failed}
     found = recommend_by_folds({**scored, "crf": own}, LABELS, "ner", 3, {"crf": failed})
     assert found.best == "crf" and "Over 2 of 3 folds" in " ".join(found.evidence)
+    shared = {name: {cell: scored[name][cell] for cell in ((0, 0), (2, 0))} for name in scored}
+    assert found.evidence == recommend_by_folds(shared, LABELS, "ner", 3).evidence
 
 
 def test_the_more_were_compared_the_less_sure_is_the_best(tmp_path, monkeypatch):
