@@ -17,16 +17,6 @@ def f1(counts: np.ndarray) -> np.ndarray:
     return _ratio(2.0 * counts[..., 0], counts[..., 1] + counts[..., 2])
 
 
-def precision(counts: np.ndarray) -> np.ndarray:
-    """Precision of (..., 3) counts. (...)"""
-    return _ratio(counts[..., 0], counts[..., 1])
-
-
-def recall(counts: np.ndarray) -> np.ndarray:
-    """Recall of (..., 3) counts. (...)"""
-    return _ratio(counts[..., 0], counts[..., 2])
-
-
 def named_metrics(labels: Sequence[str], tail: Sequence[str] = ()) -> dict[str, Metric]:
     """Every score under the name that people read: averages first, then the types in their order.
 
@@ -41,13 +31,19 @@ def named_metrics(labels: Sequence[str], tail: Sequence[str] = ()) -> dict[str, 
         metrics["tail F1"] = lambda sums: _mean(f1(sums[..., rows, :]))
     metrics |= {"micro F1": lambda sums: f1(sums.sum(axis=-2)), "weighted F1": _weighted_f1}
     for i, label in enumerate(labels):
-        for kind, score in (("F1", f1), ("precision", precision), ("recall", recall)):
-            metrics[f"{kind} of {label}"] = partial(_of_type, i=i, score=score)
+        metrics[f"F1 of {label}"] = partial(_f1_of, i=i)
+        for kind, whole in (("precision", 1), ("recall", 2)):
+            metrics[f"{kind} of {label}"] = partial(_share_of, i=i, whole=whole)
     return metrics
 
 
-def _of_type(sums: np.ndarray, i: int, score: Metric) -> np.ndarray:
-    return score(sums[..., i, :])
+def _f1_of(sums: np.ndarray, i: int) -> np.ndarray:
+    return f1(sums[..., i, :])
+
+
+def _share_of(sums: np.ndarray, i: int, whole: int) -> np.ndarray:
+    """What is right, of the predicted mentions of a type or of the gold ones."""
+    return _ratio(sums[..., i, 0], sums[..., i, whole])
 
 
 def _weighted_f1(sums: np.ndarray) -> np.ndarray:
