@@ -1,0 +1,356 @@
+"""Words per second, latency, memory and load time of pipelines on a CPU, and what the CPU could do.
+
+    python benchmarks/serving.py CORPUS PIPELINES --transformer MINILM
+
+trains what PIPELINES lacks (a few minutes), then measures in turn, each system once a round, in one
+process for each number of threads. Appends JSON records to benchmarks/results/serving.jsonl. Run it
+alone on the machine. ONNX Runtime takes part where onnx and onnxruntime are installed.
+"""
+
+import gc
+import importlib.util
+import json
+import os
+import platform
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import spacy
+import typer
+from spacy.language import Language
+from spacy.tokens import Doc, DocBin
+
+ROOT = Path(__file__).parents[1]
+MINILM = "sentence-transformers/all-MiniLM-L6-v2"
+SIX, THREE = "en_longtail_trf", "en_longtail_trf_small"
+STEPS = {"baseline": 300, "pretrained_cnn": 200, "bert_ner": 60, "six": 40, "three": 40}
+INT8 = " int8"
+PLAIN = "plain transformers"
+FEW = 1024  # subwords of a batch of the plain loops, the fastest of 512 to 4,096 here
+
+
+def train(corpus: Path, pipelines: Path, transformer: str) -> None:
+    """Train what is not there. The weights matter for the number of entities, not for the speed."""
+    configs: dict[str, tuple[str, list[str]]] = {
+        "baseline": ("configs/baseline.cfg", []),
+        "pretrained_cnn": ("configs/pretrained_cnn.cfg", []),
+        "bert_ner": ("configs/papers/bert_ner.cfg", ["--paths.transformer", transformer]),
+        "six": ("configs/transformer.cfg", ["--paths.pretrained", SIX]),
+        "three": ("configs/transformer.cfg", ["--paths.pretrained", THREE]),
+    }
+    for name, (config, given) in configs.items():
+        if (pipelines / name / "model-best").exists():
+            continue
+        n_steps = str(STEPS[name])
+        steps = ["--training.max_steps", n_steps, "--training.eval_frequency", n_steps]
+        command = ["train", str(ROOT / config), str(corpus), str(pipelines / name)]
+        subprocess.run([sys.executable, "-m", "spacy_longtail", *command, *given, *steps], check=True)
+
+
+def of_pipeline(folder: Path) -> Language:
+    """A trained pipeline."""
+    return spacy.load(folder / "model-best")
+
+
+def systems(pipelines: Path) -> dict[str, Callable[[], Language]]:
+    """What makes each spaCy system ready."""
+    from spacy_longtail import use_int8, use_numpy_blas
+
+    def load(name: str) -> Language:
+        return of_pipeline(pipelines / name)
+
+    return {
+        "stock CNN ner": lambda: load("baseline"),
+        "stock CNN ner, NumPy's BLAS": lambda: use_numpy_blas(load("baseline")),
+        "our CNN": lambda: use_numpy_blas(load("pretrained_cnn")),
+        "stock transformer ner, six layers": lambda: load("bert_ner"),
+        "ours, six layers": lambda: load("six"),
+        "ours, three layers": lambda: load("three"),
+        "ours, six layers" + INT8: lambda: use_int8(load("six")),
+        "ours, three layers" + INT8: lambda: use_int8(load("three")),
+    }
+
+
+class PlainLoop:
+    """Token classification by transformers alone: words to subwords, sorted batches, best tag.
+
+    encoder (Any): (ids, mask) as NumPy arrays to states (n_texts, n_subwords, width).
+    """
+
+    def __init__(self, encoder: Callable[..., np.ndarray], width: int, n_tags: int, tokenizer: Any):
+        self.encoder, self.tokenizer = encoder, tokenizer
+        self.weights = np.random.default_rng(0).normal(size=(width, n_tags)).astype("float32")
+
+    def __call__(self, texts: list[list[str]]) -> list[np.ndarray]:
+        found: dict[int, np.ndarray] = {}
+        encodings = self.tokenizer.encode_batch(texts, is_pretokenized=True)
+        order = sorted(range(len(texts)), key=lambda i: len(encodings[i].ids))
+        batch: list[int] = []
+        for i in [*order, None]:
+            full = i is None or len(encodings[i].ids) * (len(batch) + 1) > FEW
+            if full and batch:
+                longest = len(encodings[batch[-1]].ids)
+                ids = np.zeros((len(batch), longest), dtype="int64")
+                mask = np.zeros_like(ids)
+                for row, j in enumerate(batch):
+                    own = encodings[j].ids
+                    ids[row, : len(own)], mask[row, : len(own)] = own, 1
+                tags = (self.encoder(ids, mask) @ self.weights).argmax(axis=-1)
+                found.update(zip(batch, tags, strict=True))
+                batch = []
+            if i is not None:
+                batch.append(i)
+        return [found[i] for i in range(len(texts))]
+
+
+def plain_loops(pipelines: Path, n_threads: int) -> dict[str, PlainLoop]:
+    """Loops without spaCy over the encoders of our two transformers, in each precision."""
+    import torch
+    from torch.ao.quantization import quantize_dynamic
+
+    from spacy_longtail.models.transformer import NAME, encoder_of
+
+    found = {}
+    for layers, name in (("six", "six"), ("three", "three")):
+        model = of_pipeline(pipelines / name).get_pipe("tok2vec").model
+        module = encoder_of(next(node for node in model.walk() if node.name == NAME)).eval()
+        tokenizer, bert = module.tokenizer, module.encoder
+        short = quantize_dynamic(bert, {torch.nn.Linear}, dtype=torch.qint8)
+
+        def by_torch(own: Any) -> Callable[..., np.ndarray]:
+            def run(ids: np.ndarray, mask: np.ndarray) -> np.ndarray:
+                with torch.inference_mode():
+                    given = {
+                        "input_ids": torch.from_numpy(ids),
+                        "attention_mask": torch.from_numpy(mask),
+                    }
+                    return own(**given).last_hidden_state.numpy()
+
+            return run
+
+        encoders = {"torch": by_torch(bert), "torch" + INT8: by_torch(short)}
+        if all(map(importlib.util.find_spec, ("onnx", "onnxruntime"))):
+            encoders |= by_onnx(bert, n_threads)
+        for kind, encoder in encoders.items():
+            loop = PlainLoop(encoder, bert.config.hidden_size, 19, tokenizer)
+            found[f"{PLAIN}, {layers} layers, {kind}"] = loop
+    return found
+
+
+def by_onnx(bert: Any, n_threads: int) -> dict[str, Callable[..., np.ndarray]]:
+    """The same weights in ONNX Runtime, with its fused operators, in full precision and in int8."""
+    import onnxruntime
+    import torch
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+    from onnxruntime.transformers import optimizer
+
+    class States(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.bert = bert
+
+        def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+            return self.bert(input_ids=ids, attention_mask=mask).last_hidden_state
+
+    implementation = bert.config._attn_implementation
+    bert.config._attn_implementation = "eager"
+    folder = Path(tempfile.mkdtemp())
+    given = (torch.ones((2, 9), dtype=torch.int64), torch.ones((2, 9), dtype=torch.int64))
+    axes = {name: {0: "n_texts", 1: "n_subwords"} for name in ("ids", "mask", "states")}
+    torch.onnx.export(
+        States().eval(),
+        given,
+        str(folder / "plain.onnx"),
+        input_names=["ids", "mask"],
+        output_names=["states"],
+        dynamic_axes=axes,
+        opset_version=17,
+        dynamo=False,
+    )
+    bert.config._attn_implementation = implementation
+    sizes = {"num_heads": bert.config.num_attention_heads, "hidden_size": bert.config.hidden_size}
+    fused = optimizer.optimize_model(str(folder / "plain.onnx"), model_type="bert", **sizes)
+    fused.save_model_to_file(str(folder / "full.onnx"))
+    quantize_dynamic(folder / "full.onnx", folder / "int8.onnx", weight_type=QuantType.QInt8)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = n_threads, 1
+    found = {}
+    for kind, file in (("ONNX Runtime", "full"), ("ONNX Runtime" + INT8, "int8")):
+        session = onnxruntime.InferenceSession(folder / f"{file}.onnx", options)
+
+        def run(ids: np.ndarray, mask: np.ndarray, session: Any = session) -> np.ndarray:
+            states: np.ndarray = session.run(None, {"ids": ids, "mask": mask})[0]
+            return states
+
+        found[kind] = run
+    return found
+
+
+def read(corpus: Path) -> list[list[str]]:
+    """The words of the test part's documents."""
+    docs = DocBin().from_disk(corpus / "test.spacy").get_docs(spacy.blank("en").vocab)
+    return [[token.text for token in doc] for doc in docs]
+
+
+def fresh(nlp: Language, texts: Iterable[list[str]]) -> list[Doc]:
+    return [Doc(nlp.vocab, words=words) for words in texts]
+
+
+def gemm_rate(n_threads: int) -> dict[str, float]:
+    """Billions of floating-point operations a second of the products that the layers consist of."""
+    import torch
+
+    def rate(work: Callable[[], Any], flops: float) -> float:
+        work()
+        best = min(timed(work) for _ in range(20))
+        return flops / best / 1e9
+
+    x, layer = torch.randn(FEW, 384), torch.nn.Linear(384, 1536)
+    short = torch.ao.quantization.quantize_dynamic(
+        torch.nn.Sequential(layer), {torch.nn.Linear}, dtype=torch.qint8
+    )
+    flops = 2.0 * FEW * 384 * 1536
+    with torch.inference_mode():
+        return {"full": rate(lambda: layer(x), flops), "int8": rate(lambda: short(x), flops)}
+
+
+def timed(work: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def throughput(corpus: Path, pipelines: Path, n_threads: int, rounds: int) -> list[dict[str, Any]]:
+    """Words per second of each system; they take turns."""
+    import torch
+
+    torch.set_num_threads(n_threads)
+    texts = read(corpus)
+    n_words = sum(map(len, texts))
+    works: dict[str, Callable[[], float]] = {}
+    for name, ready in systems(pipelines).items():
+        nlp = ready()
+
+        def by_pipe(nlp: Language = nlp) -> float:
+            docs = fresh(nlp, texts)
+            return timed(lambda: list(nlp.pipe(docs, batch_size=256)))
+
+        works[name] = by_pipe
+    for name, loop in plain_loops(pipelines, n_threads).items():
+        works[name] = lambda loop=loop: timed(lambda: loop(texts))
+    times: dict[str, list[float]] = {name: [] for name in works}
+    for i in range(rounds + 1):
+        for name, work in works.items():
+            gc.collect()
+            seconds = work()
+            if i:  # the first warms up
+                times[name].append(seconds)
+    stock = times["stock CNN ner"]
+    found = [
+        {
+            "name": name,
+            "words_per_second": round(n_words / min(own)),
+            "times_stock": round(statistics.median(a / b for a, b in zip(stock, own, strict=True)), 3),
+        }
+        for name, own in times.items()
+    ]
+    tokenizer = of_pipeline(pipelines / "six").get_pipe("tok2vec").model
+    n_pieces = pieces_per_word(tokenizer, texts)
+    for kind, rate in gemm_rate(n_threads).items():
+        for layers, n_layers in (("six", 6), ("three", 3)):
+            flops = 2 * n_layers * (4 * 384**2 + 2 * 384 * 1536) * n_pieces
+            limit = {"name": f"limit, {layers} layers, {kind}", "gflops": round(rate)}
+            found.append({**limit, "words_per_second": round(rate * 1e9 / flops)})
+    return [{**record, "threads": n_threads, "words": n_words} for record in found]
+
+
+def pieces_per_word(model: Any, texts: list[list[str]]) -> float:
+    from spacy_longtail.models.transformer import NAME, encoder_of
+
+    tokenizer = encoder_of(next(node for node in model.walk() if node.name == NAME)).tokenizer
+    encodings = tokenizer.encode_batch(texts, is_pretokenized=True)
+    return sum(len(e.ids) for e in encodings) / sum(map(len, texts))
+
+
+def memory() -> float:
+    """Peak memory of this process, MiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def probe(corpus: Path, pipelines: Path, name: str) -> dict[str, Any]:
+    """Load time, first document, latency of single texts, eight threads and peak memory of a system."""
+    import torch
+
+    torch.set_num_threads(1)
+    texts = [" ".join(words) for words in read(corpus)]
+    before = memory()
+    nlp: Any = None
+
+    def load() -> None:
+        nonlocal nlp
+        nlp = systems(pipelines)[name]()
+
+    found: dict[str, Any] = {"load_s": round(timed(load), 2)}
+    found["first_ms"] = round(timed(lambda: nlp(texts[0])) * 1e3, 1)
+    latencies = [timed(lambda text=text: nlp(text)) * 1e3 for text in texts[1:301]]
+    for share in (50, 95):
+        found[f"p{share}_ms"] = round(float(np.percentile(latencies, share)), 1)
+    wanted = [[(e.text, e.label_) for e in nlp(text).ents] for text in texts[:300]]
+    if not name.startswith("stock transformer"):  # those of spacy-transformers are not safe in threads
+        with ThreadPoolExecutor(8) as pool:
+            start = time.perf_counter()
+            docs = list(pool.map(nlp, texts[:300]))
+            found["eight_threads_texts_per_second"] = round(300 / (time.perf_counter() - start), 1)
+        if [[(e.text, e.label_) for e in doc.ents] for doc in docs] != wanted:
+            raise ValueError(f"{name}: eight threads find something else than one")
+    list(nlp.pipe(texts, batch_size=256))
+    found["peak_mib"] = round(memory())
+    found["peak_mib_over_imports"] = round(memory() - before)
+    return {"name": name, "part": "serving", **found}
+
+
+def main(
+    corpus: Annotated[Path, typer.Argument(help="A folder that `convert` wrote.")],
+    pipelines: Annotated[Path, typer.Argument(help="Where trained pipelines are, or will be.")],
+    transformer: Annotated[str, typer.Option(help="MiniLM: its name on the hub, or a folder.")] = MINILM,
+    threads: Annotated[list[int], typer.Option(help="Numbers of threads.")] = [1, 2],  # noqa: B006
+    rounds: Annotated[int, typer.Option(help="Rounds after the first.")] = 5,
+    only: Annotated[str, typer.Option(hidden=True)] = "",
+    results: Annotated[Path, typer.Option(help="JSONL to append to.")] = ROOT
+    / "benchmarks/results/serving.jsonl",
+) -> None:
+    """Measure everything and append the records."""
+    warnings.simplefilter("ignore")
+    if only.isdigit():
+        records = throughput(corpus, pipelines, int(only), rounds)
+    elif only:
+        records = [probe(corpus, pipelines, only)]
+    else:
+        train(corpus, pipelines, transformer)
+        for own in [*map(str, threads), *systems(pipelines)]:
+            n = own if own.isdigit() else "1"
+            given = [str(corpus), str(pipelines), "--only", own, "--rounds", str(rounds)]
+            variables = {f"{name}_NUM_THREADS": n for name in ("OMP", "OPENBLAS", "MKL")}
+            command = [sys.executable, __file__, *given, "--results", str(results)]
+            subprocess.run(command, check=True, env={**os.environ, **variables})
+        return
+    about = {"corpus": corpus.name, "python": platform.python_version(), "cores": os.cpu_count()}
+    results.parent.mkdir(parents=True, exist_ok=True)
+    with results.open("a", encoding="utf8") as file:
+        for record in records:
+            file.write(json.dumps({**record, **about}) + "\n")
+            typer.echo(json.dumps(record))
+
+
+if __name__ == "__main__":
+    typer.run(main)
