@@ -76,10 +76,6 @@ class PieceEncoder(nn.Module):
         """Columns of the states."""
         return int(self.encoder.config.hidden_size)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the weights in int8, which are made from the others."""
-        return {**self.__dict__, "int8": ()}
-
     def quantised(self) -> Any:
         """The transformer with its linear layers in int8, made once for the weights as they are."""
         if not self.int8:
