@@ -1,5 +1,6 @@
 """What a head is: how outputs become a loss in training, and tags in prediction."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, TypeAlias
@@ -39,6 +40,16 @@ class Trained(NamedTuple):
     loss: float  # mean over trained tokens
     d_scores: Scores  # as the model's output
     state: TwoTaskState
+
+    def summed(self, n: float) -> tuple[float, Scores]:
+        """The loss and the gradient summed over n tokens; a loss of NaN where the gradient overflows."""
+        rows = Head.logits(self.d_scores)
+        transitions = self.d_scores.transitions if isinstance(self.d_scores, Lattice) else ()
+        d_rows, *d = (a * n for a in (rows.dataXd, *transitions))
+        is_finite = all(bool(get_array_module(a).isfinite(a).all()) for a in (d_rows, *d))
+        summed = Ragged(d_rows, rows.lengths)
+        d_scores = Lattice(summed, Transitions(*d)) if d else summed
+        return self.loss * n if is_finite else math.nan, d_scores
 
 
 class Decoded(NamedTuple):
@@ -102,19 +113,3 @@ class Head(ABC):
     def logits(scores: Scores) -> Ragged:
         """The rows of the model's output, one per token."""
         return scores.logits if isinstance(scores, Lattice) else scores
-
-    @classmethod
-    def scaled(cls, d_scores: Scores, factor: float) -> Scores:
-        """A gradient on the model's output, times a number."""
-        logits = cls.logits(d_scores)
-        rows = Ragged(logits.dataXd * factor, logits.lengths)
-        if isinstance(d_scores, Lattice):
-            return Lattice(rows, Transitions(*(t * factor for t in d_scores.transitions)))
-        return rows
-
-    @classmethod
-    def is_finite(cls, d_scores: Scores) -> bool:
-        """Whether a gradient on the model's output has no overflow in it."""
-        arrays = [cls.logits(d_scores).dataXd]
-        arrays += d_scores.transitions if isinstance(d_scores, Lattice) else ()
-        return all(bool(get_array_module(a).isfinite(a).all()) for a in arrays)

@@ -281,12 +281,12 @@ class TokenTagger(NERPipe):
         loss = CrossEntropy() if state.n_updates < self.cfg["warmup"] else self.head.loss
         if loss.reads_soft:
             gold = gold._replace(soft=soft_targets(examples, self.codec, self.name))
-        value, d_scores, self._next_state = self.head.train(scores, gold, loss, state)
-        n_tokens = gold.n_trained
-        d_scores = self.head.scaled(d_scores, n_tokens)
-        if not (np.isfinite(value) and self.head.is_finite(d_scores)):
+        trained = self.head.train(scores, gold, loss, state)
+        self._next_state = trained.state
+        value, d_scores = trained.summed(gold.n_trained)
+        if not np.isfinite(value):
             raise ValueError(Errors.L007.format(who=self.name, loss=value, n_rows=len(gold.mask)))
-        return value * n_tokens, d_scores
+        return value, d_scores
 
     def finish_update(self, sgd: Optimizer | None) -> None:
         """Step the optimizer, count the training updates, and keep what a two-task loss carries on."""
