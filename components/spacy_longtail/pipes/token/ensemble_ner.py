@@ -1,18 +1,18 @@
 """`longtail_ensemble_ner`: trained token NERs as one, by the mean of their tag probabilities."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, NoReturn
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
 from thinc.api import Model
-from thinc.types import Floats2d, Ints1d, Ragged
+from thinc.types import Ints1d, Ragged
 
 from ...chains.tags import TagCodec
 from ...corpus.sentences import sentence_lengths
 from ...errors import Errors
-from ...heads import HEADS, SOFT_HEADS, Head, Scores
+from ...heads import HEADS, SOFT_HEADS, Head
 from ...heads.outputs import forget_outputs
 from ...losses import CrossEntropy
 from ...types import Block
@@ -43,35 +43,26 @@ def _check_members(members: Mapping[str, Block], scheme: str) -> dict[str, Block
     return {name: members[name] for name in sorted(members)}
 
 
-class Member(NamedTuple):
-    """What turns the output of a member's model into probabilities."""
-
-    head: Head  # as trained
-    columns: Ints1d  # (n_tags,), of its tags, in the order of the ensemble's
-
-    def probabilities(self, scores: Scores, lengths: Ints1d) -> Floats2d:
-        """What the member's own pipe has as its marginals, in the ensemble's order. (n_tokens, n_tags)
-
-        scores: The output of its model. lengths (Ints1d): (n_sentences,), tokens per sentence.
-        """
-        outside = np.zeros(lengths.sum(), dtype="float32")
-        return self.head.marginals(scores, lengths, outside)[:, self.columns]
-
-
 def mean_model(models: Sequence[Model]) -> Model[list[Doc], Ragged]:
     """Documents to the logarithm of the mean of the members' tag probabilities.
 
     models (Sequence[Model]): The members', one row of outputs per token each.
     RETURNS (Model[List[Doc], Ragged]): Data (n_tokens, n_tags), lengths (n_docs,). It predicts once its
-        attr "members" has a `Member` for each layer, and is not trained.
+        attr "members" has, for each layer, the head that was trained over it and the columns of its
+        tags in the order of the ensemble's, (n_tags,). It is not trained.
     """
     return Model("mean_of_members", forward, layers=list(models), attrs={"members": ()})
 
 
 def forward(model: Model[list[Doc], Ragged], docs: list[Doc], is_train: bool) -> tuple[Ragged, None]:
     lengths = np.concatenate([sentence_lengths(doc) for doc in docs])
-    rows = zip(model.layers, model.attrs["members"], strict=True)
-    p = np.mean([own.probabilities(layer.predict(docs), lengths) for layer, own in rows], axis=0)
+    outside = np.zeros(lengths.sum(), dtype="float32")
+    members = zip(model.layers, model.attrs["members"], strict=True)
+    rows = [
+        head.marginals(layer.predict(docs), lengths, outside)[:, columns]
+        for layer, (head, columns) in members
+    ]
+    p = np.mean(rows, axis=0)
     n_tokens = model.ops.asarray1i([len(doc) for doc in docs])
     return Ragged(model.ops.asarray2f(np.log(np.maximum(p, LEAST))), n_tokens), None
 
@@ -124,10 +115,10 @@ class EnsembleNER(TokenTagger):
             self._member(head, self.cfg["members"][name]["types"]) for name, head in self._heads.items()
         ]
 
-    def _member(self, head: str, types: list[str]) -> Member:
+    def _member(self, head: str, types: list[str]) -> tuple[Head, Ints1d]:
         codec = TagCodec(tuple(types), self.cfg["scheme"])
         columns = np.array([codec.tags.index(tag) for tag in self.codec.tags])
-        return Member(HEADS[head](codec, CrossEntropy()), columns)
+        return HEADS[head](codec, CrossEntropy()), columns
 
     def _read_cfg(self, saved: Block, exclude: Iterable[str]) -> None:
         """Take over the cfg that was saved."""
@@ -138,7 +129,7 @@ class EnsembleNER(TokenTagger):
 
     def _classifiers(self) -> list[tuple[Model, Head]]:
         pairs = zip(self.model.layers, self.model.attrs["members"], strict=True)
-        return [(model, own.head) for model, own in pairs]
+        return [(model, head) for model, (head, _) in pairs]
 
     def compose(self, types: Iterable[str], weights: Mapping[str, TokenTagger]) -> None:
         """Take over what was trained.
