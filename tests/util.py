@@ -75,17 +75,14 @@ def evaluation_data(documents: list[dict], **given) -> dict:
 
 def type_statistics(**given) -> dict:
     """A type in a part, as stats.json has it: what is given, and numbers that nothing looks at."""
-    counts = ("mentions", "one_token_mentions", "tokens", "sentences", "surfaces")
-    odd = ("ambiguous_surfaces", "minority_mentions", "surfaces_also_outside")
-    shares = {"rareness": 4.5, "token_share": 0.1, "mention_share": 0.1}
-    return {**dict.fromkeys(counts, 20), **dict.fromkeys(odd, 0), **shares, **given}
+    counts = {"mentions": 20, "tokens": 20, "sentences": 20}
+    return {**counts, "rareness": 4.5, **given}
 
 
 def part_statistics(types: dict[str, dict], **given) -> dict:
     """A part, as stats.json has it."""
     found = {name: 20 for name, f in PartStatistics.model_fields.items() if f.annotation is int}
-    found |= {name: 0.1 for name, f in PartStatistics.model_fields.items() if f.annotation is float}
-    return {**found, "least": None, "most": None, "types": types, **given}
+    return {**found, "types": types, **given}
 
 
 def corpus_statistics_of(parts: dict[str, dict], labels: list[str], **given) -> dict:
@@ -101,8 +98,7 @@ def corpus_statistics_of(parts: dict[str, dict], labels: list[str], **given) -> 
         "parts": parts,
         "all": parts["train"],
         "unseen": dict.fromkeys(labels),
-        "policies": {},
-        "duplicates": {part: {"sentences": 0} for part in parts},
+        "duplicates": dict.fromkeys(parts, 0),
         "leakage": {part: nothing for part in parts if part != "train"},
         "conflicts": {"texts": 0, "examples": []},
         "diagnosis": [],

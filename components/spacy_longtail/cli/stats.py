@@ -1,6 +1,5 @@
 """`stats`: what a corpus holds, and what that means for training on it."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -12,27 +11,8 @@ from ..corpus.statistics import MARK, Statistics, corpus_statistics, write_stati
 from ..output.writing import check_file
 from .app import CORPUS_PANEL, Corpus, Json, app, print_json, print_table
 
-# rows of the first table, by field: numbers, then shares
+# rows of the first table, by field
 COUNTS = ("documents", "sentences", "entity_sentences", "tokens", "entity_tokens", "mentions")
-SHARES = {
-    "entity_sentence_share": "sentences with an entity, %",
-    "entity_share": "entity tokens, %",
-    "outside_share": "O, %",
-    "begin_share": "B, %",
-    "inside_share": "I, %",
-}
-CLASSES = {"found_types": "types that occur", "bio_classes": "BIO classes"}
-# columns of the types in training
-TYPES = {
-    "tokens": "tokens",
-    "token_share": "% of tokens",
-    "mention_share": "% of mentions",
-    "sentences": "sentences",
-    "one_token_mentions": "one-token",
-    "surfaces": "wordings",
-    "ambiguous_surfaces": "ambiguous",
-    "surfaces_also_outside": "also O",
-}
 
 
 @app.command(rich_help_panel=CORPUS_PANEL)
@@ -41,7 +21,7 @@ def stats(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Also write JSON here.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Count a corpus by type and part: rareness, unseen mentions, leakage, policies; and what to try."""
+    """Count a corpus by type and part: rareness, unseen mentions, leakage; and what to try."""
     if output is not None:
         check_file(output, mark=MARK)
     statistics = corpus_statistics(corpus)
@@ -56,32 +36,21 @@ def stats(
 def _print_statistics(of: Statistics) -> None:
     training, columns = of.parts["train"].types, [*of.parts.values(), of.all]
     msg.divider(f"Corpus {of.corpus}")
-    rows: list[tuple[str, ...]] = [(key.replace("_", " "), *_cells(columns, key)) for key in COUNTS]
-    rows += [(name, *_cells(columns, key)) for key, name in SHARES.items()]
-    for key in ("least", "most"):
-        ends = [getattr(part, key) for part in columns]
-        shown = ("-" if end is None else f"{end.type} {_cell(end.share)}" for end in ends)
-        rows.append((f"{key} frequent type, % of tokens", *shown))
-    rows += [(name, *_cells(columns, key)) for key, name in CLASSES.items()]
+    rows: list[tuple[str, ...]] = [
+        (key.replace("_", " "), *(_cell(getattr(part, key)) for part in columns)) for key in COUNTS
+    ]
     print_table(("", *of.parts, "all"), rows)
     msg.divider("Types by part")
     heads = [f"{part} mentions" for part in of.parts]
     heads += ["bits", "bucket", *(f"{part} unseen, %" for part in of.leakage)]
     print_table(("type (* rare)", *heads), [_type_row(of, t) for t in of.labels + of.undeclared])
     msg.text(rare_sentence(of.tail, {t: own.mentions for t, own in training.items()}))
-    msg.divider("Types in training")
-    rows = [(t, *(_cell(getattr(own, key)) for key in TYPES)) for t, own in training.items()]
-    print_table(("type", *TYPES.values()), rows)
-    if of.policies:
-        msg.divider("Size of training, after / before")
-        rows = [(n, f"{p.sentences:.2f}", f"{p.tokens:.2f}") for n, p in of.policies.items()]
-        print_table(("policy", "sentences", "tokens"), rows)
     msg.divider("Sentences that occur more than once")
     rows = []
     for part, repeated in of.duplicates.items():
         leaked = of.leakage.get(part)
         numbers = (leaked.sentences, leaked.entity_sentences) if leaked else (None, None)
-        rows.append((part, *map(_cell, (repeated.sentences, *numbers))))
+        rows.append((part, *map(_cell, (repeated, *numbers))))
     print_table(("part", "repeats in the part", "also in training", "with an entity"), rows)
     msg.text(f"Texts with different annotations: {of.conflicts.texts:,}")
     msg.divider("Findings")
@@ -100,16 +69,12 @@ def _type_row(of: Statistics, label: str) -> tuple[str, ...]:
         *(_cell(own.mentions) for own in by_part.values()),
         "-" if bits is None else f"{bits:.1f}",
         bucket,
-        *(_cell(by_part[part].unseen, 0) for part in of.leakage),
+        *(_cell(by_part[part].unseen) for part in of.leakage),
     )
 
 
-def _cells(columns: Iterable[object], key: str) -> list[str]:
-    return [_cell(getattr(column, key)) for column in columns]
-
-
-def _cell(value: float | None, digits: int = 2) -> str:
+def _cell(value: float | None) -> str:
     """A count as it is, a share in points of 100."""
     if value is None:
         return "-"
-    return f"{value:,}" if isinstance(value, int) else f"{100 * value:.{digits}f}"
+    return f"{value:,}" if isinstance(value, int) else f"{100 * value:.0f}"

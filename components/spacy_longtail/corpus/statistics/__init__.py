@@ -1,13 +1,7 @@
 """What a corpus holds, and what that means for training on it."""
 
-from .counting import POLICIES, corpus_statistics
-from .records import MARK, Statistics, read_statistics, write_statistics
-
-__all__ = [
-    "MARK",
-    "POLICIES",
-    "Statistics",
-    "corpus_statistics",
-    "read_statistics",
-    "write_statistics",
-]
+from .counting import corpus_statistics as corpus_statistics
+from .records import MARK as MARK
+from .records import Statistics as Statistics
+from .records import read_statistics as read_statistics
+from .records import write_statistics as write_statistics

@@ -13,12 +13,10 @@ from typing import Any
 
 import numpy as np
 import spacy
-from spacy.attrs import ENT_IOB, IS_SPACE
+from spacy.attrs import IS_SPACE
 from spacy.strings import get_string_id
 from spacy.tokens import Doc
 
-from ...types import SentenceCounts
-from .. import repeats
 from ..counts import CorpusCounts, count_doc, entity_bounds
 from ..cutting import cut
 from ..folder import PARTS, CorpusTypes, part_path, read_types
@@ -27,15 +25,10 @@ from ..rare import tail_limit
 from ..sentences import all_bounds, has_boundaries
 from . import records
 from .diagnosis import diagnose
-from .records import PartStatistics, SizeFactors, Statistics, TypeShare, TypeStatistics
+from .records import PartStatistics, Statistics, TypeStatistics
 
-POLICIES: dict[str, repeats.Repeats] = {
-    name: getattr(repeats, name)()
-    for name in ("sC", "sCR", "sCRD", "nsCRD", "RandomOversampling", "RandomUndersampling")
-}
 N_EXAMPLES = 3
 
-Kind = tuple[int, tuple[tuple[str, int], ...]]  # length, entity tokens per type
 keys = partial(array, "Q")  # 8 bytes for each sentence
 
 
@@ -74,12 +67,8 @@ class PartTally:
     n_unbounded: int = 0  # documents of several tokens without any sentence boundary
     n_unannotated: int = 0  # words without annotation
     longest: int = 0  # words of the longest sentence
-    undersampled: Counter[str] = field(default_factory=Counter)  # sentences, tokens: kept by BUS
     counts: CorpusCounts = field(default_factory=CorpusCounts)
-    kinds: Counter[Kind] = field(default_factory=Counter)
     surfaces: Counter[tuple[str, str]] = field(default_factory=Counter)  # case-folded, with type
-    single_words: set[tuple[str, str]] = field(default_factory=set)  # one-token mentions
-    outside: set[str] = field(default_factory=set)  # word forms that are O
     # of each sentence: hashes of its words and of its entities, 0 without any; is each word annotated?
     words: array[int] = field(default_factory=keys)
     entities: array[int] = field(default_factory=keys)
@@ -93,37 +82,23 @@ class PartTally:
             self._add_sentence(sentence)
 
     def _add_sentence(self, sentence: Doc) -> None:
-        iob, is_space = sentence.to_array([ENT_IOB, IS_SPACE]).T
+        place = np.cumsum(sentence.to_array(IS_SPACE) == 0).tolist()  # words up to each token
         words = [token.text for token in sentence if not token.is_space]
-        counts, counted = count_doc(sentence), (iob > 0) & (is_space == 0)
+        counts, places = count_doc(sentence), []
         self.counts.add(counts)
-        self.kinds[counts.length, tuple(counts.tokens.items())] += 1
         self.n_unannotated += len(words) - counts.length
         self.longest = max(self.longest, len(words))
-        self.outside.update(sentence[i].text for i in np.flatnonzero(counted & (iob == 2)).tolist())
-        place = np.cumsum(is_space == 0).tolist()  # words up to each token
-        in_entity, places = np.zeros(len(sentence), dtype=bool), []
         for start, end, label in entity_bounds(sentence):
-            span, name = sentence[start:end], sentence.vocab.strings[label]
-            in_entity[start:end] = True
+            name = sentence.vocab.strings[label]
             places.append((place[start], place[end - 1], name))
-            self.surfaces[span.text.casefold(), name] += 1
-            if len(span) == 1:
-                self.single_words.add((span.text, name))
-        if places:
-            kept = counted[repeats.kept_tokens(in_entity)]
-            self.undersampled.update(sentences=1, tokens=int(np.count_nonzero(kept)))
+            self.surfaces[sentence[start:end].text.casefold(), name] += 1
         # equal texts have equal keys, whatever their case
         self.words.append(get_string_id("\0".join(words).casefold()) if words else 0)
         self.entities.append(get_string_id(repr(places)) if places else 0)
         self.complete.append(counts.length == len(words))
 
     def __add__(self, other: PartTally) -> PartTally:
-        def merged(name: str) -> Any:
-            one, two = getattr(self, name), getattr(other, name)
-            return one | two if isinstance(one, set) else one + two
-
-        sums = {f.name: merged(f.name) for f in fields(self)}
+        sums = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)}
         return PartTally(**{**sums, "longest": max(self.longest, other.longest)})
 
 
@@ -164,7 +139,6 @@ def described_corpus(corpus: Path, types: CorpusTypes, tallies: Mapping[str, Par
         parts=parts,
         all=described_part(whole, labels),
         unseen={label: test[label].unseen if test else None for label in types.labels},
-        policies=size_factors(training),
         **overlaps(present_parts(corpus), tallies),
         diagnosis=[],
     )
@@ -179,31 +153,16 @@ def described_part(
     training (Optional[PartTally]): The training part, for what is unseen in this one.
     """
     counts = tally.counts
-    n_tokens, n_mentions, n_entity = counts.n_tokens, counts.mentions.total(), counts.n_entity_tokens
-    ends = sorted((counts.tokens[t], t) for t in labels if counts.tokens[t])
-    least, most = (
-        TypeShare(type=ends[i][1], share=ends[i][0] / n_tokens) if ends else None for i in (0, -1)
-    )
     return PartStatistics(
         documents=tally.n_docs,
         documents_without_boundaries=tally.n_unbounded,
         longest_sentence=tally.longest,
         sentences=counts.n_units,
         entity_sentences=counts.n_entity_units,
-        entity_sentence_share=_share(counts.n_entity_units, counts.n_units),
-        tokens=n_tokens,
+        tokens=counts.n_tokens,
         unannotated_tokens=tally.n_unannotated,
-        entity_tokens=n_entity,
-        outside_tokens=n_tokens - n_entity,
-        entity_share=_share(n_entity, n_tokens),
-        outside_share=_share(n_tokens - n_entity, n_tokens),
-        begin_share=_share(n_mentions, n_tokens),
-        inside_share=_share(n_entity - n_mentions, n_tokens),
-        mentions=n_mentions,
-        found_types=len(counts.labels),
-        bio_classes=2 * len(labels) + 1,
-        least=least,
-        most=most,
+        entity_tokens=counts.n_entity_tokens,
+        mentions=counts.mentions.total(),
         types=described_types(tally, labels, training),
     )
 
@@ -212,36 +171,15 @@ def described_types(
     tally: PartTally, labels: list[str], training: PartTally | None
 ) -> dict[str, TypeStatistics]:
     """What a part holds of each type. RETURNS (Dict[str, TypeStatistics]): By type."""
-    counts, rareness = tally.counts, tally.counts.rareness()
-    n_types = Counter(text for text, _ in tally.surfaces)
-    most: dict[str, int] = {}  # mentions of a surface with its most frequent type
-    for (text, _), n in tally.surfaces.items():
-        most[text] = max(most.get(text, 0), n)
-    surfaces, ambiguous, minority, unseen = (Counter[str]() for _ in range(4))
-    for (text, label), n in tally.surfaces.items():
-        surfaces[label] += 1
-        ambiguous[label] += n_types[text] > 1
-        minority[label] += n if n < most[text] else 0
-        unseen[label] += n if training and (text, label) not in training.surfaces else 0
-    outside = Counter(label for word, label in tally.single_words if word in tally.outside)
+    counts, rareness, unseen = tally.counts, tally.counts.rareness(), Counter[str]()
+    for surface, n in tally.surfaces.items():
+        unseen[surface[1]] += n if training and surface not in training.surfaces else 0
 
     def described(t: str) -> TypeStatistics:
         n = counts.mentions[t]
         new = {"unseen": _share(unseen[t], n) if n else None} if training else {}
-        return TypeStatistics(
-            mentions=n,
-            one_token_mentions=counts.singles[t],
-            tokens=counts.tokens[t],
-            sentences=counts.units[t],
-            rareness=rareness.get(t),
-            token_share=_share(counts.tokens[t], counts.n_tokens),
-            mention_share=_share(n, counts.mentions.total()),
-            surfaces=surfaces[t],
-            ambiguous_surfaces=ambiguous[t],
-            minority_mentions=minority[t],
-            surfaces_also_outside=outside[t],
-            **new,
-        )
+        amounts = {"mentions": n, "tokens": counts.tokens[t], "sentences": counts.units[t]}
+        return TypeStatistics(**amounts, rareness=rareness.get(t), **new)
 
     return {t: described(t) for t in labels}
 
@@ -261,31 +199,6 @@ def buckets(mentions: Mapping[str, int], labels: Iterable[str]) -> dict[str, lis
     return groups
 
 
-def size_factors(training: PartTally) -> dict[str, SizeFactors]:
-    """The size of the training part after / before, of every policy at its default settings.
-
-    RETURNS (Dict[str, SizeFactors]): By policy. Expected factors, since some policies draw.
-        "augmentation" is one rewritten copy of every sentence, of the same length.
-    """
-    before = training.counts
-    if not before.n_entity_tokens:
-        return {}
-    sizes = {}
-    for name, policy in POLICIES.items():
-        copies = policy.fit(before)
-        rows = [
-            (n * copies(SentenceCounts(dict(tokens), length, {}, {})), length)
-            for (length, tokens), n in training.kinds.items()
-        ]
-        sizes[name] = sum(n for n, _ in rows), sum(n * length for n, length in rows)
-    sizes["BUS"] = training.undersampled["sentences"], training.undersampled["tokens"]
-    sizes["augmentation"] = 2 * before.n_units, 2 * before.n_tokens
-    return {
-        name: SizeFactors(sentences=n / before.n_units, tokens=length / before.n_tokens)
-        for name, (n, length) in sizes.items()
-    }
-
-
 def overlaps(paths: Mapping[str, Path], tallies: Mapping[str, PartTally]) -> dict[str, Any]:
     """Sentences that stand in a part more than once, in training too, or with two annotations.
 
@@ -302,7 +215,7 @@ def overlaps(paths: Mapping[str, Path], tallies: Mapping[str, PartTally]) -> dic
     in_training = np.isin(words, words[parts == "train"]) & (words != 0)
     for part in tallies:
         texts = words[(parts == part) & (words != 0)]
-        repeated[part] = records.Duplicates(sentences=len(texts) - len(np.unique(texts)))
+        repeated[part] = len(texts) - len(np.unique(texts))
         if part != "train":
             rows = np.flatnonzero(in_training & (parts == part))
             leaks[part] = rows[np.argsort(entities[rows] == 0, kind="stable")]

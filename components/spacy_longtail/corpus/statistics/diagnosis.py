@@ -8,8 +8,6 @@ from .records import Finding, Statistics
 
 MEASURABLE = 30  # mentions in a part that is scored
 UNSEEN = 0.5  # share of test mentions
-CONTESTED = 0.05  # share of training mentions whose wording more often has another type
-SPARSE = 0.5  # share of training sentences with an entity
 LOW_RESOURCE = 500  # training sentences
 LONG = 200  # words of a sentence
 
@@ -56,18 +54,10 @@ ADVICE = {
         "transformer as the encoder (docs/token_ner.md), and more varied mentions "
         "(longtail.mention_replacement.v1)."
     ),
-    "contested": (
-        "Only the context tells them apart: try a transformer as the encoder. Ask first whether "
-        "annotators told them apart (`longtail audit`)."
-    ),
     "low_resource": (
         "Start from a pretrained encoder: `longtail init-config pretrained` for English, or a "
         "transformer. Without one try a CRF (`longtail init-config token_crf`), and the two-task AUC "
         "loss, which was made for this size (`longtail init-config token_two_task`)."
-    ),
-    "sparse": (
-        "Sentence resampling was made for such corpora: longtail.ResampledCorpus.v1 with "
-        "longtail.sCR.v1, or with longtail.RandomUndersampling.v1 for shorter epochs."
     ),
     "unbounded": (
         "Each is one sentence for resampling, the gate and the secondary NER. Set boundaries with "
@@ -171,32 +161,11 @@ def unseen(of: Statistics) -> Found:
     yield from _of_types("Most test mentions of {types} have a wording that is new", new)
 
 
-def contested(of: Statistics) -> Found:
-    split = {
-        t: f"{own.minority_mentions:,} of {number(own.mentions, 'mention')}; "
-        f"{own.ambiguous_surfaces:,} of {number(own.surfaces, 'wording')} are ambiguous"
-        for t, own in of.parts["train"].types.items()
-        if t in of.labels and own.minority_mentions > CONTESTED * own.mentions
-    }
-    yield from _of_types("Mentions of {types} often have a wording that is mostly another's", split)
-
-
 def low_resource(of: Statistics) -> Found:
     training = of.parts["train"]
     if training.sentences < LOW_RESOURCE:
         evidence = f"{number(training.sentences, 'sentence')}, {number(training.mentions, 'mention')}."
         yield f"Training has fewer than {LOW_RESOURCE} sentences.", evidence, None
-
-
-def sparse(of: Statistics) -> Found:
-    share, policies = of.parts["train"].entity_sentence_share, of.policies
-    if 0 < share < SPARSE:
-        over, under = policies["sCR"].sentences, policies["RandomUndersampling"].sentences
-        evidence = (
-            f"sCR makes the part {over:.1f} times as large and adds copies of these alone; "
-            f"RandomUndersampling keeps {percent(under)} of it."
-        )
-        yield f"Only {percent(share)} of the training sentences have an entity.", evidence, None
 
 
 def unbounded(of: Statistics) -> Found:
@@ -210,7 +179,7 @@ def unbounded(of: Statistics) -> Found:
 
 RULES: tuple[Callable[[Statistics], Found], ...] = (
     *(no_entity, absent_part, undeclared_type, absent_type, conflict, leakage, few_mentions),
-    *(not_measurable, unseen, contested, low_resource, sparse, unbounded),
+    *(not_measurable, unseen, low_resource, unbounded),
 )
 
 

@@ -19,22 +19,10 @@ class TypeStatistics(Record):
     """A type in a part."""
 
     mentions: int
-    one_token_mentions: int
     tokens: int
     sentences: int
     rareness: float | None  # bits
-    token_share: float
-    mention_share: float
-    surfaces: int
-    ambiguous_surfaces: int
-    minority_mentions: int
-    surfaces_also_outside: int
     unseen: float | None = None  # of dev and test: null without a mention
-
-
-class TypeShare(Record):
-    type: str
-    share: float  # of the tokens
 
 
 class PartStatistics(Record):
@@ -45,34 +33,11 @@ class PartStatistics(Record):
     longest_sentence: int
     sentences: int
     entity_sentences: int
-    entity_sentence_share: float
     tokens: int
     unannotated_tokens: int
     entity_tokens: int
-    outside_tokens: int
-    entity_share: float
-    outside_share: float
-    begin_share: float
-    inside_share: float
     mentions: int
-    found_types: int
-    bio_classes: int
-    least: TypeShare | None
-    most: TypeShare | None
     types: dict[str, TypeStatistics]
-
-
-class SizeFactors(Record):
-    """The training part after a policy, divided by what it was before."""
-
-    sentences: float
-    tokens: float
-
-
-class Duplicates(Record):
-    """Sentences of a part that repeat an earlier one."""
-
-    sentences: int
 
 
 class Leakage(Record):
@@ -116,8 +81,7 @@ class Statistics(Record):
     parts: dict[str, PartStatistics]
     all: PartStatistics
     unseen: dict[str, float | None]  # on test
-    policies: dict[str, SizeFactors]
-    duplicates: dict[str, Duplicates]  # by part
+    duplicates: dict[str, int]  # sentences that repeat an earlier one, by part
     leakage: dict[str, Leakage]  # by part
     conflicts: Conflicts
     diagnosis: list[Finding] = Field(default_factory=list)
