@@ -235,6 +235,15 @@ def brat_files(found):
     return files
 
 
+def numbered(found):
+    lines = []
+    for i, sent in enumerate(found):
+        mentions = [f"{' '.join(sent.words[a:b])} => {t}; thing" for a, b, t in sent.ents]
+        lines.append(f"{i}\t{' | '.join(mentions) or '-'}\n")
+    rows = json.dumps([["a", sent.words] for sent in found])
+    return {"sents.json": rows, "ann00.txt": "".join(lines[:2]), "ann01.txt": "".join(lines[2:])}
+
+
 def marked(head, level=""):
     def make(found):
         lines = []
@@ -321,10 +330,12 @@ TEXT_FORMATS = {
     if layout == "lines" or kind in ("generic", "label_studio", "spacy_2")
 }
 
+FORMS = {**TOKEN_FORMATS, **TEXT_FORMATS, "numbered": ("", numbered, {})}
+
 
 def save(folder, kind, found):
     """The files of a format. RETURNS (Path): The one to read, or their folder."""
-    name, make, chosen = {**TOKEN_FORMATS, **TEXT_FORMATS}[kind]
+    name, make, chosen = FORMS[kind]
     content = make(found)
     folder.mkdir(parents=True, exist_ok=True)
     for file, data in (content if isinstance(content, dict) else {name: content}).items():
@@ -336,7 +347,7 @@ def save(folder, kind, found):
 def check_round_trip(kind, found, folder):
     for path in folder.iterdir() if folder.exists() else ():
         path.unlink()
-    chosen = {**TOKEN_FORMATS, **TEXT_FORMATS}[kind][2]
+    chosen = FORMS[kind][2]
     docs = read(save(folder, kind, found), labels=TYPES if kind == "articles" else (), **chosen)
     sentences = [s.as_doc() for doc in docs for s in doc.sents] if kind == "articles" else docs
     expected = [texts(sent) for sent in found]
@@ -369,9 +380,9 @@ def test_formats_of_texts_round_trip(kind, found, tmp_path):
 DECLARED = '{"labels": ["PER", "GEO"]}'
 
 
-@pytest.mark.parametrize("kind", [*TOKEN_FORMATS, *TEXT_FORMATS])
+@pytest.mark.parametrize("kind", FORMS)
 def test_every_format_is_found_and_may_be_gzipped(kind, tmp_path):
-    chosen = {**TOKEN_FORMATS, **TEXT_FORMATS}[kind][2]
+    chosen = FORMS[kind][2]
     path = save(tmp_path / "in", kind, SOME)
     for file in tmp_path.joinpath("in").iterdir() if kind != "spacy" else ():
         file.with_name(f"{file.name}.gz").write_bytes(gzip.compress(file.read_bytes()))
@@ -380,7 +391,7 @@ def test_every_format_is_found_and_may_be_gzipped(kind, tmp_path):
         write(tmp_path / "in" / "corpus.json", DECLARED)
     source = path if path.exists() else tmp_path / "in"
     types = convert_corpus(source, tmp_path / "out", settings=Settings(**chosen))
-    assert sorted(types.labels) == ([] if kind == "open" else ["GEO", "PER"])
+    assert sorted(types.labels) == ([] if kind in ("open", "numbered") else ["GEO", "PER"])
     (report,) = json.loads((tmp_path / "out" / "conversion.json").read_text())["parts"].values()
     assert report["format"] in FORMATS and sum(report["mentions"].values()) == 6
 
@@ -1022,6 +1033,65 @@ def test_brat_files_come_in_pairs(tmp_path):
     assert len(read(tmp_path, events)) == 1 and counts(events) == {"empty": {"texts": 1}}
 
 
+# ---------------------------------------------------------------- numbered sentences of open types
+
+OTHERS = [["d", ["The", "New", "York", "Times", "of", "New", "York", "."]], ["d", ["So", " ", "?"]]]
+
+
+@pytest.mark.parametrize(
+    ("lines", "spans", "kinds"),
+    [
+        (
+            "0\tNew York => city; place | New York Times => newspaper; work | . => mark\n1\t-\n",
+            [(1, 4, "newspaper; work"), (5, 7, "city; place"), (7, 8, "mark")],
+            {"blank": {"tokens": 1}},
+        ),
+        (
+            "0\tNew York => city; place | New York => state; place\n",
+            [(1, 3, "city; place"), (5, 7, "state; place")],
+            {},
+        ),
+        ("0\tTimes => a | Times => b | The => c", [(0, 1, "c"), (3, 4, "a")], {"doubled": {"b": 1}}),
+        ("0\tNew york => a | of => b", [(4, 5, "b")], {"absent": {"a": 1}}),
+        ("0\tYork Times => a | New York Times => b", [(1, 4, "b")], {"overlapping": {"a": 1}}),
+    ],
+)
+def test_a_listed_mention_stands_in_all_places_that_no_longer_one_takes(lines, spans, kinds, tmp_path):
+    write(tmp_path / "in" / "sents.json", json.dumps(OTHERS))
+    path, events = write(tmp_path / "in" / "ann00.txt", lines), Events()
+    doc, *others = read(path.parent, events)
+    assert [(e.start, e.end, e.label_) for e in doc.ents] == spans and counts(events) == kinds
+    assert [[t.text for t in other] for other in others] == [["So", "?"]] * (len(others))
+    assert not any(doc.ents for doc in read(path, unlabelled=True))
+    if "absent" in kinds:
+        with pytest.raises(ValueError, match=r"L700.*1 of 2 annotations.*ann00\.txt:1"):
+            convert_corpus(path.parent, tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("rows", "line", "place"),
+    [
+        *((rows, "0\t-", r"sents\.json:1: ") for rows in ("{", "[[1]]", "[1]", "[" * 100_000)),
+        *(
+            (rows, "0\t-", r"ann00\.txt:1: ")
+            for rows in ("{}", '[["a", [1]]]', '[["a", "b"]]', '[["a", []]]')
+        ),
+        *(
+            (json.dumps(OTHERS), line, rf"ann00\.txt:{line.count(chr(10)) + 1}: ")
+            for line in (
+                *("zero\tTimes => a; b", "0 Times => a; b", "2\t-", "0\t-\n0\t-", "0\tTimes = a; b"),
+                *("0\tTimes => a; b; c", "0\tTimes => ; b", "0", "0\t => a"),
+            )
+        ),
+    ],
+)
+def test_broken_lists_of_mentions_are_named(rows, line, place, tmp_path):
+    write(tmp_path / "sents.json", rows)
+    write(tmp_path / "ann00.txt", line)
+    with pytest.raises(ValueError, match=f"L401.*{place}"):
+        read(tmp_path)
+
+
 # ---------------------------------------------------------------- .spacy
 
 
@@ -1129,15 +1199,15 @@ def test_records_with_values_of_another_kind(kind, data, tmp_path):
 @pytest.mark.parametrize(
     ("kind", "packed"),
     [
-        *((kind, False) for kind in (*TOKEN_FORMATS, *TEXT_FORMATS)),
+        *((kind, False) for kind in FORMS),
         ("iob", True),
         ("generic_lines", True),
     ],
 )
 def test_broken_files_give_coded_errors_and_nothing_else(kind, packed, tmp_path, monkeypatch):
-    chosen, rng = Settings(**{**TOKEN_FORMATS, **TEXT_FORMATS}[kind][2]), random.Random(kind)
+    chosen, rng = Settings(**FORMS[kind][2]), random.Random(kind)
     path = save(tmp_path / "in", kind, SOME)
-    path = path if path.is_file() else path / "000.ann"
+    path = path if path.is_file() else path / {"brat": "000.ann", "numbered": "ann00.txt"}[kind]
     good = path.read_bytes()
     if kind == "articles":
         write(path.parent / "corpus.json", DECLARED)

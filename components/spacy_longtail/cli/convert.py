@@ -12,7 +12,7 @@ from ..corpus.descriptions import has_open_types
 from ..corpus.folder import ConvertedPart, convert_corpus, read_conversion
 from ..corpus.formats.columns import Columns, parse_columns, read_tag_names
 from ..corpus.formats.context import MEANINGS, SENTENCIZER, Settings
-from ..corpus.formats.markup import fine_and_coarse
+from ..corpus.formats.open_types import fine_and_coarse
 from ..corpus.formats.sources import FORMATS
 from ..corpus.rare import rare_sentence
 from ..output.amounts import number

@@ -27,7 +27,7 @@ from .descriptions import (
 )
 from .formats.context import Context, Events, Settings, check_losses
 from .formats.docbin import stream_docs
-from .formats.markup import plain_type
+from .formats.open_types import plain_type
 from .formats.sources import FORMATS, find_parts
 from .formats.spans import relabelled
 from .parts import part_path, replacing_parts, write_part

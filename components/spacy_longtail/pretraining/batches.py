@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import IterableDataset, get_worker_info
 
-from ..corpus.formats.markup import fine_and_coarse
+from ..corpus.formats.open_types import fine_and_coarse
 from ..layers.subwords import SubwordTable
 from ..models.transformer import Pieces, Words
 from ..types import ANNOTATED_TYPES

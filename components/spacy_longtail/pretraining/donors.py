@@ -13,7 +13,7 @@ from ..corpus.descriptions import TYPES, check_declared, has_open_types, read_de
 from ..corpus.folder import PARTS, part_path, read_types
 from ..corpus.formats.context import Context, Events, Settings
 from ..corpus.formats.docbin import stream_sentences
-from ..corpus.formats.markup import fine_and_coarse
+from ..corpus.formats.open_types import fine_and_coarse
 from ..corpus.formats.sources import FORMATS, find_parts
 from ..corpus.sentences import by_punctuation, has_boundaries, plain_text
 from ..corpus.type_words import in_words

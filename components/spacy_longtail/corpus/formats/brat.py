@@ -10,7 +10,7 @@ from spacy.tokens import Doc
 from ...errors import Errors
 from .context import Context, Events
 from .spans import CharSpan, Text, check_span, same_text, text_doc
-from .text import GZIP, Place, lines, read_text, unreadable, unzipped
+from .text import Place, beside, lines, read_text, unreadable, unzipped
 
 # T<id> TAB type start end[;start end ...] TAB text
 PAIR = r"-?\d{1,15} -?\d{1,15}"
@@ -73,10 +73,8 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
 
 
 def annotation_file(path: Path) -> Path:
-    """The .ann file of a .txt file; the one of a .txt.gz file may be gzipped, too."""
-    plain = unzipped(path).with_suffix(".ann")
-    packed = plain.with_name(f"{plain.name}{GZIP}")
-    return packed if packed.is_file() and not plain.is_file() else plain
+    """The .ann file of a .txt file."""
+    return beside(path, unzipped(path).with_suffix(".ann").name)
 
 
 def _read_annotations(path: Path, encoding: str, events: Events) -> list[_Bound]:

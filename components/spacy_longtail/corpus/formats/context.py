@@ -42,11 +42,12 @@ MEANINGS = {  # of the kinds of events
     "ignored": "annotations that are not entities, left out",
     "mended": "entities in illegal annotation, fixed",
     "unannotated": "documents without any entity annotation, kept as such",
+    "absent": "mentions that their sentence does not have word by word, left out",
     "joined": "entities across a sentence boundary, which is dropped",
     "incorrect": "rejected spans, kept as incorrect ones",
     "blank": "tokens of white space alone, left out",
 }
-UNCOUNTED = ("discontinuous", "unreadable")  # annotations that are no spans of tokens
+UNCOUNTED = ("discontinuous", "unreadable", "absent")  # annotations that are no spans of tokens
 LOST = ("misaligned", "overlapping", "doubled", *UNCOUNTED)
 TOLERABLE = 0.05  # of the annotations, lost
 WIDTH = 30  # characters of context on each side of an example

@@ -1,4 +1,4 @@
-"""Inline markup, `[surface|TYPE]`: articles, and sentences whose mentions have types of their own."""
+"""Inline markup, `[surface|TYPE]`, and articles in it."""
 
 import itertools
 import re
@@ -13,12 +13,6 @@ from .text import Place, lines, unreadable
 
 MENTION = re.compile(r"\[([^\[\]|]*)\|([^\[\]|]*)\]")
 HEADER = ("title", "kind")
-DOMAIN = "domain: "
-
-
-def is_open(head: str) -> bool:
-    """Whether a text begins with its domain, or soon has a mark with two types."""
-    return head.startswith(DOMAIN) or any("; " in label for _, label in MENTION.findall(head))
 
 
 def parse_line(line: str, place: Place) -> Text:
@@ -70,35 +64,3 @@ def read_articles(path: Path, context: Context) -> Iterator[Doc]:
         for token in doc:
             token.is_sent_start = token.idx in starts
         yield doc
-
-
-def fine_and_coarse(label: str) -> tuple[str, str]:
-    """The two levels of an open type. A type that names one level has it as both.
-
-    label (str): As "football club; organization".
-    """
-    fine, _, coarse = (" ".join(part.split()).casefold() for part in label.partition(";"))
-    return fine, coarse or fine
-
-
-def plain_type(label: str) -> str:
-    """An open type in lower case: each mention was given its own by hand."""
-    fine, coarse = fine_and_coarse(label)
-    return f"{fine}; {coarse}" if ";" in label else fine
-
-
-def read_open(path: Path, context: Context) -> Iterator[Doc]:
-    """Marked text, one document per sentence."""
-    for i, line in enumerate(lines(path, context.settings.encoding), 1):
-        place = Place(path, i)
-        if line.strip() and not (i == 1 and line.startswith(DOMAIN)):
-            sentence = parse_line(line.strip(), place)
-            for span in sentence.spans:
-                levels = span.label.split(";")
-                if len(levels) > 2 or not all(level.strip() for level in levels):
-                    problem = f"found the types {span.label!r}"
-                    raise unreadable(place, problem, "Write `fine type; coarse type`.")
-            if context.settings.unlabelled:
-                sentence.spans.clear()
-            if doc := text_doc(sentence, context):
-                yield doc

@@ -9,10 +9,10 @@ from spacy.tokens import Doc
 
 from ...errors import Errors
 from ...settings import one_of
-from . import brat, docbin, markup, records, tables
+from . import brat, docbin, markup, open_types, records, tables
 from .columns import no_names
 from .context import Context, Settings
-from .text import GZIP, head_of, unzipped
+from .text import beside, head_of, unzipped
 
 
 class Format(NamedTuple):
@@ -38,7 +38,7 @@ FORMATS = {
     "spacy": Format(docbin.read_docs, (".spacy",), ("sentences",)),
     "brat": Format(brat.read_docs, (".txt",), UNDIVIDED),
     "articles": Format(markup.read_articles, (".txt",), SPANS, misaligned="error"),
-    "open": Format(markup.read_open, (".txt",), SPANS, misaligned="expand"),
+    "open": Format(open_types.read_docs, (".txt",), SPANS, misaligned="expand"),
 }
 WANTED = "Give a file, or a folder with train, dev and test, each a file PART.* or a folder PART."
 OURS = ("corpus.json", "types.json", "conversion.json")  # beside a corpus, no part of it
@@ -129,15 +129,18 @@ def _by_suffix(path: Path) -> list[str]:
 
 
 def _detect(path: Path, in_brat: bool, settings: Settings) -> str | None:
-    suffix, text = unzipped(path).suffix.lower(), unzipped(path).with_suffix(".txt")
-    if suffix == ".ann" and not (text.is_file() or text.with_name(f"{text.name}{GZIP}").is_file()):
+    suffix, text = unzipped(path).suffix.lower(), beside(path, f"{unzipped(path).stem}.txt")
+    if suffix == ".ann" and not text.is_file():
         raise ValueError(Errors.L402.format(path=text, fix="Every .ann file needs its .txt file."))
+    if unzipped(path).name == open_types.SENTENCES and any(path.parent.glob("ann*.txt*")):
+        return None  # their lists are read with them
     if suffix == ".tsv" and settings.columns.named:
         return "csv"
     if suffix == ".txt":
         head = head_of(path, settings.encoding)
         is_brat = in_brat or brat.annotation_file(path).is_file()
-        is_of = {"brat": is_brat, "articles": head.startswith("title: "), "open": markup.is_open(head)}
+        is_of = {"brat": is_brat, "articles": head.startswith("title: ")}
+        is_of["open"] = open_types.is_open(path, head)
         return next((name for name, is_this in is_of.items() if is_this), "columns")
     return next(iter(_by_suffix(path)), None)
 

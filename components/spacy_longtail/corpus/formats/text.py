@@ -44,6 +44,12 @@ def unzipped(path: Path) -> Path:
     return path.with_suffix("") if path.suffix.lower() == GZIP else path
 
 
+def beside(path: Path, name: str) -> Path:
+    """A file of the same folder, plain or else gzipped."""
+    plain, packed = path.with_name(name), path.with_name(f"{name}{GZIP}")
+    return packed if packed.is_file() and not plain.is_file() else plain
+
+
 def _open(path: Path) -> BinaryIO:
     return cast(BinaryIO, gzip.open(path)) if unzipped(path) != path else path.open("rb")
 

@@ -1,0 +1,120 @@
+"""Open types: each mention has a type of its own, as "football club; organization".
+
+Sentences with marks, or numbered ones in sents.json with their mentions in ann00.txt and so on.
+"""
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+from spacy.tokens import Doc
+
+from .context import Context, Events
+from .markup import MENTION, parse_line
+from .spans import CharSpan, annotate, check_text, read_label, text_doc
+from .tags import TaggedToken, Tagger
+from .text import Place, beside, lines, read_text, unreadable
+
+DOMAIN = "domain: "
+SENTENCES = "sents.json"
+LISTS = re.compile(r"ann\d*\.txt(\.gz)?")  # of mentions, beside the sentences
+LINE_FIX = "Write `ID<TAB>mention => fine type; coarse type | ...`, or `ID<TAB>-`."
+
+
+def is_open(path: Path, head: str) -> bool:
+    """Whether a text begins with its domain, soon has a mark with two types, or lists mentions."""
+    is_marked = any("; " in label for _, label in MENTION.findall(head))
+    return head.startswith(DOMAIN) or is_marked or _is_list(path)
+
+
+def _is_list(path: Path) -> bool:
+    return bool(LISTS.fullmatch(path.name)) and beside(path, SENTENCES).is_file()
+
+
+def fine_and_coarse(label: str) -> tuple[str, str]:
+    """The two levels of an open type. A type that names one level has it as both.
+
+    label (str): As "football club; organization".
+    """
+    fine, _, coarse = (" ".join(part.split()).casefold() for part in label.partition(";"))
+    return fine, coarse or fine
+
+
+def plain_type(label: str) -> str:
+    """An open type in lower case: each mention was given its own by hand."""
+    fine, coarse = fine_and_coarse(label)
+    return f"{fine}; {coarse}" if ";" in label else fine
+
+
+def _check_levels(label: str, place: Place) -> str:
+    if label.count(";") > 1 or not all(level.strip() for level in label.split(";")):
+        raise unreadable(place, f"found the types {label!r}", "Write `fine type; coarse type`.")
+    return read_label(label, place)
+
+
+def read_docs(path: Path, context: Context) -> Iterator[Doc]:
+    """One document per sentence: of marked text, or of the sentences that a list numbers."""
+    if _is_list(path):
+        yield from _numbered(path, context)
+        return
+    for i, line in enumerate(lines(path, context.settings.encoding), 1):
+        place = Place(path, i)
+        if line.strip() and not (i == 1 and line.startswith(DOMAIN)):
+            sentence = parse_line(line.strip(), place)
+            for span in sentence.spans:
+                _check_levels(span.label, place)
+            if context.settings.unlabelled:
+                sentence.spans.clear()
+            if doc := text_doc(sentence, context):
+                yield doc
+
+
+def _numbered(path: Path, context: Context) -> Iterator[Doc]:
+    """One document for each line of a list. The tokens are as given."""
+    settings, tagger, source = context.settings, Tagger(context), beside(path, SENTENCES)
+    text = read_text(source, settings.encoding)
+    try:
+        sentences = [words for _, words in json.loads(text)]
+    except (ValueError, TypeError, RecursionError) as error:
+        fix = 'Write a list of ["source", ["token", ...]].'
+        raise unreadable(Place(source, 1), error, fix) from error
+    by_number = {str(i): words for i, words in enumerate(sentences) if isinstance(words, list)}
+    for i, line in enumerate(lines(path, settings.encoding), 1):
+        place, (number, _, listed) = Place(path, i), line.strip().partition("\t")
+        if not number:
+            continue
+        if not (words := by_number.pop(number, None)):
+            problem = f"{SENTENCES} has no tokens of number {number[:20]!r}, or it comes twice"
+            raise unreadable(place, problem, LINE_FIX)
+        words, _ = tagger([TaggedToken(place, check_text(word, place)) for word in words])
+        doc, is_bare = Doc(context.nlp.vocab, words=words), settings.unlabelled or listed == "-"
+        mentions = () if is_bare else _mentions(doc, listed, place, context.events)
+        yield annotate(doc, mentions, None, context.events)
+
+
+def _mentions(doc: Doc, listed: str, place: Place, events: Events) -> Iterator[CharSpan]:
+    """Each mention in all its places that no longer one takes.
+
+    A mention that is listed several times has its types in the order of its places.
+    """
+    labels_of = defaultdict[tuple[str, ...], list[str]](list)
+    for item in listed.split(" | "):
+        mention, arrow, label = item.partition(" => ")
+        if not arrow or not mention.strip():
+            raise unreadable(place, f"found {item[:60]!r} as a mention", LINE_FIX)
+        labels_of[tuple(mention.split())].append(_check_levels(label, place))
+    words, taken = tuple(token.text for token in doc), set[int]()
+    for mention, labels in sorted(labels_of.items(), key=lambda pair: -len(pair[0])):
+        n = len(mention)
+        places = [i for i in range(len(words) - n + 1) if words[i : i + n] == mention]
+        free = [i for i in places if taken.isdisjoint(range(i, i + n))] or places[:1]
+        for label in () if free else labels:
+            events.add("absent", label, place, f"{' '.join(mention)!r} in {doc.text[:60]!r}")
+        extra = len(labels) - len(free)  # the last place, or type, stands for the further ones
+        pairs = zip(free + free[-1:] * extra, labels + labels[-1:] * -extra, strict=False)
+        for first, label in pairs:
+            span = doc[first : first + n]
+            taken.update(range(first, first + n))
+            yield CharSpan(place, None, span.start_char, span.end_char, label)
