@@ -10,7 +10,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from thinc.api import Model
 
-from spacy_longtail.layers import Reading
+from spacy_longtail.layers.reading import Reading
 from spacy_longtail.pipes.mrc.answers import gold_answers, learn
 from tests.util import MRC_MODEL as MODEL
 from tests.util import (

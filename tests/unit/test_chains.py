@@ -16,7 +16,7 @@ from spacy_longtail.chains.packing import Transitions, best_legal, path_score, v
 from spacy_longtail.chains.sums import PathSums
 from spacy_longtail.chains.tags import TagCodec
 from spacy_longtail.heads import HEADS
-from spacy_longtail.layers import Lattice
+from spacy_longtail.layers.transitions import Lattice
 from spacy_longtail.losses import CrossEntropy, Dice, Focal, LabelWeights, MoM
 from spacy_longtail.losses.chain import chain_loss
 

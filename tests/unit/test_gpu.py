@@ -9,7 +9,7 @@ from spacy_longtail.chains.packing import best_legal, viterbi
 from spacy_longtail.chains.sums import PathSums
 from spacy_longtail.chains.tags import TagCodec
 from spacy_longtail.heads import HEADS, Gold, Head
-from spacy_longtail.layers import Lattice
+from spacy_longtail.layers.transitions import Lattice
 from spacy_longtail.losses.chain import chain_loss
 from spacy_longtail.types import TwoTaskState
 from tests.unit import test_chains, test_losses

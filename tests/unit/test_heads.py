@@ -12,7 +12,7 @@ from thinc.util import to_categorical
 from spacy_longtail.chains.packing import Transitions
 from spacy_longtail.chains.tags import TagCodec
 from spacy_longtail.heads import HEADS, Gold, Trained
-from spacy_longtail.layers import Lattice
+from spacy_longtail.layers.transitions import Lattice
 from spacy_longtail.losses import AUCMargin, CompositionalAUC, CrossEntropy, TwoTaskCrossEntropy
 from spacy_longtail.losses.chain import chain_loss
 from spacy_longtail.types import SoftTargets, TwoTaskState

@@ -11,8 +11,8 @@ from spacy.tokens import Doc
 from spacy.util import registry
 from thinc.api import NumpyOps
 
-from spacy_longtail.layers import paired_rows
 from spacy_longtail.layers.queries import ask
+from spacy_longtail.layers.reading import paired_rows
 from spacy_longtail.pipes.mrc.answers import nearest_pairs, training_pairs
 from spacy_longtail.pipes.scores.merging import merge_spans
 from spacy_longtail.pipes.scores.spans import ScoredSpan

@@ -3,6 +3,7 @@
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import ClassVar
 
 from spacy.language import Language
@@ -19,6 +20,7 @@ from .draft import Draft, DraftSentence, Edit, Piece
 Reader = Callable[[Language], Iterable[Example]]
 
 
+@dataclass(kw_only=True, eq=False)
 class Augmenter(ABC):
     """A spaCy augmenter that rewrites the annotated sentences of an example, one decision per place.
 
@@ -27,21 +29,20 @@ class Augmenter(ABC):
 
     name: ClassVar[str]  # as published
 
-    def __init__(
-        self,
-        level: float = 0.3,
-        labels: list[str] | None = None,
-        budget: int | None = None,
-        seed: int = 0,
-    ) -> None:
+    level: float = 0.3
+    labels: list[str] | None = None
+    budget: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
         fix = "0.3 rewrites three places in ten."
-        self.level = finite("level", level, "a number from 0 to 1", fix, 0.0, 1.0)
-        if labels is not None and not labels:
-            raise unused("labels", labels, self.name, "at least one type; null is all")
-        self.labels = labels
-        self.budget = None if budget is None else whole("budget", budget, "1 adds one copy.", low=1)
-        self.seed = seed_of(seed)
-        self._targets = None if labels is None else {get_string_id(t) for t in labels}
+        self.level = finite("level", self.level, "a number from 0 to 1", fix, 0.0, 1.0)
+        if self.labels is not None and not self.labels:
+            raise unused("labels", self.labels, self.name, "at least one type; null is all")
+        if self.budget is not None:
+            self.budget = whole("budget", self.budget, "1 adds one copy.", low=1)
+        self.seed = seed_of(self.seed)
+        self._targets = None if self.labels is None else {*map(get_string_id, self.labels)}
         # salted, so that augmenters with the same seed do not make the same draws
         self._rng = random.Random(f"{self.seed}/{self.name}")
         self._is_prepared = False

@@ -2,7 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate, chain, pairwise
+from typing import ClassVar
 
 from spacy.language import Language
 
@@ -17,6 +19,7 @@ def _key(texts: Sequence[str]) -> str:
     return " ".join(texts).casefold()
 
 
+@dataclass(eq=False)
 class MentionReplacement(Augmenter):
     """Replace mentions by others of the same type, drawn evenly from the distinct ones of a corpus.
 
@@ -34,21 +37,9 @@ class MentionReplacement(Augmenter):
     SOURCE: Dai & Adel 2020.
     """
 
-    name = "longtail.mention_replacement.v1"
+    name: ClassVar[str] = "longtail.mention_replacement.v1"
 
-    def __init__(
-        self,
-        corpus: Reader,
-        level: float = 0.3,
-        labels: list[str] | None = None,
-        budget: int | None = None,
-        seed: int = 0,
-    ) -> None:
-        super().__init__(level, labels, budget, seed)
-        self.corpus = corpus
-        self._pools: dict[int, list[Surface]] = {}  # the distinct surfaces by type
-        # where those that differ in case alone stand, side by side
-        self._places: dict[int, dict[str, tuple[int, int]]] = {}
+    corpus: Reader
 
     def prepare(self, nlp: Language) -> None:
         by_key: dict[int, dict[str, dict[tuple[str, ...], Surface]]] = defaultdict(dict)
@@ -60,6 +51,9 @@ class MentionReplacement(Augmenter):
                     by_key[label].setdefault(_key(texts), {}).setdefault(texts, pieces)
         if not by_key:
             raise ValueError(Errors.L115.format(who=self.name, problem="no mention to draw"))
+        self._pools: dict[int, list[Surface]] = {}  # the distinct surfaces by type
+        # where those that differ in case alone stand, side by side
+        self._places: dict[int, dict[str, tuple[int, int]]] = {}
         for label, surfaces in by_key.items():
             self._pools[label] = [*chain.from_iterable(own.values() for own in surfaces.values())]
             ends = accumulate(map(len, surfaces.values()), initial=0)

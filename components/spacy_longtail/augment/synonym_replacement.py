@@ -1,8 +1,10 @@
 """Synonym replacement, from a thesaurus file or WordNet."""
 
 import importlib
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import ClassVar
 
 from spacy.language import Language
 
@@ -11,6 +13,7 @@ from .base import WordReplacement
 from .draft import Draft, Piece, capitalised
 
 
+@dataclass(eq=False)
 class SynonymReplacement(WordReplacement):
     """Replace words by synonyms from a thesaurus, drawn evenly.
 
@@ -29,20 +32,14 @@ class SynonymReplacement(WordReplacement):
     SOURCE: Dai & Adel 2020.
     """
 
-    name = "longtail.synonym_replacement.v1"
+    name: ClassVar[str] = "longtail.synonym_replacement.v1"
 
-    def __init__(
-        self,
-        thesaurus: str | Path | None = None,
-        level: float = 0.3,
-        labels: list[str] | None = None,
-        budget: int | None = None,
-        seed: int = 0,
-    ) -> None:
-        super().__init__(level, labels, budget, seed)
-        self.thesaurus = thesaurus
-        self._synonyms = None if thesaurus is None else read_thesaurus(Path(thesaurus))
-        if thesaurus is None:
+    thesaurus: str | Path | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._synonyms = None if self.thesaurus is None else read_thesaurus(Path(self.thesaurus))
+        if self.thesaurus is None:
             try:
                 wordnet_synonyms("word")
             except (ImportError, LookupError) as error:

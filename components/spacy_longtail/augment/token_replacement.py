@@ -1,7 +1,9 @@
 """Label-wise token replacement: another token with the same tag."""
 
 from collections import Counter, defaultdict
+from dataclasses import dataclass, field
 from itertools import accumulate
+from typing import ClassVar
 
 from spacy.language import Language
 
@@ -11,6 +13,7 @@ from .base import Reader, WordReplacement
 from .draft import Draft, Piece
 
 
+@dataclass(eq=False)
 class TokenReplacement(WordReplacement):
     """Replace tokens by others of the same tag (O, B-PER, I-PER), drawn by their frequency in a corpus.
 
@@ -29,23 +32,15 @@ class TokenReplacement(WordReplacement):
     SOURCE: Dai & Adel 2020; power 0 as Wang & Wang 2022.
     """
 
-    name = "longtail.token_replacement.v1"
+    name: ClassVar[str] = "longtail.token_replacement.v1"
 
-    def __init__(
-        self,
-        corpus: Reader,
-        level: float = 0.3,
-        labels: list[str] | None = None,
-        budget: int | None = None,
-        power: float = 1.0,
-        seed: int = 0,
-    ) -> None:
-        super().__init__(level, labels, budget, seed)
-        self.corpus = corpus
+    corpus: Reader
+    power: float = field(default=1.0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         fix = "1 draws by frequency, 0 evenly."
-        self.power = finite("power", power, "a finite number of at least 0", fix, low=0.0)
-        # tokens of each tag, and their weights summed up
-        self._pools: dict[tuple[int, int], tuple[list[str], list[float]]] = {}
+        self.power = finite("power", self.power, "a finite number of at least 0", fix, low=0.0)
 
     def prepare(self, nlp: Language) -> None:
         counts: dict[tuple[int, int], Counter[str]] = defaultdict(Counter)
@@ -54,6 +49,8 @@ class TokenReplacement(WordReplacement):
                 counts[draft.iob[i], draft.types[i]][draft.texts[i]] += 1
         if not counts:
             raise ValueError(Errors.L115.format(who=self.name, problem="no token to draw"))
+        # tokens of each tag, and their weights summed up
+        self._pools: dict[tuple[int, int], tuple[list[str], list[float]]] = {}
         for tag, own in counts.items():
             most = max(own.values())  # no power of a share overflows
             weights = accumulate((n / most) ** self.power for n in own.values())

@@ -11,7 +11,7 @@ from thinc.types import Floats1d, Floats2d, Ints1d, Ragged
 
 from ..chains.packing import Transitions
 from ..chains.tags import TagCodec
-from ..layers import Lattice
+from ..layers.transitions import Lattice
 from ..losses import CrossEntropy
 from ..types import SoftTargets, TwoTaskState
 

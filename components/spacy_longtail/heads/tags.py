@@ -8,7 +8,7 @@ from thinc.types import Floats1d, Floats2d, Ints1d, Ragged
 from ..chains.packing import Transitions, best_legal, viterbi
 from ..chains.sums import PathSums
 from ..chains.tags import ILLEGAL
-from ..layers import Lattice, with_transitions
+from ..layers.transitions import Lattice, with_transitions
 from ..losses import OneVersusRestFocal
 from ..losses.chain import chain_loss
 from ..losses.token import TagLoss

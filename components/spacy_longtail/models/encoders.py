@@ -10,8 +10,7 @@ from thinc.api import Model, chain, concatenate, ragged2list
 from thinc.types import Floats2d
 
 from ..errors import Errors
-from ..layers import listener_in
-from ..layers.listeners import check_vectors
+from ..layers.listeners import check_vectors, listener_in
 from ..layers.torch_layer import require_torch, resize, rows_from_torch, rows_to_torch, torch_layer
 from ..settings import finite, whole
 
@@ -119,7 +118,7 @@ def BiLSTM(
         Module(width, depth, rate, embed.maybe_get_dim("nO")),
         convert_inputs=rows_to_torch,
         convert_outputs=rows_from_torch,
-        init=_draw,
+        init=draw_for_inputs,
     )
     encode.name = "bilstm"
     encode.set_dim("nO", 2 * width)
@@ -138,8 +137,8 @@ def lstm_settings(hidden_width: int, dropout: float) -> tuple[int, float]:
     return width, rate
 
 
-def _draw(model: Model, X: list[Floats2d] | None = None, Y: list[Floats2d] | None = None) -> None:
-    """Draw new weights for the width that `embed` gives."""
+def draw_for_inputs(model: Model, X: list[Floats2d] | None = None, Y: object = None) -> None:
+    """Draw new weights of an LSTM for the width of its inputs."""
     if not X:
         return
     if not isinstance(X, list) or any(getattr(x, "ndim", 0) != 2 for x in X):

@@ -1,26 +1,13 @@
 """Sentence classifiers: one logit per sentence. Those of the gate's paper are in torch."""
 
-from collections.abc import Callable
-
 from spacy.tokens import Doc
-from thinc.api import (
-    ArgsKwargs,
-    Linear,
-    Maxout,
-    Model,
-    chain,
-    reduce_max,
-    torch2xp,
-    with_array,
-    xp2torch,
-    zero_init,
-)
-from thinc.types import Floats2d, Ragged
+from thinc.api import Linear, Maxout, Model, chain, ragged2list, reduce_max, with_array, zero_init
+from thinc.types import Floats2d
 
-from ..layers import with_sentences
-from ..layers.torch_layer import resize, shim_of, torch_layer
+from ..layers.sentences import with_sentences
+from ..layers.torch_layer import rows_to_torch, torch_layer
 from ..settings import whole
-from .encoders import lstm_settings
+from .encoders import draw_for_inputs, lstm_settings
 
 
 def SentenceGate(
@@ -110,26 +97,9 @@ def _gate(
     from ..layers import torch_gates
 
     module = getattr(torch_gates, name)(width, rate, n_in=tok2vec.maybe_get_dim("nO"), **sizes)
-    classify = torch_layer(module, convert_inputs=sentences_to_torch, init=init)
+    classify = torch_layer(module, convert_inputs=rows_to_torch, init=draw_for_inputs)
     classify.name = "sentence_gate"
-    model: Model[list[Doc], Floats2d] = chain(with_sentences(tok2vec), classify)
+    model: Model[list[Doc], Floats2d] = chain(with_sentences(tok2vec), ragged2list(), classify)
     model.set_ref("tok2vec", tok2vec)
     model.set_ref("output_layer", classify)
     return model
-
-
-def sentences_to_torch(model: Model, X: Ragged, is_train: bool) -> tuple[ArgsKwargs, Callable]:
-    """convert_inputs for a module of rows (n_tokens, width) and a list of n_sentences lengths."""
-    rows = xp2torch(X.dataXd, requires_grad=is_train, device=shim_of(model).device)
-
-    def from_gradient(d_inputs: ArgsKwargs) -> Ragged:
-        return Ragged(torch2xp(d_inputs.args[0]), X.lengths)
-
-    return ArgsKwargs(args=(rows, model.ops.to_numpy(X.lengths).tolist()), kwargs={}), from_gradient
-
-
-def init(model: Model, X: Ragged | None = None, Y: Floats2d | None = None) -> None:
-    """Draw new weights for the width that the encoder gives."""
-    if X is None:
-        return
-    resize(model, X.dataXd.shape[1])

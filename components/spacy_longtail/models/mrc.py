@@ -6,8 +6,8 @@ from spacy.tokens import Doc
 from thinc.api import Gelu, Linear, Model, chain, zero_init
 from thinc.types import Floats2d
 
-from ..layers import Reading, paired_rows, sentence_rows
 from ..layers.queries import Asked
+from ..layers.reading import Reading, paired_rows, sentence_rows
 from ..settings import whole
 
 

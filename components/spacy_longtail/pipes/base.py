@@ -20,7 +20,7 @@ from thinc.types import FloatsXd
 from typing_extensions import Self
 
 from ..errors import Errors
-from ..layers import listener_in
+from ..layers.listeners import listener_in
 from ..scorers import NER_SCORE_WEIGHTS
 from ..settings import finite
 from ..types import Block

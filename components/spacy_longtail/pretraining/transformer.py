@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -84,7 +85,12 @@ def read_start(name: str, layers: int | None = None, role: str = ENCODER) -> Sta
 
 
 def _published(name: str) -> Start:
-    tokenizer, loaded = load_transformer(name, use_fast=True, add_prefix_space=True)
+    load = partial(load_transformer, name, use_fast=True, add_prefix_space=True)
+    before = torch.get_rng_state()
+    tokenizer, loaded = load()
+    if not torch.equal(before, torch.get_rng_state()):
+        # It lacks weights, as a pooler's, which are drawn twice: so a seed gives the head its weights.
+        tokenizer, loaded = load()
     encoder: Any = loaded
     layers = getattr(getattr(encoder, "encoder", None), "layer", None)
     embeddings = getattr(encoder, "embeddings", None)

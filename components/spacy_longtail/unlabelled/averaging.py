@@ -15,7 +15,7 @@ from thinc.types import FloatsXd
 from thinc.util import torch2xp
 
 from ..errors import Errors
-from ..layers import listener_in
+from ..layers.listeners import listener_in
 from ..pipes.neighbours import name_in
 from ..pipes.sources import add_sources, sources_of
 from ..pipes.token import ensemble_ner

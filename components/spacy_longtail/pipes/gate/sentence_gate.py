@@ -14,7 +14,7 @@ from thinc.types import Floats2d
 
 from ...corpus.rare import AUTO_SHARE
 from ...errors import Errors
-from ...layers import warn_of_zeros
+from ...layers.listeners import warn_of_zeros
 from ...numerics import binary_cross_entropy, sigmoid
 from ...readers.base import changed_by
 from ...settings import finite

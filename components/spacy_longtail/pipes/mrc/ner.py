@@ -13,7 +13,7 @@ from thinc.api import Model, Optimizer, set_dropout_rate
 
 from ...corpus.counts import count_docs
 from ...errors import Errors
-from ...layers import listener_in
+from ...layers.listeners import listener_in
 from ...layers.queries import Questions, ask, check_queries
 from ...losses import CrossEntropy
 from ...losses.base import Loss, check_loss

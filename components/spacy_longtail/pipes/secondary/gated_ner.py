@@ -13,7 +13,7 @@ from ...corpus.examples import flagged_sentences, sentences_with
 from ...corpus.sentences import has_boundaries, sentence_lengths
 from ...errors import Errors
 from ...heads import Gold, HeadName
-from ...layers import listener_in, warn_of_zeros
+from ...layers.listeners import listener_in, warn_of_zeros
 from ...losses.base import Loss
 from ...types import ENTITY_SCORES, WEAK_SENTENCES
 from ..base import Secondary, factory

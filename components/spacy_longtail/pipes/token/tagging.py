@@ -25,8 +25,8 @@ from ...describers import LabelEncoder, SubwordDescriptions
 from ...errors import Errors
 from ...heads import HEADS, Gold, Head, Scores
 from ...heads.outputs import forget_outputs, output_of, rename_outputs, set_outputs
-from ...layers import warn_of_zeros
 from ...layers.described import is_described, lay_out, set_descriptions
+from ...layers.listeners import warn_of_zeros
 from ...losses import CrossEntropy
 from ...losses.base import Loss
 from ...types import Block, TwoTaskState

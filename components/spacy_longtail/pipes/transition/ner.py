@@ -20,7 +20,7 @@ from ...corpus.counts import count_docs
 from ...corpus.examples import keep_types
 from ...corpus.labels import check_label
 from ...errors import Errors
-from ...layers import warn_of_zeros
+from ...layers.listeners import warn_of_zeros
 from ...losses.base import Loss, check_loss
 from ...losses.token import TagLoss
 from ...types import Block, Overrides
