@@ -28,7 +28,7 @@ from spacy_longtail.pipes.token.describing import read_pretrained  # noqa: E402
 from spacy_longtail.pretraining.batches import IGNORED, Batches, batch_of, pack  # noqa: E402
 from spacy_longtail.pretraining.donors import read_donors  # noqa: E402
 from spacy_longtail.pretraining.learners import TransformerLearner, legal  # noqa: E402
-from spacy_longtail.pretraining.transformer import keep_layers  # noqa: E402
+from spacy_longtail.pretraining.transformer import BiEncoder, keep_layers, read_start  # noqa: E402
 from spacy_longtail.scorers import make_ner_scorer  # noqa: E402
 
 RUN = CliRunner()
@@ -136,6 +136,20 @@ def test_layers_are_kept_from_all_heights(layers, kept, tmp_path):
     before = list(encoder.encoder.layer)
     keep_layers(encoder, "deep", layers)
     assert [before.index(layer) for layer in encoder.encoder.layer] == kept
+
+
+def test_a_seed_gives_the_head_of_a_transformer_without_a_pooler_its_weights(bert, tmp_path):
+    from transformers import AutoModel, AutoTokenizer
+
+    AutoModel.from_pretrained(bert, add_pooling_layer=False).save_pretrained(tmp_path)
+    AutoTokenizer.from_pretrained(bert).save_pretrained(tmp_path)
+    for name, n_loaded in ((bert, 1), (tmp_path, 2)):
+        torch.manual_seed(0)
+        head = read_start(str(name)).model.P
+        torch.manual_seed(0)
+        for _ in range(n_loaded):
+            encoder = AutoModel.from_pretrained(name)
+        assert torch.equal(head, BiEncoder(encoder).P)
 
 
 def test_an_entity_that_begins_inside_begins():
