@@ -2,10 +2,13 @@
 
 import math
 from collections.abc import Iterable
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, PlainValidator, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
+
+from .errors import Errors
 
 LONGEST = 60  # characters of a value that a message shows
 NOT_A_NUMBER = ("float_type", "int_type", "int_from_float", "finite_number")
@@ -27,6 +30,20 @@ class Record(BaseModel):
     def as_json(self) -> dict[str, Any]:
         """JSON data: the keys that were given, in their order."""
         return self.model_dump(exclude_unset=True)
+
+
+Kept = TypeVar("Kept", bound=Record)
+
+
+def read_record(kind: type[Kept], path: Path, command: str) -> Kept:
+    """Read what a command wrote. command (str): Its name."""
+    problem = "there is no such file"
+    if path.is_file():
+        try:
+            return kind.model_validate_json(path.read_bytes())
+        except ValidationError as error:
+            problem = problem_of(error)
+    raise ValueError(Errors.L405.format(path=path, problem=problem, command=command))
 
 
 def _as_number(value: object) -> int | float:

@@ -34,12 +34,12 @@ def stats(
 
 
 def _print_statistics(of: Statistics) -> None:
-    training, columns = of.parts["train"].types, [*of.parts.values(), of.all]
+    training, columns = of.parts["train"].types, of.parts.values()
     msg.divider(f"Corpus {of.corpus}")
     rows: list[tuple[str, ...]] = [
         (key.replace("_", " "), *(_cell(getattr(part, key)) for part in columns)) for key in COUNTS
     ]
-    print_table(("", *of.parts, "all"), rows)
+    print_table(("", *of.parts), rows)
     msg.divider("Types by part")
     heads = [f"{part} mentions" for part in of.parts]
     heads += ["bits", "bucket", *(f"{part} unseen, %" for part in of.leakage)]

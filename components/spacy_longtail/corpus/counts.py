@@ -1,9 +1,9 @@
-"""Corpus statistics: tokens and mentions per type, rareness. Streaming and mergeable."""
+"""Corpus statistics: tokens and mentions per type, rareness. Streaming."""
 
 import math
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
 import numpy as np
 from spacy.attrs import ENT_IOB, ENT_TYPE, IS_SPACE
@@ -39,7 +39,7 @@ def count_doc(doc: Doc) -> SentenceCounts:
 
 @dataclass
 class CorpusCounts:
-    """Totals over a corpus. `a + b` merges two parts; `add` streams one unit in."""
+    """Totals over a corpus. `add` streams one unit in."""
 
     n_tokens: int = 0
     n_units: int = 0  # sentences, or documents
@@ -58,9 +58,6 @@ class CorpusCounts:
             self.mentions[label] += unit.mentions[label] * times
             self.singles[label] += unit.singles.get(label, 0) * times
             self.units[label] += times
-
-    def __add__(self, other: "CorpusCounts") -> "CorpusCounts":
-        return CorpusCounts(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
     @property
     def labels(self) -> list[str]:

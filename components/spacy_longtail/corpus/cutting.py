@@ -6,20 +6,6 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
-from spacy.attrs import (
-    DEP,
-    ENT_ID,
-    ENT_IOB,
-    ENT_KB_ID,
-    ENT_TYPE,
-    HEAD,
-    LEMMA,
-    MORPH,
-    NORM,
-    POS,
-    SENT_START,
-    TAG,
-)
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 from thinc.types import Ints1d
@@ -29,9 +15,9 @@ from .counts import entity_bounds
 from .sentences import sentence_bounds, sentence_lengths
 from .soft import SOFT, read_soft, write_soft
 
-ENTITY_ATTRIBUTES = [ENT_IOB, ENT_TYPE, ENT_KB_ID, ENT_ID]
+ENTITY_ATTRIBUTES = ["ENT_IOB", "ENT_TYPE", "ENT_KB_ID", "ENT_ID"]
 # of a token by itself, without heads
-KEPT_ATTRIBUTES = [*ENTITY_ATTRIBUTES, SENT_START, TAG, POS, MORPH, LEMMA]
+KEPT_ATTRIBUTES = [*ENTITY_ATTRIBUTES, "SENT_START", "TAG", "POS", "MORPH", "LEMMA"]
 
 
 def cut(doc: Doc, bounds: Collection[tuple[int, int]]) -> Iterator[Doc]:
@@ -46,7 +32,7 @@ def cut(doc: Doc, bounds: Collection[tuple[int, int]]) -> Iterator[Doc]:
     """
     if not bounds:
         return
-    attributes = [*KEPT_ATTRIBUTES, NORM, DEP, HEAD]
+    attributes = [*KEPT_ATTRIBUTES, "NORM", "DEP", "HEAD"]
     rows, soft, place = doc.to_array(attributes), read_soft(doc), np.arange(len(doc))
     part = np.searchsorted(np.unique(np.asarray(bounds)), place, side="right")
     for first, last, _ in entity_bounds(doc):
@@ -81,20 +67,19 @@ def sentence_docs(doc: Doc) -> Iterator[Doc]:
 
 def _user_data(doc: Doc, bounds: Collection[tuple[int, int]]) -> list[dict[Any, Any]]:
     """The user_data of each part. spaCy's extensions of tokens and spans stand there by character."""
-    known: dict[Any, Any] = doc.user_data
-    placed = [key for key in known if isinstance(key, tuple) and key[0] == "._." and key[2] is not None]
-    left_out = {SOFT, *placed}
-    everywhere = {key: value for key, value in known.items() if key not in left_out}
-    parts = [dict(everywhere) for _ in bounds]
-    if placed:
-        starts = [doc[start].idx for start, _ in bounds]
-        ends = [doc[start:end].end_char for start, end in bounds]
-    for key in placed:
+    starts = [doc[start].idx for start, _ in bounds]
+    ends = [doc[start:end].end_char for start, end in bounds]
+    parts: list[dict[Any, Any]] = [{} for _ in bounds]
+    for key, value in doc.user_data.items():
+        if not (isinstance(key, tuple) and key[0] == "._." and key[2] is not None):
+            for part in parts if key != SOFT else ():
+                part[key] = value
+            continue
         mark, name, start, end = key
         i = bisect_right(starts, start) - 1
         if i >= 0 and max(start + 1, end or 0) <= ends[i]:
             stop = None if end is None else end - starts[i]
-            parts[i][mark, name, start - starts[i], stop] = known[key]
+            parts[i][mark, name, start - starts[i], stop] = value
     return parts
 
 
@@ -112,7 +97,7 @@ def take_tokens(doc: Doc, kept: Ints1d) -> Doc:
         lengths = sentence_lengths(doc)
         sentence = np.repeat(np.arange(len(lengths)), lengths)[kept]
         begins = np.diff(sentence, prepend=-1) > 0
-        rows[:, KEPT_ATTRIBUTES.index(SENT_START)] = np.where(begins, 1, -1).astype("uint64")
+        rows[:, KEPT_ATTRIBUTES.index("SENT_START")] = np.where(begins, 1, -1).astype("uint64")
     if ANNOTATED_TYPES in doc.user_data:
         taken.user_data[ANNOTATED_TYPES] = doc.user_data[ANNOTATED_TYPES]
     if (soft := read_soft(doc)) is not None:

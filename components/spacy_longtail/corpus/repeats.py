@@ -134,39 +134,43 @@ class nsCRD(sCRD):
 
 
 @dataclass(frozen=True)
-class RandomOversampling:
+class _RandomSampling(ABC):
+    ratio: Ratio = 1.0
+
+    def fit(self, corpus: CorpusCounts) -> Callable[[SentenceCounts], float]:
+        """corpus (CorpusCounts): Of the untouched corpus. RETURNS (Callable): Expected copies."""
+        check_entities(self, corpus)
+        n_entity = corpus.n_entity_units
+        with_entity, bare = self.copies(n_entity, corpus.n_units - n_entity)
+        return lambda sentence: with_entity if sentence.tokens else bare
+
+    @abstractmethod
+    def copies(self, n_entity: int, n_bare: int) -> tuple[float, float]:
+        """Expected copies of a sentence with entities, and of one without."""
+
+
+@dataclass(frozen=True)
+class RandomOversampling(_RandomSampling):
     """Repeat sentences with entities at random until they are `ratio` times those without.
 
     ratio (float): Sentences with entities for each one without. A corpus beyond it stays as it is.
     SOURCE: The usual random oversampling, on sentences (docs/methods.md, "Resampling").
     """
 
-    ratio: Ratio = 1.0
-
-    def fit(self, corpus: CorpusCounts) -> Callable[[SentenceCounts], float]:
-        """corpus (CorpusCounts): Of the untouched corpus. RETURNS (Callable): Expected copies."""
-        check_entities(self, corpus)
-        n_entity, n_bare = corpus.n_entity_units, corpus.n_units - corpus.n_entity_units
-        copies = max(1.0, self.ratio * n_bare / max(n_entity, 1))
-        return lambda sentence: copies if sentence.tokens else 1.0
+    def copies(self, n_entity: int, n_bare: int) -> tuple[float, float]:
+        return max(1.0, self.ratio * n_bare / max(n_entity, 1)), 1.0
 
 
 @dataclass(frozen=True)
-class RandomUndersampling:
+class RandomUndersampling(_RandomSampling):
     """Drop sentences without entities at random until those with entities are `ratio` times as many.
 
     ratio (float): Sentences with entities for each one without. A corpus beyond it stays as it is.
     SOURCE: The usual random undersampling, on sentences (docs/methods.md, "Resampling").
     """
 
-    ratio: Ratio = 1.0
-
-    def fit(self, corpus: CorpusCounts) -> Callable[[SentenceCounts], float]:
-        """corpus (CorpusCounts): Of the untouched corpus. RETURNS (Callable): Expected copies."""
-        check_entities(self, corpus)
-        n_entity, n_bare = corpus.n_entity_units, corpus.n_units - corpus.n_entity_units
-        copies = min(1.0, n_entity / (self.ratio * max(n_bare, 1)))
-        return lambda sentence: 1.0 if sentence.tokens else copies
+    def copies(self, n_entity: int, n_bare: int) -> tuple[float, float]:
+        return 1.0, min(1.0, n_entity / (self.ratio * max(n_bare, 1)))
 
 
 def kept_tokens(entity: np.ndarray, ratio: float = TOKEN_RATIO) -> Ints1d:

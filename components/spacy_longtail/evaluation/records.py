@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import srsly
-from pydantic import ConfigDict, Field, JsonValue, ValidationError
+from pydantic import ConfigDict, Field, JsonValue
 
-from ..errors import Errors
 from ..output.amounts import number
 from ..output.writing import write_file
-from ..records import Number, Record, problem_of
+from ..records import Number, Record, read_record
 from ..training.provenance import Method, RunRecord
 
 MARK = '"checksum":'  # near the beginning of an evaluation
@@ -110,14 +109,7 @@ def usage_in_words(used: Mapping[str, float]) -> str:
 
 def read_evaluation(path: Path) -> Evaluation:
     """Read what the command `evaluate` wrote."""
-    if not path.is_file():
-        problem = "there is no such file"
-    else:
-        try:
-            return Evaluation.model_validate_json(path.read_bytes())
-        except ValidationError as error:
-            problem = problem_of(error)
-    raise ValueError(Errors.L405.format(path=path, problem=problem, command="evaluate"))
+    return read_record(Evaluation, path, "evaluate")
 
 
 def write_evaluation(evaluation: Evaluation, path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations  # array[int]
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -22,7 +22,7 @@ from ..cutting import cut
 from ..folder import PARTS, CorpusTypes, part_path, read_types
 from ..formats.docbin import stream_docs
 from ..rare import tail_limit
-from ..sentences import all_bounds, has_boundaries
+from ..sentences import all_bounds
 from . import records
 from .diagnosis import diagnose
 from .records import PartStatistics, Statistics, TypeStatistics
@@ -61,12 +61,9 @@ def read_part(path: Path) -> Iterator[Doc]:
 
 @dataclass
 class PartTally:
-    """What a part holds. `a + b` merges two parts of a corpus, `add` streams documents in."""
+    """What a part holds: `add` streams documents in."""
 
     n_docs: int = 0
-    n_unbounded: int = 0  # documents of several tokens without any sentence boundary
-    n_unannotated: int = 0  # words without annotation
-    longest: int = 0  # words of the longest sentence
     counts: CorpusCounts = field(default_factory=CorpusCounts)
     surfaces: Counter[tuple[str, str]] = field(default_factory=Counter)  # case-folded, with type
     # of each sentence: hashes of its words and of its entities, 0 without any; is each word annotated?
@@ -77,7 +74,6 @@ class PartTally:
     def add(self, doc: Doc) -> None:
         """Count a document."""
         self.n_docs += 1
-        self.n_unbounded += len(doc) > 1 and not has_boundaries(doc)
         for sentence in counted_sentences(doc):
             self._add_sentence(sentence)
 
@@ -86,8 +82,6 @@ class PartTally:
         words = [token.text for token in sentence if not token.is_space]
         counts, places = count_doc(sentence), []
         self.counts.add(counts)
-        self.n_unannotated += len(words) - counts.length
-        self.longest = max(self.longest, len(words))
         for start, end, label in entity_bounds(sentence):
             name = sentence.vocab.strings[label]
             places.append((place[start], place[end - 1], name))
@@ -96,10 +90,6 @@ class PartTally:
         self.words.append(get_string_id("\0".join(words).casefold()) if words else 0)
         self.entities.append(get_string_id(repr(places)) if places else 0)
         self.complete.append(counts.length == len(words))
-
-    def __add__(self, other: PartTally) -> PartTally:
-        sums = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)}
-        return PartTally(**{**sums, "longest": max(self.longest, other.longest)})
 
 
 def tally_part(path: Path) -> PartTally:
@@ -121,8 +111,9 @@ def corpus_statistics(corpus: Path) -> Statistics:
 
 def described_corpus(corpus: Path, types: CorpusTypes, tallies: Mapping[str, PartTally]) -> Statistics:
     """The statistics of a corpus, from what its parts hold."""
-    training, whole = tallies["train"], sum(tallies.values(), PartTally())
-    undeclared = sorted(set(whole.counts.labels) - set(types.labels))
+    training = tallies["train"]
+    occurring = {label for tally in tallies.values() for label in tally.counts.mentions}
+    undeclared = sorted(occurring - set(types.labels))
     labels = types.labels + undeclared
     parts = {
         part: described_part(tally, labels, None if part == "train" else training)
@@ -137,7 +128,6 @@ def described_corpus(corpus: Path, types: CorpusTypes, tallies: Mapping[str, Par
         tail=types.tail,
         buckets=buckets(training.counts.mentions, labels),
         parts=parts,
-        all=described_part(whole, labels),
         unseen={label: test[label].unseen if test else None for label in types.labels},
         **overlaps(present_parts(corpus), tallies),
         diagnosis=[],
@@ -145,43 +135,26 @@ def described_corpus(corpus: Path, types: CorpusTypes, tallies: Mapping[str, Par
     return statistics.model_copy(update={"diagnosis": diagnose(statistics)})
 
 
-def described_part(
-    tally: PartTally, labels: list[str], training: PartTally | None = None
-) -> PartStatistics:
-    """A part, or several together.
-
-    training (Optional[PartTally]): The training part, for what is unseen in this one.
-    """
-    counts = tally.counts
-    return PartStatistics(
-        documents=tally.n_docs,
-        documents_without_boundaries=tally.n_unbounded,
-        longest_sentence=tally.longest,
-        sentences=counts.n_units,
-        entity_sentences=counts.n_entity_units,
-        tokens=counts.n_tokens,
-        unannotated_tokens=tally.n_unannotated,
-        entity_tokens=counts.n_entity_tokens,
-        mentions=counts.mentions.total(),
-        types=described_types(tally, labels, training),
-    )
-
-
-def described_types(
-    tally: PartTally, labels: list[str], training: PartTally | None
-) -> dict[str, TypeStatistics]:
-    """What a part holds of each type. RETURNS (Dict[str, TypeStatistics]): By type."""
+def described_part(tally: PartTally, labels: list[str], training: PartTally | None) -> PartStatistics:
+    """A part. training (Optional[PartTally]): The training part, for what is unseen in this one."""
     counts, rareness, unseen = tally.counts, tally.counts.rareness(), Counter[str]()
     for surface, n in tally.surfaces.items():
         unseen[surface[1]] += n if training and surface not in training.surfaces else 0
-
-    def described(t: str) -> TypeStatistics:
-        n = counts.mentions[t]
-        new = {"unseen": _share(unseen[t], n) if n else None} if training else {}
-        amounts = {"mentions": n, "tokens": counts.tokens[t], "sentences": counts.units[t]}
-        return TypeStatistics(**amounts, rareness=rareness.get(t), **new)
-
-    return {t: described(t) for t in labels}
+    types = {}
+    for label in labels:
+        n = counts.mentions[label]
+        amounts = {"mentions": n, "tokens": counts.tokens[label], "sentences": counts.units[label]}
+        new = {"unseen": _share(unseen[label], n) if n else None} if training else {}
+        types[label] = TypeStatistics(**amounts, rareness=rareness.get(label), **new)
+    return PartStatistics(
+        documents=tally.n_docs,
+        sentences=counts.n_units,
+        entity_sentences=counts.n_entity_units,
+        tokens=counts.n_tokens,
+        entity_tokens=counts.n_entity_tokens,
+        mentions=counts.mentions.total(),
+        types=types,
+    )
 
 
 def buckets(mentions: Mapping[str, int], labels: Iterable[str]) -> dict[str, list[str]]:

@@ -9,60 +9,31 @@ from .records import Finding, Statistics
 MEASURABLE = 30  # mentions in a part that is scored
 UNSEEN = 0.5  # share of test mentions
 LOW_RESOURCE = 500  # training sentences
-LONG = 200  # words of a sentence
 
 Found = Iterator[tuple[str, str, str | None]]  # the finding, its evidence, the part or null
 # By rule, or by rule and part. Each names what this package has for the case, and promises nothing.
 ADVICE = {
     "no_entity": "Check the path, and the annotation layer that was exported.",
     "absent_part.dev": "A training cannot choose its best model without it. `longtail split` makes one.",
-    "absent_part.test": (
-        "Scores on dev are too good, since dev chose the model. `longtail split` makes a test part."
-    ),
-    "undeclared_type": (
-        "They enter no macro average. Declare them in corpus.json, fix the spelling, or leave them "
-        "out with longtail.RelabelledCorpus.v1."
-    ),
-    "absent_type.train": (
-        "No model can learn them. Annotate some, or declare the types without them: each counts as "
-        "F1 = 0 in the macro average."
-    ),
+    "absent_part.test": "Scores on dev are too good, since dev chose the model. Use `longtail split`.",
+    "undeclared_type": "They enter no macro average. Declare them in corpus.json or fix the spelling; "
+    "longtail.RelabelledCorpus.v1 leaves them out.",
+    "absent_type.train": "No model can learn them, and each counts as F1 = 0 in the macro average.",
     "absent_type.dev": "Model selection is blind to them. `longtail split` gives every part its share.",
-    "absent_type.test": (
-        "Their F1 is 0 whatever the model does. `longtail split` gives every part its share."
-    ),
-    "conflict": (
-        "No model can agree with both. Settle them by hand; `longtail audit` lists more suspects."
-    ),
+    "absent_type.test": "Their F1 is 0 whatever the model does. `longtail split` gives each part some.",
+    "conflict": "No model can agree with both. `longtail audit` lists more suspects.",
     "leakage": "Scores on them are memory. `longtail split` keeps equal texts in one part.",
-    "few_mentions": (
-        "More annotation is the surest help (`longtail mine` says of what). Then start from an "
-        "encoder that has seen entities elsewhere: `longtail init-config pretrained` for English, "
-        "docs/encoders.md. Resampling, augmentation, focal loss and the gate were not shown to "
-        "beat stock spaCy without one (docs/results.md); `longtail recommend` tries them."
-    ),
-    "not_measurable.dev": (
-        "Where such a type decides, the best model is chosen by luck. Weigh ents_f beside "
-        "ents_macro_f in [training.score_weights], or make a larger dev part."
-    ),
-    "not_measurable.test": (
-        "Do not compare models on these types alone: take ents_tail_f over several seeds, or a "
-        "larger test part (`longtail split --min-mentions`)."
-    ),
-    "unseen": (
-        "A model that remembers names will miss them. Try pretrained vectors ([paths] vectors) or a "
-        "transformer as the encoder (docs/token_ner.md), and more varied mentions "
-        "(longtail.mention_replacement.v1)."
-    ),
-    "low_resource": (
-        "Start from a pretrained encoder: `longtail init-config pretrained` for English, or a "
-        "transformer. Without one try a CRF (`longtail init-config token_crf`), and the two-task AUC "
-        "loss, which was made for this size (`longtail init-config token_two_task`)."
-    ),
-    "unbounded": (
-        "Each is one sentence for resampling, the gate and the secondary NER. Set boundaries with "
-        "`longtail convert --sentences`."
-    ),
+    "few_mentions": "More annotation is the surest help (`longtail mine` says of what). Then start from "
+    "an encoder that has seen entities elsewhere: `longtail init-config pretrained` for English, "
+    "docs/encoders.md. `longtail recommend` compares the rest.",
+    "not_measurable.dev": "Where such a type decides, the best model is chosen by luck. Weigh ents_f "
+    "beside ents_macro_f in [training.score_weights], or make a larger dev part.",
+    "not_measurable.test": "Do not compare models on these types alone: take ents_tail_f over several "
+    "seeds, or a larger test part (`longtail split --min-mentions`).",
+    "unseen": "A model that remembers names will miss them. Try a transformer as the encoder "
+    "(docs/token_ner.md), and more varied mentions (longtail.mention_replacement.v1).",
+    "low_resource": "Start from a pretrained encoder: `longtail init-config pretrained` for English, or "
+    "a transformer. Without one try `longtail init-config token_two_task`, made for this size.",
 }
 
 
@@ -86,8 +57,7 @@ def _of_types(text: str, evidence: Mapping[str, str], part: str | None = None) -
 def no_entity(of: Statistics) -> Found:
     training = of.parts["train"]
     if not training.mentions:
-        n, n_not = training.tokens, training.unannotated_tokens
-        yield "Training has no entity.", f"Tokens that are O: {n:,}; not annotated: {n_not:,}.", None
+        yield "Training has no entity.", f"Tokens that are O: {training.tokens:,}.", None
 
 
 def absent_part(of: Statistics) -> Found:
@@ -128,16 +98,12 @@ def leakage(of: Statistics) -> Found:
 
 
 def few_mentions(of: Statistics) -> Found:
-    def evidence(label: str) -> str:
-        own, share = of.parts["train"].types[label], of.unseen[label]
-        text = f"{number(own.mentions, 'mention')} in {number(own.sentences, 'sentence')}"
-        if share is None:
-            return text
-        n = of.parts["test"].types[label].mentions
-        return f"{text}, {round(share * n)} of {number(n, 'test mention')} not among them"
-
     types = of.parts["train"].types
-    few = {t: evidence(t) for t in of.labels if 0 < types[t].mentions < FEW_MENTIONS}
+    few = {
+        t: f"{number(own.mentions, 'mention')} in {number(own.sentences, 'sentence')}"
+        for t, own in types.items()
+        if t in of.labels and 0 < own.mentions < FEW_MENTIONS
+    }
     yield from _of_types(f"{{types}} {{have}} fewer than {FEW_MENTIONS} mentions in training", few)
 
 
@@ -168,18 +134,9 @@ def low_resource(of: Statistics) -> Found:
         yield f"Training has fewer than {LOW_RESOURCE} sentences.", evidence, None
 
 
-def unbounded(of: Statistics) -> Found:
-    for part, own in of.parts.items():
-        n = own.documents_without_boundaries
-        if n and own.longest_sentence > LONG:
-            text = f"{number(n, 'document')} of {part} {verb(n, 'have')} no sentence boundaries."
-            evidence = f"The longest sentence of the part has {own.longest_sentence:,} words."
-            yield text, evidence, part
-
-
 RULES: tuple[Callable[[Statistics], Found], ...] = (
     *(no_entity, absent_part, undeclared_type, absent_type, conflict, leakage, few_mentions),
-    *(not_measurable, unseen, low_resource, unbounded),
+    *(not_measurable, unseen, low_resource),
 )
 
 

@@ -6,11 +6,10 @@ Shares are in [0, 1]; docs/statistics.md explains each key.
 import json
 from pathlib import Path
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from ...errors import Errors
 from ...output.writing import write_file
-from ...records import Record, problem_of
+from ...records import Record, read_record
 
 MARK = '"undeclared":'  # near the beginning of a file of statistics
 
@@ -26,15 +25,12 @@ class TypeStatistics(Record):
 
 
 class PartStatistics(Record):
-    """A part, or all of them together."""
+    """A part."""
 
     documents: int
-    documents_without_boundaries: int
-    longest_sentence: int
     sentences: int
     entity_sentences: int
     tokens: int
-    unannotated_tokens: int
     entity_tokens: int
     mentions: int
     types: dict[str, TypeStatistics]
@@ -79,7 +75,6 @@ class Statistics(Record):
     tail: list[str]
     buckets: dict[str, list[str]]  # of types: head, mid and tail
     parts: dict[str, PartStatistics]
-    all: PartStatistics
     unseen: dict[str, float | None]  # on test
     duplicates: dict[str, int]  # sentences that repeat an earlier one, by part
     leakage: dict[str, Leakage]  # by part
@@ -89,13 +84,7 @@ class Statistics(Record):
 
 def read_statistics(path: Path) -> Statistics:
     """Read what the command `stats` wrote."""
-    problem = "there is no such file"
-    if path.is_file():
-        try:
-            return Statistics.model_validate_json(path.read_bytes())
-        except ValidationError as error:
-            problem = problem_of(error)
-    raise ValueError(Errors.L405.format(path=path, problem=problem, command="stats"))
+    return read_record(Statistics, path, "stats")
 
 
 def write_statistics(statistics: Statistics, path: Path) -> None:

@@ -23,7 +23,6 @@ from ...corpus.statistics.counting import (
     present_parts,
     read_part,
 )
-from ...corpus.statistics.diagnosis import LONG
 from ...corpus.statistics.records import Statistics
 from ...corpus.tokenizers import blank
 
@@ -31,6 +30,7 @@ Level = Literal["info", "good", "warn", "fail"]
 Results = Iterator[tuple[Level, str]]
 
 ALIKE = 0.83  # of difflib's ratio: PERSON and PERSNO are, CARDINAL and ORDINAL are not
+LONG = 200  # words of a sentence
 COMPARED = 300  # types, each with each other
 LEVELS: dict[str, Level] = {  # of the findings that are faults
     "no_entity": "fail",
@@ -168,12 +168,13 @@ def _findings(counted: CountedCorpus) -> Results:
 def _names(counted: CountedCorpus) -> Results:
     """Types that may be one: misspelt, or in other case or punctuation."""
     labels = counted.statistics.labels + counted.statistics.undeclared
-    types = counted.statistics.all.types
+    parts = counted.statistics.parts.values()
+    mentions = {label: sum(part.types[label].mentions for part in parts) for label in labels}
     plain = {label: "".join(filter(str.isalnum, label.casefold())) for label in labels[:COMPARED]}
     for pair in combinations(plain, 2):
         one, other = sorted(plain[label] for label in pair)
         if SequenceMatcher(None, one, other).ratio() >= ALIKE:
-            shown = ", ".join(f"{label} ({types[label].mentions:,})" for label in pair)
+            shown = ", ".join(f"{label} ({mentions[label]:,})" for label in pair)
             yield "warn", f"Are these types one? {shown} are spelt almost alike."
 
 
