@@ -14,7 +14,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
 
-from ..describers import SubwordDescriptions
 from ..describers.static import subwords_of_texts
 from ..layers.quantised import eight_bit
 from ..layers.subwords import GOES_ON, NAME, NO_SUBWORDS, SubwordTable, plain, subwords_of
@@ -252,12 +251,8 @@ def build_cnn(model: CNNBiEncoder, table: SubwordTable, name: str, nlp: Language
     block = _tok2vec(cnn.width, list(map(len, cnn.tables)), cnn.depth, name)
     nlp.add_pipe("tok2vec", config={"model": block})
     _nodes(nlp, NAME)[0].attrs["subwords"] = table
-    describe = SubwordDescriptions(name)
-    known = describe.__dict__
-    known["_loaded"] = table  # as the cached property does: nothing has that name yet
-    add_described_ner(nlp, model, {"@misc": "longtail.SubwordDescriptions.v1", "source": name}, describe)
+    add_described_ner(nlp, model, {"@misc": "longtail.SubwordDescriptions.v1", "source": name}, table)
     write_weights(_pairs(nlp, model))
-    known["_loaded"] = table  # which initialization lets go of
 
 
 def _tok2vec(width: int, rows: list[int], depth: int, subwords: str) -> Block:

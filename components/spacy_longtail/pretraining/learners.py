@@ -112,11 +112,6 @@ class BiEncoderLearner(ABC):
         self.teacher_vectors = labels.describe(subwords_of_labels(start.tokenizer, self.texts))
         self.teacher = start.model.to(self.device).eval()
 
-    def states_of(self, model: BiEncoder, batch: DonorBatch) -> Tensor:
-        """The words of a batch as a transformer reads them, (n_words, hidden)."""
-        with torch.autocast(batch.ids.device.type, dtype=torch.bfloat16, enabled=self.is_half):
-            return model.states(batch.ids, batch.mask, batch.rows, batch.columns)
-
     def loss(self, batch: DonorBatch) -> Tensor:
         """Cross-entropy per word, and how far predictions and states are from a teacher's.
 
@@ -135,7 +130,7 @@ class BiEncoderLearner(ABC):
         if self.teacher is None:
             return loss
         with torch.no_grad():
-            read = self.states_of(self.teacher, batch)
+            read = self.teacher.states(batch)
             theirs = self.teacher.logits(read, self.teacher_vectors[texts])
         if self.match is None:
             far = _divergence(logits, _without_off(theirs, batch))
@@ -224,10 +219,10 @@ class TransformerLearner(BiEncoderLearner):
         self.tokenizer, rule = start.tokenizer, "a number from 4 to 8"
         given = options.bits or BITS
         self.bits: Any = tuple(finite("--bits", n, rule, "7 6 4 is usual.", 4, 8) for n in given)
-        self.label_encoder, labels = short_labels(start, self.bits)
+        self.label_encoder, self.labels = short_labels(start, self.bits)
         self.model = start.model.to(self.device)
-        self.read_labels = BiEncoder(labels).to(self.device)
-        self.vectors = self.read_labels.describe(subwords_of_labels(self.tokenizer, self.texts))
+        labels = BiEncoder(self.labels.encoder).to(self.device)
+        self.vectors = labels.describe(subwords_of_labels(self.tokenizer, self.texts))
         if teacher is not None:
             if teacher.tokenizer.get_vocab() != self.tokenizer.get_vocab():
                 fix = "Name a pipeline of the same tokenizer"
@@ -243,17 +238,13 @@ class TransformerLearner(BiEncoderLearner):
 
     def states(self, batch: DonorBatch) -> Tensor:
         """As every learner has them."""
-        return self.states_of(self.model, batch)
+        states: Tensor = self.model.states(batch)
+        return states
 
     def finish(self, name: str, nlp: Language) -> None:
         """As every learner has it."""
-
-        def describe(texts: list[str]) -> np.ndarray:
-            vectors: np.ndarray = labels.describe(subwords_of_labels(self.tokenizer, texts)).numpy()
-            return vectors
-
-        labels = self.read_labels.cpu()
-        build_transformer(self.model.cpu(), describe, name, self.tokenizer, nlp, self.bits)
+        labels = self.labels.cpu()
+        build_transformer(self.model.cpu(), labels, name, self.tokenizer, nlp, self.bits)
 
 
 class CNNLearner(BiEncoderLearner):

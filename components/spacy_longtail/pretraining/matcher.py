@@ -1,9 +1,8 @@
 """The head: words and label descriptions are compared, in torch and in the pipeline that is written."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
 import torch
 from spacy.language import Language
 from spacy.training import Example
@@ -89,19 +88,18 @@ def write_weights(pairs: Pairs) -> None:
         layer.set_param(name, rows)
 
 
-def add_described_ner(
-    nlp: Language, head: Matcher, block: Block, describe: Callable[[list[str]], np.ndarray]
-) -> None:
+def add_described_ner(nlp: Language, head: Matcher, block: Block, loaded: object) -> None:
     """Add a `ner` for general types behind `tok2vec`, and initialise the pipeline.
 
     head (Matcher): Whose widths it takes. block (Block): The config of what reads descriptions.
-    describe (Callable): That object, before its file is there.
+    loaded (object): What that would load, before its file is there.
     """
     listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": head.P.shape[2]}
     model = {"@architectures": "longtail.DescribedTypes.v1", "width": head.width, "residual": True}
     config = {"model": {**model, "tok2vec": listener}, "scores_key": "entity_scores", "describe": block}
     ner: Any = nlp.add_pipe("longtail_token_ner", name="ner", config=config)
-    ner.describe = describe
+    ner.describe.__dict__["_loaded"] = loaded  # as the cached property does
     settings = {"labels": list(GENERAL), "descriptions": dict(GENERAL)}
     nlp.config["initialize"]["components"]["ner"] = settings
     nlp.initialize(lambda: [Example.from_dict(nlp.make_doc("a text"), {"entities": []})])
+    ner.describe.__dict__["_loaded"] = loaded  # initialization lets go of it

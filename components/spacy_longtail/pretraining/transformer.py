@@ -1,12 +1,10 @@
 """A transformer as a bi-encoder: what it starts from, and the pipeline that it becomes."""
 
 import copy
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from spacy.language import Language
 from tokenizers import Tokenizer
@@ -21,6 +19,7 @@ from ..layers.torch_layer import shim_of
 from ..layers.torch_transformer import PieceEncoder, from_bytes, short_form
 from ..models.transformer import NAME, encoder_of
 from ..training.loading import load_pipeline
+from .batches import DonorBatch
 from .matcher import Matcher, add_described_ner, head_of, read_weights, write_weights
 from .records import unusable
 
@@ -46,14 +45,12 @@ class BiEncoder(Matcher):
         hidden = int(encoder.config.hidden_size)
         super().__init__(encoder, hidden, hidden, width)
 
-    def states(self, ids: Tensor, mask: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
-        """Words as the encoder reads them, (n_words, hidden).
-
-        ids, mask (Tensor): (n_sentences, n_subwords). rows, columns (Tensor): (n_words,), where the
-        first subword of each word stands.
-        """
-        hidden = self.encoder(input_ids=ids, attention_mask=mask).last_hidden_state
-        return hidden[rows, columns].float()
+    def states(self, batch: DonorBatch) -> Tensor:
+        """Words as the encoder reads them, (n_words, hidden); in half precision on a GPU."""
+        device = batch.ids.device.type
+        with torch.autocast(device, dtype=torch.bfloat16, enabled=device == "cuda"):
+            hidden = self.encoder(input_ids=batch.ids, attention_mask=batch.mask).last_hidden_state
+            return hidden[batch.rows, batch.columns].float()
 
     def describe(self, texts: list[list[int]]) -> Tensor:
         """Labels as the encoder reads them, (n_texts, hidden). texts (List[List[int]]): As subwords."""
@@ -130,7 +127,7 @@ def keep_layers(encoder: Any, name: str, layers: int) -> None:
     encoder.config.num_hidden_layers = layers
 
 
-def short_labels(start: Start, bits: Bits) -> tuple[bytes, nn.Module]:
+def short_labels(start: Start, bits: Bits) -> tuple[bytes, PieceEncoder]:
     """What reads label descriptions, in few bits: its file, and the transformer that is read of it.
 
     Training with the vectors of the short weights makes up for what they lose.
@@ -139,14 +136,14 @@ def short_labels(start: Start, bits: Bits) -> tuple[bytes, nn.Module]:
     _, embeddings, labels = bits
     short = from_bytes(PieceEncoder(), short_form(module, labels, embeddings), CPU)
     if start.label_file is None:
-        return label_weights(module, short, labels), short.encoder
+        return label_weights(module, short, labels), short
     module.encoder.set_input_embeddings(short.encoder.get_input_embeddings())
-    return start.label_file, module.encoder
+    return start.label_file, module
 
 
 def build_transformer(
     model: BiEncoder,
-    describe: Callable[[list[str]], np.ndarray],
+    labels: PieceEncoder,
     name: str,
     tokenizer: Tokenizer,
     nlp: Language,
@@ -154,10 +151,8 @@ def build_transformer(
 ) -> None:
     """Add `tok2vec` and `ner` to an empty pipeline. The label encoder's file is to be written beside.
 
-    model (BiEncoder): What was pretrained.
-    describe (Callable): Descriptions to vectors, as the label encoder reads them.
-    name (str): That the pipeline will be found by.
-    bits (Bits): Of weights on disk.
+    model (BiEncoder): What was pretrained. labels (PieceEncoder): What reads label descriptions.
+    name (str): That the pipeline will be found by. bits (Bits): Of weights on disk.
     """
     data = short_form(_subword_encoder(model.encoder, tokenizer, POSITIONS), *bits[:2])
     tok2vec: Any = nlp.add_pipe(
@@ -166,7 +161,7 @@ def build_transformer(
     shim = shim_of(tok2vec.model)
     shim._model = from_bytes(shim._model, data, CPU)
     shim._serialize_model = lambda module: data
-    add_described_ner(nlp, model, {"@misc": "longtail.LabelEncoder.v1", "name": name}, describe)
+    add_described_ner(nlp, model, {"@misc": "longtail.LabelEncoder.v1", "name": name}, labels)
     # archives pack bfloat16 well
     write_weights((layer, param, values.bfloat16()) for layer, param, values in model.pairs(nlp))
 

@@ -24,7 +24,7 @@ from ..pipes.neighbours import BOUNDARIES
 from ..training.loading import load_for_types
 from .pool import BATCH, add_sentences, processed, read_pool
 from .proposals import ProposalFormat, write_proposals
-from .scan import RANDOM, Scan, scan_pool
+from .scan import RANDOM, Scan
 from .selection import Proposal, choose, share_out
 from .units import sentences_of, text_key
 
@@ -100,10 +100,11 @@ def mine(
     for path in request.exclude:
         known |= keys_of(read_pool(path, nlp, Settings(encoding=settings.encoding), Events()), nlp)
     sizes = {label: max(FEWEST, KEPT * n) for label, n in quotas.items()}
-    scan, events = Scan.of(types, {**sizes, RANDOM: n_random}), Events()
+    scan = Scan.of(types, {**sizes, RANDOM: n_random}, known, request.seed)
+    events = Events()
     texts = iter(read_pool(pool, nlp, settings, events))
     batches = processed(nlp, texts, request.batch_size, request.n_process)
-    scan_pool(scan, batches, nlp, known, request.seed)
+    scan.read(batches, nlp)
     proposals = choose(scan, quotas, n_random, request.diversity, request.quotas)
     if not proposals:
         raise ValueError(Errors.L503.format(path=pool, n=scan.n_sentences, known=scan.n_known))

@@ -4,7 +4,6 @@ Every proposal has an id that is made of its share and its text: `merge` knows b
 in which share, and whether the text was changed.
 """
 
-import hashlib
 import json
 from collections.abc import Sequence
 from itertools import accumulate
@@ -18,6 +17,7 @@ from ..corpus.formats.tasks import TASKS
 from ..output.writing import write_file
 from .scan import RANDOM
 from .selection import Proposal
+from .units import digest
 
 Entities = tuple[tuple[int, int, str], ...]  # start, end, type
 ProposalFormat = Literal["prodigy", "doccano", "label-studio", "spacy"]
@@ -34,7 +34,7 @@ MINED = "mined"  # the share of what was chosen for a type
 
 def proposal_id(share: str, text: str) -> str:
     """What a proposed text is known by. share (str): "mined" or "random". RETURNS (str): 16 digits."""
-    return _digest(f"{share}\n{text}")
+    return format(digest(f"{share}\n{text}"), "016x")
 
 
 def entities_of(doc: Doc) -> Entities:
@@ -45,11 +45,7 @@ def entities_of(doc: Doc) -> Entities:
 
 def entities_digest(doc: Doc) -> str:
     """What the entities of a document are known by. RETURNS (str): 16 digits."""
-    return _digest(json.dumps(sorted(entities_of(doc))))
-
-
-def _digest(text: str) -> str:
-    return hashlib.blake2b(text.encode("utf8", "replace"), digest_size=8).hexdigest()
+    return format(digest(json.dumps(sorted(entities_of(doc)))), "016x")
 
 
 def reason(proposal: Proposal, types: Sequence[str]) -> str:

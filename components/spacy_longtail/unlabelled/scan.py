@@ -59,28 +59,49 @@ class Scan:
     """What a pass has found so far.
 
     types (List[str]): The rare types. best (Dict[str, Best]): By ranking: a type, or `RANDOM`.
+    known (Collection[int]): Keys of sentences that need no label.
+    seed (int): Fixes the lots of the random share.
     """
 
     types: list[str]
     best: dict[str, Best[Unit]]
+    known: Collection[int]
+    seed: int
     expected: Floats1d  # (n_types,), mentions in what was read
     n_texts: int = 0  # of the pool, read
     n_sentences: int = 0
     n_known: int = 0  # sentences that the corpus has already
 
     @classmethod
-    def of(cls, types: list[str], sizes: Mapping[str, int]) -> "Scan":
+    def of(
+        cls, types: list[str], sizes: Mapping[str, int], known: Collection[int] = (), seed: int = 0
+    ) -> "Scan":
         """An empty one. sizes (Mapping[str, int]): Sentences to keep, by ranking."""
-        return cls(types, {name: Best(n) for name, n in sizes.items()}, np.zeros(len(types)))
+        best = {name: Best(n) for name, n in sizes.items()}
+        return cls(types, best, known, seed, np.zeros(len(types)))
 
-    def offer(self, doc: Doc, expected: Floats2d, known: Collection[int], seed: int) -> None:
-        """Offer the sentences of a document to every ranking.
+    def read(self, batches: Iterable[list[Doc]], nlp: Language) -> None:
+        """Count the expected mentions in documents that a pipeline has processed, and keep the best."""
+        for batch in batches:
+            bounds = [sentences_of(doc) for doc in batch]
+            ends = np.cumsum([*map(len, bounds)])
+            rows = np.split(self._expected(batch, int(ends[-1]), nlp), ends[:-1])
+            for doc, own, expected in zip(batch, bounds, rows, strict=True):
+                self._offer(doc, own, expected)
+            self.n_texts += len(batch)
 
-        expected (Floats2d): (n_sentences, n_types), mentions.
-        known (Collection[int]): Keys of sentences that need no label.
-        seed (int): Fixes the lots of the random share.
-        """
-        bounds = sentences_of(doc)
+    def _expected(self, docs: list[Doc], n: int, nlp: Language) -> Floats2d:
+        """The most mentions of each rare type that any component expects. (n_sentences, n_types)"""
+        most = np.zeros((n, len(self.types)))
+        for component in expected_mentions(nlp, docs) if n else ():
+            for i, label in enumerate(component.labels):
+                if label in self.types:
+                    column = self.types.index(label)
+                    most[:, column] = np.maximum(most[:, column], component.mentions[:, i])
+        return most
+
+    def _offer(self, doc: Doc, bounds: list[tuple[int, int]], expected: Floats2d) -> None:
+        """Offer the sentences of a document to every ranking."""
         vectors: list[Floats1d] | None = None
         for i, (start, end) in enumerate(bounds):
             if start == end:
@@ -88,45 +109,15 @@ class Scan:
             text = doc[start:end].text
             key = text_key(text)
             self.n_sentences += 1
-            if key in known:
+            if key in self.known:
                 self.n_known += 1
                 continue
             self.expected += expected[i]
             scores = {t: float(x) for t, x in zip(self.types, expected[i], strict=True) if x > LEAST}
-            scores[RANDOM] = 1.0 - lot(text, seed)
+            scores[RANDOM] = 1.0 - lot(text, self.seed)
             into = [name for name, score in scores.items() if score > self.best[name].floor]
             if into:
                 vectors = vectors or sentence_vectors(doc, bounds)
                 unit = Unit.of(doc, start, end, expected[i], vectors[i])
                 for name in into:
                     self.best[name].add(scores[name], key, unit)
-
-
-def scan_pool(
-    scan: Scan, batches: Iterable[list[Doc]], nlp: Language, known: Collection[int], seed: int
-) -> Scan:
-    """Count the expected mentions of documents that a pipeline has processed, and keep the best.
-
-    scan (Scan): Where to begin; it is changed. batches (Iterable[List[Doc]]): Of documents.
-    nlp (Language): The pipeline that has processed them.
-    known (Collection[int]): Keys of sentences that need no label.
-    seed (int): Fixes the lots of the random share.
-    """
-    for batch in batches:
-        ends = np.cumsum([len(sentences_of(doc)) for doc in batch])
-        expected = _expected(batch, int(ends[-1]), nlp, scan.types)
-        for doc, rows in zip(batch, np.split(expected, ends[:-1]), strict=True):
-            scan.offer(doc, rows, known, seed)
-        scan.n_texts += len(batch)
-    return scan
-
-
-def _expected(docs: list[Doc], n: int, nlp: Language, types: list[str]) -> Floats2d:
-    """The most mentions of each rare type that any component expects. (n_sentences, n_types)"""
-    most = np.zeros((n, len(types)))
-    for component in expected_mentions(nlp, docs) if n else ():
-        for i, label in enumerate(component.labels):
-            if label in types:
-                column = types.index(label)
-                most[:, column] = np.maximum(most[:, column], component.mentions[:, i])
-    return most

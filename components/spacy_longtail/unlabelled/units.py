@@ -71,7 +71,7 @@ class Unit(PoolSentence):
 
 def text_key(text: str) -> int:
     """By which duplicates are known, up to white space and case. RETURNS (int): 64 bits."""
-    return _digest(plain_text(text))
+    return digest(plain_text(text))
 
 
 def skeleton(text: str) -> str:
@@ -81,10 +81,11 @@ def skeleton(text: str) -> str:
 
 def lot(text: str, seed: int) -> float:
     """A number in [0, 1) to draw by. It is the same for texts that are the same."""
-    return _digest(f"{seed}\n{plain_text(text)}") / 2**64
+    return digest(f"{seed}\n{plain_text(text)}") / 2**64
 
 
-def _digest(text: str) -> int:
+def digest(text: str) -> int:
+    """64 bits of a text."""
     return int.from_bytes(hashlib.blake2b(text.encode("utf8", "replace"), digest_size=8).digest(), "big")
 
 
