@@ -1,6 +1,6 @@
 """Trained methods of a matrix put behind one pipe, seed by seed, against its baseline.
 
-    python benchmarks/pairs.py training/main_job corpus/field_notes --methods crf-clusters,pretrained
+    python benchmarks/pairs.py training/main_job corpus/field_notes --methods crf,pretrained
 
 The matrix has kept its models. Scores on dev and test of each seed, and what the paired test says over
 all seeds (p by Holm over the methods), go to benchmarks/results/pairs.jsonl; with the first seed's the

@@ -226,16 +226,15 @@ def bench_embed(examples: list[Example], runs: int) -> Iterator[dict[str, Any]]:
         model.initialize(X=docs[:10])
         return lambda: [model.predict(batch) for batch in batches][:0]
 
-    for known, source in {"clusters": "lookups", "subwords": "en_longtail_cnn"}.items():
-        embeds = (
-            RichEmbed(**{known: source}),
-            MultiHashEmbed(96, ["NORM", "PREFIX", "SUFFIX", "SHAPE"], [2000, 1000, 1000, 1000], False),
-        )
-        name = f"longtail.RichEmbed.v1 with {known}"
-        yield {"name": name, **about, **alternate(*map(work, embeds), runs)}
-        encode = [chain(embed, with_array(MaxoutWindowEncoder(96, 1, 3, 4))) for embed in embeds]
-        name = f"{name}, below a CNN of 4 layers"
-        yield {"name": name, **about, **alternate(*map(work, encode), runs)}
+    embeds = (
+        RichEmbed(subwords="en_longtail_cnn"),
+        MultiHashEmbed(96, ["NORM", "PREFIX", "SUFFIX", "SHAPE"], [2000, 1000, 1000, 1000], False),
+    )
+    name = "longtail.RichEmbed.v1 with subwords"
+    yield {"name": name, **about, **alternate(*map(work, embeds), runs)}
+    encode = [chain(embed, with_array(MaxoutWindowEncoder(96, 1, 3, 4))) for embed in embeds]
+    name = f"{name}, below a CNN of 4 layers"
+    yield {"name": name, **about, **alternate(*map(work, encode), runs)}
 
 
 def recipe(name: str, path: Path, examples: list[Example]) -> tuple[Language, Optimizer]:
@@ -273,14 +272,12 @@ def bench_numpy_blas(path: Path, examples: list[Example], runs: int) -> Iterator
 
 def bench_recipes(path: Path, examples: list[Example], runs: int) -> Iterator[dict[str, Any]]:
     """Whole pipelines of the main job, after some training, against stock `ner`."""
-    names = ("baseline", "clusters_crf", "pretrained_cnn")
-    pipes = {name: recipe(name, path, examples)[0] for name in names}
-    for name in ("clusters_crf", "pretrained_cnn"):
-        both = [lambda docs, nlp=pipes[n]: list(nlp.pipe(docs)) for n in (name, "baseline")]
-        n_found = [sum(len(doc.ents) for doc in nlp.pipe(fresh(examples))) for nlp in pipes.values()]
-        about = {"words": sum(len(eg.reference) for eg in examples), "entities": n_found}
-        result = alternate(*both, runs, lambda: fresh(examples))
-        yield {"name": f"predict with configs/{name}.cfg", **about, **result}
+    pipes = [recipe(name, path, examples)[0] for name in ("pretrained_cnn", "baseline")]
+    n_found = [sum(len(doc.ents) for doc in nlp.pipe(fresh(examples))) for nlp in pipes]
+    about = {"words": sum(len(eg.reference) for eg in examples), "entities": n_found}
+    both = [lambda docs, nlp=nlp: list(nlp.pipe(docs)) for nlp in pipes]
+    result = alternate(*both, runs, lambda: fresh(examples))
+    yield {"name": "predict with configs/pretrained_cnn.cfg", **about, **result}
 
 
 def fresh(examples: list[Example]) -> list[Doc]:

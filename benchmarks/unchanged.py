@@ -25,13 +25,13 @@ CONFIGS = {
     "ner": "baseline",
     "longtail_ner": "focal",
     "softmax": "token_softmax",
-    "crf": "clusters_crf",
+    "crf": "token_crf",
     "two_task": "token_two_task",
     "resampled": "resampled_mom",
     "undersampled": "undersampled",
     "gate": "config",
     "mrc": "bilstm_mrc",
-    "transformer": "bert_described",
+    "transformer": "bert_crf",
 }
 VOLATILE = (
     (r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?(\.\d+)?(\+00:00|Z)?", "<time>"),
@@ -123,7 +123,7 @@ def commands(corpus: Path, folder: Path) -> dict[str, str]:
             folder / "crf" / "model-best",
         ),
         "thresholds": ("thresholds", gated, corpus, "-o", folder / "thresholds"),
-        "debug": ("debug", corpus, "--config", *(ROOT / "configs").rglob("clusters_crf.cfg")),
+        "debug": ("debug", corpus, "--config", *(ROOT / "configs").rglob("token_crf.cfg")),
         "stats in words": ("stats", corpus),
     }
     for name, command in written.items():

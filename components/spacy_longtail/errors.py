@@ -133,7 +133,7 @@ class Errors:
         "vectors` made: [initialize] vectors, or --paths.vectors."
     )
     L241 = "[L241] {who} cannot use its encoder: {problem}. {fix}"
-    L261 = "[L261] {path} cannot be read as Brown clusters: {problem}. {fix}"
+
     L292 = (
         "[L292] {who}: {problem}. Name a running server's URL that takes this model, and the "
         "variable that holds its key, or key_variable = null."

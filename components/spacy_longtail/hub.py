@@ -2,18 +2,22 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from thinc.api import Config
 
 from .encoders import META, located
 from .errors import Errors
+from .settings import extra
+
+if TYPE_CHECKING:  # an extra
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 SECONDS = 5.0  # that the hub may take to answer
 NAMED = {  # arguments that name a transformer, by function
     "spacy-transformers.TransformerModel.v1": "name",
     "spacy-transformers.TransformerModel.v2": "name",
     "spacy-transformers.TransformerModel.v3": "name",
-    "longtail.TransformerDescriptions.v1": "name",
 }
 SUBWORDS = {"longtail.RichEmbed.v1": "subwords"}  # arguments that name vectors of subwords
 
@@ -25,6 +29,23 @@ def check_model(name: str) -> None:
     """
     if problem := reason_lacking(name):
         raise ValueError(Errors.L265.format(name=name, problem=f"{problem}."))
+
+
+def load_transformer(
+    name: str, **settings: object
+) -> tuple["PreTrainedTokenizerBase", "PreTrainedModel"]:
+    """A transformer and its tokenizer; one that cannot be had is refused.
+
+    name (str): On the hub, or its folder. settings (object): Of the tokenizer.
+    """
+    with extra("transformers", "transformers"):
+        from transformers import AutoModel, AutoTokenizer
+    check_model(name)
+    try:
+        return AutoTokenizer.from_pretrained(name, **settings), AutoModel.from_pretrained(name)
+    except Exception as error:  # of the hub, of torch, of safetensors: each its own kind
+        problem = " ".join(str(error).split())
+        raise ValueError(Errors.L265.format(name=name, problem=problem)) from error
 
 
 def check_subwords(name: str) -> None:

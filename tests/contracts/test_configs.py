@@ -56,8 +56,6 @@ def read(path, base):
         pytest.importorskip("torch", reason="needs the extra 'torch'")
     if path.stem == "extended":
         overrides["paths.base"] = str(base / "model")
-    if path.stem == "clusters_crf":
-        pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
     return util.load_config(path, overrides=overrides)
 
 
@@ -117,7 +115,7 @@ ALIKE = ("max_steps", "max_epochs", "patience", "dropout", "eval_frequency", "ba
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda p: p.stem)
 def test_all_models_train_alike_but_for_what_they_are_about(path):
     """Equal steps and batches, and the encoder of the family: else a comparison would measure those."""
-    if path.stem in ("clusters_crf", "transformer"):  # they are about their encoders
+    if path.stem == "transformer":  # it is about its encoder
         pytest.skip("has an encoder and steps of its own")
     base, own = (util.load_config(p) for p in (ROOT / config_path(family(path)), path))
     assert [own["training"][key] for key in ALIKE] == [base["training"][key] for key in ALIKE]

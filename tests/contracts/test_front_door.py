@@ -67,7 +67,7 @@ def test_hashes_are_of_the_pinned_versions(python):
     }
     own = ConfigParser()
     own.read(ROOT / "setup.cfg")
-    extras = [own["options.extras_require"][name] for name in ("lookups", "report", "tune")]
+    extras = [own["options.extras_require"][name] for name in ("report", "tune")]
     wanted = "".join([own["options"]["install_requires"], *extras]).split()
     for requirement in map(Requirement, wanted):
         assert requirement.specifier.contains(hashed[requirement.name].removeprefix("=="))

@@ -43,7 +43,6 @@ COMMENT = re.compile(r"<!-- (block|on): (.*) -->")
 NEEDS = {
     "torch": ("longtail.BiLSTM.v1", "longtail.RNNCNNGate.v1"),
     "spacy_transformers": ("spacy-transformers.",),
-    "spacy_lookups_data": ('clusters = "lookups"',),
     "spacy_llm": ("llm_ner",),
 }
 EXPECTED = {
@@ -81,13 +80,7 @@ def read_blocks() -> list[Block]:
 
 BLOCKS = read_blocks()
 NAMED = {block.name: block for block in BLOCKS if block.name}
-each_block = pytest.mark.parametrize(
-    "block",
-    [
-        pytest.param(own, id=own.where, marks=[pytest.mark.slow] * ("lookups" in own.text))
-        for own in BLOCKS
-    ],
-)
+each_block = pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.where)
 
 
 # What a reader does by hand

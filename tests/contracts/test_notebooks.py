@@ -10,8 +10,8 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 for name in ("nbclient", "ipykernel"):
     pytest.importorskip(name, reason="needs the extra 'notebooks'")
-for name in ("optuna", "matplotlib", "spacy_lookups_data"):
-    pytest.importorskip(name, reason="the tutorials need the extras 'tune', 'report' and 'lookups'")
+for name in ("optuna", "matplotlib"):
+    pytest.importorskip(name, reason="the tutorials need the extras 'tune' and 'report'")
 
 import nbformat  # noqa: E402
 from nbclient.exceptions import CellExecutionError  # noqa: E402

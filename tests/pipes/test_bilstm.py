@@ -24,7 +24,7 @@ HASHED = {
 }
 CHARS = {"@architectures": "spacy.CharacterEmbed.v2", "width": 6, "nM": 4, "nC": 4, "rows": 50}
 CHARS |= {"include_static_vectors": False}
-JOINED = {"@architectures": "longtail.ConcatenatedEncoders.v1", "*": {"words": HASHED, "chars": CHARS}}
+JOINED = {"@layers": "concatenate.v1", "*": {"words": HASHED, "chars": CHARS}}
 VECTORS = {"@architectures": "longtail.StaticVectors.v1", "width": 7}
 ENCODER = {
     "@architectures": "longtail.BiLSTM.v1",

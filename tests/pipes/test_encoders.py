@@ -1,23 +1,19 @@
-"""Encoders under the pipes: static vectors, frozen and concatenated encoders, two learning rates."""
+"""Encoders under the pipes: static vectors, frozen encoders, thinc's concatenation, two learning rates."""
 
 import pickle
 
 import numpy as np
 import pytest
 import spacy
-from spacy.ml.models import MultiHashEmbed
 from thinc.api import Adam, Optimizer
 
-from spacy_longtail.models import ConcatenatedEncoders, StaticVectors
+from spacy_longtail.models import StaticVectors
 from tests.util import SMALL, blank, examples, params, small_ner, toy_vectors, train
 
 VECTORS = {"@architectures": "longtail.StaticVectors.v1", "width": 12}
 HASHED = {**VECTORS, "hash_rows": 50}
 FROZEN = {"@architectures": "longtail.FrozenEncoder.v1", "tok2vec": SMALL}
-JOINED = {
-    "@architectures": "longtail.ConcatenatedEncoders.v1",
-    "*": {"cnn": SMALL, "vectors": VECTORS},
-}
+JOINED = {"@layers": "concatenate.v1", "*": {"cnn": SMALL, "vectors": VECTORS}}  # of thinc
 
 
 def add_ner(nlp, encoder, factory="longtail_token_ner", **settings):
@@ -100,7 +96,6 @@ LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16}
     ("encoder", "settings", "code"),
     [
         ({**FROZEN, "tok2vec": LISTENER}, {}, "L241"),
-        ({**JOINED, "*": {"cnn": SMALL}}, {}, "L241"),
         (SMALL, {"head_rate": 0}, "L001"),
         (SMALL, {"head_rate": "-2"}, "L001"),
         ({**VECTORS, "width": 0}, {}, "L001"),
@@ -110,32 +105,6 @@ LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16}
 def test_what_makes_no_sense_is_refused(encoder, settings, code):
     with pytest.raises(ValueError, match=code):
         add_ner(blank(), encoder, **settings)
-
-
-def test_concatenated_rows_stand_side_by_side():
-    nlp = toy_vectors(blank())
-    docs = [eg.predicted for eg in examples(nlp)]
-    one = MultiHashEmbed(8, ["NORM"], [50], include_static_vectors=False)
-    two = StaticVectors(width=5)
-    model = ConcatenatedEncoders(one, two)
-    model.initialize(X=docs)
-    assert model.get_dim("nO") == 13
-    for rows, a, b in zip(model.predict(docs), one.predict(docs), two.predict(docs), strict=True):
-        assert np.array_equal(rows, np.concatenate([a, b], axis=1))
-
-
-def test_a_concatenated_listener_trains_the_shared_encoder():
-    nlp = toy_vectors(blank())
-    nlp.add_pipe("tok2vec", config={"model": SMALL})
-    add_ner(nlp, {**JOINED, "*": {"shared": LISTENER, "vectors": VECTORS}})
-    nlp.initialize(lambda: examples(nlp))
-    optimizer = Adam(0.01)
-    nlp.update(examples(nlp), sgd=optimizer)  # the output layer begins at zero
-    before = params(nlp.get_pipe("tok2vec"))
-    nlp.update(examples(nlp), sgd=False)
-    nlp.get_pipe("tok2vec").finish_update(optimizer)
-    after = params(nlp.get_pipe("tok2vec"))
-    assert all(not np.array_equal(a, b) for a, b in zip(before, after, strict=True))
 
 
 class Recorder(Optimizer):

@@ -76,7 +76,7 @@ def listening(encoder=None, others=(), **settings):
     return nlp
 
 
-JOINED = {"@architectures": "longtail.ConcatenatedEncoders.v1", "*": {"shared": LISTENER, "own": SMALL}}
+JOINED = {"@layers": "concatenate.v1", "*": {"shared": LISTENER, "own": SMALL}}
 
 MEMBERS = {
     "softmax and crf": lambda: (learnt(blank()), learnt(blank(), 1, head="crf")),

@@ -9,12 +9,9 @@ import sys
 import numpy as np
 import pytest
 import spacy
-from spacy.language import Language
-from spacy.tokens import Doc
 from thinc.api import Adam
 
-from spacy_longtail.pipes.token.describing import default_describe
-from tests.util import blank, examples, run_spacy, tiny_bert, toy_vectors, train, trained_once
+from tests.util import blank, examples, run_spacy, tiny_bert, train, trained_once
 
 pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'")
 
@@ -136,21 +133,6 @@ def test_a_packaged_pipeline_holds_its_encoder(bert, tmp_path):
     assert json.loads(done.stdout) == [[list(e) for e in doc] for doc in expected]
 
 
-def test_a_transformer_and_static_vectors_side_by_side(bert, tmp_path):
-    nlp = toy_vectors(pipeline(bert, "softmax"))
-    listener = nlp.get_pipe_config("ner")["model"]["tok2vec"]
-    vectors = {"@architectures": "longtail.StaticVectors.v1", "width": 6}
-    joined = {"@architectures": "longtail.ConcatenatedEncoders.v1", "*": {"a": listener, "b": vectors}}
-    model = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": joined}
-    nlp.replace_pipe("ner", "longtail_token_ner", config={"model": model})
-    history = train(nlp, 40)
-    assert history[-1]["ner"] < 0.5 * history[0]["ner"] and history[-1]["transformer"] > 0
-    assert nlp.get_pipe("ner").model.get_ref("output_layer").get_dim("nI") == 16 + 6
-    nlp.to_disk(tmp_path)
-    texts = texts_of(nlp)
-    assert found(spacy.load(tmp_path).pipe(texts)) == found(nlp.pipe(texts))
-
-
 def test_the_shared_encoder_can_become_the_pipes_own(bert):
     """replace_listeners, which sourcing a pipe into another pipeline needs."""
     nlp, _ = trained(bert, "softmax")
@@ -159,34 +141,3 @@ def test_the_shared_encoder_can_become_the_pipes_own(bert):
     nlp.replace_listeners("transformer", "ner", ["model.tok2vec"])
     nlp.remove_pipe("transformer")
     assert found(nlp.pipe(texts)) == expected and any(expected)
-
-
-def test_types_are_described_by_a_frozen_transformer_too(bert):
-    nlp = pipeline(bert, "softmax")
-    found = default_describe(nlp)
-    assert found["@misc"] == "longtail.TransformerDescriptions.v1"
-    with nlp.select_pipes(disable=["transformer"]):  # as spaCy does with what is frozen
-        assert default_describe(nlp) == found
-
-
-@Language.factory("test_curated", assigns=["doc._.trf_data"])
-class Curated:
-    """Stands for spacy-curated-transformers' component: its model is named where its weights are loaded."""
-
-    def __init__(self, nlp: Language, name: str) -> None: ...
-
-    def __call__(self, doc: Doc) -> Doc:
-        return doc
-
-
-def test_types_are_described_by_the_transformer_that_a_loader_names():
-    nlp = blank()
-    nlp.add_pipe("test_curated", name="encoder")
-    with pytest.raises(ValueError, match="L272"):  # never by hashed words
-        default_describe(nlp)
-    loader = {
-        "@model_loaders": "spacy-curated-transformers.HFTransformerEncoderLoader.v1",
-        "name": "a/b",
-    }
-    nlp.config["initialize"]["components"]["encoder"] = {"encoder_loader": loader}
-    assert default_describe(nlp) == {"@misc": "longtail.TransformerDescriptions.v1", "name": "a/b"}

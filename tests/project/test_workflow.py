@@ -14,7 +14,6 @@ from tests.util import run_spacy
 
 ROOT = Path(__file__).parents[2]
 WRITTEN = ("corpus", "training", "metrics", "report", "packages")
-pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
 pytestmark = pytest.mark.slow
 
 

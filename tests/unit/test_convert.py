@@ -492,7 +492,7 @@ def test_training_gets_the_types_in_words(tmp_path):
     config = load_config(ROOT / "configs" / "papers" / "bert_mrc.cfg", overrides=found, interpolate=True)
     asked = {"PER": "person: people, by name", "SHIP": "a named vessel", "festival": "festival"}
     assert config["components"]["ner"]["queries"] == asked
-    described = load_config(ROOT / "configs" / "papers" / "bert_described.cfg", interpolate=False)
+    described = load_config(ROOT / "configs" / "pretrained_cnn.cfg", interpolate=False)
     described["longtail"]["descriptions"] = {"PER": "somebody"}
     described.to_disk(tmp_path / "own.cfg")
     own = filled_in(tmp_path / "own.cfg", tmp_path)["longtail.descriptions"]

@@ -212,7 +212,6 @@ def small(name):
     """A shipped config with a small encoder, where it has one of its own."""
     config = load_config(ROOT / config_path(name), interpolate=False)
     if "source" in config["components"]["tok2vec"]:
-        pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
         return {"paths.pretrained": str(ENCODER)}
     overrides = {"components.tok2vec.model.width": 16, "components.tok2vec.model.embed_size": 200}
     if "weak_ner" in config["components"]:

@@ -49,13 +49,13 @@ def test_a_file_counts_by_its_content_wherever_a_config_names_it(name, tmp_path,
 
 def test_a_file_of_the_working_folder_counts_as_well(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    config = Config({"components": {"embed": {"clusters": "paths.txt", "mode": "spacy.Tok2Vec.v2"}}})
+    config = Config({"components": {"embed": {"table": "paths.txt", "mode": "spacy.Tok2Vec.v2"}}})
     contents = []
     for text in ("one", "two"):
         Path("paths.txt").write_text(text, encoding="utf8")
         keys.content_of.cache_clear()
         contents.append(keys.config_content(config)["files"])
-    assert contents[0] != contents[1] and list(contents[0]) == ["components.embed.clusters"]
+    assert contents[0] != contents[1] and list(contents[0]) == ["components.embed.table"]
 
 
 def test_a_trial_keeps_its_key(tmp_path, corpus):

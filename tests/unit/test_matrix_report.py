@@ -307,18 +307,11 @@ def test_candidates_follow_the_corpus():
     assert {"head": "two_task", "loss": "AUC-2T"} in small and {"gate": "double"} not in small
     assert not any("reader" in grid or "gate" in grid for grid in common)
     first = [CandidateGrid(pretrained, "it has seen entities")]
-    known = grids(lang="xx", pretrained=first, transformer="bert")
+    known = grids(pretrained=first, transformer="bert")
     with_bert = [{"head": head, "encoder": "transformer"} for head in ("softmax", "crf")]
     assert known[:4] == [{"head": "ner"}, pretrained, *with_bert]
     never_won = {"reader", "loss", "gate"}
     assert all(never_won & grid.keys() for grid in known[6:])
-
-
-def test_word_clusters_are_tried_where_there_are_any():
-    pytest.importorskip("spacy_lookups_data")
-    grids = [c.grid for c in choose_candidates(statistics(), "en")]
-    assert grids[1] == {"head": "crf", "encoder": "clusters"}
-    assert not any("encoder" in c.grid for c in choose_candidates(statistics(), "fi"))
 
 
 def test_the_encoder_of_the_project_is_taken_for_its_language(corpus, tmp_path, monkeypatch):

@@ -328,8 +328,6 @@ def test_every_choice_builds_a_pipeline(axis, name, request):
         choices["head"] = "two_task"
     if name == "bilstm":
         pytest.importorskip("torch")
-    if name == "clusters":
-        pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
     if name == "pretrained":
         settings["paths.pretrained"] = "en_longtail_cnn"
     if name == "transformer":
@@ -346,7 +344,6 @@ def test_every_choice_builds_a_pipeline(axis, name, request):
 def test_described_outputs_are_those_of_the_secondary_too(gate, encoder, request):
     settings = {}
     if encoder == "pretrained":
-        pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
         settings["paths.pretrained"] = "en_longtail_cnn"
     if encoder == "transformer":
         pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'")

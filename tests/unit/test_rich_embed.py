@@ -1,33 +1,20 @@
-"""`longtail.RichEmbed.v1`: word clusters and subword vectors beside spaCy's attributes."""
+"""`longtail.RichEmbed.v1`: subword vectors beside spaCy's attributes."""
 
 import json
 import subprocess
 import sys
-from importlib import import_module
-from pathlib import Path
 
 import numpy as np
 import pytest
-import srsly
 from spacy.ml.models import MultiHashEmbed
 from spacy.tokens import Doc
 from spacy.util import fix_random_seed
 from thinc.api import Adam, set_dropout_rate
 
-from spacy_longtail.layers.clusters import cluster_prefixes, read_clusters
 from spacy_longtail.models import RichEmbed
 from tests.util import blank, examples, params, parse, rich_ner, toy_encoder, toy_vectors, train
 
-PATHS = "1100\tOslo\t9\n1101\trome\t4\n0011\tstorm\t3\n00110101\train\t3\n1\tsent\t1\n"
 SMALL = {"width": 8, "attrs": ["NORM", "SHAPE"], "rows": [50, 30]}
-TEXT = "Oslo oslo Rome rome storm rain sent zzz"
-
-
-@pytest.fixture
-def paths(tmp_path):
-    file = tmp_path / "paths"
-    file.write_text(PATHS, encoding="utf8")
-    return str(file)
 
 
 @pytest.fixture(scope="module")
@@ -38,67 +25,6 @@ def static(tmp_path_factory):
 
 def doc_of(text, nlp=None):
     return Doc((nlp or blank()).vocab, words=text.split())
-
-
-# Clusters
-
-
-def test_prefixes_are_those_of_the_path_and_its_length(paths):
-    """Every prefix of every length by hand: the same bits the same key, others another."""
-    bits = [32, 4, 2, 1]
-    layer = cluster_prefixes(paths, bits)
-    doc = doc_of(TEXT)
-    layer.initialize(X=[doc])
-    keys = layer.predict([doc]).data
-    assert keys.shape == (len(doc), len(bits)) and keys.dtype == np.uint64
-    path_of = {"Oslo": "1100", "rome": "1101", "storm": "0011", "rain": "00110101", "sent": "1"}
-    lower = {w: path_of.get(w, path_of.get(w.lower())) for w in TEXT.split()}
-    assert lower["oslo"] is None and lower["Rome"] == "1101"  # as it is written, then in lower case
-    known = {}
-    for word, row in zip(TEXT.split(), keys.tolist(), strict=True):
-        for n, key in zip(bits, row, strict=True):
-            path = lower[word]
-            # a path's missing bits count as 0
-            name = None if path is None else (n, path[:n].ljust(min(n, 8), "0"))
-            assert known.setdefault(name, key) == key
-    assert known[None] == 0 and len(set(known.values())) == len(known)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["1100 Oslo 9\n", "11\tOslo\t1\n12\tRome\t1\n", "11\t\t1\n", "\tOslo\t1\n", "", b"11\t\xff\t1\n"],
-)
-def test_files_that_hold_no_clusters(text, tmp_path):
-    file = tmp_path / "paths"
-    with pytest.raises(ValueError, match="L402"):
-        read_clusters(str(file), "en")
-    file.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(ValueError, match="L261"):
-        read_clusters(str(file), "en")
-
-
-@pytest.mark.slow
-def test_the_table_of_spacy_is_read_as_spacy_has_it():
-    pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
-    folder = Path(import_module("spacy_lookups_data").__file__).parent
-    table = srsly.read_gzip_json(folder / "data" / "en_lexeme_cluster.json.gz")
-    found = read_clusters("lookups", "en")
-    assert len(found.keys) == len(table) > 500_000
-    nlp = blank()
-    words = ["London", "Germany", "Texas", "and", "the", "storm"]
-    hashes = np.array([nlp.vocab.strings.add(w) for w in (*words, "zxqzxq")], dtype="uint64")
-    rows = found.find(hashes)
-    assert rows[-1] == -1 and found.paths[rows[:-1]].tolist() == [int(table[w]) for w in words]
-    layer = cluster_prefixes("lookups", [6, 32])
-    doc = doc_of("London Germany Texas the", nlp)
-    layer.initialize(X=[doc])
-    keys = layer.predict([doc]).data  # places share the first six decisions
-    assert len(set(keys[:3, 0].tolist())) == 1 and keys[3, 0] != keys[0, 0]
-    with pytest.raises(ValueError, match=r"L261.*'fi'"):
-        read_clusters("lookups", "fi")
-
-
-# The whole
 
 
 def test_with_nothing_added_it_is_spacys():
@@ -132,20 +58,18 @@ def weights(model):
     return [np.asarray(p) for p, _ in sorted(found, key=lambda own: (own[0].shape, own[1]))]
 
 
-def test_everything_together_is_as_wide_as_it_says_and_every_part_counts(paths, static):
+def test_everything_together_is_as_wide_as_it_says_and_every_part_counts(static):
     nlp = toy_vectors(blank())
     docs = [doc_of("Oslo rome zzz", nlp), doc_of("", nlp), doc_of("storm", nlp)]
-    added = {"include_static_vectors": True, "clusters": paths, "subwords": static}
-    sizes = {"cluster_bits": [32, 2], "cluster_rows": [40, 4]}
-    model = RichEmbed(**SMALL, **sizes, **added)
+    model = RichEmbed(**SMALL, include_static_vectors=True, subwords=static)
     model.initialize(X=docs)
     assert model.get_dim("nO") == 8
     out = model.predict(docs)
     assert [row.shape for row in out] == [(3, 8), (0, 8), (1, 8)]
     (mix,) = [node for node in model.walk() if node.name == "maxout"]
-    assert mix.get_dim("nI") == 8 * (2 + 2 + 1 + 1)
+    assert mix.get_dim("nI") == 8 * (2 + 1 + 1)
     rows = sorted(node.get_dim("nV") for node in model.walk() if node.name == "hashembed")
-    assert rows == [4, 30, 40, 50]
+    assert rows == [30, 50]
     seeds = [node.attrs["seed"] for node in model.walk() if node.name == "hashembed"]
     assert len(set(seeds)) == len(seeds)
     set_dropout_rate(model, 0.5)
@@ -159,13 +83,13 @@ def test_everything_together_is_as_wide_as_it_says_and_every_part_counts(paths, 
 
 
 @pytest.mark.parametrize("subwords", [False, True])
-def test_prediction_embeds_each_distinct_word_once_to_the_same_rows(subwords, paths, static):
+def test_prediction_embeds_each_distinct_word_once_to_the_same_rows(subwords, static):
     """Rome and rome share their keys, but not their static vectors."""
     nlp = toy_vectors(blank()) if subwords else blank()
     added = {"include_static_vectors": True, "subwords": static} if subwords else {}
     texts = ["Oslo rome rome storm", "", "rome Rome zzz yyy ROME", "a a a a a a"]
     docs = [doc_of(text, nlp) for text in texts]
-    model = RichEmbed(8, attrs=["LOWER"], rows=[50], clusters=paths, **added)
+    model = RichEmbed(8, attrs=["LOWER"], rows=[50], **added)
     model.initialize(X=docs)
     (mix,) = [node for node in model.walk() if node.name == "maxout"]
     seen = []
@@ -184,8 +108,6 @@ def test_settings_that_make_no_sense():
         {"width": 0},
         {"rows": [10]},
         {"attrs": [], "rows": []},
-        {"clusters": "lookups", "cluster_bits": [33, 10, 6]},
-        {"clusters": "lookups", "cluster_bits": [6, 6, 10]},
         {"attrs": ["NORM", "FOO"], "rows": [10, 10]},
     ):
         with pytest.raises(ValueError, match="L001"):
@@ -209,20 +131,18 @@ def test_what_is_taken_from_a_pipeline_needs_the_vectors_it_has_learnt_with():
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("light_processes")
-def test_a_saved_pipeline_needs_neither_files_nor_extras(paths, static, tmp_path):
-    nlp = rich_ner(**SMALL, clusters=paths, subwords=static)
+def test_a_saved_pipeline_needs_no_extra(static, tmp_path):
+    nlp = rich_ner(**SMALL, subwords=static)
     history = train(nlp, 25)
     assert history[-1]["ner"] < 0.7 * history[0]["ner"]
     nlp.to_disk(tmp_path / "model")
     words = [t.text for t in parse(blank(), "[Storm Ida|NAT] passed [Rome|GEO] near the [Fram|ART] .")]
-    (tmp_path / "paths").unlink()
     expected = np.asarray(nlp.get_pipe("ner").model.predict([Doc(nlp.vocab, words=words)]).dataXd)
     code = (
         "import sys, json, spacy\n"
         "from spacy.tokens import Doc\n"
         "spacy.blank('en')\n"
-        "for name in ('model2vec', 'spacy_lookups_data'):\n"
-        "    sys.modules[name] = None\n"
+        "sys.modules['model2vec'] = None\n"
         f"nlp = spacy.load({str(tmp_path / 'model')!r})\n"
         f"doc = Doc(nlp.vocab, words={words!r})\n"
         "print(json.dumps(nlp.get_pipe('ner').model.predict([doc]).dataXd.tolist()))\n"
@@ -230,6 +150,6 @@ def test_a_saved_pipeline_needs_neither_files_nor_extras(paths, static, tmp_path
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert np.array(json.loads(done.stdout)) == pytest.approx(expected, abs=1e-5)
-    again = rich_ner(**SMALL, clusters=paths, subwords=static).from_bytes(nlp.to_bytes())
+    again = rich_ner(**SMALL, subwords=static).from_bytes(nlp.to_bytes())
     both = (params(own.get_pipe("ner")) for own in (again, nlp))
     assert all(np.array_equal(a, b) for a, b in zip(*both, strict=True))

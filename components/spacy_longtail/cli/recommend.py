@@ -7,8 +7,6 @@ from typing import Annotated
 import typer
 from wasabi import msg
 
-from ..corpus.folder import read_types
-from ..layers.clusters import lacks_lookups
 from ..studies.matrix.advice import FOLDS, advise, find_pretrained, in_short, needs_torch, planned
 from ..studies.matrix.writing import summary_tables, write_matrix_report
 from ..studies.trials.run import TrialOptions
@@ -57,8 +55,6 @@ def recommend(
     four at most, and one with a transformer or a GPU.
     """
     target = config or output / "recommended.cfg"
-    if problem := lacks_lookups(read_types(corpus).lang):
-        say(f"Word clusters are left out: {problem}")
     encoders = [pretrained] if pretrained else find_pretrained(corpus, say)
     candidates, plan = planned(corpus, steps, read_settings(settings), encoders, transformer)
     reasons = list(zip(plan.methods, candidates, strict=True))

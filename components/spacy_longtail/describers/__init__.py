@@ -2,13 +2,10 @@
 
 from .hashed import HashedDescriptions
 from .label_encoder import LabelEncoder
-from .static import SubwordDescriptions, VectorDescriptions
-from .transformer import TransformerDescriptions
+from .static import SubwordDescriptions
 
 __all__ = [
     "HashedDescriptions",
     "LabelEncoder",
     "SubwordDescriptions",
-    "TransformerDescriptions",
-    "VectorDescriptions",
 ]

@@ -1,43 +1,14 @@
-"""Descriptions by static vectors of their words."""
+"""Descriptions by vectors of their subwords."""
 
 import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-import numpy as np
-from spacy.vocab import Vocab
 from thinc.types import Floats2d
 
-from ..errors import Errors
 from ..layers.subwords import SubwordTable, read_subwords
 from .base import LoadedLater, unit_rows, words
-
-
-@dataclass(frozen=True)
-class VectorDescriptions:
-    """The mean of the pipeline's own word vectors over the words of a description.
-
-    vocab (Optional[Vocab]): Of the pipeline, which fills it in; null in a config.
-    RETURNS (Callable[[List[str]], Floats2d]): Texts to one row each, of unit length.
-    """
-
-    vocab: Vocab | None = None  # of the pipeline: see `with_vocab`
-
-    def with_vocab(self, vocab: Vocab) -> "VectorDescriptions":
-        """The same, of a pipeline's vocabulary."""
-        return VectorDescriptions(vocab)
-
-    def __call__(self, texts: list[str]) -> Floats2d:
-        """texts (List[str]): Descriptions. RETURNS (Floats2d): (n_texts, width of the vectors)."""
-        if self.vocab is None or not self.vocab.vectors_length:
-            who = "longtail.VectorDescriptions.v1"
-            raise ValueError(Errors.L240.format(who=who, problem="the pipeline has none"))
-        vocab, rows = self.vocab, np.zeros((len(texts), self.vocab.vectors_length))
-        for row, text in zip(rows, texts, strict=True):
-            if known := [word for word in words(text) if vocab.has_vector(word)]:
-                row[:] = np.mean([vocab.get_vector(word) for word in known], axis=0)
-        return unit_rows(rows)
 
 
 @dataclass(frozen=True)

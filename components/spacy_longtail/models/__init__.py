@@ -1,6 +1,6 @@
 """Architectures, composed from stock thinc layers and `layers/`."""
 
-from .encoders import BiLSTM, ConcatenatedEncoders, FrozenEncoder, StaticVectors
+from .encoders import BiLSTM, FrozenEncoder, StaticVectors
 from .gates import LSTMAttentionGate, RNNCNNGate, SelfAttentionGate, SentenceGate
 from .mrc import MRC
 from .rich_embed import RichEmbed
@@ -10,7 +10,6 @@ from .transformer import Transformer
 __all__ = [
     "MRC",
     "BiLSTM",
-    "ConcatenatedEncoders",
     "DescribedTypes",
     "FrozenEncoder",
     "LSTMAttentionGate",

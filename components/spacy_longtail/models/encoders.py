@@ -1,4 +1,4 @@
-"""Encoders: static vectors, an LSTM, several side by side, and one that is not trained."""
+"""Encoders: static vectors, an LSTM, and one that is not trained."""
 
 import math
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from spacy.ml.models import MultiHashEmbed
 from spacy.ml.staticvectors import StaticVectors as VectorTable
 from spacy.tokens import Doc
-from thinc.api import Model, chain, concatenate, ragged2list
+from thinc.api import Model, chain, ragged2list
 from thinc.types import Floats2d
 
 from ..errors import Errors
@@ -53,23 +53,6 @@ def _init(model: Model, X: list[Doc] | None = None, Y: object = None) -> None:
         model.set_dim("nO", model.layers[0].get_dim("nO"))
 
 
-def ConcatenatedEncoders(
-    *encoders: Model[list[Doc], list[Floats2d]],
-) -> Model[list[Doc], list[Floats2d]]:
-    """The rows of several encoders joined, such as a transformer's and those of static vectors.
-
-    encoders (Model[List[Doc], List[Floats2d]]): Two or more, own or listeners; in a config a block with
-        a free name each, such as [components.ner.model.tok2vec.*.vectors].
-    RETURNS (Model[List[Doc], List[Floats2d]]): One row per token, as wide as all of them together.
-    SOURCE: GloVe beside BERT in Nguyen, Nguyen & Rao 2020.
-    """
-    if len(encoders) < 2:
-        who, problem = "longtail.ConcatenatedEncoders.v1", "it joins two or more"
-        fix = "Add a block such as [components.ner.model.tok2vec.*.vectors]."
-        raise ValueError(Errors.L241.format(who=who, problem=problem, fix=fix))
-    return concatenate(*encoders)
-
-
 def FrozenEncoder(tok2vec: Model[list[Doc], list[Floats2d]]) -> Model[list[Doc], list[Floats2d]]:
     """A pretrained encoder without training: no gradient, no dropout, no weight decay reaches it.
 
@@ -102,7 +85,7 @@ def BiLSTM(
     padding nor the other documents of a batch enter a state. Weights are saved as safetensors.
 
     embed (Model[List[Doc], List[Floats2d]]): Vectors of the words: spacy.MultiHashEmbed.v2,
-        longtail.StaticVectors.v1, or longtail.ConcatenatedEncoders.v1 of several. It is trained along.
+        or longtail.StaticVectors.v1. It is trained along.
     hidden_width (int): Units of each of the two directions. The output is twice as wide.
     depth (int): Layers, each reading the outputs of the one below.
     dropout (float): Share of each layer's outputs that is zeroed in training, 0 to below 1. The

@@ -1,6 +1,6 @@
-"""Words embedded by their attributes and by what is known of them: clusters and subwords."""
+"""Words embedded by their attributes, static vectors and subwords."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from spacy.attrs import IDS
@@ -23,7 +23,6 @@ from thinc.layers.chain import init as init_chained
 from thinc.types import Floats2d, Ints1d, Ints2d, Ragged
 
 from ..errors import Errors
-from ..layers.clusters import MOST_BITS, cluster_prefixes
 from ..layers.listeners import check_vectors
 from ..layers.subwords import subword_vectors
 from ..settings import whole
@@ -37,62 +36,48 @@ def RichEmbed(
     attrs: list[str] = ["NORM", "PREFIX", "SUFFIX", "SHAPE"],  # noqa: B006 - confection copies it
     rows: list[int] = [2000, 1000, 1000, 1000],  # noqa: B006
     include_static_vectors: bool = False,
-    clusters: str | None = None,
-    cluster_bits: list[int] = [32, 10, 6],  # noqa: B006
-    cluster_rows: list[int] = [1500, 1000, 128],  # noqa: B006
     subwords: str | None = None,
 ) -> Model[list[Doc], list[Floats2d]]:
-    """spaCy's MultiHashEmbed, with word clusters and vectors of subwords beside the attributes.
+    """spaCy's MultiHashEmbed, with vectors of subwords beside the attributes.
 
-    Everything is embedded in `width` columns, joined, and mixed by a maxout layer. Clusters and subword
-    vectors are read at initialisation and saved with the pipeline, which then needs neither a file nor a
-    download.
+    Everything is embedded in `width` columns, joined, and mixed by a maxout layer. Subword vectors are
+    read at initialisation and saved with the pipeline, which then needs neither a file nor a download.
 
     width (int): Width of the output and of each embedding.
     attrs (List[str]): Attributes of words, hashed: NORM, PREFIX, SUFFIX, SHAPE and others of spaCy's.
     rows (List[int]): Rows of the hash table of each attribute.
     include_static_vectors (bool): Whether to use the pipeline's own word vectors, too.
-    clusters (Optional[str]): Brown clusters: "lookups" for the table of spacy-lookups-data (extra
-        `lookups`; English, German, Spanish), or a file of paths; null for none.
-    cluster_bits (List[int]): Lengths of the prefixes of a word's path, in bits, 1 to 32: longer ones
-        are the whole path. Each has a hash table.
-    cluster_rows (List[int]): Rows of each.
     subwords (Optional[str]): Vectors of subwords, whose mean is a word's vector, so that no word is
         unknown: an encoder such as "en_longtail_cnn", or a Model2Vec model, a folder or its name on the
         hub (extra `model2vec`). They are not trained, their projection is. Null for none.
     RETURNS (Model[List[Doc], List[Floats2d]]): One row per token, (n_tokens, width).
-    SOURCE: Brown et al. 1992; Miller, Guinness & Zamanian 2004 for prefixes of paths as features.
+    SOURCE: docs/methods.md, "Words and subwords".
     """
     width = whole("width", width, "96 is usual.", 1)
     if unknown := [attr for attr in attrs if str(attr).upper() not in IDS]:
         fix = "NORM, PREFIX, SUFFIX and SHAPE are usual."
         rule = "names of spaCy's attributes"
         raise ValueError(Errors.L001.format(name="attrs", rule=rule, value=unknown[0], fix=fix))
-    sizes = _sizes("rows", rows, "attrs", attrs)
-    bits = [whole("cluster_bits", n, "32 is the whole path.", 1) for n in cluster_bits]
-    if clusters is not None and (not bits or max(bits) > MOST_BITS or len(set(bits)) < len(bits)):
-        rule = f"different numbers from 1 to {MOST_BITS}"
-        fix = "[32, 10, 6] is the default."
-        raise ValueError(Errors.L001.format(name="cluster_bits", rule=rule, value=cluster_bits, fix=fix))
-    cluster_sizes = _sizes("cluster_rows", cluster_rows, "cluster_bits", cluster_bits)
+    if len(rows) != len(attrs):
+        fix = f"Give {len(attrs)} numbers."
+        raise ValueError(
+            Errors.L001.format(name="rows", rule="one for each of attrs", value=rows, fix=fix)
+        )
+    sizes = [whole("rows", n, "1000 to 5000 is usual.", 1) for n in rows]
     parts: list[Model[list[Doc], Ragged]] = []
     if attrs:
         features: Model[list[Doc], Ragged] = chain(FeatureExtractor(attrs), list2ragged())
-        parts.append(chain(features, _hashed(width, sizes, FIRST_SEED)))
-    if clusters is not None:
-        keys = cluster_prefixes(clusters, bits)
-        parts.append(chain(keys, _hashed(width, cluster_sizes, FIRST_SEED + len(attrs))))
+        parts.append(chain(features, _hashed(width, sizes)))
     if include_static_vectors:
         parts.append(StaticVectors(width, dropout=0.0))
     if subwords is not None:
         parts.append(subword_vectors(subwords, width))
     if not parts:
-        fix = "Name attributes, clusters, static vectors or subwords."
+        fix = "Name attributes, static vectors or subwords."
         raise ValueError(Errors.L001.format(name="attrs", rule="not empty", value=attrs, fix=fix))
     n_others = include_static_vectors + (subwords is not None)
-    n_tables = len(attrs) + (len(bits) if clusters is not None else 0) + n_others
     joined: Model[list[Doc], Ragged] = concatenate(*parts) if len(parts) > 1 else parts[0]
-    mix: Model = Maxout(width, width * n_tables, nP=3, dropout=0.0, normalize=True)
+    mix: Model = Maxout(width, width * (len(attrs) + n_others), nP=3, dropout=0.0, normalize=True)
     n_hashed = len(parts) - n_others
     about = {"needs_vectors": include_static_vectors, "n_parts": len(parts), "n_hashed": n_hashed}
     layers = [joined, with_array(mix), ragged2list()]
@@ -153,15 +138,10 @@ def init(
     init_chained(model, X, Y)
 
 
-def _sizes(name: str, rows: Sequence[int], of: str, listed: Sequence[object]) -> list[int]:
-    if len(rows) != len(listed):
-        rule, fix = f"one number for each of {of}", f"Give {len(listed)} numbers."
-        raise ValueError(Errors.L001.format(name=name, rule=rule, value=rows, fix=fix))
-    return [whole(name, n, "1000 to 5000 is usual.", 1) for n in rows]
-
-
-def _hashed(width: int, sizes: list[int], seed: int) -> Model[Ragged, Ragged]:
+def _hashed(width: int, sizes: list[int]) -> Model[Ragged, Ragged]:
     """A hash table for each column of keys, side by side."""
-    tables = [HashEmbed(width, n, column=i, seed=seed + i, dropout=0.0) for i, n in enumerate(sizes)]
+    tables = [
+        HashEmbed(width, n, column=i, seed=FIRST_SEED + i, dropout=0.0) for i, n in enumerate(sizes)
+    ]
     joined: Model[Ragged, Ragged] = with_array(concatenate(*tables) if len(tables) > 1 else tables[0])
     return joined

@@ -12,9 +12,9 @@ from torch import Tensor, nn
 
 from ..describers.base import mean_states
 from ..describers.label_encoder import FILE, LabelEncoder, label_weights
-from ..describers.transformer import load_transformer
 from ..encoders import META, check_encoder, located
 from ..errors import Errors
+from ..hub import load_transformer
 from ..layers.torch_layer import shim_of
 from ..layers.torch_transformer import PieceEncoder, from_bytes, short_form
 from ..models.transformer import NAME, encoder_of

@@ -9,12 +9,11 @@ import spacy
 from spacy.language import Language
 from spacy.pipeline import Tok2Vec
 from spacy.util import logger
-from spacy.vocab import Vocab
 from thinc.api import Model, to_numpy
 from thinc.types import Floats2d
 
 from ...corpus.type_words import in_words, problem_of_texts
-from ...describers import HashedDescriptions, VectorDescriptions
+from ...describers import HashedDescriptions
 from ...describers.base import unit_rows
 from ...encoders import check_encoder
 from ...errors import Errors
@@ -27,7 +26,6 @@ from ..neighbours import upstream_of
 from ..sources import add_sources, sources_of
 
 ALIKE = 0.99  # cosine of vectors of one text by one describer
-TRANSFORMED = "doc._.trf_data"  # what components with a transformer assign
 # which of a pretrained head's prefixes a prefix starts from that it lacks
 FROM_PREFIX = {"B": "B", "I": "I", "L": "I", "U": "B"}
 
@@ -62,15 +60,13 @@ def describe_types(
     return found
 
 
-def vectors_of(texts: list[str], describe: Describe | None, vocab: Vocab, who: str) -> Floats2d:
+def vectors_of(texts: list[str], describe: Describe | None, who: str) -> Floats2d:
     """One row of unit length for each description.
 
-    describe (Optional[Callable]): Null takes the pipeline's word vectors, or hashed words without.
+    describe (Optional[Callable]): Null takes hashed words.
     """
-    if describe is None:
-        describe = VectorDescriptions() if vocab.vectors_length else HashedDescriptions()
-    with_vocab = getattr(describe, "with_vocab", lambda _: describe)
-    found = np.asarray(to_numpy(with_vocab(vocab)(texts)), dtype="float32")
+    describe = describe or HashedDescriptions()
+    found = np.asarray(to_numpy(describe(texts)), dtype="float32")
     problem = ""
     if found.ndim != 2 or len(found) != len(texts):
         problem = f"an array of shape {found.shape} for {len(texts)} texts"
@@ -86,34 +82,6 @@ def vectors_of(texts: list[str], describe: Describe | None, vocab: Vocab, who: s
 def release(describe: Describe | None) -> None:
     """Let go of what a describer has loaded: descriptions are computed once, and saved with the pipe."""
     getattr(describe, "release", lambda: None)()
-
-
-def default_describe(nlp: Language) -> Block:
-    """The block of the describer that `describe = null` stands for.
-
-    nlp (Language): With a transformer, that transformer as it was published; else the word vectors, if
-        there are any; else the hashed words.
-    """
-    for name in nlp.component_names:  # a frozen one is disabled while others are initialised
-        if TRANSFORMED in nlp.get_pipe_meta(name).assigns:
-            return {"@misc": "longtail.TransformerDescriptions.v1", "name": _published(nlp, name)}
-    if nlp.vocab.vectors_length:
-        return {"@misc": "longtail.VectorDescriptions.v1"}
-    return {"@misc": "longtail.HashedDescriptions.v1"}
-
-
-def _published(nlp: Language, name: str) -> str:
-    """The name, or folder, of the published model that a transformer component started from.
-
-    spacy-transformers names it in the model, spacy-curated-transformers where the weights are loaded.
-    """
-    config = nlp.config.interpolate()
-    loader = config["initialize"]["components"].get(name, {}).get("encoder_loader") or {}
-    found = config["components"][name].get("model", {}).get("name") or loader.get("name")
-    if not isinstance(found, str):
-        problem = f"no vectors: the config does not say which published model {name!r} started from"
-        raise ValueError(Errors.L272.format(who="the pipeline", describe="null", problem=problem))
-    return found
 
 
 class PretrainedHead(NamedTuple):
@@ -175,7 +143,7 @@ def take_pretrained(pipe: Any, head: PretrainedHead, nlp: Language | None) -> No
         given, needed = theirs.get_dim(dim), layer.get_dim(dim)
         if given != needed:
             problem = f"its {name} has {given} columns, this one {needed}"
-    vectors = vectors_of(texts, pipe.describe, pipe.vocab, pipe.name)
+    vectors = vectors_of(texts, pipe.describe, pipe.name)
     if not are_alike(vectors, to_numpy(theirs.get_param("D"))):
         problem = "its descriptions have other vectors: it was trained with another 'describe'"
     if own is not None and upstream is not None and not problem:

@@ -38,9 +38,7 @@ class TokenNER(TokenTagger):
     include, scores_key, thresholds, abstain_key, head_rate: As for longtail_ner.
     warmup (int): Training updates with plain cross-entropy before the loss takes over (softmax, crf).
     describe (Optional[Callable[[List[str]], Floats2d]]): Vectors of the types' descriptions, for
-        longtail.DescribedTypes.v1: longtail.TransformerDescriptions.v1 or another describer; null takes
-        that of a pretrained head, else the pipeline's transformer, else its word vectors, else hashed
-        words.
+        longtail.DescribedTypes.v1; null takes those of a pretrained head, else hashed words.
     scorer (Optional[Callable]): The scoring function.
     """
 

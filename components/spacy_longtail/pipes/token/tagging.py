@@ -41,7 +41,6 @@ from .describing import (
     PretrainedHead,
     are_alike,
     check_described,
-    default_describe,
     describe_types,
     read_pretrained,
     release,
@@ -128,7 +127,7 @@ class TokenTagger(NERPipe):
                 raise ValueError(Errors.L271.format(who=self.name, problem=problem))
             if is_trained and is_new:
                 known = to_numpy(output_of(self.model).get_param("D"))
-                vectors = vectors_of(list(new.values()), self.describe, self.vocab, self.name)
+                vectors = vectors_of(list(new.values()), self.describe, self.name)
                 if not are_alike(vectors[:-1], known):
                     problem = f"other vectors than in training, so that {label!r} cannot be added"
                     shown = {"who": self.name, "describe": self.describe, "problem": problem}
@@ -172,7 +171,7 @@ class TokenTagger(NERPipe):
         for label in types:
             check_label(label)
         texts = describe_types(types, given, types, self.name)
-        vectors = vectors_of(list(texts.values()), self.describe, self.vocab, self.name)
+        vectors = vectors_of(list(texts.values()), self.describe, self.name)
         release(self.describe)
         before = [name if name == "O" else f"{name} before" for name in self.head.outputs]
         self.cfg.update(types=types, descriptions=texts, include=None, class_values=None)
@@ -227,9 +226,7 @@ class TokenTagger(NERPipe):
             given = {**self.cfg["descriptions"], **(descriptions or {})}
             texts = describe_types(self.labels, given, {*known, *declared, *self.labels}, self.name)
             self.cfg["descriptions"] = texts
-            self._set_descriptions(
-                vectors_of(list(texts.values()), self.describe, self.vocab, self.name)
-            )
+            self._set_descriptions(vectors_of(list(texts.values()), self.describe, self.name))
         sampled = get_examples() if self.samples_training else seen()
         sample = list(islice((eg.predicted for eg in sampled if len(eg.predicted)), 10))
         self.model.initialize(X=sample)
@@ -253,7 +250,7 @@ class TokenTagger(NERPipe):
     def _find_describer(self, head: PretrainedHead | None, nlp: Language | None) -> None:
         """Set what null stands for. The config keeps it, so that types can be added later."""
         if self.describe is None and nlp is not None:
-            block = (head and head.describe) or default_describe(nlp)
+            block = (head and head.describe) or {"@misc": "longtail.HashedDescriptions.v1"}
             self.describe = util.registry.resolve({"describe": block})["describe"]
             if name := name_in(nlp, self):
                 nlp.get_pipe_config(name)["describe"] = block

@@ -12,7 +12,6 @@ from ...about import __version__
 from ...corpus.folder import PARTS, part_path, read_types
 from ...corpus.seen import MOST, seen_share
 from ...corpus.statistics import Statistics, corpus_statistics
-from ...describers.transformer import load_transformer
 from ...encoders import (
     TRANSFORMERS,
     check_encoder,
@@ -21,7 +20,7 @@ from ...encoders import (
     shipped_encoder,
 )
 from ...errors import Errors
-from ...layers.clusters import lacks_lookups
+from ...hub import load_transformer
 from ...output.amounts import number
 from ...output.writing import check_file, write_file
 from ...types import Overrides
@@ -91,7 +90,6 @@ def _seen(pretrained: Path, corpus: Path) -> float:
 
 def choose_candidates(
     statistics: Statistics,
-    lang: str = "",
     pretrained: Sequence[CandidateGrid] = (),
     transformer: str | None = None,
 ) -> list[CandidateGrid]:
@@ -101,7 +99,6 @@ def choose_candidates(
     They come last, for the time that is left.
 
     statistics (Statistics): Of the corpus.
-    lang (str): Language code; an empty one has no word clusters.
     pretrained (Sequence[CandidateGrid]): The recipes of pretrained encoders.
     transformer (Optional[str]): A transformer's name on the hub, or its folder.
     RETURNS (List[CandidateGrid]): Choices by axis, and the reason.
@@ -113,13 +110,11 @@ def choose_candidates(
     read = f"{transformer} has read far more text"
     rare = f"{number(n_rare, 'rare type')}: sCR shows their sentences more often"
     few = f"{number(n_sentences, 'training sentence')}: the AUC margin was made for so few"
-    clusters = "word clusters know words that the corpus does not have"
     table = [
         (True, {"head": "ner"}, "stock spaCy, the baseline"),
         *((True, *candidate) for candidate in pretrained),
         (transformer, {"head": "softmax", "encoder": "transformer"}, read),
         (transformer, {"head": "crf", "encoder": "transformer"}, read),
-        (not lacks_lookups(lang), {"head": "crf", "encoder": "clusters"}, clusters),
         (True, {"head": "crf"}, "a CRF learns legal sequences with few examples"),
         (True, {"head": "softmax"}, "the plain token classifier"),
         (is_small, {"head": "two_task", "loss": "AUC-2T"}, few),
@@ -162,7 +157,7 @@ def planned(
         load_transformer(transformer)
         choice = known_choices()["encoder"]["transformer"]
         encoders["transformer"] = {**choice, "paths.transformer": transformer}
-    candidates = choose_candidates(statistics, lang, first, transformer)
+    candidates = choose_candidates(statistics, first, transformer)
     equal = {name: {k: v for k, v in own.items() if k not in SCHEDULE} for name, own in encoders.items()}
     given = {
         "choices": {"encoder": equal},
