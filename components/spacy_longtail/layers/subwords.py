@@ -119,35 +119,23 @@ def read_subwords(source: str) -> SubwordTable:
     source (str): An encoder such as "en_longtail_cnn", installed or a folder; or a Model2Vec model, a
         folder or its name on the Hugging Face hub.
     """
-    return _of_encoder(source) if (located(source) / META).is_file() else _of_model2vec(source)
-
-
-def _of_encoder(source: str) -> SubwordTable:
+    is_encoder = (located(source) / META).is_file()
+    if not is_encoder:
+        with extra("model2vec", "model2vec"):
+            from model2vec import StaticModel
+        check_subwords(source)
     try:
+        if not is_encoder:
+            return table_of(StaticModel.from_pretrained(source, force_download=False))
         nlp = load_model_from_path(located(source))
         models = [getattr(pipe, "model", None) for _, pipe in nlp.components]
         nodes = (node for model in models if isinstance(model, Model) for node in model.walk())
         return next(node.attrs["subwords"] for node in nodes if node.name == NAME)
-    except StopIteration:
-        problem = "It has no subword vectors."
-        raise ValueError(Errors.L265.format(name=source, problem=problem)) from None
-    except Exception as error:  # of what is damaged: each its own kind
-        raise _unread(source, error) from error
-
-
-def _unread(source: str, error: Exception) -> ValueError:
-    problem = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")
-    return ValueError(Errors.L265.format(name=source, problem=f"{problem}."))
-
-
-def _of_model2vec(source: str) -> SubwordTable:
-    with extra("model2vec", "model2vec"):
-        from model2vec import StaticModel
-    check_subwords(source)
-    try:
-        return table_of(StaticModel.from_pretrained(source, force_download=False))
-    except Exception as error:  # of the hub, of safetensors, of the tokenizer: each its own kind
-        raise _unread(source, error) from error
+    except Exception as error:  # of what is damaged, of the hub, of the tokenizer: each its own kind
+        problem = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")
+        if isinstance(error, StopIteration):
+            problem = "It has no subword vectors"
+        raise ValueError(Errors.L265.format(name=source, problem=f"{problem}.")) from error
 
 
 def table_of(model: "StaticModel") -> SubwordTable:

@@ -5,12 +5,9 @@ import json
 import math
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-
-from spacy.tokens import Doc
-from spacy.vocab import Vocab
 
 from ..corpus.descriptions import CorpusTypes, read_types
 from ..corpus.folder import PARTS, stream_docs, write_corpus
@@ -26,7 +23,7 @@ from ..records import Record
 from ..training.loading import load_for_types, load_pipeline
 from ..training.provenance import shortened
 from ..training.train import BEST, check_trainable, load_filled, refuse_parts, train_model
-from ..types import ANNOTATED_TYPES, Block, Overrides
+from ..types import Block, Overrides
 from .measuring import MeasuredPipeline, measure
 from .mining import corpus_keys
 from .pool import add_sentences, processed, read_pool
@@ -193,7 +190,9 @@ def _pseudo_labels(
         warnings.warn(Warnings.W113.format(**named), stacklevel=2)
     nlp, gold = blank(types.lang, types.tokens), part_path(request.gold, "train")
     counts = _counted(chosen, seen, teacher, request)
-    docs = _documents(chosen, teacher, nlp.vocab, request.soft)
+    tags, lacking = teacher.soft_tags if request.soft else [], counts.lacking
+    known_types = [t for t in teacher.labels if t not in lacking] if lacking else None
+    docs = (own.sentence.doc(nlp.vocab, own.kept, tags, known_types) for own in chosen)
     copies = itertools.chain.from_iterable(stream_docs(gold, nlp) for _ in range(counts.gold_copies))
     dev = stream_docs(part_path(request.gold, "dev"), nlp)
     write_corpus(output / CORPUS, {"train": itertools.chain(copies, docs), "dev": dev}, types)
@@ -208,18 +207,6 @@ def copies_for(gold: int, pool: int) -> int:
     RETURNS (int): The copies.
     """
     return min(max(math.ceil(pool / max(2 * gold, 1)), FEWEST), MOST)
-
-
-def _documents(
-    chosen: list[PseudoLabelled], teacher: PoolTeacher, vocab: Vocab, soft: bool
-) -> Iterator[Doc]:
-    """The sentences. Types that the teacher cannot read are neither right nor wrong in them."""
-    tags, lacking = teacher.soft_tags if soft else [], teacher.lacking
-    for own in chosen:
-        doc = own.sentence.doc(vocab, own.kept, tags)
-        if lacking:
-            doc.user_data[ANNOTATED_TYPES] = [t for t in teacher.labels if t not in lacking]
-        yield doc
 
 
 def _counted(

@@ -125,7 +125,7 @@ def _records(path: Path, context: Context) -> Iterator[Doc]:
             # of tokens, as on the Hugging Face hub or for GLiNER
             docs = [Doc(context.nlp.vocab, words=[check_text(word, place) for word in words])]
         elif isinstance(text, str):
-            docs = list(_made(check_text(text, place), context, place, record.get("tokens")))
+            docs = _made(check_text(text, place), context, place, record.get("tokens"))
         else:
             raise unreadable(place, f"found {str(text)[:60]!r} as the text", TEXT)
         for doc in docs:
@@ -134,16 +134,14 @@ def _records(path: Path, context: Context) -> Iterator[Doc]:
             yield doc
 
 
-def _made(text: str, context: Context, place: Place, tokens: object = None) -> Iterator[Doc]:
+def _made(text: str, context: Context, place: Place, tokens: object = None) -> list[Doc]:
     """The document of a text; none where the pipeline cannot read it."""
-    if not text.strip():
-        context.events.add("empty", "texts", place)
-    elif len(text) > context.nlp.max_length or is_tangled(text):
-        context.events.add("too long", "texts", place)
-    elif tokens is not None:
-        yield given_tokens(context.nlp, text, tokens, place)
-    else:
-        yield context.nlp.make_doc(text)
+    if not text.strip() or len(text) > context.nlp.max_length or is_tangled(text):
+        context.events.add("too long" if text.strip() else "empty", "texts", place)
+        return []
+    if tokens is not None:
+        return [given_tokens(context.nlp, text, tokens, place)]
+    return [context.nlp.make_doc(text)]
 
 
 def _without_annotation(read: ReadFile) -> ReadFile:

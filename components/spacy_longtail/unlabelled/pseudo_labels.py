@@ -19,7 +19,7 @@ from thinc.types import Floats2d, Ints1d
 
 from ..corpus.soft import write_soft
 from ..pipes.scores.spans import ScoredSpan, write_scores
-from ..types import ENTITY_SCORES
+from ..types import ANNOTATED_TYPES, ENTITY_SCORES
 from .scan import Best
 from .units import PoolSentence, lot
 
@@ -46,11 +46,18 @@ class ReadSentence(PoolSentence):
         """The least score of its entities, of those that have one."""
         return min((m.score for m in self.mentions if m.score is not None), default=1.0)
 
-    def doc(self, vocab: Vocab, kept: Collection[int], tags: Sequence[str]) -> Doc:
+    def doc(
+        self,
+        vocab: Vocab,
+        kept: Collection[int],
+        tags: Sequence[str],
+        known: list[str] | None = None,
+    ) -> Doc:
         """The sentence as training data, the scores of its entities in doc.spans.
 
         kept (Collection[int]): Which of the mentions are annotated.
         tags (Sequence[str]): Names of the soft targets' columns.
+        known (Optional[List[str]]): Types that the teacher reads, others are neither right nor wrong.
         """
         starts: list[object] = [i == 0 for i in range(len(self.words))]
         spaces = [*self.spaces[:-1], False]
@@ -64,6 +71,8 @@ class ReadSentence(PoolSentence):
         write_scores(made, ENTITY_SCORES, scored)
         if self.log_p is not None:
             write_soft(made, tags, self.log_p)
+        if known is not None:
+            made.user_data[ANNOTATED_TYPES] = known
         return made
 
 
