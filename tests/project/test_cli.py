@@ -82,14 +82,6 @@ def test_evaluate(corpus, model, tmp_path):
     assert all(0 < p[3] <= 1 for d in found["documents"] for p in d["predicted"])
 
 
-def test_evaluate_says_how_many_words_the_tokenizer_makes(source, model, tmp_path):
-    (source / "test.iob").write_text("Ann\tB-PER\ndoesn't\tO\nsleep\tO\n.\tO\n\n", encoding="utf8")
-    target, written = tmp_path / "corpus", tmp_path / "x.json"
-    assert RUN.invoke(app, ["convert", str(source), str(target)]).exit_code == 0
-    RUN.invoke(app, ["evaluate", str(model), str(target), "-o", str(written)])
-    assert json.loads(written.read_text(encoding="utf8"))["own_tokens"] == 0.75
-
-
 def test_a_part_of_many_files(source, corpus, model, tmp_path):
     many = tmp_path / "corpus" / "many"
     RUN.invoke(app, ["convert", str(source), str(many), "--docs-per-file", "1"])

@@ -75,7 +75,7 @@ def test_lost_entities_are_counted():
 
     before = evaluation((0, 5, "PER"), (10, 14, "GEO"))
     after = evaluation((0, 5, "PER"), (10, 14, "GPE"))
-    counts = {t: (*own, own.lost) for t, own in entity_changes(before, after).items()}
+    counts = {t: (*own.values(),) for t, own in entity_changes(before, after).items()}
     assert counts == {"GEO": (1, 0, 0, 1), "PER": (1, 1, 1, 0), "GPE": (0, 1, 0, 0)}
 
 

@@ -87,7 +87,7 @@ def evaluate(
         write_evaluation(result, output)
     if as_json:
         shown = result.model_dump(exclude={"documents"}, exclude_unset=True)
-        more = {"changes": {t: c._asdict() for t, c in changes.items()}} if was else {}
+        more = {"changes": changes} if was else {}
         return print_json({**shown, **more})
     _show(result, part)
     if was:
@@ -95,7 +95,7 @@ def evaluate(
         rows = []
         for label, own in changes.items():
             scores = (percent(found.scores.of_type(label).f) for found in (was, result))
-            rows.append((label, own.before, own.after, own.lost, *scores))
+            rows.append((label, own["before"], own["after"], own["lost"], *scores))
         print_table(("type", "before", "after", "lost", "F1 before", "F1"), rows)
     return None
 
@@ -138,11 +138,6 @@ def _show(result: Evaluation, part: str) -> None:
     for name, used in result.secondaries.items():
         msg.text(f"{name}: {usage_in_words(used)}")
     msg.text(f"{result.words_per_second:,.0f} words/s")
-    if result.own_tokens is not None and result.own_tokens < 1:
-        msg.warn(
-            "The corpus came in words, and the scores are of these. The pipeline's own tokenizer makes "
-            f"{percent(result.own_tokens)} % of them. On raw text the scores can be much lower."
-        )
 
 
 def _listed(what: str, scores: Mapping[str, float | None]) -> str:

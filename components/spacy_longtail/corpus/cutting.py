@@ -15,9 +15,9 @@ from .counts import entity_bounds
 from .sentences import sentence_bounds, sentence_lengths
 from .soft import SOFT, read_soft, write_soft
 
-ENTITY_ATTRIBUTES = ["ENT_IOB", "ENT_TYPE", "ENT_KB_ID", "ENT_ID"]
+ENTITY_ATTRIBUTES: list[int | str] = ["ENT_IOB", "ENT_TYPE", "ENT_KB_ID", "ENT_ID"]
 # of a token by itself, without heads
-KEPT_ATTRIBUTES = [*ENTITY_ATTRIBUTES, "SENT_START", "TAG", "POS", "MORPH", "LEMMA"]
+KEPT_ATTRIBUTES: list[int | str] = [*ENTITY_ATTRIBUTES, "SENT_START", "TAG", "POS", "MORPH", "LEMMA"]
 
 
 def cut(doc: Doc, bounds: Collection[tuple[int, int]]) -> Iterator[Doc]:
@@ -67,10 +67,11 @@ def sentence_docs(doc: Doc) -> Iterator[Doc]:
 
 def _user_data(doc: Doc, bounds: Collection[tuple[int, int]]) -> list[dict[Any, Any]]:
     """The user_data of each part. spaCy's extensions of tokens and spans stand there by character."""
+    known: dict[Any, Any] = doc.user_data
     starts = [doc[start].idx for start, _ in bounds]
     ends = [doc[start:end].end_char for start, end in bounds]
     parts: list[dict[Any, Any]] = [{} for _ in bounds]
-    for key, value in doc.user_data.items():
+    for key, value in known.items():
         if not (isinstance(key, tuple) and key[0] == "._." and key[2] is not None):
             for part in parts if key != SOFT else ():
                 part[key] = value

@@ -2,45 +2,11 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
-# common names of types that say little by themselves; others are split into their words
-WORDS = {
-    "PER": "person",
-    "PERS": "person",
-    "ORG": "organization, company or institution",
-    "LOC": "location or place",
-    "GEO": "geographical place, such as a city, river or region",
-    "GPE": "country, state or nationality",
-    "FAC": "building, airport, bridge or other facility",
-    "NORP": "nationality, religious or political group",
-    "TIM": "time or date",
-    "ART": "work of art, book, song, vehicle or other artefact",
-    "EVE": "event, such as a war, festival or competition",
-    "NAT": "natural phenomenon, such as a storm or disease",
-    "MISC": "other name",
-    "PROD": "product",
-    "WORK_OF_ART": "work of art, such as a book, film or song",
-    "CW": "creative work",
-    "CORP": "corporation",
-    "GRP": "group",
-    "QUANTITY": "quantity or measurement",
-    "CARDINAL": "number",
-    "ORDINAL": "ordinal number",
-    "MONEY": "amount of money",
-    "PERCENT": "percentage",
-    "DNA": "DNA, gene or region of a genome",
-    "RNA": "RNA molecule",
-    "programlang": "programming language",
-    "academicjournal": "academic journal",
-    "astronomicalobject": "astronomical object, such as a planet or star",
-    "chemicalcompound": "chemical compound",
-    "chemicalelement": "chemical element",
-    "literarygenre": "literary genre",
-    "musicalartist": "musical artist or singer",
-    "musicalinstrument": "musical instrument",
-    "musicgenre": "music genre",
-    "politicalparty": "political party",
-}
+import srsly
+
+WORDS: dict[str, str] = srsly.read_yaml(Path(__file__).with_suffix(".yml"))
 KNOWN = {label.casefold(): words for label, words in WORDS.items()}
 # a change from lower to upper case, and a capital that begins a word after others: XMLFile
 HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")

@@ -1,35 +1,23 @@
 """What became of the entities that another pipeline found in the same documents."""
 
 from collections import Counter
-from typing import NamedTuple
 
 from .records import Document, Evaluation
 
 
-class EntityChange(NamedTuple):
-    """The entities of one type, in the same documents before and after."""
-
-    before: int
-    after: int
-    kept: int  # with the same bounds and the same type
-
-    @property
-    def lost(self) -> int:
-        return self.before - self.kept
-
-
-def entity_changes(before: Evaluation, after: Evaluation) -> dict[str, EntityChange]:
+def entity_changes(before: Evaluation, after: Evaluation) -> dict[str, dict[str, int]]:
     """Compare the entities that two pipelines found in the same documents.
 
     before (Evaluation): Of the pipeline as it was. after (Evaluation): Of the new one.
-    RETURNS (Dict[str, EntityChange]): By type, the most frequent before first.
+    RETURNS (Dict[str, Dict[str, int]]): By type, the most frequent before first: entities before and
+        after; those kept, with the same bounds and type; and those lost.
     """
-    n_before, n_after, n_kept = Counter[str](), Counter[str](), Counter[str]()
+    counts = {name: Counter[str]() for name in ("before", "after", "kept", "lost")}
     for was, now in zip(map(_places, before.documents), map(_places, after.documents), strict=True):
-        for counter, places in ((n_before, was), (n_after, now), (n_kept, was & now)):
-            counter.update(label for *_, label in places)
-    types = sorted({*n_before, *n_after}, key=lambda t: (-n_before[t], t))
-    return {t: EntityChange(n_before[t], n_after[t], n_kept[t]) for t in types}
+        for name, places in zip(counts, (was, now, was & now, was - now), strict=True):
+            counts[name].update(label for *_, label in places)
+    types = sorted({*counts["before"], *counts["after"]}, key=lambda t: (-counts["before"][t], t))
+    return {t: {name: counter[t] for name, counter in counts.items()} for t in types}
 
 
 def _places(doc: Document) -> set[tuple[int, int, str]]:

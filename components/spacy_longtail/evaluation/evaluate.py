@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from pathlib import Path
 from typing import cast
 
@@ -89,7 +89,6 @@ def evaluate_model(
         scores=Scores(**scores),
         analysis=analysis,
         secondaries={n: dict(pipe.usage) for n, pipe in secondaries.items()},
-        own_tokens=_own_tokens(nlp, examples),
         words_per_second=sum(len(eg.predicted) for eg in examples) / max(seconds, 1e-9),
         # what is not annotated has no scores
         documents=[_document(eg) for eg in examples if eg.reference.has_annotation("ENT_IOB")],
@@ -124,17 +123,6 @@ def _read(nlp: Language, data: Path) -> tuple[list[Example], float]:
     for eg, doc in zip(examples, nlp.pipe(eg.predicted for eg in examples), strict=True):
         eg.predicted = doc
     return examples, time.perf_counter() - start
-
-
-def _own_tokens(nlp: Language, examples: Sequence[Example]) -> float | None:
-    """Of documents that came in words, the share of these that the tokenizer makes of the text
-    with spaces between them. Null without such documents."""
-    n_all = n_same = 0
-    for gold in (eg.reference for eg in examples if eg.reference.has_unknown_spaces):
-        own = {(token.idx, len(token)) for token in nlp.tokenizer(gold.text)}
-        n_all += len(gold)
-        n_same += sum((token.idx, len(token)) in own for token in gold)
-    return n_same / n_all if n_all else None
 
 
 def _training_settings(nlp: Language) -> TrainingSettings:

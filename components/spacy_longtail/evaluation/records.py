@@ -86,7 +86,6 @@ class Evaluation(Record):
     scores: Scores
     analysis: dict[str, Any] | None = None  # of `analyse`
     secondaries: dict[str, dict[str, Number]] = Field(default_factory=dict)  # usage by component
-    own_tokens: float | None = None  # share of the given words that the pipeline's tokenizer makes
     words_per_second: float
     documents: list[Document]
 

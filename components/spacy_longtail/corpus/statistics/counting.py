@@ -143,9 +143,14 @@ def described_part(tally: PartTally, labels: list[str], training: PartTally | No
     types = {}
     for label in labels:
         n = counts.mentions[label]
-        amounts = {"mentions": n, "tokens": counts.tokens[label], "sentences": counts.units[label]}
-        new = {"unseen": _share(unseen[label], n) if n else None} if training else {}
-        types[label] = TypeStatistics(**amounts, rareness=rareness.get(label), **new)
+        new: dict[str, Any] = {"unseen": _share(unseen[label], n) if n else None} if training else {}
+        types[label] = TypeStatistics(
+            mentions=n,
+            tokens=counts.tokens[label],
+            sentences=counts.units[label],
+            rareness=rareness.get(label),
+            **new,
+        )
     return PartStatistics(
         documents=tally.n_docs,
         sentences=counts.n_units,

@@ -76,8 +76,7 @@ def mark_documents(
     The worst first: errors on rare types, then rare types found, then others. Among these come
     first the sentences with many errors, and those with errors of which the model was sure.
 
-    documents (List[Document]): Of an evaluation.
-    tail (List[str]): The rare types.
+    documents (List[Document]): Of an evaluation. tail (List[str]): The rare types.
     baseline (Sequence[Document]): The same documents with the baseline's predictions, if any.
     RETURNS (List[MarkedSentence]): The sentences.
     """

@@ -64,10 +64,7 @@ def _headline(ours: str, baseline: str, averages: Verdicts) -> str:
 
 
 def summarize(report: Report) -> dict[str, Any]:
-    """What the result table shows, as JSON.
-
-    report (Report): What there is to say.
-    """
+    """What the result table shows, as JSON. report (Report): What there is to say."""
     headline, findings = verdict(report)
     return {
         "corpus": report.statistics.corpus,
