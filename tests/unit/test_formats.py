@@ -1107,31 +1107,26 @@ def test_written_files_hold_what_spacy_writes(found, tmp_path):
     assert tally.mentions == Counter(t for s in found for *_, t in s.ents)
 
 
-def test_illegal_entities_are_mended_and_counted(tmp_path):
-    x, y = (NLP.vocab.strings.add(t) for t in "XY")
-    cases = {  # codes and types to tags
-        ((1, 1, 2, 3, 1), (x, x, 0, x, y)): ["B-X", "I-X", "O", "B-X", "B-Y"],
-        ((3, 1, 1, 2, 2), (0, 0, x, 0, 0)): ["", "", "B-X", "O", "O"],
-        ((2, 3, 2, 2, 2), (0, 0, 0, 0, 0)): ["O", "", "O", "O", "O"],
-        ((2, 1, 2, 2, 0), (0, 0, 0, 0, 0)): ["O", "", "O", "O", ""],
-    }
-    docs = []
-    for codes, types in cases:
-        docs.append(Doc(NLP.vocab, words=list("abcde")))
-        docs[-1].from_array(["ENT_IOB", "ENT_TYPE"], np.array([codes, types], dtype="uint64").T)
-    DocBin(docs=docs).to_disk(tmp_path / "a.spacy")
-    events = Events()
-    assert [iob(d) for d in read(tmp_path / "a.spacy", events)] == list(cases.values())
-    assert counts(events) == {"mended": {"begun with I": 3, "without a type": 2}}
+@pytest.mark.parametrize("codes", [(1, 1, 2), (2, 1, 2), (3, 1, 2)])
+def test_entities_that_nothing_begins_are_refused(codes, tmp_path):
+    doc = Doc(NLP.vocab, words=list("abc"))
+    types = NLP.vocab.strings.add("X") * (codes[0] == 1)
+    doc.from_array(["ENT_IOB", "ENT_TYPE"], np.array([codes, [types] * 3], dtype="uint64").T)
+    DocBin(docs=[doc]).to_disk(tmp_path / "a.spacy")
+    with pytest.raises(ValueError, match=r"L404.*a\.spacy.*document 1"):
+        read(tmp_path / "a.spacy")
 
 
 def test_white_space_in_entities_is_trimmed_and_empty_annotation_reported(tmp_path):
     tags = ["B-X", *["I-X"] * 4, "O", "B-X"]
     spaced = Doc(NLP.vocab, words=["\n", "a", "\n", "b", " ", "c", "\n"], ents=tags)
+    named = Doc(NLP.vocab, words=["a", "b", "c", "d"])
+    named.set_ents([Span(named, 0, 1, "X", kb_id="Q1", span_id="7")], blocked=[named[1:2]])
     bare, done = Doc(NLP.vocab, words=["a"]), Doc(NLP.vocab, words=["b"], ents=["O"])
-    DocBin(docs=[spaced, bare, done, Doc(NLP.vocab)]).to_disk(tmp_path / "a.spacy")
-    again, *others = read(tmp_path / "a.spacy", events := Events())
+    DocBin(docs=[spaced, named, bare, done, Doc(NLP.vocab)]).to_disk(tmp_path / "a.spacy")
+    again, kept, *others = read(tmp_path / "a.spacy", events := Events())
     assert iob(again) == ["O", "B-X", "I-X", "I-X", "O", "O", "O"]
+    assert iob(kept) == ["B-X", "", "O", "O"] and (kept.ents[0].kb_id_, kept.ents[0].id_) == ("Q1", "7")
     assert [d.has_annotation("ENT_IOB") for d in others] == [False, True]
     left = {"unannotated": {"documents": 1}, "empty": {"texts": 1}}
     assert counts(events) == {"trimmed": {"X": 2}, **left}

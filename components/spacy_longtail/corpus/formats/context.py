@@ -40,7 +40,6 @@ MEANINGS = {  # of the kinds of events
     "unlabelled": "records without an annotation, left out",
     "empty": "texts without a word, left out",
     "ignored": "annotations that are not entities, left out",
-    "mended": "entities in illegal annotation, fixed",
     "unannotated": "documents without any entity annotation, kept as such",
     "absent": "mentions that their sentence does not have word by word, left out",
     "joined": "entities across a sentence boundary, which is dropped",

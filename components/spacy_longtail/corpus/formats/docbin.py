@@ -15,13 +15,12 @@ from spacy.vocab import Vocab
 from ...errors import Errors
 from ..counts import entity_bounds
 from ..cutting import sentence_docs
-from ..examples import trim_whitespace
 from ..labels import check_label
 from .context import Context, Events
 from .text import Place
 
 STRINGS = [NORM, TAG, LEMMA, DEP, ENT_TYPE, ENT_KB_ID, ENT_ID, MORPH]  # kept as hashes
-INSIDE, OUTSIDE, BEGINS = 1, 2, 3  # of Token.ent_iob
+MISSING, BEGINS = 0, 3  # of Token.ent_iob; tokens that begin no type are blocked
 
 Read = TypeVar("Read")
 
@@ -99,11 +98,7 @@ def stream_sentences(path: Path, vocab: Vocab) -> Iterator[Doc]:
 
 
 def read_docs(path: Path, context: Context) -> Iterator[Doc]:
-    """The documents of a .spacy file with legal entities; what else they hold is kept.
-
-    context (Context): Vocabulary, and events, which count what was fixed. The place of an event is
-        the document's number in the file.
-    """
+    """The documents of a .spacy file. The place of an event is the document's number in it."""
     for i, doc in enumerate(stream_docs(path, context.nlp), 1):
         place = Place(path, i)
         if not all(name in doc.vocab.strings for name in np.unique(doc.to_array(STRINGS)).tolist()):
@@ -111,36 +106,25 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
         if not len(doc):
             context.events.add("empty", "texts", place)
             continue
-        _mend(doc, place, context.events)
+        try:
+            _trim(doc, place, context.events)
+        except ValueError as error:  # of spaCy, for entities that nothing begins
+            raise _damaged(path, f"document {i}: {error}") from error
         if not doc.has_annotation("ENT_IOB"):
             context.events.add("unannotated", "documents", place)
         yield doc
 
 
-def _mend(doc: Doc, place: Place, events: Events) -> None:
-    """Begin every entity with B, give those without a type no annotation, trim white space."""
+def _trim(doc: Doc, place: Place, events: Events) -> None:
+    """Take white space off the ends of entities."""
     iob, types, space = doc.to_array([ENT_IOB, ENT_TYPE, IS_SPACE]).T
-    inside = np.isin(iob, (INSIDE, BEGINS)) & (types != 0)
-    goes_on = inside & (iob == INSIDE)
-    goes_on[0] = False
-    goes_on[1:] &= inside[:-1] & (types[1:] == types[:-1])
-    illegal = np.where(types == 0, iob == BEGINS, (iob == INSIDE) & ~goes_on)
-    for i in np.flatnonzero(illegal).tolist():
-        problem = "begun with I" if types[i] else "without a type"
-        events.add("mended", problem, place, f"{problem}: {doc[i].text!r}")
-    starts = np.flatnonzero(inside & ~goes_on)
-    stops = np.append(np.flatnonzero(~goes_on), len(doc))
-    ends = stops[np.searchsorted(stops, starts, side="right")]
-    firsts, lasts = trim_whitespace(starts, ends, space)
-    ents = []
-    for start, end, first, last in np.stack([starts, ends, firsts, lasts], axis=1).tolist():
-        if (start, end) != (first, last):
-            label = doc[start].ent_type_
-            events.add("trimmed", label, place, f"{label} {doc[start:end].text!r}")
-        if first < last:
-            ids = {"label": doc[start].ent_type, "kb_id": doc[start].ent_kb_id}
-            ents.append(Span(doc, first, last, **ids, span_id=doc[start].ent_id))
-    is_changed = illegal.any() or (starts != firsts).any() or (ends != lasts).any()
-    if is_changed or (~inside & (iob == INSIDE)).any():
-        missing = np.flatnonzero(~inside & (iob != OUTSIDE)).tolist()
-        doc.set_ents(ents, missing=[doc[i : i + 1] for i in missing], default="outside")
+    ents: list[Span] = []
+    for ent in doc.ents:
+        words = (ent.start + np.flatnonzero(space[ent.start : ent.end] == 0)).tolist()
+        if words[:1] + words[-1:] != [ent.start, ent.end - 1]:
+            events.add("trimmed", ent.label_, place, f"{ent.label_} {ent.text!r}")
+        if words:
+            ids = {"label": ent.label, "kb_id": ent.kb_id, "span_id": ent.id}
+            ents.append(Span(doc, words[0], words[-1] + 1, **ids))
+    missing = np.flatnonzero((iob == MISSING) | ((iob == BEGINS) & (types == 0))).tolist()
+    doc.set_ents(ents, missing=[doc[i : i + 1] for i in missing], default="outside")
