@@ -243,8 +243,6 @@ def test_files_and_folders_of_a_part_replace_each_other(tmp_path):
         assert part_path(target, "dev").is_dir() == (docs_per_file is not None)
         assert (target / "dev.spacy").exists() != (target / "dev").exists()
         assert ents(part_path(target, "dev")) == [[("Ann", "PER")], [("Rome", "GEO")]]
-    with pytest.warns(UserWarning, match=r"LW030.*out.*train and dev and test"):
-        convert_corpus(source / "dev.iob", target)
 
 
 def test_a_source_is_never_in_the_way(tmp_path):
@@ -321,10 +319,10 @@ def test_open_types_are_not_declared(tmp_path):
     source = write(tmp_path / "in" / "a.jsonl", json.dumps(record)).parent
     for read_from, target in ((source, tmp_path / "a"), (tmp_path / "a", tmp_path / "b")):
         shown = run(read_from, target, *(["--open"] if read_from == source else []))
-        assert "2 mentions of open types: 2 fine types and 2 coarse types" in shown.output
+        assert "2 mentions of 2 open types" in shown.output
         found = json.loads((target / "types.json").read_text(encoding="utf8"))
         assert found == {"open": True, "lang": "en", "tokens": "words"}
-        assert ents(target / "all.spacy") == [[("Ann", "poet"), ("Rome", "city; place")]]
+        assert ents(target / "all.spacy") == [[("Ann", "Poet"), ("Rome", "City;  place")]]
         assert has_open_types(target) and read_types(target, allow_open=True).labels == []
     with pytest.raises(ValueError, match=r"L419.*has open types"):
         read_types(target)

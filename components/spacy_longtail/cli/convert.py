@@ -10,22 +10,21 @@ from wasabi import msg
 
 from ..corpus.descriptions import has_open_types
 from ..corpus.folder import ConvertedPart, convert_corpus, read_conversion
-from ..corpus.formats.columns import Columns, parse_columns, read_tag_names
-from ..corpus.formats.context import MEANINGS, SENTENCIZER, Settings
-from ..corpus.formats.open_types import fine_and_coarse
+from ..corpus.formats.context import (
+    MEANINGS,
+    SENTENCIZER,
+    Columns,
+    Settings,
+    parse_columns,
+    read_tag_names,
+)
 from ..corpus.formats.sources import FORMATS
 from ..corpus.rare import rare_sentence
 from ..output.amounts import number
 from ..training.loading import load_pipeline
 from .app import CORPUS_PANEL, Code, Json, app, print_json
 
-POLICIES = {
-    "missing": "their tokens without annotation",
-    "expand": "expanded to whole tokens",
-    "contract": "contracted to the tokens inside",
-}
 N_SHOWN = 3  # examples of each kind
-MANY_TYPES = 200  # more than guidelines of annotation have
 LONG = 60  # tokens of a document that is probably more than a sentence
 WHOLE = ("json", "brat")  # formats without sentence boundaries
 
@@ -91,14 +90,10 @@ def convert(
     msg.good(f"Wrote {target}")
     mentions = next(iter(conversion.parts.values())).mentions
     if is_open:
-        levels = [len(set(level)) for level in zip(*map(fine_and_coarse, mentions), strict=True)]
-        kinds = " and ".join(map(number, levels, ("fine type", "coarse type")))
         n_mentions = number(sum(mentions.values()), "mention")
-        return msg.text(f"{n_mentions} of open types: {kinds}. `pretrain` reads them.")
+        return msg.text(f"{n_mentions} of {number(len(mentions), 'open type')}. `pretrain` reads them.")
     msg.text(f"Types: {', '.join(types.labels)}")
     msg.text(rare_sentence(types.tail, mentions))
-    if len(types.labels) > MANY_TYPES:
-        msg.info("Were types named freely, mention by mention? Then convert with --open for `pretrain`.")
     if "all" in conversion.parts:
         msg.info("It is one part, 'all'. `split` makes train, dev and test of it.")
     return None
@@ -106,7 +101,7 @@ def convert(
 
 def _show_events(part: ConvertedPart) -> None:
     for kind, counts in part.events.items():
-        policy = f", {POLICIES[part.misaligned]}" if kind == "misaligned" else ""
+        policy = f" (--misaligned {part.misaligned})" if kind == "misaligned" else ""
         types = ", ".join(f"{name} {n}" for name, n in counts.items())
         msg.warn(f"{sum(counts.values())} {MEANINGS[kind]}{policy}: {types}")
         for example in part.examples[kind][:N_SHOWN]:

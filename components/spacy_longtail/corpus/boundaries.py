@@ -10,8 +10,7 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 
 from .cutting import bare
-from .formats.columns import no_names
-from .formats.context import SENTENCIZER, Events
+from .formats.context import SENTENCIZER, Events, no_names
 from .formats.text import Place
 from .tokenizers import blank
 

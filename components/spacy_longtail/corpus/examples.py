@@ -1,7 +1,7 @@
 """Views of examples that pipes and readers train on and are scored by: sentences, types, gold tokens."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from spacy.strings import get_string_id
@@ -67,19 +67,15 @@ def gold_entities(eg: Example) -> tuple[Ints1d, Ints1d]:
     return iob, types
 
 
-def keep_types(eg: Example, labels: Collection[str], others: Literal["O", "missing"] = "O") -> Example:
-    """The example with every type outside `labels` annotated as O, or not at all ("missing").
-
-    The original is unchanged.
-    """
+def keep_types(eg: Example, labels: Collection[str]) -> Example:
+    """The example with every type outside `labels` annotated as O. The original is unchanged."""
     left_out = [ent for ent in eg.reference.ents if ent.label_ not in labels]
     if not left_out:
         return eg
     reference = eg.reference.copy()
     kept = [ent for ent in reference.ents if ent.label_ in labels]
-    rest = [reference[ent.start : ent.end] for ent in left_out]
-    where = {"outside": rest} if others == "O" else {"missing": rest}
-    reference.set_ents(kept, **where, default="unmodified")
+    outside = [reference[ent.start : ent.end] for ent in left_out]
+    reference.set_ents(kept, outside=outside, default="unmodified")
     return Example(eg.predicted, reference)
 
 

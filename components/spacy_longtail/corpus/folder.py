@@ -1,11 +1,14 @@
 """A corpus folder: converting a source into it, and its types."""
 
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 
+from pydantic import AfterValidator
 from spacy.language import Language
 from spacy.tokens import Doc
 from tqdm import tqdm
@@ -27,10 +30,8 @@ from .descriptions import (
 )
 from .formats.context import Context, Events, Settings, check_losses
 from .formats.docbin import stream_docs
-from .formats.open_types import plain_type
 from .formats.sources import FORMATS, find_parts
-from .formats.spans import relabelled
-from .parts import part_path, replacing_parts, write_part
+from .parts import part_path, replacing_parts, write_part  # noqa: F401  # for importers
 from .rare import tail_types
 from .tokenizers import blank
 
@@ -40,13 +41,17 @@ MANY = 0.2  # of the spans misaligned: the tokenizer is a wrong one
 PATIENCE = 2.0  # seconds before a progress bar appears
 
 
+# most frequent first
+Counts = Annotated[dict[str, int], AfterValidator(lambda counts: dict(Counter(counts).most_common()))]
+
+
 class ConvertedPart(Record):
     format: str
     misaligned: str  # what became of spans that cut a token
     documents: int
     tokens: int
-    mentions: dict[str, int]  # by type, most frequent first
-    events: dict[str, dict[str, int]]  # how often each kind of event came, by type
+    mentions: Counts  # by type
+    events: dict[str, Counts]  # how often each kind of event came, by type
     examples: dict[str, list[str]]  # by kind
 
 
@@ -87,33 +92,24 @@ def convert_corpus(
             settled = replace(settings, tokens=tokens, misaligned=misaligned)
             context = Context(nlp, settled, Events(), declared.labels)
             docs: Iterable[Doc] = part.read(context)
-            if is_open:
-                docs = (relabelled(doc, plain_type) for doc in docs)
             if boundaries:
                 docs = with_boundaries(docs, boundaries, part.path, context.events)
             docs = tqdm(docs, name, delay=PATIENCE, disable=None, leave=False)
             tally, events = write_part(folder, name, docs, settings.docs_per_file), context.events
-            report[name] = ConvertedPart(
-                format=part.format,
-                misaligned=misaligned,
-                documents=tally.documents,
-                tokens=tally.tokens,
-                mentions=dict(tally.mentions.most_common()),
-                events={kind: dict(counts.most_common()) for kind, counts in events.counts.items()},
-                examples=dict(events.examples),
-            )
+            record = {"format": part.format, "misaligned": misaligned, **tally._asdict()}
+            record |= {"events": events.counts, "examples": events.examples}
+            report[name] = ConvertedPart.model_validate(record)
             happened.append((events, misaligned))
         if not settings.allow:
             n_entities = sum(sum(part.mentions.values()) for part in report.values())
             check_losses(source, happened, n_entities)
-        types = CorpusTypes([], [], lang, tokens)
-        if not is_open:
-            types = _types(report, declared, lang, tokens)
+        empty = CorpusTypes([], [], lang, tokens)
+        types = empty if is_open else _types(report, declared, lang, tokens)
         write_types(folder, types, is_open)
         conversion = Conversion(lang=lang, tokens=tokens, parts=report)
         write_json(folder / REPORT, conversion.as_json())
     n_spans = sum(events.n_spans for events, _ in happened)
-    for problem in _problems(target, types, report, n_spans):
+    for problem in _problems(types, report, n_spans):
         warnings.warn(Warnings.W030.format(path=source, problem=problem), stacklevel=2)
     return types
 
@@ -136,9 +132,7 @@ def _types(
     return CorpusTypes(list(labels), list(tail), lang, tokens, texts)
 
 
-def _problems(
-    target: Path, types: CorpusTypes, report: Mapping[str, ConvertedPart], n_spans: int
-) -> Iterator[str]:
+def _problems(types: CorpusTypes, report: Mapping[str, ConvertedPart], n_spans: int) -> Iterator[str]:
     """What is legal and probably not meant."""
     missing = [name for name in PARTS if name not in report and "all" not in report]
     if missing:
@@ -148,9 +142,6 @@ def _problems(
     if unknown and types.labels:
         text = "They are neither scored nor counted as rare"
         yield f"corpus.json does not declare the types {', '.join(unknown)}. {text}"
-    stale = [n for n in (*PARTS, "all") if n not in report and part_path(target, n).exists()]
-    if stale:
-        yield f"{target} still has {' and '.join(stale)}, which this conversion did not write"
     n = sum(sum(part.events.get("misaligned", {}).values()) for part in report.values())
     if n > MANY * n_spans:
         text = f"{n} of {n_spans} spans do not begin and end with a token of {types.lang!r}"

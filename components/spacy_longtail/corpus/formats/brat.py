@@ -50,9 +50,7 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
     settings, events, place = context.settings, context.events, Place(path, 1)
     # brat counts the characters of the file as it is, line ends included
     text = read_text(path, settings.encoding, newline="")
-    bounds: list[_Bound] = []
-    if not settings.unlabelled:
-        bounds = _read_annotations(annotation_file(path), settings.encoding, events)
+    bounds = _read_annotations(annotation_file(path), settings.encoding, events)
     folded = text.replace("\r\n", "\n")  # as other programs count
     if not all(b.covers(text) for b in bounds) and all(b.covers(folded) for b in bounds):
         events.add("folded", "files", place)

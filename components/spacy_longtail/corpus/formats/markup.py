@@ -38,8 +38,7 @@ def read_articles(path: Path, context: Context) -> Iterator[Doc]:
 
     context (Context): Its labels are the types that there may be.
     """
-    unlabelled, header = context.settings.unlabelled, dict[str, str]()
-    text, spans, starts = "", [], set()
+    header, text, spans, starts = dict[str, str](), "", list[CharSpan](), set[int]()
     # two lines more: a file that ends before its header does not have it
     numbered = enumerate(itertools.chain(lines(path, context.settings.encoding), ["", ""]), 1)
     for i, line in numbered:
@@ -53,7 +52,7 @@ def read_articles(path: Path, context: Context) -> Iterator[Doc]:
             sentence = parse_line(line.strip(), place)
             text += " " if text else ""
             starts.add(len(text))
-            for span in () if unlabelled else sentence.spans:
+            for span in sentence.spans:
                 if span.label not in (context.labels or (span.label,)):
                     problem = f"unknown type {span.label!r} instead of {', '.join(context.labels)}"
                     raise unreadable(place, problem, "Declare it in corpus.json, or correct it.")

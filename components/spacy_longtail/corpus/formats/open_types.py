@@ -42,12 +42,6 @@ def fine_and_coarse(label: str) -> tuple[str, str]:
     return fine, coarse or fine
 
 
-def plain_type(label: str) -> str:
-    """An open type in lower case: each mention was given its own by hand."""
-    fine, coarse = fine_and_coarse(label)
-    return f"{fine}; {coarse}" if ";" in label else fine
-
-
 def _check_levels(label: str, place: Place) -> str:
     if label.count(";") > 1 or not all(level.strip() for level in label.split(";")):
         raise unreadable(place, f"found the types {label!r}", "Write `fine type; coarse type`.")
@@ -65,8 +59,6 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
             sentence = parse_line(line.strip(), place)
             for span in sentence.spans:
                 _check_levels(span.label, place)
-            if context.settings.unlabelled:
-                sentence.spans.clear()
             if doc := text_doc(sentence, context):
                 yield doc
 
@@ -89,9 +81,9 @@ def _numbered(path: Path, context: Context) -> Iterator[Doc]:
             problem = f"{SENTENCES} has no tokens of number {number[:20]!r}, or it comes twice"
             raise unreadable(place, problem, LINE_FIX)
         words, _ = tagger([TaggedToken(place, check_text(word, place)) for word in words])
-        doc, is_bare = Doc(context.nlp.vocab, words=words), settings.unlabelled or listed == "-"
-        mentions = () if is_bare else _mentions(doc, listed, place, context.events)
-        yield annotate(doc, mentions, None, context.events)
+        doc = Doc(context.nlp.vocab, words=words)
+        mentions = () if listed == "-" else _mentions(doc, listed, place, context.events)
+        yield annotate(doc, mentions, context)
 
 
 def _mentions(doc: Doc, listed: str, place: Place, events: Events) -> Iterator[CharSpan]:

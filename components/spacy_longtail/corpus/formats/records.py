@@ -6,14 +6,12 @@ entities.
 
 import json
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from spacy.tokens import Doc
 
-from .columns import TAG
 from .context import CHARACTERS, UTF16, Context, Events, Settings, excerpt
 from .spans import CharSpan, Text, annotate, check_text, keep_values, read_label, same_text, text_doc
 from .tags import TaggedToken, Tagger
@@ -22,6 +20,7 @@ from .text import Place, head_of, lines, read_text, unreadable
 ARRAY = re.compile(r'\s*\[(?!\s*")')  # a pair on a line of its own begins with [ and a text
 FIX = "Write one JSON object per line, or one array of objects."
 SPANS = ("spans", "entities", "labels", "label", "annotations")  # the first that a record has
+TAG = "ner_tags"  # as records on the Hugging Face hub usually call it
 TOKENIZED = "tokenized_text"  # of GLiNER's records
 MINIMAL = "annotation_id"  # in Label Studio's JSON-MIN
 OFFSETS = "offsets"  # what a record says that its own count
@@ -41,7 +40,7 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
     context (Context): Tokenizer, settings, and events, which count what is skipped or misaligned.
     """
     settings, events = context.settings, context.events
-    tagger, votes = Tagger(context), Counter[str]()
+    tagger = Tagger(context)
     for place, record in read_records(path, settings.encoding):
         if _is_tokenized(record, settings):
             if doc := _doc_of_tokens(record, place, context, tagger):
@@ -51,7 +50,7 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
                 events.add("empty", "texts", place)
             continue
         for text in _texts(record, place, settings, events):
-            if doc := text_doc(_in_characters(text, settings, votes, events), context):
+            if doc := text_doc(_in_characters(text, settings, events), context):
                 yield doc
 
 
@@ -112,14 +111,11 @@ def _about(record: JsonObject, text_key: str = "") -> JsonObject:
 # --- what offsets count
 
 
-def _in_characters(source: Text, settings: Settings, votes: Counter[str], events: Events) -> Text:
+def _in_characters(source: Text, settings: Settings, events: Events) -> Text:
     """A text with offsets in characters, where they count UTF-16 units, as JavaScript does.
 
     They differ behind characters above U+FFFF, such as emoji, of which each is two units. The spans
-    there tell which it is: they fit better so. If they do not, most of the texts before tell, or what
-    `mine` wrote beside the text.
-
-    votes (Counter[str]): How many more spans of the file fit so. Those of the text are added.
+    there tell which it is, if they fit better so, or else what `mine` wrote beside the text.
     """
     text = check_text(source.text, source.place)
     at = [i for i, c in enumerate(text) for _ in range(1 + (c > "\uffff"))] + [len(text)]
@@ -131,8 +127,6 @@ def _in_characters(source: Text, settings: Settings, votes: Counter[str], events
     if not differing or settings.offsets == CHARACTERS:
         return source
     lead = sum(_fits(text, other) - _fits(text, one) for one, other in differing)
-    votes[UTF16] += lead
-    lead = lead or votes[UTF16]
     unit = settings.offsets or (source.unit if not lead else UTF16 if lead > 0 else CHARACTERS)
     for _, span in differing if unit != CHARACTERS else ():
         where = f"{span.label} in {excerpt(text, span.start, span.end)}"
@@ -187,7 +181,7 @@ def _doc_of_tokens(record: JsonObject, place: Place, context: Context, tagger: T
             raise unreadable(place, problem, TOKENS_FIX)
         tokens, label = doc[first : last + 1], read_label(label, place)
         mentions.append(CharSpan(place, None, tokens.start_char, tokens.end_char, label))
-    return annotate(doc, mentions, None, context.events)
+    return annotate(doc, mentions, context)
 
 
 def _tag_texts(tags: list[Any], place: Place, names: tuple[str, ...] | None) -> list[str]:

@@ -10,17 +10,23 @@ from spacy.tokens import Doc
 from ...errors import Errors
 from ...settings import one_of
 from . import brat, docbin, markup, open_types, records, tables
-from .columns import no_names
-from .context import Context, Settings
+from .context import Context, Settings, no_names
+from .tags import Rows, tagged_docs
 from .text import beside, head_of, unzipped
+
+Read = Callable[[Path, Context], Iterator[Doc]]
 
 
 class Format(NamedTuple):
-    read: Callable[[Path, Context], Iterator[Doc]]
+    read: Read
     suffixes: tuple[str, ...]
     heeds: tuple[str, ...]  # the settings that are not for all formats
     misaligned: str = "missing"  # unless the settings say more
     columns: tuple[str, ...] = ()  # those of `Columns` that can be named
+
+
+def _of_rows(rows_of: Callable[[Path, Settings], Rows]) -> Read:
+    return lambda path, context: tagged_docs(rows_of(path, context.settings), context)
 
 
 COLUMN_FILES = (".iob", ".iob1", ".iob2", ".bio", ".bioes", ".bilou", ".conll", ".tsv", ".txt")
@@ -31,10 +37,10 @@ TAGS = ("encoding", "scheme", "columns")
 LINES = ("encoding", "scheme", "token_column", "tag_column", "documents")
 JSON = (*UNDIVIDED, "text_key", "decisions", "offsets", "scheme", "columns", "tag_names")
 FORMATS = {
-    "columns": Format(tables.read_columns, COLUMN_FILES, LINES),
+    "columns": Format(_of_rows(tables.column_rows), COLUMN_FILES, LINES),
     "json": Format(records.read_docs, (".jsonl", ".json"), JSON, columns=("token", "tag")),
-    "csv": Format(tables.read_csv, (".csv",), TAGS, columns=("token", "tag", "sentence")),
-    "conllu": Format(tables.read_conllu, CONLLU_FILES, (*TAGS, "documents"), columns=("tag",)),
+    "csv": Format(_of_rows(tables.csv_rows), (".csv",), TAGS, columns=("token", "tag", "sentence")),
+    "conllu": Format(_of_rows(tables.conllu_rows), CONLLU_FILES, (*TAGS, "documents"), columns=("tag",)),
     "spacy": Format(docbin.read_docs, (".spacy",), ("sentences",)),
     "brat": Format(brat.read_docs, (".txt",), UNDIVIDED),
     "articles": Format(markup.read_articles, (".txt",), SPANS, misaligned="error"),

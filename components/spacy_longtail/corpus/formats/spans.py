@@ -1,7 +1,7 @@
 """Texts with character spans to documents with entities. What cannot be an entity is counted."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -55,7 +55,7 @@ def text_doc(source: Text, context: Context) -> Doc | None:
     else:
         doc = given_tokens(nlp, text, source.tokens, place)
     keep_values(doc, source.about, place)
-    return annotate(doc, spans, settings.misaligned, events, source.unclear, source.decision)
+    return annotate(doc, spans, context, source.unclear, source.decision)
 
 
 def keep_values(doc: Doc, about: Mapping[str, Any], place: Place) -> None:
@@ -151,8 +151,7 @@ def same_text(quote: str, covered: str) -> bool:
 def annotate(
     doc: Doc,
     mentions: Iterable[CharSpan],
-    misaligned: str | None,
-    events: Events,
+    context: Context,
     unclear: Iterable[CharSpan] = (),
     decision: str = "",
 ) -> Doc:
@@ -160,14 +159,14 @@ def annotate(
 
     doc (Doc): Tokens; it is changed and returned.
     mentions (Iterable[CharSpan]): Checked spans of its text.
-    misaligned (Optional[str]): As in the settings; null is "missing".
-    events (Events): Counts what is misaligned, repeated or overlapping.
+    context (Context): Its events count what is misaligned, repeated or overlapping.
     unclear (Iterable[CharSpan]): Spans that no entity can stand for. Their tokens get no annotation,
         as do those of misaligned and of dropped entities, where no kept entity covers them.
     decision (str): "" means that all other tokens are outside of entities. "accept" leaves them without
         annotation, and "reject" keeps the mentions in doc.spans as incorrect ones.
     """
-    misaligned = None if decision == "reject" else misaligned
+    events = context.events
+    misaligned = None if decision == "reject" else context.settings.misaligned
     spans = [(*_on_tokens(doc, mention, misaligned, events), mention) for mention in mentions]
     events.n_spans += len(spans)
     if decision == "reject":
@@ -193,13 +192,6 @@ def annotate(
     missing.difference_update(token.i for ent in ents for token in ent)
     others = "missing" if decision else "outside"
     doc.set_ents(ents, missing=[doc[i : i + 1] for i in sorted(missing)], default=others)
-    return doc
-
-
-def relabelled(doc: Doc, name_of: Callable[[str], str]) -> Doc:
-    """A document whose entities have other types. name_of (Callable[[str], str]): Of each type."""
-    ents = [Span(doc, ent.start, ent.end, label=name_of(ent.label_)) for ent in doc.ents]
-    doc.set_ents(ents, default="unmodified")
     return doc
 
 

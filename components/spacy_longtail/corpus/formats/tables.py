@@ -2,15 +2,11 @@
 
 import csv
 import itertools
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from spacy.tokens import Doc
-
-from .columns import Columns
-from .context import Context, Settings
-from .tags import Break, TaggedToken, tagged_docs
+from .context import Columns, Settings
+from .tags import Rows, TaggedToken
 from .text import Place, lines, open_text, unreadable
 
 MARK, NEWDOC = "-DOCSTART-", "# newdoc"  # of a document, in columns and in CoNLL-U
@@ -20,15 +16,10 @@ PLUS = "# global.columns ="
 KEYS = ("NE", "NER", "NAME")  # of the tag in MISC, whatever their case
 COLUMNS_FIX = "Name the columns with --columns token=...,tag=..."
 CONLLU_FIX = "Write the columns of CoNLL-U, separated by tabs."
-Rows = Iterator[TaggedToken | Break]
 
 
-def read_columns(path: Path, context: Context) -> Iterator[Doc]:
-    """A token and its tag on each line; one document per sentence, or from -DOCSTART- on."""
-    return tagged_docs(_columns(path, context.settings), context)
-
-
-def _columns(path: Path, settings: Settings) -> Rows:
+def column_rows(path: Path, settings: Settings) -> Rows:
+    """A token and its tag on each line; -DOCSTART- lines begin documents."""
     width = 0  # columns of the sentence
     for i, line in enumerate(lines(path, settings.encoding), 1):
         place = Place(path, i)
@@ -49,15 +40,11 @@ def _columns(path: Path, settings: Settings) -> Rows:
         yield TaggedToken(place, cells[settings.token_column], cells[settings.tag_column].strip())
 
 
-def read_conllu(path: Path, context: Context) -> Iterator[Doc]:
-    """CoNLL-U and CoNLL-U Plus. One document per sentence, or from `# newdoc` on.
+def conllu_rows(path: Path, settings: Settings) -> Rows:
+    """CoNLL-U and CoNLL-U Plus; `# newdoc` begins documents.
 
     The words are those of the syntax: of a range such as 1-2, its parts. Words without a tag are O.
     """
-    return tagged_docs(_conllu(path, context.settings), context)
-
-
-def _conllu(path: Path, settings: Settings) -> Rows:
     names, wanted = list(CONLLU), settings.columns.tag.upper()
     place, n_tags = Place(path, 0), 0
     for i, line in enumerate(lines(path, settings.encoding), 1):
@@ -89,17 +76,12 @@ def _conllu(path: Path, settings: Settings) -> Rows:
         raise unreadable(place, problem, "Name the column, or key of MISC: --columns tag=...")
 
 
-def read_csv(path: Path, context: Context) -> Iterator[Doc]:
-    """CSV and TSV, one token per row. One document per sentence.
+def csv_rows(path: Path, settings: Settings) -> Rows:
+    """CSV and TSV, one token per row. Without names of columns, those of Kaggle's GMB file.
 
-    context (Context): Its columns have the names of the settings; else those of Kaggle's GMB file. A
-        new value in the column of the sentence opens one, an empty one continues; without that
-        column, a blank row ends one.
+    A new value in the column of the sentence opens one, an empty one continues it. Without that
+    column, a blank row ends one.
     """
-    return tagged_docs(_csv(path, context.settings), context)
-
-
-def _csv(path: Path, settings: Settings) -> Rows:
     columns, running = settings.columns if settings.columns.named else KAGGLE, ""
     with open_text(path, settings.encoding, newline="") as file:
         first = file.readline()

@@ -1,7 +1,7 @@
 """Tokens with tags in any scheme to documents with entities, every illegal tag named."""
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from spacy.tokens import Doc
@@ -23,7 +23,7 @@ class TaggedToken(NamedTuple):
     tag: str = "O"  # in the scheme of the file
 
 
-Break = Literal["sentence", "document"]  # what begins after it
+Rows = Iterator[TaggedToken | Literal["sentence", "document"]]  # what begins after the mark
 Tagged = tuple[list[str], list[str]]  # words and IOB2 tags
 
 
@@ -78,7 +78,7 @@ class Tagger:
         return tags[:-1]
 
 
-def tagged_docs(rows: Iterable[TaggedToken | Break], context: Context) -> Iterator[Doc]:
+def tagged_docs(rows: Rows, context: Context) -> Iterator[Doc]:
     """One document per sentence, or one for the sentences from mark to mark.
 
     The tokens are as given. Spacing is unknown, so spaCy trains on these tokens.
