@@ -108,7 +108,7 @@ def split_corpus(
         types = CorpusTypes(count_docs(docs).labels, tail_types(learnt.mentions))
     corpora = {".": chosen}
     if folds is not None:
-        corpora = {name: _fold(of_unit, i, folds) for i, name in enumerate(wanted)}
+        corpora = {name: parts_of_fold(of_unit, i, folds) for i, name in enumerate(wanted)}
     _write(target, corpora, units.docs, types, others)
     return Split(types, parts)
 
@@ -440,8 +440,11 @@ def _check_mentions(parts: Mapping[str, SplitPart], labels: list[str], least: in
         _warn(f"{problem}. Scores on such a part say nothing about the type")
 
 
-def _fold(of_unit: Ints1d, i: int, n_folds: int) -> dict[str, Ints1d]:
-    """The units of each part of a fold: the next fold is its dev part."""
+def parts_of_fold(of_unit: Ints1d, i: int, n_folds: int) -> dict[str, Ints1d]:
+    """The units of each part of a fold: it is the test part, and the next fold is the dev part.
+
+    of_unit (Ints1d): (n_units,) the fold of each. i (int): The fold.
+    """
     part = np.where(of_unit == i, 2, of_unit == (i + 1) % n_folds)
     return {name: np.flatnonzero(part == k) for k, name in enumerate(PARTS)}
 

@@ -31,7 +31,7 @@ KEPT = 0.8  # of the learning rate, from a layer to the one below
 @cache
 def has_bf16() -> bool:
     """Whether this CPU multiplies in bfloat16, in which training takes two thirds of the time."""
-    found = getattr(torch.cpu, "get_capabilities", dict)()
+    found: dict[str, bool] = getattr(torch.cpu, "get_capabilities", dict)()
     return any(found.get(name, False) for name in ("avx512_bf16", "amx_bf16"))
 
 

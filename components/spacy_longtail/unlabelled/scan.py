@@ -77,7 +77,7 @@ class Scan:
         cls, types: list[str], sizes: Mapping[str, int], known: Collection[int] = (), seed: int = 0
     ) -> "Scan":
         """An empty one. sizes (Mapping[str, int]): Sentences to keep, by ranking."""
-        best = {name: Best(n) for name, n in sizes.items()}
+        best: dict[str, Best[Unit]] = {name: Best(n) for name, n in sizes.items()}
         return cls(types, best, known, seed, np.zeros(len(types)))
 
     def read(self, batches: Iterable[list[Doc]], nlp: Language) -> None:

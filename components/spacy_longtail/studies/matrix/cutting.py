@@ -2,10 +2,8 @@
 
 from pathlib import Path
 
-from spacy.tokens import Doc
-
 from ...corpus.folder import load_docs, part_path, read_types, write_corpus
-from ...corpus.splits import document_folds
+from ...corpus.splits import document_folds, parts_of_fold
 from ...corpus.tokenizers import blank
 from ...output.writing import check_folder, coded_io, unless_holds, whole_folder
 from ...training.checksums import checksum, digest
@@ -52,13 +50,10 @@ def write_folds(corpus: Path, output: Path, n_folds: int) -> list[Path]:
         (output / FOLDER).mkdir(parents=True, exist_ok=True)
     found = []
     for i in range(n_folds):
-        roles = {i: "test", (i + 1) % n_folds: "dev"}
-        parts: dict[str, list[Doc]] = {"train": [], "dev": [], "test": []}
-        for doc, k in zip(docs, fold.tolist(), strict=True):
-            parts[roles.get(k, "train")].append(doc)
         own = place / f"{corpus.resolve().name}-fold-{i}"
         if not own.is_dir():
             with coded_io(own), whole_folder(own) as new:
-                write_corpus(new, parts, types)
+                chosen = parts_of_fold(fold, i, n_folds)
+                write_corpus(new, {name: [docs[k] for k in at] for name, at in chosen.items()}, types)
         found.append(own)
     return found

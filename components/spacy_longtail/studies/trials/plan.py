@@ -4,7 +4,7 @@ import itertools
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -102,10 +102,9 @@ class Draw:
 
     def reader(self) -> Block:
         """The reader that draws it."""
-        if self.entity_share is None:
-            return {"@readers": "longtail.LowResourceCorpus.v1", "n_sentences": self.n_sentences}
-        own = {"n_sentences": self.n_sentences, "entity_share": self.entity_share}
-        return {"@readers": "longtail.ImbalancedCorpus.v1", **own}
+        name = "LowResourceCorpus" if self.entity_share is None else "ImbalancedCorpus"
+        settings = {key: value for key, value in asdict(self).items() if value is not None}
+        return {"@readers": f"longtail.{name}.v1", **settings}
 
 
 def title_of(corpus: str, method: str, draw: Draw | None, seed: int) -> str:
