@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import spacy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from spacy.util import fix_random_seed, registry
 from thinc.api import Adam, Model, list2ragged
@@ -50,9 +50,9 @@ def rows_as_docs(width):
     return Model("rows", forward, dims={"nO": width})
 
 
-def arrays(lengths, width, seed=0, dtype="f"):
+def arrays(lengths, width, seed=0):
     rng = np.random.default_rng(seed)
-    return [rng.standard_normal((n, width)).astype(dtype) for n in lengths]
+    return [rng.standard_normal((n, width)).astype("f") for n in lengths]
 
 
 def module_of(model):
@@ -71,12 +71,10 @@ def reference(module):
     return lstm
 
 
-def build(width=5, dtype="f", **kwargs):
+def build(width=5, **kwargs):
     torch.manual_seed(0)
     model = BiLSTM(rows_as_docs(width), **{"hidden_width": 4, "dropout": 0.0, **kwargs})
     model.initialize(X=arrays([2, 3], width))
-    if dtype == "d":
-        module_of(model).double()
     return model
 
 
@@ -116,21 +114,6 @@ def test_gradients_are_those_of_torch(depth):
             for name, weight in layer.named_parameters():
                 wanted = getattr(lstm, name.removesuffix("_l0") + f"_l{i}" + suffix).grad
                 assert torch.allclose(weight.grad, wanted, atol=1e-5)
-
-
-@given(lengths=st.lists(st.integers(0, 12), min_size=1, max_size=6).filter(any), seed=st.integers(0, 99))
-@settings(max_examples=25)
-def test_the_gradient_is_the_slope(lengths, seed):
-    model = build(dtype="d", depth=2)
-    X, d_Y, step = (arrays(lengths, w, seed + i, "d") for i, w in enumerate((5, 8, 5)))
-    d_X = model.begin_update(X)[1]([d.copy() for d in d_Y])
-
-    def value(e):
-        Y = model.predict([x + e * s for x, s in zip(X, step, strict=True)])
-        return sum((y * d).sum() for y, d in zip(Y, d_Y, strict=True))
-
-    exact = sum((d * s).sum() for d, s in zip(d_X, step, strict=True))
-    assert (value(1e-5) - value(-1e-5)) / 2e-5 == pytest.approx(exact, rel=1e-5, abs=1e-7)
 
 
 @given(lengths=st.lists(st.integers(0, 40), min_size=1, max_size=12).filter(any))

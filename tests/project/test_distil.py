@@ -4,6 +4,7 @@ import json
 import random
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -278,31 +279,24 @@ def test_entities_without_a_score_are_told(place, tmp_path, is_alone, untrained)
 # Speeds
 
 
-class Clocked:
-    """A pipeline that takes so many seconds for a text, by a clock that stands still otherwise."""
-
-    def __init__(self, name, seconds, log):
-        self.name, self.seconds, self.log = name, iter(seconds), log
-
-    def pipe(self, texts):
-        self.log.append((self.name, len(texts)))
-        self.log.now += next(self.seconds)
-        yield from texts
-
-
-class Log(list):
-    now = 0.0
-
-
 def test_speeds_are_measured_side_by_side():
-    log = Log()
-    texts = ["one two"] * (measuring.WARM + 8)
-    slow = Clocked("slow", [99.0, 9.0, 8.0, 10.0], log)  # what comes first is not timed
-    fast = Clocked("fast", [50.0, 3.0, 2.0, 2.0], log)
-    speeds = words_per_second([slow, fast], texts, 80, clock=lambda: log.now)
+    log, now, texts = [], [0.0], ["one two"] * (measuring.WARM + 8)
+
+    def clocked(name, *seconds):  # what comes first is not timed
+        left = iter(seconds)
+
+        def pipe(given):
+            log.append((name, len(given)))
+            now[0] += next(left)
+            yield from given
+
+        return SimpleNamespace(pipe=pipe)
+
+    pipelines = [clocked("slow", 99.0, 9.0, 8.0, 10.0), clocked("fast", 50.0, 3.0, 2.0, 2.0)]
+    speeds = words_per_second(pipelines, texts, 80, clock=lambda: now[0])
     assert speeds == [80 / 8.0, 80 / 2.0]
-    warm = [("slow", measuring.WARM), ("fast", measuring.WARM)]
-    assert log == [*warm, *[("slow", len(texts)), ("fast", len(texts))] * measuring.PASSES]
+    sizes = [measuring.WARM, *[len(texts)] * measuring.PASSES]
+    assert log == [(name, n) for n in sizes for name in ("slow", "fast")]
 
 
 # What is refused

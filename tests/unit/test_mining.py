@@ -14,7 +14,6 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 from typer.testing import CliRunner
 
-from spacy_longtail.chains.tags import TagCodec
 from spacy_longtail.cli import app
 from spacy_longtail.corpus.folder import load_docs
 from spacy_longtail.corpus.formats.context import Events, Settings
@@ -90,18 +89,6 @@ def test_marginals_are_of_the_tags_that_are_decoded(name):
         assert (p[:, 1:].sum(axis=1) > 0.5).sum() == (decoded.tags > 0).sum()
     else:
         np.testing.assert_allclose(own, decoded.p, rtol=1e-4)
-
-
-@pytest.mark.parametrize("scheme", ["BIO", "BILUO"])
-def test_beginnings_of_a_codec(scheme):
-    codec = TagCodec(("A", "B"), scheme)
-    found = {
-        (tag, codec.labels[j])
-        for i, tag in enumerate(codec.tags)
-        for j in range(2)
-        if codec.beginnings()[i, j]
-    }
-    assert found == {(tag, tag[2:]) for tag in codec.tags if tag[0] in "BU"}
 
 
 def test_expected_mentions_count_what_a_sure_model_reads():

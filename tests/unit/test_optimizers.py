@@ -152,6 +152,19 @@ def test_a_quarter_of_what_training_changes_is_evaluated():
         assert mixed[name] == pytest.approx(0.75 * before[name] + 0.25 * after[name], abs=1e-6), name
 
 
+@pytest.mark.parametrize(
+    ("settings", "code"),
+    [
+        ({**MIXED, "weight_mix": 0.0}, "L001"),
+        ({**MIXED, "weight_mix": 1.5}, "L001"),
+        ({"weight_mix": 0.5}, "L213"),
+    ],
+)
+def test_a_mix_that_makes_no_sense_is_refused(settings, code):
+    with pytest.raises(ValueError, match=code):
+        create_adam(0.05, **settings)
+
+
 def test_training_goes_on_from_the_weights_not_from_their_averages():
     whole, _ = stepped(create_adam(0.05, **MIXED))
     looked_at = create_adam(0.05, **MIXED)

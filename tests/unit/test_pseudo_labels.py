@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from spacy.tokens import Doc, Span
+from spacy.tokens import Span
 from spacy.training import Example
 
-from spacy_longtail.corpus.examples import gold_entities
 from spacy_longtail.corpus.soft import read_soft
 from spacy_longtail.pipes.scores.spans import ScoredSpan, write_scores
 from spacy_longtail.types import ENTITY_SCORES
@@ -86,25 +85,8 @@ def test_what_is_chosen_and_annotated(found, policy):
         iob = doc.to_array("ENT_IOB")
         assert np.array_equal(iob == 2, own.sentence.sure)
         inside = sum(m.end - m.start for m in mentions)
+        assert next(iter(doc.sents)).text == doc.text == own.sentence.text
         assert (iob == 0).sum() == len(doc) - own.sentence.sure.sum() - inside
-
-
-def test_a_student_sees_missing_tokens_as_missing(tmp_path):
-    sentence = ReadSentence(
-        ["In", "Oslo", "it", "rained"],
-        [True] * 4,
-        [ReadMention(1, 2, "GEO", 0.95)],
-        np.array([True, False, False, True]),
-    )
-    doc = sentence.doc(blank().vocab, {0}, [])
-    eg = Example(Doc(doc.vocab, words=[t.text for t in doc]), doc)
-    assert gold_entities(eg)[0].tolist() == [2, 3, 0, 2] and eg.get_aligned_ner() == [
-        "O",
-        "U-GEO",
-        None,
-        "O",
-    ]
-    assert doc.text == "In Oslo it rained" and next(iter(doc.sents)).text == doc.text
 
 
 def pipeline(**settings):

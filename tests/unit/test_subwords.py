@@ -53,15 +53,6 @@ def test_words_are_cut_where_subwords_are_longest(word, expected):
     assert table.of_words([word])[0] == pytest.approx(vectors.mean(axis=0) if rows else np.zeros(5))
 
 
-def test_means_are_of_each_text():
-    table = table_with("a", "b", "c")
-    means = table.means([[0, 1], [], [2, 2, 1]])
-    rows = table.vectors.expand()
-    expected = [(rows[0] + rows[1]) / 2, np.zeros(5), (2 * rows[2] + rows[1]) / 3]
-    assert means == pytest.approx(np.stack(expected), abs=1e-6) and means.dtype == np.float32
-    assert table.means([]).shape == table.of_words([]).shape == (0, 5)
-
-
 @pytest.mark.parametrize("table", [table_with(*KNOWN), table_with("Ab", is_plain=False), NO_SUBWORDS])
 def test_a_table_is_saved_and_read(table):
     layers = [Model("own", lambda *_: _, attrs={"table": own}) for own in (table, NO_SUBWORDS)]

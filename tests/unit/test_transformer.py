@@ -268,25 +268,6 @@ def test_what_is_set_is_saved(shipped, tmp_path):
     assert again.get_pipe("ner").add_label("RIVER") == 1
 
 
-def test_weights_between_before_and_after_training():
-    found = registry.resolve(
-        {"a": {"@optimizers": "longtail.Adam.v1", "weight_mix": 0.25, "use_averages": False}}
-    )["a"]
-    weights = np.ones((3, 2), dtype="float32")
-    for _ in range(3):
-        found((1, "W"), weights, np.ones_like(weights))
-    assert (
-        found.averages[1, "W"] == pytest.approx(0.75 + 0.25 * weights) and abs(weights - 1).min() > 1e-4
-    )
-    for settings in ({"weight_mix": 0.0}, {"weight_mix": 1.5}):
-        with pytest.raises(ValueError, match="L001"):
-            registry.resolve(
-                {"a": {"@optimizers": "longtail.Adam.v1", "use_averages": False, **settings}}
-            )
-    with pytest.raises(ValueError, match="L213"):
-        registry.resolve({"a": {"@optimizers": "longtail.Adam.v1", "weight_mix": 0.5}})
-
-
 @pytest.fixture
 def in_int8(shipped):
     return use_int8(spacy.load(shipped))

@@ -61,14 +61,8 @@ def average(
     taggers = [_tagger(own) for own in members]
     names = [cast(str, name_in(m.nlp, t)) for m, t in zip(members, taggers, strict=True)]
     tagger, name = taggers[0], names[0]
-    for own, theirs in zip(members[1:], taggers[1:], strict=True):
-        tags = [f"{t.codec.scheme} of {', '.join(sorted(t.codec.labels))}" for t in (theirs, tagger)]
-        problem = _unlike(own, members[0])
-        if tags[0] != tags[1]:
-            problem = f"its tags are {tags[0]}, those of {path} {tags[1]}"
-        if problem:
-            raise refused(own.path, problem, SEEDS)
-    vectors = _common_vectors(members)
+    tags = [f"{t.codec.scheme} of {', '.join(sorted(t.codec.labels))}" for t in taggers]
+    vectors = _check_alike(members, tags, f"it has other tags than {tags[0]}")
     encoders = [_own_encoders(m.nlp, n) for m, n in zip(members, names, strict=True)]
     blocks = {
         f"m{i}": {"head": t.cfg["head"], "model": m.nlp.get_pipe_config(n)["model"]}
@@ -155,24 +149,20 @@ def average_weights(
     others (Sequence[Language]): The others. paths (Sequence[Path | str]): Of them.
     SOURCE: Wortsman et al. 2022, arXiv:2203.05482 (the uniform soup).
     """
-    first, *rest = runs = [MemberPipeline(nlp, path), *map(MemberPipeline, others, paths)]
+    runs = [MemberPipeline(nlp, path), *map(MemberPipeline, others, paths)]
     for own in runs:
         for name, pipe in own.nlp.pipeline:
             if isinstance(pipe, EnsembleNER):
                 raise refused(own.path, f"{name!r} is an ensemble", SPLIT)
             _check_not_judged(own.path, pipe)
     weights = [_weights(own.nlp) for own in runs]
-    for own, arrays in zip(rest, weights[1:], strict=True):
-        problem = _unlike(own, first)
-        if _build(own.nlp, arrays) != _build(nlp, weights[0]):
-            problem = f"it is built otherwise, or has other types or settings, than {path}"
-        if problem:
-            raise refused(own.path, problem, SEEDS)
+    builds = [_build(own.nlp, arrays) for own, arrays in zip(runs, weights, strict=True)]
+    _check_alike(runs, builds, f"it is built otherwise, or has other types or settings, than {path}")
+    for own, arrays in zip(runs, weights, strict=True):
         cosine = _cosine(weights[0], arrays)
         if cosine < COSINE:
             problem = f"its weights and those of {path} have a cosine of {cosine:.2f}: they began apart"
             raise refused(own.path, problem, FROM_ONE)
-    _common_vectors(runs)
     means = [sum(array for _, array in several) / len(runs) for several in zip(*weights, strict=True)]
     for (_, array), mean in zip(weights[0], means, strict=True):  # when all are read: some may be tied
         array[...] = mean
@@ -230,11 +220,25 @@ def _check_not_judged(path: Path | str, pipe: Any) -> None:
         raise refused(path, f"{pipe.name!r} has {' and '.join(judged)} of its own", JUDGED)
 
 
-def _unlike(own: MemberPipeline, first: MemberPipeline) -> str:
-    """How a pipeline reads text otherwise than the first; "" where it does not."""
-    reads, known = _reading(own.nlp), _reading(first.nlp)
-    others = [what for what in reads if reads[what] != known[what]]
-    return f"its {' and '.join(others)} are not those of {first.path}" if others else ""
+def _check_alike(
+    pipelines: Sequence[MemberPipeline], builds: Sequence[object], problem: str
+) -> Vectors | None:
+    """Refuse pipelines that are built or read text otherwise than the first.
+
+    builds (Sequence[object]): What has to be the same in all. problem (str): Of one where it is not.
+    RETURNS (Optional[Vectors]): The one table of word vectors. What was trained without one does not
+        read it.
+    """
+    tables = [own.nlp.vocab.vectors for own in pipelines if len(own.nlp.vocab.vectors)]
+    known = _reading(pipelines[0].nlp)
+    for own, build in zip(pipelines, builds, strict=True):
+        reads, vectors = _reading(own.nlp), own.nlp.vocab.vectors
+        others = [what for what in reads if reads[what] != known[what]]
+        others += ["word vectors"] if len(vectors) and vectors != tables[0] else []
+        if others or build != builds[0]:
+            unlike = f"its {' and '.join(others)} are not those of {pipelines[0].path}"
+            raise refused(own.path, unlike if others else problem, SEEDS)
+    return tables[0] if tables else None
 
 
 def _reading(nlp: Language) -> Block:
@@ -246,15 +250,6 @@ def _reading(nlp: Language) -> Block:
         "tokenizer": (nlp.config.interpolate()["nlp"]["tokenizer"], rules),
         "vocab.lookups": {name: dict(lookups.get_table(name)) for name in lookups.tables},
     }
-
-
-def _common_vectors(pipelines: Sequence[MemberPipeline]) -> Vectors | None:
-    """The one table of word vectors; null for none. What was trained without one does not read it."""
-    having = [own for own in pipelines if len(own.nlp.vocab.vectors)]
-    for own in having[1:]:
-        if own.nlp.vocab.vectors != having[0].nlp.vocab.vectors:
-            raise refused(own.path, f"its word vectors are not those of {having[0].path}", SEEDS)
-    return having[0].nlp.vocab.vectors if having else None
 
 
 def _settle(pipelines: Sequence[MemberPipeline]) -> None:
