@@ -42,7 +42,7 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
     settings, events = context.settings, context.events
     tagger = Tagger(context)
     for place, record in read_records(path, settings.encoding):
-        if _is_tokenized(record, settings):
+        if TOKENIZED in record or (settings.columns.tag or TAG) in record:
             if doc := _doc_of_tokens(record, place, context, tagger):
                 keep_values(doc, _about(record), place)
                 yield doc
@@ -61,7 +61,14 @@ def read_records(path: Path, encoding: str) -> Iterator[tuple[Place, JsonObject]
     object whose 'annotations' are such pairs, as NER Annotator writes for a whole file, becomes each
     of them; one of null, which nobody annotated, becomes an object without anything.
     """
-    for place, record in _parsed(path, encoding):
+    rows: Iterator[tuple[Place, Any]]
+    if ARRAY.match(head_of(path, encoding)):
+        records = _loaded(read_text(path, encoding), Place(path, 1))
+        rows = ((Place(path, 0, i), record) for i, record in enumerate(records, 1))
+    else:
+        places = ((Place(path, i), line) for i, line in enumerate(lines(path, encoding), 1))
+        rows = ((place, _loaded(line, place)) for place, line in places if line.strip())
+    for place, record in rows:
         pairs = record.get("annotations") if isinstance(record, dict) else None
         if isinstance(pairs, list) and any(map(_is_pair, pairs)):
             for i, pair in enumerate(pairs, 1):
@@ -69,16 +76,6 @@ def read_records(path: Path, encoding: str) -> Iterator[tuple[Place, JsonObject]
                 yield at, _object({} if pair is None else pair, at)
         else:
             yield place, _object(record, place)
-
-
-def _parsed(path: Path, encoding: str) -> Iterator[tuple[Place, Any]]:
-    if ARRAY.match(head_of(path, encoding)):
-        records = _loaded(read_text(path, encoding), Place(path, 1))
-        yield from ((Place(path, 0, i), record) for i, record in enumerate(records, 1))
-        return
-    for i, line in enumerate(lines(path, encoding), 1):
-        if line.strip():
-            yield Place(path, i), _loaded(line, Place(path, i))
 
 
 def _loaded(text: str, place: Place) -> Any:
@@ -144,11 +141,6 @@ def _fits(text: str, span: CharSpan) -> bool:
 
 
 # --- tokens
-
-
-def _is_tokenized(record: JsonObject, settings: Settings) -> bool:
-    """Whether a record has tokens, and tags or spans of them."""
-    return TOKENIZED in record or (settings.columns.tag or TAG) in record
 
 
 def _doc_of_tokens(record: JsonObject, place: Place, context: Context, tagger: Tagger) -> Doc:

@@ -124,14 +124,10 @@ def check_span(text: str, span: CharSpan, events: Events) -> CharSpan:
     """A span of a source that covers text of its own, trimmed of white space, which is counted."""
     place, quote, start, end, label = span
     label, problem = read_label(label, place), ""
-    is_whole = type(start) is int and type(end) is int
-    inner = text[max(start, 0) : max(end, 0)] if is_whole else ""
-    if not is_whole:
-        problem = "has no whole numbers as offsets"
-    elif start < 0 or end > len(text):
-        problem = f"lies outside the text of {len(text)} characters"
-    elif not inner.strip():
-        problem = "covers no text"
+    is_within = type(start) is int and type(end) is int and 0 <= start < end <= len(text)
+    inner = text[start:end] if is_within else ""
+    if not inner.strip():
+        problem = f"covers nothing of a text of {len(text)} characters"
     elif quote is not None and not same_text(quote, inner):
         problem = f"is said to be {quote[:60]!r} but covers {inner[:60]!r}"
     if problem:
