@@ -63,12 +63,16 @@ def test_parts_keep_what_is_known_of_the_document_and_of_their_own_tokens():
     doc.user_data["._.", "seen", doc[4].idx, None] = "Maria"
     doc.user_data["._.", "seen", doc[7].idx, doc[7:9].end_char] = "Fram"
     doc.user_data["._.", "seen", doc[4].idx, doc[7:9].end_char] = "of two parts"
+    doc.user_data["._.", "seen", doc[11].idx, doc[11:13].end_char] = "the end"
     doc.spans[INCORRECT_SPANS] = [Span(doc, 8, 9, label="PER"), Span(doc, 4, 8, label="ART")]
     write_soft(doc, ["O", "B-PER"], -np.arange(26, dtype="f").reshape(13, 2))
     first, last = cut(doc, [(0, 6), (7, 13)])
     seen = (
         {("._.", "seen", first[4].idx, None): "Maria"},
-        {("._.", "seen", 0, last[0:2].end_char): "Fram"},
+        {
+            ("._.", "seen", 0, last[0:2].end_char): "Fram",
+            ("._.", "seen", last[4].idx, last[4:6].end_char): "the end",
+        },
     )
     for own, placed in zip((first, last), seen, strict=True):
         assert {k: v for k, v in own.user_data.items() if k != SOFT} == {
