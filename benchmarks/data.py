@@ -85,7 +85,7 @@ def stream(folder: str, answers: Any) -> None:
     corpus = Corpus(folder)
     plain_s, n_read = timed(lambda: sum(1 for _ in corpus(nlp)))
     plain_mb = peak_mb()
-    reader = ResampledCorpus(corpus, sCR(), mode="sample", join=1)
+    reader = ResampledCorpus(corpus, sCR(), join=1)
     counting_s, _ = timed(lambda: next(iter(reader(nlp))))  # with the first sentences of an epoch
     epoch_s, n_yielded = timed(lambda: sum(1 for _ in reader(nlp)))
     answers.put(

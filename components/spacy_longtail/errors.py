@@ -125,8 +125,8 @@ class Errors:
     L230 = (
         "[L230] 'queries' of {who} must give each of at least one type a query in words, found "
         '{found!r}. Write a block [components.ner.queries] with lines such as PER = "Find '
-        'persons.", or name a file with @misc = longtail.queries.v1. The config keeps them: a '
-        "type holds no : or = and begins with none of @ # ; [, a query is one line without ${{."
+        'persons.". A type holds no : or = and begins with none of @ # ; [, a query is one '
+        "line without ${{."
     )
     L240 = (
         "[L240] {who} needs its word vectors: {problem}. Name the folder that `spacy init "

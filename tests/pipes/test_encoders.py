@@ -11,7 +11,6 @@ from spacy_longtail.models import StaticVectors
 from tests.util import SMALL, blank, examples, params, small_ner, toy_vectors, train
 
 VECTORS = {"@architectures": "longtail.StaticVectors.v1", "width": 12}
-HASHED = {**VECTORS, "hash_rows": 50}
 FROZEN = {"@architectures": "longtail.FrozenEncoder.v1", "tok2vec": SMALL}
 JOINED = {"@layers": "concatenate.v1", "*": {"cnn": SMALL, "vectors": VECTORS}}  # of thinc
 
@@ -25,9 +24,7 @@ def add_ner(nlp, encoder, factory="longtail_token_ner", **settings):
     return nlp
 
 
-@pytest.mark.parametrize(
-    "encoder", [VECTORS, HASHED, FROZEN, JOINED], ids=["vectors", "hashed", "frozen", "joined"]
-)
+@pytest.mark.parametrize("encoder", [VECTORS, FROZEN, JOINED], ids=["vectors", "frozen", "joined"])
 @pytest.mark.parametrize("factory", ["ner", "longtail_token_ner"])
 def test_an_encoder_trains_saves_and_loads(encoder, factory, tmp_path):
     nlp = add_ner(toy_vectors(blank()), encoder, factory)
@@ -57,11 +54,10 @@ def test_static_vectors_are_a_linear_map_of_the_table():
     assert unknown and not out[unknown].any()
 
 
-@pytest.mark.parametrize("settings", [{}, {"hash_rows": 20}])
-def test_static_vectors_need_those_they_have_learnt_with(settings):
+def test_static_vectors_need_those_they_have_learnt_with():
     """A component that is taken from a pipeline is not initialized."""
     nlp = toy_vectors(blank())
-    model = StaticVectors(width=5, **settings)
+    model = StaticVectors(width=5)
     model.initialize(X=[nlp.make_doc("Fram")])
     other = blank()
     for columns, code in ((0, "L240"), (3, "L240.*8 columns.* 3")):
@@ -99,7 +95,6 @@ LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16}
         (SMALL, {"head_rate": 0}, "L001"),
         (SMALL, {"head_rate": "-2"}, "L001"),
         ({**VECTORS, "width": 0}, {}, "L001"),
-        ({**VECTORS, "hash_rows": -1}, {}, "L001"),
     ],
 )
 def test_what_makes_no_sense_is_refused(encoder, settings, code):

@@ -28,7 +28,7 @@ DESCRIBED = {"@architectures": "longtail.DescribedTypes.v1", "width": 16, "tok2v
 LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream": "*"}
 WITH_VECTORS = {
     **TOKEN_MODEL,
-    "tok2vec": {"@architectures": "longtail.StaticVectors.v1", "width": 16, "hash_rows": 0},
+    "tok2vec": {"@architectures": "longtail.StaticVectors.v1", "width": 16},
 }
 TYPES = ["NAT", "PER", "ART", "GEO"]
 

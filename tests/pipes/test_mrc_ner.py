@@ -1,6 +1,5 @@
 """`longtail_mrc_ner`: training, odd data, saving, queries, walls, gradients, a tiny transformer."""
 
-import json
 import warnings
 
 import numpy as np
@@ -248,21 +247,6 @@ def test_queries_are_the_types():
     assert again.get_pipe("ner").labels == pipe.labels
     assert read(again)[0] == read(nlp)[0] == before[0]
     assert pipe.add_query("SHIP", "vessels") == 0 and pipe.cfg["queries"]["SHIP"] == "vessels"
-
-
-def test_a_trained_pipeline_does_without_the_file_of_its_queries(tmp_path):
-    path = tmp_path / "queries.json"
-    path.write_text(json.dumps(QUERIES))
-    nlp = build(queries={"@misc": "longtail.queries.v1", "path": str(path)})
-    assert nlp.get_pipe("ner").labels == tuple(QUERIES)
-    train(nlp, 3)
-    nlp.to_disk(tmp_path / "model")
-    path.unlink()
-    again = spacy.load(tmp_path / "model")
-    assert again.get_pipe("ner").cfg["queries"] == QUERIES
-    assert again.config["components"]["ner"]["queries"] == QUERIES
-    with pytest.raises(ValueError, match="L402"):
-        build(queries={"@misc": "longtail.queries.v1", "path": str(path)})
 
 
 def test_the_data_and_the_queries_are_compared():

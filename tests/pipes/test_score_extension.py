@@ -65,12 +65,3 @@ def test_the_extension_of_another_package_stays():
     with pytest.raises(ValueError, match="L001"):
         spacy_longtail.register_score_extension()
     assert scored().ents[0]._.score == 1
-
-
-@pytest.mark.parametrize("when", ["before_creation", "after_creation", "after_pipeline_creation"])
-def test_a_loaded_pipeline_brings_it_along(when, tmp_path):
-    callback = {"@callbacks": "longtail.score_extension.v1", "key": ENTITY_SCORES}
-    spacy.blank("en", config={"nlp": {when: callback}}).to_disk(tmp_path)
-    remove()
-    spacy.load(tmp_path)
-    assert scored().ents[1]._.score == 0.5

@@ -1,17 +1,14 @@
 """Begins and ends to spans: against plain loops; queries and sentences to documents."""
 
-import json
-
 import numpy as np
 import pytest
 import spacy
 from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Doc
-from spacy.util import registry
 from thinc.api import NumpyOps
 
-from spacy_longtail.layers.queries import ask
+from spacy_longtail.layers.queries import ask, check_queries
 from spacy_longtail.layers.reading import paired_rows
 from spacy_longtail.pipes.mrc.answers import nearest_pairs, training_pairs
 from spacy_longtail.pipes.scores.merging import merge_spans
@@ -132,37 +129,9 @@ def test_queries_stand_before_sentences():
     assert parts[1].question.tolist() == [0, 1] and parts[1].type.tolist() == [0, 1]
 
 
-def test_a_file_of_queries(tmp_path):
-    read = registry.misc.get("longtail.queries.v1")
-    path = tmp_path / "queries.json"
-    path.write_text(json.dumps({"Z": "last", "A": "Ünïcode"}), encoding="utf-8-sig")
-    assert list(read(path).items()) == [("Z", "last"), ("A", "Ünïcode")]
-    assert read(str(path)) == read(path)
-
-
 @pytest.mark.parametrize(
-    "content",
-    [
-        "",
-        "{",
-        "{}",
-        '["PER", "GEO"]',
-        '[["PER", "persons"]]',
-        '{"PER": {"a": "b"}}',
-        '{"PER": " "}',
-        '{"": "persons"}',
-        b"\xff\xfe",
-        "[" * 100_000,
-    ],
+    "queries", [None, {}, ["PER", "GEO"], [["PER", "x"]], {"PER": {"a": "b"}}, {"PER": " "}, {"": "x"}]
 )
-def test_a_broken_file_of_queries(content, tmp_path):
-    path = tmp_path / "queries.json"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(ValueError, match=r"L230.*queries\.json"):
-        registry.misc.get("longtail.queries.v1")(path)
-
-
-def test_a_missing_file_of_queries(tmp_path):
-    for path in (tmp_path / "none.json", tmp_path):
-        with pytest.raises(ValueError, match="L402"):
-            registry.misc.get("longtail.queries.v1")(path)
+def test_what_no_config_can_hold_is_no_mapping_of_queries(queries):
+    with pytest.raises(ValueError, match="L230"):
+        check_queries(queries, "ner")

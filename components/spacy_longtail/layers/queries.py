@@ -1,9 +1,7 @@
 """Queries in words, one per entity type, and the documents that put one before a sentence."""
 
-import json
 from collections.abc import Callable, Iterator
 from itertools import pairwise, product
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -15,22 +13,6 @@ from thinc.types import Ints1d
 from ..corpus.sentences import sentence_lengths
 from ..corpus.type_words import problem_in_config
 from ..errors import Errors
-
-
-def read_queries(path: Path) -> dict[str, str]:
-    """The queries of a JSON file. A trained pipeline keeps them, and no longer needs the file.
-
-    path (Path): A UTF-8 JSON object: entity type to query in words.
-    RETURNS (Dict[str, str]): In the order of the file.
-    """
-    path = Path(path)
-    if not path.is_file():
-        raise ValueError(Errors.L402.format(path=path, fix="Name a file of queries."))
-    try:
-        queries = json.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ValueError(Errors.L230.format(who=path, found=error)) from error
-    return check_queries(queries, str(path))
 
 
 def check_queries(queries: object, who: str) -> dict[str, str]:

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable
 
-from spacy.ml.models import MultiHashEmbed
 from spacy.ml.staticvectors import StaticVectors as VectorTable
 from spacy.tokens import Doc
 from thinc.api import Model, chain, ragged2list
@@ -15,27 +14,18 @@ from ..layers.torch_layer import require_torch, resize, rows_from_torch, rows_to
 from ..settings import finite, whole
 
 
-def StaticVectors(width: int = 300, hash_rows: int = 0) -> Model[list[Doc], list[Floats2d]]:
+def StaticVectors(width: int = 300) -> Model[list[Doc], list[Floats2d]]:
     """The pipeline's word vectors, projected; no word sees its neighbours.
 
     With longtail.TokenClassifier.v1 this is the papers' shallow model: a linear layer over pretrained
     vectors. The vectors themselves are not trained. Words without a vector are zeros.
 
     width (int): Width of the output. The vectors' own width, or more, loses nothing.
-    hash_rows (int): Rows of trained hash embeddings of norm, prefix, suffix and shape (half of it for
-        the last three), mixed with the vectors by a maxout layer as spaCy does. They tell words without
-        a vector apart. 0 is none; spaCy's usual size is 2000.
     RETURNS (Model[List[Doc], List[Floats2d]]): One row per token, (n_tokens, width).
     SOURCE: Wang & Wang 2022, section 4.4.
     """
     width = whole("width", width, "The vectors' own width loses nothing.", 1)
-    rows = whole("hash_rows", hash_rows, "0 is none, 2000 is spaCy's usual size.")
-    if rows:
-        attrs = ["NORM", "PREFIX", "SUFFIX", "SHAPE"]
-        sizes = [rows, *[(rows + 1) // 2] * 3]
-        layer = MultiHashEmbed(width=width, attrs=attrs, rows=sizes, include_static_vectors=True)
-    else:
-        layer = chain(VectorTable(nO=width), ragged2list())
+    layer: Model = chain(VectorTable(nO=width), ragged2list())
     return Model("static_vectors", _vectors, init=_init, layers=[layer], dims={"nO": width})
 
 

@@ -3,7 +3,6 @@
 import random
 from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat
-from typing import Literal
 
 import numpy as np
 from spacy.language import Language
@@ -35,7 +34,6 @@ class ResampledCorpus(SampledCorpus):
         the number of sentences is the expected one to within one.
     join (Optional[int]): Resampled sentences that make one training document, in the shuffled order;
         null takes the corpus's mean sentences per document, at most 10. 1 yields single sentences.
-    mode (str): Always "repeat", which yields every copy, as configs say.
     augmenter (Optional[Callable]): A spaCy augmenter for copies 2..n; null leaves copies identical.
     seed (int): Fixes the draws and the order. Call i of one instance uses (seed, i).
     SOURCE: Wang & Wang 2022 (docs/methods.md, "Resampling").
@@ -48,7 +46,6 @@ class ResampledCorpus(SampledCorpus):
         corpus: Reader,
         repeats: Repeats,
         join: int | None = None,
-        mode: Literal["repeat"] = "repeat",
         augmenter: Callable[[Language, Example], Iterator[Example]] | None = None,
         seed: int = 0,
     ) -> None:

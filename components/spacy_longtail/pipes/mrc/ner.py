@@ -50,8 +50,7 @@ class MRCNER(NERPipe):
     A sentence costs as many passes through the encoder as there are queries.
 
     model (Model[List[Asked], Reading]): longtail.MRC.v1, with an encoder of its own.
-    queries (Dict[str, str]): Entity types, at least one, and a query in words for each; or
-        longtail.queries.v1, which reads a file.
+    queries (Dict[str, str]): Entity types, at least one, and a query in words for each.
     loss (Optional[TagLoss]): The loss of begins and ends; null is binary cross-entropy.
     separator (str): The word between query and sentence: "[SEP]" for BERT, "</s>" for RoBERTa.
     batch_size (int): Queries with sentences that the encoder reads at once, in training and prediction.

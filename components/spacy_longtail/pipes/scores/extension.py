@@ -1,8 +1,7 @@
 """`ent._.score`: the score of an entity, wherever a pipe wrote it."""
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from spacy.tokens import Span
 
@@ -11,8 +10,6 @@ from ...types import ENTITY_SCORES
 from .spans import read_scores
 
 SCORE = "score"  # of Span._
-
-Given = TypeVar("Given")
 
 
 def score_of(span: Span, key: str) -> float | None:
@@ -36,20 +33,3 @@ def register_score_extension(key: str = ENTITY_SCORES, name: str = SCORE) -> Non
     if getattr(getter, "func", None) is not score_of or getter.keywords != {"key": key}:
         rule, fix = "an extension that spans do not have yet", "Use name = 'entity_score'."
         raise ValueError(Errors.L001.format(name="name", rule=rule, value=name, fix=fix))
-
-
-def create_score_extension(key: str = ENTITY_SCORES, name: str = SCORE) -> Callable[[Given], Given]:
-    """Lets every span say its score as `ent._.score`, from the moment that a pipeline is loaded.
-
-    For [nlp.before_creation], and after_creation and after_pipeline_creation as well.
-
-    key (str): Key in doc.spans, the `scores_key` of the pipes, or their `abstain_key`.
-    name (str): Name of the extension.
-    RETURNS (Callable): What it is given.
-    """
-
-    def register(given: Given) -> Given:
-        register_score_extension(key, name)
-        return given
-
-    return register
