@@ -378,16 +378,6 @@ def test_the_report_counts_by_part_and_type(tmp_path):
     }
 
 
-@pytest.mark.parametrize("misaligned", ["missing", "expand", "contract"])
-def test_every_span_counts_once_among_the_misaligned(tmp_path, misaligned):
-    """Kept, made to fit, repeated or overlapping."""
-    spans = [[0, 3, "PER"], [6, 9, "X"], [6, 9, "X"], [6, 12, "Y"], [10, 12, "X"]]
-    spans += [[13, 15, "Z"], [16, 18, "Z"]]
-    path = write(tmp_path / "a.jsonl", json.dumps({"text": "Annes saw us in Rom", "label": spans}))
-    with pytest.warns(UserWarning, match=r"LW030.*2 of 7 spans"):
-        convert_corpus(path, tmp_path / "out", settings=Settings(misaligned=misaligned, allow=True))
-
-
 def test_types_that_are_not_declared(tmp_path):
     source = iob_corpus(tmp_path / "beside")
     write(source / "corpus.json", '{"labels": ["GEO"]}')

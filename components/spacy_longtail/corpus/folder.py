@@ -37,7 +37,6 @@ from .tokenizers import blank
 
 REPORT = "conversion.json"  # in a converted corpus
 PARTS = ("train", "dev", "test")
-MANY = 0.2  # of the spans misaligned: the tokenizer is a wrong one
 PATIENCE = 2.0  # seconds before a progress bar appears
 
 
@@ -108,8 +107,7 @@ def convert_corpus(
         write_types(folder, types, is_open)
         conversion = Conversion(lang=lang, tokens=tokens, parts=report)
         write_json(folder / REPORT, conversion.as_json())
-    n_spans = sum(events.n_spans for events, _ in happened)
-    for problem in _problems(types, report, n_spans):
+    for problem in _problems(types, report):
         warnings.warn(Warnings.W030.format(path=source, problem=problem), stacklevel=2)
     return types
 
@@ -132,7 +130,7 @@ def _types(
     return CorpusTypes(list(labels), list(tail), lang, tokens, texts)
 
 
-def _problems(types: CorpusTypes, report: Mapping[str, ConvertedPart], n_spans: int) -> Iterator[str]:
+def _problems(types: CorpusTypes, report: Mapping[str, ConvertedPart]) -> Iterator[str]:
     """What is legal and probably not meant."""
     missing = [name for name in PARTS if name not in report and "all" not in report]
     if missing:
@@ -142,10 +140,6 @@ def _problems(types: CorpusTypes, report: Mapping[str, ConvertedPart], n_spans: 
     if unknown and types.labels:
         text = "They are neither scored nor counted as rare"
         yield f"corpus.json does not declare the types {', '.join(unknown)}. {text}"
-    n = sum(sum(part.events.get("misaligned", {}).values()) for part in report.values())
-    if n > MANY * n_spans:
-        text = f"{n} of {n_spans} spans do not begin and end with a token of {types.lang!r}"
-        yield f"{text}. Name the language with --lang, or use --tokens characters"
 
 
 def check_corpus_folder(target: Path, parts: Iterable[str], inputs: Iterable[Path] = ()) -> None:

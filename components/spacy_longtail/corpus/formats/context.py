@@ -24,7 +24,7 @@ CHOICES: dict[str, tuple[str | None, ...]] = {  # of settings
 }
 N_EXAMPLES = 20  # kept of each kind of event
 MEANINGS = {  # of the kinds of events
-    "misaligned": "spans that do not begin and end with a token",
+    "misaligned": "spans that do not begin and end with a token (of another --lang or --tokens?)",
     "overlapping": "spans dropped for a longer one, their other tokens without annotation",
     "doubled": "further labels of a span that has one, left out",
     "repeated": "spans given twice, kept once",
