@@ -149,6 +149,7 @@ def plain_loops(pipelines: Path, n_threads: int) -> dict[str, PlainLoop]:
 
 def by_onnx(bert: Any, n_threads: int) -> dict[str, Callable[..., np.ndarray]]:
     """The same weights in ONNX Runtime, with its fused operators, in full precision and in int8."""
+    import onnx
     import onnxruntime
     import torch
     from onnxruntime.quantization import QuantType, quantize_dynamic
@@ -181,7 +182,12 @@ def by_onnx(bert: Any, n_threads: int) -> dict[str, Callable[..., np.ndarray]]:
     sizes = {"num_heads": bert.config.num_attention_heads, "hidden_size": bert.config.hidden_size}
     fused = optimizer.optimize_model(str(folder / "plain.onnx"), model_type="bert", **sizes)
     fused.save_model_to_file(str(folder / "full.onnx"))
-    quantize_dynamic(folder / "full.onnx", folder / "int8.onnx", weight_type=QuantType.QInt8)
+    quantize_dynamic(
+        folder / "full.onnx",
+        folder / "int8.onnx",
+        weight_type=QuantType.QInt8,
+        extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT},  # fused operators have no shapes
+    )
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = n_threads, 1
     found = {}

@@ -4,7 +4,8 @@ functions.
 
 import json
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -33,6 +34,25 @@ def has_bf16() -> bool:
     """Whether this CPU multiplies in bfloat16, in which training takes two thirds of the time."""
     found: dict[str, bool] = getattr(torch.cpu, "get_capabilities", dict)()
     return any(found.get(name, False) for name in ("avx512_bf16", "amx_bf16"))
+
+
+def on_all_threads(read: Callable[["Padded"], Tensor], batches: Sequence["Padded"]) -> list[Tensor]:
+    """Predict each batch on one of torch's threads, which scales better than all threads on each."""
+    n_threads = min(torch.get_num_threads(), len(batches))
+    if n_threads == 1:
+        return [read(batch) for batch in batches]
+    before = torch.get_num_threads()
+
+    def alone(batch: "Padded") -> Tensor:
+        torch.set_num_threads(1)  # of this thread
+        with torch.no_grad():
+            return read(batch)
+
+    try:
+        with ThreadPoolExecutor(n_threads) as pool:
+            return list(pool.map(alone, batches))
+    finally:
+        torch.set_num_threads(before)
 
 
 class Padded(NamedTuple):
@@ -76,6 +96,10 @@ class PieceEncoder(nn.Module):
         """Columns of the states."""
         return int(self.encoder.config.hidden_size)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the weights in int8, which are made from the others."""
+        return {**self.__dict__, "int8": ()}
+
     def quantised(self) -> Any:
         """The transformer with its linear layers in int8, made once for the weights as they are."""
         if not self.int8:
@@ -98,11 +122,18 @@ class PieceEncoder(nn.Module):
         if not batches:
             return torch.zeros((0, self.width), device=order.device, requires_grad=self.training)
         encoder = self.quantised() if int8 else self.encoder
-        with torch.autocast("cpu", torch.bfloat16, enabled=self.training and has_bf16()):
-            states = [
-                encoder(input_ids=b.ids, attention_mask=b.mask).last_hidden_state[b.rows, b.columns]
-                for b in batches
-            ]
+
+        def read(b: Padded) -> Tensor:
+            states: Tensor = encoder(input_ids=b.ids, attention_mask=b.mask).last_hidden_state
+            return states[b.rows, b.columns]
+
+        if self.training:
+            with torch.autocast("cpu", torch.bfloat16, enabled=has_bf16()):
+                states = [read(batch) for batch in batches]
+        elif order.is_cuda:
+            states = [read(batch) for batch in batches]
+        else:
+            states = on_all_threads(read, batches)
         return self.dropout(torch.cat(states).float()).index_select(0, order)
 
     def depths(self) -> dict[str, int]:
