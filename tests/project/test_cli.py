@@ -60,7 +60,7 @@ def test_convert_refuses_bad_corpora_and_writes_nothing(source, tmp_path):
 
 def test_stats(corpus, tmp_path):
     shown = RUN.invoke(app, ["stats", str(corpus), "-o", str(tmp_path / "s.json")])
-    assert shown.exit_code == 0 and "sCRD" in shown.output
+    assert shown.exit_code == 0 and "ART" in shown.output
     found = json.loads((tmp_path / "s.json").read_text(encoding="utf8"))
     assert found["parts"]["train"]["sentences"] == 3
     assert found["parts"]["train"]["types"]["ART"]["mentions"] == 1
