@@ -67,7 +67,11 @@ def RichEmbed(
     parts: list[Model[list[Doc], Ragged]] = []
     if attrs:
         features: Model[list[Doc], Ragged] = chain(FeatureExtractor(attrs), list2ragged())
-        parts.append(chain(features, _hashed(width, sizes)))
+        tables = [
+            HashEmbed(width, n, column=i, seed=FIRST_SEED + i, dropout=0.0) for i, n in enumerate(sizes)
+        ]
+        hashed: Model = with_array(concatenate(*tables) if len(tables) > 1 else tables[0])
+        parts.append(chain(features, hashed))
     if include_static_vectors:
         parts.append(StaticVectors(width, dropout=0.0))
     if subwords is not None:
@@ -136,12 +140,3 @@ def init(
     if X and model.attrs["needs_vectors"]:
         check_vectors(model, X[0].vocab, WHO)
     init_chained(model, X, Y)
-
-
-def _hashed(width: int, sizes: list[int]) -> Model[Ragged, Ragged]:
-    """A hash table for each column of keys, side by side."""
-    tables = [
-        HashEmbed(width, n, column=i, seed=FIRST_SEED + i, dropout=0.0) for i, n in enumerate(sizes)
-    ]
-    joined: Model[Ragged, Ragged] = with_array(concatenate(*tables) if len(tables) > 1 else tables[0])
-    return joined

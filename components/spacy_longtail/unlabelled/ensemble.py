@@ -68,7 +68,8 @@ def build_ensemble(
     if gold is not None:
         check_docs(part_path(gold, part))
         types = read_types(gold)
-    made = _run_record(runs, models, output, gold, part, weights)
+    given = {"output": output, **({} if gold is None else {"gold": gold, "part": part})}
+    made = _run_record(models, command("ensemble", list(runs), given) + " --weights" * weights)
     nlp, *others = map(load_pipeline, models)
     if types is not None and not (types.lang == nlp.lang and {*types.labels} & {*types_read_by(nlp)}):
         problem = f"{gold} is of another language, or has none of their types"
@@ -89,8 +90,8 @@ def build_ensemble(
             pipelines["average" if weights else "ensemble"] = (nlp, folder)
             *members, own = measure(pipelines, gold, types, part)
             systems = (*members, own.model_copy(update={"model": str(output)}))
-            given = {"corpus": str(gold), "part": part, "systems": systems}
-            ensemble = ensemble.model_copy(update=given)
+            measured = {"corpus": str(gold), "part": part, "systems": systems}
+            ensemble = ensemble.model_copy(update=measured)
         write_file(folder / RECORD, ensemble.model_dump_json(indent=2))
     return ensemble
 
@@ -104,20 +105,12 @@ def _model_in(run: Path) -> Path:
     return model
 
 
-def _run_record(
-    runs: Sequence[Path],
-    models: Sequence[Path],
-    output: Path,
-    gold: Path | None,
-    part: str,
-    weights: bool,
-) -> RunRecord:
-    """How the ensemble is made, with the data that all members were trained on."""
+def _run_record(models: Sequence[Path], made: str) -> RunRecord:
+    """How the ensemble is made, with the data that all members were trained on. made (str): By what."""
     first, *others = map(read_run, models)
-    given = {} if gold is None else {"gold": gold, "part": part}
     shared = {k: v for k, v in first.checksums.items() if all(o.checksums.get(k) == v for o in others)}
     return RunRecord(
-        command=command("ensemble", list(runs), {"output": output, **given}) + " --weights" * weights,
+        command=made,
         corpus=first.corpus if all(own.corpus == first.corpus for own in others) else "",
         checksums=shared,
         versions=versions(),

@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import ceil
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -130,7 +131,8 @@ class Selection:
 
     def choose(self) -> list[PseudoLabelled]:
         """Sentences with entities, best first; then those without."""
-        rows = sorted((row for own in self.best.values() for row in own.heap), key=_rank)
+        by_score = itemgetter(0, 1)  # and by the text, where scores are the same
+        rows = sorted((row for own in self.best.values() for row in own.heap), key=by_score)
         surest = {key: (score, sentence) for score, key, sentence in rows}  # of a text's readings
         taken: dict[int, PseudoLabelled] = {}
         counts: Counter[str] = Counter()
@@ -143,10 +145,8 @@ class Selection:
                     kept.add(i)
             if kept:
                 taken[key] = PseudoLabelled(sentence, kept)
-        left = [row for row in sorted(self.empty.heap, reverse=True, key=_rank) if row[1] not in taken]
+        left = [
+            row for row in sorted(self.empty.heap, reverse=True, key=by_score) if row[1] not in taken
+        ]
         wanted = round(self._n_empty(len(taken)))
         return [*taken.values(), *(PseudoLabelled(sentence) for _, _, sentence in left[:wanted])]
-
-
-def _rank(row: tuple[float, int, ReadSentence]) -> tuple[float, int]:
-    return row[:2]
