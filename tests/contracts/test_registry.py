@@ -72,17 +72,6 @@ def test_names_are_published_once():
     assert len(names) == len(set(names))
 
 
-def test_what_brings_knowledge_in_is_published():
-    groups = {}
-    for entry in ENTRIES:
-        groups.setdefault(entry.values[0], set()).add(entry.values[1])
-    assert {"longtail.RichEmbed.v1", "longtail.DescribedTypes.v1"} <= groups["spacy_architectures"]
-    describers = {n.split(".")[1] for n in groups["spacy_misc"] if "Descriptions" in n}
-    assert describers == {"HashedDescriptions", "SubwordDescriptions"}
-    commands = {info.name for info in app.registered_commands}
-    assert "pretrain" in commands
-
-
 DESCRIBERS = sorted(entry.values[1] for entry in ENTRIES if "Descriptions" in entry.values[1])
 
 
