@@ -11,9 +11,10 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_longtail.describers import HashedDescriptions
+from spacy_longtail.encoders import located
 from spacy_longtail.heads.outputs import output_of
 from spacy_longtail.types import ANNOTATED_TYPES
-from tests.util import SMALL, TOKEN_MODEL, blank, examples, parse, toy_encoder, train
+from tests.util import SMALL, TOKEN_MODEL, blank, examples, parse, train
 
 MODEL = {"@architectures": "longtail.DescribedTypes.v1", "width": 16, "tok2vec": SMALL}
 HEADS_AND_SCHEMES = [
@@ -167,7 +168,7 @@ def test_without_a_describer_words_are_hashed():
 @pytest.mark.usefixtures("light_processes")
 def test_a_saved_pipe_predicts_without_its_describer(tmp_path):
     """In a process that has none of the extras, which a describer may need."""
-    vectors = toy_encoder(tmp_path / "vectors")
+    vectors = shutil.copytree(located(ENCODER), tmp_path / "vectors")
     nlp = build(describe={"@misc": "longtail.SubwordDescriptions.v1", "source": str(vectors)})
     train(nlp, 30)
     nlp.to_disk(tmp_path / "model")
