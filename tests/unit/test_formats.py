@@ -1055,6 +1055,7 @@ OTHERS = [["d", ["The", "New", "York", "Times", "of", "New", "York", "."]], ["d"
             {},
         ),
         ("0\tTimes => a | Times => b | The => c", [(0, 1, "c"), (3, 4, "a")], {"doubled": {"b": 1}}),
+        ("0\tNew => a", [(1, 2, "a"), (5, 6, "a")], {}),
         ("0\tNew york => a | of => b", [(4, 5, "b")], {"absent": {"a": 1}}),
         ("0\tYork Times => a | New York Times => b", [(1, 4, "b")], {"overlapping": {"a": 1}}),
     ],
