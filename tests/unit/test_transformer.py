@@ -20,6 +20,7 @@ from spacy_longtail import use_int8  # noqa: E402
 from spacy_longtail.describers import LabelEncoder  # noqa: E402
 from spacy_longtail.describers.label_encoder import FILE  # noqa: E402
 from spacy_longtail.layers import torch_transformer  # noqa: E402
+from spacy_longtail.layers.int8 import Int8Linear  # noqa: E402
 from spacy_longtail.layers.quantised import eight_bit, four_bit  # noqa: E402
 from spacy_longtail.layers.torch_transformer import from_bytes, short_form  # noqa: E402
 from spacy_longtail.models import Transformer  # noqa: E402
@@ -284,7 +285,7 @@ def test_int8_is_near_full_precision_and_is_saved(shipped, in_int8, tmp_path):
     assert 0 < moved < 0.1
     module = encoder_of(in_int8.get_pipe("tok2vec").model)
     kinds = {type(layer).__module__ for layer in module.quantised().modules()}
-    assert any("quantized" in kind for kind in kinds) and not module.training
+    assert any("int8" in kind for kind in kinds) and not module.training
     in_int8.to_disk(tmp_path / "own")
     for again in (spacy.load(tmp_path / "own"), pickle.loads(pickle.dumps(in_int8))):
         for own, row in zip(rows_of(again, *texts), found, strict=True):
@@ -350,3 +351,21 @@ def test_batches_on_threads_are_those_of_one_thread(bert):
         torch.set_num_threads(before)
     for own, expected in zip(found, wanted, strict=True):
         assert own == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(6, 9), (9, 6)])
+def test_a_linear_layer_in_int8_is_near_the_layer(shape):
+    torch.manual_seed(0)
+    layer = torch.nn.Linear(*shape)
+    rows = torch.randn(4, 3, shape[0])
+    rows[0, 0] *= 100  # one word with far greater values, as transformers have them
+    with torch.no_grad():
+        found, wanted = Int8Linear(layer)(rows), layer(rows)
+    error = (found - wanted).abs()
+    assert 0 < error[0, 0].max() < 5 and found.shape == wanted.shape
+    others = torch.cat([error[0, 1:].ravel(), error[1:].ravel()])
+    is_by_word = shape[0] > shape[1]
+    assert (others.max() < 0.05) == is_by_word and others.max() > 0
+    without = torch.nn.Linear(*shape, bias=False)
+    with torch.no_grad():
+        assert (Int8Linear(without)(rows) - without(rows)).abs().max() < 5

@@ -3,11 +3,9 @@ functions.
 """
 
 import json
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,6 +15,7 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from ..errors import Errors
+from .int8 import can, in_int8
 from .quantised import GROUP, EightBit, FourBit, eight_bit, four_bit
 from .torch_layer import TorchShim, load_state, read_safetensors, tensor_checksum, tensors_of
 
@@ -29,11 +28,9 @@ FORMAT = "1"  # of the weights on disk
 KEPT = 0.8  # of the learning rate, from a layer to the one below
 
 
-@cache
 def has_bf16() -> bool:
     """Whether this CPU multiplies in bfloat16, in which training takes two thirds of the time."""
-    found: dict[str, bool] = getattr(torch.cpu, "get_capabilities", dict)()
-    return any(found.get(name, False) for name in ("avx512_bf16", "amx_bf16"))
+    return can("avx512_bf16", "amx_bf16")
 
 
 def on_all_threads(read: Callable[["Padded"], Tensor], batches: Sequence["Padded"]) -> list[Tensor]:
@@ -103,13 +100,7 @@ class PieceEncoder(nn.Module):
     def quantised(self) -> Any:
         """The transformer with its linear layers in int8, made once for the weights as they are."""
         if not self.int8:
-            from torch.ao.quantization import quantize_dynamic
-
-            with warnings.catch_warnings():  # torch means to move this to a package of its own
-                warnings.simplefilter("ignore")
-                found = quantize_dynamic(self.encoder, {nn.Linear}, dtype=torch.qint8)
-            found.set_input_embeddings(self.encoder.get_input_embeddings())  # one copy of the largest
-            self.int8 = (found.eval(),)
+            self.int8 = (in_int8(self.encoder, self.encoder.get_input_embeddings()),)
         return self.int8[0]
 
     def forward(self, batches: Sequence[Padded], order: Tensor, int8: bool = False) -> Tensor:
