@@ -8,7 +8,7 @@ import typer
 from wasabi import msg
 
 import picture
-from pages import advice, commands, error_codes, registered, results
+from pages import advice, commands, error_codes, registered, results, serving
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES: dict[str, Callable[[], str]] = {
@@ -18,6 +18,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "rare_types.svg": picture.render,
     "advice.svg": advice.render,
     "results.md": results.render,
+    "serving.md": serving.render,
 }
 
 
