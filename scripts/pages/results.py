@@ -22,6 +22,7 @@ METHODS = {
     "clusters": "crf-clusters",
     "pretrained": "pretrained",
     "pretrained, not mixed": "pretrained, not mixed",
+    "three layers": "pretrained, three layers",
 }
 ON_TRANSFORMER = {
     "softmax": "softmax",
