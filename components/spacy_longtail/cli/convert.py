@@ -25,6 +25,8 @@ from ..training.loading import load_pipeline
 from .app import CORPUS_PANEL, Code, Json, app, print_json
 
 N_SHOWN = 3  # examples of each kind
+LONG = 60  # tokens of a document that is probably more than a sentence
+WHOLE = ("json", "brat")  # formats without sentence boundaries
 
 
 @app.command(rich_help_panel=CORPUS_PANEL)
@@ -79,6 +81,12 @@ def convert(
     for name, part in conversion.parts.items():
         msg.text(f"{name}: {number(part.documents, 'document')}, {number(part.tokens, 'token')}")
         _show_events(part)
+        mean = part.tokens / max(part.documents, 1)
+        if settings.sentences is None and part.format in WHOLE and mean > LONG:
+            msg.warn(
+                f"{name}: documents of {mean:.0f} tokens on average, each of which counts as one"
+                " sentence. If they have several, convert with --sentences sentencizer."
+            )
     msg.good(f"Wrote {target}")
     mentions = next(iter(conversion.parts.values())).mentions
     if is_open:
