@@ -1,6 +1,7 @@
 """One training on a converted corpus: `spacy train` with the corpus's paths and types filled in."""
 
 import logging
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -174,7 +175,8 @@ def train_model(
             if matmul == "numpy" and not filled["nlp"].get("after_pipeline_creation"):
                 use_numpy_blas(nlp)
             log_curve(nlp, new / CURVE_FILE)
-            train(nlp, new, use_gpu=gpu_id)
+            # the default streams are those of the moment in which spaCy was imported
+            train(nlp, new, use_gpu=gpu_id, stdout=sys.stdout, stderr=sys.stderr)
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt) or (new / BEST).is_dir():
                 msg.warn(f"Stopped. What was trained so far is in {set_aside(new, output)}.")
