@@ -179,3 +179,6 @@ def test_predictions_follow_every_change_of_the_weights(monkeypatch):
     layer.set_param("D", layer.get_param("D")[::-1].copy())  # the same numbers for other types
     assert agree()
     assert len(described._LAST) <= described.MOST
+    found, backprop = layer(X, is_train=False)  # a gradient that is asked for is right here, too
+    _, wanted = layer.begin_update(X)
+    assert backprop(np.ones_like(found)) == pytest.approx(wanted(np.ones_like(found)), abs=1e-5)

@@ -90,27 +90,42 @@ def init(layer: Model, X: Floats2d | None = None, Y: object = None) -> None:
             layer.set_param(name, layer.ops.xp.stack(rows))
 
 
-def _weights(layer: Model) -> tuple[Floats2d, ...]:
-    """The weights of the tags, (n_tags, nI), and what they are computed from."""
-    W, P, Q, D = (layer.get_param(name) for name in ("W", "P", "Q", "D"))
-    types = np.flatnonzero(layer.attrs["type_of"] != NO_TYPE)
-    type_of, prefix_of = layer.attrs["type_of"][types], layer.attrs["prefix_of"][types]
-    scale = SCALE / layer.get_dim("nM") ** 0.5
-    QD = Q @ D.T  # (n_prefixes, width, n_types): products of matrices, many times faster than einsum
-    weights = W.copy()
-    weights[types] += scale * (QD.transpose(0, 2, 1) @ P)[prefix_of, type_of]
-    return weights, QD, types, prefix_of, type_of, scale
+class Words(NamedTuple):
+    """What descriptions add to the weights of tags."""
+
+    projected: Floats2d  # (n_prefixes, width, n_types), Q_k d_t
+    tags: Ints1d  # (n,), all but O
+    prefix_of: Ints1d  # (n,), of each of these tags
+    type_of: Ints1d  # (n,)
+    scale: float
+
+
+def _words(layer: Model) -> Words:
+    Q, D = layer.get_param("Q"), layer.get_param("D")
+    tags = np.flatnonzero(layer.attrs["type_of"] != NO_TYPE)
+    prefix_of, type_of = layer.attrs["prefix_of"][tags], layer.attrs["type_of"][tags]
+    # products of matrices, many times faster than einsum
+    return Words(Q @ D.T, tags, prefix_of, type_of, SCALE / layer.get_dim("nM") ** 0.5)
+
+
+def _weights(layer: Model) -> Floats2d:
+    """The weights of the tags, (n_tags, nI)."""
+    words = _words(layer)
+    weights = layer.get_param("W").copy()
+    products = words.projected.transpose(0, 2, 1) @ layer.get_param("P")
+    weights[words.tags] += words.scale * products[words.prefix_of, words.type_of]
+    return weights
 
 
 def _predicting(layer: Model) -> Floats2d:
     """The weights of the tags, computed anew where something has changed since the last time."""
-    own = [layer.get_param(name) for name in ("W", "P", "Q", "D")]
-    arrays = [*own, *(layer.attrs[name] for name in ("type_of", "prefix_of"))]
-    sums = [float(np.vdot(array, array)) for array in own]  # an optimizer changes arrays in place
+    params = [layer.get_param(name) for name in ("W", "P", "Q", "D")]
+    arrays = [*params, *(layer.attrs[name] for name in ("type_of", "prefix_of"))]
+    sums = [float(np.vdot(array, array)) for array in params]  # an optimizer changes arrays in place
     last = _LAST.get(layer.id)
     if last and last.sums == sums and all(map(operator.is_, last.arrays, arrays)):
         return last.weights
-    weights = _weights(layer)[0]
+    weights = _weights(layer)
     if len(_LAST) >= MOST:
         _LAST.clear()
     _LAST[layer.id] = Computed(arrays, sums, weights)
@@ -119,20 +134,19 @@ def _predicting(layer: Model) -> Floats2d:
 
 def forward(layer: Model, X: Floats2d, is_train: bool) -> tuple[Floats2d, Callable]:
     W, b, P, D = (layer.get_param(name) for name in ("W", "b", "P", "D"))
-    if not is_train and isinstance(W, np.ndarray):
-        return layer.ops.affine(X, _predicting(layer), b), lambda d_outputs: d_outputs
-    xp = get_array_module(X)
-    weights, QD, types, prefix_of, type_of, scale = _weights(layer)
+    is_kept = not is_train and isinstance(W, np.ndarray)
+    weights = _predicting(layer) if is_kept else _weights(layer)
 
     def backprop(dY: Floats2d) -> Floats2d:
+        QD, tags, prefix_of, type_of, scale = _words(layer)
         d_weights, d_b = layer.ops.gemm(dY, X, trans1=True), dY.sum(axis=0)
-        d_words = xp.zeros((len(P), len(D), P.shape[2]), dtype=W.dtype)
-        d_words[prefix_of, type_of] = scale * d_weights[types]
+        d_words = get_array_module(X).zeros((len(P), len(D), P.shape[2]), dtype=W.dtype)
+        d_words[prefix_of, type_of] = scale * d_weights[tags]
         layer.inc_grad("P", QD @ d_words)
         layer.inc_grad("Q", P @ d_words.transpose(0, 2, 1) @ D)
         if not layer.attrs["residual"]:
-            d_weights[types] = 0.0
-            d_b[types] = 0.0
+            d_weights[tags] = 0.0
+            d_b[tags] = 0.0
         layer.inc_grad("W", d_weights)
         layer.inc_grad("b", d_b)
         return layer.ops.gemm(dY, weights)

@@ -121,10 +121,10 @@ class PieceEncoder(nn.Module):
         if self.training:
             with torch.autocast("cpu", torch.bfloat16, enabled=has_bf16()):
                 states = [read(batch) for batch in batches]
-        elif order.is_cuda:
-            states = [read(batch) for batch in batches]
-        else:
+        elif order.device.type == "cpu":
             states = on_all_threads(read, batches)
+        else:
+            states = [read(batch) for batch in batches]
         return self.dropout(torch.cat(states).float()).index_select(0, order)
 
     def depths(self) -> dict[str, int]:
