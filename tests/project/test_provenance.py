@@ -107,8 +107,8 @@ def test_no_option_names_a_folder_above():
 
 def test_the_command_names_the_gpu(corpus, tmp_path, monkeypatch):
     monkeypatch.setattr(training, "use_gpu", lambda gpu_id: None)  # there may be none
-
-    monkeypatch.setattr(training, "train", lambda nlp, output, use_gpu: train(nlp, output))
+    on_cpu = lambda nlp, output, use_gpu, **streams: train(nlp, output, **streams)  # noqa: E731
+    monkeypatch.setattr(training, "train", on_cpu)
     model = train_model(CONFIG, corpus, tmp_path / "out", gpu_id=1, overrides=STEPS)
     assert " --gpu-id 1 --training.max_steps 4 " in read_run(model).command
 
