@@ -359,7 +359,8 @@ def tiny_cnn(folder: Path) -> Path:
     letters = set(map(chr, range(97, 123)))
     subwords = [*sorted(words | letters), *(f"##{letter}" for letter in sorted(letters))]
     torch.manual_seed(0)
-    model = CNNBiEncoder(CNN(torch.randn(len(subwords), 16), (100, 50, 50, 50), depth=1))
+    cnn = CNN(torch.randn(len(subwords), 16), (100, 50, 50, 50), width=96, depth=1)
+    model = CNNBiEncoder(cnn, width=256)
     table = SubwordTable(NO_SUBWORDS.vectors, subwords, True)
     nlp = spacy.blank("en")
     build_cnn(model, table, str(folder), nlp)
@@ -457,26 +458,6 @@ def toy_encoder(folder: Path) -> Path:
             node.attrs["subwords"] = toy_table()
     nlp.initialize()
     nlp.to_disk(folder)
-    return folder
-
-
-def toy_subwords(folder: Path, width: int = 8) -> Path:
-    """A Model2Vec model with random vectors of the toy corpus's words and of letters."""
-    from model2vec import StaticModel
-    from tokenizers import Tokenizer
-    from tokenizers.models import WordPiece
-    from tokenizers.normalizers import Lowercase
-    from tokenizers.pre_tokenizers import Whitespace
-
-    words = {t.text.lower() for s in SENTENCES for t in parse(blank(), s)}
-    letters = set(map(chr, range(97, 123)))
-    pieces = ["[UNK]", *sorted(words | letters | {f"##{letter}" for letter in letters})]
-    tokenizer = Tokenizer(
-        WordPiece(dict(zip(pieces, range(len(pieces)), strict=True)), unk_token="[UNK]")
-    )
-    tokenizer.normalizer, tokenizer.pre_tokenizer = Lowercase(), Whitespace()
-    vectors = np.random.default_rng(0).standard_normal((len(pieces), width)).astype("f")
-    StaticModel(vectors, tokenizer).save_pretrained(folder)
     return folder
 
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from thinc.api import Config
 
-from .encoders import META, located
 from .errors import Errors
 from .settings import extra
 
@@ -14,12 +13,7 @@ if TYPE_CHECKING:  # an extra
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 SECONDS = 5.0  # that the hub may take to answer
-NAMED = {  # arguments that name a transformer, by function
-    "spacy-transformers.TransformerModel.v1": "name",
-    "spacy-transformers.TransformerModel.v2": "name",
-    "spacy-transformers.TransformerModel.v3": "name",
-}
-SUBWORDS = {"longtail.RichEmbed.v1": "subwords"}  # arguments that name vectors of subwords
+NAMES_ONE = tuple(f"spacy-transformers.TransformerModel.v{n}" for n in (1, 2, 3))  # by its `name`
 
 
 def check_model(name: str) -> None:
@@ -31,35 +25,26 @@ def check_model(name: str) -> None:
         raise ValueError(Errors.L265.format(name=name, problem=f"{problem}."))
 
 
-def load_transformer(
-    name: str, **settings: object
-) -> tuple["PreTrainedTokenizerBase", "PreTrainedModel"]:
+def load_transformer(name: str) -> tuple["PreTrainedTokenizerBase", "PreTrainedModel"]:
     """A transformer and its tokenizer; one that cannot be had is refused.
 
-    name (str): On the hub, or its folder. settings (object): Of the tokenizer.
+    name (str): On the hub, or its folder.
     """
     with extra("transformers", "transformers"):
         from transformers import AutoModel, AutoTokenizer
     check_model(name)
     try:
-        return AutoTokenizer.from_pretrained(name, **settings), AutoModel.from_pretrained(name)
+        tokenizer = AutoTokenizer.from_pretrained(name, use_fast=True, add_prefix_space=True)
+        return tokenizer, AutoModel.from_pretrained(name)
     except Exception as error:  # of the hub, of torch, of safetensors: each its own kind
         problem = " ".join(str(error).split())
         raise ValueError(Errors.L265.format(name=name, problem=problem)) from error
-
-
-def check_subwords(name: str) -> None:
-    """Refuse a Model2Vec model, as `check_model` does. An encoder has vectors of its own."""
-    if not (located(name) / META).is_file():
-        check_model(name)
 
 
 def check_models(config: Config) -> None:
     """Refuse a config that names such a model. config (Config): Interpolated."""
     for name in sorted(set(named_transformers(config))):
         check_model(name)
-    for name in sorted(set(_names(config, SUBWORDS))):
-        check_subwords(name)
 
 
 def reason_lacking(name: str) -> str:
@@ -81,16 +66,11 @@ def reason_lacking(name: str) -> str:
     return ""
 
 
-def named_transformers(config: Mapping[str, object]) -> Iterator[str]:
-    """Transformers that a config names, on the hub or in a folder. config (Mapping): Interpolated."""
-    return _names(config, NAMED)
-
-
-def _names(block: Mapping[str, object], arguments: Mapping[str, str]) -> Iterator[str]:
-    for key, value in block.items():
+def named_transformers(block: Mapping[str, object]) -> Iterator[str]:
+    """Transformers that a config names, on the hub or in a folder. block (Mapping): Interpolated."""
+    name = block.get("name")
+    if block.get("@architectures") in NAMES_ONE and isinstance(name, str):
+        yield name
+    for value in block.values():
         if isinstance(value, Mapping):
-            yield from _names(value, arguments)
-        elif key.startswith("@") and value in arguments:
-            named = block.get(arguments[str(value)])
-            if isinstance(named, str):
-                yield named
+            yield from named_transformers(value)

@@ -73,7 +73,7 @@ def test_the_shipped_encoder_finds_types_by_their_descriptions(tmp_path):
 def test_the_shipped_encoder_needs_no_extra():
     code = (
         "import sys\n"
-        "for name in ('torch', 'transformers', 'model2vec', 'tokenizers'):\n"
+        "for name in ('torch', 'transformers', 'tokenizers'):\n"
         "    sys.modules[name] = None\n"
         "import spacy, spacy_longtail\n"
         f"nlp = spacy.load({NAME!r})\n"

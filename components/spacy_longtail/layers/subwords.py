@@ -1,10 +1,10 @@
 """Static vectors of subwords: a word has the mean of its subwords' vectors, so that none is unknown."""
 
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 import srsly
@@ -15,19 +15,11 @@ from thinc.api import Model, glorot_uniform_init
 from thinc.model import deserialize_attr, serialize_attr
 from thinc.types import Floats2d, Ragged
 
-from ..encoders import META, located
+from ..encoders import check_encoder
 from ..errors import Errors
-from ..hub import check_subwords
-from ..settings import extra
-from .quantised import EightBit, eight_bit
-
-if TYPE_CHECKING:  # an extra, and what comes with it
-    from model2vec import StaticModel
-    from tokenizers import Tokenizer
+from .quantised import EightBit
 
 GOES_ON = "##"  # before a subword that is not a word's first
-BEGINS = ("\u2581", "\u0120")  # of SentencePiece and of byte pairs: before a word's first subword
-BROKEN = "\ufffd"  # of a part of a character
 LONGEST = 100  # letters of a word that are read
 MOST_CACHED = 100_000  # words whose vectors are kept
 NAME = "subword_vectors"
@@ -114,58 +106,21 @@ def plain(word: str) -> str:
 
 
 def read_subwords(source: str) -> SubwordTable:
-    """The table of subwords of an encoder, or of a Model2Vec model.
+    """The table of subwords of an encoder.
 
-    source (str): An encoder such as "en_longtail_cnn", installed or a folder; or a Model2Vec model, a
-        folder or its name on the Hugging Face hub.
+    source (str): An encoder such as "en_longtail_cnn", installed or a folder.
     """
-    is_encoder = (located(source) / META).is_file()
-    if not is_encoder:
-        with extra("model2vec", "model2vec"):
-            from model2vec import StaticModel
-        check_subwords(source)
+    folder = check_encoder(source)
     try:
-        if not is_encoder:
-            return table_of(StaticModel.from_pretrained(source, force_download=False))
-        nlp = load_model_from_path(located(source))
+        nlp = load_model_from_path(folder)
         models = [getattr(pipe, "model", None) for _, pipe in nlp.components]
         nodes = (node for model in models if isinstance(model, Model) for node in model.walk())
         return next(node.attrs["subwords"] for node in nodes if node.name == NAME)
-    except Exception as error:  # of what is damaged, of the hub, of the tokenizer: each its own kind
+    except Exception as error:  # of what is damaged: each its own kind
         problem = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")
         if isinstance(error, StopIteration):
             problem = "It has no subword vectors"
         raise ValueError(Errors.L265.format(name=source, problem=f"{problem}.")) from error
-
-
-def table_of(model: "StaticModel") -> SubwordTable:
-    """The table of a Model2Vec model. Of a vocabulary that marks beginnings, those without go on."""
-    vectors = np.asarray(model.embedding, dtype="float32")
-    if model.token_mapping is not None:  # a model whose subwords share vectors
-        vectors = vectors[model.token_mapping]
-    if model.weights is not None:
-        vectors = vectors * np.asarray(model.weights, dtype="float32")[:, None]
-    found = subwords_of(model.tokenizer, (i for i in range(len(vectors)) if i != model.unk_token_id))
-    is_plain = all(subword == plain(subword) for subword in found)
-    return SubwordTable(eight_bit(vectors[list(found.values())]), list(found), is_plain)
-
-
-def subwords_of(tokenizer: "Tokenizer", numbers: Iterable[int]) -> dict[str, int]:
-    """Subwords as a table writes them, with their numbers, without special ones.
-
-    numbers (Iterable[int]): Those of the tokenizer's to take.
-    """
-    special = tokenizer.get_added_tokens_decoder()
-    tokens = {i: tokenizer.id_to_token(i) for i in numbers if i not in special}
-    is_marked = any(token.startswith(BEGINS) for token in tokens.values())
-    found: dict[str, int] = {}
-    for i, token in tokens.items():
-        goes_on = not token.startswith(BEGINS) if is_marked else token.startswith(GOES_ON)
-        text = tokenizer.decode([i]).strip()
-        text = text.removeprefix(GOES_ON) if goes_on else text
-        if text.split() == [text] and BROKEN not in text:
-            found.setdefault(f"{GOES_ON * goes_on}{text}", i)
-    return found
 
 
 def subword_vectors(source: str, width: int) -> Model[list[Doc], Ragged]:

@@ -48,8 +48,8 @@ def RichEmbed(
     rows (List[int]): Rows of the hash table of each attribute.
     include_static_vectors (bool): Whether to use the pipeline's own word vectors, too.
     subwords (Optional[str]): Vectors of subwords, whose mean is a word's vector, so that no word is
-        unknown: an encoder such as "en_longtail_cnn", or a Model2Vec model, a folder or its name on the
-        hub (extra `model2vec`). They are not trained, their projection is. Null for none.
+        unknown: those of an encoder such as "en_longtail_cnn", or of the folder of one. They are not
+        trained, their projection is. Null for none.
     RETURNS (Model[List[Doc], List[Floats2d]]): One row per token, (n_tokens, width).
     SOURCE: docs/methods.md, "Words and subwords".
     """

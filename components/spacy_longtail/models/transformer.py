@@ -14,7 +14,7 @@ from thinc.types import Floats2d, Ints1d
 
 from ..corpus.sentences import sentence_lengths
 from ..errors import Errors
-from ..hub import check_model
+from ..hub import load_transformer
 from ..layers.torch_layer import shim_of, torch_layer
 from ..settings import extra, finite, whole
 
@@ -109,15 +109,7 @@ def init(model: Model, X: list[Doc] | None = None, Y: object = None) -> None:
         name = model.attrs["name"]
         if name is None:
             raise ValueError(Errors.L265.format(name=name, problem="'name' of the transformer is null."))
-        check_model(name)
-        from transformers import AutoModel, AutoTokenizer
-
-        try:
-            tokenizer = AutoTokenizer.from_pretrained(name, use_fast=True, add_prefix_space=True)
-            encoder = AutoModel.from_pretrained(name)
-        except Exception as error:  # of the hub, of torch, of safetensors: each its own kind
-            problem = " ".join(str(error).split())
-            raise ValueError(Errors.L265.format(name=name, problem=problem)) from error
+        tokenizer, encoder = load_transformer(name)
         module.build(encoder.config, tokenizer.backend_tokenizer, encoder)
         module.to(shim_of(model).device)
 

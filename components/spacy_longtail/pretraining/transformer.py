@@ -1,7 +1,6 @@
 """A transformer as a bi-encoder: what it starts from, and the pipeline that it becomes."""
 
 import copy
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -82,12 +81,11 @@ def read_start(name: str, layers: int | None = None, role: str = ENCODER) -> Sta
 
 
 def _published(name: str) -> Start:
-    load = partial(load_transformer, name, use_fast=True, add_prefix_space=True)
     before = torch.get_rng_state()
-    tokenizer, loaded = load()
+    tokenizer, loaded = load_transformer(name)
     if not torch.equal(before, torch.get_rng_state()):
         # It lacks weights, as a pooler's, which are drawn twice: so a seed gives the head its weights.
-        tokenizer, loaded = load()
+        tokenizer, loaded = load_transformer(name)
     encoder: Any = loaded
     layers = getattr(getattr(encoder, "encoder", None), "layer", None)
     embeddings = getattr(encoder, "embeddings", None)
