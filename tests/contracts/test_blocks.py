@@ -138,7 +138,7 @@ def ensemble() -> Language:
     for seed, nlp in enumerate(members):
         train(nlp, 20, seed=seed)
     first, other = members
-    average(first, "first", [other], ["other"])
+    average([first, other], ["first", "other"])
     return first
 
 

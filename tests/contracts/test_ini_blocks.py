@@ -218,7 +218,7 @@ def base() -> dict[str, str]:
 @prepared
 def ensemble() -> dict[str, str]:
     nlp, other = (initialized("token_ner", **{"system.seed": seed}) for seed in (0, 1))
-    average(nlp, "first", [other], ["other"])
+    average([nlp, other], ["first", "other"])
     nlp.to_disk("ensemble")
     return {"paths.ensemble": "ensemble"}
 

@@ -56,7 +56,7 @@ def ensemble(model=TOKEN_MODEL):
     )
     for seed, own in enumerate((nlp, other)):
         train(own, N_STEPS, seed, drop=0.0)
-    average(nlp, "softmax", [other], ["crf"])
+    average([nlp, other], ["softmax", "crf"])
     return nlp
 
 

@@ -109,7 +109,7 @@ def in_order(nlp, tags):
 
 
 def combined(nlp, *others):
-    average(nlp, "first", others, [f"other {i}" for i in range(len(others))])
+    average([nlp, *others], ["first", *(f"other {i}" for i in range(len(others)))])
     return nlp
 
 
@@ -189,7 +189,7 @@ def test_it_is_not_trained():
 
 def test_it_teaches():
     nlp = combined(plain(), plain(1, head="crf"))
-    teacher = PoolTeacher.of(nlp, "ensemble", TYPES)
+    teacher = PoolTeacher(nlp, "ensemble", TYPES)
     assert soft_tagger(nlp) is nlp.get_pipe("ner") is teacher.taggers[0]
     docs = list(nlp.pipe(texts_of(nlp)))
     read = [s for sentences in teacher.read(docs, 0.5, True) for s in sentences]
@@ -252,11 +252,6 @@ def test_pipelines_that_read_otherwise_are_refused(what):
     assert first.get_pipe_meta("ner").factory == "longtail_token_ner"  # nothing has changed
 
 
-def test_listeners_that_read_what_another_encoder_wrote_are_refused():
-    with pytest.raises(ValueError, match=r"L514.*other 0.*tok2vec, more write doc.tensor"):
-        combined(plain(), learnt(listening({**LISTENER, "upstream": "tok2vec"}, ["more"])))
-
-
 def test_sentences_are_those_of_the_first():
     """A chain ends where the first pipeline ends a sentence, in each of the others, too."""
     text = "Maria sailed to Oslo Rome . Old Maria met Jon Berg Storm . Ida passed ."
@@ -289,4 +284,4 @@ def test_pipelines_that_cannot_be_averaged():
     heads = [other(head="sigmoid"), other(head="two_task")]
     for nlp in (*heads, other(include=["PER"]), other(scheme="BILUO"), several, judged, calibrated):
         with pytest.raises(ValueError, match=r"L514.*the other"):
-            average(plain(), "crf", [nlp], ["the other"])
+            average([plain(), nlp], ["crf", "the other"])

@@ -52,9 +52,6 @@ def test_donors_are_sentences_with_their_own_types(tmp_path):
         "PER": "person",
     }
     assert two.descriptions == {"SHIP": "a vessel"} and not two.dev
-    for donor in (one, two):
-        for doc in (*donor.train, *donor.dev):
-            assert doc.user_data[ANNOTATED_TYPES] == list(donor.descriptions)
 
 
 def test_sentences_of_dev_and_test_of_a_target_are_left_out_and_counted(tmp_path):
@@ -123,21 +120,6 @@ def test_no_sentence_is_both_trained_on_and_measured(tmp_path):
     assert len(found.train) == 2
     (found,) = read(corpus(tmp_path / "f", dev=["[Ann|PER] left"]), parts=["dev", "test"])
     assert len(found.train) == 1 and not found.dev
-
-
-def test_tags_with_one_description_are_one_type(tmp_path):
-    """In one donor. Donors name their types as they like: they are learnt by their descriptions."""
-    first = corpus(tmp_path / "first", train=["[Ann|PER] saw [Bo|person]"])
-    second = corpus(
-        tmp_path / "second",
-        train=["[Bo|person] saw [Lima|a:b] and [Rome|a=b]"],
-        descriptions={"a:b": "country", "a=b": "City"},
-    )
-    one, two = read(first, second)
-    assert one.descriptions == {"PER": "person"}
-    assert shown(one.train) == [("Ann saw Bo", [("Ann", "PER"), ("Bo", "PER")])]
-    assert one.train[0].user_data[ANNOTATED_TYPES] == ["PER"]
-    assert two.descriptions == {"a:b": "country", "a=b": "City", "person": "person"}
 
 
 def test_donors_of_no_use(tmp_path):
@@ -223,5 +205,4 @@ def test_a_partial_annotation_stays_partial(tmp_path):
     docs[0].user_data[ANNOTATED_TYPES] = ["PER"]
     write_corpus(tmp_path / "a", {"train": docs, "dev": docs[1:]}, CorpusTypes(["GEO", "PER"], [], "en"))
     [donor] = read_donors([tmp_path / "a"], [], ["train"], nlp.vocab)
-    assert {doc.text: doc.user_data[ANNOTATED_TYPES] for doc in donor.train} == {docs[0].text: ["PER"]}
-    assert [doc.user_data[ANNOTATED_TYPES] for doc in donor.dev] == [["GEO", "PER"]]
+    assert {doc.text: doc.user_data[ANNOTATED_TYPES] for doc in donor.train} == {docs[0].text: ("PER",)}

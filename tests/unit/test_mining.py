@@ -194,7 +194,7 @@ rows = st.lists(
 )
 @settings(max_examples=60)
 def test_no_text_twice_and_no_quota_exceeded(data, a, b, n_random, penalty, given):
-    scan = Scan.of(["A", "B"], {"A": 12, "B": 12, RANDOM: n_random})
+    scan = Scan(["A", "B"], {"A": 12, "B": 12, RANDOM: n_random})
     rng = np.random.default_rng(len(data))
     for i, x, y, doc in data:
         own = unit(f"text {chr(65 + i)}", (x, y), rng.standard_normal(4).tolist(), f"doc {doc}")
@@ -215,7 +215,7 @@ def test_no_text_twice_and_no_quota_exceeded(data, a, b, n_random, penalty, give
 
 
 def test_near_duplicates_and_one_document_do_not_fill_a_quota():
-    scan = Scan.of(["A"], {"A": 50, RANDOM: 0})
+    scan = Scan(["A"], {"A": 50, RANDOM: 0})
     rng = np.random.default_rng(0)
     same = rng.standard_normal(8)
     for i in range(10):

@@ -97,7 +97,7 @@ def pipeline(**settings):
 
 def teacher(labels=("PER", "GEO", "ART", "NAT"), steps=25, **settings):
     nlp, _ = trained_once(pipeline, steps, **settings)
-    return PoolTeacher.of(nlp, "teacher", list(labels))
+    return PoolTeacher(nlp, "teacher", list(labels))
 
 
 def read(own, texts=SENTENCES, threshold=0.9, soft=False):
@@ -133,7 +133,7 @@ def test_entity_scores_are_the_pipes_own():
 
 def test_what_the_teachers_thresholds_keep_out_is_missing():
     nlp, _ = trained_once(pipeline, 25, scores_key="scores", thresholds={"PER": 1.0})
-    own = PoolTeacher.of(nlp, "teacher", ["PER", "GEO", "ART", "NAT"])
+    own = PoolTeacher(nlp, "teacher", ["PER", "GEO", "ART", "NAT"])
     docs, found = read(own, threshold=0.01)
     doubtful = [(i, span) for i, doc in enumerate(docs) for span in doc.spans[DOUBTS]]
     assert doubtful
@@ -164,7 +164,7 @@ def test_entities_without_a_score_are_counted():
     nlp.add_pipe("test_open_gate")
     config = {"pipe": {"factory": "test_ruler"}, "labels": ["NAT"]}
     nlp.add_pipe("longtail_gated_pipe", name="rescue", config=config)
-    own = PoolTeacher.of(nlp, "teacher", ["PER", "GEO", "NAT"])
+    own = PoolTeacher(nlp, "teacher", ["PER", "GEO", "NAT"])
     texts = ["it rained .", "Maria met Jon Berg in Oslo .", "it rained on ."]
     docs = list(nlp.pipe(words(nlp, text) for text in texts))
     assert [e.text for doc in docs for e in doc.ents if e.label_ == "NAT"] == ["rained"] * 2
@@ -203,7 +203,7 @@ def test_scores_alone_will_do():
     nlp = blank()
     nlp.add_pipe("longtail_ner", name="ner", config={**small_ner(), "scores_key": "scores"})
     nlp.initialize(lambda: [Example(words(nlp, s), parse(nlp, s)) for s in SENTENCES])
-    own = PoolTeacher.of(nlp, "teacher", ["PER"])
+    own = PoolTeacher(nlp, "teacher", ["PER"])
     doc = words(nlp, SENTENCES[0])
     doc.set_ents([Span(doc, 0, 1, label="PER"), Span(doc, 3, 4, label="GEO")])
     write_scores(doc, "scores", [ScoredSpan(0, 1, "PER", 0.97, ())])
@@ -216,10 +216,10 @@ def test_a_teacher_must_have_scores_and_types():
     nlp = blank()
     nlp.add_pipe("ner")
     with pytest.raises(ValueError, match=r"L509.*mine"):
-        PoolTeacher.of(nlp, "mine", ["PER"])
+        PoolTeacher(nlp, "mine", ["PER"])
     nlp, _ = trained_once(pipeline, 25)
     with pytest.raises(ValueError, match=r"L509.*EVE"):
-        PoolTeacher.of(nlp, "mine", ["EVE"])
+        PoolTeacher(nlp, "mine", ["EVE"])
 
 
 def test_soft_targets_are_of_one_component():

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import spacy
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..corpus.descriptions import TYPES, check_declared, has_open_types, read_declared
@@ -17,7 +17,6 @@ from ..corpus.formats.open_types import fine_and_coarse
 from ..corpus.formats.sources import FORMATS, find_parts
 from ..corpus.sentences import by_punctuation, has_boundaries, plain_text
 from ..corpus.type_words import in_words
-from ..types import ANNOTATED_TYPES
 from .records import unusable
 
 HELD_OUT = 0.05  # of the sentences of a donor without a dev part
@@ -112,7 +111,8 @@ def _read(folder: Path, parts: list[str], forbidden: set[str], vocab: Vocab) -> 
             raise unusable(folder, "a mention has an empty type", fix)
     else:
         train, dev = _held_out(train, dev)
-        descriptions = _unite_types([*train, *dev], types.labels, types.descriptions)
+        labels = {*types.labels, *(ent.label_ for doc in (*train, *dev) for ent in doc.ents)}
+        descriptions = in_words(sorted(labels), types.descriptions)
     name = folder.resolve().name
     return Donor(name, descriptions, types.lang, types.tokens, train, dev, n_excluded, is_open)
 
@@ -145,20 +145,3 @@ def _held_out(train: list[Doc], dev: list[Doc]) -> tuple[list[Doc], list[Doc]]:
         dev = [doc for i, doc in enumerate(train) if i in held_out]
         train = [doc for i, doc in enumerate(train) if i not in held_out]
     return train, [dev[i] for i in sorted(rng.permutation(len(dev))[:MOST_HELD_OUT].tolist())]
-
-
-def _unite_types(docs: list[Doc], labels: list[str], given: dict[str, str]) -> dict[str, str]:
-    """The types of documents and their descriptions. Tags with one description become one type."""
-    labels = sorted({*labels, *(ent.label_ for doc in docs for ent in doc.ents)})
-    texts = {label: " ".join(text.split()) for label, text in in_words(labels, given).items()}
-    first: dict[str, str] = {}  # as device and DEVICE
-    names = {label: first.setdefault(text.casefold(), label) for label, text in texts.items()}
-    descriptions = {names[label]: text for label, text in texts.items()}
-    for doc in docs:
-        known = doc.user_data.get(ANNOTATED_TYPES, labels)  # of a partial annotation
-        unknown = {names[label] for label in labels if label not in known}
-        doc.user_data[ANNOTATED_TYPES] = [name for name in descriptions if name not in unknown]
-        if any(names[ent.label_] != ent.label_ for ent in doc.ents):
-            ents = [Span(doc, ent.start, ent.end, label=names[ent.label_]) for ent in doc.ents]
-            doc.set_ents(ents, default="unmodified")
-    return descriptions

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from spacy.language import Language
 from spacy.training import Example
-from thinc.api import to_numpy
+from thinc.api import Model, to_numpy
 from torch import Tensor, nn
 
 from ..layers.described import SCALE, is_described
@@ -65,11 +65,9 @@ class Matcher(nn.Module):
 
 def head_of(nlp: Language) -> Any:
     """The described output layer of a pipeline that `pretrain` wrote; None of any other."""
-    if not {"tok2vec", "ner"} <= set(nlp.pipe_names):
-        return None
-    ner: Any = nlp.get_pipe("ner")
-    refs = getattr(ner.model, "ref_names", ())
-    layer = ner.model.maybe_get_ref("output_layer") if "output_layer" in refs else None
+    ner: Any = nlp.get_pipe("ner") if {"tok2vec", "ner"} <= set(nlp.pipe_names) else None
+    model = getattr(ner, "model", None)
+    layer = model.maybe_get_ref("output_layer") if isinstance(model, Model) else None
     is_own = layer is not None and is_described(layer) and len(layer.get_param("P")) == PREFIXES
     return layer if is_own else None
 

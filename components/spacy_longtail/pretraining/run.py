@@ -129,20 +129,23 @@ def _state(output: Path, key: str) -> Block:
     """The state to go on from, or a new one. Another pretraining's and a finished one are refused."""
     import torch
 
-    state = {"key": key, "step": 0, "seconds": 0.0, "scores": []}
-    read_state = partial(torch.load, map_location="cpu", weights_only=True)
-    for path, read in ((output / RECORD, srsly.read_json), (output / STATE, read_state)):
-        if path.is_file():
-            try:
-                state = read(path)
-                is_other = state["key"] != key
-            except Exception as error:  # of JSON, zip and torch: each its own kind
-                problem = f"it is damaged ({type(error).__name__}: {error})"
-                raise not_resumable(path, problem, "Delete it") from error
-            if is_other:
-                problem = "it holds a pretraining with other options or donors"
-                raise not_resumable(output, problem, "Name a new folder")
-    if "donors" in state:
+    record, path = output / RECORD, output / STATE
+    if record.is_file():
+        path, read = record, srsly.read_json
+    elif path.is_file():
+        read = partial(torch.load, map_location="cpu", weights_only=True)
+    else:
+        return {"key": key, "step": 0, "seconds": 0.0, "scores": []}
+    try:
+        state: Block = read(path)
+        is_other = state["key"] != key
+    except Exception as error:  # of JSON, zip and torch: each its own kind
+        problem = f"it is damaged ({type(error).__name__}: {error})"
+        raise not_resumable(path, problem, "Delete it") from error
+    if is_other:
+        problem = "it holds a pretraining with other options or donors"
+        raise not_resumable(output, problem, "Name a new folder")
+    if path == record:
         raise not_resumable(output, "it is finished", "Use it, or delete the folder to train again")
     return state
 

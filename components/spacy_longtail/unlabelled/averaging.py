@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 from spacy.language import Language
@@ -15,7 +15,6 @@ from thinc.types import FloatsXd
 from thinc.util import torch2xp
 
 from ..errors import Errors
-from ..layers.listeners import listener_in
 from ..pipes.neighbours import name_in
 from ..pipes.sources import add_sources, sources_of
 from ..pipes.token import ensemble_ner
@@ -25,48 +24,35 @@ from ..types import ENTITY_SCORES, Block
 from .teacher import only_tagger
 
 SEEDS = "Name pipelines that differ in their seed alone, as one config trains them."
-SPLIT = "Name the runs that it was made of."
 JUDGED = "Name it as it was before `thresholds`: what was chosen on its own scores is wrong for a mean."
 USE = "Name pipelines with one longtail_token_ner, head = 'softmax' or 'crf', that alone reads entities."
-ONE_TENSOR = "Its listener reads what the last of them wrote; let one of them alone stand before it."
 FROM_ONE = (
     "Average their probabilities instead, without --weights; or train runs that start from one "
     "pretrained encoder, as configs/pretrained_cnn.cfg does."
 )
-STATE, UPDATES = "state", "n_updates"  # of a token NER, in its cfg
 COSINE = 0.5  # of the weights of two runs: from one start it is near 1, from two near 0
 
 
-class MemberPipeline(NamedTuple):
-    """A trained pipeline, and where it was read from."""
-
-    nlp: Language
-    path: Path | str
-
-
-def average(
-    nlp: Language, path: Path | str, others: Sequence[Language], paths: Sequence[Path | str]
-) -> EnsembleNER:
+def average(pipelines: Sequence[Language], paths: Sequence[Path | str]) -> EnsembleNER:
     """Put the token NERs of several pipelines in the place of that of the first.
 
     The first stays what it is but for that: its tokenizer and its other components. An encoder that
     only the NER listened to goes; each member has one of its own.
 
-    nlp (Language): The first pipeline; it is changed. path (Path | str): Of it.
-    others (Sequence[Language]): The others; they are changed. paths (Sequence[Path | str]): Of them.
+    pipelines (Sequence[Language]): All of them are changed. paths (Sequence[Path | str]): Of them.
     RETURNS (EnsembleNER): The new component. It reads by the mean of their tag probabilities.
     SOURCE: Lakshminarayanan et al. 2017, arXiv:1612.01474.
     """
-    members = [MemberPipeline(nlp, path), *map(MemberPipeline, others, paths)]
-    taggers = [_tagger(own) for own in members]
-    names = [cast(str, name_in(m.nlp, t)) for m, t in zip(members, taggers, strict=True)]
-    tagger, name = taggers[0], names[0]
+    taggers = list(map(_tagger, pipelines, paths))
+    names = [cast(str, name_in(*own)) for own in zip(pipelines, taggers, strict=True)]
+    nlp, tagger, name = pipelines[0], taggers[0], names[0]
     tags = [f"{t.codec.scheme} of {', '.join(sorted(t.codec.labels))}" for t in taggers]
-    vectors = _check_alike(members, tags, f"it has other tags than {tags[0]}")
-    encoders = [_own_encoders(m.nlp, n) for m, n in zip(members, names, strict=True)]
+    vectors = _check_alike(pipelines, paths, tags, f"it has other tags than {tags[0]}")
+    encoders = list(map(_own_encoders, pipelines, names))
+    members = enumerate(zip(pipelines, names, taggers, strict=True), start=1)
     blocks = {
-        f"m{i}": {"head": t.cfg["head"], "model": m.nlp.get_pipe_config(n)["model"]}
-        for i, (m, n, t) in enumerate(zip(members, names, taggers, strict=True), start=1)
+        f"m{i}": {"head": t.cfg["head"], "model": own.get_pipe_config(n)["model"]}
+        for i, (own, n, t) in members
     }
     settings = {
         "members": blocks,
@@ -74,7 +60,7 @@ def average(
         "scores_key": tagger.cfg["scores_key"] or ENTITY_SCORES,
         "scorer": nlp.config.interpolate()["components"][name]["scorer"],
     }
-    _settle(members)
+    _settle(pipelines)
     pipe = cast(EnsembleNER, nlp.replace_pipe(name, ensemble_ner.WHO, config=settings))
     pipe.compose(tagger.cfg["types"], dict(zip(blocks, taggers, strict=True)))
     if vectors is not None:
@@ -85,21 +71,14 @@ def average(
     return pipe
 
 
-def _tagger(own: MemberPipeline) -> TokenNER:
+def _tagger(nlp: Language, path: Path | str) -> TokenNER:
     """The token NER of a pipeline."""
-    tagger = only_tagger(own.nlp)
-    if isinstance(tagger, EnsembleNER):
-        raise refused(own.path, f"{tagger.name!r} is an ensemble itself", SPLIT)
+    tagger = only_tagger(nlp)
     if not isinstance(tagger, TokenNER):
-        heads = {n: getattr(p, "cfg", {}).get("head") for n, p in own.nlp.pipeline}
-        shown = [f"{n} (head = {head!r})" if head else n for n, head in heads.items()]
-        raise refused(own.path, f"its components are {', '.join(shown) or 'none'}", USE)
-    _check_not_judged(own.path, tagger)
-    before = own.nlp.pipe_names[: own.nlp.pipe_names.index(tagger.name)]
-    tensors = [n for n in before if "doc.tensor" in own.nlp.get_pipe_meta(n).assigns]
-    if len(tensors) > 1 and listener_in(tagger.model):
-        problem = f"{', '.join(tensors)} write doc.tensor before {tagger.name!r}"
-        raise refused(own.path, problem, ONE_TENSOR)
+        heads = (getattr(pipe, "cfg", {}).get("head") for _, pipe in nlp.pipeline)
+        shown = [f"{n} (head = {h!r})" if h else n for n, h in zip(nlp.pipe_names, heads, strict=True)]
+        raise refused(path, f"its components are {', '.join(shown) or 'none'}", USE)
+    _check_not_judged(path, tagger)
     return tagger
 
 
@@ -136,44 +115,33 @@ def _listeners(block: Block, path: str, upstream: str) -> Iterator[tuple[str, Bl
             yield from _listeners(value, f"{path}.{key}", upstream)
 
 
-def average_weights(
-    nlp: Language, path: Path | str, others: Sequence[Language], paths: Sequence[Path | str]
-) -> None:
+def average_weights(pipelines: Sequence[Language], paths: Sequence[Path | str]) -> None:
     """Give a pipeline the mean of its own weights and those of other runs of its config.
 
     The runs must have started from the same weights, as from one pretrained encoder: then they end in
     one valley of the loss, in which the mean is often better than either. It is as large and as fast as
-    one of them. Components without a network are those of the first run.
+    one of them. What components have beside a network is that of the first run.
 
-    nlp (Language): The first pipeline; it is changed. path (Path | str): Of it.
-    others (Sequence[Language]): The others. paths (Sequence[Path | str]): Of them.
+    pipelines (Sequence[Language]): The first is changed. paths (Sequence[Path | str]): Of them.
     SOURCE: Wortsman et al. 2022, arXiv:2203.05482 (the uniform soup).
     """
-    runs = [MemberPipeline(nlp, path), *map(MemberPipeline, others, paths)]
-    for own in runs:
-        for name, pipe in own.nlp.pipeline:
+    for nlp, path in zip(pipelines, paths, strict=True):
+        for name, pipe in nlp.pipeline:
             if isinstance(pipe, EnsembleNER):
-                raise refused(own.path, f"{name!r} is an ensemble", SPLIT)
-            _check_not_judged(own.path, pipe)
-    weights = [_weights(own.nlp) for own in runs]
-    builds = [_build(own.nlp, arrays) for own, arrays in zip(runs, weights, strict=True)]
-    _check_alike(runs, builds, f"it is built otherwise, or has other types or settings, than {path}")
-    for own, arrays in zip(runs, weights, strict=True):
+                raise refused(path, f"{name!r} is an ensemble", "Name the runs that it was made of.")
+            _check_not_judged(path, pipe)
+    weights = list(map(_weights, pipelines))
+    unlike = f"it is built otherwise, or has other types or settings, than {paths[0]}"
+    _check_alike(pipelines, paths, list(map(_build, pipelines, weights)), unlike)
+    for path, arrays in zip(paths, weights, strict=True):
         cosine = _cosine(weights[0], arrays)
         if cosine < COSINE:
-            problem = f"its weights and those of {path} have a cosine of {cosine:.2f}: they began apart"
-            raise refused(own.path, problem, FROM_ONE)
-    means = [sum(array for _, array in several) / len(runs) for several in zip(*weights, strict=True)]
+            problem = f"it and {paths[0]} began apart: their weights have a cosine of {cosine:.2f}"
+            raise refused(path, problem, FROM_ONE)
+    means = [sum(array for _, array in several) / len(paths) for several in zip(*weights, strict=True)]
     for (_, array), mean in zip(weights[0], means, strict=True):  # when all are read: some may be tied
         array[...] = mean
-    for name in nlp.pipe_names:  # what a two-task loss has learnt beside weights
-        states: list[Any] = [getattr(own.nlp.get_pipe(name), "cfg", {}).get(STATE) for own in runs]
-        if states[0] is not None:
-            values = {k: np.mean([own[k] for own in states], axis=0).tolist() for k in states[0]}
-            longest = max(own.get(UPDATES, 0) for own in states)
-            own = nlp.get_pipe(name).cfg  # type: ignore[attr-defined]
-            own[STATE] = {**values, UPDATES: longest}
-    _settle(runs)
+    _settle(pipelines)
 
 
 def _weights(nlp: Language) -> list[tuple[str, FloatsXd]]:
@@ -189,9 +157,9 @@ def _weights(nlp: Language) -> list[tuple[str, FloatsXd]]:
 
 
 def _build(nlp: Language, weights: Sequence[tuple[str, FloatsXd]]) -> list[object]:
-    """What runs of one config have in common beside the values of their weights."""
+    """What runs of one config have in common beside weights and the state of a loss."""
     cfgs = [
-        (name, {k: v for k, v in getattr(pipe, "cfg", {}).items() if k != STATE})
+        (name, {k: v for k, v in getattr(pipe, "cfg", {}).items() if k != "state"})
         for name, pipe in nlp.pipeline
     ]
     labels = [(getattr(p, "labels", ()), getattr(p, "move_names", ())) for _, p in nlp.pipeline]
@@ -221,7 +189,7 @@ def _check_not_judged(path: Path | str, pipe: Any) -> None:
 
 
 def _check_alike(
-    pipelines: Sequence[MemberPipeline], builds: Sequence[object], problem: str
+    pipelines: Sequence[Language], paths: Sequence[Path | str], builds: Sequence[object], problem: str
 ) -> Vectors | None:
     """Refuse pipelines that are built or read text otherwise than the first.
 
@@ -229,15 +197,15 @@ def _check_alike(
     RETURNS (Optional[Vectors]): The one table of word vectors. What was trained without one does not
         read it.
     """
-    tables = [own.nlp.vocab.vectors for own in pipelines if len(own.nlp.vocab.vectors)]
-    known = _reading(pipelines[0].nlp)
-    for own, build in zip(pipelines, builds, strict=True):
-        reads, vectors = _reading(own.nlp), own.nlp.vocab.vectors
+    tables = [nlp.vocab.vectors for nlp in pipelines if len(nlp.vocab.vectors)]
+    known = _reading(pipelines[0])
+    for nlp, path, build in zip(pipelines, paths, builds, strict=True):
+        reads, vectors = _reading(nlp), nlp.vocab.vectors
         others = [what for what in reads if reads[what] != known[what]]
         others += ["word vectors"] if len(vectors) and vectors != tables[0] else []
         if others or build != builds[0]:
-            unlike = f"its {' and '.join(others)} are not those of {pipelines[0].path}"
-            raise refused(own.path, unlike if others else problem, SEEDS)
+            unlike = f"its {' and '.join(others)} are not those of {paths[0]}"
+            raise refused(path, unlike if others else problem, SEEDS)
     return tables[0] if tables else None
 
 
@@ -252,18 +220,18 @@ def _reading(nlp: Language) -> Block:
     }
 
 
-def _settle(pipelines: Sequence[MemberPipeline]) -> None:
+def _settle(pipelines: Sequence[Language]) -> None:
     """Make the config of the first pipeline one without references: what they name may be taken away.
 
     Its seed of the training is that of all pipelines, and null where they have several.
     """
-    nlp = pipelines[0].nlp
+    nlp = pipelines[0]
     whole = nlp.config.interpolate()
-    seeds = {own.nlp.config.interpolate()["training"]["seed"] for own in pipelines}
+    seeds = {own.config.interpolate()["training"]["seed"] for own in pipelines}
     whole["training"]["seed"] = seeds.pop() if len(seeds) == 1 else None
     for name in nlp.component_names:
         nlp.get_pipe_config(name).update(whole["components"][name])
     nlp.config = whole
     nlp.meta["performance"] = {}  # of the first pipeline
     for own in pipelines[1:]:
-        add_sources(nlp, sources_of(own.nlp.meta))
+        add_sources(nlp, sources_of(own.meta))

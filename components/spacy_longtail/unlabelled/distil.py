@@ -157,7 +157,7 @@ def _checked(request: DistilRequest, output: Path) -> Block:
 def _teacher(request: DistilRequest, types: CorpusTypes) -> PoolTeacher:
     """The pipeline that reads the pool."""
     nlp = load_for_types(request.teacher, in_words(types.labels, types.descriptions))
-    teacher = PoolTeacher.of(nlp, request.teacher, types.labels)
+    teacher = PoolTeacher(nlp, request.teacher, types.labels)
     if request.soft:
         soft_tagger(nlp)
     if request.split:

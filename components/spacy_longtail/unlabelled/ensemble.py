@@ -70,13 +70,14 @@ def build_ensemble(
         types = read_types(gold)
     given = {"output": output, **({} if gold is None else {"gold": gold, "part": part})}
     made = _run_record(models, command("ensemble", list(runs), given) + " --weights" * weights)
-    nlp, *others = map(load_pipeline, models)
+    members = list(map(load_pipeline, models))
+    nlp = members[0]
     if types is not None and not (types.lang == nlp.lang and {*types.labels} & {*types_read_by(nlp)}):
         problem = f"{gold} is of another language, or has none of their types"
         raise refused(runs[0], problem, "Name a corpus that they were trained for.")
     scores = list(nlp.meta.get("performance", {}))
-    (average_weights if weights else average)(nlp, models[0], others, models[1:])
-    others.clear()
+    (average_weights if weights else average)(members, models)
+    del members
     if gold is not None and part == DEV:
         update_performance(nlp, part_path(gold, DEV), scores)
     say(f"Writing {output}")
@@ -88,8 +89,8 @@ def build_ensemble(
             say(f"Measuring on {part} of {gold}")
             pipelines = {f"m{i}": (load_pipeline(m), m) for i, m in enumerate(models, 1)}
             pipelines["average" if weights else "ensemble"] = (nlp, folder)
-            *members, own = measure(pipelines, gold, types, part)
-            systems = (*members, own.model_copy(update={"model": str(output)}))
+            *singles, own = measure(pipelines, gold, types, part)
+            systems = (*singles, own.model_copy(update={"model": str(output)}))
             measured = {"corpus": str(gold), "part": part, "systems": systems}
             ensemble = ensemble.model_copy(update=measured)
         write_file(folder / RECORD, ensemble.model_dump_json(indent=2))

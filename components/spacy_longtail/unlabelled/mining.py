@@ -100,7 +100,7 @@ def mine(
     for path in request.exclude:
         known |= keys_of(read_pool(path, nlp, Settings(encoding=settings.encoding), Events()), nlp)
     sizes = {label: max(FEWEST, KEPT * n) for label, n in quotas.items()}
-    scan = Scan.of(types, {**sizes, RANDOM: n_random}, known, request.seed)
+    scan = Scan(types, {**sizes, RANDOM: n_random}, known, request.seed)
     events = Events()
     texts = iter(read_pool(pool, nlp, settings, events))
     batches = processed(nlp, texts, request.batch_size, request.n_process)

@@ -54,31 +54,23 @@ class Best(Generic[Kept]):
         return [(score, unit) for score, _, unit in sorted(self.heap, key=lambda row: (-row[0], row[1]))]
 
 
-@dataclass
 class Scan:
     """What a pass has found so far.
 
-    types (List[str]): The rare types. best (Dict[str, Best]): By ranking: a type, or `RANDOM`.
+    types (List[str]): The rare types. sizes (Mapping[str, int]): Sentences to keep, by ranking: a type,
+        or `RANDOM`.
     known (Collection[int]): Keys of sentences that need no label.
     seed (int): Fixes the lots of the random share.
     """
 
-    types: list[str]
-    best: dict[str, Best[Unit]]
-    known: Collection[int]
-    seed: int
-    expected: Floats1d  # (n_types,), mentions in what was read
-    n_texts: int = 0  # of the pool, read
-    n_sentences: int = 0
-    n_known: int = 0  # sentences that the corpus has already
-
-    @classmethod
-    def of(
-        cls, types: list[str], sizes: Mapping[str, int], known: Collection[int] = (), seed: int = 0
-    ) -> "Scan":
-        """An empty one. sizes (Mapping[str, int]): Sentences to keep, by ranking."""
-        best: dict[str, Best[Unit]] = {name: Best(n) for name, n in sizes.items()}
-        return cls(types, best, known, seed, np.zeros(len(types)))
+    def __init__(
+        self, types: list[str], sizes: Mapping[str, int], known: Collection[int] = (), seed: int = 0
+    ) -> None:
+        self.types, self.known, self.seed = types, known, seed
+        self.best: dict[str, Best[Unit]] = {name: Best(n) for name, n in sizes.items()}
+        self.expected: Floats1d = np.zeros(len(types))  # mentions in what was read
+        self.n_texts = self.n_sentences = 0
+        self.n_known = 0  # sentences that the corpus has already
 
     def read(self, batches: Iterable[list[Doc]], nlp: Language) -> None:
         """Count the expected mentions in documents that a pipeline has processed, and keep the best."""

@@ -39,45 +39,34 @@ class TeachingPass:
     unscored: Counter[str] = field(default_factory=Counter)  # mentions without one, by type
 
 
-@dataclass(frozen=True)
 class PoolTeacher:
-    """A pipeline that says how sure it is.
+    """A pipeline that says how sure it is; it is made to write its scores.
 
-    nlp (Language): The pipeline. labels (Sequence[str]): The declared types.
-    keys (Sequence[str]): Of doc.spans with its scores. doubts (Sequence[str]): Of doc.spans with
-        entities that its thresholds keep out. taggers (Sequence[TokenTagger]): Components that give each
-        token a distribution over tags.
+    nlp (Language): The pipeline. path (Path | str): Of it. labels (Sequence[str]): The declared types.
     """
 
-    nlp: Language
-    labels: tuple[str, ...]
-    keys: tuple[str, ...]
-    doubts: tuple[str, ...]
-    taggers: tuple[TokenTagger, ...]
-
-    @classmethod
-    def of(cls, nlp: Language, path: Path | str, labels: Sequence[str]) -> "PoolTeacher":
-        """A loaded pipeline as a teacher; it is made to write its scores. path: Of the pipeline."""
-        doubts = []
+    def __init__(self, nlp: Language, path: Path | str, labels: Sequence[str]) -> None:
+        self.nlp, self.labels = nlp, tuple(labels)
+        self.doubts: list[str] = []  # of doc.spans, with entities that its thresholds keep out
         for _, pipe in nlp.pipeline:
             cfg = getattr(pipe, "cfg", {})
             if isinstance(pipe, TokenNER | EnsembleNER | GLiNERNER):
                 cfg["scores_key"] = cfg["scores_key"] or ENTITY_SCORES
             if cfg.get("thresholds"):
                 cfg["abstain_key"] = cfg["abstain_key"] or DOUBTS
-                doubts.append(cfg["abstain_key"])
+                self.doubts.append(cfg["abstain_key"])
         keys = [getattr(pipe, "cfg", {}).get("scores_key") for pipe in _readers(nlp)]
-        scored = tuple(dict.fromkeys(key for key in keys if key))
+        self.keys = list(dict.fromkeys(key for key in keys if key))  # of doc.spans, with its scores
+        self.taggers = _taggers(nlp)
         known = types_read_by(nlp)
         problem, fix = "", "Name a teacher of these types."
-        if not scored:
+        if not self.keys:
             problem = f"no component of {', '.join(nlp.pipe_names) or 'none'} gives scores"
             fix = "Set scores_key = 'entity_scores' in a component of this package that reads entities."
         elif not set(known) & set(labels):
             problem = f"it reads {', '.join(known) or 'none'}, where {', '.join(labels)} are declared"
         if problem:
             raise ValueError(Errors.L509.format(path=path, problem=problem, fix=fix))
-        return cls(nlp, tuple(labels), scored, tuple(doubts), tuple(_taggers(nlp)))
 
     @property
     def lacking(self) -> list[str]:
