@@ -211,10 +211,6 @@ class Errors:
         "[L303] {who} cannot {what}: its members were trained apart. Put it into [training] "
         "frozen_components; or train members anew, and run `ensemble` again."
     )
-    L304 = (
-        "[L304] 'members' of {who} must be two or more blocks with 'head' (softmax or crf) and "
-        "'model', found {problem}. `ensemble` writes them."
-    )
 
     # Training and pretraining
     L408 = (

@@ -198,36 +198,6 @@ def test_it_teaches():
     assert any(s.mentions for s in read)
 
 
-# What is refused
-
-CE = {"@losses": "longtail.CrossEntropy.v1"}
-GOOD = {"m1": {"head": "softmax", "model": TOKEN_MODEL}, "m2": {"head": "crf", "model": TOKEN_MODEL}}
-
-
-@pytest.mark.parametrize(
-    ("said", "members"),
-    [
-        ("L304.*1 of them", {"m1": GOOD["m1"]}),
-        ("L304.*'m3' with the settings none", {**GOOD, "m3": {}}),
-        ("L304.*whose model is 3", {**GOOD, "m2": {"head": "crf", "model": 3}}),
-        ("L304.*'sigmoid'", {**GOOD, "m2": {**GOOD["m2"], "head": "sigmoid"}}),
-        ("L209.*hashembed", {**GOOD, "m2": {"head": "crf", "model": SMALL}}),
-        ("L304.*'m1' with the settings head, model, loss", {**GOOD, "m1": {**GOOD["m1"], "loss": CE}}),
-    ],
-)
-def test_members_that_are_refused(said, members):
-    with pytest.raises(ValueError, match=f"(?i){said}"):
-        blank().add_pipe("longtail_ensemble_ner", config={"members": members})
-
-
-def test_weights_of_other_members_are_refused():
-    nlp = combined(plain(), plain(1))
-    data = nlp.get_pipe("ner").to_bytes(exclude=["vocab"])
-    names = {"one": GOOD["m1"], "m2": GOOD["m1"]}
-    with pytest.raises(ValueError, match=r"L218.*m1, m2.*m2, one"):
-        blank().add_pipe("longtail_ensemble_ner", name="ner", config={"members": names}).from_bytes(data)
-
-
 def test_members_are_put_in_the_order_of_their_names():
     """A config file keeps no other, and weights go by it."""
     nlp = combined(plain(), plain(1, head="crf"))

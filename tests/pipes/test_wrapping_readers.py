@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_longtail.corpus.counts import count_doc, count_docs
+from spacy_longtail.corpus.counts import count_docs
 from spacy_longtail.corpus.repeats import kept_tokens
 from spacy_longtail.readers import (
     ImbalancedCorpus,
@@ -15,7 +15,7 @@ from spacy_longtail.readers import (
     RelabelledCorpus,
     UndersampledCorpus,
 )
-from spacy_longtail.readers.sampled import SentenceTable, rounded
+from spacy_longtail.readers.sampled import rounded
 from spacy_longtail.readers.undersampled import document_tokens
 from tests.contracts.check_reader import Fixed, corpus_of
 from tests.util import blank, examples, parse, two_sentences
@@ -171,19 +171,6 @@ def test_exchanges_look_at_length():
 def test_bad_settings(build, code):
     with pytest.raises(ValueError, match=code):
         build(Fixed(examples(NLP)))
-
-
-def test_counts_of_units_are_kept_without_loss():
-    kinds = [count_doc(eg.reference) for eg in corpus_of(NLP)]
-    counts = SentenceTable()
-    for kind in kinds:
-        counts.append(kind, kind.length)
-    assert [(k.tokens, k.length, k.mentions) for k in counts] == [
-        (k.tokens, k.length, k.mentions) for k in kinds
-    ]
-    assert counts.lengths.tolist() == [k.length for k in kinds]
-    rows = {(int(i), list(counts.types)[t], int(n)) for i, t, n in zip(*counts.tokens)}
-    assert rows == {(i, label, n) for i, k in enumerate(kinds) for label, n in k.tokens.items()}
 
 
 @given(st.lists(st.floats(0, 5), min_size=1, max_size=60), st.integers(0, 2**32))

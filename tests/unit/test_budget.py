@@ -72,7 +72,7 @@ def test_what_is_high_follows_the_stream():
     budget.flag(rng.random(5000))
     later = budget.flag(2 * rng.random(40_000))
     assert 0.08 < later[20_000:].mean() < 0.11
-    assert budget.usage.share <= 0.1 + BURST / 45_000
+    assert budget.usage.flagged <= 0.1 * budget.usage.sentences + BURST
 
 
 def test_ties_are_left_out_unless_all_fit():

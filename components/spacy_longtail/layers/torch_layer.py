@@ -95,7 +95,7 @@ def rows_to_torch(model: Model, X: list[Floats2d], is_train: bool) -> tuple[Args
 
 
 def rows_from_torch(model: Model, X_Y: tuple, is_train: bool) -> tuple[list[Floats2d], Callable]:
-    """convert_outputs for a module that gives one row per token: the rows of each document."""
+    """convert_outputs for a module that gives one row per token: those of each of the inputs."""
     X, rows = X_Y
 
     def to_gradient(d_Y: list[Floats2d]) -> ArgsKwargs:

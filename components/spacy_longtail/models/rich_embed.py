@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 import numpy as np
-from spacy.attrs import IDS
 from spacy.ml import FeatureExtractor
 from spacy.ml.staticvectors import StaticVectors
 from spacy.tokens import Doc
@@ -54,10 +53,6 @@ def RichEmbed(
     SOURCE: docs/methods.md, "Words and subwords".
     """
     width = whole("width", width, "96 is usual.", 1)
-    if unknown := [attr for attr in attrs if str(attr).upper() not in IDS]:
-        fix = "NORM, PREFIX, SUFFIX and SHAPE are usual."
-        rule = "names of spaCy's attributes"
-        raise ValueError(Errors.L001.format(name="attrs", rule=rule, value=unknown[0], fix=fix))
     if len(rows) != len(attrs):
         fix = f"Give {len(attrs)} numbers."
         raise ValueError(
@@ -76,9 +71,6 @@ def RichEmbed(
         parts.append(StaticVectors(width, dropout=0.0))
     if subwords is not None:
         parts.append(subword_vectors(subwords, width))
-    if not parts:
-        fix = "Name attributes, static vectors or subwords."
-        raise ValueError(Errors.L001.format(name="attrs", rule="not empty", value=attrs, fix=fix))
     n_others = include_static_vectors + (subwords is not None)
     joined: Model[list[Doc], Ragged] = concatenate(*parts) if len(parts) > 1 else parts[0]
     mix: Model = Maxout(width, width * (len(attrs) + n_others), nP=3, dropout=0.0, normalize=True)

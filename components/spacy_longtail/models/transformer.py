@@ -9,17 +9,16 @@ import numpy as np
 from spacy.attrs import ORTH
 from spacy.language import Language
 from spacy.tokens import Doc
-from thinc.api import ArgsKwargs, Model, torch2xp, xp2torch
+from thinc.api import ArgsKwargs, Model
 from thinc.types import Floats2d, Ints1d
 
 from ..corpus.sentences import sentence_lengths
 from ..errors import Errors
 from ..hub import load_transformer
-from ..layers.torch_layer import shim_of, torch_layer
+from ..layers.torch_layer import rows_from_torch, shim_of, torch_layer
 from ..settings import extra, finite, whole
 
 if TYPE_CHECKING:  # an extra
-    import torch
     from tokenizers import Tokenizer
 
     from ..layers.torch_transformer import PieceEncoder
@@ -62,7 +61,7 @@ def Transformer(
     )
     longest = whole("max_pieces", max_pieces, "254 is the default.", 8)
     size = whole("batch_pieces", batch_pieces, "4096 is the default.", longest)
-    model = torch_layer(torch_transformer.PieceEncoder(), convert_inputs, convert_outputs, init)
+    model = torch_layer(torch_transformer.PieceEncoder(), convert_inputs, rows_from_torch, init)
     shim = torch_transformer.TransformerShim(
         shim_of(model)._model,
         serialize_model=torch_transformer.to_bytes,
@@ -260,17 +259,3 @@ def _by_length(sizes: Ints1d, most: int) -> list[list[int]]:
         else:
             found.append([i])
     return found
-
-
-def convert_outputs(
-    model: Model, inputs_and_rows: tuple[list[Doc], "torch.Tensor"], is_train: bool
-) -> tuple[list[Floats2d], Callable]:
-    """The rows of each document."""
-    docs, rows = inputs_and_rows
-    lengths = model.ops.asarray1i([len(doc) for doc in docs])
-
-    def to_gradient(d_rows: list[Floats2d]) -> ArgsKwargs:
-        given = xp2torch(model.ops.flatten(d_rows), device=rows.device)
-        return ArgsKwargs(args=((rows,),), kwargs={"grad_tensors": (given,)})
-
-    return model.ops.unflatten(torch2xp(rows), lengths), to_gradient

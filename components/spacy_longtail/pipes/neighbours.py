@@ -18,12 +18,6 @@ from ..types import Block
 from .base import Gate, Secondary
 from .scores.merging import BY_SCORE
 
-OVERLAP = {  # what happens to an entity of both recognisers, by merge rule
-    "span": "where their entities overlap, the one of the higher score stays",
-    "token": "each token goes to the more probable tag of the two",
-    "replace": "in flagged sentences the secondary's entities take the place of the primary's",
-    "fill": "the primary's entities stay, right or wrong, and the secondary's are added beside them",
-}
 BOUNDARIES = {"token.is_sent_start", "doc.sents"}
 ROWS = ("doc.tensor", "doc._.trf_data")  # where encoders leave what their listeners read
 
@@ -104,7 +98,7 @@ def check_secondary(nlp: Language, pipe: Any, who: str) -> None:
     for name, other in before.items():
         is_ner = "doc.ents" in nlp.get_pipe_meta(name).assigns
         if both := [t for t in labels if is_ner and t in getattr(other, "labels", ())]:
-            problems.append(f"{name} before it predicts {', '.join(both)}, too: {OVERLAP[merge]}")
+            problems.append(f"{name} before it predicts {', '.join(both)}, too")
     for problem in problems:
         message = Warnings.W080.format(who=name_in(nlp, pipe), problem=problem)
         warnings.warn(message, stacklevel=3)

@@ -1,7 +1,7 @@
 """The class weights of a loss: found in the untouched corpus at initialisation."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from spacy.language import Language
 from spacy.training import Example
@@ -15,18 +15,8 @@ from ..losses.base import Loss
 Reader = Callable[[Language], Iterable[Example]]
 
 
-class Weighted(Protocol):
-    """A pipe with a loss that may have class weights."""
-
-    name: str
-    loss: Any
-
-    @property
-    def labels(self) -> tuple[str, ...]: ...
-
-
 def resolve_classes(
-    pipe: Weighted, prefixes: str, reader: Reader | None, nlp: Language | None, who: str
+    pipe: Any, prefixes: str, reader: Reader | None, nlp: Language | None, who: str
 ) -> dict[str, float] | None:
     """The weight of each class of a pipe's loss with a preset; None for a loss without.
 

@@ -22,7 +22,7 @@ BUFFER = 500  # examples held back to shuffle a stream
 class ResampledCorpus(SampledCorpus):
     """Yield each sentence of a corpus as often as a resampling policy says.
 
-    The corpus is read twice: a counting pass that fits the policy and keeps some 30 bytes per
+    The corpus is read twice: a counting pass that fits the policy and keeps some 20 bytes per
     sentence, and a pass that yields. A sentence and its copies are the same object, until they are
     joined. The order is seeded where spaCy does not shuffle.
 
@@ -60,7 +60,7 @@ class ResampledCorpus(SampledCorpus):
     def copies_of(self, counts: SentenceTable) -> Floats1d:
         """What the policy says, fitted on all sentences."""
         fitted = self.repeats.fit(counts.total)
-        copies = np.fromiter(map(fitted, counts), dtype="float64", count=len(counts))
+        copies = np.array([fitted(sentence) for sentence in counts.sentences], dtype="float64")
         if self.augmenter is not None and len(copies) and copies.max() <= 1:
             problem = f"{self.repeats} gives no sentence a second copy for the augmenter"
             raise ValueError(Errors.L120.format(who=self.name, problem=problem))

@@ -26,60 +26,17 @@ JOIN_LIMIT = 10  # sentences: enough for a model to see what borders on what
 SLOW = 5  # seconds before a pass shows its progress
 
 
-class SentenceTable:
-    """Length, and tokens and mentions per type, of each sentence: some 30 bytes for each."""
+class SentenceTable(NamedTuple):
+    """The counts of each sentence, without those of one-token entities. Equal ones are one object."""
 
-    def __init__(self) -> None:
-        self.total = CorpusCounts()
-        self.sizes = array("I")  # tokens, with whitespace and all
-        self.types: dict[str, int] = {}
-        self._lengths, self._n_types, self._entries = array("I"), array("H"), array("I")
-
-    def append(self, counts: SentenceCounts, size: int) -> None:
-        """Add the next sentence. size (int): Its tokens, with whitespace and all."""
-        self.total.add(counts)
-        self.sizes.append(size)
-        self._lengths.append(counts.length)
-        self._n_types.append(len(counts.tokens))
-        for label, n_tokens in counts.tokens.items():
-            i = self.types.setdefault(label, len(self.types))
-            self._entries.extend((i, n_tokens, counts.mentions[label]))
-
-    def __len__(self) -> int:
-        return len(self.sizes)
-
-    def __iter__(self) -> Iterator[SentenceCounts]:
-        """The counts of each sentence, without those of one-token entities."""
-        names, start = list(self.types), 0
-        for length, n_types in zip(self._lengths, self._n_types, strict=True):
-            end = start + 3 * n_types
-            labels, tokens, mentions = (self._entries[start + i : end : 3] for i in range(3))
-            known = [names[i] for i in labels]
-            yield SentenceCounts(
-                dict(zip(known, tokens, strict=True)),
-                length,
-                dict(zip(known, mentions, strict=True)),
-                {},
-            )
-            start = end
-
-    @property
-    def lengths(self) -> Ints1d:
-        """(n_sentences,) annotated tokens."""
-        return np.asarray(self._lengths, dtype="int64")
-
-    @property
-    def tokens(self) -> tuple[Ints1d, Ints1d, Ints1d]:
-        """The sentence, the type and the number of some tokens of one type. (n_entries,) each."""
-        types, tokens, _ = np.asarray(self._entries, dtype="int64").reshape(-1, 3).T
-        n_types = np.asarray(self._n_types, dtype="int64")
-        return np.repeat(np.arange(len(self)), n_types), types, tokens
+    total: CorpusCounts
+    sentences: list[SentenceCounts]
 
 
 class SamplePlan(NamedTuple):
     copies: Floats1d  # (n_sentences,), in corpus order; fractions are drawn in each call
     join: int  # sentences per training document
-    sizes: Sequence[int]  # (n_sentences,) tokens of each
+    sizes: Sequence[int]  # (n_sentences,) tokens of each, with whitespace and all
 
 
 class SampledCorpus(WrappingReader):
@@ -130,13 +87,18 @@ class SampledCorpus(WrappingReader):
 
     def _planned(self, nlp: Language) -> SamplePlan:
         """The counting pass."""
-        counts, n_docs = SentenceTable(), 0
+        table, sizes, n_docs = SentenceTable(CorpusCounts(), []), array("I"), 0
+        known: dict[object, SentenceCounts] = {}
         for eg in tqdm(self.corpus(nlp), "Counting", delay=SLOW, leave=False, disable=None):
             n_docs += 1
             for part in sentences(nlp, [eg]):
-                counts.append(count_doc(part.reference), len(part.reference))
-        mean = min(round(len(counts) / max(n_docs, 1)), JOIN_LIMIT)
-        return SamplePlan(self.copies_of(counts), self.join or max(mean, 1), counts.sizes)
+                counts = count_doc(part.reference)
+                table.total.add(counts)
+                key = counts.length, *counts.tokens.items(), *counts.mentions.items()
+                table.sentences.append(known.setdefault(key, counts._replace(singles={})))
+                sizes.append(len(part.reference))
+        mean = min(round(len(sizes) / max(n_docs, 1)), JOIN_LIMIT)
+        return SamplePlan(self.copies_of(table), self.join or max(mean, 1), sizes)
 
     def _repeated(self, nlp: Language, times: Ints1d, sizes: Sequence[int]) -> Iterator[Example]:
         """The sentences again, which must be those that the counting pass saw."""

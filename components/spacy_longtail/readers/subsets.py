@@ -3,12 +3,14 @@
 import random
 import warnings
 from abc import abstractmethod
+from collections.abc import Sequence
 
 import numpy as np
 from thinc.types import Floats1d, Ints1d
 
 from ..errors import Errors, Warnings
 from ..settings import finite, whole
+from ..types import SentenceCounts
 from .base import Reader
 from .sampled import SampledCorpus, SentenceTable, generator
 
@@ -34,21 +36,22 @@ class Subset(SampledCorpus):
 
     def copies_of(self, counts: SentenceTable) -> Floats1d:
         """1 for the sentences that are drawn."""
-        if self.n_sentences > len(counts):
-            problem = f"{self.n_sentences} sentences are asked for, the corpus has {len(counts)}"
+        n = len(counts.sentences)
+        if self.n_sentences > n:
+            problem = f"{self.n_sentences} sentences are asked for, the corpus has {n}"
             raise ValueError(Errors.L120.format(who=self.name, problem=problem))
-        drawn = np.zeros(len(counts))
-        drawn[self.draw(counts, generator(self.seed, self.partition))] = 1.0
-        sentence, types, _ = counts.tokens
-        kept = set(types[drawn[sentence] > 0].tolist())
-        if lost := sorted(label for label, i in counts.types.items() if i not in kept):
+        places = self.draw(counts.sentences, generator(self.seed, self.partition))
+        drawn = np.zeros(n)
+        drawn[places] = 1.0
+        kept = {label for i in places.tolist() for label in counts.sentences[i].tokens}
+        if lost := sorted(set(counts.total.tokens) - kept):
             who = f"{self.name} (seed {self.seed}, partition {self.partition})"
             problem = f"draws no mention of {', '.join(lost)}"
             warnings.warn(Warnings.W012.format(who=who, problem=problem), stacklevel=2)
         return drawn
 
     @abstractmethod
-    def draw(self, counts: SentenceTable, rng: random.Random) -> Ints1d:
+    def draw(self, sentences: Sequence[SentenceCounts], rng: random.Random) -> Ints1d:
         """(n_drawn,) the sentences to yield."""
 
 
@@ -67,9 +70,9 @@ class LowResourceCorpus(Subset):
         "Subsets of a corpus").
     """
 
-    def draw(self, counts: SentenceTable, rng: random.Random) -> Ints1d:
+    def draw(self, sentences: Sequence[SentenceCounts], rng: random.Random) -> Ints1d:
         """The first of a shuffled order."""
-        order = list(range(len(counts)))
+        order = list(range(len(sentences)))
         rng.shuffle(order)
         return np.asarray(order[: self.n_sentences], dtype="int64")
 
@@ -104,13 +107,13 @@ class ImbalancedCorpus(Subset):
         rule, fix = "a share above 0 and at most 1", "0.05 is five percent."
         self.entity_share = finite("entity_share", entity_share, rule, fix, low=1e-9, high=1)
 
-    def draw(self, counts: SentenceTable, rng: random.Random) -> Ints1d:
+    def draw(self, sentences: Sequence[SentenceCounts], rng: random.Random) -> Ints1d:
         """A uniform draw, with exchanges."""
-        order = np.asarray(rng.sample(range(len(counts)), len(counts)), dtype="int64")
+        n = len(sentences)
+        order = np.asarray(rng.sample(range(n), n), dtype="int64")
         inside, outside = order[: self.n_sentences], order[self.n_sentences :]
-        sentence, _, tokens = counts.tokens
-        lengths = counts.lengths
-        entity = np.bincount(sentence, weights=tokens, minlength=len(counts)).astype("int64")
+        lengths = np.array([own.length for own in sentences])
+        entity = np.array([sum(own.tokens.values()) for own in sentences])
         n_tokens, n_entity = int(lengths[inside].sum()), int(entity[inside].sum())
         wanted = self.entity_share
         for _ in range(N_EXCHANGES):

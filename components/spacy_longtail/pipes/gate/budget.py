@@ -23,10 +23,6 @@ class GateUsage(NamedTuple):
     sentences: int = 0
     flagged: int = 0
 
-    @property
-    def share(self) -> float:
-        return self.flagged / self.sentences if self.sentences else 0.0
-
 
 class Budget:
     """Flags the highest scores of a stream, at most a share of them.

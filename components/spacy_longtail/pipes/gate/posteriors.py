@@ -25,7 +25,6 @@ N_FEATURES = 3  # of a parser's state: others look at more than a token and its 
 class Expected(NamedTuple):
     """What one component expects."""
 
-    name: str  # of the component
     labels: tuple[str, ...]
     mentions: Floats2d  # (n_sentences, n_types), the sentences of all documents in order
 
@@ -83,7 +82,7 @@ def expected_mentions(nlp: Language, docs: list[Doc]) -> list[Expected]:
     expected: list[Expected] = []
     opens: dict[str, Floats2d] = {}  # by spans_key
     pipe: Any
-    for name, pipe in nlp.pipeline:
+    for _, pipe in nlp.pipeline:
         if not has_expectations(pipe):
             continue
         labels = tuple(pipe.labels)
@@ -95,7 +94,7 @@ def expected_mentions(nlp: Language, docs: list[Doc]) -> list[Expected]:
                 mentions = sentence_mentions(pipe, docs)
         if (key := gate_key(pipe)) is not None:
             mentions = mentions * (opens[key] if key in opens else _flagged(docs, key))
-        expected.append(Expected(name, labels, mentions))
+        expected.append(Expected(labels, mentions))
     return expected
 
 

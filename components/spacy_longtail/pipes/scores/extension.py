@@ -1,11 +1,9 @@
 """`ent._.score`: the score of an entity, wherever a pipe wrote it."""
 
 from functools import partial
-from typing import Any
 
 from spacy.tokens import Span
 
-from ...errors import Errors
 from ...types import ENTITY_SCORES
 from .spans import read_scores
 
@@ -19,7 +17,7 @@ def score_of(span: Span, key: str) -> float | None:
 
 
 def register_score_extension(key: str = ENTITY_SCORES, name: str = SCORE) -> None:
-    """Let every span say its score, as `ent._.score`. Nothing happens where that is so already.
+    """Let every span say its score, as `ent._.score`.
 
     The score is read when it is asked for: of the span of these bounds and this type in doc.spans[key],
     null for one without a score.
@@ -27,9 +25,6 @@ def register_score_extension(key: str = ENTITY_SCORES, name: str = SCORE) -> Non
     key (str): Key in doc.spans, the `scores_key` of the pipes, or their `abstain_key`.
     name (str): Name of the extension.
     """
-    if not Span.has_extension(name):
-        Span.set_extension(name, getter=partial(score_of, key=key))
-    getter: Any = Span.get_extension(name)[2]
-    if getattr(getter, "func", None) is not score_of or getter.keywords != {"key": key}:
-        rule, fix = "an extension that spans do not have yet", "Use name = 'entity_score'."
-        raise ValueError(Errors.L001.format(name="name", rule=rule, value=name, fix=fix))
+    known = Span.get_extension(name)[2] if Span.has_extension(name) else None
+    is_ours = getattr(known, "func", None) is score_of  # another package's is E090 of spaCy's
+    Span.set_extension(name, getter=partial(score_of, key=key), force=is_ours)

@@ -99,13 +99,13 @@ def fit_curve(logits: Floats1d, right: Ints1d) -> tuple[float, float]:
     n_right = int(right.sum())
     target = np.where(right > 0, (n_right + 1) / (n_right + 2), 1 / (len(right) - n_right + 2))
     ones = np.ones((len(logits), 1))
-    slope, shift = _newton(np.append(logits[:, None], ones, axis=1), np.zeros(len(logits)), target)
+    slope, shift = _newton(np.append(logits[:, None], ones, axis=1), target, np.zeros(len(logits)))
     if slope > MIN_SLOPE:
         return slope, shift
-    return 1.0, _newton(ones, logits, target)[0]
+    return 1.0, _newton(ones, target, logits)[0]
 
 
-def _newton(inputs: Floats2d, offset: Floats1d, target: Floats1d) -> list[float]:
+def _newton(inputs: Floats2d, target: Floats1d, offset: Floats1d) -> list[float]:
     """Weights of a logistic regression, by Newton steps that are halved until they help."""
 
     def loss(weights: Floats1d) -> float:

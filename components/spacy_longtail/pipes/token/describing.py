@@ -41,23 +41,19 @@ def check_described(model: Model, who: str, **settings: object) -> None:
 
 
 def describe_types(
-    types: Iterable[str], given: Mapping[str, str] | None, known: Collection[str], who: str
+    types: Iterable[str], given: Mapping[str, str], known: Collection[str], who: str
 ) -> dict[str, str]:
     """The description of each type: what is given, else the words of its name.
 
     known (Collection[str]): All types of the data: the texts may be of others than this component's.
     """
-    given = given or {}
-    odd = [label for label, text in given.items() if not isinstance(text, str)]
-    if odd:
-        raise ValueError(Errors.L271.format(who=who, problem=f"something that is no text for {odd[0]}"))
-    found = {label: " ".join(text.split()) for label, text in in_words(types, given).items()}
+    texts = {label: " ".join(text.split()) for label, text in in_words(types, given).items()}
     unknown = sorted(set(given) - set(known))
     problem = f"types that the data does not have: {', '.join(unknown)}" if unknown else ""
-    if problem := problem_of_texts(found) or problem:
+    if problem := problem_of_texts(texts) or problem:
         raise ValueError(Errors.L271.format(who=who, problem=problem))
-    logger.info("%s describes %s", who, "; ".join(f"{t}: {text}" for t, text in found.items()))
-    return found
+    logger.info("%s describes %s", who, "; ".join(f"{t}: {text}" for t, text in texts.items()))
+    return texts
 
 
 def vectors_of(texts: list[str], describe: Describe | None, who: str) -> Floats2d:
@@ -66,17 +62,11 @@ def vectors_of(texts: list[str], describe: Describe | None, who: str) -> Floats2
     describe (Optional[Callable]): Null takes hashed words.
     """
     describe = describe or HashedDescriptions()
-    found = np.asarray(to_numpy(describe(texts)), dtype="float32")
-    problem = ""
-    if found.ndim != 2 or len(found) != len(texts):
-        problem = f"an array of shape {found.shape} for {len(texts)} texts"
-    elif not np.isfinite(found).all():
-        problem = "numbers that are not finite"
-    elif empty := [t for t, row in zip(texts, found, strict=True) if not row.any()]:
+    vectors = np.asarray(to_numpy(describe(texts)), dtype="float32")
+    if empty := [text for text, row in zip(texts, vectors, strict=True) if not row.any()]:
         problem = f"nothing but zeros for {', '.join(map(repr, empty))}"
-    if problem:
         raise ValueError(Errors.L272.format(who=who, describe=describe, problem=problem))
-    return unit_rows(found)
+    return unit_rows(vectors)
 
 
 def release(describe: Describe | None) -> None:

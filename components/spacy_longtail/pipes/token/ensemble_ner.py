@@ -12,35 +12,16 @@ from thinc.types import Ints1d, Ragged
 from ...chains.tags import TagCodec
 from ...corpus.sentences import sentence_lengths
 from ...errors import Errors
-from ...heads import HEADS, SOFT_HEADS, Head
+from ...heads import HEADS, Head
 from ...heads.outputs import forget_outputs
 from ...losses import CrossEntropy
-from ...types import Block
 from ..base import factory
 from ..scores.thresholding import check_judging
-from .settings import check_head
 from .tagging import TokenTagger
 
 WHO = "longtail_ensemble_ner"
 
 LEAST = 1e-30  # what is impossible for all, so that its logarithm is a number
-N_MEMBERS = 2  # at least
-
-
-def _check_members(members: Mapping[str, Block], scheme: str) -> dict[str, Block]:
-    """The blocks of the members, in the order of their names: a config keeps no other."""
-    problem = "" if len(members) >= N_MEMBERS else f"{len(members)} of them"
-    for name, block in members.items():
-        model = block.get("model")
-        if block.keys() != {"head", "model"}:
-            problem = f"{name!r} with the settings {', '.join(block) or 'none'}"
-        elif block["head"] not in SOFT_HEADS or not isinstance(model, Model):
-            problem = f"{name!r} with head = {block['head']!r}, whose model is {model!r}"
-        else:
-            check_head(block["head"], None, scheme, model, f"{WHO}, member {name!r}")
-    if problem:
-        raise ValueError(Errors.L304.format(who=WHO, problem=problem))
-    return {name: members[name] for name in sorted(members)}
 
 
 def mean_model(models: Sequence[Model]) -> Model[list[Doc], Ragged]:
@@ -92,10 +73,9 @@ class EnsembleNER(TokenTagger):
         abstain_key: str | None = None,
         scorer: Callable | None = None,
     ) -> None:
-        checked = _check_members(members, scheme)
-        self._heads = {member: block["head"] for member, block in checked.items()}
+        self._heads = {name: members[name]["head"] for name in sorted(members)}  # as a config has them
         # with what their heads add to the models
-        models = [HEADS[block["head"]].attach(block["model"]) for block in checked.values()]
+        models = [HEADS[head].attach(members[name]["model"]) for name, head in self._heads.items()]
         super().__init__(
             nlp.vocab,
             mean_model(models),
@@ -103,7 +83,7 @@ class EnsembleNER(TokenTagger):
             loss=CrossEntropy(),
             scorer=scorer,
             head="softmax",
-            members={member: {"types": []} for member in checked},
+            members={member: {"types": []} for member in self._heads},
             scheme=scheme,
             **check_judging(thresholds, abstain_key, scores_key, WHO),
         )
@@ -119,13 +99,6 @@ class EnsembleNER(TokenTagger):
         codec = TagCodec(tuple(types), self.cfg["scheme"])
         columns = np.array([codec.tags.index(tag) for tag in self.codec.tags])
         return HEADS[head](codec, CrossEntropy()), columns
-
-    def _read_cfg(self, saved: Block, exclude: Iterable[str]) -> None:
-        """Take over the cfg that was saved."""
-        if saved["members"].keys() != self._heads.keys():
-            names = {"saved": ", ".join(saved["members"]), "found": ", ".join(self._heads)}
-            raise ValueError(Errors.L218.format(who=self.name, **names))
-        super()._read_cfg(saved, exclude)
 
     def _classifiers(self) -> list[tuple[Model, Head]]:
         pairs = zip(self.model.layers, self.model.attrs["members"], strict=True)
