@@ -96,7 +96,6 @@ def corpus_statistics_of(parts: dict[str, dict], labels: list[str], **given) -> 
         "tail": [],
         "buckets": {"head": labels, "mid": [], "tail": []},
         "parts": parts,
-        "unseen": dict.fromkeys(labels),
         "duplicates": dict.fromkeys(parts, 0),
         "leakage": {part: nothing for part in parts if part != "train"},
         "conflicts": {"texts": 0, "examples": []},

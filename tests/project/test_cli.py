@@ -64,7 +64,7 @@ def test_stats(corpus, tmp_path):
     found = json.loads((tmp_path / "s.json").read_text(encoding="utf8"))
     assert found["parts"]["train"]["sentences"] == 3
     assert found["parts"]["train"]["types"]["ART"]["mentions"] == 1
-    assert found["unseen"]["GEO"] == 0.0
+    assert found["parts"]["test"]["types"]["GEO"]["unseen"] == 0.0
     assert json.loads(RUN.invoke(app, ["stats", str(corpus), "--json"]).output) == found
 
 

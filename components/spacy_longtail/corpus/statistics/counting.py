@@ -1,15 +1,10 @@
-"""One pass over the parts of a corpus: what is counted, in memory bounded by the counts."""
+"""One pass over the parts of a corpus: what is counted."""
 
-from __future__ import annotations  # array[int]
-
-from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import spacy
@@ -23,13 +18,19 @@ from ..folder import PARTS, CorpusTypes, part_path, read_types
 from ..formats.docbin import stream_docs
 from ..rare import tail_limit
 from ..sentences import all_bounds
-from . import records
 from .diagnosis import diagnose
-from .records import PartStatistics, Statistics, TypeStatistics
+from .records import Conflicts, Leakage, MarkedPlace, PartStatistics, Statistics, TypeStatistics
 
 N_EXAMPLES = 3
 
-keys = partial(array, "Q")  # 8 bytes for each sentence
+
+class CountedSentence(NamedTuple):
+    """What tells whether a sentence stands elsewhere, too."""
+
+    words: int  # a hash that equal words share, whatever their case; 0 without words
+    entities: tuple[tuple[int, int, str], ...]  # first word, last word, type
+    complete: bool  # whether each word is annotated
+    text: str  # with its entities marked up
 
 
 def counted_sentences(doc: Doc) -> Iterator[Doc]:
@@ -54,11 +55,6 @@ def present_parts(corpus: Path) -> dict[str, Path]:
     return {part: path for part, path in paths.items() if part == "train" or path.exists()}
 
 
-def read_part(path: Path) -> Iterator[Doc]:
-    """The documents of a .spacy file or folder, one file at a time in memory."""
-    yield from stream_docs(path, spacy.blank("xx"))
-
-
 @dataclass
 class PartTally:
     """What a part holds: `add` streams documents in."""
@@ -66,36 +62,29 @@ class PartTally:
     n_docs: int = 0
     counts: CorpusCounts = field(default_factory=CorpusCounts)
     surfaces: Counter[tuple[str, str]] = field(default_factory=Counter)  # case-folded, with type
-    # of each sentence: hashes of its words and of its entities, 0 without any; is each word annotated?
-    words: array[int] = field(default_factory=keys)
-    entities: array[int] = field(default_factory=keys)
-    complete: array[int] = field(default_factory=keys)
+    sentences: list[CountedSentence] = field(default_factory=list)
 
     def add(self, doc: Doc) -> None:
         """Count a document."""
         self.n_docs += 1
         for sentence in counted_sentences(doc):
-            self._add_sentence(sentence)
-
-    def _add_sentence(self, sentence: Doc) -> None:
-        place = np.cumsum(sentence.to_array(IS_SPACE) == 0).tolist()  # words up to each token
-        words = [token.text for token in sentence if not token.is_space]
-        counts, places = count_doc(sentence), []
-        self.counts.add(counts)
-        for start, end, label in entity_bounds(sentence):
-            name = sentence.vocab.strings[label]
-            places.append((place[start], place[end - 1], name))
-            self.surfaces[sentence[start:end].text.casefold(), name] += 1
-        # equal texts have equal keys, whatever their case
-        self.words.append(get_string_id("\0".join(words).casefold()) if words else 0)
-        self.entities.append(get_string_id(repr(places)) if places else 0)
-        self.complete.append(counts.length == len(words))
+            place = np.cumsum(sentence.to_array(IS_SPACE) == 0).tolist()  # words up to each token
+            words = [token.text for token in sentence if not token.is_space]
+            counts, entities = count_doc(sentence), []
+            self.counts.add(counts)
+            for start, end, label in entity_bounds(sentence):
+                name = sentence.vocab.strings[label]
+                entities.append((place[start], place[end - 1], name))
+                self.surfaces[sentence[start:end].text.casefold(), name] += 1
+            key = get_string_id("\0".join(words).casefold()) if words else 0
+            text, is_complete = marked_up(sentence, 0, len(sentence)), counts.length == len(words)
+            self.sentences.append(CountedSentence(key, tuple(entities), is_complete, text))
 
 
 def tally_part(path: Path) -> PartTally:
-    """Count a .spacy file or folder."""
+    """Count a .spacy file or folder, one file at a time in memory."""
     tally = PartTally()
-    for doc in read_part(path):
+    for doc in stream_docs(path, spacy.blank("xx")):
         tally.add(doc)
     return tally
 
@@ -115,11 +104,6 @@ def described_corpus(corpus: Path, types: CorpusTypes, tallies: Mapping[str, Par
     occurring = {label for tally in tallies.values() for label in tally.counts.mentions}
     undeclared = sorted(occurring - set(types.labels))
     labels = types.labels + undeclared
-    parts = {
-        part: described_part(tally, labels, None if part == "train" else training)
-        for part, tally in tallies.items()
-    }
-    test = parts["test"].types if "test" in parts else {}
     statistics = Statistics(
         corpus=corpus.name,
         lang=types.lang,
@@ -127,30 +111,28 @@ def described_corpus(corpus: Path, types: CorpusTypes, tallies: Mapping[str, Par
         undeclared=undeclared,
         tail=types.tail,
         buckets=buckets(training.counts.mentions, labels),
-        parts=parts,
-        unseen={label: test[label].unseen if test else None for label in types.labels},
-        **overlaps(present_parts(corpus), tallies),
-        diagnosis=[],
+        parts={part: _described_part(part, tally, labels, training) for part, tally in tallies.items()},
+        **_repetitions(tallies),
     )
     return statistics.model_copy(update={"diagnosis": diagnose(statistics)})
 
 
-def described_part(tally: PartTally, labels: list[str], training: PartTally | None) -> PartStatistics:
-    """A part. training (Optional[PartTally]): The training part, for what is unseen in this one."""
+def _described_part(
+    part: str, tally: PartTally, labels: list[str], training: PartTally
+) -> PartStatistics:
     counts, rareness, unseen = tally.counts, tally.counts.rareness(), Counter[str]()
-    for surface, n in tally.surfaces.items():
-        unseen[surface[1]] += n if training and surface not in training.surfaces else 0
-    types = {}
-    for label in labels:
-        n = counts.mentions[label]
-        new: dict[str, Any] = {"unseen": _share(unseen[label], n) if n else None} if training else {}
-        types[label] = TypeStatistics(
-            mentions=n,
+    for (text, label), n in tally.surfaces.items():
+        unseen[label] += n * ((text, label) not in training.surfaces)
+    types = {
+        label: TypeStatistics(
+            mentions=counts.mentions[label],
             tokens=counts.tokens[label],
             sentences=counts.units[label],
             rareness=rareness.get(label),
-            **new,
+            unseen=unseen[label] / n if part != "train" and (n := counts.mentions[label]) else None,
         )
+        for label in labels
+    }
     return PartStatistics(
         documents=tally.n_docs,
         sentences=counts.n_units,
@@ -177,66 +159,35 @@ def buckets(mentions: Mapping[str, int], labels: Iterable[str]) -> dict[str, lis
     return groups
 
 
-def overlaps(paths: Mapping[str, Path], tallies: Mapping[str, PartTally]) -> dict[str, Any]:
+def _repetitions(tallies: Mapping[str, PartTally]) -> dict[str, Any]:
     """Sentences that stand in a part more than once, in training too, or with two annotations.
-
-    A sentence is known by the hash of its words; the texts of the few examples are read again.
 
     RETURNS (Dict[str, Any]): The fields duplicates, leakage and conflicts of the statistics.
     """
-    words, entities, complete = (
-        np.concatenate([np.asarray(getattr(tally, name)) for tally in tallies.values()])
-        for name in ("words", "entities", "complete")
-    )
-    parts = np.repeat(list(tallies), [len(tally.words) for tally in tallies.values()])
-    repeated, leaks = {}, {}
-    in_training = np.isin(words, words[parts == "train"]) & (words != 0)
-    for part in tallies:
-        texts = words[(parts == part) & (words != 0)]
-        repeated[part] = len(texts) - len(np.unique(texts))
+    training = {sentence.words for sentence in tallies["train"].sentences}
+    first: dict[int, tuple[str, CountedSentence]] = {}
+    repeated, leakage = dict[str, int](), dict[str, Leakage]()
+    conflicts = dict[int, list[MarkedPlace]]()
+    for part, tally in tallies.items():
+        worded = [sentence for sentence in tally.sentences if sentence.words]
+        repeated[part] = len(worded) - len({sentence.words for sentence in worded})
         if part != "train":
-            rows = np.flatnonzero(in_training & (parts == part))
-            leaks[part] = rows[np.argsort(entities[rows] == 0, kind="stable")]
-    rows = np.flatnonzero((complete != 0) & (words != 0))
-    order = rows[np.lexsort((rows, entities[rows], words[rows]))]
-    same = (words[order][1:] == words[order][:-1]) & (entities[order][1:] != entities[order][:-1])
-    _, kept = np.unique(words[order][:-1][same], return_index=True)
-    pairs = np.sort(np.column_stack([order[:-1], order[1:]])[same][kept])
-    shown = sorted(pairs.tolist())[:N_EXAMPLES]
-    first = [rows[:N_EXAMPLES].tolist() for rows in leaks.values()]
-    marked = sentence_texts(paths, set(chain(*shown, *first)))
-
-    def place(i: int) -> records.MarkedPlace:
-        return records.MarkedPlace(part=str(parts[i]), text=marked[i])
-
-    return {
-        "duplicates": repeated,
-        "leakage": {
-            part: records.Leakage(
-                sentences=len(rows),
-                entity_sentences=int(np.count_nonzero(entities[rows])),
-                share=_share(len(rows), len(tallies[part].words)),
-                examples=[marked[i] for i in rows[:N_EXAMPLES].tolist()],
+            leaked = [sentence for sentence in worded if sentence.words in training]
+            leaked.sort(key=lambda sentence: not sentence.entities)
+            leakage[part] = Leakage(
+                sentences=len(leaked),
+                entity_sentences=sum(bool(sentence.entities) for sentence in leaked),
+                share=len(leaked) / max(len(tally.sentences), 1),
+                examples=[sentence.text for sentence in leaked[:N_EXAMPLES]],
             )
-            for part, rows in leaks.items()
-        },
-        "conflicts": records.Conflicts(
-            texts=len(kept),
-            examples=[
-                [records.MarkedPlace(part=str(parts[i]), text=marked[i]) for i in pair] for pair in shown
-            ],
-        ),
-    }
-
-
-def sentence_texts(paths: Mapping[str, Path], wanted: set[int]) -> dict[int, str]:
-    """The text of some sentences, numbered over all parts, entities marked up as [Oslo|GEO]."""
-    if not wanted:
-        return {}
-    docs = (doc for path in paths.values() for doc in read_part(path))
-    sentences = (sentence for doc in docs for sentence in counted_sentences(doc))
-    rows = islice(enumerate(sentences), max(wanted) + 1)
-    return {i: marked_up(sentence, 0, len(sentence)) for i, sentence in rows if i in wanted}
+        for sentence in worded:
+            if sentence.complete:
+                other_part, other = first.setdefault(sentence.words, (part, sentence))
+                if other.entities != sentence.entities and sentence.words not in conflicts:
+                    pair = (other_part, other), (part, sentence)
+                    conflicts[sentence.words] = [MarkedPlace(part=p, text=s.text) for p, s in pair]
+    shown = Conflicts(texts=len(conflicts), examples=[*conflicts.values()][:N_EXAMPLES])
+    return {"duplicates": repeated, "leakage": leakage, "conflicts": shown}
 
 
 def marked_up(doc: Doc, first: int, last: int) -> str:
@@ -249,7 +200,3 @@ def marked_up(doc: Doc, first: int, last: int) -> str:
         for token in doc[first:last]
     ]
     return "".join(chunks).strip().replace("\n", "\\n")  # an example is one line
-
-
-def _share(part: float, whole: float) -> float:
-    return part / whole if whole else 0.0

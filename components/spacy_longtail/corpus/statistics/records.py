@@ -21,7 +21,7 @@ class TypeStatistics(Record):
     tokens: int
     sentences: int
     rareness: float | None  # bits
-    unseen: float | None = None  # of dev and test: null without a mention
+    unseen: float | None = None  # of dev and test: null in training, and without a mention
 
 
 class PartStatistics(Record):
@@ -75,11 +75,16 @@ class Statistics(Record):
     tail: list[str]
     buckets: dict[str, list[str]]  # of types: head, mid and tail
     parts: dict[str, PartStatistics]
-    unseen: dict[str, float | None]  # on test
     duplicates: dict[str, int]  # sentences that repeat an earlier one, by part
     leakage: dict[str, Leakage]  # by part
     conflicts: Conflicts
     diagnosis: list[Finding] = Field(default_factory=list)
+
+    @property
+    def unseen(self) -> dict[str, float | None]:
+        """The share of each declared type's test mentions with a wording that training lacks."""
+        test = self.parts["test"].types if "test" in self.parts else {}
+        return {label: test[label].unseen if test else None for label in self.labels}
 
 
 def read_statistics(path: Path) -> Statistics:

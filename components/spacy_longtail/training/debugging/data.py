@@ -9,6 +9,7 @@ from itertools import combinations, islice
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+import spacy
 from spacy.tokens import Doc, Token
 
 from ...corpus.counts import entity_bounds
@@ -21,7 +22,6 @@ from ...corpus.statistics.counting import (
     described_corpus,
     marked_up,
     present_parts,
-    read_part,
 )
 from ...corpus.statistics.records import Statistics
 from ...corpus.tokenizers import blank
@@ -149,7 +149,7 @@ def count_corpus(corpus: Path) -> CountedCorpus:
     tallies = {part: PartTally() for part in paths}
     oddities = {part: Oddities() for part in paths}
     for part, path in paths.items():
-        for doc in read_part(path):
+        for doc in stream_docs(path, spacy.blank("xx")):
             tallies[part].add(doc)
             oddities[part].add(doc)
     return CountedCorpus(described_corpus(corpus, types, tallies), oddities, types, paths)
