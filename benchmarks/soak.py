@@ -1,6 +1,6 @@
 """Whether pipes leak, or lose a document, over many documents of odd lengths.
 
-Reads the pipelines that versions saved (tests/fixtures/pipelines), each in turn, and sends the same
+Reads trained pipelines, each in turn, and sends the same
 documents through `nlp.pipe`: empty, one token, whitespace, emoji, other scripts, usual sentences, and
 5,000 tokens now and then. Each document must come back, in order; a sample is read again one by one and
 must find the same. Memory in use is sampled, and a line is fitted to the samples of the second half, as
@@ -27,8 +27,6 @@ from spacy.tokens import Doc
 
 from spacy_longtail.about import __version__
 
-ROOT = Path(__file__).parents[1]
-SAVED = ROOT / "tests" / "fixtures" / "pipelines"
 PAGE_KB = 4
 LONG = 5_000  # tokens
 EVERY_LONG = 500  # documents
@@ -151,34 +149,32 @@ def slope(memory: list[tuple[int, float]]) -> float | None:
 
 
 def main(
+    saved: Annotated[Path, typer.Argument(help="Where trained pipelines are, in folders at any depth.")],
     docs: Annotated[int, typer.Option(min=1, help="Documents for each pipeline.")] = 1_000_000,
     seconds: Annotated[float, typer.Option(min=1, help="At most, for each pipeline.")] = float("inf"),
     batch_size: Annotated[int, typer.Option(min=1, help="That of nlp.pipe.")] = 64,
     seed: Annotated[int, typer.Option(help="Fixes the documents.")] = 0,
     only: Annotated[str, typer.Option(help="Pipelines whose names begin so.")] = "",
-    saved: Annotated[Path, typer.Option(help="Where pipelines are, in folders at any depth.")] = SAVED,
     results: Annotated[Path, typer.Option(help="JSONL to append to.")] = Path(__file__).parent
     / "results"
     / "soak.jsonl",
 ) -> None:
     """Send documents through each pipeline, and append a record of each."""
-    sys.path.insert(0, str(ROOT))
-    import tests.pipes.gated  # noqa: F401  # registers the secondary of one of them
-
-    places = sorted(path for path in saved.rglob("config.cfg") if path.parent.name.startswith(only))
+    names = {path: str(path.parent.relative_to(saved)) for path in saved.rglob("config.cfg")}
+    places = sorted(path for path, name in names.items() if name.startswith(only))
     if not places:
         raise SystemExit(f"There is no pipeline in {saved} whose name begins with {only!r}.")
     for path in places:
         try:
             nlp = spacy.load(path.parent)
         except ValueError as error:  # an extra is not installed
-            typer.echo(f"{path.parent.name} is left out: {error}")
+            typer.echo(f"{names[path]} is left out: {error}")
             continue
         run = soak(nlp, docs, seconds, batch_size, seed)
         other = [text for text, found in run.sample if not is_same(shown(nlp(text)), found)]
         record = {
             "name": "soak",
-            "pipeline": path.parent.name,
+            "pipeline": names[path],
             "docs": run.docs,
             "tokens": run.tokens,
             "seconds": round(run.seconds, 1),
