@@ -26,17 +26,21 @@ from spacy_longtail.training.loading import load_weights
 from spacy_longtail.training.train import load_filled
 from tests.project.pretraining import RATES, killed, two_donors, write
 from tests.project.pretraining import run_pretrain as run
-from tests.util import SENTENCES, blank, examples, params, tiny_cnn
+from tests.util import SENTENCES, blank, examples, params, tiny_bert, tiny_cnn
 
 torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
 pytest.importorskip("transformers", reason="needs the extra 'transformers'")
 
 from spacy_longtail.describers.static import subwords_of_texts  # noqa: E402
+from spacy_longtail.pipes.token.describing import read_pretrained  # noqa: E402
 from spacy_longtail.pretraining.cnn import (  # noqa: E402
+    CNN,
+    CNNBiEncoder,
+    Vocabulary,
     build_cnn,
     padded,
     read_cnn,
-    word_features,
+    reduce_columns,
 )
 from spacy_longtail.pretraining.learners import CNNLearner  # noqa: E402
 
@@ -77,9 +81,9 @@ def test_torch_and_thinc_read_words_alike(encoder):
     words = ["Maria", "sailed", "ROME", "x-ray", "3.14", "naïve", "\u4e2d\u6587", "storm", "it's", "\n"]
     docs = [Doc(nlp.vocab, rng.choice(words, size=n).tolist()) for n in (7, 1, 12, 3)]
     orths = np.concatenate([doc.to_array("ORTH").astype("int64") for doc in docs])
-    keys = np.unique(orths)
-    known = word_features(keys, nlp.vocab, table, [len(own) for own in model.encoder.tables])
-    places = np.searchsorted(keys, orths)
+    vocabulary = Vocabulary(orths, nlp.vocab)
+    known = vocabulary.features(table, [len(own) for own in model.encoder.tables])
+    places = np.searchsorted(vocabulary.keys, orths)
     texts = ["storm at sea", "person"]
     labels = padded(subwords_of_texts(table, texts), len(table.subwords), 64)
     ner = nlp.get_pipe("ner")
@@ -109,12 +113,56 @@ def table_of(nlp):
     return next(node for node in nodes if node.name == "subword_vectors").attrs["subwords"]
 
 
+def test_columns_that_nothing_uses_are_left_out():
+    torch.manual_seed(0)
+    table = torch.linalg.qr(torch.randn(30, 6))[0]
+    model = CNNBiEncoder(CNN(table, (10,) * 4, width=8, depth=1), width=8)
+    with torch.no_grad():
+        model.encoder.project.weight[:, 4:] = 0
+        model.Q[:, :, 4:] = 0
+    words = torch.randint(30, (5, 3))
+    before = model.encoder.project(model.encoder.mean(words)).detach()
+    reduce_columns(model, np.zeros(30), 4)
+    assert model.encoder.vectors.shape == (30, 4) and model.Q.shape == (2, 8, 4)
+    after = model.encoder.project(model.encoder.mean(words)).detach()
+    assert after.numpy() == pytest.approx(before.numpy(), abs=1e-5)
+
+
+@pytest.fixture(scope="module")
+def teacher(donors, tmp_path_factory):
+    """A tiny transformer that has learnt the donors."""
+    folder = tmp_path_factory.mktemp("teacher")
+    bert, quick = tiny_bert(folder / "bert", width=64), dict.fromkeys(RATES, 0.01)
+    given = {"steps": 60, "words": 100, "evaluations": 1, "settings": quick, "bits": (8, 8, 8)}
+    return run(donors, folder / "out", bert, **given).model
+
+
+def test_a_new_cnn_learns_from_a_teacher(donors, teacher, tmp_path, monkeypatch):
+    new = {"teacher": str(teacher), "words": 60, "steps": 40}
+    straight = run(donors, tmp_path / "straight", "cnn", **new)
+    assert straight.record["options"]["teacher"] and straight.record["steps"] == 40
+    (tmp_path / "straight" / "model").rename(tmp_path / "moved")  # it has its vectors wherever it lies
+    nlp = spacy.load(tmp_path / "moved")
+    table = table_of(nlp)
+    assert table.is_plain and {"the", "f"} <= set(table.subwords)
+    assert "[CLS]" not in table.subwords and table.n_columns == 96
+    nlp.get_pipe("ner").set_labels({"BOAT": "ship", "TOWN": "port"})
+    spans = [(e.text, e.label_) for e in nlp("The Fram left Hamina .").ents]
+    assert spans == [("Fram", "BOAT"), ("Hamina", "TOWN")]
+    assert read_pretrained(tmp_path / "moved", "ner").describe["source"] == str(tmp_path / "moved")
+    killed(monkeypatch, 30, (20,), CNNLearner, donors, tmp_path / "killed", "cnn", **new)
+    again = run(donors, tmp_path / "killed", "cnn", **new)
+    assert same(straight.nlp, again.nlp) and straight.scores == again.scores
+
+
 @pytest.mark.parametrize(
     ("options", "code"),
     [
+        ({"encoder": "cnn"}, "L495"),
         ({"encoder": "STOCK"}, "L495"),
         ({"encoder": "GERMAN"}, "L495"),
-        ({"teacher": "en_longtail_trf"}, "L213.*--teacher"),
+        ({"teacher": "en_longtail_cnn"}, "L495"),
+        ({"teacher": "en_longtail_none"}, "L720"),
         ({"layers": 2}, "L213.*--layers"),
         ({"bits": (8, 8, 8)}, "L213.*--bits"),
         ({"settings": {"training.optimizer": "Adam.v1"}}, "L213.*training.optimizer"),

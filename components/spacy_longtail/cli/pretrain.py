@@ -26,8 +26,8 @@ def pretrain_command(
     encoder: Annotated[
         str,
         typer.Option(
-            help="A pipeline that this command wrote, to go on from it; or a transformer, a name on "
-            "the hub or a folder."
+            help="A pipeline that this command wrote, to go on from it; 'cnn' for a new CNN; or a "
+            "transformer, a name on the hub or a folder."
         ),
     ] = "en_longtail_cnn",
     exclude: Annotated[
@@ -58,7 +58,7 @@ def pretrain_command(
     teacher: Annotated[
         str | None,
         typer.Option(
-            help="Pipeline that this command wrote: a transformer learns its predictions, too."
+            help="Pipeline that this command wrote of a transformer: its predictions are learnt, too."
         ),
     ] = None,
     bits: Annotated[

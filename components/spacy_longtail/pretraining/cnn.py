@@ -1,6 +1,7 @@
 """spaCy's CNN over hashed attributes and subwords as a bi-encoder: in torch, and as a pipeline."""
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -9,23 +10,34 @@ from spacy.language import Language
 from spacy.util import registry
 from spacy.vocab import Vocab
 from thinc.api import Model, NumpyOps
+from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
 
+from ..describers.static import subwords_of_texts
 from ..layers.quantised import eight_bit
-from ..layers.subwords import NAME, SubwordTable
+from ..layers.subwords import GOES_ON, NAME, NO_SUBWORDS, SubwordTable, plain
 from ..models.rich_embed import FIRST_SEED
+from ..models.transformer import Pieces
 from ..training.loading import load_pipeline
 from ..types import Block
 from .matcher import Matcher, add_described_ner, head_of, read_weights, write_weights
 from .records import unusable
-from .transformer import ENCODER
+from .transformer import ENCODER, Start
 
 ATTRIBUTES = ("NORM", "PREFIX", "SUFFIX", "SHAPE")
+BEGINS = ("\u2581", "\u0120")  # of SentencePiece and of byte pairs: before a word's first subword
+BROKEN = "\ufffd"  # of a part of a character
 EPSILON = 1e-8  # of layer normalisation, as in thinc
 PIECES = 3  # of maxout
+ROWS = (5000, 1000, 2500, 2500)  # of the hash tables of a new CNN
 OF_WORD, OF_TEXT = 12, 64  # subwords that training reads, at most
+COLUMNS = 128  # of the table in training
+LAST_LATIN = 0x24F  # code points
+FEWEST_FOREIGN = 20  # times that a subword of another script occurs in the donors, to be kept
+SMOOTHED = 5  # times more that each subword counts as read
+BATCH = 512
 
 
 class Maxout(nn.Module):
@@ -49,16 +61,16 @@ class Maxout(nn.Module):
 class CNN(nn.Module):
     """longtail.RichEmbed.v1 with attributes and subwords, and spacy.MaxoutWindowEncoder.v2.
 
-    vectors (Tensor): (n_subwords, n_columns), of the table of subwords.
-    rows (Sequence[int]): Of the hash tables.
+    vectors (Tensor): (n_subwords, n_columns), the table of subwords at first.
     """
 
-    def __init__(self, vectors: Tensor, rows: Sequence[int], width: int, depth: int) -> None:
+    def __init__(self, vectors: Tensor, rows: Sequence[int], width: int = 96, depth: int = 4) -> None:
         super().__init__()
         self.width, self.depth = width, depth
-        tables = (torch.empty(n, width).uniform_(-0.1, 0.1) for n in rows)
-        self.tables = nn.ParameterList(map(nn.Parameter, tables))
-        self.vectors = nn.Parameter(vectors.clone())
+        self.tables = nn.ParameterList(
+            [nn.Parameter(torch.empty(n, width).uniform_(-0.1, 0.1)) for n in rows]
+        )
+        self.vectors = nn.Parameter(vectors.clone().float())
         self.project = nn.Linear(vectors.shape[1], width, bias=False)
         self.mix = Maxout(width * (len(rows) + 1), width)
         self.blocks = nn.ModuleList([Maxout(width * 3, width) for _ in range(depth)])
@@ -99,7 +111,7 @@ class CNNBiEncoder(Matcher):
 
     encoder: CNN
 
-    def __init__(self, encoder: CNN, width: int) -> None:
+    def __init__(self, encoder: CNN, width: int = 256) -> None:
         super().__init__(encoder, encoder.width, encoder.vectors.shape[1], width)
 
     def describe(self, subwords: Tensor) -> Tensor:
@@ -107,21 +119,52 @@ class CNNBiEncoder(Matcher):
         return functional.normalize(self.encoder.mean(subwords), dim=1)
 
 
-def word_features(
-    keys: np.ndarray, vocab: Vocab, table: SubwordTable, n_rows: Sequence[int]
-) -> tuple[Tensor, Tensor]:
-    """What `CNN.embed` reads of words.
+def reduce_columns(model: CNNBiEncoder, counts: np.ndarray, n_columns: int) -> None:
+    """Keep the directions of the table of subwords that the projections of words and labels use most.
 
-    keys (np.ndarray): (n_words,), their hashes. n_rows (Sequence[int]): Of the hash tables.
+    counts (np.ndarray): (n_subwords,), how often the donors have each subword.
     """
-    lexemes = [vocab[key] for key in keys.astype("uint64").tolist()]
-    rows = []
-    for i, (name, n) in enumerate(zip(ATTRIBUTES, n_rows, strict=True)):
-        values = np.array([getattr(lexeme, name.lower()) for lexeme in lexemes], dtype="uint64")
-        rows.append(NumpyOps().hash(values, FIRST_SEED + i) % n)
-    subwords = table.cut([lexeme.text for lexeme in lexemes])
-    hashed = torch.from_numpy(np.stack(rows, axis=1).astype("int32"))
-    return hashed, padded(subwords, len(table.subwords), OF_WORD)
+    parts = (model.encoder.vectors, model.encoder.project.weight, model.Q)
+    table, words, labels = (part.detach().double().cpu().numpy() for part in parts)
+    if table.shape[1] <= n_columns:
+        return
+    weights = (counts + 1) ** 0.5
+    C = table.T @ (table * (weights / weights.sum())[:, None])
+    values, axes = np.linalg.eigh(C)
+    root = axes * np.maximum(values, 0) ** 0.5
+    used = sum(Q.T @ Q / np.trace(Q @ C @ Q.T) for Q in (words, labels.reshape(-1, labels.shape[2])))
+    _, directions = np.linalg.eigh(root.T @ used @ root)
+    basis = torch.from_numpy(np.linalg.qr(root @ directions[:, -n_columns:])[0]).float()
+    model.encoder.vectors, model.encoder.project.weight, model.Q = (
+        nn.Parameter(part.detach().cpu() @ basis) for part in parts
+    )
+
+
+class Vocabulary:
+    """The distinct words of sentences.
+
+    orths (np.ndarray): Hashes of all words. vocab (Vocab): Of the words.
+    """
+
+    def __init__(self, orths: np.ndarray, vocab: Vocab) -> None:
+        self.keys, self.counts = np.unique(orths, return_counts=True)
+        self.lexemes = [vocab[key] for key in self.keys.astype("uint64").tolist()]
+        self.words = [lexeme.text for lexeme in self.lexemes]
+
+    def features(self, table: SubwordTable, n_rows: Sequence[int]) -> tuple[Tensor, Tensor]:
+        """What `CNN.embed` reads of each word. n_rows (Sequence[int]): Of the hash tables."""
+        rows = []
+        for i, (name, n) in enumerate(zip(ATTRIBUTES, n_rows, strict=True)):
+            keys = np.array([getattr(lexeme, name.lower()) for lexeme in self.lexemes], dtype="uint64")
+            rows.append(NumpyOps().hash(keys, FIRST_SEED + i) % n)
+        hashed = torch.from_numpy(np.stack(rows, axis=1).astype("int32"))
+        return hashed, padded(table.cut(self.words), len(table.subwords), OF_WORD)
+
+    def frequencies(self, table: SubwordTable) -> np.ndarray:
+        """How often the sentences have each subword, (n_subwords,)."""
+        rows = table.cut(self.words)
+        times = np.repeat(self.counts, [*map(len, rows)])
+        return np.bincount([*chain.from_iterable(rows)], times, minlength=len(table.subwords))
 
 
 def padded(rows: Sequence[Sequence[int]], n_subwords: int, most: int) -> Tensor:
@@ -130,7 +173,72 @@ def padded(rows: Sequence[Sequence[int]], n_subwords: int, most: int) -> Tensor:
     return pad_sequence(cut, batch_first=True, padding_value=n_subwords)[1:]
 
 
-def read_cnn(name: str, lang: str) -> tuple[CNNBiEncoder, SubwordTable]:
+CNNStart = tuple[CNNBiEncoder, SubwordTable]
+
+
+def subwords_of(tokenizer: Tokenizer) -> dict[str, int]:
+    """A tokenizer's subwords as a table writes them, with their numbers, without special ones."""
+    special = tokenizer.get_added_tokens_decoder()
+    numbers = range(tokenizer.get_vocab_size())
+    tokens = {i: tokenizer.id_to_token(i) for i in numbers if i not in special}
+    is_marked = any(token.startswith(BEGINS) for token in tokens.values())
+    subwords: dict[str, int] = {}
+    for i, token in tokens.items():
+        goes_on = not token.startswith(BEGINS) if is_marked else token.startswith(GOES_ON)
+        text = tokenizer.decode([i]).strip()
+        text = text.removeprefix(GOES_ON) if goes_on else text
+        if text.split() == [text] and BROKEN not in text:
+            subwords.setdefault(f"{GOES_ON * goes_on}{text}", i)
+    return subwords
+
+
+def new_cnn(teacher: Start, vocabulary: Vocabulary, texts: list[str]) -> CNNStart:
+    """A CNN with those subwords of a teacher that the donors have, and the table of them.
+
+    Their vectors are the states of the label encoder and of the teacher for each subword alone, side by
+    side, in the directions in which frequent subwords differ most.
+
+    texts (List[str]): Of all labels.
+    """
+    tokenizer = teacher.tokenizer
+    ids = subwords_of(tokenizer)
+    is_plain = all(subword == plain(subword) for subword in ids)
+    whole = SubwordTable(NO_SUBWORDS.vectors, list(ids), is_plain)
+    in_words = vocabulary.frequencies(whole)
+    in_texts = [*chain.from_iterable(subwords_of_texts(whole, texts))]
+    is_kept = in_words >= [*map(_fewest, ids)]
+    is_kept[in_texts] = True
+    kept = np.flatnonzero(is_kept)
+    table = SubwordTable(NO_SUBWORDS.vectors, [whole.subwords[i] for i in kept], is_plain)
+    pieces, ends = np.array(list(ids.values()))[kept], Pieces(tokenizer).ends
+    read = (_alone(encoder, pieces, *ends) for encoder in (teacher.labels, teacher.model.encoder))
+    X = np.concatenate([*read], axis=1)
+    weights = (in_words[kept] + SMOOTHED) ** 0.5
+    weights /= weights.sum()
+    X -= weights @ X
+    _, directions = np.linalg.eigh(X.T @ (X * weights[:, None]))
+    vectors = X @ directions[:, ::-1][:, :COLUMNS]
+    return CNNBiEncoder(CNN(torch.from_numpy(vectors / vectors.std()), ROWS)), table
+
+
+def _fewest(subword: str) -> int:
+    """How often the donors must have a subword. Latin letters stay: any word can be cut into them."""
+    if any(ord(letter) > LAST_LATIN for letter in subword):
+        return FEWEST_FOREIGN
+    return int(len(subword.removeprefix(GOES_ON)) > 1)
+
+
+@torch.no_grad()
+def _alone(encoder: Any, pieces: np.ndarray, before: list[int], behind: list[int]) -> np.ndarray:
+    """Each subword as a transformer reads it alone, (n_subwords, hidden), of unit length."""
+    rows = torch.tensor([[*before, piece, *behind] for piece in pieces.tolist()]).split(BATCH)
+    device = next(encoder.parameters()).device
+    states = [encoder.eval()(input_ids=ids.to(device)).last_hidden_state[:, len(before)] for ids in rows]
+    alone: np.ndarray = functional.normalize(torch.cat(states).double(), dim=1).cpu().numpy()
+    return alone
+
+
+def read_cnn(name: str, lang: str) -> CNNStart:
     """Read a pipeline of a CNN that `pretrain` wrote, and its subwords. lang (str): Of the donors."""
     nlp = load_pipeline(name)
     head = head_of(nlp)

@@ -20,14 +20,13 @@ from ..corpus.cutting import bare
 from ..describers.label_encoder import subwords_of_labels
 from ..describers.static import subwords_of_texts
 from ..errors import Errors
-from ..layers.subwords import SubwordTable
 from ..models.transformer import Pieces
 from ..output.writing import write_file
 from ..scorers import make_ner_scorer
 from ..settings import finite, unused
 from ..types import Block
 from .batches import IGNORED, Batches, Cutter, DonorBatch, PackedDonor, TableCutter, collate, pack
-from .cnn import OF_TEXT, CNNBiEncoder, build_cnn, padded, word_features
+from .cnn import OF_TEXT, CNNStart, Vocabulary, build_cnn, new_cnn, padded, reduce_columns
 from .donors import Donor
 from .records import PretrainOptions, unusable
 from .transformer import BITS, TEACHER, BiEncoder, Start, build_transformer, short_labels
@@ -38,9 +37,11 @@ CHUNK = 1024  # label texts that are compared with all others at once
 SCORED = 64  # sentences that are scored together
 OFF = -1e4
 TEMPERATURE = 2.0  # that predictions of a teacher are learnt at
-TEACHES = 0.5  # share of a teacher's predictions in the loss
+TEACHES, TEACHES_CNN = 0.5, 0.6  # share of a teacher's predictions in the loss
 TABLE_RATE = 0.5  # of the subword vectors of a CNN, times the encoder's
 BETAS = (0.9, 0.98)  # of AdamW for a CNN
+N_OTHERS = 64  # label texts at random, beside the candidates, whose predictions a CNN learns
+KEPT = 96  # columns of the table of subwords that is written
 
 
 class PretrainRates(NamedTuple):
@@ -65,8 +66,13 @@ class BiEncoderLearner(ABC):
 
     label_encoder: bytes | None = None  # the file of a transformer that reads labels
     model: Any  # a Matcher
+    module: nn.Module  # all that is trained
     vectors: Tensor  # (n_texts, n_columns), of all label texts
     near = NEAR
+    teacher: BiEncoder | None = None  # a pretrained transformer whose predictions are learnt, too
+    teacher_vectors: Tensor  # (n_texts, hidden), of all label texts as its own label encoder reads them
+    match: nn.Module | None = None  # from states of the model to those of its teacher
+    teaches, n_others = TEACHES, 0
 
     def __init__(
         self, donors: list[Donor], options: PretrainOptions, usual: PretrainRates, cutter: Cutter
@@ -83,8 +89,9 @@ class BiEncoderLearner(ABC):
         self.packed = [pack(donor, cutter, self.texts) for donor in donors]
         _weigh(self.packed, options)
 
-    def begin(self, groups: list[Block]) -> None:
+    def begin(self, module: nn.Module, groups: list[Block]) -> None:
         """Begin to train. groups (List): Of parameters, as AdamW has them, with the highest `rate`."""
+        self.module = module
         self.optimizer = torch.optim.AdamW(groups, fused=self.is_half)
 
     @abstractmethod
@@ -99,14 +106,39 @@ class BiEncoderLearner(ABC):
     def finish(self, name: str, nlp: Language) -> None:
         """Add what was learnt to an empty pipeline. name (str): That it will be found by."""
 
-    def candidates(self, batch: DonorBatch) -> Tensor:
-        """Logits of a batch in training, (n_words, 1 + 2 n_candidates)."""
-        dropped = functional.dropout(self.states(batch), self.rates.dropout)
-        return _without_off(self.model.logits(dropped, self.describe(batch.texts)), batch)
+    def read_teacher(self, start: Start) -> None:
+        """Take a teacher. start (Start): Its weights."""
+        labels = BiEncoder(start.labels).to(self.device)
+        self.teacher_vectors = labels.describe(subwords_of_labels(start.tokenizer, self.texts))
+        self.teacher = start.model.to(self.device).eval()
 
     def loss(self, batch: DonorBatch) -> Tensor:
-        """Cross-entropy per word."""
-        return functional.cross_entropy(self.candidates(batch), batch.gold, ignore_index=IGNORED)
+        """Cross-entropy per word, and how far predictions and states are from a teacher's.
+
+        A CNN's predictions are compared for the candidates and for label texts at random. The teacher's
+        last states, of mean 0 and variance 1, are what a linear map of the CNN's is to be.
+        """
+        n, texts = 1 + 2 * len(batch.texts), batch.texts
+        if self.teacher is not None and self.n_others:
+            others = torch.randint(len(self.texts), (self.n_others,), device=self.device)
+            texts = torch.cat([texts, others])
+        states = self.states(batch)
+        dropped = functional.dropout(states, self.rates.dropout)
+        every = self.model.logits(dropped, self.describe(texts))
+        logits = _without_off(every[:, :n], batch)
+        loss = functional.cross_entropy(logits, batch.gold, ignore_index=IGNORED)
+        if self.teacher is None:
+            return loss
+        with torch.no_grad():
+            read = self.teacher.states(batch)
+            theirs = self.teacher.logits(read, self.teacher_vectors[texts])
+        if self.match is None:
+            far = _divergence(logits, _without_off(theirs, batch))
+            return (1 - self.teaches) * loss + self.teaches * far
+        loss = (1 - self.teaches) * loss + self.teaches * _divergence(every, theirs)
+        return loss + functional.mse_loss(
+            self.match(states), functional.layer_norm(read, read.shape[1:])
+        )
 
     def batches(self, start: int) -> Iterator[DonorBatch]:
         """The batches from a step on. start (int): Its number."""
@@ -126,7 +158,7 @@ class BiEncoderLearner(ABC):
         rate = done / max(self.rates.warmup, done) * (1 - done)
         for group in self.optimizer.param_groups:
             group["lr"] = rate * group["rate"]
-        self.model.train()
+        self.module.train()
         loss = self.loss(batch)
         loss.backward()
         nn.utils.clip_grad_norm_([p for g in self.optimizer.param_groups for p in g["params"]], 1.0)
@@ -136,7 +168,7 @@ class BiEncoderLearner(ABC):
 
     def scores(self) -> list[Block]:
         """F1 on the donors' sentences that are not trained on."""
-        self.model.eval()
+        self.module.eval()
         pairs = zip(self.donors, self.packed, strict=True)
         return [self._score(donor, packed) for donor, packed in pairs if donor.dev]
 
@@ -163,22 +195,21 @@ class BiEncoderLearner(ABC):
 
     def save(self, path: Path, progress: Block) -> None:
         """Write a state. progress (Block): What it says beside the weights."""
-        state = {"weights": self.model.state_dict(), "optimizer": self.optimizer.state_dict()}
+        state = {"weights": self.module.state_dict(), "optimizer": self.optimizer.state_dict()}
         file = BytesIO()
         torch.save({**progress, **state}, file)
         write_file(path, file.getvalue())
 
     def load(self, state: Block) -> None:
         """Take up a state."""
-        self.model.load_state_dict(state.pop("weights"))
+        self.module.load_state_dict(state.pop("weights"))
         self.optimizer.load_state_dict(state.pop("optimizer"))
 
 
 class TransformerLearner(BiEncoderLearner):
     """A learner of a transformer and a head.
 
-    start (Start): Their weights. teacher (Optional[Start]): A pretrained one, whose predictions it
-        learns, too.
+    start (Start): Their weights. teacher (Optional[Start]): Whose predictions it learns.
     """
 
     def __init__(
@@ -190,94 +221,96 @@ class TransformerLearner(BiEncoderLearner):
         self.bits: Any = tuple(finite("--bits", n, rule, "7 6 4 is usual.", 4, 8) for n in given)
         self.label_encoder, self.labels = short_labels(start, self.bits)
         self.model = start.model.to(self.device)
-        self.vectors = self._read_labels(self.labels.encoder)
-        self.teacher: BiEncoder | None = None
+        labels = BiEncoder(self.labels.encoder).to(self.device)
+        self.vectors = labels.describe(subwords_of_labels(self.tokenizer, self.texts))
         if teacher is not None:
             if teacher.tokenizer.get_vocab() != self.tokenizer.get_vocab():
                 fix = "Name a pipeline of the same tokenizer"
                 raise unusable(options.teacher, "its tokenizer is not the encoder's", fix, TEACHER)
-            self.teacher_vectors = self._read_labels(teacher.labels)
-            self.teacher = teacher.model.to(self.device).eval()
+            self.read_teacher(teacher)
         encoder: Any = self.model.encoder
         encoder.get_input_embeddings().requires_grad_(False)
         below = [p for p in encoder.parameters() if p.requires_grad]
         head = [self.model.P, self.model.Q, *self.model.o.parameters()]
         rates = ((below, self.rates.encoder_rate), (head, self.rates.head_rate))
         decay = {"weight_decay": self.rates.weight_decay}
-        self.begin([{"params": own, "rate": rate, **decay} for own, rate in rates])
-
-    def _read_labels(self, encoder: nn.Module) -> Tensor:
-        """Vectors of all label texts, (n_texts, hidden)."""
-        return (
-            BiEncoder(encoder).to(self.device).describe(subwords_of_labels(self.tokenizer, self.texts))
-        )
+        self.begin(self.model, [{"params": own, "rate": rate, **decay} for own, rate in rates])
 
     def states(self, batch: DonorBatch) -> Tensor:
+        """As every learner has them."""
         states: Tensor = self.model.states(batch)
         return states
 
-    def loss(self, batch: DonorBatch) -> Tensor:
-        """Cross-entropy per word, and how far predictions are from a teacher's."""
-        if self.teacher is None:
-            return super().loss(batch)
-        logits = self.candidates(batch)
-        with torch.no_grad():
-            theirs = self.teacher.logits(self.teacher.states(batch), self.teacher_vectors[batch.texts])
-        loss = functional.cross_entropy(logits, batch.gold, ignore_index=IGNORED)
-        return (1 - TEACHES) * loss + TEACHES * _divergence(logits, _without_off(theirs, batch))
-
     def finish(self, name: str, nlp: Language) -> None:
+        """As every learner has it."""
         labels = self.labels.cpu()
         build_transformer(self.model.cpu(), labels, name, self.tokenizer, nlp, self.bits)
 
 
 class CNNLearner(BiEncoderLearner):
-    """A learner of a CNN and a head.
+    """A learner of a CNN and a head, with a transformer as its teacher or without one.
 
-    model (CNNBiEncoder): Their weights. table (SubwordTable): The CNN's subwords.
+    start (Optional[Tuple[CNNBiEncoder, SubwordTable]]): The CNN and its subwords; null
+        makes a new one, which needs a teacher.
+    teacher (Optional[Start]): Whose predictions it learns.
     """
 
-    near = NEAR_CNN  # of means of subwords more labels are alike
+    teaches, n_others = TEACHES_CNN, N_OTHERS
 
     def __init__(
         self,
-        model: CNNBiEncoder,
-        table: SubwordTable,
+        start: CNNStart | None,
+        teacher: Any,
         donors: list[Donor],
         options: PretrainOptions,
     ) -> None:
-        super().__init__(donors, options, OF_CNN, TableCutter(table))
-        self.model, self.table, cnn = model.to(self.device), table, model.encoder
+        cutter = TableCutter(start[1]) if teacher is None and start else Pieces(teacher.tokenizer)
+        super().__init__(donors, options, OF_CNN, cutter)
         sentences = [sentence for donor in self.packed for sentence in (*donor.train, *donor.dev)]
-        keys = np.unique(np.concatenate([sentence.words for sentence in sentences]))
-        features = word_features(keys, donors[0].train[0].vocab, table, [*map(len, cnn.tables)])
+        orths = np.concatenate([sentence.words for sentence in sentences])
+        self.vocabulary = Vocabulary(orths, donors[0].train[0].vocab)
+        model, self.table = start or new_cnn(teacher, self.vocabulary, list(self.texts))
+        self.model = model.to(self.device)
+        cnn = self.model.encoder
+        features = self.vocabulary.features(self.table, [*map(len, cnn.tables)])
         self.features = [own.to(self.device) for own in features]
-        self.keys = torch.from_numpy(keys).to(self.device)
-        rows = subwords_of_texts(table, list(self.texts))
-        self.labels = padded(rows, len(table.subwords), OF_TEXT).to(self.device)
-        with torch.no_grad():
-            self.vectors = torch.cat([*map(model.describe, self.labels.split(CHUNK))])
+        self.keys = torch.from_numpy(self.vocabulary.keys).to(self.device)
+        rows = subwords_of_texts(self.table, list(self.texts))
+        self.labels = padded(rows, len(self.table.subwords), OF_TEXT).to(self.device)
+        if teacher is None:
+            self.near = NEAR_CNN  # of means of subwords more labels are alike
+            with torch.no_grad():
+                self.vectors = torch.cat([*map(self.model.describe, self.labels.split(CHUNK))])
+        else:
+            self.read_teacher(teacher)
+            self.vectors = self.teacher_vectors
+            self.match = nn.Linear(cnn.width, teacher.model.P.shape[2]).to(self.device)
         rates, decay = self.rates, self.rates.weight_decay
+        module = nn.ModuleList([self.model] if self.match is None else [self.model, self.match])
         below = [p for p in cnn.parameters() if p is not cnn.vectors]
-        head = [model.P, model.Q, *model.o.parameters()]
+        known = {*map(id, cnn.parameters())}
+        head = [p for p in module.parameters() if id(p) not in known]
         groups = [  # subword vectors are learnt slowly, and not decayed
             {"params": [cnn.vectors], "rate": TABLE_RATE * rates.encoder_rate, "weight_decay": 0.0},
             {"params": below, "rate": rates.encoder_rate, "weight_decay": decay},
             {"params": head, "rate": rates.head_rate, "weight_decay": decay},
         ]
-        self.begin([{**g, "betas": BETAS} for g in groups])
+        self.begin(module, [{**g, "betas": BETAS} for g in groups])
 
     def states(self, batch: DonorBatch) -> Tensor:
+        """As every learner has them."""
         places = torch.searchsorted(self.keys, batch.words)
         cnn, (rows, subwords) = self.model.encoder, self.features
         lengths = torch.bincount(batch.rows, minlength=len(batch.ids))
         return cnn.encode(cnn.embed(rows[places], subwords[places]), lengths, self.rates.dropout / 2)
 
     def describe(self, texts: Tensor) -> Tensor:
-        """As of every learner. The vectors of subwords are trained."""
+        """As every learner has them. The vectors of subwords are trained."""
         return self.model.describe(self.labels[texts])
 
     def finish(self, name: str, nlp: Language) -> None:
+        """As every learner has it."""
+        reduce_columns(self.model, self.vocabulary.frequencies(self.table), KEPT)
         build_cnn(self.model, self.table, name, nlp)
 
 

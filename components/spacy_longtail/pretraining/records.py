@@ -10,7 +10,7 @@ from ..errors import Errors
 class PretrainOptions(NamedTuple):
     """How to pretrain."""
 
-    encoder: str = "en_longtail_cnn"  # a pipeline to go on from, or a transformer
+    encoder: str = "en_longtail_cnn"  # a pipeline to go on from, "cnn" for a new one, or a transformer
     steps: int | None = None  # null is 12,000 of a CNN, 6,000 of a transformer
     words: int = 8_192  # subwords of a batch, with padding
     power: float = 0.5  # donors are drawn by their number of sentences to this power

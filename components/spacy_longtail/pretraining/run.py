@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from statistics import mean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import srsly
 from spacy.language import Language
@@ -25,12 +25,13 @@ from ..settings import extra, unused
 from ..training.checksums import digest, file_content
 from ..training.provenance import shortened, versions
 from ..types import Block
-from .donors import Donor, read_donors
-from .records import PretrainOptions, not_resumable
+from .donors import read_donors
+from .records import PretrainOptions, not_resumable, unusable
 
 if TYPE_CHECKING:
     from .learners import BiEncoderLearner
 
+CNN = "cnn"  # a new one
 STATE = "state.pt"
 RECORD = "pretrain.json"
 MODEL = "model"  # the folder of the pipeline
@@ -106,13 +107,18 @@ def pretrain(
 
 
 def _is_cnn(options: PretrainOptions) -> bool:
-    """Whether to go on from a pipeline without a transformer's label encoder."""
+    """Whether to train a new CNN, or a pipeline without a transformer's label encoder."""
     folder = located(options.encoder)
-    if not (folder / META).is_file() or (folder / LABEL_ENCODER).is_file():
+    is_pipeline = (folder / META).is_file() and not (folder / LABEL_ENCODER).is_file()
+    if options.encoder != CNN and not is_pipeline:
         return False
-    for name in ("layers", "bits", "teacher"):
+    for name in ("layers", "bits"):
         if (value := getattr(options, name)) is not None:
             raise unused(f"--{name}", value, "`pretrain`", "a transformer")
+    if options.encoder == CNN and options.teacher is None:
+        problem = "a new CNN learns from a transformer, and no teacher is named"
+        fix = "Add --teacher en_longtail_trf, or go on from a CNN with --encoder en_longtail_cnn"
+        raise unusable(CNN, problem, fix, "the encoder")
     return True
 
 
@@ -159,15 +165,14 @@ def _learner(
     from .transformer import TEACHER, read_start
 
     lang = read_declared(folders[0])[1].lang
-
-    def donors() -> list[Donor]:
-        return read_donors(folders, exclude, options.parts, blank(lang, "words").vocab)
-
-    if is_cnn:
-        return CNNLearner(*read_cnn(options.encoder, lang), donors(), options)
-    start = read_start(options.encoder, options.layers)
+    start: Any = None
+    if not is_cnn:
+        start = read_start(options.encoder, options.layers)
+    elif options.encoder != CNN:
+        start = read_cnn(options.encoder, lang)
     teacher = None if options.teacher is None else read_start(options.teacher, role=TEACHER)
-    return TransformerLearner(start, teacher, donors(), options)
+    donors = read_donors(folders, exclude, options.parts, blank(lang, "words").vocab)
+    return (CNNLearner if is_cnn else TransformerLearner)(start, teacher, donors, options)
 
 
 def _train(learner: "BiEncoderLearner", path: Path, state: Block, options: PretrainOptions) -> None:
