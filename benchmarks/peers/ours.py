@@ -1,0 +1,48 @@
+"""This package: `convert` and `train`. The setting `config` is a file of configs/."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import spacy
+from protocol import in_words, run
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+
+
+def longtail(*arguments):
+    subprocess.run([sys.executable, "-m", "spacy_longtail", *map(str, arguments)], check=True)
+
+
+def train(task):
+    source, corpus, output = (task.folder / name for name in ("source", "corpus", "model"))
+    source.mkdir(exist_ok=True)
+    types = {"labels": task.types, "tail": task.rare}
+    (source / "corpus.json").write_text(json.dumps(types), encoding="utf8")
+    for part, sentences in (("train", task.train), ("dev", task.dev)):
+        blocks = ["\n".join(map("\t".join, zip(*sentence, strict=True))) for sentence in sentences]
+        (source / f"{part}.iob2").write_text("\n\n".join(blocks) + "\n", encoding="utf8")
+    longtail("convert", source, corpus)
+    settings = dict(task.settings)
+    config = CONFIGS / settings.pop("config")
+    settings |= {"system.seed": task.seed}
+    given = [text for name, value in settings.items() for text in (f"--{name}", str(value))]
+    longtail("train", config, corpus, output, *given)
+    best = output / "model-best"
+    return spacy.load(best), best
+
+
+def predict(nlp, sentences):
+    docs = nlp.pipe([" ".join(words) for words in sentences])
+    entities = []
+    for words, doc in zip(sentences, docs, strict=True):
+        group = doc.spans["entity_scores"]
+        scores = {(s.start, s.end): p for s, p in zip(group, group.attrs["scores"], strict=True)}
+        spans = [(e.start_char, e.end_char, e.label_, scores.get((e.start, e.end))) for e in doc.ents]
+        entities.append(in_words(words, spans))
+    return entities
+
+
+if __name__ == "__main__":
+    run(train, predict)

@@ -1,0 +1,118 @@
+"""benchmarks/peers.py: peers are scored over the same words, each run leaves one record."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import srsly
+from spacy.tokens import Doc
+
+from spacy_longtail.corpus.descriptions import CorpusTypes
+from spacy_longtail.corpus.folder import write_corpus
+from tests.util import SENTENCES, blank, parse
+
+ROOT = Path(__file__).parents[2]
+FAKE = '''"""Finds what it read in training."""
+
+from protocol import entities_of, run
+
+
+def train(task):
+    # a comment
+    folder = task.folder / "model"
+    folder.mkdir()
+    names = {}
+    for words, tags in task.train:
+        for start, end, label, _ in entities_of(tags):
+            names[tuple(words[start:end])] = label
+    return names, folder
+
+
+def predict(names, sentences):
+    return [
+        [(i, i + 1, names[(word,)], 0.75) for i, word in enumerate(words) if (word,) in names]
+        for words in sentences
+    ]
+
+
+run(train, predict)
+'''
+
+
+@pytest.fixture
+def peers(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import peers
+
+    return peers
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    nlp = blank()
+    docs = [parse(nlp, text) for text in SENTENCES]
+    write_corpus(
+        tmp_path / "toy",
+        {"train": docs, "dev": docs, "test": docs},
+        CorpusTypes(["PER", "GEO", "ART", "NAT"], ["NAT"]),
+    )
+    return tmp_path / "toy"
+
+
+def test_entities_and_tags(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks" / "peers"))
+    import protocol
+
+    tags = ["B-PER", "I-PER", "I-GEO", "O", "B-GEO", "B-GEO"]
+    assert [e[:3] for e in protocol.entities_of(tags)] == [
+        (0, 2, "PER"),
+        (2, 3, "GEO"),
+        (4, 5, "GEO"),
+        (5, 6, "GEO"),
+    ]
+    assert protocol.entities_of(["B-X", "I-X"], [0.5, 1.0]) == [(0, 2, "X", 0.75)]
+    assert protocol.in_words(["ab", "c-d"], [(0, 2, "X", None), (3, 4, "Y", 0.5)]) == [
+        (0, 1, "X", None),
+        (1, 2, "Y", 0.5),
+    ]
+    assert protocol.macro_f1(["PER", "GEO"], [["B-PER", "O"]], [["B-PER", "B-GEO"]]) == 0.5
+
+
+def test_a_run_leaves_one_record(peers, corpus, tmp_path, monkeypatch):
+    folder, work, results = tmp_path / "peers", tmp_path / "work", tmp_path / "peers.jsonl"
+    folder.mkdir()
+    (folder / "fake.py").write_text(FAKE, encoding="utf8")
+    protocol = ROOT / "benchmarks" / "peers" / "protocol.py"
+    (folder / "protocol.py").write_bytes(protocol.read_bytes())
+    rows = {"fake": {"title": "a fake", "module": "fake", "environment": "here"}}
+    srsly.write_yaml(folder / "peers.yml", {"peers": rows, "environments": {"here": []}})
+    monkeypatch.setattr(peers, "FOLDER", folder)
+    monkeypatch.setattr(peers, "environment", lambda name, work: (work, {"fake": "1.0"}))
+    monkeypatch.setattr(peers, "python_of", lambda folder: Path(sys.executable))
+    given = {"encoder": tmp_path, "seeds": "0,1", "work": work, "results": results}
+    peers.main([corpus], **given)
+    peers.main([corpus], **given)  # nothing is left to do
+    first, second = srsly.read_jsonl(results)
+    assert (first["seed"], second["seed"]) == (0, 1)
+    assert first["versions"] == {"fake": "1.0"}
+    assert first["lines"] == 15
+    assert first["test"]["ents_macro_f"] == 0.625
+    # the fake finds names of one word: the two of Maria, of five people
+    types = first["test"]["ents_per_type"]
+    assert types["GEO"]["f"] == 1.0
+    assert types["NAT"]["f"] == first["test"]["ents_tail_f"] == 0.0
+    assert types["PER"]["r"] == pytest.approx(2 / 5)
+    assert first["test"]["calibration_error"] > 0
+    with_task = json.loads((work / "runs" / "toy.fake.0.1.0" / "task.json").read_text(encoding="utf8"))
+    assert isinstance(with_task["test"][0][0], str)  # words alone, no tags
+
+
+def test_sentences_of_documents(peers):
+    doc = Doc(
+        blank().vocab, words=["a", "b", "c"], sent_starts=[True, False, True], ents=["O", "O", "B-X"]
+    )
+    assert [(peers.words_of(d), peers.tags_of(d)) for d in peers.cut(doc)] == [
+        (["a", "b"], ["O", "O"]),
+        (["c"], ["B-X"]),
+    ]
