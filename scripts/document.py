@@ -16,6 +16,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "commands.md": commands.render,
     "errors.md": error_codes.render,
     "rare_types.svg": picture.render,
+    "each_rare_type.svg": picture.render_each,
     "advice.svg": advice.render,
     "results.md": results.render,
     "serving.md": serving.render,

@@ -1,56 +1,93 @@
-"""Draw docs/rare_types.svg: F1 of every rare type of five corpora, stock spaCy against this package."""
+"""Draw the rare types of five corpora: docs/rare_types.svg, a strip for each of three systems, and
+docs/each_rare_type.svg, a line for each type."""
 
-from pathlib import Path
 from statistics import mean
-from typing import Any
-
-import srsly
+from typing import NamedTuple
 
 from dumbbells import Row, draw
+from pages.figures import RareType, rare_types
+from svg import label, picture
 
-ROOT = Path(__file__).parents[1]
-TARGET = ROOT / "docs" / "rare_types.svg"
-SCORES = ROOT / "benchmarks" / "results" / "knowledge.jsonl"
-MENTIONS = ROOT / "benchmarks" / "results" / "training_mentions.jsonl"
-STOCK, OURS = "ner", "pretrained"  # methods of the records
-
-Trial = dict[str, Any]  # as `matrix` recorded it
+LEFT, RIGHT = 24, 616  # F1 of 0 and 100
+TOP, STRIP, BOTTOM = 62, 74, 46  # pixels
+NEAR = 9  # two points nearer than this share no line
 
 
-def read_types() -> list[Row]:
-    """The rare types of all corpora that `training_mentions.jsonl` names, rarest first."""
-    trials = list(srsly.read_jsonl(SCORES))
-    found = []
-    for corpus in srsly.read_jsonl(MENTIONS):
-        for label in corpus["tail"]:
-            domain = corpus["corpus"].removeprefix("crossner_").replace("ai", "AI")
-            name = f"{label}, {domain}"
-            stock, ours = (_mean_f(trials, corpus["corpus"], m, label) for m in (STOCK, OURS))
-            found.append(Row(name, corpus["mentions"][label], stock, ours))
-    return sorted(found, key=lambda t: (t.number, t.name))
+class System(NamedTuple):
+    key: str  # of `RareType.f`
+    style: str
+    name: str
 
 
-def _mean_f(trials: list[Trial], corpus: str, method: str, label: str) -> float:
-    tests = [t["test"] for t in trials if (t["corpus"], t["method"]) == (corpus, method)]
-    return 100 * mean(test["ents_per_type"][label]["f"] for test in tests)
+SYSTEMS = (
+    System("stock", "dot", "stock spaCy ner"),
+    System("plain", "dot", "the transformer all-MiniLM-L6-v2, fine-tuned with a plain head"),
+    System("ours", "ours", "spacy-longtail: three layers of it, pretrained on other types"),
+)
 
 
-def summary(types: list[Row]) -> str:
-    """What the picture says, in words."""
-    higher = sum(t.ours > t.stock for t in types)
-    stock, ours = mean(t.stock for t in types), mean(t.ours for t in types)
-    return (
-        f"F1 of {len(types)} types with at most {max(t.number for t in types)} training mentions: "
-        f"mean {stock:.1f} with stock spaCy, {ours:.1f} with spacy-longtail; higher for {higher}."
-    )
+def summary() -> str:
+    """What the strips say, in words."""
+    types = rare_types()
+    means = ", ".join(f"{s.name} {mean(t.f[s.key] for t in types):.1f}" for s in SYSTEMS)
+    return f"Mean F1 of {len(types)} rare types on test: {means}."
 
 
 def render() -> str:
-    """The picture, as SVG."""
-    types = read_types()
-    ours = "spacy-longtail: pretrained CNN, label descriptions, CRF"
-    return draw(types, "Rare types, and their mentions in training", ours, summary(types), "F1 on test")
+    """The strips, as SVG."""
+    types = rare_types()
+    lines = []
+    height = TOP + STRIP * len(SYSTEMS) + BOTTOM
+    for points in range(0, 101, 20):
+        x = f"{_x(points):.1f}"
+        lines.append(f'<line class="grid" x1="{x}" x2="{x}" y1="{TOP}" y2="{height - BOTTOM + 4}"/>')
+        lines.append(label(_x(points), height - 24, str(points)))
+    lines.append(label(_x(50), height - 8, "F1 on test; one dot is one type, the bar is the mean"))
+    for i, system in enumerate(SYSTEMS):
+        lines += _strip(system, types, TOP + STRIP * i)
+    title = f"{len(types)} types with 2 to {max(t.mentions for t in types)} mentions in training"
+    return picture(height, title, summary(), lines)
 
 
-if __name__ == "__main__":
-    TARGET.write_text(render(), encoding="utf8")
+def _strip(system: System, types: list[RareType], top: int) -> list[str]:
+    scores = sorted(t.f[system.key] for t in types)
+    average = mean(scores)
+    x = f"{_x(average):.1f}"
+    lines = [
+        f'<rect class="page" x="{LEFT - 4}" y="{top + 2}" width="440" height="18"/>',
+        f'<text x="{LEFT}" y="{top + 16}">{system.name}</text>',
+        f'<line class="change" x1="{x}" x2="{x}" y1="{top + 24}" y2="{top + 62}"/>',
+    ]
+    rows: list[float] = []  # the last point of each row of dots
+    for score in scores:
+        row = next((i for i, last in enumerate(rows) if _x(score) - last >= NEAR), len(rows))
+        rows[row : row + 1] = [_x(score)]
+        y = top + 43 + 8 * ((row + 1) // 2) * (-1) ** row
+        lines.append(f'<circle class="{system.style}" cx="{_x(score):.1f}" cy="{y}" r="3.6"/>')
+    lines.append(
+        f'<text class="head" x="{RIGHT}" y="{top + 16}" text-anchor="end">mean {average:.1f}</text>'
+    )
+    return lines
+
+
+def _x(points: float) -> float:
+    return LEFT + (RIGHT - LEFT) * points / 100
+
+
+def render_each() -> str:
+    """The lines of single types, as SVG."""
+    rows = [
+        Row(f"{t.name}, {_domain(t)}", t.mentions, t.f["stock"], t.f["cnn"], t.f["ours"])
+        for t in rare_types()
+    ]
+    text = (
+        f"F1 of {len(rows)} rare types on test. Means: stock spaCy {mean(r.stock for r in rows):.1f}, "
+        f"pretrained CNN {mean(r.ours for r in rows):.1f}, "
+        f"three layers of a transformer {mean(r.other or 0.0 for r in rows):.1f}."
+    )
+    title = "Rare types, and their mentions in training"
+    return draw(rows, title, "pretrained CNN", text, "F1 on test", "three layers of a transformer")
+
+
+def _domain(t: RareType) -> str:
+    return t.corpus.removeprefix("crossner_").replace("ai", "AI")

@@ -1,0 +1,230 @@
+"""Figures that stand in sentences of README and docs, each computed from the records by its name.
+
+A template of `scripts/pages/` names one as `{{rare.ours}}`. `fill` puts the figures in.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from statistics import mean, stdev
+
+from . import advice
+from .records import read
+
+HERE = Path(__file__).parent
+NAME = re.compile(r"\{\{(.+?)\}\}")
+CORPORA = ("AI", "literature", "music", "politics", "science")
+SYSTEMS = {  # the records and the method of each system on CrossNER
+    "stock": ("knowledge", "ner"),
+    "crf": ("knowledge", "crf"),
+    "plain": ("knowledge_transformer_converged", "softmax"),
+    "cnn": ("knowledge", "pretrained"),
+    "ours": ("knowledge", "pretrained, three layers"),
+}
+LARGE = {"gmb": "GMB", "bionlp13cg": "BioNLP", "wnut17": "WNUT-17", "field_notes": "Field Notes"}
+SCORES = {"macro": "ents_macro_f", "tail": "ents_tail_f", "micro": "ents_f"}
+FEW = 15  # training mentions
+T_95 = {3: 4.3027, 5: 2.7764}  # of Student's t, two-sided, by the number of seeds
+
+
+class RareType:
+    """A rare type of CrossNER: its training mentions, whether donors know it, and F1 by system."""
+
+    def __init__(self, corpus: str, name: str, mentions: int, overlap: str) -> None:
+        self.corpus, self.name, self.mentions, self.overlap = corpus, name, mentions, overlap
+        self.f = {
+            system: 100 * mean(test["ents_per_type"][name]["f"] for test in tests(system, corpus))
+            for system in SYSTEMS
+        }
+
+
+@cache
+def records_of(name: str) -> list[dict]:
+    return read(name)
+
+
+def tests(system: str, corpus: str) -> list[dict]:
+    """The scores on test of a system, one seed each."""
+    name, method = SYSTEMS.get(system, ("knowledge", system))
+    own = [r for r in records_of(name) if (r["corpus"], r["method"]) == (corpus.lower(), method)]
+    return [r["test"] for r in sorted(own, key=lambda r: r["seed"])]
+
+
+@cache
+def rare_types() -> list[RareType]:
+    """The types with at most 30 training mentions, rarest first."""
+    mentions = {r["corpus"]: r["mentions"] for r in records_of("training_mentions")}
+    types = [
+        RareType(r["corpus"], r["type"], mentions[r["corpus"]][r["type"]], r["overlap"])
+        for r in records_of("type_overlap")
+    ]
+    return sorted(types, key=lambda t: (t.mentions, t.corpus, t.name))
+
+
+def score(system: str, corpus: str, key: str) -> float:
+    """The mean over seeds, in points."""
+    return 100 * mean(test[SCORES[key]] for test in tests(system, corpus))
+
+
+def difference(corpus: str, key: str, system: str = "cnn") -> str:
+    """A system less stock over shared seeds, and the interval of a paired t-test."""
+    pairs = list(zip(tests(system, corpus), tests("stock", corpus)))
+    values = [100 * (a[SCORES[key]] - b[SCORES[key]]) for a, b in pairs]
+    half = T_95[len(values)] * stdev(values) / len(values) ** 0.5
+    return f"{mean(values):+.1f} ({mean(values) - half:.1f} to {mean(values) + half:.1f})"
+
+
+def _rare() -> Iterator[tuple[str, str]]:
+    types = rare_types()
+    groups = {
+        "rare": types,
+        "few": [t for t in types if t.mentions <= FEW],
+        **{kind: [t for t in types if t.overlap == kind] for kind in ("name", "open", "near")},
+    }
+    for group, own in groups.items():
+        yield f"{group}.n", str(len(own))
+        for system in SYSTEMS:
+            yield f"{group}.{system}", f"{mean(t.f[system] for t in own):.1f}"
+    for system in ("cnn", "ours"):
+        for other in ("stock", "plain"):
+            higher = sum(t.f[system] > t.f[other] for t in types)
+            yield f"rare.{system} over {other}", str(higher)
+    steps = [mean(t.f[system] for t in types) for system in ("stock", "plain", "ours")]
+    yield "rare.plain - stock", f"{steps[1] - steps[0]:.1f}"
+    yield "rare.ours - plain", f"{steps[2] - steps[1]:.1f}"
+
+
+def _corpora() -> Iterator[tuple[str, str]]:
+    means: dict[tuple[str, str], list[float]] = {}
+    for name in CORPORA:
+        corpus = f"crossner_{name.lower()}"
+        for system in SYSTEMS:
+            for key in SCORES:
+                value = score(system, corpus, key)
+                means.setdefault((system, key), []).append(value)
+                yield f"{name}.{system}.{key}", f"{value:.1f}"
+        for system in ("cnn", "ours"):
+            for key in ("macro", "tail"):
+                values = [means[s, key][-1] for s in (system, "stock")]
+                yield f"{name}.{system} - stock.{key}", f"{values[0] - values[1]:+.1f}"
+        for key in ("macro", "tail"):
+            yield f"{name}.gain.{key}", difference(corpus, key)
+    for (system, key), values in means.items():
+        yield f"mean.{system}.{key}", f"{mean(values):.1f}"
+    for key in ("macro", "tail"):
+        gains = [a - b for a, b in zip(means["cnn", key], means["stock", key])]
+        yield f"least gain.{key}", f"{min(gains):.0f}"
+        yield f"greatest gain.{key}", f"{max(gains):.0f}"
+        for system in ("cnn", "ours"):
+            for other in ("stock", "plain", "cnn"):
+                value = mean(means[system, key]) - mean(means[other, key])
+                yield f"mean.{system} - {other}.{key}", f"{value:.1f}"
+
+
+def _larger() -> Iterator[tuple[str, str]]:
+    for corpus in LARGE:
+        for system in ("stock", "crf", "cnn", "pretrained, not mixed"):
+            own = tests(system, corpus)
+            for key in SCORES if own else ():
+                value = 100 * mean(test[SCORES[key]] for test in own)
+                yield f"{corpus}.{system}.{key}", f"{value:.1f}"
+                gain = value - score("stock", corpus, key)
+                yield f"{corpus}.{system} - stock.{key}", f"{gain:+.1f}"
+
+
+def _zero_shot() -> Iterator[tuple[str, str]]:
+    rows = [r for r in records_of("broad_encoder") if r["kind"].startswith("zero-shot of")]
+    names = {"six": "en_longtail_trf 1.1.0", "three": "en_longtail_trf_small 1.1.0"}
+    for name, encoder in (names | {"cnn": "en_longtail_cnn"}).items():
+        own = [r for r in rows if (r["encoder"], r["part"]) == (encoder, "test")]
+        for key in SCORES:
+            yield f"zero.{name}.{key}", f"{mean(r[key] for r in own):.1f}"
+
+
+def _mining() -> Iterator[tuple[str, str]]:
+    rows = [
+        r
+        for r in records_of("mining_rounds")
+        if (r["corpus"], r["config"]) == ("gmb_full", "configs/pretrained_cnn.cfg")
+    ]
+    last = max(r["round"] for r in rows)
+    rounds = {("mining.before", "mine", 0), ("mining", "mine", last), ("random", "random", last)}
+    for name, strategy, number in rounds:
+        own = [r for r in rows if (r["strategy"], r["round"]) == (strategy, number)]
+        tails = [f"{100 * r['tail']:.1f}" for r in sorted(own, key=lambda r: r["seed"])]
+        yield f"{name}.tail", f"{100 * mean(r['tail'] for r in own):.1f}"
+        yield f"{name}.tail by seed", " and ".join(tails)
+
+
+def _budgets() -> Iterator[tuple[str, str]]:
+    rows = [r for r in records_of("budgets") if r["corpus"] == "gmb_subset"]
+    for name in ("primary", "secondary", "replace 0.1"):
+        tails = [r["test"]["tail_f"] for r in rows if r["system"] == name]
+        yield f"budget.{name}", f"{100 * mean(tails):.1f}"
+
+
+def _advice() -> Iterator[tuple[str, str]]:
+    rows = records_of("advice")
+    several = [r for r in rows if len(r["scores"]) > 2]  # stock and at least two others
+    yield "advice.n", str(len(rows))
+    yield "advice.better", str(sum(r["gain"] > 0 for r in rows))
+    yield "advice.gain", f"{100 * mean(r['gain'] for r in rows):.1f}"
+    yield "advice.with a choice", str(len(several))
+    yield "advice.regret", f"{100 * mean(r['regret'] for r in several):.1f}"
+    yield "advice.most regret", f"{100 * max(r['regret'] for r in several):.1f}"
+    yield "advice in short", advice.in_short()
+
+
+def _speed() -> Iterator[tuple[str, str]]:
+    names = {"stock": "stock CNN ner", "cnn": "our CNN", "three": "ours, three layers"}
+    names |= {"three int8": "ours, three layers int8", "six": "ours, six layers"}
+    names |= {"stock six": "stock transformer ner, six layers"}
+    for r in records_of("serving"):
+        for name, of in names.items():
+            if r["name"] == of and r.get("threads"):
+                yield f"words.{name}.{r['threads']}", f"{r['words_per_second']:,}"
+                yield f"times.{name}.{r['threads']}", f"{r['times_stock']:.1f}"
+            elif r["name"] == of and r.get("part") == "serving":
+                yield f"memory.{name}", f"{r['peak_mib']:,}"
+
+
+def _sentences() -> Iterator[tuple[str, str]]:
+    """How far chance in the test sentences moves a difference, by records of the encoder before."""
+    own = [r for r in records_of("knowledge_bootstrap") if r["baseline"] == "ner"]
+    for key in ("macro", "tail"):
+        halves = [
+            50 * (r["high"] - r["low"])
+            for r in own
+            if r["score"] == key and r["corpus"].startswith("crossner")
+        ]
+        yield f"over sentences.{key}", f"{min(halves):.1f} to {max(halves):.1f}"
+
+
+PARTS: tuple[Callable[[], Iterable[tuple[str, str]]], ...] = (
+    _rare,
+    _corpora,
+    _larger,
+    _zero_shot,
+    _mining,
+    _budgets,
+    _advice,
+    _speed,
+    _sentences,
+)
+
+
+@cache
+def figures() -> dict[str, str]:
+    """Every figure by its name."""
+    return {name: value for part in PARTS for name, value in part()}
+
+
+def fill(text: str) -> str:
+    """Put figures in the place of their names; an unknown name is an error."""
+    return NAME.sub(lambda match: figures()[match[1]], text)
+
+
+def page(name: str) -> Callable[[], str]:
+    """A function that writes a page of a template beside this module."""
+    return lambda: fill((HERE / f"{name}.md").read_text(encoding="utf8"))
