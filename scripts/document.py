@@ -1,4 +1,4 @@
-"""Write what in docs/ comes from the code and the records: functions, commands, errors, a picture."""
+"""Write what in README and docs/ comes from the code and the records."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +8,7 @@ import typer
 from wasabi import msg
 
 import picture
-from pages import advice, commands, error_codes, registered, results, serving
+from pages import advice, commands, error_codes, figures, registered, results
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES: dict[str, Callable[[], str]] = {
@@ -19,7 +19,10 @@ PAGES: dict[str, Callable[[], str]] = {
     "each_rare_type.svg": picture.render_each,
     "advice.svg": advice.render,
     "results.md": results.render,
-    "serving.md": serving.render,
+    "serving.md": figures.page("serving"),
+    "choose.md": figures.page("choose"),
+    "costs.md": figures.page("costs"),
+    "../README.md": figures.readme,
 }
 
 

@@ -19,9 +19,7 @@ class Row(NamedTuple):
     other: float | None = None  # a third score
 
 
-def draw(
-    rows: Sequence[Row], title: str, ours: str, said: str, axis: str, other: str = ""
-) -> str:
+def draw(rows: Sequence[Row], title: str, ours: str, said: str, axis: str, other: str = "") -> str:
     """The picture.
 
     rows (Sequence[Row]): From above. title (str): What the rows are.
@@ -49,8 +47,7 @@ def _x(points: float) -> float:
 
 def _key(ours: str, other: str) -> list[str]:
     third = [
-        '<circle class="third" cx="300" cy="47" r="5"/>'
-        f'<text x="312" y="51">{escape(other)}</text>'
+        f'<circle class="third" cx="300" cy="47" r="5"/><text x="312" y="51">{escape(other)}</text>'
     ]
     return [
         '<circle class="stock" cx="22" cy="47" r="5"/><text x="34" y="51">stock spaCy ner</text>',

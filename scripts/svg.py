@@ -10,11 +10,13 @@ text { font: 13px system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-s
 .stock { fill: #ffffff; stroke: #6e7781; stroke-width: 2; } .ours { fill: #0b6bcb; }
 .change { stroke: #0b6bcb; stroke-width: 2; opacity: 0.45; }
 .curve { fill: none; stroke: #0b6bcb; stroke-width: 2; } .other { stroke: #6e7781; }
-.dot { fill: #6e7781; } .third { fill: #bf8700; }
+.dot { fill: #6e7781; }
+.third { fill: #bf8700; }
 @media (prefers-color-scheme: dark) {
   text { fill: #e6edf3; } .page { fill: #0d1117; } .quiet { fill: #9198a1; } .grid { stroke: #30363d; }
   .stock { fill: #0d1117; stroke: #9198a1; } .ours { fill: #58a6ff; } .change { stroke: #58a6ff; }
-  .curve { stroke: #58a6ff; } .other { stroke: #9198a1; } .dot { fill: #9198a1; } .third { fill: #d29922; }
+  .curve { stroke: #58a6ff; } .other { stroke: #9198a1; } .dot { fill: #9198a1; }
+  .third { fill: #d29922; }
 }
 """
 

@@ -8,16 +8,7 @@ from spacy_longtail.errors import Errors, Warnings
 DOCS = Path(__file__).parents[2] / "docs"
 OTHERS = ("README.md", "errors.md", "commands.md", "registered.md", "results.md")
 CODE = re.compile(r"\bLW?\d{3}\b")
-HEAD = """# Errors and warnings
-
-Written by `python scripts/document.py` from `errors.py` and the pages of the docs; do not edit.
-
-Every error begins with a code such as `[L105]`. It says what is wrong, what was found, and what to
-do. Warnings begin with `[LW`. A code keeps its meaning from version to version. This table has the
-codes that a page says more about. Words in *italics* stand for what the message fills in.
-
-| code | what is wrong | more |
-| --- | --- | --- |"""
+HEAD = Path(__file__).with_name("errors.md").read_text(encoding="utf8").rstrip()
 
 
 def render() -> str:

@@ -4,15 +4,18 @@ A template of `scripts/pages/` names one as `{{rare.ours}}`. `fill` puts the fig
 """
 
 import re
+import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from statistics import mean, stdev
 
-from . import advice
-from .records import read
+from . import advice, serving
+from .records import read, rows_of
 
 HERE = Path(__file__).parent
+README = HERE.parents[1] / "README.md"
+WEASEL = "<!-- WEASEL"
 NAME = re.compile(r"\{\{(.+?)\}\}")
 CORPORA = ("AI", "literature", "music", "politics", "science")
 SYSTEMS = {  # the records and the method of each system on CrossNER
@@ -69,8 +72,8 @@ def score(system: str, corpus: str, key: str) -> float:
 
 def difference(corpus: str, key: str, system: str = "cnn") -> str:
     """A system less stock over shared seeds, and the interval of a paired t-test."""
-    pairs = list(zip(tests(system, corpus), tests("stock", corpus)))
-    values = [100 * (a[SCORES[key]] - b[SCORES[key]]) for a, b in pairs]
+    ours, stock = tests(system, corpus), tests("stock", corpus)
+    values = [100 * (a[SCORES[key]] - b[SCORES[key]]) for a, b in zip(ours, stock, strict=False)]
     half = T_95[len(values)] * stdev(values) / len(values) ** 0.5
     return f"{mean(values):+.1f} ({mean(values) - half:.1f} to {mean(values) + half:.1f})"
 
@@ -81,6 +84,7 @@ def _rare() -> Iterator[tuple[str, str]]:
         "rare": types,
         "few": [t for t in types if t.mentions <= FEW],
         **{kind: [t for t in types if t.overlap == kind] for kind in ("name", "open", "near")},
+        "unnamed": [t for t in types if t.overlap != "name"],
     }
     for group, own in groups.items():
         yield f"{group}.n", str(len(own))
@@ -90,6 +94,7 @@ def _rare() -> Iterator[tuple[str, str]]:
         for other in ("stock", "plain"):
             higher = sum(t.f[system] > t.f[other] for t in types)
             yield f"rare.{system} over {other}", str(higher)
+            yield f"rare.{other} over {system}", str(len(types) - higher)
     steps = [mean(t.f[system] for t in types) for system in ("stock", "plain", "ours")]
     yield "rare.plain - stock", f"{steps[1] - steps[0]:.1f}"
     yield "rare.ours - plain", f"{steps[2] - steps[1]:.1f}"
@@ -113,10 +118,10 @@ def _corpora() -> Iterator[tuple[str, str]]:
     for (system, key), values in means.items():
         yield f"mean.{system}.{key}", f"{mean(values):.1f}"
     for key in ("macro", "tail"):
-        gains = [a - b for a, b in zip(means["cnn", key], means["stock", key])]
+        gains = [a - b for a, b in zip(means["cnn", key], means["stock", key], strict=True)]
         yield f"least gain.{key}", f"{min(gains):.0f}"
         yield f"greatest gain.{key}", f"{max(gains):.0f}"
-        for system in ("cnn", "ours"):
+        for system in ("crf", "cnn", "ours"):
             for other in ("stock", "plain", "cnn"):
                 value = mean(means[system, key]) - mean(means[other, key])
                 yield f"mean.{system} - {other}.{key}", f"{value:.1f}"
@@ -201,6 +206,21 @@ def _sentences() -> Iterator[tuple[str, str]]:
         yield f"over sentences.{key}", f"{min(halves):.1f} to {max(halves):.1f}"
 
 
+def _costs() -> Iterator[tuple[str, str]]:
+    names = {"baseline": "stock `ner`", "pretrained_cnn": "our CNN", "transformer": "ours, three layers"}
+    rows = []
+    for config, name in names.items():
+        own = [r for r in records_of("costs") if r["config"] == f"configs/{config}.cfg"]
+        first, last = own[0], own[-1]
+        per_step = (last["cpu_s"] - first["cpu_s"]) / (last["steps"] - first["steps"])
+        cells = (f"{first['cpu_s']:.0f}", f"{100 * per_step:.0f}")
+        rows.append((name, *cells, f"{last['peak_mib']:,}", str(last["disk_mib"])))
+    yield "training costs", rows_of(rows)
+    yield from serving.parts()
+    (block,) = (r for r in records_of("first_block") if r["name"] == "the blocks of README.md")
+    yield "first block", str(block["cpu_s"])
+
+
 PARTS: tuple[Callable[[], Iterable[tuple[str, str]]], ...] = (
     _rare,
     _corpora,
@@ -211,6 +231,7 @@ PARTS: tuple[Callable[[], Iterable[tuple[str, str]]], ...] = (
     _advice,
     _speed,
     _sentences,
+    _costs,
 )
 
 
@@ -221,10 +242,33 @@ def figures() -> dict[str, str]:
 
 
 def fill(text: str) -> str:
-    """Put figures in the place of their names; an unknown name is an error."""
-    return NAME.sub(lambda match: figures()[match[1]], text)
+    """Put figures in the place of their names, and wrap what they change; an unknown name fails."""
+    return "\n\n".join(_filled(block) for block in text.split("\n\n"))
+
+
+def _filled(block: str) -> str:
+    filled = NAME.sub(lambda match: figures()[match[1]], block)
+    if filled == block or re.match(r"[|#`<!]", block):
+        return filled
+    items = re.split(r"\n(?=- )", filled)
+    return "\n".join(
+        textwrap.fill(
+            " ".join(item.split()),
+            width=100,
+            subsequent_indent="  " if item.startswith("- ") else "",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        for item in items
+    )
 
 
 def page(name: str) -> Callable[[], str]:
     """A function that writes a page of a template beside this module."""
     return lambda: fill((HERE / f"{name}.md").read_text(encoding="utf8"))
+
+
+def readme() -> str:
+    """README.md: its template, then what weasel wrote."""
+    text = README.read_text(encoding="utf8")
+    return page("README")() + text[text.index(WEASEL) :]

@@ -18,6 +18,11 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
+def rows_of(rows: Iterable[Sequence[str]]) -> str:
+    """The rows of a table whose head stands on the page."""
+    return table((), rows).split("\n", 2)[2]
+
+
 def points(values: Sequence[float]) -> str:
     """A mean in points of 100, and its standard deviation over seeds."""
     mean = f"{100 * statistics.mean(values):.1f}"

@@ -5,6 +5,7 @@ from pathlib import Path
 from statistics import mean
 
 from . import advice, budgets
+from .figures import fill
 from .records import points, read, table
 
 TEXT = Path(__file__).with_name("results.md")
@@ -151,7 +152,6 @@ def render() -> str:
         "transformer": transformer(),
         "averaging": averaging(),
         "advice": advice.rows(),
-        "advice in short": advice.in_short(),
         "budgets": budgets.rows(),
         "main job": main_job(),
         "mining": mining(),
@@ -160,4 +160,4 @@ def render() -> str:
     text = TEXT.read_text(encoding="utf8")
     for name, found in tables.items():
         text = text.replace(f"{{{name}}}", found)
-    return text
+    return fill(text)

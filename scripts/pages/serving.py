@@ -1,18 +1,17 @@
-"""docs/serving.md: what pipelines cost in production, from the records of benchmarks/serving.py."""
+"""What pipelines cost in production, from the records of benchmarks/serving.py."""
 
-from pathlib import Path
+from collections.abc import Iterator
 from statistics import mean
 
-from .records import read, table
+from .records import read, rows_of
 
-TEXT = Path(__file__).with_name("serving.md")
 PLAIN, LIMIT = "plain transformers", "limit"
 
 
-def render() -> str:
+def parts() -> Iterator[tuple[str, str]]:
+    """The tables and figures, by name."""
     rows = read("serving")
     speeds = {(r["name"], r["threads"]): r for r in rows if "threads" in r}
-    serving = [r for r in rows if r.get("part") == "serving"]
     systems = [
         (
             r["name"],
@@ -22,24 +21,22 @@ def render() -> str:
             f"{r['peak_mib']:,}",
             str(r["load_s"]),
         )
-        for r in serving
+        for r in rows
+        if r.get("part") == "serving"
     ]
     limits = [
         (name, f"{r['words_per_second']:,}")
         for (name, n), r in speeds.items()
         if n == 1 and name.startswith((PLAIN, LIMIT))
     ]
-    first = next(iter(speeds.values()))
+    yield "serving systems", rows_of(systems)
+    yield "serving limits", rows_of(limits)
+    yield "serving.words", f"{next(iter(speeds.values()))['words']:,}"
     moved = {part: _differences(part) for part in ("dev", "test")}
-    return TEXT.read_text(encoding="utf8").format(
-        systems=_rows(systems),
-        limits=_rows(limits),
-        words=first["words"],
-        cores=first["cores"],
-        n=len(moved["dev"]),
-        most=max(abs(d) for own in moved.values() for d in own),
-        **{part: mean(own) for part, own in moved.items()},
-    )
+    for part, values in moved.items():
+        yield f"int8.{part}", f"{mean(values):+.1f}"
+    yield "int8.n", str(len(moved["dev"]))
+    yield "int8.most", f"{max(abs(d) for values in moved.values() for d in values):.1f}"
 
 
 def _differences(part: str) -> list[float]:
@@ -49,7 +46,3 @@ def _differences(part: str) -> list[float]:
         if r["part"] == part:
             scores.setdefault((r["corpus"], r["seed"]), {})[r["int8"]] = r["ents_macro_f"]
     return [own[True] - own[False] for own in scores.values()]
-
-
-def _rows(rows: list[tuple[str, ...]]) -> str:
-    return table((), rows).split("\n", 2)[2]

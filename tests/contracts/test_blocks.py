@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import spacy
 import srsly
 import typer
 from spacy.cli import app as spacy_app
@@ -142,6 +143,16 @@ def ensemble() -> Language:
     return first
 
 
+def garden() -> Language:
+    """What the README's commands train."""
+    for block in SHELL_BLOCKS:
+        for words in commands_of(block.text) if "tutorials/garden" in block.text else ():
+            result = CliRunner().invoke(app, words[3:])
+            assert result.exit_code == 0, result.output
+    return spacy.load(GARDEN)
+
+
+GARDEN = "training/garden/model-best"
 DESCRIBED = {"@architectures": "longtail.DescribedTypes.v1", "tok2vec": SMALL, "width": 16}
 MODELS = {
     "training/main/field_notes/baseline/model-best": stock,
@@ -154,7 +165,9 @@ MODELS = {
     "training/model-best": stock,
     "my_pipeline": with_rescue,
     "training/ensemble": ensemble,
+    GARDEN: garden,
 }
+TRAINED = (ensemble, garden)  # these builders train what they make
 GLINER = "urchade/gliner_medium-v2.1"
 LIISBET = "f20-ice-on-blades.txt"  # an article that docs/augmentation.md reads
 
@@ -162,7 +175,7 @@ LIISBET = "f20-ice-on-blades.txt"  # an article that docs/augmentation.md reads
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("blocks")
-    for name in ("configs", "assets"):
+    for name in ("configs", "assets", "tutorials"):
         (path / name).symlink_to(ROOT / name)
     source = ROOT / "assets" / "field_notes"
     for file in [source / "corpus.json", *source.glob("*/*.txt")]:
@@ -179,7 +192,7 @@ def prepare(text: str) -> None:
     for path, build in MODELS.items():
         if f'"{path}"' in text and not Path(path).exists():
             nlp = build()
-            if build is not ensemble:  # whose members are trained
+            if build not in TRAINED:
                 train(nlp, 20)
             Path(path).parent.mkdir(parents=True, exist_ok=True)
             nlp.to_disk(path)

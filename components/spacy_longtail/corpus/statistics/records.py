@@ -1,6 +1,6 @@
 """The statistics of a corpus, as they stand in stats.json, and their one reader and writer.
 
-Shares are in [0, 1]; docs/statistics.md explains each key.
+Shares are in [0, 1]; docs/checking.md explains each key.
 """
 
 import json
