@@ -104,8 +104,6 @@ def test_a_path_of_the_wrong_kind(name, tmp_path, monkeypatch):
         (["trian"], "train"),
         (["matrix", "quick", "--training.max_steps", "5"], "--training.max_steps"),
         (["train", "a", "b", "c", "--max_steps", "5"], "--max_steps"),
-        (["debug", "corpus"], "audit"),
-        (["report", "metrics"], "evaluate METRICS --report"),
         (["evaluate", "model"], "CORPUS"),
         (["evaluate", "metrics", "corpus", "--report", "x.html"], "CORPUS"),
         (["split", "c", "o", "--min-mentions", "-1"], "--min-mentions"),
@@ -122,9 +120,8 @@ def test_what_may_have_been_meant(arguments, hint):
         ["evaluate", "m", "--report", "x.html", "--part", "dev"],
         ["evaluate", "m", "c", "--card", "m"],
         ["audit", "c", "--folds", "3"],
-        ["audit", "c", "--update"],
+        ["audit", "c", "--config", "x.cfg"],
         ["audit", "c", "-o", "x.jsonl", "--verbose"],
-        ["audit", "c", "-o", "x.jsonl", "--training.max_steps", "3"],
     ],
 )
 def test_an_option_that_would_be_ignored(arguments):
@@ -241,26 +238,6 @@ def test_warnings_are_messages(stats):
 def test_a_part_stays_in_its_corpus(part, tmp_path):
     with pytest.raises(ValueError, match="L548"):
         part_path(tmp_path, part)
-
-
-@pytest.mark.parametrize(
-    "setting",
-    [
-        "optimizer.learn_rate=-1",
-        "dropout=1.0",
-        "eval_frequency=0",
-        "accumulate_gradient=0",
-        "max_steps=0",
-        "seed=-1",
-        "batcher.size=0",
-        "patience=-3",
-    ],
-)
-def test_numbers_of_a_training(setting, corpus, tmp_path):
-    code, text = said(run("train", CONFIG, corpus, tmp_path / "out", f"--training.{setting}"))
-    name = setting.partition("=")[0].rpartition(".")[2]
-    assert code == "L438" and name in text
-    assert not (tmp_path / "out").exists()
 
 
 DEEP = 100_000

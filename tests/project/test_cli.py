@@ -150,7 +150,7 @@ def test_code_of_ones_own_is_imported(corpus, tmp_path, monkeypatch):
     refused([*command, "--code", code], "L540")
     code.write_text(OWN_CODE, encoding="utf8")
     best = tmp_path / "model" / "model-best"
-    for own in (command, ["audit", corpus, "--config", path], ["evaluate", best, corpus]):
+    for own in (command, ["evaluate", best, corpus]):
         done = RUN.invoke(app, [*map(str, own), "-c", str(code)])
         assert done.exit_code == 0, done.output
     run = json.loads((tmp_path / "model" / "run.json").read_text(encoding="utf8"))

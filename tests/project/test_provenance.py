@@ -78,7 +78,7 @@ def test_an_evaluation_takes_it_all_along(trained, corpus, tmp_path):
     assert found["checksum"] == checksum(corpus / "test.spacy")
     assert found["method"]["pipes"]["ner"]["factory"] == "ner"
     assert found["method"]["reader"]["@readers"] == "spacy.Corpus.v1"
-    assert found["analysis"]["lengths"][0]["bin"] == "1-5"
+    assert "head" in found["analysis"]["buckets"]
     assert "seen mentions" in done.output or "unseen mentions" in done.output
 
 

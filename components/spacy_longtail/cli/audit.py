@@ -1,4 +1,4 @@
-"""`audit`: what is wrong with a corpus, or with a config for it; suspect annotations."""
+"""`audit`: what is wrong with a corpus; suspect annotations."""
 
 import sys
 from collections import Counter
@@ -9,12 +9,11 @@ import srsly
 import typer
 from wasabi import msg
 
-from ..errors import Errors
 from ..output.amounts import number
 from ..output.writing import check_file, write_file
 from ..training.audit import Audit, ReviewFormat, audit_corpus, problem, review_records
-from ..training.debugging import Check, debug_corpus
 from ..training.device import use_gpu
+from ..training.faults import Check, check_corpus
 from .app import (
     CORPUS_PANEL,
     Code,
@@ -22,7 +21,6 @@ from .app import (
     GpuId,
     Json,
     app,
-    config_overrides,
     print_json,
     print_table,
     refuse_given,
@@ -36,10 +34,7 @@ AROUND = 30  # characters of context on each side
 N_SHOWN = 200  # characters of a text, unless --verbose
 
 
-@app.command(
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
-    rich_help_panel=CORPUS_PANEL,
-)
+@app.command(rich_help_panel=CORPUS_PANEL)
 def audit(
     context: typer.Context,
     corpus: Corpus,
@@ -48,11 +43,8 @@ def audit(
     ] = None,
     config: Annotated[
         Path | None,
-        typer.Option(help="A config to check; with -o, one with a longtail_token_ner to train."),
+        typer.Option(help="A config with a longtail_token_ner to train, in place of a small one."),
     ] = None,
-    update: Annotated[
-        bool, typer.Option("--update", help="With --config: initialize, and train one batch.")
-    ] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-V", help="Print long texts whole.")] = False,
     format: Annotated[ReviewFormat, typer.Option(help="The tool that opens the file.")] = "prodigy",
     limit: Annotated[int | None, typer.Option(min=1, help="Suspects to write at most.")] = None,
@@ -68,19 +60,15 @@ def audit(
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:
-    """Check a corpus, and a config for it; with -o, find annotations that look wrong.
+    """Check a corpus; with -o, find annotations that look wrong.
 
-    Checks take seconds. Exit code 1 if one fails. Config values can follow. With -o models are trained
-    on the corpus, each without a fold. What they contradict there is a suspect, rare types first.
+    Checks take seconds. Exit code 1 if one fails. With -o models are trained on the corpus, each
+    without a fold. What they contradict there is a suspect, rare types first.
     """
-    overrides = config_overrides(context)
     if output is None:
-        refuse_given(context, ["format", "limit", "part", "folds", "steps", "seed"], "it needs -o")
-        if config is None and (update or overrides):
-            name = "update" if update else next(iter(overrides))
-            about = "it is about a config: name --config"
-            raise ValueError(Errors.L420.format(name=name, problem=about))
-        checks = list(debug_corpus(corpus, config, overrides=overrides, update=update))
+        of_suspects = ["config", "format", "limit", "part", "folds", "steps", "seed"]
+        refuse_given(context, of_suspects, "it needs -o")
+        checks = list(check_corpus(corpus))
         if as_json:
             print_json([check._asdict() for check in checks])
         else:
@@ -88,9 +76,7 @@ def audit(
         if any(check.level == "fail" for check in checks):
             raise typer.Exit(FAILED)
         return None
-    refuse_given(context, ["update", "verbose"], "it is of checks, without -o")
-    for name in overrides:
-        raise ValueError(Errors.L420.format(name=name, problem="it is of checks, without -o"))
+    refuse_given(context, ["verbose"], "it is of checks, without -o")
     use_gpu(gpu_id)
     check_file(output, mark=MARK)
     found = audit_corpus(

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
-from typing import Any, Literal, NoReturn, cast
+from typing import Literal, NoReturn, cast
 
 import click
 import typer
@@ -36,18 +36,10 @@ USAGE = (click.ClickException, typer.BadParameter.__mro__[2])
 PARSERS = ("confection", "catalogue", "configparser", "json.decoder", "_csv", "srsly", "pydantic")
 SPACY = re.compile(r"\[E(?!109\])\d+\]")  # its codes; E109 is any KeyError in a component
 PASSWORD = re.compile(r"(?<=\w://)([^:/@\s]*):\S*@")  # of a URL
-MOVED = {"debug": "audit", "report": "evaluate METRICS --report PAGE.html"}  # commands of 0.2
 
 
 class Program(TyperGroup):
     """The program. Its commands run within the boundary."""
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:
-        """The command of some arguments; a message on one that has another name now."""
-        if args[0] in MOVED:
-            problem = f"`{args[0]}` is now `{MOVED[args[0]]}`."
-            raise ValueError(Errors.L545.format(problem=problem, fix="See its --help."))
-        return super().resolve_command(ctx, args)
 
     def main(self, args: Sequence[str] | None = None, *given: object, **settings: object) -> NoReturn:
         """Run a command. args (Optional[Sequence[str]]): What was typed; null takes sys.argv's."""

@@ -1,6 +1,5 @@
 """`convert`: a corpus to .spacy files."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -14,12 +13,16 @@ from ..corpus.formats.context import (
     MEANINGS,
     SENTENCIZER,
     Columns,
+    Misaligned,
+    Offsets,
+    Scheme,
     Settings,
     parse_columns,
     read_tag_names,
 )
 from ..corpus.formats.sources import FORMATS
 from ..corpus.rare import rare_sentence
+from ..corpus.tokenizers import Tokens
 from ..output.amounts import number
 from ..training.loading import load_pipeline
 from .app import CORPUS_PANEL, Code, Json, app, print_json
@@ -37,7 +40,7 @@ def convert(
     format: Annotated[str | None, Option(help=f"{', '.join(FORMATS)}, if not found.")] = None,
     open_types: Annotated[bool, Option("--open", help="Each mention has a type of its own.")] = False,
     encoding: Annotated[str, Option(help="Of text files, as cp1252.")] = "utf8",
-    scheme: Annotated[str, Option(help="Of tags: auto, iob1, iob2, bioes or bilou.")] = "auto",
+    scheme: Annotated[Scheme, Option(help="Of tags; auto tells all but iob1 apart.")] = "auto",
     token_column: Annotated[int, Option(help="From 0, or from -1 backwards.")] = 0,
     tag_column: Annotated[int, Option(help="From 0, or from -1 backwards.")] = -1,
     columns: Annotated[str | None, Option(help="By name: token=word,tag=ner,sentence=sent_id.")] = None,
@@ -48,31 +51,44 @@ def convert(
         bool, Option("--documents", help="A document from each -DOCSTART- on.")
     ] = False,
     misaligned: Annotated[
-        str | None, Option(help="Spans that cut a token: missing, expand, contract or error.")
+        Misaligned | None, Option(help="What becomes of spans that cut a token.")
     ] = None,
-    tokens: Annotated[str | None, Option(help="words or characters.")] = None,
+    tokens: Annotated[Tokens | None, Option(help="What is a token.")] = None,
     decisions: Annotated[
         bool, Option("--decisions", help="Prodigy's answers are on spans alone.")
     ] = False,
     text_key: Annotated[str | None, Option(help="Of the text in JSON records.")] = None,
-    offsets: Annotated[str | None, Option(help="Count characters or utf-16, if not found.")] = None,
+    offsets: Annotated[Offsets | None, Option(help="What they count, if not found.")] = None,
     allow: Annotated[bool, Option("--allow", help="Go on where more than a twentieth is lost.")] = False,
     sentences: Annotated[str | None, Option(help="Where there are none: sentencizer, pipeline.")] = None,
     docs_per_file: Annotated[
-        int | None, Option(help="Write folders of files of this many docs.")
+        int | None, Option(min=1, help="Write folders of files of this many docs.")
     ] = None,
     code: Code = None,
     as_json: Json = False,
 ) -> None:
     """Check a corpus and write it as .spacy files, with its types and which of them are rare."""
-    named = parse_columns(columns) if columns else Columns()
-    numbers = read_tag_names(tag_names) if tag_names else None
     if sentences not in (None, SENTENCIZER):
         sentences = load_pipeline(sentences)
-    settings = Settings(format, encoding, scheme, token_column, tag_column, named, numbers, documents)
-    settings = replace(settings, misaligned=misaligned, tokens=tokens, decisions=decisions)
-    settings = replace(settings, text_key=text_key, offsets=offsets, allow=allow, open=open_types)
-    settings = replace(settings, sentences=sentences, docs_per_file=docs_per_file)
+    settings = Settings(
+        format=format,
+        encoding=encoding,
+        scheme=scheme,
+        token_column=token_column,
+        tag_column=tag_column,
+        columns=parse_columns(columns) if columns else Columns(),
+        tag_names=read_tag_names(tag_names) if tag_names else None,
+        documents=documents,
+        misaligned=misaligned,
+        tokens=tokens,
+        decisions=decisions,
+        text_key=text_key,
+        offsets=offsets,
+        allow=allow,
+        sentences=sentences,
+        docs_per_file=docs_per_file,
+        open=open_types,
+    )
     types = convert_corpus(source, target, lang, settings)
     conversion, is_open = read_conversion(target), has_open_types(target)
     if as_json:

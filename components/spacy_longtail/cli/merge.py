@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 from wasabi import msg
 
-from ..corpus.formats.context import Settings
+from ..corpus.formats.context import Misaligned, Offsets, Settings
 from ..output.amounts import number
 from ..unlabelled.returning import CONFLICTS, merge_labels
 from .app import UNLABELLED_PANEL, Corpus, Json, app, print_json
@@ -24,11 +24,9 @@ def merge(
     ] = False,
     format: Annotated[str | None, typer.Option(help="json or spacy, if not found.")] = None,
     misaligned: Annotated[
-        str | None, typer.Option(help="Spans that cut a token: missing, expand, contract or error.")
+        Misaligned | None, typer.Option(help="What becomes of spans that cut a token.")
     ] = None,
-    offsets: Annotated[
-        str | None, typer.Option(help="Count characters or utf-16 units, if not found.")
-    ] = None,
+    offsets: Annotated[Offsets | None, typer.Option(help="What they count, if not found.")] = None,
     allow: Annotated[
         bool,
         typer.Option("--allow", help="Go on where more than a twentieth of all annotations is lost."),

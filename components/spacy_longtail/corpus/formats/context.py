@@ -5,23 +5,19 @@ from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from spacy.language import Language
 
 from ...errors import Errors
-from ...settings import one_of, whole
-from ..tokenizers import TOKENS
+from ..tokenizers import Tokens
 from .text import Place
 
 SENTENCIZER = "sentencizer"  # spaCy's
 CHARACTERS, UTF16 = "characters", "utf-16"  # what offsets count
-CHOICES: dict[str, tuple[str | None, ...]] = {  # of settings
-    "scheme": ("auto", "iob1", "iob2", "bioes", "bilou"),
-    "misaligned": (None, "missing", "expand", "contract", "error"),
-    "tokens": (None, *TOKENS),
-    "offsets": (None, CHARACTERS, UTF16),
-}
+Scheme = Literal["auto", "iob1", "iob2", "bioes", "bilou"]
+Misaligned = Literal["missing", "expand", "contract", "error"]
+Offsets = Literal["characters", "utf-16"]
 N_EXAMPLES = 20  # kept of each kind of event
 MEANINGS = {  # of the kinds of events
     "misaligned": "spans that do not begin and end with a token (of another --lang or --tokens?)",
@@ -32,7 +28,6 @@ MEANINGS = {  # of the kinds of events
     "unreadable": "annotations without a type or a place that can be read, left out",
     "utf16": "spans whose offsets count UTF-16 units, read as such",
     "ambiguous": "spans that may count characters or UTF-16 units (--offsets), read as characters",
-    "folded": "texts whose line ends of two characters count as one, read as such",
     "trimmed": "spans with white space at an end, trimmed",
     "rejected": "records that were not accepted, left out",
     "cancelled": "cancelled annotations, left out",
@@ -103,7 +98,7 @@ class Settings:
 
     format: str | None = None  # a name of FORMATS; null finds it
     encoding: str = "utf8"  # of text files, by Python's name
-    scheme: str = "auto"  # of tags; "auto" tells all but iob1 apart
+    scheme: Scheme = "auto"  # of tags; "auto" tells all but iob1 apart
     token_column: int = 0  # from 0, or from -1 backwards
     tag_column: int = -1
     columns: Columns = USUAL  # by name, where they have names and are not the usual ones
@@ -111,12 +106,12 @@ class Settings:
     documents: bool = False  # whether the sentences between -DOCSTART- lines form one document
     # what becomes of a span that cuts a token: "missing" leaves its tokens without annotation,
     # "expand" takes them whole, "contract" takes those inside, "error" stops
-    misaligned: str | None = None
-    tokens: str | None = None  # "words" of the language's tokenizer, or "characters"
+    misaligned: Misaligned | None = None
+    tokens: Tokens | None = None  # "words" of the language's tokenizer, or "characters"
     decisions: bool = False  # whether Prodigy's answers say nothing of tokens outside the spans
     every_annotation: bool = False  # of a task of Label Studio is a document; else the first alone
     text_key: str | None = None  # of the text in records; null is each tool's own
-    offsets: str | None = None  # what they count: "characters" or "utf-16" units; null finds it
+    offsets: Offsets | None = None  # what they count: "characters" or "utf-16" units; null finds it
     allow: bool = False  # whether more than a twentieth of the annotations may be lost
     sentences: str | Language | None = None  # what sets boundaries where a format has none
     docs_per_file: int | None = None  # null writes one file per part
@@ -124,12 +119,6 @@ class Settings:
     open: bool = False  # whether each mention has a type of its own, which `pretrain` alone reads
 
     def __post_init__(self) -> None:
-        for name, known in CHOICES.items():
-            one_of(name, getattr(self, name), known)
-        if not isinstance(self.sentences, Language):
-            one_of("sentences", self.sentences, (None, SENTENCIZER))
-        if self.docs_per_file is not None:
-            whole("docs_per_file", self.docs_per_file, "Leave it out for one file per part.", low=1)
         try:
             " ".encode(self.encoding)
         except (LookupError, ValueError) as error:

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 import srsly
-from spacy.attrs import DEP, ENT_ID, ENT_IOB, ENT_KB_ID, ENT_TYPE, IS_SPACE, LEMMA, MORPH, NORM, TAG
+from spacy.attrs import ENT_IOB, ENT_TYPE, IS_SPACE
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 from spacy.vocab import Vocab
@@ -19,7 +19,6 @@ from ..labels import check_label
 from .context import Context, Events
 from .text import Place
 
-STRINGS = [NORM, TAG, LEMMA, DEP, ENT_TYPE, ENT_KB_ID, ENT_ID, MORPH]  # kept as hashes
 MISSING, BEGINS = 0, 3  # of Token.ent_iob; tokens that begin no type are blocked
 
 Read = TypeVar("Read")
@@ -53,7 +52,7 @@ def write_docs(path: Path, docs: Iterable[Doc]) -> Tally:
     return Tally(len(store), n_tokens, mentions)
 
 
-def stream_bins(path: Path, read: Callable[[DocBin], Iterator[Read]]) -> Iterator[Read]:
+def _streamed(path: Path, read: Callable[[DocBin], Iterator[Read]]) -> Iterator[Read]:
     """What `read` makes of a .spacy file, or of every .spacy file below a folder in order of name.
 
     One file at a time is in memory.
@@ -83,17 +82,17 @@ def check_docs(path: Path) -> int:
 
     RETURNS (int): How many tokens a .spacy file or folder has.
     """
-    return sum(len(tokens) for tokens in stream_bins(path, lambda docs: iter(docs.tokens)))
+    return sum(len(tokens) for tokens in _streamed(path, lambda docs: iter(docs.tokens)))
 
 
 def stream_docs(path: Path, nlp: Language) -> Iterator[Doc]:
     """The documents of a .spacy file, or of every .spacy file below a folder in order of name."""
-    return stream_bins(path, lambda docs: docs.get_docs(nlp.vocab))
+    return _streamed(path, lambda docs: docs.get_docs(nlp.vocab))
 
 
 def stream_sentences(path: Path, vocab: Vocab) -> Iterator[Doc]:
     """The sentences of a .spacy file as documents."""
-    for doc in stream_bins(path, lambda docs: docs.get_docs(vocab)):
+    for doc in _streamed(path, lambda docs: docs.get_docs(vocab)):
         yield from sentence_docs(doc)
 
 
@@ -101,8 +100,6 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
     """The documents of a .spacy file. The place of an event is the document's number in it."""
     for i, doc in enumerate(stream_docs(path, context.nlp), 1):
         place = Place(path, i)
-        if not all(name in doc.vocab.strings for name in np.unique(doc.to_array(STRINGS)).tolist()):
-            raise _damaged(path, f"document {i} has annotation that the file does not name")
         if not len(doc):
             context.events.add("empty", "texts", place)
             continue

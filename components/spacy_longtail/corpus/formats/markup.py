@@ -1,6 +1,5 @@
 """Inline markup, `[surface|TYPE]`, and articles in it."""
 
-import itertools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,24 +37,22 @@ def read_articles(path: Path, context: Context) -> Iterator[Doc]:
 
     context (Context): Its labels are the types that there may be.
     """
+    every = list(lines(path, context.settings.encoding))
     header, text, spans, starts = dict[str, str](), "", list[CharSpan](), set[int]()
-    # two lines more: a file that ends before its header does not have it
-    numbered = enumerate(itertools.chain(lines(path, context.settings.encoding), ["", ""]), 1)
-    for i, line in numbered:
-        place = Place(path, i)
-        if i <= len(HEADER):
-            name, mark, value = line.partition(": ")
-            if not mark or name != HEADER[i - 1]:
-                raise unreadable(place, f"no '{HEADER[i - 1]}: ' header line", "See docs/corpora.md.")
-            header[name] = value.strip()
-        elif line.strip():
-            sentence = parse_line(line.strip(), place)
+    for i, name in enumerate(HEADER):
+        line = every[i] if i < len(every) else ""
+        if not line.startswith(f"{name}: "):
+            raise unreadable(Place(path, i + 1), f"no '{name}: ' header line", "See docs/corpora.md.")
+        header[name] = line.partition(": ")[2].strip()
+    for i, line in enumerate(every[len(HEADER) :], len(HEADER) + 1):
+        if line.strip():
+            sentence = parse_line(line.strip(), Place(path, i))
             text += " " if text else ""
             starts.add(len(text))
             for span in sentence.spans:
                 if span.label not in (context.labels or (span.label,)):
                     problem = f"unknown type {span.label!r} instead of {', '.join(context.labels)}"
-                    raise unreadable(place, problem, "Declare it in corpus.json, or correct it.")
+                    raise unreadable(span.place, problem, "Declare it in corpus.json, or correct it.")
                 at = len(text) + span.start, len(text) + span.end
                 spans.append(span._replace(start=at[0], end=at[1]))
             text += sentence.text

@@ -5,7 +5,6 @@ Sentences with marks, or numbered ones in sents.json with their mentions in ann0
 
 import json
 import re
-from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from spacy.tokens import Doc
 from .context import Context, Events
 from .markup import MENTION, parse_line
 from .spans import CharSpan, annotate, check_text, read_label, text_doc
-from .tags import TaggedToken, Tagger
+from .tags import TaggedToken, read_tags
 from .text import Place, beside, lines, read_text, unreadable
 
 DOMAIN = "domain: "
@@ -65,48 +64,43 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
 
 def _numbered(path: Path, context: Context) -> Iterator[Doc]:
     """One document for each line of a list. The tokens are as given."""
-    settings, tagger, source = context.settings, Tagger(context), beside(path, SENTENCES)
-    text = read_text(source, settings.encoding)
+    source = beside(path, SENTENCES)
+    text = read_text(source, context.settings.encoding)
     try:
-        sentences = [words for _, words in json.loads(text)]
+        by_number = {str(i): words for i, (_, words) in enumerate(json.loads(text))}
     except (ValueError, TypeError, RecursionError) as error:
         fix = 'Write a list of ["source", ["token", ...]].'
         raise unreadable(Place(source, 1), error, fix) from error
-    by_number = {str(i): words for i, words in enumerate(sentences) if isinstance(words, list)}
-    for i, line in enumerate(lines(path, settings.encoding), 1):
+    for i, line in enumerate(lines(path, context.settings.encoding), 1):
         place, (number, _, listed) = Place(path, i), line.strip().partition("\t")
         if not number:
             continue
-        if not (words := by_number.pop(number, None)):
+        words = by_number.pop(number, None)
+        if not isinstance(words, list) or not words:
             problem = f"{SENTENCES} has no tokens of number {number[:20]!r}, or it comes twice"
             raise unreadable(place, problem, LINE_FIX)
-        words, _ = tagger([TaggedToken(place, check_text(word, place)) for word in words])
-        doc = Doc(context.nlp.vocab, words=words)
+        tokens = [TaggedToken(place, check_text(word, place)) for word in words]
+        doc = Doc(context.nlp.vocab, words=read_tags(tokens, context)[0])
         mentions = () if listed == "-" else _mentions(doc, listed, place, context.events)
         yield annotate(doc, mentions, context)
 
 
 def _mentions(doc: Doc, listed: str, place: Place, events: Events) -> Iterator[CharSpan]:
-    """Each mention in all its places that no longer one takes.
-
-    A mention that is listed several times has its types in the order of its places.
-    """
-    labels_of = defaultdict[tuple[str, ...], list[str]](list)
+    """Each mention in all its places that no longer one takes; of the same, the first in the list."""
+    mentions: list[tuple[list[str], str]] = []
     for item in listed.split(" | "):
         mention, arrow, label = item.partition(" => ")
         if not arrow or not mention.strip():
             raise unreadable(place, f"found {item[:60]!r} as a mention", LINE_FIX)
-        labels_of[tuple(mention.split())].append(_check_levels(label, place))
-    words, taken = tuple(token.text for token in doc), set[int]()
-    for mention, labels in sorted(labels_of.items(), key=lambda pair: -len(pair[0])):
+        mentions.append((mention.split(), _check_levels(label, place)))
+    words, taken = [token.text for token in doc], set[int]()
+    for mention, label in sorted(mentions, key=lambda pair: -len(pair[0])):
         n = len(mention)
         places = [i for i in range(len(words) - n + 1) if words[i : i + n] == mention]
-        free = [i for i in places if taken.isdisjoint(range(i, i + n))] or places[:1]
-        for label in () if free else labels:
+        if not places:
             events.add("absent", label, place, f"{' '.join(mention)!r} in {doc.text[:60]!r}")
-        extra = len(labels) - len(free)  # the last place, or type, stands for the further ones
-        pairs = zip(free + free[-1:] * extra, labels + labels[-1:] * -extra, strict=False)
-        for first, label in pairs:
-            span = doc[first : first + n]
+        # one without a free place is counted where it stands, as overlapping or doubled
+        for first in [i for i in places if taken.isdisjoint(range(i, i + n))] or places[:1]:
             taken.update(range(first, first + n))
+            span = doc[first : first + n]
             yield CharSpan(place, None, span.start_char, span.end_char, label)

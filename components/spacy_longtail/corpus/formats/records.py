@@ -1,7 +1,6 @@
 """JSON records of annotation tools: a text and its spans, or tokens with tags or spans.
 
-Prodigy, Doccano, Label Studio, NER Annotator, spaCy 2, Hugging Face, GLiNER, and plain text with
-entities.
+Prodigy, Doccano, Label Studio, spaCy 2, Hugging Face, GLiNER, and plain text with entities.
 """
 
 import json
@@ -14,7 +13,7 @@ from spacy.tokens import Doc
 
 from .context import CHARACTERS, UTF16, Context, Events, Settings, excerpt
 from .spans import CharSpan, Text, annotate, check_text, keep_values, read_label, same_text, text_doc
-from .tags import TaggedToken, Tagger
+from .tags import TaggedToken, read_tags
 from .text import Place, head_of, lines, read_text, unreadable
 
 ARRAY = re.compile(r'\s*\[(?!\s*")')  # a pair on a line of its own begins with [ and a text
@@ -40,10 +39,9 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
     context (Context): Tokenizer, settings, and events, which count what is skipped or misaligned.
     """
     settings, events = context.settings, context.events
-    tagger = Tagger(context)
     for place, record in read_records(path, settings.encoding):
         if TOKENIZED in record or (settings.columns.tag or TAG) in record:
-            if doc := _doc_of_tokens(record, place, context, tagger):
+            if doc := _doc_of_tokens(record, place, context):
                 keep_values(doc, _about(record), place)
                 yield doc
             else:
@@ -57,9 +55,7 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
 def read_records(path: Path, encoding: str) -> Iterator[tuple[Place, JsonObject]]:
     """Each record and where it stands: of lines, or of an array, which is read whole.
 
-    A pair of a text and an object, which spaCy 2 was trained on, becomes an object with a 'text'. An
-    object whose 'annotations' are such pairs, as NER Annotator writes for a whole file, becomes each
-    of them; one of null, which nobody annotated, becomes an object without anything.
+    A pair of a text and an object, which spaCy 2 was trained on, becomes an object with a 'text'.
     """
     rows: Iterator[tuple[Place, Any]]
     if ARRAY.match(head_of(path, encoding)):
@@ -69,13 +65,11 @@ def read_records(path: Path, encoding: str) -> Iterator[tuple[Place, JsonObject]
         places = ((Place(path, i), line) for i, line in enumerate(lines(path, encoding), 1))
         rows = ((place, _loaded(line, place)) for place, line in places if line.strip())
     for place, record in rows:
-        pairs = record.get("annotations") if isinstance(record, dict) else None
-        if isinstance(pairs, list) and any(map(_is_pair, pairs)):
-            for i, pair in enumerate(pairs, 1):
-                at = place._replace(record=i)
-                yield at, _object({} if pair is None else pair, at)
-        else:
-            yield place, _object(record, place)
+        if isinstance(record, list) and [type(part) for part in record] == [str, dict]:
+            record = {**record[1], "text": record[0]}
+        if not isinstance(record, dict):
+            raise unreadable(place, f"found {str(record)[:60]!r} instead of an object", FIX)
+        yield place, record
 
 
 def _loaded(text: str, place: Place) -> Any:
@@ -84,18 +78,6 @@ def _loaded(text: str, place: Place) -> Any:
     except (ValueError, RecursionError) as error:
         place = place._replace(line=place.line + getattr(error, "lineno", 1) - 1)
         raise unreadable(place, error, FIX) from error
-
-
-def _is_pair(record: Any) -> bool:
-    return isinstance(record, list) and [type(part) for part in record] == [str, dict]
-
-
-def _object(record: Any, place: Place) -> JsonObject:
-    if _is_pair(record):
-        return {**record[1], "text": record[0]}
-    if not isinstance(record, dict):
-        raise unreadable(place, f"found {str(record)[:60]!r} instead of an object", FIX)
-    return record
 
 
 def _about(record: JsonObject, text_key: str = "") -> JsonObject:
@@ -143,7 +125,7 @@ def _fits(text: str, span: CharSpan) -> bool:
 # --- tokens
 
 
-def _doc_of_tokens(record: JsonObject, place: Place, context: Context, tagger: Tagger) -> Doc:
+def _doc_of_tokens(record: JsonObject, place: Place, context: Context) -> Doc:
     """The tokens are as given. Spacing and sentences are unknown."""
     settings, vocab = context.settings, context.nlp.vocab
     key = TOKENIZED if TOKENIZED in record else settings.columns.token or "tokens"
@@ -161,7 +143,8 @@ def _doc_of_tokens(record: JsonObject, place: Place, context: Context, tagger: T
     words = [check_text(word, place) for word in words]
     if key != TOKENIZED:
         tags = _tag_texts(notes, place, settings.tag_names)
-        words, tags = tagger([TaggedToken(place, *pair) for pair in zip(words, tags, strict=True)])
+        pairs = zip(words, tags, strict=True)
+        words, tags = read_tags([TaggedToken(place, *pair) for pair in pairs], context)
         return Doc(vocab, words=words, ents=tags)
     if not all(word.strip() for word in words):
         raise unreadable(place, "expected a token, found white space alone", "Remove the token.")
@@ -194,9 +177,6 @@ def _texts(record: JsonObject, place: Place, settings: Settings, events: Events)
     """The texts of a record, read as by its tool. No key alone tells which that is."""
     listed = record.get("annotations")
     is_task = isinstance(listed, list) and any("result" in a for a in listed if isinstance(a, dict))
-    if not record:  # what nobody annotated
-        events.add("unlabelled", "records", place)
-        return []
     try:
         if is_task or ("annotations" in record and isinstance(record.get("data"), dict)):
             return _of_label_studio(record, place, settings, events)
@@ -219,10 +199,10 @@ def _plain(record: JsonObject, place: Place, settings: Settings, events: Events)
         events.add("rejected", str(answer), place)
         return []
     given = [record[key] for key in SPANS if record.get(key) is not None]
-    filled = [items for items in given if isinstance(items, list) and items]
     if not given and "answer" not in record:  # an accepted record without spans has no entity
         problem = f"found none of {', '.join(SPANS)}"
         raise unreadable(place, problem, "Give every text its list of spans.")
+    filled = [items for items in given if isinstance(items, list) and items]
     spans = _spans(next(iter(filled or given), []), place, events)
     if decisions and not spans:
         events.add("unlabelled", "records", place)

@@ -10,7 +10,7 @@ from spacy.tokens import Doc
 from ...errors import Errors
 from ...settings import one_of
 from . import brat, docbin, markup, open_types, records, tables
-from .context import Context, Settings, no_names
+from .context import Context, Misaligned, Settings, no_names
 from .tags import Rows, tagged_docs
 from .text import beside, head_of, unzipped
 
@@ -21,7 +21,7 @@ class Format(NamedTuple):
     read: Read
     suffixes: tuple[str, ...]
     heeds: tuple[str, ...]  # the settings that are not for all formats
-    misaligned: str = "missing"  # unless the settings say more
+    misaligned: Misaligned = "missing"  # unless the settings say more
     columns: tuple[str, ...] = ()  # those of `Columns` that can be named
 
 
@@ -82,16 +82,16 @@ def find_parts(source: Path, names: Sequence[str], settings: Settings) -> dict[s
     if not source.exists():
         raise ValueError(Errors.L402.format(path=source, fix=WANTED))
     parts: dict[str, Source] = {}
-    beside = _visible(source.iterdir()) if source.is_dir() else [source]
+    files = _visible(source.iterdir()) if source.is_dir() else [source]
     for name in names if source.is_dir() else ():
-        files = [path for path in beside if unzipped(path).stem == name]
+        own = [path for path in files if unzipped(path).stem == name]
         if (source / name).is_dir():
             parts[name] = _part(source / name, _visible((source / name).rglob("*")), settings)
-        elif _by_format(files, settings):
-            parts[name] = _part(files[0], files, settings)
+        elif _by_format(own, settings):
+            parts[name] = _part(own[0], own, settings)
     if parts and names[0] not in parts:
         raise ValueError(Errors.L402.format(path=source / names[0], fix=WANTED))
-    parts = parts or {"all": _part(source, beside, settings)}
+    parts = parts or {"all": _part(source, files, settings)}
     _refuse_ignored({part.format for part in parts.values()}, settings)
     return parts
 
@@ -142,13 +142,14 @@ def _detect(path: Path, in_brat: bool, settings: Settings) -> str | None:
         return None  # their lists are read with them
     if suffix == ".tsv" and settings.columns.named:
         return "csv"
-    if suffix == ".txt":
-        head = head_of(path, settings.encoding)
-        is_brat = in_brat or brat.annotation_file(path).is_file()
-        is_of = {"brat": is_brat, "articles": head.startswith("title: ")}
-        is_of["open"] = open_types.is_open(path, head)
-        return next((name for name, is_this in is_of.items() if is_this), "columns")
-    return next(iter(_by_suffix(path)), None)
+    if suffix != ".txt":
+        return next(iter(_by_suffix(path)), None)
+    head = head_of(path, settings.encoding)
+    if in_brat or brat.annotation_file(path).is_file():
+        return "brat"
+    if head.startswith("title: "):
+        return "articles"
+    return "open" if open_types.is_open(path, head) else "columns"
 
 
 def _refuse_ignored(used: set[str], settings: Settings) -> None:

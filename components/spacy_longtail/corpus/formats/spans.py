@@ -162,32 +162,45 @@ def annotate(
         annotation, and "reject" keeps the mentions in doc.spans as incorrect ones.
     """
     events = context.events
-    misaligned = None if decision == "reject" else context.settings.misaligned
-    spans = [(*_on_tokens(doc, mention, misaligned, events), mention) for mention in mentions]
-    events.n_spans += len(spans)
-    if decision == "reject":
-        clear = [(span, mention) for span, is_clear, mention in spans if is_clear]
-        for _, mention in clear:
-            events.add("incorrect", mention.label, mention.place, _detail(doc, mention))
-        doc.spans[INCORRECT_SPANS], spans = [span for span, _ in clear], []
+    policy = None if decision == "reject" else context.settings.misaligned
     missing = {token.i for mention in unclear for token in _touched(doc, mention)}
+    spans: list[tuple[Span, CharSpan]] = []
+    for mention in mentions:
+        events.n_spans += 1
+        span = _touched(doc, mention)
+        if (span.start_char, span.end_char) != (mention.start, mention.end):
+            detail = _detail(doc, mention)
+            if policy == "error":
+                fix = "Begin and end it with a word, or choose --misaligned missing, expand or contract."
+                raise unreadable(mention.place, f"{detail} does not align with tokens", fix)
+            events.add("misaligned", mention.label, mention.place, detail)
+            inner = [t.i for t in _touched(doc, mention, "contract") if not t.is_space]
+            if policy == "contract" and inner:
+                span = Span(doc, inner[0], inner[-1] + 1, label=mention.label)
+            elif policy != "expand":
+                missing.update(token.i for token in span)
+                continue
+        spans.append((span, mention))
+    if decision == "reject":
+        for _, mention in spans:
+            events.add("incorrect", mention.label, mention.place, _detail(doc, mention))
+        doc.spans[INCORRECT_SPANS], spans = [span for span, _ in spans], []
     ents: list[Span] = []
     taken: dict[int, Span] = {}  # by token
-    for span, is_clear, mention in sorted(spans, key=lambda found: (-len(found[0]), found[0].start)):
+    for span, mention in sorted(spans, key=lambda pair: (-len(pair[0]), pair[0].start)):
         rival = next((taken[token.i] for token in span if token.i in taken), None)
-        taken.update((token.i, span) for token in (span if rival is None else ()))
-        if rival is None and is_clear:
+        if rival is None:
+            taken.update((token.i, span) for token in span)
             ents.append(span)
             continue
+        kind = "overlapping"
+        if (span.start, span.end) == (rival.start, rival.end):
+            kind = "repeated" if span.label == rival.label else "doubled"
+        events.add(kind, mention.label, mention.place, _detail(doc, mention))
         missing.update(token.i for token in span)
-        if rival is not None and is_clear:
-            kind = "overlapping"
-            if (span.start, span.end) == (rival.start, rival.end):
-                kind = "repeated" if span.label == rival.label else "doubled"
-            events.add(kind, mention.label, mention.place, _detail(doc, mention))
-    missing.difference_update(token.i for ent in ents for token in ent)
     others = "missing" if decision else "outside"
-    doc.set_ents(ents, missing=[doc[i : i + 1] for i in sorted(missing)], default=others)
+    unannotated = [doc[i : i + 1] for i in sorted(missing - taken.keys())]
+    doc.set_ents(ents, missing=unannotated, default=others)
     return doc
 
 
@@ -199,20 +212,3 @@ def _touched(doc: Doc, mention: CharSpan, mode: str = "expand") -> Span:
     """The tokens that a span touches."""
     span = doc.char_span(mention.start, mention.end, mention.label, alignment_mode=mode)
     return span if span is not None else doc[:0]
-
-
-def _on_tokens(doc: Doc, mention: CharSpan, misaligned: str | None, events: Events) -> tuple[Span, bool]:
-    """The tokens of a span, and whether they can be an entity."""
-    span = _touched(doc, mention)
-    if (span.start_char, span.end_char) == (mention.start, mention.end):
-        return span, True
-    if misaligned == "error":
-        problem = f"{_detail(doc, mention)} does not align with tokens"
-        fix = "Begin and end it with a word, or choose --misaligned missing, expand or contract."
-        raise unreadable(mention.place, problem, fix)
-    events.add("misaligned", mention.label, mention.place, _detail(doc, mention))
-    if misaligned == "contract":
-        inner = [t.i for t in _touched(doc, mention, "contract") if not t.is_space]
-        if inner:
-            return Span(doc, inner[0], inner[-1] + 1, label=mention.label), True
-    return span, misaligned == "expand"

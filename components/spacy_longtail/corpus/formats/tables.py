@@ -79,8 +79,7 @@ def conllu_rows(path: Path, settings: Settings) -> Rows:
 def csv_rows(path: Path, settings: Settings) -> Rows:
     """CSV and TSV, one token per row. Without names of columns, those of Kaggle's GMB file.
 
-    A new value in the column of the sentence opens one, an empty one continues it. Without that
-    column, a blank row ends one.
+    A new value in the column of the sentence opens one, an empty one continues it. A blank row ends one.
     """
     columns, running = settings.columns if settings.columns.named else KAGGLE, ""
     with open_text(path, settings.encoding, newline="") as file:
@@ -94,26 +93,25 @@ def csv_rows(path: Path, settings: Settings) -> Rows:
             names = [name.strip() for name in next(rows, [])]
             if settings.unlabelled and columns.tag not in names:
                 columns = columns._replace(tag=columns.token)  # any will do
-            problem = f"{', '.join(filter(None, columns))} are not all among its columns {names}"
             if {*columns} - {*names, ""}:
+                wanted = ", ".join(filter(None, columns))
+                problem = f"{wanted} are not all among its columns {names}"
                 raise unreadable(Place(path, 1), problem, COLUMNS_FIX)
             for row in rows:
-                place = Place(path, rows.line_num)
-                if not (row if columns.sentence else any(row)):
-                    if not columns.sentence:
-                        yield "sentence"
-                    continue
-                if len(row) != len(names):
+                place, cells = Place(path, rows.line_num), dict(zip(names, row, strict=False))
+                if not any(row):
+                    yield "sentence"
+                elif len(row) != len(names):
                     problem = f"found {len(row)} columns where the first row has {len(names)}"
                     raise unreadable(place, problem, COLUMNS_FIX)
-                cells = dict(zip(names, row, strict=True))
-                number = cells[columns.sentence].strip() if columns.sentence else ""
-                if columns.sentence and not (number or running):
-                    raise unreadable(place, "the first token has no sentence number", COLUMNS_FIX)
-                if number not in ("", running):
-                    yield "sentence"
-                    running = number
-                yield TaggedToken(place, cells[columns.token], cells[columns.tag].strip())
+                else:
+                    number = cells.get(columns.sentence, "").strip()
+                    if columns.sentence and not (number or running):
+                        raise unreadable(place, "the first token has no sentence number", COLUMNS_FIX)
+                    if number not in ("", running):
+                        yield "sentence"
+                        running = number
+                    yield TaggedToken(place, cells[columns.token], cells[columns.tag].strip())
         except csv.Error as error:
             place = Place(path, rows.line_num)
             raise unreadable(place, f"this is no CSV: {error}", COLUMNS_FIX) from error

@@ -1,37 +1,34 @@
-"""Checks of a corpus's annotation, on what was counted in one pass over its parts."""
+"""Faults of a corpus and of its annotation, found in one pass over its parts."""
 
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher
-from itertools import combinations, islice
+from itertools import islice
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 import spacy
 from spacy.tokens import Doc, Token
 
-from ...corpus.counts import entity_bounds
-from ...corpus.descriptions import CorpusTypes, read_types
-from ...corpus.formats.docbin import stream_docs
-from ...corpus.rare import rare_sentence
-from ...corpus.sentences import all_bounds, has_boundaries
-from ...corpus.statistics.counting import (
+from ..corpus.counts import entity_bounds
+from ..corpus.descriptions import CorpusTypes, read_types
+from ..corpus.formats.docbin import stream_docs
+from ..corpus.rare import rare_sentence
+from ..corpus.sentences import all_bounds, has_boundaries
+from ..corpus.statistics.counting import (
     PartTally,
     described_corpus,
     marked_up,
     present_parts,
 )
-from ...corpus.statistics.records import Statistics
-from ...corpus.tokenizers import blank
+from ..corpus.statistics.records import Statistics
+from ..corpus.tokenizers import blank
 
 Level = Literal["info", "good", "warn", "fail"]
 Results = Iterator[tuple[Level, str]]
 
-ALIKE = 0.83  # of difflib's ratio: PERSON and PERSNO are, CARDINAL and ORDINAL are not
 LONG = 200  # words of a sentence
-COMPARED = 300  # types, each with each other
 LEVELS: dict[str, Level] = {  # of the findings that are faults
     "no_entity": "fail",
     "undeclared_type": "fail",
@@ -56,7 +53,6 @@ ODDITIES: dict[str, dict[str, tuple[Level, str]]] = {  # by section and kind
         "unannotated": ("warn", "documents without annotation, not even O, which no score counts"),
         "unannotated_word": ("warn", "words without annotation, from which no pipe learns"),
         "empty": ("warn", "documents without a token"),
-        "broken": ("warn", "tokens with control characters or U+FFFD, the mark of a wrong encoding"),
     },
 }
 
@@ -107,7 +103,6 @@ class Oddities:
             self._note("stray", doc, i, i + 1, token.ent_iob == 1 and i not in inside)
             self._note("opening_space", doc, i, i + 1, is_space and i > 0 and token.is_sent_start)
             self._note("unannotated_word", doc, i, i + 1, not (token.ent_iob or is_space or is_bare))
-            self._note("broken", doc, i, i + 1, _is_broken(token))
 
     def _note(self, kind: str, doc: Doc, start: int, end: int, is_odd: bool | None) -> None:
         if not is_odd:
@@ -126,38 +121,8 @@ def _is_punctuation(token: Token) -> bool:
     return all(kind[0] in "PS" for kind in kinds) and any(kind[0] == "P" for kind in kinds)
 
 
-def _is_broken(token: Token) -> bool:
-    """Whether it has control characters, unassigned ones, or what replaces bad bytes."""
-    if token.is_alpha or token.is_space:
-        return False
-    kinds = {unicodedata.category(letter) for letter in token.text}
-    return "\ufffd" in token.text or bool({"Cc", "Cn", "Cs"} & kinds)
-
-
-class CountedCorpus(NamedTuple):
-    """What the checks look at."""
-
-    statistics: Statistics
-    oddities: Mapping[str, Oddities]  # by part
-    types: CorpusTypes
-    paths: Mapping[str, Path]  # by part
-
-
-def count_corpus(corpus: Path) -> CountedCorpus:
-    """Read every part of a corpus once, for all checks. corpus (Path): As `convert` writes it."""
-    types, paths = read_types(corpus), present_parts(corpus)
-    tallies = {part: PartTally() for part in paths}
-    oddities = {part: Oddities() for part in paths}
-    for part, path in paths.items():
-        for doc in stream_docs(path, spacy.blank("xx")):
-            tallies[part].add(doc)
-            oddities[part].add(doc)
-    return CountedCorpus(described_corpus(corpus, types, tallies), oddities, types, paths)
-
-
-def _findings(counted: CountedCorpus) -> Results:
+def _findings(statistics: Statistics) -> Results:
     """What the statistics find, as far as it is a fault."""
-    statistics = counted.statistics
     mentions = {t: own.mentions for t, own in statistics.parts["train"].types.items()}
     yield "info", rare_sentence(statistics.tail, mentions)
     for finding in statistics.diagnosis:
@@ -165,27 +130,14 @@ def _findings(counted: CountedCorpus) -> Results:
             yield LEVELS[finding.rule], f"{finding.finding} {finding.evidence} {finding.advice}"
 
 
-def _names(counted: CountedCorpus) -> Results:
-    """Types that may be one: misspelt, or in other case or punctuation."""
-    labels = counted.statistics.labels + counted.statistics.undeclared
-    parts = counted.statistics.parts.values()
-    mentions = {label: sum(part.types[label].mentions for part in parts) for label in labels}
-    plain = {label: "".join(filter(str.isalnum, label.casefold())) for label in labels[:COMPARED]}
-    for pair in combinations(plain, 2):
-        one, other = sorted(plain[label] for label in pair)
-        if SequenceMatcher(None, one, other).ratio() >= ALIKE:
-            shown = ", ".join(f"{label} ({mentions[label]:,})" for label in pair)
-            yield "warn", f"Are these types one? {shown} are spelt almost alike."
-
-
-def _tokens(counted: CountedCorpus) -> Results:
+def _tokens(types: CorpusTypes, paths: Mapping[str, Path]) -> Results:
     """Whether the tokens are those that a pipeline will make in production."""
     try:
-        nlp = blank(counted.types.lang, counted.types.tokens)
+        nlp = blank(types.lang, types.tokens)
     except ValueError as error:
         yield "info", f"The tokens were not compared with the language's: {error}"
         return
-    for part, path in counted.paths.items():
+    for part, path in paths.items():
         docs = list(islice(stream_docs(path, nlp), N_DOCS))
         known = [doc for doc in docs if not doc.has_unknown_spaces]
         if len(known) < len(docs):
@@ -211,18 +163,27 @@ def _token_bounds(tokens: Iterable[Token]) -> set[tuple[int, int]]:
     return {(token.idx, token.idx + len(token)) for token in tokens}
 
 
-def check_data(counted: CountedCorpus) -> Iterator[Check]:
-    """Everything that can be said of a corpus before a training."""
+def check_corpus(corpus: Path) -> Iterator[Check]:
+    """Everything that can be said of a corpus before a training.
+
+    corpus (Path): A folder that `convert` wrote.
+    YIELDS (Check): Level (info, good, warn, fail), section and text, section by section.
+    """
+    types, paths = read_types(corpus), present_parts(corpus)
+    tallies = {part: PartTally() for part in paths}
+    oddities = {part: Oddities() for part in paths}
+    for part, path in paths.items():
+        for doc in stream_docs(path, spacy.blank("xx")):
+            tallies[part].add(doc)
+            oddities[part].add(doc)
     good = "No type or part is absent, and no text is annotated in two ways."
-    yield from run_check(_findings(counted), "Findings", good)
-    good = "No two types have names that are almost alike."
-    yield from run_check(_names(counted), "Types", good)
+    yield from run_check(_findings(described_corpus(corpus, types, tallies)), "Findings", good)
     for section, kinds in ODDITIES.items():
         odd = [
             Check(level, section, f"{part}: {text}: {own.n[kind]:,}, such as: {own.shown(kind)}")
             for kind, (level, text) in kinds.items()
-            for part, own in counted.oddities.items()
+            for part, own in oddities.items()
             if own.n[kind]
         ]
         yield from odd or [Check("good", section, f"No fault in {section.lower()}.")]
-    yield from run_check(_tokens(counted), "Tokens")
+    yield from run_check(_tokens(types, paths), "Tokens")

@@ -1,0 +1,206 @@
+"""Faults of a corpus: one is planted, and exactly that one is found."""
+
+import json
+
+import numpy as np
+import pytest
+from spacy.tokens import Doc
+from typer.testing import CliRunner
+
+from spacy_longtail.cli import app
+from spacy_longtail.corpus.folder import CorpusTypes, write_corpus
+from spacy_longtail.training.faults import check_corpus, run_check
+from tests.util import blank, parse
+
+NLP = blank()
+RUN = CliRunner()
+
+
+# --- a corpus that nothing is wrong with, and faults to plant in it
+
+
+def healthy():
+    """Documents of two sentences; 60 mentions of each type in training, no text twice."""
+    docs = {}
+    for part, n in (("train", 60), ("dev", 3), ("test", 3)):
+        docs[part] = []
+        for i in range(n):
+            name = f"{part}{i}"
+            sents = [f"[{name}|PER] met [Mr {name}|ORG] .", f"{name} saw the [{name} x|ART] sink"]
+            docs[part].append(Doc.from_docs([parse(NLP, text) for text in sents]))
+    return docs
+
+
+def annotated(doc, **columns):
+    """A copy with some columns changed at some tokens: iob={0: 3}."""
+    doc, names = doc.copy(), {"iob": "ENT_IOB", "type": "ENT_TYPE", "start": "SENT_START"}
+    array = doc.to_array(list(names.values()))
+    for key, changes in columns.items():
+        for i, value in changes.items():
+            number = NLP.vocab.strings.add(value) if isinstance(value, str) else value
+            array[i, list(names).index(key)] = number
+    doc.from_array(list(names.values()), array)
+    return doc
+
+
+def words(texts, entity=None, label="PER", starts=None):
+    starts = starts or {0}
+    doc = Doc(NLP.vocab, words=texts, sent_starts=[i in starts for i in range(len(texts))])
+    values = np.full((len(texts), 2), (2, 0), dtype="uint64")
+    if entity:
+        values[slice(*entity)] = (1, NLP.vocab.strings.add(label))
+        values[entity[0], 0] = 3
+    doc.from_array(["ENT_IOB", "ENT_TYPE"], values)
+    return doc
+
+
+def save(folder, docs, labels=("PER", "ORG", "ART"), tail=()):
+    write_corpus(folder, docs, CorpusTypes(list(labels), list(tail)))
+    return folder
+
+
+def faults(corpus, sections=None):
+    """Warnings and failures, but for that the spacing of these tokens is not known."""
+    found = check_corpus(corpus)
+    return [c for c in found if c.level in ("warn", "fail") and (not sections or c.section in sections)]
+
+
+def test_a_healthy_corpus_has_no_fault(tmp_path):
+    checks = list(check_corpus(save(tmp_path / "c", healthy())))
+    assert not [c for c in checks if c.level in ("warn", "fail")]
+    good = {c.section for c in checks if c.level == "good"}
+    assert good == {"Findings", "Sentences", "Entities", "Annotation", "Tokens"}
+
+
+def extra(*given, part="train", **columns):
+    doc = annotated(words(*given), **columns) if columns else words(*given)
+    return lambda docs: docs[part].append(doc)
+
+
+def bare(*texts):
+    return lambda docs: docs["train"].append(Doc(NLP.vocab, words=list(texts)))
+
+
+CROSSING = words(["at", "New", "York", "now"], (1, 3), starts={0, 2})
+PLANTED = [  # what is planted, level, section, and what the finding names; or that it is no fault
+    (lambda docs: docs.pop("dev"), "warn", "Findings", "no dev part"),
+    (extra(["a"], part="dev"), None, "", ""),
+    (lambda docs: docs["train"].extend([words(["so", "it", "is"])] * 500), None, "", ""),  # sparse
+    (
+        extra(["so", "it", "is"], iob={1: 1}, type={1: "PER"}),
+        *("fail", "Entities", "1, such as: so it is"),
+    ),
+    (
+        extra(["at", "Oslo", "\n", "now"], (1, 3)),
+        *("fail", "Entities", r"such as: at [Oslo \n|PER] now"),
+    ),
+    (extra(["at", "--", "now"], (1, 2)), "warn", "Entities", "1, such as: at [--|PER] now"),
+    (extra(["at", "Oslo", ",", "now"], (1, 3)), "warn", "Entities", "1, such as: at [Oslo ,|PER] now"),
+    (extra(["\n", "it"]), None, "", ""),
+    (extra(["for", "$", "5"], (1, 3)), None, "", ""),
+    (extra(["in", "U.S.", "now"], (1, 2)), None, "", ""),
+    (
+        extra([f"w{i}" for i in range(201)], part="test"),
+        *("warn", "Sentences", "test: sentences of more than 200 words: 1, such as: w0"),
+    ),
+    (extra(["so", "be", "it"], start={0: 0, 1: 0, 2: 0}), "warn", "Sentences", "train: documents"),
+    (
+        extra(["so", "\n", "it"], None, "PER", {0, 1}),
+        *("warn", "Sentences", r"1, such as: so \n it"),
+    ),
+    (bare("so"), "warn", "Annotation", "train: documents without annotation"),
+    (bare(), "warn", "Annotation", "documents without a token: 1"),
+    (extra(["so", "be", "it"], iob={1: 0}), "warn", "Annotation", "train: words"),
+    (extra(["see", "Ida"], (1, 2), "STORM"), "fail", "Findings", "STORM"),
+    (lambda docs: docs["train"].append(CROSSING), "warn", "Sentences", "at [New York|PER] now"),
+    (
+        lambda docs: docs.update(test=[words(["see", "Ida"], (1, 2), "ORG")]),
+        "warn",
+        "Findings",
+        "PER, ART",
+    ),
+    (lambda docs: docs.update(train=docs["train"][:49]), "warn", "Findings", "49 mentions"),
+    (lambda docs: docs.update(dev=[words(["it", "rained"])]), None, "", ""),
+    (lambda docs: docs["test"].append(docs["train"][0]), "warn", "Findings", "2 sentences of test"),
+    (
+        lambda docs: docs["train"].extend(
+            words(["so", "Ida", "came"], (1, 2), label) for label in ("PER", "ART")
+        ),
+        *("warn", "Findings", "[Ida|PER]"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("plant", "level", "section", "text"), PLANTED)
+def test_a_planted_fault_is_found_and_no_other(plant, level, section, text, tmp_path):
+    docs = healthy()
+    plant(docs)
+    found = faults(save(tmp_path / "c", docs))
+    assert [(c.level, c.section) for c in found] == ([(level, section)] if level else [])
+    assert all(text in c.text for c in found)
+
+
+def test_tokens_are_compared_where_the_text_is_known(tmp_path):
+    docs = healthy()
+    docs["test"] = [words(["Nobody's", "there"], (0, 1))]  # tokens alone
+    checks = [c for c in check_corpus(save(tmp_path / "c", docs)) if c.section == "Tokens"]
+    assert [c.level for c in checks] == ["good", "good", "info"]
+    wrong = Doc(NLP.vocab, words=["Ann", "Lees", "s", "."], spaces=[True, False, False, False])
+    wrong.ents = [wrong.char_span(0, 8, label="PER")]
+    docs["train"] = [*docs["train"], wrong]
+    cut, lost = faults(save(tmp_path / "d", docs), sections=["Tokens"])
+    assert "train: 2 of 664 tokens" in cut.text and "Lees / s" in cut.text
+    assert "1 of 181 mentions" in lost.text
+
+
+def test_a_language_without_its_tokenizer_is_no_fault(tmp_path):
+    corpus = save(tmp_path / "c", healthy())
+    types = json.loads((corpus / "types.json").read_text())
+    (corpus / "types.json").write_text(json.dumps({**types, "lang": "xyz"}))
+    (check,) = [c for c in check_corpus(corpus) if c.section == "Tokens"]
+    assert check.level == "info" and "L428" in check.text
+
+
+@pytest.mark.parametrize(
+    ("levels", "found"),
+    [([], ["good"]), (["info"], ["info", "good"]), (["warn"], ["warn"])],
+)
+def test_a_check_says_good_only_where_nothing_is_wrong(levels, found):
+    checks = run_check(((level, "") for level in levels), "S", "fine")
+    assert [c.level for c in checks] == found
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    return save(tmp_path_factory.mktemp("corpus") / "c", healthy(), tail=["ART"])
+
+
+# --- the command
+
+
+def run(*arguments):
+    return RUN.invoke(app, ["audit", *map(str, arguments)])
+
+
+def test_the_command_fails_where_a_check_does(corpus, tmp_path):
+    fine = run(corpus)
+    assert fine.exit_code == 0
+    assert "0 fail, 0 warn" in fine.output
+    docs = healthy()
+    docs["train"].append(words(["see", "Ida"], (1, 2), "STORM"))
+    bad = run(save(tmp_path / "c", docs))
+    assert bad.exit_code == 1
+    assert "STORM" in bad.output and "1 fail" in bad.output
+    assert "Traceback" not in bad.output
+
+
+def test_the_command_as_json(corpus):
+    shown = run(corpus, "--json")
+    assert shown.exit_code == 0
+    assert json.loads(shown.output)[-1]["section"] == "Tokens"
+
+
+def test_a_corpus_that_is_not_there_gets_a_code(tmp_path):
+    result = run(tmp_path / "none")
+    assert result.exit_code == 2
+    assert "L402" in result.output and "Traceback" not in result.output
