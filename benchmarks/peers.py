@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tokenize
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -37,11 +37,11 @@ from spacy_longtail.scorers.ner import make_ner_scorer
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "benchmarks" / "peers"
 RECORDS = ROOT / "benchmarks" / "results"
-DEV_EVERY = 800  # training sentences, at least, between two scores on dev
-PATIENCE = 4  # scores on dev that are no better, behind which training ends
-ROUNDS = 16  # scores on dev, at most
+RESULTS = RECORDS / "peers.jsonl"
+WORK = ROOT / ".cache" / "peers"
 VARIABLES = [f"{name}_NUM_THREADS" for name in ("OMP", "OPENBLAS", "MKL")]
-OFFLINE = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "WANDB_MODE": "disabled"}
+QUIET = {"TOKENIZERS_PARALLELISM": "false", "WANDB_MODE": "disabled"}
+OFFLINE = {"HF_HUB_OFFLINE": "1"}
 
 Entity = tuple[int, int, str, float | None]  # first word, word behind the last, type, score
 
@@ -54,6 +54,10 @@ class Peer(NamedTuple):
     module: str  # a file of benchmarks/peers
     environment: str
     settings: dict[str, Any] = {}  # noqa: RUF012
+    per_round: int = 800  # training sentences, at least, between two scores on dev
+    rounds: int = 16  # at most
+    patience: int = 4  # rounds without a better score, behind which training ends
+    online: bool = False  # whether it reads weights from a hub
 
     @property
     def path(self) -> Path:
@@ -68,12 +72,19 @@ class Fold(NamedTuple):
     types: CorpusTypes
 
 
-def read_peers(names: Sequence[str]) -> list[Peer]:
-    """names (Sequence[str]): Those that are wanted, in this order; empty takes all."""
-    rows = srsly.read_yaml(FOLDER / "peers.yml")["peers"]
+def read_peers(
+    names: Sequence[str], section: str = "peers", settings: Mapping[str, Any] | None = None
+) -> list[Peer]:
+    """Rows of peers.yml.
+
+    names (Sequence[str]): Those that are wanted, in this order; empty takes all of the section.
+    settings (Optional[Mapping[str, Any]]): What replaces settings that are there.
+    """
+    rows = srsly.read_yaml(FOLDER / "peers.yml")[section]
     if unknown := sorted(set(names).difference(rows)):
         raise typer.BadParameter(f"no peer is called {', '.join(unknown)}. There are {', '.join(rows)}")
-    return [Peer(name, **rows[name]) for name in names or rows]
+    chosen = [Peer(name, online=section == "hub", **rows[name]) for name in names or rows]
+    return [peer._replace(settings={**peer.settings, **(settings or {})}) for peer in chosen]
 
 
 def read_fold(corpus: Path, n_sentences: int = 0) -> Fold:
@@ -124,9 +135,9 @@ def task_of(fold: Fold, peer: Peer, encoder: Path, seed: int, is_trial: bool) ->
         "rare": fold.types.tail,
         "encoder": str(encoder),
         "seed": seed,
-        "passes": 1 if is_trial else -(-DEV_EVERY // len(parts["train"])),
-        "patience": PATIENCE,
-        "rounds": 2 if is_trial else ROUNDS,
+        "passes": 1 if is_trial else -(-peer.per_round // len(parts["train"])),
+        "patience": peer.patience,
+        "rounds": 2 if is_trial else peer.rounds,
         "settings": peer.settings,
     }
 
@@ -196,7 +207,9 @@ def train_and_predict(
     if not result.is_file():
         folder.mkdir(parents=True, exist_ok=True)
         srsly.write_json(folder / "task.json", task)
-        variables = {**os.environ, **OFFLINE, **dict.fromkeys(VARIABLES, str(threads))}
+        variables = {**os.environ, **QUIET, **dict.fromkeys(VARIABLES, str(threads))}
+        if not peer.online:
+            variables |= OFFLINE
         with (folder / "log.txt").open("w", encoding="utf8") as log:
             command = [str(python), str(peer.path), str(folder / "task.json")]
             subprocess.run(
@@ -209,11 +222,14 @@ def train_and_predict(
 
 
 def record_of(fold: Fold, peer: Peer, result: dict[str, Any]) -> dict[str, Any]:
-    """Scores on dev and test, and what the peer cost."""
+    """Scores on dev and test, and what the peer cost: by the clock, and by what cores spent on it."""
     n_words = sum(map(len, fold.parts["test"]))
+    seconds, cores = result["seconds"], result["core_seconds"]
     return {
-        "minutes": round(result["seconds"]["train"] / 60, 2),
-        "words_per_second": round(n_words / result["seconds"]["test"]),
+        "minutes": round(seconds["train"] / 60, 2),
+        "core_minutes": round(cores["train"] / 60, 2),
+        "words_per_second": round(n_words / seconds["test"]),
+        "words_per_core_second": round(n_words / max(cores["test"], 0.01)),
         "peak_mib": round(result["peak_mib"]),
         "disk_mib": round(result["disk_mib"], 1),
         "lines": lines_of(peer.path),
@@ -241,22 +257,33 @@ def main(
     peers: Annotated[str, typer.Option(help="Names of peers.yml; all of them by default.")] = "",
     seeds: Annotated[str, typer.Option(help="Seeds, the outermost loop.")] = "0,1,2",
     threads: Annotated[int, typer.Option(help="Threads of a peer.")] = 1,
-    work: Annotated[Path, typer.Option(help="For environments and runs.")] = ROOT / ".cache" / "peers",
+    work: Annotated[Path, typer.Option(help="For environments and runs.")] = WORK,
     limit: Annotated[int, typer.Option(help="Sentences of each part, for a short trial.")] = 0,
-    results: Annotated[Path, typer.Option(help="JSONL to append to.")] = RECORDS / "peers.jsonl",
+    results: Annotated[Path, typer.Option(help="JSONL to append to.")] = RESULTS,
 ) -> None:
     """Measure each peer on each corpus, one after another. A peer that fails is told at the end."""
     chosen = read_peers(peers.split(",") if peers else [])
+    measure(corpora, chosen, encoder, list(map(int, seeds.split(","))), threads, work, results, limit)
+
+
+def measure(
+    corpora: Sequence[Path],
+    peers: Sequence[Peer],
+    encoder: Path,
+    seeds: Sequence[int],
+    threads: int,
+    work: Path,
+    results: Path,
+    limit: int = 0,
+) -> None:
+    """Run what has no record yet, and append a record behind each run."""
     folds = [read_fold(corpus, limit) for corpus in corpora]
     work, encoder = work.resolve(), encoder.resolve()
     keys = ("corpus", "peer", "seed", "threads", "limit")
-    done = (
-        {tuple(r[key] for key in keys) for r in srsly.read_jsonl(results)}
-        if results.is_file()
-        else set()
-    )
+    records = srsly.read_jsonl(results) if results.is_file() else ()
+    done = {tuple(record[key] for key in keys) for record in records}
     failed: list[str] = []
-    for seed, peer, fold in itertools.product(map(int, seeds.split(",")), chosen, folds):
+    for seed, peer, fold in itertools.product(seeds, peers, folds):
         key = (fold.name, peer.name, seed, threads, limit)
         if key in done:
             continue
@@ -271,16 +298,19 @@ def main(
             continue
         record = {**dict(zip(keys, key, strict=True)), **record_of(fold, peer, result)}
         about = {"cores": os.cpu_count(), "python": platform.python_version()}
-        record |= {"settings": peer.settings, "versions": versions, **about}
-        results.parent.mkdir(parents=True, exist_ok=True)
-        with results.open("a", encoding="utf8") as file:
-            file.write(json.dumps(record) + "\n")
-        in_short = {part: 100 * record["test"][f"ents_{part}f"] for part in ("macro_", "tail_", "")}
-        scores = ", ".join(f"{p or 'micro_'}f {f:.1f}" for p, f in in_short.items())
-        typer.echo(f"{name}: {scores}, {record['minutes']} minutes")
+        append(results, {**record, "settings": peer.settings, "versions": versions, **about})
+        scores = {short: 100 * record["test"][f"ents_{short}"] for short in ("macro_f", "tail_f", "f")}
+        told = ", ".join(f"{short} {value:.1f}" for short, value in scores.items())
+        typer.echo(f"{name}: {told}, {record['minutes']} minutes, {record['core_minutes']} of a core")
     if failed:
         typer.echo(f"Failed: {', '.join(failed)}", err=True)
         raise typer.Exit(1)
+
+
+def append(path: Path, record: dict[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf8") as file:
+        file.write(json.dumps(record) + "\n")
 
 
 if __name__ == "__main__":

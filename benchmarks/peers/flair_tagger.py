@@ -67,5 +67,4 @@ def predict(tagger, sentences):
     ]
 
 
-if __name__ == "__main__":
-    run(train, predict)
+run(train, predict)

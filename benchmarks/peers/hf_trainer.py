@@ -4,50 +4,42 @@ Settings replace the defaults of TrainingArguments.
 """
 
 import torch
+import transformers
 from protocol import Sentence, entities_of, macro_f1, run
-from transformers import (
-    AutoModelForTokenClassification,
-    AutoTokenizer,
-    DataCollatorForTokenClassification,
-    EarlyStoppingCallback,
-    Trainer,
-    TrainingArguments,
-    set_seed,
-)
 
 
 def encode(tokenizer, sentences, ids):
+    """Inputs with the tag of each word at its first subword."""
     rows = []
     for sentence in sentences:
         row = tokenizer(sentence.words, is_split_into_words=True, truncation=True)
         words = row.word_ids()
+        starts = {word: i for i, word in reversed(list(enumerate(words))) if word is not None}
         labels = [-100] * len(words)
-        for i, word in enumerate(words):
-            if word is not None and word != words[i - 1]:
-                labels[i] = ids[sentence.tags[word]]
-        row["labels"] = labels
-        rows.append(dict(row))
+        for word, i in starts.items():
+            labels[i] = ids[sentence.tags[word]]
+        rows.append({**row, "labels": labels})
     return rows
 
 
+def of_words(values, labels):
+    return [row[gold != -100] for row, gold in zip(values, labels, strict=True)]
+
+
 def train(task):
-    set_seed(task.seed)
+    transformers.set_seed(task.seed)
     tags, ids = task.tags, {tag: i for i, tag in enumerate(task.tags)}
-    tokenizer = AutoTokenizer.from_pretrained(task.encoder, add_prefix_space=True)
-    model = AutoModelForTokenClassification.from_pretrained(
+    tokenizer = transformers.AutoTokenizer.from_pretrained(task.encoder, add_prefix_space=True)
+    model = transformers.AutoModelForTokenClassification.from_pretrained(
         task.encoder, num_labels=len(tags), id2label=dict(enumerate(tags)), label2id=ids
     )
 
-    def score(prediction):
-        kept = [row != -100 for row in prediction.label_ids]
-        best = prediction.predictions.argmax(-1)
-        gold, found = (
-            [[tags[i] for i in row[k]] for row, k in zip(side, kept, strict=True)]
-            for side in (prediction.label_ids, best)
-        )
-        return {"macro_f1": macro_f1(task.types, gold, found)}
+    def score(outputs):
+        sides = (outputs.label_ids, outputs.predictions.argmax(-1))
+        gold, best = ([[tags[i] for i in row] for row in of_words(s, outputs.label_ids)] for s in sides)
+        return {"macro_f1": macro_f1(task.types, gold, best)}
 
-    arguments = TrainingArguments(
+    arguments = transformers.TrainingArguments(
         task.folder / "model",
         eval_strategy="epoch",
         save_strategy="epoch",
@@ -56,18 +48,16 @@ def train(task):
         load_best_model_at_end=True,
         metric_for_best_model="macro_f1",
         seed=task.seed,
-        use_cpu=True,
-        report_to="none",
         **task.settings,
     )
-    trainer = Trainer(
+    trainer = transformers.Trainer(
         model,
         arguments,
-        data_collator=DataCollatorForTokenClassification(tokenizer),
+        data_collator=transformers.DataCollatorForTokenClassification(tokenizer),
         train_dataset=encode(tokenizer, task.round, ids),
         eval_dataset=encode(tokenizer, task.dev, ids),
         compute_metrics=score,
-        callbacks=[EarlyStoppingCallback(task.patience)],
+        callbacks=[transformers.EarlyStoppingCallback(task.patience)],
     )
     trainer.train()
     trainer.save_model(task.folder / "best")
@@ -77,15 +67,12 @@ def train(task):
 def predict(model, sentences):
     trainer, tokenizer, tags = model
     rows = encode(tokenizer, [Sentence(words, ["O"] * len(words)) for words in sentences], {"O": 0})
-    found = trainer.predict(rows)
-    p = torch.from_numpy(found.predictions).softmax(-1).numpy()
-    entities = []
-    for scores, labels in zip(p, found.label_ids, strict=True):
-        kept = scores[labels != -100]
-        best = [tags[i] for i in kept.argmax(-1)]
-        entities.append(entities_of(best, kept.max(-1).tolist()))
-    return entities
+    outputs = trainer.predict(rows)
+    scores = torch.from_numpy(outputs.predictions).softmax(-1).numpy()
+    return [
+        entities_of([tags[i] for i in p.argmax(-1)], p.max(-1).tolist())
+        for p in of_words(scores, outputs.label_ids)
+    ]
 
 
-if __name__ == "__main__":
-    run(train, predict)
+run(train, predict)

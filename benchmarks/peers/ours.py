@@ -44,5 +44,4 @@ def predict(nlp, sentences):
     return entities
 
 
-if __name__ == "__main__":
-    run(train, predict)
+run(train, predict)

@@ -99,6 +99,11 @@ def disk(folder: Path) -> float:
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 2**20
 
 
+def core_seconds() -> float:
+    """What cores have spent on this process and those that it started."""
+    return sum(os.times()[:4])
+
+
 def run(
     train: Callable[[Task], tuple[Any, Path]],
     predict: Callable[[Any, list[Words]], list[list[Entity]]],
@@ -109,18 +114,20 @@ def run(
     predict (Callable): From a model and sentences to the entities of each.
     """
     task = read_task(Path(sys.argv[1]))
-    start = time.perf_counter()
+    seconds, cores = {}, {}
+    start = time.perf_counter(), core_seconds()
     model, saved = train(task)
-    seconds = {"train": time.perf_counter() - start}
+    seconds["train"], cores["train"] = time.perf_counter() - start[0], core_seconds() - start[1]
     parts = {"dev": [sentence.words for sentence in task.dev], "test": task.test}
     entities = {}
     for part, sentences in parts.items():  # dev warms up
-        start = time.perf_counter()
+        start = time.perf_counter(), core_seconds()
         entities[part] = predict(model, sentences)
-        seconds[part] = time.perf_counter() - start
+        seconds[part], cores[part] = time.perf_counter() - start[0], core_seconds() - start[1]
     usages = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     peak = max(resource.getrusage(usage).ru_maxrss for usage in usages) / 1024
-    result = {"entities": entities, "seconds": seconds, "peak_mib": peak, "disk_mib": disk(saved)}
+    result = {"entities": entities, "seconds": seconds, "core_seconds": cores}
+    result |= {"peak_mib": peak, "disk_mib": disk(saved)}
     path = task.folder / "result.json"
     path.with_suffix(".part").write_text(json.dumps(result), encoding="utf8")
     os.replace(path.with_suffix(".part"), path)

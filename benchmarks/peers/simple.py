@@ -60,5 +60,4 @@ def predict(model, sentences):
     return entities
 
 
-if __name__ == "__main__":
-    run(train, predict)
+run(train, predict)

@@ -49,5 +49,4 @@ def predict(model, sentences):
     ]
 
 
-if __name__ == "__main__":
-    run(train, predict)
+run(train, predict)

@@ -1,6 +1,7 @@
 """Stock spaCy `ner`, with the config that `spacy init config` writes.
 
-The setting `start` names what it starts from: nothing, en_core_web_sm's tok2vec, or a transformer.
+The setting `start` names what it starts from: nothing, vectors (those of en_core_web_lg), a
+transformer, or a pipeline such as en_core_web_sm, whose tok2vec it takes.
 """
 
 import spacy
@@ -12,34 +13,30 @@ from spacy.tokens import Doc, DocBin
 
 def write(sentences, path):
     vocab = spacy.blank("en").vocab
-    docs = DocBin()
-    for sentence in sentences:
-        doc = Doc(vocab, words=sentence.words, ents=sentence.tags)
-        docs.add(doc)
-    docs.to_disk(path)
+    docs = [Doc(vocab, words=words, ents=tags) for words, tags in sentences]
+    DocBin(docs=docs).to_disk(path)
 
 
 def train(task):
-    start = task.settings["start"]
-    config = init_config(lang="en", pipeline=["ner"], gpu=start == "transformer")
+    start, steps = task.settings["start"], task.settings["steps"]  # steps of a round
+    optimize = "accuracy" if start == "vectors" else "efficiency"
+    config = init_config(lang="en", pipeline=["ner"], optimize=optimize, gpu=start == "transformer")
     if start == "transformer":
         config["components"]["transformer"]["model"]["name"] = task.encoder
-    elif start != "nothing":
+    elif start.startswith("en_"):
         config["components"]["tok2vec"] = {"source": start}
         config["components"]["ner"]["model"]["tok2vec"]["width"] = 96
     config.to_disk(task.folder / "config.cfg")
-    paths = {part: str(task.folder / f"{part}.spacy") for part in ("train", "dev")}
-    write(task.train, paths["train"])
-    write(task.dev, paths["dev"])
-    steps = task.settings["steps"]  # of a round
     overrides = {
-        "paths": paths,
+        "paths.train": str(task.folder / "train.spacy"),
+        "paths.dev": str(task.folder / "dev.spacy"),
         "system.seed": task.seed,
         "training.eval_frequency": steps,
         "training.patience": task.patience * steps,
         "training.max_steps": task.rounds * steps,
     }
-    overrides |= {f"paths.{part}": path for part, path in overrides.pop("paths").items()}
+    write(task.train, overrides["paths.train"])
+    write(task.dev, overrides["paths.dev"])
     train_pipeline(task.folder / "config.cfg", task.folder / "model", overrides=overrides)
     best = task.folder / "model" / "model-best"
     return spacy.load(best), best
@@ -54,5 +51,4 @@ def predict(nlp, sentences):
     ]
 
 
-if __name__ == "__main__":
-    run(train, predict)
+run(train, predict)

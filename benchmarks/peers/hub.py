@@ -1,0 +1,38 @@
+"""Peers whose weights come from a hub, where it can be reached.
+
+    python benchmarks/peers/hub.py NAME CORPUS...
+
+NAME is one of `hub` in peers.yml. `--model` reads the weights from a folder instead.
+"""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))
+
+import peers  # noqa: E402
+
+
+def main(
+    name: Annotated[str, typer.Argument(help="Of `hub` in peers.yml.")],
+    corpora: Annotated[list[Path], typer.Argument(help="Folders that `convert` wrote.")],
+    model: Annotated[str, typer.Option(help="Folder or name of other weights.")] = "",
+    seeds: Annotated[str, typer.Option(help="Seeds of what is trained.")] = "0",
+    threads: Annotated[int, typer.Option(help="Threads.")] = 1,
+    work: Annotated[Path, typer.Option(help="For environments and runs.")] = peers.WORK,
+    results: Annotated[Path, typer.Option(help="JSONL to append to.")] = peers.RESULTS,
+) -> None:
+    """Measure one of them on each corpus."""
+    settings = {"model": model} if model else {}
+    chosen = peers.read_peers([name], "hub", settings)
+    peers.measure(
+        corpora, chosen, HERE, [int(seed) for seed in seeds.split(",")], threads, work, results
+    )
+
+
+if __name__ == "__main__":
+    typer.run(main)
