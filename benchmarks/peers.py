@@ -54,7 +54,7 @@ class Peer(NamedTuple):
     module: str  # a file of benchmarks/peers
     environment: str
     settings: dict[str, Any] = {}  # noqa: RUF012
-    per_round: int = 800  # training sentences, at least, between two scores on dev
+    per_round: int = 400  # training sentences, at least, between two scores on dev
     rounds: int = 16  # at most
     patience: int = 4  # rounds without a better score, behind which training ends
     online: bool = False  # whether it reads weights from a hub

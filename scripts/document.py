@@ -8,7 +8,7 @@ import typer
 from wasabi import msg
 
 import picture
-from pages import advice, commands, error_codes, figures, registered, results
+from pages import advice, commands, comparisons, error_codes, figures, registered, results
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES: dict[str, Callable[[], str]] = {
@@ -19,6 +19,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "each_rare_type.svg": picture.render_each,
     "advice.svg": advice.render,
     "results.md": results.render,
+    "comparisons.md": comparisons.render,
     "serving.md": figures.page("serving"),
     "choose.md": figures.page("choose"),
     "costs.md": figures.page("costs"),

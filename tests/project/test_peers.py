@@ -116,3 +116,28 @@ def test_sentences_of_documents(peers):
         (["a", "b"], ["O", "O"]),
         (["c"], ["B-X"]),
     ]
+
+
+def test_modules_of_peers_are_short(peers):
+    rows = [*peers.read_peers([]), *peers.read_peers([], "hub")]
+    assert all(peers.lines_of(peer.path) <= 60 for peer in rows)
+    known = srsly.read_yaml(peers.FOLDER / "peers.yml")["environments"]
+    assert {peer.environment for peer in rows} == set(known)
+
+
+def test_the_page_says_first_where_peers_are_ahead(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    from pages import comparisons
+
+    def record(peer, f, minutes):
+        test = {"ents_macro_f": f, "ents_tail_f": f, "ents_f": f, "calibration_error": None}
+        costs = {"core_minutes": minutes, "words_per_core_second": 10, "peak_mib": 20, "disk_mib": 1.5}
+        return {"peer": peer, "corpus": "crossner_ai", "test": test, "lines": 40, **costs}
+
+    rows = [record("flair", 0.9, 3.0), record("flair", 0.8, 5.0), record("light", 0.6, 1.0)]
+    monkeypatch.setattr(comparisons, "measured", lambda: rows)
+    page = comparisons.render()
+    first, _, rest = page.partition("## What wins where")
+    assert "**AI:** macro F1 85.0 by flair, CRF, our best 64.6 by ours, three layers" in first
+    assert "the shortest training" not in first
+    assert "| flair, CRF | 2 |  | 4.0 | 10 | 20 | 1.5 | 40 |" in rest
