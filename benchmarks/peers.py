@@ -31,7 +31,6 @@ from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 
 from spacy_longtail.corpus.descriptions import CorpusTypes, read_types
-from spacy_longtail.pipes.scores.thresholds import calibration_error
 from spacy_longtail.scorers.ner import make_ner_scorer
 
 ROOT = Path(__file__).parents[1]
@@ -163,10 +162,19 @@ def score(
         found = make_ner_scorer(types.labels, types.tail)(examples)
     kept = ("ents_p", "ents_r", "ents_f", "ents_macro_f", "ents_tail_f", "ents_per_type")
     has_scores = bool(scores) and None not in scores
-    error = (
-        calibration_error(np.asarray(scores), np.asarray(right, dtype="int64")) if has_scores else None
-    )
+    error = calibration_error(scores, right) if has_scores else None
     return {**{name: found[name] for name in kept}, "calibration_error": error}
+
+
+def calibration_error(scores: Sequence[float], right: Sequence[bool], n_bins: int = 10) -> float:
+    """Expected calibration error: |right entities - sum of their scores| over bins of equal width.
+
+    RETURNS (float): The sum over the bins, as a share of all entities, in [0, 1].
+    """
+    p = np.asarray(scores)
+    bins = np.minimum((p * n_bins).astype(int), n_bins - 1)
+    gaps = np.bincount(bins, weights=np.asarray(right) - p, minlength=n_bins)
+    return float(np.abs(gaps).sum() / len(p))
 
 
 def environment(name: str, work: Path) -> tuple[Path, dict[str, str]]:

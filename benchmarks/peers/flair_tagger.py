@@ -1,7 +1,7 @@
 """flair's SequenceTagger: a CRF over a transformer that it fine-tunes, with `fine_tune`'s defaults."""
 
 import flair
-from flair.data import Corpus, Sentence
+from flair.data import Corpus, Dictionary, Sentence
 from flair.embeddings import TransformerWordEmbeddings
 from flair.models import SequenceTagger
 from flair.trainers import ModelTrainer
@@ -36,9 +36,13 @@ def annotated(sentences):
 def train(task):
     flair.set_seed(task.seed)
     corpus = Corpus(annotated(task.round), annotated(task.dev), sample_missing_splits=False)
+    types = Dictionary(add_unk=False)
+    types.span_labels = True
+    for label in task.types:
+        types.add_item(label)
     tagger = SequenceTagger(
         embeddings=TransformerWordEmbeddings(task.encoder, layers="-1", fine_tune=True),
-        tag_dictionary=corpus.make_label_dictionary("ner", add_unk=False),
+        tag_dictionary=types,
         tag_type="ner",
         use_crf=True,
         use_rnn=False,

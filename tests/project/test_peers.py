@@ -108,6 +108,13 @@ def test_a_run_leaves_one_record(peers, corpus, tmp_path, monkeypatch):
     assert isinstance(with_task["test"][0][0], str)  # words alone, no tags
 
 
+def test_calibration_error(peers):
+    assert peers.calibration_error([0.9, 0.9, 0.2, 0.2], [True, True, False, False]) == pytest.approx(
+        0.15
+    )
+    assert peers.calibration_error([1.0], [True]) == 0.0
+
+
 def test_sentences_of_documents(peers):
     doc = Doc(
         blank().vocab, words=["a", "b", "c"], sent_starts=[True, False, True], ents=["O", "O", "B-X"]
