@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from statistics import mean, stdev
 
-from . import advice, serving
+from . import advice, serving, zero_shot
 from .records import read, rows_of
 
 HERE = Path(__file__).parent
@@ -153,6 +153,7 @@ def _zero_shot() -> Iterator[tuple[str, str]]:
         own = [r for r in rows if (r["encoder"], r["part"]) == (encoder, "test")]
         for key in SCORES:
             yield f"zero.{name}.{key}", f"{mean(r[key] for r in own):.1f}"
+    yield from zero_shot.parts()
 
 
 def _mining() -> Iterator[tuple[str, str]]:
@@ -229,6 +230,33 @@ def _costs() -> Iterator[tuple[str, str]]:
     yield "first block", str(block["cpu_s"])
 
 
+def _audit() -> Iterator[tuple[str, str]]:
+    """Planted errors of annotation that `audit` found, one seed a column."""
+    seeds = [(r, r["all"]["first"], r["rare"]["first"]) for r in records_of("audit")]
+    last = [max(first, key=int) for _, first, _ in seeds]
+    last_rare = [max(first, key=int) for _, _, first in seeds]
+    n = seeds[0][0]["all"]["errors"]
+    rows = {
+        "planted errors": [str(r["all"]["errors"]) for r, *_ in seeds],
+        "suspects": last,
+        f"of the first {n}, errors": [_percent(f[str(n)]["precision"]) for _, f, _ in seeds],
+        f"errors among the first {2 * n}": [_percent(f[str(2 * n)]["recall"]) for _, f, _ in seeds],
+        "errors among all suspects": [
+            _percent(first[k]["recall"]) for (_, first, _), k in zip(seeds, last, strict=True)
+        ],
+        "suspects of a rare type": last_rare,
+        "planted errors of a rare type": [str(r["rare"]["errors"]) for r, *_ in seeds],
+        "errors among them found": [
+            _percent(rare[k]["recall"]) for (_, _, rare), k in zip(seeds, last_rare, strict=True)
+        ],
+    }
+    yield "audit", rows_of([(name, *cells) for name, cells in rows.items()])
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
 PARTS: tuple[Callable[[], Iterable[tuple[str, str]]], ...] = (
     _rare,
     _corpora,
@@ -240,6 +268,7 @@ PARTS: tuple[Callable[[], Iterable[tuple[str, str]]], ...] = (
     _speed,
     _sentences,
     _costs,
+    _audit,
 )
 
 

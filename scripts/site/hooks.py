@@ -25,6 +25,7 @@ SOURCES = {page: source for source, page in PAGES.items()}
 COPIED = (  # linked as they are
     "CITATION.cff",
     "project.yml",
+    "tutorials/garden/train.txt",
     "assets/field_notes/GUIDELINES.md",
     "recipes/ray_bulk.py",
     "recipes/ray_matrix.py",
