@@ -278,8 +278,6 @@ LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 32, "upstream
         ({"model": {**MODEL, "tok2vec": LISTENER}}, r"L209.*listener"),
         ({"model": small_ner()["model"]}, "L209"),
         ({"model": {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": SMALL}}, "L209"),
-        ({"separator": "a b"}, r"L001.*separator"),
-        ({"separator": "[SEP] "}, r"L001.*separator"),
         ({"batch_size": 0}, r"L001.*batch_size"),
         ({"head_rate": 0}, "L001"),
         ({"loss": {"@losses": "CategoricalCrossentropy.v3"}}, "L002"),

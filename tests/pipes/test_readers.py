@@ -9,7 +9,7 @@ from spacy.util import registry
 
 from spacy_longtail.augment import MentionReplacement, OneOf
 from spacy_longtail.corpus.counts import count_doc, count_docs
-from spacy_longtail.corpus.repeats import RandomUndersampling, nsCRD, sC, sCR, sCRD
+from spacy_longtail.corpus.repeats import nsCRD, sC, sCR, sCRD
 from spacy_longtail.readers import LowResourceCorpus, ResampledCorpus, UndersampledCorpus
 from tests.util import Fixed, blank, examples, small_ner, two_sentences
 
@@ -207,8 +207,6 @@ def test_bad_settings(settings, found):
     ("settings", "found"),
     [
         ({"corpus": Fixed([eg for eg in examples(NLP) if not eg.reference.ents])}, "L101"),
-        ({"repeats": sC(cap=1), "augmenter": MentionReplacement(Fixed(examples(NLP)))}, "L120"),
-        ({"repeats": RandomUndersampling(), "augmenter": OneOf(lambda nlp, eg: [eg])}, "L120"),
     ],
 )
 def test_what_cannot_be_read(settings, found):

@@ -389,7 +389,7 @@ def test_wordnet(monkeypatch):
     nothing = types.SimpleNamespace(synsets={}.__getitem__)  # as nltk without the data: a LookupError
     use_nltk(monkeypatch, nothing)
     with pytest.raises(ValueError, match="L117"):
-        SynonymReplacement()
+        SynonymReplacement().prepare(NLP)
 
 
 def test_a_thesaurus_is_read_as_written(tmp_path):
@@ -408,18 +408,18 @@ BARE = Fixed([eg for eg in examples(NLP) if not eg.reference.ents])
 @pytest.mark.parametrize(
     ("name", "given", "found"),
     [
-        ("segment_shuffle", {"level": 1.1}, "L001.*1.1"),
+        ("segment_shuffle", {"level": 1.1}, "level"),
         ("segment_shuffle", {"level": "often"}, "level"),
         ("segment_shuffle", {"seed": 0.5}, "seed"),
         ("segment_shuffle", {"labels": "PER"}, "labels"),
-        ("segment_shuffle", {"labels": []}, "L213.*labels"),
-        ("segment_shuffle", {"budget": 0}, "L001.*budget"),
+        ("segment_shuffle", {"labels": []}, "labels"),
+        ("segment_shuffle", {"budget": 0}, "budget"),
         ("segment_shuffle", {"budget": "sCR"}, "budget"),
         ("mention_replacement", {}, "corpus"),
         ("mention_replacement", {"corpus": "train.spacy"}, "corpus"),
         ("mention_replacement", {"corpus": BARE}, "L115.*no mention"),
         ("mention_replacement", {"corpus": PLAIN, "labels": ["PERSON"]}, "L115.*PERSON.*GEO"),
-        ("token_replacement", {"corpus": PLAIN, "power": -1}, "L001.*power"),
+        ("token_replacement", {"corpus": PLAIN, "power": -1}, "power"),
         ("synonym_replacement", {"thesaurus": "none.tsv"}, "L402"),
         ("one_of", {}, "augmenters"),
     ],
@@ -440,4 +440,4 @@ def test_bad_thesauruses(tmp_path):
     ):
         path.write_bytes(content)
         with pytest.raises(ValueError, match=found):
-            SynonymReplacement(path)
+            SynonymReplacement(path).prepare(NLP)

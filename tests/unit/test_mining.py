@@ -18,7 +18,7 @@ from spacy_longtail.cli import app
 from spacy_longtail.corpus.folder import load_docs
 from spacy_longtail.corpus.formats.context import Events, Settings
 from spacy_longtail.pipes.gate.posteriors import expected_mentions
-from spacy_longtail.pipes.transition.actions import beginnings, columns_of, replay_scores
+from spacy_longtail.pipes.transition.actions import beginnings, columns_of, scored_entities
 from spacy_longtail.unlabelled.mining import corpus_keys
 from spacy_longtail.unlabelled.pool import read_pool
 from spacy_longtail.unlabelled.proposals import (
@@ -109,11 +109,11 @@ def test_a_parser_begins_with_the_probability_of_its_actions(factory):
     assert any(ents)
     labels, columns = list(pipe.labels), columns_of(pipe.moves)
     p = beginnings(pipe.model, columns, docs, ents, labels)
-    replayed = replay_scores(pipe.model, columns, docs, ents)
+    replayed = [span for own in scored_entities(pipe.model, columns, docs, ents) for span in own]
     offset = 0
     for doc, own in zip(docs, ents, strict=True):
         for ent in own:
-            first = replayed.pop(0)[0]
+            first = replayed.pop(0).token_scores[0]
             assert p[offset + ent.start, labels.index(ent.label_)] >= first - 1e-6  # of B and U together
             assert not p[offset + ent.start + 1 : offset + ent.end].any()
         offset += len(doc)
@@ -340,7 +340,7 @@ def exported(path: Path, form: str) -> Path:
 def test_labels_come_back_from_every_tool(tmp_path, form):
     name = DEFAULT_NAMES[form]
     corpus = toy_corpus(tmp_path / "corpus")
-    write_proposals(proposed(), ["NAT"], tmp_path / name, form, blank().vocab)
+    write_proposals(proposed(), tmp_path / name, form, blank().vocab)
     path = exported(tmp_path / name, form)
     with pytest.raises(ValueError, match="L506"):
         merge_labels(corpus, path, "test", Settings())
@@ -565,11 +565,11 @@ def test_offsets_of_suggestions_are_those_of_the_text(tmp_path):
     ((start, end),) = sentences_of(doc)
     own = Unit.of(doc, start, end, np.array([0.4]), np.zeros(3))
     assert own.text == doc[start:end].text
-    write_proposals([Proposal(own, "GEO", 0.4)], ["GEO"], tmp_path / "n.jsonl", "prodigy", nlp.vocab)
+    write_proposals([Proposal(own, "GEO", 0.4)], tmp_path / "n.jsonl", "prodigy", nlp.vocab)
     (row,) = srsly.read_jsonl(tmp_path / "n.jsonl")
     (span,) = row["spans"]
     assert row["text"][span["start"] : span["end"]] == "Zürich"
-    write_proposals([Proposal(own, "GEO", 0.4)], ["GEO"], tmp_path / "n.spacy", "spacy", nlp.vocab)
+    write_proposals([Proposal(own, "GEO", 0.4)], tmp_path / "n.spacy", "spacy", nlp.vocab)
     (back,) = DocBin().from_disk(tmp_path / "n.spacy").get_docs(nlp.vocab)
     assert back.text == row["text"] and back.user_data[ID] == row["meta"][ID]
 

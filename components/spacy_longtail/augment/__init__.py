@@ -6,12 +6,3 @@ from .one_of import OneOf
 from .segment_shuffle import SegmentShuffle
 from .synonym_replacement import SynonymReplacement
 from .token_replacement import TokenReplacement
-
-__all__ = [
-    "Augmenter",
-    "MentionReplacement",
-    "OneOf",
-    "SegmentShuffle",
-    "SynonymReplacement",
-    "TokenReplacement",
-]

@@ -3,9 +3,10 @@
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
+from pydantic import Field, PositiveInt
+from pydantic.dataclasses import dataclass
 from spacy.language import Language
 from spacy.strings import get_string_id
 from spacy.training import Example
@@ -13,7 +14,6 @@ from spacy.training import Example
 from ..corpus.cutting import bare
 from ..corpus.examples import same_tokens
 from ..errors import Errors
-from ..settings import finite, seed_of, unused, whole
 from ..types import ANNOTATED_TYPES
 from .draft import Draft, DraftSentence, Edit, Piece
 
@@ -29,19 +29,12 @@ class Augmenter(ABC):
 
     name: ClassVar[str]  # as published
 
-    level: float = 0.3
-    labels: list[str] | None = None
-    budget: int | None = None
+    level: Annotated[float, Field(ge=0, le=1)] = 0.3
+    labels: Annotated[list[str], Field(min_length=1)] | None = None
+    budget: PositiveInt | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
-        fix = "0.3 rewrites three places in ten."
-        self.level = finite("level", self.level, "a number from 0 to 1", fix, 0.0, 1.0)
-        if self.labels is not None and not self.labels:
-            raise unused("labels", self.labels, self.name, "at least one type; null is all")
-        if self.budget is not None:
-            self.budget = whole("budget", self.budget, "1 adds one copy.", low=1)
-        self.seed = seed_of(self.seed)
         self._targets = None if self.labels is None else {*map(get_string_id, self.labels)}
         # salted, so that augmenters with the same seed do not make the same draws
         self._rng = random.Random(f"{self.seed}/{self.name}")
@@ -55,7 +48,11 @@ class Augmenter(ABC):
             self.prepare(nlp)
             self._is_prepared = True
         draft = Draft(example.reference)
-        targets = [sentence for sentence in draft.sentences() if self._is_target(sentence)]
+        targets = [
+            sentence
+            for sentence in draft.sentences()
+            if any(map(self.targets_type, draft.types[sentence.start : sentence.end]))
+        ]
         if self.budget is not None or not targets:
             yield example
         for _ in range(self.budget or 1) if targets else ():
@@ -82,10 +79,6 @@ class Augmenter(ABC):
     def targets_type(self, label: int) -> bool:
         return self._targets is None or label in self._targets
 
-    def _is_target(self, sentence: DraftSentence) -> bool:
-        types = sentence.draft.types[sentence.start : sentence.end]
-        return self._targets is None or not self._targets.isdisjoint(types)
-
 
 def _rewritten(nlp: Language, example: Example, draft: Draft, edits: list[Edit]) -> Example:
     """The example with the edits made; itself, with all its annotation, where they change nothing."""
@@ -96,9 +89,7 @@ def _rewritten(nlp: Language, example: Example, draft: Draft, edits: list[Edit])
     known = example.reference.user_data
     if ANNOTATED_TYPES in known:  # a type that nobody looked for is not taught as O
         reference.user_data[ANNOTATED_TYPES] = known[ANNOTATED_TYPES]
-    if not same_tokens(example):
-        return Example(nlp.make_doc(reference.text), reference)
-    return Example(bare(reference), reference)
+    return Example(bare(reference) if same_tokens(example) else nlp.make_doc(reference.text), reference)
 
 
 class WordReplacement(Augmenter):

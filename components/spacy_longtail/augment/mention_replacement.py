@@ -2,10 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, chain, pairwise
 from typing import ClassVar
 
+from pydantic.dataclasses import dataclass
 from spacy.language import Language
 
 from ..errors import Errors

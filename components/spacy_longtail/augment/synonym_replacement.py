@@ -1,11 +1,11 @@
 """Synonym replacement, from a thesaurus file or WordNet."""
 
 import importlib
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import ClassVar
 
+from pydantic.dataclasses import dataclass
 from spacy.language import Language
 
 from ..errors import Errors
@@ -36,19 +36,16 @@ class SynonymReplacement(WordReplacement):
 
     thesaurus: str | Path | None = None
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def prepare(self, nlp: Language) -> None:
         self._synonyms = None if self.thesaurus is None else read_thesaurus(Path(self.thesaurus))
-        if self.thesaurus is None:
+        if self._synonyms is None:
+            problem = "" if nlp.lang == "en" else f"a pipeline of the language {nlp.lang!r}"
             try:
                 wordnet_synonyms("word")
             except (ImportError, LookupError) as error:
                 problem = str(error).strip().partition("\n")[0]
-                raise ValueError(Errors.L117.format(found=problem)) from error
-
-    def prepare(self, nlp: Language) -> None:
-        if self._synonyms is None and nlp.lang != "en":
-            raise ValueError(Errors.L117.format(found=f"a pipeline of the language {nlp.lang!r}"))
+            if problem:
+                raise ValueError(Errors.L117.format(found=problem))
 
     def replacement(self, nlp: Language, draft: Draft, place: int) -> list[Piece]:
         word = draft.texts[place]

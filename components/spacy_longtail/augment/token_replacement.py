@@ -1,14 +1,15 @@
 """Label-wise token replacement: another token with the same tag."""
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import accumulate
 from typing import ClassVar
 
+from pydantic import NonNegativeFloat
+from pydantic.dataclasses import dataclass
 from spacy.language import Language
 
 from ..errors import Errors
-from ..settings import finite
 from .base import Reader, WordReplacement
 from .draft import Draft, Piece
 
@@ -35,12 +36,7 @@ class TokenReplacement(WordReplacement):
     name: ClassVar[str] = "longtail.token_replacement.v1"
 
     corpus: Reader
-    power: float = field(default=1.0, kw_only=True)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        fix = "1 draws by frequency, 0 evenly."
-        self.power = finite("power", self.power, "a finite number of at least 0", fix, low=0.0)
+    power: NonNegativeFloat = field(default=1.0, kw_only=True)
 
     def prepare(self, nlp: Language) -> None:
         counts: dict[tuple[int, int], Counter[str]] = defaultdict(Counter)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from . import (  # noqa: F401  # each adds its command
+from . import (  # each adds its command
     audit,
     convert,
     distil,

@@ -3,9 +3,3 @@
 from .hashed import HashedDescriptions
 from .label_encoder import LabelEncoder
 from .static import SubwordDescriptions
-
-__all__ = [
-    "HashedDescriptions",
-    "LabelEncoder",
-    "SubwordDescriptions",
-]

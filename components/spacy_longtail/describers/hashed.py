@@ -1,12 +1,11 @@
 """Descriptions by the words and letters that they share: needs nothing but the text."""
 
-from dataclasses import dataclass
-
 import numpy as np
+from pydantic import PositiveInt
+from pydantic.dataclasses import dataclass
 from spacy.strings import get_string_id
 from thinc.types import Floats2d
 
-from ..settings import seed_of, whole
 from .base import unit_rows, words
 
 LETTERS = (3, 4, 5)  # lengths of runs of letters
@@ -23,12 +22,8 @@ class HashedDescriptions:
     RETURNS (Callable[[List[str]], Floats2d]): Texts to one row each, of unit length.
     """
 
-    width: int = 300
+    width: PositiveInt = 300
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "width", whole("width", self.width, "300 is the default.", 1))
-        object.__setattr__(self, "seed", seed_of(self.seed))
 
     def __call__(self, texts: list[str]) -> Floats2d:
         """texts (List[str]): Descriptions. RETURNS (Floats2d): (n_texts, width)."""

@@ -11,5 +11,3 @@ HEADS: dict[str, type[Head]] = {h.name: h for h in (SoftmaxHead, SigmoidHead, CR
 HeadName = Literal["softmax", "sigmoid", "crf", "two_task"]
 
 SOFT_HEADS = ("softmax", "crf")  # whose marginals are a distribution over tags
-
-__all__ = ["HEADS", "SOFT_HEADS", "Decoded", "Gold", "Head", "HeadName", "Scores", "Trained"]

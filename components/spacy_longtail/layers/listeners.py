@@ -27,16 +27,11 @@ def warn_of_zeros(model: Model, docs: Iterable[Doc], who: str) -> None:
 
     who (str): The component.
     """
-    if all(map(_has_rows, docs)) or listener_in(model) is None:
-        return
-    warnings.warn(Warnings.W106.format(who=who), stacklevel=4)
-
-
-def _has_rows(doc: Doc) -> bool:
-    """Whether a tok2vec or a transformer has left its rows on a document, if it has tokens."""
-    if not len(doc) or doc.tensor.size:
-        return True
-    return doc.has_extension("trf_data") and doc._.trf_data is not None
+    bare = [doc for doc in docs if len(doc) and not doc.tensor.size]  # of no tok2vec
+    if Doc.has_extension("trf_data"):
+        bare = [doc for doc in bare if doc._.trf_data is None]
+    if bare and listener_in(model) is not None:
+        warnings.warn(Warnings.W106.format(who=who), stacklevel=4)
 
 
 def check_vectors(model: Model, vocab: Vocab, who: str) -> None:

@@ -15,14 +15,13 @@ from ..corpus.type_words import problem_in_config
 from ..errors import Errors
 
 
-def check_queries(queries: object, who: str) -> dict[str, str]:
-    """Refuse anything but a mapping of types to queries, which a config can hold."""
-    pairs = dict(queries) if isinstance(queries, dict) else {}
-    texts = [*pairs, *pairs.values()]
-    is_text = all(isinstance(text, str) and text.strip() and "\n" not in text for text in texts)
-    if not pairs or not is_text or problem_in_config(pairs):
+def check_queries(queries: dict[str, str], who: str) -> dict[str, str]:
+    """Refuse types without a query, and what a config cannot hold."""
+    texts = [*queries, *queries.values()]
+    is_text = all(text.strip() and "\n" not in text for text in texts)
+    if not texts or not is_text or problem_in_config(queries):
         raise ValueError(Errors.L230.format(who=who, found=queries))
-    return pairs
+    return dict(queries)
 
 
 class Asked(NamedTuple):

@@ -5,18 +5,3 @@ from .distillation import Distillation
 from .token import CrossEntropy, Focal, MoM, OneVersusRestFocal
 from .two_task import AUCMargin, CompositionalAUC, TwoTaskCrossEntropy
 from .weights import InverseFrequency, LabelWeights, LogInverseFrequency
-
-__all__ = [
-    "AUCMargin",
-    "CompositionalAUC",
-    "CrossEntropy",
-    "Dice",
-    "Distillation",
-    "Focal",
-    "InverseFrequency",
-    "LabelWeights",
-    "LogInverseFrequency",
-    "MoM",
-    "OneVersusRestFocal",
-    "TwoTaskCrossEntropy",
-]

@@ -6,18 +6,3 @@ from .mrc import MRC
 from .rich_embed import RichEmbed
 from .token_classifier import DescribedTypes, TokenClassifier
 from .transformer import Transformer
-
-__all__ = [
-    "MRC",
-    "BiLSTM",
-    "DescribedTypes",
-    "FrozenEncoder",
-    "LSTMAttentionGate",
-    "RNNCNNGate",
-    "RichEmbed",
-    "SelfAttentionGate",
-    "SentenceGate",
-    "StaticVectors",
-    "TokenClassifier",
-    "Transformer",
-]

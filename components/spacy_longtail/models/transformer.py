@@ -211,7 +211,10 @@ def convert_inputs(model: Model, docs: list[Doc], is_train: bool) -> tuple[ArgsK
 
     from ..layers.torch_transformer import Padded
 
-    pieces = _pieces_of(encoder_of(model), model.attrs["name"])
+    module = encoder_of(model)
+    if module.tokenizer is None:
+        raise ValueError(Errors.L265.format(name=model.attrs["name"], problem="It has no weights yet."))
+    pieces = module.pieces = module.pieces or Pieces(module.tokenizer)
     device = shim_of(model).device
     before, behind = pieces.ends
     found = [
@@ -239,15 +242,6 @@ def convert_inputs(model: Model, docs: list[Doc], is_train: bool) -> tuple[ArgsK
     args = (batches, torch.from_numpy(place).to(device))
     int8 = not is_train and is_cpu and model.attrs.get("int8", False)
     return ArgsKwargs(args=args, kwargs={"int8": int8}), lambda d_inputs: []
-
-
-def _pieces_of(module: "PieceEncoder", name: str | None) -> Pieces:
-    if module.tokenizer is None:
-        raise ValueError(Errors.L265.format(name=name, problem="It has no weights yet."))
-    if module.pieces is None:
-        module.pieces = Pieces(module.tokenizer)
-    found: Pieces = module.pieces
-    return found
 
 
 def _by_length(sizes: Ints1d, most: int) -> list[list[int]]:

@@ -2,5 +2,3 @@
 
 from .records import PretrainOptions
 from .run import MODEL, pretrain
-
-__all__ = ["MODEL", "PretrainOptions", "pretrain"]

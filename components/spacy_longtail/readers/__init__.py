@@ -5,13 +5,3 @@ from .relabelled import RelabelledCorpus
 from .resampled import ResampledCorpus
 from .subsets import ImbalancedCorpus, LowResourceCorpus
 from .undersampled import UndersampledCorpus
-
-__all__ = [
-    "ImbalancedCorpus",
-    "LowResourceCorpus",
-    "Reader",
-    "RelabelledCorpus",
-    "ResampledCorpus",
-    "UndersampledCorpus",
-    "sentences",
-]

@@ -11,7 +11,6 @@ from spacy.util import logger
 from thinc.types import Floats1d
 
 from ..corpus.repeats import Repeats
-from ..errors import Errors
 from ..settings import unused
 from .base import Reader
 from .sampled import SampledCorpus, SentenceTable
@@ -61,9 +60,6 @@ class ResampledCorpus(SampledCorpus):
         """What the policy says, fitted on all sentences."""
         fitted = self.repeats.fit(counts.total)
         copies = np.array([fitted(sentence) for sentence in counts.sentences], dtype="float64")
-        if self.augmenter is not None and len(copies) and copies.max() <= 1:
-            problem = f"{self.repeats} gives no sentence a second copy for the augmenter"
-            raise ValueError(Errors.L120.format(who=self.name, problem=problem))
         logger.info("%s: %d sentences become %.0f", self.repeats, len(copies), copies.sum())
         return copies
 

@@ -135,7 +135,12 @@ def joined(examples: Iterable[Example], size: int) -> Iterator[Example]:
     if size == 1:
         yield from examples
         return
-    for (types, tags), alike in groupby(examples, key=_kind):
+
+    def kind(eg: Example) -> tuple[list[str] | None, list[str] | None]:
+        types, soft = eg.reference.user_data.get(ANNOTATED_TYPES), read_soft(eg.reference)
+        return None if types is None else sorted(types), None if soft is None else soft.tags
+
+    for (types, tags), alike in groupby(examples, key=kind):
         for group in minibatch(alike, size):
             for eg in group:
                 warn_of_document_annotation(eg)
@@ -152,9 +157,3 @@ def joined(examples: Iterable[Example], size: int) -> Iterator[Example]:
                 soft = [cast(SoftTags, read_soft(eg.reference)).log_p for eg in group]
                 write_soft(reference, tags, np.concatenate(soft))
             yield Example(predicted, reference)
-
-
-def _kind(eg: Example) -> tuple[list[str] | None, list[str] | None]:
-    """The types that a document was annotated with, and the tags of its soft targets."""
-    types, soft = eg.reference.user_data.get(ANNOTATED_TYPES), read_soft(eg.reference)
-    return None if types is None else sorted(types), None if soft is None else soft.tags

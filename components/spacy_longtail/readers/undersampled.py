@@ -12,7 +12,6 @@ from ..corpus.cutting import bare, take_tokens
 from ..corpus.examples import same_tokens
 from ..corpus.repeats import TOKEN_RATIO, kept_tokens
 from ..corpus.sentences import sentence_lengths
-from ..errors import Errors
 from ..settings import finite
 from .base import Reader, WrappingReader, warn_of_document_annotation
 
@@ -38,21 +37,13 @@ class UndersampledCorpus(WrappingReader):
 
     def examples(self, nlp: Language) -> Iterator[Example]:
         """One example per document that has an entity."""
-        n_docs, n_kept = 0, 0
         for eg in self.corpus(nlp):
-            n_docs += 1
             kept = document_tokens(eg.reference, self.ratio)
             if len(kept):
-                n_kept += 1
                 warn_of_document_annotation(eg)
-                yield _taken(nlp, eg, kept)
-        if n_docs and not n_kept:
-            raise ValueError(
-                Errors.L120.format(
-                    who="longtail.UndersampledCorpus.v1",
-                    problem=f"none of {n_docs} documents has an entity",
-                )
-            )
+                reference = take_tokens(eg.reference, kept)
+                predicted = bare(reference) if same_tokens(eg) else nlp.make_doc(reference.text)
+                yield Example(predicted, reference)
 
 
 def document_tokens(doc: Doc, ratio: float = TOKEN_RATIO) -> Ints1d:
@@ -66,10 +57,3 @@ def document_tokens(doc: Doc, ratio: float = TOKEN_RATIO) -> Ints1d:
     return np.concatenate(
         [start + kept_tokens(own, ratio) for start, own in zip(starts, sentences, strict=True)]
     )
-
-
-def _taken(nlp: Language, eg: Example, kept: Ints1d) -> Example:
-    reference = take_tokens(eg.reference, kept)
-    if not same_tokens(eg):
-        return Example(nlp.make_doc(reference.text), reference)
-    return Example(bare(reference), reference)

@@ -2,9 +2,3 @@
 
 from .gate import make_gate_scorer
 from .ner import NER_SCORE_WEIGHTS, make_ner_scorer
-
-__all__ = [
-    "NER_SCORE_WEIGHTS",
-    "make_gate_scorer",
-    "make_ner_scorer",
-]

@@ -108,7 +108,7 @@ def mine(
     proposals = choose(scan, quotas, n_random, request.diversity, request.quotas)
     if not proposals:
         raise ValueError(Errors.L503.format(path=pool, n=scan.n_sentences, known=scan.n_known))
-    write_proposals(proposals, types, output, format, nlp.vocab)
+    write_proposals(proposals, output, format, nlp.vocab)
     return Mined(proposals, types, scan, events)
 
 

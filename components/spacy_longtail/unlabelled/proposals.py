@@ -28,7 +28,6 @@ DEFAULT_NAMES: dict[ProposalFormat, str] = {
     "spacy": "next.spacy",
 }
 ID, SHARE, READ = "mine_id", "mine_share", "mine_read"  # READ: what the pipeline has read
-WORTH = 0.1  # expected mentions of another type that are worth a word
 MINED = "mined"  # the share of what was chosen for a type
 
 
@@ -48,39 +47,26 @@ def entities_digest(doc: Doc) -> str:
     return format(digest(json.dumps(sorted(entities_of(doc)))), "016x")
 
 
-def reason(proposal: Proposal, types: Sequence[str]) -> str:
-    """Why a sentence was chosen: "EVE 0.41, NAT 0.12". types: Of the expected mentions."""
-    if proposal.chosen_for == RANDOM:
-        return "drawn by lot"
-    own = proposal.chosen_for
-    expected = dict(zip(types, proposal.unit.expected, strict=True))
-    others = [label for label in types if label != own and expected[label] >= WORTH]
-    return ", ".join(f"{label} {expected[label]:.2f}" for label in (own, *others))
-
-
 def write_proposals(
-    proposals: Sequence[Proposal],
-    types: Sequence[str],
-    path: Path,
-    format: ProposalFormat,
-    vocab: Vocab,
+    proposals: Sequence[Proposal], path: Path, format: ProposalFormat, vocab: Vocab
 ) -> None:
     """Write the sentences with what the pipeline reads in them, all or nothing.
 
     Beside each stand its id, share, score, the reason, what was read, and its place in the pool.
 
-    types (Sequence[str]): The rare types, in the order of the expected mentions.
     path (Path): JSON lines; one array for Label Studio; a .spacy file.
     """
     docs = [proposal.unit.doc(vocab) for proposal in proposals]
     for proposal, doc in zip(proposals, docs, strict=True):
-        share = RANDOM if proposal.chosen_for == RANDOM else MINED
+        share, why = MINED, f"{proposal.chosen_for} {proposal.score:.2f}"
+        if proposal.chosen_for == RANDOM:
+            share, why = RANDOM, "drawn by lot"
         about: dict[str, object] = {
             ID: proposal_id(share, proposal.unit.text),
             SHARE: share,
             READ: entities_digest(doc),
             "score": round(proposal.score, 4),
-            "reason": reason(proposal, types),
+            "reason": why,
         }
         doc.user_data = {**{k: v for k, v in doc.user_data.items() if k not in about}, **about}
     if format == "spacy":

@@ -61,15 +61,12 @@ class Budget:
             as_high <= self.share * (len(self._sorted) + 1) + ROUNDING
             and n_flagged + 1 <= self.share * (n_seen + 1) + BURST
         )
-        self._remember(score)
-        self.usage = GateUsage(n_seen + 1, n_flagged + is_flagged)
-        return is_flagged
-
-    def _remember(self, score: float) -> None:
         if len(self._recent) == WINDOW:
             del self._sorted[bisect_left(self._sorted, self._recent[0])]
         self._recent.append(score)
         insort(self._sorted, score)
+        self.usage = GateUsage(n_seen + 1, n_flagged + is_flagged)
+        return is_flagged
 
 
 def start_scores(scores: Sequence[float] | Floats1d) -> list[float]:

@@ -114,10 +114,7 @@ class PosteriorGate(Gate, UntrainedPipe):
         if not has_posteriors(primary) or not set(self.labels).issubset(known):
             needs = f"a NER with probabilities for {', '.join(self.labels)}"
             found = f"{name or ', '.join(before) or 'none'} with {', '.join(known) or 'no types'}"
-            fix = (
-                "Put longtail_token_ner, longtail_ner or ner (beam_width = 1, "
-                "extra_state_tokens = false) before it, and name it in 'primary'."
-            )
+            fix = "Put longtail_token_ner, longtail_ner or ner before it, and name it in 'primary'."
             raise ValueError(Errors.L210.format(who=self.name, needs=needs, found=found, fix=fix))
         return primary, [known.index(label) for label in self.labels]
 

@@ -13,10 +13,11 @@ from spacy.tokens import Doc
 from thinc.types import Floats2d
 
 from ...corpus.sentences import sentence_lengths, touched_sentences
-from ..base import Gate, LongtailPipe, Secondary
+from ..base import Secondary
 from ..neighbours import own_rows
 from ..token.tagging import TokenTagger
 from ..transition.actions import beginnings, columns_of
+from .sentence_gate import SentenceGate
 
 Counting: TypeAlias = TokenTagger | EntityRecognizer  # components whose probabilities count mentions
 N_FEATURES = 3  # of a parser's state: others look at more than a token and its entity
@@ -38,11 +39,7 @@ def has_posteriors(pipe: object) -> TypeGuard[Counting]:
 
 def has_expectations(pipe: object) -> bool:
     """Whether a component gives probabilities to count by."""
-    return _is_trained_gate(pipe) or has_posteriors(pipe)
-
-
-def _is_trained_gate(pipe: object) -> bool:
-    return isinstance(pipe, Gate) and isinstance(pipe, LongtailPipe)
+    return isinstance(pipe, SentenceGate) or has_posteriors(pipe)
 
 
 def gate_key(pipe: object) -> str | None:
@@ -80,25 +77,22 @@ def expected_mentions(nlp: Language, docs: list[Doc]) -> list[Expected]:
     nlp (Language): The pipeline. docs (List[Doc]): Documents that it has processed.
     """
     expected: list[Expected] = []
-    opens: dict[str, Floats2d] = {}  # by spans_key
+    opens: dict[str | None, Floats2d] = {}  # by spans_key
     pipe: Any
     for _, pipe in nlp.pipeline:
         if not has_expectations(pipe):
             continue
         labels = tuple(pipe.labels)
         with own_rows(nlp, pipe, docs):
-            if _is_trained_gate(pipe):
+            if isinstance(pipe, SentenceGate):
                 p = opens[pipe.cfg["spans_key"]] = pipe.model.ops.to_numpy(pipe.predict(docs))
                 mentions = np.repeat(p, len(labels), axis=1) / max(1, len(labels))
             else:
                 mentions = sentence_mentions(pipe, docs)
-        if (key := gate_key(pipe)) is not None:
-            mentions = mentions * (opens[key] if key in opens else _flagged(docs, key))
+        if (key := gate_key(pipe)) in opens:
+            mentions = mentions * opens[key]
+        elif key is not None:
+            flags = [touched_sentences(doc, doc.spans.get(key, ())) for doc in docs]
+            mentions = mentions * np.concatenate([np.zeros(0), *flags])[:, None]
         expected.append(Expected(labels, mentions))
     return expected
-
-
-def _flagged(docs: list[Doc], key: str) -> Floats2d:
-    """1 for a sentence that was flagged, else 0. (n_sentences, 1)"""
-    flags = [touched_sentences(doc, doc.spans.get(key, ())) for doc in docs]
-    return np.concatenate([np.zeros(0), *flags])[:, None]

@@ -9,7 +9,7 @@ import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
-from thinc.api import Config, Model
+from thinc.api import Model
 from thinc.types import Floats2d
 
 from ...corpus.rare import AUTO_SHARE
@@ -22,26 +22,17 @@ from ...types import WEAK_SENTENCES, Block
 from ..base import Gate, LongtailPipe, factory
 from ..label_checks import AUTO, check_labels, check_types
 from ..neighbours import boundary_setters
+from ..token.settings import HASH_EMBED_CNN
 from .flagging import write_all_flagged
 from .learning import FOUND, learn_counts, sentence_targets, warn_of_whole_documents, with_boundaries
 
 WHO = "longtail_sentence_gate"
 
-DEFAULT_GATE_MODEL: Block = Config().from_str("""
-[model]
-@architectures = "longtail.SentenceGate.v1"
-hidden_width = 64
-
-[model.tok2vec]
-@architectures = "spacy.HashEmbedCNN.v2"
-pretrained_vectors = null
-width = 64
-depth = 1
-embed_size = 2000
-window_size = 1
-maxout_pieces = 2
-subword_features = true
-""")["model"]
+DEFAULT_GATE_MODEL: Block = {
+    "@architectures": "longtail.SentenceGate.v1",
+    "hidden_width": 64,
+    "tok2vec": {**HASH_EMBED_CNN, "width": 64, "depth": 1, "maxout_pieces": 2},
+}
 
 
 class SentenceGate(Gate, LongtailPipe):

@@ -75,9 +75,6 @@ class MRCNER(NERPipe):
         scorer: Callable | None = None,
     ) -> None:
         _check_model(model)
-        if not separator or separator.split() != [separator]:
-            rule, fix = "one word without spaces", "Use [SEP] for BERT, </s> for RoBERTa."
-            raise ValueError(Errors.L001.format(name="separator", rule=rule, value=separator, fix=fix))
         queries = check_queries(queries, WHO)
         fix = "Use longtail.CrossEntropy.v1, Focal.v1, MoM.v1 or Dice.v1, without weights."
         check_known("thresholds", thresholds or (), queries, WHO)

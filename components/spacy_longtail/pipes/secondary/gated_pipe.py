@@ -221,14 +221,13 @@ class GatedPipe(Secondary, UntrainedPipe):
                 raise
             if len(places) == 1:
                 self._fail(" ".join(f"{type(error).__name__}: {error}".split()))
-                return
+            else:
+                for place in places:
+                    yield from self._read(docs, [place])
         else:
             with self._lock:
                 self._n_failed = 0
             yield from zip(places, found, strict=True)
-            return
-        for place in places:
-            yield from self._read(docs, [place])
 
     def _count(self, **counts: float) -> None:
         with self._lock:

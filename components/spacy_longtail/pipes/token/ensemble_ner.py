@@ -7,7 +7,7 @@ import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
 from thinc.api import Model
-from thinc.types import Ints1d, Ragged
+from thinc.types import Ragged
 
 from ...chains.tags import TagCodec
 from ...corpus.sentences import sentence_lengths
@@ -91,14 +91,11 @@ class EnsembleNER(TokenTagger):
     def _build_head(self) -> None:
         """The head that reads the mean, and those of the members, by their own types."""
         super()._build_head()
-        self.model.attrs["members"] = [
-            self._member(head, self.cfg["members"][name]["types"]) for name, head in self._heads.items()
-        ]
-
-    def _member(self, head: str, types: list[str]) -> tuple[Head, Ints1d]:
-        codec = TagCodec(tuple(types), self.cfg["scheme"])
-        columns = np.array([codec.tags.index(tag) for tag in self.codec.tags])
-        return HEADS[head](codec, CrossEntropy()), columns
+        members = self.model.attrs["members"] = []
+        for name, head in self._heads.items():
+            codec = TagCodec(tuple(self.cfg["members"][name]["types"]), self.cfg["scheme"])
+            columns = np.array([codec.tags.index(tag) for tag in self.codec.tags])
+            members.append((HEADS[head](codec, CrossEntropy()), columns))
 
     def _classifiers(self) -> list[tuple[Model, Head]]:
         pairs = zip(self.model.layers, self.model.attrs["members"], strict=True)

@@ -1,6 +1,6 @@
 """Settings of the pipes that label tokens: the default model, what cfg keeps, head and loss checked."""
 
-from thinc.api import Config, Model
+from thinc.api import Model
 
 from ...errors import Errors
 from ...heads import HEADS
@@ -10,21 +10,21 @@ from ...losses.base import Loss, check_loss
 from ...settings import unused
 from ...types import Block, TwoTaskState
 
-DEFAULT_TOKEN_MODEL: Block = Config().from_str("""
-[model]
-@architectures = "longtail.TokenClassifier.v1"
-nO = null
-
-[model.tok2vec]
-@architectures = "spacy.HashEmbedCNN.v2"
-pretrained_vectors = null
-width = 96
-depth = 4
-embed_size = 2000
-window_size = 1
-maxout_pieces = 3
-subword_features = true
-""")["model"]
+HASH_EMBED_CNN: Block = {
+    "@architectures": "spacy.HashEmbedCNN.v2",
+    "pretrained_vectors": None,
+    "width": 96,
+    "depth": 4,
+    "embed_size": 2000,
+    "window_size": 1,
+    "maxout_pieces": 3,
+    "subword_features": True,
+}
+DEFAULT_TOKEN_MODEL: Block = {
+    "@architectures": "longtail.TokenClassifier.v1",
+    "nO": None,
+    "tok2vec": HASH_EMBED_CNN,
+}
 
 SETTINGS: Block = {
     "head": "softmax",

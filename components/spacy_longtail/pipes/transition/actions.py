@@ -1,6 +1,7 @@
 """The actions of a greedy transition-based NER: their columns, class weights and probabilities."""
 
 from collections.abc import Mapping
+from itertools import islice
 
 import numpy as np
 from spacy.pipeline._parser_internals.transition_system import TransitionSystem
@@ -56,52 +57,41 @@ def shut_unlearnt(model: Model) -> None:
 def scored_entities(
     model: Model, columns: Mapping[str, int], docs: list[Doc], ents: list[list[Span]]
 ) -> list[list[ScoredSpan]]:
-    """The entities of each document with the probabilities of their actions; a score is their mean."""
-    scores = iter(replay_scores(model, columns, docs, ents))
-    return [
-        [
-            ScoredSpan(e.start, e.end, e.label_, float(np.mean(p, dtype="float64")), tuple(p))
-            for e, p in zip(own, scores, strict=False)
-        ]
-        for own in ents
-    ]
-
-
-def replay_scores(
-    model: Model, columns: Mapping[str, int], docs: list[Doc], ents: list[list[Span]]
-) -> list[list[float]]:
-    """The probability of the action at each token of each entity: the softmax over all actions.
+    """The entities of each document with the probabilities of their actions, the softmax over all
+    actions. A score is their mean.
 
     model (Model): A spacy.TransitionBasedParser.v2 with three state features; its encoder runs again.
     columns (Mapping[str, int]): The column of each action, such as "B-PER".
     ents (List[List[Span]]): Entities that the model has found, by document.
     """
-    lengths: list[int] = []  # of each entity
     moves: list[int] = []  # the action taken at each token of an entity
     token: list[int] = []  # where it stands in the batch
     first: list[int] = []  # where its entity starts
     offset = 0
     for doc, own in zip(docs, ents, strict=True):
         for ent in own:
-            lengths.append(len(ent))
             prefixes = "U" if len(ent) == 1 else "B" + "I" * (len(ent) - 2) + "L"
             moves.extend(columns[f"{p}-{ent.label_}"] for p in prefixes)
             token.extend(range(offset + ent.start, offset + ent.end))
             first.extend([offset + ent.start] * len(ent))
         offset += len(doc)
-    if not lengths:
-        return []
+    if not moves:
+        return [[] for _ in docs]
     features = state_features(np.asarray(token), np.asarray(first))
     scores = _softmax(_action_scores(model, docs, features))
-    p = scores[np.arange(len(moves)), moves].astype("float64")
-    return [part.tolist() for part in np.split(p, np.cumsum(lengths)[:-1])]
+    p = iter(scores[np.arange(len(moves)), moves].astype("float64").tolist())
+    spans = []
+    for own in ents:
+        rated = [(ent, tuple(islice(p, len(ent)))) for ent in own]
+        spans.append([ScoredSpan(e.start, e.end, e.label_, float(np.mean(s)), s) for e, s in rated])
+    return spans
 
 
 def beginnings(
     model: Model, columns: Mapping[str, int], docs: list[Doc], ents: list[list[Span]], labels: list[str]
 ) -> Floats2d:
     """The probability that an entity of each type begins at each token, after the actions before it;
-    none begins where one of `ents` goes on. Arguments as for `replay_scores`. (n_tokens, n_types)
+    none begins where one of `ents` goes on. Arguments as for `scored_entities`. (n_tokens, n_types)
     """
     offsets = np.cumsum([0, *map(len, docs)])
     inside = np.zeros(offsets[-1], dtype=bool)
