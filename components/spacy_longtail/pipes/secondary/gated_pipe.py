@@ -73,8 +73,8 @@ class GatedPipe(Secondary, UntrainedPipe):
         before, of the merged result after.
     secondary_scores_key (Optional[str]): Key in doc.spans where the secondary leaves its scores, 0 to 1;
         null for none.
-    batch_size (int): Sentences that the secondary is given at a time; one where it would not read them
-        together, as spacy-llm's models do not.
+    batch_size (int): Sentences that the secondary is given at a time. Use 1 for a model of spacy-llm: of
+        a batch that fails all prompts are sent again.
     max_failures (Optional[int]): Sentences in a row that the secondary may fail on; one more stops the
         run. null never stops it.
     scorer (Optional[Callable]): The scoring function.
@@ -179,8 +179,7 @@ class GatedPipe(Secondary, UntrainedPipe):
             words=sum(place.end - place.start for place in places),
         )
         found = [Found([], []) for _ in docs]
-        size = self.cfg["batch_size"] if self.secondary.takes_batches else 1  # L285 without a source
-        for batch in minibatch(places, size):
+        for batch in minibatch(places, self.cfg["batch_size"]):
             for place, ents in self._read(docs, batch):
                 found[place.doc].entities.extend(in_document(ents, place))
                 found[place.doc].parts.append((place.start, place.end))

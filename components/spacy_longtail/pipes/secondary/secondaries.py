@@ -23,7 +23,6 @@ from ...faults import is_coded
 from ...types import Block
 
 SETS = "doc.ents"
-LLM_MODELS = "spacy_llm.models."
 FIX = "Give a block 'pipe' with a factory that needs no training, or a trained pipeline as 'source'."
 
 
@@ -46,11 +45,6 @@ class OwnComponent:
     def labels(self) -> tuple[str, ...]:
         """The types that it knows of before it reads; none is not known."""
         return tuple(getattr(self.component, "labels", ()))
-
-    @property
-    def takes_batches(self) -> bool:
-        """Whether it reads several sentences at once; else each is given alone, and fails alone."""
-        return hasattr(self.component, "pipe") and not _sends_prompts(self.component)
 
     def read(self, sentences: list[Doc]) -> list[Doc]:
         """The sentences with entities. What it raises is the caller's."""
@@ -129,10 +123,6 @@ class OwnPipeline:
     def labels(self) -> tuple[str, ...]:
         labels = [label for pipe in self._setters() for label in getattr(pipe, "labels", ())]
         return tuple(dict.fromkeys(labels))
-
-    @property
-    def takes_batches(self) -> bool:
-        return not any(_sends_prompts(pipe) for _, pipe in self.nlp.pipeline)
 
     def read(self, sentences: list[Doc]) -> list[Doc]:
         copies = [bare(sentence, self.nlp.vocab) for sentence in sentences]
@@ -216,12 +206,3 @@ def _coded(who: str) -> Iterator[None]:
         problem = " ".join(f"{type(error).__name__}: {error}".split())
         fix = "Correct [components.NAME.pipe], or what it needs, such as a key in the environment."
         raise unfit(who, problem, fix) from None
-
-
-def _sends_prompts(pipe: object) -> bool:
-    """Whether a component asks a model of spacy-llm's, which takes the prompts of a batch one by one.
-
-    A batch would gain nothing, and if one prompt failed, all would be sent again.
-    """
-    model = type(getattr(pipe, "_model", None))
-    return any(base.__module__.startswith(LLM_MODELS) for base in model.__mro__)
