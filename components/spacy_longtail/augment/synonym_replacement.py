@@ -58,10 +58,7 @@ class SynonymReplacement(WordReplacement):
 
 
 def read_thesaurus(path: Path) -> dict[str, list[str]]:
-    """Lower-cased words to their distinct synonyms. Entries of several words match no token.
-
-    path (Path): A UTF-8 file of lines of word TAB synonym TAB synonym.
-    """
+    """Lower-cased words to their distinct synonyms. Entries of several words match no token."""
     if not path.is_file():
         raise ValueError(Errors.L402.format(path=path, fix="Name a thesaurus file."))
     thesaurus: dict[str, dict[str, None]] = {}

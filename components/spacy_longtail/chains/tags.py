@@ -24,11 +24,7 @@ class TagSpans(NamedTuple):
 
 @dataclass(frozen=True)
 class TagCodec:
-    """Spans of some types as one tag per token.
-
-    labels (Sequence[str]): Entity types, in the order of their columns.
-    scheme (str): "BIO" or "BILUO".
-    """
+    """Spans of some types as one tag per token."""
 
     labels: tuple[str, ...]
     scheme: Scheme = "BILUO"

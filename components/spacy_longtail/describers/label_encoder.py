@@ -80,10 +80,7 @@ def subwords_of_labels(tokenizer: "Tokenizer", texts: Iterable[str]) -> list[lis
 
 
 def label_weights(module: "PieceEncoder", bits: float = 4) -> bytes:
-    """What the file of a label encoder holds: its weights without word embeddings.
-
-    module (PieceEncoder): The transformer that reads labels. bits (float): Of its matrices, 4 to 8.
-    """
+    """What the file of a label encoder holds: its weights without word embeddings."""
     import safetensors.torch
 
     from ..layers.torch_transformer import FORMAT, short_form

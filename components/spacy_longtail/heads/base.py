@@ -58,11 +58,7 @@ class Decoded(NamedTuple):
 
 
 class Head(ABC):
-    """One of the heads of `longtail_token_ner`; it has no weights but those it adds to the model.
-
-    codec (TagCodec): Labels and scheme.
-    loss (Loss): A loss that trains it, with its class values bound, if it has any.
-    """
+    """A head of `longtail_token_ner`; it has no weights but those that it adds to the model."""
 
     name: ClassVar[str]
     default_loss: ClassVar[type] = CrossEntropy
@@ -81,10 +77,7 @@ class Head(ABC):
         return self.codec.tags
 
     def fresh(self, before: Sequence[str]) -> list[float]:
-        """The value that each output has, whatever the input, if it was added after training.
-
-        before (Sequence[str]): The outputs that there were.
-        """
+        """The value that each output has, whatever the input, if it was added after training."""
         return [self.unlearnt] * len(self.outputs)
 
     @staticmethod
@@ -102,7 +95,6 @@ class Head(ABC):
 
         lengths (Ints1d): (n_sentences,), tokens per sentence.
         outside (Floats1d): (n_tokens,), 1.0 where no entity may stand.
-        score (bool): Whether the probabilities are wanted.
         """
 
     @abstractmethod

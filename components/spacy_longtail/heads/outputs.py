@@ -32,7 +32,6 @@ def rename_outputs(
 
     The layers are replaced, so that an optimizer starts from zero with them.
 
-    old, new (Sequence[str]): A name for each output.
     values (Sequence[float]): What each output of `new` has, whatever the input, if `old` lacks it.
     """
     kept = [i for i, name in enumerate(new) if name in old]
@@ -55,10 +54,7 @@ def rename_outputs(
 
 
 def forget_outputs(model: Model, n_outputs: int | None = None) -> None:
-    """Put fresh layers without weights in place of the sized ones.
-
-    n_outputs (Optional[int]): Null leaves their size open.
-    """
+    """Put fresh layers without weights in place of the sized ones."""
     output = output_of(model)
     for node in model.walk():  # containers that took their size from the output layer
         if node is not output and "nO" in node.dim_names and output in node.walk():

@@ -32,7 +32,6 @@ def described_linear(width: int, residual: bool) -> Model[Floats2d, Floats2d]:
     residual W and b of a type start at 0: with few mentions words decide, with many the type's own
     weights. O has no words, W[O] and b[O] alone.
 
-    width (int): Columns that tokens and descriptions are projected to.
     residual (bool): Whether types have weights of their own; false trains what types share alone.
     RETURNS (Model[Floats2d, Floats2d]): With the params W (n_tags, nI), b (n_tags,), P (n_prefixes,
         width, nI), Q (n_prefixes, width, nD) and D (n_types, nD), which is not trained. `lay_out` says

@@ -50,10 +50,7 @@ class Int8Linear(nn.Module):
 
 
 def in_int8(encoder: nn.Module, shared: nn.Module) -> nn.Module:
-    """A copy of an encoder with its linear layers in int8.
-
-    shared (nn.Module): A part that copy and original share.
-    """
+    """A copy of an encoder with its linear layers in int8."""
     found = copy.deepcopy(encoder, {id(shared): shared}).eval()
     for module in list(found.modules()):
         for name, layer in module.named_children():

@@ -23,10 +23,7 @@ def listener_in(model: Model) -> str | None:
 
 
 def warn_of_zeros(model: Model, docs: Iterable[Doc], who: str) -> None:
-    """Warn where a listener would silently give zeros, as no component before it has read a document.
-
-    who (str): The component.
-    """
+    """Warn where a listener would give zeros, as no component before it has read a document."""
     bare = [doc for doc in docs if len(doc) and not doc.tensor.size]  # of no tok2vec
     if Doc.has_extension("trf_data"):
         bare = [doc for doc in bare if doc._.trf_data is None]
@@ -35,11 +32,7 @@ def warn_of_zeros(model: Model, docs: Iterable[Doc], who: str) -> None:
 
 
 def check_vectors(model: Model, vocab: Vocab, who: str) -> None:
-    """Refuse a pipeline without the word vectors that a model was built for, or trained with.
-
-    model (Model): With spaCy's static vectors in it. vocab (Vocab): Of the pipeline.
-    who (str): The architecture.
-    """
+    """Refuse a pipeline without the word vectors that a model was built for, or trained with."""
     found = vocab.vectors_length
     if not found:
         raise ValueError(Errors.L240.format(who=who, problem="the pipeline has none"))

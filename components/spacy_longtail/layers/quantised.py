@@ -50,7 +50,6 @@ def four_bit(matrix: np.ndarray, seed: int = 0) -> FourBit:
     """A matrix in four bits a weight: 16 levels, fitted to its weights, times a scale of each group.
 
     matrix (np.ndarray): (n_rows, n_columns), columns a multiple of 64.
-    seed (int): Of the sample that the levels are fitted to.
     """
     groups = matrix.astype("float32").reshape(-1, GROUP)
     scales = np.maximum(np.abs(groups).max(axis=1), TINY).astype("float16")

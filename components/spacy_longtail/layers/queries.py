@@ -49,10 +49,7 @@ def ask(
 ) -> Iterator[Questions]:
     """Put every query to every sentence: sentence after sentence, query after query.
 
-    docs (List[Doc]): A document without sentence boundaries is one sentence.
     queries (List[str]): In words; the pipeline's tokenizer cuts them as it cuts any text.
-    separator (str): The word between query and sentence.
-    size (int): Documents to read at once.
     """
     prefixes = []
     for query in queries:

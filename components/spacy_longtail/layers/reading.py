@@ -22,7 +22,6 @@ class Reading(NamedTuple):
 def sentence_rows(tok2vec: Model[list[Doc], list[Floats2d]]) -> Model[list[Asked], Floats2d]:
     """Run an encoder on queries with sentences, and keep the rows of the sentences.
 
-    tok2vec (Model[List[Doc], List[Floats2d]]): Any encoder but a listener.
     RETURNS (Model[List[Asked], Floats2d]): (n_rows, width), one sentence after another.
     """
     dims = {"nO": tok2vec.maybe_get_dim("nO")}

@@ -13,7 +13,6 @@ from ..corpus.sentences import sentence_lengths
 def with_sentences(tok2vec: Model[list[Doc], list[Floats2d]]) -> Model[list[Doc], Ragged]:
     """Run an encoder on whole documents and regroup its rows by sentence.
 
-    tok2vec (Model[List[Doc], List[Floats2d]]): Any encoder, listeners too.
     RETURNS (Model[List[Doc], Ragged]): Data (n_tokens, width), lengths (n_sentences,).
     """
     return Model(

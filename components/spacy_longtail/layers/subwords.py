@@ -106,10 +106,7 @@ def plain(word: str) -> str:
 
 
 def read_subwords(source: str) -> SubwordTable:
-    """The table of subwords of an encoder.
-
-    source (str): An encoder such as "en_longtail_cnn", installed or a folder.
-    """
+    """The table of subwords of an encoder."""
     folder = check_encoder(source)
     try:
         nlp = load_model_from_path(folder)
@@ -127,8 +124,6 @@ def subword_vectors(source: str, width: int) -> Model[list[Doc], Ragged]:
     """Vectors of words, projected: (n_tokens, width).
 
     The vectors are read at initialisation, saved with the model, and not trained.
-
-    source (str): As for `read_subwords`. width (int): Columns of the output.
     """
     return Model(
         NAME,

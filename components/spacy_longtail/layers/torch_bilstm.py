@@ -20,7 +20,6 @@ def orders_of(lengths: list[int], device: torch.device | str = "cpu") -> list[Or
     backward alike, so that no state of a word depends on them.
 
     lengths (List[int]): Rows of each document, in the order of the flat array.
-    device (torch.device): Of the result.
     RETURNS (List[Order]): From the first word to the last, and back.
     """
     sizes = torch.tensor(lengths)
@@ -48,9 +47,6 @@ class BiLSTM(nn.Module):
     Two, not a bidirectional one: that would begin its way back in the padding, or need packed sequences,
     for which torch has no fused kernel on CPU.
 
-    n_hidden (int): Units of each direction.
-    depth (int): Layers.
-    dropout (float): Share of outputs of each layer that is zeroed in training.
     n_in (Optional[int]): Width of the inputs; null is decided later, by `resize`.
     """
 

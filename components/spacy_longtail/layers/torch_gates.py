@@ -11,8 +11,6 @@ from .torch_bilstm import BiLSTM
 class _Reader(nn.Module, ABC):
     """LSTM states of the words of each sentence, reduced to one logit per sentence.
 
-    n_hidden (int): Units of each direction.
-    dropout (float): Share of the states that is zeroed in training.
     n_in (Optional[int]): Width of the inputs; null is decided later, by `resize`.
     """
 
@@ -109,7 +107,6 @@ class SelfAttention(_Reader):
     """Several weighted sums of the states, with learnt weights softmax(W2 tanh(W1 H)).
 
     n_hidden, dropout, n_in: As for the others.
-    n_hops (int): Weighted sums. n_attention (int): Rows of W1.
     """
 
     def __init__(

@@ -38,8 +38,6 @@ def torch_layer(
         for their gradients; null hands arrays over as tensors.
     convert_outputs (Optional[Callable]): (model, (X, tensors), is_train) to the outputs and a callback
         for their gradients; null hands tensors over as arrays.
-    init (Optional[Callable]): (model, X, Y), called when the layer is initialised.
-    RETURNS (Model): The layer, from what `convert_inputs` takes to what `convert_outputs` gives.
     """
     require_torch()
     model = PyTorchWrapper_v3(module, convert_inputs=convert_inputs, convert_outputs=convert_outputs)

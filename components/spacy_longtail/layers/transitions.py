@@ -20,7 +20,6 @@ class Lattice(NamedTuple):
 def with_transitions(classifier: Model[list[Doc], Ragged]) -> Model[list[Doc], Lattice]:
     """Documents to tag logits with learnt transition scores.
 
-    classifier (Model[List[Doc], Ragged]): One row of logits per token, with a ref "output_layer".
     RETURNS (Model[List[Doc], Lattice]): With the classifier's refs, and a ref "transitions".
     """
     scores = transition_scores()

@@ -34,7 +34,6 @@ class Loss(ABC):
         """The same loss with its preset resolved.
 
         class_values (Floats1d): (n_tags,), one number per column of the logits.
-        RETURNS (Loss): A new loss.
         """
         return self
 

@@ -31,12 +31,10 @@ def chain_loss(
     Plain cross-entropy is the negative log-likelihood of the gold path; any other f(x) is the mean of
     f over the marginal probabilities of the gold tags, differentiated through forward-backward.
 
-    loss (TagLoss): A loss of p(gold), with "crf" in `heads`.
     scores (Floats2d): (n_tokens, n_tags), emissions, the sequences one after another.
     gold (Floats2d): (n_tokens, n_tags), above 0 for every acceptable tag.
     mask (Floats1d): (n_tokens,), 0.0 for tokens without annotation: every tag is acceptable there.
     lengths (Ints1d): (n_sequences,), tokens per sequence.
-    transitions (Transitions): Their scores, -inf where illegal.
     RETURNS (ChainResult): Nats per annotated token, with cross-entropy; infinite where a sequence's
         acceptable tags are not a legal path.
     SOURCE: Lafferty et al. 2001; the loss on marginals is ours (docs/methods.md, "Conditional random

@@ -181,7 +181,6 @@ def windows_of(words: Words, sentences: Ints1d, most: int) -> list[Window]:
     A window begins with a fourth of what the one before has read, and the last eighth of a window is
     read again with what follows it.
 
-    words (Words): Of the document. sentences (Ints1d): Tokens of each sentence.
     RETURNS (List[Window]): In order; the words that are taken of them are the document's.
     """
     ends = np.cumsum(words.lengths)

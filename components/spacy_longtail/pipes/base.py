@@ -50,10 +50,7 @@ KINDS: dict[str, Block] = {
 
 
 def factory(name: str, kind: Literal["ner", "gate", "secondary"], **blocks: Block) -> Callable:
-    """spaCy's `Language.factory` for a component of a kind.
-
-    blocks (Dict[str, Any]): Default settings that are blocks. Others are the function's defaults.
-    """
+    """spaCy's `Language.factory` for a component of a kind."""
     meta = dict(KINDS[kind])
     return Language.factory(name, default_config={**blocks, "scorer": meta.pop("scorer")}, **meta)
 
@@ -239,8 +236,6 @@ def with_head_rate(optimizer: Optimizer | None, encoder: Model, head_rate: float
     optimizer (Optional[Optimizer]): thinc's. Anything else, as spaCy's rehearsal has, is given back.
     encoder (Model): The part of the pipe's model that gives token vectors. Where a listener is in it,
         the encoder is another component's, and what is beside the listener is scaled, too.
-    head_rate (float): A multiple of the learning rate; 1 gives the optimizer itself back.
-    RETURNS (Optional[Optimizer]): What `Model.finish_update` takes.
     """
     if head_rate == 1 or not isinstance(optimizer, Optimizer):
         return optimizer

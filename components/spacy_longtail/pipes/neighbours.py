@@ -133,9 +133,6 @@ def own_rows(nlp: Language, pipe: object, docs: list[Doc], before: object = None
 
     Two encoders of a pipeline write to one place, so that a component that reads documents again, after
     both, would read the rows of the second. Where they may be, the first encoder runs again.
-
-    nlp (Language): The pipeline. pipe (object): A component. docs (List[Doc]): Documents that it has
-        processed. before (object): The component that has not processed them yet; null if all have.
     """
     assigned = {n: nlp.get_pipe_meta(n).assigns for n in components_before(nlp, before)}
     name = upstream_of(nlp, pipe) or ""

@@ -20,7 +20,6 @@ def resolve_classes(
 ) -> dict[str, float] | None:
     """The weight of each class of a pipe's loss with a preset; None for a loss without.
 
-    prefixes (str): Of the pipe's tags.
     reader (Optional[Callable]): Of the untouched corpus, for a preset that needs its counts.
     RETURNS (Optional[Dict[str, float]]): A number by "O" and type, or by "O" and tag.
     """

@@ -78,9 +78,6 @@ def pack(donor: Donor, cutter: Cutter, texts: dict[str, int]) -> PackedDonor:
 
     A type goes by its description, and by its name alone where that is clear. Of open types, the fine
     and the coarse ones are two annotations of one corpus.
-
-    cutter (Cutter): Cuts words into subwords. texts (Dict[str, int]): Label texts with their places,
-        to which those of the donor are added.
     """
     names = {text: NOTE.sub("", text) for text in donor.descriptions.values()}
     times = Counter(name.casefold() for name in names.values())
@@ -151,10 +148,8 @@ def collate(sentences: list[Sentence], *of_words: np.ndarray) -> DonorBatch:
 class Batches(IterableDataset):
     """Batches without an end, each of one donor. Which it is depends on the seed and its number alone.
 
-    donors (Sequence[PackedDonor]): Drawn by their weight.
     near (np.ndarray): (n_texts, n_texts), which label texts are close to each other.
     size (int): Subwords of a batch, with padding. seed (int): Fixes all draws.
-    start (int): The number of the first batch.
     """
 
     def __init__(
@@ -201,9 +196,7 @@ def batch_of(
 ) -> DonorBatch:
     """A batch of some sentences of a donor.
 
-    sentences (List[Sentence]): Of the donor. rng (random.Random): Draws the candidates.
     near (np.ndarray): (n_texts, n_texts), which label texts are close to each other.
-    drop_types (float): How often some types are no candidates.
     """
     n_types = len(donor.texts)
     level = rng.randrange(len(sentences[0].tags))

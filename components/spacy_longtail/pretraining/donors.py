@@ -44,12 +44,8 @@ def read_donors(
 ) -> list[Donor]:
     """Read donors, one sentence per document, each with the types that it was annotated with.
 
-    folders (Iterable[Path]): Folders that `convert` wrote, or of text files with open types.
-    exclude (Iterable[Path]): Corpora whose dev and test sentences no donor may have.
     parts (Iterable[str]): Parts of the donors to train on; F1 is measured on dev, or on a twentieth
         of the sentences where there is none, or where dev is trained on.
-    vocab (Vocab): Of the pipeline.
-    RETURNS (List[Donor]): In the order given.
     """
     folders, parts = list(folders), list(dict.fromkeys(parts))
     names = [folder.resolve().name for folder in folders]

@@ -30,9 +30,6 @@ class Matcher(nn.Module):
     """z[token, type, k] = 8 <P_k h, Q_k d> / sqrt(width), and <o, h> + b for O.
 
     h is a word as the encoder reads it, d the vector of a label, of unit length.
-
-    encoder (nn.Module): What reads words. n_words, n_labels (int): Columns of h and of d.
-    width (int): Columns in which words and labels are compared.
     """
 
     def __init__(self, encoder: nn.Module, n_words: int, n_labels: int, width: int) -> None:

@@ -50,9 +50,6 @@ def pretrain(
     """Pretrain an encoder and a described head on donors, and write them. The same call resumes.
 
     folders (List[Path]): Donors: folders that `convert` wrote, or of text files with open types.
-    output (Path): The folder for checkpoints and results. options (PretrainOptions): How.
-    exclude (List[Path]): Corpora whose dev and test no donor may hold.
-    say (Callable): Gets progress.
     RETURNS (Tuple[Language, Block]): The pipeline, as output/model has it, and the record.
     """
     check_folder(output, [*folders, *exclude], unless_holds(RECORD, STATE))

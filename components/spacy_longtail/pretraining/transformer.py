@@ -35,9 +35,6 @@ class BiEncoder(Matcher):
 
     h is a word's first subword as the encoder reads it in its sentence, d the mean of a label's subwords
     as the same encoder reads the label, of unit length.
-
-    encoder (nn.Module): A transformer of the library transformers.
-    width (int): Columns in which words and labels are compared.
     """
 
     def __init__(self, encoder: Any, width: int = 256) -> None:
@@ -68,9 +65,7 @@ class Start(NamedTuple):
 def read_start(name: str, layers: int | None = None, role: str = ENCODER) -> Start:
     """Read a transformer, or a pipeline of one that `pretrain` wrote.
 
-    name (str): A transformer on the hub or its folder, or an installed pipeline or its folder.
     layers (Optional[int]): To keep, spread over all, with the last; null keeps all.
-    role (str): What it is to be.
     """
     # a published transformer has no predictions to teach
     folder = check_encoder(name) if role == TEACHER else located(name)
@@ -147,11 +142,7 @@ def build_transformer(
     nlp: Language,
     bits: Bits,
 ) -> None:
-    """Add `tok2vec` and `ner` to an empty pipeline. The label encoder's file is to be written beside.
-
-    model (BiEncoder): What was pretrained. labels (PieceEncoder): What reads label descriptions.
-    name (str): That the pipeline will be found by. bits (Bits): Of weights on disk.
-    """
+    """Add `tok2vec` and `ner` to an empty pipeline, without the label encoder's file."""
     data = short_form(_subword_encoder(model.encoder, tokenizer, POSITIONS), *bits[:2])
     tok2vec: Any = nlp.add_pipe(
         "tok2vec", config={"model": {"@architectures": "longtail.Transformer.v1"}}

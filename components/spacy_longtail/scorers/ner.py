@@ -63,8 +63,6 @@ def score_entities(
 ) -> Block:
     """Strict span scores; see `make_ner_scorer`.
 
-    examples (Iterable[Example]): Documents with predictions and gold annotation.
-    labels (Optional[Iterable[str]]): The types of the pipe.
     RETURNS (Block): The scores, all floats in [0, 1] except for the per-type table.
     """
     examples = list(examples)
@@ -124,10 +122,7 @@ def _warn(
 
 
 def count_mentions(examples: Iterable[Example], only: Collection[str] = ()) -> dict[str, PRFScore]:
-    """True and false positives and false negatives by type, of types with a gold or predicted mention.
-
-    only (Collection[str]): The types that are looked at; empty takes all.
-    """
+    """True and false positives and false negatives, by type with a gold or predicted mention."""
     counts: dict[str, PRFScore] = {}
     for eg in examples:
         if not eg.reference.has_annotation("ENT_IOB"):

@@ -49,8 +49,6 @@ def token_results(examples: Iterable[Example]) -> TokenResults:
     Where tokens differ, a predicted entity covers the gold tokens that it aligns with, as for the
     span scores; the first of two keeps a token that both cover, and one that aligns with no gold
     token is not seen. A sentence boundary inside a gold entity does not count.
-
-    RETURNS (TokenResults): The sums, and each sentence.
     """
     gold_rows, predicted_rows = [np.zeros((0, 5), "uint64")], [np.zeros((0, 2), "uint64")]
     for eg in examples:

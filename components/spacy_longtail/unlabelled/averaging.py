@@ -39,7 +39,6 @@ def average(pipelines: Sequence[Language], paths: Sequence[Path | str]) -> Ensem
     The first stays what it is but for that: its tokenizer and its other components. An encoder that
     only the NER listened to goes; each member has one of its own.
 
-    pipelines (Sequence[Language]): All of them are changed. paths (Sequence[Path | str]): Of them.
     RETURNS (EnsembleNER): The new component. It reads by the mean of their tag probabilities.
     SOURCE: Lakshminarayanan et al. 2017, arXiv:1612.01474.
     """
@@ -122,7 +121,6 @@ def average_weights(pipelines: Sequence[Language], paths: Sequence[Path | str]) 
     one valley of the loss, in which the mean is often better than either. It is as large and as fast as
     one of them. What components have beside a network is that of the first run.
 
-    pipelines (Sequence[Language]): The first is changed. paths (Sequence[Path | str]): Of them.
     SOURCE: Wortsman et al. 2022, arXiv:2203.05482 (the uniform soup).
     """
     for nlp, path in zip(pipelines, paths, strict=True):

@@ -100,8 +100,6 @@ def distil(
 
     Everything is checked before the pool is read, and nothing is written before sentences are chosen.
 
-    request (DistilRequest): What is distilled. output (Path): The folder.
-    say (Callable): Gets what is done.
     RETURNS (Tuple[Distilled, Events]): The result; what of the pool was left out.
     """
     types, config = read_types(request.gold), _checked(request, output)
@@ -201,11 +199,7 @@ def _pseudo_labels(
 
 
 def copies_for(gold: int, pool: int) -> int:
-    """So many copies that gold has at least half as many words as the pool, within FEWEST and MOST.
-
-    gold (int): Words of the gold documents. pool (int): Of sentences of the pool.
-    RETURNS (int): The copies.
-    """
+    """So many that gold has half as many words as the pool or more, within FEWEST and MOST."""
     return min(max(math.ceil(pool / max(2 * gold, 1)), FEWEST), MOST)
 
 

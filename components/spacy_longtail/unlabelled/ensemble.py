@@ -48,13 +48,8 @@ def build_ensemble(
 ) -> Ensemble:
     """Combine the token NERs of trained runs, or average the runs' weights; write that pipeline.
 
-    runs (Sequence[Path]): Folders of `train`, or pipelines.
-    output (Path): A folder for the pipeline; one of an earlier ensemble is replaced.
     gold (Optional[Path]): A converted corpus to measure members and ensemble on; null measures nothing.
     part (str): Of it. Scores on dev go into the pipeline's meta, where a training leaves its own.
-    weights (bool): Average weights into one network, in place of probabilities.
-    say (Callable[[str], None]): Gets what is being done.
-    RETURNS (Ensemble): Its members and, with a corpus, scores and speeds.
     """
     models = [_model_in(run) for run in runs]
     places = {model.resolve() for model in models}

@@ -36,12 +36,7 @@ class MeasuredPipeline(Record):
 def measure(
     pipelines: Mapping[str, tuple[Language, Path]], gold: Path, types: CorpusTypes, part: str = "test"
 ) -> list[MeasuredPipeline]:
-    """Score pipelines on a part of a corpus, and see how fast they are, beside each other.
-
-    pipelines (Mapping[str, Tuple[Language, Path]]): By name, with their folders. The first is what the
-        others' speed is compared with.
-    gold (Path): The corpus. types (CorpusTypes): The types to score. part (str): Of the corpus.
-    """
+    """Score pipelines on a part of a corpus, and see how fast they are, beside each other."""
     data = part_path(gold, part)
     docs = load_docs(data, blank(types.lang, types.tokens))
     some = docs[:: max(1, -(-sum(map(len, docs)) // MOST))]  # from all over the part

@@ -50,7 +50,6 @@ class MiningRequest:
         tail, or what a gate of the pipeline opens for.
     corpus (Optional[Path]): A folder with types.json. Sentences of its parts, where it has some, need no
         label.
-    quotas (Mapping[str, int]): Labels by type.
     random (float): Share of the labels that is drawn by lot, for an evaluation without bias.
     diversity (float): How much of its score a sentence loses that is like those chosen, in [0, 1].
     split (bool): Whether texts are cut into sentences by punctuation, where the pipeline does not.
@@ -78,13 +77,7 @@ def mine(
     settings: Settings,
     format: ProposalFormat,
 ) -> Mined:
-    """Propose sentences of a pool for labelling, and write them with what the pipeline reads in them.
-
-    pipeline (Path | str): A trained pipeline; or an encoder, which finds types by their descriptions.
-    pool (Path): As `read_pool` takes it.
-    output (Path): A new file. request (MiningRequest): What to look for.
-    settings (Settings): Of the pool. format (str): "prodigy", "doccano", "label-studio" or "spacy".
-    """
+    """Propose sentences of a pool for labelling, with what the pipeline reads in them."""
     inputs = [pool, Path(pipeline), *request.exclude]
     inputs += [] if request.corpus is None else [request.corpus]
     check_file(output, [path for path in inputs if path.exists()])

@@ -58,8 +58,6 @@ def read_pool(source: Path, nlp: Language, settings: Settings, events: Events) -
 
     source (Path): A file, or a folder of files, of a format that `convert` reads; .txt is one text per
         line, and JSON needs no spans.
-    nlp (Language): Makes the tokens where a text has none; texts beyond its max_length are left out.
-    settings (Settings): How to read. events (Events): Counts what is left out.
     YIELDS (Doc): With the words and whole numbers beside a text, and its place, in user_data.
     """
     context = Context(nlp, settings, events)

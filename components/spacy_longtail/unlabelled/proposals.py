@@ -53,8 +53,6 @@ def write_proposals(
     """Write the sentences with what the pipeline reads in them, all or nothing.
 
     Beside each stand its id, share, score, the reason, what was read, and its place in the pool.
-
-    path (Path): JSON lines; one array for Label Studio; a .spacy file.
     """
     docs = [proposal.unit.doc(vocab) for proposal in proposals]
     for proposal, doc in zip(proposals, docs, strict=True):

@@ -56,8 +56,6 @@ class ReadSentence(PoolSentence):
     ) -> Doc:
         """The sentence as training data, the scores of its entities in doc.spans.
 
-        kept (Collection[int]): Which of the mentions are annotated.
-        tags (Sequence[str]): Names of the soft targets' columns.
         known (Optional[List[str]]): Types that the teacher reads, others are neither right nor wrong.
         """
         starts: list[object] = [i == 0 for i in range(len(self.words))]
@@ -107,8 +105,6 @@ class Selection:
     The result is as if all of them had been kept: a sentence is wanted for a type only while fewer than
     `cap` mentions of the type stand in sentences that rank above it, so the first `cap` sentences of
     each type are enough.
-
-    policy (PseudoLabelPolicy): What is wanted. labels (Sequence[str]): The declared types.
     """
 
     def __init__(self, policy: PseudoLabelPolicy, labels: Sequence[str]) -> None:

@@ -49,9 +49,6 @@ def merge_labels(
     A sentence that is annotated in two ways, by two annotators of one task too, or otherwise than in
     the corpus, is not added: it is written to conflicts.jsonl in the corpus, in Prodigy's format.
 
-    corpus (Path): A converted corpus with train, dev and test, or some of them.
-    labelled (Path): What the annotation tool exported, or a .spacy file.
-    random_to (str): "train", "dev" or "test". settings (Settings): How to read the file.
     unchanged (bool): Whether a file is taken in which no suggestion was changed.
     """
     types = read_types(corpus)

@@ -59,8 +59,6 @@ class Scan:
 
     types (List[str]): The rare types. sizes (Mapping[str, int]): Sentences to keep, by ranking: a type,
         or `RANDOM`.
-    known (Collection[int]): Keys of sentences that need no label.
-    seed (int): Fixes the lots of the random share.
     """
 
     def __init__(

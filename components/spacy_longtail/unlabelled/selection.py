@@ -25,10 +25,7 @@ class Proposal(NamedTuple):
 
 
 def share_out(n: int, types: list[str], given: Mapping[str, int]) -> dict[str, int]:
-    """Labels for each type: as given, the rest in equal parts, the first types one more.
-
-    n (int): Labels in all. types (List[str]): The rare types. given (Mapping[str, int]): By type.
-    """
+    """Labels for each type: as given, the rest in equal parts, the first types one more."""
     if not set(given) <= set(types) or sum(given.values()) > n:
         shown = ",".join(f"{t}={k}" for t, k in given.items())
         problem = f"--quota {shown} cannot be filled from {n} labels of {', '.join(types)}"
@@ -50,8 +47,6 @@ def choose(
 ) -> list[Proposal]:
     """The proposals: the random share first, then types in turn, whoever lacks most of its quota next.
 
-    scan (Scan): What was kept of the pool. quotas (Mapping[str, int]): Labels by ranking.
-    n_random (int): Sentences that are drawn by lot.
     penalty (float): How much of its score a sentence loses that is like those chosen, in [0, 1].
     capped (Collection[str]): Rankings that get no more than their quota; the others also get what a
         ranking cannot fill.

@@ -40,10 +40,7 @@ class TeachingPass:
 
 
 class PoolTeacher:
-    """A pipeline that says how sure it is; it is made to write its scores.
-
-    nlp (Language): The pipeline. path (Path | str): Of it. labels (Sequence[str]): The declared types.
-    """
+    """A pipeline that says how sure it is; it is made to write its scores."""
 
     def __init__(self, nlp: Language, path: Path | str, labels: Sequence[str]) -> None:
         self.nlp, self.labels = nlp, tuple(labels)
@@ -82,10 +79,7 @@ class PoolTeacher:
         return [tag for tag, own in zip(codec.tags, columns, strict=True) if own]
 
     def read(self, docs: list[Doc], threshold: float, soft: bool) -> Iterator[list[ReadSentence]]:
-        """The sentences of each document that the pipeline has processed.
-
-        threshold (float): Least probability of O. soft (bool): Whether the soft targets are wanted.
-        """
+        """The sentences of each document that the pipeline has processed."""
         outside, log_p = self._marginals(docs, soft)
         at = 0
         for doc in docs:
@@ -171,12 +165,7 @@ def annotate(
     selection: Selection,
     soft: bool,
 ) -> TeachingPass:
-    """Let a teacher read a pool, and keep what it is sure of.
-
-    batches (Iterable[List[Doc]]): What the teacher's pipeline has processed.
-    known (Collection[int]): Keys of the sentences of the gold corpus.
-    selection (Selection): Gets the sentences. soft (bool): Whether they keep soft targets.
-    """
+    """Let a teacher read a pool, and keep what it is sure of."""
     seen = TeachingPass()
     for batch in batches:
         for sentences in teacher.read(batch, selection.policy.threshold, soft):

@@ -24,7 +24,6 @@ def write_all_flagged(
     attrs["scores"] and attrs["pipes"] have the score of each span and the gate that flagged it. Spans
     of rules score 1 and have no name.
 
-    name (str): The gate's.
     flags (ndarray): (n_sentences,), of all documents. scores (Floats1d): (n_sentences,).
     """
     at = 0

@@ -33,7 +33,6 @@ def learn_counts(
 
     examples (Iterable[Example]): Untouched training data. The sentences are gold, or those of the
         predicted document where no gold boundaries are annotated.
-    labels (Collection[str]): The rare types; none where "auto" has to find them.
     RETURNS (Block): Those keys of FOUND that the counts decide.
     """
     mentions: Counter[str] = Counter()

@@ -73,8 +73,6 @@ def expected_mentions(nlp: Language, docs: list[Doc]) -> list[Expected]:
     A trained gate expects what it opens for: its probability, shared by its types. Behind it, what the
     secondary expects counts as often as the gate opens; behind any other component that flags, in the
     flagged sentences.
-
-    nlp (Language): The pipeline. docs (List[Doc]): Documents that it has processed.
     """
     expected: list[Expected] = []
     opens: dict[str | None, Floats2d] = {}  # by spans_key

@@ -98,7 +98,6 @@ def merge_into(doc: Doc, weak: list[ScoredSpan], merge: str, key: str | None) ->
 
     doc (Doc): With the primary's entities. Blocked tokens stay free of entities, and what nobody has
         annotated stays so.
-    merge (str): "span", "token" or "fill".
     key (Optional[str]): In doc.spans, of the primary's scores and of the merged ones. An entity without
         a score is not in the merged group: no number is made up.
     """
@@ -127,10 +126,7 @@ def merge_into(doc: Doc, weak: list[ScoredSpan], merge: str, key: str | None) ->
 
 
 def remove_from(doc: Doc, going: Collection[Span], key: str | None) -> None:
-    """Take entities out of doc.ents, whose tokens are then O; the others stay as they are.
-
-    going (Collection[Span]): Of doc.ents. key (Optional[str]): In doc.spans, of the entities' scores.
-    """
+    """Take entities out of doc.ents, whose tokens are then O; the others stay as they are."""
     if not going:
         return
     known = read_scores(doc, key)

@@ -54,10 +54,7 @@ def read_scores(doc: Doc, key: str | None) -> dict[tuple[int, int, str], ScoredS
 
 
 def write_entities(doc: Doc, found: Iterable[ScoredSpan], key: str | None) -> None:
-    """Add entities to doc.ents, beside those that are there, and keep blocked tokens blocked.
-
-    key (Optional[str]): Key in doc.spans for the entities that have a score; null for none.
-    """
+    """Add entities to doc.ents, beside those that are there, and keep blocked tokens blocked."""
     found = list(found)
     new = [Span(doc, s.start, s.end, label=s.label) for s in found]
     blocked = [doc[i : i + 1] for i in blocked_tokens(doc)]
@@ -67,10 +64,7 @@ def write_entities(doc: Doc, found: Iterable[ScoredSpan], key: str | None) -> No
 
 
 def add_scores(doc: Doc, key: str, found: Iterable[ScoredSpan]) -> None:
-    """Write the scores of doc.ents: of those found, and of others that had one. The rest have none.
-
-    found (Iterable[ScoredSpan]): Entities that a pipe has added to doc.ents.
-    """
+    """Write the scores of doc.ents: of those found, and of others that had one."""
     rated = {**read_scores(doc, key), **{s.place: s for s in found}}
     own = ((ent.start, ent.end, ent.label_) for ent in doc.ents)
     write_scores(doc, key, [rated[place] for place in own if place in rated])

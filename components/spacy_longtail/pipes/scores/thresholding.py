@@ -30,7 +30,6 @@ def check_judging(
 ) -> Block:
     """The settings of a NER factory about its scores.
 
-    spans_key (Optional[str]): Another key of doc.spans that the pipe uses.
     is_scored (bool): Whether entities are scored without a scores_key, too.
     """
     check_keys(who, spans_key=spans_key, scores_key=scores_key, abstain_key=abstain_key)
@@ -49,10 +48,7 @@ def check_judging(
 
 
 def check_keys(who: str, **keys: str | None) -> None:
-    """Refuse settings of one pipe that name the same key of doc.spans.
-
-    keys (Optional[str]): By setting; null for none.
-    """
+    """Refuse settings of one pipe that name the same key of doc.spans."""
     for name, key in keys.items():
         if key is not None and list(keys.values()).count(key) > 1:
             rule = f"a key of doc.spans that no other setting of {who} names"
@@ -64,9 +60,6 @@ def judge(doc: Doc, spans: Iterable[ScoredSpan], cfg: Overrides, name: str) -> l
 
     Those are kept in doc.spans[abstain_key], where it is set. Pipes may share the group: each replaces
     what it wrote itself, when it saw the document before.
-
-    cfg (Mapping[str, Any]): The pipe's settings. Types without a threshold keep all.
-    name (str): The pipe's, kept for each span in attrs["pipes"].
     """
     curves, thresholds = cfg.get(CALIBRATION) or {}, cfg.get("thresholds") or {}
     kept, rows = [], []

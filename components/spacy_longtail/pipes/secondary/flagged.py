@@ -21,10 +21,7 @@ class UnusableError(ValueError):
 
 
 def is_failure(error: Exception) -> bool:
-    """Whether nobody answered, the memory is full, or the output cannot be used.
-
-    error (Exception): What a component raised while it read.
-    """
+    """Whether nobody answered, the memory is full, or the output cannot be used."""
     return (
         isinstance(error, (OSError, JSONDecodeError, ValidationError, UnusableError))  # timeouts, too
         or is_coded(error)
@@ -79,9 +76,6 @@ def replace_within(doc: Doc, found: Found, types: Collection[str] | None, key: s
 
     What the primary has there of the types that the secondary may set goes, and what overlaps an entity
     of the secondary's. An entity that both have, or that reaches out of these sentences, stays.
-
-    types (Optional[Collection[str]]): Those that the secondary may set; null is all.
-    key (Optional[str]): In doc.spans, of the entities' scores.
     """
     places = {ent.place for ent in found.entities}
     taken = {i for ent in found.entities for i in range(ent.start, ent.end)}

@@ -57,10 +57,7 @@ def describe_types(
 
 
 def vectors_of(texts: list[str], describe: Describe | None, who: str) -> Floats2d:
-    """One row of unit length for each description.
-
-    describe (Optional[Callable]): Null takes hashed words.
-    """
+    """One row of unit length for each description."""
     describe = describe or HashedDescriptions()
     vectors = np.asarray(to_numpy(describe(texts)), dtype="float32")
     if empty := [text for text, row in zip(texts, vectors, strict=True) if not row.any()]:
@@ -84,10 +81,7 @@ class PretrainedHead(NamedTuple):
 
 
 def read_pretrained(path: str | Path, who: str) -> PretrainedHead:
-    """The described head of a pretrained pipeline.
-
-    path (str | Path): Its folder, or an installed package.
-    """
+    """The described head of a pretrained pipeline."""
     folder = check_encoder(path)
     try:
         nlp = spacy.load(folder)
@@ -122,8 +116,6 @@ def take_pretrained(pipe: Any, head: PretrainedHead, nlp: Language | None) -> No
 
     A tok2vec with a `source` has its weights, and is disabled while others are initialized. The config
     of the saved pipeline has no source: it trains again from the same weights by this.
-
-    pipe (TokenTagger): The component. nlp (Optional[Language]): Its pipeline.
     """
     layer, theirs = output_of(pipe.model), output_of(head.pipe.model)
     texts = [head.pipe.cfg["descriptions"][label] for label in head.pipe.labels]

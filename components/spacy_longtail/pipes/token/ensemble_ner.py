@@ -27,7 +27,6 @@ LEAST = 1e-30  # what is impossible for all, so that its logarithm is a number
 def mean_model(models: Sequence[Model]) -> Model[list[Doc], Ragged]:
     """Documents to the logarithm of the mean of the members' tag probabilities.
 
-    models (Sequence[Model]): The members', one row of outputs per token each.
     RETURNS (Model[List[Doc], Ragged]): Data (n_tokens, n_tags), lengths (n_docs,). It predicts once its
         attr "members" has, for each layer, the head that was trained over it and the columns of its
         tags in the order of the ensemble's, (n_tags,). It is not trained.
@@ -102,11 +101,7 @@ class EnsembleNER(TokenTagger):
         return [(model, head) for model, (head, _) in pairs]
 
     def compose(self, types: Iterable[str], weights: Mapping[str, TokenTagger]) -> None:
-        """Take over what was trained.
-
-        types (Iterable[str]): In the order of the ensemble's columns.
-        weights (Mapping[str, TokenTagger]): The trained pipe of each member, whose model is its own.
-        """
+        """Take over what was trained."""
         self.cfg["types"] = list(types)
         for name, tagger in weights.items():
             self.cfg["members"][name] = {"types": list(tagger.cfg["types"])}

@@ -62,7 +62,6 @@ def tagged_entities(
     """The entities of each document, in its own tokens, from the tags of all; whitespace ends none.
 
     space (Floats1d): (n_tokens,), whether it is whitespace.
-    score (bool): Whether the probabilities of tokens are kept.
     """
     start, end, label = codec.spans(decoded.tags)
     start, end = trim_whitespace(start, end, space)

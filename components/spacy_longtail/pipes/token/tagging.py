@@ -268,10 +268,7 @@ class TokenTagger(NERPipe):
         return gold._replace(allowed=allowed)
 
     def get_loss(self, examples: Iterable[Example], scores: Scores) -> tuple[float, Scores]:
-        """The summed loss of all annotated (or taught) tokens, and its gradient on the model's output.
-
-        examples (Iterable[Example]): The batch. scores: The model's output for it.
-        """
+        """The summed loss of all annotated or taught tokens, and its gradient on the output."""
         examples = list(examples)
         gold = self._gold(examples)
         state = TwoTaskState(**self.cfg["state"])

@@ -61,8 +61,6 @@ def scored_entities(
     actions. A score is their mean.
 
     model (Model): A spacy.TransitionBasedParser.v2 with three state features; its encoder runs again.
-    columns (Mapping[str, int]): The column of each action, such as "B-PER".
-    ents (List[List[Span]]): Entities that the model has found, by document.
     """
     moves: list[int] = []  # the action taken at each token of an entity
     token: list[int] = []  # where it stands in the batch

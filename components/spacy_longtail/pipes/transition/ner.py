@@ -240,10 +240,7 @@ class LongtailNER(EntityRecognizer):
             add_scores(doc, self.cfg["scores_key"], kept)
 
     def candidates(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
-        """The entities that this pipe would add, before calibration and thresholds.
-
-        docs (List[Doc]): Documents before this pipe; they stay as they are.
-        """
+        """The entities that this pipe would add, before calibration and thresholds."""
         copies = [doc.copy() for doc in docs]
         super().set_annotations(copies, self.predict(copies))
         return self._scored(copies, [_places(doc) for doc in docs])
