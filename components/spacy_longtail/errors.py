@@ -330,10 +330,6 @@ class Warnings:
         "[LW062] The secondary of {who} failed on a sentence, which keeps the primary's "
         "entities: {problem}"
     )
-    W071 = (
-        "[LW071] {who} has queries for types without a mention in the training data: {unseen}. "
-        "They cost as much as the others."
-    )
     W080 = (
         "[LW080] The types of {who} overlap with other components: {problem}. The primary "
         "should leave them out ('include')."

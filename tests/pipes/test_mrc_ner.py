@@ -253,9 +253,6 @@ def test_the_data_and_the_queries_are_compared():
     nlp = build(queries={"PER": "persons", "GEO": "towns"})
     with pytest.raises(ValueError, match=r"L232.*ART, NAT"):
         nlp.initialize(lambda: examples(nlp))
-    nlp = build(queries={**QUERIES, "EVE": "wars"})
-    with pytest.warns(UserWarning, match=r"LW071.*queries.*EVE"):
-        nlp.initialize(lambda: examples(nlp))
     nlp = build()
     with pytest.raises(ValueError, match="L212"):
         nlp.get_pipe("ner").initialize(lambda: examples(nlp), nlp=nlp, labels=["PER"])

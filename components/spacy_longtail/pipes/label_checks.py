@@ -1,10 +1,9 @@
 """Checks of types that a setting declares against what the data and `init labels` say."""
 
-import warnings
 from collections.abc import Collection
 
 from ..corpus.labels import check_label
-from ..errors import Errors, Warnings
+from ..errors import Errors
 
 AUTO = "auto"  # in place of a list of types: found when the pipeline is initialised
 
@@ -34,13 +33,3 @@ def check_known(setting: str, declared: Collection[str], known: Collection[str],
     if unknown := ", ".join(sorted(set(declared) - set(known))):
         shown = {"setting": setting, "who": who, "unknown": unknown, "known": ", ".join(sorted(known))}
         raise ValueError(Errors.L203.format(**shown))
-
-
-def check_asked(labels: Collection[str], seen: Collection[str], who: str, name: str) -> None:
-    """Whether every type of the data has a query; a query without a mention is warned of."""
-    if not seen:
-        raise ValueError(Errors.L215.format(who=who))
-    if unasked := ", ".join(sorted(set(seen) - set(labels))):
-        raise ValueError(Errors.L232.format(who=who, unknown=unasked))
-    if unseen := ", ".join(label for label in labels if label not in seen):
-        warnings.warn(Warnings.W071.format(who=name, unseen=unseen), stacklevel=3)

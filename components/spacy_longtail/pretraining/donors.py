@@ -48,12 +48,6 @@ def read_donors(
         of the sentences where there is none, or where dev is trained on.
     """
     folders, parts = list(folders), list(dict.fromkeys(parts))
-    names = [folder.resolve().name for folder in folders]
-    if len({*names}) < len(names):
-        raise unusable(", ".join(names), "two have one name", "Name each once, or rename a folder")
-    if not parts or not set(parts) <= set(KNOWN_PARTS):
-        problem = f"the parts to train on are {', '.join(parts) or 'none'}"
-        raise unusable(names[0], problem, f"Name some of {', '.join(KNOWN_PARTS)}")
     forbidden = excluded_texts(exclude, vocab)
     donors = [_read(folder, parts, forbidden, vocab) for folder in folders]
     if len({(donor.lang, donor.tokens) for donor in donors}) > 1:

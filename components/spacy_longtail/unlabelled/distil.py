@@ -103,7 +103,12 @@ def distil(
     RETURNS (Tuple[Distilled, Events]): The result; what of the pool was left out.
     """
     types, config = read_types(request.gold), _checked(request, output)
-    teacher, events = _teacher(request, types), Events()
+    nlp, events = load_for_types(request.teacher, in_words(types.labels, types.descriptions)), Events()
+    teacher = PoolTeacher(nlp, request.teacher, types.labels)
+    if request.soft:
+        soft_tagger(nlp)  # which has to be there
+    if request.split:
+        add_sentences(nlp)
     say(f"{request.teacher}: reading {request.pool}.")
     counts = _pseudo_labels(request, types, teacher, output, events)
     # without the pool there are no soft targets
@@ -150,17 +155,6 @@ def _checked(request: DistilRequest, output: Path) -> Block:
     check_folder(output, [path for path in inputs if path.exists()], unless_holds(PSEUDO_LABELS))
     check_outside(output, [request.pool, request.gold], "folder")
     return config
-
-
-def _teacher(request: DistilRequest, types: CorpusTypes) -> PoolTeacher:
-    """The pipeline that reads the pool."""
-    nlp = load_for_types(request.teacher, in_words(types.labels, types.descriptions))
-    teacher = PoolTeacher(nlp, request.teacher, types.labels)
-    if request.soft:
-        soft_tagger(nlp)
-    if request.split:
-        add_sentences(nlp)
-    return teacher
 
 
 def _pseudo_labels(

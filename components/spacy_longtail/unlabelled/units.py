@@ -105,12 +105,7 @@ def sentence_vectors(doc: Doc, bounds: Iterable[tuple[int, int]]) -> list[Floats
     rows = to_numpy(doc.tensor)
     if rows.ndim == 2 and len(rows) == len(doc):
         return [rows[start : max(end, start + 1)].mean(axis=0) for start, end in bounds]
-    return [_hashed(doc, start, end) for start, end in bounds]
-
-
-def _hashed(doc: Doc, start: int, end: int) -> Floats1d:
-    lower = doc.to_array("LOWER")[start:end].astype("uint64")
-    mixed = lower * np.uint64(0x9E3779B97F4A7C15)
-    column = (mixed >> np.uint64(40)) % np.uint64(N_HASHED)
+    mixed = doc.to_array("LOWER").astype("uint64") * np.uint64(0x9E3779B97F4A7C15)
+    column = ((mixed >> np.uint64(40)) % np.uint64(N_HASHED)).astype("int64")
     sign = np.where((mixed >> np.uint64(20)) & np.uint64(1), 1.0, -1.0)
-    return np.bincount(column.astype("int64"), weights=sign, minlength=N_HASHED)
+    return [np.bincount(column[a:b], weights=sign[a:b], minlength=N_HASHED) for a, b in bounds]

@@ -19,7 +19,7 @@ from ...losses import CrossEntropy
 from ...losses.base import Loss, check_loss
 from ...settings import whole
 from ..base import NERPipe, factory
-from ..label_checks import check_asked, check_known, check_labels
+from ..label_checks import check_known, check_labels
 from ..neighbours import name_in
 from ..scores.merging import merge_spans
 from ..scores.spans import ScoredSpan
@@ -128,7 +128,10 @@ class MRCNER(NERPipe):
         """
         check_labels(labels, self.labels, WHO)
         seen = count_docs(eg.reference for eg in get_examples()).labels
-        check_asked(self.labels, seen, WHO, self.name)
+        if not seen:
+            raise ValueError(Errors.L215.format(who=WHO))
+        if unknown := ", ".join(sorted(set(seen) - set(self.labels))):
+            raise ValueError(Errors.L232.format(who=WHO, unknown=unknown))
         if nlp is not None and (own := name_in(nlp, self)):
             nlp.get_pipe_config(own)["queries"] = dict(self.cfg["queries"])
         self.cfg[CALIBRATION] = None

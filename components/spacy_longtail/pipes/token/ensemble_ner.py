@@ -1,6 +1,6 @@
 """`longtail_ensemble_ner`: trained token NERs as one, by the mean of their tag probabilities."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, NoReturn
 
 import numpy as np
@@ -24,17 +24,12 @@ WHO = "longtail_ensemble_ner"
 LEAST = 1e-30  # what is impossible for all, so that its logarithm is a number
 
 
-def mean_model(models: Sequence[Model]) -> Model[list[Doc], Ragged]:
-    """Documents to the logarithm of the mean of the members' tag probabilities.
-
-    RETURNS (Model[List[Doc], Ragged]): Data (n_tokens, n_tags), lengths (n_docs,). It predicts once its
-        attr "members" has, for each layer, the head that was trained over it and the columns of its
-        tags in the order of the ensemble's, (n_tags,). It is not trained.
-    """
-    return Model("mean_of_members", forward, layers=list(models), attrs={"members": ()})
-
-
 def forward(model: Model[list[Doc], Ragged], docs: list[Doc], is_train: bool) -> tuple[Ragged, None]:
+    """The logarithm of the mean of the members' tag probabilities. It is not trained.
+
+    Its attr "members" has, for each layer, the head that was trained over it and the columns of its tags
+    in the order of the ensemble's, (n_tags,).
+    """
     lengths = np.concatenate([sentence_lengths(doc) for doc in docs])
     outside = np.zeros(lengths.sum(), dtype="float32")
     members = zip(model.layers, model.attrs["members"], strict=True)
@@ -77,7 +72,7 @@ class EnsembleNER(TokenTagger):
         models = [HEADS[head].attach(members[name]["model"]) for name, head in self._heads.items()]
         super().__init__(
             nlp.vocab,
-            mean_model(models),
+            Model("mean_of_members", forward, layers=models, attrs={"members": ()}),
             name,
             loss=CrossEntropy(),
             scorer=scorer,

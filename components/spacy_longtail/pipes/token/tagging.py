@@ -38,7 +38,6 @@ from ..scores.thresholding import CALIBRATION
 from ..weighting import Reader, resolve_classes, with_classes
 from .describing import (
     Describe,
-    PretrainedHead,
     are_alike,
     check_described,
     describe_types,
@@ -221,7 +220,12 @@ class TokenTagger(NERPipe):
         check_described(self.model, self.name, descriptions=descriptions, pretrained=pretrained)
         if self.is_described:
             head = None if pretrained is None else read_pretrained(pretrained, self.name)
-            self._find_describer(head, nlp)
+            if self.describe is None and nlp is not None:
+                # the config keeps it, so that types can be added later
+                block = (head and head.describe) or {"@misc": "longtail.HashedDescriptions.v1"}
+                self.describe = util.registry.resolve({"describe": block})["describe"]
+                if name := name_in(nlp, self):
+                    nlp.get_pipe_config(name)["describe"] = block
             declared = getattr(self.scorer, "declared", None) or ()
             given = {**self.cfg["descriptions"], **(descriptions or {})}
             texts = describe_types(self.labels, given, {*known, *declared, *self.labels}, self.name)
@@ -246,14 +250,6 @@ class TokenTagger(NERPipe):
     def _learnt_from(self, reader: Reader, nlp: Language) -> Iterable[Example]:
         """The part of a corpus that this pipe would train on: its class counts come from it."""
         return reader(nlp)
-
-    def _find_describer(self, head: PretrainedHead | None, nlp: Language | None) -> None:
-        """Set what null stands for. The config keeps it, so that types can be added later."""
-        if self.describe is None and nlp is not None:
-            block = (head and head.describe) or {"@misc": "longtail.HashedDescriptions.v1"}
-            self.describe = util.registry.resolve({"describe": block})["describe"]
-            if name := name_in(nlp, self):
-                nlp.get_pipe_config(name)["describe"] = block
 
     def _gold(self, examples: list[Example]) -> Gold:
         """The gold tags of the predicted tokens."""
