@@ -164,7 +164,7 @@ def test_each_flagged_sentence_is_given_once(how, size, tmp_path):
 
 def test_only_the_bad_sentence_of_a_batch_is_lost(caplog, tmp_path):
     log = tmp_path / "log"
-    nlp = pipeline(pipe={"log": str(log)})
+    nlp = pipeline(batch_size=1, pipe={"log": str(log)})
     texts = [TEXT, "FLAG ANN BAD STORM .", TEXT]
     assert [entities(doc) for doc in nlp.pipe(texts)] == [FOUND, [("ANN", "PER")], FOUND]
     used = rescue(nlp).usage

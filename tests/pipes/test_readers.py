@@ -10,7 +10,7 @@ from spacy.util import registry
 from spacy_longtail.augment import MentionReplacement, OneOf
 from spacy_longtail.corpus.counts import count_doc, count_docs
 from spacy_longtail.corpus.repeats import nsCRD, sC, sCR, sCRD
-from spacy_longtail.readers import LowResourceCorpus, ResampledCorpus, UndersampledCorpus
+from spacy_longtail.readers import ResampledCorpus
 from tests.util import Fixed, blank, examples, small_ner, two_sentences
 
 NLP = blank()
@@ -122,22 +122,6 @@ def test_a_mention_across_a_border_is_not_lost():
     found = list(ResampledCorpus(Fixed([eg]), sC(), join=1)(NLP))
     assert sorted(len(e.reference) for e in found) == [2, 3, 3, 3]
     assert [e.label_ for eg in found for e in eg.reference.ents] == ["NAT"] * 3
-
-
-@pytest.mark.parametrize(
-    ("make", "of"),
-    [
-        (lambda corpus: ResampledCorpus(corpus, sC(), join=1), two_sentences),
-        (lambda corpus: ResampledCorpus(corpus, sC(), join=2), lambda nlp: examples(nlp)[0]),
-        (lambda corpus: LowResourceCorpus(corpus, 1), two_sentences),
-        (lambda corpus: UndersampledCorpus(corpus), lambda nlp: examples(nlp)[0]),
-    ],
-)
-def test_lost_categories_are_said(make, of):
-    eg = of(NLP)
-    eg.reference.cats["news"] = 1.0
-    with pytest.warns(UserWarning, match="LW015"):
-        list(make(Fixed([eg]))(NLP))
 
 
 def texts_of(found):

@@ -88,8 +88,8 @@ def test_a_budget_is_kept_by_all_threads(monkeypatch):
     budget = Budget(0.25, rng.random(20))
     batches = [rng.random(5) for _ in range(40)]
     flags = by_threads(budget.flag, batches)
-    assert budget.usage.sentences == 200
-    assert budget.usage.flagged == sum(int(own.sum()) for own in flags) <= 0.25 * 200 + BURST
+    assert budget.n_seen == 200
+    assert budget.n_flagged == sum(int(own.sum()) for own in flags) <= 0.25 * 200 + BURST
     assert budget._sorted == sorted(budget._recent) and len(budget._sorted) == 220
 
 

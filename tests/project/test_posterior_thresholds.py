@@ -81,8 +81,7 @@ def test_a_budget_starts_from_dev_and_is_kept(model, corpus):
     )
     assert found["threshold"] is None and found["after"] == pytest.approx(after)
     gate = nlp.get_pipe("gate")
-    assert len(gate.cfg["start"]) == 96 and 0 < gate.usage.flagged <= 0.2 * 96 + 5
-    assert gate.usage.sentences == 96 and gate.usage.flagged / 96 == pytest.approx(after["open"])
+    assert len(gate.cfg["start"]) == 96 and 0 < after["open"] * 96 <= 0.2 * 96 + 5
     back = chosen(path, corpus, "--gate-recall", 0.5, "--min-mentions", 5)
     again = spacy.load(path)
     assert back["budget"] is None and again.get_pipe_config("gate")["budget"] is None

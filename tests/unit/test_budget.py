@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_longtail.pipes.gate import budget as module
-from spacy_longtail.pipes.gate.budget import BURST, N_START, Budget, GateUsage, start_scores
+from spacy_longtail.pipes.gate.budget import BURST, N_START, Budget, start_scores
 
 score = st.floats(0, 2, width=16)
 scores = st.lists(score, max_size=60)
@@ -34,7 +34,7 @@ def test_decisions_are_those_of_counting(share, start, stream, window):
     finally:
         module.WINDOW = before
     assert found == by_counting(share, start[-window:], stream, window)
-    assert budget.usage == GateUsage(len(stream), sum(found))
+    assert (budget.n_seen, budget.n_flagged) == (len(stream), sum(found))
 
 
 @given(share=shares, start=scores, stream=scores, cuts=st.lists(st.integers(0, 60), max_size=5))
@@ -44,7 +44,7 @@ def test_batches_do_not_matter(share, start, stream, cuts):
     assert [
         f for part in np.split(np.asarray(stream), sorted(cuts)) for f in parts.flag(part)
     ] == expected
-    assert parts.usage == whole.usage
+    assert (parts.n_seen, parts.n_flagged) == (whole.n_seen, whole.n_flagged)
 
 
 @given(share=shares, start=scores, stream=scores)
@@ -52,7 +52,7 @@ def test_never_more_than_the_share_and_a_burst(share, start, stream):
     budget = Budget(share, start)
     for i, own in enumerate(sorted(stream)):  # each higher than all before: the worst case
         budget.flag(np.asarray([own]))
-        assert budget.usage.flagged <= share * (i + 1) + BURST
+        assert budget.n_flagged <= share * (i + 1) + BURST
 
 
 @pytest.mark.parametrize("share", [0.03, 0.2])
@@ -72,7 +72,7 @@ def test_what_is_high_follows_the_stream():
     budget.flag(rng.random(5000))
     later = budget.flag(2 * rng.random(40_000))
     assert 0.08 < later[20_000:].mean() < 0.11
-    assert budget.usage.flagged <= 0.1 * budget.usage.sentences + BURST
+    assert budget.n_flagged <= 0.1 * budget.n_seen + BURST
 
 
 def test_ties_are_left_out_unless_all_fit():

@@ -13,7 +13,7 @@ from ..corpus.examples import same_tokens
 from ..corpus.repeats import TOKEN_RATIO, kept_tokens
 from ..corpus.sentences import sentence_lengths
 from ..settings import finite
-from .base import Reader, WrappingReader, warn_of_document_annotation
+from .base import Reader, WrappingReader
 
 
 class UndersampledCorpus(WrappingReader):
@@ -40,7 +40,6 @@ class UndersampledCorpus(WrappingReader):
         for eg in self.corpus(nlp):
             kept = document_tokens(eg.reference, self.ratio)
             if len(kept):
-                warn_of_document_annotation(eg)
                 reference = take_tokens(eg.reference, kept)
                 predicted = bare(reference) if same_tokens(eg) else nlp.make_doc(reference.text)
                 yield Example(predicted, reference)

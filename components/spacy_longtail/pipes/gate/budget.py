@@ -3,7 +3,6 @@
 from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from thinc.types import Floats1d
@@ -15,13 +14,6 @@ N_START = 2_000  # scores that are kept of development data
 BURST = 5  # sentences that may be flagged ahead of the budget
 N_DIGITS = 6  # of a score: sentences that say the same tie, whatever batch they were in
 ROUNDING = 1e-9
-
-
-class GateUsage(NamedTuple):
-    """What a gate has seen and flagged since it was loaded."""
-
-    sentences: int = 0
-    flagged: int = 0
 
 
 class Budget:
@@ -40,7 +32,7 @@ class Budget:
 
     def __init__(self, share: float, start: Iterable[float] = ()) -> None:
         self.share = share
-        self.usage = GateUsage()
+        self.n_seen = self.n_flagged = 0
         self._recent = deque(np.round(list(start), N_DIGITS).tolist(), WINDOW)  # in order of arrival
         self._sorted = sorted(self._recent)
         self._lock = Lock()
@@ -55,17 +47,16 @@ class Budget:
             return np.fromiter(map(self._decide, rounded), dtype=bool, count=len(rounded))
 
     def _decide(self, score: float) -> bool:
-        n_seen, n_flagged = self.usage
         as_high = len(self._sorted) - bisect_left(self._sorted, score) + 1
         is_flagged = (
             as_high <= self.share * (len(self._sorted) + 1) + ROUNDING
-            and n_flagged + 1 <= self.share * (n_seen + 1) + BURST
+            and self.n_flagged + 1 <= self.share * (self.n_seen + 1) + BURST
         )
         if len(self._recent) == WINDOW:
             del self._sorted[bisect_left(self._sorted, self._recent[0])]
         self._recent.append(score)
         insort(self._sorted, score)
-        self.usage = GateUsage(n_seen + 1, n_flagged + is_flagged)
+        self.n_seen, self.n_flagged = self.n_seen + 1, self.n_flagged + is_flagged
         return is_flagged
 
 

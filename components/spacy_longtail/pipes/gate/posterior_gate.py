@@ -13,7 +13,7 @@ from ...types import WEAK_SENTENCES
 from ..base import Gate, UntrainedPipe, factory
 from ..label_checks import check_labels, check_types
 from ..neighbours import components_before, own_rows
-from .budget import Budget, GateUsage
+from .budget import Budget
 from .flagging import write_all_flagged
 from .posteriors import Counting, gate_key, has_posteriors, sentence_mentions
 
@@ -73,11 +73,6 @@ class PosteriorGate(Gate, UntrainedPipe):
     def labels(self) -> tuple[str, ...]:
         """The rare types."""
         return tuple(self.cfg["weak_labels"])
-
-    @property
-    def usage(self) -> GateUsage:
-        """Sentences that a budget has seen and flagged since the gate was loaded or restarted."""
-        return GateUsage() if self._budget is None else self._budget.usage
 
     def restart(self) -> None:
         """Forget what was seen: a budget starts from the scores of development data again."""
