@@ -68,7 +68,6 @@ def forget_outputs(model: Model, n_outputs: int | None = None) -> None:
 
 
 def _fresh(output: Model, n_outputs: int | None) -> Model:
-    """A layer of the same kind without weights."""
     n_in = output.maybe_get_dim("nI")
     if not is_described(output):
         return Linear(nO=n_outputs, nI=n_in, init_W=zero_init)

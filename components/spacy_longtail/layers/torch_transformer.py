@@ -189,7 +189,6 @@ def _metadata(module: PieceEncoder) -> dict[str, str]:
 
 
 def from_bytes(module: PieceEncoder, data: bytes, device: torch.device) -> PieceEncoder:
-    """The transformer of a safetensors file."""
     from transformers import AutoConfig
 
     if not data:

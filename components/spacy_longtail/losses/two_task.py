@@ -37,7 +37,6 @@ class TwoTaskLoss(Loss):
 
 
 def _pair(entity: LossResult, begin: LossResult, begin_weight: float) -> LossResult:
-    """entity + begin_weight * begin."""
     xp = get_array_module(entity.d_logits)
     d_scores = xp.stack([entity.d_logits, begin_weight * begin.d_logits], axis=1)
     return LossResult(entity.loss + begin_weight * begin.loss, d_scores)

@@ -83,12 +83,10 @@ class ChatCompletions(OpenAI):
 
     @property
     def _key(self) -> str:
-        """What the variable holds now, or nothing."""
         return os.environ.get(self.key_variable, "").strip() if self.key_variable else ""
 
     @property
     def _credentials(self) -> dict[str, str]:
-        """The header of a request, read where it is sent."""
         return {"Authorization": f"Bearer {self._key}"} if self._key else {}
 
     @_credentials.setter

@@ -92,7 +92,6 @@ def _gate(
     dropout: float,
     **sizes: int,
 ) -> Model[list[Doc], Floats2d]:
-    """A gate with a module of `layers.torch_gates`."""
     width, rate = lstm_settings(hidden_width, dropout)
     from ..layers import torch_gates
 

@@ -158,32 +158,27 @@ class UntrainedPipe(Pipe):
         return {"cfg": cfg, **{name: getattr(getattr(self, name), method) for name in self.saved}}
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """path (Union[str, Path]): A folder, made here. exclude (Iterable[str]): Parts to leave out."""
         parts = self._parts("to_disk", lambda file: srsly.write_json(file, self.cfg))
         util.to_disk(path, parts, exclude)
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> Self:
-        """path (Union[str, Path]): What `to_disk` wrote. exclude (Iterable[str]): Parts to leave out."""
         parts = self._parts("from_disk", lambda file: self.cfg.update(deserialize_config(file)))
         util.from_disk(path, parts, exclude)
         self.restart()
         return self
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """exclude (Iterable[str]): Parts to leave out."""
         parts = self._parts("to_bytes", lambda: srsly.json_dumps(self.cfg))
         data: bytes = util.to_bytes(parts, exclude)
         return data
 
     def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> Self:
-        """data (bytes): What `to_bytes` gave. exclude (Iterable[str]): Parts to leave out."""
         parts = self._parts("from_bytes", lambda text: self.cfg.update(srsly.json_loads(text)))
         util.from_bytes(data, parts, exclude)
         self.restart()
         return self
 
     def __call__(self, doc: Doc) -> Doc:
-        """Annotate one document."""
         return next(self.pipe([doc]), doc)
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:

@@ -48,7 +48,6 @@ class TrainingGazetteer(DeclaredTypes, UntrainedPipe):
         super().__init__(nlp.vocab, name, scorer, labels=labels, scores_key=scores_key, names={})
 
     def restart(self) -> None:
-        """Read the names that `cfg` holds."""
         table = self.cfg["names"]
         names = {label: [tuple(words) for words in own["names"]] for label, own in table.items()}
         reliability = {label: Reliability(own["right"], own["n"]) for label, own in table.items()}
@@ -103,7 +102,6 @@ class TrainingGazetteer(DeclaredTypes, UntrainedPipe):
         return ScoredSpan(span.start, span.end, span.label_, score, (score,) * len(span))
 
     def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
-        """Write the names into doc.ents, and their scores where scores_key is set."""
         key = self.cfg["scores_key"]
         for doc, found in zip(docs, scores, strict=True):
             blocked = set(blocked_tokens(doc)) if found else set()

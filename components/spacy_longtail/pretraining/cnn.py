@@ -288,7 +288,6 @@ def _tok2vec(width: int, rows: list[int], depth: int, subwords: str) -> Block:
 
 
 def _pairs(nlp: Language, model: CNNBiEncoder) -> Iterator[tuple[Model, str, Tensor]]:
-    """The parameters of a pipeline and of the CNN with its head."""
     cnn = model.encoder
     for node, table in zip(_nodes(nlp, "hashembed"), cnn.tables, strict=True):
         yield node, "E", table

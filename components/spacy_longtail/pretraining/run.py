@@ -156,7 +156,6 @@ def _state(output: Path, key: str) -> Block:
 def _learner(
     folders: list[Path], options: PretrainOptions, exclude: list[Path], is_cnn: bool
 ) -> "BiEncoderLearner":
-    """Read encoder and donors."""
     from .cnn import read_cnn
     from .learners import CNNLearner, TransformerLearner
     from .transformer import TEACHER, read_start

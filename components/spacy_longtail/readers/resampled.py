@@ -57,7 +57,6 @@ class ResampledCorpus(SampledCorpus):
         self.augmenter = augmenter
 
     def copies_of(self, counts: SentenceTable) -> Floats1d:
-        """What the policy says, fitted on all sentences."""
         fitted = self.repeats.fit(counts.total)
         copies = np.array([fitted(sentence) for sentence in counts.sentences], dtype="float64")
         logger.info("%s: %d sentences become %.0f", self.repeats, len(copies), copies.sum())

@@ -70,15 +70,12 @@ class SampledCorpus(WrappingReader):
     def ordered(
         self, nlp: Language, examples: Iterator[Example], rng: random.Random
     ) -> Iterator[Example]:
-        """The examples in the order in which they are joined."""
         yield from examples
 
     def copied(self, nlp: Language, eg: Example, n: int) -> Iterable[Example]:
-        """The copies of a sentence."""
         return repeat(eg, n)
 
     def examples(self, nlp: Language) -> Iterator[Example]:
-        """The sentences, joined."""
         plan = self._plan = self._plan or self._planned(nlp)
         rng = generator(self.seed, self._calls)
         self._calls += 1
@@ -86,7 +83,6 @@ class SampledCorpus(WrappingReader):
         yield from joined(self.ordered(nlp, self._repeated(nlp, times, plan.sizes), rng), plan.join)
 
     def _planned(self, nlp: Language) -> SamplePlan:
-        """The counting pass."""
         table, sizes, n_docs = SentenceTable(CorpusCounts(), []), array("I"), 0
         known: dict[object, SentenceCounts] = {}
         for eg in tqdm(self.corpus(nlp), "Counting", delay=SLOW, leave=False, disable=None):

@@ -35,7 +35,6 @@ class Subset(SampledCorpus):
         self.partition = whole("partition", partition, "0 is the first.")
 
     def copies_of(self, counts: SentenceTable) -> Floats1d:
-        """1 for the sentences that are drawn."""
         n = len(counts.sentences)
         if self.n_sentences > n:
             problem = f"{self.n_sentences} sentences are asked for, the corpus has {n}"
@@ -71,7 +70,6 @@ class LowResourceCorpus(Subset):
     """
 
     def draw(self, sentences: Sequence[SentenceCounts], rng: random.Random) -> Ints1d:
-        """The first of a shuffled order."""
         order = list(range(len(sentences)))
         rng.shuffle(order)
         return np.asarray(order[: self.n_sentences], dtype="int64")
@@ -108,7 +106,6 @@ class ImbalancedCorpus(Subset):
         self.entity_share = finite("entity_share", entity_share, rule, fix, low=1e-9, high=1)
 
     def draw(self, sentences: Sequence[SentenceCounts], rng: random.Random) -> Ints1d:
-        """A uniform draw, with exchanges."""
         n = len(sentences)
         order = np.asarray(rng.sample(range(n), n), dtype="int64")
         inside, outside = order[: self.n_sentences], order[self.n_sentences :]

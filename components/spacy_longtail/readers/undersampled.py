@@ -36,7 +36,6 @@ class UndersampledCorpus(WrappingReader):
         self.ratio = finite("ratio", ratio, "a number of at least 1", "3 is the usual value.", low=1)
 
     def examples(self, nlp: Language) -> Iterator[Example]:
-        """One example per document that has an entity."""
         for eg in self.corpus(nlp):
             kept = document_tokens(eg.reference, self.ratio)
             if len(kept):

@@ -33,7 +33,6 @@ class TokenResults(NamedTuple):
 
     @property
     def word_accuracy(self) -> float:
-        """Share of words with the right tag; 0 without any."""
         return self.n_right / self.n_words if self.n_words else 0.0
 
     @property

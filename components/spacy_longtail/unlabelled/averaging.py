@@ -71,7 +71,6 @@ def average(pipelines: Sequence[Language], paths: Sequence[Path | str]) -> Ensem
 
 
 def _tagger(nlp: Language, path: Path | str) -> TokenNER:
-    """The token NER of a pipeline."""
     tagger = only_tagger(nlp)
     if not isinstance(tagger, TokenNER):
         heads = (getattr(pipe, "cfg", {}).get("head") for _, pipe in nlp.pipeline)
@@ -143,7 +142,6 @@ def average_weights(pipelines: Sequence[Language], paths: Sequence[Path | str]) 
 
 
 def _weights(nlp: Language) -> list[tuple[str, FloatsXd]]:
-    """The arrays of all layers and torch modules, in one order. What is written into them stays."""
     arrays: list[tuple[str, FloatsXd]] = []
     models = (getattr(pipe, "model", None) for _, pipe in nlp.pipeline)
     for node in (node for model in models if isinstance(model, Model) for node in model.walk()):
@@ -165,7 +163,6 @@ def _build(nlp: Language, weights: Sequence[tuple[str, FloatsXd]]) -> list[objec
 
 
 def _cosine(first: Sequence[tuple[str, FloatsXd]], other: Sequence[tuple[str, FloatsXd]]) -> float:
-    """Of all weights of two networks as one vector."""
     products = np.zeros(3)
     for (_, a), (_, b) in zip(first, other, strict=True):
         a, b = (to_numpy(own).ravel().astype("float64") for own in (a, b))
@@ -179,7 +176,6 @@ def refused(path: Path | str, problem: str, fix: str) -> ValueError:
 
 
 def _check_not_judged(path: Path | str, pipe: Any) -> None:
-    """Refuse a component with thresholds or a calibration."""
     cfg = getattr(pipe, "cfg", {})
     judged = [name for name in ("thresholds", "calibration") if cfg.get(name)]
     if judged:

@@ -160,7 +160,6 @@ def _checked(request: DistilRequest, output: Path) -> Block:
 def _pseudo_labels(
     request: DistilRequest, types: CorpusTypes, teacher: PoolTeacher, output: Path, events: Events
 ) -> PseudoLabelCounts:
-    """Make the student's corpus: gold, and what the teacher is sure of."""
     known = corpus_keys(request.gold, teacher.nlp)
     texts = iter(read_pool(request.pool, teacher.nlp, request.settings, events))
     batches = processed(teacher.nlp, texts, request.batch_size, request.n_process)

@@ -115,7 +115,6 @@ def _known(corpus: Path, nlp: Language) -> dict[int, Entities]:
 def _write(
     corpus: Path, nlp: Language, new: dict[str, list[Doc]], types: CorpusTypes, merged: Merged
 ) -> None:
-    """The parts that grow, the types, and the conflicts."""
     tasks = [prodigy_task(doc, 0, len(doc), {"problem": why}) for doc, why in merged.conflicts]
     path = corpus / CONFLICTS
     with coded_io(path):

@@ -91,7 +91,6 @@ class Scan:
         return most
 
     def _offer(self, doc: Doc, bounds: list[tuple[int, int]], expected: Floats2d) -> None:
-        """Offer the sentences of a document to every ranking."""
         vectors: list[Floats1d] | None = None
         for i, (start, end) in enumerate(bounds):
             if start == end:

@@ -79,7 +79,6 @@ class PoolTeacher:
         return [tag for tag, own in zip(codec.tags, columns, strict=True) if own]
 
     def read(self, docs: list[Doc], threshold: float, soft: bool) -> Iterator[list[ReadSentence]]:
-        """The sentences of each document that the pipeline has processed."""
         outside, log_p = self._marginals(docs, soft)
         at = 0
         for doc in docs:

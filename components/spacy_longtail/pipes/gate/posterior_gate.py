@@ -71,7 +71,6 @@ class PosteriorGate(Gate, UntrainedPipe):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The rare types."""
         return tuple(self.cfg["weak_labels"])
 
     def restart(self) -> None:
@@ -124,7 +123,6 @@ class PosteriorGate(Gate, UntrainedPipe):
             return sentence_mentions(primary, docs)[:, columns]
 
     def set_annotations(self, docs: Iterable[Doc], scores: Floats2d) -> None:
-        """Add the flagged sentences to doc.spans[spans_key], with their scores."""
         expected = scores.sum(axis=1)
         if self._budget is None:
             flags = (scores >= self.cfg["threshold"]).any(axis=1)

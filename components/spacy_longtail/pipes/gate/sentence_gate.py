@@ -135,7 +135,6 @@ class SentenceGate(Gate, LongtailPipe):
         return sigmoid(self.logits(docs) * slope + shift)
 
     def set_annotations(self, docs: Iterable[Doc], scores: Floats2d) -> None:
-        """Add the flagged sentences to doc.spans[spans_key], with their scores."""
         flat = self.model.ops.to_numpy(scores).ravel()
         flags = flat >= self.cfg["threshold"]
         write_all_flagged(docs, self.cfg["spans_key"], self.name, flags, flat)

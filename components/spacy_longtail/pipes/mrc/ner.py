@@ -145,7 +145,6 @@ class MRCNER(NERPipe):
         return ask(docs, queries, self.cfg["separator"], self.tokenizer, size)
 
     def predict(self, docs: Iterable[Doc]) -> list[list[ScoredSpan]]:
-        """The entities of each document, with their scores."""
         docs = list(docs)
         if not any(len(doc) for doc in docs):
             return [[] for _ in docs]

@@ -94,7 +94,6 @@ class GLiNERNER(EntityScorer, UntrainedPipe):
         return int(is_new)
 
     def predict(self, docs: Iterable[Doc]) -> list[list[ScoredSpan]]:
-        """The entities of each document, with their scores."""
         import torch
 
         docs = list(docs)

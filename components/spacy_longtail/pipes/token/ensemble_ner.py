@@ -83,7 +83,6 @@ class EnsembleNER(TokenTagger):
         )
 
     def _build_head(self) -> None:
-        """The head that reads the mean, and those of the members, by their own types."""
         super()._build_head()
         members = self.model.attrs["members"] = []
         for name, head in self._heads.items():

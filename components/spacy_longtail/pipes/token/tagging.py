@@ -252,7 +252,6 @@ class TokenTagger(NERPipe):
         return reader(nlp)
 
     def _gold(self, examples: list[Example]) -> Gold:
-        """The gold tags of the predicted tokens."""
         are_others_o = self.cfg.get("include") is not None
         codes, label, lengths = gold_types(examples, self.cfg["types"], self.name, are_others_o)
         gold = Gold(*self.codec.gold(codes, label, lengths, are_others_o), lengths)
@@ -357,7 +356,6 @@ class TokenTagger(NERPipe):
         return self
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "TokenTagger":
-        """Load a pipe with its types, which may differ in number from those before."""
         first = {"cfg": lambda p: self._read_cfg(deserialize_config(p), exclude)}
         util.from_disk(path, first, exclude)
         super().from_disk(path, exclude=exclude)

@@ -184,7 +184,6 @@ class LongtailNER(EntityRecognizer):
         return losses
 
     def finish_update(self, sgd: Optimizer | None) -> None:
-        """Step the optimizer, `head_rate` times as far outside the encoder."""
         encoder = self.model.get_ref("tok2vec").layers[0]  # the parser's own projection comes after it
         super().finish_update(with_head_rate(sgd, encoder, self.head_rate))
 
@@ -224,7 +223,6 @@ class LongtailNER(EntityRecognizer):
         return self
 
     def set_annotations(self, docs: Doc | Iterable[Doc], states: list[StateClass]) -> None:
-        """Write the entities, and their scores where scores_key is set."""
         docs = [docs] if isinstance(docs, Doc) else list(docs)
         warn_of_zeros(self.model, docs, self.name)
         if self.cfg["scores_key"] is None:
