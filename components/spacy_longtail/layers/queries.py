@@ -41,11 +41,7 @@ class Questions(NamedTuple):
 
 
 def ask(
-    docs: list[Doc],
-    queries: list[str],
-    separator: str,
-    tokenizer: Callable[[str], Doc],
-    size: int,
+    docs: list[Doc], queries: list[str], separator: str, tokenizer: Callable[[str], Doc], size: int
 ) -> Iterator[Questions]:
     """Put every query to every sentence: sentence after sentence, query after query.
 

@@ -16,11 +16,7 @@ def with_sentences(tok2vec: Model[list[Doc], list[Floats2d]]) -> Model[list[Doc]
     RETURNS (Model[List[Doc], Ragged]): Data (n_tokens, width), lengths (n_sentences,).
     """
     return Model(
-        "with_sentences",
-        forward,
-        init=init,
-        layers=[tok2vec],
-        dims={"nO": tok2vec.maybe_get_dim("nO")},
+        "with_sentences", forward, init=init, layers=[tok2vec], dims={"nO": tok2vec.maybe_get_dim("nO")}
     )
 
 

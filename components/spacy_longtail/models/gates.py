@@ -11,8 +11,7 @@ from .encoders import draw_for_inputs, lstm_settings
 
 
 def SentenceGate(
-    tok2vec: Model[list[Doc], list[Floats2d]],
-    hidden_width: int = 64,
+    tok2vec: Model[list[Doc], list[Floats2d]], hidden_width: int = 64
 ) -> Model[list[Doc], Floats2d]:
     """Documents to one logit per sentence: the maximum of token features over it, and a linear layer.
 
@@ -31,9 +30,7 @@ def SentenceGate(
 
 
 def RNNCNNGate(
-    tok2vec: Model[list[Doc], list[Floats2d]],
-    hidden_width: int = 64,
-    dropout: float = 0.2,
+    tok2vec: Model[list[Doc], list[Floats2d]], hidden_width: int = 64, dropout: float = 0.2
 ) -> Model[list[Doc], Floats2d]:
     """Words beside their bidirectional LSTM states, a linear layer with tanh, the maximum over words.
 
@@ -48,9 +45,7 @@ def RNNCNNGate(
 
 
 def LSTMAttentionGate(
-    tok2vec: Model[list[Doc], list[Floats2d]],
-    hidden_width: int = 64,
-    dropout: float = 0.2,
+    tok2vec: Model[list[Doc], list[Floats2d]], hidden_width: int = 64, dropout: float = 0.2
 ) -> Model[list[Doc], Floats2d]:
     """Bidirectional LSTM states, weighted by how alike each is to the last one.
 
@@ -86,11 +81,7 @@ def SelfAttentionGate(
 
 
 def _gate(
-    name: str,
-    tok2vec: Model[list[Doc], list[Floats2d]],
-    hidden_width: int,
-    dropout: float,
-    **sizes: int,
+    name: str, tok2vec: Model[list[Doc], list[Floats2d]], hidden_width: int, dropout: float, **sizes: int
 ) -> Model[list[Doc], Floats2d]:
     width, rate = lstm_settings(hidden_width, dropout)
     from ..layers import torch_gates

@@ -31,10 +31,7 @@ CPU_PIECES = 512  # of a batch: what a layer computes of more leaves the cache o
 
 
 def Transformer(
-    name: str | None = None,
-    layer_decay: float = 0.8,
-    max_pieces: int = 254,
-    batch_pieces: int = 4096,
+    name: str | None = None, layer_decay: float = 0.8, max_pieces: int = 254, batch_pieces: int = 4096
 ) -> Model[list[Doc], list[Floats2d]]:
     """A transformer, for a `tok2vec` component or a component of its own: a token's row is the last
     state of its first subword.

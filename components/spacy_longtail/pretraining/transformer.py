@@ -135,12 +135,7 @@ def short_labels(start: Start, bits: Bits) -> tuple[bytes, PieceEncoder]:
 
 
 def build_transformer(
-    model: BiEncoder,
-    labels: PieceEncoder,
-    name: str,
-    tokenizer: Tokenizer,
-    nlp: Language,
-    bits: Bits,
+    model: BiEncoder, labels: PieceEncoder, name: str, tokenizer: Tokenizer, nlp: Language, bits: Bits
 ) -> None:
     """Add `tok2vec` and `ner` to an empty pipeline, without the label encoder's file."""
     data = short_form(_subword_encoder(model.encoder, tokenizer, POSITIONS), *bits[:2])

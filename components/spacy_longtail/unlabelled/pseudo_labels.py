@@ -48,11 +48,7 @@ class ReadSentence(PoolSentence):
         return min((m.score for m in self.mentions if m.score is not None), default=1.0)
 
     def doc(
-        self,
-        vocab: Vocab,
-        kept: Collection[int],
-        tags: Sequence[str],
-        known: list[str] | None = None,
+        self, vocab: Vocab, kept: Collection[int], tags: Sequence[str], known: list[str] | None = None
     ) -> Doc:
         """The sentence as training data, the scores of its entities in doc.spans.
 
