@@ -141,10 +141,7 @@ def reduce_columns(model: CNNBiEncoder, counts: np.ndarray, n_columns: int) -> N
 
 
 class Vocabulary:
-    """The distinct words of sentences.
-
-    orths (np.ndarray): Hashes of all words. vocab (Vocab): Of the words.
-    """
+    """The distinct words of sentences."""
 
     def __init__(self, orths: np.ndarray, vocab: Vocab) -> None:
         self.keys, self.counts = np.unique(orths, return_counts=True)
@@ -259,11 +256,7 @@ def read_cnn(name: str, lang: str) -> CNNStart:
 
 
 def build_cnn(model: CNNBiEncoder, table: SubwordTable, name: str, nlp: Language) -> None:
-    """Add `tok2vec` and `ner` to an empty pipeline, which needs neither torch nor a file.
-
-    model (CNNBiEncoder): What was pretrained. table (SubwordTable): Its subwords.
-    name (str): That the pipeline will be found by.
-    """
+    """Add `tok2vec` and `ner` to an empty pipeline, which needs neither torch nor a file."""
     cnn = model.encoder
     codes = eight_bit(cnn.vectors.detach().cpu().float().numpy())
     table = SubwordTable(codes, table.subwords, table.is_plain)

@@ -58,11 +58,7 @@ OF_CNN = PretrainRates(encoder_rate=2e-3, head_rate=2e-3, warmup=0.03)
 
 
 class BiEncoderLearner(ABC):
-    """A learner. What a step does depends on its number and the seed alone.
-
-    donors (List[Donor]): What it learns. options (PretrainOptions): How, with the steps in all.
-    usual (PretrainRates): What `--set` changes. cutter (Cutter): Cuts words into subwords.
-    """
+    """A learner. What a step does depends on its number and the seed alone."""
 
     label_encoder: bytes | None = None  # the file of a transformer that reads labels
     model: Any  # a Matcher
@@ -207,10 +203,7 @@ class BiEncoderLearner(ABC):
 
 
 class TransformerLearner(BiEncoderLearner):
-    """A learner of a transformer and a head.
-
-    start (Start): Their weights. teacher (Optional[Start]): Whose predictions it learns.
-    """
+    """A learner of a transformer and a head."""
 
     def __init__(
         self, start: Start, teacher: Start | None, donors: list[Donor], options: PretrainOptions
@@ -248,12 +241,7 @@ class TransformerLearner(BiEncoderLearner):
 
 
 class CNNLearner(BiEncoderLearner):
-    """A learner of a CNN and a head, with a transformer as its teacher or without one.
-
-    start (Optional[Tuple[CNNBiEncoder, SubwordTable]]): The CNN and its subwords; null
-        makes a new one, which needs a teacher.
-    teacher (Optional[Start]): Whose predictions it learns.
-    """
+    """A learner of a CNN and a head. Without a start it makes a new CNN, which needs a teacher."""
 
     teaches, n_others = TEACHES_CNN, N_OTHERS
 
