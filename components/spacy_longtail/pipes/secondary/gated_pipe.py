@@ -179,6 +179,7 @@ class GatedPipe(Secondary, UntrainedPipe):
             words=sum(place.end - place.start for place in places),
         )
         found = [Found([], []) for _ in docs]
+        self.secondary.nlp  # noqa: B018  # L285 without a source
         for batch in minibatch(places, self.cfg["batch_size"]):
             for place, ents in self._read(docs, batch):
                 found[place.doc].entities.extend(in_document(ents, place))
