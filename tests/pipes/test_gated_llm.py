@@ -98,7 +98,8 @@ def pipeline(model: dict, task: dict | None = None, cache: dict | None = None, *
     ):
         nlp.add_pipe(factory, name=name)
     block = {"factory": "llm_ner", "task": {"labels": LABELS, **(task or {})}, "model": model}
-    config = {"pipe": {**block, "cache": cache or {}}, "labels": LABELS, **settings}
+    config = {"pipe": {**block, "cache": cache or {}}, "labels": LABELS, "batch_size": 1}
+    config.update(settings)
     nlp.add_pipe("longtail_gated_pipe", name="rescue", config=config)
     return nlp
 
