@@ -167,7 +167,7 @@ def test_what_was_answered_is_not_sent_again(at, server, tmp_path):
     cache = {"path": str(tmp_path / "cache"), "batch_size": 1}
     text = " ".join(f"FLAG no{i} on the Vega ." for i in range(16))
     for n_requests, n_failures in ((16, 1), (17, 1)):
-        nlp = of_server(server, {"cache": cache, "batch_size": 16})
+        nlp = of_server(server, {"cache": cache})
         assert len(nlp(text).ents) == 15
         assert len(server.requests) == n_requests
         assert rescue(nlp).usage["calls"] == 16 and rescue(nlp).usage["failures"] == n_failures

@@ -13,15 +13,8 @@ SCALE = 8.0  # of the vectors, which have unit length: else words learn slower t
 NO_TYPE = -1  # in `type_of`: the output of O
 
 
-class Computed(NamedTuple):
-    """Weights of tags, and what they were computed from."""
-
-    arrays: list[np.ndarray]
-    sums: list[float]  # of squares
-    weights: Floats2d  # (n_tags, nI)
-
-
-_LAST: dict[int, Computed] = {}  # of the predictions of layers, by their ids
+# of the predictions of layers, by their ids: arrays, their sums of squares, the weights made of them
+_LAST: dict[int, tuple[list[np.ndarray], list[float], Floats2d]] = {}
 MOST = 32  # layers that are remembered
 
 
@@ -121,13 +114,13 @@ def _predicting(layer: Model) -> Floats2d:
     params = [layer.get_param(name) for name in ("W", "P", "Q", "D")]
     arrays = [*params, *(layer.attrs[name] for name in ("type_of", "prefix_of"))]
     sums = [float(np.vdot(array, array)) for array in params]  # an optimizer changes arrays in place
-    last = _LAST.get(layer.id)
-    if last and last.sums == sums and all(map(operator.is_, last.arrays, arrays)):
-        return last.weights
+    known, squares, last = _LAST.get(layer.id, ([], [], None))
+    if squares == sums and all(map(operator.is_, known, arrays)):
+        return last
     weights = _weights(layer)
     if len(_LAST) >= MOST:
         _LAST.clear()
-    _LAST[layer.id] = Computed(arrays, sums, weights)
+    _LAST[layer.id] = arrays, sums, weights
     return weights
 
 

@@ -10,10 +10,12 @@ from spacy.training import Example
 from spacy.util import logger
 from thinc.types import Floats1d
 
+from ..corpus.counts import CorpusCounts
 from ..corpus.repeats import Repeats
 from ..settings import unused
+from ..types import SentenceCounts
 from .base import Reader
-from .sampled import SampledCorpus, SentenceTable
+from .sampled import SampledCorpus
 
 BUFFER = 500  # examples held back to shuffle a stream
 
@@ -56,9 +58,9 @@ class ResampledCorpus(SampledCorpus):
         self.repeats = repeats
         self.augmenter = augmenter
 
-    def copies_of(self, counts: SentenceTable) -> Floats1d:
-        fitted = self.repeats.fit(counts.total)
-        copies = np.array([fitted(sentence) for sentence in counts.sentences], dtype="float64")
+    def copies_of(self, total: CorpusCounts, sentences: list[SentenceCounts]) -> Floats1d:
+        fitted = self.repeats.fit(total)
+        copies = np.array([fitted(sentence) for sentence in sentences], dtype="float64")
         logger.info("%s: %d sentences become %.0f", self.repeats, len(copies), copies.sum())
         return copies
 

@@ -26,13 +26,6 @@ JOIN_LIMIT = 10  # sentences: enough for a model to see what borders on what
 SLOW = 5  # seconds before a pass shows its progress
 
 
-class SentenceTable(NamedTuple):
-    """The counts of each sentence, without those of one-token entities. Equal ones are one object."""
-
-    total: CorpusCounts
-    sentences: list[SentenceCounts]
-
-
 class SamplePlan(NamedTuple):
     copies: Floats1d  # (n_sentences,), in corpus order; fractions are drawn in each call
     join: int  # sentences per training document
@@ -64,7 +57,7 @@ class SampledCorpus(WrappingReader):
         return f"longtail.{type(self).__name__}.v1"
 
     @abstractmethod
-    def copies_of(self, counts: SentenceTable) -> Floats1d:
+    def copies_of(self, total: CorpusCounts, sentences: list[SentenceCounts]) -> Floats1d:
         """(n_sentences,) how often each sentence is to come; fractions are drawn in each call."""
 
     def ordered(
@@ -83,18 +76,19 @@ class SampledCorpus(WrappingReader):
         yield from joined(self.ordered(nlp, self._repeated(nlp, times, plan.sizes), rng), plan.join)
 
     def _planned(self, nlp: Language) -> SamplePlan:
-        table, sizes, n_docs = SentenceTable(CorpusCounts(), []), array("I"), 0
+        total, sizes, n_docs = CorpusCounts(), array("I"), 0
+        units: list[SentenceCounts] = []  # equal ones are one object
         known: dict[object, SentenceCounts] = {}
         for eg in tqdm(self.corpus(nlp), "Counting", delay=SLOW, leave=False, disable=None):
             n_docs += 1
             for part in sentences(nlp, [eg]):
                 counts = count_doc(part.reference)
-                table.total.add(counts)
+                total.add(counts)
                 key = counts.length, *counts.tokens.items(), *counts.mentions.items()
-                table.sentences.append(known.setdefault(key, counts._replace(singles={})))
+                units.append(known.setdefault(key, counts._replace(singles={})))
                 sizes.append(len(part.reference))
         mean = min(round(len(sizes) / max(n_docs, 1)), JOIN_LIMIT)
-        return SamplePlan(self.copies_of(table), self.join or max(mean, 1), sizes)
+        return SamplePlan(self.copies_of(total, units), self.join or max(mean, 1), sizes)
 
     def _repeated(self, nlp: Language, times: Ints1d, sizes: Sequence[int]) -> Iterator[Example]:
         """The sentences again, which must be those that the counting pass saw."""

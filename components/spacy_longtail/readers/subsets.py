@@ -3,16 +3,16 @@
 import random
 import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
 
 import numpy as np
 from thinc.types import Floats1d, Ints1d
 
+from ..corpus.counts import CorpusCounts
 from ..errors import Errors, Warnings
 from ..settings import finite, whole
 from ..types import SentenceCounts
 from .base import Reader
-from .sampled import SampledCorpus, SentenceTable, generator
+from .sampled import SampledCorpus, generator
 
 TOLERANCE = 0.05  # of the share asked for
 N_EXCHANGES = 20_000  # tried before the share is given up
@@ -34,23 +34,23 @@ class Subset(SampledCorpus):
         self.n_sentences = whole("n_sentences", n_sentences, "Name how many to draw.", low=1)
         self.partition = whole("partition", partition, "0 is the first.")
 
-    def copies_of(self, counts: SentenceTable) -> Floats1d:
-        n = len(counts.sentences)
+    def copies_of(self, total: CorpusCounts, sentences: list[SentenceCounts]) -> Floats1d:
+        n = len(sentences)
         if self.n_sentences > n:
             problem = f"{self.n_sentences} sentences are asked for, the corpus has {n}"
             raise ValueError(Errors.L120.format(who=self.name, problem=problem))
-        places = self.draw(counts.sentences, generator(self.seed, self.partition))
+        places = self.draw(sentences, generator(self.seed, self.partition))
         drawn = np.zeros(n)
         drawn[places] = 1.0
-        kept = {label for i in places.tolist() for label in counts.sentences[i].tokens}
-        if lost := sorted(set(counts.total.tokens) - kept):
+        kept = {label for i in places.tolist() for label in sentences[i].tokens}
+        if lost := sorted(set(total.tokens) - kept):
             who = f"{self.name} (seed {self.seed}, partition {self.partition})"
             problem = f"draws no mention of {', '.join(lost)}"
             warnings.warn(Warnings.W012.format(who=who, problem=problem), stacklevel=2)
         return drawn
 
     @abstractmethod
-    def draw(self, sentences: Sequence[SentenceCounts], rng: random.Random) -> Ints1d:
+    def draw(self, sentences: list[SentenceCounts], rng: random.Random) -> Ints1d:
         """(n_drawn,) the sentences to yield."""
 
 
@@ -69,7 +69,7 @@ class LowResourceCorpus(Subset):
         "Subsets of a corpus").
     """
 
-    def draw(self, sentences: Sequence[SentenceCounts], rng: random.Random) -> Ints1d:
+    def draw(self, sentences: list[SentenceCounts], rng: random.Random) -> Ints1d:
         order = list(range(len(sentences)))
         rng.shuffle(order)
         return np.asarray(order[: self.n_sentences], dtype="int64")
@@ -105,7 +105,7 @@ class ImbalancedCorpus(Subset):
         rule, fix = "a share above 0 and at most 1", "0.05 is five percent."
         self.entity_share = finite("entity_share", entity_share, rule, fix, low=1e-9, high=1)
 
-    def draw(self, sentences: Sequence[SentenceCounts], rng: random.Random) -> Ints1d:
+    def draw(self, sentences: list[SentenceCounts], rng: random.Random) -> Ints1d:
         n = len(sentences)
         order = np.asarray(rng.sample(range(n), n), dtype="int64")
         inside, outside = order[: self.n_sentences], order[self.n_sentences :]
