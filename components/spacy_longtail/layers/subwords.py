@@ -107,17 +107,13 @@ def plain(word: str) -> str:
 
 def read_subwords(source: str) -> SubwordTable:
     """The table of subwords of an encoder."""
-    folder = check_encoder(source)
-    try:
-        nlp = load_model_from_path(folder)
-        models = [getattr(pipe, "model", None) for _, pipe in nlp.components]
-        nodes = (node for model in models if isinstance(model, Model) for node in model.walk())
-        return next(node.attrs["subwords"] for node in nodes if node.name == NAME)
-    except Exception as error:  # of what is damaged: each its own kind
-        problem = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")
-        if isinstance(error, StopIteration):
-            problem = "It has no subword vectors"
-        raise ValueError(Errors.L265.format(name=source, problem=f"{problem}.")) from error
+    nlp = load_model_from_path(check_encoder(source))
+    models = [getattr(pipe, "model", None) for _, pipe in nlp.components]
+    nodes = (node for model in models if isinstance(model, Model) for node in model.walk())
+    table: SubwordTable | None = next((n.attrs["subwords"] for n in nodes if n.name == NAME), None)
+    if table is None:
+        raise ValueError(Errors.L265.format(name=source, problem="It has no subword vectors."))
+    return table
 
 
 def subword_vectors(source: str, width: int) -> Model[list[Doc], Ragged]:

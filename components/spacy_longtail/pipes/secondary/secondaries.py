@@ -3,8 +3,8 @@
 Both read sentences as documents of their own, and save what they have learnt or were given.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,10 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import registry
-from thinc.api import Config, ConfigValidationError
+from thinc.api import Config
 
 from ...corpus.cutting import bare
 from ...errors import Errors
-from ...faults import is_coded
 from ...types import Block
 
 SETS = "doc.ents"
@@ -63,8 +62,7 @@ class OwnComponent:
     def initialize(self, get_examples: Callable[[], Iterable[Example]], settings: Block) -> None:
         """settings (Block): For its own `initialize`."""
         if hasattr(self.component, "initialize"):
-            with _coded(self.who):
-                self.component.initialize(get_examples, nlp=self.nlp, **settings)
+            self.component.initialize(get_examples, nlp=self.nlp, **settings)
         elif settings:
             raise unfit(self.who, f"it has no 'initialize', found {', '.join(settings)} for it")
 
@@ -99,7 +97,7 @@ class OwnPipeline:
         self._nlp: Language | None = None
         # else what was saved is to come, whatever stands in that place now
         if (Path(source) / "config.cfg").exists() or util.is_package(source):
-            self._nlp = self._load(source)
+            self._nlp = spacy.load(source)
             if self._nlp.lang != nlp.lang:
                 problem = f"it is of the language {self._nlp.lang!r}, the pipeline around it of"
                 raise unfit(who, f"{source} does not fit: {problem} {nlp.lang!r}")
@@ -150,14 +148,7 @@ class OwnPipeline:
 
     def from_disk(self, path: Path) -> None:
         if path.exists():
-            self._nlp = self._load(path)
-
-    def _load(self, source: str | Path) -> Language:
-        try:
-            return spacy.load(source)
-        except Exception as error:  # what is damaged can fail anywhere, each in its own way
-            problem = f"{type(error).__name__}: {error}"
-            raise unfit(self.who, f"{source} cannot be loaded: {problem}") from None
+            self._nlp = spacy.load(path)
 
 
 def _build(nlp: Language, block: Mapping[str, object], who: str) -> Any:
@@ -175,9 +166,8 @@ def _build(nlp: Language, block: Mapping[str, object], who: str) -> Any:
     names = (nlp.get_factory_name(factory), factory)
     registered = next(name for name in names if name in registry.factories)
     settings = _with_defaults(meta.default_config or {}, given)
-    with _coded(who):
-        block = {**settings, "nlp": nlp, "name": who, "@factories": registered}
-        pipe = registry.resolve({"pipe": block})["pipe"]
+    block = {**settings, "nlp": nlp, "name": who, "@factories": registered}
+    pipe = registry.resolve({"pipe": block})["pipe"]
     if getattr(pipe, "is_trainable", False):
         raise unfit(who, f"{factory!r} has weights to train, and nothing trains it here")
     return pipe
@@ -191,18 +181,3 @@ def _with_defaults(defaults: Mapping[str, object], given: Mapping[str, object]) 
         if isinstance(default, Mapping) and isinstance(value, Mapping):
             merged[name] = _with_defaults(default, value)
     return merged
-
-
-@contextmanager
-def _coded(who: str) -> Iterator[None]:
-    """What a component raises while it is made becomes L285: no traceback."""
-    try:
-        yield
-    except Exception as error:
-        if is_coded(error):
-            raise
-        if isinstance(error, ConfigValidationError):
-            error = ConfigValidationError.from_error(error, show_config=False)
-        problem = " ".join(f"{type(error).__name__}: {error}".split())
-        fix = "Correct [components.NAME.pipe], or what it needs, such as a key in the environment."
-        raise unfit(who, problem, fix) from None
