@@ -6,7 +6,7 @@ import spacy
 from hypothesis import given
 from hypothesis import strategies as st
 from spacy.util import fix_random_seed, registry
-from thinc.api import Adam, Model, list2ragged
+from thinc.api import Adam, Model
 
 torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
 safetensors = pytest.importorskip("safetensors.torch", reason="needs the extra 'torch'")
@@ -158,8 +158,6 @@ def test_what_makes_no_sense_is_refused():
     for setting in ({"hidden_width": "wide"}, {"depth": 0}, {"dropout": 1.0}):
         with pytest.raises(ValueError, match="L001"):
             BiLSTM(rows_as_docs(5), **setting)
-    with pytest.raises(ValueError, match=r"L241.*Ragged"):
-        BiLSTM(list2ragged()).initialize(X=arrays([2], 5))
 
 
 # The encoder under the pipes

@@ -8,7 +8,6 @@ from spacy.tokens import Doc
 from thinc.api import Model
 from thinc.types import Floats2d, Ints2d
 
-from ..errors import Errors
 from .queries import Asked
 
 
@@ -32,14 +31,8 @@ def rows_init(model: Model, X: list[Asked] | None = None, Y: Floats2d | None = N
     encoder = model.layers[0]
     docs = None if X is None else [asked.doc for asked in X]
     encoder.initialize(X=docs)
-    if docs:
-        vectors = encoder.predict(docs)
-        if not isinstance(vectors, list) or list(map(len, vectors)) != list(map(len, docs)):
-            problem = f"{encoder.name!r} gives no list of rows, one per token of each document"
-            fix = "Use longtail.BiLSTM.v1, or spacy-transformers.Tok2VecTransformer.v3."
-            raise ValueError(Errors.L241.format(who="longtail.MRC.v1", problem=problem, fix=fix))
-        if model.maybe_get_dim("nO") is None:  # some encoders never set it
-            model.set_dim("nO", vectors[0].shape[1])
+    if docs and model.maybe_get_dim("nO") is None:  # some encoders never set it
+        model.set_dim("nO", encoder.predict(docs)[0].shape[1])
 
 
 def rows_forward(model: Model, X: list[Asked], is_train: bool) -> tuple[Floats2d, Callable]:

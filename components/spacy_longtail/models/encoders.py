@@ -112,12 +112,7 @@ def lstm_settings(hidden_width: int, dropout: float) -> tuple[int, float]:
 
 def draw_for_inputs(model: Model, X: list[Floats2d] | None = None, Y: object = None) -> None:
     """Draw new weights of an LSTM for the width of its inputs."""
-    if not X:
-        return
-    if not isinstance(X, list) or any(getattr(x, "ndim", 0) != 2 for x in X):
-        problem = f"it gives {type(X).__name__}, not a row per token of each document"
-        fix = "Use spacy.MultiHashEmbed.v2, longtail.StaticVectors.v1 or another encoder."
-        raise ValueError(Errors.L241.format(who="longtail.BiLSTM.v1", problem=problem, fix=fix))
-    width = X[0].shape[1]
-    model.set_dim("nI", width)
-    resize(model, width)
+    if X:
+        width = X[0].shape[1]
+        model.set_dim("nI", width)
+        resize(model, width)
