@@ -14,16 +14,10 @@ def sources_of(meta: Mapping[str, Any]) -> list[Source]:
     return [found] if isinstance(found, str) else list(found)
 
 
-def joined_sources(known: Sequence[Source], more: Sequence[Source]) -> list[Source]:
-    """Both, each once, in order."""
-    joined = list(known)
-    for source in more:
-        if source not in joined:
-            joined.append(source)
-    return joined
-
-
 def add_sources(nlp: Language, more: Sequence[Source]) -> None:
-    """Add what has come into a pipeline; it is saved with it."""
-    if more:
-        nlp.meta["sources"] = joined_sources(sources_of(nlp.meta), more)
+    """Add what has come into a pipeline, each source once; it is saved with it."""
+    sources = sources_of(nlp.meta)
+    for source in more:
+        if source not in sources:
+            sources.append(source)
+            nlp.meta["sources"] = sources

@@ -14,7 +14,7 @@ from ..corpus import seen
 from ..describers import label_encoder
 from ..encoders import META, check_encoder, located
 from ..errors import Errors
-from ..pipes.sources import Source, joined_sources, sources_of
+from ..pipes.sources import Source, sources_of
 from ..pipes.token.tagging import TokenTagger
 
 MODEL = "model"  # in what `pretrain` writes
@@ -91,7 +91,7 @@ def sources_of_beginning(config: Config) -> list[Source]:
     blocks = [own for own in config.get("components", {}).values() if "factory" not in own]
     metas = [located(Path(own["source"])) / META for own in blocks if "source" in own]
     known = [sources_of(srsly.read_json(path)) for path in metas if path.is_file()]
-    return joined_sources([], [own for found in known for own in found])
+    return [own for found in known for own in found]
 
 
 def load_weights(nlp: Language, config: Config) -> None:
