@@ -8,8 +8,6 @@ from thinc.types import Floats1d, Floats2d
 WEAK_SENTENCES = "weak_sentences"  # doc.spans key of the gate: flagged sentences, attrs["scores"]
 # doc.spans key of the NER pipes: entities, attrs["scores"], attrs["token_scores"]
 ENTITY_SCORES = "entity_scores"
-# doc.spans key of spans that somebody rejected, for the NER pipes' incorrect_spans_key
-INCORRECT_SPANS = "incorrect_spans"
 
 # key in Doc.user_data: the types that a document was annotated with, where corpora with different ones
 # train one component: the others are neither right nor wrong there

@@ -9,7 +9,6 @@ from spacy.training import Example
 
 from spacy_longtail import convert_ner
 from spacy_longtail.pipes.transition.actions import action_weights, columns_of
-from spacy_longtail.types import INCORRECT_SPANS
 from tests.util import (
     MOM,
     SENTENCES,
@@ -131,12 +130,12 @@ def test_include_trains_and_predicts_the_named_types_alone(tmp_path):
 
 @pytest.mark.parametrize("loss", [None, CE])
 def test_rejected_spans_are_unlearnt(loss):
-    nlp, _ = trained(steps=60, loss=loss, incorrect_spans_key=INCORRECT_SPANS)
+    nlp, _ = trained(steps=60, loss=loss, incorrect_spans_key="incorrect_spans")
     doc = nlp(words(nlp, SENTENCES[0]))
     first, *others = doc.ents
     gold = words(nlp, SENTENCES[0])
     gold.set_ents([], default="missing")
-    gold.spans[INCORRECT_SPANS] = [Span(gold, first.start, first.end, label=first.label_)]
+    gold.spans["incorrect_spans"] = [Span(gold, first.start, first.end, label=first.label_)]
     bare = Doc(nlp.vocab, words=[t.text for t in gold])
     optimizer = nlp.resume_training()
     for _ in range(12):

@@ -837,32 +837,6 @@ def test_the_text_may_have_another_key(kind, tmp_path):
         read(path, text_key="corpus")
 
 
-def test_single_decisions_say_nothing_of_other_tokens(tmp_path):
-    records = [
-        prodigy("Ann saw Rome", [(0, 3, "PER")]),
-        prodigy("Ann saw Rome", [(4, 7, "PER"), (8, 10, "GEO")]) | {"answer": "reject"},
-        prodigy("Ann saw Rome", [(0, 3, "PER")]) | {"answer": "ignore"},
-        prodigy("Ann saw Rome", []) | {"answer": "reject"},
-        prodigy("Ann saw Rome", []),
-    ]
-    path, chosen = write_json(tmp_path / "a.jsonl", *records), {"decisions": True, "allow": True}
-    convert_corpus(path, tmp_path / "out", settings=Settings(**chosen, misaligned="expand"))
-    right, wrong = load_docs(tmp_path / "out" / "all.spacy", NLP)
-    assert [t.ent_iob_ for t in right] == ["B", "", ""] and right.ents[0].label_ == "PER"
-    assert [t.ent_iob_ for t in wrong] == ["", "", ""]
-    assert [(s.text, s.label_) for s in wrong.spans["incorrect_spans"]] == [("saw", "PER")]
-    report = json.loads((tmp_path / "out" / "conversion.json").read_text())["parts"]["all"]
-    assert report["events"] == {
-        "incorrect": {"PER": 1},
-        "misaligned": {"GEO": 1},
-        "rejected": {"ignore": 1},
-        "unlabelled": {"records": 2},
-    }
-    path = write_json(tmp_path / "b.jsonl", RECORDS["generic"]("abc", []))
-    with pytest.raises(ValueError, match=r"L401.*b\.jsonl:1: .*no answer.*--decisions"):
-        read(path, decisions=True)
-
-
 def test_plain_values_beside_the_text_are_kept(tmp_path):
     """`split --group-by` keeps texts together that share one."""
     records = [

@@ -450,8 +450,11 @@ def _lack(data, *keys):
 SCORED_TWICE = {**evaluation("focal"), "documents": [{**evaluation("focal")["documents"][0]}]}
 SCORED_TWICE["documents"][0]["predicted"] = [[0, 3, "PER", 1.5]]
 BAD_EVALUATIONS = [
-    (_lack(evaluation("focal"), "scores", "ents_per_type", "ART", "p"), "L405.*'ART' lacks 'p'"),
-    (_lack(evaluation("focal"), "documents", 0, "gold"), "L405.*lacks 'gold'"),
+    (
+        _lack(evaluation("focal"), "scores", "ents_per_type", "ART", "p"),
+        "L405.*'ART', 'p': Field required",
+    ),
+    (_lack(evaluation("focal"), "documents", 0, "gold"), "L405.*'gold': Field required"),
     ({**evaluation("focal"), "words_per_second": "fast"}, "L405.*not a number"),
     ({**evaluation("focal"), "labels": ["PER"]}, "L411.*labels"),
     ({**evaluation("focal"), "tail": ["LOC"]}, "L411.*tail"),

@@ -30,7 +30,7 @@ from spacy_longtail.corpus.statistics.counting import (
     counted_sentences,
     tally_part,
 )
-from spacy_longtail.corpus.statistics.diagnosis import ADVICE, RULES, diagnose
+from spacy_longtail.corpus.statistics.diagnosis import ADVICE, diagnose
 from tests.util import blank, corpus_statistics_of, parse, part_statistics, type_statistics
 
 NLP = blank()
@@ -288,7 +288,7 @@ PLANTED = [
     ("absent_type", "dev", in_type("dev", mentions=0), "400 in train"),
     ("absent_type", "test", in_type("test", mentions=0), "0 in test"),
     ("conflict", None, at("conflicts", value={"texts": 3, "examples": EXAMPLE}), "a [b|PER]"),
-    ("leakage", "test", at("leakage", "test", value=LEAK), "2.0 % of test"),
+    ("leakage", "test", at("leakage", "test", value=LEAK), "2 % of test"),
     ("few_mentions", None, in_type("train", mentions=49), "49 mentions"),
     ("not_measurable", "dev", in_type("dev", mentions=29), "3.45 points"),
     ("not_measurable", "test", in_type("test", mentions=2), "one is 50 points"),
@@ -322,10 +322,8 @@ def test_the_edge_of_a_rule_is_no_finding(plant):
     assert findings(found) == []
 
 
-def test_every_rule_has_a_test_and_advice():
-    names = {rule.__name__ for rule in RULES}
-    assert names == {row[0] for row in PLANTED} | {"no_entity"}
-    assert {key.split(".")[0] for key in ADVICE} == names
+def test_all_advice_has_a_test():
+    assert {key.split(".")[0] for key in ADVICE} == {row[0] for row in PLANTED} | {"no_entity"}
 
 
 @pytest.mark.parametrize("text", ADVICE.values(), ids=ADVICE)

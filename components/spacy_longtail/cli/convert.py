@@ -54,9 +54,6 @@ def convert(
         Misaligned | None, Option(help="What becomes of spans that cut a token.")
     ] = None,
     tokens: Annotated[Tokens | None, Option(help="What is a token.")] = None,
-    decisions: Annotated[
-        bool, Option("--decisions", help="Prodigy's answers are on spans alone.")
-    ] = False,
     text_key: Annotated[str | None, Option(help="Of the text in JSON records.")] = None,
     offsets: Annotated[Offsets | None, Option(help="What they count, if not found.")] = None,
     allow: Annotated[bool, Option("--allow", help="Go on where more than a twentieth is lost.")] = False,
@@ -81,7 +78,6 @@ def convert(
         documents=documents,
         misaligned=misaligned,
         tokens=tokens,
-        decisions=decisions,
         text_key=text_key,
         offsets=offsets,
         allow=allow,

@@ -1,16 +1,13 @@
 """Documents made of documents: parts, some of the tokens, the words alone."""
 
-from bisect import bisect_right
-from collections import defaultdict
 from collections.abc import Collection, Iterator
-from typing import Any
 
 import numpy as np
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 from thinc.types import Ints1d
 
-from ..types import ANNOTATED_TYPES, INCORRECT_SPANS
+from ..types import ANNOTATED_TYPES
 from .counts import entity_bounds
 from .sentences import sentence_bounds, sentence_lengths
 from .soft import SOFT, read_soft, write_soft
@@ -27,8 +24,7 @@ def cut(doc: Doc, bounds: Collection[tuple[int, int]]) -> Iterator[Doc]:
 
     bounds (Collection[Tuple[int, int]]): First token and one past the last of each, ascending, without
         overlap. Heads are kept where none is in another part. An entity that is cut is not annotated.
-        Each part keeps the document's user_data, what it says of the part's own tokens, and the
-        incorrect spans there.
+        Each part keeps what user_data says of the document.
     """
     if not bounds:
         return
@@ -40,20 +36,13 @@ def cut(doc: Doc, bounds: Collection[tuple[int, int]]) -> Iterator[Doc]:
             rows[first:last, : len(ENTITY_ATTRIBUTES)] = 0
     if (part[place + rows[:, -1].astype("int32")] != part).any():
         attributes, rows = attributes[:-1], rows[:, :-1]
-    incorrect: defaultdict[int, list[Span]] = defaultdict(list)
-    for span in doc.spans.get(INCORRECT_SPANS, ()):
-        if part[span.start] == part[span.end - 1]:
-            incorrect[part[span.start]].append(span)
-    for (start, end), user_data in zip(bounds, _user_data(doc, bounds), strict=True):
-        own = Doc(doc.vocab, *_words(doc[start:end]), user_data=user_data)
+    # not what spaCy's extensions keep of single tokens and spans, by character
+    about = {k: v for k, v in doc.user_data.items() if k != SOFT and not _has_place(k)}
+    for start, end in bounds:
+        own = Doc(doc.vocab, *_words(doc[start:end]), user_data=dict(about))
         own.from_array(attributes, rows[start:end])
         own.has_unknown_spaces = doc.has_unknown_spaces
         own.tensor = doc.tensor[start:end]
-        if INCORRECT_SPANS in doc.spans:
-            own.spans[INCORRECT_SPANS] = [
-                Span(own, span.start - start, span.end - start, label=span.label)
-                for span in incorrect[part[start]]
-            ]
         if soft is not None:
             write_soft(own, soft.tags, soft.log_p[start:end])
         yield own
@@ -65,23 +54,8 @@ def sentence_docs(doc: Doc) -> Iterator[Doc]:
     return cut(doc, bounds) if len(bounds) > 1 else iter([doc])
 
 
-def _user_data(doc: Doc, bounds: Collection[tuple[int, int]]) -> list[dict[Any, Any]]:
-    """The user_data of each part. spaCy's extensions of tokens and spans stand there by character."""
-    known: dict[Any, Any] = doc.user_data
-    starts = [doc[start].idx for start, _ in bounds]
-    ends = [doc[start:end].end_char for start, end in bounds]
-    parts: list[dict[Any, Any]] = [{} for _ in bounds]
-    for key, value in known.items():
-        if not (isinstance(key, tuple) and key[0] == "._." and key[2] is not None):
-            for part in parts if key != SOFT else ():
-                part[key] = value
-            continue
-        mark, name, start, end = key
-        i = bisect_right(starts, start) - 1
-        if i >= 0 and max(start + 1, end or 0) <= ends[i]:
-            stop = None if end is None else end - starts[i]
-            parts[i][mark, name, start - starts[i], stop] = value
-    return parts
+def _has_place(key: object) -> bool:
+    return isinstance(key, tuple) and len(key) == 4 and key[0] == "._." and key[2] is not None
 
 
 def take_tokens(doc: Doc, kept: Ints1d) -> Doc:

@@ -38,7 +38,6 @@ MEANINGS = {  # of the kinds of events
     "unannotated": "documents without any entity annotation, kept as such",
     "absent": "mentions that their sentence does not have word by word, left out",
     "joined": "entities across a sentence boundary, which is dropped",
-    "incorrect": "rejected spans, kept as incorrect ones",
     "blank": "tokens of white space alone, left out",
 }
 UNCOUNTED = ("discontinuous", "unreadable", "absent")  # annotations that are no spans of tokens
@@ -108,7 +107,6 @@ class Settings:
     # "expand" takes them whole, "contract" takes those inside, "error" stops
     misaligned: Misaligned | None = None
     tokens: Tokens | None = None  # "words" of the language's tokenizer, or "characters"
-    decisions: bool = False  # whether Prodigy's answers say nothing of tokens outside the spans
     every_annotation: bool = False  # of a task of Label Studio is a document; else the first alone
     text_key: str | None = None  # of the text in records; null is each tool's own
     offsets: Offsets | None = None  # what they count: "characters" or "utf-16" units; null finds it
@@ -165,17 +163,16 @@ def check_losses(
     """
     lost: dict[str, Counter[str]] = defaultdict(Counter)
     examples: dict[str, str] = {}
-    n_annotations = n_incorrect = 0
+    n_annotations = 0
     for events, misaligned in parts:
         n_annotations += events.n_spans + sum(map(events.n, UNCOUNTED))
-        n_incorrect += events.n("incorrect")
         for kind in LOST:
             if events.n(kind) and (kind != "misaligned" or misaligned in (None, "missing")):
                 lost[kind] += events.counts[kind]
                 examples.setdefault(kind, events.examples[kind][0])
     n_lost = sum(counts.total() for counts in lost.values())
     problem = f"{n_lost} of {n_annotations} annotations would be lost"
-    if n_entities == 0 and not n_incorrect:
+    if n_entities == 0:
         problem = "it has no entity that can be read"
     elif n_lost <= TOLERABLE * n_annotations:
         return

@@ -192,10 +192,7 @@ def _texts(record: JsonObject, place: Place, settings: Settings, events: Events)
 
 def _plain(record: JsonObject, place: Place, settings: Settings, events: Events) -> list[Text]:
     """A record with its spans beside the text."""
-    decisions, answer = settings.decisions, record.get("answer", "accept")
-    if decisions and "answer" not in record:
-        raise unreadable(place, "it has no answer", "Leave --decisions out.")
-    if answer != "accept" and not (decisions and answer == "reject"):
+    if (answer := record.get("answer", "accept")) != "accept":
         events.add("rejected", str(answer), place)
         return []
     given = [record[key] for key in SPANS if record.get(key) is not None]
@@ -204,13 +201,8 @@ def _plain(record: JsonObject, place: Place, settings: Settings, events: Events)
         raise unreadable(place, problem, "Give every text its list of spans.")
     filled = [items for items in given if isinstance(items, list) and items]
     spans = _spans(next(iter(filled or given), []), place, events)
-    if decisions and not spans:
-        events.add("unlabelled", "records", place)
-        return []
-    source = _text(record, spans, place, settings)
     unit = UTF16 if record.get(OFFSETS) == UTF16 else ""
-    decision, tokens = answer if decisions else "", record.get("tokens")
-    return [source._replace(tokens=tokens, decision=decision, unit=unit)]
+    return [_text(record, spans, place, settings)._replace(tokens=record.get("tokens"), unit=unit)]
 
 
 def _text(

@@ -35,7 +35,7 @@ SPANS = ("encoding", "misaligned", "tokens")
 UNDIVIDED = (*SPANS, "sentences")  # formats without sentence boundaries
 TAGS = ("encoding", "scheme", "columns")
 LINES = ("encoding", "scheme", "token_column", "tag_column", "documents")
-JSON = (*UNDIVIDED, "text_key", "decisions", "offsets", "scheme", "columns", "tag_names")
+JSON = (*UNDIVIDED, "text_key", "offsets", "scheme", "columns", "tag_names")
 FORMATS = {
     "columns": Format(_of_rows(tables.column_rows), COLUMN_FILES, LINES),
     "json": Format(records.read_docs, (".jsonl", ".json"), JSON, columns=("token", "tag")),

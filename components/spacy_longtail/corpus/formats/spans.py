@@ -9,7 +9,6 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.util import get_words_and_spaces
 
-from ...types import INCORRECT_SPANS
 from ..labels import check_label
 from .context import Context, Events, excerpt
 from .text import Place, unreadable
@@ -38,7 +37,6 @@ class Text(NamedTuple):
     unclear: Sequence[CharSpan] = ()  # that no entity can stand for
     about: Mapping[str, Any] = {}
     tokens: Any = None  # records with start and end, where the source has its own
-    decision: str = ""  # "accept" or "reject" where it is on the spans alone
     unit: str = ""  # that the source says its offsets count
 
 
@@ -55,7 +53,7 @@ def text_doc(source: Text, context: Context) -> Doc | None:
     else:
         doc = given_tokens(nlp, text, source.tokens, place)
     keep_values(doc, source.about, place)
-    return annotate(doc, spans, context, source.unclear, source.decision)
+    return annotate(doc, spans, context, source.unclear)
 
 
 def keep_values(doc: Doc, about: Mapping[str, Any], place: Place) -> None:
@@ -149,7 +147,6 @@ def annotate(
     mentions: Iterable[CharSpan],
     context: Context,
     unclear: Iterable[CharSpan] = (),
-    decision: str = "",
 ) -> Doc:
     """Set the entities of a document. Of those that overlap, the longest is kept.
 
@@ -158,11 +155,8 @@ def annotate(
     context (Context): Its events count what is misaligned, repeated or overlapping.
     unclear (Iterable[CharSpan]): Spans that no entity can stand for. Their tokens get no annotation,
         as do those of misaligned and of dropped entities, where no kept entity covers them.
-    decision (str): "" means that all other tokens are outside of entities. "accept" leaves them without
-        annotation, and "reject" keeps the mentions in doc.spans as incorrect ones.
     """
-    events = context.events
-    policy = None if decision == "reject" else context.settings.misaligned
+    events, policy = context.events, context.settings.misaligned
     missing = {token.i for mention in unclear for token in _touched(doc, mention)}
     spans: list[tuple[Span, CharSpan]] = []
     for mention in mentions:
@@ -181,10 +175,6 @@ def annotate(
                 missing.update(token.i for token in span)
                 continue
         spans.append((span, mention))
-    if decision == "reject":
-        for _, mention in spans:
-            events.add("incorrect", mention.label, mention.place, _detail(doc, mention))
-        doc.spans[INCORRECT_SPANS], spans = [span for span, _ in spans], []
     ents: list[Span] = []
     taken: dict[int, Span] = {}  # by token
     for span, mention in sorted(spans, key=lambda pair: (-len(pair[0]), pair[0].start)):
@@ -198,9 +188,8 @@ def annotate(
             kind = "repeated" if span.label == rival.label else "doubled"
         events.add(kind, mention.label, mention.place, _detail(doc, mention))
         missing.update(token.i for token in span)
-    others = "missing" if decision else "outside"
     unannotated = [doc[i : i + 1] for i in sorted(missing - taken.keys())]
-    doc.set_ents(ents, missing=unannotated, default=others)
+    doc.set_ents(ents, missing=unannotated, default="outside")
     return doc
 
 

@@ -1,6 +1,6 @@
 """What the statistics of a corpus mean for training on it: short findings, each with what to try."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from ...output.amounts import number, verb
 from ..rare import FEW_MENTIONS
@@ -10,8 +10,7 @@ MEASURABLE = 30  # mentions in a part that is scored
 UNSEEN = 0.5  # share of test mentions
 LOW_RESOURCE = 500  # training sentences
 
-Found = Iterator[tuple[str, str, str | None]]  # the finding, its evidence, the part or null
-# By rule, or by rule and part. Each names what this package has for the case, and promises nothing.
+# By rule, or by rule and part, the most serious first. Each names what this package has for it.
 ADVICE = {
     "no_entity": "Check the path, and the annotation layer that was exported.",
     "absent_part.dev": "A training cannot choose its best model without it. `longtail split` makes one.",
@@ -37,122 +36,87 @@ ADVICE = {
 }
 
 
-def percent(share: float) -> str:
-    """A share in [0, 1], with a decimal where it is small."""
-    return f"{100 * share:.{1 if share < 0.1 else 0}f} %"
+def diagnose(statistics: Statistics) -> list[Finding]:
+    """All findings, the most serious first.
 
-
-def _of_types(text: str, evidence: Mapping[str, str], part: str | None = None) -> Found:
-    """A finding about types, if there are any.
-
-    text (str): With {types}, and {have} where they do. evidence (Mapping[str, str]): By type.
+    RETURNS (List[Finding]): One for each rule that applies, or for each part where parts differ.
     """
-    if evidence:
-        n = len(evidence)
-        shown = text.format(types=number(n, "type"), have=verb(n, "have"))
-        listed = "; ".join(f"{label}: {own}" for label, own in evidence.items())
-        yield f"{shown}: {', '.join(evidence)}.", f"{listed}.", part
+    order = list(dict.fromkeys(key.partition(".")[0] for key in ADVICE))
+    rows = sorted(_findings(statistics), key=lambda row: order.index(row[0]))
+    return [
+        Finding(
+            rule=rule,
+            part=part,
+            finding=text,
+            evidence=evidence,
+            advice=ADVICE.get(f"{rule}.{part}") or ADVICE[rule],
+        )
+        for rule, part, text, evidence in rows
+    ]
 
 
-def no_entity(of: Statistics) -> Found:
-    training = of.parts["train"]
+def _findings(of: Statistics) -> Iterator[tuple[str, str | None, str, str]]:
+    """Rule, part or null, finding and evidence."""
+    training, test = of.parts["train"], of.parts.get("test")
     if not training.mentions:
-        yield "Training has no entity.", f"Tokens that are O: {training.tokens:,}.", None
-
-
-def absent_part(of: Statistics) -> Found:
+        yield "no_entity", None, "Training has no entity.", f"Tokens that are O: {training.tokens:,}."
     for part in [part for part in ("dev", "test") if part not in of.parts]:
-        yield f"There is no {part} part.", f"Found: {', '.join(of.parts)}.", part
-
-
-def undeclared_type(of: Statistics) -> Found:
+        yield "absent_part", part, f"There is no {part} part.", f"Found: {', '.join(of.parts)}."
     if n := len(of.undeclared):
         text = f"{number(n, 'type')} {verb(n, 'occur')} without being declared"
-        yield f"{text}: {', '.join(of.undeclared)}.", f"Declared: {', '.join(of.labels)}.", None
-
-
-def absent_type(of: Statistics) -> Found:
+        text = f"{text}: {', '.join(of.undeclared)}."
+        yield "undeclared_type", None, text, f"Declared: {', '.join(of.labels)}."
     for part, counts in of.parts.items():
         absent = {
             t: ", ".join(f"{own.types[t].mentions} in {name}" for name, own in of.parts.items())
             for t in of.labels
             if not counts.types[t].mentions
         }
-        if len(absent) < len(of.labels):  # else the part has no entity at all
-            yield from _of_types(f"{{types}} {{have}} no mention in {part}", absent, part)
-
-
-def conflict(of: Statistics) -> Found:
+        if absent and len(absent) < len(of.labels):  # else the part has no entity at all
+            yield "absent_type", part, *_of_types(f"{{types}} {{have}} no mention in {part}", absent)
+        few = {
+            t: f"{number(n, 'mention')}, one is {100 / n:.3g} points of recall"
+            for t in of.labels
+            if 0 < (n := counts.types[t].mentions) < MEASURABLE
+        }
+        if few and part != "train":
+            text = f"{{types}} {{have}} fewer than {MEASURABLE} mentions in {part}, too few to measure"
+            yield "not_measurable", part, *_of_types(text, few)
     if n := of.conflicts.texts:
         evidence = " / ".join(f"{own.part}: {own.text}" for own in of.conflicts.examples[0])
-        yield f"{number(n, 'text')} {verb(n, 'occur')} with different annotations.", evidence, None
-
-
-def leakage(of: Statistics) -> Found:
+        text = f"{number(n, 'text')} {verb(n, 'occur')} with different annotations."
+        yield "conflict", None, text, evidence
     for part, own in of.leakage.items():
         if own.entity_sentences:
             n = own.sentences
             text = f"{number(n, 'sentence')} of {part} also {verb(n, 'stand')} in training"
-            evidence = f"{percent(own.share)} of {part}, such as: {own.examples[0]}"
-            yield f"{text}, {own.entity_sentences:,} with an entity.", evidence, part
-
-
-def few_mentions(of: Statistics) -> Found:
-    types = of.parts["train"].types
+            evidence = f"{100 * own.share:.2g} % of {part}, such as: {own.examples[0]}"
+            yield "leakage", part, f"{text}, {own.entity_sentences:,} with an entity.", evidence
     few = {
         t: f"{number(own.mentions, 'mention')} in {number(own.sentences, 'sentence')}"
-        for t, own in types.items()
+        for t, own in training.types.items()
         if t in of.labels and 0 < own.mentions < FEW_MENTIONS
     }
-    yield from _of_types(f"{{types}} {{have}} fewer than {FEW_MENTIONS} mentions in training", few)
-
-
-def not_measurable(of: Statistics) -> Found:
-    for part in [part for part in of.parts if part != "train"]:
-        few = {
-            t: f"{number(n, 'mention')}, one is {100 / n:.3g} points of recall"
-            for t in of.labels
-            if 0 < (n := of.parts[part].types[t].mentions) < MEASURABLE
-        }
-        text = f"{{types}} {{have}} fewer than {MEASURABLE} mentions in {part}, too few to measure"
-        yield from _of_types(text, few, part)
-
-
-def unseen(of: Statistics) -> Found:
+    if few:
+        text = f"{{types}} {{have}} fewer than {FEW_MENTIONS} mentions in training"
+        yield "few_mentions", None, *_of_types(text, few)
     new = {
-        t: f"{percent(share)} of {number(of.parts['test'].types[t].mentions, 'mention')}"
-        for t in of.labels
-        if (share := of.unseen[t] or 0.0) >= UNSEEN
+        t: f"{100 * share:.0f} % of {number(test.types[t].mentions, 'mention')}"
+        for t, share in of.unseen.items()
+        if test and (share or 0.0) >= UNSEEN
     }
-    yield from _of_types("Most test mentions of {types} have a wording that is new", new)
-
-
-def low_resource(of: Statistics) -> Found:
-    training = of.parts["train"]
+    if new:
+        text = "Most test mentions of {types} have a wording that is new"
+        yield "unseen", None, *_of_types(text, new)
     if training.sentences < LOW_RESOURCE:
+        text = f"Training has fewer than {LOW_RESOURCE} sentences."
         evidence = f"{number(training.sentences, 'sentence')}, {number(training.mentions, 'mention')}."
-        yield f"Training has fewer than {LOW_RESOURCE} sentences.", evidence, None
+        yield "low_resource", None, text, evidence
 
 
-RULES: tuple[Callable[[Statistics], Found], ...] = (
-    *(no_entity, absent_part, undeclared_type, absent_type, conflict, leakage, few_mentions),
-    *(not_measurable, unseen, low_resource),
-)
-
-
-def diagnose(statistics: Statistics) -> list[Finding]:
-    """All findings, the most serious first.
-
-    RETURNS (List[Finding]): One for each rule that applies, or for each part where parts differ.
-    """
-    return [
-        Finding(
-            rule=rule.__name__,
-            part=part,
-            finding=text,
-            evidence=evidence,
-            advice=ADVICE.get(f"{rule.__name__}.{part}") or ADVICE[rule.__name__],
-        )
-        for rule in RULES
-        for text, evidence, part in rule(statistics)
-    ]
+def _of_types(text: str, evidence: Mapping[str, str]) -> tuple[str, str]:
+    """A finding about types, and its evidence by type. text (str): With {types}, and {have}."""
+    n = len(evidence)
+    shown = text.format(types=number(n, "type"), have=verb(n, "have"))
+    listed = "; ".join(f"{label}: {own}" for label, own in evidence.items())
+    return f"{shown}: {', '.join(evidence)}.", f"{listed}."
