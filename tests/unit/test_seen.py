@@ -1,7 +1,5 @@
 """An encoder that was pretrained on the sentences that a model is judged on is known, and said to be."""
 
-import os
-
 import pytest
 import spacy
 from spacy.tokens import Doc, DocBin
@@ -127,9 +125,7 @@ def test_what_a_training_is_scored_on_is_compared(place, corpus, encoder, recwar
             warn_seen(config, corpus(parts))
 
 
-def test_a_corpus_is_read_once_for_all_methods_and_again_when_it_has_changed(
-    corpus, encoder, monkeypatch
-):
+def test_a_corpus_is_read_once_for_all_methods(corpus, encoder, monkeypatch):
     read = []
     monkeypatch.setattr(contamination, "seen_share", lambda *given: read.append(given) or 0.0)
     config = Config({"components": {"tok2vec": {"source": str(encoder)}}})
@@ -137,9 +133,6 @@ def test_a_corpus_is_read_once_for_all_methods_and_again_when_it_has_changed(
     for _ in range(3):
         warn_seen(config, folder)
     assert len(read) == 1
-    os.utime(folder / "dev.spacy", ns=(1, 1))
-    warn_seen(config, folder)
-    assert len(read) == 2
 
 
 def test_an_encoder_that_has_seen_the_corpus_is_not_recommended(corpus, encoder, tmp_path, monkeypatch):

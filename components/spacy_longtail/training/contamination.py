@@ -19,12 +19,11 @@ def warn_seen(config: Config, corpus: Path) -> None:
     config (Config): Interpolated. An encoder is a folder that a component or [initialize] names.
     corpus (Path): A folder that `convert` wrote.
     """
-    parts = [path for name in ("dev", "test") if (path := part_path(corpus, name)).exists()]
-    changed = tuple((path, _changed(path)) for path in parts)
+    parts = tuple(path for name in ("dev", "test") if (path := part_path(corpus, name)).exists())
     blocks = (config.get(name, {}) for name in ("components", "initialize"))
     values = {str(value) for block in blocks for value in dict_to_dot(block).values()}
     for folder in sorted(filter(_lists_seen, values)):
-        if (share := _share(folder, changed)) > MOST:
+        if (share := _share(folder, parts)) > MOST:
             shown = {"path": folder, "corpus": corpus, "share": f"{100 * share:.0f} %"}
             warnings.warn(Warnings.W103.format(**shown), stacklevel=3)
 
@@ -39,12 +38,7 @@ def _lists_seen(value: str) -> bool:
         return False
 
 
-def _changed(path: Path) -> int:
-    """When a file, or one of a folder, was last changed."""
-    return max(file.stat().st_mtime_ns for file in (path, *path.rglob("*.spacy")))
-
-
 @lru_cache(maxsize=64)
-def _share(folder: str, parts: tuple[tuple[Path, int], ...]) -> float:
-    """As `seen_share`, once for all methods of a plan. parts: Files, and when they were changed."""
-    return seen_share(Path(folder), [path for path, _ in parts])
+def _share(folder: str, parts: tuple[Path, ...]) -> float:
+    """As `seen_share`, once for all methods of a plan."""
+    return seen_share(Path(folder), parts)

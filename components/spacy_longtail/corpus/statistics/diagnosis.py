@@ -103,7 +103,7 @@ def _findings(of: Statistics) -> Iterator[tuple[str, str | None, str, str]]:
     new = {
         t: f"{100 * share:.0f} % of {number(test.types[t].mentions, 'mention')}"
         for t, share in of.unseen.items()
-        if test and (share or 0.0) >= UNSEEN
+        if test and share is not None and share >= UNSEEN
     }
     if new:
         text = "Most test mentions of {types} have a wording that is new"
