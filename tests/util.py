@@ -169,13 +169,30 @@ class Fixed:
             yield eg
 
 
-def refused(arguments: Iterable[Any], code: str, unwritten: Path | None = None) -> Result:
+def invoke(*arguments: object) -> Result:
+    """What one of our commands says, and how it ends."""
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def run_app(*arguments: object) -> Result:
+    """What one of our commands says that comes to its end."""
+    result = invoke(*arguments)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def refused(arguments: Iterable[object], code: str, unwritten: Path | None = None) -> Result:
     """What a command says that ends with a coded error, and writes nothing."""
-    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    result = invoke(*arguments)
     assert result.exit_code == 2, result.output
     assert code in result.stderr and "Traceback" not in result.output
     assert unwritten is None or not unwritten.exists()
     return result
+
+
+def tree(folder: Path) -> dict[Path, bytes | bool]:
+    """The files of a folder with what they hold, and its folders."""
+    return {p.relative_to(folder): p.is_file() and p.read_bytes() for p in folder.rglob("*")}
 
 
 def run_spacy(*arguments: object) -> str:
@@ -228,10 +245,7 @@ HEADS: dict[str, dict] = {
     "crf-biluo": {"head": "crf", "scheme": "BILUO"},
     "crf-mom": {"head": "crf", "loss": {"@losses": "longtail.MoM.v1", "lam": 0.5}},
     "two_task": {"head": "two_task"},
-    "two_task-alternating": {
-        "head": "two_task",
-        "loss": {"@losses": "longtail.CompositionalAUC.v1"},
-    },
+    "two_task-alternating": {"head": "two_task", "loss": {"@losses": "longtail.CompositionalAUC.v1"}},
 }
 
 
@@ -254,14 +268,6 @@ def rich_encoder(**settings) -> dict:
     encode = {"@architectures": "spacy.MaxoutWindowEncoder.v2", "width": 8, "depth": 1}
     encode |= {"window_size": 1, "maxout_pieces": 2}
     return {"@architectures": "spacy.Tok2Vec.v2", "embed": embed, "encode": encode}
-
-
-def rich_ner(**settings) -> Language:
-    """A token-classification NER over longtail.RichEmbed.v1. settings: Of the embedding."""
-    nlp = blank()
-    model = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": rich_encoder(**settings)}
-    nlp.add_pipe("longtail_token_ner", name="ner", config={"model": model})
-    return nlp
 
 
 def train(nlp: Language, steps: int = 12, seed: int = 0, drop: float = 0.1, **initialize):

@@ -40,13 +40,8 @@ OWN, OTHER = "own", "other"  # names of the pipe that is checked, and of one tha
 N_STEPS = 40
 CODE = re.compile(r"\[L\d{3}\] .*'?(own|longtail_\w+)'?")  # a refusal says who refuses
 SENTER = {"model": {"@architectures": "spacy.Tagger.v2", "tok2vec": SMALL}}
-CORPUS = {
-    "@readers": "spacy.Corpus.v1",
-    "gold_preproc": False,
-    "max_length": 0,
-    "limit": 0,
-    "augmenter": None,
-}
+CORPUS = {"@readers": "spacy.Corpus.v1", "gold_preproc": False, "max_length": 0, "limit": 0}
+CORPUS["augmenter"] = None
 TEXTS = ("", " ", "\n\n", "Maria", "Maria \n Berg", "[SEP]", "word " * 3000, "Fram " * 700)
 
 
@@ -54,9 +49,7 @@ class Case(NamedTuple):
     factory: str
     required: Mapping[str, Any] = {}  # the settings that have no default
     small: Mapping[str, Any] = {}  # settings of a pipe that trains in a second
-    before: tuple[
-        tuple[str, str, Mapping[str, Any]], ...
-    ] = ()  # name, factory, settings of what it needs
+    before: tuple[tuple[str, str, Mapping[str, Any]], ...] = ()  # name, factory, settings of its needs
     learns: bool = True  # else it is not trained itself, and what stands before it is
     made: Callable[[], Language] | None = None  # of what trained pipelines are put together to
     toys: Mapping[str, Any] = {}  # settings whose default needs more than the toy corpus
@@ -281,10 +274,8 @@ def check_gold_that_does_not_align(case: Case) -> None:
     nlp = copy_of(trained(case).nlp)
     reference = parse(nlp, "[Jon Berg|PER] saw [Storm Ida|NAT] and [the Fram|ART] .")
     merged = Doc(nlp.vocab, words=["Jon", "Berg", "saw", "Storm", "Ida and", "the", "Fram."])
-    split = Doc(
-        nlp.vocab, words=["J", "on", "Berg", "saw", "Sto", "rm", "Ida", "and", "the", "Fram", "."]
-    )
-    split = Doc(nlp.vocab, words=[t.text for t in split], spaces=[i not in (0, 4, 9) for i in range(11)])
+    parts = ["J", "on", "Berg", "saw", "Sto", "rm", "Ida", "and", "the", "Fram", "."]
+    split = Doc(nlp.vocab, words=parts, spaces=[i not in (0, 4, 9) for i in range(11)])
     for predicted in (merged, split):
         assert np.isfinite(learn(nlp, [Example(predicted, reference)])[OWN])
     labels = nlp.get_pipe(OWN).labels
@@ -321,9 +312,7 @@ def check_entities_that_a_document_comes_with_stay(case: Case) -> None:
     doc = words(nlp, SENTENCES[0])
     doc.set_ents([Span(doc, 0, 1, label="GIVEN")], blocked=[doc[3:4]], default="missing")
     doc = nlp(doc)
-    own = [
-        (start, end, label) for start, end, label in found(free) if start > 0 and not start <= 3 < end
-    ]
+    own = [place for place in found(free) if place[0] > 0 and not place[0] <= 3 < place[1]]
     assert found(doc) == [(0, 1, "GIVEN"), *own]
     assert doc[3].ent_iob_ == "B" and not doc[3].ent_type_  # still blocked
     if "entity_scores" in doc.spans:
@@ -396,9 +385,8 @@ def check_a_frozen_pipe_keeps_its_weights(case: Case) -> None:
     assert moved() == (True, True)
     with nlp.select_pipes(disable=[OWN]):
         assert moved() == (False, True)
-        assert not any(
-            doc.ents for doc in nlp.pipe(documents(nlp), disable=[n for n, *_ in case.before])
-        )
+        alone = nlp.pipe(documents(nlp), disable=[n for n, *_ in case.before])
+        assert not any(doc.ents for doc in alone)
     assert moved(exclude=[OWN]) == (False, True)  # as in frozen_components
     with nlp.select_pipes(disable=[OTHER]):
         assert moved() == (True, False)
@@ -424,14 +412,8 @@ def check_a_label_after_training_works_or_is_refused(case: Case) -> None:
     learn(nlp, examples(nlp), optimizer)  # which knows the old size
     labels, expected = pipe.labels, [found(doc) for doc in nlp.pipe(documents(nlp))]
     assert pipe.add_label("ART") == 0 and pipe.labels == labels
-    for no_type in (
-        "",
-        " ",
-        " ART",
-        "O",
-        3,
-        ["SHIP"],
-    ):  # where entities are merged, a blocked token has the type ""
+    # where entities are merged, a blocked token has the type ""
+    for no_type in ("", " ", " ART", "O", 3, ["SHIP"]):
         with pytest.raises(ValueError, match=r"^\[L"):
             pipe.add_label(no_type)
     predicted = "SHIP" if "ART" in labels else labels[0]  # all types may be predicted as one

@@ -33,7 +33,7 @@ RNNCNN = {"@architectures": "longtail.RNNCNNGate.v1", "tok2vec": SMALL, "hidden_
 TORCH = {  # weights in safetensors
     "longtail_sentence_gate: rnncnn": Case(
         "longtail_sentence_gate", {"weak_labels": WEAK}, {"model": RNNCNN}
-    ),
+    )
 }
 SAVED = {**CASES, **TORCH}
 NEEDS_TORCH = {

@@ -57,9 +57,7 @@ FENCE = re.compile(
     r"(?:^<!-- only parsed: ([^\n]+) -->\n)?^( *)```(\w+)\n(.*?)^\2```$(?:\n+```text\n(.*?)^```$)?",
     flags=re.MULTILINE | re.DOTALL,
 )
-PARSED = re.compile(r"^<!-- only parsed: .+ -->$", flags=re.MULTILINE)
 SHELL = ("bash", "shell")
-LANGUAGES = {*SHELL, "python", "ini", "json", "yaml", "text", "math", "mermaid"}
 
 
 class Block(NamedTuple):

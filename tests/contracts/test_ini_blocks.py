@@ -332,21 +332,3 @@ def test_no_block_is_passed_over():
     assert len(BLOCKS) == len(re.findall(r"^\s*(?:```|~~~).*\bini\b", whole, flags=re.MULTILINE)) > 40
     needed = {name for block in BLOCKS for name in block.on}
     assert needed <= {*NAMED, *PREPARED}
-
-
-# A page, a text of one of its blocks, what it becomes, and what is said of it
-BROKEN = [
-    ("start", 'labels = ["PER"', 'labels = ["PIR"', "LW002"),
-    ("start", "ents_macro_f", "ents_marco_f", "ents_marco_f"),
-    ("losses", "gamma = 2.0", "gama = 2.0", "gama"),
-    ("losses", "${corpora.plain}", "${corpora.plane}", "corpora.plane"),
-    ("token_ner", "[initialize.components.ner]", "[initialize.components.nre]", "'nre'"),
-]
-
-
-@pytest.mark.parametrize(("page", "old", "new", "message"), BROKEN)
-def test_a_broken_block_is_noticed(page, old, new, message, here):
-    block = next(block for block in BLOCKS if block.where.startswith(f"{page}:") and old in block.text)
-    with pytest.raises(Exception) as error:
-        run(block._replace(text=block.text.replace(old, new)))
-    assert message in str(error.value)

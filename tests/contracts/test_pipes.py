@@ -37,10 +37,7 @@ ROOT = Path(__file__).parents[2]
 SCORED = {"scores_key": "entity_scores"}
 GATE = {"weak_labels": WEAK, "model": GATE_MODEL}
 PRIMARY = {**small_ner(), **SCORED, "include": ["PER", "GEO"]}
-BEHIND = (
-    ("ner", "longtail_ner", PRIMARY),
-    ("gate", "longtail_sentence_gate", GATE),
-)
+BEHIND = (("ner", "longtail_ner", PRIMARY), ("gate", "longtail_sentence_gate", GATE))
 READ = (("ner", "longtail_token_ner", {"model": TOKEN_MODEL, **SCORED}),)
 
 SECONDARY = {"factory": "test_secondary", "covers": ["Fram", "Ida"], **SCORED}
@@ -62,13 +59,8 @@ def ensemble(model=TOKEN_MODEL):
 
 DESCRIBED = {"@architectures": "longtail.DescribedTypes.v1", "width": 16, "tok2vec": SMALL}
 HASHED = {"@misc": "longtail.HashedDescriptions.v1", "width": 40}
-BILSTM = {
-    "@architectures": "longtail.BiLSTM.v1",
-    "embed": SMALL,
-    "hidden_width": 16,
-    "depth": 1,
-    "dropout": 0.0,
-}
+BILSTM = {"@architectures": "longtail.BiLSTM.v1", "embed": SMALL, "hidden_width": 16, "depth": 1}
+BILSTM["dropout"] = 0.0
 TAGGERS = {head: HEADS[head] for head in ("softmax", "sigmoid", "crf-biluo", "two_task-alternating")}
 TAGGERS["described"] = {"model": DESCRIBED, "head": "crf", "describe": HASHED}
 if find_spec("torch"):
@@ -87,40 +79,33 @@ PIPES = {
         for about, settings in TAGGERS.items()
     },
     "longtail_ensemble_ner": {
-        "": Case("longtail_ensemble_ner", {"members": MEMBERS}, learns=False, made=ensemble),
+        "": Case("longtail_ensemble_ner", {"members": MEMBERS}, learns=False, made=ensemble)
     },
     "longtail_sentence_gate": {
-        "": Case("longtail_sentence_gate", small=GATE, toys={"weak_labels": WEAK}),
+        "": Case("longtail_sentence_gate", small=GATE, toys={"weak_labels": WEAK})
     },
     "longtail_posterior_gate": {
         about: Case("longtail_posterior_gate", {"weak_labels": WEAK}, settings, READ, learns=False)
-        for about, settings in {
-            "": {},
-            "threshold": {"threshold": 0.02},
-        }.items()
+        for about, settings in (("", {}), ("threshold", {"threshold": 0.02}))
     },
     "longtail_gated_ner": {
         "": Case(
             "longtail_gated_ner", small={"model": TOKEN_MODEL}, before=BEHIND, toys={"labels": WEAK}
-        ),
+        )
     },
     "longtail_gated_pipe": {
-        "": Case("longtail_gated_pipe", {}, {"pipe": SECONDARY}, BEHIND, learns=False),
+        "": Case("longtail_gated_pipe", {}, {"pipe": SECONDARY}, BEHIND, learns=False)
     },
-    "longtail_mrc_ner": {
-        "": Case("longtail_mrc_ner", {"queries": QUERIES, "model": MRC_MODEL}, SCORED),
-    },
+    "longtail_mrc_ner": {"": Case("longtail_mrc_ner", {"queries": QUERIES, "model": MRC_MODEL}, SCORED)},
     "longtail_gliner": {
         "": Case(
             "longtail_gliner",
             {"model_name": shared_gliner},
             {"labels": list(QUERIES), **SCORED},
             learns=False,
-        ),
+        )
     },
-    "longtail_gazetteer": {
-        "": Case("longtail_gazetteer", {}, SCORED, READ, learns=False),
-    },
+    "longtail_gazetteer": {"": Case("longtail_gazetteer", {}, SCORED, READ, learns=False)},
 }
 NEEDS = {"longtail_gliner": "gliner"}  # an extra that the other factories do without
 CASES = {

@@ -23,18 +23,16 @@ from tests.util import blank, examples
 util.registry.readers.get_all()
 POLICIES = [n for n in registry.misc.get_all() if hasattr(registry.misc.get(n), "fit")]
 MAKERS = {
-    "longtail.UndersampledCorpus.v1": {
-        "": lambda corpus, seed: UndersampledCorpus(corpus),
-    },
+    "longtail.UndersampledCorpus.v1": {"": lambda corpus, seed: UndersampledCorpus(corpus)},
     "longtail.RelabelledCorpus.v1": {
         "keep": lambda corpus, seed: RelabelledCorpus(corpus, keep=["ART", "NAT"]),
         "drop": lambda corpus, seed: RelabelledCorpus(corpus, drop=["PER"]),
     },
     "longtail.LowResourceCorpus.v1": {
-        "sentences": lambda corpus, seed: LowResourceCorpus(corpus, n_sentences=9, seed=seed),
+        "sentences": lambda corpus, seed: LowResourceCorpus(corpus, n_sentences=9, seed=seed)
     },
     "longtail.ImbalancedCorpus.v1": {
-        "": lambda corpus, seed: ImbalancedCorpus(corpus, 0.25, n_sentences=9, seed=seed),
+        "": lambda corpus, seed: ImbalancedCorpus(corpus, 0.25, n_sentences=9, seed=seed)
     },
     "longtail.ResampledCorpus.v1": {
         name: lambda corpus, seed, n=name: ResampledCorpus(corpus, registry.misc.get(n)(), seed=seed)

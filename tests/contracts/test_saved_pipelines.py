@@ -86,10 +86,18 @@ def test_settings_of_an_earlier_version_are_named(tmp_path):
         load_pipeline(tmp_path / "one")
 
 
-def test_a_pipeline_is_small():
+def test_what_is_kept_is_small_and_names_no_folder_of_a_machine(tmp_path):
     for one in ALL:
         sizes = [path.stat().st_size for path in one.path.rglob("*") if path.is_file()]
         assert sum(sizes) < 130 * 1024, one.path
+    places = re.compile(r"/(?:tmp|home|root|opt|var|Users)/")
+    for one in ALL:
+        for path in one.path.rglob("*"):
+            if path.name == "cfg" or path.suffix in (".cfg", ".json"):
+                assert not places.search(path.read_text(encoding="utf8")), path
+    (tmp_path / "cfg").write_text(f'{{"model": "{tempfile.gettempdir()}/gliner1/encoder", "n": 1}}')
+    saved.without_folders(tmp_path)
+    assert json.loads((tmp_path / "cfg").read_text()) == {"model": "tiny", "n": 1}
 
 
 def test_a_version_is_written_once(tmp_path):
@@ -111,17 +119,3 @@ def test_what_is_saved_is_what_was_trained(tmp_path):
     assert find_spec("torch") is None or set(map(saved.folder_name, saved.TORCH)) <= set(
         saved.can_save()
     )
-
-
-def test_what_is_kept_names_no_folder_of_a_machine():
-    places = re.compile(r"/(?:tmp|home|root|opt|var|Users)/")
-    for one in ALL:
-        for path in one.path.rglob("*"):
-            if path.name == "cfg" or path.suffix in (".cfg", ".json"):
-                assert not places.search(path.read_text(encoding="utf8")), path
-
-
-def test_folders_are_taken_out(tmp_path):
-    (tmp_path / "cfg").write_text(f'{{"model": "{tempfile.gettempdir()}/gliner1/encoder", "n": 1}}')
-    saved.without_folders(tmp_path)
-    assert json.loads((tmp_path / "cfg").read_text()) == {"model": "tiny", "n": 1}

@@ -47,15 +47,7 @@ class Gate:
 class Reader:
     """log (Optional[str]): A file that gets a line for each sentence. covers (List[str]): Further words."""
 
-    def __init__(
-        self,
-        nlp: Language,
-        name: str,
-        log: str | None,
-        scores_key: str | None,
-        score: float,
-        covers: list,
-    ) -> None:
+    def __init__(self, nlp, name, log: str | None, scores_key: str | None, score: float, covers: list):
         self.log, self.key, self.score, self.covers = log, scores_key, score, covers
 
     def __call__(self, doc: Doc) -> Doc:

@@ -15,24 +15,14 @@ from spacy_longtail.layers.torch_bilstm import orders_of  # noqa: E402
 from spacy_longtail.models import BiLSTM  # noqa: E402
 from tests.util import SENTENCES, blank, examples, found, params, parse, train  # noqa: E402
 
-HASHED = {
-    "@architectures": "spacy.MultiHashEmbed.v2",
-    "width": 10,
-    "attrs": ["NORM", "SHAPE"],
-    "rows": [60, 30],
-    "include_static_vectors": False,
-}
-CHARS = {"@architectures": "spacy.CharacterEmbed.v2", "width": 6, "nM": 4, "nC": 4, "rows": 50}
-CHARS |= {"include_static_vectors": False}
+PLAIN = {"include_static_vectors": False}
+HASHED = {"@architectures": "spacy.MultiHashEmbed.v2", "width": 10, **PLAIN}
+HASHED |= {"attrs": ["NORM", "SHAPE"], "rows": [60, 30]}
+CHARS = {"@architectures": "spacy.CharacterEmbed.v2", "width": 6, "nM": 4, "nC": 4, "rows": 50, **PLAIN}
 JOINED = {"@layers": "concatenate.v1", "*": {"words": HASHED, "chars": CHARS}}
 VECTORS = {"@architectures": "longtail.StaticVectors.v1", "width": 7}
-ENCODER = {
-    "@architectures": "longtail.BiLSTM.v1",
-    "embed": HASHED,
-    "hidden_width": 20,
-    "depth": 2,
-    "dropout": 0.1,
-}
+ENCODER = {"@architectures": "longtail.BiLSTM.v1", "embed": HASHED, "hidden_width": 20}
+ENCODER |= {"depth": 2, "dropout": 0.1}
 TEXTS = [" ".join(t.text for t in parse(blank(), s)) for s in SENTENCES]
 
 
@@ -178,9 +168,6 @@ def test_weights_of_another_size_are_refused_by_spacy_load(tmp_path):
         with pytest.raises(ValueError):
             spacy.load(tmp_path, config={f"components.ner.model.tok2vec.{width}": 9})
     spacy.load(tmp_path)
-
-
-def test_a_refused_file_leaves_no_width_behind():
     encoder, other = (registry.resolve({"m": {**ENCODER, "depth": d}})["m"] for d in (1, 2))
     other.initialize(X=[parse(blank(), SENTENCES[0])])
     shim, data = encoder.get_ref("encode").shims[0], other.get_ref("encode").shims[0].to_bytes()

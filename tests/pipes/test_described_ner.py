@@ -7,22 +7,17 @@ import sys
 import numpy as np
 import pytest
 import spacy
-from spacy.tokens import Doc
-from spacy.training import Example
 
 from spacy_longtail.describers import HashedDescriptions
 from spacy_longtail.encoders import located
 from spacy_longtail.heads.outputs import output_of
 from spacy_longtail.types import ANNOTATED_TYPES
-from tests.util import SMALL, TOKEN_MODEL, blank, examples, parse, train
+from tests.util import SMALL, TOKEN_MODEL, blank, examples, train
 
 MODEL = {"@architectures": "longtail.DescribedTypes.v1", "width": 16, "tok2vec": SMALL}
-HEADS_AND_SCHEMES = [
-    ("softmax", "BIO"),
-    ("crf", "BILUO"),
-    ("sigmoid", "BIO"),
-]
-each_head = pytest.mark.parametrize(("head", "scheme"), HEADS_AND_SCHEMES)
+each_head = pytest.mark.parametrize(
+    ("head", "scheme"), [("softmax", "BIO"), ("crf", "BILUO"), ("sigmoid", "BIO")]
+)
 HASHED = {"@misc": "longtail.HashedDescriptions.v1", "width": 40}
 GATED = {"labels": ["ART", "NAT"], "merge": "fill", "spans_key": None}
 
@@ -125,7 +120,7 @@ def test_a_type_is_added_before_training_and_after_and_learnt(factory, model, is
 # What types are in words
 
 
-def test_descriptions_are_those_given_then_the_words_of_the_name():
+def test_descriptions_are_those_given_or_the_words_of_the_name_hashed():
     nlp = build()
     given = {"ART": "  the \n Fram ", "GEO": "Oslo"}
     train(nlp, 1, ner={"descriptions": given})
@@ -133,6 +128,12 @@ def test_descriptions_are_those_given_then_the_words_of_the_name():
     texts = pipe.cfg["descriptions"]
     assert texts["ART"] == "the Fram" and texts["GEO"] == "Oslo" and texts["PER"] == "person"
     assert list(texts) == list(pipe.labels)
+    nlp = build()
+    train(nlp, 1)
+    assert nlp.config["components"]["ner"]["describe"] == {"@misc": "longtail.HashedDescriptions.v1"}
+    pipe = nlp.get_pipe("ner")
+    expected = HashedDescriptions()(list(pipe.cfg["descriptions"].values()))
+    assert output_of(pipe.model).get_param("D") == pytest.approx(expected, abs=1e-6)
 
 
 def test_what_a_describer_gives_is_checked():
@@ -142,23 +143,11 @@ def test_what_a_describer_gives_is_checked():
         nlp.initialize(lambda: examples(nlp))
 
 
-# describe = null
-
-
-def test_without_a_describer_words_are_hashed():
-    nlp = build()
-    train(nlp, 1)
-    assert nlp.config["components"]["ner"]["describe"] == {"@misc": "longtail.HashedDescriptions.v1"}
-    pipe = nlp.get_pipe("ner")
-    expected = HashedDescriptions()(list(pipe.cfg["descriptions"].values()))
-    assert output_of(pipe.model).get_param("D") == pytest.approx(expected, abs=1e-6)
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("light_processes")
 def test_a_saved_pipe_predicts_without_its_describer(tmp_path):
     """In a process that has none of the extras, which a describer may need."""
-    vectors = shutil.copytree(located(ENCODER), tmp_path / "vectors")
+    vectors = shutil.copytree(located("en_longtail_cnn"), tmp_path / "vectors")
     nlp = build(describe={"@misc": "longtail.SubwordDescriptions.v1", "source": str(vectors)})
     train(nlp, 30)
     nlp.to_disk(tmp_path / "model")
@@ -177,56 +166,6 @@ def test_a_saved_pipe_predicts_without_its_describer(tmp_path):
     assert done.stdout.strip() == shown
     with pytest.raises(ValueError, match="L720"):
         spacy.load(tmp_path / "model").get_pipe("ner").add_label("SHIP", "ship or boat")
-
-
-# The same of the encoder that comes with the project
-
-ENCODER = "en_longtail_cnn"
-SENTENCES_OF = {
-    "politician": """
-[Angela Merkel|X] met [Emmanuel Macron|X] in Berlin on Tuesday .
-Senator [John McCain|X] voted against the bill .
-President [Obama|X] spoke to reporters in Chicago .
-""",
-    "medicine": """
-She took [aspirin|X] and [ibuprofen|X] for the headache .
-The doctor prescribed [penicillin|X] after the operation .
-My father still takes [warfarin|X] every evening .
-""",
-    "river": """
-The [Danube|X] flows through Vienna and Budapest .
-They crossed the [Mississippi|X] in a small boat .
-Floods along the [Rhine|X] closed two bridges .
-""",
-    "vegetable": """
-Chop the [onion|X] and the [carrots|X] finely .
-She grows [cabbage|X] and [spinach|X] behind the house .
-We bought [broccoli|X] at the market .
-""",
-}
-
-
-@pytest.fixture(scope="module")
-def donors():
-    return spacy.load(ENCODER)
-
-
-def annotated(nlp, text):
-    docs = [parse(nlp, line) for line in text.split("\n") if line]
-    return [Example(Doc(nlp.vocab, words=[t.text for t in doc]), doc) for doc in docs]
-
-
-def test_the_encoder_of_the_project_tells_types_apart_by_their_descriptions(donors):
-    donors.get_pipe("ner").set_labels(list(SENTENCES_OF))
-    right, n_gold, n_found = 0, 0, 0
-    for label, text in SENTENCES_OF.items():
-        for eg in annotated(donors, text):
-            gold = {(e.start, e.end, label) for e in eg.reference.ents}
-            found = {(e.start, e.end, e.label_) for e in donors(eg.predicted).ents}
-            right += len(gold & found)
-            n_gold += len(gold)
-            n_found += len(found)
-    assert n_gold == 16 and right > 0.7 * max(n_gold, n_found)
 
 
 # Types that nobody annotated
@@ -266,7 +205,6 @@ def test_an_entity_of_a_type_that_the_list_lacks_is_learnt(head):
 
 # What is refused
 
-LABELS = {"@misc": "longtail.label_weights.v1", "weights": {"A": 1.0}}
 BAD = [
     ({"head": "two_task"}, {}, "L209"),
     ({"describe": HASHED, "model": TOKEN_MODEL}, {}, "L213"),

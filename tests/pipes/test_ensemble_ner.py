@@ -26,10 +26,7 @@ from tests.util import (
 
 DESCRIBED = {"@architectures": "longtail.DescribedTypes.v1", "width": 16, "tok2vec": SMALL}
 LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream": "*"}
-WITH_VECTORS = {
-    **TOKEN_MODEL,
-    "tok2vec": {"@architectures": "longtail.StaticVectors.v1", "width": 16},
-}
+WITH_VECTORS = {**TOKEN_MODEL, "tok2vec": {"@architectures": "longtail.StaticVectors.v1", "width": 16}}
 TYPES = ["NAT", "PER", "ART", "GEO"]
 
 

@@ -31,9 +31,7 @@ KEY = "hunter2-and-more"
 
 
 @registry.llm_models("test.Answers.v1")
-def make_model(
-    answer: str,
-) -> Callable[[Iterable[Iterable[str]]], Iterable[Iterable[str]]]:
+def make_model(answer: str) -> Callable[[Iterable[Iterable[str]]], Iterable[Iterable[str]]]:
     def model(prompts: Iterable[Iterable[str]]) -> Iterable[Iterable[str]]:
         for own in prompts:
             yield [answer for _ in own]

@@ -59,6 +59,10 @@ def test_what_a_name_stands_in_place_of():
     assert read(nlp, "they [saw Marie|PER] [Rose there|ORG]") == [("Marie Rose", "ART")]
     assert read(nlp, "they [saw old dear Marie|PER] Rose") == [("Marie Rose", "ART")]
     assert read(nlp, "the [Marie Rose Museum|ORG] is shut") == [("Marie Rose Museum", "ORG")]
+    nlp, pipe = built()
+    doc = Doc(nlp.vocab, words=["the", "Marie", "Rose"])
+    doc.set_ents([], blocked=[doc[2:3]], default="outside")
+    assert entities(pipe(doc)) == []
 
 
 def test_scores_are_of_names_and_of_what_stays():
@@ -74,13 +78,6 @@ def test_scores_are_of_names_and_of_what_stays():
     assert scores.attrs["token_scores"][0] == [0.8, 0.8]
     nlp, pipe = built(scores_key=None)
     assert "entity_scores" not in pipe(parse(nlp, "Bergen")).spans
-
-
-def test_no_name_stands_on_blocked_tokens():
-    nlp, pipe = built()
-    doc = Doc(nlp.vocab, words=["the", "Marie", "Rose"])
-    doc.set_ents([], blocked=[doc[2:3]], default="outside")
-    assert entities(pipe(doc)) == []
 
 
 def test_where_nobody_looked_for_a_type_an_o_says_nothing_of_its_names():

@@ -10,12 +10,7 @@ import pytest
 from spacy.tokens import Doc, Span
 
 from spacy_longtail.pipes.secondary.gliner_ner import sentence_parts
-from tests.util import (
-    blank,
-    shared_gliner,
-    tiny_bert,
-    tiny_gliner,
-)
+from tests.util import blank, shared_gliner, tiny_bert, tiny_gliner
 
 pytest.importorskip("gliner", reason="needs the extra 'gliner'")
 
@@ -136,25 +131,6 @@ def test_a_long_document_is_read_to_its_end(nlp):
 
 
 # Types and settings
-
-
-@pytest.mark.parametrize(
-    ("given", "problem"),
-    [
-        ({"descriptions": {"PER": " \n"}}, "L271.*PER"),
-        ({"descriptions": {"GEO": "person"}}, "L271.*PER and GEO"),
-        ({"descriptions": {"SHIP": "ship"}}, "L271.*SHIP"),
-        ({"labels": []}, "L001"),
-        ({"threshold": 1.0}, "L001.*threshold"),
-        ({"thresholds": {"SHIP": 0.7}}, "L203.*SHIP"),
-        ({"thresholds": {"PER": 0.6}, "scores_key": None}, "L251"),
-        ({"abstain_key": "low"}, "L213.*abstain_key"),
-        ({"model_name": None}, "model_name"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(given, problem):
-    with pytest.raises(ValueError, match=problem):
-        build(**{"descriptions": {}, **given})
 
 
 # What it cannot load

@@ -7,12 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Doc, Span
 
-from spacy_longtail.pipes.scores.merging import (
-    merge_into,
-    merge_spans,
-    merge_tokens,
-    remove_from,
-)
+from spacy_longtail.pipes.scores.merging import merge_into, merge_spans, merge_tokens, remove_from
 from spacy_longtail.pipes.scores.spans import ScoredSpan, write_scores
 from tests.util import blank
 
@@ -121,20 +116,13 @@ def test_the_rule_follows_the_table(rule, strong, weak, special, expected):
         assert all(score in whole[place] for place, score in scores.items())
 
 
-def test_entities_of_one_type_with_and_without_a_score_stay_apart():
+def test_scores_are_those_of_what_stays():
     doc = Doc(blank().vocab, words=["w"] * 6)
     doc.set_ents([Span(doc, 1, 3, label="RULE", span_id="Q1")])
     merge_into(doc, read("RULE 0-5 .9", weak=True), "token", "entity_scores")
     assert [(e.start, e.end, e.id_) for e in doc.ents] == [(0, 1, ""), (1, 3, "Q1"), (3, 5, "")]
     assert [(s.start, s.end) for s in doc.spans["entity_scores"]] == [(0, 1), (3, 5)]
     assert rated(doc) == pytest.approx([0.9, 0.9])
-
-
-def rated(doc):
-    return doc.spans["entity_scores"].attrs["scores"]
-
-
-def test_the_scores_of_cut_entities_are_the_means_of_what_is_left():
     merged = merge_tokens([*read("ORG 0-4 .5,.1,.2,.4"), *read("ART 1-2 .8", weak=True)])
     assert [(s.place, s.weak) for s in merged] == [
         ((0, 1, "ORG"), False),
@@ -143,18 +131,12 @@ def test_the_scores_of_cut_entities_are_the_means_of_what_is_left():
     ]
     assert [s.score for s in merged] == pytest.approx([0.5, 0.8, 0.3])
     assert [s.token_scores for s in merged] == [(0.5,), (0.8,), (0.2, 0.4)]
-
-
-def test_the_scores_of_a_merged_document_are_those_of_what_stays():
     doc = Doc(blank().vocab, words=["w"] * 8)
     strong = read("PER 0-2 .9; ORG 4-6 .5")
     doc.set_ents([Span(doc, s.start, s.end, label=s.label) for s in strong])
     write_scores(doc, "entity_scores", strong)
     merge_into(doc, read("ART 5-7 .6", weak=True), "span", "entity_scores")
     assert rated(doc) == pytest.approx([0.9, 0.6])
-
-
-def test_what_is_left_loses_whitespace_and_its_scores():
     doc = Doc(blank().vocab, words=["w", "w", "\n", "w"])
     strong = read("PER 1-4 .6,.2,.1")
     doc.set_ents([Span(doc, s.start, s.end, label=s.label) for s in strong])
@@ -162,6 +144,10 @@ def test_what_is_left_loses_whitespace_and_its_scores():
     merge_into(doc, read("ART 3-4 .9", weak=True), "token", "entity_scores")
     assert [(e.label_, e.start, e.end) for e in doc.ents] == [("PER", 1, 2), ("ART", 3, 4)]
     assert rated(doc) == pytest.approx([0.6, 0.9])
+
+
+def rated(doc):
+    return doc.spans["entity_scores"].attrs["scores"]
 
 
 places = st.tuples(st.integers(0, 9), st.integers(1, 4), st.sampled_from("ABC"))

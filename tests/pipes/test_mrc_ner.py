@@ -15,12 +15,10 @@ from tests.util import MRC_MODEL as MODEL
 from tests.util import (
     QUERIES,
     SENTENCES,
-    SMALL,
     blank,
     examples,
     found,
     parse,
-    small_ner,
     tiny_bert,
     train,
     trained_once,
@@ -259,32 +257,6 @@ def test_the_data_and_the_queries_are_compared():
     nlp.get_pipe("ner").initialize(lambda: examples(nlp), nlp=nlp, labels=sorted(QUERIES))
     with pytest.raises(ValueError, match="L215"):
         nlp.initialize(lambda: [Example(words(nlp, "It rained ."), parse(nlp, "It rained ."))])
-
-
-FOCAL = {"@losses": "longtail.Focal.v1"}
-LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 32, "upstream": "*"}
-
-
-@pytest.mark.parametrize(
-    ("settings", "code"),
-    [
-        ({"queries": {}}, "L230"),
-        ({"queries": {"PER": " "}}, "L230"),
-        ({"queries": {"PER": "where is ${paths.train}"}}, "L230"),
-        *(({"queries": {label: "persons"}}, "L230") for label in (" ", "[x", "a=b")),
-        ({"model": {**MODEL, "tok2vec": LISTENER}}, r"L209.*listener"),
-        ({"model": small_ner()["model"]}, "L209"),
-        ({"model": {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": SMALL}}, "L209"),
-        ({"batch_size": 0}, r"L001.*batch_size"),
-        ({"head_rate": 0}, "L001"),
-        ({"loss": {"@losses": "CategoricalCrossentropy.v3"}}, "L002"),
-        ({"loss": {**FOCAL, "weights": {"@misc": "longtail.inverse_frequency.v1"}}}, "L002"),
-        ({"thresholds": {"XYZ": 0.5}}, "L203"),
-    ],
-)
-def test_bad_settings_are_refused(settings, code):
-    with pytest.raises(ValueError, match=code):
-        build(**settings)
 
 
 @pytest.fixture(scope="module")

@@ -147,7 +147,6 @@ def test_what_a_secondary_expects_counts_in_flagged_sentences():
     nlp.get_pipe("weak_ner").initialize(lambda: examples(nlp))
     docs = list(nlp.pipe(words(nlp, text) for text in SENTENCES))
     behind = expected_mentions(nlp, docs)[-1]
-
     assert np.flatnonzero(behind.mentions.sum(axis=1)).tolist() == RARE
 
 
@@ -252,21 +251,3 @@ def test_a_gate_without_a_primary_before_it_is_refused(before, found):
     failed = []
     gate.set_error_handler(lambda name, pipe, docs, error: failed.append(len(docs)))
     assert not list(gate.pipe([nlp.make_doc(text) for text in "ab"])) and failed == [2]
-
-
-@pytest.mark.parametrize(
-    ("settings", "found"),
-    [
-        ({"weak_labels": []}, "L001"),
-        ({"budget": 0}, "L001.*budget.*0"),
-        ({"budget": 1.5}, "L001.*1.5"),
-        ({"threshold": -1}, "L001.*-1"),
-        ({"threshold": "nan"}, "L001.*nan"),
-    ],
-)
-def test_settings_that_do_not_fit_are_refused(settings, found):
-    with pytest.raises(ValueError, match=found):
-        blank().add_pipe("longtail_posterior_gate", config={"weak_labels": WEAK, **settings})
-    gate = blank().add_pipe("longtail_posterior_gate", config={"weak_labels": WEAK})
-    with pytest.raises(ValueError, match=r"L206.*SHIP"):
-        gate.add_label("SHIP")

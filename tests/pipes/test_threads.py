@@ -3,8 +3,6 @@
 Where a race would lose something only now and then, the test makes a thread wait at that very place.
 """
 
-import copy
-import pickle
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +13,6 @@ import numpy as np
 import pytest
 import spacy
 
-from spacy_longtail.pipes.base import Lock
 from spacy_longtail.pipes.gate import budget as budgets
 from spacy_longtail.pipes.gate.budget import BURST, Budget
 from tests.contracts import saved
@@ -68,9 +65,7 @@ def shown(doc):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", sorted({*CAN_SAVE} - {"longtail_gliner"})
-)  # it saves the name of its model
+@pytest.mark.parametrize("name", sorted({*CAN_SAVE} - {"longtail_gliner"}))  # it saves its model's name
 def test_eight_threads_find_what_one_finds(name, place):
     for package in needs(name):
         pytest.importorskip(package)
@@ -115,21 +110,3 @@ def test_failures_of_all_threads_stop_the_run():
 
     assert sum(by_threads(read, ["FLAG BAD ."] * 30)) == 20
     assert nlp.get_pipe("rescue").usage["failures"] == 30
-
-
-def test_a_lock_lets_one_in_and_its_copies_are_other_locks():
-    lock, inside, most = Lock(), [], []
-
-    def enter(i):
-        with lock, lock:
-            inside.append(i)
-            time.sleep(0.001)
-            most.append(len(inside))
-            inside.remove(i)
-
-    by_threads(enter, range(20))
-    assert set(most) == {1}
-    for own in (copy.deepcopy(lock), pickle.loads(pickle.dumps(lock))):
-        assert type(own) is Lock and own is not lock
-        with lock, ThreadPoolExecutor(1) as pool:  # another thread enters while this one is in the first
-            assert pool.submit(lambda own=own: own.__enter__() or True).result(timeout=60)

@@ -12,6 +12,7 @@ import spacy
 from thinc.api import Adam
 
 from tests.util import blank, examples, run_spacy, tiny_bert, train, trained_once
+from tests.util import found as places
 
 pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'")
 
@@ -24,17 +25,9 @@ def bert(tmp_path_factory):
 def pipeline(folder, head, architecture="spacy-transformers.TransformerModel.v3", **settings):
     nlp = blank()
     rate = settings.pop("head_rate", 1.0)
-    encoder = {
-        "@architectures": architecture,
-        "name": str(folder),
-        "tokenizer_config": {"use_fast": True},
-        **settings,
-        "get_spans": {
-            "@span_getters": "spacy-transformers.strided_spans.v1",
-            "window": 32,
-            "stride": 24,
-        },
-    }
+    spans = {"@span_getters": "spacy-transformers.strided_spans.v1", "window": 32, "stride": 24}
+    encoder = {"@architectures": architecture, "name": str(folder), "get_spans": spans}
+    encoder |= {"tokenizer_config": {"use_fast": True}, **settings}
     nlp.add_pipe("transformer", config={"model": encoder})
     listener = {
         "@architectures": "spacy-transformers.TransformerListener.v1",
@@ -56,7 +49,7 @@ def texts_of(nlp):
 
 
 def found(docs):
-    return [[(e.start, e.end, e.label_) for e in doc.ents] for doc in docs]
+    return list(map(places, docs))
 
 
 @pytest.mark.parametrize("head", ["softmax", "crf", "two_task"])
@@ -68,7 +61,7 @@ def test_a_shared_transformer(head, bert, tmp_path):
     again = spacy.load(tmp_path)
     texts = texts_of(nlp)
     for a, b in zip(nlp.pipe(texts), again.pipe(texts), strict=True):
-        assert [(e.text, e.label_) for e in a.ents] == [(e.text, e.label_) for e in b.ents]
+        assert places(a) == places(b)
         scores = [d.spans["entity_scores"].attrs["scores"] for d in (a, b)]
         assert np.allclose(*scores, atol=1e-4)
     assert any(doc.ents for doc in nlp.pipe(texts))

@@ -49,14 +49,11 @@ def test_documents_are_cut_sentence_by_sentence():
     ]
 
 
-def test_mentions_made_adjacent_stay_two():
+def test_what_undersampling_leaves():
     reference = parse(NLP, "[Ann|PER] and [Jon|PER] left .")
     eg = Example(Doc(NLP.vocab, words=[t.text for t in reference]), reference)
     (found,) = UndersampledCorpus(Fixed([eg]), ratio=1)(NLP)
     assert [e.text for e in found.reference.ents] == ["Ann", "Jon"]
-
-
-def test_a_raw_text_is_tokenized_anew():
     reference = Doc(
         NLP.vocab, words=["It", "'s", "New", "York-", "bound"], spaces=[False, True, True, False, True]
     )
@@ -76,9 +73,6 @@ def test_types_left_out():
     dropped = list(RelabelledCorpus(Fixed(data), drop=["PER", "GEO"])(NLP))
     assert [eg.to_dict() for eg in dropped] == [eg.to_dict() for eg in found]
     assert found[3] is data[3]  # nothing to leave out
-
-
-def test_a_type_that_does_not_occur_is_named_once():
     reader = RelabelledCorpus(Fixed(examples(NLP)), keep=["NAT", "EVE"])
     with pytest.warns(UserWarning, match=r"LW012.*EVE.*ART, GEO, NAT, PER"):
         list(reader(NLP))
@@ -109,12 +103,14 @@ def test_a_draw_is_uniform():
     assert np.abs(hits / 400 - 0.25).max() < 0.08
 
 
-def test_drawn_sentences_are_joined_as_the_corpus_is():
+def test_drawn_sentences_are_joined_and_a_share_out_of_reach_is_an_error():
     data = [two_sentences(NLP) for _ in range(20)]
     for reader in (LowResourceCorpus(Fixed(data), 10), ImbalancedCorpus(Fixed(data), 0.22, 10)):
         found = list(reader(NLP))
         assert [len(list(eg.reference.sents)) for eg in found] == [2] * 5
     assert len(list(LowResourceCorpus(Fixed(data), 10, join=1)(NLP))) == 10
+    with pytest.raises(ValueError, match=r"L120.*share of 0\.9"):
+        list(ImbalancedCorpus(Fixed(corpus_of(NLP, 4)), 0.9, n_sentences=10)(NLP))
 
 
 @pytest.mark.parametrize("share", [0.1, 0.2, 0.3])
@@ -124,11 +120,6 @@ def test_the_entity_share_is_reached(share):
     counts = count_docs(eg.reference for eg in found)
     assert counts.n_units == 30
     assert abs(counts.n_entity_tokens / counts.n_tokens - share) <= 0.05 * share
-
-
-def test_a_share_out_of_reach_is_an_error():
-    with pytest.raises(ValueError, match=r"L120.*share of 0\.9"):
-        list(ImbalancedCorpus(Fixed(corpus_of(NLP, 4)), 0.9, n_sentences=10)(NLP))
 
 
 def test_exchanges_look_at_length():

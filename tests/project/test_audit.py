@@ -11,18 +11,15 @@ import pytest
 import spacy
 from spacy.tokens import Doc, Span
 from spacy.util import load_config
-from typer.testing import CliRunner
 
-from spacy_longtail.cli import app
 from spacy_longtail.corpus.folder import CorpusTypes, load_docs, read_types, write_corpus
 from spacy_longtail.corpus.splits import document_folds
 from spacy_longtail.corpus.tokenizers import blank as blank_of
 from spacy_longtail.training import out_of_fold as module
 from spacy_longtail.training.audit import audit_corpus, find_suspects, review_records
 from spacy_longtail.training.out_of_fold import OutOfFold, class_probabilities, out_of_fold
-from tests.util import SMALL, blank, parse, refused, train
+from tests.util import SMALL, blank, entities, parse, refused, run_app, train
 
-RUN = CliRunner()
 ROOT = Path(__file__).parents[2]
 TEXT = {
     "PER": "Ann Bo Carl Dora Emil Fay Gus Hans Ida Jon Karl Lea Max Nora Otto",
@@ -64,10 +61,8 @@ def corpus_of(folder, n=240, share=0.08, seed=0):
     docs = []
     for i in range(n):
         template = RARE if i % 10 == 0 else rng.choice(TEMPLATES)
-        text = template.format(
-            **{label: f"[{rng.choice(names)}|{label}]" for label, names in NAMES.items()}
-        )
-        docs.append(parse(nlp, text))
+        names = {label: f"[{rng.choice(words)}|{label}]" for label, words in NAMES.items()}
+        docs.append(parse(nlp, template.format(**names)))
     places = [(i, ent.start, ent.label_) for i, doc in enumerate(docs) for ent in doc.ents]
     wrong = {}
     for i, start, label in rng.sample(places, round(share * len(places))):
@@ -126,13 +121,11 @@ def test_convert_reads_the_review_file_back(planted, tmp_path):
         path = tmp_path / style / "train.jsonl"
         path.parent.mkdir()
         path.write_text("".join(json.dumps(r) + "\n" for r in records), encoding="utf8")
-        assert RUN.invoke(app, ["convert", str(path), str(tmp_path / f"{style}-c")]).exit_code == 0
+        run_app("convert", path, tmp_path / f"{style}-c")
         (read,) = (tmp_path / f"{style}-c").glob("*.spacy")
         docs = load_docs(read, spacy.blank("en"))
         order = list(dict.fromkeys(s.doc_i for s in found.suspects))
-        assert [[(e.text, e.label_) for e in doc.ents] for doc in docs] == [
-            [(e.text, e.label_) for e in found.docs[i].ents] for i in order
-        ]
+        assert list(map(entities, docs)) == [entities(found.docs[i]) for i in order]
 
 
 def handmade():
@@ -269,9 +262,8 @@ def test_folds_keep_the_same_text_together():
 def test_the_command(planted, tmp_path):
     folder, _, _ = planted
     output = tmp_path / "deep" / "review.jsonl"
-    options = ["--config", str(folder / "small.cfg"), "--folds", "2", "--steps", "5", "--limit", "3"]
-    shown = RUN.invoke(app, ["audit", str(folder / "c"), "-o", str(output), *options])
-    assert shown.exit_code == 0, shown.output
+    options = ["--config", folder / "small.cfg", "--folds", 2, "--steps", 5, "--limit", 3]
+    shown = run_app("audit", folder / "c", "-o", output, *options)
     assert "ART *" in shown.output and "the model reads" in shown.output
     lines = output.read_text(encoding="utf8").splitlines()
     assert 1 <= len(lines) <= 3
@@ -288,7 +280,6 @@ def test_what_cannot_be_audited_is_refused(planted, tmp_path, monkeypatch):
     for name, changes in (
         ("two_task", {"components__ner__head": "two_task", "components__ner__scheme": "BIO"}),
         ("gazetteer", {"components__ner": {"factory": "longtail_gazetteer"}}),
-        ("fixed", {"corpora__train__path": str(corpus / "train.spacy")}),
     ):
         (tmp_path / name).mkdir()
         configs.append(small(tmp_path / name, **changes))
@@ -298,7 +289,6 @@ def test_what_cannot_be_audited_is_refused(planted, tmp_path, monkeypatch):
         ([corpus, "--part", "dev"], "L402"),
         ([corpus, "--config", tmp_path / "none.cfg"], "L402"),
         ([corpus, "--folds", "1"], "L545"),
-        ([corpus, "--steps", "0"], "L545"),
         ([corpus, "--folds", "1000"], "L440"),
         ([tmp_path / "bare"], "L450"),
         ([tmp_path / "whole"], "L450"),

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,23 +19,16 @@ from pydantic import BaseModel
 from spacy.tokens import Doc, Span
 from thinc.api import registry as functions
 from typer.main import get_command
-from typer.testing import CliRunner
 
 from spacy_longtail.cli import app, boundary
 from spacy_longtail.corpus.descriptions import CorpusTypes
 from spacy_longtail.corpus.folder import write_corpus
 from spacy_longtail.corpus.labels import check_label
 from spacy_longtail.corpus.parts import part_path
-from tests.util import toy_corpus
+from tests.util import invoke as run
 
-RUN = CliRunner()
-CONFIG = Path(__file__).parents[2] / "configs" / "baseline.cfg"
 COMMANDS = sorted(get_command(app).commands)
 CODED = re.compile(r"\[(L\d+)\]")
-
-
-def run(*arguments):
-    return RUN.invoke(app, [str(a) for a in arguments])
 
 
 def said(result, code=2):
@@ -45,11 +37,6 @@ def said(result, code=2):
     lines = [line for line in result.stderr.splitlines() if line.strip()]
     assert len(lines) == 1, result.stderr
     return CODED.findall(lines[0])[0], lines[0]
-
-
-@pytest.fixture
-def corpus(tmp_path):
-    return toy_corpus(tmp_path / "corpus" / "tiny")
 
 
 @pytest.fixture
@@ -129,11 +116,15 @@ def test_an_option_that_would_be_ignored(arguments):
     assert code == "L420" and arguments[-1 if arguments[-1][0] == "-" else -2] in text
 
 
-def test_versions():
+def test_versions_and_tracebacks_where_they_are_wanted(failing, monkeypatch):
     shown = run("--version")
     assert shown.exit_code == 0 and f"spaCy {spacy.__version__}" in shown.output
     text = run().output
     assert all(name in text for name in COMMANDS)
+    error = ValueError("[L402] x")
+    assert "Traceback" in failing(error, "--debug").stderr
+    monkeypatch.setenv("SPACY_LONGTAIL_DEBUG", "1")
+    assert "Traceback" in failing(error).stderr
 
 
 class Strict(BaseModel):
@@ -189,13 +180,6 @@ def test_a_bug_is_not_blamed_on_the_user(kind, failing):
     assert result.exit_code == 1 and "[L546]" in result.stderr.splitlines()[-1]
     assert "Traceback" in result.stderr and type(BUGS[kind]).__name__ in result.stderr
     assert spacy.__version__ in result.stderr and "secret1" not in result.stderr
-
-
-def test_tracebacks_where_they_are_wanted(failing, monkeypatch):
-    error = ValueError("[L402] x")
-    assert "Traceback" in failing(error, "--debug").stderr
-    monkeypatch.setenv("SPACY_LONGTAIL_DEBUG", "1")
-    assert "Traceback" in failing(error).stderr
 
 
 def test_a_config_is_not_blamed_for_what_a_function_does_with_it():

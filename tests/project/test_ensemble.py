@@ -6,19 +6,16 @@ import shutil
 import numpy as np
 import pytest
 import spacy
-from typer.testing import CliRunner
 
-from spacy_longtail.cli import app
 from spacy_longtail.corpus.descriptions import CorpusTypes
 from spacy_longtail.corpus.folder import write_corpus
 from spacy_longtail.evaluation.evaluate import evaluate_model
 from spacy_longtail.evaluation.records import TrainingSettings
 from spacy_longtail.training.provenance import read_run
 from spacy_longtail.training.train import train_model
-from spacy_longtail.unlabelled import ensemble as module
 from spacy_longtail.unlabelled.ensemble import Ensemble
 from tests.project.test_distil import CONFIG, CONFIGS, TINY
-from tests.util import blank, refused, run_spacy, small_ner, toy_corpus, toy_docs, train
+from tests.util import blank, refused, run_app, run_spacy, small_ner, toy_corpus, toy_docs, train
 
 
 @pytest.fixture(scope="module")
@@ -34,15 +31,12 @@ def place(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def done(place):
-    return place / "out", run(
-        *(place / name for name in "abc"), "-o", place / "out", "--gold", place / "gold"
-    )
+    runs = [place / name for name in "abc"]
+    return place / "out", run(*runs, "-o", place / "out", "--gold", place / "gold")
 
 
 def run(*given):
-    result = CliRunner().invoke(app, ["ensemble", *map(str, given)])
-    assert result.exit_code == 0, result.output
-    return result
+    return run_app("ensemble", *given)
 
 
 def best(place, name):
@@ -66,9 +60,8 @@ def test_what_is_written_is_a_pipeline(place, done):
     np.testing.assert_allclose(mean, np.mean(rows, axis=0), atol=1e-6)
     nlp = spacy.load(output)
     assert nlp.pipe_names == ["ner"]
-    assert [b["head"] for b in nlp.get_pipe_config("ner")["members"].values()] == ["softmax"] * 2 + [
-        "crf"
-    ]
+    heads = [member["head"] for member in nlp.get_pipe_config("ner")["members"].values()]
+    assert heads == ["softmax", "softmax", "crf"]
     assert "P" in run_spacy("evaluate", output, place / "gold/test.spacy")
     assert len(evaluate_model(output, place / "gold/test.spacy", ["PER"], []).documents) == 4
 
@@ -97,13 +90,10 @@ def test_what_is_measured(place, done):
 
 
 def test_thresholds_and_report_take_it(place, done, tmp_path):
-    given = ["thresholds", done[0], place / "gold", "-o", tmp_path / "chosen", "--min-mentions", "1"]
-    result = CliRunner().invoke(app, list(map(str, given)))
-    assert result.exit_code == 0, result.output
-    assert spacy.load(tmp_path / "chosen").get_pipe("ner").labels
-    refused(
-        ["ensemble", tmp_path / "chosen", place / "a", "-o", tmp_path / "out"], "L514", tmp_path / "out"
-    )
+    chosen, output = tmp_path / "chosen", tmp_path / "out"
+    run_app("thresholds", done[0], place / "gold", "-o", chosen, "--min-mentions", "1")
+    assert spacy.load(chosen).get_pipe("ner").labels
+    refused(["ensemble", chosen, place / "a", "-o", output], "L514", output)
 
 
 def test_an_ensemble_is_of_no_seed(place, done):
@@ -133,16 +123,6 @@ def test_an_ensemble_of_one_seed_has_it_and_says_how_it_was_made(place, tmp_path
     assert set(made.checksums) == {"dev"} and made.corpus == ""
 
 
-def test_nothing_is_left_of_what_fails(place, tmp_path, monkeypatch):
-    def fail(*given, **named):
-        raise OSError(28, "No space left on device", str(tmp_path))
-
-    monkeypatch.setattr(module, "measure", fail)
-    given = ["ensemble", place / "a", place / "b", "-o", tmp_path / "out", "--gold", place / "gold"]
-    refused(given, "L432", tmp_path / "out")
-    assert not list(tmp_path.iterdir())
-
-
 def test_without_a_corpus_nothing_is_measured(place, tmp_path):
     data = json.loads(run(place / "a", place / "c", "-o", tmp_path / "out", "--json").stdout)
     assert data["systems"] == [] and data["members"] == [str(best(place, "a")), str(best(place, "c"))]
@@ -162,11 +142,7 @@ def test_what_is_refused(place, tmp_path):
     (broken / "ner/model").write_bytes(b"")
     docs = [doc for doc in toy_docs() if not doc.ents]
     eve = CorpusTypes(["EVE"], [], "en", "words")
-    german = CorpusTypes(["PER", "GEO", "ART", "NAT"], ["NAT"], "de", "words")
-    for name, types in (("types", eve), ("lang", german)):
-        write_corpus(tmp_path / name, {"train": docs, "dev": docs, "test": docs}, types)
-    shutil.copytree(place / "gold", tmp_path / "damaged")
-    (tmp_path / "damaged/dev.spacy").write_bytes(b"nothing")
+    write_corpus(tmp_path / "types", {"train": docs, "dev": docs, "test": docs}, eve)
     (tmp_path / "theirs").mkdir()
     (tmp_path / "theirs/notes.txt").write_text("mine", encoding="utf8")
     for given, code in (
@@ -176,11 +152,8 @@ def test_what_is_refused(place, tmp_path):
         ([a, place / "gold"], "L402"),
         ([a, tmp_path / "transition"], "L514"),
         ([a, broken], "L408"),
-        ([a, b, "--gold", tmp_path / "none"], "L402"),
         ([a, b, "--gold", place / "gold", "--part", "dew"], "L402"),
         ([a, b, "--gold", tmp_path / "types"], "L514"),
-        ([a, b, "--gold", tmp_path / "lang"], "L514"),
-        ([a, b, "--gold", tmp_path / "damaged"], "L404"),
     ):
         refused(["ensemble", *given, "-o", output], code, output)
     for folder, code in (

@@ -7,14 +7,12 @@ import pytest
 import spacy
 import srsly
 from spacy.cli.init_config import init_config
-from typer.testing import CliRunner
 
-from spacy_longtail.cli import app
 from spacy_longtail.corpus.descriptions import CorpusTypes
 from spacy_longtail.corpus.folder import write_corpus
 from spacy_longtail.evaluation.changes import entity_changes
 from spacy_longtail.evaluation.records import Evaluation
-from tests.util import SENTENCES, SMALL, evaluation_data, examples, params, parse
+from tests.util import SENTENCES, SMALL, evaluation_data, examples, params, parse, refused, run_app
 
 ROOT = Path(__file__).parents[2]
 
@@ -44,8 +42,7 @@ def test_a_stock_pipeline_is_extended_and_its_best_checkpoint_selected(stock, tm
     arguments = ["train", ROOT / "configs" / "extended.cfg", stock / "tiny", output]
     arguments += ["--paths.base", stock / "model", "--longtail.tail", '["ART","NAT"]']
     arguments += ["--training.max_steps", 30, "--training.eval_frequency", 5]
-    ran = CliRunner().invoke(app, [str(a) for a in arguments])
-    assert ran.exit_code == 0, ran.output
+    run_app(*arguments)
     curve = list(srsly.read_jsonl(output / "curve.jsonl"))
     scores = [line["scores"]["ents_macro_f"] for line in curve]
     assert max(scores) > 0 and len(set(scores)) > 1
@@ -54,15 +51,8 @@ def test_a_stock_pipeline_is_extended_and_its_best_checkpoint_selected(stock, tm
     assert max(line["score"] for line in curve) > 0  # what selects
     frozen, now = spacy.load(stock / "model").get_pipe("ner"), best.get_pipe("ner")
     assert all((a == b).all() for a, b in zip(params(frozen), params(now), strict=True))
-    arguments = [
-        "evaluate",
-        output / "model-best",
-        stock / "tiny",
-        "--before",
-        stock / "model",
-        "--json",
-    ]
-    changes = json.loads(CliRunner().invoke(app, [str(a) for a in arguments]).stdout)["changes"]
+    compared = (output / "model-best", stock / "tiny", "--before", stock / "model")
+    changes = json.loads(run_app("evaluate", *compared, "--json").stdout)["changes"]
     assert changes["PER"]["before"] > 0
     assert all(own["kept"] == own["before"] for own in changes.values())
 
@@ -90,16 +80,6 @@ def test_a_score_that_nothing_computes_is_refused(stock, tmp_path):
         f'scorer = {weak}\nspans_key = "weak_sentences"\nscores_key',
     )
     (tmp_path / "old.cfg").write_text(text, encoding="utf8")
-    arguments = [
-        "train",
-        tmp_path / "old.cfg",
-        stock / "tiny",
-        tmp_path / "out",
-        "--paths.base",
-        stock / "model",
-    ]
-    ran = CliRunner().invoke(app, [str(a) for a in arguments])
-    assert ran.exit_code == 2
-    shown = " ".join(ran.output.split())
-    assert "[L438]" in shown and "ents_macro_f" in shown and "ents_f" in shown
-    assert not (tmp_path / "out").exists()
+    arguments = ["train", tmp_path / "old.cfg", stock / "tiny", tmp_path / "out"]
+    ran = refused([*arguments, "--paths.base", stock / "model"], "[L438]", tmp_path / "out")
+    assert "ents_macro_f" in ran.output and "ents_f" in ran.output

@@ -32,7 +32,7 @@ def mentions(found):
     return [(ent.text.casefold(), ent.label_) for sent in found for ent in sent.ents]
 
 
-def test_rare_types_are_rare_but_measurable(sentences):
+def test_rare_types_are_rare_but_measurable_and_half_unseen(sentences):
     n_rare = {part: sum(map(is_rare, found)) for part, found in sentences.items()}
     assert sum(n_rare.values()) >= 150
     assert n_rare["dev"] >= 30
@@ -40,23 +40,17 @@ def test_rare_types_are_rare_but_measurable(sentences):
     train = [label for _, label in mentions(sentences["train"])]
     assert all(10 <= train.count(t) <= 50 for t in RARE)
     assert all(train.count(t) > 400 for t in set(LABELS) - RARE)
-
-
-def test_about_half_of_the_rare_test_mentions_are_unseen(sentences):
     seen = set(mentions(sentences["train"]))
     rare = [m for m in mentions(sentences["test"]) if m[1] in RARE]
     assert 0.4 <= sum(m not in seen for m in rare) / len(rare) <= 0.6
 
 
-def test_the_same_word_has_several_types(sentences):
+def test_words_have_several_types_and_sentences_one_part(sentences):
     types = defaultdict(set)
     for surface, label in mentions([s for part in sentences.values() for s in part]):
         types[surface].add(label)
     ambiguous = {s for s, found in types.items() if len(found) > 1}
     assert len(ambiguous) >= 30
     assert any({"GEO", "GPE", "ORG"} <= found for found in types.values())
-
-
-def test_no_sentence_is_in_two_parts(sentences):
     found = [{s.text for s in part} for part in sentences.values()]
     assert not (found[0] & found[1] | found[0] & found[2] | found[1] & found[2])

@@ -4,22 +4,19 @@ import json
 
 import pytest
 from typer.main import get_command
-from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
 from spacy_longtail.corpus.folder import load_docs, read_types
 from spacy_longtail.unlabelled.scan import RANDOM
 from tests.unit.test_mining import task, written
-from tests.util import blank, toy_corpus
+from tests.util import blank, run_app, toy_corpus
 
 # spaCy's log of a training is on stdout, and run.json says what was done; a config is the output itself
 WITHOUT = {"train", "init-config"}
 
 
 def run(*arguments):
-    result = CliRunner().invoke(app, [str(a) for a in arguments])
-    assert result.exit_code == 0, result.output
-    return result.stdout
+    return json.loads(run_app(*arguments, "--json").stdout)
 
 
 def test_every_command_has_it():
@@ -30,7 +27,7 @@ def test_every_command_has_it():
 
 def test_a_conversion(tmp_path):
     (tmp_path / "a.iob").write_text("Ann B-PER\nsaw O\nRome B-GEO\n\nNobody O\n", encoding="utf8")
-    found = json.loads(run("convert", tmp_path / "a.iob", tmp_path / "out", "--json"))
+    found = run("convert", tmp_path / "a.iob", tmp_path / "out")
     types = read_types(tmp_path / "out")
     assert (found["labels"], found["tail"]) == (types.labels, types.tail)
     assert found["parts"]["all"]["documents"] == 2
@@ -39,7 +36,7 @@ def test_a_conversion(tmp_path):
 
 def test_a_split(tmp_path):
     corpus = toy_corpus(tmp_path / "toy")
-    found = json.loads(run("split", corpus, tmp_path / "out", "--parts", "train=0.5,dev=0.5", "--json"))
+    found = run("split", corpus, tmp_path / "out", "--parts", "train=0.5,dev=0.5")
     n_docs = len(load_docs(corpus / "train.spacy", blank()))
     assert found["train"]["n_docs"] + found["dev"]["n_docs"] == n_docs
     assert found["train"]["share"] == pytest.approx(found["dev"]["share"], abs=0.2)
@@ -50,18 +47,18 @@ def test_a_merge(tmp_path):
     corpus = toy_corpus(tmp_path / "toy")
     tasks = [task("Ida came .", [(0, 3, "NAT")], "mined"), task("Bo went .", [(0, 2, "NAT")], RANDOM)]
     written(tmp_path / "labelled.jsonl", tasks)
-    call = ("merge", corpus, tmp_path / "labelled.jsonl", "--random-to", "train", "--json")
-    found = json.loads(run(*call))
+    call = ("merge", corpus, tmp_path / "labelled.jsonl", "--random-to", "train")
+    found = run(*call)
     assert found["added"] == {"train": 2} and found["mentions"] == {"NAT": 2}
-    assert json.loads(run(*call))["known"] == 2
+    assert run(*call)["known"] == 2
 
 
 @pytest.mark.slow
 def test_an_audit(tmp_path):
     pytest.importorskip("cleanlab")
     corpus = toy_corpus(tmp_path / "toy")
-    call = ("audit", corpus, "-o", tmp_path / "review.jsonl", "--folds", "2", "--steps", "3", "--json")
-    found = json.loads(run(*call))
+    call = ("audit", corpus, "-o", tmp_path / "review.jsonl", "--folds", "2", "--steps", "3")
+    found = run(*call)
     assert {"O", "PER"} <= set(found["agreement"])
     assert all({"annotated", "read", "score"} <= set(s) for s in found["suspects"])
     assert found["sentences"] == len((tmp_path / "review.jsonl").read_text().splitlines())

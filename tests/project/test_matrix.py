@@ -15,15 +15,13 @@ from types import SimpleNamespace
 
 import pytest
 import srsly
-from typer.testing import CliRunner
 
-from spacy_longtail.cli import app
 from spacy_longtail.studies.trials import process as processes
 from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.process import Outcome, run_process
 from spacy_longtail.studies.trials.records import read_finished
 from spacy_longtail.studies.trials.run import Matrix, TrialOptions
-from tests.util import toy_corpus
+from tests.util import invoke, toy_corpus
 
 FORK = multiprocessing.get_context("fork") if hasattr(os, "fork") else None
 forks = pytest.mark.skipif(FORK is None, reason="needs fork")
@@ -109,18 +107,6 @@ def test_a_crash_is_recorded_and_the_rest_go_on(plan, corpus, tmp_path, fake):
     fake.failing = ()
     records = found.run(TrialOptions(retry_failed=True), runner=fake)
     assert len(fake.titles()) == 5 and {r.status for r in records.values()} == {"done"}
-
-
-def test_a_score_of_nothing_is_no_failure(plan, corpus, tmp_path):
-    def runner(trial, work, stop):
-        for part in ("dev", "test"):
-            (work / f"{part}.json").write_text('{"scores": {"ents_macro_f": NaN}}', encoding="utf8")
-        return Outcome("done", 0.1, "")
-
-    found = matrix(plan, corpus, tmp_path / "out")
-    for _ in range(2):
-        assert len(found.run(TrialOptions(), runner=runner)) == 4
-    assert_each_once(tmp_path / "out", found)
 
 
 def test_a_full_disk_stops_all_and_counts_no_trial(plan, corpus, tmp_path, fake):
@@ -263,10 +249,6 @@ def test_ctrl_c_gives_running_trials_back(plan, corpus, tmp_path, fake, monkeypa
 # --- from one end to the other
 
 
-def command(*arguments):
-    return CliRunner().invoke(app, ["matrix", *map(str, arguments)])
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("light_processes")
 def test_a_plan_from_the_command_line(plan, corpus, tmp_path):
@@ -277,8 +259,8 @@ def test_a_plan_from_the_command_line(plan, corpus, tmp_path):
         "methods: {broken: {corpora.plain.max_length: 1}}\n",
         encoding="utf8",
     )
-    call = (plan, corpus, "-o", output, "--workers", "2", "--json")
-    first = command(*call)
+    call = ("matrix", plan, corpus, "-o", output, "--workers", "2", "--json")
+    first = invoke(*call)
     assert first.exit_code == 1, first.output
     records = {r["method"]: r for r in json.loads(first.stdout.splitlines()[-1])}
     done, failed = records["softmax"], records["broken"]
@@ -294,7 +276,7 @@ def test_a_plan_from_the_command_line(plan, corpus, tmp_path):
     assert names <= {path.name for path in folder.iterdir()} and not (folder / "model").exists()
     steps = [point["step"] for point in srsly.read_jsonl(folder / "curve.jsonl")]
     assert steps == [0, 2, 4]
-    second = command(*call)
+    second = invoke(*call)
     assert second.exit_code == 1
     assert {r["method"]: r for r in json.loads(second.stdout.splitlines()[-1])} == records
 

@@ -7,15 +7,12 @@ import pytest
 import spacy
 from scripts import package as packaging
 from scripts.package import RECORD, build_package
-from typer.testing import CliRunner
 
-from spacy_longtail.cli import app
 from spacy_longtail.corpus.descriptions import CorpusTypes
 from spacy_longtail.corpus.folder import write_corpus
-from tests.util import SENTENCES, TOKEN_MODEL, blank, parse, train
+from tests.util import SENTENCES, TOKEN_MODEL, blank, parse, run_app, train, tree
 
 pytest.importorskip("scipy", reason="needs the extra 'report'")
-RUN = CliRunner()
 
 
 @pytest.fixture(scope="module")
@@ -37,17 +34,16 @@ def run(tmp_path_factory):
 
 @pytest.fixture
 def metrics(run, tmp_path):
-    def evaluated(*names, curves=None, seeds=None):
-        command(["stats", run / "tiny", "-o", tmp_path / "m" / "stats.json"])
+    def evaluated(*names):
+        run_app("stats", run / "tiny", "-o", tmp_path / "m" / "stats.json")
         for name in names:
             for part, place in (("test", "."), ("dev", "dev")):
                 path = tmp_path / "m" / place / f"{name}.json"
                 model = run / name / "model-best"
-                command(["evaluate", model, run / "tiny", "--part", part, "--name", name, "-o", path])
+                run_app("evaluate", model, run / "tiny", "--part", part, "--name", name, "-o", path)
                 found = json.loads(path.read_text(encoding="utf8"))
                 found["performance"] = {"ents_macro_f": found["scores"]["ents_macro_f"]}
-                found["curve"] = (curves or {}).get(name, [])
-                found["training"]["seed"] = (seeds or {}).get(name, 0)
+                found["training"]["seed"] = 0
                 path.write_text(json.dumps(found), encoding="utf8")
                 meta = json.loads((model / "meta.json").read_text(encoding="utf8"))
                 meta["performance"] = found["performance"]  # as after a training
@@ -55,11 +51,6 @@ def metrics(run, tmp_path):
         return tmp_path / "m"
 
     return evaluated
-
-
-def command(arguments):
-    ran = RUN.invoke(app, [str(a) for a in arguments])
-    assert ran.exit_code == 0, ran.output
 
 
 @pytest.fixture
@@ -78,42 +69,18 @@ def built(monkeypatch):
 
 
 def test_what_is_better_on_dev_is_packaged(metrics, built, tmp_path):
-    found = build_package(metrics("baseline", "ours"), tmp_path / "p", "baseline", "1.0")
+    folder = metrics("baseline", "ours").rename(tmp_path / "my-corpus 2.0")
+    found = build_package(folder, tmp_path / "p", "baseline", "1.0")
     assert found.model == "ours"
     assert found.reason.startswith("Use ours")
     assert json.loads((tmp_path / "p" / RECORD).read_text()) == found._asdict()
     assert Path(found.package).is_file()
-    assert built[0][0]["name"] == "longtail_m"
+    assert built[0][0]["name"] == "longtail_my_corpus_2_0"
 
 
 def test_what_is_not_shown_to_be_better_is_not(metrics, built, tmp_path):
     found = build_package(metrics("baseline", "alike"), tmp_path / "p", "baseline", "1.0")
     assert found.model == "baseline" and found.reason.startswith("Stay with baseline")
-
-
-def test_what_has_no_seed_is_compared_with_one_that_was_read_on_dev(metrics, built, tmp_path):
-    folder = metrics("baseline", "ours", seeds={"baseline": 1, "ours": None})
-    text = (folder / "baseline.json").read_text(encoding="utf8")
-    earlier = json.loads(text)  # on test alone
-    earlier["training"]["seed"] = 0
-    (folder / "baseline_0.json").write_text(json.dumps(earlier), encoding="utf8")
-    assert build_package(folder, tmp_path / "p", "baseline", "1.0").model == "ours"
-
-
-def test_a_folder_of_any_name_gives_a_module(metrics, built, tmp_path):
-    folder = metrics("baseline", "ours").rename(tmp_path / "my-corpus 2.0")
-    build_package(folder, tmp_path / "p", "baseline", "1.0")
-    assert built[0][0]["name"] == "longtail_my_corpus_2_0"
-
-
-def test_what_spacy_will_not_package_is_a_coded_error(metrics, monkeypatch, tmp_path):
-    def refuse(*_, **__):
-        raise SystemExit("the version is none")
-
-    monkeypatch.setattr(packaging, "package", refuse)
-    with pytest.raises(ValueError, match=r"L402.*the version is none"):
-        build_package(metrics("baseline", "ours"), tmp_path / "p", "baseline", "x")
-    assert not (tmp_path / "p").exists()
 
 
 def test_what_dev_was_not_scored_of_is_no_candidate(metrics, built, tmp_path):
@@ -128,11 +95,11 @@ def test_what_dev_was_not_scored_of_is_no_candidate(metrics, built, tmp_path):
 def test_an_evaluation_of_another_model_is_refused_and_the_package_stays(metrics, built, tmp_path):
     folder = metrics("baseline", "ours")
     build_package(folder, tmp_path / "p", "baseline", "1.0")
-    before = {p: p.is_file() and p.read_bytes() for p in (tmp_path / "p").rglob("*")}
+    before = tree(tmp_path / "p")
     (folder / "dev" / "ours.json").write_text((folder / "dev" / "baseline.json").read_text())
     with pytest.raises(ValueError, match=r"L405.*no evaluation of .*ours/model-best on dev"):
         build_package(folder, tmp_path / "p", "baseline", "1.0")
     (folder / "dev" / "ours.json").write_text((folder / "ours.json").read_text())  # of test
     with pytest.raises(ValueError, match="L405"):
         build_package(folder, tmp_path / "p", "baseline", "1.0")
-    assert {p: p.is_file() and p.read_bytes() for p in (tmp_path / "p").rglob("*")} == before
+    assert tree(tmp_path / "p") == before

@@ -6,13 +6,21 @@ import numpy as np
 import pytest
 import spacy
 from spacy.training import Corpus
-from typer.testing import CliRunner
 
-from spacy_longtail.cli import app
 from spacy_longtail.evaluation.chosen import Goal
 from spacy_longtail.evaluation.thresholds import fit_thresholds
 from spacy_longtail.pipes.scores.thresholds import for_share, points
-from tests.util import GATE_MODEL, TOKEN_MODEL, WEAK, blank, refused, toy_corpus, toy_docs, train
+from tests.util import (
+    GATE_MODEL,
+    TOKEN_MODEL,
+    WEAK,
+    blank,
+    refused,
+    run_app,
+    toy_corpus,
+    toy_docs,
+    train,
+)
 
 
 @pytest.fixture(scope="module")
@@ -45,9 +53,7 @@ def model(trained, tmp_path):
 
 
 def chosen(*arguments):
-    result = CliRunner().invoke(app, ["thresholds", *map(str, arguments), "--in-place", "--json"])
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)["gate"]
+    return json.loads(run_app("thresholds", *arguments, "--in-place", "--json").stdout)["gate"]
 
 
 def scores(path, corpus):
@@ -99,16 +105,13 @@ def test_a_budget_starts_from_dev_and_is_kept(model, corpus):
     ],
 )
 def test_what_it_did_is_printed(model, corpus, options, said):
-    result = CliRunner().invoke(app, ["thresholds", str(model()), str(corpus), "--in-place", *options])
-    assert result.exit_code == 0 and said in " ".join(result.output.split())
+    shown = run_app("thresholds", model(), corpus, "--in-place", *options)
+    assert said in " ".join(shown.output.split())
 
 
 @pytest.mark.parametrize(
     ("options", "code"),
-    [
-        (["--gate-budget", "0"], "L001"),
-        (["--gate-budget", "0.1", "--gate-recall", "0.9"], "L545"),
-    ],
+    [(["--gate-budget", "0"], "L001"), (["--gate-budget", "0.1", "--gate-recall", "0.9"], "L545")],
 )
 def test_budgets_that_make_no_sense_are_refused(model, corpus, options, code):
     refused(["thresholds", model(), corpus, "--in-place", *options], code)

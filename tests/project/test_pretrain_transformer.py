@@ -10,12 +10,10 @@ import pytest
 import spacy
 from spacy.tokens import DocBin
 from spacy.training import Example
-from typer.testing import CliRunner
 
-from spacy_longtail.cli import app
 from spacy_longtail.types import ANNOTATED_TYPES
 from tests.project.pretraining import killed, run_pretrain, two_donors
-from tests.util import tiny_bert
+from tests.util import invoke, refused, tiny_bert
 
 torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
 pytest.importorskip("transformers", reason="needs the extra 'transformers'")
@@ -31,7 +29,6 @@ from spacy_longtail.pretraining.learners import TransformerLearner, legal  # noq
 from spacy_longtail.pretraining.transformer import BiEncoder, keep_layers, read_start  # noqa: E402
 from spacy_longtail.scorers import make_ner_scorer  # noqa: E402
 
-RUN = CliRunner()
 TEXT = """domain: harbour notes
 
 The [Fram|ship; vehicle] left [Oslo|town; place] at [night|time of day; time].
@@ -209,7 +206,7 @@ def test_donors_are_scored_as_the_pipeline_finds_their_types(donors, bert, tmp_p
 
 def call(*arguments):
     fast = [f"--set={name}={value}" for name, value in FAST.items()]
-    return RUN.invoke(app, ["pretrain", *map(str, arguments), *fast])
+    return invoke("pretrain", *arguments, *fast)
 
 
 def test_a_pretrained_pipeline_finds_what_it_was_shown(notes, bert, tmp_path):
@@ -258,7 +255,5 @@ def test_options_that_make_no_sense(options, problem, notes, bert, tmp_path):
         other = go([notes], tmp_path / "other", encoder, steps=1)
         options = ["--teacher", other.model]
     given = ["pretrain", notes, "--encoder", bert, "-o", tmp_path / "out", "--steps", 1, *options]
-    done = RUN.invoke(app, [*map(str, given)])
-    assert done.exit_code == 2, done.output
+    done = refused(given, "", tmp_path / "out")
     assert re.search(problem, " ".join(done.output.split())), done.output
-    assert not (tmp_path / "out").exists()

@@ -8,19 +8,15 @@ import pytest
 import spacy
 import srsly
 from spacy.tokens import Doc, DocBin, Span
-from spacy.training.loop import train
 from spacy.util import load_config
-from typer.testing import CliRunner
 
-from spacy_longtail.cli import app
 from spacy_longtail.evaluation.evaluate import evaluate_model
 from spacy_longtail.evaluation.significance import mention_counts
-from spacy_longtail.training import train as training
 from spacy_longtail.training.checksums import checksum
 from spacy_longtail.training.provenance import command, read_curve, read_run, short
 from spacy_longtail.training.train import train_model
 from tests.project.test_cli import CONFIG
-from tests.util import toy_corpus
+from tests.util import run_app, toy_corpus
 
 STEPS = {"training.max_steps": 4, "training.eval_frequency": 2}
 
@@ -50,13 +46,10 @@ def test_a_run_says_how_it_was_made(trained, corpus):
     assert found["seconds"] > 0
 
 
-def test_the_saved_config_is_the_one_given(trained):
+def test_loggers_are_those_of_the_config(trained, corpus, tmp_path):
     for model in ("model-best", "model-last"):
         saved = load_config(trained / model / "config.cfg")
         assert saved["training"]["logger"] == load_config(CONFIG)["training"]["logger"]
-
-
-def test_another_logger_writes_too(corpus, tmp_path):
     own = {"@loggers": "spacy.ConsoleLogger.v3", "output_file": str(tmp_path / "mine.jsonl")}
     own |= {"progress_bar": None, "console_output": False}
     overrides = {f"training.logger.{key}": value for key, value in own.items()}
@@ -67,9 +60,7 @@ def test_another_logger_writes_too(corpus, tmp_path):
 
 def test_an_evaluation_takes_it_all_along(trained, corpus, tmp_path):
     target = tmp_path / "mom.json"
-    model = trained / "model-best"
-    done = CliRunner().invoke(app, ["evaluate", str(model), str(corpus), "-o", str(target)])
-    assert done.exit_code == 0, done.output
+    done = run_app("evaluate", trained / "model-best", corpus, "-o", target)
     found = json.loads(target.read_text(encoding="utf8"))
     assert found["run"] == json.loads((trained / "run.json").read_text(encoding="utf8"))
     assert [point["step"] for point in found["curve"]] == [0, 2, 4]
@@ -80,15 +71,6 @@ def test_an_evaluation_takes_it_all_along(trained, corpus, tmp_path):
     assert found["method"]["reader"]["@readers"] == "spacy.Corpus.v1"
     assert "head" in found["analysis"]["buckets"]
     assert "seen mentions" in done.output or "unseen mentions" in done.output
-
-
-def test_a_model_from_elsewhere_has_no_history(trained, corpus, tmp_path):
-    nlp = spacy.load(trained / "model-best")
-    nlp.to_disk(tmp_path / "model")
-    arguments = ["evaluate", str(tmp_path / "model"), str(corpus), "--json"]
-    found = json.loads(CliRunner().invoke(app, arguments).stdout)
-    assert found["run"] == {}
-    assert found["curve"] == []
 
 
 def test_no_option_names_a_folder_above():
@@ -103,14 +85,6 @@ def test_no_option_names_a_folder_above():
     assert "me/" not in text
     for kept in ("private/vec", "models/bert", "private/b.spacy", "separator / ", "corpus/toy/long/dev"):
         assert kept in text
-
-
-def test_the_command_names_the_gpu(corpus, tmp_path, monkeypatch):
-    monkeypatch.setattr(training, "use_gpu", lambda gpu_id: None)  # there may be none
-    on_cpu = lambda nlp, output, use_gpu, **streams: train(nlp, output, **streams)  # noqa: E731
-    monkeypatch.setattr(training, "train", on_cpu)
-    model = train_model(CONFIG, corpus, tmp_path / "out", gpu_id=1, overrides=STEPS)
-    assert " --gpu-id 1 --training.max_steps 4 " in read_run(model).command
 
 
 @pytest.mark.parametrize("text", ['{"command": "python', "", "[]", "\udcff"])
@@ -128,10 +102,8 @@ def test_a_log_without_steps_or_scores_is_a_coded_error(tmp_path, point):
 
 
 def test_scores_that_are_no_numbers_stay_out_of_the_curve(tmp_path):
-    lines = [
-        {"step": 0, "scores": {"ents_f": None, "ents_p": 50.0, "speed": 7.0}},
-        {"step": 2, "scores": {"ents_f": None}},
-    ]
+    scores = ({"ents_f": None, "ents_p": 50.0, "speed": 7.0}, {"ents_f": None})
+    lines = [{"step": 2 * i, "scores": own} for i, own in enumerate(scores)]
     srsly.write_jsonl(tmp_path / "curve.jsonl", lines)
     with (tmp_path / "curve.jsonl").open("a") as file:
         file.write('{"step": 4, "sco')  # training was killed

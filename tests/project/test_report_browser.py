@@ -14,14 +14,9 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
 ]
 # as root it has no sandbox; the rest keeps the browser itself from calling home
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
+FLAGS = ["--no-sandbox", "--no-first-run"]
+FLAGS += [
+    f"--disable-{part}" for part in ("gpu", "quic", "background-networking", "component-update", "sync")
 ]
 WIDTHS = (360, 768, 1280, 1920)
 

@@ -12,15 +12,12 @@ import pytest
 import spacy
 import srsly
 from spacy.util import load_config
-from typer.testing import CliRunner
 
-from spacy_longtail.cli import app
 from spacy_longtail.output.writing import NEW
 from spacy_longtail.training import train as training
 from tests.project.test_cli import CONFIG
-from tests.util import toy_corpus
+from tests.util import invoke, toy_corpus, tree
 
-RUN = CliRunner()
 FEW = ("--training.max_steps", "4", "--training.eval_frequency", "2")
 OLD = "training/old"
 
@@ -45,12 +42,7 @@ def work(trained, tmp_path, monkeypatch):
 
 
 def train(output, *options, config="my.cfg", corpus="corpus/tiny"):
-    arguments = ["train", config, corpus, output, *options]
-    return RUN.invoke(app, [str(a) for a in arguments])
-
-
-def tree(folder):
-    return {p.relative_to(folder): p.is_file() and p.read_bytes() for p in folder.rglob("*")}
+    return invoke("train", config, corpus, output, *options)
 
 
 def refused(work, code, output, *options, **given):
@@ -82,28 +74,23 @@ def test_a_base_is_not_replaced_by_what_starts_from_it(work):
         refused(work, "L436", output, *base, *FEW, config=CONFIG.with_name("extended.cfg"))
 
 
+BAD_SETTINGS = {  # of a training, by the code of the message
+    "L438": """
+        training.max_steps=abc training.dropout="much" training.max_stesp.x=1 training.score_weights=[1]
+        components.ner.factory=nerr components.ner.model.hidden_wdith=8
+        training.optimizer.@optimizers=Adma.v1 training.dev_corpus=corpora.nothing
+        training.score_weights.ents_best=1.0 training.score_weights.ents_f="1" """,
+    "L402": """
+        paths.train=none.spacy paths.train=null paths.dev=5 paths.vectors=no/such initialize.vectors=5
+        paths.init_tok2vec=[1]""",
+}
+
+
 @pytest.mark.parametrize(
-    ("name", "value", "code"),
-    [
-        ("training.max_steps", "abc", "L438"),
-        ("training.dropout", '"much"', "L438"),
-        ("training.max_stesp.x", "1", "L438"),
-        ("components.ner.factory", "nerr", "L438"),
-        ("components.ner.model.hidden_wdith", "8", "L438"),
-        ("training.optimizer.@optimizers", "Adma.v1", "L438"),
-        ("paths.train", "none.spacy", "L402"),
-        ("training.dev_corpus", "corpora.nothing", "L438"),
-        ("training.score_weights.ents_best", "1.0", "L438"),
-        ("training.score_weights.ents_f", '"1"', "L438"),
-        ("training.score_weights", "[1]", "L438"),
-        ("paths.train", "null", "L402"),
-        ("paths.dev", "5", "L402"),
-        ("initialize.vectors", "5", "L402"),
-        ("paths.init_tok2vec", "[1]", "L402"),
-    ],
+    ("code", "setting"), [(code, text) for code, texts in BAD_SETTINGS.items() for text in texts.split()]
 )
-def test_a_bad_setting_costs_no_model(name, value, code, work):
-    refused(work, code, OLD, *FEW, f"--{name}", value)
+def test_a_bad_setting_costs_no_model(code, setting, work):
+    refused(work, code, OLD, *FEW, f"--{setting}")
 
 
 def test_a_run_replaces_its_own(work):
@@ -200,7 +187,7 @@ def test_numpy_multiplies_in_the_training_alone(work, monkeypatch):
     assert train("new", "--matmul", "blis").exit_code == 2
 
 
-def test_a_config_needs_no_logger(work):
+def test_what_a_config_needs(work):
     """As those of spaCy's quickstart page."""
     (work / "short.cfg").write_text(without(work / "my.cfg", "training.logger"), encoding="utf8")
     ran = train("training/short", *FEW, config="short.cfg")
@@ -208,9 +195,6 @@ def test_a_config_needs_no_logger(work):
     assert len((work / "training/short/curve.jsonl").read_text().splitlines()) > 1
     saved = load_config(work / "training/short/model-best/config.cfg")
     assert saved["training"]["logger"]["@loggers"] == "spacy.ConsoleLogger.v1"
-
-
-def test_a_config_needs_what_spacy_begins_with(work):
     text = (work / "my.cfg").read_text(encoding="utf8")
     lines = [line for line in text.splitlines() if not line.startswith("seed = ${")]
     (work / "my.cfg").write_text("\n".join(lines), encoding="utf8")

@@ -6,19 +6,16 @@ from pathlib import Path
 import pytest
 import spacy
 from spacy.util import load_config
-from typer.testing import CliRunner
 
-from spacy_longtail.cli import app
 from spacy_longtail.studies.trials.compose import read_base
 from spacy_longtail.studies.trials.process import Outcome
 from spacy_longtail.studies.trials.recipes import fill
 from spacy_longtail.studies.tuning import search as module
 from spacy_longtail.studies.tuning.search import Search, best_of
 from tests.project.test_cli import CONFIG
-from tests.util import run_spacy, toy_corpus
+from tests.util import invoke, run_spacy, toy_corpus
 
 optuna = pytest.importorskip("optuna")
-RUN = CliRunner()
 ROOT = Path(__file__).parents[2]
 MOM = ROOT / "configs" / "resampled_mom.cfg"
 LAM, DROPOUT = "components.ner.loss.lam", "training.dropout"
@@ -159,20 +156,17 @@ def test_a_seed_fixes_the_draws(corpus, tmp_path):
     assert "0" in kept and len(kept) == 2  # the models of the baseline and of the best
 
 
-def test_another_search_is_another_study(corpus, tmp_path):
-    more = {**TINY, "training.dropout": 0.3}
-    given = [((), {}), ((f"{LAM}=0:0.5",), {}), ((), {"seed": 1}), ((), {"settings": more})]
-    names = {search_of(corpus, tmp_path, *texts, **own).name for texts, own in given}
-    assert len(names) == 4 and search_of(corpus, tmp_path / "elsewhere").name in names
-
-
-def test_a_hopeless_training_is_pruned(corpus, tmp_path):
+def test_a_hopeless_training_is_pruned_and_another_search_is_another_study(corpus, tmp_path):
     search = search_of(corpus, tmp_path / "out")
     search.run(6, runner=finished(lambda values: 0.9))
     *_, last = search.run(7, runner=finished(lambda values: 0.1))
     assert (last.status, last.score) == ("pruned", 0.1)
     assert last.curve[-1][0] == 2  # the first third of the steps is safe
     assert not search.model(last.number).exists()
+    more = {**TINY, "training.dropout": 0.3}
+    given = [((), {}), ((f"{LAM}=0:0.5",), {}), ((), {"seed": 1}), ((), {"settings": more})]
+    names = {search_of(corpus, tmp_path / "names", *texts, **own).name for texts, own in given}
+    assert len(names) == 4 and search_of(corpus, tmp_path / "elsewhere").name in names
 
 
 @pytest.mark.slow
@@ -233,12 +227,9 @@ def test_the_best_config_is_complete_and_commented(corpus, tmp_path):
     assert f"# tuned: 0.05 to 1; the baseline has {own}\nlam = {best.values[LAM]}\n" in text
 
 
-def test_a_range_that_cannot_be_built_is_a_coded_error(corpus, tmp_path):
+def test_what_cannot_be_built_or_selects_otherwise_is_said(corpus, tmp_path):
     with pytest.raises(ValueError, match="L480"):
         search_of(corpus, tmp_path / "out", f"{LAM}=0:2").run(1)
-
-
-def test_checkpoints_by_another_score_are_warned_of(corpus, tmp_path):
     settings = {**TINY, "training.score_weights": {"ents_f": 1.0}}
     with pytest.warns(UserWarning, match="LW092.*ents_f"):
         search_of(
@@ -248,8 +239,7 @@ def test_checkpoints_by_another_score_are_warned_of(corpus, tmp_path):
 
 def command(corpus, output, *more):
     settings = [f"--set={name}={value}" for name, value in TINY.items()]
-    own = ["--config", MOM, "--search", SEARCH, *settings, "-o", output, *more]
-    return RUN.invoke(app, ["tune", str(corpus), *map(str, own)])
+    return invoke("tune", corpus, "--config", MOM, "--search", SEARCH, *settings, "-o", output, *more)
 
 
 def test_what_a_user_gets_wrong_ends_with_a_message(corpus, tmp_path, monkeypatch):

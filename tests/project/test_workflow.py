@@ -14,6 +14,7 @@ from tests.util import run_spacy
 
 ROOT = Path(__file__).parents[2]
 WRITTEN = ("corpus", "training", "metrics", "report", "packages")
+SMOKE = ["--vars.run", "smoke", "--vars.max_steps", 6, "--vars.patience", 0, "--vars.eval_frequency", 6]
 pytestmark = pytest.mark.slow
 
 
@@ -60,9 +61,7 @@ def test_smoke_writes_everything_and_says_where(project):
 
 def test_a_second_run_skips_what_is_done(project, light):
     folder, _ = project
-    settings = ["--vars.run", "smoke", "--vars.max_steps", 6, "--vars.patience", 0]
-    settings += ["--vars.eval_frequency", 6]
-    output = run("weasel", "run", "baseline", ".", *settings, cwd=folder, **light)
+    output = run("weasel", "run", "baseline", ".", *SMOKE, cwd=folder, **light)
     assert "Skipping" in output
 
 
@@ -106,9 +105,8 @@ def test_a_recipe_begins_with_a_trained_pipeline(project, light):
     """`extended` over the baseline, in the workflow that trains a recipe beside it and reports."""
     folder, _ = project
     base = "training/smoke/field_notes/baseline/model-best"
-    settings = ["--vars.run", "smoke", "--vars.max_steps", 6, "--vars.patience", 0]
-    settings += ["--vars.eval_frequency", 6, "--vars.recipe", "extended", "--vars.base", base]
-    output = run("weasel", "run", "extra", ".", *settings, cwd=folder, **light)
+    settings = ["--vars.recipe", "extended", "--vars.base", base]
+    output = run("weasel", "run", "extra", ".", *SMOKE, *settings, cwd=folder, **light)
     assert output.count("Skipping") == 3  # convert, stats, baseline
     assert "extended" in (folder / "report" / "smoke" / "field_notes.md").read_text(encoding="utf8")
     trained = folder / "training" / "smoke" / "field_notes" / "extended" / "model-best"
@@ -124,9 +122,7 @@ def test_the_transformer_comes_with_the_clone(project, light, tmp_path):
     installed = tmp_path / "installed"
     path = os.pathsep.join([str(installed), light["PYTHONPATH"]])
     environment = {"PYTHONPATH": path, "PIP_TARGET": str(installed), "PIP_NO_INDEX": "1"}
-    settings = ["--vars.run", "smoke", "--vars.max_steps", 6, "--vars.patience", 0]
-    settings += ["--vars.eval_frequency", 6]
-    output = run("weasel", "run", "transformer", ".", *settings, cwd=folder, **environment)
+    output = run("weasel", "run", "transformer", ".", *SMOKE, cwd=folder, **environment)
     assert (installed / "en_longtail_trf_small").is_dir()
     assert output.count("Skipping") == 4  # convert, stats, baseline, pretrained_cnn
     assert "Package:" in output

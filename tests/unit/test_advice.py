@@ -1,7 +1,6 @@
 """Methods compared on folds: what is recommended, and `recommend` with its rounds and its budget."""
 
 import json
-import os
 import sys
 from pathlib import Path
 
@@ -9,7 +8,6 @@ import pytest
 import spacy
 from spacy.tokens import DocBin
 
-from spacy_longtail.cli.recommend import usual_workers
 from spacy_longtail.corpus.descriptions import read_types, write_types
 from spacy_longtail.evaluation.report.inputs import read_run
 from spacy_longtail.evaluation.significance.paired import resampled_t
@@ -94,10 +92,8 @@ def test_a_method_that_could_get_better_is_judged_as_its_config_trains_it(
     monkeypatch.setattr(recommendation, "worse", lambda *_: chance)
     scored = held_out(tmp_path, {"ner": 0.4, "crf": 0.8}, folds=2, least=10)
     for name, paths in scored.items():
-        more = {
-            "curve": RISING if name == rising else ENDED,
-            "training": {"patience": patience.get(name)},
-        }
+        curve = RISING if name == rising else ENDED
+        more = {"curve": curve, "training": {"patience": patience.get(name)}}
         for path in paths.values():
             path.write_text(json.dumps({**json.loads(path.read_text()), **more}))
     found = recommend_by_folds(scored, LABELS, "ner", 5)
@@ -114,11 +110,11 @@ def test_a_failed_trial_is_no_sign_of_too_little_time(tmp_path):
         del lost[name][1, 0]
         found = recommend_by_folds(lost, LABELS, "ner", 4, {name: [(1, 0)]})
         assert found.method == "crf" and "Over 3 of 4 folds" in " ".join(found.evidence)
-        macro = [
+        crf, ner = (
             macro_of({c: read_run(p, LABELS) for c, p in lost[n].items() if c[0] != 1})
             for n in ("crf", "ner")
-        ]
-        assert found.verdict.value == pytest.approx(macro[0] - macro[1])
+        )
+        assert found.verdict.value == pytest.approx(crf - ner)
     only = {"ner": {(0, 0): scored["ner"][0, 0]}, "crf": {(1, 0): scored["crf"][1, 0]}}
     found = recommend_by_folds(only, LABELS, "ner", 4, {"ner": [(1, 0)], "crf": [(0, 0)]})
     assert found.method == "ner"
@@ -147,16 +143,6 @@ def test_folds_of_few_documents_are_compared_by_sentences_in_all(tmp_path):
     for scored, unit in ((few, "sentence"), (more, "document"), (both, "sentence")):
         evidence = " ".join(recommend_by_folds(scored, LABELS, "ner", 5).evidence)
         assert f" {unit}s" in evidence
-
-
-def test_folds_without_a_seed_in_common(tmp_path):
-    scored = held_out(tmp_path, {"ner": 0.4, "crf": 0.8}, folds=3, seeds=(0, 1))
-    failed = [(0, 1), (1, 0)]
-    own = {cell: path for cell, path in scored["crf"].items() if cell not in failed}
-    found = recommend_by_folds({**scored, "crf": own}, LABELS, "ner", 3, {"crf": failed})
-    assert found.best == "crf" and "Over 2 of 3 folds" in " ".join(found.evidence)
-    shared = {name: {cell: scored[name][cell] for cell in ((0, 0), (2, 0))} for name in scored}
-    assert found.evidence == recommend_by_folds(shared, LABELS, "ner", 3).evidence
 
 
 def test_the_more_were_compared_the_less_sure_is_the_best(tmp_path, monkeypatch):
@@ -383,12 +369,8 @@ def test_folds_of_characters_keep_copies_together(tmp_path):
 
 
 def test_a_plan_on_folds_has_each_method_on_each_fold(corpus, tmp_path):
-    given = {
-        "steps": 4,
-        "settings": {"training.eval_frequency": 2},
-        "corpora": [str(corpus)],
-        "seeds": 1,
-    }
+    given = {"steps": 4, "seeds": 1, "corpora": [str(corpus)]}
+    given["settings"] = {"training.eval_frequency": 2}
     cut, folds = fold_plan(read_plan("quick", given), tmp_path / "out", 3)
     assert list(folds) == [corpus] and cut.corpora == folds[corpus]
     held = []
@@ -408,10 +390,3 @@ def test_a_plan_on_folds_has_each_method_on_each_fold(corpus, tmp_path):
     assert "macro, held out" in summary_tables(summary)
     page = write_matrix_report(summary, tmp_path / "report").read_text(encoding="utf8")
     assert "Macro, held out" in page and "Use crf" in page
-
-
-@pytest.mark.parametrize(("cores", "expected"), [(1, 1), (2, 2), (16, 4)])
-def test_there_are_as_many_trials_at_a_time_as_cores(cores, expected, monkeypatch):
-    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(cores)), raising=False)
-    assert usual_workers(False, -1) == expected
-    assert usual_workers(True, -1) == usual_workers(False, 0) == 1

@@ -42,7 +42,7 @@ def pairs_of(gold, predicted):
     return [tuple(m and m[:3] for m in pair) for pair in pair_mentions(*sides)]
 
 
-def test_ties_go_to_the_same_type_then_to_the_left():
+def test_ties_and_documents_without_annotation():
     long = (0, 4, "A")
     assert pairs_of([long], [(0, 2, "B"), (2, 4, "A")])[0] == (long, (2, 4, "A"))
     assert pairs_of([long], [(0, 2, "A"), (2, 4, "A")])[0] == (long, (0, 2, "A"))
@@ -52,6 +52,11 @@ def test_ties_go_to_the_same_type_then_to_the_left():
     assert pairs_of([long], [(0, 4, "B"), (0, 4, "A")])[0] == (long, (0, 4, "A"))
     # exact bounds before more shared tokens
     assert (long, long) in pairs_of([(0, 4, "A")], [(0, 6, "A"), (0, 4, "A")])
+    predicted = Doc(NLP.vocab, words=["a", "b"])
+    predicted.set_ents([Span(predicted, 0, 1, label="A")])
+    bare = Example(predicted, Doc(NLP.vocab, words=["a", "b"]))
+    right = example([(0, 2, "A")], [(0, 2, "A")])
+    assert analyse([bare, right, bare], ["A"]) == analyse([right], ["A"])
 
 
 def test_buckets_by_hand():
@@ -67,14 +72,6 @@ def test_buckets_by_hand():
     assert [row["support"] for row in found.values()] == [1, 1, 1]
     assert found["head"]["f"] == found["head"]["macro_f"] == 1.0
     assert found["mid"]["r"] == 0.0 and found["tail"]["p"] == 0.0
-
-
-def test_a_document_without_annotation_is_left_out():
-    predicted = Doc(NLP.vocab, words=["a", "b"])
-    predicted.set_ents([Span(predicted, 0, 1, label="A")])
-    bare = Example(predicted, Doc(NLP.vocab, words=["a", "b"]))
-    right = example([(0, 2, "A")], [(0, 2, "A")])
-    assert analyse([bare, right, bare], ["A"]) == analyse([right], ["A"])
 
 
 def test_predictions_on_other_tokens():
@@ -124,8 +121,7 @@ def brute_pairs(gold, predicted):
         if not left:
             return pairs, gold, predicted
         best = min(
-            left,
-            key=lambda c: (c[0][:2] != c[1][:2], -shared(*c), c[0][2] != c[1][2], c[0][0], c[1][0]),
+            left, key=lambda c: (c[0][:2] != c[1][:2], -shared(*c), c[0][2] != c[1][2], c[0][0], c[1][0])
         )
         pairs.append(best)
         gold.remove(best[0])

@@ -8,16 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
-from typer.testing import CliRunner
 
-from spacy_longtail.cli import app
 from spacy_longtail.corpus.boundaries import BATCH, boundary_pipeline, with_boundaries
 from spacy_longtail.corpus.folder import convert_corpus, stream_docs
 from spacy_longtail.corpus.formats.context import Events, Settings
+from tests.util import invoke, run_app
 
 from .test_formats import NLP, QUICK, write
 
-RUN = CliRunner()
 TEXT = "Ann went to St. Ives. She saw it."
 RECORD = {"text": TEXT, "entities": [[0, 3, "PER"], [12, 20, "GEO"]]}
 
@@ -106,19 +104,10 @@ def test_the_pipelines_own_entities_are_not_taken(tmp_path):
     nlp = pipeline("sentencizer", "entity_ruler")
     nlp.get_pipe("entity_ruler").add_patterns([{"label": "PER", "pattern": "She"}])
     nlp.to_disk(tmp_path / "model")
-    path = str(write(tmp_path / "a.jsonl", json.dumps(RECORD)))
+    path = write(tmp_path / "a.jsonl", json.dumps(RECORD))
     for i, (chosen, code) in enumerate((("model", ""), ("none", "L408"))):
         target = tmp_path / f"out{i}"
-        call = [
-            "convert",
-            path,
-            str(target),
-            "--sentences",
-            str(tmp_path / chosen),
-            "--text-key",
-            "text",
-        ]
-        shown = RUN.invoke(app, call)
+        shown = invoke("convert", path, target, "--sentences", tmp_path / chosen, "--text-key", "text")
         assert shown.exit_code == (2 if code else 0) and code in shown.output
     (doc,) = stream_docs(tmp_path / "out0" / "all.spacy", NLP)
     assert [e.text for e in doc.ents] == ["Ann", "St. Ives"] and len(list(doc.sents)) == 2
@@ -132,6 +121,6 @@ def test_whole_texts_that_are_taken_for_sentences_are_said_to_be(n_tokens, optio
     record = {"text": " ".join(["Ida", *["came"] * (n_tokens - 2), "."])}
     spans = [{"start": 0, "end": 3, "label": "PER"}]
     (tmp_path / "a.jsonl").write_text(json.dumps({**record, "spans": spans}), encoding="utf8")
-    call = ["convert", str(tmp_path / "a.jsonl"), str(tmp_path / "out"), *options]
-    shown = " ".join(CliRunner().invoke(app, call).output.split())
+    shown = run_app("convert", tmp_path / "a.jsonl", tmp_path / "out", *options)
+    shown = " ".join(shown.output.split())
     assert "Wrote" in shown and ("--sentences sentencizer" in shown) == said

@@ -65,7 +65,7 @@ def test_the_share_is_used_and_the_highest_are_flagged(share):
     assert stream[flags].min() > np.quantile(stream, 1 - 1.5 * share)
 
 
-def test_what_is_high_follows_the_stream():
+def test_what_is_high_follows_the_stream_and_ties_are_left_out():
     """After the scores have doubled, the budget is still kept, and still used."""
     rng = np.random.default_rng(0)
     budget = Budget(0.1, rng.random(2000))
@@ -73,9 +73,6 @@ def test_what_is_high_follows_the_stream():
     later = budget.flag(2 * rng.random(40_000))
     assert 0.08 < later[20_000:].mean() < 0.11
     assert budget.n_flagged <= 0.1 * budget.n_seen + BURST
-
-
-def test_ties_are_left_out_unless_all_fit():
     assert not Budget(0.5, np.zeros(100)).flag(np.zeros(50)).any()
     assert Budget(1.0).flag(np.zeros(50)).all()
     assert Budget(0.1, np.zeros(100)).flag(np.asarray([1e-9, 1.0])).tolist() == [False, True]

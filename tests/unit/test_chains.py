@@ -271,31 +271,3 @@ def test_a_gold_path_that_is_illegal_has_an_infinite_loss():
     gold = np.eye(K)[[2, 2, 0, 1, 2]]  # I opens nothing
     result = chain_loss(CrossEntropy(), np.zeros((5, K)), gold, np.ones(5), lengths, transitions)
     assert result.loss == np.inf and np.isfinite(result.d_scores).all()
-
-
-def test_the_likelihood_against_pytorch_crf():
-    torch = pytest.importorskip("torch")
-    torchcrf = pytest.importorskip("torchcrf")
-    rng = np.random.default_rng(2)
-    lengths = np.array([5, 2, 4])
-    scores, lengths, transitions = chain(lengths.tolist(), 2)
-    tags = rng.integers(0, K, 11)
-    theirs = torchcrf.CRF(K, batch_first=True).double()
-    for name, value in zip(
-        ("start_transitions", "transitions", "end_transitions"), transitions, strict=True
-    ):
-        getattr(theirs, name).data = torch.tensor(value)
-    padded, gold = torch.zeros(3, 5, K, dtype=torch.float64), torch.zeros(3, 5, dtype=torch.long)
-    inside = torch.arange(5)[None] < torch.tensor(lengths)[:, None]
-    padded[inside], gold[inside] = torch.tensor(scores), torch.tensor(tags)
-    padded.requires_grad_()
-    loss = -theirs(padded, gold, mask=inside, reduction="sum") / 11
-    loss.backward()
-    ours = chain_loss(CrossEntropy(), scores, np.eye(K)[tags], np.ones(11), lengths, transitions)
-    assert ours.loss == pytest.approx(loss.item())
-    assert ours.d_scores == pytest.approx(padded.grad[inside].numpy())
-    assert ours.d_transitions.trans == pytest.approx(theirs.transitions.grad.numpy())
-    assert ours.d_transitions.start == pytest.approx(theirs.start_transitions.grad.numpy())
-    assert ours.d_transitions.end == pytest.approx(theirs.end_transitions.grad.numpy())
-    decoded = [tag for path in theirs.decode(padded, inside) for tag in path]
-    assert viterbi(scores, lengths, transitions).tolist() == decoded

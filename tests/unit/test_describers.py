@@ -18,26 +18,18 @@ def cosine(rows):
     ("label", "text"),
     [
         ("GPE", "country, state or nationality"),
-        ("gpe", "country, state or nationality"),
         ("PER", "person"),
-        ("MISC", "other name"),
         ("programlang", "programming language"),
-        ("ProgramLang", "programming language"),
         ("CreativeWork", "creative work"),
-        ("creativeWork", "creative work"),
-        ("creative_work", "creative work"),
         ("CREATIVE_WORK", "creative work"),
         ("creative-work", "creative work"),
         ("cell_type", "cell type"),
-        ("cell  type", "cell type"),
-        ("XMLFile", "xml file"),
         ("DNAPart", "dna part"),
         ("Covid19Test", "covid19 test"),
         ("Größe_ΑΒ", "grösse αβ"),  # casefolded
         ("WORK_OF_ART", "work of art, such as a book, film or song"),
         ("组织", "组织"),
         ("++", "++"),
-        ("_", "_"),
     ],
 )
 def test_labels_in_words(label, text):
@@ -48,6 +40,9 @@ def test_words_and_rows():
     assert words("a rock-band's song, 1984!") == ["a", "rock-band's", "song", "1984"]
     rows = unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]]))
     assert rows == pytest.approx(np.array([[0.6, 0.8], [0.0, 0.0]]))
+    for settings in ({"width": 0}, {"width": 2.5}, {"seed": "x"}):
+        with pytest.raises(ValueError, match=next(iter(settings))):
+            HashedDescriptions(**settings)
 
 
 # Hashed
@@ -72,12 +67,6 @@ def test_hashed_descriptions_are_the_same_everywhere():
     assert describe(["Oslo", "work of art"]) == pytest.approx(np.array(expected), abs=1e-4)
     assert describe(["work of art"])[0] == pytest.approx(expected[1], abs=1e-4)
     assert abs(HashedDescriptions(4, 4)(["Oslo"])[0] @ expected[0]) < 0.95
-
-
-def test_what_makes_no_sense_is_refused():
-    for settings in ({"width": 0}, {"width": 2.5}, {"seed": "x"}):
-        with pytest.raises(ValueError, match=next(iter(settings))):
-            HashedDescriptions(**settings)
 
 
 def test_subword_descriptions_are_means_over_subwords(tmp_path):

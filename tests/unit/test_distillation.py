@@ -16,7 +16,7 @@ from spacy_longtail.losses import Dice, Distillation, Focal, LabelWeights, MoM
 from spacy_longtail.pipes.token.gold import soft_targets
 from spacy_longtail.readers.sampled import joined
 from spacy_longtail.types import SoftTargets
-from tests.util import GATE_MODEL, TOKEN_MODEL, blank, examples, params
+from tests.util import TOKEN_MODEL, blank, examples, params
 
 SHARES = np.array([0.7, 0.2, 0.1])
 BASES = [None, Focal(1.5), Focal(1.5, LabelWeights({"x": 1.0})), MoM(lam=0.3), Dice()]
@@ -70,12 +70,17 @@ def test_the_gradient_is_the_slope(base, seed, gap, temperature):
     assert (up - down) / 2e-6 == pytest.approx(exact, abs=2e-5, rel=1e-4)
 
 
-def test_the_least_is_at_the_teacher():
+def test_where_the_teacher_pulls():
     z = np.random.default_rng(1).normal(size=(4, 3))
     loss = Distillation(share=1.0, temperature=3.0)
     soft = SoftTargets(z - 5.0, np.ones(4))  # not normalised: it is softened anyway
     found = loss(z, np.eye(3)[[0] * 4], np.ones(4), soft)
     assert np.abs(found.d_logits).max() < 1e-12
+    z, gold, _, soft = batch(5, gap=True)
+    found = Distillation(share=1.0)(z, gold, np.zeros(5), soft)
+    assert not found.d_logits[:, 2].any() and found.d_logits[2:, :2].any()
+    moved = z + np.array([0.0, 0.0, 9.0])
+    assert Distillation(share=1.0)(moved, gold, np.zeros(5), soft).loss == found.loss
 
 
 @pytest.mark.parametrize("base", BASES, ids=str)
@@ -85,14 +90,6 @@ def test_share_0_is_the_base_loss_bit_for_bit(base):
     own, plain = (found(z, gold, mask) for found in (loss, loss.inner))
     assert own.loss == plain.loss and np.array_equal(own.d_logits, plain.d_logits)
     assert not loss.reads_soft  # so that no head asks for more
-
-
-def test_tags_that_the_teacher_has_not_are_left_alone():
-    z, gold, _, soft = batch(5, gap=True)
-    found = Distillation(share=1.0)(z, gold, np.zeros(5), soft)
-    assert not found.d_logits[:, 2].any() and found.d_logits[2:, :2].any()
-    moved = z + np.array([0.0, 0.0, 9.0])
-    assert Distillation(share=1.0)(moved, gold, np.zeros(5), soft).loss == found.loss
 
 
 TAGS = ["O", "B-PER", "I-PER", "B-GEO", "I-GEO"]
@@ -105,24 +102,18 @@ def taught(words, tags=TAGS, seed=0):
     return doc, p
 
 
-def test_soft_targets_survive_a_file(tmp_path):
+def test_soft_targets_survive_files_cutting_and_joining(tmp_path):
     doc, p = taught(["Maria", "sailed", "."])
     write_docs(tmp_path / "a.spacy", [doc, Doc(doc.vocab, words=["x"])])
     back, other = DocBin().from_disk(tmp_path / "a.spacy").get_docs(blank().vocab)
     found = read_soft(back)
     assert found.tags == TAGS and np.exp(found.log_p) == pytest.approx(p, rel=5e-3)
     assert isinstance(back.user_data[SOFT]["log_p"], bytes) and read_soft(other) is None
-
-
-def test_parts_of_a_document_keep_theirs():
     doc, _ = taught(["a", "b", "c", "d"])
     first, second = cut(doc, [(0, 1), (1, 4)])
     whole = read_soft(doc).log_p
     assert np.array_equal(read_soft(first).log_p, whole[:1])
     assert np.array_equal(read_soft(second).log_p, whole[1:])
-
-
-def test_joined_sentences_keep_theirs_apart_from_those_without():
     vocab, soft = blank().vocab, [taught(["a", "b"], seed=0)[0], taught(["c"], seed=1)[0]]
     docs = [Doc(vocab, words=words) for words in (["a", "b"], ["c"], ["d"])]
     for doc, own in zip(docs, soft):
@@ -154,15 +145,9 @@ def test_columns_follow_the_student():
     assert not rows["B-GEO"].any() and found.known.tolist() == [1.0, 1.0]
     same = soft_targets([Example(Doc(doc.vocab, words=["a", "b"]), doc)], TagCodec(("PER",)), "ner")
     assert np.exp(same.log_p) == pytest.approx(p, rel=5e-3)
-
-
-def test_bio_cannot_teach_biluo():
     doc, _ = taught(["a"])
     with pytest.raises(ValueError, match=r"L513.*BIO.*ner.*BILUO"):
         soft_targets([Example(Doc(doc.vocab, words=["a"]), doc)], TagCodec(("PER", "GEO")), "ner")
-
-
-def test_other_tokens_have_no_teacher():
     reference, p = taught(["New", "York", "is", "big"])
     predicted = Doc(
         reference.vocab, words=["New", "York", "is", "b", "ig"], spaces=[True] * 3 + [False] * 2
@@ -202,20 +187,9 @@ def trained(loss, soft, steps=3):
     return [w.tobytes() for w in params(pipe)], losses["ner"]
 
 
-def test_a_pipe_learns_from_soft_targets():
+def test_a_pipe_learns_from_soft_targets_and_needs_some():
     own, _ = trained({}, soft=True)
     ignored, loss = trained({"share": 0.0}, soft=True)
     assert own != ignored and loss == trained(None, soft=True)[1]  # cross-entropy, bit for bit
-
-
-def test_a_corpus_without_soft_targets_is_refused():
     with pytest.raises(ValueError, match="L513"):
         trained({}, soft=False)
-
-
-def test_a_secondary_has_no_teacher():
-    nlp = blank()
-    nlp.add_pipe("longtail_sentence_gate", config={"model": GATE_MODEL, "weak_labels": ["NAT"]})
-    loss = {"@losses": "longtail.Distillation.v1"}
-    with pytest.raises(ValueError, match="L002"):
-        nlp.add_pipe("longtail_gated_ner", config={"labels": ["NAT"], "loss": loss})

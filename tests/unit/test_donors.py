@@ -47,10 +47,8 @@ def test_donors_are_sentences_with_their_own_types(tmp_path):
         ("It rained", []),
     ]
     assert shown(one.dev) == [("Cy slept", [("Cy", "PER")])]
-    assert one.descriptions == {
-        "GEO": "geographical place, such as a city, river or region",
-        "PER": "person",
-    }
+    place = "geographical place, such as a city, river or region"
+    assert one.descriptions == {"GEO": place, "PER": "person"}
     assert two.descriptions == {"SHIP": "a vessel"} and not two.dev
 
 

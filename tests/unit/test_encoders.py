@@ -23,13 +23,17 @@ def test_spacy_finds_the_encoder_in_any_folder(tmp_path, monkeypatch):
     assert check_encoder(NAME) == located(NAME)
     meta = get_model_meta(located(NAME))
     assert f"{meta['lang']}_{meta['name']}" == NAME and meta["version"] == distribution(NAME).version
+    files = [path for path in located(NAME).rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    assert sum(path.stat().st_size for path in files) <= MOST_BYTES
 
 
-def test_what_is_no_encoder_is_a_path(tmp_path, monkeypatch):
+def test_what_is_no_encoder_is_a_path_or_refused_with_the_way_to_get_it(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for path in ("training/model-best", "spacy", "", "${paths.x}", "__main__"):
         assert str(located(path)) == (path or ".")
     assert shipped_encoder("en") == NAME and shipped_encoder("fi") is None
+    with pytest.raises(ValueError, match=r"L720.*en_longtail_large.*pip install"):
+        check_encoder("en_longtail_large")
 
 
 def test_an_installed_package_of_a_pipeline_is_found_as_spacy_package_lays_it_out(tmp_path, monkeypatch):
@@ -41,16 +45,6 @@ def test_an_installed_package_of_a_pipeline_is_found_as_spacy_package_lays_it_ou
     monkeypatch.syspath_prepend(tmp_path)
     assert check_encoder("en_own_encoder") == inner
     assert located("en_own_encoder/seen.bin") == inner / "seen.bin"
-
-
-def test_an_encoder_that_is_not_installed_is_refused_with_the_way_to_get_it():
-    with pytest.raises(ValueError, match=r"L720.*en_longtail_large.*pip install"):
-        check_encoder("en_longtail_large")
-
-
-def test_the_shipped_encoder_is_small():
-    files = [path for path in located(NAME).rglob("*") if path.is_file() and path.suffix != ".pyc"]
-    assert sum(path.stat().st_size for path in files) <= MOST_BYTES
 
 
 def test_the_shipped_encoder_finds_types_by_their_descriptions(tmp_path):
@@ -66,6 +60,9 @@ def test_the_shipped_encoder_finds_types_by_their_descriptions(tmp_path):
         ]
         scores = doc.spans["entity_scores"].attrs["scores"]
         assert len(scores) == 2 and all(0.5 < score <= 1 for score in scores)
+    asked = load_for_types(NAME, {"STORM": "named storm"})
+    assert asked.get_pipe("ner").labels == ("STORM",)
+    assert [(ent.text, ent.label_) for ent in asked(text).ents] == [("Hurricane Isolde", "STORM")]
 
 
 @pytest.mark.slow
@@ -83,10 +80,3 @@ def test_the_shipped_encoder_needs_no_extra():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "Hurricane Isolde"
-
-
-def test_the_shipped_encoder_finds_the_types_that_are_asked_for():
-    nlp = load_for_types("en_longtail_cnn", {"STORM": "named storm"})
-    assert nlp.get_pipe("ner").labels == ("STORM",)
-    doc = nlp("Hurricane Isolde passed the town of Whitby on Monday.")
-    assert [(ent.text, ent.label_) for ent in doc.ents] == [("Hurricane Isolde", "STORM")]

@@ -5,15 +5,12 @@ import json
 import numpy as np
 import pytest
 from spacy.tokens import Doc
-from typer.testing import CliRunner
 
-from spacy_longtail.cli import app
 from spacy_longtail.corpus.folder import CorpusTypes, write_corpus
-from spacy_longtail.training.faults import check_corpus, run_check
-from tests.util import blank, parse
+from spacy_longtail.training.faults import check_corpus
+from tests.util import blank, invoke, parse, run_app
 
 NLP = blank()
-RUN = CliRunner()
 
 
 # --- a corpus that nothing is wrong with, and faults to plant in it
@@ -65,11 +62,16 @@ def faults(corpus, sections=None):
     return [c for c in found if c.level in ("warn", "fail") and (not sections or c.section in sections)]
 
 
-def test_a_healthy_corpus_has_no_fault(tmp_path):
+def test_a_corpus_without_a_fault(tmp_path):
     checks = list(check_corpus(save(tmp_path / "c", healthy())))
     assert not [c for c in checks if c.level in ("warn", "fail")]
     good = {c.section for c in checks if c.level == "good"}
     assert good == {"Findings", "Sentences", "Entities", "Annotation", "Tokens"}
+    corpus = save(tmp_path / "c", healthy())
+    types = json.loads((corpus / "types.json").read_text())
+    (corpus / "types.json").write_text(json.dumps({**types, "lang": "xyz"}))
+    (check,) = [c for c in check_corpus(corpus) if c.section == "Tokens"]
+    assert check.level == "info" and "L428" in check.text
 
 
 def extra(*given, part="train", **columns):
@@ -90,10 +92,7 @@ PLANTED = [  # what is planted, level, section, and what the finding names; or t
         extra(["so", "it", "is"], iob={1: 1}, type={1: "PER"}),
         *("fail", "Entities", "1, such as: so it is"),
     ),
-    (
-        extra(["at", "Oslo", "\n", "now"], (1, 3)),
-        *("fail", "Entities", r"such as: at [Oslo \n|PER] now"),
-    ),
+    (extra(["at", "Oslo", "\n", "now"], (1, 3)), "fail", "Entities", r"such as: at [Oslo \n|PER] now"),
     (extra(["at", "--", "now"], (1, 2)), "warn", "Entities", "1, such as: at [--|PER] now"),
     (extra(["at", "Oslo", ",", "now"], (1, 3)), "warn", "Entities", "1, such as: at [Oslo ,|PER] now"),
     (extra(["\n", "it"]), None, "", ""),
@@ -104,10 +103,7 @@ PLANTED = [  # what is planted, level, section, and what the finding names; or t
         *("warn", "Sentences", "test: sentences of more than 200 words: 1, such as: w0"),
     ),
     (extra(["so", "be", "it"], start={0: 0, 1: 0, 2: 0}), "warn", "Sentences", "train: documents"),
-    (
-        extra(["so", "\n", "it"], None, "PER", {0, 1}),
-        *("warn", "Sentences", r"1, such as: so \n it"),
-    ),
+    (extra(["so", "\n", "it"], None, "PER", {0, 1}), "warn", "Sentences", r"1, such as: so \n it"),
     (bare("so"), "warn", "Annotation", "train: documents without annotation"),
     (bare(), "warn", "Annotation", "documents without a token: 1"),
     (extra(["so", "be", "it"], iob={1: 0}), "warn", "Annotation", "train: words"),
@@ -115,9 +111,7 @@ PLANTED = [  # what is planted, level, section, and what the finding names; or t
     (lambda docs: docs["train"].append(CROSSING), "warn", "Sentences", "at [New York|PER] now"),
     (
         lambda docs: docs.update(test=[words(["see", "Ida"], (1, 2), "ORG")]),
-        "warn",
-        "Findings",
-        "PER, ART",
+        *("warn", "Findings", "PER, ART"),
     ),
     (lambda docs: docs.update(train=docs["train"][:49]), "warn", "Findings", "49 mentions"),
     (lambda docs: docs.update(dev=[words(["it", "rained"])]), None, "", ""),
@@ -153,54 +147,14 @@ def test_tokens_are_compared_where_the_text_is_known(tmp_path):
     assert "1 of 181 mentions" in lost.text
 
 
-def test_a_language_without_its_tokenizer_is_no_fault(tmp_path):
-    corpus = save(tmp_path / "c", healthy())
-    types = json.loads((corpus / "types.json").read_text())
-    (corpus / "types.json").write_text(json.dumps({**types, "lang": "xyz"}))
-    (check,) = [c for c in check_corpus(corpus) if c.section == "Tokens"]
-    assert check.level == "info" and "L428" in check.text
-
-
-@pytest.mark.parametrize(
-    ("levels", "found"),
-    [([], ["good"]), (["info"], ["info", "good"]), (["warn"], ["warn"])],
-)
-def test_a_check_says_good_only_where_nothing_is_wrong(levels, found):
-    checks = run_check(((level, "") for level in levels), "S", "fine")
-    assert [c.level for c in checks] == found
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    return save(tmp_path_factory.mktemp("corpus") / "c", healthy(), tail=["ART"])
-
-
 # --- the command
 
 
-def run(*arguments):
-    return RUN.invoke(app, ["audit", *map(str, arguments)])
-
-
-def test_the_command_fails_where_a_check_does(corpus, tmp_path):
-    fine = run(corpus)
-    assert fine.exit_code == 0
-    assert "0 fail, 0 warn" in fine.output
-    docs = healthy()
+def test_the_command_fails_where_a_check_does(tmp_path):
+    corpus, docs = save(tmp_path / "fine", healthy(), tail=["ART"]), healthy()
+    assert "0 fail, 0 warn" in run_app("audit", corpus).output
+    assert json.loads(run_app("audit", corpus, "--json").output)[-1]["section"] == "Tokens"
     docs["train"].append(words(["see", "Ida"], (1, 2), "STORM"))
-    bad = run(save(tmp_path / "c", docs))
+    bad = invoke("audit", save(tmp_path / "c", docs))
     assert bad.exit_code == 1
-    assert "STORM" in bad.output and "1 fail" in bad.output
-    assert "Traceback" not in bad.output
-
-
-def test_the_command_as_json(corpus):
-    shown = run(corpus, "--json")
-    assert shown.exit_code == 0
-    assert json.loads(shown.output)[-1]["section"] == "Tokens"
-
-
-def test_a_corpus_that_is_not_there_gets_a_code(tmp_path):
-    result = run(tmp_path / "none")
-    assert result.exit_code == 2
-    assert "L402" in result.output and "Traceback" not in result.output
+    assert "STORM" in bad.output and "1 fail" in bad.output and "Traceback" not in bad.output

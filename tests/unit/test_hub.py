@@ -38,12 +38,9 @@ def test_a_hub_is_asked_for_what_is_neither_a_folder_nor_in_the_cache(asked, tmp
     assert asked == [NAME]
 
 
-def test_a_hub_that_answers_is_believed(monkeypatch):
+def test_a_hub_that_answers_is_believed_and_a_name_that_is_none_no_error_of_the_library(monkeypatch):
     monkeypatch.setattr("huggingface_hub.model_info", lambda name, timeout: None)
     assert not reason_lacking(NAME)
-
-
-def test_a_name_that_is_none_is_no_error_of_the_library(monkeypatch):
     monkeypatch.undo()
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     assert reason_lacking("../no/such/folder with spaces")

@@ -1,13 +1,11 @@
 """What makes a trial another one, and what does not."""
 
 import shutil
-from pathlib import Path
 
 import pytest
 import spacy
 import srsly
 from spacy.tokens import DocBin
-from thinc.api import Config
 
 from spacy_longtail.studies.trials import keys
 from spacy_longtail.studies.trials.keys import code_version, corpus_version, trial_key
@@ -47,17 +45,6 @@ def test_a_file_counts_by_its_content_wherever_a_config_names_it(name, tmp_path,
     assert key("/home/a/vectors/en") == key("/mnt/b/vectors/en") != key("/mnt/b/vectors/de")
 
 
-def test_a_file_of_the_working_folder_counts_as_well(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    config = Config({"components": {"embed": {"table": "paths.txt", "mode": "spacy.Tok2Vec.v2"}}})
-    contents = []
-    for text in ("one", "two"):
-        Path("paths.txt").write_text(text, encoding="utf8")
-        keys.content_of.cache_clear()
-        contents.append(keys.config_content(config)["files"])
-    assert contents[0] != contents[1] and list(contents[0]) == ["components.embed.table"]
-
-
 def test_a_trial_keeps_its_key(tmp_path, corpus):
     (first,) = keys_of(tmp_path, corpus)
     assert len(first) == 16 and keys_of(tmp_path, corpus, seeds=[3, 0])[1] == first
@@ -65,23 +52,19 @@ def test_a_trial_keeps_its_key(tmp_path, corpus):
     assert keys_of(tmp_path, elsewhere) == [first]
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"seeds": [1]},
-        {"steps": 101},
-        {"settings": {"training.dropout": 0.3}},
-        {"settings": {"paths.vectors": "en_core_web_lg"}},
-        {"grids": [{"head": "crf"}]},
-        {"sizes": [100], "partitions": 1, "seeds": None},
-        {"shares": [0.1], "partitions": 1, "seeds": None},
-    ],
-    ids=str,
-)
-def test_each_setting_is_in_the_key(given, tmp_path, corpus):
-    text = PLAN.replace("seeds: 1\n", "") if "partitions" in given else PLAN
-    (found,) = keys_of(tmp_path, corpus, text, **given)
-    assert [found] != keys_of(tmp_path, corpus)
+def test_each_setting_is_in_the_key(tmp_path, corpus):
+    drawn, settings = (
+        {"partitions": 1, "seeds": None},
+        ({"training.dropout": 0.3}, {"paths.vectors": "x"}),
+    )
+    for given in (
+        *({"seeds": [1]}, {"steps": 101}, {"grids": [{"head": "crf"}]}),
+        *({"settings": own} for own in settings),
+        *({"sizes": [100], **drawn}, {"shares": [0.1], **drawn}),
+    ):
+        text = PLAN.replace("seeds: 1\n", "") if "partitions" in given else PLAN
+        (found,) = keys_of(tmp_path, corpus, text, **given)
+        assert [found] != keys_of(tmp_path, corpus), given
 
 
 @pytest.mark.parametrize(

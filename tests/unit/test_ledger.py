@@ -1,16 +1,8 @@
 """Records of trials: what is finished stays."""
 
-import errno
-
 import pytest
 
-from spacy_longtail.output import writing
-from spacy_longtail.studies.trials.records import (
-    TrialRecord,
-    finish,
-    read_finished,
-    trial_folder,
-)
+from spacy_longtail.studies.trials.records import TrialRecord, finish, read_finished, trial_folder
 
 
 def record_of(key, status="done", **more):
@@ -56,15 +48,3 @@ def test_a_folder_that_somebody_has_changed(text, tmp_path):
         assert read_finished(tmp_path) == {}
     end(tmp_path, "k", name="again")
     assert read_finished(tmp_path)["k"].status == "done"
-
-
-def test_a_record_that_cannot_be_written_is_no_trial(tmp_path, monkeypatch):
-    def full(*_, **__):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(writing.os, "fsync", full)
-        with pytest.raises(ValueError, match="L432"):
-            end(tmp_path, "k")
-    assert read_finished(tmp_path) == {}
-    end(tmp_path, "k", name="again")

@@ -347,7 +347,7 @@ def test_compositional_auc_alternates_and_its_duals_move_with_the_auc():
 COUNTS = {"O": 900, "a": 60, "b": 30, "c": 10}
 
 
-def test_weight_presets_by_the_published_example():
+def test_class_weights_by_hand():
     values = list(InverseFrequency().resolve(COUNTS).values())
     assert values == pytest.approx([0.2778, 4.167, 8.333, 25], abs=1e-3)
     raw = list(LogInverseFrequency(5, scale="raw").resolve(COUNTS).values())
@@ -355,6 +355,12 @@ def test_weight_presets_by_the_published_example():
     assert InverseFrequency(scale="raw").resolve(COUNTS)["c"] == pytest.approx(100)
     scaled = LogInverseFrequency(3).resolve(COUNTS)
     assert sum(COUNTS[c] * w for c, w in scaled.items()) == pytest.approx(sum(COUNTS.values()))
+    assert LabelWeights({"a": 0.0, "b": 0.5}).resolve(COUNTS) == {"O": 1.0, "a": 0.0, "b": 0.5, "c": 1.0}
+    with pytest.raises(ValueError, match=r"L203.*zz"):
+        LabelWeights({"zz": 2.0}).resolve(COUNTS)
+    with pytest.raises(ValueError, match=r"L001.*0\.8889"):  # else a logarithm is negative
+        LogInverseFrequency(0.5).resolve(COUNTS)
+    assert LogInverseFrequency(0.8889, scale="raw").resolve(COUNTS)["O"] >= 0
 
 
 @pytest.mark.parametrize("scale", ["mean_one", "raw"])
@@ -366,35 +372,18 @@ def test_unseen_classes_weigh_one_and_do_not_scale(preset, scale):
     assert set(preset(scale=scale).resolve({"a": 0, "b": 0}).values()) == {1.0}
 
 
-def test_explicit_weights():
-    assert LabelWeights({"a": 0.0, "b": 0.5}).resolve(COUNTS) == {"O": 1.0, "a": 0.0, "b": 0.5, "c": 1.0}
-    with pytest.raises(ValueError, match=r"L203.*zz"):
-        LabelWeights({"zz": 2.0}).resolve(COUNTS)
-
-
-def test_a_negative_log_weight_is_refused_with_the_least_beta():
-    with pytest.raises(ValueError, match=r"L001.*0\.8889"):
-        LogInverseFrequency(0.5).resolve(COUNTS)
-    assert LogInverseFrequency(0.8889, scale="raw").resolve(COUNTS)["O"] >= 0
-
-
 REFUSED = [
-    (Focal, {"gamma": -1.0}),
-    (Focal, {"gamma": float("nan")}),
-    (Focal, {"gamma": float("inf")}),
+    *((Focal, {"gamma": value}) for value in (-1.0, float("nan"), float("inf"))),
     (Focal, {"weights": "inverse"}),
-    (CrossEntropy, {"weights": Focal()}),
-    (MoM, {"lam": 0}),
-    (MoM, {"lam": 1.1}),
+    *((MoM, {"lam": value}) for value in (0, 1.1)),
     (MoM, {"base": AUCMargin()}),
     (Distillation, {"temperature": 0.5}),
     (Distillation, {"share": 1.5}),
-    (Dice, {"smooth": 0.0}),
-    (Dice, {"alpha": -1.0}),
-    (Dice, {"power": 3}),
-    (Dice, {"terms": "some"}),
-    (AUCMargin, {"margin": 0.0}),
-    (AUCMargin, {"form": "stateles"}),
+    *(
+        (Dice, setting)
+        for setting in ({"smooth": 0.0}, {"alpha": -1.0}, {"power": 3}, {"terms": "some"})
+    ),
+    *((AUCMargin, setting) for setting in ({"margin": 0.0}, {"form": "stateles"})),
     (CompositionalAUC, {"auc": CrossEntropy()}),
     (LabelWeights, {"weights": {"a": -1.0}}),
     (LogInverseFrequency, {"beta": "x"}),
@@ -406,7 +395,4 @@ REFUSED = [
 def test_bad_settings_are_refused_by_name(make, setting):
     with pytest.raises(ValueError, match=next(iter(setting))):
         make(**setting)
-
-
-def test_numbers_that_arrive_as_text_are_numbers():
-    assert Focal("2").gamma == 2.0 and MoM(lam="0.5").lam == 0.5
+    assert Focal("2").gamma == 2.0 and MoM(lam="0.5").lam == 0.5  # as a command line gives them

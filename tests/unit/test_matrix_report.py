@@ -10,11 +10,7 @@ import spacy
 from spacy_longtail.corpus.descriptions import CorpusTypes, write_types
 from spacy_longtail.corpus.statistics import Statistics
 from spacy_longtail.scorers import make_ner_scorer
-from spacy_longtail.studies.matrix.advice import (
-    CandidateGrid,
-    choose_candidates,
-    find_pretrained,
-)
+from spacy_longtail.studies.matrix.advice import CandidateGrid, choose_candidates, find_pretrained
 from spacy_longtail.studies.matrix.curves import compare_lines, read_curves
 from spacy_longtail.studies.matrix.recommendation import recommend
 from spacy_longtail.studies.matrix.summary import summarize_trials
@@ -78,16 +74,13 @@ def test_another_method_is_recommended_only_if_it_is_shown_to_be_better(skills, 
         assert found.verdict.adjusted >= alone.verdict.adjusted and found.verdict.p == alone.verdict.p
 
 
-def test_methods_are_compared_on_shared_seeds(tmp_path):
+def test_methods_are_compared_on_shared_seeds_which_have_to_agree(tmp_path):
     scored = evaluations(tmp_path, {"ner": 0.5, "crf": 0.5}, seeds=(0, 1))
     lucky = tmp_path / "lucky.json"
     lucky.write_text(json.dumps(evaluation(1.0)), encoding="utf8")
     more = {**scored, "crf": {**scored["crf"], 7: lucky}}  # a seed that the baseline has not
     assert recommend(more, LABELS, "ner") == recommend(scored, LABELS, "ner")
     assert recommend({**scored, "crf": {7: lucky}}, LABELS, "ner").best == "ner"
-
-
-def test_from_six_seeds_on_seeds_have_to_agree(tmp_path):
     scored = evaluations(tmp_path, {"ner": 0.5, "crf": 0.9}, seeds=range(6))
     found = recommend(scored, LABELS, "ner")
     assert found.method == "crf" and "paired t-test" in found.evidence[-1]
@@ -122,15 +115,12 @@ def test_no_verdict_while_a_curve_is_rising(curves, tmp_path):
     assert not found.evidence
 
 
-def test_sizes_are_compared_over_the_partitions_that_both_have():
+def test_sizes_are_compared_and_tested_over_partitions():
     own = {20: {0: 0.5, 1: 0.7, 2: 0.9}, 50: {0: 0.5}}
     base = {20: {1: 0.6, 2: 0.6}, 100: {0: 0.1}}
     (only,) = compare_lines("x", own, "CE", base, "sentences", "macro")
     assert "+20.0 at 20." in only and "50" not in only
     assert compare_lines("x", {33: {0: 0.1}}, "CE", base, "sentences", "macro") == []
-
-
-def test_six_partitions_are_tested():
     pytest.importorskip("scipy")
     rng = random.Random(0)
     base = {20: {i: 0.2 + rng.random() / 100 for i in range(8)}, 50: dict.fromkeys(range(8), 0.5)}

@@ -109,13 +109,9 @@ def test_queries_stand_before_sentences():
     second = Doc(nlp.vocab, words=["Rome"])
     parts = list(ask([first, nlp(""), second], ["who isn't it?", "where"], "[SEP]", nlp.tokenizer, 4))
     texts = [a.doc.text for part in parts for a in part.asked]
+    sentences = ("Maria left ", "Oslofast", "Rome ")
     assert texts == [
-        "who isn't it? [SEP] Maria left ",
-        "where [SEP] Maria left ",
-        "who isn't it? [SEP] Oslofast",
-        "where [SEP] Oslofast",
-        "who isn't it? [SEP] Rome ",
-        "where [SEP] Rome ",
+        f"{query} [SEP] {text}" for text in sentences for query in ("who isn't it?", "where")
     ]
     assert [len(part.asked) for part in parts] == [4, 2]
     for part in parts:

@@ -22,7 +22,7 @@ SCORES = np.array([0.9, 0.8, 0.8, 0.6, 0.3])
 RIGHT = np.array([1, 0, 1, 1, 0])
 
 
-def test_every_way_to_cut_is_there_once_with_its_precision_and_recall():
+def test_cuts_and_goals_by_hand():
     found = points(SCORES, RIGHT, 4)
     assert [p.n_kept for p in found] == [1, 3, 4, 5]  # the two of 0.8 stay together
     assert [p.precision for p in found] == pytest.approx([1, 2 / 3, 3 / 4, 3 / 5])
@@ -30,9 +30,6 @@ def test_every_way_to_cut_is_there_once_with_its_precision_and_recall():
     assert [p.threshold for p in found] == pytest.approx([0.9, 0.8, 0.6, 0.0], abs=1.1e-4)
     for p in found:
         assert (p.threshold <= SCORES).sum() == p.n_kept
-
-
-def test_goals_choose_their_cut():
     found = points(SCORES, RIGHT, 4)
     assert best_f(found).n_kept == 4  # F1 3/4 against 2/3 and below
     assert best_f(found, beta=0.1).n_kept == 1
@@ -90,12 +87,21 @@ def test_what_is_written_is_read_again_as_it_was(tmp_path):
     assert [as_stored(x) for x in stored[:1000]] == stored[:1000]
 
 
-def test_a_curve_is_found_again():
+def test_a_curve_is_found_again_and_is_finite_for_separable_data():
     rng = np.random.default_rng(0)
     logits = rng.normal(0, 2, 40_000)
     right = (rng.random(40_000) < sigmoid(0.5 * logits - 1.5)).astype(int)
     slope, shift = fit_curve(logits, right)
     assert slope == pytest.approx(0.5, abs=0.02) and shift == pytest.approx(-1.5, abs=0.04)
+    logits = np.array([-2.0, -1.0, 1.0, 2.0] * 5)
+    slope, shift = fit_curve(logits, (logits > 0).astype(int))
+    assert 0 < slope < 20 and abs(shift) < 1e-6
+    right = (logits < 0).astype(int)
+    right[:2] = 0
+    slope, shift = fit_curve(logits, right)
+    assert slope == 1
+    # as many are expected to be right as are, but for the smoothing of the targets
+    assert sigmoid(logits + shift).sum() == pytest.approx(8 * 9 / 10 + 12 / 14, abs=1e-6)
 
 
 def test_a_curve_agrees_with_scikit_learn():
@@ -115,18 +121,6 @@ def test_a_curve_agrees_with_scikit_learn():
     assert fit_curve(logits, right) == pytest.approx(
         (float(oracle.coef_[0, 0]), float(oracle.intercept_[0])), abs=1e-4
     )
-
-
-def test_separable_data_has_a_finite_curve_and_the_wrong_order_a_shift_alone():
-    logits = np.array([-2.0, -1.0, 1.0, 2.0] * 5)
-    slope, shift = fit_curve(logits, (logits > 0).astype(int))
-    assert 0 < slope < 20 and abs(shift) < 1e-6
-    right = (logits < 0).astype(int)
-    right[:2] = 0
-    slope, shift = fit_curve(logits, right)
-    assert slope == 1
-    # as many are expected to be right as are, but for the smoothing of the targets
-    assert sigmoid(logits + shift).sum() == pytest.approx(8 * 9 / 10 + 12 / 14, abs=1e-6)
 
 
 @pytest.mark.parametrize(

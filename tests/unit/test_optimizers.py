@@ -77,13 +77,7 @@ def test_the_step_is_in_place_and_torch_made_it(monkeypatch):
     assert np.shares_memory(found, parameter.data.numpy()) and left.shape == (3, 2)
 
 
-@pytest.mark.parametrize(
-    "bend",
-    [
-        lambda a: np.asfortranarray(a),
-        lambda a: np.repeat(a, 2, axis=1)[:, ::2],
-    ],
-)
+@pytest.mark.parametrize("bend", [np.asfortranarray, lambda a: np.repeat(a, 2, axis=1)[:, ::2]])
 def test_memory_that_torch_cannot_share_is_left_to_thinc(bend, monkeypatch):
     monkeypatch.setattr(TorchAdam, "_step", lambda *_: pytest.fail("torch was called"))
     start = np.random.default_rng(0).normal(size=(4, 3)).astype("float32")
@@ -177,9 +171,6 @@ def test_training_goes_on_from_the_weights_not_from_their_averages():
         backprop(np.ones_like(y))
         model.finish_update(looked_at)
     assert all(np.array_equal(weights_of(model)[n], own) for n, own in weights_of(whole).items())
-
-
-def test_an_error_while_averages_are_in_use_leaves_the_weights():
     optimizer = create_adam(0.05, **MIXED)
     model, history = stepped(optimizer)
     with pytest.raises(KeyError), model.use_params(optimizer.averages):

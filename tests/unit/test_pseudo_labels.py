@@ -131,7 +131,7 @@ def test_entity_scores_are_the_pipes_own():
         assert [m.score for m in sentence.mentions] == group.attrs["scores"]
 
 
-def test_what_the_teachers_thresholds_keep_out_is_missing():
+def test_what_is_without_a_score_or_below_a_threshold_is_missing():
     nlp, _ = trained_once(pipeline, 25, scores_key="scores", thresholds={"PER": 1.0})
     own = PoolTeacher(nlp, "teacher", ["PER", "GEO", "ART", "NAT"])
     docs, found = read(own, threshold=0.01)
@@ -140,9 +140,6 @@ def test_what_the_teachers_thresholds_keep_out_is_missing():
     for i, span in doubtful:
         assert not found[i].sure[span.start : span.end].any()
         assert not any(m.label == "PER" for m in found[i].mentions)
-
-
-def test_entities_without_a_score_are_missing():
     own = teacher()
     doc = words(own.nlp, SENTENCES[3])
     doc.set_ents([Span(doc, 0, 1, label="NAT")])  # as of a ruler
@@ -212,7 +209,7 @@ def test_scores_alone_will_do():
     assert sentence.sure.tolist() == [False, *[True] * (len(doc) - 1)]  # GEO is of no declared type
 
 
-def test_a_teacher_must_have_scores_and_types():
+def test_a_teacher_must_have_scores_types_and_one_tagger():
     nlp = blank()
     nlp.add_pipe("ner")
     with pytest.raises(ValueError, match=r"L509.*mine"):
@@ -220,9 +217,6 @@ def test_a_teacher_must_have_scores_and_types():
     nlp, _ = trained_once(pipeline, 25)
     with pytest.raises(ValueError, match=r"L509.*EVE"):
         PoolTeacher(nlp, "mine", ["EVE"])
-
-
-def test_soft_targets_are_of_one_component():
     assert soft_tagger(pipeline(head="crf")).cfg["head"] == "crf"
     two = pipeline()
     two.add_pipe("ner", name="other")

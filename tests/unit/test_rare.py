@@ -6,11 +6,10 @@ import pytest
 import srsly
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
-from spacy_longtail.cli import app
 from spacy_longtail.corpus.folder import convert_corpus, read_types
 from spacy_longtail.corpus.rare import rare_sentence, rare_types, tail_types
+from tests.util import invoke
 
 RULE = "at most 10 % of the training mentions of the most frequent type"
 THIRD = f"the rarest third; no type has {RULE}"
@@ -76,7 +75,7 @@ def test_commands_name_the_rule(tmp_path):
         (["split", target, tmp_path / "folds", *folds], "Rare: EVE, GEO ("),
         (["convert", declared, tmp_path / "own"], f"Rare: PER ({DECLARED})."),
     ):
-        output = CliRunner().invoke(app, [str(argument) for argument in arguments]).output
+        output = invoke(*arguments).output
         assert said in " ".join(output.split())
 
 

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from spacy_longtail.evaluation.records import read_evaluation, write_evaluation
-from spacy_longtail.records import LONGEST, Number, Record, problem_of
+from spacy_longtail.records import Number, Record, problem_of
 from tests.util import evaluation_data
 
 
@@ -43,7 +43,6 @@ def test_what_is_read_is_what_is_written():
         ({"rows": [[1]]}, "the file, 'rows', 0, 1: Field required"),
         ({"inner": {"PER": {}}}, "the file, 'inner', 'PER', 'n': Field required"),
         ({"inner": {"PER": 1}}, "the file, 'inner', 'PER': .* found 1"),
-        ({"inner": {"PER": {"n": 1.5}}}, "the file, 'inner', 'PER', 'n': .* found 1.5"),
         ({"inner": {"PER": {"n": 1, "share": float("nan")}}}, "the file.*'share': .* found nan"),
         ({"numbers": {"a": "1"}}, "the file, 'numbers', 'a', 'int': .* found '1'"),
         ({"inner": {"PER": {}}, "name": None}, "the file, 'name': .* found None"),
@@ -53,21 +52,13 @@ def test_a_problem_has_its_place(change, problem):
     with pytest.raises(ValidationError) as caught:
         read({**GOOD, **change})
     assert re.fullmatch(problem, problem_of(caught.value))
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"), [("{", "the file: Invalid JSON"), ("[]", "the file: Input should be an object")]
-)
-def test_what_is_no_record_at_all(text, problem):
-    with pytest.raises(ValidationError) as caught:
-        Outer.model_validate_json(text)
-    assert problem_of(caught.value).startswith(problem)
-
-
-def test_a_long_value_is_cut():
-    with pytest.raises(ValidationError) as caught:
-        read({**GOOD, "name": ["x" * 1000]})
-    assert len(problem_of(caught.value)) < 2 * LONGEST
+    for text, problem in (
+        ("{", "the file: Invalid JSON"),
+        ("[]", "the file: Input should be an object"),
+    ):
+        with pytest.raises(ValidationError) as caught:
+            Outer.model_validate_json(text)
+        assert problem_of(caught.value).startswith(problem)
 
 
 def test_an_evaluation_is_written_as_it_was_read(tmp_path):

@@ -19,7 +19,7 @@ from spacy_longtail.evaluation.report import (
 from spacy_longtail.evaluation.report.inputs import read_runs, read_statistics
 from spacy_longtail.evaluation.report.marks import mark_documents
 from spacy_longtail.evaluation.report.page import SIGNATURE
-from spacy_longtail.evaluation.report.rendering import render, unbroken
+from spacy_longtail.evaluation.report.rendering import render
 from spacy_longtail.evaluation.report.systems import choose, group
 from spacy_longtail.evaluation.significance import holm, mention_counts, named_metrics
 from spacy_longtail.studies.matrix.curves import Curves
@@ -29,7 +29,6 @@ from tests.util import corpus_statistics_of, documents_of, part_statistics, type
 pytest.importorskip("scipy")
 
 LABELS, TAIL = ["PER", "LOC", "ART"], ["ART"]
-MENTIONS = {"PER": 2, "LOC": 1, "ART": 1}  # of a document; ART in every third alone
 TEXT = "Ann met <script>alert(1)</script> in Rome. Nothing here."
 PLACES = {"PER": [(0, 3), (43, 50)], "LOC": [(37, 41)], "ART": [(8, 33)]}  # ART is the markup
 N_DOCUMENTS = 30
@@ -161,9 +160,8 @@ def test_the_verdict_and_one_figure_come_first(golden):
         "focal finds 10 of the 10 rare entities, baseline 2. Of 100 that it names, 100.0 are right;"
         " of baseline's, 100.0."
     )
-    places = [summary["verdict"], summary["sentence"], "<svg", 'id="sure"', 'id="entities"', "<table"]
-    found = [main.index(place) for place in places]
-    assert found == sorted(found)
+    order = [summary["verdict"], summary["sentence"], "<svg", 'id="sure"', 'id="entities"', "<table"]
+    assert [main.index(text) for text in order] == sorted(main.index(text) for text in order)
     assert not any(tag == "details" and "open" in attrs for tag, attrs in Elements(html).found)
     order = [f"**{summary['verdict']}**", "## How sure", "## Types", "## The worst sentences"]
     assert [twin.index(text) for text in order] == sorted(twin.index(text) for text in order)
@@ -171,20 +169,6 @@ def test_the_verdict_and_one_figure_come_first(golden):
     for text in ("One seed of focal, on one split", "moves its recall by 10.0 points"):
         assert text in plain(html)
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html and r"\<script\>" in twin
-
-
-def test_sentences_can_be_filtered_by_who_found_them(golden, tmp_path):
-    html, _, _ = golden
-    form = html[html.index('<form id="filter" hidden') : html.index("</form>")]
-    values = re.findall(r'value="(\w*)"', form[form.index('name="kind"') :])
-    assert set(values) > {"gained", "lost", "neither", "both", "error", "missed", "spurious"}
-    kinds = [attrs["data-k"].split() for _, attrs in Elements(html).found if "data-k" in attrs]
-    for pair in (["correct", "gained"], ["missed", "lost"], ["correct", "both"]):
-        assert pair in kinds
-    html, summary = page(tmp_path, evaluation("focal", WEAK))
-    assert 'value="gained"' not in html
-    assert summary["baseline"] is None and "focal alone" in html
-    assert "against" not in html.split("<main")[0]
 
 
 def test_names_with_markup_stay_text(tmp_path):
@@ -224,15 +208,6 @@ def test_the_verdict_claims_what_the_test_shows(tmp_path, baseline, ours, better
     text = " ".join(summary["findings"])
     assert "about the models trained here, not the method" in text
     assert ("improves" in text) == bool(better) and "F1 of PER" not in text  # of types, the rare ones
-
-
-def test_models_that_were_not_trained_long_enough_claim_nothing(tmp_path):
-    rising = [{"step": 10 * i, "ents_macro_f": 0.1 * i} for i in range(1, 6)]
-    html, summary = page(tmp_path, evaluation("baseline", WEAK), evaluation("focal", curve=rising))
-    assert summary["verdict"].startswith("Not trained long enough: focal still rose")
-    assert summary["findings"] == []
-    assert {row["outcome"] for row in summary["rows"]} == {"no difference shown"}
-    assert 'class="up"' not in html
 
 
 def test_claims_on_types_are_corrected_for_their_number(tmp_path):
@@ -279,12 +254,18 @@ def test_runs_of_one_name_are_one_model_over_seeds(tmp_path):
     assert summary["sentence"].startswith("focal finds 3 of the 10 rare entities, baseline 1.")
 
 
-def test_a_score_that_no_draw_changes_has_no_interval(tmp_path):
+def test_no_interval_without_draws_that_differ_and_no_claim_of_short_trainings(tmp_path):
     html, summary = page(tmp_path, evaluation("focal", {"ART": 0, "LOC": 20}))
     rows = {row["type"]: row for row in summary["rows"]}
     assert rows["ART"]["ours"] == 0.0 and rows["ART"]["interval"] is None
     assert rows["PER"]["interval"] is None and rows["LOC"]["interval"] is not None
     assert "0.0 to 0.0" not in plain(html)
+    rising = [{"step": 10 * i, "ents_macro_f": 0.1 * i} for i in range(1, 6)]
+    html, summary = page(tmp_path, evaluation("baseline", WEAK), evaluation("focal", curve=rising))
+    assert summary["verdict"].startswith("Not trained long enough: focal still rose")
+    assert summary["findings"] == []
+    assert {row["outcome"] for row in summary["rows"]} == {"no difference shown"}
+    assert 'class="up"' not in html
 
 
 def test_type_without_test_mention(tmp_path):
@@ -349,13 +330,10 @@ def test_a_report_overwrites_no_file_of_others(tmp_path):
     report = read_report(*write(tmp_path, statistics(), evaluation("focal")))
     for name in ("index.md", "mine.html"):
         (tmp_path / name).write_text("mine")
-    (tmp_path / "folder.html").mkdir()
     for name, code in (
         ("report.md", "L436"),
-        ("report", "L436"),
         ("index.html", "L437.*index.md"),
         ("mine.html", "L437.*mine.html"),
-        ("folder.html", "L436.*it is a folder"),
     ):
         with pytest.raises(ValueError, match=code):
             write_report(report, tmp_path / name)
@@ -378,12 +356,11 @@ def test_ours_is_chosen_on_dev_never_on_test(tmp_path):
     assert choose(systems[1:]) == (other, last, False)  # the only one beside the baseline
     assert choose([first]) == (None, first, False)
     light = {"performance": {}}
-    without = [
-        system._replace(
-            runs=[r._replace(evaluation=r.evaluation.model_copy(update=light)) for r in system.runs]
-        )
-        for system in systems
-    ]
+
+    def unscored(run):
+        return run._replace(evaluation=run.evaluation.model_copy(update=light))
+
+    without = [system._replace(runs=list(map(unscored, system.runs))) for system in systems]
     for some, names in (
         (without, (None, None)),
         (systems, ("nobody", None)),
@@ -454,7 +431,6 @@ BAD_EVALUATIONS = [
         _lack(evaluation("focal"), "scores", "ents_per_type", "ART", "p"),
         "L405.*'ART', 'p': Field required",
     ),
-    (_lack(evaluation("focal"), "documents", 0, "gold"), "L405.*'gold': Field required"),
     ({**evaluation("focal"), "words_per_second": "fast"}, "L405.*not a number"),
     ({**evaluation("focal"), "labels": ["PER"]}, "L411.*labels"),
     ({**evaluation("focal"), "tail": ["LOC"]}, "L411.*tail"),
@@ -462,7 +438,6 @@ BAD_EVALUATIONS = [
     (evaluation("focal", n_documents=29), "L411.*documents"),
     ({**evaluation("focal"), "part": "dev"}, "L411.*part 'dev'"),
     (evaluation("baseline"), "L405.*'baseline' with seed 7"),
-    ({**evaluation("focal"), "performance": {"ents_macro_f": float("nan")}}, "L405.*not a number"),
     (SCORED_TWICE, "L405.*1.5"),
     ([], "L405"),
 ]
@@ -474,16 +449,12 @@ def test_bad_evaluation_leaves_no_file(tmp_path, bad, message):
     with pytest.raises(ValueError, match=message):
         write_report(read_report(stats, paths), tmp_path / "out" / "report.html")
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize("keys", [("labels",), ("parts", "dev"), ("parts", "test", "types", "ART")])
-def test_bad_statistics_are_refused(tmp_path, keys):
-    path, _ = write(tmp_path, _lack(statistics(), *keys))
+    path, _ = write(tmp_path, _lack(statistics(), "parts", "dev"))
     with pytest.raises(ValueError, match=r"L405.*stats"):
         read_statistics(path)
 
 
-def test_a_failed_write_keeps_the_old_page_and_the_same_inputs_give_the_same(tmp_path, monkeypatch):
+def test_the_same_inputs_give_the_same_page_and_need_the_extra(tmp_path, monkeypatch):
     stats, paths = write(tmp_path, statistics(), evaluation("baseline", WEAK), evaluation("focal"))
     report, target = read_report(stats, paths), tmp_path / "report.html"
     write_report(report, target)
@@ -491,15 +462,6 @@ def test_a_failed_write_keeps_the_old_page_and_the_same_inputs_give_the_same(tmp
     target.write_text(f"old. {SIGNATURE}")
     write_report(report, target)
     assert target.read_bytes() == first
-    before = sorted(tmp_path.iterdir())
-
-    def fail(here, there):
-        raise OSError("disk full")
-
-    monkeypatch.setattr("spacy_longtail.output.writing.os.replace", fail)
-    with pytest.raises(ValueError, match=r"L432.*disk full"):
-        write_report(report, target)
-    assert target.read_bytes() == first and sorted(tmp_path.iterdir()) == before
     monkeypatch.setitem(sys.modules, "scipy", None)
     with pytest.raises(ValueError, match=r"L406.*scipy.*\[report\]"):
         read_report(stats, paths)
@@ -531,13 +493,6 @@ def test_marks_say_what_is_wrong_and_keep_the_text(gold, predicted, tag):
     assert "".join(m.text for m in sentence.marks) == "0123456789"
 
 
-def test_an_entity_across_a_sentence_end_is_of_the_first():
-    found = marked(document([[8, 13, "A"], [15, 17, "A"]], []), tail="A")
-    texts = ["".join(mark.text for mark in own.marks) for own in found]
-    assert texts == ["0123456789 ab", "cdefghi."]
-    assert [own.errors[0].text for own in found] == ["89 ab", "ef"]
-
-
 A, B = [1, 3, "A"], [1, 3, "B"]
 
 
@@ -553,7 +508,7 @@ def test_marks_say_who_found_them(own, other, against):
     assert bool(marked(ours, baseline=[baseline])) == (against != "both")
 
 
-def test_the_worst_sentences_come_first():
+def test_the_worst_sentences_come_first_and_an_entity_across_ends_is_of_the_first():
     fine = document([[1, 3, "A"]], [[1, 3, "A", None]])
     error = document([[1, 3, "A"]], [])
     sure = document([], [[1, 3, "A", 0.9]])
@@ -563,12 +518,10 @@ def test_the_worst_sentences_come_first():
     kinds = [[mark.kinds[0] for mark in own.marks if mark.kinds] for own in found]
     assert kinds == [["missed"], ["correct"], ["spurious"], ["missed"]]
     assert [own.rare for own in found] == [True, True, False, False]
-
-
-def test_no_line_ends_within_a_number():
-    fixed = unbroken("95 % interval, p < 0.001, t = −2.1, by 3.2 points; at best < 3 and it = x")
-    assert fixed.count("\u00a0") == 6 and fixed.endswith("at best < 3 and it = x")
-    assert unbroken("< 0.001") == "<\u00a00.001"
+    found = marked(document([[8, 13, "A"], [15, 17, "A"]], []), tail="A")
+    texts = ["".join(mark.text for mark in own.marks) for own in found]
+    assert texts == ["0123456789 ab", "cdefghi."]
+    assert [own.errors[0].text for own in found] == ["89 ab", "ef"]
 
 
 def test_curves_show_every_method_and_no_two_alike():

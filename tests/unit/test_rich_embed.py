@@ -1,9 +1,5 @@
 """`longtail.RichEmbed.v1`: subword vectors beside spaCy's attributes."""
 
-import json
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from spacy.ml.models import MultiHashEmbed
@@ -12,7 +8,7 @@ from spacy.util import fix_random_seed
 from thinc.api import Adam, set_dropout_rate
 
 from spacy_longtail.models import RichEmbed
-from tests.util import blank, examples, params, parse, rich_ner, toy_encoder, toy_vectors, train
+from tests.util import blank, examples, toy_encoder, toy_vectors
 
 SMALL = {"width": 8, "attrs": ["NORM", "SHAPE"], "rows": [50, 30]}
 
@@ -122,28 +118,3 @@ def test_what_is_taken_from_a_pipeline_needs_the_vectors_it_has_learnt_with():
         for is_train in (False, True):
             with pytest.raises(ValueError, match=code):
                 model([doc], is_train)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("light_processes")
-def test_a_saved_pipeline_needs_no_extra(static, tmp_path):
-    nlp = rich_ner(**SMALL, subwords=static)
-    history = train(nlp, 25)
-    assert history[-1]["ner"] < 0.7 * history[0]["ner"]
-    nlp.to_disk(tmp_path / "model")
-    words = [t.text for t in parse(blank(), "[Storm Ida|NAT] passed [Rome|GEO] near the [Fram|ART] .")]
-    expected = np.asarray(nlp.get_pipe("ner").model.predict([Doc(nlp.vocab, words=words)]).dataXd)
-    code = (
-        "import sys, json, spacy\n"
-        "from spacy.tokens import Doc\n"
-        "spacy.blank('en')\n"
-        f"nlp = spacy.load({str(tmp_path / 'model')!r})\n"
-        f"doc = Doc(nlp.vocab, words={words!r})\n"
-        "print(json.dumps(nlp.get_pipe('ner').model.predict([doc]).dataXd.tolist()))\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert np.array(json.loads(done.stdout)) == pytest.approx(expected, abs=1e-5)
-    again = rich_ner(**SMALL, subwords=static).from_bytes(nlp.to_bytes())
-    both = (params(own.get_pipe("ner")) for own in (again, nlp))
-    assert all(np.array_equal(a, b) for a, b in zip(*both, strict=True))

@@ -1,5 +1,4 @@
 import json
-import random
 import warnings
 from importlib import import_module
 from itertools import pairwise
@@ -11,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.cli.train import train
 from spacy.language import Language
-from spacy.scorer import get_ner_prf
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 
@@ -51,80 +49,32 @@ def test_by_hand():
     assert scores["ents_macro_f"] == pytest.approx(0.25)  # C was never declared
     assert scores["ents_weighted_f"] == pytest.approx((0.5 * 2 + 0) / 3)
     assert scores["ents_tail_f"] == 0.0
-
-
-def test_a_declared_type_without_gold_counts_zero_and_is_named():
-    with pytest.warns(UserWarning, match="LW002.*Z"):
-        scores = make_ner_scorer(labels=["A", "Z"])(HAND)
-    assert scores["ents_macro_f"] == pytest.approx(0.25)
-
-
-def test_the_default_weights_are_those_of_ner_and_the_macro_average_shown():
-    stock = Language.get_factory_meta("ner").default_score_weights
-    assert {"ents_macro_f": 0.0, **stock} == NER_SCORE_WEIGHTS
-
-
-def test_labels_of_the_pipe_and_of_the_data_are_the_default():
-    scorer = make_ner_scorer(tail=["B", "Z"])
-    with pytest.warns(UserWarning, match="LW002.*types Z, of the tail"):
-        assert scorer(HAND, labels=("A",))["ents_macro_f"] == pytest.approx(0.25)  # B is not of the pipe
-    found = make_ner_scorer(prefix="weak_ents")(HAND, labels=("A",))
-    assert found["weak_ents_macro_f"] == pytest.approx(0.5)
-
-
-def test_types_that_nobody_declared_are_named():
-    with pytest.warns(UserWarning, match=r"LW002.*A, B, .*not declared"):
-        assert make_ner_scorer(labels=["X"])(HAND)["ents_macro_f"] == 0.0
-
-
-def test_a_shipped_config_trains_on_anybodys_types(tmp_path):
-    text = "[Jon|SKIPPER] left [Fram|VESSEL] ."
-    DocBin(docs=[parse(NLP, text)] * 4).to_disk(tmp_path / "own.spacy")
-    overrides = {f"paths.{part}": str(tmp_path / "own.spacy") for part in ("train", "dev")}
-    steps = {"training.max_steps": 20, "training.eval_frequency": 20}
-    with pytest.warns(UserWarning, match=r"LW002.*tail"):  # its tail is Field Notes'
-        train(CONFIGS / "baseline.cfg", tmp_path / "out", overrides={**overrides, **steps})
-    meta = json.loads((tmp_path / "out" / "model-best" / "meta.json").read_text(encoding="utf8"))
-    assert meta["performance"]["ents_macro_f"] == 1.0
-
-
-def test_another_prefix_looks_at_its_types_alone():
     scores = make_ner_scorer(labels=["B", "C"], prefix="weak_ents")(HAND)
     assert scores["weak_ents_p"] == 0.0 and scores["weak_ents_r"] == 0.0
     assert set(scores["weak_ents_per_type"]) == {"B", "C"}
     assert make_ner_scorer(labels=["A"], prefix="weak_ents")(HAND)["weak_ents_f"] == pytest.approx(0.5)
+    stock = Language.get_factory_meta("ner").default_score_weights
+    assert {"ents_macro_f": 0.0, **stock} == NER_SCORE_WEIGHTS
+    scores = make_ner_scorer(labels=["A"], tail=["A"])([])
+    assert all(isinstance(v, float) for k, v in scores.items() if k != "ents_per_type")
+    assert make_ner_scorer()([], labels=())["ents_macro_f"] == 0.0
 
 
-def test_agrees_with_spacy_on_random_documents():
-    rng = random.Random(0)
-
-    def spans():
-        found, i = [], 0
-        while i < 10:
-            n = rng.randint(1, 3)
-            if rng.random() < 0.5 and i + n <= 10:
-                found.append((i, i + n, rng.choice("ABC")))
-            i += n
-        return found
-
-    data = [example(spans(), spans()) for _ in range(200)]
-    data.append(
-        Example(parse(NLP, "[Ann|A] left"), Doc(NLP.vocab, words=["Ann", "left"]))
-    )  # no annotation
-    theirs = get_ner_prf(data)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        ours = make_ner_scorer(labels=["A", "B", "C"])(data)
-    for key in ("ents_p", "ents_r", "ents_f"):
-        assert ours[key] == pytest.approx(theirs[key])
-    for label, values in theirs["ents_per_type"].items():
-        own = ours["ents_per_type"][label]
-        assert {k: own[k] for k in "prf"} == pytest.approx(values)
-    f = [v["f"] for v in theirs["ents_per_type"].values()]
-    assert ours["ents_macro_f"] == pytest.approx(sum(f) / 3)
+def test_types_that_nobody_declared_or_found_are_named():
+    with pytest.warns(UserWarning, match="LW002.*Z"):  # declared, without gold: it counts 0
+        assert make_ner_scorer(labels=["A", "Z"])(HAND)["ents_macro_f"] == pytest.approx(0.25)
+    with pytest.warns(UserWarning, match=r"LW002.*A, B, .*not declared"):
+        assert make_ner_scorer(labels=["X"])(HAND)["ents_macro_f"] == 0.0
+    scorer = make_ner_scorer(tail=["B", "Z"])  # by default the types are those of the pipe
+    with pytest.warns(UserWarning, match="LW002.*types Z, of the tail"):
+        assert scorer(HAND, labels=("A",))["ents_macro_f"] == pytest.approx(0.25)  # B is not of the pipe
+    found = make_ner_scorer(prefix="weak_ents")(HAND, labels=("A",))
+    assert found["weak_ents_macro_f"] == pytest.approx(0.5)
+    with pytest.raises(ValueError, match="L301"):
+        make_ner_scorer(labels=["A"], tail=["B"])
 
 
-def test_missing_gold_tokens_judge_nothing():
+def test_what_is_not_annotated_judges_nothing_and_is_reported():
     reference = Doc(NLP.vocab, words=list("abc"))
     reference.set_ents([Span(reference, 0, 1, label="A")], missing=[reference[1:2]])
     predicted = Doc(NLP.vocab, words=list("abc"))
@@ -132,15 +82,6 @@ def test_missing_gold_tokens_judge_nothing():
     assert make_ner_scorer(labels=["A"])([Example(predicted, reference)])["ents_p"] == 1.0
     reference.set_ents([Span(reference, 0, 1, label="A")])
     assert make_ner_scorer(labels=["A"])([Example(predicted, reference)])["ents_p"] == 0.5
-
-
-def test_nothing_at_all_scores_zero_never_none():
-    scores = make_ner_scorer(labels=["A"], tail=["A"])([])
-    assert all(isinstance(v, float) for k, v in scores.items() if k != "ents_per_type")
-    assert make_ner_scorer()([], labels=())["ents_macro_f"] == 0.0
-
-
-def test_documents_without_annotation_are_reported():
     bare = Example(Doc(NLP.vocab, words=["a"]), Doc(NLP.vocab, words=["a"]))
     with pytest.warns(UserWarning, match="LW003.*1 of 1"):
         make_ner_scorer(labels=["A"])([bare])
@@ -149,11 +90,6 @@ def test_documents_without_annotation_are_reported():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         make_ner_scorer(labels=["A", "B"])(HAND)
-
-
-def test_the_tail_must_be_declared():
-    with pytest.raises(ValueError, match="L301"):
-        make_ner_scorer(labels=["A"], tail=["B"])
 
 
 # --- averages over other types, and scores over words

@@ -4,17 +4,13 @@ import json
 
 import pytest
 import typer
-from typer.testing import CliRunner
 
-from spacy_longtail.cli import app
 from spacy_longtail.cli.options import read_numbers, read_settings
 from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.records import finish
 from spacy_longtail.studies.trials.run import Matrix
 from tests.unit.test_ledger import record_of
-from tests.util import numbered, refused, toy_corpus
-
-RUN = CliRunner()
+from tests.util import numbered, refused, run_app, toy_corpus
 
 
 @pytest.fixture
@@ -23,21 +19,16 @@ def corpus(tmp_path):
 
 
 def listed(*arguments):
-    result = RUN.invoke(app, [*map(str, arguments), "--dry-run"])
-    assert result.exit_code == 0, result.output
-    return result.stdout
+    return run_app(*arguments, "--dry-run").stdout
 
 
-def test_settings_are_json_or_text():
+def test_settings_and_numbers_as_typed():
     given = ["a.b=1", "a.c=0.5", "a.d=text", "a.e=null", 'a.f={"@x": [1]}', "a.g=x=y"]
     expected = {"a.b": 1, "a.c": 0.5, "a.d": "text", "a.e": None, "a.f": {"@x": [1]}, "a.g": "x=y"}
     assert read_settings(given) == expected
     for text in ("training.seed", "seed=1", "=1"):
         with pytest.raises(typer.BadParameter):
             read_settings([text])
-
-
-def test_numbers():
     assert read_numbers("--sizes", "20,50") == [20, 50] and read_numbers("--sizes", None) is None
     for text in ("", "a", "1,,2", "1.5"):
         with pytest.raises(typer.BadParameter, match="--sizes"):

@@ -11,16 +11,10 @@ from thinc.api import Model
 
 from spacy_longtail.layers import subwords
 from spacy_longtail.layers.quantised import eight_bit
-from spacy_longtail.layers.subwords import (
-    NO_SUBWORDS,
-    SubwordTable,
-    read_subwords,
-    subword_vectors,
-)
+from spacy_longtail.layers.subwords import NO_SUBWORDS, SubwordTable, read_subwords, subword_vectors
 from tests.util import blank, toy_encoder, toy_table
 
 KNOWN = ["oslo", "storm", "star", "##s", "##st", "-", "東", "##京", "st", "zurich"]
-ROUNDED = 2e-2  # what eight bits of these numbers may be off
 
 
 def table_with(*known, is_plain=True, width=5):
@@ -59,12 +53,15 @@ def test_a_table_is_saved_and_read(table):
     assert np.array_equal(again.of_words(["Ab", "storm"]), table.of_words(["Ab", "storm"]))
 
 
-def test_what_is_kept_at_hand_is_not_pickled():
+def test_a_table_is_found_by_an_encoders_name_and_its_cache_is_not_pickled():
     table = table_with(*KNOWN)
     small = pickle.dumps(table)
     row = table.of_words(["Oslo"])
     assert len(pickle.dumps(table)) == len(small)
     assert np.array_equal(pickle.loads(small).of_words(["Oslo"]), row)
+    table = read_subwords("en_longtail_cnn")
+    assert table.n_columns == 96 and len(table.subwords) > 20_000
+    assert all(table.cut(["Hurricane", "Isolde", "COVID-19"]))
 
 
 def test_threads_share_a_table(monkeypatch):
@@ -79,12 +76,6 @@ def test_threads_share_a_table(monkeypatch):
 
 
 # Encoders
-
-
-def test_the_table_of_an_encoder_is_found_by_its_name():
-    table = read_subwords("en_longtail_cnn")
-    assert table.n_columns == 96 and len(table.subwords) > 20_000
-    assert all(table.cut(["Hurricane", "Isolde", "COVID-19"]))
 
 
 def test_an_encoder_without_subwords(tmp_path):

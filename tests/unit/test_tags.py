@@ -81,6 +81,10 @@ def test_gold_masks_what_is_not_annotated():
     columns, mask = CODECS[1].gold(*coded(CODECS[1], "B-X - B-Y I-Y O"), np.array([2, 3]))
     assert mask.tolist() == [1, 0, 1, 1, 1]
     assert names(CODECS[1], columns) == ["U-X", "O", "B-Y", "L-Y", "O"]
+    _, mask = CODECS[0].gold(*coded(CODECS[0], "- I-X O"), np.array([3]))
+    assert mask.tolist() == [0, 0, 1]
+    columns, mask = CODECS[0].gold(*coded(CODECS[0], "B-X I-X O"), np.array([0, 2, 1, 0, 0]))
+    assert mask.all() and names(CODECS[0], columns) == ["B-X", "I-X", "O"]
 
 
 @pytest.mark.parametrize("codec", CODECS[:2])
@@ -99,11 +103,6 @@ def test_an_entity_across_a_sentence_start_is_not_annotated(codec):
     assert is_legal(codec, columns[:3]) and is_legal(codec, columns[3:])
 
 
-def test_an_entity_without_a_beginning_is_not_annotated():
-    _, mask = CODECS[0].gold(*coded(CODECS[0], "- I-X O"), np.array([3]))
-    assert mask.tolist() == [0, 0, 1]
-
-
 def test_values_by_type_and_by_tag():
     codec = CODECS[0]
     assert codec.values({"O": 0.5, "X": 2.0}) == pytest.approx([0.5, 2, 2, 1, 1])
@@ -118,8 +117,3 @@ def test_columns_and_beginnings_of_types(codec):
     assert codec.columns(()).tolist() == [tag == "O" for tag in codec.tags]
     wanted = [[tag in (f"B-{t}", f"U-{t}") for t in codec.labels] for tag in codec.tags]
     assert codec.beginnings().tolist() == wanted
-
-
-def test_the_last_sentences_can_be_empty():
-    columns, mask = CODECS[0].gold(*coded(CODECS[0], "B-X I-X O"), np.array([0, 2, 1, 0, 0]))
-    assert mask.all() and names(CODECS[0], columns) == ["B-X", "I-X", "O"]

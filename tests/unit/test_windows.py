@@ -21,21 +21,24 @@ PATHS = [
 ]
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["crf", "crf.two", "Fram å 漢", "com10", "console", "nul_", "a-b_c", ".hidden", "COM"],
-)
-def test_names_that_every_system_can_hold(name):
-    assert is_file_name(name)
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["", "CON", "con", "nul.json", "Aux.tar.gz", "COM1", "lpt9.txt", "con .x", "PRN", "a.", "a ", "."]
-    + [f"a{c}b" for c in '<>:"/\\|?*\n\t\0\x1f'],
-)
-def test_names_that_some_system_cannot_hold(name):
-    assert not is_file_name(name)
+def test_names_that_every_system_can_hold():
+    good = ["crf", "crf.two", "Fram å 漢", "com10", "console", "nul_", "a-b_c", ".hidden", "COM"]
+    bad = [
+        "",
+        "CON",
+        "con",
+        "nul.json",
+        "Aux.tar.gz",
+        "COM1",
+        "lpt9.txt",
+        "con .x",
+        "PRN",
+        "a.",
+        "a ",
+        ".",
+    ]
+    bad += [f"a{character}b" for character in '<>:"/\\|?*\n\t\0\x1f']
+    assert all(map(is_file_name, good)) and not any(map(is_file_name, bad))
 
 
 @given(st.text(max_size=12))

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -12,12 +11,12 @@ from spacy_longtail.output.writing import (
     NEW,
     check_file,
     check_folder,
-    coded_io,
     has_mark,
     set_aside,
     whole_folder,
     write_file,
 )
+from tests.util import tree
 
 
 @pytest.fixture
@@ -31,10 +30,6 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(folder)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     return folder
-
-
-def tree(folder):
-    return {p.relative_to(folder): p.is_file() and p.read_bytes() for p in folder.rglob("*")}
 
 
 PLACES = {
@@ -60,22 +55,16 @@ def test_an_output_is_no_place_that_must_stay(target, here):
     assert tree(here) == before
 
 
-def test_other_places_are_fine(here):
+def test_other_places_are_fine_and_foreign_things_stay(here):
     inputs = [Path("my.cfg"), Path("corpus/mine")]
     for target in ("new", "a/b/c", "training/new", "corpus/other", "training/old"):
         assert check_folder(Path(target), inputs, lambda _: "it is not empty") == here / target
-
-
-def test_a_folder_with_foreign_things_stays(here):
     (here / "training" / "old" / "thesis.txt").write_text("x")
     with pytest.raises(ValueError, match=r"L437.*training/old would be replaced, but it holds thesis"):
         check_folder(Path("training/old"), foreign=lambda path: f"it holds {next(path.iterdir()).stem}")
     assert check_folder(Path("training/old"), foreign=lambda _: "").is_dir()
     with pytest.raises(ValueError, match=r"L436.*my\.cfg.*not a folder"):
         check_folder(Path("my.cfg"))
-
-
-def test_paths_that_cannot_be(here):
     with pytest.raises(ValueError, match=r"L432.*null"):
         check_folder(Path("a\0b"))
     with pytest.raises(ValueError, match=r"L432.*my\.cfg.*not a folder"):
@@ -83,26 +72,6 @@ def test_paths_that_cannot_be(here):
     (here / "round").symlink_to(here / "round")
     with pytest.raises(ValueError, match="L432"):
         check_file(Path("round/x.json"))
-
-
-def test_what_a_copy_is_refused_for(tmp_path):
-    """shutil.Error holds all that could not be copied, or a text."""
-    full = OSError(errno.ENOSPC, "No space left on device")
-    with (
-        pytest.raises(ValueError, match=r"^\[L432\] b/c cannot be .*: No space left on device\. "),
-        coded_io(tmp_path),
-    ):
-        raise shutil.Error([("a/c", "b/c", full.strerror), ("a/d", "b/d", "another")])
-    with pytest.raises(ValueError, match=r"^\[L432\] \S+ cannot be .*: it is there"), coded_io(tmp_path):
-        raise shutil.Error("it is there")
-
-
-def test_a_folder_of_which_the_system_says_so(here, monkeypatch):
-    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "training")
-    for name in ("training/new", "training"):  # in it, or itself
-        with pytest.raises(ValueError, match=r"L432.*training.*cannot be written to"):
-            check_folder(Path(name))
-    assert check_folder(Path("new"))
 
 
 def test_a_file_without_the_mark_stays(here):
