@@ -72,12 +72,17 @@ def entities_of(tags: Sequence[str], scores: Sequence[float] | None = None) -> l
 def in_words(words: Words, entities: Sequence[tuple[int, int, str, float | None]]) -> list[Entity]:
     """Entities by characters of the words joined by blanks, as entities by words.
 
-    An entity that cuts a word takes the whole word.
+    An entity that cuts a word takes the whole word, unless one before it has that.
     """
     word_at: list[int] = []
     for i, word in enumerate(words):
         word_at += [i] * (len(word) + 1)
-    return [(word_at[start], word_at[end - 1] + 1, *rest) for start, end, *rest in entities]
+    placed: list[Entity] = []
+    for start, end, label, score in sorted(entities, key=lambda entity: entity[:2]):
+        first = word_at[start]
+        if not placed or first >= placed[-1][1]:
+            placed.append((first, word_at[end - 1] + 1, label, score))
+    return placed
 
 
 def macro_f1(types: Sequence[str], gold: Sequence[Words], predicted: Sequence[Words]) -> float:

@@ -76,6 +76,7 @@ def test_entities_and_tags(monkeypatch):
         (0, 1, "X", None),
         (1, 2, "Y", 0.5),
     ]
+    assert protocol.in_words(["a-b"], [(2, 3, "Y", None), (0, 1, "X", None)]) == [(0, 1, "X", None)]
     assert protocol.macro_f1(["PER", "GEO"], [["B-PER", "O"]], [["B-PER", "B-GEO"]]) == 0.5
 
 
