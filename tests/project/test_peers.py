@@ -10,7 +10,7 @@ from spacy.tokens import Doc
 
 from spacy_longtail.corpus.descriptions import CorpusTypes
 from spacy_longtail.corpus.folder import write_corpus
-from tests.util import SENTENCES, blank, parse
+from tests.util import SENTENCES, blank, parse, tiny_gliner
 
 ROOT = Path(__file__).parents[2]
 FAKE = '''"""Finds what it read in training."""
@@ -149,3 +149,39 @@ def test_the_page_says_first_where_peers_are_ahead(monkeypatch):
     assert "**AI:** macro F1 85.0 by flair, CRF, our best 64.6 by ours, three layers" in first
     assert "the shortest training" not in first
     assert "| flair, CRF | 2 |  | 4.0 | 10 | 20 | 1.5 | 40 |" in rest
+
+
+@pytest.fixture
+def here(peers, monkeypatch):
+    """This environment in place of those of peers, and short trainings."""
+    monkeypatch.setattr(peers, "environment", lambda name, work: (work, {}))
+    monkeypatch.setattr(peers, "python_of", lambda folder: Path(sys.executable))
+    return peers
+
+
+@pytest.mark.slow
+def test_stock_and_ours(here, corpus, tmp_path):
+    results = tmp_path / "peers.jsonl"
+    given = {"seeds": "0", "work": tmp_path / "work", "limit": 8, "results": results}
+    here.main([corpus], tmp_path, peers="spacy,light", **given)
+    stock, ours = srsly.read_jsonl(results)
+    assert stock["test"]["ents_macro_f"] > 0.5 and ours["test"]["ents_macro_f"] > 0.5
+    assert stock["test"]["calibration_error"] is None
+    assert 0 <= ours["test"]["calibration_error"] < 0.5
+    assert min(stock["core_minutes"], ours["core_minutes"], stock["disk_mib"], ours["disk_mib"]) > 0
+    assert not (tmp_path / "work" / "runs" / "toy.light.0.1.8" / "model").exists()
+
+
+@pytest.mark.slow
+def test_weights_of_a_hub(here, corpus, tmp_path, monkeypatch):
+    pytest.importorskip("gliner", reason="needs the extra 'gliner'")
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks" / "peers"))
+    import hub
+
+    results = tmp_path / "peers.jsonl"
+    given = {"work": tmp_path / "work", "results": results}
+    hub.main("gliner_medium", [corpus], model=str(tiny_gliner(tmp_path / "gliner")), **given)
+    (record,) = srsly.read_jsonl(results)
+    assert record["peer"] == "gliner_medium"
+    n_mentions = sum(row["support"] for row in record["test"]["ents_per_type"].values())
+    assert n_mentions == 15 and record["test"]["calibration_error"] is not None
