@@ -18,35 +18,40 @@ def can(*features: str) -> bool:
 
 
 class Int8Linear(nn.Module):
-    """A linear layer that multiplies in int8: each row of weights has a scale, and so has what is read.
+    """A linear layer that multiplies in int8: each row of weights has a scale, and each word has one.
 
-    One scale serves all inputs of a batch. Where inputs are wider than outputs, behind an activation,
-    a few words have far greater values than all others: there each word has a scale of its own.
+    What a word gets does not depend on the other words of its batch.
     """
 
     def __init__(self, layer: nn.Linear) -> None:
         super().__init__()
         weights = layer.weight.detach().float()
-        bias = None if layer.bias is None else layer.bias.detach().float()
         scales = weights.abs().amax(dim=1).clamp_min(TINY) / 127
-        self.by_word = layer.in_features > layer.out_features
-        self.bias = torch.zeros(len(weights)) if bias is None else bias
+        self.bias = torch.zeros(len(weights)) if layer.bias is None else layer.bias.detach().float()
+        # behind an activation the least value is small beside the greatest
+        self.least = 0.2 if layer.in_features > layer.out_features else 1.0
+        self.ends = torch.zeros(layer.in_features)  # the range of words that are scaled
+        self.ends[:2] = torch.tensor([-self.least, 1.0])
         # without these instructions sums of products of 8 bits overflow: inputs then have 7
         self.is_short = not can("avx512_vnni", "avx_vnni", "amx_int8")
         with warnings.catch_warnings():  # torch means to move this to a package of its own
             warnings.simplefilter("ignore")
             zeros = torch.zeros(len(weights), dtype=torch.long)
             short = torch.quantize_per_channel(weights, scales.double(), zeros, 0, torch.qint8)
-            self.packed = torch.ops.quantized.linear_prepack(short, None if self.by_word else bias)
+            self.packed = torch.ops.quantized.linear_prepack(short, None)
 
+    @torch.no_grad()
     def forward(self, inputs: Tensor) -> Tensor:
         """Rows of outputs, (..., n_out), float32. inputs (Tensor): (..., n_in)."""
-        multiply = torch.ops.quantized.linear_dynamic
-        if not self.by_word:
-            outputs: Tensor = multiply(inputs, self.packed, self.is_short)
-            return outputs
-        scales = inputs.abs().amax(dim=-1, keepdim=True).clamp_min_(TINY)
-        return torch.addcmul(self.bias, multiply(inputs / scales, self.packed, self.is_short), scales)
+        words = inputs.reshape(-1, inputs.shape[-1])
+        lowest = words.amin(dim=1, keepdim=True).mul_(-1 / self.least)
+        scales = words.amax(dim=1, keepdim=True).maximum(lowest).clamp_min_(TINY)
+        scaled = words.new_empty((len(words) + 1, words.shape[1]))
+        torch.div(words, scales, out=scaled[:-1])
+        scaled[-1] = self.ends  # torch takes its scale from the least and the greatest of all values
+        outputs = torch.ops.quantized.linear_dynamic(scaled, self.packed, self.is_short)[:-1]
+        torch.addcmul(self.bias, outputs, scales, out=outputs)
+        return outputs.view(*inputs.shape[:-1], -1)
 
 
 def in_int8(encoder: nn.Module, shared: nn.Module) -> nn.Module:
