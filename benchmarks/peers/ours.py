@@ -26,8 +26,9 @@ def train(task):
     longtail("convert", source, corpus)
     settings = dict(task.settings)
     config = CONFIGS / settings.pop("config")
-    settings |= {"system.seed": task.seed}
-    given = [text for name, value in settings.items() for text in (f"--{name}", str(value))]
+    given = ["--system.seed", task.seed]
+    for name, value in settings.items():
+        given += [f"--{name}", value if isinstance(value, str) else json.dumps(value)]
     longtail("train", config, corpus, output, *given)
     best = output / "model-best"
     return spacy.load(best), best

@@ -13,10 +13,15 @@ from .results import CROSSNER, LARGER
 TEXT = Path(__file__).with_name("comparisons.md")
 PEERS = RECORDS.parent / "peers"
 CORPORA = {corpus.lower(): name for name, corpus in {**CROSSNER, **LARGER}.items()}
-OURS = ("light", "three", "six")
+OURS = ("light", "light_large", "three", "six")
 SEEDS = (0, 1, 2)
 # peers whose trainings of the same protocol are in knowledge.jsonl, by their method there
-BORROWED = {"spacy": "ner", "light": "pretrained", "three": "pretrained, three layers"}
+BORROWED = {
+    "spacy": "ner",
+    "light": "pretrained",
+    "light_large": "pretrained, not mixed",
+    "three": "pretrained, three layers",
+}
 BORROWED_TEXT = """\
 \\* from `benchmarks/results/knowledge.jsonl`: the same sentences and seeds. Stock spaCy had the patience
 of 200 updates that it has here, and ours had their numbers of steps. Costs were not measured there."""
