@@ -143,3 +143,14 @@ def test_what_loads_a_config_or_a_pipeline_takes_code():
     commands = typer.main.get_command(app).commands
     without = {n for n, c in commands.items() if not any("--code" in p.opts for p in c.params)}
     assert without <= {"init-config", "stats", "split", "merge"}
+
+
+@pytest.mark.parametrize(
+    ("command", "earlier", "name"),
+    [("train", "--products", "--matmul"), ("distil", "--cap=x", "--max-mentions")],
+)
+def test_an_option_answers_to_its_earlier_name(command, earlier, name, tmp_path):
+    given = [earlier, "x"] if "=" not in earlier else [earlier]
+    result = RUN.invoke(app, [command, *given, str(tmp_path), str(tmp_path), str(tmp_path)])
+    assert f"{earlier.partition('=')[0]} is now {name}." in result.stderr
+    assert result.exit_code == 2 and f"'{name}'" in result.stderr.replace("\n", " ")

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 from spacy.cli._util import parse_config_overrides
+from typer.core import TyperCommand
 
 from ..errors import Errors
 from ..output.amounts import percent
@@ -24,6 +25,24 @@ app = typer.Typer(
     cls=Program,
     pretty_exceptions_enable=False,
 )
+
+RENAMED = {"--products": "--matmul", "--cap": "--max-mentions"}  # options, since version 0.3
+
+
+class WithEarlierNames(TyperCommand):
+    """A command whose options answer to their earlier names, too, with a warning."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        """Replace earlier names. args (list[str]): What was typed after the command's name."""
+        today = {option for parameter in self.params for option in parameter.opts}
+        for i, argument in enumerate(args):
+            earlier, equals, value = argument.partition("=")
+            name = RENAMED.get(earlier)
+            if name in today:
+                typer.echo(f"{earlier} is now {name}. Version 0.4 will not know {earlier}.", err=True)
+                args[i] = f"{name}{equals}{value}"
+        return super().parse_args(ctx, args)
+
 
 # what `--help` groups commands by
 CORPUS_PANEL = "Your corpus"

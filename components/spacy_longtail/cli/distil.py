@@ -11,11 +11,22 @@ from ..output.amounts import number
 from ..training.device import use_gpu
 from ..unlabelled.distil import RECORD, DistilRequest, distil
 from ..unlabelled.pseudo_labels import PseudoLabelPolicy
-from .app import UNLABELLED_PANEL, Code, GpuId, Json, app, for_json, print_json, print_measured, say
+from .app import (
+    UNLABELLED_PANEL,
+    Code,
+    GpuId,
+    Json,
+    WithEarlierNames,
+    app,
+    for_json,
+    print_json,
+    print_measured,
+    say,
+)
 from .options import BatchSize, Encoding, Pool, PoolFormat, Processes, Seed, Set, Split, read_settings
 
 
-@app.command("distil", rich_help_panel=UNLABELLED_PANEL)
+@app.command("distil", cls=WithEarlierNames, rich_help_panel=UNLABELLED_PANEL)
 def distil_command(
     teacher: Annotated[
         str, typer.Argument(help="A pipeline with scores, or an encoder such as en_longtail_trf.")
@@ -27,7 +38,9 @@ def distil_command(
     threshold: Annotated[
         float, typer.Option(min=1e-6, max=1, help="Least score of an entity, and of O.")
     ] = 0.9,
-    cap: Annotated[int, typer.Option(min=1, help="Most pseudo-labelled mentions of a type.")] = 2000,
+    max_mentions: Annotated[
+        int, typer.Option(min=1, help="Most pseudo-labelled mentions of a type.")
+    ] = 2000,
     empty: Annotated[
         float, typer.Option(min=0, max=0.9, help="Share of chosen sentences without entities.")
     ] = 0.2,
@@ -66,7 +79,7 @@ def distil_command(
         pool=pool,
         config=student,
         gold=gold,
-        policy=PseudoLabelPolicy(threshold, cap, empty, seed),
+        policy=PseudoLabelPolicy(threshold, max_mentions, empty, seed),
         settings=Settings(pool_format, encoding),
         gold_copies=gold_copies,
         soft=soft,

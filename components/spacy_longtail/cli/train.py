@@ -7,10 +7,11 @@ import typer
 from wasabi import msg
 
 from ..training.train import Matmul, train_model
-from .app import TRAINING_PANEL, Code, Corpus, GpuId, app, config_overrides
+from .app import TRAINING_PANEL, Code, Corpus, GpuId, WithEarlierNames, app, config_overrides
 
 
 @app.command(
+    cls=WithEarlierNames,
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
     rich_help_panel=TRAINING_PANEL,
 )
