@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import srsly
 
+from .figures import wrapped
 from .records import RECORDS, read, table
 from .results import CROSSNER, LARGER
 
@@ -208,7 +209,7 @@ def render() -> str:
     """The page: the text of comparisons.md beside this module, with its tables."""
     named, rows = titles(), measured()
     tests, borrowed = tests_of(rows)
-    return TEXT.read_text(encoding="utf8").format(
+    text = TEXT.read_text(encoding="utf8").format(
         ahead=ahead(tests, rows, named),
         wins=wins(tests, named),
         scores=scores(tests, borrowed, named),
@@ -216,5 +217,6 @@ def render() -> str:
         costs=costs(rows, named),
         published=published(tests, named),
         caveats="\n".join(f"- {row['title']}: {row['caveat']}" for row in figures()),
-        missing="\n".join(f"- {text}" for text in srsly.read_yaml(PEERS / "published.yml")["missing"]),
+        missing="\n".join(f"- {name}" for name in srsly.read_yaml(PEERS / "published.yml")["missing"]),
     )
+    return wrapped(text)

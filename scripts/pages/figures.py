@@ -285,9 +285,17 @@ def fill(text: str) -> str:
 
 def _filled(block: str) -> str:
     filled = NAME.sub(lambda match: figures()[" ".join(match[1].split())], block)
-    if filled == block or re.match(r"[|#`<!]", block):
-        return filled
-    items = re.split(r"\n(?=- )", filled)
+    return filled if filled == block else wrapped(filled)
+
+
+def wrapped(text: str) -> str:
+    """Wrap paragraphs and list items at 100 characters; tables, blocks and headings stay."""
+    return "\n\n".join(map(_wrapped_block, text.split("\n\n")))
+
+
+def _wrapped_block(block: str) -> str:
+    if re.match(r"[|#`<!]", block):
+        return block
     return "\n".join(
         textwrap.fill(
             " ".join(item.split()),
@@ -296,7 +304,7 @@ def _filled(block: str) -> str:
             break_long_words=False,
             break_on_hyphens=False,
         )
-        for item in items
+        for item in re.split(r"\n(?=- )", block)
     )
 
 

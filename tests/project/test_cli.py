@@ -12,7 +12,7 @@ from spacy_longtail.cli import app
 from spacy_longtail.studies.trials.keys import code_version
 from spacy_longtail.studies.trials.process import Task, launch
 from spacy_longtail.training import own_code
-from tests.util import blank, refused, run_app, small_ner, train
+from tests.util import blank, invoke, refused, run_app, small_ner, train
 
 CONFIG = Path(__file__).parents[2] / "configs" / "baseline.cfg"
 LINES = {
@@ -151,6 +151,6 @@ def test_what_loads_a_config_or_a_pipeline_takes_code():
 )
 def test_an_option_answers_to_its_earlier_name(command, earlier, name, tmp_path):
     given = [earlier, "x"] if "=" not in earlier else [earlier]
-    result = RUN.invoke(app, [command, *given, str(tmp_path), str(tmp_path), str(tmp_path)])
+    result = invoke(command, *given, tmp_path, tmp_path, tmp_path)
     assert f"{earlier.partition('=')[0]} is now {name}." in result.stderr
     assert result.exit_code == 2 and f"'{name}'" in result.stderr.replace("\n", " ")
