@@ -158,13 +158,13 @@ def test_a_pass_forgets_the_words_of_the_pool(place, tmp_path, monkeypatch, untr
     monkeypatch.setattr(pool, "ZONE", 1)
     path = tmp_path / "pool.txt"
     path.write_text("".join(f"{text} Zq{i}\n" for i, text in enumerate(pool_texts())), encoding="utf8")
-    seen, load = [], module._teacher
+    seen, load = [], module.PoolTeacher
 
     def loaded(*given):
         seen.append(load(*given))
         return seen[-1]
 
-    monkeypatch.setattr(module, "_teacher", loaded)
+    monkeypatch.setattr(module, "PoolTeacher", loaded)
     distil(request_for(place, pool=path), tmp_path / "out")
     assert not any(f"Zq{i}" in seen[0].nlp.vocab.strings for i in range(52))
 

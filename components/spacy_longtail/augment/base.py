@@ -41,9 +41,7 @@ class Augmenter(ABC):
         self._is_prepared = False
 
     def __call__(self, nlp: Language, example: Example) -> Iterator[Example]:
-        """nlp (Language): The current pipeline.
-        example (Example): The example to augment.
-        YIELDS (Example): The rewritten example, or the original and its rewritten copies (`budget`)."""
+        """The rewritten example, or the original and its rewritten copies (`budget`)."""
         if not self._is_prepared:
             self.prepare(nlp)
             self._is_prepared = True

@@ -29,7 +29,5 @@ class OneOf:
         self._rng = random.Random(f"{self.seed}/{self.name}")
 
     def __call__(self, nlp: Language, example: Example) -> Iterator[Example]:
-        """nlp (Language): The current pipeline.
-        example (Example): The example to augment.
-        YIELDS (Example): What the drawn augmenter yields."""
+        """What the drawn augmenter yields."""
         yield from self._rng.choice(self.augmenters)(nlp, example)

@@ -39,7 +39,6 @@ def unit_rows(rows: Floats2d) -> Floats2d:
 def mean_states(encoder: Any, texts: list[list[int]]) -> "torch.Tensor":
     """What a transformer makes of texts: means over their subwords, without dropout.
 
-    encoder (nn.Module): Of the library transformers. texts (List[List[int]]): As subwords.
     RETURNS (Tensor): (n_texts, hidden), of unit length, where the encoder computes.
     """
     import torch

@@ -9,10 +9,7 @@ from .torch_bilstm import BiLSTM
 
 
 class _Reader(nn.Module, ABC):
-    """LSTM states of the words of each sentence, reduced to one logit per sentence.
-
-    n_in (Optional[int]): Width of the inputs; null is decided later, by `resize`.
-    """
+    """LSTM states of the words of each sentence, reduced to one logit per sentence."""
 
     output: nn.Linear
     first = f"states.{BiLSTM.first}"
@@ -43,7 +40,6 @@ class _Reader(nn.Module, ABC):
         """The logit of each sentence.
 
         rows (Tensor): (n_tokens, n_in), of all sentences.
-        lengths (List[int]): Rows of each sentence, none of them 0.
         RETURNS (Tensor): (n_sentences, 1).
         """
         states = self.states(rows, lengths)

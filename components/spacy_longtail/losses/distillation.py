@@ -59,7 +59,6 @@ class Distillation(Loss):
         """The soft term of each token, times T^2: 0 without a teacher, or where no tag is shared.
 
         scores (Floats2d): (n_tokens, n_tags), logits or log probabilities; -inf shuts a tag.
-        soft (SoftTargets): What the teacher made of the tokens.
         """
         xp, t = get_array_module(scores), self.temperature
         log_p = xp.asarray(soft.log_p, dtype=scores.dtype)

@@ -149,7 +149,6 @@ class Batches(IterableDataset):
     """Batches without an end, each of one donor. Which it is depends on the seed and its number alone.
 
     near (np.ndarray): (n_texts, n_texts), which label texts are close to each other.
-    size (int): Subwords of a batch, with padding. seed (int): Fixes all draws.
     """
 
     def __init__(

@@ -24,10 +24,7 @@ def sentences(nlp: Language, examples: Iterable[Example]) -> Iterator[Example]:
 
 
 class WrappingReader(ABC):
-    """A reader over another reader, which it calls again for each pass.
-
-    corpus (Callable): The reader to wrap, nlp to examples, such as spacy.Corpus.v1.
-    """
+    """A reader over another reader, which it calls again for each pass."""
 
     counts: ClassVar[bool] = False  # whether it counts the corpus, which then must not be rewritten
     copies: ClassVar[bool] = False  # whether it yields copies, or parts, of sentences
@@ -46,9 +43,6 @@ class WrappingReader(ABC):
         self._dev_is_checked = False
 
     def __call__(self, nlp: Language) -> Iterator[Example]:
-        """nlp (Language): The current pipeline.
-        YIELDS (Example): The examples.
-        """
         if not self._dev_is_checked:
             check_dev_corpus(nlp)
             self._dev_is_checked = True
@@ -66,10 +60,7 @@ def check_dev_corpus(nlp: Language) -> None:
 
 
 def changed_by(nlp: Language, which: str) -> str:
-    """What resamples or augments a corpus of [training]; "" where nothing does.
-
-    which (str): "train_corpus" or "dev_corpus".
-    """
+    """What resamples or augments a corpus of [training]; "" where nothing does."""
     name = nlp.config["training"].get(which)
     if "corpora" not in nlp.config or not name:
         return ""

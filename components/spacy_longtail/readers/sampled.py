@@ -36,10 +36,6 @@ class SampledCorpus(WrappingReader):
     """Each sentence of a corpus as often as `copies_of` says, joined to documents.
 
     Models that read over sentence borders must see borders in training.
-
-    join (Optional[int]): Sentences that make one training document; null takes the corpus's mean
-        sentences per document, at most 10. 1 yields single sentences.
-    seed (int): Fixes the draws.
     """
 
     counts = True

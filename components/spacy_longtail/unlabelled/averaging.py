@@ -187,7 +187,6 @@ def _check_alike(
 ) -> Vectors | None:
     """Refuse pipelines that are built or read text otherwise than the first.
 
-    builds (Sequence[object]): What has to be the same in all. problem (str): Of one where it is not.
     RETURNS (Optional[Vectors]): The one table of word vectors. What was trained without one does not
         read it.
     """

@@ -48,8 +48,6 @@ def merge_labels(
 
     A sentence that is annotated in two ways, by two annotators of one task too, or otherwise than in
     the corpus, is not added: it is written to conflicts.jsonl in the corpus, in Prodigy's format.
-
-    unchanged (bool): Whether a file is taken in which no suggestion was changed.
     """
     types = read_types(corpus)
     nlp = blank(types.lang, types.tokens)

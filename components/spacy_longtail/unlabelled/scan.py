@@ -55,11 +55,7 @@ class Best(Generic[Kept]):
 
 
 class Scan:
-    """What a pass has found so far.
-
-    types (List[str]): The rare types. sizes (Mapping[str, int]): Sentences to keep, by ranking: a type,
-        or `RANDOM`.
-    """
+    """What a pass has found so far."""
 
     def __init__(
         self, types: list[str], sizes: Mapping[str, int], known: Collection[int] = (), seed: int = 0

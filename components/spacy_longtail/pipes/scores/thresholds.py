@@ -35,7 +35,6 @@ def points(scores: Floats1d, right: Ints1d, n_gold: int) -> list[OperatingPoint]
 
     scores (Floats1d): (n_candidates,), what a threshold is compared with.
     right (Ints1d): (n_candidates,), whether each is right.
-    n_gold (int): What there was to find; more than `right` holds where candidates miss some.
     """
     order = np.argsort(-scores, kind="stable")
     ranked, hits = scores[order], np.cumsum(right[order])

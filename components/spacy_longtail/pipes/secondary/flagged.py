@@ -54,10 +54,7 @@ def in_document(ents: Iterable[ScoredSpan], place: FlaggedPart) -> Iterator[Scor
 
 
 def found_in(sentence: Doc, key: str | None) -> list[ScoredSpan]:
-    """The entities of a sentence that a component has read, without whitespace at their ends.
-
-    key (Optional[str]): Key in doc.spans of the scores; an entity without one has the score nan.
-    """
+    """The entities that a component has read, without whitespace at their ends; nan is no score."""
     rated = read_scores(sentence, key)
     places = [(ent.start, ent.end, ent.label_) for ent in sentence.ents]
     spans = [rated.get(place, ScoredSpan(*place, math.nan, ())) for place in places]

@@ -188,10 +188,7 @@ class GatedPipe(Secondary, UntrainedPipe):
 
     @contextmanager
     def memory_zone(self, mem: object = None) -> Iterator[object]:
-        """Called by `nlp.memory_zone`: what a secondary with its own vocabulary reads is forgotten, too.
-
-        mem (object): The pool of the pipeline around it. YIELDS (object): The same.
-        """
+        """Called by `nlp.memory_zone`: what a secondary with its own vocabulary reads is forgotten."""
         with self.secondary.memory_zone():
             yield mem
 

@@ -316,7 +316,6 @@ class TokenTagger(NERPipe):
         """The entities of each document, in its own tokens.
 
         scores: The model's output. score (bool): Whether their probabilities are wanted, else all are 1.
-        beside (bool): Whether there is none where one stands already.
         """
         tokens = np.concatenate([doc.to_array(["ENT_IOB", "IS_SPACE"]) for doc in docs])
         lengths = np.concatenate([sentence_lengths(doc) for doc in docs])
