@@ -128,7 +128,7 @@ def test_marginals_are_the_mean_of_the_members(about, tmp_path):
     assert_mean(*MEMBERS[about](), folder=tmp_path)
 
 
-def test_copies_of_one_model_read_what_it_reads():
+def test_copies_read_what_one_reads_and_members_have_the_order_of_their_names():
     alone, texts = plain(), texts_of(blank())
     nlp = combined(plain(), plain(), plain())
     expected = [found(doc) for doc in alone.pipe(texts)]
@@ -136,6 +136,13 @@ def test_copies_of_one_model_read_what_it_reads():
     given = words(nlp, SENTENCES[0])
     given.set_ents([Span(given, 0, 1, label="GIVEN")], blocked=[given[3:4]], default="missing")
     assert found(nlp(given.copy())) == found(alone(given.copy())) != expected[1]
+    # A config file keeps no other, and weights go by it.
+    nlp = combined(plain(), plain(1, head="crf"))
+    config = nlp.config.copy()
+    blocks = config["components"]["ner"]["members"]
+    config["components"]["ner"]["members"] = dict(reversed(blocks.items()))
+    again = spacy.blank("en").from_config(config).from_bytes(nlp.to_bytes())
+    np.testing.assert_array_equal(marginals(again), marginals(nlp))
 
 
 def test_what_others_listen_to_stays():
@@ -193,16 +200,6 @@ def test_it_teaches():
     soft = np.exp(np.concatenate([s.log_p for s in read]).astype("float64"))
     np.testing.assert_allclose(soft, marginals(nlp, docs), atol=2e-3)
     assert any(s.mentions for s in read)
-
-
-def test_members_are_put_in_the_order_of_their_names():
-    """A config file keeps no other, and weights go by it."""
-    nlp = combined(plain(), plain(1, head="crf"))
-    config = nlp.config.copy()
-    blocks = config["components"]["ner"]["members"]
-    config["components"]["ner"]["members"] = dict(reversed(blocks.items()))
-    again = spacy.blank("en").from_config(config).from_bytes(nlp.to_bytes())
-    np.testing.assert_array_equal(marginals(again), marginals(nlp))
 
 
 @pytest.mark.parametrize("what", ["language", "tokenizer", "vectors"])

@@ -31,12 +31,23 @@ def test_each_unit_comes_as_often_as_the_policy_says(policy):
     assert found == {id(eg): fitted(count_doc(eg.reference)) for eg in data}
 
 
-def test_copies_are_the_same_object_and_are_spread_out_in_a_stream():
+def test_copies_are_the_same_object_and_an_augmenter_rewrites_later_ones_only():
     data = examples(NLP, 5)
     found = list(ResampledCorpus(Fixed(data), sC())(streaming()))
     assert len({id(eg) for eg in found}) == len(data) < len(found)
     together = sum(a is b for a, b in pairwise(found))
     assert together < len(found) / 4
+
+    def mark(nlp, eg):
+        reference = eg.reference.copy()
+        reference.user_data["augmented"] = True
+        yield Example(eg.predicted, reference)
+
+    data = examples(NLP)
+    found = list(ResampledCorpus(Fixed(data), sC(), augmenter=mark)(NLP))
+    plain = [eg for eg in found if "augmented" not in eg.reference.user_data]
+    assert sorted(map(id, plain)) == sorted(map(id, data))
+    assert len(found) == len(list(ResampledCorpus(Fixed(data), sC())(NLP)))
 
 
 def test_documents_are_split_at_annotated_boundaries_but_not_in_a_mention():
@@ -70,19 +81,6 @@ def test_the_order_of_a_stream_is_seeded_and_differs_between_calls():
     assert a == b
     assert texts(first) != a and sorted(texts(first)) == sorted(a)
     assert texts(ResampledCorpus(Fixed(examples(NLP)), sCR(), seed=4)) != a
-
-
-def test_an_augmenter_rewrites_later_copies_only():
-    def mark(nlp, eg):
-        reference = eg.reference.copy()
-        reference.user_data["augmented"] = True
-        yield Example(eg.predicted, reference)
-
-    data = examples(NLP)
-    found = list(ResampledCorpus(Fixed(data), sC(), augmenter=mark)(NLP))
-    plain = [eg for eg in found if "augmented" not in eg.reference.user_data]
-    assert sorted(map(id, plain)) == sorted(map(id, data))
-    assert len(found) == len(list(ResampledCorpus(Fixed(data), sC())(NLP)))
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def test_entities_lie_within_sentences_and_nothing_else_changes(lengths, n, data
     assert all(a is b for a, b in zip(docs, found, strict=True))
 
 
-def test_boundaries_that_are_there_stay(tmp_path):
+def test_boundaries_that_are_there_stay_and_a_pipeline_sets_them(tmp_path):
     docs = [
         Doc(NLP.vocab, words=["a", ".", "b"], sent_starts=s, ents=["O"] * 3) for s in ([1, -1, -1], None)
     ]
@@ -92,9 +92,6 @@ def test_boundaries_that_are_there_stay(tmp_path):
     chosen = Settings(sentences="sentencizer", allow=True)
     convert_corpus(tmp_path / "a.spacy", tmp_path / "out", settings=chosen)
     assert [len(s) for s in sentences(tmp_path / "out")] == [1, 2]
-
-
-def test_a_pipeline_needs_to_set_boundaries():
     for nlp in (pipeline(), pipeline("longtail_test_none"), pipeline("entity_ruler")):
         with pytest.raises(ValueError, match=r"L581.*sentences"):
             boundary_pipeline(nlp, "en", "words")

@@ -290,25 +290,13 @@ def auc(scores, target, state=None, **settings):
 H, TARGET = np.array([0.9, 0.6, 0.5, 0.2, 0.2, 0.1]), np.array([1.0, 1, 0, 0, 0, 0])
 
 
-def test_the_auc_margin_by_the_worked_example():
+def test_the_auc_margin_and_its_duals_by_the_worked_example():
     loss, d, _ = auc(H, TARGET)
     assert loss == pytest.approx(0.295)
     assert d == pytest.approx([-0.35, -0.65, 0.375, 0.225, 0.225, 0.175])
     # variances 0.0225 each, means 0.75 and 0.25: the shortfall is what the margin has over 0.5
     for margin, shortfall in ((2.0, 1.5), (0.7, 0.2), (0.4, 0.0)):
         assert auc(H, TARGET, margin=margin)[0] == pytest.approx(0.045 + shortfall**2)
-
-
-@given(seed=st.integers(0, 10**6), n=st.integers(2, 12))
-def test_the_auc_margin_is_the_mean_over_pairs_of_the_squared_shortfall(seed, n):
-    rng = np.random.default_rng(seed)
-    h, target = 0.01 + rng.random(n) * 0.4, (rng.random(n) < 0.5).astype(float)
-    if 0 < target.sum() < n:  # and the margin is never met: the mean distance stays below 1
-        pairs = [(1 - a + b) ** 2 for a in h[target > 0] for b in h[target == 0]]
-        assert auc(h, target)[0] == pytest.approx(np.mean(pairs))
-
-
-def test_running_duals_follow_the_class_means():
     h, target, state = np.array([0.8, 0.2]), np.array([1.0, 0]), None
     _, _, state = auc(h, target, form="running")
     assert (state.a[0], state.b[0]) == pytest.approx((0.16, 0.04))
@@ -320,16 +308,22 @@ def test_running_duals_follow_the_class_means():
     assert loss == 0.0 and not d.any() and after == state
 
 
-def test_begin_weight_scales_the_begin_head():
+@given(seed=st.integers(0, 10**6), n=st.integers(2, 12))
+def test_the_auc_margin_is_the_mean_over_pairs_of_the_squared_shortfall(seed, n):
+    rng = np.random.default_rng(seed)
+    h, target = 0.01 + rng.random(n) * 0.4, (rng.random(n) < 0.5).astype(float)
+    if 0 < target.sum() < n:  # and the margin is never met: the mean distance stays below 1
+        pairs = [(1 - a + b) ** 2 for a in h[target > 0] for b in h[target == 0]]
+        assert auc(h, target)[0] == pytest.approx(np.mean(pairs))
+
+
+def test_compositional_auc_alternates_and_begin_weight_scales_the_begin_head():
     scores = np.random.default_rng(0).normal(size=(6, 2))
     targets = np.array([[1.0, 1], [1, 0], [0, 0], [0, 0], [1, 1], [0, 0]])
     for make in (AUCMargin, TwoTaskCrossEntropy):
         one, _ = make(begin_weight=1.0)(scores, targets, np.ones(6), STATE)
         ten, _ = make(begin_weight=10.0)(scores, targets, np.ones(6), STATE)
         assert ten.d_logits == pytest.approx(one.d_logits * [1, 10])
-
-
-def test_compositional_auc_alternates_and_its_duals_move_with_the_auc():
     loss = CompositionalAUC(AUCMargin("running"))
     rng = np.random.default_rng(0)
     scores, targets = rng.normal(size=(5, 5)), np.zeros((5, 5))

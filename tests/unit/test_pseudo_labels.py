@@ -121,7 +121,7 @@ def test_a_teacher_is_sure_where_its_marginals_are(head, threshold):
     assert np.array_equal(np.concatenate([s.sure for s in found]), (p >= threshold) & ~entity)
 
 
-def test_entity_scores_are_the_pipes_own():
+def test_entity_scores_are_the_pipes_own_and_known_sentences_left_out():
     own = teacher()
     docs, found = read(own)
     assert any(s.mentions for s in found)
@@ -129,6 +129,13 @@ def test_entity_scores_are_the_pipes_own():
         group = doc.spans[ENTITY_SCORES]
         assert [m[:3] for m in sentence.mentions] == [(s.start, s.end, s.label_) for s in group]
         assert [m.score for m in sentence.mentions] == group.attrs["scores"]
+    own = teacher()
+    docs, _ = read(own)
+    known = {text_key(doc.text) for doc in docs[:5]}
+    chosen, seen = annotated(own, docs, known, False)
+    assert seen.sentences == 8 and seen.known == 5
+    texts = {" ".join(c.sentence.words) for c in chosen}
+    assert texts and texts <= {doc.text.strip() for doc in docs[5:]}
 
 
 def test_what_is_without_a_score_or_below_a_threshold_is_missing():
@@ -183,16 +190,6 @@ def test_other_types_are_outside():
     assert {own.sentence.mentions[i].label for own in chosen for i in own.kept} == {"PER"}
     doc = chosen[0].sentence.doc(blank().vocab, chosen[0].kept, own.soft_tags)
     assert np.exp(read_soft(doc).log_p).sum(axis=1) == pytest.approx(1.0, abs=5e-3)
-
-
-def test_known_sentences_are_left_out():
-    own = teacher()
-    docs, _ = read(own)
-    known = {text_key(doc.text) for doc in docs[:5]}
-    chosen, seen = annotated(own, docs, known, False)
-    assert seen.sentences == 8 and seen.known == 5
-    texts = {" ".join(c.sentence.words) for c in chosen}
-    assert texts and texts <= {doc.text.strip() for doc in docs[5:]}
 
 
 def test_scores_alone_will_do():

@@ -107,19 +107,6 @@ def test_macro_averages_over_other_types_by_hand():
     assert own["weak_ents_macro_gold_f"] == own["weak_ents_macro_union_f"] == 0.0
 
 
-def test_tags_of_words_by_hand():
-    data = [
-        example([(0, 2, "A"), (3, 4, "B")], [(0, 2, "A"), (3, 4, "C")]),  # 9 of 10
-        example([(0, 2, "A")], [(1, 2, "A"), (5, 6, "A")]),  # B- as O, I- as B-, O as B-
-        example([(4, 6, "B")], [(4, 6, "B")]),
-    ]
-    scores = make_ner_scorer(labels=["A", "B"])(data)
-    assert scores["ents_word_acc"] == pytest.approx(26 / 30)
-    assert scores["ents_sentence_acc"] == pytest.approx(1 / 3)
-    # O: 7 + 7 + 8 right, one predicted for a B-, one not found
-    assert scores["ents_o_f"] == pytest.approx(22 / 23)
-
-
 def test_words_without_annotation_do_not_count():
     reference = Doc(NLP.vocab, words=list("abcdef"), sent_starts=[1, 0, 1, 0, 1, 0])
     spans = [Span(reference, 0, 1, label="A")]

@@ -237,21 +237,6 @@ def test_a_label_encoder_that_is_damaged_or_of_another_format(shipped, tmp_path)
             LabelEncoder(str(folder))(["ship"])
 
 
-def test_what_is_set_is_saved(shipped, tmp_path):
-    nlp = spacy.load(shipped)
-    nlp.get_pipe("ner").set_labels({"STORM": "named storm"})
-    nlp.to_disk(tmp_path / "own")
-    again = spacy.load(tmp_path / "own")
-    assert again.get_pipe("ner").labels == ("STORM",)
-    docs = [Doc(own.vocab, words=["Jon", "saw", "the", "Fram", "in", "Oslo"]) for own in (nlp, again)]
-    [first, second] = [
-        own.get_pipe("ner").marginals([own.get_pipe("tok2vec")(doc)])
-        for own, doc in zip((nlp, again), docs, strict=True)
-    ]
-    assert first == pytest.approx(second, abs=1e-5) and first.shape == (6, 3)
-    assert again.get_pipe("ner").add_label("RIVER") == 1
-
-
 @pytest.fixture
 def in_int8(shipped):
     return use_int8(spacy.load(shipped))
