@@ -67,9 +67,16 @@ def test_docstrings_cover_every_argument(group, name, target):
             assert re.search(rf"\b{argument}\b", text), f"{name}: {argument} is not documented"
 
 
-def test_names_are_published_once():
+def test_names_are_published_once_and_errors_used_and_unique():
     names = [entry.values[1] for entry in ENTRIES]
     assert len(names) == len(set(names))
+    code = "".join(p.read_text(encoding="utf8") for p in (ROOT / "components").rglob("*.py"))
+    for kind in (Errors, Warnings):
+        messages = {name: text for name, text in vars(kind).items() if re.fullmatch(r"[LW]\d+", name)}
+        assert messages
+        for name, text in messages.items():
+            assert re.match(rf"\[L?{name}\] ", text), name
+            assert re.search(rf"(Errors|Warnings)\.{name}\b", code), name
 
 
 DESCRIBERS = sorted(entry.values[1] for entry in ENTRIES if "Descriptions" in entry.values[1])
@@ -85,16 +92,6 @@ def test_every_describer_gives_a_row_of_unit_length_to_each_text(name):
     assert np.linalg.norm(rows, axis=1) == pytest.approx(1.0, abs=1e-4)
     assert rows[0] == pytest.approx(rows[2], abs=1e-5) and abs(rows[0] - rows[1]).max() > 1e-3
     assert describe(texts[1:])[0] == pytest.approx(rows[1], abs=1e-4)  # whatever else there is
-
-
-def test_errors_are_used_and_unique():
-    code = "".join(p.read_text(encoding="utf8") for p in (ROOT / "components").rglob("*.py"))
-    for kind in (Errors, Warnings):
-        messages = {name: text for name, text in vars(kind).items() if re.fullmatch(r"[LW]\d+", name)}
-        assert messages
-        for name, text in messages.items():
-            assert re.match(rf"\[L?{name}\] ", text), name
-            assert re.search(rf"(Errors|Warnings)\.{name}\b", code), name
 
 
 @pytest.mark.slow

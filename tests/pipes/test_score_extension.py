@@ -45,9 +45,6 @@ def test_entities_say_their_score():
     assert [ent._.score for ent in again.ents] == [0.25, 0.5, None]
     getter = pickle.loads(pickle.dumps(Span.get_extension("score")[2]))
     assert [getter(ent) for ent in doc.ents] == [0.25, 0.5, None]
-
-
-def test_groups_of_other_pipes_may_be_in_any_order_and_under_another_key():
     spacy_longtail.register_score_extension()
     doc = Doc(NLP.vocab, words=["Ann", "saw", "Rome"], ents=["B-PER", "O", "B-GEO"])
     doc.spans[ENTITY_SCORES] = list(reversed(doc.ents))

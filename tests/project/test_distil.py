@@ -216,16 +216,13 @@ def test_a_type_the_teacher_cannot_read_is_left_open(place, tmp_path, untrained)
     assert counts["lacking"] == ["EVE"]
 
 
-def test_it_is_done_anew_and_processes_and_batches_change_nothing(place, tmp_path, untrained):
+def test_it_is_done_anew_by_any_number_of_processes_sentence_by_sentence(place, tmp_path, untrained):
     corpora = []
     for settings in ({}, {"n_process": 2, "batch_size": 7}):
         distil(request_for(place, **settings), tmp_path / "out")
         docs = docs_in(tmp_path / "out/corpus/train.spacy")
         corpora.append([doc.to_json() for doc in docs])
     assert corpora[0] == corpora[1]
-
-
-def test_texts_are_cut_into_sentences(place, tmp_path, untrained):
     path = tmp_path / "pool.txt"
     path.write_text("Maria sailed to Rome . It was late . Jon Berg sailed to Oslo .", encoding="utf8")
     request = request_for(place, split=True, policy=PseudoLabelPolicy(threshold=0.01), pool=path)

@@ -72,7 +72,7 @@ def near(values):
     return 0.9 - abs(values[LAM] - 0.6)
 
 
-def test_any_config_value_can_be_searched(corpus, tmp_path):
+def test_any_config_value_can_be_searched_and_all_trials_train_equal_steps(corpus, tmp_path):
     texts = ["training.batcher.size=100:2000:log", "training.dropout=0:1", "nlp.batch_size=8,16"]
     found = search_of(corpus, tmp_path, *texts, f"{LAM}=0.1:0.5:log").parameters
     whole, part, choice, lam = found
@@ -81,6 +81,15 @@ def test_any_config_value_can_be_searched(corpus, tmp_path):
     assert choice.choices == (8, 16) and (lam.low, lam.high, lam.log) == (0.1, 0.5, True)
     (every,) = search_of(corpus, tmp_path, "training.dropout=null,true,0.5,much").parameters
     assert every.choices == (None, True, 0.5, "much")
+    for given, kept in ((5, 0), (-1, -1)):  # -1 streams
+        config = read_base(None)
+        config["training"] |= {"patience": 100, "max_epochs": given}
+        config.to_disk(tmp_path / "own.cfg", interpolate=False)
+        search = search_of(
+            corpus, tmp_path / "out", f"{DROPOUT}=0:1", config=tmp_path / "own.cfg", settings={}
+        )
+        training = search.config["training"]
+        assert (training["patience"], training["max_epochs"]) == (0, kept)
 
 
 @pytest.mark.parametrize(
@@ -116,18 +125,6 @@ def test_what_cannot_be_searched_is_a_coded_error(text, corpus, tmp_path):
 def test_a_config_that_cannot_be_searched_is_a_coded_error(settings, code, corpus, tmp_path):
     with pytest.raises(ValueError, match=code):
         search_of(corpus, tmp_path, settings=settings)
-
-
-def test_all_trials_train_equal_steps(corpus, tmp_path):
-    for given, kept in ((5, 0), (-1, -1)):  # -1 streams
-        config = read_base(None)
-        config["training"] |= {"patience": 100, "max_epochs": given}
-        config.to_disk(tmp_path / "own.cfg", interpolate=False)
-        search = search_of(
-            corpus, tmp_path / "out", f"{DROPOUT}=0:1", config=tmp_path / "own.cfg", settings={}
-        )
-        training = search.config["training"]
-        assert (training["patience"], training["max_epochs"]) == (0, kept)
 
 
 def test_the_first_trial_is_the_baseline(corpus, tmp_path):

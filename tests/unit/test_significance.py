@@ -254,7 +254,7 @@ def test_bad_settings_are_refused():
 DIFFERENCES = np.array([0.4, 0.1, 0.6, 0.3, 0.2])
 
 
-def test_the_worked_figures():
+def test_the_worked_figures_and_the_t_of_nadeau_and_bengio():
     found = paired_t([0.1] * 5, 0.1 + DIFFERENCES)
     assert found.t == pytest.approx(3.720, abs=5e-4) and found.p == pytest.approx(0.0205, abs=5e-5)
     assert found.df == 4 and paired_t([0.1], [0.5]) is None
@@ -262,6 +262,15 @@ def test_the_worked_figures():
     assert two.t == pytest.approx(2.0) and two.df == 1
     assert paired_t([0.1, 0.2, 0.3], [0.2, 0.3, 0.4]) is None  # the same, but for rounding
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    d = np.array([1.2, -0.3, 0.8, 2.0, 0.4])
+    found = resampled_t(d, 0.25)
+    error = math.sqrt((1 / 5 + 1 / 4) * d.var(ddof=1))
+    assert found.p == pytest.approx(2 * stats.t.sf(d.mean() / error, 4))
+    assert found.p_worse == pytest.approx(stats.t.cdf(0, 4, loc=d.mean(), scale=error))
+    low, high = stats.t.interval(0.95, 4, loc=d.mean(), scale=error)
+    assert (found.low, found.high) == pytest.approx((low, high))
+    assert found.p > stats.ttest_1samp(d, 0).pvalue  # the plain test is too sure
+    assert resampled_t([1.0], 0.25) is None and resampled_t([0.5, 0.5], 0.25) is None
 
 
 @pytest.mark.parametrize("n_seeds", range(1, 9))
@@ -344,15 +353,3 @@ def test_verdicts_in_words():
     assert first.startswith("sCR improves F1 of NAT from 0.0 to 31.0 (+31.0, 95 % interval +12.0 to")
     assert rest.startswith("micro F1: no difference shown (−0.2") and "p = 1.000" in rest
     assert len(tests) == 2 and test in tests[1]
-
-
-def test_the_resampled_t_is_that_of_nadeau_and_bengio():
-    d = np.array([1.2, -0.3, 0.8, 2.0, 0.4])
-    found = resampled_t(d, 0.25)
-    error = math.sqrt((1 / 5 + 1 / 4) * d.var(ddof=1))
-    assert found.p == pytest.approx(2 * stats.t.sf(d.mean() / error, 4))
-    assert found.p_worse == pytest.approx(stats.t.cdf(0, 4, loc=d.mean(), scale=error))
-    low, high = stats.t.interval(0.95, 4, loc=d.mean(), scale=error)
-    assert (found.low, found.high) == pytest.approx((low, high))
-    assert found.p > stats.ttest_1samp(d, 0).pvalue  # the plain test is too sure
-    assert resampled_t([1.0], 0.25) is None and resampled_t([0.5, 0.5], 0.25) is None
