@@ -114,15 +114,6 @@ def test_seeds_are_stacked_if_they_are_of_the_same_data():
     first = mention_counts(documents, LABELS)
     assert stack([first, first]).shape == (30, 2, 4, 3)
     assert np.array_equal(stack([first, first])[:, 1], first.counts)
-    for other, problem in (
-        (mention_counts(documents, ["A", "B"]), "types differ"),
-        (mention_counts(documents[:25], LABELS), "25 documents against 30 documents"),
-        (mention_counts(texts(rng, 30, 0.5), LABELS), "gold mentions differ"),
-    ):
-        with pytest.raises(ValueError, match=f"L411.*Evaluation 2 .*{problem}"):
-            stack([first, other])
-        with pytest.raises(ValueError, match=f"L411.*Evaluation 3 .*{problem}"):
-            stack([first, first, other])
 
 
 # metrics
@@ -236,17 +227,6 @@ def test_the_interval_and_p_agree(n, seed, n_draws):
     one, two = simulated([0.5, 0.6], n, seed), simulated([0.65], n, seed)
     for found in paired_bootstrap(one, two, METRICS, n_draws=n_draws, seed=seed).values():
         assert (found.p <= 0.05 + 1e-12) == (found.low > 0 or found.high < 0)
-
-
-def test_bad_settings_are_refused():
-    counts = simulated([0.5])
-    with pytest.raises(ValueError, match="too few"):
-        paired_bootstrap(counts, counts, METRICS, n_draws=38)
-    with pytest.raises(ValueError, match=r"L411.*59 units of 4 types against 60 of 4"):
-        paired_bootstrap(counts, counts[:59], METRICS)
-    for bad in ([0.1, float("nan")], [1.2], [-0.1]):
-        with pytest.raises(ValueError, match="between 0 and 1"):
-            holm(bad)
 
 
 # over seeds

@@ -243,6 +243,7 @@ PLANTED = [
     ("conflict", None, at("conflicts", value={"texts": 3, "examples": EXAMPLE}), "a [b|PER]"),
     ("leakage", "test", at("leakage", "test", value=LEAK), "2 % of test"),
     ("few_mentions", None, in_type("train", mentions=49), "49 mentions"),
+    ("few_mentions", None, in_type("train", mentions=29), "29 mentions"),  # a model learns from it
     ("not_measurable", "dev", in_type("dev", mentions=29), "3.45 points"),
     ("not_measurable", "test", in_type("test", mentions=2), "one is 50 points"),
     ("unseen", None, in_type("test", unseen=0.5), "ART: 50 % of 400 mentions"),

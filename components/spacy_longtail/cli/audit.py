@@ -9,11 +9,12 @@ import srsly
 import typer
 from wasabi import msg
 
+from ..corpus.formats.context import excerpt
 from ..output.amounts import number
 from ..output.writing import check_file, write_file
 from ..training.audit import Audit, ReviewFormat, audit_corpus, problem, review_records
+from ..training.corpus_checks import Check, check_corpus
 from ..training.device import use_gpu
-from ..training.faults import Check, check_corpus
 from .app import (
     CORPUS_PANEL,
     Code,
@@ -30,7 +31,6 @@ from .options import Seed
 
 MARK = '"problem":'  # in each record of a review file
 SHOWN = 10
-AROUND = 30  # characters of context on each side
 N_SHOWN = 200  # characters of a text, unless --verbose
 
 
@@ -126,7 +126,5 @@ def _print_suspects(found: Audit) -> None:
     for suspect in found.suspects[:SHOWN]:
         doc = found.docs[suspect.doc_i]
         span = doc[suspect.start : suspect.end]
-        before = doc.text[max(span.start_char - AROUND, 0) : span.start_char]
-        after = doc.text[span.end_char : span.end_char + AROUND]
         sys.stdout.write(f"{suspect.score:.3f}  {problem(doc, suspect)}\n")
-        sys.stdout.write(f"       ...{' '.join(f'{before}[{span.text}]{after}'.split())}...\n")
+        sys.stdout.write(f"       {excerpt(doc.text, span.start_char, span.end_char)}\n")

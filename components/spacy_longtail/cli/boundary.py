@@ -29,13 +29,11 @@ CLOSED = 141  # whoever read stdout has gone: 128 + SIGPIPE
 
 PROGRAM = "python -m spacy_longtail"
 STOPPED = "Interrupted. What is finished is kept. A command that can resume goes on from there."
-PACKAGE = __name__.partition(".")[0]
 TEXT = Printer(no_print=True)  # gives texts, for stderr
 # typer may bring a click of its own, and spaCy raises what is in the other
 USAGE = (click.ClickException, typer.BadParameter.__mro__[2])
 PARSERS = ("confection", "catalogue", "configparser", "json.decoder", "_csv", "srsly", "pydantic")
 SPACY = re.compile(r"\[E(?!109\])\d+\]")  # its codes; E109 is any KeyError in a component
-PASSWORD = re.compile(r"(?<=\w://)([^:/@\s]*):\S*@")  # of a URL
 
 
 class Program(TyperGroup):
@@ -80,9 +78,9 @@ def boundary(arguments: Sequence[str]) -> Iterator[None]:
         except Exception as error:
             message = refusal(error)
             if message is None or is_debugging:
-                sys.stderr.write(hidden("".join(traceback.format_exception(error))))
+                sys.stderr.write("".join(traceback.format_exception(error)))
             if message is None:
-                what = hidden(f"{type(error).__name__}: {message_of(error)}")
+                what = f"{type(error).__name__}: {message_of(error)}"
                 _end("fail", Errors.L546.format(what=what, versions=version_line()), FAILED)
             _end("fail", message, REFUSED)
 
@@ -96,42 +94,29 @@ def refusal(error: Exception) -> str | None:
         text = " ".join(usage.format_message().split()).rstrip(".")
         command = usage.ctx.command_path if usage.ctx else PROGRAM
         return Errors.L545.format(problem=f"{text}.", fix=f"See {command} --help.")
-    fix = None
-    if isinstance(error, ImportError) and not (error.name or "").startswith(PACKAGE):
-        fix = "Install the package, or repair its installation."
-    elif is_out_of_memory(error):
+    if is_out_of_memory(error):
         fix = "The memory is full: use smaller batches, fewer processes or less data."
-    elif isinstance(error, OSError):
+        return Errors.L540.format(problem=message_of(error), fix=fix)
+    if isinstance(error, OSError):
         if error.filename is not None:
             problem = error.strerror or message_of(error)
             return Errors.L432.format(path=error.filename, problem=problem)
         if error.strerror:  # as of a full disk that stdout is written to
             _drop_output()
         fix = "Check the disk, the permissions and the network."
-    elif isinstance(error, RecursionError) and raised_in(error).startswith(PARSERS):
-        fix = "Write the input with fewer brackets within brackets."
-    elif _is_of_input(error):
-        fix = "Correct what it names."
-    return fix and Errors.L540.format(problem=hidden(message_of(error)), fix=fix)
-
-
-def _is_of_input(error: Exception) -> bool:
-    """Whether spaCy or a parser refuses what it was given. All other errors are bugs."""
+        return Errors.L540.format(problem=message_of(error), fix=fix)
     is_parsers = type(error).__module__.startswith(PARSERS) or (
         isinstance(error, ValueError) and raised_in(error).startswith(PARSERS)
     )
-    return is_parsers or isinstance(error, UnicodeError) or bool(SPACY.match(str(error)))
+    if is_parsers or isinstance(error, UnicodeError) or SPACY.match(str(error)):
+        return Errors.L540.format(problem=message_of(error), fix="Correct what it names.")
+    return None
 
 
 def version_line() -> str:
     """The versions of this package, spaCy and Python."""
     python = platform.python_version()
     return f"spacy-longtail {__version__}, spaCy {version('spacy')}, Python {python}"
-
-
-def hidden(text: str) -> str:
-    """A text without passwords in URLs."""
-    return PASSWORD.sub(r"\1:***@", text)
 
 
 def marked(kind: Literal["fail", "warn", "info"], text: str) -> str:

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...errors import Errors
 from ...settings import extra
 from .metrics import Metric
 
@@ -76,14 +75,7 @@ def paired_bootstrap(
     RETURNS (Dict[str, Difference]): In [-1, 1], and p.
     SOURCE: Koehn 2004, Statistical Significance Tests for Machine Translation Evaluation.
     """
-    shapes = [(len(counts), *counts.shape[2:]) for counts in (first, second)]
-    if shapes[0] != shapes[1]:
-        problem = "{} units of {} types against {} of {}".format(*shapes[1][:2], *shapes[0][:2])
-        names = {"path": "The second system", "other": "the first"}
-        raise ValueError(Errors.L411.format(**names, problem=problem))
     n_tail = int((n_draws + 1) * (1 - LEVEL) / 2 + ROUNDING)  # draws up to each end, with the end
-    if not n_tail:
-        raise ValueError(f"{n_draws} draws are too few for a p of {1 - LEVEL:g}")
     systems = [first.astype("float64"), second.astype("float64")]
     (before, draws_before), (after, draws_after) = _resample(systems, metrics, n_draws, seed)
     values, draws = after - before, draws_after - draws_before

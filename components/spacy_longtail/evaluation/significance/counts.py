@@ -7,7 +7,6 @@ from typing import Literal, NamedTuple
 import numpy as np
 from thinc.types import Ints3d, Ints4d
 
-from ...errors import Errors
 from ..records import Document
 
 Unit = Literal["document", "sentence"]
@@ -57,16 +56,4 @@ def stack(counts: Sequence[MentionCounts]) -> Ints4d:
     counts (Sequence[MentionCounts]): One for each seed, on the same documents.
     RETURNS (Ints4d): (n_units, n_seeds, n_types + 1, 3).
     """
-    first = counts[0]
-    for seed_i, other in enumerate(counts[1:], start=2):
-        problem = ""
-        if first.labels != other.labels:
-            problem = "their types differ"
-        elif first.unit != other.unit or len(first.counts) != len(other.counts):
-            problem = " against ".join(f"{len(own.counts)} {own.unit}s" for own in (other, first))
-        elif not np.array_equal(first.counts[..., 2], other.counts[..., 2]):
-            problem = "their gold mentions differ"
-        if problem:
-            path = f"Evaluation {seed_i}"
-            raise ValueError(Errors.L411.format(path=path, other="the first", problem=problem))
     return np.stack([own.counts for own in counts], axis=1)
