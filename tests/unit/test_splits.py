@@ -66,7 +66,7 @@ DEAD_END = (
     np.array([1, 5, 1, 1, 1]),
     [0.02, 0.98],
 )
-# two groups would change places for ever
+# a search went round in circles here
 NO_WAY_BACK = (
     np.array([[0, 2, 0, 0], [0, 0, 1, 1], [0, 0, 0, 0], [2, 0, 2, 0], [2, 0, 0, 5], [0, 5, 5, 0]]),
     np.array([4, 7, 1, 7, 2, 2]),
