@@ -47,9 +47,14 @@ def test_donors_are_sentences_with_their_own_types(tmp_path):
         ("It rained", []),
     ]
     assert shown(one.dev) == [("Cy slept", [("Cy", "PER")])]
-    place = "geographical place, such as a city, river or region"
-    assert one.descriptions == {"GEO": place, "PER": "person"}
+    assert one.descriptions == {
+        "GEO": "geographical place, such as a city, river or region",
+        "PER": "person",
+    }
     assert two.descriptions == {"SHIP": "a vessel"} and not two.dev
+    for donor in (one, two):
+        for doc in (*donor.train, *donor.dev):
+            assert doc.user_data[ANNOTATED_TYPES] == list(donor.descriptions)
 
 
 def test_sentences_of_dev_and_test_of_a_target_are_left_out_and_counted(tmp_path):
@@ -120,10 +125,26 @@ def test_no_sentence_is_both_trained_on_and_measured(tmp_path):
     assert len(found.train) == 1 and not found.dev
 
 
+def test_tags_with_one_description_are_one_type(tmp_path):
+    """In one donor. Donors name their types as they like: they are learnt by their descriptions."""
+    first = corpus(tmp_path / "first", train=["[Ann|PER] saw [Bo|person]"])
+    second = corpus(
+        tmp_path / "second",
+        train=["[Bo|person] saw [Lima|a:b] and [Rome|a=b]"],
+        descriptions={"a:b": "country", "a=b": "City"},
+    )
+    one, two = read(first, second)
+    assert one.descriptions == {"PER": "person"}
+    assert shown(one.train) == [("Ann saw Bo", [("Ann", "PER"), ("Bo", "PER")])]
+    assert one.train[0].user_data[ANNOTATED_TYPES] == ["PER"]
+    assert two.descriptions == {"a:b": "country", "a=b": "City", "person": "person"}
+
+
 def test_donors_of_no_use(tmp_path):
     one = corpus(tmp_path / "one", train=["[Ann|PER] left"])
     nothing = corpus(tmp_path / "nothing", train=["It rained", "It snowed"])
     german = corpus(tmp_path / "german", lang="de", train=["[Ann|PER] ging"])
+    same = corpus(tmp_path / "other" / "one", train=["[Bo|PER] left"])
     letters = CorpusTypes(["PER"], [], "en", "characters")
     write_corpus(tmp_path / "letters", {"train": [parse(NLP, "[Bo|PER] left")]}, letters)
     target = corpus(tmp_path / "target", dev=["ann left"])
@@ -132,9 +153,13 @@ def test_donors_of_no_use(tmp_path):
         ([one, nothing], {}, "nothing .*no entity"),
         ([one, german], {}, "languages or tokens"),
         ([one, tmp_path / "letters"], {}, "languages or tokens"),
+        ([one, same], {}, "one name"),
+        ([one, one], {}, "one name"),
         ([one], {"exclude": [target]}, "no entity"),
         ([seen], {}, "no entity"),
         ([one], {"exclude": [nothing]}, "a corpus to exclude"),
+        ([one], {"parts": ["train", "tset"]}, "tset"),
+        ([one], {"parts": []}, "none"),
         ([one], {"parts": ["dev"]}, "none of the parts dev"),
     ):
         with pytest.raises(ValueError, match=rf"L495.*{problem}"):
@@ -198,4 +223,5 @@ def test_a_partial_annotation_stays_partial(tmp_path):
     docs[0].user_data[ANNOTATED_TYPES] = ["PER"]
     write_corpus(tmp_path / "a", {"train": docs, "dev": docs[1:]}, CorpusTypes(["GEO", "PER"], [], "en"))
     [donor] = read_donors([tmp_path / "a"], [], ["train"], nlp.vocab)
-    assert {doc.text: doc.user_data[ANNOTATED_TYPES] for doc in donor.train} == {docs[0].text: ("PER",)}
+    assert {doc.text: doc.user_data[ANNOTATED_TYPES] for doc in donor.train} == {docs[0].text: ["PER"]}
+    assert [doc.user_data[ANNOTATED_TYPES] for doc in donor.dev] == [["GEO", "PER"]]

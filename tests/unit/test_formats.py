@@ -619,6 +619,7 @@ def region(**value):
 
 
 BROKEN_RECORDS = [  # the record, and what the error names
+    ({"text": "abc", "spans": [], "answer": "accept", "_view_id": "ner"}, "spans alone"),
     (3, "'3' instead of an object"),
     (GENERIC(text=None), "'None' is not text"),
     (GENERIC(text="a\ud800"), "surrogate"),

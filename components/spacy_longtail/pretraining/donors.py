@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import spacy
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
 from ..corpus.descriptions import TYPES, check_declared, has_open_types, read_declared
@@ -17,6 +17,7 @@ from ..corpus.formats.open_types import fine_and_coarse
 from ..corpus.formats.sources import FORMATS, find_parts
 from ..corpus.sentences import by_punctuation, has_boundaries, plain_text
 from ..corpus.type_words import in_words
+from ..types import ANNOTATED_TYPES
 from .records import unusable
 
 HELD_OUT = 0.05  # of the sentences of a donor without a dev part
@@ -44,10 +45,20 @@ def read_donors(
 ) -> list[Donor]:
     """Read donors, one sentence per document, each with the types that it was annotated with.
 
+    folders (Iterable[Path]): Folders that `convert` wrote, or of text files with open types.
+    exclude (Iterable[Path]): Corpora whose dev and test sentences no donor may have.
     parts (Iterable[str]): Parts of the donors to train on; F1 is measured on dev, or on a twentieth
         of the sentences where there is none, or where dev is trained on.
+    vocab (Vocab): Of the pipeline.
+    RETURNS (List[Donor]): In the order given.
     """
     folders, parts = list(folders), list(dict.fromkeys(parts))
+    names = [folder.resolve().name for folder in folders]
+    if len({*names}) < len(names):
+        raise unusable(", ".join(names), "two have one name", "Name each once, or rename a folder")
+    if not parts or not set(parts) <= set(KNOWN_PARTS):
+        problem = f"the parts to train on are {', '.join(parts) or 'none'}"
+        raise unusable(names[0], problem, f"Name some of {', '.join(KNOWN_PARTS)}")
     forbidden = excluded_texts(exclude, vocab)
     donors = [_read(folder, parts, forbidden, vocab) for folder in folders]
     if len({(donor.lang, donor.tokens) for donor in donors}) > 1:
@@ -101,8 +112,7 @@ def _read(folder: Path, parts: list[str], forbidden: set[str], vocab: Vocab) -> 
             raise unusable(folder, "a mention has an empty type", fix)
     else:
         train, dev = _held_out(train, dev)
-        labels = {*types.labels, *(ent.label_ for doc in (*train, *dev) for ent in doc.ents)}
-        descriptions = in_words(sorted(labels), types.descriptions)
+        descriptions = _unite_types([*train, *dev], types.labels, types.descriptions)
     name = folder.resolve().name
     return Donor(name, descriptions, types.lang, types.tokens, train, dev, n_excluded, is_open)
 
@@ -135,3 +145,20 @@ def _held_out(train: list[Doc], dev: list[Doc]) -> tuple[list[Doc], list[Doc]]:
         dev = [doc for i, doc in enumerate(train) if i in held_out]
         train = [doc for i, doc in enumerate(train) if i not in held_out]
     return train, [dev[i] for i in sorted(rng.permutation(len(dev))[:MOST_HELD_OUT].tolist())]
+
+
+def _unite_types(docs: list[Doc], labels: list[str], given: dict[str, str]) -> dict[str, str]:
+    """The types of documents and their descriptions. Tags with one description become one type."""
+    labels = sorted({*labels, *(ent.label_ for doc in docs for ent in doc.ents)})
+    texts = {label: " ".join(text.split()) for label, text in in_words(labels, given).items()}
+    first: dict[str, str] = {}  # as device and DEVICE
+    names = {label: first.setdefault(text.casefold(), label) for label, text in texts.items()}
+    descriptions = {names[label]: text for label, text in texts.items()}
+    for doc in docs:
+        known = doc.user_data.get(ANNOTATED_TYPES, labels)  # of a partial annotation
+        unknown = {names[label] for label in labels if label not in known}
+        doc.user_data[ANNOTATED_TYPES] = [name for name in descriptions if name not in unknown]
+        if any(names[ent.label_] != ent.label_ for ent in doc.ents):
+            ents = [Span(doc, ent.start, ent.end, label=names[ent.label_]) for ent in doc.ents]
+            doc.set_ents(ents, default="unmodified")
+    return descriptions

@@ -192,6 +192,9 @@ def _texts(record: JsonObject, place: Place, settings: Settings, events: Events)
 
 def _plain(record: JsonObject, place: Place, settings: Settings, events: Events) -> list[Text]:
     """A record with its spans beside the text."""
+    if record.get("_view_id") == "ner":  # Prodigy's ner.teach
+        problem = "the answer is on its spans alone and says nothing of the other words"
+        raise unreadable(place, problem, "Complete the annotation with Prodigy's ner.silver-to-gold.")
     if (answer := record.get("answer", "accept")) != "accept":
         events.add("rejected", str(answer), place)
         return []
