@@ -199,6 +199,10 @@ RECORDS = {
     "type": objects(label="type"),
     "pipeline": objects(label="entity_group", score=0.9, word="x"),  # of Hugging Face
     "annotations": listed("annotations"),
+    "ner_annotator": lambda text, spans: {
+        "classes": ["PER"],
+        "annotations": [[text, {"entities": [list(s) for s in spans]}]],
+    },
     "label_studio": label_studio,
     "json_min": json_min,
     "spacy_2": lambda text, spans: [text, {"entities": [list(s) for s in spans]}],
@@ -1075,3 +1079,17 @@ def test_broken_files_give_coded_errors_and_nothing_else(kind, tmp_path, monkeyp
             assert not target.exists()
     assert n_refused > 2
     assert not list(tmp_path.glob(".longtail*"))
+
+
+@pytest.mark.parametrize(("end", "is_folded"), [("\n", False), ("\r\n", False), ("\r\n", True)])
+def test_line_ends_count_as_one_character_or_as_two(end, is_folded, tmp_path):
+    """brat's server counts the text as it is, other programs count line ends as one."""
+    text = end.join(["Ann left.", "In Oslo", "Bo stayed there.", ""])
+    counted_in = text.replace("\r\n", "\n") if is_folded else text
+    ann = ""
+    for word in ("Ann", "Oslo", "stayed"):
+        start = counted_in.index(word)
+        ann += f"T1\tX {start} {start + len(word)}\t{word}\n"
+    (doc,), events = brat(tmp_path, text, ann)
+    assert [e.text for e in doc.ents] == ["Ann", "Oslo", "stayed"]
+    assert doc.text == counted_in and counts(events) == ({"folded": {"files": 1}} if is_folded else {})

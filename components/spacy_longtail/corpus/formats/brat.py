@@ -28,25 +28,31 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
     if not annotations.is_file():
         fix = "Every .txt file needs its .ann file; an empty one says that there is no entity."
         raise ValueError(Errors.L402.format(path=annotations, fix=fix))
-    text = read_text(path, encoding, newline="")  # brat counts the line ends as they are
-    spans, unclear = list[CharSpan](), list[CharSpan]()
+    bounds: list[tuple[Place, str, str, str]] = []  # where, type, offsets, text
     for i, line in enumerate(lines(annotations, encoding), 1):
         place = Place(annotations, i)
         if line[:1] in KINDS:
             context.events.add("ignored", KINDS[line[0]], place)
         elif match := BOUND.fullmatch(line):
-            label, offsets, quote = match.groups()
-            bounds = _bounds(text, offsets)
-            if len(bounds) == 1:
-                spans.append(CharSpan(place, quote, *bounds[0], label))
-                continue
-            if not same_text(quote, " ".join(text[start:end] for start, end in bounds)):
-                raise unreadable(place, f"{quote!r} does not stand at {offsets}", COUNT)
-            context.events.add("discontinuous", label, place, f"{label} {quote!r}")
-            unclear += [CharSpan(place, None, *pair, label) for pair in bounds]
+            bounds.append((place, *match.group(1, 2, 3)))
         elif line.strip():
             problem = f"expected an annotation, found {line[:60]!r}"
             raise unreadable(place, problem, "brat writes T1 TAB type start end TAB text.")
+    text = read_text(path, encoding, newline="")  # brat counts the line ends as they are
+    folded = text.replace("\r\n", "\n")  # as other programs count
+    if not _stand_in(text, bounds) and _stand_in(folded, bounds):
+        context.events.add("folded", "files", Place(path, 1))
+        text = folded
+    spans, unclear = list[CharSpan](), list[CharSpan]()
+    for place, label, offsets, quote in bounds:
+        parts = _parts(text, offsets)
+        if len(parts) == 1:
+            spans.append(CharSpan(place, quote, *parts[0], label))
+            continue
+        if not _stand_in(text, [(place, label, offsets, quote)]):
+            raise unreadable(place, f"{quote!r} does not stand at {offsets}", COUNT)
+        context.events.add("discontinuous", label, place, f"{label} {quote!r}")
+        unclear += [CharSpan(place, None, *pair, label) for pair in parts]
     if doc := text_doc(Text(Place(path, 1), text, spans, unclear), context):
         yield doc
 
@@ -56,12 +62,20 @@ def annotation_file(path: Path) -> Path:
     return beside(path, unzipped(path).with_suffix(".ann").name)
 
 
-def _bounds(text: str, offsets: str) -> list[tuple[int, int]]:
+def _parts(text: str, offsets: str) -> list[tuple[int, int]]:
     """The parts of a span; brat also splits one at each line end within it, which is no gap."""
-    bounds: list[tuple[int, int]] = []
+    parts: list[tuple[int, int]] = []
     for pair in offsets.split(";"):
         start, end = map(int, pair.split(" "))
-        if bounds and 0 <= bounds[-1][1] <= start and not text[bounds[-1][1] : start].strip():
-            start = bounds.pop()[0]
-        bounds.append((start, end))
-    return bounds
+        if parts and 0 <= parts[-1][1] <= start and not text[parts[-1][1] : start].strip():
+            start = parts.pop()[0]
+        parts.append((start, end))
+    return parts
+
+
+def _stand_in(text: str, bounds: list[tuple[Place, str, str, str]]) -> bool:
+    """Whether every annotation's text stands where its offsets say."""
+    return all(
+        same_text(quote, " ".join(text[start:end] for start, end in _parts(text, offsets)))
+        for _, _, offsets, quote in bounds
+    )

@@ -23,6 +23,7 @@ MEANINGS = {  # of the kinds of events
     "misaligned": "spans that do not begin and end with a token (of another --lang or --tokens?)",
     "overlapping": "spans dropped for a longer one, their other tokens without annotation",
     "doubled": "further labels of a span that has one, left out",
+    "folded": "texts whose line ends of two characters count as one, read as such",
     "repeated": "spans given twice, kept once",
     "discontinuous": "spans in pieces dropped, their tokens without annotation",
     "unreadable": "annotations without a type or a place that can be read, left out",

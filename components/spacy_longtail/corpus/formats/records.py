@@ -1,6 +1,7 @@
 """JSON records of annotation tools: a text and its spans, or tokens with tags or spans.
 
-Prodigy, Doccano, Label Studio, spaCy 2, Hugging Face, GLiNER, and plain text with entities.
+Prodigy, Doccano, Label Studio, NER Annotator, spaCy 2, Hugging Face, GLiNER, and plain text with
+entities.
 """
 
 import json
@@ -55,7 +56,9 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
 def read_records(path: Path, encoding: str) -> Iterator[tuple[Place, JsonObject]]:
     """Each record and where it stands: of lines, or of an array, which is read whole.
 
-    A pair of a text and an object, which spaCy 2 was trained on, becomes an object with a 'text'.
+    A pair of a text and an object, which spaCy 2 was trained on, becomes an object with a 'text'. An
+    object whose 'annotations' are such pairs, as NER Annotator writes for a whole file, becomes each
+    of them. One of null, which nobody annotated, becomes an object without anything.
     """
     rows: Iterator[tuple[Place, Any]]
     if ARRAY.match(head_of(path, encoding)):
@@ -65,11 +68,25 @@ def read_records(path: Path, encoding: str) -> Iterator[tuple[Place, JsonObject]
         places = ((Place(path, i), line) for i, line in enumerate(lines(path, encoding), 1))
         rows = ((place, _loaded(line, place)) for place, line in places if line.strip())
     for place, record in rows:
-        if isinstance(record, list) and [type(part) for part in record] == [str, dict]:
-            record = {**record[1], "text": record[0]}
-        if not isinstance(record, dict):
-            raise unreadable(place, f"found {str(record)[:60]!r} instead of an object", FIX)
-        yield place, record
+        pairs = record.get("annotations") if isinstance(record, dict) else None
+        if isinstance(pairs, list) and any(map(_is_pair, pairs)):
+            for i, pair in enumerate(pairs, 1):
+                at = place._replace(record=i)
+                yield at, _object({} if pair is None else pair, at)
+        else:
+            yield place, _object(record, place)
+
+
+def _is_pair(record: Any) -> bool:
+    return isinstance(record, list) and [type(part) for part in record] == [str, dict]
+
+
+def _object(record: Any, place: Place) -> JsonObject:
+    if _is_pair(record):
+        return {**record[1], "text": record[0]}
+    if not isinstance(record, dict):
+        raise unreadable(place, f"found {str(record)[:60]!r} instead of an object", FIX)
+    return record
 
 
 def _loaded(text: str, place: Place) -> Any:
@@ -177,6 +194,9 @@ def _texts(record: JsonObject, place: Place, settings: Settings, events: Events)
     """The texts of a record, read as by its tool. No key alone tells which that is."""
     listed = record.get("annotations")
     is_task = isinstance(listed, list) and any("result" in a for a in listed if isinstance(a, dict))
+    if not record:  # what nobody annotated
+        events.add("unlabelled", "records", place)
+        return []
     try:
         if is_task or ("annotations" in record and isinstance(record.get("data"), dict)):
             return _of_label_studio(record, place, settings, events)
