@@ -48,6 +48,7 @@ BUCKET = {"labels": ["PER"], "training_mentions": 9, "support": 3, "macro_f": 0.
 ANALYSIS = {
     "confusion": {"labels": ["PER", "LOC", "ART", "O"], "counts": [[9, 0, 1, 2]] * 4},
     "errors": {**dict.fromkeys(KINDS, 3), "per_type": {"PER": dict.fromkeys(KINDS, 1)}},
+    "lengths": [{"bin": "1-5", "sentences": 3, "accuracy": 0.5, "f": None}],
     "buckets": {"head": BUCKET},
     "seen": {"seen": SHARE, "unseen": SHARE},
 }

@@ -10,7 +10,7 @@ import spacy
 from spacy.tokens import Doc, DocBin
 from spacy.training import Corpus, Example
 
-from spacy_longtail.evaluation.calibration import entity_outcomes
+from spacy_longtail.evaluation.calibration import Scored, entity_outcomes, measure_error
 from spacy_longtail.evaluation.chosen import Goal
 from spacy_longtail.evaluation.thresholds import fit_thresholds
 from spacy_longtail.numerics import sigmoid
@@ -139,10 +139,12 @@ def test_scores_become_probabilities(model, corpus, tmp_path):
     output = tmp_path / "calibrated"
     found = chosen(model, corpus, "-o", output)["ner"]
     # of 12 times 2 mentions of the Fram that are found a third is annotated
-    assert found["types"]["ART"]["calibrated"]
+    error = found["calibration_error"]
+    assert error["after"] < 0.6 * error["before"] and found["types"]["ART"]["calibrated"]
     curve = spacy.load(output).get_pipe("ner").cfg["calibration"]["ART"]
     assert sigmoid(curve[0] * log_odds(np.array([0.95])) + curve[1]) < 0.7
-    chosen(model, corpus, "-o", tmp_path / "raw", "--no-calibrate")
+    raw = chosen(model, corpus, "-o", tmp_path / "raw", "--no-calibrate")["ner"]
+    assert raw["calibration_error"] is None
     assert spacy.load(tmp_path / "raw").get_pipe("ner").cfg["calibration"] is None
 
 
@@ -204,6 +206,16 @@ def test_a_gate_without_a_threshold_to_choose_stays_as_it_was(gated, corpus, tmp
     assert (cfg["threshold"], cfg["calibration"]) == (0.2, pytest.approx([0.001, 1.0]))
 
 
+def test_what_calibration_gains_is_judged_on_documents_it_was_not_fitted_to():
+    fold = np.repeat(np.arange(5), 20)
+    scored = Scored(np.zeros(100), (fold == 0).astype("int64"), fold)
+    found = measure_error({"ART": scored})
+    assert found.before == pytest.approx(0.3)  # 0.5 everywhere, a fifth is right
+    # fold 0 is judged without a curve, the others by 20 right of 80, with smoothed targets
+    expected = (20 * 21 / 22 + 60 / 62) / 80
+    assert found.after == pytest.approx(0.2 * 0.5 + 0.8 * expected, abs=1e-6)
+
+
 def test_a_gate_is_calibrated_and_gets_its_threshold(gated, corpus, tmp_path):
     model = tmp_path / "gated"
     shutil.copytree(gated, model)
@@ -211,6 +223,7 @@ def test_a_gate_is_calibrated_and_gets_its_threshold(gated, corpus, tmp_path):
     gate = found["gate"]
     assert gate["weak"] == 12 * 2 + 4 * 2 and gate["sentences"] == 96
     assert gate["after"]["r"] >= 0.9
+    assert gate["calibration_error"]["after"] < gate["calibration_error"]["before"]
     nlp = spacy.load(model)
     cfg = nlp.get_pipe("gate").cfg
     assert cfg["threshold"] == nlp.get_pipe_config("gate")["threshold"] == gate["threshold"]

@@ -59,6 +59,23 @@ def test_ties_and_documents_without_annotation():
     assert analyse([bare, right, bare], ["A"]) == analyse([right], ["A"])
 
 
+def test_lengths_by_hand():
+    data = [
+        example([(0, 1, "A")], [(0, 1, "A")], n=5),  # 1-5, right
+        example([(0, 1, "A"), (5, 6, "A")], [(5, 6, "B")], n=10, sentences=[5]),  # twice 1-5, wrong
+        example([], [], n=6),  # 6-10, right, nothing to find
+        example([(39, 40, "B")], [(39, 40, "B"), (2, 3, "A")], n=40),  # 36+
+        example([(0, 1, "A")], [(34, 35, "A")], n=35),
+    ]
+    rows = analyse(data, ["A", "B"])["lengths"]
+    names = ["1-5", "6-10", "11-15", "16-20", "21-25", "26-30", "31-35", "36+"]
+    assert [row["bin"] for row in rows] == names
+    assert [row["sentences"] for row in rows] == [3, 1, 0, 0, 0, 0, 1, 1]
+    assert [row["accuracy"] for row in rows] == [pytest.approx(1 / 3), 1.0, *[None] * 4, 0.0, 0.0]
+    f = [row["f"] for row in rows]
+    assert f == [pytest.approx(0.4), None, *[None] * 4, 0.0, pytest.approx(2 / 3)]
+
+
 def test_buckets_by_hand():
     eg = example([(0, 1, "A"), (2, 3, "B"), (4, 5, "C")], [(0, 1, "A"), (2, 3, "C"), (6, 7, "X")])
     mentions = {"A": 60, "B": 30, "C": 6, "X": 900}
@@ -168,6 +185,7 @@ def test_equals_brute_force(drawn):
         }
     for kind in analysis.KINDS:
         assert found["errors"][kind] == sum(kinds[kind, label] for label in labels)
+    check_lengths(found["lengths"], data)
     check_seen(found["seen"], data, surfaces)
 
 
@@ -176,6 +194,24 @@ def tags(mentions):
     for a, b, label in mentions:
         found[a:b] = [f"B-{label}"] + [f"I-{label}"] * (b - a - 1)
     return found
+
+
+def check_lengths(rows, data):
+    sentences, right, mentions = Counter(), Counter(), Counter()
+    for gold, predicted, cut in data:
+        for a, b in [(0, cut), (cut, N_TOKENS)] if cut else [(0, N_TOKENS)]:
+            place = min((b - a - 1) // 5, 7)
+            sentences[place] += 1
+            right[place] += tags(gold)[a:b] == tags(predicted)[a:b]
+            inside = [{m for m in side if a <= m[0] < b} for side in (gold, predicted)]
+            mentions[place, "gold"] += len(inside[0])
+            mentions[place, "predicted"] += len(inside[1])
+            mentions[place, "right"] += len(inside[0] & inside[1])
+    for i, row in enumerate(rows):
+        assert row["sentences"] == sentences[i]
+        assert row["accuracy"] == (right[i] / sentences[i] if sentences[i] else None)
+        n, m = mentions[i, "predicted"], mentions[i, "gold"]
+        assert row["f"] == (pytest.approx(f1(mentions[i, "right"], n, m)) if n + m else None)
 
 
 def check_seen(found, data, surfaces):

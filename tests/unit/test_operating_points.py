@@ -12,6 +12,7 @@ from spacy_longtail.pipes.scores.thresholds import (
     TIE,
     as_stored,
     best_f,
+    calibration_error,
     fit_curve,
     for_precision,
     for_recall,
@@ -93,6 +94,8 @@ def test_a_curve_is_found_again_and_is_finite_for_separable_data():
     right = (rng.random(40_000) < sigmoid(0.5 * logits - 1.5)).astype(int)
     slope, shift = fit_curve(logits, right)
     assert slope == pytest.approx(0.5, abs=0.02) and shift == pytest.approx(-1.5, abs=0.04)
+    before = calibration_error(sigmoid(logits), right)
+    assert calibration_error(sigmoid(slope * logits + shift), right) < 0.01 < 0.2 < before
     logits = np.array([-2.0, -1.0, 1.0, 2.0] * 5)
     slope, shift = fit_curve(logits, (logits > 0).astype(int))
     assert 0 < slope < 20 and abs(shift) < 1e-6
@@ -136,3 +139,10 @@ def test_a_curve_is_found_however_far_away_it_lies(logits, n_right):
     n_wrong = len(logits) - n_right
     smoothed = n_right * (n_right + 1) / (n_right + 2) + n_wrong / (n_wrong + 2)
     assert sigmoid(slope * logits + shift).sum() == pytest.approx(smoothed, abs=1e-6)
+
+
+def test_calibration_error_by_hand():
+    found = calibration_error(np.array([0.95, 0.92, 0.15, 1.0]), np.array([1, 0, 0, 1]))
+    # bins 1-2 and 9-10: |0 - 0.15| * 1/4 + |2/3 - 0.95667| * 3/4
+    assert found == pytest.approx(0.0375 + 0.75 * (2.87 / 3 - 2 / 3))
+    assert calibration_error(np.zeros(0), np.zeros(0)) == 0.0

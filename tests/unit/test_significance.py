@@ -15,6 +15,7 @@ from spacy_longtail.evaluation.significance import (
     NO_CLAIM,
     Verdict,
     bootstrap,
+    bootstrap_standard_error,
     corrected_by_score,
     describe,
     holm,
@@ -235,6 +236,9 @@ DIFFERENCES = np.array([0.4, 0.1, 0.6, 0.3, 0.2])
 
 
 def test_the_worked_figures_and_the_t_of_nadeau_and_bengio():
+    scores = [0.5, 0.6, 0.55, 0.7, 0.52]
+    assert bootstrap_standard_error(scores) == pytest.approx(np.std(scores) / 5**0.5, rel=0.03)
+    assert bootstrap_standard_error([0.5]) == 0
     found = paired_t([0.1] * 5, 0.1 + DIFFERENCES)
     assert found.t == pytest.approx(3.720, abs=5e-4) and found.p == pytest.approx(0.0205, abs=5e-5)
     assert found.df == 4 and paired_t([0.1], [0.5]) is None

@@ -86,6 +86,9 @@ def thresholds(
             _print_gate(chosen)
         else:
             _print_types(chosen)
+        if error := chosen.calibration_error:
+            errors = f"{error.before:.3f}, then {error.after:.3f} (cross-fitted)"
+            msg.text(f"expected calibration error {errors}")
     return msg.good(f"Wrote {output or model}")
 
 

@@ -1,19 +1,24 @@
-"""One evaluation taken apart: confused types, kinds of error, scores by frequency."""
+"""One evaluation taken apart: confused types, kinds of error, scores by length and frequency."""
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import accumulate, chain
 from typing import Any
 
+import numpy as np
 from spacy.scorer import PRFScore
 from spacy.training import Example
 
 from ..corpus.examples import on_gold_tokens
 from ..corpus.statistics.counting import buckets as bucket_types
 from ..scorers.ner import count_mentions, macro_f, support
+from ..scorers.tokens import SentenceResults, token_results
 from .pairs import Mention, MentionPair, pair_mentions
 
 OUTSIDE = "O"
 KINDS = ("correct", "type", "boundary", "type_and_boundary", "missed", "spurious")
+WIDTH, N_BINS = 5, 8  # the last has no end. SOURCE: Nemoto et al. 2024, Table 7
 
 Analysis = dict[str, Any]  # JSON
 
@@ -31,16 +36,19 @@ def analyse(
     mentions (Mapping[str, int]): Of the training data, by type.
     surfaces (Collection[Tuple[str, str]]): Their texts, case-folded, each with its type.
     RETURNS (Analysis): confusion (labels, counts), errors (mentions of each of KINDS, and per_type),
-        buckets (head, mid, tail: types by training mentions) and seen (mentions that training has,
-        and the others). Scores are in [0, 1], 0/0 is null.
+        lengths (sentences by their words), buckets (head, mid, tail: types by training mentions) and
+        seen (mentions that training has, and the others). Scores are in [0, 1], 0/0 is null.
     """
     examples = list(examples)
-    pairs = [pair for eg in examples for pair in pair_mentions(*_mentions(eg))]
+    by_doc = [pair_mentions(*_mentions(eg)) for eg in examples]
+    pairs = list(chain.from_iterable(by_doc))
     per_type = count_mentions(examples)
     types = [*labels, *sorted(set(per_type) - set(labels))]
+    lengths = [len(eg.reference) for eg in examples]
     return {
         "confusion": _confusion(pairs, types),
         "errors": _errors(pairs, types),
+        "lengths": _length_bins(by_doc, lengths, token_results(examples).sentences),
         "buckets": _buckets(per_type, mentions, labels),
         "seen": _seen(pairs, surfaces),
     }
@@ -72,6 +80,33 @@ def _errors(pairs: Iterable[MentionPair], labels: Sequence[str]) -> Analysis:
     per_type = {label: {kind: counts[label, kind] for kind in KINDS} for label in labels}
     total = {kind: sum(own[kind] for own in per_type.values()) for kind in KINDS}
     return {**total, "per_type": per_type}
+
+
+def _length_bins(
+    by_doc: Iterable[Sequence[MentionPair]], n_tokens: Iterable[int], sentences: SentenceResults
+) -> list[Analysis]:
+    """Sentence accuracy, and micro F1 of the mentions that begin in them, the shortest first."""
+    bins = np.minimum((sentences.length - 1) // WIDTH, N_BINS - 1)  # -1 without words
+    starts, places = sentences.start.tolist(), bins.tolist()
+    scores = {place: PRFScore() for place in range(-1, N_BINS)}
+    for offset, pairs in zip(accumulate(n_tokens, initial=0), by_doc, strict=False):
+        for pair in pairs:
+            is_right = pair.kind == "correct"
+            for mention, counts in (
+                (pair.gold, PRFScore(tp=is_right, fn=not is_right)),
+                (pair.predicted, PRFScore(fp=not is_right)),
+            ):
+                if mention is not None:
+                    score = scores[places[bisect_right(starts, offset + mention.start) - 1]]
+                    score += counts
+    rows = []
+    for i in range(N_BINS):
+        n, score = int(np.count_nonzero(bins == i)), scores[i]
+        name = f"{i * WIDTH + 1}-{(i + 1) * WIDTH}" if i < N_BINS - 1 else f"{i * WIDTH + 1}+"
+        accuracy = int(sentences.right[bins == i].sum()) / n if n else None
+        f = score.fscore if len(score) else None
+        rows.append({"bin": name, "sentences": n, "accuracy": accuracy, "f": f})
+    return rows
 
 
 def _buckets(

@@ -10,9 +10,12 @@ from thinc.types import Floats1d, Ints1d
 from tqdm import tqdm
 
 from ..corpus.examples import on_gold_tokens
+from ..numerics import sigmoid
 from ..pipes.scores.thresholding import ANY_TYPE
-from ..pipes.scores.thresholds import fit_curve, log_odds
+from ..pipes.scores.thresholds import calibration_error, fit_curve, log_odds
+from .chosen import CalibrationError
 
+N_FOLDS = 5
 LEAST = 5  # right and wrong entities of a type, each, for a curve of its own
 
 Curves = dict[str, tuple[float, float]]  # slope and shift of log odds by type
@@ -23,6 +26,7 @@ class Scored(NamedTuple):
 
     logits: Floats1d  # log odds of the score
     right: Ints1d
+    fold: Ints1d  # by document, for an estimate on what a curve was not fitted to
 
 
 def entity_outcomes(
@@ -34,12 +38,12 @@ def entity_outcomes(
     examples (List[Example]): As they are where it stands in the pipeline.
     batch_size (int): Documents at a time.
     """
-    rows: dict[str, list[tuple[float, bool]]] = {label: [] for label in pipe.labels}
+    rows: dict[str, list[tuple[float, bool, int]]] = {label: [] for label in pipe.labels}
     n_gold = dict.fromkeys(pipe.labels, 0)
     progress = tqdm(total=len(examples), unit="doc", desc=pipe.name, leave=False)
-    for batch in minibatch(examples, batch_size):
-        by_doc = pipe.candidates([eg.predicted for eg in batch])
-        for eg, spans in zip(batch, by_doc, strict=True):
+    for batch in minibatch(zip(examples, folds_of(len(examples)), strict=True), batch_size):
+        by_doc = pipe.candidates([eg.predicted for eg, _ in batch])
+        for (eg, fold), spans in zip(batch, by_doc, strict=True):
             gold = {(ent.label_, ent.start, ent.end) for ent in eg.reference.ents}
             for label, *_ in gold:
                 n_gold[label] = n_gold.get(label, 0) + 1
@@ -47,13 +51,13 @@ def entity_outcomes(
             for span, start, end in on_gold_tokens(eg, sorted(spans, key=lambda s: -s.score)):
                 is_right = (span.label, start, end) in gold
                 gold.discard((span.label, start, end))
-                rows[span.label].append((span.score, is_right))
+                rows[span.label].append((span.score, is_right, int(fold)))
         progress.update(len(batch))
     progress.close()
     scored = {}
     for label, candidates in rows.items():
-        score, right = np.asarray(candidates, dtype="float64").reshape(-1, 2).T
-        scored[label] = Scored(log_odds(score), right.astype("int64"))
+        score, right, fold = np.asarray(candidates, dtype="float64").reshape(-1, 3).T
+        scored[label] = Scored(log_odds(score), right.astype("int64"), fold.astype("int64"))
     return scored, n_gold
 
 
@@ -61,9 +65,8 @@ def fit_curves(by_type: Mapping[str, Scored]) -> Curves:
     """A curve for each type with enough right and wrong candidates, "*" for the other types."""
     enough = {name: scored for name, scored in by_type.items() if _is_enough(scored)}
     curves = {name: fit_curve(scored.logits, scored.right) for name, scored in enough.items()}
-    others = [scored for name, scored in by_type.items() if name not in curves]
-    rest = Scored(*(np.concatenate(arrays) for arrays in zip(*others, strict=True))) if others else None
-    if rest and _is_enough(rest):
+    rest = _pooled([scored for name, scored in by_type.items() if name not in curves])
+    if _is_enough(rest):
         curves[ANY_TYPE] = fit_curve(rest.logits, rest.right)
     return curves
 
@@ -71,3 +74,33 @@ def fit_curves(by_type: Mapping[str, Scored]) -> Curves:
 def _is_enough(scored: Scored) -> bool:
     n_right = int(scored.right.sum())
     return min(n_right, len(scored.right) - n_right) >= LEAST
+
+
+def _pooled(parts: list[Scored]) -> Scored:
+    nothing = Scored(np.zeros(0), np.zeros(0, dtype="int64"), np.zeros(0, dtype="int64"))
+    return Scored(*(np.concatenate(arrays) for arrays in zip(nothing, *parts, strict=True)))
+
+
+def measure_error(by_type: Mapping[str, Scored]) -> CalibrationError:
+    """Calibration error before and after; each curve is fitted without the documents judged.
+
+    by_type (Mapping[str, Scored]): The candidates of each type.
+    """
+    before = _pooled(list(by_type.values()))
+    after, right = [], []
+    for fold in range(N_FOLDS):
+        curves = fit_curves({n: Scored(*(a[s.fold != fold] for a in s)) for n, s in by_type.items()})
+        for name, scored in by_type.items():
+            judged = scored.fold == fold
+            slope, shift = curves.get(name, curves.get(ANY_TYPE, (1.0, 0.0)))
+            after.append(sigmoid(scored.logits[judged] * slope + shift))
+            right.append(scored.right[judged])
+    return CalibrationError(
+        before=calibration_error(sigmoid(before.logits), before.right),
+        after=calibration_error(np.concatenate(after), np.concatenate(right)),
+    )
+
+
+def folds_of(n_docs: int) -> Ints1d:
+    """A fold for each document: neighbours, which are often alike, in different ones."""
+    return np.arange(n_docs) % N_FOLDS

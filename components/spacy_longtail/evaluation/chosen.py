@@ -28,6 +28,13 @@ class Goal(NamedTuple):
         return CHOOSERS[self.kind][1].format(self.value)
 
 
+class CalibrationError(Record):
+    """Expected calibration error of scores."""
+
+    before: float
+    after: float  # by curves that were fitted without the documents judged
+
+
 class GatePoint(Record):
     """What the gate does at a threshold."""
 
@@ -45,6 +52,7 @@ class ChosenGate(Record):
     before: GatePoint
     threshold: float | None  # null beside a budget
     curve: list[float] | None = None  # slope and shift of the log odds
+    calibration_error: CalibrationError | None = None
     budget: float | None = None
     start: int = 0  # sentences whose scores the budget starts from
     after: GatePoint
@@ -62,6 +70,7 @@ class ChosenType(Record):
 class ChosenTypes(Record):
     goal: str
     types: dict[str, ChosenType]
+    calibration_error: CalibrationError | None = None
 
 
 Chosen = dict[str, ChosenGate | ChosenTypes]  # by component

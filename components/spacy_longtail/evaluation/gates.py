@@ -18,7 +18,8 @@ from ..pipes.scores.thresholding import CALIBRATION
 from ..pipes.scores.thresholds import OperatingPoint, fit_curve, points
 from ..scorers.gate import score_gate
 from ..types import Block
-from .chosen import ChosenGate, GatePoint, Goal
+from .calibration import Scored, folds_of, measure_error
+from .chosen import CalibrationError, ChosenGate, GatePoint, Goal
 
 Gate = SentenceGate | PosteriorGate
 
@@ -54,6 +55,7 @@ def fit_gate(
     right = np.concatenate(truth)[known].astype("int64")
     batches = minibatch([eg.predicted for eg in examples], nlp.batch_size)
     settings: Block = {}
+    error: CalibrationError | None = None
     if isinstance(gate, PosteriorGate):
         if goal is None:
             goal = GATE_GOAL if gate.cfg["budget"] is None else Goal("budget", gate.cfg["budget"])
@@ -69,12 +71,15 @@ def fit_gate(
     else:
         goal, least = (goal, least) if goal else (GATE_GOAL, GATE_LEAST)
         logits = np.concatenate([gate.model.ops.to_numpy(gate.logits(b)).ravel() for b in batches])
-        curve = fit_curve(logits[known], right) if calibrate and right.sum() >= least else None
+        fold = np.repeat(folds_of(len(examples)), [len(own) for own in truth])
+        scored = Scored(logits[known], right, fold[known])
+        curve = fit_curve(scored.logits, right) if calibrate and right.sum() >= least else None
         slope, shift = curve or (1.0, 0.0)
-        chosen = _choose(gate, goal, least, sigmoid(logits[known] * slope + shift), right)
+        chosen = _choose(gate, goal, least, sigmoid(scored.logits * slope + shift), right)
         if chosen is not None:
             gate.cfg[CALIBRATION] = curve and list(curve)
             settings["threshold"] = chosen.threshold
+            error = measure_error({gate.name: scored}) if calibrate else None
     gate.cfg.update(settings)
     nlp.get_pipe_config(gate.name).update(settings)
     budget = gate.cfg.get("budget")
@@ -83,6 +88,7 @@ def fit_gate(
         sentences=len(right),
         weak=int(right.sum()),
         before=before,
+        calibration_error=error,
         threshold=gate.cfg["threshold"] if budget is None else None,
         curve=gate.cfg.get(CALIBRATION),
         budget=budget,

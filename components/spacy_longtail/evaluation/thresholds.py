@@ -18,7 +18,7 @@ from ..pipes.neighbours import is_gate
 from ..pipes.scores.thresholding import ANY_TYPE, CALIBRATION, check_keys
 from ..pipes.scores.thresholds import OperatingPoint, points
 from ..training.loading import load_pipeline
-from .calibration import Curves, Scored, entity_outcomes, fit_curves
+from .calibration import Curves, Scored, entity_outcomes, fit_curves, measure_error
 from .chosen import CHOSEN, Chosen, ChosenType, ChosenTypes, Goal, chosen_json
 from .evaluate import update_performance
 from .gates import Gate, fit_gate
@@ -73,7 +73,8 @@ def fit_thresholds(
             by_type, n_gold = entity_outcomes(pipe, examples, nlp.batch_size)
             curves = fit_curves(by_type) if calibrate else {}
             types = choose_types(name, by_type, n_gold, curves, goal, min_mentions)
-            chosen[name] = ChosenTypes(goal=str(goal), types=types)
+            error = measure_error(by_type) if calibrate else None
+            chosen[name] = ChosenTypes(goal=str(goal), types=types, calibration_error=error)
             thresholds = {t: own.threshold for t, own in types.items() if own.threshold is not None}
             key = pipe.cfg.get("abstain_key") if abstain_key is None else abstain_key
             settings = {"thresholds": thresholds or None, "abstain_key": key if thresholds else None}

@@ -12,6 +12,7 @@ from ..corpus.cutting import bare, take_tokens
 from ..corpus.examples import same_tokens
 from ..corpus.repeats import TOKEN_RATIO, kept_tokens
 from ..corpus.sentences import sentence_lengths
+from ..errors import Errors
 from ..settings import finite
 from .base import Reader, WrappingReader
 
@@ -36,12 +37,18 @@ class UndersampledCorpus(WrappingReader):
         self.ratio = finite("ratio", ratio, "a number of at least 1", "3 is the usual value.", low=1)
 
     def examples(self, nlp: Language) -> Iterator[Example]:
+        n_docs, n_kept = 0, 0
         for eg in self.corpus(nlp):
+            n_docs += 1
             kept = document_tokens(eg.reference, self.ratio)
             if len(kept):
+                n_kept += 1
                 reference = take_tokens(eg.reference, kept)
                 predicted = bare(reference) if same_tokens(eg) else nlp.make_doc(reference.text)
                 yield Example(predicted, reference)
+        if n_docs and not n_kept:
+            problem = f"none of {n_docs} documents has an entity"
+            raise ValueError(Errors.L120.format(who="longtail.UndersampledCorpus.v1", problem=problem))
 
 
 def document_tokens(doc: Doc, ratio: float = TOKEN_RATIO) -> Ints1d:

@@ -7,7 +7,7 @@ from ...corpus.rare import rare_sentence
 from ...errors import Errors
 from ...output.writing import check_file, coded_io, replacing
 from ..records import read_evaluation, usage_in_words
-from ..significance import LEAST_SEEDS
+from ..significance import LEAST_SEEDS, bootstrap_standard_error
 from .comparison import HEADLINES, Report
 from .marks import LIMIT, mark_documents
 from .rendering import render
@@ -83,6 +83,8 @@ def _values(report: Report) -> dict[str, object]:
         "systems": systems,
         "roles": {s.name: "" for s in systems} | {report.baseline: "baseline", report.ours: "ours"},
         "verdicts": report.verdicts,
+        "standard_error": bootstrap_standard_error,
+        "has_errors": any(len(system.runs) > 1 for system in systems),
         "runs": runs,
         "versions": sorted(versions - {""}),
         "details": evaluation.analysis,

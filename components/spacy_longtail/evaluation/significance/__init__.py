@@ -10,6 +10,7 @@ from .counts import stack as stack
 from .metrics import Metric as Metric
 from .metrics import named_metrics as named_metrics
 from .paired import PairedT as PairedT
+from .paired import bootstrap_standard_error as bootstrap_standard_error
 from .paired import holm as holm
 from .paired import paired_permutation as paired_permutation
 from .paired import paired_t as paired_t

@@ -87,6 +87,19 @@ def paired_permutation(first: Scores, second: Scores, *, seed: int = 0) -> float
     return float(test.pvalue)
 
 
+def bootstrap_standard_error(scores: Scores, *, n_draws: int = 10_000, seed: int = 0) -> float:
+    """The standard error of a mean over seeds: the spread of means of redrawn scores.
+
+    scores (Scores): (n_seeds,).
+    n_draws (int): Bootstrap draws.
+    seed (int): Fixes them.
+    RETURNS (float): In the scores' unit; 0 for one seed, which says nothing.
+    """
+    values = np.asarray(scores, dtype="float64")
+    drawn = np.random.default_rng(seed).integers(0, len(values), (n_draws, len(values)))
+    return float(values[drawn].mean(axis=1).std())
+
+
 def holm(p_values: Scores) -> Floats1d:
     """p values of several comparisons, so that a false claim among all is as rare as alpha says.
 

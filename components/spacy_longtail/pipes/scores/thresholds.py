@@ -123,3 +123,14 @@ def _newton(inputs: Floats2d, target: Floats1d, offset: Floats1d) -> list[float]
         if np.abs(step).max() <= SMALL:
             break
     return [as_stored(w) for w in weights]
+
+
+def calibration_error(p: Floats1d, right: Ints1d, n_bins: int = 10) -> float:
+    """Expected calibration error: mean |share right - mean score| over bins of equal width, by size.
+
+    p (Floats1d): (n,), scores in [0, 1]. right (Ints1d): (n,), whether each is right.
+    SOURCE: Naeini, Cooper & Hauskrecht 2015; Guo et al. 2017, eq. 3.
+    """
+    at = np.minimum((p * n_bins).astype(int), n_bins - 1)
+    gaps = np.bincount(at, weights=right - p, minlength=n_bins)
+    return float(np.abs(gaps).sum() / max(len(p), 1))
