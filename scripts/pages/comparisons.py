@@ -22,6 +22,8 @@ BORROWED = {
     "light": "pretrained",
     "light_large": "pretrained, not mixed",
     "three": "pretrained, three layers",
+    "six": "pretrained, six layers",
+    "spacy_sm": "ner, en_core_web_sm",
 }
 BORROWED_TEXT = """\
 \\* from `benchmarks/results/knowledge.jsonl`: the same sentences and seeds. Stock spaCy had the patience

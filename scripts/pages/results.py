@@ -18,11 +18,13 @@ LARGER = {
 }
 METHODS = {  # of `figures.SYSTEMS`, or of knowledge.jsonl
     "stock": "stock",
+    "stock, en_core_web_sm": "ner, en_core_web_sm",
     "CRF": "crf",
     "plain transformer": "plain",
     "pretrained CNN": "cnn",
     "pretrained CNN, not mixed": "pretrained, not mixed",
     "three layers": "ours",
+    "six layers": "pretrained, six layers",
 }
 GATED = "configs/gated_token.cfg"  # of a strategy that is not in the table
 

@@ -41,8 +41,8 @@ def parts() -> Iterator[tuple[str, str]]:
 
 def _differences(part: str) -> list[float]:
     """Macro F1 in int8 less that in full precision, of each pipeline."""
-    scores: dict[tuple[str, str], dict[bool, float]] = {}
+    scores: dict[tuple[str, str, str], dict[bool, float]] = {}
     for r in read("int8"):
         if r["part"] == part:
-            scores.setdefault((r["corpus"], r["seed"]), {})[r["int8"]] = r["ents_macro_f"]
+            scores.setdefault((r["name"], r["corpus"], r["seed"]), {})[r["int8"]] = r["ents_macro_f"]
     return [own[True] - own[False] for own in scores.values()]
