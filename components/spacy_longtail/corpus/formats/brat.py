@@ -34,7 +34,7 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
         if line[:1] in KINDS:
             context.events.add("ignored", KINDS[line[0]], place)
         elif match := BOUND.fullmatch(line):
-            bounds.append((place, *match.group(1, 2, 3)))
+            bounds.append((place, match[1], match[2], match[3]))
         elif line.strip():
             problem = f"expected an annotation, found {line[:60]!r}"
             raise unreadable(place, problem, "brat writes T1 TAB type start end TAB text.")
