@@ -13,11 +13,10 @@ from spacy.tokens import Doc
 from thinc.types import Floats2d
 
 from ...corpus.sentences import sentence_lengths, touched_sentences
-from ..base import Secondary
+from ..base import Gate, LongtailPipe, Secondary
 from ..neighbours import own_rows
 from ..token.tagging import TokenTagger
 from ..transition.actions import beginnings, columns_of
-from .sentence_gate import SentenceGate
 
 Counting: TypeAlias = TokenTagger | EntityRecognizer  # components whose probabilities count mentions
 N_FEATURES = 3  # of a parser's state: others look at more than a token and its entity
@@ -39,7 +38,7 @@ def has_posteriors(pipe: object) -> TypeGuard[Counting]:
 
 def has_expectations(pipe: object) -> bool:
     """Whether a component gives probabilities to count by."""
-    return isinstance(pipe, SentenceGate) or has_posteriors(pipe)
+    return _is_sentence_gate(pipe) or has_posteriors(pipe)
 
 
 def gate_key(pipe: object) -> str | None:
@@ -82,7 +81,7 @@ def expected_mentions(nlp: Language, docs: list[Doc]) -> list[Expected]:
             continue
         labels = tuple(pipe.labels)
         with own_rows(nlp, pipe, docs):
-            if isinstance(pipe, SentenceGate):
+            if _is_sentence_gate(pipe):
                 p = opens[pipe.cfg["spans_key"]] = pipe.model.ops.to_numpy(pipe.predict(docs))
                 mentions = np.repeat(p, len(labels), axis=1) / max(1, len(labels))
             else:
@@ -94,3 +93,8 @@ def expected_mentions(nlp: Language, docs: list[Doc]) -> list[Expected]:
             mentions = mentions * np.concatenate([np.zeros(0), *flags])[:, None]
         expected.append(Expected(labels, mentions))
     return expected
+
+
+def _is_sentence_gate(pipe: object) -> bool:
+    """Whether a component is a gate with a model of its own."""
+    return isinstance(pipe, Gate) and isinstance(pipe, LongtailPipe)
