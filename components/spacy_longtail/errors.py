@@ -302,6 +302,11 @@ class Warnings:
     # Readers and augmenters
     W012 = "[LW012] {who} {problem}. A model cannot learn from what is not there."
 
+    W015 = (
+        "[LW015] Text categories or span groups of documents are lost where sentences are taken"
+        " out of them."
+    )
+
     # Losses, heads, layers, models
     W106 = (
         "[LW106] {who!r} takes its word vectors from another component, which has not read the "

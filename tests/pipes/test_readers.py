@@ -9,8 +9,8 @@ from spacy.util import registry
 
 from spacy_longtail.augment import MentionReplacement, OneOf
 from spacy_longtail.corpus.counts import count_doc, count_docs
-from spacy_longtail.corpus.repeats import nsCRD, sC, sCR, sCRD
-from spacy_longtail.readers import ResampledCorpus
+from spacy_longtail.corpus.repeats import RandomUndersampling, nsCRD, sC, sCR, sCRD
+from spacy_longtail.readers import LowResourceCorpus, ResampledCorpus, UndersampledCorpus
 from tests.util import Fixed, blank, examples, small_ner, two_sentences
 
 NLP = blank()
@@ -180,6 +180,34 @@ COPIED = MentionReplacement(Fixed(examples(NLP)), budget=1)
 def test_bad_settings(settings, found):
     with pytest.raises(ValueError, match=found):
         in_a_config(**settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "code"),
+    [
+        ({"repeats": sC(cap=1), "augmenter": MentionReplacement(Fixed(examples(NLP)))}, "L120"),
+        ({"repeats": RandomUndersampling(), "augmenter": OneOf(lambda nlp, eg: [eg])}, "L120"),
+    ],
+)
+def test_an_augmenter_without_copies_to_rewrite(settings, code):
+    with pytest.raises(ValueError, match=code):
+        list(in_a_config(**{"corpus": Fixed(examples(NLP)), **settings})(NLP))
+
+
+@pytest.mark.parametrize(
+    ("make", "example_of"),
+    [
+        (lambda corpus: ResampledCorpus(corpus, sC(), join=1), two_sentences),
+        (lambda corpus: ResampledCorpus(corpus, sC(), join=2), lambda nlp: examples(nlp)[0]),
+        (lambda corpus: LowResourceCorpus(corpus, 1), two_sentences),
+        (UndersampledCorpus, lambda nlp: examples(nlp)[0]),
+    ],
+)
+def test_lost_categories_are_said(make, example_of):
+    eg = example_of(NLP)
+    eg.reference.cats["news"] = 1.0
+    with pytest.warns(UserWarning, match="LW015"):
+        list(make(Fixed([eg]))(NLP))
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import shutil
 import warnings
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -25,9 +25,9 @@ from .sentences import plain_text, sentence_lengths
 ALL = "all"  # the part of a corpus that was converted from one file
 SHARES = {"train": 0.8, "dev": 0.1, "test": 0.1}
 SHARES_FIX = "Write shares as train=0.8,dev=0.1,test=0.1."
+SEARCH = 10_000  # steps back in search of groups that give every part its least mentions
+ROUNDS = 3  # of that search, each for types that the one before has left short
 MOVES = 300  # of single groups, after every group has its part
-SHORT = 1e9  # what a mention that a part lacks costs
-LONGEST_REST = 8  # moves for which a group that moved stays where it is
 
 
 class Units(NamedTuple):
@@ -196,10 +196,11 @@ def stratify(
 ) -> Ints1d:
     """Put groups into parts, so that each part has its share of the mentions of every type.
 
-    First each type's groups go where most of it is wanted, the rarest type's first, and at last what
-    has no mention. Then single groups move: as long as a part lacks least mentions that there are
-    enough of, and as long as moves bring the parts nearer to their shares. A part exceeds its share
-    by at most the largest group, unless its least mentions need more.
+    First, groups are reserved that give every part its least mentions of each type, as far as there
+    are enough. Then each type's groups go where most of it is wanted, the rarest type's first, and
+    at last what has no mention. In the end, single groups move while that brings the parts nearer
+    to their shares. A part exceeds its share by at most the largest group, unless more than that is
+    reserved for it.
 
     mentions (Ints2d): (n_groups, n_types), mentions of each type.
     sizes (Ints1d): (n_groups,), sentences, at least 1.
@@ -207,30 +208,118 @@ def stratify(
     least (int): Least mentions of each type in each part.
     seed (int): Fixes how ties are broken.
     RETURNS (Ints1d): (n_groups,), the part of each group.
-    SOURCE: Sechidis et al. 2011, On the Stratification of Multi-Label Data, for the first step.
+    SOURCE: Sechidis et al. 2011, On the Stratification of Multi-Label Data, for the second step.
     """
-    rng = np.random.default_rng(seed)
-    order = rng.permutation(len(sizes))
+    order = np.random.default_rng(seed).permutation(len(sizes))
     bare = sizes * (np.sum(mentions, axis=1) == 0)  # counts like a type
     amounts = np.column_stack([mentions, bare, sizes])[order].astype("float64")
     wanted = np.outer(shares, amounts.sum(axis=0))
-    part = _moved(amounts, wanted, _spread(amounts, wanted), least, rng)
+    at_risk = wanted[:, :-2].min(axis=0) < 2 * least
+    for _ in range(ROUNDS):
+        part = _spread(amounts, wanted, _reserved(amounts, wanted, least, np.flatnonzero(at_risk)))
+        short = (totals(amounts, part, len(wanted))[:, :-2] < least).any(axis=0)
+        if not (short & ~at_risk).any():
+            break
+        at_risk |= short
+    _refine(amounts, wanted, part, least)
     return part[np.argsort(order)]
 
 
 def totals(amounts: Floats2d, part: Ints1d, n_parts: int) -> Floats2d:
-    """The sum of each column in each part. (n_parts, n_columns)"""
+    """The sum of each column in each part; groups of part -1 are left out. (n_parts, n_columns)"""
     return np.stack([amounts[part == p].sum(axis=0) for p in range(n_parts)])
 
 
-def _spread(amounts: Floats2d, wanted: Floats2d) -> Ints1d:
-    """Give each group a part: the rarest type's first, then what has no mention.
+def _weights(wanted: Floats2d) -> Floats2d:
+    """What squared deviations weigh: relative to what is wanted, the size as much as all types."""
+    weights = 1 / np.maximum(wanted, 1.0) ** 2
+    weights[:, -1] *= wanted.shape[1] - 1
+    return weights
+
+
+def _reserved(amounts: Floats2d, wanted: Floats2d, least: int, types: Ints1d) -> Ints1d:
+    """Groups that give every part the least mentions of each type that has enough, and one group at all.
+
+    types (Ints1d): (n,), the columns to reserve for.
+    RETURNS (Ints1d): (n_groups,), the part, -1 where nothing is reserved.
+    """
+    gifts = np.minimum(amounts[:, types], least)
+    gifts = gifts[:, gifts.sum(axis=0) >= len(wanted) * least]
+    gifts = gifts[:, np.argsort(gifts.sum(axis=0), kind="stable")]  # the rarest first
+    gifts = np.hstack([np.ones((len(amounts), 1)), gifts])
+    floors = np.array([1] + [least] * (gifts.shape[1] - 1))
+    part = _search(gifts, floors, amounts, wanted, SEARCH)
+    kept: list[int] = []
+    # what cannot be reserved at once is tried type by type, each with time left for the others
+    for column in range(len(floors)) if part is None else ():
+        columns = [*kept, column]
+        tried = _search(gifts[:, columns], floors[columns], amounts, wanted, SEARCH // 4)
+        if tried is not None:
+            kept, part = columns, tried
+    return part
+
+
+def _search(
+    gifts: Floats2d, floors: Ints1d, amounts: Floats2d, wanted: Floats2d, limit: int
+) -> Ints1d | None:
+    """Groups for every part so that each column reaches its floor, found by trying and going back.
+
+    Going back is needed where documents hold several rare types: a part that takes the nearest document
+    for one type may take the last one of another. Without it the least mentions would be a wish.
+
+    gifts (Floats2d): (n_groups, n_columns), what a group adds to a floor. floors (Ints1d): (n_columns,).
+    limit (int): The most steps back.
+    RETURNS (Optional[Ints1d]): (n_groups,) parts, -1 where not needed; null if none was found.
+    """
+    part, weights = np.full(len(gifts), -1), _weights(wanted)
+    holders = [np.flatnonzero(column) for column in gifts.T]
+    had, held = np.zeros((len(wanted), len(floors))), np.zeros_like(wanted)
+    free = gifts.sum(axis=0)
+
+    def put(g: int, p: int, sign: int) -> None:
+        part[g] = p if sign > 0 else -1
+        had[p] += sign * gifts[g]
+        held[p] += sign * amounts[g]
+        free[:] -= sign * gifts[g]
+
+    def options(need: Floats2d) -> tuple[int, Iterator[int]]:
+        """A part, and the groups that help it with the scarcest need, the best fit first."""
+        missing = need.sum(axis=0)
+        scarcest = int(np.where(missing > 0, free / np.maximum(missing, 1), np.inf).argmin())
+        p = int(need[:, scarcest].argmax())
+        groups = holders[scarcest][part[holders[scarcest]] < 0]
+        cost = (amounts[groups] * (amounts[groups] - 2 * (wanted[p] - held[p]))) @ weights[p]
+        groups = groups[np.argsort(cost, kind="stable")]
+        alike = np.unique(gifts[groups], axis=0, return_index=True)[1]  # one of each kind will do
+        return p, iter(groups[np.sort(alike)].tolist())
+
+    path: list[tuple[int, Iterator[int], int]] = []
+    n_back = 0
+    while n_back <= limit:
+        need = np.maximum(floors - had, 0)
+        if not need.any():
+            return part
+        p, groups = (0, iter(())) if (need.sum(axis=0) > free).any() else options(need)
+        while (g := next(groups, None)) is None:
+            if not path:
+                return None
+            p, groups, last = path.pop()
+            put(last, p, -1)
+            n_back += 1
+        put(g, p, 1)
+        path.append((p, groups, g))
+    return None
+
+
+def _spread(amounts: Floats2d, wanted: Floats2d, part: Ints1d) -> Ints1d:
+    """Give each group that has no part one: the rarest type's first, then what has no mention.
 
     It goes where the greatest share of the type is still wanted, seen from the middle of the group, so
     that small parts get neither more nor less than theirs. A part that has its size takes no more.
     """
-    part = np.full(len(amounts), -1)
-    wants, rows = wanted.tolist(), amounts.tolist()  # lists: faster element by element
+    part = part.copy()
+    wants = (wanted - totals(amounts, part, len(wanted))).tolist()  # lists: faster element by element
+    rows = amounts.tolist()
     bare = amounts.shape[1] - 2
     while (part < 0).any():
         left = amounts[part < 0, :-1].sum(axis=0)
@@ -246,53 +335,32 @@ def _spread(amounts: Floats2d, wanted: Floats2d) -> Ints1d:
     return part
 
 
-def _moved(
-    amounts: Floats2d, wanted: Floats2d, part: Ints1d, least: int, rng: np.random.Generator
-) -> Ints1d:
-    """Move single groups, the best move first. RETURNS (Ints1d): The best parts on the way.
+def _refine(amounts: Floats2d, wanted: Floats2d, part: Ints1d, least: int) -> None:
+    """Move single groups, the best move first, while the parts come nearer to what is wanted. In place.
 
-    The search goes on past its first optimum only where a part lacks mentions: a group that moved
-    then rests for some moves, so that others make room.
+    No part loses its least mentions of a type or its last group, or grows beyond its size by more than
+    the largest group.
     """
-    n, n_parts = len(amounts), len(wanted)
-    weights = 1 / np.maximum(wanted, 1.0) ** 2  # of squared deviations
-    weights[:, -1] *= wanted.shape[1] - 1  # the size weighs as much as all types
+    weights = _weights(wanted)
     squares = amounts**2 @ weights.T
-    is_enough = np.minimum(amounts[:, :-2], least).sum(axis=0) >= least * n_parts
-    held = np.column_stack([amounts[:, :-2][:, is_enough], np.ones(n)])  # no part is empty
-    floors = np.array([least] * int(is_enough.sum()) + [1])
+    floors = np.append(np.full(amounts.shape[1] - 2, least), [0, 0])
+    groups = np.arange(len(amounts))
     size, limit = amounts[:, -1], wanted[:, -1] + amounts[:, -1].max()
-    groups, rests = np.arange(n), np.zeros(n, dtype="int64")
-    best, least_cost = part, np.inf
-    part = part.copy()
-    for step in range(MOVES):
-        have, holds = totals(amounts, part, n_parts), totals(held, part, n_parts)
-        lack = np.maximum(floors - holds, 0)
-        cost = (weights * (have - wanted) ** 2).sum() + SHORT * lack.sum()
-        if cost < least_cost - 1e-9:
-            best, least_cost = part.copy(), cost
-        elif not lack.any():
-            return best
-        # what each group adds where it arrives, and takes away where it leaves
+    for _ in range(MOVES):
+        have = totals(amounts, part, len(wanted))
         slopes = amounts @ (2 * weights * (have - wanted)).T
-        change = squares + slopes + (squares - slopes)[groups, part][:, None]
-        near = (holds - held.max(axis=0) < floors).any(axis=0)  # columns that one move may cut short
-        few, enough, own = held[:, near], floors[near], holds[:, near]
-        change += (
-            SHORT * (np.maximum(enough - own[part] + few, 0) - lack[part][:, near]).sum(axis=1)[:, None]
-        )
-        for p in np.flatnonzero(lack.any(axis=1)):
-            change[:, p] += SHORT * (np.maximum(enough - own[p] - few, 0) - lack[p, near]).sum(axis=1)
-        if not lack.any():
-            change[have[:, -1] + size[:, None] > limit] = np.inf
+        leave = (squares - slopes)[groups, part]
+        after = have[part] - amounts
+        stays = ((after < floors) & (have[part] >= floors) & (amounts > 0)).any(axis=1)
+        stays |= np.bincount(part, minlength=len(wanted))[part] == 1
+        change = squares + slopes + leave[:, None]
+        change[have[:, -1] + size[:, None] > limit] = np.inf
+        change[stays] = np.inf
         change[groups, part] = np.inf
-        change[rests > step] = np.inf
         g, p = np.unravel_index(change.argmin(), change.shape)
-        if not np.isfinite(change[g, p]) or (change[g, p] > -1e-9 and not lack.any()):
-            return best
+        if not change[g, p] < -1e-9:
+            return
         part[g] = p
-        rests[g] = step + (rng.integers(1, LONGEST_REST) if lack.any() else 0)
-    return best
 
 
 def _no_split(problem: str, fix: str) -> ValueError:

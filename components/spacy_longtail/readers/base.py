@@ -1,5 +1,6 @@
 """What readers share: the sentences they deal in, and what may wrap what."""
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from typing import ClassVar
@@ -10,7 +11,7 @@ from spacy.util import dot_to_object
 
 from ..corpus.examples import split_sentences
 from ..corpus.sentences import sentence_lengths
-from ..errors import Errors
+from ..errors import Errors, Warnings
 
 Reader = Callable[[Language], Iterable[Example]]
 TRAINING_READERS = ("longtail.ResampledCorpus.v1", "longtail.UndersampledCorpus.v1")
@@ -19,8 +20,17 @@ TRAINING_READERS = ("longtail.ResampledCorpus.v1", "longtail.UndersampledCorpus.
 def sentences(nlp: Language, examples: Iterable[Example]) -> Iterator[Example]:
     """One example for each annotated sentence; a document without boundaries stays whole."""
     for eg in examples:
-        is_whole = len(sentence_lengths(eg.reference)) <= 1
-        yield from [eg] if is_whole else split_sentences(eg, nlp.make_doc)
+        if len(sentence_lengths(eg.reference)) <= 1:
+            yield eg
+        else:
+            warn_of_document_annotation(eg)
+            yield from split_sentences(eg, nlp.make_doc)
+
+
+def warn_of_document_annotation(eg: Example) -> None:
+    """Say that what a document has as a whole is lost where its sentences are taken out of it."""
+    if eg.reference.cats or any(eg.reference.spans.values()):
+        warnings.warn(Warnings.W015, stacklevel=2)
 
 
 class WrappingReader(ABC):

@@ -12,6 +12,7 @@ from thinc.types import Floats1d
 
 from ..corpus.counts import CorpusCounts
 from ..corpus.repeats import Repeats
+from ..errors import Errors
 from ..settings import unused
 from ..types import SentenceCounts
 from .base import Reader
@@ -61,6 +62,9 @@ class ResampledCorpus(SampledCorpus):
     def copies_of(self, total: CorpusCounts, sentences: list[SentenceCounts]) -> Floats1d:
         fitted = self.repeats.fit(total)
         copies = np.array([fitted(sentence) for sentence in sentences], dtype="float64")
+        if self.augmenter is not None and len(copies) and copies.max() <= 1:
+            problem = f"{self.repeats} gives no sentence a second copy for the augmenter"
+            raise ValueError(Errors.L120.format(who=self.name, problem=problem))
         logger.info("%s: %d sentences become %.0f", self.repeats, len(copies), copies.sum())
         return copies
 

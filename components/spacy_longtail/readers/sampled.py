@@ -20,7 +20,7 @@ from ..corpus.soft import SoftTags, read_soft, write_soft
 from ..errors import Errors
 from ..settings import seed_of, whole
 from ..types import ANNOTATED_TYPES, SentenceCounts
-from .base import Reader, WrappingReader, sentences
+from .base import Reader, WrappingReader, sentences, warn_of_document_annotation
 
 JOIN_LIMIT = 10  # sentences: enough for a model to see what borders on what
 SLOW = 5  # seconds before a pass shows its progress
@@ -128,6 +128,8 @@ def joined(examples: Iterable[Example], size: int) -> Iterator[Example]:
 
     for (types, tags), alike in groupby(examples, key=kind):
         for group in minibatch(alike, size):
+            for eg in group:
+                warn_of_document_annotation(eg)
             sides = zip(*((eg.predicted, eg.reference) for eg in group), strict=True)
             predicted, reference = (
                 Doc.from_docs(list(docs), exclude=["user_data"])  # type: ignore[call-arg]

@@ -14,7 +14,7 @@ from ..corpus.repeats import TOKEN_RATIO, kept_tokens
 from ..corpus.sentences import sentence_lengths
 from ..errors import Errors
 from ..settings import finite
-from .base import Reader, WrappingReader
+from .base import Reader, WrappingReader, warn_of_document_annotation
 
 
 class UndersampledCorpus(WrappingReader):
@@ -43,6 +43,7 @@ class UndersampledCorpus(WrappingReader):
             kept = document_tokens(eg.reference, self.ratio)
             if len(kept):
                 n_kept += 1
+                warn_of_document_annotation(eg)
                 reference = take_tokens(eg.reference, kept)
                 predicted = bare(reference) if same_tokens(eg) else nlp.make_doc(reference.text)
                 yield Example(predicted, reference)
