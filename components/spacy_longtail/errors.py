@@ -335,6 +335,10 @@ class Warnings:
         "[LW080] The types of {who} overlap with other components: {problem}. The primary "
         "should leave them out ('include')."
     )
+    W107 = (
+        "[LW107] {who!r} learns from documents without sentence boundaries, each as one "
+        "sentence, {where}. Put what sets boundaries before it and into annotating_components."
+    )
 
     # Training and pretraining
     W050 = (

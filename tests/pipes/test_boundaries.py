@@ -1,6 +1,7 @@
 """Gold annotation without sentence boundaries, as most tools write it: those of the pipeline hold."""
 
 import random
+import warnings
 
 import pytest
 from spacy.tokens import Doc, Span
@@ -9,7 +10,7 @@ from spacy.util import fix_random_seed
 
 from spacy_longtail.pipes.gate.learning import learn_counts
 from spacy_longtail.pipes.neighbours import boundary_setters
-from tests.util import GATE_MODEL, SENTENCES, TOKEN_MODEL, blank, found, parse
+from tests.util import GATE_MODEL, SENTENCES, SMALL, TOKEN_MODEL, blank, found, parse
 
 GATE = {"model": GATE_MODEL, "weak_labels": ["NAT", "ART"]}
 LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream": "*"}
@@ -113,3 +114,34 @@ def test_a_corpus_of_nothing_but_weak_sentences_is_refused(settings):
     nlp = pipeline(before=None, gate=settings)
     with pytest.raises(ValueError, match=r"L205.*6 of 6 sentences"):
         initialize(nlp, documents(nlp, bounded=False), ["gate"])
+
+
+@pytest.mark.parametrize(
+    ("sents", "bounded", "is_shared", "says"),
+    [
+        ("sentencizer", False, True, "sentence by sentence"),
+        ("sentencizer", True, True, "sentence by sentence"),
+        ("sentencizer", True, False, "sentence by sentence"),
+        (None, True, True, "gold documents"),
+    ],
+)
+def test_pipes_that_learn_from_whole_documents_say_so(sents, bounded, is_shared, says):
+    model = {**TOKEN_MODEL, "tok2vec": LISTENER if is_shared else SMALL}
+    nlp = pipeline(sents, weak={"model": model, "loss": None})
+    nlp.add_pipe("tok2vec", config={"model": SMALL}, first=True)
+    data = [*documents(nlp, bounded, 2), Example(nlp.make_doc(""), nlp.make_doc(""))]
+
+    def said(annotates=()):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            nlp.update(data, sgd=sgd, annotates=annotates)
+        return [str(w.message) for w in caught if "LW107" in str(w.message)]
+
+    sgd = nlp.initialize(lambda: documents(nlp, True, 2))
+    messages = said()
+    by_gold = bounded and not is_shared  # which learns from gold sentences
+    assert {m.split("'")[1] for m in messages} == ({"gate"} if by_gold else {"gate", "weak_ner"})
+    assert all(says in message for message in messages)
+    for eg in data:
+        eg.predicted = nlp.get_pipe("sents")(eg.predicted) if sents else eg.reference.copy()
+    assert not said(["sents"] if sents else [])

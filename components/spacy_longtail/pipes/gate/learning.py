@@ -1,5 +1,6 @@
 """What a gate learns from: counts of a corpus, and sentences with and without a rare type."""
 
+import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 
@@ -13,7 +14,7 @@ from thinc.types import Floats1d
 from ...corpus.examples import annotated_sentences, entity_sentences, flagged_sentences
 from ...corpus.rare import rare_types
 from ...corpus.sentences import has_boundaries, sentence_lengths
-from ...errors import Errors
+from ...errors import Errors, Warnings
 from ...types import Block, Overrides
 from ..label_checks import check_known
 from ..neighbours import boundary_setters
@@ -84,6 +85,21 @@ def with_boundaries(
                 doc = setter(doc)
             eg = Example(doc, eg.reference)
         yield eg
+
+
+def warn_of_whole_documents(examples: Iterable[Example], sets_boundaries: bool, who: str) -> None:
+    """Warn where a pipe learns from documents without boundaries, though there are some to learn with.
+
+    sets_boundaries (bool): Whether a component before it sets boundaries. who (str): The component.
+    """
+    bare = [eg for eg in examples if not has_boundaries(eg.predicted)]
+    if bare and sets_boundaries:
+        where = "but will predict sentence by sentence"
+    elif any(len(sentence_lengths(eg.reference)) > 1 for eg in bare):
+        where = "though the gold documents have several"
+    else:
+        return
+    warnings.warn(Warnings.W107.format(who=who, where=where), stacklevel=4)
 
 
 def sentence_targets(

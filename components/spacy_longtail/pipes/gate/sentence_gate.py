@@ -21,9 +21,10 @@ from ...settings import finite
 from ...types import WEAK_SENTENCES, Block
 from ..base import Gate, LongtailPipe, factory
 from ..label_checks import AUTO, check_labels, check_types
+from ..neighbours import boundary_setters
 from ..token.settings import HASH_EMBED_CNN
 from .flagging import write_all_flagged
-from .learning import FOUND, learn_counts, sentence_targets, with_boundaries
+from .learning import FOUND, learn_counts, sentence_targets, warn_of_whole_documents, with_boundaries
 
 WHO = "longtail_sentence_gate"
 
@@ -84,6 +85,7 @@ class SentenceGate(Gate, LongtailPipe):
             threshold=finite("threshold", threshold, "between 0 and 1", "0.5 is neutral.", 0.0, 1.0),
             spans_key=spans_key,
         )
+        self._sets_boundaries = False  # whether a component before this one does
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -115,6 +117,7 @@ class SentenceGate(Gate, LongtailPipe):
         if labels is not None and self.cfg["weak_labels"] == AUTO:
             self.cfg["auto_labels"] = check_types("labels", labels, WHO)
         check_labels(labels, self.labels, WHO)
+        self._sets_boundaries = nlp is not None and bool(boundary_setters(nlp, self))
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
         counted = with_boundaries(seen(), nlp, self)
         self.cfg.update(learn_counts(counted, self.labels, self.cfg, self.name))
@@ -146,6 +149,7 @@ class SentenceGate(Gate, LongtailPipe):
             gate").
         """
         examples = list(examples)
+        warn_of_whole_documents(examples, self._sets_boundaries, self.name)
         targets = sentence_targets(examples, self.labels, self.cfg["kept_share"])
         truth, known = (self.model.ops.asarray2f(a) for a in targets)
         w1 = self.cfg["weak_weight"]

@@ -10,7 +10,7 @@ from spacy.training import Example
 from thinc.api import Model, Optimizer
 
 from ...corpus.examples import flagged_sentences, sentences_with
-from ...corpus.sentences import sentence_lengths
+from ...corpus.sentences import has_boundaries, sentence_lengths
 from ...errors import Errors
 from ...heads import Gold, HeadName
 from ...layers.listeners import listener_in, warn_of_zeros
@@ -18,9 +18,9 @@ from ...losses.base import Loss
 from ...types import ENTITY_SCORES, WEAK_SENTENCES
 from ..base import Secondary, factory
 from ..gate.flagging import flagged_parts, within
-from ..gate.learning import with_boundaries
+from ..gate.learning import warn_of_whole_documents, with_boundaries
 from ..label_checks import AUTO, check_known, check_labels, check_types, no_types
-from ..neighbours import check_secondary, gate_types
+from ..neighbours import boundary_setters, check_secondary, gate_types
 from ..scores.merging import check_merging
 from ..scores.spans import ScoredSpan
 from ..scores.thresholding import check_judging, judge
@@ -106,6 +106,7 @@ class GatedNER(Secondary, TokenTagger):
         )
         self._settle_reading()
         self._has_gradient = False
+        self._sets_boundaries = False  # whether a component before this one does
         if labels != AUTO:
             self._set_labels(labels)
 
@@ -133,6 +134,7 @@ class GatedNER(Secondary, TokenTagger):
             self._set_labels(found)
         if nlp is not None:
             check_secondary(nlp, self, WHO)
+            self._sets_boundaries = bool(boundary_setters(nlp, self))
         check_labels(labels, self.labels, WHO)
         self._settle_reading()
         known = {ent.label_ for eg in seen() for ent in eg.reference.ents}
@@ -187,6 +189,11 @@ class GatedNER(Secondary, TokenTagger):
         examples = list(examples)
         has_gate, learnt = self.cfg["spans_key"] is not None, examples
         has_gradient = not has_gate or any(flagged_sentences(eg, self.labels).any() for eg in examples)
+        if has_gate:
+            unbounded = [  # else it learns from the gold sentences
+                eg for eg in examples if self.cfg["reads_documents"] or not has_boundaries(eg.reference)
+            ]
+            warn_of_whole_documents(unbounded, self._sets_boundaries, self.name)
         if not self._reads_all:
             learnt = [eg for eg in sentences_with(examples, set(self.labels)) if len(eg.predicted)]
             has_gradient = bool(learnt)
