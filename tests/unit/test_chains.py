@@ -11,6 +11,7 @@ from scipy.special import logsumexp
 from thinc.api import Ragged
 
 from spacy_longtail.chains import packing as chains
+from spacy_longtail.chains import sums as path_sums
 from spacy_longtail.chains.packing import Transitions, best_legal, path_score, viterbi
 from spacy_longtail.chains.sums import PathSums
 from spacy_longtail.chains.tags import TagCodec
@@ -165,7 +166,7 @@ def test_a_chain_loss_is_its_definition(loss, lengths, seed, partial):
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 @pytest.mark.parametrize("partial", [False, True])
 @pytest.mark.parametrize("legal", [False, True])
-@pytest.mark.parametrize("scale", [1.0, 15.0])
+@pytest.mark.parametrize("scale", [1.0, 15.0, 400.0])
 def test_the_gradient_of_a_chain_loss_is_its_slope(loss, partial, scale, legal):
     if partial and loss.preset is not None:
         return  # class weights of several acceptable tags are held constant
@@ -201,11 +202,65 @@ far = st.one_of(
 
 
 @st.composite
-def far_chains(draw):
+def far_chains(draw, shut=False):
     lengths = draw(st.lists(st.integers(0, 4), min_size=1, max_size=3).filter(any))
     scores = draw(arrays("float32", (sum(lengths), K), elements=far))
     transitions = Transitions(*(draw(arrays("float32", t.shape, elements=far)) for t in LEGAL))
+    if shut and draw(st.booleans()):
+        closed = draw(arrays("bool", scores.shape))
+        scores[:, 1:][closed[:, 1:]] = -np.inf
     return scores, np.array(lengths), transitions.plus(LEGAL) if draw(st.booleans()) else transitions
+
+
+@given(drawn=far_chains(shut=True), seed=st.integers(0, 99))
+def test_path_sums_are_exact_however_far_scores_lie_apart(drawn, seed):
+    scores, lengths, transitions = drawn
+    sums = PathSums(scores, lengths, transitions)
+    d_scores, d_transitions = sums.d_log_z()
+    d_sums = np.random.default_rng(seed).normal(size=scores.shape)
+    d_sums[np.isneginf(sums.log_marginals)] = 0.0
+    through, d_through = sums.d_log_sums(d_sums)
+    log_zs, all_pairs, all_through = [], np.zeros((K, K)), np.zeros((K, K))
+    for start, paths in paths_of(scores, lengths, transitions):
+        ids = np.array(list(paths))
+        n = ids.shape[1]
+        own = slice(start, start + n)
+        log_z, tags, pairs = expected(paths, n)
+        log_zs.append((-n, start, log_z))
+        assert d_scores[own] == pytest.approx(tags, abs=1e-8)
+        assert np.exp(sums.log_marginals[own]) == pytest.approx(tags, abs=1e-8)
+        all_pairs += pairs
+        total = np.zeros((n, K))
+        for i, tag in itertools.product(range(n), range(K)):
+            log_sum, given_tags, given_pairs = expected(paths, n, ids[:, i] == tag)
+            assert sums.log_marginals[start + i, tag] == pytest.approx(log_sum - log_z, abs=1e-8)
+            total += d_sums[start + i, tag] * given_tags
+            all_through += d_sums[start + i, tag] * given_pairs
+        assert through[own] == pytest.approx(total, abs=1e-8)
+    assert sums.log_z == pytest.approx([z for *_, z in sorted(log_zs)], rel=1e-12, abs=1e-8)
+    assert d_transitions.trans == pytest.approx(all_pairs, abs=1e-8)
+    assert d_through.trans == pytest.approx(all_through, abs=1e-8)
+    for d in (d_scores, through, *d_transitions, *d_through):
+        assert np.isfinite(d).all()
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@settings(max_examples=25)
+@given(drawn=far_chains(), seed=st.integers(0, 10**6), partial=st.booleans())
+def test_a_chain_loss_is_its_definition_however_far_scores_lie_apart(loss, drawn, seed, partial):
+    scores, lengths, transitions = drawn
+    gold, mask = annotated(lengths, seed, partial)
+    path = viterbi(np.random.default_rng(seed).normal(size=scores.shape), lengths, LEGAL)
+    gold = np.maximum(np.eye(K)[path], gold if partial else 0)  # a legal one among them
+    if partial and loss.preset is not None:
+        return  # class weights of several acceptable tags are held constant
+    result = chain_loss(loss, scores, gold.astype("f"), mask.astype("f"), lengths, transitions)
+    value, d_scores, d_trans = by_enumeration(loss, scores, gold, mask, lengths, transitions)
+    assert result.d_scores.dtype == np.float32
+    if mask.any():
+        assert result.loss == pytest.approx(value, rel=1e-5, abs=1e-6)
+        assert result.d_scores == pytest.approx(d_scores, abs=1e-5)
+        assert result.d_transitions.trans == pytest.approx(d_trans, abs=1e-5)
 
 
 @given(drawn=far_chains())
@@ -233,41 +288,60 @@ def test_nothing_stands_where_nothing_may_however_its_tags_score(name):
     assert decoded.p[1] == (0.5 if name == "sigmoid" else 1)
 
 
-@given(lengths=RAGGED, seed=st.integers(0, 10**6), legal=st.booleans(), shut=st.booleans())
-def test_path_sums_and_their_gradients_are_those_of_all_paths(lengths, seed, legal, shut):
-    scores, lengths, transitions = chain(lengths, seed, legal=legal)
-    rng = np.random.default_rng(seed)
-    if shut:
-        scores[:, 1:][rng.random((len(scores), K - 1)) < 0.3] = -np.inf
+def mixed(seed=0):
+    """Ordinary sequences with extreme ones between them."""
+    lengths = [4, 3, 0, 5, 1, 5, 2, 4, 3]
+    scores, lengths, transitions = chain(lengths, seed, legal=True)
+    extreme = np.repeat([False, True, False, False, True, True, False, True, True], lengths)
+    scores[extreme] *= 5000
+    return scores, lengths, transitions, extreme
+
+
+def test_only_sequences_that_need_it_are_summed_in_log_space():
+    scores, lengths, transitions, extreme = mixed()
+    ordinary = PathSums(np.where(extreme[:, None], scores / 5000, scores), lengths, transitions)
+    assert not ordinary.lost_left and not ordinary.lost_right
     sums = PathSums(scores, lengths, transitions)
-    d_scores, d_transitions = sums.d_log_z()
-    d_sums = rng.normal(size=scores.shape) * (sums.log_marginals > -600)
-    through, d_through = sums.d_log_sums(d_sums)
-    log_zs, all_pairs, all_through = [], np.zeros((K, K)), np.zeros((K, K))
-    for start, paths in paths_of(scores, lengths, transitions):
-        ids = np.array(list(paths))
-        n = ids.shape[1]
+    is_extreme = extreme[sums.packing.token]
+    for found in (sums.lost_left, sums.lost_right):
+        assert any(found.values())
+        for i, parts in found.items():
+            for lost in parts:
+                assert is_extreme[sums.packing.at(i)][lost.live].all()
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@pytest.mark.parametrize("block", [1, 2, 1000])
+def test_ordinary_and_extreme_sequences_of_a_batch_do_not_touch_each_other(loss, block, monkeypatch):
+    scores, lengths, transitions, _ = mixed()
+    monkeypatch.setattr(path_sums, "MOST_PAIRS", block * K**2)
+    path = viterbi(np.random.default_rng(1).normal(size=scores.shape), lengths, LEGAL)
+    gold, mask = np.eye(K)[path], np.ones(len(scores))
+    whole = chain_loss(loss, scores, gold, mask, lengths, transitions)
+    most = max(map(len, PathSums(scores, lengths, transitions).lost_left.values()))
+    assert most == {1: 3, 2: 2, 1000: 1}[block]  # parts of the three that are lost at one position
+    value, d_trans, start = 0.0, np.zeros((K, K)), 0
+    for n in lengths:
         own = slice(start, start + n)
-        log_z, tags, pairs = expected(paths, n)
-        log_zs.append((-n, start, log_z))
-        assert d_scores[own] == pytest.approx(tags, abs=1e-8)
-        assert np.exp(sums.log_marginals[own]) == pytest.approx(tags, abs=1e-8)
-        all_pairs += pairs
-        total = np.zeros((n, K))
-        for i, tag in itertools.product(range(n), range(K)):
-            log_sum, given_tags, given_pairs = expected(paths, n, ids[:, i] == tag)
-            if log_sum > -np.inf:
-                assert sums.log_marginals[start + i, tag] == pytest.approx(log_sum - log_z, abs=1e-8)
-            total += d_sums[start + i, tag] * given_tags
-            all_through += d_sums[start + i, tag] * given_pairs
-        assert through[own] == pytest.approx(total, abs=1e-8)
-    assert sums.log_z == pytest.approx([z for *_, z in sorted(log_zs)], rel=1e-12, abs=1e-8)
-    assert d_transitions.trans == pytest.approx(all_pairs, abs=1e-8)
-    assert d_through.trans == pytest.approx(all_through, abs=1e-8)
+        start += n
+        if n:
+            alone = chain_loss(loss, scores[own], gold[own], mask[own], np.array([n]), transitions)
+            share = n / len(scores)
+            value, d_trans = value + share * alone.loss, d_trans + share * alone.d_transitions.trans
+            assert whole.d_scores[own] == pytest.approx(share * alone.d_scores, abs=1e-9)
+    assert whole.loss == pytest.approx(value)
+    assert whole.d_transitions.trans == pytest.approx(d_trans, abs=1e-9)
 
 
-def test_a_gold_path_that_is_illegal_has_an_infinite_loss():
-    _, lengths, transitions = chain([2, 3], 0, legal=True)
-    gold = np.eye(K)[[2, 2, 0, 1, 2]]  # I opens nothing
-    result = chain_loss(CrossEntropy(), np.zeros((5, K)), gold, np.ones(5), lengths, transitions)
+def test_a_sequence_without_a_path_has_no_sum_and_no_gradient():
+    scores, lengths, transitions = chain([2, 3], 0, legal=True)
+    scores[:2] = [[-np.inf, -np.inf, 0], [0, 0, 0]]  # I opens nothing
+    with np.errstate(all="raise"):
+        sums = PathSums(scores, lengths, transitions)
+        d_scores, d_transitions = sums.d_log_z()
+        gold = np.eye(K)[[2, 2, 0, 1, 2]]
+        result = chain_loss(CrossEntropy(), np.zeros((5, K)), gold, np.ones(5), lengths, transitions)
+    assert sums.log_z[1] == -np.inf and np.isfinite(sums.log_z[0])
+    assert not d_scores[:2].any() and d_scores[2:].sum() == pytest.approx(3)
+    assert d_transitions.trans.sum() == pytest.approx(2)
     assert result.loss == np.inf and np.isfinite(result.d_scores).all()
