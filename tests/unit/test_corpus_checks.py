@@ -66,7 +66,7 @@ def test_a_corpus_without_a_fault(tmp_path):
     checks = list(check_corpus(save(tmp_path / "c", healthy())))
     assert not [c for c in checks if c.level in ("warn", "fail")]
     good = {c.section for c in checks if c.level == "good"}
-    assert good == {"Findings", "Sentences", "Entities", "Annotation", "Tokens"}
+    assert good == {"Findings", "Types", "Sentences", "Entities", "Annotation", "Tokens"}
     corpus = save(tmp_path / "c", healthy())
     types = json.loads((corpus / "types.json").read_text())
     (corpus / "types.json").write_text(json.dumps({**types, "lang": "xyz"}))
@@ -106,6 +106,8 @@ PLANTED = [  # what is planted, level, section, and what the finding names; or t
     (extra(["so", "\n", "it"], None, "PER", {0, 1}), "warn", "Sentences", r"1, such as: so \n it"),
     (bare("so"), "warn", "Annotation", "train: documents without annotation"),
     (bare(), "warn", "Annotation", "documents without a token: 1"),
+    (extra(["Malm\ufffd", "now"]), "warn", "Annotation", "1, such as: Malm\ufffd now"),
+    (extra(["a\x07b"]), "warn", "Annotation", "control characters"),
     (extra(["so", "be", "it"], iob={1: 0}), "warn", "Annotation", "train: words"),
     (extra(["see", "Ida"], (1, 2), "STORM"), "fail", "Findings", "STORM"),
     (lambda docs: docs["train"].append(CROSSING), "warn", "Sentences", "at [New York|PER] now"),
@@ -132,6 +134,24 @@ def test_a_planted_fault_is_found_and_no_other(plant, level, section, text, tmp_
     found = faults(save(tmp_path / "c", docs))
     assert [(c.level, c.section) for c in found] == ([(level, section)] if level else [])
     assert all(text in c.text for c in found)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        *(("PER", "per", True), ("PER", "P-E_R", True), ("PER", "PERS", True)),
+        *(("PERSON", "PERSNO", True), ("LOCATION", "LOCTION", True), ("GEO", "GPE", False)),
+        *(("cell_type", "cell_line", False), ("CARDINAL", "ORDINAL", False)),
+    ],
+)
+def test_types_that_may_be_one(one, other, alike, tmp_path):
+    docs = healthy()
+    for part in docs:
+        for label in (one, other):
+            docs[part].append(words([f"so{part}{label}", "Ida"], (1, 2), label))
+    labels = list(dict.fromkeys(["PER", "ORG", "ART", one, other]))
+    checks = faults(save(tmp_path / "c", docs, labels=labels))
+    assert len([check for check in checks if check.section == "Types"]) == alike
 
 
 def test_tokens_are_compared_where_the_text_is_known(tmp_path):

@@ -4,7 +4,8 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
+from difflib import SequenceMatcher
+from itertools import combinations, islice
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -29,6 +30,8 @@ Level = Literal["info", "good", "warn", "fail"]
 Results = Iterator[tuple[Level, str]]
 
 LONG = 200  # words of a sentence
+ALIKE = 0.83  # of difflib's ratio: PERSON and PERSNO are, CARDINAL and ORDINAL are not
+COMPARED = 300  # types, each with each other
 LEVELS: dict[str, Level] = {  # of the findings that are faults
     "no_entity": "fail",
     "undeclared_type": "fail",
@@ -53,6 +56,7 @@ ODDITIES: dict[str, dict[str, tuple[Level, str]]] = {  # by section and kind
         "unannotated": ("warn", "documents without annotation, not even O, which no score counts"),
         "unannotated_word": ("warn", "words without annotation, from which no pipe learns"),
         "empty": ("warn", "documents without a token"),
+        "broken": ("warn", "tokens with control characters or U+FFFD, the mark of a wrong encoding"),
     },
 }
 
@@ -102,6 +106,7 @@ class Oddities:
             i, is_space = token.i, token.is_space
             self._note("stray", doc, i, i + 1, token.ent_iob == 1 and i not in inside)
             self._note("opening_space", doc, i, i + 1, is_space and i > 0 and token.is_sent_start)
+            self._note("broken", doc, i, i + 1, _is_broken(token))
             self._note("unannotated_word", doc, i, i + 1, not (token.ent_iob or is_space or is_bare))
 
     def _note(self, kind: str, doc: Doc, start: int, end: int, is_odd: bool | None) -> None:
@@ -121,6 +126,14 @@ def _is_punctuation(token: Token) -> bool:
     return all(kind[0] in "PS" for kind in kinds) and any(kind[0] == "P" for kind in kinds)
 
 
+def _is_broken(token: Token) -> bool:
+    """Whether it has control characters, unassigned ones, or what replaces bad bytes."""
+    if token.is_alpha or token.is_space:
+        return False
+    kinds = {unicodedata.category(letter) for letter in token.text}
+    return "\ufffd" in token.text or bool({"Cc", "Cn", "Cs"} & kinds)
+
+
 def _findings(statistics: Statistics) -> Results:
     """What the statistics find, as far as it is a fault."""
     mentions = {t: own.mentions for t, own in statistics.parts["train"].types.items()}
@@ -128,6 +141,19 @@ def _findings(statistics: Statistics) -> Results:
     for finding in statistics.diagnosis:
         if finding.rule in LEVELS:
             yield LEVELS[finding.rule], f"{finding.finding} {finding.evidence} {finding.advice}"
+
+
+def _names(statistics: Statistics) -> Results:
+    """Types that may be one: misspelt, or in other case or punctuation."""
+    labels = statistics.labels + statistics.undeclared
+    parts = statistics.parts.values()
+    mentions = {label: sum(part.types[label].mentions for part in parts) for label in labels}
+    plain = {label: "".join(filter(str.isalnum, label.casefold())) for label in labels[:COMPARED]}
+    for pair in combinations(plain, 2):
+        one, other = sorted(plain[label] for label in pair)
+        if SequenceMatcher(None, one, other).ratio() >= ALIKE:
+            shown = ", ".join(f"{label} ({mentions[label]:,})" for label in pair)
+            yield "warn", f"Are these types one? {shown} are spelt almost alike."
 
 
 def _tokens(types: CorpusTypes, paths: Mapping[str, Path]) -> Results:
@@ -177,7 +203,10 @@ def check_corpus(corpus: Path) -> Iterator[Check]:
             tallies[part].add(doc)
             oddities[part].add(doc)
     good = "No type or part is absent, and no text is annotated in two ways."
-    yield from run_check(_findings(described_corpus(corpus, types, tallies)), "Findings", good)
+    statistics = described_corpus(corpus, types, tallies)
+    yield from run_check(_findings(statistics), "Findings", good)
+    good = "No two types have names that are almost alike."
+    yield from run_check(_names(statistics), "Types", good)
     for section, kinds in ODDITIES.items():
         odd = [
             Check(level, section, f"{part}: {text}: {own.n[kind]:,}, such as: {own.shown(kind)}")
