@@ -386,7 +386,7 @@ def tiny_encoder(folder: Path, bert: Path) -> Path:
     tok2vec.initialize()
     (folder / "tok2vec" / "model").write_bytes(tok2vec.to_bytes())
     (folder / "meta.json").write_text("{}")
-    (folder / FILE).write_bytes(label_weights(encoder_of(tok2vec), 8))
+    (folder / FILE).write_bytes(label_weights(encoder_of(tok2vec), encoder_of(tok2vec), 8))
     describe = {"@misc": "longtail.LabelEncoder.v1", "name": str(folder)}
     listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": encoder_of(tok2vec).width}
     described = {"@architectures": "longtail.DescribedTypes.v1", "residual": True, "tok2vec": listener}

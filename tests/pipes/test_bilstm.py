@@ -160,10 +160,17 @@ def own(encoder):
     return nlp
 
 
-def test_weights_of_another_size_are_refused_by_spacy_load(tmp_path):
+def test_tampered_files_are_refused_by_spacy_load(tmp_path):
     nlp = own(ENCODER)
     train(nlp, 1)
     nlp.to_disk(tmp_path)
+    path = tmp_path / "ner" / "model"
+    data = path.read_bytes()
+    place = data.index(b"__metadata__") + 2000  # among the weights
+    path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+    with pytest.raises(ValueError, match=r"L221.*checksum"):
+        spacy.load(tmp_path)
+    path.write_bytes(data)
     for width in ("hidden_width", "embed.width"):
         with pytest.raises(ValueError):
             spacy.load(tmp_path, config={f"components.ner.model.tok2vec.{width}": 9})

@@ -201,6 +201,9 @@ FAILURES: dict[str, Callable[[list[Doc]], object]] = {  # by what is logged
     "JSONDecodeError": lambda docs: json.loads("Sorry, I cannot"),
     "L292": lambda docs: fail(ValueError("[L292] refused.")),
     "other tokens": lambda docs: [merge(doc) for doc in docs],
+    "37.5": lambda docs: [rate(doc, 37.5) for doc in docs],
+    "1 tokens, and scores of 3": lambda docs: [rate(doc, 0.5, 0.9, 0.8, 0.7) for doc in docs],
+    "1.5": lambda docs: [rate(doc, 0.5, 1.5) for doc in docs],
 }
 BUGS: dict[str, Callable[[list[Doc]], object]] = {
     "attribute": lambda docs: None.text,  # type: ignore[attr-defined]

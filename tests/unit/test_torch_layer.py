@@ -14,6 +14,7 @@ safetensors = pytest.importorskip("safetensors.torch", reason="needs the extra '
 
 from spacy_longtail.layers.torch_layer import (  # noqa: E402
     from_safetensors,
+    tensor_checksum,
     to_safetensors,
     torch_layer,
 )
@@ -84,12 +85,16 @@ def refused(module, data, match):
     assert layer.shims[0]._model is module and same(state(module), before)
 
 
-def test_every_cut_is_noticed():
+def test_every_cut_and_every_changed_byte_is_noticed():
     module = Net()
     data = to_safetensors(module)
     for n in (*range(0, len(data), 53), len(data) - 1):
         refused(module, data[:n], "L221")
     refused(module, data + b"\0", "L221")
+    for place in range(0, len(data), 17):
+        changed = bytearray(data)
+        changed[place] ^= 0x01
+        refused(module, bytes(changed), "L221")
 
 
 def test_no_pickle_is_opened_and_no_weight_takes_another_name(tmp_path):
@@ -99,6 +104,15 @@ def test_no_pickle_is_opened_and_no_weight_takes_another_name(tmp_path):
     torch.save({"state": Exploit()}, tmp_path / "weights.pt")
     refused(Net(), (tmp_path / "weights.pt").read_bytes(), "L221")
     assert not Exploit.ran
+
+
+def test_weights_under_each_others_names_are_noticed():
+    module = Tied()
+    tensors = state(module)
+    metadata = {"sha256": tensor_checksum(tensors)}
+    tensors["a.bias"], tensors["b.bias"] = tensors["b.bias"], tensors["a.bias"]
+    refused(module, safetensors.save(tensors, metadata=metadata), "L221.*checksum")
+    refused(module, safetensors.save(tensors), "L221.*checksum")  # of somebody else: no checksum
 
 
 def test_weights_of_another_module_are_refused():
@@ -111,7 +125,8 @@ def test_weights_of_another_module_are_refused():
     ):
         tensors = state(module)
         change(tensors)
-        refused(module, safetensors.save(tensors), f"L221.*{named}")
+        metadata = {"sha256": tensor_checksum(tensors)}
+        refused(module, safetensors.save(tensors, metadata=metadata), f"L221.*{named}")
 
 
 @pytest.mark.parametrize("package", ["torch", "safetensors"])

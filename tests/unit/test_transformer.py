@@ -105,9 +105,10 @@ def test_it_is_saved_with_its_tokenizer_and_loads_without_the_folder(bert):
         other = Transformer()
         other.shims[0]._model = short
         assert 0 < abs(other.predict(docs)[0] - rows).max() < most
-    data = short_form(encoder_of(model))
+    data = bytearray(short_form(encoder_of(model)))
+    data[-9] ^= 1
     other = data.replace(b'"format":"1"', b'"format":"2"')
-    for bad in (data[:100], b"nothing of the kind", other):
+    for bad in (bytes(data), bytes(data[:100]), b"nothing of the kind", bytes(other)):
         with pytest.raises(ValueError, match="L221"):
             from_bytes(encoder_of(Transformer()), bad, torch.device("cpu"))
 
@@ -192,6 +193,7 @@ def test_a_loaded_pipeline_looks_for_types_by_their_descriptions(shipped):
         ({}, "L271"),
         ({"A": " "}, "L271"),
         ({"A": "x", "B": "X"}, "L271"),
+        ({"A": 3}, "L271"),
     ):
         with pytest.raises(ValueError, match=code):
             ner.set_labels(bad)
@@ -222,19 +224,34 @@ def test_a_batch_with_many_types_is_read_in_slices(shipped, monkeypatch):
     assert sum(sizes[3:]) == len(docs) and max(sizes[3:]) <= 2
 
 
-def test_a_label_encoder_that_is_damaged_or_of_another_format(shipped, tmp_path):
+def test_a_label_encoder_that_is_damaged_or_of_another_encoder(shipped, tmp_path):
     folder = tmp_path / "copy"
     shutil.copytree(shipped, folder)
     data = (folder / FILE).read_bytes()
     size = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + size])
-    header["__metadata__"]["format"] = "2"
-    text = json.dumps(header).encode()
-    other = len(text).to_bytes(8, "little") + text + data[8 + size :]
-    for content, message in ((data[:-100], "L221"), (other, "L221.*format 2")):
-        (folder / FILE).write_bytes(content)
+
+    def written(metadata, content=data[8 + size :]):
+        header["__metadata__"] = metadata
+        text = json.dumps(header).encode()
+        (folder / FILE).write_bytes(len(text).to_bytes(8, "little") + text + content)
+        return LabelEncoder(str(folder))(["ship"])
+
+    known = header["__metadata__"]
+    damaged = bytearray(data[8 + size :])
+    damaged[len(damaged) // 2] ^= 4
+    for metadata, content, message in (
+        (known, bytes(damaged), "L221.*checksum"),
+        ({**known, "format": "2"}, data[8 + size :], "L221.*format 2"),
+    ):
         with pytest.raises(ValueError, match=message):
-            LabelEncoder(str(folder))(["ship"])
+            written(metadata, content)
+    (folder / FILE).write_bytes(data)
+    nlp = spacy.load(folder)
+    encoder_of(nlp.get_pipe("tok2vec").model).encoder.get_input_embeddings().weight.data.normal_()
+    nlp.get_pipe("tok2vec").to_disk(folder / "tok2vec")
+    with pytest.raises(ValueError, match=r"L221.*other word embeddings"):
+        LabelEncoder(str(folder))(["ship"])
 
 
 @pytest.fixture

@@ -7,12 +7,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 from spacy.util import registry
 from thinc.types import Floats2d
 
 from ..encoders import check_encoder
 from ..errors import Errors
-from ..layers.torch_layer import load_state, read_safetensors, require_torch, shim_of
+from ..layers.torch_layer import read_safetensors, require_torch, shim_of, tensor_checksum
 from .base import LoadedLater, mean_states
 
 if TYPE_CHECKING:  # an extra
@@ -22,7 +23,8 @@ if TYPE_CHECKING:  # an extra
 
 FILE = "label_encoder.safetensors"
 MOST = 64  # pieces of a description that are read
-EMBEDDINGS = "encoder.embeddings.word_embeddings.weight"  # those of the encoder
+MEAN = "embeddings.mean"  # in the file: of the encoder's word embeddings
+ALIKE = 0.99  # cosine of two means of the same word embeddings
 
 
 @dataclass(frozen=True)
@@ -48,20 +50,33 @@ class LabelEncoder(LoadedLater):
             raise ValueError(Errors.L265.format(name=self.name, problem=f"It has no file {FILE}."))
         build = registry.get("architectures", "longtail.Transformer.v1")
         own = shim_of(build().from_disk(folder / "tok2vec" / "model"))._model
-        short, metadata = read_safetensors((folder / FILE).read_bytes(), self.name)
-        check_format(metadata, self.name)
-        tensors = expand(short)
-        tensors.pop("embeddings.mean", None)  # of files that earlier versions wrote
-        tensors[EMBEDDINGS] = own.encoder.get_input_embeddings().weight.detach()
-        config = copy.deepcopy(own.encoder.config)
-        layers = {name.split(".")[3] for name in tensors if name.startswith("encoder.encoder.layer.")}
-        config.num_hidden_layers = len(layers)
-        positions = tensors.get("encoder.embeddings.position_embeddings.weight")
-        if positions is not None:
-            config.max_position_embeddings = len(positions)
-        loaded = PieceEncoder()
-        loaded.build(config, own.tokenizer, None)
-        load_state(loaded, tensors, self.name)
+        try:
+            short, metadata = read_safetensors((folder / FILE).read_bytes(), self.name)
+            check_format(metadata, self.name)
+            embeddings = own.encoder.get_input_embeddings().weight.detach()
+            tensors = expand(short)
+            mean, own_mean = tensors.pop(MEAN).numpy(), embeddings.mean(0).numpy()
+            norms = np.linalg.norm(mean) * np.linalg.norm(own_mean)
+            if mean.shape != own_mean.shape or mean @ own_mean < ALIKE * norms:
+                problem = f"{FILE} was made for an encoder with other word embeddings"
+                raise ValueError(Errors.L221.format(who=self.name, problem=problem))
+            tensors["encoder.embeddings.word_embeddings.weight"] = embeddings
+            config = copy.deepcopy(own.encoder.config)
+            layers = {
+                name.split(".")[3] for name in tensors if name.startswith("encoder.encoder.layer.")
+            }
+            config.num_hidden_layers = len(layers)
+            positions = tensors.get("encoder.embeddings.position_embeddings.weight")
+            if positions is not None:
+                config.max_position_embeddings = len(positions)
+            loaded = PieceEncoder()
+            loaded.build(config, own.tokenizer, None)
+            loaded.load_state_dict(tensors)
+        except Exception as error:  # of a damaged file: each its own kind
+            if str(error).startswith("[L"):
+                raise
+            problem = " ".join(str(error).split())
+            raise ValueError(Errors.L221.format(who=self.name, problem=problem)) from error
         return loaded.eval()
 
     def __call__(self, texts: list[str]) -> Floats2d:
@@ -79,12 +94,17 @@ def subwords_of_labels(tokenizer: "Tokenizer", texts: Iterable[str]) -> list[lis
     return [encoding.ids[:MOST] for encoding in tokenizer.encode_batch(list(texts))]
 
 
-def label_weights(module: "PieceEncoder", bits: float = 4) -> bytes:
-    """What the file of a label encoder holds: its weights without word embeddings."""
+def label_weights(module: "PieceEncoder", encoder: "PieceEncoder", bits: float = 4) -> bytes:
+    """What the file of a label encoder holds: its weights, and of the word embeddings the mean alone.
+
+    module (PieceEncoder): The transformer that reads labels. bits (float): Of its matrices, 4 to 8.
+    encoder (PieceEncoder): The encoder as it is loaded, whose word embeddings the labels are read with.
+    """
     import safetensors.torch
 
     from ..layers.torch_transformer import FORMAT, short_form
 
     tensors = safetensors.torch.load(short_form(module, bits))
     own = {name: tensor for name, tensor in tensors.items() if "word_embeddings" not in name}
-    return safetensors.torch.save(own, metadata={"format": FORMAT})
+    own[MEAN] = encoder.encoder.get_input_embeddings().weight.detach().cpu().float().mean(0)
+    return safetensors.torch.save(own, metadata={"format": FORMAT, "sha256": tensor_checksum(own)})

@@ -1,6 +1,11 @@
-"""Torch modules as layers of thinc, with weights saved as safetensors."""
+"""Torch modules as layers of thinc, with weights saved as safetensors.
+
+A checksum goes with the weights: a safetensors file that was damaged in transit loads without a word,
+since every bit pattern of its data is a valid number, and the pipeline predicts something else.
+"""
 
 import copy
+import hashlib
 import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
@@ -100,10 +105,11 @@ def rows_from_torch(model: Model, X_Y: tuple, is_train: bool) -> tuple[list[Floa
 
 
 def to_safetensors(module: "torch.nn.Module") -> bytes:
-    """The weights of a module as a safetensors file."""
+    """The weights of a module as a safetensors file, with their checksum in its metadata."""
     import safetensors.torch
 
-    return safetensors.torch.save(tensors_of(module))
+    tensors = tensors_of(module)
+    return safetensors.torch.save(tensors, metadata={"sha256": tensor_checksum(tensors)})
 
 
 def tensors_of(module: "torch.nn.Module") -> dict[str, "torch.Tensor"]:
@@ -131,13 +137,15 @@ def from_safetensors(
 
 
 def read_safetensors(data: bytes, who: str) -> tuple[dict[str, "torch.Tensor"], dict[str, str]]:
-    """The tensors and the metadata of a safetensors file."""
+    """The tensors and the metadata of a safetensors file, checked against its checksum."""
     import safetensors.torch
 
     try:
         tensors = safetensors.torch.load(data)
         size = int.from_bytes(data[:SIZE_BYTES], "little")
         metadata = json.loads(data[SIZE_BYTES : SIZE_BYTES + size]).get("__metadata__", {})
+        if metadata.get("sha256") != tensor_checksum(tensors):
+            raise ValueError("the weights do not have their checksum")
     except Exception as error:  # whatever the parser says of bytes that are not such a file
         raise ValueError(Errors.L221.format(who=who, problem=error)) from error
     return tensors, metadata
@@ -150,3 +158,13 @@ def load_state(module: "torch.nn.Module", tensors: dict[str, "torch.Tensor"], wh
     except RuntimeError as error:
         problem = " ".join(str(error).split())
         raise ValueError(Errors.L221.format(who=who, problem=problem)) from error
+
+
+def tensor_checksum(tensors: dict[str, "torch.Tensor"]) -> str:
+    """SHA-256 of all contents in the order of names."""
+    import torch
+
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        digest.update(tensors[name].contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()

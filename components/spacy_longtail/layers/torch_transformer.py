@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from ..errors import Errors
 from .int8 import can, in_int8
 from .quantised import GROUP, EightBit, FourBit, eight_bit, four_bit
-from .torch_layer import TorchShim, load_state, read_safetensors, tensors_of
+from .torch_layer import TorchShim, load_state, read_safetensors, tensor_checksum, tensors_of
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
@@ -177,14 +177,16 @@ def to_bytes(module: PieceEncoder) -> bytes:
 
     if module.encoder is None or module.tokenizer is None:
         return b""
-    return safetensors.torch.save(tensors_of(module), metadata=_metadata(module))
+    tensors = tensors_of(module)
+    return safetensors.torch.save(tensors, metadata=_metadata(module, tensors))
 
 
-def _metadata(module: PieceEncoder) -> dict[str, str]:
+def _metadata(module: PieceEncoder, tensors: dict[str, Tensor]) -> dict[str, str]:
     return {
         "format": FORMAT,
         "config": module.encoder.config.to_json_string(use_diff=False),
         "tokenizer": module.tokenizer.to_str(),  # type: ignore[union-attr]
+        "sha256": tensor_checksum(tensors),
     }
 
 
@@ -256,4 +258,4 @@ def short_form(module: PieceEncoder, bits: float = 8, embedding_bits: float = 8)
                 tensors[f"{name}{kind}{part}"] = torch.from_numpy(np.ascontiguousarray(array))
         else:
             tensors[name] = tensor.half().cpu().contiguous().clone()
-    return safetensors.torch.save(tensors, metadata=_metadata(module))
+    return safetensors.torch.save(tensors, metadata=_metadata(module, tensors))

@@ -129,7 +129,7 @@ def short_labels(start: Start, bits: Bits) -> tuple[bytes, PieceEncoder]:
     _, embeddings, labels = bits
     short = from_bytes(PieceEncoder(), short_form(module, labels, embeddings), CPU)
     if start.label_file is None:
-        return label_weights(module, labels), short
+        return label_weights(module, short, labels), short
     module.encoder.set_input_embeddings(short.encoder.get_input_embeddings())
     return start.label_file, module
 

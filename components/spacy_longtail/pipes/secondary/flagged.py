@@ -58,6 +58,13 @@ def found_in(sentence: Doc, key: str | None) -> list[ScoredSpan]:
     rated = read_scores(sentence, key)
     places = [(ent.start, ent.end, ent.label_) for ent in sentence.ents]
     spans = [rated.get(place, ScoredSpan(*place, math.nan, ())) for place in places]
+    for span in spans:
+        n_tokens, n_scores = span.end - span.start, len(span.token_scores)
+        if n_scores not in (0, n_tokens):
+            raise UnusableError(f"an entity has {n_tokens} tokens, and scores of {n_scores}")
+        for score in (span.score, *span.token_scores):
+            if score < 0 or score > 1:
+                raise UnusableError(f"an entity has the score {score:g}, which is not from 0 to 1")
     return without_space(spans, sentence.to_array("IS_SPACE"))
 
 
