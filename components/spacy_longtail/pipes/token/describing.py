@@ -47,6 +47,8 @@ def describe_types(
 
     known (Collection[str]): All types of the data: the texts may be of others than this component's.
     """
+    if odd := [label for label, text in given.items() if not isinstance(text, str)]:
+        raise ValueError(Errors.L271.format(who=who, problem=f"something that is no text for {odd[0]}"))
     texts = {label: " ".join(text.split()) for label, text in in_words(types, given).items()}
     unknown = sorted(set(given) - set(known))
     problem = f"types that the data does not have: {', '.join(unknown)}" if unknown else ""
