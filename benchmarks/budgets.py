@@ -35,7 +35,7 @@ def behind(primary: Path, secondary: Path, budget: float, merge: str, tail: list
     nlp = spacy.load(primary)
     if "sentencizer" not in nlp.pipe_names:
         nlp.add_pipe("sentencizer", last=True)
-    flagger = {"weak_labels": tail, "budget": budget}
+    flagger = {"rare_labels": tail, "budget": budget}
     nlp.add_pipe("longtail_posterior_gate", name="flagger", config=flagger)
     rescue = {"source": str(secondary), "merge": merge, "labels": tail if merge == "fill" else None}
     nlp.add_pipe("longtail_gated_pipe", name="rescue", config=rescue)

@@ -154,7 +154,7 @@ class Errors:
         "rate or the class weights."
     )
     L205 = (
-        "[L205] {who} cannot learn when to open: {problem}. Check 'weak_labels', 'auto_share' "
+        "[L205] {who} cannot learn when to open: {problem}. Check 'rare_labels', 'auto_share' "
         "and the corpus, and put a sentencizer before the gate and into annotating_components."
     )
     L206 = (
@@ -339,6 +339,8 @@ class Warnings:
         "[LW107] {who!r} learns from documents without sentence boundaries, each as one "
         "sentence, {where}. Put what sets boundaries before it and into annotating_components."
     )
+
+    W114 = "[LW114] {name!r}: weak_labels is now rare_labels. Version 0.4 will not know weak_labels."
 
     # Training and pretraining
     W050 = (

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from statistics import mean
+from typing import Any
 
 from .records import read, rows_of
 
@@ -36,7 +37,19 @@ def parts() -> Iterator[tuple[str, str]]:
     for part, values in moved.items():
         yield f"int8.{part}", f"{mean(values):+.1f}"
     yield "int8.n", str(len(moved["dev"]))
+    yield "large data", rows_of(_large_data())
     yield "int8.most", f"{max(abs(d) for values in moved.values() for d in values):.1f}"
+
+
+def _large_data() -> Iterator[tuple[str, ...]]:
+    """Each pipeline with each engine: a million documents with one worker and with two."""
+    names = {"cnn": "our CNN", "three_int8": "three layers int8", "six_int8": "six layers int8"}
+    runs: dict[tuple[str, str], dict[int, dict[str, Any]]] = {}
+    for r in read("large_data"):
+        runs.setdefault((r["pipeline"], r["engine"]), {})[r["workers"]] = r
+    for (pipeline, engine), by in runs.items():
+        cells = (f"{by[n]['minutes_a_million']:.0f}" for n in (1, 2))
+        yield names[pipeline], engine, *cells, f"{by[2]['peak_mib']:,}"
 
 
 def _differences(part: str) -> list[float]:

@@ -32,7 +32,7 @@ FEWER = {"width": 16, "embed_size": 40, "window_size": 3, "hidden_width": 16}  #
 RNNCNN = {"@architectures": "longtail.RNNCNNGate.v1", "tok2vec": SMALL, "hidden_width": 8}
 TORCH = {  # weights in safetensors
     "longtail_sentence_gate: rnncnn": Case(
-        "longtail_sentence_gate", {"weak_labels": WEAK}, {"model": RNNCNN}
+        "longtail_sentence_gate", {"rare_labels": WEAK}, {"model": RNNCNN}
     )
 }
 SAVED = {**CASES, **TORCH}

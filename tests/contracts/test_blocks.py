@@ -109,14 +109,14 @@ def stock() -> Language:
 
 def with_posterior_gate() -> Language:
     nlp = tagger()
-    nlp.add_pipe("longtail_posterior_gate", name="gate", config={"weak_labels": ["NAT"]})
+    nlp.add_pipe("longtail_posterior_gate", name="gate", config={"rare_labels": ["NAT"]})
     return nlp
 
 
 def with_secondary() -> Language:
     nlp = tagger()
     nlp.add_pipe(
-        "longtail_sentence_gate", name="gate", config={"model": GATE_MODEL, "weak_labels": ["NAT"]}
+        "longtail_sentence_gate", name="gate", config={"model": GATE_MODEL, "rare_labels": ["NAT"]}
     )
     counted(nlp, "gate")
     nlp.add_pipe("longtail_gated_ner", name="weak_ner", config={"model": TOKEN_MODEL, "labels": ["NAT"]})

@@ -35,7 +35,7 @@ from tests.util import (
 
 ROOT = Path(__file__).parents[2]
 SCORED = {"scores_key": "entity_scores"}
-GATE = {"weak_labels": WEAK, "model": GATE_MODEL}
+GATE = {"rare_labels": WEAK, "model": GATE_MODEL}
 PRIMARY = {**small_ner(), **SCORED, "include": ["PER", "GEO"]}
 BEHIND = (("ner", "longtail_ner", PRIMARY), ("gate", "longtail_sentence_gate", GATE))
 READ = (("ner", "longtail_token_ner", {"model": TOKEN_MODEL, **SCORED}),)
@@ -82,10 +82,10 @@ PIPES = {
         "": Case("longtail_ensemble_ner", {"members": MEMBERS}, learns=False, made=ensemble)
     },
     "longtail_sentence_gate": {
-        "": Case("longtail_sentence_gate", small=GATE, toys={"weak_labels": WEAK})
+        "": Case("longtail_sentence_gate", small=GATE, toys={"rare_labels": WEAK})
     },
     "longtail_posterior_gate": {
-        about: Case("longtail_posterior_gate", {"weak_labels": WEAK}, settings, READ, learns=False)
+        about: Case("longtail_posterior_gate", {"rare_labels": WEAK}, settings, READ, learns=False)
         for about, settings in (("", {}), ("threshold", {"threshold": 0.02}))
     },
     "longtail_gated_ner": {

@@ -12,7 +12,7 @@ from spacy_longtail.pipes.gate.learning import learn_counts
 from spacy_longtail.pipes.neighbours import boundary_setters
 from tests.util import GATE_MODEL, SENTENCES, SMALL, TOKEN_MODEL, blank, found, parse
 
-GATE = {"model": GATE_MODEL, "weak_labels": ["NAT", "ART"]}
+GATE = {"model": GATE_MODEL, "rare_labels": ["NAT", "ART"]}
 LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream": "*"}
 WEIGHTS = {"@losses": "longtail.CrossEntropy.v1", "weights": {"@misc": "longtail.inverse_frequency.v1"}}
 WEAK = {"model": TOKEN_MODEL, "labels": ["NAT", "ART"], "merge": "fill", "loss": WEIGHTS}
@@ -51,7 +51,7 @@ def initialize(nlp, data, names=("gate", "weak_ner")):
 def test_counts_do_not_depend_on_gold_boundaries(settings):
     counts = []
     for bounded in (True, False):
-        nlp = pipeline(gate={"weak_labels": ["NAT"], **settings}, weak={"labels": ["NAT"]})
+        nlp = pipeline(gate={"rare_labels": ["NAT"], **settings}, weak={"labels": ["NAT"]})
         initialize(nlp, documents(nlp, bounded))
         cfg = nlp.get_pipe("gate").cfg
         weights = nlp.get_pipe("weak_ner").cfg["class_values"]

@@ -21,7 +21,7 @@ from tests.util import (
 
 
 def gate_config(**settings):
-    return {"model": GATE_MODEL, "weak_labels": WEAK, **settings}
+    return {"model": GATE_MODEL, "rare_labels": WEAK, **settings}
 
 
 def weak_config(**settings):
@@ -154,7 +154,7 @@ def test_what_a_span_of_a_rule_touches_is_read_as_whole_sentences(is_shared):
 
 def learnt(corpus, **settings):
     """A gate and a secondary of its types, initialised on data."""
-    nlp = build({"weak_labels": "auto", "auto_share": 0.2, **settings}, {"labels": "auto"})
+    nlp = build({"rare_labels": "auto", "auto_share": 0.2, **settings}, {"labels": "auto"})
     nlp.initialize(lambda: corpus)
     return nlp, nlp.get_pipe("gate")
 
@@ -189,7 +189,7 @@ def test_types_and_weights_come_from_the_counts_and_nothing_earlier_is_kept():
 
 
 def test_a_balanced_gate_learns_from_as_many_other_sentences_always_the_same():
-    nlp, gate = learnt(examples(blank()), weak_labels=["NAT"], data="balanced")
+    nlp, gate = learnt(examples(blank()), rare_labels=["NAT"], data="balanced")
     assert gate.cfg["kept_share"] == pytest.approx(2 / 6) and gate.cfg["weak_weight"] is None
     many = []
     for i in range(600):
@@ -206,7 +206,7 @@ def test_a_balanced_gate_learns_from_as_many_other_sentences_always_the_same():
     _, again = gate.get_loss(many[300:], z[300:])
     assert np.array_equal(again, d_z[300:])
     with pytest.raises(ValueError, match="L205"):  # each of these sentences has a rare type
-        learnt(examples(nlp)[:2], weak_labels=["PER", "GEO", "ART", "NAT"], data="balanced")
+        learnt(examples(nlp)[:2], rare_labels=["PER", "GEO", "ART", "NAT"], data="balanced")
 
 
 def test_rules_open_for_their_types_where_there_is_no_gate():
@@ -230,3 +230,12 @@ def test_the_labels_are_those_of_the_settings():
         pipe.initialize(lambda: examples(nlp), nlp=nlp, labels=pipe.label_data)
     with pytest.raises(ValueError, match=r"L206.*SHIP"):
         nlp.get_pipe("gate").add_label("SHIP")
+
+
+@pytest.mark.parametrize("kind", ["longtail_sentence_gate", "longtail_posterior_gate"])
+def test_the_earlier_name_of_the_rare_types_works_with_a_warning(kind):
+    nlp = blank()
+    nlp.add_pipe("longtail_token_ner", name="ner", config={"model": TOKEN_MODEL})
+    with pytest.warns(FutureWarning, match="LW114.*'gate'.*rare_labels"):
+        gate = nlp.add_pipe(kind, name="gate", config={"weak_labels": WEAK})
+    assert gate.labels == tuple(WEAK)

@@ -31,7 +31,7 @@ LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream
 
 def gate(tok2vec=SMALL, **settings):
     model = {"@architectures": "longtail.SentenceGate.v1", "tok2vec": tok2vec, "hidden_width": 16}
-    return {"model": model, "weak_labels": WEAK, **settings}
+    return {"model": model, "rare_labels": WEAK, **settings}
 
 
 def weak(tok2vec=SMALL, **settings):
@@ -210,7 +210,7 @@ def test_components_in_the_wrong_order_are_refused(order, found):
 def test_gates_that_lack_types_are_named_and_no_gate_is_refused():
     nlp = blank()
     nlp.add_pipe("longtail_ner", name="ner", config=small_ner())
-    nlp.add_pipe("longtail_sentence_gate", name="gate", config=gate(weak_labels=["NAT"]))
+    nlp.add_pipe("longtail_sentence_gate", name="gate", config=gate(rare_labels=["NAT"]))
     nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=weak())
     with pytest.warns(UserWarning, match=r"LW080.*(gate.*ART|ner.*NAT, ART)") as seen:
         nlp.initialize(lambda: examples(nlp))

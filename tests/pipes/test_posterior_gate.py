@@ -44,7 +44,7 @@ def primary(name="longtail_token_ner"):
 
 def gated(name="longtail_token_ner", **settings):
     nlp, _ = trained_once(primary, 40, name=name)
-    nlp.add_pipe("longtail_posterior_gate", name="gate", config={"weak_labels": WEAK, **settings})
+    nlp.add_pipe("longtail_posterior_gate", name="gate", config={"rare_labels": WEAK, **settings})
     return nlp
 
 
@@ -136,7 +136,7 @@ def secondary(**settings):
 
 def sentence_gated():
     nlp = blank()
-    config = {"model": GATE_MODEL, "weak_labels": WEAK}
+    config = {"model": GATE_MODEL, "rare_labels": WEAK}
     nlp.add_pipe("longtail_sentence_gate", name="gate", config=config)
     return nlp
 
@@ -152,7 +152,7 @@ def test_what_a_secondary_expects_counts_in_flagged_sentences():
 
 def test_a_shared_encoder_does_not_run_again():
     nlp, _ = trained_once(shared, 40)
-    nlp.add_pipe("longtail_posterior_gate", name="gate", config={"weak_labels": WEAK})
+    nlp.add_pipe("longtail_posterior_gate", name="gate", config={"rare_labels": WEAK})
     calls = []
     layer = nlp.get_pipe("tok2vec").model.layers[0]
     forward = layer._func
@@ -169,7 +169,7 @@ def test_another_encoder_after_the_primary_changes_nothing(width):
     texts = [words(nlp, text) for text in SENTENCES]
     wanted = expected_mentions(nlp, list(nlp.pipe(texts)))[0].mentions
     nlp.add_pipe("tok2vec", name="second", config={"model": {**SMALL, "width": width}})
-    nlp.add_pipe("longtail_posterior_gate", name="gate", config={"weak_labels": WEAK})
+    nlp.add_pipe("longtail_posterior_gate", name="gate", config={"rare_labels": WEAK})
     nlp.get_pipe("second").initialize(lambda: examples(nlp), nlp=nlp)
     docs = list(nlp.pipe([words(nlp, text) for text in SENTENCES]))
     assert [i for i, doc in enumerate(docs) if doc.spans[KEY]] == RARE
@@ -200,7 +200,7 @@ def test_the_primary_is_the_last_that_counts_or_the_one_named():
 
 def test_a_budget_begins_where_the_saved_one_begins(tmp_path):
     nlp = blank()
-    gate = nlp.add_pipe("longtail_posterior_gate", config={"weak_labels": WEAK, "budget": 0.25})
+    gate = nlp.add_pipe("longtail_posterior_gate", config={"rare_labels": WEAK, "budget": 0.25})
     gate.cfg["start"] = [0.9, 0.5, 0.1, 0.7]
     gate.restart()
     rows = (0.95, 0.5, 0.99, 0.2)
@@ -222,7 +222,7 @@ def test_a_gate_takes_back_what_it_flagged_itself_and_nothing_else():
     nlp = blank()
     gate, other = (
         nlp.add_pipe(
-            "longtail_posterior_gate", name=name, config={"weak_labels": WEAK, "threshold": threshold}
+            "longtail_posterior_gate", name=name, config={"rare_labels": WEAK, "threshold": threshold}
         )
         for name, threshold in (("gate", 0.5), ("other", 0.7))
     )
@@ -243,7 +243,7 @@ def test_a_gate_takes_back_what_it_flagged_itself_and_nothing_else():
 @pytest.mark.parametrize(("before", "found"), [({"beam_width": 4}, "L210.*ner"), (None, "L210.*none")])
 def test_a_gate_without_a_primary_before_it_is_refused(before, found):
     nlp = blank()
-    gate = nlp.add_pipe("longtail_posterior_gate", config={"weak_labels": WEAK})
+    gate = nlp.add_pipe("longtail_posterior_gate", config={"rare_labels": WEAK})
     ner = nlp.add_pipe("ner", config=small_ner(), **({"first": True} if before else {}))
     ner.cfg.update(before or {})
     with pytest.raises(ValueError, match=found):

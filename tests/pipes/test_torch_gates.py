@@ -86,7 +86,7 @@ def flagged(nlp):
 def test_it_learns_saves_and_loads(name, tmp_path):
     nlp = blank()
     model = {"@architectures": f"longtail.{name}.v1", "tok2vec": SMALL, "hidden_width": 8}
-    config = {"model": model, "weak_labels": ["NAT", "ART"]}
+    config = {"model": model, "rare_labels": ["NAT", "ART"]}
     nlp.add_pipe("longtail_sentence_gate", name="gate", config=config)
     history = train(nlp, 60)
     assert history[-1]["gate"] < 0.3 * history[0]["gate"]

@@ -45,7 +45,7 @@ def trained():
 def model(trained, tmp_path):
     def write(**settings):
         nlp = blank().from_config(trained.config).from_bytes(trained.to_bytes())
-        nlp.add_pipe("longtail_posterior_gate", name="gate", config={"weak_labels": WEAK, **settings})
+        nlp.add_pipe("longtail_posterior_gate", name="gate", config={"rare_labels": WEAK, **settings})
         nlp.to_disk(tmp_path / "model")
         return tmp_path / "model"
 
@@ -119,7 +119,7 @@ def test_budgets_that_make_no_sense_are_refused(model, corpus, options, code):
 
 def test_a_trained_gate_takes_the_lowest_threshold_within_a_budget(corpus, tmp_path):
     nlp = blank()
-    config = {"model": GATE_MODEL, "weak_labels": WEAK}
+    config = {"model": GATE_MODEL, "rare_labels": WEAK}
     nlp.add_pipe("longtail_sentence_gate", name="gate", config=config)
     train(nlp, 10)
     nlp.to_disk(tmp_path / "model")

@@ -58,7 +58,7 @@ def trained(folder, factory, gated=False):
     nlp = blank()
     nlp.add_pipe(factory, name="ner", config=NER[factory])
     if gated:
-        config = {"model": GATE_MODEL, "weak_labels": WEAK}
+        config = {"model": GATE_MODEL, "rare_labels": WEAK}
         nlp.add_pipe("longtail_sentence_gate", name="gate", config=config)
         config = {"model": TOKEN_MODEL, "labels": WEAK, "merge": "span"}
         nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=config)

@@ -90,7 +90,7 @@ def test_a_parser_begins_with_the_probability_of_its_actions(factory):
 
 def test_a_gate_expects_what_it_opens_for():
     nlp = blank()
-    settings = {"model": GATE_MODEL, "weak_labels": ["ART", "NAT"]}
+    settings = {"model": GATE_MODEL, "rare_labels": ["ART", "NAT"]}
     nlp.add_pipe("longtail_sentence_gate", name="gate", config=settings)
     train(nlp, 2)
     docs = list(nlp.pipe(TEXTS))

@@ -2,6 +2,7 @@
 
 import sys
 import threading
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -19,7 +20,7 @@ from thinc.api import Model, Optimizer
 from thinc.types import FloatsXd
 from typing_extensions import Self
 
-from ..errors import Errors
+from ..errors import Errors, Warnings
 from ..layers.listeners import listener_in
 from ..scorers import NER_SCORE_WEIGHTS
 from ..settings import finite
@@ -91,7 +92,15 @@ class DeclaredTypes:
 class Gate(DeclaredTypes):
     """A pipe that flags sentences in doc.spans[cfg["spans_key"]]."""
 
-    source = "weak_labels"
+    source = "rare_labels"
+
+    @staticmethod
+    def _current(rare_labels: Any, weak_labels: Any, name: str) -> Any:
+        """The types, under the name of the setting before version 0.3, too, with a warning."""
+        if weak_labels is None:
+            return rare_labels
+        warnings.warn(Warnings.W114.format(name=name), FutureWarning, stacklevel=4)
+        return weak_labels
 
 
 class Secondary:

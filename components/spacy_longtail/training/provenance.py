@@ -31,7 +31,7 @@ DETAILS = (
     "scheme",
     "threshold",
     "thresholds",
-    "weak_labels",
+    "rare_labels",
 )
 
 Block = dict[str, JsonValue]  # settings

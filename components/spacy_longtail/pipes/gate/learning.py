@@ -60,7 +60,7 @@ def learn_counts(
     if n_weak in (0, n_all):
         problem = f"{n_weak} of {n_all} sentences hold a type of {', '.join(labels)}"
         raise ValueError(Errors.L205.format(who=who, problem=problem))
-    check_known("weak_labels", labels, mentions, who)
+    check_known("rare_labels", labels, mentions, who)
     if cfg["data"] == "balanced":
         learnt["kept_share"] = min(1.0, n_weak / (n_all - n_weak))
     else:

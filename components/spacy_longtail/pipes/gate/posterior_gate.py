@@ -34,7 +34,7 @@ class PosteriorGate(Gate, UntrainedPipe):
     Each process counts for itself, in `set_annotations` alone, and the counts are not saved. A loaded
     gate starts from the scores that the command `thresholds` gave it. Threads share one stream.
 
-    weak_labels (List[str]): The rare types.
+    rare_labels (List[str]): The rare types.
     primary (Optional[str]): The component that expects mentions: longtail_token_ner, longtail_ner or
         ner; null is the last such one before the gate.
     threshold (float): Least expected mentions, in a flagged sentence, of one of the rare types.
@@ -43,26 +43,29 @@ class PosteriorGate(Gate, UntrainedPipe):
     spans_key (str): Key in doc.spans for the flagged sentences, beside those that other components flag
         there; attrs["scores"] are their scores, the expected mentions of all rare types.
     scorer (Optional[Callable]): The scoring function.
+    weak_labels (Optional[List[str]]): The earlier name of rare_labels, until version 0.4.
     """
 
     def __init__(
         self,
         nlp: Language,
         name: str,
-        weak_labels: list[str],
+        rare_labels: list[str] = [],  # noqa: B006
         primary: str | None = None,
         threshold: float = THRESHOLD,
         budget: float | None = None,
         spans_key: str = WEAK_SENTENCES,
         scorer: Callable | None = None,
+        weak_labels: list[str] | None = None,
     ) -> None:
         self.nlp = nlp
+        rare_labels = self._current(rare_labels, weak_labels, name)
         super().__init__(
             nlp.vocab,
             name,
             scorer,
             start=None,  # scores of development data, for a budget
-            weak_labels=check_types("weak_labels", weak_labels, WHO),
+            rare_labels=check_types("rare_labels", rare_labels, WHO),
             primary=primary,
             threshold=finite("threshold", threshold, "mentions, 0 or more", "0.1 is usual.", 0.0),
             budget=None if budget is None else check_budget(budget),
@@ -71,7 +74,7 @@ class PosteriorGate(Gate, UntrainedPipe):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        return tuple(self.cfg["weak_labels"])
+        return tuple(self.cfg["rare_labels"])
 
     def restart(self) -> None:
         """Forget what was seen: a budget starts from the scores of development data again."""
@@ -89,7 +92,7 @@ class PosteriorGate(Gate, UntrainedPipe):
 
         get_examples (Callable): The training examples, which are not looked at.
         nlp (Optional[Language]): The current pipeline.
-        labels (Optional[List[str]]): What `init labels` wrote; must be the pipe's own `weak_labels`.
+        labels (Optional[List[str]]): What `init labels` wrote; must be the pipe's own `rare_labels`.
         """
         check_labels(labels, self.labels, WHO)
         self.nlp = self.nlp if nlp is None else nlp

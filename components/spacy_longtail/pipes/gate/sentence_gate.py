@@ -43,7 +43,7 @@ class SentenceGate(Gate, LongtailPipe):
     sentence.
 
     model (Model[List[Doc], Floats2d]): One logit per sentence, such as longtail.SentenceGate.v1.
-    weak_labels (Union[List[str], str]): The rare types; "auto" finds them in the counts corpus.
+    rare_labels (Union[List[str], str]): The rare types; "auto" finds them in the counts corpus.
     auto_share (float): "auto" takes types with at most this share of all mentions, 0 to 1.
     data (str): Sentences to learn from. "full" weighs the two classes by their swapped priors.
         "balanced" has no weights: it is a fixed draw of the sentences without a rare type, as many as
@@ -52,6 +52,7 @@ class SentenceGate(Gate, LongtailPipe):
     spans_key (str): Key in doc.spans for the flagged sentences; attrs["scores"] are their scores.
     head_rate (float): As for longtail_ner.
     scorer (Optional[Callable]): The scoring function.
+    weak_labels (Optional[Union[List[str], str]]): The earlier name of rare_labels, until version 0.4.
     SOURCE: Nguyen, Nguyen & Rao 2020, section 3.2; "auto" and the threshold are ours.
     """
 
@@ -60,18 +61,20 @@ class SentenceGate(Gate, LongtailPipe):
         nlp: Language,
         name: str,
         model: Model,
-        weak_labels: list[str] | str = AUTO,
+        rare_labels: list[str] | str = AUTO,
         auto_share: float = AUTO_SHARE,
         data: Literal["full", "balanced"] = "full",
         threshold: float = 0.5,
         spans_key: str = WEAK_SENTENCES,
         head_rate: float = 1.0,
         scorer: Callable | None = None,
+        weak_labels: list[str] | str | None = None,
     ) -> None:
+        rare_labels = self._current(rare_labels, weak_labels, name)
         share, fix = "a share of all mentions, 0 to 1", f"{AUTO_SHARE} is usual."
         auto_share = finite("auto_share", auto_share, share, fix, 0.0, 1.0)
-        if weak_labels != AUTO:
-            weak_labels = check_types("weak_labels", weak_labels, WHO)
+        if rare_labels != AUTO:
+            rare_labels = check_types("rare_labels", rare_labels, WHO)
         super().__init__(
             nlp.vocab,
             model,
@@ -79,7 +82,7 @@ class SentenceGate(Gate, LongtailPipe):
             scorer,
             head_rate,
             **FOUND,
-            weak_labels=weak_labels,
+            rare_labels=rare_labels,
             auto_share=auto_share,
             data=data,
             threshold=finite("threshold", threshold, "between 0 and 1", "0.5 is neutral.", 0.0, 1.0),
@@ -90,7 +93,7 @@ class SentenceGate(Gate, LongtailPipe):
     @property
     def labels(self) -> tuple[str, ...]:
         """The rare types that open the gate; none yet before "auto" has found them."""
-        given = self.cfg["weak_labels"]
+        given = self.cfg["rare_labels"]
         return tuple(self.cfg["auto_labels"] or ()) if given == AUTO else tuple(given)
 
     def initialize(
@@ -107,14 +110,14 @@ class SentenceGate(Gate, LongtailPipe):
 
         get_examples (Callable): The training examples.
         nlp (Optional[Language]): The current pipeline.
-        labels (Optional[List[str]]): What `init labels` wrote; must be the pipe's own `weak_labels`.
+        labels (Optional[List[str]]): What `init labels` wrote; must be the pipe's own `rare_labels`.
         counts_corpus (Optional[Callable]): A reader of the untouched training data; null counts the
             training examples, unless the config resamples or augments them.
         """
         if counts_corpus is None and nlp is not None and changed_by(nlp, "train_corpus"):
             raise ValueError(Errors.L004.format(who=WHO, preset="swapped priors", name=self.name))
         self.cfg.update(FOUND)
-        if labels is not None and self.cfg["weak_labels"] == AUTO:
+        if labels is not None and self.cfg["rare_labels"] == AUTO:
             self.cfg["auto_labels"] = check_types("labels", labels, WHO)
         check_labels(labels, self.labels, WHO)
         self._sets_boundaries = nlp is not None and bool(boundary_setters(nlp, self))
