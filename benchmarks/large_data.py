@@ -76,13 +76,15 @@ def measure(command: list[str], n_docs: int, n_words: int) -> dict[str, Any]:
     """Seconds and memory of a command, each of its processes with one thread."""
     threads = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
     start = time.perf_counter()
-    process = subprocess.Popen(
-        command, env={**os.environ, **threads}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-    )
-    memory = peak_mib(process)
-    seconds = time.perf_counter() - start
-    if process.returncode:
-        raise SystemExit((process.stderr.read() if process.stderr else b"").decode()[-2000:])
+    with tempfile.TemporaryFile() as log:  # a pipe that nobody reads would stop Spark when it is full
+        process = subprocess.Popen(
+            command, env={**os.environ, **threads}, stdout=subprocess.DEVNULL, stderr=log
+        )
+        memory = peak_mib(process)
+        seconds = time.perf_counter() - start
+        if process.returncode:
+            log.seek(0)
+            raise SystemExit(log.read().decode()[-2000:])
     return {
         "seconds": round(seconds, 1),
         "words_per_second": round(n_words / seconds),
@@ -96,6 +98,7 @@ def main(
     pipelines: Annotated[list[Path], typer.Argument(help="Trained pipelines.")],
     docs: Annotated[int, typer.Option(min=1, help="Documents.")] = 20_000,
     pipe: Annotated[int, typer.Option(hidden=True)] = 0,
+    engines: Annotated[str, typer.Option(help="Separated by commas.")] = "nlp.pipe,ray,pyspark",
     results: Annotated[Path, typer.Option(help="JSONL to append to.")] = ROOT
     / "benchmarks/results/large_data.jsonl",
 ) -> None:
@@ -107,7 +110,7 @@ def main(
         source = Path(folder) / "documents"
         n_words = write_documents(corpus, source, docs)
         for pipeline in pipelines:
-            for engine in ("nlp.pipe", *ENGINES):
+            for engine in engines.split(","):
                 if engine in ENGINES and importlib.util.find_spec(engine) is None:
                     typer.echo(f"{engine} is not installed.")
                     continue

@@ -1,5 +1,7 @@
 """Bulk inference with Spark's mapInPandas: a Python worker loads the pipeline once. See README.md."""
 
+import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,6 +46,8 @@ def predictor(model: str, docs: bool) -> Callable[[Frames], Frames]:
 @contextmanager
 def session(master: str | None, workers: int, retries: int) -> Iterator[SparkSession]:
     """A session: a task whose worker dies is done again. When it ends, no task writes on."""
+    if master is None:  # the workers of this machine run this Python, activated or not
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     spark = (
         SparkSession.builder.appName("spacy bulk inference")
         .master(master or f"local[{workers},{retries + 1}]")
