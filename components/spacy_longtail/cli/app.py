@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 from spacy.cli._util import parse_config_overrides
+from typer import Argument, Option
 from typer.core import TyperCommand
 
 from ..errors import Errors
@@ -53,8 +54,8 @@ UNLABELLED_PANEL = "Text without labels"
 KNOWLEDGE_PANEL = "Knowledge from elsewhere"
 
 
-Corpus = Annotated[Path, typer.Argument(help="A folder that `convert` wrote.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+Corpus = Annotated[Path, Argument(help="A folder that `convert` wrote.")]
+Json = Annotated[bool, Option("--json", help="Print JSON for machines.")]
 
 
 def _import_code(path: Path | None) -> None:
@@ -63,15 +64,9 @@ def _import_code(path: Path | None) -> None:
 
 
 Code = Annotated[
-    Path | None,
-    typer.Option(
-        "--code",
-        "-c",
-        callback=_import_code,
-        help="Python file that registers what the config or the pipeline names.",
-    ),
+    Path | None, Option("--code", "-c", callback=_import_code, help="Python file with code of your own.")
 ]
-GpuId = Annotated[int, typer.Option(min=-1, help="GPU to use, -1 for the CPU.")]
+GpuId = Annotated[int, Option(min=-1, help="GPU to use, -1 for the CPU.")]
 
 
 def _print_version(wanted: bool) -> None:
@@ -83,12 +78,9 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def program(
     version: Annotated[
-        bool,
-        typer.Option("--version", help="Print versions.", callback=_print_version, is_eager=True),
+        bool, Option("--version", help="Print versions.", callback=_print_version, is_eager=True)
     ] = False,
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Print the traceback of an error, too.")
-    ] = False,
+    debug: Annotated[bool, Option("--debug", help="Print the traceback of an error, too.")] = False,
 ) -> None:
     """NER for rare types: convert a corpus, look at it, train, evaluate, report."""
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import srsly
 import typer
+from typer import Option
 from wasabi import msg
 
 from ..corpus.formats.context import excerpt
@@ -15,17 +16,7 @@ from ..output.writing import check_file, write_file
 from ..training.audit import Audit, ReviewFormat, audit_corpus, problem, review_records
 from ..training.corpus_checks import Check, check_corpus
 from ..training.device import use_gpu
-from .app import (
-    CORPUS_PANEL,
-    Code,
-    Corpus,
-    GpuId,
-    Json,
-    app,
-    print_json,
-    print_table,
-    refuse_given,
-)
+from .app import CORPUS_PANEL, Code, Corpus, GpuId, Json, app, print_json, print_table, refuse_given
 from .boundary import FAILED
 from .options import Seed
 
@@ -38,23 +29,16 @@ N_SHOWN = 200  # characters of a text, unless --verbose
 def audit(
     context: typer.Context,
     corpus: Corpus,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The review file: look for suspects.")
-    ] = None,
+    output: Annotated[Path | None, Option("--output", "-o", help="The review file of suspects.")] = None,
     config: Annotated[
-        Path | None,
-        typer.Option(help="A config with a longtail_token_ner to train, in place of a small one."),
+        Path | None, Option(help="A config with a longtail_token_ner to train, in place of a small one.")
     ] = None,
-    verbose: Annotated[bool, typer.Option("--verbose", "-V", help="Print long texts whole.")] = False,
-    format: Annotated[ReviewFormat, typer.Option(help="The tool that opens the file.")] = "prodigy",
-    limit: Annotated[int | None, typer.Option(min=1, help="Suspects to write at most.")] = None,
-    part: Annotated[
-        str, typer.Option(help="Part to look at; of a corpus that was not split, all.")
-    ] = "train",
-    folds: Annotated[
-        int, typer.Option(min=2, help="Trainings; each reads what it was not trained on.")
-    ] = 5,
-    steps: Annotated[int, typer.Option(min=1, help="Training steps of each.")] = 300,
+    verbose: Annotated[bool, Option("--verbose", "-V", help="Print long texts whole.")] = False,
+    format: Annotated[ReviewFormat, Option(help="The tool that opens the file.")] = "prodigy",
+    limit: Annotated[int | None, Option(min=1, help="Suspects to write at most.")] = None,
+    part: Annotated[str, Option(help="Part to look at; of a corpus that was not split, all.")] = "train",
+    folds: Annotated[int, Option(min=2, help="Trainings; each reads what it was not trained on.")] = 5,
+    steps: Annotated[int, Option(min=1, help="Training steps of each.")] = 300,
     seed: Seed = 0,
     code: Code = None,
     gpu_id: GpuId = -1,

@@ -13,8 +13,6 @@ from ..corpus.formats.context import (
     MEANINGS,
     SENTENCIZER,
     Columns,
-    Misaligned,
-    Offsets,
     Scheme,
     Settings,
     parse_columns,
@@ -26,6 +24,7 @@ from ..corpus.tokenizers import Tokens
 from ..output.amounts import number
 from ..training.loading import load_pipeline
 from .app import CORPUS_PANEL, Code, Json, app, print_json
+from .options import Allow, Counted, Cut
 
 N_SHOWN = 3  # examples of each kind
 LONG = 60  # tokens of a document that is probably more than a sentence
@@ -44,23 +43,15 @@ def convert(
     token_column: Annotated[int, Option(help="From 0, or from -1 backwards.")] = 0,
     tag_column: Annotated[int, Option(help="From 0, or from -1 backwards.")] = -1,
     columns: Annotated[str | None, Option(help="By name: token=word,tag=ner,sentence=sent_id.")] = None,
-    tag_names: Annotated[
-        str | None, Option(help="Of tags that are numbers: O,B-X,..., or file.")
-    ] = None,
-    documents: Annotated[
-        bool, Option("--documents", help="A document from each -DOCSTART- on.")
-    ] = False,
-    misaligned: Annotated[
-        Misaligned | None, Option(help="What becomes of spans that cut a token.")
-    ] = None,
+    tag_names: Annotated[str | None, Option(help="Of tags that are numbers: O,B-X,... or file.")] = None,
+    documents: Annotated[bool, Option("--documents", help="A document from each -DOCSTART-.")] = False,
+    misaligned: Cut = None,
     tokens: Annotated[Tokens | None, Option(help="What is a token.")] = None,
     text_key: Annotated[str | None, Option(help="Of the text in JSON records.")] = None,
-    offsets: Annotated[Offsets | None, Option(help="What they count, if not found.")] = None,
-    allow: Annotated[bool, Option("--allow", help="Go on where more than a twentieth is lost.")] = False,
+    offsets: Counted = None,
+    allow: Allow = False,
     sentences: Annotated[str | None, Option(help="Where there are none: sentencizer, pipeline.")] = None,
-    docs_per_file: Annotated[
-        int | None, Option(min=1, help="Write folders of files of this many docs.")
-    ] = None,
+    docs_per_file: Annotated[int | None, Option(min=1, help="Folders of files of so many docs.")] = None,
     code: Code = None,
     as_json: Json = False,
 ) -> None:

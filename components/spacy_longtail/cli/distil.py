@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 from wasabi import msg
 
 from ..corpus.formats.context import Settings
@@ -28,36 +29,24 @@ from .options import BatchSize, Encoding, Pool, PoolFormat, Processes, Seed, Set
 
 @app.command("distil", cls=WithEarlierNames, rich_help_panel=UNLABELLED_PANEL)
 def distil_command(
-    teacher: Annotated[
-        str, typer.Argument(help="A pipeline with scores, or an encoder such as en_longtail_trf.")
-    ],
+    teacher: Annotated[str, Argument(help="A pipeline with scores, or an encoder, as en_longtail_trf.")],
     pool: Pool,
-    student: Annotated[Path, typer.Option(help="Config of the student.")],
-    gold: Annotated[Path, typer.Option(help="A folder that `convert` wrote, with train, dev and test.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the results.")],
-    threshold: Annotated[
-        float, typer.Option(min=1e-6, max=1, help="Least score of an entity, and of O.")
-    ] = 0.9,
-    max_mentions: Annotated[
-        int, typer.Option(min=1, help="Most pseudo-labelled mentions of a type.")
-    ] = 2000,
-    empty: Annotated[
-        float, typer.Option(min=0, max=0.9, help="Share of chosen sentences without entities.")
-    ] = 0.2,
+    student: Annotated[Path, Option(help="Config of the student.")],
+    gold: Annotated[Path, Option(help="A folder that `convert` wrote, with train, dev and test.")],
+    output: Annotated[Path, Option("--output", "-o", help="Folder for the results.")],
+    threshold: Annotated[float, Option(min=1e-6, max=1, help="Least score of entities and of O.")] = 0.9,
+    max_mentions: Annotated[int, Option(min=1, help="Most pseudo-labelled mentions of a type.")] = 2000,
+    empty: Annotated[float, Option(min=0, max=0.9, help="Share of sentences without entities.")] = 0.2,
     gold_copies: Annotated[
         int | None,
-        typer.Option(
+        Option(
             min=1,
             help="Copies of each gold document.",
             show_default="as many as make half of the pool's words, 2 to 20",
         ),
     ] = None,
-    soft: Annotated[
-        bool, typer.Option("--soft", help="Keep tag distributions, for longtail.Distillation.v1.")
-    ] = False,
-    compare: Annotated[
-        bool, typer.Option("--compare/--no-compare", help="Train a student of gold alone, too.")
-    ] = True,
+    soft: Annotated[bool, Option("--soft", help="Keep tag distributions, for Distillation.v1.")] = False,
+    compare: Annotated[bool, Option("--compare/--no-compare", help="Also train on gold alone.")] = True,
     pool_format: PoolFormat = None,
     encoding: Encoding = "utf8",
     split: Split = False,

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 from wasabi import msg
 
 from ..training.device import use_gpu
@@ -13,17 +13,12 @@ from .app import PIPELINE_PANEL, Code, GpuId, Json, app, print_json, print_measu
 
 @app.command("ensemble", rich_help_panel=PIPELINE_PANEL)
 def ensemble_command(
-    runs: Annotated[list[Path], typer.Argument(help="Folders of `train`, or pipelines: two or more.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the pipeline.")],
-    gold: Annotated[
-        Path | None, typer.Option(help="A converted corpus, to measure members and ensemble on.")
-    ] = None,
-    part: Annotated[str, typer.Option(help="The part of it.")] = "dev",
+    runs: Annotated[list[Path], Argument(help="Folders of `train`, or pipelines: two or more.")],
+    output: Annotated[Path, Option("--output", "-o", help="Folder for the pipeline.")],
+    gold: Annotated[Path | None, Option(help="A converted corpus to measure them all on.")] = None,
+    part: Annotated[str, Option(help="The part of it.")] = "dev",
     weights: Annotated[
-        bool,
-        typer.Option(
-            "--weights", help="Average weights, of runs that start from one pretrained encoder."
-        ),
+        bool, Option("--weights", help="Average weights, of runs that start from one encoder.")
     ] = False,
     code: Code = None,
     gpu_id: GpuId = -1,

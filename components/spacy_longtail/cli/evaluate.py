@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 from wasabi import msg
 
 from ..corpus.folder import part_path, read_types
@@ -31,33 +32,21 @@ from .app import TRAINING_PANEL, Code, GpuId, Json, app, print_json, print_table
 @app.command(rich_help_panel=TRAINING_PANEL)
 def evaluate(
     context: typer.Context,
-    model: Annotated[
-        Path, typer.Argument(help="A trained pipeline; for --report the folder of evaluations.")
-    ],
-    corpus: Annotated[
-        Path | None, typer.Argument(help="A folder that `convert` wrote; none for --report.")
-    ] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Also write JSON here.")] = None,
-    part: Annotated[str, typer.Option(help="train, dev or test.")] = "test",
-    name: Annotated[str | None, typer.Option(help="What reports call the model.")] = None,
-    before: Annotated[
-        Path | None,
-        typer.Option(help="The pipeline before it was extended: count its entities that are lost."),
-    ] = None,
+    model: Annotated[Path, Argument(help="A trained pipeline; for --report the folder of evaluations.")],
+    corpus: Annotated[Path | None, Argument(help="What `convert` wrote; none for --report.")] = None,
+    output: Annotated[Path | None, Option("--output", "-o", help="Also write JSON here.")] = None,
+    part: Annotated[str, Option(help="train, dev or test.")] = "test",
+    name: Annotated[str | None, Option(help="What reports call the model.")] = None,
+    before: Annotated[Path | None, Option(help="The earlier pipeline: count lost entities.")] = None,
     report: Annotated[
         Path | None,
-        typer.Option(help="Write the HTML page on evaluations and stats.json; Markdown goes beside it."),
+        Option(help="Write the HTML page on evaluations and stats.json, Markdown beside it."),
     ] = None,
     baseline: Annotated[
-        str | None, typer.Option(help="--report: model to compare with.", show_default="baseline")
+        str | None, Option(help="--report: model to compare with.", show_default="baseline")
     ] = None,
-    ours: Annotated[
-        str | None, typer.Option(help="--report: the model compared.", show_default="best on dev")
-    ] = None,
-    card: Annotated[
-        Path | None,
-        typer.Option(help="--report: write a model card into this pipeline, one of those evaluated."),
-    ] = None,
+    ours: Annotated[str | None, Option(help="--report: our model.", show_default="best on dev")] = None,
+    card: Annotated[Path | None, Option(help="--report: write a model card into this pipeline.")] = None,
     code: Code = None,
     gpu_id: GpuId = -1,
     as_json: Json = False,

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 from wasabi import msg
 
 from ..errors import Errors
@@ -21,15 +22,11 @@ def _print_list(wanted: bool) -> None:
 
 @app.command("init-config", rich_help_panel=TRAINING_PANEL)
 def init_config(
-    name: Annotated[str, typer.Argument(help="Of a config, or how it alone begins: 'pretrained'.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write.")],
-    corpus: Annotated[
-        Path | None,
-        typer.Option(help="A folder that `convert` wrote, whose paths and types `spacy train` needs."),
-    ] = None,
+    name: Annotated[str, Argument(help="Of a config, or how it alone begins: 'pretrained'.")],
+    output: Annotated[Path, Option("--output", "-o", help="The file to write.")],
+    corpus: Annotated[Path | None, Option(help="A converted corpus, which `spacy train` needs.")] = None,
     listed: Annotated[
-        bool,
-        typer.Option("--list", help="List the configs.", callback=_print_list, is_eager=True),
+        bool, Option("--list", help="List the configs.", callback=_print_list, is_eager=True)
     ] = False,
 ) -> None:
     """Write one of the package's configs, complete, for `longtail train` or `spacy train`."""

@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from ..output.amounts import number
 from ..studies.matrix.cutting import fold_plan
@@ -16,47 +17,24 @@ from ..studies.trials.plan import presets, read_plan
 from ..studies.trials.run import Matrix, TrialOptions
 from .app import METHOD_PANEL, Code, GpuId, Json, app, print_json
 from .boundary import FAILED, marked
-from .options import (
-    DryRun,
-    Minutes,
-    Output,
-    Retry,
-    Set,
-    Steps,
-    Workers,
-    read_numbers,
-    read_settings,
-)
+from .options import DryRun, Minutes, Output, Retry, Set, Steps, Workers, read_numbers, read_settings
 
 
 @app.command(rich_help_panel=METHOD_PANEL)
 def matrix(
-    plan: Annotated[str, typer.Argument(help=f"A YAML file, or a preset: {', '.join(presets())}.")],
-    corpora: Annotated[
-        list[Path] | None,
-        typer.Argument(help="Folders that `convert` wrote; else those of the plan."),
-    ] = None,
+    plan: Annotated[str, Argument(help=f"A YAML file, or a preset: {', '.join(presets())}.")],
+    corpora: Annotated[list[Path] | None, Argument(help="Converted corpora; else the plan's.")] = None,
     output: Output = Path("training/matrix"),
     steps: Steps = None,
-    patience: Annotated[
-        int | None, typer.Option(min=1, help="Steps without a better score on dev that end a training.")
-    ] = None,
-    seeds: Annotated[str | None, typer.Option(help="Seeds, separated by commas.")] = None,
-    sizes: Annotated[
-        str | None,
-        typer.Option(help="Learning curves: numbers of training sentences, separated by commas."),
-    ] = None,
-    partitions: Annotated[
-        int | None, typer.Option(min=1, help="Seeded draws of each size; six or more can be tested.")
-    ] = None,
-    folds: Annotated[
-        int | None,
-        typer.Option(min=3, help="Compare on so many folds of train and dev, and not on dev alone."),
-    ] = None,
+    patience: Annotated[int | None, Option(min=1, help="Stop after steps without gain on dev.")] = None,
+    seeds: Annotated[str | None, Option(help="Seeds, separated by commas.")] = None,
+    sizes: Annotated[str | None, Option(help="Learning curves: training sentences, as 100,400.")] = None,
+    partitions: Annotated[int | None, Option(min=1, help="Draws of each size, six for a test.")] = None,
+    folds: Annotated[int | None, Option(min=3, help="Compare on folds of train and dev.")] = None,
     settings: Set = None,
     workers: Workers = 1,
     minutes: Minutes = None,
-    keep_models: Annotated[bool, typer.Option(help="Keep the trained pipelines.")] = False,
+    keep_models: Annotated[bool, Option(help="Keep the trained pipelines.")] = False,
     retry_failed: Retry = False,
     dry_run: DryRun = False,
     code: Code = None,

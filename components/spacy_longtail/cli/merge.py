@@ -3,34 +3,26 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
+from typer import Argument, Option
 from wasabi import msg
 
-from ..corpus.formats.context import Misaligned, Offsets, Settings
+from ..corpus.formats.context import Settings
 from ..output.amounts import number
 from ..unlabelled.returning import CONFLICTS, merge_labels
 from .app import UNLABELLED_PANEL, Corpus, Json, app, print_json
+from .options import Allow, Counted, Cut
 
 
 @app.command(rich_help_panel=UNLABELLED_PANEL)
 def merge(
     corpus: Corpus,
-    labelled: Annotated[Path, typer.Argument(help="What the annotation tool exported.")],
-    random_to: Annotated[
-        Literal["train", "dev", "test"], typer.Option(help="Part that the random share becomes part of.")
-    ] = "dev",
-    unchanged: Annotated[
-        bool, typer.Option("--unchanged", help="Take a file in which no suggestion was changed.")
-    ] = False,
-    format: Annotated[str | None, typer.Option(help="json or spacy, if not found.")] = None,
-    misaligned: Annotated[
-        Misaligned | None, typer.Option(help="What becomes of spans that cut a token.")
-    ] = None,
-    offsets: Annotated[Offsets | None, typer.Option(help="What they count, if not found.")] = None,
-    allow: Annotated[
-        bool,
-        typer.Option("--allow", help="Go on where more than a twentieth of all annotations is lost."),
-    ] = False,
+    labelled: Annotated[Path, Argument(help="What the annotation tool exported.")],
+    random_to: Annotated[Literal["train", "dev", "test"], Option(help="For the random share.")] = "dev",
+    unchanged: Annotated[bool, Option("--unchanged", help="Take a file with nothing changed.")] = False,
+    format: Annotated[str | None, Option(help="json or spacy, if not found.")] = None,
+    misaligned: Cut = None,
+    offsets: Counted = None,
+    allow: Allow = False,
     as_json: Json = False,
 ) -> None:
     """Add the labels of sentences that `mine` proposed to a corpus; conflicts are kept apart."""

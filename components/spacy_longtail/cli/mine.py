@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 from wasabi import msg
 
 from ..corpus.formats.context import Settings
@@ -21,26 +22,19 @@ SUFFIXES = {Path(name).suffix for name in DEFAULT_NAMES.values()}
 
 @app.command("mine", rich_help_panel=UNLABELLED_PANEL)
 def mine_command(
-    pipeline: Annotated[str, typer.Argument(help="A pipeline, or an encoder such as en_longtail_trf.")],
+    pipeline: Annotated[str, Argument(help="A pipeline, or an encoder such as en_longtail_trf.")],
     pool: Pool,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File for the annotation tool.")
-    ] = None,
-    labels: Annotated[int, typer.Option(min=1, help="Sentences to propose.")] = 200,
-    corpus: Annotated[
-        Path | None, typer.Option(help="Folder with types.json: rare types, sentences to leave out.")
-    ] = None,
+    output: Annotated[Path | None, Option("--output", "-o", help="For the annotation tool.")] = None,
+    labels: Annotated[int, Option(min=1, help="Sentences to propose.")] = 200,
+    corpus: Annotated[Path | None, Option(help="Rare types (types.json), text to leave out.")] = None,
     exclude: Annotated[
-        list[Path] | None,
-        typer.Option(help="Sentences to leave out, as earlier proposals: a file or folder. Repeatable."),
+        list[Path] | None, Option(help="Sentences to leave out: files or folders of them; repeatable.")
     ] = None,
-    types: Annotated[str | None, typer.Option(help="Types to look for, as EVE,NAT.")] = None,
-    quota: Annotated[str | None, typer.Option(help="Labels by type, as EVE=50,NAT=30.")] = None,
-    random: Annotated[
-        float, typer.Option(min=0, max=0.9, help="Share that is drawn by lot, to evaluate on.")
-    ] = 0.1,
-    diversity: Annotated[float, typer.Option(min=0, max=1, help="Penalty of likeness.")] = 0.5,
-    format: Annotated[ProposalFormat, typer.Option(help="The tool that opens the file.")] = "prodigy",
+    types: Annotated[str | None, Option(help="Types to look for, as EVE,NAT.")] = None,
+    quota: Annotated[str | None, Option(help="Labels by type, as EVE=50,NAT=30.")] = None,
+    random: Annotated[float, Option(min=0, max=0.9, help="Share drawn by lot, to evaluate on.")] = 0.1,
+    diversity: Annotated[float, Option(min=0, max=1, help="Penalty of likeness.")] = 0.5,
+    format: Annotated[ProposalFormat, Option(help="The tool that opens the file.")] = "prodigy",
     pool_format: PoolFormat = None,
     encoding: Encoding = "utf8",
     split: Split = False,

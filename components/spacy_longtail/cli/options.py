@@ -6,35 +6,36 @@ from typing import Annotated
 
 import srsly
 import typer
+from typer import Argument, Option
 
+from ..corpus.formats.context import Misaligned, Offsets
 from ..types import Overrides
 
 LARGEST_SEED = 2**32 - 1
 MOST_PROCESSES = 1024
 
-Seed = Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Fixes what is drawn by lot.")]
-Workers = Annotated[int | None, typer.Option(min=1, max=MOST_PROCESSES, help="Trials at a time.")]
+Seed = Annotated[int, Option(min=0, max=LARGEST_SEED, help="Fixes what is drawn by lot.")]
+Workers = Annotated[int | None, Option(min=1, max=MOST_PROCESSES, help="Trials at a time.")]
 
 # of commands that train by a plan: `matrix`, `tune`, `recommend`
-Output = Annotated[
-    Path, typer.Option("--output", "-o", help="Folder for records and report; a run there is resumed.")
-]
-Set = Annotated[
-    list[str] | None, typer.Option("--set", help="SECTION.NAME=VALUE for every config; repeatable.")
-]
-Steps = Annotated[int | None, typer.Option(min=1, help="Training steps of every trial.")]
-Minutes = Annotated[float | None, typer.Option(min=0.01, help="Time limit of a trial.")]
-Retry = Annotated[bool, typer.Option(help="Run trials again that failed or ran out of time.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="List what would run; run nothing.")]
+Output = Annotated[Path, Option("--output", "-o", help="Folder for results; a run there is resumed.")]
+Set = Annotated[list[str] | None, Option("--set", help="SECTION.NAME=VALUE of each config; repeatable.")]
+Steps = Annotated[int | None, Option(min=1, help="Training steps of every trial.")]
+Minutes = Annotated[float | None, Option(min=0.01, help="Time limit of a trial.")]
+Retry = Annotated[bool, Option(help="Run trials again that failed or ran out of time.")]
+DryRun = Annotated[bool, Option("--dry-run", help="List what would run; run nothing.")]
+
+# of commands that read annotation: `convert`, `merge`
+Cut = Annotated[Misaligned | None, Option(help="What becomes of spans that cut a token.")]
+Counted = Annotated[Offsets | None, Option(help="What they count, if not found.")]
+Allow = Annotated[bool, Option("--allow", help="Go on where more than a twentieth is lost.")]
 
 # of commands that read text without labels: `mine`, `distil`
-Pool = Annotated[Path, typer.Argument(help="Text: .txt, .jsonl, .spacy, a folder of files.")]
-PoolFormat = Annotated[str | None, typer.Option(help="As --format of `convert`, if not found.")]
-Encoding = Annotated[str, typer.Option(help="Of text files, as cp1252.")]
-Split = Annotated[
-    bool, typer.Option("--split", help="Cut texts into sentences, where the pipeline does not.")
-]
-BatchSize = Annotated[int, typer.Option(min=1, help="Texts at a time.")]
+Pool = Annotated[Path, Argument(help="Text: .txt, .jsonl, .spacy, a folder of files.")]
+PoolFormat = Annotated[str | None, Option(help="As --format of `convert`, if not found.")]
+Encoding = Annotated[str, Option(help="Of text files, as cp1252.")]
+Split = Annotated[bool, Option("--split", help="Cut texts into sentences, where the pipeline does not.")]
+BatchSize = Annotated[int, Option(min=1, help="Texts at a time.")]
 
 
 def _processes(n: int) -> int:
@@ -44,9 +45,7 @@ def _processes(n: int) -> int:
     return n
 
 
-Processes = Annotated[
-    int, typer.Option(help="Processes that run the pipeline; -1 is one per core.", callback=_processes)
-]
+Processes = Annotated[int, Option(help="Pipelines at a time; -1 is one per core.", callback=_processes)]
 
 
 def read_settings(given: Sequence[str] | None) -> Overrides:

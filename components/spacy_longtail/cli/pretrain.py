@@ -4,76 +4,44 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 from wasabi import msg
 
 from ..output.amounts import percent
 from ..pretraining import MODEL, PretrainOptions, pretrain
 from .app import KNOWLEDGE_PANEL, Code, GpuId, Json, app, print_json, print_table
-from .options import LARGEST_SEED, Set, read_names, read_settings
+from .options import LARGEST_SEED, Output, Set, read_names, read_settings
 
 
 @app.command("pretrain", rich_help_panel=KNOWLEDGE_PANEL)
 def pretrain_command(
     donors: Annotated[
-        list[Path],
-        typer.Argument(
-            help="Folders that `convert` wrote, of one language, or of text files as assets/open_types."
-        ),
+        list[Path], Argument(help="Converted corpora of one language, or text as assets/open_types.")
     ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder for the results; a run there is resumed.")
-    ],
+    output: Output,
     encoder: Annotated[
-        str,
-        typer.Option(
-            help="A pipeline that this command wrote, to go on from it; 'cnn' for a new CNN; or a "
-            "transformer, a name on the hub or a folder."
-        ),
+        str, Option(help="Pipeline to go on from; 'cnn', a new one; or a transformer's name or folder.")
     ] = "en_longtail_cnn",
-    exclude: Annotated[
-        list[Path] | None,
-        typer.Option(help="Corpus whose dev and test sentences no donor may have; repeatable."),
-    ] = None,
+    exclude: Annotated[list[Path] | None, Option(help="Leave out its dev and test; repeatable.")] = None,
     steps: Annotated[
-        int | None, typer.Option(min=1, help="Training steps.", show_default="12000, transformers 6000")
+        int | None, Option(min=1, help="Training steps.", show_default="12000, transformers 6000")
     ] = None,
-    words: Annotated[int, typer.Option(min=1, help="Subwords of a batch, with padding.")] = 8192,
-    power: Annotated[
-        float, typer.Option(min=0, max=1, help="Donors are drawn by their size to this power.")
-    ] = 0.5,
+    words: Annotated[int, Option(min=1, help="Subwords of a batch, with padding.")] = 8192,
+    power: Annotated[float, Option(min=0, max=1, help="Donors are drawn by size to this power.")] = 0.5,
     share: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            max=1,
-            help="Share of batches with open types, beside other donors.",
-            show_default="0.6",
-        ),
+        float | None, Option(min=0, max=1, help="Share of batches with open types.", show_default="0.6")
     ] = None,
-    parts: Annotated[str, typer.Option(help="Parts of the donors to train on.")] = "train",
-    layers: Annotated[
-        int | None,
-        typer.Option(min=1, help="Layers of the transformer to keep.", show_default="all"),
-    ] = None,
-    teacher: Annotated[
-        str | None,
-        typer.Option(
-            help="Pipeline that this command wrote of a transformer: its predictions are learnt, too."
-        ),
-    ] = None,
+    parts: Annotated[str, Option(help="Parts of the donors to train on.")] = "train",
+    layers: Annotated[int | None, Option(min=1, help="Layers to keep.", show_default="all")] = None,
+    teacher: Annotated[str | None, Option(help="Transformer of this command to learn from.")] = None,
     bits: Annotated[
         tuple[float, float, float] | None,
-        typer.Option(
-            help="Bits (4 to 8) of a transformer on disk: layers, word embeddings, label encoder.",
-            show_default="7 6 4",
-        ),
+        Option(help="Bits (4 to 8) on disk: layers, words, label encoder.", show_default="7 6 4"),
     ] = None,
-    evaluations: Annotated[int, typer.Option(min=1, help="How often donors are scored.")] = 10,
+    evaluations: Annotated[int, Option(min=1, help="How often donors are scored.")] = 10,
     settings: Set = None,
-    seed: Annotated[
-        int, typer.Option(min=0, max=LARGEST_SEED, help="Of weights, batches and dropout.")
-    ] = 0,
-    workers: Annotated[int, typer.Option(min=0, help="Processes that make batches.")] = 0,
+    seed: Annotated[int, Option(min=0, max=LARGEST_SEED, help="Of weights, batches and dropout.")] = 0,
+    workers: Annotated[int, Option(min=0, help="Processes that make batches.")] = 0,
     code: Code = None,
     gpu_id: GpuId = -1,
     as_json: Json = False,

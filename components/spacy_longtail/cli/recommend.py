@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Option
 from wasabi import msg
 
 from ..studies.matrix.advice import FOLDS, advise, find_pretrained, in_short, needs_torch, planned
@@ -21,25 +22,21 @@ def recommend(
     corpus: Corpus,
     output: Output = Path("training/recommend"),
     config: Annotated[
-        Path | None,
-        typer.Option(help="The config to write.", show_default="recommended.cfg in the folder"),
+        Path | None, Option(help="The config to write.", show_default="recommended.cfg in the folder")
     ] = None,
-    minutes: Annotated[float, typer.Option(min=0.01, help="Budget of all trainings, wall clock.")] = 30,
-    folds: Annotated[int, typer.Option(min=3, help="Folds of train and dev to compare on.")] = FOLDS,
+    minutes: Annotated[float, Option(min=0.01, help="Budget of all trainings, wall clock.")] = 30,
+    folds: Annotated[int, Option(min=3, help="Folds of train and dev to compare on.")] = FOLDS,
     steps: Annotated[
-        int | None,
-        typer.Option(min=1, help="Training steps of every trial.", show_default="until no better"),
+        int | None, Option(min=1, help="Training steps of every trial.", show_default="until no better")
     ] = None,
     pretrained: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             help="An encoder to try: an installed package, or a pipeline that `pretrain` wrote.",
             show_default="en_longtail_cnn and installed transformers of docs/zero_shot.md, for English",
         ),
     ] = None,
-    transformer: Annotated[
-        str | None, typer.Option(help="A transformer to try: its name on the hub, or its folder.")
-    ] = None,
+    transformer: Annotated[str | None, Option(help="A transformer to try, by name or folder.")] = None,
     settings: Set = None,
     workers: Workers = None,
     retry_failed: Retry = False,

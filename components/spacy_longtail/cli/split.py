@@ -4,7 +4,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
+from typer import Argument, Option
 from wasabi import msg
 
 from ..corpus.rare import rare_sentence
@@ -15,34 +15,21 @@ from .options import LARGEST_SEED
 
 @app.command(rich_help_panel=CORPUS_PANEL)
 def split(
-    source: Annotated[
-        Path, typer.Argument(help="A folder that `convert` wrote, a .spacy file or a folder of them.")
-    ],
-    target: Annotated[Path, typer.Argument(help="Folder for the parts, or for one folder per fold.")],
+    source: Annotated[Path, Argument(help="What `convert` wrote, a .spacy file or a folder of them.")],
+    target: Annotated[Path, Argument(help="Folder for the parts, or for one folder per fold.")],
     parts: Annotated[
-        str | None,
-        typer.Option(help="Shares of the sentences.", show_default="train=0.8,dev=0.1,test=0.1"),
+        str | None, Option(help="Shares of the sentences.", show_default="train=0.8,dev=0.1,test=0.1")
     ] = None,
-    part: Annotated[
-        str | None, typer.Option(help="Part of the source to split.", show_default="all, else train")
-    ] = None,
-    folds: Annotated[int | None, typer.Option(help="Write this many folds instead, at least 3.")] = None,
-    unit: Annotated[
-        Literal["doc", "sentence"], typer.Option(help="sentence cuts documents at their boundaries.")
-    ] = "doc",
-    group_by: Annotated[
-        str | None, typer.Option(help="user_data key whose documents stay together, such as title.")
-    ] = None,
+    part: Annotated[str | None, Option(help="Part to split.", show_default="all, else train")] = None,
+    folds: Annotated[int | None, Option(help="Write this many folds instead, at least 3.")] = None,
+    unit: Annotated[Literal["doc", "sentence"], Option(help="sentence: cut at boundaries.")] = "doc",
+    group_by: Annotated[str | None, Option(help="user_data key that keeps documents together.")] = None,
     scatter_duplicates: Annotated[
-        bool, typer.Option("--scatter-duplicates", help="Let the same text be in different parts.")
+        bool, Option("--scatter-duplicates", help="Let the same text be in different parts.")
     ] = False,
-    min_mentions: Annotated[
-        int, typer.Option(min=0, help="Least mentions of each type in each part.")
-    ] = 1,
-    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Fixes the split.")] = 0,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Refuse where a type cannot be in all parts.")
-    ] = False,
+    min_mentions: Annotated[int, Option(min=0, help="Least mentions of each type in each part.")] = 1,
+    seed: Annotated[int, Option(min=0, max=LARGEST_SEED, help="Fixes the split.")] = 0,
+    strict: Annotated[bool, Option("--strict", help="Refuse if a type cannot be in all parts.")] = False,
     as_json: Json = False,
 ) -> None:
     """Split a corpus so that each part has its share of every type, the rarest first."""

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Option
 from wasabi import msg, wrap
 
 from ..corpus.rare import rare_sentence
@@ -18,7 +19,7 @@ COUNTS = ("documents", "sentences", "entity_sentences", "tokens", "entity_tokens
 @app.command(rich_help_panel=CORPUS_PANEL)
 def stats(
     corpus: Corpus,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Also write JSON here.")] = None,
+    output: Annotated[Path | None, Option("--output", "-o", help="Also write JSON here.")] = None,
     as_json: Json = False,
 ) -> None:
     """Count a corpus by type and part: rareness, unseen mentions, leakage; and what to try."""

@@ -4,7 +4,7 @@ import warnings
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 from wasabi import msg
 
 from ..corpus.folder import part_path
@@ -19,38 +19,24 @@ from .app import PIPELINE_PANEL, Code, Corpus, GpuId, Json, app, print_json, pri
 
 @app.command(rich_help_panel=PIPELINE_PANEL)
 def thresholds(
-    model: Annotated[Path, typer.Argument(help="A trained pipeline.")],
+    model: Annotated[Path, Argument(help="A trained pipeline.")],
     corpus: Corpus,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder for the pipeline with thresholds.")
-    ] = None,
-    in_place: Annotated[
-        bool, typer.Option("--in-place", help="Write the thresholds into the model itself.")
-    ] = False,
-    part: Annotated[str, typer.Option(help="Choose on this part; never on test.")] = "dev",
-    recall: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Recall to keep, of every type.")
-    ] = None,
-    precision: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Precision to reach, of every type.")
-    ] = None,
-    beta: Annotated[
-        float | None, typer.Option(min=0, max=1000, help="Best F-beta of every type.", show_default="1")
-    ] = None,
+    output: Annotated[Path | None, Option("--output", "-o", help="Folder for the new pipeline.")] = None,
+    in_place: Annotated[bool, Option("--in-place", help="Write them into the model itself.")] = False,
+    part: Annotated[str, Option(help="Choose on this part; never on test.")] = "dev",
+    recall: Annotated[float | None, Option(min=0, max=1, help="Recall to keep, of every type.")] = None,
+    precision: Annotated[float | None, Option(min=0, max=1, help="Precision to reach, by type.")] = None,
+    beta: Annotated[float | None, Option(min=0, max=1000, help="Best F-beta.", show_default="1")] = None,
     gate_recall: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Recall of the gate; else 0.9, or its budget.")
+        float | None, Option(min=0, max=1, help="Recall of the gate; else 0.9, or its budget.")
     ] = None,
-    gate_beta: Annotated[
-        float | None, typer.Option(min=0, max=1000, help="Best F-beta of the gate.")
-    ] = None,
-    gate_budget: Annotated[
-        float | None, typer.Option(help="Most sentences that the gate flags, a share above 0.")
-    ] = None,
-    calibrate: Annotated[bool, typer.Option(help="Make scores probabilities first.")] = True,
+    gate_beta: Annotated[float | None, Option(min=0, max=1000, help="Best F-beta of the gate.")] = None,
+    gate_budget: Annotated[float | None, Option(help="Most sentences flagged, a share above 0.")] = None,
+    calibrate: Annotated[bool, Option(help="Make scores probabilities first.")] = True,
     abstain_key: Annotated[
-        str | None, typer.Option(help="Key in doc.spans for what falls below; else the component's.")
+        str | None, Option(help="Key in doc.spans for what falls below; else the component's.")
     ] = None,
-    min_mentions: Annotated[int, typer.Option(min=1, help="Mentions to choose on, at least.")] = 10,
+    min_mentions: Annotated[int, Option(min=1, help="Mentions to choose on, at least.")] = 10,
     code: Code = None,
     gpu_id: GpuId = -1,
     as_json: Json = False,

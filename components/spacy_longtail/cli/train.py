@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 from wasabi import msg
 
 from ..training.train import Matmul, train_model
@@ -17,14 +18,12 @@ from .app import TRAINING_PANEL, Code, Corpus, GpuId, WithEarlierNames, app, con
 )
 def train(
     context: typer.Context,
-    config: Annotated[Path, typer.Argument(help="A config, such as configs/config.cfg.")],
+    config: Annotated[Path, Argument(help="A config, such as configs/config.cfg.")],
     corpus: Corpus,
-    output: Annotated[Path, typer.Argument(help="Folder for the models; replaces an earlier training.")],
+    output: Annotated[Path, Argument(help="Folder for the models; replaces an earlier training.")],
     code: Code = None,
     gpu_id: GpuId = -1,
-    matmul: Annotated[
-        Matmul, typer.Option(help="Library that multiplies matrices; numpy is faster on new AMD CPUs.")
-    ] = "spacy",
+    matmul: Annotated[Matmul, Option(help="BLAS library; numpy is faster on new AMD CPUs.")] = "spacy",
 ) -> None:
     """Train a config on a converted corpus. Any config value can follow, as --training.max_steps 500."""
     overrides = config_overrides(context)

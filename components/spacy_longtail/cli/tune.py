@@ -4,27 +4,23 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Option
 from wasabi import msg
 
 from ..errors import Errors
 from ..output.amounts import number, percent
 from ..studies.tuning.search import Search, best_of
 from .app import METHOD_PANEL, Code, Corpus, GpuId, Json, app, print_json, print_table
-from .options import DryRun, Minutes, Seed, Set, Steps, read_settings
+from .options import DryRun, Minutes, Output, Seed, Set, Steps, read_settings
 
 
 @app.command(rich_help_panel=METHOD_PANEL)
 def tune(
     corpus: Corpus,
-    config: Annotated[Path, typer.Option("--config", help="The config to start from.")],
-    search: Annotated[
-        list[str],
-        typer.Option(help="SECTION.NAME=LOW:HIGH[:log] or SECTION.NAME=A,B,C; repeatable."),
-    ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder for the results; a search there is resumed.")
-    ] = Path("training/tune"),
-    trials: Annotated[int, typer.Option(min=1, help="Trials in all, the baseline's too.")] = 20,
+    config: Annotated[Path, Option("--config", help="The config to start from.")],
+    search: Annotated[list[str], Option(help="SECTION.NAME=LOW:HIGH[:log], or =A,B,C; repeatable.")],
+    output: Output = Path("training/tune"),
+    trials: Annotated[int, Option(min=1, help="Trials in all, the baseline's too.")] = 20,
     steps: Steps = None,
     settings: Set = None,
     seed: Seed = 0,

@@ -143,10 +143,7 @@ def same_text(quote: str, covered: str) -> bool:
 
 
 def annotate(
-    doc: Doc,
-    mentions: Iterable[CharSpan],
-    context: Context,
-    unclear: Iterable[CharSpan] = (),
+    doc: Doc, mentions: Iterable[CharSpan], context: Context, unclear: Iterable[CharSpan] = ()
 ) -> Doc:
     """Set the entities of a document. Of those that overlap, the longest is kept.
 
