@@ -18,5 +18,5 @@ def raised_in(error: BaseException) -> str:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether the memory of the machine or of its GPU is full. torch and cupy name their class so."""
+    """Whether the memory of the machine or of its GPU is full. torch and cupy name it so."""
     return isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"

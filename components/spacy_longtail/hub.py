@@ -1,6 +1,7 @@
 """Models of the Hugging Face hub: whether one can be had, asked before the work that needs it."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,18 @@ def check_model(name: str) -> None:
 
     name (str): On the hub, or a folder.
     """
-    if problem := reason_lacking(name):
+    problem = "It is a file" if Path(name).is_file() else ""
+    if not (problem or Path(name).is_dir()):
+        with suppress(ImportError):  # whoever loads the model names the extra
+            from huggingface_hub import model_info, try_to_load_from_cache
+
+            try:
+                if not isinstance(try_to_load_from_cache(name, "config.json"), str):
+                    model_info(name, timeout=SECONDS)
+            except Exception as error:  # of the name, of the network, of the hub: each its own kind
+                reason = " ".join(str(error).split()).rstrip(".")
+                problem = f"It is neither a folder nor in the cache. The hub gives none: {reason}"
+    if problem:
         raise ValueError(Errors.L265.format(name=name, problem=f"{problem}."))
 
 
@@ -37,8 +49,7 @@ def load_transformer(name: str) -> tuple["PreTrainedTokenizerBase", "PreTrainedM
         tokenizer = AutoTokenizer.from_pretrained(name, use_fast=True, add_prefix_space=True)
         return tokenizer, AutoModel.from_pretrained(name)
     except Exception as error:  # of the hub, of torch, of safetensors: each its own kind
-        problem = " ".join(str(error).split())
-        raise ValueError(Errors.L265.format(name=name, problem=problem)) from error
+        raise ValueError(Errors.L265.format(name=name, problem=" ".join(str(error).split()))) from error
 
 
 def check_models(config: Config) -> None:
@@ -47,27 +58,8 @@ def check_models(config: Config) -> None:
         check_model(name)
 
 
-def reason_lacking(name: str) -> str:
-    """Why a model cannot be had; "" if it can. name (str): On the hub, or a folder."""
-    if Path(name).is_file():
-        return "It is a file"
-    if Path(name).is_dir():
-        return ""
-    try:
-        from huggingface_hub import model_info, try_to_load_from_cache
-    except ImportError:  # whoever loads the model names the extra
-        return ""
-    try:
-        if not isinstance(try_to_load_from_cache(name, "config.json"), str):
-            model_info(name, timeout=SECONDS)
-    except Exception as error:  # of the name, of the network, of the hub: each its own kind
-        reason = " ".join(str(error).split()).rstrip(".")
-        return f"It is neither a folder nor in the cache. The hub gives none: {reason}"
-    return ""
-
-
 def named_transformers(block: Mapping[str, object]) -> Iterator[str]:
-    """Transformers that a config names, on the hub or in a folder. block (Mapping): Interpolated."""
+    """Transformers that a config names, by hub or folder. block (Mapping): Interpolated."""
     name = block.get("name")
     if block.get("@architectures") in NAMES_ONE and isinstance(name, str):
         yield name

@@ -35,7 +35,8 @@ def sigmoid(z: FloatsXd) -> FloatsXd:
 def binary_cross_entropy(logits: Floats1d, targets: Floats1d) -> Rows:
     """-log of the probability of the true answer, row by row, exact at both ends of the sigmoid.
 
-    logits (Floats1d): (n,), or any other shape. targets (Floats1d): The same shape, 1.0 yes, 0.0 no.
+    logits (Floats1d): (n,), or any other shape.
+    targets (Floats1d): The same shape, 1.0 yes, 0.0 no.
     RETURNS (Rows): Nats, and the gradient, sigmoid - target.
     """
     xp = get_array_module(logits)

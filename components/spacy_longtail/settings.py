@@ -32,9 +32,8 @@ def extra(package: str, name: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise ValueError(
-            Errors.L406.format(package=package or error.name or name, extra=name)
-        ) from error
+        missing = package or error.name or name
+        raise ValueError(Errors.L406.format(package=missing, extra=name)) from error
 
 
 def one_of(name: str, value: object, known: tuple[object, ...]) -> None:

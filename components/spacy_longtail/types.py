@@ -9,8 +9,8 @@ WEAK_SENTENCES = "weak_sentences"  # doc.spans key of the gate: flagged sentence
 # doc.spans key of the NER pipes: entities, attrs["scores"], attrs["token_scores"]
 ENTITY_SCORES = "entity_scores"
 
-# key in Doc.user_data: the types that a document was annotated with, where corpora with different ones
-# train one component: the others are neither right nor wrong there
+# key in Doc.user_data: the types that a document was annotated with, where corpora with different
+# ones train one component: the others are neither right nor wrong there
 ANNOTATED_TYPES = "annotated_types"
 
 Overrides = Mapping[str, Any]  # config values by dotted name
@@ -52,7 +52,7 @@ class ClassWeights(Protocol):
 
 
 class TwoTaskState(NamedTuple):
-    """What a two-task loss carries from batch to batch: a pair is of the entity and the begin head."""
+    """What a two-task loss carries from batch to batch. A pair: entity head, begin head."""
 
     a: tuple[float, float] = (0.0, 0.0)  # running mean score of the positives
     b: tuple[float, float] = (0.0, 0.0)  # running mean score of the negatives

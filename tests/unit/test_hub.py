@@ -3,7 +3,7 @@
 import pytest
 
 from spacy_longtail import hub
-from spacy_longtail.hub import check_model, check_models, reason_lacking
+from spacy_longtail.hub import check_model, check_models
 from spacy_longtail.training.train import train_model
 from tests.contracts.test_configs import ROOT, config_path
 from tests.util import toy_corpus
@@ -32,7 +32,8 @@ def test_a_hub_is_asked_for_what_is_neither_a_folder_nor_in_the_cache(asked, tmp
     assert asked == [NAME]
     check_model(str(tmp_path))
     (tmp_path / "file").write_text("x", encoding="utf8")
-    assert reason_lacking(str(tmp_path / "file"))
+    with pytest.raises(ValueError, match=r"L265.*It is a file\."):
+        check_model(str(tmp_path / "file"))
     monkeypatch.setattr("huggingface_hub.try_to_load_from_cache", lambda name, file: f"{name}/{file}")
     check_model(NAME)
     assert asked == [NAME]
@@ -40,10 +41,11 @@ def test_a_hub_is_asked_for_what_is_neither_a_folder_nor_in_the_cache(asked, tmp
 
 def test_a_hub_that_answers_is_believed_and_a_name_that_is_none_no_error_of_the_library(monkeypatch):
     monkeypatch.setattr("huggingface_hub.model_info", lambda name, timeout: None)
-    assert not reason_lacking(NAME)
+    check_model(NAME)
     monkeypatch.undo()
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    assert reason_lacking("../no/such/folder with spaces")
+    with pytest.raises(ValueError, match=r"L265.*The hub gives none"):
+        check_model("../no/such/folder with spaces")
 
 
 @pytest.mark.parametrize("function", hub.NAMES_ONE)

@@ -22,7 +22,7 @@ Reader = Callable[[Language], Iterable[Example]]
 
 @dataclass(kw_only=True, eq=False)
 class Augmenter(ABC):
-    """A spaCy augmenter that rewrites the annotated sentences of an example, one decision per place.
+    """A spaCy augmenter: it rewrites annotated sentences of an example, one decision per place.
 
     References are unchanged. A rewritten copy has words, spaces, sentence starts and entities.
     """
@@ -79,7 +79,7 @@ class Augmenter(ABC):
 
 
 def _rewritten(nlp: Language, example: Example, draft: Draft, edits: list[Edit]) -> Example:
-    """The example with the edits made; itself, with all its annotation, where they change nothing."""
+    """The example with the edits made; itself, with all annotation, where they change nothing."""
     edits = [e for e in edits if [p.text for p in e.new] != draft.texts[e.start : e.end]]
     if not edits:
         return example
@@ -94,17 +94,15 @@ class WordReplacement(Augmenter):
     """Decides at each word that is not a stop word of the language."""
 
     def replaceable(self, nlp: Language, draft: Draft, start: int, end: int) -> Iterator[int]:
-        stop_words = nlp.Defaults.stop_words
-        for i in range(start, end):
-            if not (draft.fixed[i] or draft.texts[i].lower() in stop_words):
-                yield i
+        """The tokens from start to end that can be replaced."""
+        stop_words, texts = nlp.Defaults.stop_words, draft.texts
+        return (i for i in range(start, end) if not (draft.fixed[i] or texts[i].lower() in stop_words))
 
     def edits(self, nlp: Language, sentence: DraftSentence) -> Iterator[Edit]:
         for i in self.replaceable(nlp, sentence.draft, sentence.start, sentence.end):
-            if self._rng.random() < self.level:
-                new = self.replacement(nlp, sentence.draft, i)
-                if new:
-                    yield Edit(i, i + 1, sentence.cased(new, i, i + 1))
+            is_drawn = self._rng.random() < self.level
+            if is_drawn and (new := self.replacement(nlp, sentence.draft, i)):
+                yield Edit(i, i + 1, sentence.cased(new, i, i + 1))
 
     @abstractmethod
     def replacement(self, nlp: Language, draft: Draft, place: int) -> list[Piece]:

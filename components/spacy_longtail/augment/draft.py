@@ -27,7 +27,7 @@ class Piece(NamedTuple):
 
 
 class Edit(NamedTuple):
-    """Tokens to replace. The first new one takes the tag of the first old one, others continue it."""
+    """Tokens to replace. The first new one takes the tag of the first old one; others continue."""
 
     start: int  # first token replaced
     end: int  # one past the last
@@ -49,8 +49,8 @@ def capitalised(new: Sequence[Piece], old: str) -> list[Piece]:
 class Draft:
     """Words, spaces, sentence starts and entity tags of a document.
 
-    Fixed tokens are never replaced, moved or drawn: whitespace, tokens without annotation, blocked ones,
-    and mentions that run across a sentence start.
+    Fixed tokens are never replaced, moved or drawn: whitespace, tokens without annotation, blocked
+    ones, and mentions that run across a sentence start.
     """
 
     def __init__(self, doc: Doc) -> None:
@@ -83,19 +83,13 @@ class Draft:
     def rewritten(self, vocab: Vocab, edits: Iterable[Edit]) -> Doc:
         """A document with the edits made. edits (Iterable[Edit]): Without overlap."""
         by_start = {edit.start: edit for edit in edits}
-        words: list[str] = []
-        spaces: list[bool] = []
-        starts: list[bool | int | None] = []
-        tags: list[tuple[int, int]] = []
-        end = 0
+        words, spaces, end = list[str](), list[bool](), 0
+        starts, tags = list[bool | int | None](), list[tuple[int, int]]()
         while end < len(self.texts):
             kept = Edit(end, end + 1, (Piece(self.texts[end]),))
             start, end, new = by_start.get(end, kept)
-            if (
-                words
-                and _touch(words[-1], new[0].text)
-                and not _touch(*self.texts[start - 1 : start + 1])
-            ):
+            old = self.texts[start - 1 : start + 1]
+            if words and _touch(words[-1], new[0].text) and not _touch(*old):
                 spaces[-1] = True  # where the old ones, such as a word and a comma, did not touch
             words.extend(piece.text for piece in new)
             spaces.extend([*(piece.space for piece in new[:-1]), self.spaces[end - 1]])
@@ -138,7 +132,7 @@ class DraftSentence:
         return in_capitals(" ".join(self.draft.texts[self.start : self.end]))
 
     def cased(self, new: Sequence[Piece], start: int, end: int) -> list[Piece]:
-        """A replacement of tokens `start` to `end`, in capitals or with an initial one as they are."""
+        """A replacement of tokens `start` to `end`, in capitals or with an initial one alike."""
         old = " ".join(self.draft.texts[start:end])
         if self.in_capitals or in_capitals(old):
             return [piece._replace(text=piece.text.upper()) for piece in new]

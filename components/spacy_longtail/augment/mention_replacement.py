@@ -23,15 +23,13 @@ def _key(texts: Sequence[str]) -> str:
 class MentionReplacement(Augmenter):
     """Replace mentions by others of the same type, drawn evenly from the distinct ones of a corpus.
 
-    The tags follow the length of the new mention. It is never the old one, upper and lower case aside,
-    unless the corpus has no other.
+    The tags follow the length of the new mention. It is never the old one, case aside, unless the
+    corpus has no other.
 
-    corpus (Callable): A reader of the untouched training data, nlp to examples, such as spacy.Corpus.v1.
-        It is read once, at the first call.
+    corpus (Callable): A reader of the untouched training data, as spacy.Corpus.v1; it is read once.
     level (float): Probability that a mention is replaced, in [0, 1].
     labels (Optional[List[str]]): Types whose mentions are replaced; null for all.
-    budget (Optional[int]): null rewrites in place, one example for one. A number n yields the original
-        and n rewritten copies.
+    budget (Optional[int]): null rewrites in place, n yields the original and n rewritten copies.
     seed (int): Fixes the draws.
     RETURNS (Callable): The augmenter, nlp and example to examples.
     SOURCE: Dai & Adel 2020.

@@ -14,9 +14,8 @@ class SegmentShuffle(Augmenter):
     The tags stay where they are, and so do whitespace tokens.
 
     level (float): Probability that a segment is shuffled, in [0, 1].
-    labels (Optional[List[str]]): Rewrite only sentences with a mention of these types; null for all.
-    budget (Optional[int]): null rewrites in place, one example for one. A number n yields the original
-        and n rewritten copies.
+    labels (Optional[List[str]]): Rewrite only sentences with mentions of these types; null for all.
+    budget (Optional[int]): null rewrites in place, n yields the original and n rewritten copies.
     seed (int): Fixes the draws.
     RETURNS (Callable): The augmenter, nlp and example to examples.
     SOURCE: Dai & Adel 2020.

@@ -17,16 +17,15 @@ from .draft import Draft, Piece, capitalised
 class SynonymReplacement(WordReplacement):
     """Replace words by synonyms from a thesaurus, drawn evenly.
 
-    A synonym of several words has the old tag at its first word. The others continue it: I-PER after
-    B-PER or I-PER, else O. Stop words of the language are not replaced. A word with an initial capital
-    gives one to its synonym.
+    A synonym of several words has the old tag at its first word. The others continue it: I-PER
+    after B-PER or I-PER, else O. Stop words of the language are not replaced. A word with an
+    initial capital gives one to its synonym.
 
-    thesaurus (Union[str, Path, None]): A file of lines of word TAB synonym TAB synonym; case is ignored.
-        null is the English WordNet, through nltk.
+    thesaurus (Union[str, Path, None]): A file of lines of word TAB synonym TAB synonym, in any
+        case; null is the English WordNet, through nltk.
     level (float): Probability that a word is replaced, in [0, 1].
-    labels (Optional[List[str]]): Rewrite only sentences with a mention of these types; null for all.
-    budget (Optional[int]): null rewrites in place, one example for one. A number n yields the original
-        and n rewritten copies.
+    labels (Optional[List[str]]): Rewrite only sentences with mentions of these types; null for all.
+    budget (Optional[int]): null rewrites in place, n yields the original and n rewritten copies.
     seed (int): Fixes the draws.
     RETURNS (Callable): The augmenter, nlp and example to examples.
     SOURCE: Dai & Adel 2020.

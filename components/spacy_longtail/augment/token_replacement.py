@@ -16,18 +16,15 @@ from .draft import Draft, Piece
 
 @dataclass(eq=False)
 class TokenReplacement(WordReplacement):
-    """Replace tokens by others of the same tag (O, B-PER, I-PER), drawn by their frequency in a corpus.
+    """Replace tokens by others of the same tag (O, B-PER, I-PER), drawn by frequency in a corpus.
 
     Stop words of the language are neither replaced nor drawn.
 
-    corpus (Callable): A reader of the untouched training data, nlp to examples, such as spacy.Corpus.v1.
-        It is read once, at the first call.
+    corpus (Callable): A reader of the untouched training data, as spacy.Corpus.v1; it is read once.
     level (float): Probability that a token is replaced, in [0, 1].
-    labels (Optional[List[str]]): Rewrite only sentences with a mention of these types; null for all.
-    budget (Optional[int]): null rewrites in place, one example for one. A number n yields the original
-        and n rewritten copies.
-    power (float): A token is drawn in proportion to count^power, at least 0. 1 is its frequency, 0 draws
-        every token evenly.
+    labels (Optional[List[str]]): Rewrite only sentences with mentions of these types; null for all.
+    budget (Optional[int]): null rewrites in place, n yields the original and n rewritten copies.
+    power (float): A token is drawn in proportion to count^power, at least 0: 0 draws evenly.
     seed (int): Fixes the draws.
     RETURNS (Callable): The augmenter, nlp and example to examples.
     SOURCE: Dai & Adel 2020; power 0 as Wang & Wang 2022.

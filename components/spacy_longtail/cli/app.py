@@ -107,7 +107,7 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[object]], aligns: s
 
 
 def print_measured(systems: Sequence[MeasuredPipeline], part: str) -> None:
-    """Print scores, speed and size of pipelines. part (str): Of the corpus they were measured on."""
+    """Print scores, speed and size of pipelines. part (str): Of the corpus they are measured on."""
     rows = [
         (
             own.name,

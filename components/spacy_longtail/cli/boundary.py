@@ -1,4 +1,4 @@
-"""The boundary around all commands: whatever ends one becomes a message on stderr and an exit code."""
+"""The boundary around all commands: what ends one becomes a message on stderr and an exit code."""
 
 import os
 import platform

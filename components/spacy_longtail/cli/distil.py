@@ -58,7 +58,7 @@ def distil_command(
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:
-    """Train a small pipeline on what a large one reads in a pool of text, and on your own annotation.
+    """Train a small pipeline on what a large one reads in a pool of text, and on your annotation.
 
     Teacher, student and the student without that text are compared on the gold test part.
     """

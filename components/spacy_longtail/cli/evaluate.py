@@ -53,7 +53,7 @@ def evaluate(
 ) -> None:
     """Score a pipeline on the corpus's declared types, and keep every prediction for the report.
 
-    `evaluate METRICS --report PAGE.html` writes one self-contained page on all evaluations of a folder.
+    `evaluate METRICS --report PAGE.html` writes one self-contained page on a folder of evaluations.
     One model is described, two are compared, of many the best on dev is compared with the baseline.
     Runs of one name and several seeds are one model.
     """

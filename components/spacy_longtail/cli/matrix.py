@@ -41,10 +41,10 @@ def matrix(
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:
-    """Train every method of a plan on every corpus with every seed; compare them, and recommend one.
+    """Train each method of a plan on each corpus with each seed; compare them, and recommend one.
 
-    Finished trials are skipped, so that the same command resumes. A trial is run again when its config,
-    its corpus or the code has changed.
+    Finished trials are skipped, so that the same command resumes. A trial is run again when its
+    config, its corpus or the code has changed.
     """
     given = {
         "corpora": [str(corpus) for corpus in corpora or []] or None,

@@ -46,7 +46,7 @@ def pretrain_command(
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:
-    """Pretrain an encoder, and a head that reads label descriptions, on corpora with types of their own.
+    """Pretrain an encoder, and a head that reads label descriptions, on corpora of other types.
 
     It writes a pipeline, which configs/pretrained_cnn.cfg or transformer.cfg starts from.
     """

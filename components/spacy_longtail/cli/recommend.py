@@ -47,9 +47,9 @@ def recommend(
 ) -> None:
     """Try what a corpus's statistics suggest, within a budget, and write the config of what to use.
 
-    Methods are compared on folds of train and dev. After each fold the better half goes on. The command
-    says how likely the best one is worse than stock spaCy. Without --workers it runs one trial a core,
-    four at most, and one with a transformer or a GPU.
+    Methods are compared on folds of train and dev. After each fold the better half goes on. The
+    command says how likely the best one is worse than stock spaCy. Without --workers it runs one
+    trial a core, four at most, and one with a transformer or a GPU.
     """
     target = config or output / "recommended.cfg"
     encoders = [pretrained] if pretrained else find_pretrained(corpus, say)

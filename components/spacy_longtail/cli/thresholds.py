@@ -41,7 +41,7 @@ def thresholds(
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:
-    """Choose thresholds for types and for the gate on development data; write the pipeline with them."""
+    """Choose thresholds for types and for the gate on development data, and write them."""
     if in_place == (output is not None):
         problem = f"The pipeline goes to --output or, with --in-place, over {model}."
         raise ValueError(Errors.L545.format(problem=problem, fix="Give one of the two options."))

@@ -25,7 +25,7 @@ def train(
     gpu_id: GpuId = -1,
     matmul: Annotated[Matmul, Option(help="BLAS library; numpy is faster on new AMD CPUs.")] = "spacy",
 ) -> None:
-    """Train a config on a converted corpus. Any config value can follow, as --training.max_steps 500."""
+    """Train a config on a converted corpus. Config values can follow: --training.max_steps 500."""
     overrides = config_overrides(context)
     best = train_model(config, corpus, output, gpu_id=gpu_id, matmul=matmul, overrides=overrides)
     msg.good(f"Saved to {output}; the best checkpoint is {best}")

@@ -32,8 +32,8 @@ def tune(
 ) -> None:
     """Search the values with the best macro F1 on dev, and write the best config.
 
-    The first trial is the baseline. Hopeless trials are pruned. The same command resumes. --seed is of
-    the search; system.seed is the trainings'.
+    The first trial is the baseline. Hopeless trials are pruned. The same command resumes. --seed is
+    of the search; system.seed is the trainings'.
     """
     length = {} if steps is None else {"training.max_steps": steps}
     study = Search(config, {**read_settings(settings), **length}, search, corpus, output, seed)

@@ -20,7 +20,7 @@ BATCH = 64  # documents
 def boundary_pipeline(found: str | Language, lang: str, tokens: str) -> Language:
     """The pipeline that sets boundaries, tried on a few words.
 
-    found (str | Language): "sentencizer", spaCy's rules of punctuation; or a pipeline that has more.
+    found (str | Language): "sentencizer", spaCy's rules of punctuation; or a pipeline with more.
     lang (str): Language code. tokens (str): "words" or "characters".
     """
     nlp = found if isinstance(found, Language) else blank(lang, tokens)
@@ -37,7 +37,7 @@ def boundary_pipeline(found: str | Language, lang: str, tokens: str) -> Language
 def with_boundaries(docs: Iterable[Doc], nlp: Language, path: Path, events: Events) -> Iterator[Doc]:
     """Documents with sentences; those that have boundaries keep their own.
 
-    nlp (Language): As `boundary_pipeline` gives it. It sees the words of a document, and no entities.
+    nlp (Language): As `boundary_pipeline` gives it. It sees the words of a document, no entities.
     path (Path): What events name, with the document's number.
     events (Events): Counts entities across a boundary, which is dropped.
     """
@@ -52,6 +52,5 @@ def with_boundaries(docs: Iterable[Doc], nlp: Language, path: Path, events: Even
                 if starts[inner].any():
                     events.add("joined", ent.label_, Place(path, i), f"{ent.label_} {ent.text!r}")
                     starts[inner] = False
-            rows = np.where(starts, 1, -1).astype("uint64").reshape(-1, 1)
-            doc.from_array([SENT_START], rows)
+            doc.from_array([SENT_START], np.where(starts, 1, -1).astype("uint64").reshape(-1, 1))
         yield from (doc for _, doc in batch)

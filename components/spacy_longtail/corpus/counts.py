@@ -69,7 +69,7 @@ class CorpusCounts:
         return sum(self.tokens.values())
 
     def rareness(self) -> dict[str, float]:
-        """Self-information of each type in bits, -log2(C_t / N). SOURCE: Wang & Wang 2022, eq. 2."""
+        """Self-information of each type, -log2(C_t / N), bits. SOURCE: Wang & Wang 2022, eq. 2."""
         return {t: -math.log2(c / self.n_tokens) + 0.0 for t, c in self.tokens.items() if c}
 
     def classes(self, unit: str, labels: Iterable[str], prefixes: str) -> dict[str, int]:

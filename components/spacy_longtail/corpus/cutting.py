@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 
 import numpy as np
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc, Span, Token
 from spacy.vocab import Vocab
 from thinc.types import Ints1d
 
@@ -22,9 +22,9 @@ def cut(doc: Doc, bounds: Collection[tuple[int, int]]) -> Iterator[Doc]:
 
     `as_doc` reads the whole document for each part: most of the time where there are many.
 
-    bounds (Collection[Tuple[int, int]]): First token and one past the last of each, ascending, without
-        overlap. Heads are kept where none is in another part. An entity that is cut is not annotated.
-        Each part keeps what user_data says of the document.
+    bounds (Collection[Tuple[int, int]]): First token and one past the last of each, ascending,
+        without overlap. Heads are kept where none is in another part. An entity that is cut is not
+        annotated. Each part keeps what user_data says of the document.
     """
     if not bounds:
         return
@@ -62,16 +62,14 @@ def take_tokens(doc: Doc, kept: Ints1d) -> Doc:
     """A document of some of the tokens, with their entities, tags, lemmas and soft targets.
 
     kept (Ints1d): (n_kept,) ascending; entities are expected whole.
-    RETURNS (Doc): The first kept token of each sentence begins it; boundaries that are unknown stay so.
+    RETURNS (Doc): The first kept token of each sentence begins it; unknown boundaries stay so.
     """
-    words = [doc[int(i)].text for i in kept]
-    spaces = None if doc.has_unknown_spaces else [bool(doc[int(i)].whitespace_) for i in kept]
-    taken = Doc(doc.vocab, words=words, spaces=spaces)
+    words, spaces = _words([doc[int(i)] for i in kept])
+    taken = Doc(doc.vocab, words=words, spaces=None if doc.has_unknown_spaces else spaces)
     rows = doc.to_array(KEPT_ATTRIBUTES)[kept]
     if doc.has_annotation("SENT_START"):
         lengths = sentence_lengths(doc)
-        sentence = np.repeat(np.arange(len(lengths)), lengths)[kept]
-        begins = np.diff(sentence, prepend=-1) > 0
+        begins = np.diff(np.repeat(np.arange(len(lengths)), lengths)[kept], prepend=-1) > 0
         rows[:, KEPT_ATTRIBUTES.index("SENT_START")] = np.where(begins, 1, -1).astype("uint64")
     if ANNOTATED_TYPES in doc.user_data:
         taken.user_data[ANNOTATED_TYPES] = doc.user_data[ANNOTATED_TYPES]
@@ -81,16 +79,16 @@ def take_tokens(doc: Doc, kept: Ints1d) -> Doc:
 
 
 def bare(doc: Doc, vocab: Vocab | None = None) -> Doc:
-    """The words and spaces of a document, without annotation; in another vocabulary if one is given."""
+    """The words and spaces of a document, without annotation; in another vocabulary if given."""
     return Doc(doc.vocab if vocab is None else vocab, *_words(doc))
 
 
-def _words(tokens: Doc | Span) -> tuple[list[str], list[bool]]:
+def _words(tokens: Doc | Span | list[Token]) -> tuple[list[str], list[bool]]:
     return [token.text for token in tokens], [bool(token.whitespace_) for token in tokens]
 
 
 def in_sentences(doc: Doc, vocab: Vocab) -> Doc:
-    """The words and spaces of a document in another vocabulary, with its sentence boundaries alone."""
+    """The words and spaces of a document in another vocabulary, with its boundaries alone."""
     own = bare(doc, vocab)
     if doc.has_annotation("SENT_START"):
         for token, known in zip(own, doc, strict=True):

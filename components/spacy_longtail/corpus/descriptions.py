@@ -67,7 +67,7 @@ def has_open_types(corpus: Path) -> bool:
 def write_types(corpus: Path, types: CorpusTypes, is_open: bool = False) -> None:
     """Write types.json.
 
-    types (CorpusTypes): What it is to say. is_open (bool): Whether it says instead that they are open.
+    types (CorpusTypes): What it says. is_open (bool): Whether it says instead that they are open.
     """
     content = {key: value for key, value in types._asdict().items() if key != "descriptions" or value}
     if is_open:

@@ -1,4 +1,4 @@
-"""Views of examples that pipes and readers train on and are scored by: sentences, types, gold tokens."""
+"""Views of examples that pipes and readers train on and are scored by."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TypeVar
@@ -35,7 +35,7 @@ def _parts(
 
 
 def _gold_bounds(eg: Example) -> list[tuple[int, int]]:
-    """The sentences by gold tokens: as they are annotated, else as the predicted document has them."""
+    """The sentences by gold tokens: as annotated, else as the predicted document has them."""
     if has_boundaries(eg.reference):
         return sentence_bounds(eg.reference)
     lengths = sentence_lengths(eg.predicted)
@@ -50,8 +50,8 @@ def _gold_bounds(eg: Example) -> list[tuple[int, int]]:
 def gold_entities(eg: Example) -> tuple[Ints1d, Ints1d]:
     """Entity boundaries and types of the gold annotation, on the predicted tokens.
 
-    RETURNS (Tuple[Ints1d, Ints1d]): (n_tokens,) spaCy's codes, 0 no annotation (misaligned tokens too),
-        1 inside, 2 outside, 3 begins; (n_tokens,) hashes of the types, 0 outside entities.
+    RETURNS (Tuple[Ints1d, Ints1d]): (n_tokens,) spaCy's codes, 0 no annotation (misaligned tokens
+        too), 1 inside, 2 outside, 3 begins; (n_tokens,) hashes of the types, 0 outside entities.
     """
     if not same_tokens(eg):
         code = {"B": 3, "U": 3, "I": 1, "L": 1, "O": 2}
@@ -102,8 +102,8 @@ def sentences_with(examples: Iterable[Example], labels: Collection[str]) -> list
 def entity_sentences(eg: Example, *, gold: bool = False) -> Iterator[tuple[Span, Ints1d]]:
     """Gold entities with the indices of the sentences that they stand in.
 
-    gold (bool): Whether the sentences are the gold ones, where an entity is in that of its first token;
-        else those of the predicted document.
+    gold (bool): Whether the sentences are the gold ones, where an entity is in that of its first
+        token; else those of the predicted document.
     """
     ends = np.cumsum(sentence_lengths(eg.reference if gold else eg.predicted))
     for ent in eg.reference.ents:
@@ -112,7 +112,7 @@ def entity_sentences(eg: Example, *, gold: bool = False) -> Iterator[tuple[Span,
 
 
 def flagged_sentences(eg: Example, labels: Collection[str]) -> np.ndarray:
-    """Whether a gold entity of one of the types stands in each predicted sentence. (n_sentences,)"""
+    """Whether a gold entity of these types stands in each predicted sentence. (n_sentences,)"""
     flags = np.zeros(len(sentence_lengths(eg.predicted)), dtype=bool)
     if any(ent.label_ in labels for ent in eg.reference.ents):  # else it need not be aligned
         for ent, sentences in entity_sentences(eg):

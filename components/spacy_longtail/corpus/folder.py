@@ -1,5 +1,6 @@
 """A corpus folder: converting a source into it, and its types."""
 
+import math
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,7 +18,6 @@ from ..errors import Warnings
 from ..output.writing import check_folder, coded_io
 from ..records import Record
 from .boundaries import boundary_pipeline, with_boundaries
-from .counts import CorpusCounts
 from .descriptions import (
     TYPES,
     CorpusTypes,
@@ -32,7 +32,7 @@ from .formats.context import Context, Events, Settings, check_losses
 from .formats.docbin import stream_docs
 from .formats.sources import FORMATS, find_parts
 from .parts import part_path, replacing_parts, write_part  # noqa: F401  # for importers
-from .rare import tail_types
+from .rare import rare_types, tail_types
 from .tokenizers import blank
 
 REPORT = "conversion.json"  # in a converted corpus
@@ -100,13 +100,11 @@ def convert_corpus(
             report[name] = ConvertedPart.model_validate(record)
             happened.append((events, misaligned))
         if not settings.allow:
-            n_entities = sum(sum(part.mentions.values()) for part in report.values())
-            check_losses(source, happened, n_entities)
+            check_losses(source, happened, sum(sum(part.mentions.values()) for part in report.values()))
         empty = CorpusTypes([], [], lang, tokens)
-        types = empty if is_open else _types(report, declared, lang, tokens)
+        types = empty if is_open else _types(report, declared, empty)
         write_types(folder, types, is_open)
-        conversion = Conversion(lang=lang, tokens=tokens, parts=report)
-        write_json(folder / REPORT, conversion.as_json())
+        write_json(folder / REPORT, Conversion(lang=lang, tokens=tokens, parts=report).as_json())
     for problem in _problems(types, report):
         warnings.warn(Warnings.W030.format(path=source, problem=problem), stacklevel=2)
     return types
@@ -117,23 +115,18 @@ def read_conversion(corpus: Path) -> Conversion:
     return Conversion.model_validate_json((corpus / REPORT).read_bytes())
 
 
-def _types(
-    report: Mapping[str, ConvertedPart], declared: Declared, lang: str, tokens: str
-) -> CorpusTypes:
-    counts = CorpusCounts()
-    for part in report.values():
-        counts.mentions.update(part.mentions)
-    labels = declared.labels or counts.labels
+def _types(report: Mapping[str, ConvertedPart], declared: Declared, empty: CorpusTypes) -> CorpusTypes:
+    mentions = sum((Counter(part.mentions) for part in report.values()), Counter[str]())
+    labels = declared.labels or rare_types(mentions, math.inf)
     train = next(iter(report.values())).mentions  # or those of the one part that there is
     tail = declared.tail or [t for t in tail_types(train) if t in labels]
     texts = {label: text for label, text in declared.descriptions.items() if label in labels}
-    return CorpusTypes(list(labels), list(tail), lang, tokens, texts)
+    return empty._replace(labels=list(labels), tail=list(tail), descriptions=texts)
 
 
 def _problems(types: CorpusTypes, report: Mapping[str, ConvertedPart]) -> Iterator[str]:
     """What is legal and probably not meant."""
-    missing = [name for name in PARTS if name not in report and "all" not in report]
-    if missing:
+    if missing := [name for name in PARTS if name not in report and "all" not in report]:
         text = "which training and evaluation need. `split` makes parts of a corpus"
         yield f"it has no {' and '.join(missing)}, {text}"
     unknown = sorted({t for part in report.values() for t in part.mentions} - set(types.labels))

@@ -16,7 +16,7 @@ OTHER = ""  # in place of a type, where a name stands without being annotated as
 
 
 class Reliability(NamedTuple):
-    """How often a gazetteer of the other documents is right of a name in the one that was left out."""
+    """How often a gazetteer of the other documents is right of a name in the one left out."""
 
     right: int
     n: int
@@ -33,16 +33,16 @@ class Gazetteer(NamedTuple):
 
 
 def read_gazetteer(docs: Callable[[], Iterable[Doc]], vocab: Vocab) -> Gazetteer:
-    """The names that are annotated with one and the same type at each place where their words stand.
+    """The names that are annotated with one and the same type wherever their words stand.
 
-    A document that comes more than once with the same annotation, as resampling repeats it, counts once.
-    Words without annotation count for nothing, nor does an O in a document that was annotated for other
-    types than the name's alone.
+    A document that comes again with the same annotation, as resampling repeats it, counts once.
+    Words without annotation count for nothing, nor does an O in a document that was annotated for
+    other types than the name's alone.
 
     docs (Callable[[], Iterable[Doc]]): The documents with gold entities, which are read twice.
     vocab (Vocab): Of the pipeline.
-    RETURNS (Gazetteer): Names and, of each type, what leaving out one document after the other says.
-    SOURCE: Tjong Kim Sang & De Meulder 2003, the baseline: names with a unique class in training data.
+    RETURNS (Gazetteer): Names and, by type, what leaving out one document after the other says.
+    SOURCE: Tjong Kim Sang & De Meulder 2003, the baseline: names with one class in training data.
     """
     names: defaultdict[Words, set[str]] = defaultdict(set)
     for doc in docs():

@@ -1,4 +1,4 @@
-"""The parts of a converted corpus on disk, a file or a folder of files each, written all or nothing."""
+"""The parts of a converted corpus on disk, a file or folder of files each, all or nothing."""
 
 import itertools
 from collections import Counter
@@ -45,14 +45,13 @@ def write_part(folder: Path, part: str, docs: Iterable[Doc], docs_per_file: int 
 
 @contextmanager
 def replacing_parts(target: Path, parts: Iterable[str]) -> Iterator[Path]:
-    """As `replacing`, where parts of a corpus are written: neither file nor folder of one is left over.
+    """As `replacing`, for parts of a corpus: neither file nor folder of one is left over.
 
     target (Path): The folder of the corpus. parts (Iterable[str]): The parts that will be written.
     """
     stale = [path for part in parts for path in (target / part, target / f"{part}.spacy")]
     for path in stale:
         if path.is_dir() and any(p.suffix != ".spacy" for p in path.rglob("*") if p.is_file()):
-            problem = "it holds more than .spacy files"
-            raise ValueError(Errors.L437.format(path=path, problem=problem))
+            raise ValueError(Errors.L437.format(path=path, problem="it holds more than .spacy files"))
     with coded_io(target), replacing(target, stale) as folder:
         yield folder

@@ -18,8 +18,7 @@ def rare_types(mentions: Mapping[str, int], limit: float) -> list[str]:
 
     RETURNS (List[str]): Most frequent first, of equals by name: whoever counts finds the same.
     """
-    rare = [t for t, n in mentions.items() if 0 < n <= limit]
-    return sorted(rare, key=lambda t: (-mentions[t], t))
+    return sorted((t for t, n in mentions.items() if 0 < n <= limit), key=lambda t: (-mentions[t], t))
 
 
 def tail_types(mentions: Mapping[str, int]) -> list[str]:

@@ -163,7 +163,7 @@ class RandomOversampling(_RandomSampling):
 
 @dataclass(frozen=True)
 class RandomUndersampling(_RandomSampling):
-    """Drop sentences without entities at random until those with entities are `ratio` times as many.
+    """Drop sentences without entities at random until those with some are `ratio` times as many.
 
     ratio (float): Sentences with entities for each one without. A corpus beyond it stays as it is.
     SOURCE: The usual random undersampling, on sentences (docs/methods.md, "Resampling").

@@ -1,4 +1,4 @@
-"""Sentences that an encoder was pretrained on, known again in a corpus by a sample of their hashes."""
+"""Sentences that an encoder was pretrained on, known again by a sample of their hashes."""
 
 import hashlib
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ MOST = 0.02  # of a corpus, from which its scores are said to be no measurement
 def sketch(sentences: Iterable[Doc]) -> Ints1d:
     """The sampled hashes of sentences, up to white space and case.
 
-    sentences (Iterable[Doc]): One each. RETURNS (Ints1d): (n_sampled,) uint32, ascending, once each.
+    sentences (Iterable[Doc]): One each. RETURNS (Ints1d): (n_sampled,) uint32, ascending, unique.
     """
     numbers = {_digest(doc.text) for doc in sentences if len(doc) >= LEAST_WORDS}
     kept = sorted(number // SAMPLED for number in numbers if number % SAMPLED == 0)
@@ -36,7 +36,7 @@ def _digest(text: str) -> int:
 
 
 def write_seen(pipeline: Path, sentences: Iterable[Doc]) -> None:
-    """Keep in a pipeline's folder what it was pretrained on. sentences (Iterable[Doc]): One each."""
+    """Keep beside a pipeline what it was pretrained on. sentences (Iterable[Doc]): One each."""
     (pipeline / FILE).write_bytes(sketch(sentences).tobytes())
 
 
@@ -44,7 +44,7 @@ def seen_share(pipeline: Path, parts: Iterable[Path]) -> float:
     """The share of a corpus's sentences that a pipeline was pretrained on, by the sample of them.
 
     pipeline (Path): Its folder, or an installed package; one without the file has seen nothing.
-    parts (Iterable[Path]): Files of a corpus, or folders of them; those that are not there do not count.
+    parts (Iterable[Path]): Files of a corpus, or folders of them; absent ones do not count.
     """
     path = located(pipeline) / FILE
     data = path.read_bytes() if path.is_file() else b""

@@ -26,8 +26,7 @@ def sentence_lengths(doc: Doc) -> Ints1d:
     if not len(doc):
         return np.zeros(0, dtype="int64")
     starts = np.flatnonzero(doc.to_array("SENT_START") == 1)
-    bounds = np.concatenate([[0], starts[starts > 0], [len(doc)]])
-    return np.diff(bounds)
+    return np.diff(np.concatenate([[0], starts[starts > 0], [len(doc)]]))
 
 
 def touched_sentences(doc: Doc, spans: Iterable[Bounded]) -> np.ndarray:
@@ -48,8 +47,8 @@ def plain_text(text: str) -> str:
 
 def by_punctuation(docs: Iterable[Doc]) -> list[Doc]:
     """Copies of documents with sentences by spaCy's rules of punctuation."""
-    rules, copies = Sentencizer(), [doc.copy() for doc in docs]
-    return [rules(doc) for doc in copies]
+    rules = Sentencizer()
+    return [rules(doc.copy()) for doc in docs]
 
 
 def has_boundaries(doc: Doc) -> bool:
@@ -58,12 +57,12 @@ def has_boundaries(doc: Doc) -> bool:
 
 
 def sentence_bounds(doc: Doc) -> list[tuple[int, int]]:
-    """First token, and one past the last, of each sentence. Boundaries inside entities do not count."""
+    """First token, and one past the last, of each sentence. No boundary cuts an entity."""
     return bounds_at(doc, doc.to_array(SENT_START) == 1)
 
 
 def all_bounds(doc: Doc) -> list[tuple[int, int]]:
-    """First token, and one past the last, of each sentence. Boundaries inside entities count, too."""
+    """First token, and one past the last, of each sentence. Boundaries may cut entities."""
     return list(pairwise([0, *np.cumsum(sentence_lengths(doc)).tolist()]))
 
 

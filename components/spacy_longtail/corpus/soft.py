@@ -23,7 +23,7 @@ def write_soft(doc: Doc, tags: Sequence[str], log_p: Floats2d) -> None:
     """Keep the distributions in Doc.user_data: float16 as bytes, which msgpack holds as they are.
 
     doc (Doc): A row for each of its tokens. tags (Sequence[str]): A name for each column.
-    log_p (Floats2d): (n_tokens, n_tags); logarithms, so that what is nearly impossible keeps its digits.
+    log_p (Floats2d): (n_tokens, n_tags); logarithms keep the digits of what is nearly impossible.
     """
     rows = np.maximum(log_p, LEAST).astype("float16")
     doc.user_data[SOFT] = {"tags": list(tags), "log_p": rows.tobytes()}

@@ -107,8 +107,7 @@ def split_corpus(
             rows = {name: [units.docs[i] for i in own] for name, own in rows_of.items()}
             write_corpus(place, rows, types)
             for path in others:
-                copy = shutil.copytree if path.is_dir() else shutil.copyfile
-                copy(path, place / path.name)
+                (shutil.copytree if path.is_dir() else shutil.copyfile)(path, place / path.name)
     return Split(types, parts)
 
 
@@ -171,7 +170,7 @@ def parts_of_fold(of_unit: Ints1d, i: int, n_folds: int) -> dict[str, Ints1d]:
 def bound_groups(*keys: Sequence[Hashable | None]) -> Ints1d:
     """Number the groups of units that must stay together: those that share a key, over any chain.
 
-    keys (Sequence[Optional[Hashable]]): One key per unit, for each kind of bond; null binds to nothing.
+    keys (Sequence[Optional[Hashable]]): A key per unit, for each kind of bond; null binds nothing.
     RETURNS (Ints1d): (n_units,) the group of each unit, numbered by its first unit.
     """
     above = list(range(len(keys[0])))
@@ -238,7 +237,7 @@ def _weights(wanted: Floats2d) -> Floats2d:
 
 
 def _reserved(amounts: Floats2d, wanted: Floats2d, least: int, types: Ints1d) -> Ints1d:
-    """Groups that give every part the least mentions of each type that has enough, and one group at all.
+    """Groups that give every part its least mentions of types that have enough, and one at all.
 
     types (Ints1d): (n,), the columns to reserve for.
     RETURNS (Ints1d): (n_groups,), the part, -1 where nothing is reserved.
@@ -264,10 +263,11 @@ def _search(
 ) -> Ints1d | None:
     """Groups for every part so that each column reaches its floor, found by trying and going back.
 
-    Going back is needed where documents hold several rare types: a part that takes the nearest document
-    for one type may take the last one of another. Without it the least mentions would be a wish.
+    Going back is needed where documents hold several rare types: a part that takes the nearest
+    document for one type may take the last one of another.
 
-    gifts (Floats2d): (n_groups, n_columns), what a group adds to a floor. floors (Ints1d): (n_columns,).
+    gifts (Floats2d): (n_groups, n_columns), what a group adds to a floor.
+    floors (Ints1d): (n_columns,).
     limit (int): The most steps back.
     RETURNS (Optional[Ints1d]): (n_groups,) parts, -1 where not needed; null if none was found.
     """
@@ -314,8 +314,8 @@ def _search(
 def _spread(amounts: Floats2d, wanted: Floats2d, part: Ints1d) -> Ints1d:
     """Give each group that has no part one: the rarest type's first, then what has no mention.
 
-    It goes where the greatest share of the type is still wanted, seen from the middle of the group, so
-    that small parts get neither more nor less than theirs. A part that has its size takes no more.
+    It goes where the greatest share of the type is still wanted, seen from the middle of the group:
+    small parts get neither more nor less than theirs. A part that has its size takes no more.
     """
     part = part.copy()
     wants = (wanted - totals(amounts, part, len(wanted))).tolist()  # lists: faster element by element
@@ -336,10 +336,10 @@ def _spread(amounts: Floats2d, wanted: Floats2d, part: Ints1d) -> Ints1d:
 
 
 def _refine(amounts: Floats2d, wanted: Floats2d, part: Ints1d, least: int) -> None:
-    """Move single groups, the best move first, while the parts come nearer to what is wanted. In place.
+    """Move single groups in place, the best move first, while parts come nearer to what is wanted.
 
-    No part loses its least mentions of a type or its last group, or grows beyond its size by more than
-    the largest group.
+    No part loses its least mentions of a type or its last group, or grows beyond its size by more
+    than the largest group.
     """
     weights = _weights(wanted)
     squares = amounts**2 @ weights.T
@@ -427,8 +427,7 @@ def _keys(docs: list[Doc], name: str | None, path: Path) -> list[str | None]:
 
 
 def _counted(units: Units, chosen: Ints1d, share: float) -> SplitPart:
-    mentions = units.mentions[chosen].sum(axis=0).tolist()
-    by_type = dict(zip(units.labels, mentions, strict=True))
+    by_type = dict(zip(units.labels, units.mentions[chosen].sum(axis=0).tolist(), strict=True))
     return SplitPart(share, len(chosen), int(units.sizes[chosen].sum()), by_type)
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from typing import Literal, get_args
+from typing import Literal
 
 import spacy
 from spacy.language import Language
@@ -13,7 +13,6 @@ from spacy.vocab import Vocab
 from ..errors import Errors
 
 Tokens = Literal["words", "characters"]
-TOKENS: tuple[str, ...] = get_args(Tokens)
 CHARACTERS = {"@tokenizers": "longtail.CharacterTokenizer.v1"}
 # as spaCy: one blank after a token belongs to it, all other white space is a token
 UNITS = re.compile(r"(\S)( ?)|\s+")
@@ -36,16 +35,12 @@ class CharacterTokenizer(DummyTokenizer):
 def create_character_tokenizer() -> Callable[[Language], CharacterTokenizer]:
     """Makes every character that is not white space a token, for languages without spaces.
 
-    A single blank belongs to the character before it, other white space is a token, as spaCy has it.
+    A single blank belongs to the character before it, other white space is a token, as in spaCy.
     A character is a Unicode code point: a letter and a combining mark are two tokens.
 
     RETURNS (Callable): Pipeline to tokenizer.
     """
-    return _of_nlp
-
-
-def _of_nlp(nlp: Language) -> CharacterTokenizer:
-    return CharacterTokenizer(nlp.vocab)
+    return lambda nlp: CharacterTokenizer(nlp.vocab)
 
 
 def tokenizer_config(lang: str, tokens: str) -> dict[str, dict[str, str]]:
@@ -56,8 +51,7 @@ def tokenizer_config(lang: str, tokens: str) -> dict[str, dict[str, str]]:
     try:
         usual = get_lang_class(lang).default_config["nlp"]["tokenizer"]
     except ImportError as error:
-        problem = "spaCy has no such language"
-        raise ValueError(Errors.L428.format(lang=lang, problem=problem)) from error
+        raise ValueError(Errors.L428.format(lang=lang, problem="spaCy has no such language")) from error
     chosen = CHARACTERS if tokens == "characters" else usual
     return {} if chosen["@tokenizers"] == "spacy.Tokenizer.v1" else {"tokenizer": dict(chosen)}
 

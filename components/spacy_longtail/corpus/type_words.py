@@ -19,13 +19,12 @@ def words_of(label: str) -> str:
     """A description of a type from its name.
 
     label (str): Such as "GPE", "CreativeWork" or "cell_type".
-    RETURNS (str): "country, state or nationality", "creative work", "cell type"; the label itself where
-        it has neither letter nor digit.
+    RETURNS (str): "country, state or nationality", "creative work", "cell type"; the label itself
+        where it has neither letter nor digit.
     """
     if label.casefold() in KNOWN:
         return KNOWN[label.casefold()]
-    words = [HUMP.sub(" ", part) for part in GAP.split(label) if part]
-    return " ".join(words).casefold() or label
+    return " ".join(HUMP.sub(" ", part) for part in GAP.split(label) if part).casefold() or label
 
 
 def in_words(labels: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:

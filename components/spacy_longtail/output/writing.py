@@ -42,14 +42,13 @@ def check_folder(
 
     target (Path): The folder, existing or new.
     inputs (Iterable[Path]): What the command reads: none of them may be the folder, or lie in it.
-    foreign (Callable[[Path], str]): Says what a folder that is not empty holds that the command did not
-        write, in words; "" if there is nothing of the kind.
+    foreign (Callable[[Path], str]): Says in words what a folder that is not empty holds that the
+        command did not write; "" for nothing of the kind.
     RETURNS (Path): The folder, absolute, links followed.
     """
     full = _checked(target, inputs, "folder")
     if full.exists() and not full.is_dir():
-        problem = "it is not a folder"
-        raise ValueError(Errors.L436.format(path=target, problem=problem, kind="folder"))
+        raise ValueError(Errors.L436.format(path=target, problem="it is not a folder", kind="folder"))
     if full.is_dir():
         _check_open(full)
     with coded_io(full):
@@ -60,7 +59,7 @@ def check_folder(
 
 
 def unless_holds(*names: str) -> Callable[[Path], str]:
-    """For `check_folder`: a folder is of the command where it holds one of some files or folders."""
+    """For `check_folder`: a folder is of the command where it holds one of these names."""
     return lambda folder: "" if any((folder / n).exists() for n in names) else f"it holds no {names[0]}"
 
 
@@ -69,8 +68,8 @@ def check_file(target: Path, inputs: Iterable[Path] = (), mark: str = "") -> Pat
 
     target (Path): The file, existing or new.
     inputs (Iterable[Path]): What the command reads: none of them may be the file.
-    mark (str): A text near the beginning or the end of every file of this kind: a file without it is
-        something else, and is not replaced.
+    mark (str): A text near the beginning or the end of every file of this kind: a file without it
+        is something else, and is not replaced.
     RETURNS (Path): The file, absolute, links followed.
     """
     full = _checked(target, inputs, "file")
@@ -78,8 +77,7 @@ def check_file(target: Path, inputs: Iterable[Path] = (), mark: str = "") -> Pat
         problem = "it is a folder" if full.is_dir() else "it is not an ordinary file"
         raise ValueError(Errors.L436.format(path=target, problem=problem, kind="file"))
     if full.is_file() and not has_mark(full, mark):
-        problem = "the file there is of something else"
-        raise ValueError(Errors.L437.format(path=target, problem=problem))
+        raise ValueError(Errors.L437.format(path=target, problem="the file there is of something else"))
     return full
 
 
@@ -200,7 +198,7 @@ def whole_folder(target: Path) -> Iterator[Path]:
         yield new
         with coded_io(target):
             target.parent.mkdir(parents=True, exist_ok=True)
-            _put(new, target)
+            _move([*([(target, folder / "old")] if target.exists() else []), (new, target)])
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -216,13 +214,12 @@ def set_aside(new: Path, target: Path) -> Path:
     return aside
 
 
-def _put(new: Path, target: Path) -> None:
-    """Rename a folder to the target, and what is there out of the way."""
+def _move(moves: Iterable[tuple[Path, Path]]) -> None:
+    """Rename files and folders; where one cannot be, those before it are renamed back."""
     with ExitStack() as undo:
-        if target.exists():
-            old = target.rename(new.with_name("old"))
-            undo.callback(old.rename, target)
-        new.rename(target)
+        for here, there in moves:
+            os.replace(here, there)
+            undo.callback(os.replace, there, here)
         undo.pop_all()
 
 
@@ -234,22 +231,15 @@ def replacing(target: Path, stale: Iterable[Path] = ()) -> Iterator[Path]:
     stale (Iterable[Path]): What is not left over even if nothing takes its place.
     """
     if target.exists() and not target.is_dir():
-        problem = "it is not a folder"
-        raise ValueError(Errors.L436.format(path=target, problem=problem, kind="folder"))
-    # within a target that exists: it may be a disk of its own, or stand where nothing can be written
+        raise ValueError(Errors.L436.format(path=target, problem="it is not a folder", kind="folder"))
+    # within a target that exists: it may be a disk of its own, or stand where nobody can write
     near = target if target.is_dir() else nearest(target)
     with coded_io(target), tempfile.TemporaryDirectory(prefix=NEW, dir=near) as folder:
-        new, old = Path(folder) / "new", Path(folder) / "old"
+        new, old = Path(folder) / INSIDE, Path(folder) / "old"
         new.mkdir()
         old.mkdir()
         yield new
         target.mkdir(parents=True, exist_ok=True)
-        entries = sorted(new.iterdir())
-        places = {*stale, *(target / entry.name for entry in entries)}
-        moves = [(path, old / path.name) for path in places if path.exists()]
-        moves += [(entry, target / entry.name) for entry in entries]
-        with ExitStack() as undo:
-            for here, there in moves:
-                os.replace(here, there)
-                undo.callback(os.replace, there, here)
-            undo.pop_all()
+        arrivals = [(entry, target / entry.name) for entry in sorted(new.iterdir())]
+        places = {*stale, *(place for _, place in arrivals)}
+        _move([*((path, old / path.name) for path in places if path.exists()), *arrivals])

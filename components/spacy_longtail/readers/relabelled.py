@@ -14,14 +14,13 @@ from .base import Reader, WrappingReader
 class RelabelledCorpus(WrappingReader):
     """Keep some entity types of a corpus; in copies of the documents the others become O.
 
-    So a model learns that the other types are not entities, as the two models of the "Double" baseline
-    do.
+    So a model learns that the others are no entities, as both models of the "Double" baseline do.
 
     corpus (Callable): The reader to relabel, nlp to examples, such as spacy.Corpus.v1.
     keep (Optional[List[str]]): The types to keep. Either this or `drop`.
     drop (Optional[List[str]]): The types to leave out.
-    SOURCE: Nguyen, Nguyen & Rao 2020, the training sets of the two models (docs/methods.md, "Subsets
-        of a corpus").
+    SOURCE: Nguyen, Nguyen & Rao 2020, the training sets of the two models (docs/methods.md,
+        "Subsets of a corpus").
     """
 
     def __init__(
@@ -29,11 +28,9 @@ class RelabelledCorpus(WrappingReader):
     ) -> None:
         super().__init__(corpus)
         if bool(keep) == bool(drop) or isinstance(keep or drop, str):
-            rule = "a list of types, and either 'keep' or 'drop'"
+            rule, value = "a list of types, and either 'keep' or 'drop'", {"keep": keep, "drop": drop}
             fix = "Name the types to keep, or those to leave out."
-            raise ValueError(
-                Errors.L001.format(name="keep", rule=rule, value={"keep": keep, "drop": drop}, fix=fix)
-            )
+            raise ValueError(Errors.L001.format(name="keep", rule=rule, value=value, fix=fix))
         self.keep = None if keep is None else frozenset(keep)
         self.drop = frozenset(drop or ())
         self._is_checked = False

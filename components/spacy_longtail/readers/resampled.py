@@ -34,7 +34,7 @@ class ResampledCorpus(SampledCorpus):
     corpus (Callable): The reader to resample, nlp to examples, such as spacy.Corpus.v1.
     repeats (Repeats): The policy, such as longtail.sCR.v1. Fractions of a copy are drawn, so that
         the number of sentences is the expected one to within one.
-    join (Optional[int]): Resampled sentences that make one training document, in the shuffled order;
+    join (Optional[int]): Resampled sentences that make one training document, in shuffled order;
         null takes the corpus's mean sentences per document, at most 10. 1 yields single sentences.
     augmenter (Optional[Callable]): A spaCy augmenter for copies 2..n; null leaves copies identical.
     seed (int): Fixes the draws and the order. Call i of one instance uses (seed, i).

@@ -78,8 +78,8 @@ class LowResourceCorpus(Subset):
 class ImbalancedCorpus(Subset):
     """A seeded draw of sentences in which entities have a given share of the tokens.
 
-    From a uniform draw, a sentence inside is exchanged for one outside of about its length, whenever
-    that brings the share nearer, until it is within a twentieth of what was asked for.
+    From a uniform draw, a sentence inside is exchanged for one outside of about its length,
+    whenever that brings the share nearer, until it is within a twentieth of what was asked for.
 
     corpus (Callable): The reader to draw from, nlp to examples, such as spacy.Corpus.v1.
     entity_share (float): Entity tokens of all tokens, between 0 and 1, such as 0.01 to 0.20.
@@ -88,8 +88,8 @@ class ImbalancedCorpus(Subset):
         sentences per document, at most 10. 1 yields single sentences.
     partition (int): Number of the draw, so that one seed gives many.
     seed (int): Fixes all partitions.
-    SOURCE: Nguyen et al. 2023, Figure 4; its algorithm is unstated, this one is ours (docs/methods.md,
-        "Subsets of a corpus").
+    SOURCE: Nguyen et al. 2023, Figure 4; its algorithm is unstated, this one is ours
+        (docs/methods.md, "Subsets of a corpus").
     """
 
     def __init__(
@@ -133,8 +133,7 @@ class ImbalancedCorpus(Subset):
                 o = candidates[best]
                 inside[i], outside[o] = outside[o], inside[i]
                 n_tokens, n_entity = n_tokens + int(longer[o]), n_entity + int(gained[best])
-        problem = (
-            f"an entity share of {wanted:.3g} is out of reach with {self.n_sentences} sentences of a "
-            f"corpus with {entity.sum() / max(lengths.sum(), 1):.3g}"
-        )
+        text = f"is out of reach with {self.n_sentences} sentences of a corpus with"
+        share = entity.sum() / max(lengths.sum(), 1)
+        problem = f"an entity share of {wanted:.3g} {text} {share:.3g}"
         raise ValueError(Errors.L120.format(who=self.name, problem=problem))

@@ -22,12 +22,12 @@ class UndersampledCorpus(WrappingReader):
 
     Neighbours of the kept tokens are added, one round after the other, until a sentence has `ratio`
     tokens for each entity token. Sentences without entities are dropped, and documents without any.
-    A baseline: it helps shallow models at best, since it destroys the sentences that others learn from.
+    A baseline: it helps shallow models at best, since it destroys sentences that others learn from.
 
     corpus (Callable): The reader to undersample, nlp to examples, such as spacy.Corpus.v1.
     ratio (float): Tokens to keep for each entity token, at least 1. A last round may exceed it.
-    SOURCE: Akkasi et al. 2018, with the semantics of Wang & Wang 2022 (docs/methods.md, "Subsets of a
-        corpus").
+    SOURCE: Akkasi et al. 2018, with the semantics of Wang & Wang 2022 (docs/methods.md,
+        "Subsets of a corpus").
     """
 
     copies = True
@@ -53,13 +53,11 @@ class UndersampledCorpus(WrappingReader):
 
 
 def document_tokens(doc: Doc, ratio: float = TOKEN_RATIO) -> Ints1d:
-    """The tokens that balanced undersampling keeps of a document, sentence by sentence. (n_kept,)"""
+    """The tokens that balanced undersampling keeps of a document, by sentence. (n_kept,)"""
     entity = np.isin(doc.to_array("ENT_IOB"), (1, 3)) & (doc.to_array("ENT_TYPE") != 0)
     if not entity.any():
         return np.zeros(0, dtype="int64")
     lengths = sentence_lengths(doc)
     starts = np.cumsum(lengths) - lengths
-    sentences = np.split(entity, starts[1:])
-    return np.concatenate(
-        [start + kept_tokens(own, ratio) for start, own in zip(starts, sentences, strict=True)]
-    )
+    sentences = zip(starts, np.split(entity, starts[1:]), strict=True)
+    return np.concatenate([start + kept_tokens(flags, ratio) for start, flags in sentences])

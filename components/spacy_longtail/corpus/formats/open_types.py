@@ -86,7 +86,7 @@ def _numbered(path: Path, context: Context) -> Iterator[Doc]:
 
 
 def _mentions(doc: Doc, listed: str, place: Place, events: Events) -> Iterator[CharSpan]:
-    """Each mention in all its places that no longer one takes; of the same, the first in the list."""
+    """Each mention in all its places that no longer one takes; of equals, the first in the list."""
     mentions: list[tuple[list[str], str]] = []
     for item in listed.split(" | "):
         mention, arrow, label = item.partition(" => ")

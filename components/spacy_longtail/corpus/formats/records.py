@@ -56,9 +56,9 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
 def read_records(path: Path, encoding: str) -> Iterator[tuple[Place, JsonObject]]:
     """Each record and where it stands: of lines, or of an array, which is read whole.
 
-    A pair of a text and an object, which spaCy 2 was trained on, becomes an object with a 'text'. An
-    object whose 'annotations' are such pairs, as NER Annotator writes for a whole file, becomes each
-    of them. One of null, which nobody annotated, becomes an object without anything.
+    A pair of a text and an object, which spaCy 2 was trained on, becomes an object with a 'text'.
+    An object whose 'annotations' are such pairs, as NER Annotator writes for a whole file, becomes
+    each of them. One of null, which nobody annotated, becomes an object without anything.
     """
     rows: Iterator[tuple[Place, Any]]
     if ARRAY.match(head_of(path, encoding)):
@@ -131,7 +131,7 @@ def _in_characters(source: Text, settings: Settings, events: Events) -> Text:
 
 
 def _fits(text: str, span: CharSpan) -> bool:
-    """Whether a span covers what it quotes; without a quote, whether it begins and ends with a word."""
+    """Whether a span covers what it quotes; without a quote, whether it is of whole words."""
     inner = text[span.start : span.end]
     if span.quote is not None:
         return same_text(span.quote, inner)

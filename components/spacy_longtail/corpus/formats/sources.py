@@ -1,4 +1,4 @@
-"""Where a corpus stands and in which format: parts of a folder, or one file or folder without parts."""
+"""Where a corpus stands and in which format: parts of a folder, or a file or folder without."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
@@ -114,7 +114,7 @@ def _part(path: Path, files: list[Path], settings: Settings) -> Source:
 
 
 def _by_format(files: list[Path], settings: Settings) -> dict[str, list[Path]]:
-    """Files by the format that name and content speak for, or those that may be in the wanted one."""
+    """Files by the format of their name and content, or those that may be in the wanted one."""
     wanted = settings.format
     if wanted and files:
         usual = [path for path in files if wanted in _by_suffix(path)]

@@ -150,8 +150,8 @@ def annotate(
     doc (Doc): Tokens; it is changed and returned.
     mentions (Iterable[CharSpan]): Checked spans of its text.
     context (Context): Its events count what is misaligned, repeated or overlapping.
-    unclear (Iterable[CharSpan]): Spans that no entity can stand for. Their tokens get no annotation,
-        as do those of misaligned and of dropped entities, where no kept entity covers them.
+    unclear (Iterable[CharSpan]): Spans that no entity can stand for. Their tokens get no
+        annotation, as do those of misaligned and of dropped entities that no kept one covers.
     """
     events, policy = context.events, context.settings.misaligned
     missing = {token.i for mention in unclear for token in _touched(doc, mention)}

@@ -79,7 +79,7 @@ def conllu_rows(path: Path, settings: Settings) -> Rows:
 def csv_rows(path: Path, settings: Settings) -> Rows:
     """CSV and TSV, one token per row. Without names of columns, those of Kaggle's GMB file.
 
-    A new value in the column of the sentence opens one, an empty one continues it. A blank row ends one.
+    A new value in the sentence's column opens one, an empty one continues it. Blank rows end one.
     """
     columns, running = settings.columns if settings.columns.named else KAGGLE, ""
     with open_text(path, settings.encoding, newline="") as file:

@@ -21,7 +21,7 @@ def _spans(doc: Doc, start: int, end: int) -> list[dict[str, Any]]:
 
 
 def prodigy_task(doc: Doc, start: int, end: int, meta: Task) -> Task:
-    """text, tokens, spans, meta. doc (Doc): With entities. start, end (int): Tokens of the sentence."""
+    """text, tokens, spans, meta. doc (Doc): With entities. start, end (int): Of the sentence."""
     tokens = []
     for i, token in enumerate(doc[start:end]):
         first, is_spaced = token.idx - doc[start].idx, bool(token.whitespace_)
@@ -46,10 +46,7 @@ def doccano_task(doc: Doc, start: int, end: int, meta: Task) -> Task:
 
 
 def label_studio_task(doc: Doc, start: int, end: int, meta: Task) -> Task:
-    """data (text, and the fields of meta) and one prediction.
-
-    The labelling interface calls its text "text" and its labels "label", as the tool's template does.
-    """
+    """data (text, and the fields of meta) and one prediction, named as in the tool's template."""
     text, result = doc[start:end].text, []
     for span in _spans(doc, start, end):
         a, b = span["start"], span["end"]

@@ -59,7 +59,7 @@ def open_text(path: Path, encoding: str, newline: str | None = None) -> Iterator
     """Open a text file to read, gzipped or not. A byte order mark of UTF-8 is skipped.
 
     encoding (str): As Python knows it.
-    newline (Optional[str]): As in Python's open: null makes every line end a newline, "" leaves them.
+    newline (Optional[str]): As in Python's open: null makes line ends newlines, "" leaves them.
     """
     if not path.is_file():
         raise ValueError(Errors.L402.format(path=path, fix="Put the file there."))

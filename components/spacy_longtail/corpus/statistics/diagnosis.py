@@ -1,4 +1,4 @@
-"""What the statistics of a corpus mean for training on it: short findings, each with what to try."""
+"""What the statistics of a corpus mean for training on it: findings, each with what to try."""
 
 from collections.abc import Iterator, Mapping
 
@@ -42,17 +42,11 @@ def diagnose(statistics: Statistics) -> list[Finding]:
     RETURNS (List[Finding]): One for each rule that applies, or for each part where parts differ.
     """
     order = list(dict.fromkeys(key.partition(".")[0] for key in ADVICE))
-    rows = sorted(_findings(statistics), key=lambda row: order.index(row[0]))
-    return [
-        Finding(
-            rule=rule,
-            part=part,
-            finding=text,
-            evidence=evidence,
-            advice=ADVICE.get(f"{rule}.{part}") or ADVICE[rule],
-        )
-        for rule, part, text, evidence in rows
-    ]
+    findings = []
+    for rule, part, text, evidence in sorted(_findings(statistics), key=lambda row: order.index(row[0])):
+        advice = ADVICE.get(f"{rule}.{part}") or ADVICE[rule]
+        findings.append(Finding(rule=rule, part=part, finding=text, evidence=evidence, advice=advice))
+    return findings
 
 
 def _findings(of: Statistics) -> Iterator[tuple[str, str | None, str, str]]:
