@@ -147,14 +147,14 @@ def test_what_fails_leaves_the_old_folder(error, here):
 def test_renames_that_fail_are_taken_back(here, monkeypatch):
     model(here / "run", "old")
     before = tree(here)
-    real = Path.rename
+    real = os.replace
 
-    def rename(self, target):
-        if Path(target).name == "run" and self.name == "new":
+    def replace(here, there):
+        if there.name == "run" and here.name == "new":
             raise OSError(errno.EIO, "cannot")
-        return real(self, target)
+        real(here, there)
 
-    monkeypatch.setattr(Path, "rename", rename)
+    monkeypatch.setattr(os, "replace", replace)
     with pytest.raises(ValueError, match=r"L432.*cannot"), whole_folder(Path("run")) as new:
         model(new, "new")
     assert tree(here) == before
