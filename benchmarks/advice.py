@@ -1,11 +1,11 @@
-"""Is the advice right? `recommend` on each corpus, then fresh trainings of what it named and of stock.
+"""Is the advice right? `recommend` on each corpus, then fresh trainings of its choice and stock.
 
     python benchmarks/advice.py corpus/gmb_subset corpus/wnut17 --output training/advice
 
-On each corpus: `recommend` within its minutes; then the methods with three fresh seeds each, until they
-are no better on dev, scored on test. Regret is what the best of them is ahead of the advice in macro F1
-(with --every of all candidates, else of those that `recommend` compared to the end). Resumed where it
-was stopped; a record per corpus is appended to the results.
+On each corpus: `recommend` within its minutes; then the methods with three fresh seeds each, until
+they are no better on dev, scored on test. Regret is what the best of them is ahead of the advice in
+macro F1 (with --every of all candidates, else of those that `recommend` compared to the end).
+Resumed where it was stopped; a record per corpus is appended to the results.
 """
 
 import statistics

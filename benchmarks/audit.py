@@ -1,7 +1,7 @@
 """Plant label errors in a corpus, audit it, and count how many come out on top.
 
-Half of the errors swap the type of a mention, half drop the mention. A suspect is a hit if it shares a
-token with an error. Appends one JSON record per run to benchmarks/results/audit.jsonl.
+Half of the errors swap the type of a mention, half drop the mention. A suspect is a hit if it
+shares a token with an error. Appends one JSON record per run to benchmarks/results/audit.jsonl.
 """
 
 import json

@@ -2,9 +2,10 @@
 
     python benchmarks/budgets.py training/cnn/model-best training/bert/model-best corpus/gmb_subset
 
-Sentences are flagged by the primary's own expectation of rare types (`longtail_posterior_gate`), as many
-as the budget says, its start set on dev. The secondary fills in rare types, or takes the primary's place
-in these sentences. Speed is that of the fastest of three passes in one process, systems in turn.
+Sentences are flagged by the primary's own expectation of rare types (`longtail_posterior_gate`), as
+many as the budget says, its start set on dev. The secondary fills in rare types, or takes the
+primary's place in these sentences. Speed is that of the fastest of three passes in one process,
+systems in turn.
 """
 
 import time

@@ -1,10 +1,10 @@
 """Simulate test sets, and count how often the intervals hold the true score and the tests cry wolf.
 
-Documents differ: in length, and in how hard their mentions are, for all types and both systems at once.
-The true score is that of a great many documents. Under the null two systems have the same true score;
-on a test set they differ by chance in each mention, and besides because a training went well or badly
-(seeds), or because documents suit one system whatever its seed (documents).
-Appends two JSON records per run to benchmarks/results/coverage.jsonl.
+Documents differ: in length, and in how hard their mentions are, for all types and both systems at
+once. The true score is that of a great many documents. Under the null two systems have the same
+true score; on a test set they differ by chance in each mention, and besides because a training went
+well or badly (seeds), or because documents suit one system whatever its seed (documents). Appends
+two JSON records per run to benchmarks/results/coverage.jsonl.
 """
 
 import json
@@ -58,7 +58,7 @@ CAUSES = {
 def simulate(
     rng: np.random.Generator, n_documents: int, n_seeds: int, n_systems: int, spread: Spread
 ) -> np.ndarray:
-    """Counts of systems on the same documents, (n_systems, n_documents, n_seeds, n_types + 1, 3)."""
+    """Counts of systems, documents alike: (n_systems, n_documents, n_seeds, n_types + 1, 3)."""
     length = rng.gamma(1.5, 1 / 1.5, (n_documents, 1))
     gold = rng.poisson(length * PER_DOCUMENT)  # (n_documents, n_types)
     ease = rng.normal(0, 1, (n_documents, 1, 1))

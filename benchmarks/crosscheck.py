@@ -1,8 +1,8 @@
 """longtail_token_ner on a transformer, and plain transformers and torch: the same F1, and as fast?
 
-Both train the same encoder on the same batches with the settings of a config of this project; seqeval
-scores both on strict spans. Appends a JSON record a run; what the results hold is not run again. Run it
-alone, with OMP_NUM_THREADS=1.
+Both train the same encoder on the same batches with the settings of a config of this project;
+seqeval scores both on strict spans. Appends a JSON record a run; what the results hold is not run
+again. Run it alone, with OMP_NUM_THREADS=1.
 """
 
 import gc
@@ -157,7 +157,7 @@ def plain_batch(batch: list[Example]) -> list[Sentence]:
 def run_quality(task: Task, side: str, seed: int) -> dict[str, Any]:
     """Train one side, and score it on test after the last step.
 
-    Both sides of a seed see the same batches, and draw the same dropout while these are padded alike.
+    Both sides of a seed see the same batches, and draw the same dropout at equal padding.
     """
     ours = Ours(task, seed)
     docs = load_docs(part_path(task.corpus, "test"), ours.nlp)
@@ -183,7 +183,7 @@ def clock() -> tuple[float, float]:
 
 
 def alternate(ours: Callable[[], Any], plain: Callable[[], Any], runs: int) -> dict[str, Any]:
-    """Speed of ours over that of plain in CPU and wall time: medians of the ratios of neighbours."""
+    """Speed of ours over plain's in CPU and wall time: medians of the ratios of neighbours."""
     seconds: dict[str, list[tuple[float, float]]] = {side: [] for side in SIDES}
     work = dict(zip(SIDES, (ours, plain), strict=True))
     for i in range(runs + 1):
@@ -207,7 +207,7 @@ def alternate(ours: Callable[[], Any], plain: Callable[[], Any], runs: int) -> d
 
 
 def run_speed(task: Task, runs: int, n_batches: int = 4, n_words: int = 5000) -> dict[str, Any]:
-    """Training and prediction in turns, on the first batches of train and the first words of test."""
+    """Train and predict in turns, on the first batches of train and the first words of test."""
     ours = Ours(task, 0)
     plain = Plain(task, ours, 0)
     batches = list(islice(ours.batches(0), n_batches))
@@ -248,7 +248,7 @@ def append(results: Path, record: dict[str, Any]) -> None:
 
 
 def print_quality(records: list[dict[str, Any]]) -> None:
-    """F1 of both sides in points, and whether their means are as near as seeds are to each other."""
+    """F1 of both sides in points, and whether their means are as near as the seeds of one side."""
     for average in AVERAGES:
         values = {s: {r["seed"]: 100 * r[average] for r in records if r["side"] == s} for s in SIDES}
         seeds = sorted(values["ours"].keys() & values["plain"].keys())

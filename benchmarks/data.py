@@ -37,7 +37,7 @@ PER_FILE = 20_000
 
 
 def generate(folder: Path, n_sentences: int) -> None:
-    """Write sentences of random words with mentions of four types, one per document, in many files."""
+    """Write sentences of random words with mentions of four types, one a document, in files."""
     rng = np.random.default_rng(0)
     nlp = spacy.blank("en")
     orth = np.array([nlp.vocab.strings.add(f"word{i}") for i in range(N_WORDS)], dtype="uint64")
@@ -117,7 +117,7 @@ def bench_stream(n_sentences: int) -> Iterator[dict[str, Any]]:
 
 
 def bench_convert(iob: Path, runs: int) -> Iterator[dict[str, Any]]:
-    """The same IOB2 file through `convert` and through spaCy's converter, one document per sentence."""
+    """One IOB2 file through `convert` and through spaCy's converter, a document per sentence."""
     with tempfile.TemporaryDirectory() as folder:
         theirs, ours = Path(folder) / "theirs", Path(folder) / "ours"
         theirs.mkdir()

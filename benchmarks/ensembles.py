@@ -3,10 +3,10 @@
     python benchmarks/ensembles.py training/averaging corpus/crossner_ai pool \\
         --pretrained en_longtail_cnn
 
-The matrix has kept the models of a method, one per seed. The first k of them are put behind one pipe,
-and the largest ensemble reads the pool for a student of the same config. Scores on test and what the
-paired bootstrap says against a single training (scores averaged over its seeds) are appended to
-benchmarks/results/ensembles.jsonl.
+The matrix has kept the models of a method, one per seed. The first k of them are put behind one
+pipe, and the largest ensemble reads the pool for a student of the same config. Scores on test and
+what the paired bootstrap says against a single training (scores averaged over its seeds) are
+appended to benchmarks/results/ensembles.jsonl.
 """
 
 from pathlib import Path

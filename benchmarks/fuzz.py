@@ -1,10 +1,10 @@
-"""Hostile input for every command and reader: what is neither taken nor refused with a code is a fault.
+"""Hostile input for commands and readers: a fault is what is neither taken nor refused by code.
 
     python benchmarks/fuzz.py fuzz.jsonl --cases 400
 
-Each case is a command line with files of its own, made from the seed and its number. Some twenty cases
-run in a process, each for 20 seconds of its time at most. A record of each is appended; those there are
-not run again.
+Each case is a command line with files of its own, made from the seed and its number. Some twenty
+cases run in a process, each for 20 seconds of its time at most. A record of each is appended; those
+there are not run again.
 """
 
 import contextlib

@@ -1,9 +1,9 @@
-"""Whether the tests see faults: a seeded sample of small changes of the code, which they must fail on.
+"""Whether the tests see faults: they must fail on a seeded sample of small changes of the code.
 
-A change is a mutant: a comparison flipped, + for -, * for /, a number plus one, `and` for `or`, a result
-that is None, a `not` left out. The package is copied, one file of the copy is changed, and the tests of
-its subject run on the copy with a time limit. A mutant that no test fails on survives: one is missing,
-or the change makes no difference. Needs fork. Appends one JSON record a mutant to
+A change is a mutant: a comparison flipped, + for -, * for /, a number plus one, `and` for `or`, a
+result that is None, a `not` left out. The package is copied, one file of the copy is changed, and
+the tests of its subject run on the copy with a time limit. A mutant that no test fails on survives:
+one is missing, or the change makes no difference. Needs fork. Appends one JSON record a mutant to
 benchmarks/results/mutation.jsonl; run again, it tests those that survived and goes on.
 """
 
@@ -169,7 +169,7 @@ def _tests(components: str, files: list[str]) -> None:
 
 
 def verdict(components: Path, files: list[str], seconds: float) -> tuple[str, float]:
-    """ "killed", "timeout" (which a test's runner sees, too), or "survived"; and the seconds it took."""
+    """ "killed", "timeout" (which a test's runner sees, too) or "survived"; and the seconds."""
     start = time.perf_counter()
     process = multiprocessing.get_context("fork").Process(target=_tests, args=(str(components), files))
     process.start()

@@ -2,9 +2,9 @@
 
     python benchmarks/pairs.py training/main_job corpus/field_notes --methods crf,pretrained
 
-The matrix has kept its models. Scores on dev and test of each seed, and what the paired test says over
-all seeds (p by Holm over the methods), go to benchmarks/results/pairs.jsonl; with the first seed's the
-speeds as multiples of the baseline's, read in turns in one process.
+The matrix has kept its models. Scores on dev and test of each seed, and what the paired test says
+over all seeds (p by Holm over the methods), go to benchmarks/results/pairs.jsonl; with the first
+seed's the speeds as multiples of the baseline's, read in turns in one process.
 """
 
 import tempfile

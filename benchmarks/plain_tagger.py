@@ -1,4 +1,4 @@
-"""A token tagger in plain transformers and torch, which benchmarks/crosscheck.py holds ours against.
+"""A token tagger in plain transformers and torch: benchmarks/crosscheck.py compares it with ours.
 
 It knows neither spaCy, nor thinc, nor this project: words and IOB2 tags come in, IOB2 tags go out.
 """
@@ -139,7 +139,7 @@ def _batched(sentences: list[list[str]], n_sentences: int, n_padded: int) -> Ite
 
 
 class PlainTrainer:
-    """Adam with weight decay, a linear warm-up and decline, and a bound on each parameter's gradient."""
+    """Adam with weight decay, linear warm-up and decline, each parameter's gradient bounded."""
 
     def __init__(self, model: PlainTagger, settings: Settings) -> None:
         self.model, self.settings = model, settings

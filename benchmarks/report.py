@@ -46,7 +46,7 @@ KEYS = {"macro": "ents_macro_f", "micro": "ents_f", "weighted": "ents_weighted_f
 def invented(
     name: str, seed: int, docs: list[Doc], types: CorpusTypes, found: dict[str, float]
 ) -> Evaluation:
-    """An evaluation in which each mention is found with its type's chance, some with another type."""
+    """An evaluation that finds each mention with its type's chance, some with another type."""
     rng = random.Random(f"{name} {seed}")
     documents = []
     for doc in docs:
@@ -83,7 +83,7 @@ def invented(
 
 
 def opened(page: Path) -> dict[str, float] | None:
-    """Seconds until a browser has the page, and has sorted its longest table; null without a browser."""
+    """Seconds until a browser has the page, and has sorted its longest table; null without one."""
     chromium = shutil.which("chromium")
     if chromium is None:
         return None

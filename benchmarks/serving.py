@@ -294,7 +294,7 @@ def memory() -> float:
 
 
 def probe(corpus: Path, pipelines: Path, name: str) -> dict[str, Any]:
-    """Load time, first document, latency of single texts, eight threads and peak memory of a system."""
+    """A system's load time, first document, single texts' latency, eight threads, peak memory."""
     import torch
 
     torch.set_num_threads(1)

@@ -1,11 +1,10 @@
 """Whether pipes leak, or lose a document, over many documents of odd lengths.
 
-Reads trained pipelines, each in turn, and sends the same
-documents through `nlp.pipe`: empty, one token, whitespace, emoji, other scripts, usual sentences, and
-5,000 tokens now and then. Each document must come back, in order; a sample is read again one by one and
-must find the same. Memory in use is sampled, and a line is fitted to the samples of the second half, as
-what is loaded and allocated at first is no leak. Appends one JSON record a pipeline to
-benchmarks/results/soak.jsonl.
+Reads trained pipelines, each in turn, and sends the same documents through `nlp.pipe`: empty, one
+token, whitespace, emoji, other scripts, usual sentences, and 5,000 tokens now and then. Each
+document must come back, in order; a sample is read again one by one and must find the same. Memory
+in use is sampled, and a line is fitted to the samples of the second half, as what is loaded and
+allocated at first is no leak. Appends one JSON record a pipeline to benchmarks/results/soak.jsonl.
 """
 
 import gc

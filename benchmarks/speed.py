@@ -184,8 +184,8 @@ def bench_token_ner(examples: list[Example], runs: int) -> Iterator[dict[str, An
 
 
 def bench_mrc(examples: list[Example], runs: int) -> Iterator[dict[str, Any]]:
-    """Prediction of longtail_mrc_ner against longtail_token_ner, by types, on an encoder wide enough to
-    see the query from every token."""
+    """Prediction of longtail_mrc_ner against longtail_token_ner, by types, on an encoder wide
+    enough to see the query from every token."""
     encoder = {**DEFAULT_TOKEN_MODEL["tok2vec"], "depth": 2, "window_size": 10}
     everything = of_length(spacy.blank("en"), examples, 16, 2000)
     known = [label for label, _ in Counter(e.label_ for g in everything for e in g.y.ents).most_common()]
@@ -250,7 +250,7 @@ def recipe(name: str, path: Path, examples: list[Example]) -> tuple[Language, Op
 
 
 def bench_numpy_blas(path: Path, examples: list[Example], runs: int) -> Iterator[dict[str, Any]]:
-    """Pipelines with NumPy's matrix products against the same with spaCy's. Give both one thread."""
+    """Pipelines with NumPy's matrix products against spaCy's. Give both one thread."""
     n_words = sum(len(eg.reference) for eg in examples)
     batches = list(minibatch(examples[:48], 8))
     for name in ("baseline", "pretrained_cnn"):
@@ -285,8 +285,8 @@ def fresh(examples: list[Example]) -> list[Doc]:
 
 
 def bench_chain_memory() -> Iterator[dict[str, Any]]:
-    """Peak memory of CRF batches by tokens: training, with one long document beside many short ones, and
-    prediction over many short sentences."""
+    """Peak memory of CRF batches by tokens: training, with one long document beside many short
+    ones, and prediction over many short sentences."""
     rng = np.random.default_rng(0)
     legality = TagCodec(tuple("ABCDEFGH"), "BIO").legality()
     n_tags = len(legality.start)

@@ -3,8 +3,8 @@
     python benchmarks/unchanged.py before
     python benchmarks/unchanged.py after --against before
 
-Ten trainings of 50 steps, of every head, reader and kind of component, and what the commands print and
-write of two of them on a fixed part. Times, versions and checksums of code are masked.
+Ten trainings of 50 steps, of every head, reader and kind of component, and what the commands print
+and write of two of them on a fixed part. Times, versions and checksums of code are masked.
 """
 
 import difflib

@@ -1,4 +1,4 @@
-"""What the bulk recipes share: checked input, predictions as columns, output that is all or nothing."""
+"""What the bulk recipes share: checked input, predictions as columns, output all or nothing."""
 
 import shutil
 from collections.abc import Iterable, Iterator
@@ -59,8 +59,8 @@ def prepare(model: str, source: Path, output: Path) -> Work:
     source (Path): A .jsonl or .parquet file, or a folder of either, with `id` and `text`.
     output (Path): Where the predictions go.
     RETURNS (Work): What is to be done.
-    RAISES (typer.BadParameter): On an output that exists, a pipeline that cannot be loaded, documents
-        that are none, have no id or no text, are too long for the pipeline, or share an id.
+    RAISES (typer.BadParameter): On an output that exists, a pipeline that cannot be loaded,
+        documents that are none, have no id or text, are too long for the pipeline, or share an id.
     """
     if output.exists():
         raise typer.BadParameter(f"{output} exists already. Delete it, or choose another folder.")
@@ -175,7 +175,7 @@ def _entities(doc: Doc) -> list[dict[str, Any]]:
 
 @contextmanager
 def all_or_nothing(output: Path, ids: pa.ChunkedArray) -> Iterator[Path]:
-    """Give a folder to write to; it becomes the output when every document is in it once, and else goes.
+    """Give a folder to write to. It becomes the output if every document is in it once, else goes.
 
     output (Path): The folder that is to be there in the end.
     ids (pa.ChunkedArray): Of the documents.

@@ -43,7 +43,7 @@ class Predictor:
 
 @contextmanager
 def cluster(address: str, workers: int) -> Iterator[None]:
-    """A connection to a cluster; a cluster on this machine goes with it, and no task of it writes on."""
+    """A connection to a cluster. A cluster on this machine ends with it, and so do its tasks."""
     # one CPU more than workers: reading and writing need some too
     num_cpus = workers + 1 if address == LOCAL else None
     ray.init(address, num_cpus=num_cpus, include_dashboard=False, logging_level=logging.WARNING)

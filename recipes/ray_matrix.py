@@ -40,7 +40,7 @@ def main(
         str, typer.Option(envvar="RAY_ADDRESS", help="A running cluster's address.")
     ] = LOCAL,
 ) -> None:
-    """Train the trials of a plan on a cluster, each once, also when a worker dies; then the report."""
+    """Train a plan's trials on a cluster, each once, also when a worker dies; then the report."""
     paths = [str(path.resolve()) for path in corpora or []]
     source = str(Path(plan).resolve()) if Path(plan).is_file() else plan
     try:

@@ -1,4 +1,4 @@
-"""Bulk inference with Spark's mapInPandas: a Python worker loads the pipeline once. See README.md."""
+"""Bulk inference with Spark's mapInPandas: a worker loads the pipeline once. See README.md."""
 
 import os
 import sys

@@ -9,7 +9,7 @@ from wasabi import msg
 from spacy_longtail.studies.trials.recipes import Recipe, config_path, make_config, read_recipes, written
 
 ROOT = Path(__file__).parents[1]
-# the recipes that commands and workflows of project.yml train; the command `recipe` trains all others
+# the recipes that commands and workflows of project.yml train; `recipe` trains all others
 COMMANDS = ("baseline", "pretrained_cnn", "config", "transformer")
 
 

@@ -1,8 +1,8 @@
-"""Write a tiny trained pipeline of each component, and what it finds, for this version of the package.
+"""Write a tiny trained pipeline of each component, and what it finds, for this version.
 
 Run it once a release, in the repository's root, with all extras: python -m scripts.fixtures. Later
-versions must read these pipelines and find the same (tests/contracts/test_saved_pipelines.py), so the
-folder of a version is never written again.
+versions must read these pipelines and find the same (tests/contracts/test_saved_pipelines.py), so
+the folder of a version is never written again.
 """
 
 import tempfile

@@ -1,8 +1,8 @@
 """What gate, merge rule and thresholds do to models that a matrix kept: scores on test, and cost.
 
 Every model is scored as it was trained ("raw"), and with calibration and thresholds chosen on dev
-("fitted"). A model with a gate is scored with each merge rule, behind its own gate and, raw, behind the
-sentences that do hold a rare type ("oracle", which no gate can beat) and behind a gate always open.
+("fitted"). A model with a gate is scored with each merge rule, behind its own gate and, raw, behind
+an "oracle" of the sentences that hold a rare type (no gate is better), and a gate always open.
 """
 
 import json
@@ -91,7 +91,7 @@ class Before(NamedTuple):
 
 
 def predicted(nlp: Language, data: Path) -> tuple[list[Example], list[Before]]:
-    """The documents of a file after all but the secondary: the encoder, the most of it, runs once."""
+    """A file's documents after all but the secondary: the costly encoder runs once."""
     examples = list(Corpus(data)(nlp))
     with nlp.select_pipes(disable=[name for name in ("weak_ner",) if name in nlp.pipe_names]):
         predict(nlp, examples)

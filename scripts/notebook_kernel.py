@@ -1,7 +1,7 @@
 """Runs in the kernel of the tutorials: a `!` command that fails ends the notebook.
 
-IPython goes on after a command that failed. And a command of spaCy or of this package would be a process
-of its own, which takes seconds to start: here `!python -m spacy_longtail ...` runs in the kernel.
+IPython goes on after a command that failed. And a command of spaCy or of this package would be a
+process of its own, which takes seconds to start: `!python -m spacy_longtail ...` runs in here.
 """
 
 import io
@@ -26,7 +26,7 @@ warnings.filterwarnings("ignore", message="IProgress not found")
 
 
 def begin(folder: str) -> None:
-    """Work in a folder, without the names of the notebook before. folder (str): An absolute path."""
+    """Work in a folder, without names of the notebook before. folder (str): An absolute path."""
     os.chdir(folder)
     sys.path[:] = PATH
     shell = get_ipython()

@@ -38,8 +38,8 @@ QUIET = {"kernel_name": "python3", "extra_arguments": ["--log-level=ERROR"]}
 SECONDS = 600  # most for one cell
 
 ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-# what a run has no control of: bars of progress and what they are deleted with, logs with their times,
-# messages with folders whose names are drawn by lot
+# what a run has no control of: bars of progress and what they are deleted with, logs with their
+# times, messages with folders whose names are drawn by lot
 OVERWRITTEN = re.compile(r"^.*\r", flags=re.MULTILINE)
 BAR = re.compile(r"^.*\d+%\|.*\n?", flags=re.MULTILINE)
 LOG = re.compile(r"^\[\d{4}-\d\d-\d\d [\d:,]+\] \[INFO\].*\n", flags=re.MULTILINE)
@@ -92,7 +92,7 @@ def write(path: Path, notebook: NotebookNode) -> None:
 
 
 class Kernel:
-    """One kernel for several notebooks, which begin without the names and figures of those before."""
+    """One kernel for several notebooks: each starts without names and figures of those before."""
 
     def __init__(self) -> None:
         self.client = NotebookClient(nbformat.v4.new_notebook(), timeout=SECONDS, **QUIET)

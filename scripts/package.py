@@ -34,8 +34,8 @@ class Packaged(NamedTuple):
 def build_package(metrics: Path, output: Path, baseline: str, version: str) -> Packaged:
     """Build an sdist with a pipeline and its card inside, and write where it is to package.json.
 
-    metrics (Path): Folder with the corpus's statistics, the evaluations on test, and in DEV those on
-        dev; what has none there is no candidate.
+    metrics (Path): Folder with the corpus's statistics, the evaluations on test, and in DEV those
+        on dev; what has none there is no candidate.
     output (Path): The folder to write; an earlier package there is replaced.
     baseline (str): Name of the method that is packaged unless another is shown to be better on dev.
     version (str): Version of the package.
@@ -60,8 +60,8 @@ def build_package(metrics: Path, output: Path, baseline: str, version: str) -> P
 
 
 def _on_dev(systems: list[System], metrics: Path, baseline: str) -> dict[str, dict[int, Path]]:
-    """The evaluations on dev by method and seed. What has no seed, as an ensemble of several seeds, is
-    compared with the first seed of the baseline."""
+    """The evaluations on dev by method and seed. What has no seed, as an ensemble of several seeds,
+    is compared with the first seed of the baseline."""
     found: dict[str, dict[int | None, Path]] = {}
     for system in systems:
         for run in system.runs:

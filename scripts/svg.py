@@ -22,7 +22,7 @@ text { font: 13px system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-s
 
 
 def picture(height: int, title: str, said: str, lines: Iterable[str]) -> str:
-    """A page with a title. said (str): The picture in words. lines (Iterable[str]): What is on it."""
+    """A page with a title. said (str): The picture in words. lines (Iterable[str]): Its content."""
     top = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" '
         f'height="{height}" role="img" aria-labelledby="said">',

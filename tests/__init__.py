@@ -1,4 +1,4 @@
-"""What holds before the first import: of torch, which reads the variable, and of modules, no garbage."""
+"""Set before the first import: a variable that torch reads, and no garbage of modules."""
 
 import gc
 import os

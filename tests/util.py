@@ -148,7 +148,7 @@ def toy_docs(times: int = 1) -> list[Doc]:
 
 
 def toy_corpus(folder: Path, **parts: list[Doc]) -> Path:
-    """The toy corpus as a corpus folder; of parts that are not given dev is its first half, test its second."""
+    """The toy corpus as a corpus folder. Unless given, dev is its first half, test its second."""
     docs = toy_docs()
     types = CorpusTypes(["PER", "GEO", "ART", "NAT"], ["NAT"], "en", "words")
     write_corpus(folder, {"train": docs, "dev": docs[:4], "test": docs[4:], **parts}, types)
@@ -196,7 +196,7 @@ def tree(folder: Path) -> dict[Path, bytes | bool]:
 
 
 def run_spacy(*arguments: object) -> str:
-    """What one of spaCy's own commands says. It runs here: a process of its own takes seconds to start."""
+    """What one of spaCy's commands says. It runs here: to start a process takes seconds."""
     result = CliRunner().invoke(spacy_app, [str(a) for a in arguments])
     assert result.exit_code == 0, result.output
     return result.output
@@ -355,7 +355,7 @@ def tiny_bert(
 
 
 def tiny_cnn(folder: Path) -> Path:
-    """A pipeline of a CNN as `pretrain` writes it, of random weights. It knows the toy corpus's words."""
+    """A random CNN as `pretrain` writes its pipeline. It knows the toy corpus's words."""
     import torch
 
     from spacy_longtail.pretraining.cnn import CNN, CNNBiEncoder, build_cnn
@@ -401,11 +401,12 @@ def tiny_encoder(folder: Path, bert: Path) -> Path:
 def tiny_gliner(
     folder: Path, max_len: int = 40, n_positions: int = 128, seed: int = 2, **settings: Any
 ) -> Path:
-    """A GLiNER of random weights, written as its package has them; it finds something in most sentences.
+    """A GLiNER of random weights, written as its package has them; it finds something in most
+    sentences.
 
-    It reads max_len words at once, of at most n_positions pieces with the words for the types, and knows
-    entities of up to three words. settings (Any): Of gliner's config; and bi_encoder, which reads the
-    types by themselves.
+    It reads max_len words at once, of at most n_positions pieces with the words for the types, and
+    knows entities of up to three words. settings (Any): Of gliner's config; and bi_encoder, which
+    reads the types by themselves.
     """
     import torch
     from gliner import GLiNERConfig

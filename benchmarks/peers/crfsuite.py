@@ -1,4 +1,4 @@
-"""sklearn-crfsuite with the features of its tutorial, but for the part of speech. 100 iterations."""
+"""sklearn-crfsuite with its tutorial's features, but for the part of speech. 100 iterations."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""flair's SequenceTagger: a CRF over a transformer that it fine-tunes, with `fine_tune`'s defaults."""
+"""flair's SequenceTagger: a CRF over a fine-tuned transformer, with `fine_tune`'s defaults."""
 
 import flair
 from flair.data import Corpus, Dictionary, Sentence

@@ -115,7 +115,7 @@ def run(
 ) -> None:
     """Train, predict dev and test, and write the result.
 
-    train (Callable): From a task to a model, ready to predict, and the folder that holds it on disk.
+    train (Callable): From a task to a model, ready to predict, and its folder on disk.
     predict (Callable): From a model and sentences to the entities of each.
     """
     task = read_task(Path(sys.argv[1]))

@@ -1,4 +1,4 @@
-"""docs/commands.md: every command with what its `--help` says, from the functions that typer calls."""
+"""docs/commands.md: every command with its `--help`, from the functions that typer calls."""
 
 import inspect
 import textwrap

@@ -1,4 +1,4 @@
-"""Hooks of mkdocs.yml: pages from outside docs/, links between them, and formulas without a script."""
+"""Hooks of mkdocs.yml: pages from outside docs/, their links, and formulas without a script."""
 
 import posixpath
 import re

@@ -1,7 +1,7 @@
 """What every pipe promises, as checks of one pipe each: `for check in CHECKS: check(case)`.
 
-A `Case` says how to add the pipe to a blank pipeline. The style is that of `check_reader.py`: a pipe of
-one's own can be put through the checks as well.
+A `Case` says how to add the pipe to a blank pipeline. The style is that of `check_reader.py`: a
+pipe of one's own can be put through the checks as well.
 """
 
 import copy
@@ -165,7 +165,7 @@ def refused(pipe: Any, action: Callable[[], None]) -> bool:
 
 
 class Apart:
-    """A component that lets another pipeline read the words of a document, and keeps what that shows."""
+    """A component that lets another pipeline read a document's words, and keeps what that shows."""
 
     def __init__(self, name: str) -> None:
         self.name = name

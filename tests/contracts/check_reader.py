@@ -1,7 +1,7 @@
-"""What every corpus reader promises, as checks of one reader each: `for check in CHECKS: check(make)`.
+"""What every corpus reader promises, as checks of one reader: `for check in CHECKS: check(make)`.
 
-`make(corpus, seed)` builds the reader around another reader. The style is that of estimator checks: a
-reader of one's own can be put through them as well.
+`make(corpus, seed)` builds the reader around another reader. The style is that of estimator checks:
+a reader of one's own can be put through them as well.
 """
 
 import pickle

@@ -1,4 +1,4 @@
-"""Pipelines as a version of the package saved them, and what they find: `scripts/fixtures.py` writes them."""
+"""Pipelines as a version saved them, and what they find. `scripts/fixtures.py` writes them."""
 
 import json
 import re
@@ -88,7 +88,7 @@ def smaller(case: Case) -> Case:
 
 
 def finished(case: Case) -> Language:
-    """The trained pipeline of a case, with sentences, and a tokenizer that says little: English's is 100 KB."""
+    """A case's trained pipeline, with sentences and a small tokenizer: English's has 100 KB."""
     nlp = trained(smaller(case)).nlp
     if "sentencizer" not in nlp.pipe_names:
         nlp.tokenizer = Tokenizer(nlp.vocab, suffix_search=re.compile(r"[.,]$").search)

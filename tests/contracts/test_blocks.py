@@ -1,11 +1,12 @@
-"""Every Python block of README.md, docs/ and recipes/ runs, and every command in a bash block is one.
+"""Every Python block of README.md, docs/ and recipes/ runs, and bash blocks hold real commands.
 
-The blocks of a page run in order, in one namespace, in a folder that has what the project makes: Field
-Notes as a corpus, and small pipelines where the docs say that there are trained ones. A text block after
-a Python block is what it prints, as is a literal in a comment behind the print of a block with one line of
-output. `<!-- only parsed: REASON -->` before a fence says why a block is not run.
-Bash blocks are parsed, down to the options of this package's and spaCy's commands, and not run: what they
-name takes minutes to hours. The first of docs/start.md, from an export to a model, runs with few steps. Blocks of configs are trained in test_ini_blocks.py.
+The blocks of a page run in order, in one namespace, in a folder that has what the project makes:
+Field Notes as a corpus, and small pipelines where the docs say that there are trained ones. A text
+block after a Python block is what it prints, as is a literal in a comment behind the print of a
+block with one line of output. `<!-- only parsed: REASON -->` before a fence says why a block is not
+run. Bash blocks are parsed, down to the options of this package's and spaCy's commands, and not
+run: what they name takes minutes to hours. The first of docs/start.md, from an export to a model,
+runs with few steps. Blocks of configs are trained in test_ini_blocks.py.
 """
 
 import ast

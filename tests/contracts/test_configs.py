@@ -1,4 +1,4 @@
-"""Every shipped config is what its recipe makes, is complete, builds, and resamples nothing but the training corpus."""
+"""Every shipped config is its recipe's, is complete, builds, and resamples training data only."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,7 +29,7 @@ def family(path):
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
-    """A pipeline for the config that starts from a trained one, and an encoder for those that need one."""
+    """A pipeline for the config that starts from one, and an encoder for those that need one."""
     folder = tmp_path_factory.mktemp("base")
     if find_spec("spacy_transformers"):
         tiny_bert(folder / "bert")
@@ -114,7 +114,7 @@ ALIKE = ("max_steps", "max_epochs", "patience", "dropout", "eval_frequency", "ba
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda p: p.stem)
 def test_all_models_train_alike_but_for_what_they_are_about(path):
-    """Equal steps and batches, and the encoder of the family: else a comparison would measure those."""
+    """Steps, batches and the family's encoder are equal: else a comparison would measure those."""
     if path.stem == "transformer":  # it is about its encoder
         pytest.skip("has an encoder and steps of its own")
     base, own = (util.load_config(p) for p in (ROOT / config_path(family(path)), path))

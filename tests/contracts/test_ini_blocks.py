@@ -1,9 +1,9 @@
-"""Every ini block of README.md and docs/ trains, put into a fresh config by the rules of docs/README.md.
+"""Every ini block of README.md and docs/ trains, in a fresh config by docs/README.md's rules.
 
 Comments on the lines before its fence say what a block is and what it needs:
 
     <!-- block: plain -->         its name, for other blocks
-    <!-- on: plain thesaurus -->  what is put in first, in this order: named blocks, and keys of PREPARED
+    <!-- on: plain thesaurus -->  what is put in first, in order: named blocks, keys of PREPARED
 """
 
 import io

@@ -38,7 +38,7 @@ def texts_of(notebook):
 
 @pytest.fixture(scope="module")
 def kernel(tmp_path_factory, light):
-    """One for all tests. As after the light install of the tutorials there is no torch, whose import takes long."""
+    """One for all tests, as after the tutorials' light install: without torch, a slow import."""
     folder = tmp_path_factory.mktemp("no_torch")
     (folder / "torch.py").write_text('raise ImportError("not in this test")\n', encoding="utf8")
     with pytest.MonkeyPatch.context() as patch:

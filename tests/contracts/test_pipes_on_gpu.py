@@ -1,4 +1,4 @@
-"""Every pipe trains on a GPU, and finds there what it finds on the CPU. Runs where CuPy finds a device."""
+"""Every pipe trains on a GPU, and finds there what it finds on the CPU. Needs CuPy's device."""
 
 import pytest
 import spacy

@@ -1,4 +1,4 @@
-"""What setup.cfg publishes exists, is documented argument by argument, and is in the docs' table."""
+"""What setup.cfg publishes exists, has every argument documented, and is in the docs' table."""
 
 import configparser
 import inspect

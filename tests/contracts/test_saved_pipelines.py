@@ -108,7 +108,7 @@ def test_a_version_is_written_once(tmp_path):
 
 
 def test_what_is_saved_is_what_was_trained(tmp_path):
-    """The writer and the reader agree on one pipe; the others take as long to train as their contract."""
+    """Writer and reader agree on one pipe; the others take as long to train as their contract."""
     saved.can_save()["longtail_token_ner-softmax"](tmp_path / "one")
     nlp, expected = saved.load(tmp_path / "one")
     assert expected[0]["ents"]

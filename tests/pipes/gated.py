@@ -1,7 +1,7 @@
-"""A pipeline with a gate and a secondary that tests can predict: words in capitals say what happens.
+"""A pipeline with a gate and a secondary that obey words in capitals, so that tests can predict.
 
-ANN is a person to the primary. A sentence with FLAG is flagged. To the secondary, SHIP and what stands
-behind it is a ship, STORM a storm; it raises at BAD.
+ANN is a person to the primary. A sentence with FLAG is flagged. To the secondary, SHIP and what
+stands behind it is a ship, STORM a storm; it raises at BAD.
 """
 
 from pathlib import Path
@@ -45,7 +45,7 @@ class Gate:
     default_config={"log": None, "scores_key": None, "score": 0.9, "covers": []},
 )
 class Reader:
-    """log (Optional[str]): A file that gets a line for each sentence. covers (List[str]): Further words."""
+    """log (Optional[str]): File that gets a line a sentence. covers (List[str]): Further words."""
 
     def __init__(self, nlp, name, log: str | None, scores_key: str | None, score: float, covers: list):
         self.log, self.key, self.score, self.covers = log, scores_key, score, covers

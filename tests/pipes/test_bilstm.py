@@ -140,7 +140,7 @@ def test_dropout_acts_on_every_layer_in_training_alone(depth):
     (dropped,) = model.begin_update(X)[0]
     zeros = dropped == 0
     assert 0.4 < zeros.mean() < 0.6
-    # with one layer what is left is the plain state, scaled; with two the layer below was thinned too
+    # with one layer what is left is the plain state, scaled; with two the lower was thinned, too
     assert np.allclose(dropped[~zeros], 2 * plain[~zeros], atol=1e-6) == (depth == 1)
 
 

@@ -1,4 +1,4 @@
-"""Gold annotation without sentence boundaries, as most tools write it: those of the pipeline hold."""
+"""Gold without sentence boundaries, as most tools write it: the pipeline's boundaries hold."""
 
 import random
 import warnings

@@ -1,4 +1,4 @@
-"""Label descriptions in the pipes: the same logits everywhere, types that are added, types never annotated."""
+"""Label descriptions in the pipes: equal logits everywhere, types added, types never annotated."""
 
 import shutil
 import subprocess

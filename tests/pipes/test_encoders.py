@@ -1,4 +1,4 @@
-"""Encoders under the pipes: static vectors, frozen encoders, thinc's concatenation, two learning rates."""
+"""Encoders under the pipes: static vectors, frozen, thinc's concatenation, two learning rates."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""`longtail_ensemble_ner`: what its members say of each token, and nothing else, wherever it is loaded."""
+"""`longtail_ensemble_ner` says what its members say of each token, wherever it is loaded."""
 
 from itertools import pairwise
 

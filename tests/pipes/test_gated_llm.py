@@ -1,4 +1,4 @@
-"""spacy-llm behind the gate: the real package, a model of ours, and a server on this machine that may do anything."""
+"""spacy-llm behind the gate: the real package, our model, and a local server that misbehaves."""
 
 import json
 import pickle
@@ -40,7 +40,7 @@ def make_model(answer: str) -> Callable[[Iterable[Iterable[str]]], Iterable[Iter
 
 
 class Server:
-    """Speaks the chat protocol. `answer` gives status and body for the number of a request and its data."""
+    """Speaks the chat protocol. `answer` gives status and body for a request's number and data."""
 
     def __init__(self) -> None:
         self.requests: list[dict] = []

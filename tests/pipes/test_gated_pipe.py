@@ -1,4 +1,4 @@
-"""longtail_gated_pipe: the flagged sentences alone, whatever reads them, and what happens if it fails."""
+"""longtail_gated_pipe: the flagged sentences alone, whatever reads them, and what if it fails."""
 
 import json
 import math
@@ -347,7 +347,7 @@ def test_a_component_is_initialized_with_its_settings():
 
 
 def test_everything_is_saved_with_the_pipeline(tmp_path, monkeypatch):
-    """Settings changed after loading, patterns, and a source that is gone afterwards; but no key."""
+    """Settings changed after loading, patterns, and a source that is gone later; but no key."""
     monkeypatch.setenv("MY_API_KEY", "hunter2-and-more")
     ruler({"Vega": "SHIP", "STORM": "NAT"}, sents="sentencizer").to_disk(tmp_path / "source")
     by_pattern = pipeline(pipe={"factory": "entity_ruler"})
@@ -376,7 +376,7 @@ def test_everything_is_saved_with_the_pipeline(tmp_path, monkeypatch):
 
 
 def test_the_vocabulary_of_a_source_does_not_grow(tmp_path):
-    """Within nlp.memory_zone(), as `mine` and `distil` read a pool: the source has words of its own."""
+    """In nlp.memory_zone(), as `mine` and `distil` read a pool. The source has its own words."""
     ruler({"Vega": "SHIP"}).to_disk(tmp_path / "source")
     nlp = pipeline(source=str(tmp_path / "source"))
     own = rescue(nlp).secondary.nlp.vocab

@@ -1,4 +1,4 @@
-"""`longtail_gliner` on a tiny GLiNER of random weights, with the package's own predictions as the oracle."""
+"""`longtail_gliner` on a tiny random GLiNER, with the package's own predictions as the oracle."""
 
 import json
 import shutil

@@ -51,7 +51,7 @@ def read(nlp, **settings):
 
 
 def tell(nlp, begins, ends, spans=None):
-    """Let the model answer by (type, word): begins and ends as sets, spans as scores by (type, word, word)."""
+    """Let the model answer: begins and ends as (type, word), span scores by (type, word, word)."""
     pipe = nlp.get_pipe("ner")
     labels = {q: label for label, q in pipe.cfg["queries"].items()}
     seen = []
@@ -80,7 +80,7 @@ def test_answers_are_decoded_as_the_paper_says():
     begins = {("PER", "a"), ("PER", "c"), ("GEO", "b"), ("ART", "f")}
     ends = {("PER", "b"), ("PER", "e"), ("GEO", "d"), ("GEO", "a"), ("ART", "e")}
     doc = Doc(nlp.vocab, words=list("abcdef"))
-    # PER a-b and c-e, GEO b-d: the likelier of those that overlap; no end after f; no begin for GEO a
+    # PER a-b, c-e, GEO b-d: the likelier of those that overlap; no end after f, no begin for GEO a
     pipe = tell(nlp, begins, ends, {("GEO", "b", "d"): 2.0})
     assert found(pipe(doc.copy())) == [(1, 4, "GEO")]
     pipe = tell(nlp, begins, ends, {("GEO", "b", "d"): 0.5})
@@ -179,7 +179,7 @@ def test_the_loss_by_hand():
     heavy.initialize(lambda: examples(heavy))
     pipe = heavy.get_pipe("ner")
     pipe.model.get_ref("boundaries").set_param("b", np.array([50.0, -50.0], dtype="float32"))
-    # begins: all wrong but one, 50 each; ends: one wrong; pairs: each begin up to the one gold end, 1 pair
+    # begins: all wrong but one, 50 each; ends: one wrong; pairs: each begin up to the gold end
     loss, _, _ = gradient_of(heavy, [eg])
     assert loss == pytest.approx((23 * 50 + 50 + 0.1 * n * np.log(2)) / 2.1, rel=1e-4)
 
@@ -201,7 +201,7 @@ def test_tokens_without_annotation_and_queries_are_free():
 
 
 def test_wrong_guesses_do_not_drown_a_batch_of_few_answers():
-    """Everything is predicted, and one of many questions has an answer: its spans weigh as the rest does."""
+    """All is predicted, and one of many questions has an answer: its spans weigh like the rest."""
     nlp = build()
     nlp.initialize(lambda: examples(nlp))
     nlp.get_pipe("ner").model.get_ref("boundaries").set_param("b", np.full(2, 5.0, dtype="float32"))

@@ -58,7 +58,7 @@ def shared():
 
 
 def flag(gate, *expected):
-    """Let a gate flag in a document of sentences of one word, in which so many mentions are expected."""
+    """Let a gate flag sentences of one word each, in which so many mentions are expected."""
     doc = Doc(gate.vocab, words=["word"] * len(expected))
     for token in doc:
         token.is_sent_start = True

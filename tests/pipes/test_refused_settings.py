@@ -1,4 +1,4 @@
-"""Settings that no pipe is built or initialised with: for each cause one row, with the code of its error."""
+"""Settings that no pipe is built or initialised with: a row a cause, with its error's code."""
 
 import pytest
 

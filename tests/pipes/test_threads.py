@@ -1,6 +1,6 @@
 """A pipeline that eight threads use at once finds what one thread finds, and its counts are whole.
 
-Where a race would lose something only now and then, the test makes a thread wait at that very place.
+Where a race would lose something now and then, the test makes a thread wait at that place.
 """
 
 import sys
@@ -44,7 +44,7 @@ def place(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def often():
-    """Threads take turns after a microsecond: after five milliseconds most of these would be done."""
+    """Threads take turns after a microsecond: most would be done after five milliseconds."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield

@@ -1,4 +1,4 @@
-"""`longtail_token_ner` for every head: training, odd data, saving, sharing an encoder, labels, scores."""
+"""`longtail_token_ner` for every head: training, odd data, saving, shared encoders, scores."""
 
 import warnings
 
@@ -195,7 +195,7 @@ def test_softmax_scores_are_tag_probabilities():
 
 
 def test_crf_scores_are_marginals():
-    """By conditioning: the probability of a tag is 1 minus what shutting it takes from the path sum."""
+    """By conditioning: a tag's probability is 1 minus what shutting it takes from the path sum."""
     from spacy_longtail.chains.sums import PathSums
 
     nlp, _ = trained({"head": "crf"}, 25)

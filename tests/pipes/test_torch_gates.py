@@ -1,4 +1,4 @@
-"""The gate's torch architectures: against sums written out a sentence, and as part of a pipeline."""
+"""The gate's torch architectures: against sums written out a sentence, and in a pipeline."""
 
 import numpy as np
 import pytest

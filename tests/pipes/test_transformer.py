@@ -71,7 +71,7 @@ NO_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 
 
 def step(nlp, batches, optimizer):
-    """One step as `spacy train` makes it: nlp.update itself would step a shared encoder one batch late."""
+    """One step as `spacy train` makes it: nlp.update would step a shared encoder one batch late."""
     for batch in batches:
         nlp.update(batch, sgd=False, drop=0.0)
     for _, pipe in nlp.pipeline:

@@ -40,7 +40,7 @@ RARE = "The old ship {ART} sank off {GEO} ."
 
 
 def small(folder, **changes):
-    """A config whose models are small and learn fast. changes: Values by name, dots as underscores."""
+    """A config of small models that learn fast. changes: Values by name, dots as underscores."""
     config = load_config(ROOT / "configs/token_softmax.cfg", interpolate=False)
     config["components"]["tok2vec"]["model"].update(width=32, depth=2, embed_size=500)
     config["training"]["optimizer"]["learn_rate"] = 0.01

@@ -1,4 +1,4 @@
-"""Commands as a user types them: results where they were asked for, coded errors, nothing half-written."""
+"""Commands as typed: results where they were asked for, coded errors, nothing half-written."""
 
 import json
 from pathlib import Path

@@ -238,7 +238,7 @@ def without_entities(doc):
 
 @pytest.mark.parametrize("is_alone", [False, True])
 def test_entities_without_a_score_are_told(place, tmp_path, is_alone, untrained):
-    """The teacher, and a rule behind a gate that gives no score; or that rule alone gives entities."""
+    """The teacher, and a rule behind a gate that gives no score; or only that rule has entities."""
     nlp = spacy.load(place / "teacher/model-best")
     if is_alone:
         nlp.replace_pipe("ner", "test_no_scores")

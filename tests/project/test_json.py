@@ -11,7 +11,7 @@ from spacy_longtail.unlabelled.scan import RANDOM
 from tests.unit.test_mining import task, written
 from tests.util import blank, run_app, toy_corpus
 
-# spaCy's log of a training is on stdout, and run.json says what was done; a config is the output itself
+# a training's log is on stdout, and run.json says what was done; a config is the output itself
 WITHOUT = {"train", "init-config"}
 
 

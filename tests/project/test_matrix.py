@@ -1,4 +1,4 @@
-"""Plans that are run: nothing finished is lost, and nothing is done twice, whatever dies meanwhile."""
+"""Plans that are run: nothing finished is lost or done twice, whatever dies meanwhile."""
 
 import errno
 import json

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A working folder with a source, a corpus, a model, its evaluations, and files of the user's own."""
+    """A working folder with a source, a corpus, a model, its evaluations, and files of the user."""
     folder = tmp_path_factory.mktemp("work")
     docs = toy_docs(3)
     toy_corpus(folder / "corpus" / "tiny", train=docs, dev=docs, test=docs)

@@ -1,4 +1,4 @@
-"""The package of a run is of what dev shows to be better than the baseline, else of the baseline."""
+"""The package of a run holds what dev shows to be better than the baseline, else the baseline."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ pytest.importorskip("scipy", reason="needs the extra 'report'")
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """A baseline that has learnt little, another method that has learnt much, and the baseline again."""
+    """A baseline that has learnt little, a method that has learnt much, and the baseline again."""
     folder = tmp_path_factory.mktemp("run")
     own = spacy.blank("en")
     docs = [parse(own, text) for text in SENTENCES * 4]

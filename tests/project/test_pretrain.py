@@ -1,4 +1,4 @@
-"""`pretrain` of a CNN: what it learns and writes, that it resumes, and what its results are good for."""
+"""`pretrain` of a CNN: what it learns and writes, resuming, and what its results are good for."""
 
 import json
 import shutil

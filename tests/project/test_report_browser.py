@@ -1,4 +1,4 @@
-"""The report in a real browser: what it loads, that it fits, sorts, filters and can be used by keyboard."""
+"""The report in a real browser: what it loads, that it fits, sorts, filters, obeys keys."""
 
 import shutil
 

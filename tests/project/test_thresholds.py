@@ -1,4 +1,4 @@
-"""`thresholds`: what it chooses is what counting says, and what it writes is what the pipeline does."""
+"""`thresholds`: it chooses what counting says, and what it writes is what the pipeline does."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""The project as a newcomer runs it: the smoke workflow, and spaCy's own commands on our configs."""
+"""The project as a newcomer runs it: the smoke workflow, and spaCy's commands on our configs."""
 
 import json
 import os
@@ -116,7 +116,7 @@ def test_a_recipe_begins_with_a_trained_pipeline(project, light):
 
 
 def test_the_transformer_comes_with_the_clone(project, light, tmp_path):
-    """Without a hub: pip takes the wheel of assets/encoders, here into a folder of the test's own."""
+    """Without a hub: pip takes the wheel of assets/encoders, here into the test's own folder."""
     pytest.importorskip("transformers", reason="needs the extra 'transformers'")
     folder, _ = project
     installed = tmp_path / "installed"

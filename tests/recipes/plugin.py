@@ -1,4 +1,4 @@
-"""Pipeline components for the recipes' tests: one that kills its process, one that scores entities."""
+"""Components for the recipes' tests: one that kills its process, one that scores entities."""
 
 import os
 import signal
@@ -27,7 +27,7 @@ def make_dies(nlp: Language, name: str, record: str, word: str, times: int):
 
 @Language.factory("test_scores")
 def make_scores(nlp: Language, name: str):
-    """Scores that can be told apart, for all entities but those of type GEO, as of a ruler in front."""
+    """Scores that can be told apart for all entities but GEO, as of a ruler in front."""
 
     def component(doc: Doc) -> Doc:
         scored = [ent for ent in doc.ents if ent.label_ != "GEO"]

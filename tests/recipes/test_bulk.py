@@ -1,4 +1,4 @@
-"""Bulk recipes without an engine: input that is checked, output that is there whole or not at all."""
+"""Bulk recipes without an engine: checked input, output that is there whole or not at all."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What the recipes' tests share: documents, a pipeline whose worker dies, a run as a user types it."""
+"""What the recipes' tests share: documents, a pipeline whose worker dies, a run as typed."""
 
 import json
 import os
@@ -59,7 +59,7 @@ def entities(doc) -> list[dict[str, Any]]:
 
 
 def make_job(folder: Path, times: int, n: int = 300) -> Job:
-    """Documents in two files, and a pipeline on disk whose process dies that many times at one of them."""
+    """Documents in two files, and a pipeline whose process dies that many times at one of them."""
     rows, nlp = documents(n), pipeline()
     docs = nlp.pipe([row["text"] for row in rows])
     expected = {row["id"]: entities(doc) for row, doc in zip(rows, docs)}
@@ -77,7 +77,7 @@ def make_job(folder: Path, times: int, n: int = 300) -> Job:
 
 
 def run(script: str, job: Job, *options: str) -> subprocess.CompletedProcess:
-    """Run a recipe as a user does, the test's components installed beside it as a package's would be."""
+    """Run a recipe as a user does, the test's components installed as a package's would be."""
     site = job.model.parent / "site"
     info = site / "recipe_tests-0.dist-info"
     info.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Methods compared on folds: what is recommended, and `recommend` with its rounds and its budget."""
+"""Methods compared on folds: what is recommended, and `recommend` with its rounds and budget."""
 
 import json
 import sys

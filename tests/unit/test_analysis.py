@@ -27,7 +27,7 @@ def analyse(data, labels, mentions=None, surfaces=()):
 
 
 def example(gold, predicted, n=10, sentences=()):
-    """Spans as (start, end, label) over n tokens, each its own number; sentences begin at 0 and there."""
+    """Spans (start, end, label) over n tokens, each a number; sentences begin at 0 and there."""
     pair = []
     for spans in (predicted, gold):
         starts = [i == 0 or i in sentences for i in range(n)]

@@ -85,7 +85,7 @@ WORDS = ["Oslo", "sea", "the", "Storm", "BERG", "sailed", ".", ",", "USA", "1940
 
 @st.composite
 def docs(draw):
-    """Documents with entities, whitespace tokens, missing and blocked tokens, any sentence starts."""
+    """Documents with entities, whitespace, missing and blocked tokens, any sentence starts."""
     words = draw(st.lists(st.sampled_from(WORDS), min_size=1, max_size=14))
     n = len(words)
 

@@ -1,4 +1,4 @@
-"""Parts that are cut out of documents: what `Span.as_doc` gives, in time that grows with the document."""
+"""Parts cut out of documents: what `Span.as_doc` gives, in time that grows with the document."""
 
 import numpy as np
 import pytest

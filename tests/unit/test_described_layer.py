@@ -1,4 +1,4 @@
-"""The layer whose weights come from descriptions: its formula, its gradient, what is trained and what is not."""
+"""The layer whose weights come from descriptions: formula, gradient, what is trained."""
 
 import numpy as np
 import pytest

@@ -43,7 +43,7 @@ def batch(seed, n=5, scale=3.0, gap=False):
 
 
 def test_hand_worked():
-    """Two tags, T = 2: the student gives 1/2 and 1/2, the teacher 0.8 and 0.2, softened 2/3 and 1/3."""
+    """Two tags, T = 2: the student gives 1/2 and 1/2, the teacher 0.8 and 0.2, soft 2/3 and 1/3."""
     loss = Distillation(temperature=2.0, share=0.25)
     z, gold, one = np.zeros((1, 2)), np.array([[0.0, 1.0]]), np.ones(1)
     soft = SoftTargets(np.log([[0.8, 0.2]]), one)

@@ -12,7 +12,7 @@ NLP = blank()
 
 
 def corpus(folder, lang="en", descriptions=None, **parts):
-    """A converted corpus; a part is a list of documents, a document a text or a list of sentences."""
+    """A converted corpus. A part is a list of documents, each a text or a list of sentences."""
     docs = {}
     for part, texts in parts.items():
         sentences = [[text] if isinstance(text, str) else text for text in texts]

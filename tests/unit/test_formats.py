@@ -1,4 +1,4 @@
-"""What `convert` reads: round trips of every format, spans that cut tokens, and files that are broken."""
+"""What `convert` reads: round trips of every format, spans that cut tokens, broken files."""
 
 import csv
 import gzip
@@ -693,7 +693,7 @@ def test_a_broken_record_is_named(record, text, tmp_path):
     ("text", "quote", "end"), [("ab  cd\nef", "ab cd\\nef", 9), (r"C:\new now", r"C:\new", 6)]
 )
 def test_quotes_are_compared_without_white_space(text, quote, end, tmp_path):
-    """Label Studio folds double blanks and writes line ends as \\n, but not every such pair is one."""
+    """Label Studio folds double blanks and writes line ends as \\n; not every such pair is one."""
     task = {"data": {"text": text}, "annotations": region(end=end, text=quote)}
     assert chars(read(write_json(tmp_path / "a.json", task))[0]) == (text, [(0, end, "X")])
 
@@ -889,7 +889,7 @@ def test_of_overlapping_spans_the_longest_is_kept(spans, expected, kinds, tmp_pa
     policy=st.sampled_from(["missing", "expand", "contract"]),
 )
 def test_no_span_is_lost_in_silence(data, sent, policy, tmp_path):
-    """Every span is an entity with its ends, or counted; and no token that it touches is O, unless contracted."""
+    """Every span is an entity with its ends, or counted. It touches no O, unless contracted."""
     text = " ".join(w for s in sent for w in s.words)
     place = st.sampled_from([i for i, c in enumerate(text) if c != " "])
     spans = data.draw(st.lists(st.tuples(place, place).map(sorted), max_size=5))

@@ -1,4 +1,4 @@
-"""Losses, chains and heads on a GPU give what they give on the CPU. Runs where CuPy finds a device."""
+"""Losses, chains and heads on a GPU give what they give on the CPU. Needs CuPy's device."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The heads against plain loops: what they train on, what they say of each token, how they decode."""
+"""The heads against plain loops: training, what they say of each token, decoding."""
 
 import math
 

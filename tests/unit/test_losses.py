@@ -61,7 +61,7 @@ logit = st.floats(-30, 30, width=32)
 
 
 class TwoTask:
-    """A two-task loss on the matrix that the contract hands out: columns are heads, gold tags are O, B, I."""
+    """A two-task loss on the contract's matrix: columns are heads, gold tags are O, B, I."""
 
     preset = None
 

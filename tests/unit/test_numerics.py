@@ -1,4 +1,4 @@
-"""Sigmoids and binary cross-entropy: against formulas of Python's float64, at both ends of the sigmoid."""
+"""Sigmoids and binary cross-entropy against formulas in Python's floats, far out at both ends."""
 
 import math
 import warnings

@@ -29,7 +29,7 @@ score = st.sampled_from([None, 0.0, 0.3, 0.6, 0.89, 0.9, 0.95, 0.99, 1.0])
 
 @st.composite
 def sentences(draw):
-    """Sentences of some words, each with entities side by side, and tokens that are O for sure or not."""
+    """Sentences of some words, with entities side by side, and tokens that are surely O or not."""
     found = []
     for i in range(draw(st.integers(0, 12))):
         n = draw(st.integers(1, 5))

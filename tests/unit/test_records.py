@@ -1,4 +1,4 @@
-"""Records: what is wrong with a file is said with its place, and nothing is converted on the way."""
+"""Records: errors name the place that is wrong in a file, and no value is converted."""
 
 import json
 import re

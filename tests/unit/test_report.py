@@ -48,7 +48,7 @@ def gold_spans(i):
 
 
 def evaluation(name, found=None, seed=7, dev=0.4, n_documents=N_DOCUMENTS, **more):
-    """A model that finds a type in the first documents, as many as `found` says, all if it says nothing."""
+    """A model that finds a type in as many first documents as `found` says, else in all."""
     found = dict.fromkeys(LABELS, N_DOCUMENTS) | (found or {})
     documents = []
     for i in range(n_documents):

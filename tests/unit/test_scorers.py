@@ -127,7 +127,7 @@ def test_words_without_annotation_do_not_count():
 
 
 def test_a_prediction_on_other_tokens():
-    """It covers the gold tokens that it aligns with; the first of two keeps a token; the rest is not seen."""
+    """It covers the gold tokens that it aligns with. The first of two keeps a token."""
     gold = Doc(NLP.vocab, words=["New-York", "or", "Bad", "Ems"], spaces=[True, True, True, False])
     gold.set_ents([Span(gold, 0, 1, "GEO"), Span(gold, 2, 4, "GEO")])
     words = ["New", "-", "York", "or", "Bad Ems", " "]

@@ -1,4 +1,4 @@
-"""An encoder that was pretrained on the sentences that a model is judged on is known, and said to be."""
+"""Results say so where an encoder was pretrained on the sentences that a model is judged on."""
 
 import pytest
 import spacy

@@ -58,7 +58,7 @@ document = st.fixed_dictionaries(
 
 
 def texts(rng, n, skill, n_mentions=4):
-    """Documents of one sentence, each found mention right with a chance that is the document's own."""
+    """Documents of one sentence, each found mention right with the document's own chance."""
     found = []
     for _ in range(n):
         gold, predicted = [], []
@@ -121,7 +121,7 @@ def test_seeds_are_stacked_if_they_are_of_the_same_data():
 
 
 def test_metrics_are_the_scorers():
-    """Also with a declared type that nobody has, and predictions and gold of one that is not declared."""
+    """Also with a declared type that nobody has, and predictions and gold of an undeclared one."""
     nlp, rng = blank(), random.Random(3)
     examples, documents = [], []
     for _ in range(40):
@@ -318,7 +318,7 @@ def test_verdicts_over_six_seeds_and_what_holm_takes_back():
 
 @pytest.mark.parametrize("n", [1, 5, 6])
 def test_a_handful_of_units_shows_nothing(n):
-    """Where each document is better, any draw of them is: that alone would make p as small as one likes."""
+    """Where each document is better, any draw of them is: p could be made arbitrarily small."""
     own = {"sentences": [], "gold": [[0, 2, "A"]], "predicted": []}
     found = [{**own, "predicted": [[0, 2, "A", None]]}] * n
     base, ours = (stack([mention_counts(docs, LABELS)]) for docs in ([own] * n, found))

@@ -203,7 +203,7 @@ EN = spacy.blank("en")
 
 
 def article(i):
-    """Two or three sentences of their own, one without annotation; every fifth has the rare type."""
+    """Two or three sentences each, one without annotation; every fifth has the rare type."""
     texts = [*TEXTS[: 2 + i % 2], *TEXTS[3 : 4 if i % 5 == 0 else 3]]
     doc = Doc.from_docs([parse(EN, f"{text} {i}") for text in texts])
     doc.user_data.update(title=f"t{i // 2}", number=i)

@@ -1,4 +1,4 @@
-"""Statistics: counts against plain loops, one planted problem a rule, and the papers' first tables."""
+"""Statistics: counts against plain loops, a planted problem a rule, the papers' first tables."""
 
 import json
 import re

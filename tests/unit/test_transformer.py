@@ -1,4 +1,4 @@
-"""longtail.Transformer.v1 and longtail.LabelEncoder.v1: rows, windows, short forms, training, zero-shot."""
+"""Transformer and LabelEncoder: rows, windows, short forms, training, zero-shot."""
 
 import json
 import pickle
