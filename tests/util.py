@@ -401,8 +401,7 @@ def tiny_encoder(folder: Path, bert: Path) -> Path:
 def tiny_gliner(
     folder: Path, max_len: int = 40, n_positions: int = 128, seed: int = 2, **settings: Any
 ) -> Path:
-    """A GLiNER of random weights, written as its package has them; it finds something in most
-    sentences.
+    """A random GLiNER, written as its package has them. It finds something in most sentences.
 
     It reads max_len words at once, of at most n_positions pieces with the words for the types, and
     knows entities of up to three words. settings (Any): Of gliner's config; and bi_encoder, which

@@ -191,8 +191,7 @@ def test_the_gradient_of_a_chain_loss_is_its_slope(loss, partial, scale, legal):
         assert (at(1e-5) - at(-1e-5)) / 2e-5 == pytest.approx(exact, rel=1e-4, abs=1e-6)
 
 
-# Far apart: scores that differ by more than float64's exponentials can tell, and by more than any
-# penalty
+# Far apart: scores that differ by more than float64's exponentials can tell, or than any penalty
 
 far = st.one_of(
     st.floats(-3, 3, width=32),
