@@ -224,13 +224,11 @@ def check_it_learns_what_it_is_shown(case: Case) -> None:
     assert all(isinstance(loss, float | np.floating) and np.isfinite(loss) for loss in losses)
     assert losses[-1] < 0.5 * losses[0]
     weights = nlp.get_pipe_meta(OWN).default_score_weights
-    metric = next(name for name in weights if name.endswith("_f"))
-    assert nlp.evaluate(examples(nlp))[metric] > 0.9
+    assert nlp.evaluate(examples(nlp))[next(name for name in weights if name.endswith("_f"))] > 0.9
     assert nlp.get_pipe(OWN).labels
     for doc in nlp.pipe(documents(nlp)):
         assert_scored(doc)
-    alone = [shown(doc) for doc in nlp.pipe(documents(nlp), disable=[OWN])]
-    assert alone != predictions(nlp)
+    assert [shown(doc) for doc in nlp.pipe(documents(nlp), disable=[OWN])] != predictions(nlp)
 
 
 def check_empty_and_whitespace_documents(case: Case) -> None:
@@ -253,8 +251,7 @@ def check_documents_without_words_or_annotation_teach_nothing(case: Case) -> Non
     again = copy_of(trained(case).nlp)
     pipe, optimizer = again.get_pipe(OWN), again.resume_training()
     weights = params(pipe)
-    empty = [Example(again.make_doc(text), again.make_doc(text)) for text in ("", "")]
-    for data in (empty, []):
+    for data in ([Example(again.make_doc(text), again.make_doc(text)) for text in ("", "")], []):
         assert pipe.update(data, sgd=optimizer) == {OWN: 0.0}
     assert same_weights(params(pipe), weights)
     bare = [Example(doc.copy(), doc) for doc in map(again.make_doc, ("Maria left .", "It rained ."))]

@@ -83,8 +83,7 @@ def fewer(settings: Any) -> Any:
 
 def smaller(case: Case) -> Case:
     parts = {name: fewer(getattr(case, name)) for name in ("required", "small", "before")}
-    made = case.made and partial(ensemble, fewer(TOKEN_MODEL))
-    return case._replace(**parts, made=made)
+    return case._replace(**parts, made=case.made and partial(ensemble, fewer(TOKEN_MODEL)))
 
 
 def finished(case: Case) -> Language:

@@ -72,8 +72,7 @@ def test_a_config_is_complete_and_is_what_its_recipe_makes(path, base, tmp_path)
     _, filled = fill_config(tmp_path / "filled.cfg", tmp_path / path.name, silent=True)
     assert dict(filled) == dict(given)
     config = given.interpolate()
-    nlp = util.load_model_from_config(config, auto_fill=False, validate=True)
-    assert "ner" in nlp.pipe_names
+    assert "ner" in util.load_model_from_config(config, auto_fill=False, validate=True).pipe_names
     registry.resolve(config["training"], schema=ConfigSchemaTraining)
     registry.resolve(config["initialize"], schema=ConfigSchemaInit)
     assert config["training"]["score_weights"]["ents_macro_f"] == 1.0
@@ -105,8 +104,7 @@ def test_raw_text_prepares_the_encoder(tmp_path):
         util.fix_random_seed(0)
         pipe.model.initialize()
     prepared.model.from_bytes((tmp_path / "model-last.bin").read_bytes())
-    pairs = zip(params(fresh), params(prepared), strict=True)
-    assert any((a != b).any() for a, b in pairs)
+    assert any((a != b).any() for a, b in zip(params(fresh), params(prepared), strict=True))
 
 
 ALIKE = ("max_steps", "max_epochs", "patience", "dropout", "eval_frequency", "batcher")
@@ -134,8 +132,7 @@ ENCODERS = [path for path in CONFIGS if path.stem.split("_")[0] in FAMILIES]
 @pytest.mark.parametrize("path", ENCODERS, ids=lambda p: p.stem)
 def test_a_config_of_an_encoder_trains(path, base):
     """A few steps from the config as it is: the loss falls, and predictions are made."""
-    config = read(path, base).interpolate()
-    nlp = util.load_model_from_config(config)
+    nlp = util.load_model_from_config(read(path, base).interpolate())
     toy_vectors(nlp)
     util.fix_random_seed(0)
     optimizer = nlp.initialize(lambda: examples(nlp))

@@ -84,8 +84,7 @@ def test_an_interval_over_seeds_is_that_of_a_paired_t_test():
 
 def scipy_t(values):
     stats = pytest.importorskip("scipy.stats", reason="needs the extra 'report'")
-    error = stats.sem(values)
-    return stats.t.interval(0.95, len(values) - 1, loc=values.mean(), scale=error)
+    return stats.t.interval(0.95, len(values) - 1, loc=values.mean(), scale=stats.sem(values))
 
 
 def test_a_figure_without_a_record_is_refused():
@@ -122,8 +121,7 @@ def test_the_codes_that_pages_name_exist_and_are_on_their_page():
     messages = [text for kind in (Errors, Warnings) for text in vars(kind).values()]
     codes = [text[1 : text.index("]")] for text in messages if str(text).startswith("[L")]
     pages = [p for p in (ROOT / "docs").glob("[a-z]*.md") if p.name != "errors.md"]
-    texts = "".join(p.read_text(encoding="utf8") for p in pages)
-    named = set(re.findall(r"\bLW?\d{3}\b", texts))
+    named = set(re.findall(r"\bLW?\d{3}\b", "".join(p.read_text(encoding="utf8") for p in pages)))
     assert named <= set(codes)
     assert re.findall(r'<a id="(\w+)">', page) == [code for code in codes if code in named]
 

@@ -330,5 +330,4 @@ def test_a_block_works(block, here):
 def test_no_block_is_passed_over():
     whole = "\n".join(TEXTS.values())
     assert len(BLOCKS) == len(re.findall(r"^\s*(?:```|~~~).*\bini\b", whole, flags=re.MULTILINE)) > 40
-    needed = {name for block in BLOCKS for name in block.on}
-    assert needed <= {*NAMED, *PREPARED}
+    assert {name for block in BLOCKS for name in block.on} <= {*NAMED, *PREPARED}

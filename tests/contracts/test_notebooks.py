@@ -24,8 +24,7 @@ COMMAND = "!python -m spacy_longtail"
 
 
 def new(*sources):
-    cells = [nbformat.v4.new_code_cell(source) for source in sources]
-    return nbformat.v4.new_notebook(cells=cells)
+    return nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
 
 
 def texts_of(notebook):

@@ -33,7 +33,6 @@ def test_it_trains_on_a_gpu_and_is_read_on_the_cpu(gpu, case):
     nlp = build(case)
     train(nlp, N_STEPS, drop=0.0)
     found, data = predictions(nlp), nlp.to_bytes()
-    again = English.from_config(nlp.config).from_bytes(data)
-    assert_same(predictions(again), found)
+    assert_same(predictions(English.from_config(nlp.config).from_bytes(data)), found)
     spacy.require_cpu()
     assert_same(predictions(English.from_config(nlp.config).from_bytes(data)), found, 1e-3)

@@ -53,8 +53,7 @@ CASES = [
 
 
 def test_every_published_reader_and_policy_is_checked():
-    names = {n for n in registry.readers.get_all() if n.startswith("longtail.")}
-    assert names == set(MAKERS)
+    assert {n for n in registry.readers.get_all() if n.startswith("longtail.")} == set(MAKERS)
     assert {n.split(".")[1] for n in POLICIES} == {
         "sC",
         "sCR",

@@ -56,8 +56,7 @@ def reference(module):
         for side, suffix in ((module.forwards, ""), (module.backwards, "_reverse")):
             for i, layer in enumerate(side):
                 for name, weight in layer.named_parameters():
-                    place = getattr(lstm, name.removesuffix("_l0") + f"_l{i}" + suffix)
-                    place.copy_(weight)
+                    getattr(lstm, name.removesuffix("_l0") + f"_l{i}" + suffix).copy_(weight)
     return lstm
 
 

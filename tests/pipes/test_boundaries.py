@@ -22,8 +22,7 @@ def documents(nlp, bounded, n_docs=6):
     """Documents of eight sentences, of which four hold a NAT or an ART."""
     data, rng = [], random.Random(0)
     for _ in range(n_docs):
-        texts = rng.sample(SENTENCES, len(SENTENCES))
-        gold = Doc.from_docs([parse(nlp, text) for text in texts])
+        gold = Doc.from_docs([parse(nlp, text) for text in rng.sample(SENTENCES, len(SENTENCES))])
         reference = Doc(nlp.vocab, words=[t.text for t in gold])
         reference.set_ents([Span(reference, e.start, e.end, label=e.label_) for e in gold.ents])
         if bounded:
@@ -80,8 +79,7 @@ def test_gate_and_secondary_learn_from_gold_annotation_without_boundaries():
 
 
 def test_an_entity_across_a_boundary_that_is_set_is_in_both_sentences():
-    nlp = blank()
-    reference = Doc(nlp.vocab, words=["Mt", ".", "Ida", "fell", ".", "So", "?"])
+    reference = Doc(blank().vocab, words=["Mt", ".", "Ida", "fell", ".", "So", "?"])
     reference.set_ents([Span(reference, 0, 3, label="NAT")])
     eg = Example(reference.copy(), reference)
     for i in (2, 5):

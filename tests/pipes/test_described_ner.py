@@ -122,8 +122,7 @@ def test_a_type_is_added_before_training_and_after_and_learnt(factory, model, is
 
 def test_descriptions_are_those_given_or_the_words_of_the_name_hashed():
     nlp = build()
-    given = {"ART": "  the \n Fram ", "GEO": "Oslo"}
-    train(nlp, 1, ner={"descriptions": given})
+    train(nlp, 1, ner={"descriptions": {"ART": "  the \n Fram ", "GEO": "Oslo"}})
     pipe = nlp.get_pipe("ner")
     texts = pipe.cfg["descriptions"]
     assert texts["ART"] == "the Fram" and texts["GEO"] == "Oslo" and texts["PER"] == "person"

@@ -32,8 +32,7 @@ def test_an_encoder_trains_saves_and_loads(encoder, factory, tmp_path):
     assert history[-1]["ner"] < 0.6 * history[0]["ner"]
     nlp.to_disk(tmp_path)
     texts = [eg.reference.text for eg in examples(nlp)] + ["", " ", "Oslo"]
-    copies = [spacy.load(tmp_path), pickle.loads(pickle.dumps(nlp))]
-    for again in copies:
+    for again in [spacy.load(tmp_path), pickle.loads(pickle.dumps(nlp))]:
         for a, b in zip(nlp.pipe(texts), again.pipe(texts), strict=True):
             assert entities(a) == entities(b)
 
@@ -114,8 +113,7 @@ def test_the_head_has_its_own_rate(factory):
     encoder = {node.id for node in encoder.walk()}
     assert {s for (node, _), s in recorder.scales.items() if node in encoder} == {1.0}
     assert {s for (node, _), s in recorder.scales.items() if node not in encoder} == {7.5}
-    again = pickle.loads(pickle.dumps(nlp)).get_pipe("ner")
-    assert again.head_rate == 7.5
+    assert pickle.loads(pickle.dumps(nlp)).get_pipe("ner").head_rate == 7.5
 
 
 def test_a_batch_in_parts_has_the_gradient_of_the_whole():

@@ -154,8 +154,7 @@ def test_what_a_server_does_wrong_costs_one_sentence(answer, server, caplog, mon
     assert len(server.requests) == 1 + n_tries and rescue(nlp).usage["calls"] == 2
     assert caplog.text.count("LW062") == 1 and KEY not in caplog.text
     assert {h["Authorization"] for h in server.headers} == {f"Bearer {KEY}"}
-    saved = nlp.to_bytes() + nlp.config.to_bytes()
-    assert KEY.encode() not in saved
+    assert KEY.encode() not in nlp.to_bytes() + nlp.config.to_bytes()
 
 
 @pytest.mark.parametrize("at", [0, 15])
@@ -209,8 +208,7 @@ def test_a_key_is_masked_whatever_it_and_its_variable_are_called(key, server, ca
     with pytest.raises(ValueError, match=r"L292.*No: \*\*\*") as own:
         model([["one"]])
     for error in (caught.value, own.value):
-        shown = (error, error.__cause__, error.__context__)
-        assert not any(text in repr(part) for part in shown)
+        assert not any(text in repr(part) for part in (error, error.__cause__, error.__context__))
 
 
 @pytest.mark.parametrize(
@@ -230,8 +228,7 @@ def test_a_key_is_masked_whatever_it_and_its_variable_are_called(key, server, ca
 def test_answers_of_any_kind(answer, expected, server):
     """Nothing but entities of the asked types, in flagged sentences, beside the primary's."""
     server.answer = lambda n, data: (200, chat(answer))
-    nlp = of_server(server)
-    doc = nlp(TEXT)
+    doc = of_server(server)(TEXT)
     assert doc.text == TEXT
     found = [pair for pair in entities(doc) if pair != ("ANN", "PER")]
     assert found == expected or (answer.startswith("1. Vega . ") and {e[1] for e in found} == {"ART"})
@@ -239,8 +236,7 @@ def test_answers_of_any_kind(answer, expected, server):
 
 def test_a_long_sentence_is_cut_to_the_window(server):
     nlp = of_server(server, context_length=450)
-    text = "FLAG " + "the Vega and " * 200 + "."
-    doc = nlp(text)
+    doc = nlp("FLAG " + "the Vega and " * 200 + ".")
     assert len(server.prompts) > 1 and rescue(nlp).usage["calls"] == 1
     assert rescue(nlp).usage["failures"] == 0
     assert entities(doc) == [("Vega", "ART")] * len(server.prompts)  # an answer names one
@@ -269,6 +265,5 @@ def test_a_model_keeps_no_key(server, monkeypatch):
     model = create_chat_completions("tiny", server.url, "TEST_LLM_KEY")
     data = pickle.dumps(model)
     assert KEY.encode() not in data and KEY not in repr(vars(model))
-    again = pickle.loads(data)
-    assert list(again([["one"], ["two"]])) == [[ANSWER], [ANSWER]]
+    assert list(pickle.loads(data)([["one"], ["two"]])) == [[ANSWER], [ANSWER]]
     assert [h["Authorization"] for h in server.headers] == [f"Bearer {KEY}"] * 2

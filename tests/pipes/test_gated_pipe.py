@@ -131,8 +131,7 @@ def test_the_secondary_takes_the_place_of_the_primary(settings, expected):
     ],
 )
 def test_scores_decide_where_there_are_some(merge, pipe, expected):
-    nlp = pipeline(SCORED, merge=merge, pipe={**pipe, "covers": ["ANN"]})
-    doc = nlp("FLAG ANN saw STORM .")
+    doc = pipeline(SCORED, merge=merge, pipe={**pipe, "covers": ["ANN"]})("FLAG ANN saw STORM .")
     assert entities(doc) == [("ANN", expected), ("STORM", "NAT")]
     group = doc.spans["entity_scores"]
     rated = {(e.text, e.label_): score for e, score in zip(group, group.attrs["scores"], strict=True)}
@@ -393,8 +392,7 @@ def test_the_vocabulary_of_a_source_does_not_grow(tmp_path):
 
 def test_the_evaluation_says_how_much_went_to_the_secondary(tmp_path):
     nlp = pipeline()
-    gold = nlp(TEXT)
-    DocBin(docs=[gold]).to_disk(tmp_path / "test.spacy")
+    DocBin(docs=[nlp(TEXT)]).to_disk(tmp_path / "test.spacy")
     nlp.to_disk(tmp_path / "model")
     found = evaluate_model(tmp_path / "model", tmp_path / "test.spacy", ["PER", "NAT"], ["NAT"])
     used = found.secondaries["rescue"]

@@ -43,8 +43,7 @@ def example(nlp, text):
 
 def read(nlp, text):
     """What a pipeline makes of a sentence whose marked entities an NER before it has found."""
-    doc = nlp.get_pipe("own")(parse(nlp, text))
-    return entities(doc)
+    return entities(nlp.get_pipe("own")(parse(nlp, text)))
 
 
 def test_what_a_name_stands_in_place_of():
@@ -68,8 +67,7 @@ def test_what_a_name_stands_in_place_of():
 def test_scores_are_of_names_and_of_what_stays():
     nlp, pipe = built()
     doc = parse(nlp, "[Marie Rose|PER] left [Oslo|GEO] and Marie Rose")
-    group = [Span(doc, e.start, e.end, label=e.label) for e in doc.ents]
-    doc.spans["entity_scores"] = group
+    doc.spans["entity_scores"] = [Span(doc, e.start, e.end, label=e.label) for e in doc.ents]
     doc.spans["entity_scores"].attrs["scores"] = [0.9, 0.7]
     pipe(doc)
     scores = doc.spans["entity_scores"]

@@ -59,8 +59,7 @@ def kind(request, tmp_path_factory):
 def oracle(nlp, text, threshold=0.5):
     """What the package finds: characters, type and score."""
     pipe = nlp.get_pipe("own")
-    types = pipe.cfg["types"]
-    of = {told: label for label, told in types.items()}
+    of = {told: label for label, told in pipe.cfg["types"].items()}
     rows = pipe.gliner.predict_entities(text, list(of), threshold=threshold)
     return [(e["start"], e["end"], of[e["label"]], e["score"]) for e in rows]
 
@@ -99,8 +98,7 @@ def test_entities_are_on_free_tokens_within_a_sentence_to_the_end_of_a_document(
     first = whole.ents[0]
     doc = nlp.make_doc(TEXTS[0])
     doc.set_ents([Span(doc, first.start, first.end, label="GIVEN")], default="unmodified")
-    own = nlp(doc)
-    assert [ent.label_ for ent in own.ents if ent.start == first.start] == ["GIVEN"]
+    assert [ent.label_ for ent in nlp(doc).ents if ent.start == first.start] == ["GIVEN"]
     blocked = nlp.make_doc(TEXTS[0])
     blocked.set_ents([], blocked=[blocked[first.start : first.end]], default="unmodified")
     assert not any(ent.start < first.end and first.start < ent.end for ent in nlp(blocked).ents)
@@ -176,8 +174,7 @@ def test_an_encoder_that_is_looked_up_brings_no_code(tmp_path):
         config = json.loads(path.read_text(encoding="utf8"))
         path.write_text(json.dumps({**config, "encoder_config": None, "model_name": str(encoder)}))
 
-    nlp = build(spoilt(tmp_path / "model", change))
-    same(scored(nlp(TEXTS[0])), scored(build()(TEXTS[0])))
+    same(scored(build(spoilt(tmp_path / "model", change))(TEXTS[0])), scored(build()(TEXTS[0])))
     config = json.loads((encoder / "config.json").read_text(encoding="utf8"))
     config["auto_map"] = {"AutoModel": "evil--evil.Model"}
     (encoder / "config.json").write_text(json.dumps(config), encoding="utf8")

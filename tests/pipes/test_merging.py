@@ -201,8 +201,7 @@ def rows(doc):
 
 def test_what_nobody_annotated_stays_so_but_where_an_entity_comes():
     doc = unannotated([(0, 1, "PER"), (3, 4, "ORG")])
-    weak = [ScoredSpan(4, 6, "ART", 0.9, (0.9, 0.9), True)]
-    merge_into(doc, weak, "span", None)
+    merge_into(doc, [ScoredSpan(4, 6, "ART", 0.9, (0.9, 0.9), True)], "span", None)
     assert rows(doc) == ("BOBBBI-OO-", "")
 
 

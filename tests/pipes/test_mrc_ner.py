@@ -65,8 +65,7 @@ def tell(nlp, begins, ends, spans=None):
         return Reading(np.zeros((len(seen), 1)), logits.reshape(-1, 2))
 
     def score(given):
-        rows = given[1].tolist()
-        z = [(spans or {}).get((*seen[a], seen[b][1]), 1.0) for a, b in rows]
+        z = [(spans or {}).get((*seen[a], seen[b][1]), 1.0) for a, b in given[1].tolist()]
         return np.array(z, dtype="float32").reshape(-1, 1)
 
     scorer = Model("told", lambda model, X, is_train: (score(X), None))
@@ -109,8 +108,7 @@ def test_no_entity_crosses_a_wall():
     assert found(tell(nlp, begins, ends)(inside)) == [(2, 3, "RULE"), (4, 5, "PER")]
     blocked = doc.copy()
     blocked.set_ents([], blocked=[blocked[4:5]], default="missing")
-    pipe = tell(nlp, begins, ends)
-    assert found(pipe(blocked)) == [(1, 4, "PER")]
+    assert found(tell(nlp, begins, ends)(blocked)) == [(1, 4, "PER")]
     assert blocked[4].ent_iob_ == "B" and not blocked[4].ent_type_  # still blocked
 
 
@@ -186,14 +184,12 @@ def test_the_loss_by_hand():
 
 def test_tokens_without_annotation_and_queries_are_free():
     nlp, _ = trained(steps=5)
-    pipe = nlp.get_pipe("ner")
-    bias = pipe.model.get_ref("boundaries").get_param("b")
+    bias = nlp.get_pipe("ner").model.get_ref("boundaries").get_param("b")
     bias += 50.0  # everything is predicted
     eg = examples(nlp)[0]
     reference = eg.reference.copy()
     reference.set_ents([Span(reference, 0, 1, label="PER")], outside=[reference[1:3]], default="missing")
-    partial = Example(eg.predicted.copy(), reference)
-    _, rows, _ = gradient_of(nlp, [partial])
+    _, rows, _ = gradient_of(nlp, [Example(eg.predicted.copy(), reference)])
     rows = rows.reshape(4, 8, -1)
     assert rows[:, :3].any(axis=-1).all() and not rows[:, 3:].any()
     nothing = Example(eg.predicted.copy(), Doc(nlp.vocab, words=[t.text for t in eg.predicted]))
@@ -217,8 +213,7 @@ def test_wrong_guesses_do_not_drown_a_batch_of_few_answers():
 
 def test_a_type_without_a_query_counts_as_not_annotated():
     nlp, _ = trained(steps=5)
-    reference = parse(nlp, "The [Vega|SHIP] left .")
-    eg = Example(words(nlp, "The [Vega|SHIP] left ."), reference)
+    eg = Example(words(nlp, "The [Vega|SHIP] left ."), parse(nlp, "The [Vega|SHIP] left ."))
     with pytest.warns(UserWarning, match="LW006.*SHIP"):
         gold = gold_answers([eg], tuple(QUERIES), "ner")
     assert gold.mask.tolist() == [1, 0, 1, 1] and (gold.last == -1).all()
@@ -238,8 +233,7 @@ def test_queries_are_the_types():
     optimizer.learn_rate = 0.01
     text = "The [Vega|SHIP] left ."
     for _ in range(40):
-        new = [Example(words(nlp, text), parse(nlp, text)), *examples(nlp)]
-        nlp.update(new, sgd=optimizer)
+        nlp.update([Example(words(nlp, text), parse(nlp, text)), *examples(nlp)], sgd=optimizer)
     assert found(nlp(words(nlp, text))) == [(1, 2, "SHIP")]
     again = blank().from_config(nlp.config).from_bytes(nlp.to_bytes())
     assert again.get_pipe("ner").labels == pipe.labels

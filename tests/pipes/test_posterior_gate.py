@@ -145,8 +145,7 @@ def test_what_a_secondary_expects_counts_in_flagged_sentences():
     nlp = gated()
     nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=secondary())
     nlp.get_pipe("weak_ner").initialize(lambda: examples(nlp))
-    docs = list(nlp.pipe(words(nlp, text) for text in SENTENCES))
-    behind = expected_mentions(nlp, docs)[-1]
+    behind = expected_mentions(nlp, list(nlp.pipe(words(nlp, text) for text in SENTENCES)))[-1]
     assert np.flatnonzero(behind.mentions.sum(axis=1)).tolist() == RARE
 
 
@@ -181,8 +180,7 @@ def test_the_primary_is_the_last_that_counts_or_the_one_named():
     nlp = gated()
     config = {"model": TOKEN_MODEL, "include": ["PER"]}
     nlp.add_pipe("longtail_token_ner", name="people", before="gate", config=config)
-    people = nlp.get_pipe("people")
-    people.initialize(lambda: examples(nlp), nlp=nlp)
+    nlp.get_pipe("people").initialize(lambda: examples(nlp), nlp=nlp)
     gate = nlp.get_pipe("gate")
     with pytest.raises(ValueError, match=r"L210.*NAT, ART.*people.*PER"):
         nlp(words(nlp, SENTENCES[0]))
@@ -211,8 +209,7 @@ def test_a_budget_begins_where_the_saved_one_begins(tmp_path):
         loaded = again.get_pipe("longtail_posterior_gate")
         assert loaded.cfg["start"] == pytest.approx(gate.cfg["start"])
         assert [places(flag(loaded, row)) for row in rows] == first
-    copy = pickle.loads(pickle.dumps(gate))
-    assert places(flag(copy, 0.9)) == places(flag(gate, 0.9))
+    assert places(flag(pickle.loads(pickle.dumps(gate)), 0.9)) == places(flag(gate, 0.9))
     nlp, _ = trained_once(primary, 40, name="crf")
     gate.initialize(list, nlp=nlp)
     assert gate.cfg["start"] is None

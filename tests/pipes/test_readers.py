@@ -35,8 +35,7 @@ def test_copies_are_the_same_object_and_an_augmenter_rewrites_later_ones_only():
     data = examples(NLP, 5)
     found = list(ResampledCorpus(Fixed(data), sC())(streaming()))
     assert len({id(eg) for eg in found}) == len(data) < len(found)
-    together = sum(a is b for a, b in pairwise(found))
-    assert together < len(found) / 4
+    assert sum(a is b for a, b in pairwise(found)) < len(found) / 4
 
     def mark(nlp, eg):
         reference = eg.reference.copy()
@@ -51,8 +50,7 @@ def test_copies_are_the_same_object_and_an_augmenter_rewrites_later_ones_only():
 
 
 def test_documents_are_split_at_annotated_boundaries_but_not_in_a_mention():
-    data = [two_sentences(NLP)]
-    found = list(ResampledCorpus(Fixed(data), sC(), join=1)(NLP))
+    found = list(ResampledCorpus(Fixed([two_sentences(NLP)]), sC(), join=1)(NLP))
     texts = Counter(eg.reference.text.strip() for eg in found)
     assert sorted(texts.values()) == [1, 4]  # the second has one GEO and two NAT tokens
     for eg in found:

@@ -26,8 +26,7 @@ def remove():
 
 def scored(key=ENTITY_SCORES):
     doc = Doc(NLP.vocab, words=["Ann", "saw", "New", "Rome", "and", "Bo"])
-    ents = [Span(doc, 0, 1, "PER"), Span(doc, 2, 4, "GEO"), Span(doc, 5, 6, "PER")]
-    doc.set_ents(ents)
+    doc.set_ents([Span(doc, 0, 1, "PER"), Span(doc, 2, 4, "GEO"), Span(doc, 5, 6, "PER")])
     found = [ScoredSpan(2, 4, "GEO", 0.5, (0.4, 0.6)), ScoredSpan(0, 1, "PER", 0.25, (0.25,))]
     write_scores(doc, key, [*found, ScoredSpan(5, 6, "PER", float("inf"), (1.0,))])
     return doc

@@ -53,8 +53,7 @@ def often():
 
 def by_threads(call, rows):
     """The results in order; all threads begin together, and what one raises is raised."""
-    gate = Barrier(N)
-    with ThreadPoolExecutor(N, initializer=gate.wait) as pool:
+    with ThreadPoolExecutor(N, initializer=Barrier(N).wait) as pool:
         return list(pool.map(call, rows))
 
 
@@ -81,8 +80,7 @@ def test_a_budget_is_kept_by_all_threads(monkeypatch):
     monkeypatch.setattr(budgets, "insort", lambda *given: (time.sleep(0.0005), original(*given)))
     rng = np.random.default_rng(0)
     budget = Budget(0.25, rng.random(20))
-    batches = [rng.random(5) for _ in range(40)]
-    flags = by_threads(budget.flag, batches)
+    flags = by_threads(budget.flag, [rng.random(5) for _ in range(40)])
     assert budget.n_seen == 200
     assert budget.n_flagged == sum(int(own.sum()) for own in flags) <= 0.25 * 200 + BURST
     assert budget._sorted == sorted(budget._recent) and len(budget._sorted) == 220
@@ -92,8 +90,7 @@ def test_a_gated_pipe_counts_all_threads():
     nlp = pipeline()
     one = pipeline()
     expected = saved.seen(one(TEXT))["ents"]
-    docs = by_threads(nlp, [TEXT] * 60)
-    assert [saved.seen(doc)["ents"] for doc in docs] == [expected] * 60
+    assert [saved.seen(doc)["ents"] for doc in by_threads(nlp, [TEXT] * 60)] == [expected] * 60
     own, alone = nlp.get_pipe("rescue").usage, one.get_pipe("rescue").usage
     for name in ("sentences", "flagged", "words", "calls", "entities", "refused", "failures"):
         assert own[name] == 60 * alone[name]

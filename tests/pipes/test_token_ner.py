@@ -129,8 +129,7 @@ def gradient_of(nlp, data):
     pipe = nlp.get_pipe("ner")
     scores, _ = pipe.model.begin_update([eg.predicted for eg in data])
     loss, d_scores = pipe.get_loss(data, scores)
-    rows = d_scores.logits if pipe.cfg["head"] == "crf" else d_scores
-    return loss, rows.dataXd
+    return loss, (d_scores.logits if pipe.cfg["head"] == "crf" else d_scores).dataXd
 
 
 @every_head
@@ -142,8 +141,7 @@ def test_tokens_without_annotation_are_free(settings):
     reference = eg.reference.copy()
     reference.set_ents([Span(reference, 0, 1, label="PER")], outside=[reference[1:3]], default="missing")
     assert [t.ent_iob for t in reference] == [3, 2, 2] + [0] * 5
-    partial = Example(eg.predicted.copy(), reference)
-    _, rows = gradient_of(nlp, [partial])
+    _, rows = gradient_of(nlp, [Example(eg.predicted.copy(), reference)])
     assert rows[:3].any()
     if settings.get("head") != "crf":  # there annotated neighbours say something
         assert rows[3:] == pytest.approx(0.0, abs=1e-6)
@@ -174,8 +172,7 @@ def test_no_entity_crosses_a_sentence_start_in_training_or_prediction(settings):
     reference = parse(nlp, SENTENCES[1])
     predicted = words(nlp, SENTENCES[1])
     predicted[3].is_sent_start = True
-    gold = pipe._gold([Example(predicted, reference)])
-    assert gold.mask.tolist() == [1, 1, 0, 0] + [1] * 6
+    assert pipe._gold([Example(predicted, reference)]).mask.tolist() == [1, 1, 0, 0] + [1] * 6
     loss, _ = gradient_of(nlp, [Example(predicted, reference)])
     assert loss < 1000  # no illegal gold path
 
@@ -257,14 +254,12 @@ def test_a_type_added_to_the_only_one_leaves_its_scores(loss):
 
 
 def test_the_first_updates_of_a_warmup_are_plain_cross_entropy():
-    loss = {"@losses": "longtail.Dice.v1"}
-    plain, warm = build(), build(loss=loss, warmup=5)
+    plain, warm = build(), build(loss={"@losses": "longtail.Dice.v1"}, warmup=5)
     train(plain, 5)
     train(warm, 5)
     pairs = list(zip(params(plain.get_pipe("ner")), params(warm.get_pipe("ner"))))
     assert all(np.array_equal(a, b) for a, b in pairs)
-    history = train(warm, 6)
-    assert history[-1]["ner"] != train(plain, 6)[-1]["ner"]
+    assert train(warm, 6)[-1]["ner"] != train(plain, 6)[-1]["ner"]
 
 
 def counted(nlp, **settings):
@@ -274,8 +269,7 @@ def counted(nlp, **settings):
 
 
 def test_class_weights_are_resolved_bound_and_saved():
-    loss = {**CE, "weights": {"@misc": "longtail.inverse_frequency.v1"}}
-    nlp = build(loss=loss)
+    nlp = build(loss={**CE, "weights": {"@misc": "longtail.inverse_frequency.v1"}})
     pipe = counted(nlp)
     values = pipe.cfg["class_values"]
     assert values["B-NAT"] > values["B-PER"] > values["O"] > 0

@@ -62,8 +62,7 @@ def test_a_shared_transformer(head, bert, tmp_path):
     texts = texts_of(nlp)
     for a, b in zip(nlp.pipe(texts), again.pipe(texts), strict=True):
         assert places(a) == places(b)
-        scores = [d.spans["entity_scores"].attrs["scores"] for d in (a, b)]
-        assert np.allclose(*scores, atol=1e-4)
+        assert np.allclose(*[d.spans["entity_scores"].attrs["scores"] for d in (a, b)], atol=1e-4)
     assert any(doc.ents for doc in nlp.pipe(texts))
 
 

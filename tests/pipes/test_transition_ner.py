@@ -106,8 +106,7 @@ def test_frequency_weights_come_from_the_counts_corpus_and_survive_saving(tmp_pa
     weights = pipe.cfg["class_values"]
     assert weights["NAT"] > weights["PER"] > weights["O"] > 0
     nlp.to_disk(tmp_path)
-    again = spacy.load(tmp_path).get_pipe("ner")
-    assert again.cfg["class_values"] == pytest.approx(weights)
+    assert spacy.load(tmp_path).get_pipe("ner").cfg["class_values"] == pytest.approx(weights)
     own = action_weights(columns_of(pipe.moves), weights)
     assert own[columns_of(pipe.moves)["B-NAT"]] == pytest.approx(weights["NAT"])
     assert own[columns_of(pipe.moves)["O"]] == pytest.approx(weights["O"])
@@ -127,8 +126,7 @@ def test_include_trains_and_predicts_the_named_types_alone(tmp_path):
 @pytest.mark.parametrize("loss", [None, CE])
 def test_rejected_spans_are_unlearnt(loss):
     nlp, _ = trained(steps=60, loss=loss, incorrect_spans_key="incorrect_spans")
-    doc = nlp(words(nlp, SENTENCES[0]))
-    first, *others = doc.ents
+    first, *others = nlp(words(nlp, SENTENCES[0])).ents
     gold = words(nlp, SENTENCES[0])
     gold.set_ents([], default="missing")
     gold.spans["incorrect_spans"] = [Span(gold, first.start, first.end, label=first.label_)]
@@ -175,8 +173,7 @@ def test_a_sourced_pipe_keeps_what_it_learnt_with_a_new_type_and_reloaded(includ
         assert {k: v for k, v in pipe.cfg.items() if k != "include"} == kept
         assert (pipe.cfg["include"] is None) == (include is None)
         assert type(pipe.loss) is type(source.get_pipe("ner").loss)
-    losses = nlp.update(examples(nlp), sgd=nlp.resume_training())
-    assert 0 < losses["ner"] < np.inf
+    assert 0 < nlp.update(examples(nlp), sgd=nlp.resume_training())["ner"] < np.inf
 
 
 def test_entity_scores_are_the_probabilities_of_the_actions_taken():
@@ -214,8 +211,7 @@ def test_a_trained_stock_ner_is_converted_with_equal_predictions_and_trains_on()
     assert [entities(nlp(t)) for t in texts] == before
     assert pipe.loss.lam == 0.3
     weights = params(pipe)
-    optimizer = nlp.resume_training()
-    nlp.update(examples(nlp), sgd=optimizer)
+    nlp.update(examples(nlp), sgd=nlp.resume_training())
     assert not all(np.array_equal(a, b) for a, b in zip(weights, params(pipe), strict=True))
 
 
@@ -224,8 +220,7 @@ def test_conversion_resolves_the_variables_of_a_config():
     config = util.load_config(Path(__file__).parents[2] / "configs" / "baseline.cfg")
     nlp = util.load_model_from_config(config, auto_fill=True)
     nlp.initialize(lambda: examples(nlp))
-    pipe = convert_ner(nlp, "ner", {"loss": MOM})
-    assert pipe.loss.lam == 0.3
+    assert convert_ner(nlp, "ner", {"loss": MOM}).loss.lam == 0.3
     assert nlp("Maria left.").text == "Maria left."
     with pytest.raises(ValueError, match="L001"):
         convert_ner(nlp, "tok2vec")
@@ -242,8 +237,7 @@ def test_a_loss_that_is_not_finite_stops_training():
 
 def test_entities_that_a_document_came_with_keep_the_score_they_had_or_have_none():
     nlp, _ = trained(steps=60, loss=CE, scores_key="entity_scores")
-    pipe = nlp.get_pipe("ner")
-    pipe.cfg["calibration"] = {"*": [1.0, -15.0]}
+    nlp.get_pipe("ner").cfg["calibration"] = {"*": [1.0, -15.0]}
     doc = nlp(words(nlp, SENTENCES[0]))
     first = [(s.text, s.label_) for s in doc.spans["entity_scores"]]
     scores = doc.spans["entity_scores"].attrs["scores"]

@@ -106,8 +106,7 @@ def test_a_draw_is_uniform():
 def test_drawn_sentences_are_joined_and_a_share_out_of_reach_is_an_error():
     data = [two_sentences(NLP) for _ in range(20)]
     for reader in (LowResourceCorpus(Fixed(data), 10), ImbalancedCorpus(Fixed(data), 0.22, 10)):
-        found = list(reader(NLP))
-        assert [len(list(eg.reference.sents)) for eg in found] == [2] * 5
+        assert [len(list(eg.reference.sents)) for eg in reader(NLP)] == [2] * 5
     assert len(list(LowResourceCorpus(Fixed(data), 10, join=1)(NLP))) == 10
     with pytest.raises(ValueError, match=r"L120.*share of 0\.9"):
         list(ImbalancedCorpus(Fixed(corpus_of(NLP, 4)), 0.9, n_sentences=10)(NLP))
@@ -115,8 +114,7 @@ def test_drawn_sentences_are_joined_and_a_share_out_of_reach_is_an_error():
 
 @pytest.mark.parametrize("share", [0.1, 0.2, 0.3])
 def test_the_entity_share_is_reached(share):
-    data = corpus_of(NLP, 20)
-    found = list(ImbalancedCorpus(Fixed(data), share, n_sentences=30)(NLP))
+    found = list(ImbalancedCorpus(Fixed(corpus_of(NLP, 20)), share, n_sentences=30)(NLP))
     counts = count_docs(eg.reference for eg in found)
     assert counts.n_units == 30
     assert abs(counts.n_entity_tokens / counts.n_tokens - share) <= 0.05 * share
@@ -125,10 +123,9 @@ def test_the_entity_share_is_reached(share):
 def test_exchanges_look_at_length():
     """A long sentence is not exchanged for a short one."""
     short = [f"[Ann|PER] {'x ' * 2}" for _ in range(40)]
-    long = ["y " * 40 for _ in range(40)]
     data = [
         Example(Doc(NLP.vocab, words=[t.text for t in d]), d)
-        for d in (parse(NLP, s) for s in short + long)
+        for d in (parse(NLP, s) for s in short + ["y " * 40 for _ in range(40)])
     ]
     for seed in range(3):
         drawn = list(LowResourceCorpus(Fixed(data), 20, seed=seed)(NLP))

@@ -183,8 +183,7 @@ def test_a_suspect_is_an_entity_or_a_run_in_a_sentence():
         (4, 21, "Then Ann stayed in Old Town ."),
         (5, 21, "Then Ann stayed in Old Town ."),
     }
-    both = next(r for r in records if r["meta"]["document"] == 5)["meta"]
-    assert both["problem"] == (
+    assert next(r for r in records if r["meta"]["document"] == 5)["meta"]["problem"] == (
         "'stayed': annotated O, the model reads GEO (0.97); 'in': annotated O, the model reads PER (0.97)"
     )
 
@@ -253,8 +252,7 @@ def test_no_model_sees_what_it_reads(tmp_path, monkeypatch):
 
 def test_folds_keep_the_same_text_together():
     nlp = spacy.blank("en")
-    docs = [parse(nlp, f"The [Fram|ART] sank {i % 20} times") for i in range(60)]
-    fold = document_folds(docs, 5)
+    fold = document_folds([parse(nlp, f"The [Fram|ART] sank {i % 20} times") for i in range(60)], 5)
     assert (fold == np.tile(fold[:20], 3)).all()
     assert np.bincount(fold).tolist() == [12] * 5
 

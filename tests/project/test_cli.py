@@ -54,8 +54,7 @@ def test_evaluate(corpus, model, tmp_path):
     assert found["name"] == "x"
     assert [d["text"].strip() for d in found["documents"]] == ["Oslo left", "The Fram slept"]
     assert found["documents"][1]["gold"] == [[4, 8, "ART"]]
-    nlp = spacy.load(model)
-    ents = [[e.start_char, e.end_char, e.label_] for e in nlp("Oslo left ").ents]
+    ents = [[e.start_char, e.end_char, e.label_] for e in spacy.load(model)("Oslo left ").ents]
     assert [p[:3] for p in found["documents"][0]["predicted"]] == ents
     assert all(0 < p[3] <= 1 for d in found["documents"] for p in d["predicted"])
 

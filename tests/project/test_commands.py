@@ -46,8 +46,7 @@ def test_a_command_trains_every_config_and_its_first_lines_say_which(name):
         given = dict(re.findall(r"--paths\.(\w+) (\S+)", text.split("`; `")[0]))
         own = {path: value for path, value in given.items() if path not in ("train", "dev")}
         variables = {"folder": "configs", **dict(re.findall(r"--vars\.(\w+) (\S+)", rest))}
-        folder = str(Path(config_path(name)).parent)
-        assert variables == {"recipe": name, "folder": folder, **own}
+        assert variables == {"recipe": name, "folder": str(Path(config_path(name)).parent), **own}
         for path in own:
             assert f" --paths.{path} ${{vars.{path}}}" in COMMANDS["recipe"]["script"][0]
     else:

@@ -101,8 +101,7 @@ def untrained(place, monkeypatch):
 @pytest.fixture(scope="module")
 def done(place):
     output = place / "out"
-    result = run(place, output, "--threshold", "0.6", "--gold-copies", "3")
-    return output, result
+    return output, run(place, output, "--threshold", "0.6", "--gold-copies", "3")
 
 
 def test_what_is_written(place, done):
@@ -191,8 +190,7 @@ def test_an_encoder_teaches_types_by_their_descriptions(place, tmp_path):
 def test_soft_targets_reach_the_student(place, tmp_path):
     config, output = soft_config(tmp_path), tmp_path / "out"
     run(place, output, "--soft", "--threshold", "0.6", config=config)
-    train = docs_in(output / "corpus/train.spacy")
-    soft = [doc for doc in train if read_soft(doc) is not None]
+    soft = [doc for doc in docs_in(output / "corpus/train.spacy") if read_soft(doc) is not None]
     assert len(soft) == counts_in(output)["kept"]
     for doc in soft:
         p = np.exp(read_soft(doc).log_p)
@@ -220,8 +218,7 @@ def test_it_is_done_anew_by_any_number_of_processes_sentence_by_sentence(place, 
     corpora = []
     for settings in ({}, {"n_process": 2, "batch_size": 7}):
         distil(request_for(place, **settings), tmp_path / "out")
-        docs = docs_in(tmp_path / "out/corpus/train.spacy")
-        corpora.append([doc.to_json() for doc in docs])
+        corpora.append([doc.to_json() for doc in docs_in(tmp_path / "out/corpus/train.spacy")])
     assert corpora[0] == corpora[1]
     path = tmp_path / "pool.txt"
     path.write_text("Maria sailed to Rome . It was late . Jon Berg sailed to Oslo .", encoding="utf8")

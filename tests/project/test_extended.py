@@ -73,8 +73,7 @@ def test_a_score_that_nothing_computes_is_refused(stock, tmp_path):
     weak = '{"@scorers":"longtail.ner_scorer.v1","prefix":"weak_ents"}'
     text = (ROOT / "configs" / "extended.cfg").read_text(encoding="utf8")
     start = text.index("[components.weak_ner.scorer]")
-    end = text.index("[corpora]", start)
-    text = text[:start] + text[end:]
+    text = text[:start] + text[text.index("[corpora]", start) :]
     text = text.replace(
         'spans_key = "weak_sentences"\nscores_key',
         f'scorer = {weak}\nspans_key = "weak_sentences"\nscores_key',

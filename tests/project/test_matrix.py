@@ -216,8 +216,7 @@ def test_killed_in_mid_trial(plan, corpus, tmp_path, fake):
     records = found.run(TrialOptions(workers=2), runner=fake)
     assert len(records) == 24
     assert_each_once(output, found)
-    again = {title for title, n in Counter(fake.titles()).items() if n > 1}
-    assert again == running
+    assert {title for title, n in Counter(fake.titles()).items() if n > 1} == running
     assert {key: records[key] for key in kept} == kept  # untouched
 
 
@@ -274,8 +273,7 @@ def test_a_plan_from_the_command_line(plan, corpus, tmp_path):
     folder = output / "trials" / done["key"]
     names = {"config.cfg", "curve.jsonl", "dev.json", "log.txt", "record.json", "run.json", "test.json"}
     assert names <= {path.name for path in folder.iterdir()} and not (folder / "model").exists()
-    steps = [point["step"] for point in srsly.read_jsonl(folder / "curve.jsonl")]
-    assert steps == [0, 2, 4]
+    assert [point["step"] for point in srsly.read_jsonl(folder / "curve.jsonl")] == [0, 2, 4]
     second = invoke(*call)
     assert second.exit_code == 1
     assert {r["method"]: r for r in json.loads(second.stdout.splitlines()[-1])} == records

@@ -86,8 +86,7 @@ def test_a_budget_starts_from_dev_and_is_kept(model, corpus):
         and found["start"] == 96
     )
     assert found["threshold"] is None and found["after"] == pytest.approx(after)
-    gate = nlp.get_pipe("gate")
-    assert len(gate.cfg["start"]) == 96 and 0 < after["open"] * 96 <= 0.2 * 96 + 5
+    assert len(nlp.get_pipe("gate").cfg["start"]) == 96 and 0 < after["open"] * 96 <= 0.2 * 96 + 5
     back = chosen(path, corpus, "--gate-recall", 0.5, "--min-mentions", 5)
     again = spacy.load(path)
     assert back["budget"] is None and again.get_pipe_config("gate")["budget"] is None
@@ -123,8 +122,7 @@ def test_a_trained_gate_takes_the_lowest_threshold_within_a_budget(corpus, tmp_p
     nlp.add_pipe("longtail_sentence_gate", name="gate", config=config)
     train(nlp, 10)
     nlp.to_disk(tmp_path / "model")
-    found = chosen(tmp_path / "model", corpus, "--gate-budget", 0.3)
-    assert 0 < found["after"]["open"] <= 0.3
+    assert 0 < chosen(tmp_path / "model", corpus, "--gate-budget", 0.3)["after"]["open"] <= 0.3
 
 
 def test_a_share_keeps_the_most_that_fits():

@@ -252,8 +252,7 @@ def test_a_pretrained_pipeline_finds_what_it_was_shown(notes, bert, tmp_path):
 def test_options_that_make_no_sense(options, problem, notes, bert, tmp_path):
     if "OTHER" in options:
         encoder = tiny_bert(tmp_path / "words", others=["ahoy"])
-        other = go([notes], tmp_path / "other", encoder, steps=1)
-        options = ["--teacher", other.model]
+        options = ["--teacher", go([notes], tmp_path / "other", encoder, steps=1).model]
     given = ["pretrain", notes, "--encoder", bert, "-o", tmp_path / "out", "--steps", 1, *options]
     done = refused(given, "", tmp_path / "out")
     assert re.search(problem, " ".join(done.output.split())), done.output

@@ -17,8 +17,7 @@ def corpus(tmp_path, monkeypatch):
 
 
 def test_it_starts_from_the_same_weights(corpus, tmp_path, monkeypatch):
-    config = corpus_config(named_recipe("pretrained"), corpus)
-    first = init_nlp(config)
+    first = init_nlp(corpus_config(named_recipe("pretrained"), corpus))
     first.to_disk(tmp_path / "saved")
     saved = load_config(tmp_path / "saved" / "config.cfg", interpolate=False)
     assert saved["components"]["tok2vec"].get("factory") == "tok2vec"  # no source

@@ -100,8 +100,7 @@ def test_a_precision_is_reached_by_the_written_pipeline(model, corpus, tmp_path)
     cfg, block = nlp.get_pipe("ner").cfg, nlp.get_pipe_config("ner")
     assert (cfg["thresholds"] is None) == (block["thresholds"] is None)
     assert block["abstain_key"] in ("unsure", None)
-    examples = list(Corpus(corpus / "dev.spacy")(nlp))
-    scores = nlp.evaluate(examples)
+    scores = nlp.evaluate(list(Corpus(corpus / "dev.spacy")(nlp)))
     for label, row in own.items():
         measured = scores["ents_per_type"].get(label, {"p": 0.0, "r": 0.0})
         assert measured["p"] == pytest.approx(row["after"]["p"], abs=1e-6)
@@ -181,8 +180,7 @@ def test_bad_options_change_nothing(model, corpus, options, code):
 @pytest.mark.parametrize(("factory", "code"), [("ner", "L255"), ("longtail_token_ner", "L251")])
 def test_pipelines_without_scores_are_refused(factory, code, corpus, tmp_path):
     nlp = blank()
-    config = {"model": TOKEN_MODEL} if code == "L251" else {}
-    nlp.add_pipe(factory, name="ner", config=config)
+    nlp.add_pipe(factory, name="ner", config={"model": TOKEN_MODEL} if code == "L251" else {})
     train(nlp, 1)
     nlp.to_disk(tmp_path / "model")
     refused(["thresholds", tmp_path / "model", corpus, "--in-place"], code)
@@ -208,12 +206,10 @@ def test_a_gate_without_a_threshold_to_choose_stays_as_it_was(gated, corpus, tmp
 
 def test_what_calibration_gains_is_judged_on_documents_it_was_not_fitted_to():
     fold = np.repeat(np.arange(5), 20)
-    scored = Scored(np.zeros(100), (fold == 0).astype("int64"), fold)
-    found = measure_error({"ART": scored})
+    found = measure_error({"ART": Scored(np.zeros(100), (fold == 0).astype("int64"), fold)})
     assert found.before == pytest.approx(0.3)  # 0.5 everywhere, a fifth is right
     # fold 0 is judged without a curve, the others by 20 right of 80, with smoothed targets
-    expected = (20 * 21 / 22 + 60 / 62) / 80
-    assert found.after == pytest.approx(0.2 * 0.5 + 0.8 * expected, abs=1e-6)
+    assert found.after == pytest.approx(0.2 * 0.5 + 0.8 * ((20 * 21 / 22 + 60 / 62) / 80), abs=1e-6)
 
 
 def test_a_gate_is_calibrated_and_gets_its_threshold(gated, corpus, tmp_path):

@@ -99,8 +99,7 @@ def test_a_run_replaces_its_own(work):
     assert ran.exit_code == 0, ran.output
     assert "ENTS_F" in ran.output  # spaCy's table goes where the command's own lines go
     assert (work / OLD / "run.json").read_text() != old
-    best = load_config(work / OLD / "model-best" / "config.cfg")
-    assert best["system"]["seed"] == 5
+    assert load_config(work / OLD / "model-best" / "config.cfg")["system"]["seed"] == 5
     assert spacy.load(work / OLD / "model-best").pipe_names == ["tok2vec", "ner"]
     assert not list(work.rglob(f"{NEW}*"))
 

@@ -74,8 +74,7 @@ def near(values):
 
 def test_any_config_value_can_be_searched_and_all_trials_train_equal_steps(corpus, tmp_path):
     texts = ["training.batcher.size=100:2000:log", "training.dropout=0:1", "nlp.batch_size=8,16"]
-    found = search_of(corpus, tmp_path, *texts, f"{LAM}=0.1:0.5:log").parameters
-    whole, part, choice, lam = found
+    whole, part, choice, lam = search_of(corpus, tmp_path, *texts, f"{LAM}=0.1:0.5:log").parameters
     assert (whole.whole, whole.log, whole.baseline) == (True, True, 1000)
     assert (part.whole, part.log, part.high) == (False, False, 1.0)
     assert choice.choices == (8, 16) and (lam.low, lam.high, lam.log) == (0.1, 0.5, True)
@@ -143,8 +142,7 @@ def test_the_first_trial_is_the_baseline(corpus, tmp_path):
 
 def test_a_seed_fixes_the_draws(corpus, tmp_path):
     def lams(name, seed=0):
-        search = search_of(corpus, tmp_path / name, seed=seed)
-        tried = search.run(11, runner=finished(near))
+        tried = search_of(corpus, tmp_path / name, seed=seed).run(11, runner=finished(near))
         return [trial.values[LAM] for trial in tried if trial.status == "done"]
 
     first = lams("once")

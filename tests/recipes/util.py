@@ -65,8 +65,7 @@ def make_job(folder: Path, times: int, n: int = 300) -> Job:
     expected = {row["id"]: entities(doc) for row, doc in zip(rows, docs)}
     job = Job(folder / "model", folder / "two files", folder / "out", folder / "deaths", expected)
     job.deaths.touch()
-    settings = {"record": str(job.deaths), "word": WORD, "times": times}
-    nlp.add_pipe("test_dies", config=settings)
+    nlp.add_pipe("test_dies", config={"record": str(job.deaths), "word": WORD, "times": times})
     nlp.to_disk(job.model)
     job.source.mkdir()
     for name, part in (("a", rows[: n // 3]), ("b", rows[n // 3 :])):

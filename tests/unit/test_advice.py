@@ -42,8 +42,7 @@ def held_out(folder, skills, folds=5, seeds=(0,), least=30):
     """Evaluations of folds by method; one fold's documents are the same for all."""
     found = {}
     for name, skill in skills.items():
-        n = folds if isinstance(skill, float) else len(skill)
-        for fold in range(n):
+        for fold in range(folds if isinstance(skill, float) else len(skill)):
             own = skill if isinstance(skill, float) else skill[fold]
             for seed in seeds:
                 path = folder / f"{name}-{fold}-{seed}.json"
@@ -141,8 +140,7 @@ def test_folds_of_few_documents_are_compared_by_sentences_in_all(tmp_path):
     more = held_out(tmp_path / "more", skills, least=30)
     both = {name: {**more[name], (1, 0): few[name][0, 0]} for name in skills}
     for scored, unit in ((few, "sentence"), (more, "document"), (both, "sentence")):
-        evidence = " ".join(recommend_by_folds(scored, LABELS, "ner", 5).evidence)
-        assert f" {unit}s" in evidence
+        assert f" {unit}s" in " ".join(recommend_by_folds(scored, LABELS, "ner", 5).evidence)
 
 
 def test_the_more_were_compared_the_less_sure_is_the_best(tmp_path, monkeypatch):
@@ -229,8 +227,7 @@ SLOW = "two_task-AUC-2T"
 
 
 def test_advice_ends_with_its_budget(corpus, tmp_path, monkeypatch):
-    skills = {"ner": 0.3, "crf": 0.9}
-    runner = Timed(skills, monkeypatch, {}, usual=100.0)
+    runner = Timed({"ner": 0.3, "crf": 0.9}, monkeypatch, {}, usual=100.0)
     found, *_, said = advised(corpus, tmp_path, monkeypatch, runner, minutes=3)  # no second fold fits
     assert len(runner.begun) == 2 and set(by_method(runner).values()) == {1}
     assert any("No time for fold 2" in text for text in said)

@@ -78,8 +78,7 @@ def test_lengths_by_hand():
 
 def test_buckets_by_hand():
     eg = example([(0, 1, "A"), (2, 3, "B"), (4, 5, "C")], [(0, 1, "A"), (2, 3, "C"), (6, 7, "X")])
-    mentions = {"A": 60, "B": 30, "C": 6, "X": 900}
-    found = analyse([eg], ["D", "C", "B", "A"], mentions)["buckets"]
+    found = analyse([eg], ["D", "C", "B", "A"], {"A": 60, "B": 30, "C": 6, "X": 900})["buckets"]
     assert {name: row["labels"] for name, row in found.items()} == {
         "head": ["A"],
         "mid": ["B"],
@@ -96,15 +95,13 @@ def test_predictions_on_other_tokens():
     gold = Doc(
         NLP.vocab, words=["New-York", "is", "not", "Bad", "Ems", "x"], spaces=[True] * 5 + [False]
     )
-    missing = [gold[5:6]]
-    gold.set_ents([Span(gold, 0, 1, "GEO"), Span(gold, 3, 5, "GEO")], missing=missing)
+    gold.set_ents([Span(gold, 0, 1, "GEO"), Span(gold, 3, 5, "GEO")], missing=[gold[5:6]])
     words = ["New", "-", "York", "is", "not", "Bad Ems", "x"]
     predicted = Doc(NLP.vocab, words=words, spaces=[False, False, True, True, True, True, False])
     spans = [(0, 1, "PER"), (2, 3, "GEO"), (5, 6, "GEO"), (6, 7, "GEO")]
     predicted.set_ents([Span(predicted, *span) for span in spans])
     eg = Example(predicted, gold)
-    found = analyse([eg], ["GEO", "PER"])
-    errors = {k: n for k, n in found["errors"].items() if k != "per_type"}
+    errors = {k: n for k, n in analyse([eg], ["GEO", "PER"])["errors"].items() if k != "per_type"}
     assert errors == {**dict.fromkeys(analysis.KINDS, 0), "correct": 2, "spurious": 1}
     # two of two gold mentions and of three predicted
     assert make_ner_scorer(["GEO", "PER"])([eg])["ents_f"] == pytest.approx(0.8)
@@ -160,8 +157,7 @@ def test_equals_brute_force(drawn):
     found = analyse(examples, ["A", "B"], {"A": 5, "B": 2}, surfaces)
 
     labels, confused = ["A", "B"], Counter()
-    occurring = {m[2] for g, p, _ in data for m in g + p}
-    labels += sorted(occurring - {"A", "B"})
+    labels += sorted({m[2] for g, p, _ in data for m in g + p} - {"A", "B"})
     kinds = Counter()
     for gold, predicted, _ in data:
         pairs, missed, spurious = brute_pairs(gold, predicted)

@@ -161,8 +161,7 @@ def test_a_copy_is_legal_aligned_and_keeps_what_it_must(synonyms, kind, doc, lev
 
 @given(doc=docs())
 def test_no_edit_is_the_same_document(doc):
-    again = Draft(doc).rewritten(NLP.vocab, [])
-    assert state(again) == state(doc)
+    assert state(Draft(doc).rewritten(NLP.vocab, [])) == state(doc)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -209,8 +208,7 @@ def test_only_sentences_with_the_types_are_rewritten(synonyms, kind):
     assert all([t.text for t in f.reference][:n_first] == words[:n_first] for f in found)
     if kind in ("token", "shuffle"):
         assert any([t.text for t in f.reference][n_first:] != words[n_first:] for f in found)
-    art = make(kind, synonyms, level=1.0, labels=["ART"], budget=2)
-    assert list(art(NLP, eg)) == [eg]
+    assert list(make(kind, synonyms, level=1.0, labels=["ART"], budget=2)(NLP, eg)) == [eg]
 
 
 # What is drawn
@@ -327,8 +325,7 @@ def test_an_unchanged_copy_keeps_its_other_annotation_and_a_rewritten_one_has_no
     eg = sentence("[Oslo|GEO] fell")
     for token in eg.reference:
         token.tag_ = "NN"
-    pool = Fixed([sentence("[Rome|GEO]")])
-    augmenter = MentionReplacement(pool, level=0.5, budget=20)
+    augmenter = MentionReplacement(Fixed([sentence("[Rome|GEO]")]), level=0.5, budget=20)
     tagged = Counter((e.reference.text, e.reference[0].tag_) for e in augmenter(NLP, eg))
     assert set(tagged) == {("Oslo fell ", "NN"), ("Rome fell ", "")}
 

@@ -72,8 +72,7 @@ def test_entities_lie_within_sentences_and_nothing_else_changes(lengths, n, data
         ents = data.draw(
             st.sampled_from([["O"], ["B-X"], ["B-X", "I-X", "O"], ["B-X", "I-X", "I-X", "I-X"]])
         )
-        tags = (ents * length)[:length]
-        docs.append(Doc(NLP.vocab, words=["w"] * length, ents=tags))
+        docs.append(Doc(NLP.vocab, words=["w"] * length, ents=(ents * length)[:length]))
         gold.append([(e.start, e.end) for e in docs[-1].ents])
     found = list(with_boundaries(docs, pipeline("longtail_test_halves"), tmp_path, Events()))
     assert [[(e.start, e.end) for e in d.ents] for d in found] == gold

@@ -43,8 +43,7 @@ def test_a_training_that_has_not_come_to_its_end(scores, patience, why):
 
 @pytest.mark.parametrize(("slope", "n", "share"), [(0.0, 4, 0.06), (0.0, 30, 0.1), (0.005, 30, 0.9)])
 def test_flat_curves_seldom_rise_and_steep_ones_do(slope, n, share):
-    rng = np.random.default_rng(0)
-    curves = 0.5 + slope * np.arange(n) + rng.normal(0, 0.01, (400, n))
+    curves = 0.5 + slope * np.arange(n) + np.random.default_rng(0).normal(0, 0.01, (400, n))
     rate = float(np.mean([bool(still_rising(curve(*scores))) for scores in curves]))
     assert rate < share if slope == 0 else rate > share, rate
 

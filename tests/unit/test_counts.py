@@ -58,7 +58,6 @@ def test_types_left_out_become_o_and_the_rest_is_untouched():
     reference = parse(NLP, "[Ann|PER] took the [Fram|ART] home .")
     reference.set_ents(list(reference.ents), missing=[reference[4:5]], default="unmodified")
     eg = Example(Doc(NLP.vocab, words=[t.text for t in reference]), reference)
-    kept = keep_types(eg, {"PER"})
-    assert kept.get_aligned_ner() == ["U-PER", "O", "O", "O", None, "O"]
+    assert keep_types(eg, {"PER"}).get_aligned_ner() == ["U-PER", "O", "O", "O", None, "O"]
     assert eg.get_aligned_ner()[3] == "U-ART"
     assert keep_types(eg, {"PER", "ART"}) is eg

@@ -25,8 +25,7 @@ def annotated():
     """Two sentences with all that a token can have."""
     doc = NLP.make_doc("Don't sail, Maria! The old Fram sank off Oslo.")
     doc[1].norm_ = "not"
-    heads = [2, 2, 2, 2, 2, 2, 8, 8, 9, 9, 9, 10, 9]
-    for token, head in zip(doc, heads, strict=True):
+    for token, head in zip(doc, [2, 2, 2, 2, 2, 2, 8, 8, 9, 9, 9, 10, 9], strict=True):
         token.tag_, token.pos_, token.lemma_ = "T" + token.text, "NOUN", token.text.lower()
         token.dep_ = "ROOT" if head == token.i else "nmod"
         token.set_morph("Number=Sing")
@@ -142,8 +141,7 @@ def test_predicted_boundaries_are_mapped_onto_gold_tokens():
 )
 def test_whitespace_is_trimmed_token_by_token(space, bounds):
     bounds = [(min(a, b, len(space) - 1), min(max(a, b), len(space))) for a, b in bounds]
-    places = np.array(bounds, dtype="int64").reshape(-1, 2)
-    found = trim_whitespace(*places.T, np.array(space))
+    found = trim_whitespace(*np.array(bounds, dtype="int64").reshape(-1, 2).T, np.array(space))
     for (start, end), own in zip(bounds, zip(*found, strict=True), strict=True):
         while start < end and space[start]:
             start += 1

@@ -33,8 +33,7 @@ def batch(seed, n=5, scale=3.0, gap=False):
     rng = np.random.default_rng(seed)
     z, gold = rng.normal(size=(n, 3)) * scale, np.eye(3)[rng.integers(0, 3, n)]
     mask = (rng.random(n) < 0.6).astype("float64")
-    q = rng.dirichlet(np.ones(3), n)
-    log_p = np.log(q)
+    log_p = np.log(rng.dirichlet(np.ones(3), n))
     if gap:
         log_p[:, 2] = -np.inf
     known = (np.arange(n) >= 2).astype("float64")
@@ -118,8 +117,7 @@ def test_soft_targets_survive_files_cutting_and_joining(tmp_path):
     docs = [Doc(vocab, words=words) for words in (["a", "b"], ["c"], ["d"])]
     for doc, own in zip(docs, soft):
         doc.user_data[SOFT] = own.user_data[SOFT]
-    read = [Example(bare(doc), doc) for doc in docs]
-    one, other = (eg.reference for eg in joined(read, 3))
+    one, other = (eg.reference for eg in joined([Example(bare(doc), doc) for doc in docs], 3))
     expected = np.concatenate([read_soft(doc).log_p for doc in docs[:2]])
     assert np.array_equal(read_soft(one).log_p, expected) and read_soft(other) is None
 
@@ -134,8 +132,7 @@ def test_changed_tokens_are_refused(words):
 
 def test_columns_follow_the_student():
     """By name, in another order; BILUO becomes BIO; a type that the teacher has not is open."""
-    biluo = ["O", *(f"{p}-PER" for p in "BILU")]
-    doc, p = taught(["a", "b"], biluo)
+    doc, p = taught(["a", "b"], ["O", *(f"{p}-PER" for p in "BILU")])
     codec = TagCodec(("GEO", "PER"), "BIO")
     found = soft_targets([Example(Doc(doc.vocab, words=["a", "b"]), doc)], codec, "ner")
     rows = dict(zip(codec.tags, np.exp(found.log_p).T))

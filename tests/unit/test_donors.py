@@ -112,8 +112,7 @@ def test_no_sentence_is_both_trained_on_and_measured(tmp_path):
     kept, measured = ([doc.text for doc in own] for own in (found.train, found.dev))
     assert len(measured) == 6 and not set(measured) & set(kept)
     assert len({*kept, *measured}) == 100
-    twice = corpus(tmp_path / "c", train=texts[:10] * 4)
-    (found,) = read(twice)
+    (found,) = read(corpus(tmp_path / "c", train=texts[:10] * 4))
     assert found.dev and not {d.text for d in found.dev} & {d.text for d in found.train}
     assert len(found.train) == 4 * (10 - len({d.text for d in found.dev}))
     one, two = read(corpus(tmp_path / "d", train=texts[:9], dev=texts[20:30]), tmp_path / "a")
@@ -148,7 +147,6 @@ def test_donors_of_no_use(tmp_path):
     letters = CorpusTypes(["PER"], [], "en", "characters")
     write_corpus(tmp_path / "letters", {"train": [parse(NLP, "[Bo|PER] left")]}, letters)
     target = corpus(tmp_path / "target", dev=["ann left"])
-    seen = corpus(tmp_path / "seen", train=["[Ann|PER] left"], dev=["Ann left"])
     for folders, more, problem in (
         ([one, nothing], {}, "nothing .*no entity"),
         ([one, german], {}, "languages or tokens"),
@@ -156,7 +154,7 @@ def test_donors_of_no_use(tmp_path):
         ([one, same], {}, "one name"),
         ([one, one], {}, "one name"),
         ([one], {"exclude": [target]}, "no entity"),
-        ([seen], {}, "no entity"),
+        ([corpus(tmp_path / "seen", train=["[Ann|PER] left"], dev=["Ann left"])], {}, "no entity"),
         ([one], {"exclude": [nothing]}, "a corpus to exclude"),
         ([one], {"parts": ["train", "tset"]}, "tset"),
         ([one], {"parts": []}, "none"),
@@ -183,8 +181,7 @@ def text_corpus(folder, text):
 def test_a_donor_may_have_a_type_of_its_own_for_each_mention(tmp_path):
     text = text_corpus(tmp_path / "text", "The [Fram|Ship; vehicle] left [Oslo|town; place].\n\nSo far.")
     own = open_corpus(tmp_path / "own", ["[Ann|sailor; person] saw [Fram|ship]", "It rained"])
-    target = corpus(tmp_path / "target", test=["it rained"])
-    one, two = read(text, own, exclude=[target])
+    one, two = read(text, own, exclude=[corpus(tmp_path / "target", test=["it rained"])])
     assert one.is_open and two.is_open and not one.dev and two.n_excluded == 1
     assert shown(one.train) == [
         ("The Fram left Oslo.", [("Fram", "Ship; vehicle"), ("Oslo", "town; place")]),

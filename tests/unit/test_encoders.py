@@ -18,8 +18,7 @@ MOST_BYTES = 10_000_000
 
 def test_spacy_finds_the_encoder_in_any_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    nlp = spacy.blank("en")
-    nlp.add_pipe("tok2vec", source=spacy.load(NAME))
+    spacy.blank("en").add_pipe("tok2vec", source=spacy.load(NAME))
     assert check_encoder(NAME) == located(NAME)
     meta = get_model_meta(located(NAME))
     assert f"{meta['lang']}_{meta['name']}" == NAME and meta["version"] == distribution(NAME).version

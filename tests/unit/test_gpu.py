@@ -64,8 +64,7 @@ def test_heads(name):
     codec = TagCodec(("X", "Y"), "BIO")
     kind = HEADS[name]
     head: Head = kind(codec, kind.default_loss())
-    rng = np.random.default_rng(0)
-    data = rng.normal(size=(7, len(head.outputs))).astype("float32")
+    data = np.random.default_rng(0).normal(size=(7, len(head.outputs))).astype("float32")
     lengths = np.array([3, 4])
     gold = Gold(
         np.array([0, 1, 2, 0, 3, 4, 0]), np.array([1, 1, 1, 1, 1, 1, 0], dtype="float32"), lengths

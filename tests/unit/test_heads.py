@@ -154,8 +154,7 @@ def test_a_softmax_trains_on_the_tags_that_a_document_can_have(seed):
     for row, tag, can, known in zip(data, own.tags, allowed, own.mask, strict=True):
         columns = np.flatnonzero(can).tolist()
         if known:
-            p = softmax(row[columns])[columns.index(tag)]
-            value -= math.log(p) / own.mask.sum()
+            value -= math.log(softmax(row[columns])[columns.index(tag)]) / own.mask.sum()
     assert trained.loss == pytest.approx(value)
     assert not trained.d_scores.dataXd[allowed == 0].any()
     assert trained.d_scores.dataXd[(allowed > 0) & (own.mask > 0)[:, None]].any()

@@ -48,8 +48,7 @@ def test_a_file_counts_by_its_content_wherever_a_config_names_it(name, tmp_path,
 def test_a_trial_keeps_its_key(tmp_path, corpus):
     (first,) = keys_of(tmp_path, corpus)
     assert len(first) == 16 and keys_of(tmp_path, corpus, seeds=[3, 0])[1] == first
-    elsewhere = shutil.copytree(corpus, tmp_path / "elsewhere" / "other")
-    assert keys_of(tmp_path, elsewhere) == [first]
+    assert keys_of(tmp_path, shutil.copytree(corpus, tmp_path / "elsewhere" / "other")) == [first]
 
 
 def test_each_setting_is_in_the_key(tmp_path, corpus):

@@ -131,8 +131,7 @@ def batch(rows, seed, partial=False):
     gold = np.eye(3)[rng.integers(0, 3, len(z))]
     if partial:
         gold = np.maximum(gold, np.eye(3)[rng.integers(0, 3, len(z))])
-    mask = np.ones(len(z)) if len(z) < 3 else np.r_[0.0, np.ones(len(z) - 1)]
-    return z, gold, mask
+    return z, gold, (np.ones(len(z)) if len(z) < 3 else np.r_[0.0, np.ones(len(z) - 1)])
 
 
 @every_case
@@ -325,8 +324,7 @@ def test_compositional_auc_alternates_and_begin_weight_scales_the_begin_head():
         ten, _ = make(begin_weight=10.0)(scores, targets, np.ones(6), STATE)
         assert ten.d_logits == pytest.approx(one.d_logits * [1, 10])
     loss = CompositionalAUC(AUCMargin("running"))
-    rng = np.random.default_rng(0)
-    scores, targets = rng.normal(size=(5, 5)), np.zeros((5, 5))
+    scores, targets = np.random.default_rng(0).normal(size=(5, 5)), np.zeros((5, 5))
     targets[:, 2], targets[0] = 1, [1, 1, 0, 1, 0]
     even, state = loss(scores, targets, np.ones(5), TwoTaskState())
     assert state == TwoTaskState() and not even.d_logits[:, :2].any()

@@ -184,13 +184,11 @@ def test_near_duplicates_and_one_document_do_not_fill_a_quota():
     for i in range(10):
         near = (same + 0.001 * rng.standard_normal(8)).tolist()
         scan.best["A"].add(0.9, i, unit(f"the storm of {chr(65 + i)}", (0.9,), near))
-        number = unit(f"day {i}", (0.8,), rng.standard_normal(8).tolist())
-        scan.best["A"].add(0.8, 300 + i, number)
+        scan.best["A"].add(0.8, 300 + i, unit(f"day {i}", (0.8,), rng.standard_normal(8).tolist()))
         far = rng.standard_normal(8).tolist()
         scan.best["A"].add(0.5, 100 + i, unit(f"other {chr(65 + i)}", (0.5,), far, "one"))
         scan.best["A"].add(0.4, 200 + i, unit(f"third {chr(65 + i)}", (0.4,), rng.standard_normal(8)))
-    found = choose(scan, {"A": 10}, 0, per_document=0.2)
-    kinds = Counter(p.unit.text.split()[0] for p in found)
+    kinds = Counter(p.unit.text.split()[0] for p in choose(scan, {"A": 10}, 0, per_document=0.2))
     assert kinds == {"the": 1, "day": 1, "other": 2, "third": 6}
 
 
@@ -349,8 +347,7 @@ def test_what_cannot_be_merged_changes_nothing(tmp_path, row, code):
 
 def test_annotators_of_one_task_may_disagree(tmp_path):
     def annotation(label):
-        value = {"start": 0, "end": 3, "labels": [label]}
-        return {"result": [{"type": "labels", "value": value}]}
+        return {"result": [{"type": "labels", "value": {"start": 0, "end": 3, "labels": [label]}}]}
 
     corpus, rows = toy_corpus(tmp_path / "corpus"), []
     for name, own in (
@@ -377,8 +374,7 @@ def test_no_sentence_is_lost_or_doubled(tmp_path_factory, labelled):
     folder = tmp_path_factory.mktemp("merge")
     corpus = toy_corpus(folder / "corpus")
     tasks = [task(f"Ida {t} .", spans, RANDOM if r else "mined") for t, spans, r in labelled]
-    path = written(folder / "l.jsonl", tasks)
-    found = merge_labels(corpus, path, "test", Settings())
+    found = merge_labels(corpus, written(folder / "l.jsonl", tasks), "test", Settings())
     n_added = sum(found.parts.values())
     assert n_added + found.n_repeated + found.n_known + len(found.conflicts) == len(tasks)
     docs = [d for part in ("train", "test") for d in load_docs(corpus / f"{part}.spacy", blank())]
@@ -387,8 +383,7 @@ def test_no_sentence_is_lost_or_doubled(tmp_path_factory, labelled):
     versions = {t: {str(spans) for other, spans, _ in labelled if other == t} for t, _, _ in labelled}
     assert len(new) == len(set(new)) == sum(len(own) == 1 for own in versions.values())
     n_kept = len(list(srsly.read_jsonl(corpus / CONFLICTS))) if found.conflicts else 0
-    distinct = {(d.text, tuple(e.label_ for e in d.ents)) for d, _ in found.conflicts}
-    assert n_kept == len(distinct)
+    assert n_kept == len({(d.text, tuple(e.label_ for e in d.ents)) for d, _ in found.conflicts})
 
 
 # commands
@@ -419,10 +414,8 @@ def test_from_pool_to_corpus(tmp_path, pipeline, pool, n_process):
     rows = list(srsly.read_jsonl(out))
     assert len(rows) == 3 == len({row["text"] for row in rows})
     assert "3 sentences to label" in " ".join(said.output.split())
-    known = {doc.text for doc in toy_docs()}
-    assert not known & {row["text"] for row in rows}
-    shares = Counter(row["meta"][SHARE] for row in rows)
-    assert shares == {"mined": 2, RANDOM: 1}
+    assert not {doc.text for doc in toy_docs()} & {row["text"] for row in rows}
+    assert Counter(row["meta"][SHARE] for row in rows) == {"mined": 2, RANDOM: 1}
     assert all(row["meta"]["reason"] for row in rows)
     srsly.write_jsonl(out, [{**row, "answer": "accept"} for row in rows])
     refused(["merge", corpus, out], "L506")
@@ -447,8 +440,7 @@ def test_an_encoder_mines_for_types_that_nobody_has_labelled(tmp_path, pool):
     other = ["mine", encoder, pool, "-o", tmp_path / "other.jsonl"]
     run_app(*other, "--types", "river")
     refused(["mine", encoder, pool, "-o", tmp_path / "none.jsonl"], "L500")
-    labelled = [{**row, "spans": [], "answer": "accept"} for row in rows]
-    srsly.write_jsonl(out, labelled)
+    srsly.write_jsonl(out, [{**row, "spans": [], "answer": "accept"} for row in rows])
     run_app("merge", corpus, out, "--unchanged")
     parts = {part: len(load_docs(corpus / f"{part}.spacy", blank())) for part in ("train", "dev")}
     assert parts == {"train": 3, "dev": 1}
@@ -500,8 +492,7 @@ def test_sentences_of_documents_without_boundaries_are_known(tmp_path, setter):
     nlp = blank()
     if setter:
         nlp.add_pipe(setter, name="sents")
-    tokens = "Storm Ida hit Oslo . Storm Bo sank the Fram ; Maria slept"
-    whole = words(blank(), tokens)
+    whole = words(blank(), "Storm Ida hit Oslo . Storm Bo sank the Fram ; Maria slept")
     whole.set_ents([Span(whole, 0, 2, label="NAT")])
     corpus = toy_corpus(tmp_path / "corpus", test=[whole])
     keys = corpus_keys(corpus, nlp)

@@ -119,8 +119,7 @@ def test_queries_stand_before_sentences():
         tokens = [*first, *second]
         assert words == [tokens[i].text for i in part.token]
         assert all(a.doc[a.n_query - 1].text == "[SEP]" for a in part.asked)
-        lengths = np.bincount(part.question)
-        assert lengths.tolist() == [len(a.doc) - a.n_query for a in part.asked]
+        assert np.bincount(part.question).tolist() == [len(a.doc) - a.n_query for a in part.asked]
     assert parts[0].type.tolist() == [0, 0, 1, 1, 0, 0, 1, 1]
     assert parts[1].question.tolist() == [0, 1] and parts[1].type.tolist() == [0, 1]
 

@@ -131,8 +131,7 @@ def test_entity_scores_are_the_pipes_own_and_known_sentences_left_out():
         assert [m.score for m in sentence.mentions] == group.attrs["scores"]
     own = teacher()
     docs, _ = read(own)
-    known = {text_key(doc.text) for doc in docs[:5]}
-    chosen, seen = annotated(own, docs, known, False)
+    chosen, seen = annotated(own, docs, {text_key(doc.text) for doc in docs[:5]}, False)
     assert seen.sentences == 8 and seen.known == 5
     texts = {" ".join(c.sentence.words) for c in chosen}
     assert texts and texts <= {doc.text.strip() for doc in docs[5:]}

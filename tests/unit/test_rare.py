@@ -75,8 +75,7 @@ def test_commands_name_the_rule(tmp_path):
         (["split", target, tmp_path / "folds", *folds], "Rare: EVE, GEO ("),
         (["convert", declared, tmp_path / "own"], f"Rare: PER ({DECLARED})."),
     ):
-        output = invoke(*arguments).output
-        assert said in " ".join(output.split())
+        assert said in " ".join(invoke(*arguments).output.split())
 
 
 def test_a_type_that_is_not_declared_is_not_in_the_tail(tmp_path):

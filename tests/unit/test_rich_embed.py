@@ -24,8 +24,7 @@ def doc_of(text, nlp=None):
 
 
 def test_with_nothing_added_it_is_spacys():
-    nlp = toy_vectors(blank())
-    docs = [eg.predicted for eg in examples(nlp)]
+    docs = [eg.predicted for eg in examples(toy_vectors(blank()))]
     for has_vectors in (False, True):
         pair = []
         for make in (MultiHashEmbed, RichEmbed):
@@ -60,8 +59,7 @@ def test_everything_together_is_as_wide_as_it_says_and_every_part_counts(static)
     model = RichEmbed(**SMALL, include_static_vectors=True, subwords=static)
     model.initialize(X=docs)
     assert model.get_dim("nO") == 8
-    out = model.predict(docs)
-    assert [row.shape for row in out] == [(3, 8), (0, 8), (1, 8)]
+    assert [row.shape for row in model.predict(docs)] == [(3, 8), (0, 8), (1, 8)]
     (mix,) = [node for node in model.walk() if node.name == "maxout"]
     assert mix.get_dim("nI") == 8 * (2 + 1 + 1)
     rows = sorted(node.get_dim("nV") for node in model.walk() if node.name == "hashembed")
@@ -92,8 +90,7 @@ def test_prediction_embeds_each_distinct_word_once_to_the_same_rows(subwords, st
     forward = mix._func
     mix._func = lambda model, rows, is_train: seen.append(len(rows)) or forward(model, rows, is_train)
     trained, _ = model.begin_update(docs)
-    predicted = model.predict(docs)
-    for a, b in zip(trained, predicted, strict=True):
+    for a, b in zip(trained, model.predict(docs), strict=True):
         assert a.shape == b.shape and np.allclose(a, b, atol=1e-6)
     n_distinct = len({word if subwords else word.lower() for text in texts for word in text.split()})
     assert seen == [sum(map(len, docs)), n_distinct]

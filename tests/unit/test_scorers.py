@@ -136,8 +136,7 @@ def test_a_prediction_on_other_tokens():
     def right(*spans):
         predicted = Doc(NLP.vocab, words=words, spaces=spaces)
         predicted.set_ents([Span(predicted, *span) for span in spans])
-        eg = Example(predicted, gold)
-        found = token_results([eg])
+        found = token_results([Example(predicted, gold)])
         return found.n_right, bool(found.sentences.right[0])
 
     assert right((0, 3, "GEO"), (4, 5, "GEO")) == (4, True)

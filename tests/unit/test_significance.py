@@ -110,8 +110,7 @@ def test_counts_are_those_counted_one_by_one(documents):
 
 
 def test_seeds_are_stacked_if_they_are_of_the_same_data():
-    rng = np.random.default_rng(0)
-    documents = texts(rng, 30, 0.5)
+    documents = texts(np.random.default_rng(0), 30, 0.5)
     first = mention_counts(documents, LABELS)
     assert stack([first, first]).shape == (30, 2, 4, 3)
     assert np.array_equal(stack([first, first])[:, 1], first.counts)
@@ -171,8 +170,7 @@ def test_bca_is_that_of_scipy():
     counts = simulated([0.7], n=40)
     metrics = {name: METRICS[name] for name in ("micro F1", "recall of B")}
     found = intervals(counts, metrics, n_draws=40_000)
-    columns = {"micro F1": counts[:, 0].sum(axis=1), "recall of B": counts[:, 0, 1]}
-    for name, own in columns.items():
+    for name, own in {"micro F1": counts[:, 0].sum(axis=1), "recall of B": counts[:, 0, 1]}.items():
 
         def score(right, predicted, gold, axis, name=name):
             whole = predicted.sum(axis) + gold.sum(axis) if name == "micro F1" else 2 * gold.sum(axis)
@@ -271,8 +269,7 @@ def test_all_seeds_ahead_is_the_least_p(n_seeds):
 def test_permutations_are_counted_with_ties(numbers):
     d = np.array(numbers) / 10
     signs = np.array(list(itertools.product([1, -1], repeat=len(d))))
-    means = (signs * d).mean(axis=1)
-    p = (np.abs(means) >= abs(d.mean()) - 1e-9).mean()
+    p = (np.abs((signs * d).mean(axis=1)) >= abs(d.mean()) - 1e-9).mean()
     assert paired_permutation(np.full(len(d), 0.3), 0.3 + d) == pytest.approx(p)
 
 
@@ -310,8 +307,7 @@ def test_verdicts_over_six_seeds_and_what_holm_takes_back():
     # Six seeds all ahead have p = 0.031, which is enough for one method and not for two.
     skills = {"base": [0.4] * 6, "ours": np.linspace(0.7, 0.8, 6)}
     assert verdict_on(**skills)["ours"].outcome == "better"
-    both = verdict_on(**skills, like=np.linspace(0.8, 0.7, 6))
-    for found in both.values():
+    for found in verdict_on(**skills, like=np.linspace(0.8, 0.7, 6)).values():
         assert found.p_seeds == pytest.approx(2 / 64) and found.adjusted == pytest.approx(4 / 64)
         assert found.outcome == "no difference shown"
 
@@ -322,8 +318,7 @@ def test_a_handful_of_units_shows_nothing(n):
     own = {"sentences": [], "gold": [[0, 2, "A"]], "predicted": []}
     found = [{**own, "predicted": [[0, 2, "A", None]]}] * n
     base, ours = (stack([mention_counts(docs, LABELS)]) for docs in ([own] * n, found))
-    metrics = {"F1 of A": METRICS["F1 of A"]}
-    verdict = judge(base, ours, metrics, "sentence", n_draws=500)["F1 of A"]
+    verdict = judge(base, ours, {"F1 of A": METRICS["F1 of A"]}, "sentence", n_draws=500)["F1 of A"]
     assert verdict.value == 1 and verdict.p < 0.01
     assert verdict.outcome == ("better" if n == 6 else "no difference shown")
 

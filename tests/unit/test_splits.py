@@ -278,8 +278,7 @@ def test_groups_and_duplicates_stay_together(source, tmp_path):
     twins = save(tmp_path / "twins.spacy", [parse(EN, text) for text in texts])
 
     def shared(name, *options):
-        arguments = ["split", str(twins), str(tmp_path / name), *options]
-        assert RUN.invoke(app, arguments).exit_code == 0
+        assert RUN.invoke(app, ["split", str(twins), str(tmp_path / name), *options]).exit_code == 0
         last = [{d[-1].text for d in read(tmp_path / name / f"{p}.spacy")} for p in PARTS]
         return set.union(*(a & b for a, b in itertools.combinations(last, 2)))
 
@@ -320,8 +319,7 @@ def test_parts_that_are_not_made_are_carried_over(source, tmp_path):
     assert all((tmp_path / "t" / k).read_bytes() == (place / k).read_bytes() for k in kept)
     with pytest.warns(UserWarning, match="LW040.*test"):
         split_corpus(place, tmp_path / "u")
-    made = numbers(tmp_path / "u")
-    assert sorted(n for part in made.values() for n in part) == list(range(20))
+    assert sorted(n for part in numbers(tmp_path / "u").values() for n in part) == list(range(20))
     (place / "train.spacy").rename(place / "test" / "train.spacy")
     (place / "test").rename(place / "train")  # three files of one part
     split_corpus(place, tmp_path / "v")

@@ -112,8 +112,7 @@ def test_tables_of_parts_and_unseen_mentions_by_hand(corpus):
     train = corpus_statistics(corpus)["parts"]["train"]
     types = train.pop("types")
     counts = {"documents": 2, "sentences": 5, "entity_sentences": 3}
-    tokens = {"tokens": 19, "entity_tokens": 5, "mentions": 4}
-    assert train == {**counts, **tokens}
+    assert train == {**counts, "tokens": 19, "entity_tokens": 5, "mentions": 4}
     rareness = pytest.approx(-np.log2(4 / 19))
     numbers = {"mentions": 3, "tokens": 4, "sentences": 3, "rareness": rareness}
     assert types["PER"] == {**numbers, "unseen": None}
@@ -128,8 +127,7 @@ def test_tables_of_parts_and_unseen_mentions_by_hand(corpus):
 def test_parts_may_be_folders_or_absent(tmp_path, corpus):
     other = tmp_path / "other"
     (other / "train").mkdir(parents=True)
-    docs = list(DocBin().from_disk(corpus / "train.spacy").get_docs(NLP.vocab))
-    for i, doc in enumerate(docs):
+    for i, doc in enumerate(DocBin().from_disk(corpus / "train.spacy").get_docs(NLP.vocab)):
         save(other / "train" / f"{i}.spacy", [doc])
     (other / "types.json").write_text((corpus / "types.json").read_text())
     found, whole = corpus_statistics(other), corpus_statistics(corpus)

@@ -48,8 +48,7 @@ def coded(codec, text):
     """spaCy's codes and the codec's label indices of tags such as `B-X I-X O -`."""
     tags = text.split()
     iob = np.array([{"-": 0, "I": 1, "O": 2, "B": 3}[t[0]] for t in tags])
-    label = [codec.labels.index(t[2:]) if t[2:] in codec.labels else -1 for t in tags]
-    return iob, np.array(label)
+    return iob, np.array([codec.labels.index(t[2:]) if t[2:] in codec.labels else -1 for t in tags])
 
 
 def names(codec, columns):
@@ -106,14 +105,12 @@ def test_an_entity_across_a_sentence_start_is_not_annotated(codec):
 def test_values_by_type_and_by_tag():
     codec = CODECS[0]
     assert codec.values({"O": 0.5, "X": 2.0}) == pytest.approx([0.5, 2, 2, 1, 1])
-    by_tag = codec.values({"O": 0.5, "B-X": 2.0, "I-X": 3.0})
-    assert by_tag == pytest.approx([0.5, 2, 3, 1, 1])
+    assert codec.values({"O": 0.5, "B-X": 2.0, "I-X": 3.0}) == pytest.approx([0.5, 2, 3, 1, 1])
 
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_columns_and_beginnings_of_types(codec):
-    own = [tag == "O" or tag[2:] == "X" for tag in codec.tags]
-    assert codec.columns(["X"]).tolist() == own
+    assert codec.columns(["X"]).tolist() == [tag == "O" or tag[2:] == "X" for tag in codec.tags]
     assert codec.columns(()).tolist() == [tag == "O" for tag in codec.tags]
     wanted = [[tag in (f"B-{t}", f"U-{t}") for t in codec.labels] for tag in codec.tags]
     assert codec.beginnings().tolist() == wanted

@@ -79,8 +79,7 @@ def test_sentences_are_read_apart_and_the_order_is_kept(bert):
 @pytest.mark.parametrize("n_words", [1, 9, 40, 200])
 @pytest.mark.parametrize("longest", [1, 5])
 def test_windows_take_each_word_once_and_fit(n_words, longest):
-    rng = np.random.default_rng(n_words)
-    lengths = rng.integers(1, longest + 1, size=n_words)
+    lengths = np.random.default_rng(n_words).integers(1, longest + 1, size=n_words)
     words = Words(np.arange(lengths.sum()), lengths)
     cuts = np.array([n_words]) if n_words < 9 else np.array([4, n_words - 4])
     found = windows_of(words, cuts, 16)
@@ -179,8 +178,7 @@ def test_a_loaded_pipeline_looks_for_types_by_their_descriptions(shipped):
     ner = nlp.get_pipe("ner")
     ner.set_labels({"STORM": "named storm", "SHIP": "ship", "PLACE": "town"})
     assert ner.labels == ("STORM", "SHIP", "PLACE")
-    texts = list(ner.cfg["descriptions"].values())
-    expected = LabelEncoder(str(shipped))(texts)
+    expected = LabelEncoder(str(shipped))(list(ner.cfg["descriptions"].values()))
     assert ner.model.get_ref("output_layer").get_param("D") == pytest.approx(expected, abs=1e-5)
     own = ner.model.get_ref("output_layer").get_param
     assert not own("W")[1:].any() and not own("b")[1:].any()
@@ -266,8 +264,7 @@ def rows_of(nlp, *texts):
 def test_int8_is_near_full_precision_and_is_saved(shipped, in_int8, tmp_path):
     texts = ("Jon saw the Fram in Oslo", "", "Rome sent help")
     wanted, found = rows_of(spacy.load(shipped), *texts), rows_of(in_int8, *texts)
-    moved = max(abs(a - b).max() for a, b in zip(wanted, found, strict=True) if len(a))
-    assert 0 < moved < 0.1
+    assert 0 < max(abs(a - b).max() for a, b in zip(wanted, found, strict=True) if len(a)) < 0.1
     module = encoder_of(in_int8.get_pipe("tok2vec").model)
     kinds = {type(layer).__module__ for layer in module.quantised().modules()}
     assert any("int8" in kind for kind in kinds) and not module.training
