@@ -161,7 +161,7 @@ def test_sources_that_are_refused(files, chosen, message, tmp_path):
 
 @pytest.mark.parametrize("encoding", ["klingon", "base64", "undefined", "a\0b"])
 def test_encodings_are_checked(encoding):
-    with pytest.raises(ValueError, match="L001.*encoding"):
+    with pytest.raises(ValueError, match=r"L001.*encoding"):
         Settings(encoding=encoding)
 
 
