@@ -43,8 +43,7 @@ def main() -> None:
         for name in ("gated_token", "token_crf", "token_two_task"):
             own = {"longtail.frequent": ["PER", "GEO"]} if name == "gated_token" else {}
             train(root / config_path(name), Path(folder) / name, overrides=overrides | own)
-            trained = spacy.load(Path(folder) / name / "model-last")
-            doc = trained("Maria sailed to Oslo on the Fram .")
+            doc = spacy.load(Path(folder) / name / "model-last")("Maria sailed to Oslo on the Fram .")
             assert doc.ents, f"{name} learnt nothing"
             assert len(doc.spans["entity_scores"]) == len(doc.ents)
     print("3 passed, 0 failed")

@@ -338,8 +338,7 @@ def tiny_bert(
     letters = set(map(chr, range(97, 123)))
     vocab = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *sorted(words | letters | set(others))]
     (folder / "vocab.txt").write_text("\n".join(vocab), encoding="utf8")
-    tokenizer = BertTokenizerFast(str(folder / "vocab.txt"), model_max_length=n_positions)
-    tokenizer.save_pretrained(folder)
+    BertTokenizerFast(str(folder / "vocab.txt"), model_max_length=n_positions).save_pretrained(folder)
     config = BertConfig(
         vocab_size=len(vocab),
         hidden_size=width,

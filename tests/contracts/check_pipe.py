@@ -291,8 +291,7 @@ def check_documents_do_not_depend_on_their_batch(case: Case) -> None:
     expected = [shown(nlp(doc)) for doc in documents(nlp)]
     for size in (2, 3, len(expected)):
         assert_same(predictions(nlp, batch_size=size), expected)
-    backwards = [shown(doc) for doc in nlp.pipe(documents(nlp)[::-1], batch_size=4)]
-    assert_same(backwards[::-1], expected)
+    assert_same([shown(doc) for doc in nlp.pipe(documents(nlp)[::-1], batch_size=4)][::-1], expected)
 
 
 def check_entities_that_a_document_comes_with_stay(case: Case) -> None:
@@ -448,8 +447,7 @@ def check_training_is_resumed(case: Case, tmp_path) -> None:
     nlp.to_disk(tmp_path)
     again = spacy.load(tmp_path)
     before = params(again.get_pipe(OWN))
-    loss = learn(again, examples(again))[OWN]
-    assert loss < 0.5 * history[0][OWN]  # it begins with what was learnt
+    assert learn(again, examples(again))[OWN] < 0.5 * history[0][OWN]  # it begins with what was learnt
     assert not same_weights(params(again.get_pipe(OWN)), before)
 
 

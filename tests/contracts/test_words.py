@@ -64,8 +64,7 @@ def words_in(sentence: str) -> list[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_sentences_are_short(page):
-    sentences = sentences_of(page.read_text(encoding="utf8"))
-    assert not [s for s in sentences if len(words_in(s)) > LONGEST]
+    assert not [s for s in sentences_of(page.read_text(encoding="utf8")) if len(words_in(s)) > LONGEST]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -116,8 +116,7 @@ def rescue(nlp: Language) -> GatedPipe:
 def test_a_model_function_of_ones_own():
     nlp = pipeline({"@llm_models": "test.Answers.v1", "answer": ANSWER})
     assert entities(nlp(TEXT)) == FOUND
-    again = spacy.blank("en").from_config(nlp.config).from_bytes(nlp.to_bytes())
-    assert entities(again(TEXT)) == FOUND
+    assert entities(spacy.blank("en").from_config(nlp.config).from_bytes(nlp.to_bytes())(TEXT)) == FOUND
 
 
 def test_a_server_is_asked_once_for_each_flagged_sentence(server):

@@ -85,8 +85,7 @@ def test_answers_are_decoded_as_the_paper_says():
     pipe = tell(nlp, begins, ends, {("GEO", "b", "d"): 0.5})
     doc_read = pipe(doc.copy())
     assert found(doc_read) == [(0, 2, "PER"), (2, 5, "PER")]
-    scores = doc_read.spans["entity_scores"].attrs["scores"]
-    assert scores == pytest.approx([1 / (1 + np.exp(-1.0))] * 2)
+    assert doc_read.spans["entity_scores"].attrs["scores"] == pytest.approx([1 / (1 + np.exp(-1.0))] * 2)
     pipe = tell(nlp, begins, ends, {("GEO", "b", "d"): -0.5, ("PER", "c", "e"): -0.1})
     assert found(pipe(doc.copy())) == [(0, 2, "PER")]
     pipe = tell(nlp, begins, ends)  # all alike: the longer, then the earlier

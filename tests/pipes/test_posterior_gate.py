@@ -37,8 +37,7 @@ RARE = [i for i, text in enumerate(SENTENCES) if "|NAT]" in text or "|ART]" in t
 
 def primary(name="longtail_token_ner"):
     nlp = blank()
-    factory = "longtail_token_ner" if name == "crf" else name
-    nlp.add_pipe(factory, name="ner", config=PRIMARIES[name])
+    nlp.add_pipe("longtail_token_ner" if name == "crf" else name, name="ner", config=PRIMARIES[name])
     return nlp
 
 

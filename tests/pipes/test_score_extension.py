@@ -40,8 +40,7 @@ def test_entities_say_their_score():
     assert [ent._.score for ent in doc.ents] == [0.25, 0.5, None]
     assert Span(doc, 2, 4, "PER")._.score is None and doc[2:3]._.score is None
     assert [ent._.score for ent in Doc(NLP.vocab, words=["a"], ents=["B-PER"]).ents] == [None]
-    again = Doc(NLP.vocab).from_bytes(doc.to_bytes())
-    assert [ent._.score for ent in again.ents] == [0.25, 0.5, None]
+    assert [ent._.score for ent in Doc(NLP.vocab).from_bytes(doc.to_bytes()).ents] == [0.25, 0.5, None]
     getter = pickle.loads(pickle.dumps(Span.get_extension("score")[2]))
     assert [getter(ent) for ent in doc.ents] == [0.25, 0.5, None]
     spacy_longtail.register_score_extension()

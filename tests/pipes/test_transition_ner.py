@@ -196,8 +196,7 @@ def test_entity_scores_are_the_probabilities_of_the_actions_taken():
             z = step.predict([state])
             p.append((np.exp(z - z.max()) / np.exp(z - z.max()).sum()).max())
             pipe.transition_states([state], z)
-        own_scores = doc.spans["entity_scores"].attrs["token_scores"]
-        for ent, own in zip(doc.ents, own_scores, strict=True):
+        for ent, own in zip(doc.ents, doc.spans["entity_scores"].attrs["token_scores"], strict=True):
             assert found[doc.text, ent.start] == pytest.approx(np.mean(p[ent.start : ent.end]), abs=1e-5)
             assert own == pytest.approx(p[ent.start : ent.end], abs=1e-5)
 

@@ -97,8 +97,7 @@ def test_a_draw_is_uniform():
     data = examples(NLP)
     hits = np.zeros(len(data))
     for partition in range(400):
-        reader = LowResourceCorpus(Fixed(data), 2, join=1, partition=partition)
-        found = {id(eg) for eg in reader(NLP)}
+        found = {id(eg) for eg in LowResourceCorpus(Fixed(data), 2, join=1, partition=partition)(NLP)}
         hits += [id(eg) in found for eg in data]
     assert np.abs(hits / 400 - 0.25).max() < 0.08
 

@@ -80,8 +80,7 @@ def corpus_of(folder, n=240, share=0.08, seed=0):
 def planted(tmp_path_factory):
     folder = tmp_path_factory.mktemp("audit")
     wrong = corpus_of(folder / "c")
-    found = audit_corpus(folder / "c", config=small(folder), folds=3, steps=40, seed=1)
-    return folder, wrong, found
+    return folder, wrong, audit_corpus(folder / "c", config=small(folder), folds=3, steps=40, seed=1)
 
 
 def test_planted_errors_come_first(planted):

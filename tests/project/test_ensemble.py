@@ -127,8 +127,7 @@ def test_without_a_corpus_nothing_is_measured(place, tmp_path):
     data = json.loads(run(place / "a", place / "c", "-o", tmp_path / "out", "--json").stdout)
     assert data["systems"] == [] and data["members"] == [str(best(place, "a")), str(best(place, "c"))]
     given = ["--gold", place / "gold", "--part", "test"]  # replaces it
-    on_test = run(place / "a", place / "c", "-o", tmp_path / "out", *given)
-    assert "macro F1 on test" in on_test.stdout
+    assert "macro F1 on test" in run(place / "a", place / "c", "-o", tmp_path / "out", *given).stdout
     assert not performance(tmp_path / "out")  # nothing was measured on dev
 
 

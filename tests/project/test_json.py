@@ -21,8 +21,7 @@ def run(*arguments):
 
 def test_every_command_has_it():
     for name, command in get_command(app).commands.items():
-        has = any("--json" in param.opts for param in command.params)
-        assert has == (name not in WITHOUT), name
+        assert any("--json" in param.opts for param in command.params) == (name not in WITHOUT), name
 
 
 def test_a_conversion(tmp_path):

@@ -85,8 +85,7 @@ def test_a_run_leaves_one_record(peers, corpus, tmp_path, monkeypatch):
     folder, work, results = tmp_path / "peers", tmp_path / "work", tmp_path / "peers.jsonl"
     folder.mkdir()
     (folder / "fake.py").write_text(FAKE, encoding="utf8")
-    protocol = ROOT / "benchmarks" / "peers" / "protocol.py"
-    (folder / "protocol.py").write_bytes(protocol.read_bytes())
+    (folder / "protocol.py").write_bytes((ROOT / "benchmarks" / "peers" / "protocol.py").read_bytes())
     rows = {"fake": {"title": "a fake", "module": "fake", "environment": "here"}}
     srsly.write_yaml(folder / "peers.yml", {"peers": rows, "environments": {"here": []}})
     monkeypatch.setattr(peers, "FOLDER", folder)

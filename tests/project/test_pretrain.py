@@ -62,8 +62,7 @@ def encoder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def trained(donors, encoder, tmp_path_factory):
-    output = tmp_path_factory.mktemp("pretrained") / "cnn"
-    return run(donors, output, encoder, steps=60, evaluations=2)
+    return run(donors, tmp_path_factory.mktemp("pretrained") / "cnn", encoder, steps=60, evaluations=2)
 
 
 def same(one, other):

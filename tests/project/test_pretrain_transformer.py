@@ -205,8 +205,7 @@ def test_donors_are_scored_as_the_pipeline_finds_their_types(donors, bert, tmp_p
 
 
 def call(*arguments):
-    fast = [f"--set={name}={value}" for name, value in FAST.items()]
-    return invoke("pretrain", *arguments, *fast)
+    return invoke("pretrain", *arguments, *[f"--set={name}={value}" for name, value in FAST.items()])
 
 
 def test_a_pretrained_pipeline_finds_what_it_was_shown(notes, bert, tmp_path):

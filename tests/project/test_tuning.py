@@ -201,8 +201,7 @@ def test_a_search_that_was_stopped_goes_on(corpus, tmp_path, broken):
 
     with pytest.raises(ValueError, match="L432"):
         search.run(20, runner=breaks)
-    tried = search.run(4, runner=finished(near))
-    assert [t.is_baseline for t in tried] == [True, False, False, False]
+    assert [t.is_baseline for t in search.run(4, runner=finished(near))] == [True, False, False, False]
 
 
 def test_the_best_config_is_complete_and_commented(corpus, tmp_path):
@@ -253,8 +252,7 @@ def test_what_a_user_gets_wrong_ends_with_a_message(corpus, tmp_path, monkeypatc
 
 
 def test_a_dry_run_lists_what_is_searched(corpus, tmp_path):
-    done = command(corpus, tmp_path / "out", "--dry-run", "--json")
-    (own,) = json.loads(done.stdout)["parameters"]
+    (own,) = json.loads(command(corpus, tmp_path / "out", "--dry-run", "--json").stdout)["parameters"]
     assert (own["name"], own["range"]) == (LAM, "0.05 to 1") and not (tmp_path / "out").exists()
 
 

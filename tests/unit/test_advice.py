@@ -46,8 +46,7 @@ def held_out(folder, skills, folds=5, seeds=(0,), least=30):
             own = skill if isinstance(skill, float) else skill[fold]
             for seed in seeds:
                 path = folder / f"{name}-{fold}-{seed}.json"
-                data = evaluation(own, f"{fold}/{seed}", least)
-                path.write_text(json.dumps(data), encoding="utf8")
+                path.write_text(json.dumps(evaluation(own, f"{fold}/{seed}", least)), encoding="utf8")
                 found.setdefault(name, {})[fold, seed] = path
     return found
 

@@ -64,8 +64,7 @@ def test_parts_in_any_format(tmp_path):
     write(source / "dev" / "a.txt", ARTICLE)
     write(source / "test.txt", "Ann saw Rome")
     write(source / "test.ann", "T1\tGEO 8 12\tRome\n")
-    types = convert_corpus(source, tmp_path / "out")
-    assert types.labels == ["PER", "GEO"]
+    assert convert_corpus(source, tmp_path / "out").labels == ["PER", "GEO"]
     both = [("Ann", "PER"), ("Rome", "GEO")]
     assert ents(tmp_path / "out" / "train.spacy") == [both] * 3
     assert ents(tmp_path / "out" / "dev.spacy") == [both]

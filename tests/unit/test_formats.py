@@ -341,8 +341,7 @@ def save(folder, kind, found):
 def check_round_trip(kind, found, folder):
     for path in folder.iterdir() if folder.exists() else ():
         path.unlink()
-    chosen = FORMS[kind][2]
-    docs = read(save(folder, kind, found), labels=TYPES if kind == "articles" else (), **chosen)
+    docs = read(save(folder, kind, found), labels=TYPES if kind == "articles" else (), **FORMS[kind][2])
     sentences = [s.as_doc() for doc in docs for s in doc.sents] if kind == "articles" else docs
     expected = [texts(sent) for sent in found]
     if kind == "open":

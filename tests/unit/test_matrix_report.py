@@ -296,8 +296,7 @@ def test_candidates_follow_the_corpus():
     assert {"head": "two_task", "loss": "AUC-2T"} not in usual
     assert {"head": "two_task", "loss": "AUC-2T"} in small and {"gate": "double"} not in small
     assert not any("reader" in grid or "gate" in grid for grid in common)
-    first = [CandidateGrid(pretrained, "it has seen entities")]
-    known = grids(pretrained=first, transformer="bert")
+    known = grids(pretrained=[CandidateGrid(pretrained, "it has seen entities")], transformer="bert")
     with_bert = [{"head": head, "encoder": "transformer"} for head in ("softmax", "crf")]
     assert known[:4] == [{"head": "ner"}, pretrained, *with_bert]
     never_won = {"reader", "loss", "gate"}
@@ -306,8 +305,7 @@ def test_candidates_follow_the_corpus():
 
 def test_the_encoder_of_the_project_is_taken_for_its_language(corpus, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # an empty folder
-    name = "spacy_longtail.studies.matrix.advice.installed_transformers"
-    monkeypatch.setattr(name, lambda lang: [])
+    monkeypatch.setattr("spacy_longtail.studies.matrix.advice.installed_transformers", lambda lang: [])
     said = []
     assert list(map(str, find_pretrained(corpus, said.append))) == ["en_longtail_cnn"]
     assert len(said) == 1 and "docs/zero_shot.md" in said[0]

@@ -62,8 +62,7 @@ def test_pairs_to_learn_from(rows, most, data):
 def test_pairs_with_everything_predicted_stay_few():
     n = 3000
     always, question = np.ones(n, dtype=bool), np.arange(n) // 1500
-    gold = np.array([[0, 1499], [1500, 1500]])
-    pairs, is_gold = training_pairs(always, always, question, gold, 50)
+    pairs, is_gold = training_pairs(always, always, question, np.array([[0, 1499], [1500, 1500]]), 50)
     assert len(pairs) == 100 and is_gold.sum() == 2 and [0, 1499] in pairs.tolist()
 
 

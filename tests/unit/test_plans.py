@@ -83,8 +83,7 @@ def test_own_choices_and_methods(plan, tmp_path):
     assert found.baseline == "wide" and found.methods[3].choices == {}
     configs = {method.name: method.config for method in found.methods}
     focal = ("softmax-mild", "softmax-focal", "7")
-    gammas = [configs[name]["components"]["ner"]["loss"]["gamma"] for name in focal]
-    assert gammas == [0.5, 5.0, 1.0]
+    assert [configs[name]["components"]["ner"]["loss"]["gamma"] for name in focal] == [0.5, 5.0, 1.0]
     assert configs["wide"]["components"]["tok2vec"]["model"]["width"] == 128
     for config in configs.values():
         assert config["training"]["dropout"] == 0.4  # the command line wins
@@ -335,8 +334,7 @@ def test_described_outputs_are_those_of_the_secondary_too(gate, encoder, request
     if encoder == "transformer":
         pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'")
         settings["paths.transformer"] = str(request.getfixturevalue("bert"))
-    choices = {"gate": gate, "encoder": encoder, "outputs": "described"}
-    config = composed(choices, settings).interpolate()
+    config = composed({"gate": gate, "encoder": encoder, "outputs": "described"}, settings).interpolate()
     primary, secondary = config["components"]["ner"]["model"], config["components"]["weak_ner"]["model"]
     assert secondary["@architectures"] == primary["@architectures"] == "longtail.DescribedTypes.v1"
     if encoder != "cnn":  # what a head has learnt is of its encoder

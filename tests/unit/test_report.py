@@ -227,8 +227,7 @@ def test_many_types_and_many_models_are_corrected_for(tmp_path):
     for name, verdicts in report.verdicts.items():
         own = verdicts["macro F1"]
         assert own.adjusted == own.p if name == "m3" else own.adjusted > own.p
-    paths = write(tmp_path, statistics(), evaluation("baseline", WEAK), *others)
-    named = read_report(*paths, ours="m0")
+    named = read_report(*write(tmp_path, statistics(), evaluation("baseline", WEAK), *others), ours="m0")
     own = named.verdicts["m0"]["macro F1"]
     assert own.adjusted > own.p
     assert named.averages["macro"].verdict == own  # the headline and the table agree
@@ -517,8 +516,7 @@ def test_the_worst_sentences_come_first_and_an_entity_across_ends_is_of_the_firs
     assert kinds == [["missed"], ["correct"], ["spurious"], ["missed"]]
     assert [own.rare for own in found] == [True, True, False, False]
     found = marked(document([[8, 13, "A"], [15, 17, "A"]], []), tail="A")
-    texts = ["".join(mark.text for mark in own.marks) for own in found]
-    assert texts == ["0123456789 ab", "cdefghi."]
+    assert ["".join(mark.text for mark in own.marks) for own in found] == ["0123456789 ab", "cdefghi."]
     assert [own.errors[0].text for own in found] == ["89 ab", "ef"]
 
 
@@ -527,8 +525,7 @@ def test_curves_show_every_method_and_no_two_alike():
     corpus = CorpusSummary("toy", [], curves=[Curves("sentences", "macro", lines, [])])
     summary = Summary("10 steps", "m3", [corpus], 24, [], 0)
     values = {"columns": summary.columns, "rising": lambda found: "", "counted": None}
-    html = render("matrix.html", summary=summary, **values)
-    (plot,) = re.findall("<svg.*?</svg>", html, re.DOTALL)
+    (plot,) = re.findall("<svg.*?</svg>", render("matrix.html", summary=summary, **values), re.DOTALL)
     assert {*lines, "1", "2"} < set(re.findall(r"<text[^>]*>(.*?)</text>", plot))
     looks = re.findall(r'<polyline points="([^"]*)" style="fill: none; ([^"]*)"', plot)
     assert len({look for _, look in looks}) == 12

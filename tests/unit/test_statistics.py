@@ -113,8 +113,7 @@ def test_tables_of_parts_and_unseen_mentions_by_hand(corpus):
     types = train.pop("types")
     counts = {"documents": 2, "sentences": 5, "entity_sentences": 3}
     assert train == {**counts, "tokens": 19, "entity_tokens": 5, "mentions": 4}
-    rareness = pytest.approx(-np.log2(4 / 19))
-    numbers = {"mentions": 3, "tokens": 4, "sentences": 3, "rareness": rareness}
+    numbers = {"mentions": 3, "tokens": 4, "sentences": 3, "rareness": pytest.approx(-np.log2(4 / 19))}
     assert types["PER"] == {**numbers, "unseen": None}
     found = corpus_statistics(corpus)
     shares = {t: own["unseen"] for t, own in found["parts"]["test"]["types"].items()}
@@ -265,8 +264,7 @@ def test_a_planted_problem_is_found_and_nothing_else(rule, part, plant, evidence
 
 
 def test_all_advice_has_a_test():
-    rules = {row[0] for row in PLANTED if row[0]}
-    assert {key.split(".")[0] for key in ADVICE} == rules | {"no_entity"}
+    assert {key.split(".")[0] for key in ADVICE} == {row[0] for row in PLANTED if row[0]} | {"no_entity"}
 
 
 @pytest.mark.parametrize("text", ADVICE.values(), ids=ADVICE)
