@@ -32,14 +32,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "data.spacy"
         DocBin(docs=docs * 4).to_disk(data)
-        overrides = {
-            "paths.train": str(data),
-            "paths.dev": str(data),
-            "longtail.labels": ["PER", "GEO", "ART"],
-            "longtail.tail": ["ART"],
-            "training.max_steps": 30,
-            "training.eval_frequency": 30,
-        }
+        overrides = dict.fromkeys(("paths.train", "paths.dev"), str(data))
+        overrides |= dict.fromkeys(("training.max_steps", "training.eval_frequency"), 30)
+        overrides |= {"longtail.labels": ["PER", "GEO", "ART"], "longtail.tail": ["ART"]}
         for name in ("gated_token", "token_crf", "token_two_task"):
             own = {"longtail.frequent": ["PER", "GEO"]} if name == "gated_token" else {}
             train(root / config_path(name), Path(folder) / name, overrides=overrides | own)

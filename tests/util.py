@@ -58,19 +58,10 @@ def documents_of(rows: Iterable[dict]) -> list[Document]:
 def evaluation_data(documents: list[dict], **given) -> dict:
     """An evaluation as JSON data: what is given, and what nothing looks at."""
     averages = dict.fromkeys(("ents_f", "ents_macro_f", "ents_weighted_f"), 0.0)
-    return {
-        "name": "toy",
-        "model": "toy/model-best",
-        "data": "toy/test.spacy",
-        "labels": [],
-        "tail": [],
-        "training": {},
-        "performance": {},
-        "words_per_second": 1.0,
-        "documents": documents,
-        **given,
-        "scores": {**averages, "ents_per_type": {}, **given.get("scores", {})},
-    }
+    about = {"name": "toy", "model": "toy/model-best", "data": "toy/test.spacy", "documents": documents}
+    rest = {"labels": [], "tail": [], "training": {}, "performance": {}, "words_per_second": 1.0}
+    scores = {**averages, "ents_per_type": {}, **given.get("scores", {})}
+    return {**about, **rest, **given, "scores": scores}
 
 
 def type_statistics(**given) -> dict:
@@ -87,20 +78,11 @@ def part_statistics(types: dict[str, dict], **given) -> dict:
 def corpus_statistics_of(parts: dict[str, dict], labels: list[str], **given) -> dict:
     """stats.json of a corpus in which nothing occurs twice."""
     nothing = {"sentences": 0, "entity_sentences": 0, "share": 0.0, "examples": []}
-    return {
-        "corpus": "toy",
-        "lang": "en",
-        "labels": labels,
-        "undeclared": [],
-        "tail": [],
-        "buckets": {"head": labels, "mid": [], "tail": []},
-        "parts": parts,
-        "duplicates": dict.fromkeys(parts, 0),
-        "leakage": {part: nothing for part in parts if part != "train"},
-        "conflicts": {"texts": 0, "examples": []},
-        "diagnosis": [],
-        **given,
-    }
+    found = {"corpus": "toy", "lang": "en", "labels": labels, "parts": parts, "diagnosis": []}
+    found |= {"undeclared": [], "tail": [], "buckets": {"head": labels, "mid": [], "tail": []}}
+    found |= {"duplicates": dict.fromkeys(parts, 0), "conflicts": {"texts": 0, "examples": []}}
+    found["leakage"] = {part: nothing for part in parts if part != "train"}
+    return {**found, **given}
 
 
 def parse(nlp: Language, text: str) -> Doc:
@@ -121,11 +103,8 @@ def parse(nlp: Language, text: str) -> Doc:
 
 
 def examples(nlp: Language, times: int = 1) -> list[Example]:
-    found = []
-    for text in SENTENCES * times:
-        reference = parse(nlp, text)
-        found.append(Example(Doc(nlp.vocab, words=[t.text for t in reference]), reference))
-    return found
+    references = [parse(nlp, text) for text in SENTENCES * times]
+    return [Example(Doc(nlp.vocab, words=[t.text for t in doc]), doc) for doc in references]
 
 
 def words(nlp: Language, text: str) -> Doc:
@@ -214,18 +193,8 @@ def two_sentences(nlp: Language) -> Example:
     return Example(Doc(nlp.vocab, words=[t.text for t in reference]), reference)
 
 
-SMALL = {
-    "@architectures": "spacy.HashEmbedCNN.v2",
-    "pretrained_vectors": None,
-    "width": 16,
-    "depth": 1,
-    "embed_size": 200,
-    "window_size": 1,
-    "maxout_pieces": 2,
-    "subword_features": True,
-}
-
-
+SMALL = {"@architectures": "spacy.HashEmbedCNN.v2", "pretrained_vectors": None, "embed_size": 200}
+SMALL |= {"width": 16, "depth": 1, "window_size": 1, "maxout_pieces": 2, "subword_features": True}
 TOKEN_MODEL = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": SMALL}
 GATE_MODEL = {"@architectures": "longtail.SentenceGate.v1", "tok2vec": SMALL, "hidden_width": 16}
 MRC_MODEL = {
@@ -249,16 +218,9 @@ HEADS: dict[str, dict] = {
 
 
 def small_ner(**settings):
-    parser = {
-        "@architectures": "spacy.TransitionBasedParser.v2",
-        "state_type": "ner",
-        "extra_state_tokens": False,
-        "hidden_width": 16,
-        "maxout_pieces": 2,
-        "use_upper": True,
-        "tok2vec": SMALL,
-    }
-    return {"model": parser, **settings}
+    parser = {"@architectures": "spacy.TransitionBasedParser.v2", "state_type": "ner", "tok2vec": SMALL}
+    sizes = {"hidden_width": 16, "maxout_pieces": 2, "use_upper": True, "extra_state_tokens": False}
+    return {"model": {**parser, **sizes}, **settings}
 
 
 def rich_encoder(**settings) -> dict:
@@ -339,14 +301,9 @@ def tiny_bert(
     vocab = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *sorted(words | letters | set(others))]
     (folder / "vocab.txt").write_text("\n".join(vocab), encoding="utf8")
     BertTokenizerFast(str(folder / "vocab.txt"), model_max_length=n_positions).save_pretrained(folder)
-    config = BertConfig(
-        vocab_size=len(vocab),
-        hidden_size=width,
-        num_hidden_layers=depth,
-        num_attention_heads=2,
-        intermediate_size=2 * width,
-        max_position_embeddings=n_positions,
-    )
+    sizes = {"vocab_size": len(vocab), "hidden_size": width, "intermediate_size": 2 * width}
+    sizes |= {"num_hidden_layers": depth, "num_attention_heads": 2}
+    config = BertConfig(max_position_embeddings=n_positions, **sizes)
     torch.manual_seed(0)
     BertModel(config).save_pretrained(folder)
     return folder

@@ -22,11 +22,7 @@ EXPECTED = "expected.json"
 TEXTS = (
     "Maria sailed to Oslo on the Fram. Nobody saw Storm Ida coming.",
     "Jon Berg and Maria met in Rome. Rome sent help when Storm Ida passed. It rained.",
-    "Old Maria sold the Fram in Oslo .",
-    "The Fram  left\n\nRome .",
-    "Maria",
-    " ",
-    "",
+    *("Old Maria sold the Fram in Oslo .", "The Fram  left\n\nRome .", "Maria", " ", ""),
 )
 FEWER = {"width": 16, "embed_size": 40, "window_size": 3, "hidden_width": 16}  # at most, or files grow
 RNNCNN = {"@architectures": "longtail.RNNCNNGate.v1", "tok2vec": SMALL, "hidden_width": 8}

@@ -54,14 +54,8 @@ CASES = [
 
 def test_every_published_reader_and_policy_is_checked():
     assert {n for n in registry.readers.get_all() if n.startswith("longtail.")} == set(MAKERS)
-    assert {n.split(".")[1] for n in POLICIES} == {
-        "sC",
-        "sCR",
-        "sCRD",
-        "nsCRD",
-        "RandomOversampling",
-        "RandomUndersampling",
-    }
+    policies = {"sC", "sCR", "sCRD", "nsCRD", "RandomOversampling", "RandomUndersampling"}
+    assert {n.split(".")[1] for n in POLICIES} == policies
 
 
 @pytest.mark.filterwarnings("ignore:.*LW01.*")

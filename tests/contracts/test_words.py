@@ -33,9 +33,7 @@ ITEM = re.compile(r"^ *([-*]|\d+\.) ")
 FIGURE = re.compile(r"\{\{.*?\}\}", flags=re.DOTALL)  # the name of one, in a template
 END = re.compile(r"(?<!\bal\.)(?<!\beq\.)(?<=[.!?])[*)\"]* +")
 COINAGES = (
-    r"\bsilver\b",
-    r"\btypes in words\b",
-    r"\bbehind one pipe\b",
+    *(r"\bsilver\b", r"\btypes in words\b", r"\bbehind one pipe\b"),
     r"\b(?<!maxout layer of 3 )pieces\b",
     r"(?<!a )\b(begins?|began) with\b",
     r"\b(is|are) (said|told|refused)\b",

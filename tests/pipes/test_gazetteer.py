@@ -17,14 +17,10 @@ VOCAB = blank().vocab
 TEXTS = [
     "the ship [Marie Rose|ART] sank",
     "[Marie Rose|ART] was old , and [Marie Rose|ART] was slow",
-    "[Boston|GEO] is big",
-    "[Boston|ORG] won",
+    *("[Boston|GEO] is big", "[Boston|ORG] won", "[Oslo|GEO] sleeps", "[Oslo|GEO] woke"),
+    *("[Bergen|GEO] sleeps", "[Bergen|GEO] woke"),
     "[Rose|PER] smiled",  # stands in Marie Rose, too
-    "[Oslo|GEO] sleeps",
-    "[Oslo|GEO] woke",
     "oslo and Oslo",  # once without being annotated
-    "[Bergen|GEO] sleeps",
-    "[Bergen|GEO] woke",
 ]
 
 

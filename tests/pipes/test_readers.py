@@ -167,12 +167,8 @@ COPIED = MentionReplacement(Fixed(examples(NLP)), budget=1)
     [
         ({"join": 0}, "L001.*join"),
         ({"augmenter": OneOf(OneOf(COPIED))}, "L213.*budget"),
-        ({"mode": "sample"}, "mode"),
-        ({"join": "x"}, "join"),
-        ({"seed": 1.7}, "seed"),
-        ({"augmenter": 3}, "augmenter"),
-        ({"repeats": 3}, "repeats"),
-        ({"corpus": "x"}, "corpus"),
+        *(({"mode": "sample"}, "mode"), ({"join": "x"}, "join"), ({"seed": 1.7}, "seed")),
+        *(({"augmenter": 3}, "augmenter"), ({"repeats": 3}, "repeats"), ({"corpus": "x"}, "corpus")),
     ],
 )
 def test_bad_settings(settings, found):

@@ -169,18 +169,11 @@ def advised(corpus, tmp_path, monkeypatch, runner, minutes, folds=5, retry_faile
         Matrix, "run", lambda self, options, keys=None: TRAIN(self, options, keys, runner)
     )
     said, output = [], tmp_path / "out"
+    config, options = output / "recommended.cfg", TrialOptions(retry_failed=retry_failed)
     candidates, plan = planned(corpus, 4, {"training.eval_frequency": 2}, **given)
-    found = advise(
-        candidates,
-        plan,
-        output,
-        output / "recommended.cfg",
-        minutes=minutes,
-        folds=folds,
-        options=TrialOptions(retry_failed=retry_failed),
-        say=said.append,
-    )
-    return found, output / "recommended.cfg", candidates, said
+    limits = {"minutes": minutes, "folds": folds, "options": options}
+    found = advise(candidates, plan, output, config, say=said.append, **limits)
+    return found, config, candidates, said
 
 
 def by_method(runner):

@@ -80,12 +80,8 @@ def test_many_sequences_are_taken_in_blocks(monkeypatch):
 FIXED = LabelWeights({"x": 1.0})
 VALUES = np.array([0.5, 2.0, 4.0])
 LOSSES = [
-    CrossEntropy(),
-    CrossEntropy(FIXED).bind(VALUES),
-    Focal(2.0),
-    Dice(terms="gold"),
-    MoM(lam=0.3),
-    MoM(Focal(1.5, FIXED).bind(VALUES), 0.4),
+    *(CrossEntropy(), CrossEntropy(FIXED).bind(VALUES), Focal(2.0), Dice(terms="gold")),
+    *(MoM(lam=0.3), MoM(Focal(1.5, FIXED).bind(VALUES), 0.4)),
 ]
 
 

@@ -21,19 +21,16 @@ FALLEN = (0.1, 0.3, 0.5, 0.6, *(0.52 + 0.005 * i for i in range(14)))
         ((0.0, 0.0, 0.0), 0, "has found nothing yet"),
         ((0.0, 0.0), 100, "has found nothing yet"),
         ((0.1, 0.3, 0.4, 0.5), 0, "still rose by 10.0 points in 100 steps"),
-        ((0.3,), 0, "had 1 evaluation alone"),
-        ((0.3, 0.4), 0, "had 2 evaluations alone"),
-        ((0.4, 0.3), 0, ""),
+        *(((0.3,), 0, "had 1 evaluation alone"), ((0.3, 0.4), 0, "had 2 evaluations alone")),
+        *(((0.4, 0.3), 0, ""), ((0.1, 0.4, 0.39, 0.4), 0, ""), ((), 0, "")),
         ((0.50, 0.49, 0.51, 0.48, 0.50, 0.52), 0, ""),  # the best at the end may be chance
         ((0.1, 0.5, 0.45, 0.47, 0.44), 0, ""),  # it was better before
         ((0.5, 0.5, 0.5), 0, ""),  # a tie is no rise
         ((*(0.02 * i for i in range(1, 18)), 0.33), 0, "still rose by 1.6 points in 100 steps"),
         ((0.1, 0.3, 0.50, 0.42, 0.55, 0.41, 0.45, 0.54, 0.44), 0, ""),
-        ((0.1, 0.4, 0.39, 0.4), 0, ""),
         (FALLEN, 0, "still rose by 0.5 points in 100 steps"),
         (FALLEN, 1400, ""),  # it ended by itself
         (FALLEN, 1500, "still rose by 0.5 points in 100 steps"),
-        ((), 0, ""),
     ],
 )
 def test_a_training_that_has_not_come_to_its_end(scores, patience, why):

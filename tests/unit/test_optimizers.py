@@ -13,10 +13,7 @@ torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
 
 
 SETTINGS = [
-    {},
-    {"L2": 0.1},
-    {"L2": 0.1, "L2_is_weight_decay": False},
-    {"grad_clip": 0.0},
+    *({}, {"L2": 0.1}, {"L2": 0.1, "L2_is_weight_decay": False}, {"grad_clip": 0.0}),
     {"grad_clip": 0.01, "L2": 0.01, "use_averages": False},
     {"beta1": 0.5, "beta2": 0.9, "eps": 1e-3},
 ]

@@ -30,10 +30,8 @@ def table_with(*known, is_plain=True, width=5):
         ("stars", ["star", "##s"]),
         ("Oslo-Storm", ["oslo", "-", "storm"]),  # a word begins anew after what is no letter
         ("osloxs", ["oslo", "##s"]),  # of x nothing is known
-        ("Zürich", ["zurich"]),
-        ("東京", ["東", "##京"]),
+        *(("Zürich", ["zurich"]), ("東京", ["東", "##京"]), ("", [])),
         ("s", []),  # is known only as what goes on
-        ("", []),
         ("st" * 60, ["st", *["##st"] * 49]),  # what is longer than 100 letters is cut off
     ],
 )

@@ -33,16 +33,14 @@ def here(tmp_path, monkeypatch):
 
 
 PLACES = {
-    "": "it is the working folder",
-    "corpus/..": "it is the working folder",
+    **dict.fromkeys(("", "corpus/.."), "it is the working folder"),
+    **dict.fromkeys(("corpus/mine/", "link"), "it is corpus/mine"),
     "..": "it is the home folder",
     "../..": "lies in it",
     "/": "it is the root folder",
     "corpus": "corpus/mine lies in it",
-    "corpus/mine/": "it is corpus/mine",
     "assets": "it is the folder assets",
     "my.cfg": "it is my.cfg",
-    "link": "it is corpus/mine",
 }
 
 
