@@ -223,6 +223,13 @@ def small_ner(**settings):
     return {"model": {**parser, **sizes}, **settings}
 
 
+def one_pipe(factory: str = "longtail_token_ner", name: str = "ner", **config) -> Language:
+    """A pipeline of one component, untrained. config: Settings of the component."""
+    nlp = blank()
+    nlp.add_pipe(factory, name=name, config=config)
+    return nlp
+
+
 def rich_encoder(**settings) -> dict:
     """A small CNN over longtail.RichEmbed.v1. settings: Of the embedding."""
     embed = {"@architectures": "longtail.RichEmbed.v1", **settings}

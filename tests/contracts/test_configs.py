@@ -137,8 +137,6 @@ def test_a_config_of_an_encoder_trains(path, base):
     util.fix_random_seed(0)
     optimizer = nlp.initialize(lambda: examples(nlp))
     optimizer.learn_rate = 0.003
-    history = []
-    for _ in range(12):
-        history.append(nlp.update(examples(nlp), sgd=optimizer, losses={})["ner"])
+    history = [nlp.update(examples(nlp), sgd=optimizer, losses={})["ner"] for _ in range(12)]
     assert history[-1] < history[0]
     assert all(len(doc) for doc in nlp.pipe(eg.reference.text for eg in examples(nlp)))

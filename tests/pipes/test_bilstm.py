@@ -13,7 +13,7 @@ safetensors = pytest.importorskip("safetensors.torch", reason="needs the extra '
 
 from spacy_longtail.layers.torch_bilstm import orders_of  # noqa: E402
 from spacy_longtail.models import BiLSTM  # noqa: E402
-from tests.util import SENTENCES, blank, examples, found, params, parse, train  # noqa: E402
+from tests.util import SENTENCES, blank, examples, found, one_pipe, params, parse, train  # noqa: E402
 
 PLAIN = {"include_static_vectors": False}
 HASHED = {"@architectures": "spacy.MultiHashEmbed.v2", "width": 10, **PLAIN}
@@ -153,10 +153,7 @@ def test_what_makes_no_sense_is_refused():
 
 
 def own(encoder):
-    nlp = blank()
-    model = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": encoder}
-    nlp.add_pipe("longtail_token_ner", name="ner", config={"model": model})
-    return nlp
+    return one_pipe(model={"@architectures": "longtail.TokenClassifier.v1", "tok2vec": encoder})
 
 
 def test_tampered_files_are_refused_by_spacy_load(tmp_path):

@@ -20,10 +20,6 @@ from tests.util import (
 )
 
 
-def gate_config(**settings):
-    return {"model": GATE_MODEL, "rare_labels": WEAK, **settings}
-
-
 def weak_config(**settings):
     return {"model": TOKEN_MODEL, "labels": WEAK, "merge": "fill", **settings}
 
@@ -32,7 +28,8 @@ def build(gate=None, weak=None, ner=None):
     nlp = blank()
     if ner is not None:
         nlp.add_pipe("longtail_ner", name="ner", config=small_ner(**ner))
-    nlp.add_pipe("longtail_sentence_gate", name="gate", config=gate_config(**(gate or {})))
+    config = {"model": GATE_MODEL, "rare_labels": WEAK, **(gate or {})}
+    nlp.add_pipe("longtail_sentence_gate", name="gate", config=config)
     nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=weak_config(**(weak or {})))
     return nlp
 
@@ -237,5 +234,5 @@ def test_the_earlier_name_of_the_rare_types_works_with_a_warning(kind):
     nlp = blank()
     nlp.add_pipe("longtail_token_ner", name="ner", config={"model": TOKEN_MODEL})
     with pytest.warns(FutureWarning, match="LW114.*'gate'.*rare_labels"):
-        gate = nlp.add_pipe(kind, name="gate", config={"weak_labels": WEAK})
+        gate = nlp.add_pipe(kind, name="gate", config={"rare_labels": WEAK})
     assert gate.labels == tuple(WEAK)

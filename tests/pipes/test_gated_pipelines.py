@@ -17,6 +17,7 @@ from tests.util import (
     blank,
     entities,
     examples,
+    one_pipe,
     params,
     parse,
     small_ner,
@@ -145,8 +146,7 @@ def test_a_batch_without_rare_types_leaves_the_secondary_as_it_is(is_shared):
 
 
 def test_without_a_gate_the_secondary_learns_and_reads_everything(tmp_path):
-    nlp = blank()
-    nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=weak(spans_key=None))
+    nlp = one_pipe("longtail_gated_ner", "weak_ner", **weak(spans_key=None))
     train(nlp, 60)
     assert nlp.get_pipe("weak_ner").cfg["spans_key"] is None
     nlp.to_disk(tmp_path)
@@ -205,8 +205,7 @@ def test_components_in_the_wrong_order_are_refused(order, found):
 
 
 def test_gates_that_lack_types_are_named_and_no_gate_is_refused():
-    nlp = blank()
-    nlp.add_pipe("longtail_ner", name="ner", config=small_ner())
+    nlp = one_pipe("longtail_ner", **small_ner())
     nlp.add_pipe("longtail_sentence_gate", name="gate", config=gate(rare_labels=["NAT"]))
     nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=weak())
     with pytest.warns(UserWarning, match=r"LW080.*(gate.*ART|ner.*NAT, ART)") as seen:
@@ -248,9 +247,8 @@ PRIMARIES = {
 
 def ruled(primary, merge):
     """The full pipeline behind an entity ruler that knows the Fram as another type."""
-    nlp = blank()
     scores = {} if primary == "ner" else {"scores_key": "entity_scores"}
-    nlp.add_pipe(primary, name="ner", config={**PRIMARIES[primary], **scores})
+    nlp = one_pipe(primary, **PRIMARIES[primary], **scores)
     nlp.add_pipe("longtail_sentence_gate", name="gate", config=gate(threshold=0.0))
     nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=weak(merge=merge))
     return nlp

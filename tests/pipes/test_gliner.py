@@ -10,7 +10,7 @@ import pytest
 from spacy.tokens import Doc, Span
 
 from spacy_longtail.pipes.secondary.gliner_ner import sentence_parts
-from tests.util import blank, shared_gliner, tiny_bert, tiny_gliner
+from tests.util import blank, one_pipe, shared_gliner, tiny_bert, tiny_gliner
 
 pytest.importorskip("gliner", reason="needs the extra 'gliner'")
 
@@ -29,10 +29,8 @@ TEXTS = [
 
 
 def build(model=None, **given):
-    nlp = blank()
     config = {"model_name": model or shared_gliner(), "labels": LABELS, "scores_key": "entity_scores"}
-    nlp.add_pipe("longtail_gliner", name="own", config={**config, "descriptions": TOLD, **given})
-    return nlp
+    return one_pipe("longtail_gliner", "own", **{**config, "descriptions": TOLD, **given})
 
 
 @pytest.fixture(scope="module")

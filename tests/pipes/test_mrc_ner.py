@@ -18,6 +18,7 @@ from tests.util import (
     blank,
     examples,
     found,
+    one_pipe,
     parse,
     tiny_bert,
     train,
@@ -35,10 +36,8 @@ every_loss = pytest.mark.parametrize("settings", LOSSES.values(), ids=LOSSES)
 
 
 def build(**settings):
-    nlp = blank()
     given = {"model": MODEL, "queries": QUERIES, "scores_key": "entity_scores", **settings}
-    nlp.add_pipe("longtail_mrc_ner", name="ner", config=given)
-    return nlp
+    return one_pipe("longtail_mrc_ner", **given)
 
 
 def trained(settings=None, steps=50):

@@ -18,6 +18,7 @@ from tests.util import (
     WEAK,
     blank,
     examples,
+    one_pipe,
     small_ner,
     trained_once,
     two_sentences,
@@ -36,9 +37,7 @@ RARE = [i for i, text in enumerate(SENTENCES) if "|NAT]" in text or "|ART]" in t
 
 
 def primary(name="longtail_token_ner"):
-    nlp = blank()
-    nlp.add_pipe("longtail_token_ner" if name == "crf" else name, name="ner", config=PRIMARIES[name])
-    return nlp
+    return one_pipe("longtail_token_ner" if name == "crf" else name, **PRIMARIES[name])
 
 
 def gated(name="longtail_token_ner", **settings):
@@ -103,7 +102,11 @@ def test_sentences_are_flagged_by_what_the_primary_expects(name):
 @pytest.mark.parametrize("before", [True, False])
 @pytest.mark.parametrize("gate", ["longtail_posterior_gate", "longtail_sentence_gate"])
 def test_gates_and_rules_flag_together_in_any_order(gate, before):
-    nlp = gated() if gate == "longtail_posterior_gate" else trained_once(sentence_gated, 40)[0]
+    settings = {"model": GATE_MODEL, "rare_labels": WEAK}
+    if gate == "longtail_posterior_gate":
+        nlp = gated()
+    else:
+        nlp, _ = trained_once(one_pipe, 40, factory=gate, name="gate", **settings)
     ruler(nlp, pattern="hours", **({"before": "gate"} if before else {"after": "gate"}))
     nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=secondary(), last=True)
     rain, storm = SENTENCES[3], SENTENCES[1]
@@ -131,13 +134,6 @@ def test_gates_and_rules_flag_together_in_any_order(gate, before):
 
 def secondary(**settings):
     return {"model": TOKEN_MODEL, "labels": WEAK, "merge": "fill", **settings}
-
-
-def sentence_gated():
-    nlp = blank()
-    config = {"model": GATE_MODEL, "rare_labels": WEAK}
-    nlp.add_pipe("longtail_sentence_gate", name="gate", config=config)
-    return nlp
 
 
 def test_what_a_secondary_expects_counts_in_flagged_sentences():

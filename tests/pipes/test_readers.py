@@ -56,12 +56,9 @@ def test_documents_are_split_at_annotated_boundaries_but_not_in_a_mention():
     for eg in found:
         assert eg.predicted.text == eg.reference.text and not eg.predicted.ents
     # Automatic boundaries cut names of several words; the sentences then stay together.
-    reference = Doc(
-        NLP.vocab,
-        words=["Storm", "Ida", "came", "x", "y"],
-        sent_starts=[True, True, False, True, False],
-        ents=["B-NAT", "I-NAT", "O", "O", "O"],
-    )
+    tags, starts = ["B-NAT", "I-NAT", "O", "O", "O"], [True, True, False, True, False]
+    words = ["Storm", "Ida", "came", "x", "y"]
+    reference = Doc(NLP.vocab, words=words, sent_starts=starts, ents=tags)
     eg = Example(Doc(NLP.vocab, words=[t.text for t in reference]), reference)
     found = list(ResampledCorpus(Fixed([eg]), sC(), join=1)(NLP))
     assert sorted(len(e.reference) for e in found) == [2, 3, 3, 3]
@@ -96,14 +93,9 @@ def test_a_corpus_that_changes_between_passes_is_noticed(changed):
 
 def test_tokens_across_a_sentence_border():
     """Where the tokenizer joins what gold separates, each sentence is tokenized by itself."""
-    words, starts = ["wow", "!", "!", ":", ")", "Ida", "ok"], [0, 3, 5]
-    reference = Doc(
-        NLP.vocab,
-        words=words,
-        spaces=[False] * 5 + [True, False],
-        sent_starts=[i in starts for i in range(7)],
-        ents=["O"] * 5 + ["B-NAT", "O"],
-    )
+    words, tags = ["wow", "!", "!", ":", ")", "Ida", "ok"], ["O"] * 5 + ["B-NAT", "O"]
+    spaces, starts = [False] * 5 + [True, False], [i in (0, 3, 5) for i in range(7)]
+    reference = Doc(NLP.vocab, words=words, spaces=spaces, sent_starts=starts, ents=tags)
     eg = Example(NLP.make_doc(reference.text), reference)
     assert len(eg.predicted) < len(words)
     for join in (1, None):

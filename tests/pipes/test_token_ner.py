@@ -59,13 +59,12 @@ def test_a_type_added_before_initialisation_stays_and_initialising_again_starts_
     assert pipe.label_data[0] == "SHIP" and set(pipe.label_data) == {"SHIP", "PER", "GEO", "ART", "NAT"}
     nlp.update(examples(nlp), sgd=nlp.resume_training())
     reference = parse(nlp, "The [Vega|BOAT] left .")
-    optimizer = nlp.initialize(lambda: [Example(words(nlp, "The [Vega|BOAT] left ."), reference)])
+    nlp.initialize(lambda: [Example(words(nlp, "The [Vega|BOAT] left ."), reference)])
     assert pipe.label_data[-1] == "BOAT" and len(pipe.label_data) == 6
     assert pipe.cfg["state"] == {"a": (0, 0), "b": (0, 0), "alpha": (0, 0), "n_updates": 0}
     pipe.initialize(lambda: examples(nlp), nlp=nlp, labels=["ZZZ"])  # as `init labels` wrote them
     assert pipe.label_data[-1] == "ZZZ" and pipe.model.get_ref("output_layer").get_dim("nO")
-    optimizer = nlp.resume_training()
-    nlp.update(examples(nlp), sgd=optimizer)
+    nlp.update(examples(nlp), sgd=nlp.resume_training())
     assert nlp("The Vega left .").text
 
 

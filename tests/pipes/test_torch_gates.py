@@ -5,7 +5,7 @@ import pytest
 import spacy
 from spacy.tokens import Doc
 
-from tests.util import SENTENCES, SMALL, blank, examples, parse, train
+from tests.util import SENTENCES, SMALL, examples, one_pipe, parse, train
 
 torch = pytest.importorskip("torch")
 
@@ -84,10 +84,8 @@ def flagged(nlp):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_it_learns_saves_and_loads(name, tmp_path):
-    nlp = blank()
     model = {"@architectures": f"longtail.{name}.v1", "tok2vec": SMALL, "hidden_width": 8}
-    config = {"model": model, "rare_labels": ["NAT", "ART"]}
-    nlp.add_pipe("longtail_sentence_gate", name="gate", config=config)
+    nlp = one_pipe("longtail_sentence_gate", "gate", model=model, rare_labels=["NAT", "ART"])
     history = train(nlp, 60)
     assert history[-1]["gate"] < 0.3 * history[0]["gate"]
     expected = [int("|NAT]" in text or "|ART]" in text) for text in SENTENCES]

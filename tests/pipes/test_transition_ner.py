@@ -15,6 +15,7 @@ from tests.util import (
     blank,
     entities,
     examples,
+    one_pipe,
     params,
     parse,
     small_ner,
@@ -25,14 +26,8 @@ from tests.util import (
 CE = {"@losses": "longtail.CrossEntropy.v1"}
 
 
-def build(factory, **settings):
-    nlp = blank()
-    nlp.add_pipe(factory, name="ner", config=small_ner(**settings))
-    return nlp
-
-
 def trained(factory="longtail_ner", steps=12, **settings):
-    return trained_once(build, steps, factory=factory, **settings)
+    return trained_once(one_pipe, steps, factory=factory, **small_ner(**settings))
 
 
 @pytest.mark.parametrize("loss", [None, CE])
@@ -99,8 +94,7 @@ def test_class_weights_and_mom_scale_the_rows_of_their_classes():
 
 def test_frequency_weights_come_from_the_counts_corpus_and_survive_saving(tmp_path):
     loss = {**CE, "weights": {"@misc": "longtail.inverse_frequency.v1", "unit": "type"}}
-    nlp = blank()
-    nlp.add_pipe("longtail_ner", name="ner", config=small_ner(loss=loss))
+    nlp = one_pipe("longtail_ner", **small_ner(loss=loss))
     pipe = nlp.get_pipe("ner")
     pipe.initialize(lambda: examples(nlp), nlp=nlp, counts_corpus=lambda nlp: examples(nlp))
     weights = pipe.cfg["class_values"]

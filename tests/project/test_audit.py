@@ -18,7 +18,7 @@ from spacy_longtail.corpus.tokenizers import blank as blank_of
 from spacy_longtail.training import out_of_fold as module
 from spacy_longtail.training.audit import audit_corpus, find_suspects, review_records
 from spacy_longtail.training.out_of_fold import OutOfFold, class_probabilities, out_of_fold
-from tests.util import SMALL, blank, entities, parse, refused, run_app, train
+from tests.util import SMALL, TOKEN_MODEL, entities, one_pipe, parse, refused, run_app, train
 
 ROOT = Path(__file__).parents[2]
 TEXT = {
@@ -155,32 +155,22 @@ def test_a_suspect_is_an_entity_or_a_run_in_a_sentence():
         (2, 2, "NAT"),
         (3, 4, "GEO"),  # "." and
         (3, 5, "GEO"),  # "Then" of the next sentence
-        (4, 7, "GEO"),  # "stayed in"
-        (4, 8, "GEO"),
-        (5, 7, "GEO"),
-        (5, 8, "PER"),
+        *((4, 7, "GEO"), (4, 8, "GEO")),  # "stayed in"
+        *((5, 7, "GEO"), (5, 8, "PER")),
     ):
         read_as(found, n * document + token, name)
     found.p[n + 9, 1] = 0.001  # "Old" is the more suspect of the two
     suspects = find_suspects(docs, found, ["NAT"]).suspects
     assert [s.rare for s in suspects] == [True] * 2 + [False] * 6
     assert {(s.doc_i, s.start, s.end, s.annotated, s.read) for s in suspects} == {
-        (0, 0, 2, "NAT", "GEO"),
-        (1, 9, 11, "GEO", "O"),
-        (2, 2, 3, "O", "NAT"),
-        (3, 4, 5, "O", "GEO"),
-        (3, 5, 6, "O", "GEO"),
-        (4, 7, 9, "O", "GEO"),
-        (5, 7, 8, "O", "GEO"),
-        (5, 8, 9, "O", "PER"),
+        *((0, 0, 2, "NAT", "GEO"), (1, 9, 11, "GEO", "O"), (2, 2, 3, "O", "NAT")),
+        *((3, 4, 5, "O", "GEO"), (3, 5, 6, "O", "GEO"), (4, 7, 9, "O", "GEO")),
+        *((5, 7, 8, "O", "GEO"), (5, 8, 9, "O", "PER")),
     }
     records = review_records(find_suspects(docs, found, ["NAT"]), "prodigy")
     assert {(r["meta"]["document"], r["meta"]["start"], r["text"]) for r in records[2:]} == {
-        (1, 21, "Then Ann stayed in Old Town ."),
         (3, 0, "Storm Ida hit Oslo ."),
-        (3, 21, "Then Ann stayed in Old Town ."),
-        (4, 21, "Then Ann stayed in Old Town ."),
-        (5, 21, "Then Ann stayed in Old Town ."),
+        *((document, 21, "Then Ann stayed in Old Town .") for document in (1, 3, 4, 5)),
     }
     assert next(r for r in records if r["meta"]["document"] == 5)["meta"]["problem"] == (
         "'stayed': annotated O, the model reads GEO (0.97); 'in': annotated O, the model reads PER (0.97)"
@@ -206,11 +196,8 @@ def test_what_is_not_annotated_or_not_learnt_is_no_suspect():
 
 @pytest.mark.parametrize("head", ["softmax", "crf"])
 def test_class_probabilities_are_those_of_the_pipe(head):
-    nlp = blank()
-    model = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": SMALL}
-    config = {"head": head, "model": model, "scores_key": "s"}
-    nlp.add_pipe("sentencizer")
-    nlp.add_pipe("longtail_token_ner", name="ner", config=config)
+    nlp = one_pipe(head=head, model=TOKEN_MODEL, scores_key="s")
+    nlp.add_pipe("sentencizer", first=True)
     train(nlp, 30)
     docs = [nlp("Maria sailed to Oslo on the Fram . Nobody saw Storm Ida ."), nlp("Jon Berg left .")]
     classes, p = class_probabilities(nlp, docs)
@@ -229,8 +216,7 @@ def test_class_probabilities_are_those_of_the_pipe(head):
 def test_no_model_sees_what_it_reads(tmp_path, monkeypatch):
     (tmp_path / "über").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "über"))
-    nlp = blank()
-    nlp.add_pipe("longtail_token_ner", name="ner", config={"model": {"tok2vec": SMALL}})
+    nlp = one_pipe(model={"tok2vec": SMALL})
     train(nlp, 1)
     seen = []
 

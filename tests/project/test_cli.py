@@ -12,7 +12,7 @@ from spacy_longtail.cli import app
 from spacy_longtail.studies.trials.keys import code_version
 from spacy_longtail.studies.trials.process import Task, launch
 from spacy_longtail.training import own_code
-from tests.util import blank, invoke, refused, run_app, small_ner, train
+from tests.util import invoke, one_pipe, refused, run_app, small_ner, train
 
 CONFIG = Path(__file__).parents[2] / "configs" / "baseline.cfg"
 LINES = {
@@ -40,8 +40,7 @@ def corpus(source, tmp_path):
 
 @pytest.fixture
 def model(tmp_path):
-    nlp = blank()
-    nlp.add_pipe("longtail_ner", name="ner", config=small_ner(scores_key="entity_scores"))
+    nlp = one_pipe("longtail_ner", **small_ner(scores_key="entity_scores"))
     train(nlp, 40)
     nlp.to_disk(tmp_path / "model")
     return tmp_path / "model"

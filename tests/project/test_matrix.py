@@ -263,12 +263,8 @@ def test_a_plan_from_the_command_line(plan, corpus, tmp_path):
     assert first.exit_code == 1, first.output
     records = {r["method"]: r for r in json.loads(first.stdout.splitlines()[-1])}
     done, failed = records["softmax"], records["broken"]
-    assert done["status"] == "done" and done["test"]["ents_per_type"].keys() == {
-        "PER",
-        "GEO",
-        "ART",
-        "NAT",
-    }
+    types = {"PER", "GEO", "ART", "NAT"}
+    assert done["status"] == "done" and done["test"]["ents_per_type"].keys() == types
     assert failed["status"] == "failed" and failed["error"]
     folder = output / "trials" / done["key"]
     names = {"config.cfg", "curve.jsonl", "dev.json", "log.txt", "record.json", "run.json", "test.json"}

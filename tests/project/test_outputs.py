@@ -7,7 +7,17 @@ from pathlib import Path
 import pytest
 import spacy
 
-from tests.util import TOKEN_MODEL, blank, invoke, run_app, run_script, toy_corpus, toy_docs, train, tree
+from tests.util import (
+    TOKEN_MODEL,
+    invoke,
+    one_pipe,
+    run_app,
+    run_script,
+    toy_corpus,
+    toy_docs,
+    train,
+    tree,
+)
 
 ROOT = Path(__file__).parents[2]
 
@@ -18,9 +28,7 @@ def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("work")
     docs = toy_docs(3)
     toy_corpus(folder / "corpus" / "tiny", train=docs, dev=docs, test=docs)
-    nlp = blank()
-    config = {"model": TOKEN_MODEL, "scores_key": "entity_scores"}
-    nlp.add_pipe("longtail_token_ner", name="ner", config=config)
+    nlp = one_pipe(model=TOKEN_MODEL, scores_key="entity_scores")
     train(nlp, 30)
     (folder / "run").mkdir()
     nlp.to_disk(folder / "run" / "model-best")

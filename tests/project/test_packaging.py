@@ -10,7 +10,7 @@ from scripts.package import RECORD, build_package
 
 from spacy_longtail.corpus.descriptions import CorpusTypes
 from spacy_longtail.corpus.folder import write_corpus
-from tests.util import SENTENCES, TOKEN_MODEL, blank, parse, run_app, train, tree
+from tests.util import SENTENCES, TOKEN_MODEL, one_pipe, parse, run_app, train, tree
 
 pytest.importorskip("scipy", reason="needs the extra 'report'")
 
@@ -24,8 +24,7 @@ def run(tmp_path_factory):
     types = CorpusTypes(["PER", "GEO", "ART", "NAT"], ["NAT"], "en", "words")
     write_corpus(folder / "tiny", {"train": docs, "dev": docs, "test": docs}, types)
     for name, steps in (("baseline", 12), ("ours", 60), ("alike", 12)):
-        nlp = blank()
-        nlp.add_pipe("longtail_token_ner", name="ner", config={"model": TOKEN_MODEL})
+        nlp = one_pipe(model=TOKEN_MODEL)
         train(nlp, steps)
         (folder / name).mkdir()
         nlp.to_disk(folder / name / "model-best")

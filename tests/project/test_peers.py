@@ -66,12 +66,8 @@ def test_entities_and_tags(monkeypatch):
     import protocol
 
     tags = ["B-PER", "I-PER", "I-GEO", "O", "B-GEO", "B-GEO"]
-    assert [e[:3] for e in protocol.entities_of(tags)] == [
-        (0, 2, "PER"),
-        (2, 3, "GEO"),
-        (4, 5, "GEO"),
-        (5, 6, "GEO"),
-    ]
+    expected = [(0, 2, "PER"), (2, 3, "GEO"), (4, 5, "GEO"), (5, 6, "GEO")]
+    assert [e[:3] for e in protocol.entities_of(tags)] == expected
     assert protocol.entities_of(["B-X", "I-X"], [0.5, 1.0]) == [(0, 2, "X", 0.75)]
     assert protocol.in_words(["ab", "c-d"], [(0, 2, "X", None), (3, 4, "Y", 0.5)]) == [
         (0, 1, "X", None),

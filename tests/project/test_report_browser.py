@@ -64,11 +64,6 @@ def opened(browser, report, **settings):
     return page
 
 
-def unfold(page):
-    page.evaluate("for (const details of document.querySelectorAll('details')) details.open = true")
-    return page
-
-
 def test_it_loads_itself_alone_and_runs_without_a_complaint(browser, report):
     page = opened(browser, report)
     assert page.requests == [report.as_uri()]
@@ -98,7 +93,8 @@ def column(page, table, i):
 
 
 def test_tables_sort_by_keyboard_and_averages_stay(browser, report):
-    page = unfold(opened(browser, report))
+    page = opened(browser, report)
+    page.evaluate("for (const details of document.querySelectorAll('details')) details.open = true")
     table = "#scores table"
     supports = page.locator(f"{table} thead th").nth(1)
     supports.locator("button").focus()

@@ -22,6 +22,7 @@ from tests.util import (
     TOKEN_MODEL,
     WEAK,
     blank,
+    one_pipe,
     parse,
     refused,
     run_app,
@@ -55,8 +56,7 @@ def corpus(tmp_path_factory):
 
 
 def trained(folder, factory, gated=False):
-    nlp = blank()
-    nlp.add_pipe(factory, name="ner", config=NER[factory])
+    nlp = one_pipe(factory, **NER[factory])
     if gated:
         config = {"model": GATE_MODEL, "rare_labels": WEAK}
         nlp.add_pipe("longtail_sentence_gate", name="gate", config=config)
@@ -76,12 +76,6 @@ def model(request, tmp_path_factory):
 
 def chosen(*arguments):
     return json.loads(run_app("thresholds", *arguments, "--json").stdout)
-
-
-def predictions(path, corpus):
-    nlp = spacy.load(path)
-    for eg in Corpus(corpus / "dev.spacy")(nlp):
-        yield nlp(eg.predicted), eg.reference
 
 
 def test_a_precision_is_reached_by_the_written_pipeline(model, corpus, tmp_path):
@@ -179,8 +173,7 @@ def test_bad_options_change_nothing(model, corpus, options, code):
 
 @pytest.mark.parametrize(("factory", "code"), [("ner", "L255"), ("longtail_token_ner", "L251")])
 def test_pipelines_without_scores_are_refused(factory, code, corpus, tmp_path):
-    nlp = blank()
-    nlp.add_pipe(factory, name="ner", config={"model": TOKEN_MODEL} if code == "L251" else {})
+    nlp = one_pipe(factory, **({"model": TOKEN_MODEL} if code == "L251" else {}))
     train(nlp, 1)
     nlp.to_disk(tmp_path / "model")
     refused(["thresholds", tmp_path / "model", corpus, "--in-place"], code)
@@ -225,7 +218,8 @@ def test_a_gate_is_calibrated_and_gets_its_threshold(gated, corpus, tmp_path):
     assert cfg["threshold"] == nlp.get_pipe_config("gate")["threshold"] == gate["threshold"]
     assert cfg["calibration"] == gate["curve"]
     # what the written gate does is what was reported
-    n_open = sum(len(doc.spans["weak_sentences"]) for doc, _ in predictions(model, corpus))
+    docs = [nlp(eg.predicted) for eg in Corpus(corpus / "dev.spacy")(nlp)]
+    n_open = sum(len(doc.spans["weak_sentences"]) for doc in docs)
     assert n_open / 96 == pytest.approx(gate["after"]["open"])
     assert set(found["weak_ner"]["types"]) == set(WEAK)
     strict = chosen(model, corpus, "--in-place", "--gate-beta", 0.1)["gate"]
@@ -289,8 +283,8 @@ def test_a_gold_mention_is_found_once():
 
 @pytest.mark.parametrize("factory", list(NER))
 def test_a_pipe_that_is_initialised_again_forgets_its_calibration(factory):
-    nlp = blank()
-    pipe = nlp.add_pipe(factory, name="ner", config=NER[factory])
+    nlp = one_pipe(factory, **NER[factory])
+    pipe = nlp.get_pipe("ner")
     pipe.cfg.update(thresholds={"ART": 0.5}, calibration={"*": [2.0, 1.0]})
     train(nlp, 0)
     assert pipe.cfg["calibration"] is None and pipe.cfg["thresholds"] == {"ART": 0.5}

@@ -389,9 +389,7 @@ def test_a_thesaurus_is_read_as_written(tmp_path):
     path.write_bytes(text.encode())
     assert module.read_thesaurus(path) == {"rain": ["drizzle", "shower bath", "snow"]}
     for content, problem in (
-        (b"a\tb\n\nc\n", "line 3"),
-        (b"a\tb\n\tc\n", "line 2"),
-        (b"a\t\xff\n", "utf-8"),
+        *((b"a\tb\n\nc\n", "line 3"), (b"a\tb\n\tc\n", "line 2"), (b"a\t\xff\n", "utf-8")),
         (b"new york\tgotham\n", "no synonym"),
     ):
         path.write_bytes(content)

@@ -10,10 +10,6 @@ from spacy_longtail.hub import load_transformer
 from tests.util import tiny_bert, toy_encoder, toy_table
 
 
-def cosine(rows):
-    return rows @ rows.T
-
-
 @pytest.mark.parametrize(
     ("label", "text"),
     [
@@ -47,7 +43,7 @@ def test_hashed_descriptions_share_what_their_words_share():
     )
     assert rows.shape == (6, 500) and rows.dtype == np.float32
     assert np.linalg.norm(rows, axis=1) == pytest.approx(1.0, abs=1e-5)
-    alike = cosine(rows)
+    alike = rows @ rows.T
     assert alike[0, 4] == pytest.approx(1.0, abs=1e-5)  # case and space count nothing
     assert alike[0, 1] > 0.4 > alike[1, 2] > 0.1  # a word, and runs of letters
     assert abs(alike[0, 3]) < 0.15 > abs(alike[3, 5])

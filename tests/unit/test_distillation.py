@@ -16,7 +16,7 @@ from spacy_longtail.losses import Dice, Distillation, Focal, LabelWeights, MoM
 from spacy_longtail.pipes.token.gold import soft_targets
 from spacy_longtail.readers.sampled import joined
 from spacy_longtail.types import SoftTargets
-from tests.util import TOKEN_MODEL, blank, examples, params
+from tests.util import TOKEN_MODEL, blank, examples, one_pipe, params
 
 SHARES = np.array([0.7, 0.2, 0.1])
 BASES = [None, Focal(1.5), Focal(1.5, LabelWeights({"x": 1.0})), MoM(lam=0.3), Dice()]
@@ -165,10 +165,8 @@ CODEC = TagCodec(("ART", "GEO", "NAT", "PER"))
 
 def trained(loss, soft, steps=3):
     """Weights after some steps on the toy corpus, and the loss of the last."""
-    nlp = blank()
     settings = {"@losses": "longtail.Distillation.v1", **loss} if loss is not None else None
-    config = {"model": TOKEN_MODEL, "loss": settings}
-    pipe = nlp.add_pipe("longtail_token_ner", name="ner", config=config)
+    nlp = one_pipe(model=TOKEN_MODEL, loss=settings)
     fix_random_seed(0)
     data = examples(nlp)
     silver = [eg.reference for eg in data[: len(data) // 2]] if soft else []
@@ -181,7 +179,7 @@ def trained(loss, soft, steps=3):
     losses = {}
     for _ in range(steps):
         losses = nlp.update(data, sgd=optimizer, losses={})
-    return [w.tobytes() for w in params(pipe)], losses["ner"]
+    return [w.tobytes() for w in params(nlp.get_pipe("ner"))], losses["ner"]
 
 
 def test_a_pipe_learns_from_soft_targets_and_needs_some():

@@ -30,6 +30,7 @@ from ..util import (
     GATE_MODEL,
     TOKEN_MODEL,
     blank,
+    one_pipe,
     refused,
     run_app,
     small_ner,
@@ -48,18 +49,6 @@ CONLLU = "1\tOslo\t_\t_\t_\t_\t_\t_\t_\t_\n2\twaits\t_\t_\t_\t_\t_\t_\t_\t_\n"
 TEXTS = ["Oslo was quiet .", "Storm Ida passed .", "Maria met Jon Berg .", "The Fram was sold in Rome ."]
 
 
-def token_pipeline(**settings):
-    nlp = blank()
-    nlp.add_pipe("longtail_token_ner", name="ner", config={"model": TOKEN_MODEL, **settings})
-    return nlp
-
-
-def parser_pipeline(factory="longtail_ner"):
-    nlp = blank()
-    nlp.add_pipe(factory, name="ner", config=small_ner())
-    return nlp
-
-
 def unit(text, expected=(0.0,), vector=(1.0, 0.0), document="", ents=()):
     words = text.split()
     spaces = [True] * (len(words) - 1) + [False]
@@ -68,7 +57,7 @@ def unit(text, expected=(0.0,), vector=(1.0, 0.0), document="", ents=()):
 
 @pytest.mark.parametrize("factory", ["ner", "longtail_ner"])
 def test_a_parser_begins_with_the_probability_of_its_actions(factory):
-    nlp, _ = trained_once(parser_pipeline, 40, factory=factory)
+    nlp, _ = trained_once(one_pipe, 40, factory=factory, **small_ner())
     pipe = nlp.get_pipe("ner")
     docs = list(nlp.pipe(doc.text for doc in toy_docs()))
     ents = [list(doc.ents) for doc in docs]
@@ -89,9 +78,7 @@ def test_a_parser_begins_with_the_probability_of_its_actions(factory):
 
 
 def test_a_gate_expects_what_it_opens_for():
-    nlp = blank()
-    settings = {"model": GATE_MODEL, "rare_labels": ["ART", "NAT"]}
-    nlp.add_pipe("longtail_sentence_gate", name="gate", config=settings)
+    nlp = one_pipe("longtail_sentence_gate", "gate", model=GATE_MODEL, rare_labels=["ART", "NAT"])
     train(nlp, 2)
     docs = list(nlp.pipe(TEXTS))
     (found,) = expected_mentions(nlp, docs)
@@ -391,7 +378,7 @@ def test_no_sentence_is_lost_or_doubled(tmp_path_factory, labelled):
 
 @pytest.fixture(scope="module")
 def pipeline(tmp_path_factory):
-    nlp, _ = trained_once(token_pipeline, 40, head="crf")
+    nlp, _ = trained_once(one_pipe, 40, model=TOKEN_MODEL, head="crf")
     path = tmp_path_factory.mktemp("pipeline") / "model"
     nlp.to_disk(path)
     return path

@@ -24,10 +24,6 @@ def rates():
     return (0.02 / (1 + i) for i in itertools.count())
 
 
-def both(**settings):
-    return Adam(rates(), **settings), create_adam(rates(), **settings)
-
-
 def gradients(shape, scale=1.0):
     rng = np.random.default_rng(0)
     return [(scale * rng.normal(size=shape)).astype("float32") for _ in range(N_STEPS)]
@@ -36,7 +32,7 @@ def gradients(shape, scale=1.0):
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 @pytest.mark.parametrize("scale", [1.0, 1e-7])  # of the size of eps: where it is added shows
 def test_the_updates_are_those_of_thinc(settings, scale):
-    optimizers = both(**settings)
+    optimizers = Adam(rates(), **settings), create_adam(rates(), **settings)
     for key, shape, lr_scale in (
         ((1, "W"), (7, 5), 1.0),
         ((1, "b"), (5,), 3.0),

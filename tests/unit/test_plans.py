@@ -31,11 +31,6 @@ def names(found):
     return [method.name for method in found.methods]
 
 
-def config_of(found, name, seed=0):
-    trials = [t for t in found.trials() if t.method.name == name and t.seed == seed]
-    return trials[0].config()
-
-
 def test_grids_are_products_seed_by_seed(plan):
     found = plan(
         "grids:\n"
@@ -57,7 +52,7 @@ def test_grids_are_products_seed_by_seed(plan):
         for method in ("softmax", "crf")
     ]
     for seed in (5, 3):
-        config = config_of(found, "crf", seed)
+        config = next(t.config() for t in found.trials() if (t.method.name, t.seed) == ("crf", seed))
         assert config["system"]["seed"] == seed and config["training"]["max_steps"] == 100
         assert config.interpolate()["training"]["seed"] == seed
 

@@ -21,7 +21,7 @@ from spacy_longtail.unlabelled.pseudo_labels import (
 from spacy_longtail.unlabelled.teacher import DOUBTS, PoolTeacher, annotate, soft_tagger
 from spacy_longtail.unlabelled.units import text_key
 from tests.pipes import gated as components  # noqa: F401  # registers them
-from tests.util import SENTENCES, TOKEN_MODEL, blank, parse, small_ner, trained_once, words
+from tests.util import SENTENCES, TOKEN_MODEL, blank, one_pipe, parse, small_ner, trained_once, words
 
 LABELS = ["A", "B", "C"]
 score = st.sampled_from([None, 0.0, 0.3, 0.6, 0.89, 0.9, 0.95, 0.99, 1.0])
@@ -49,12 +49,8 @@ def selected(found, policy):
     return selection.choose()
 
 
-policies = st.builds(
-    PseudoLabelPolicy,
-    st.sampled_from([0.5, 0.9, 1.0]),
-    st.integers(1, 4),
-    st.sampled_from([0.0, 0.2, 0.5]),
-)
+scores, shares = st.sampled_from([0.5, 0.9, 1.0]), st.sampled_from([0.0, 0.2, 0.5])
+policies = st.builds(PseudoLabelPolicy, scores, st.integers(1, 4), shares)
 
 
 @given(found=sentences(), policy=policies)
@@ -90,9 +86,7 @@ def test_what_is_chosen_and_annotated(found, policy):
 
 
 def pipeline(**settings):
-    nlp = blank()
-    nlp.add_pipe("longtail_token_ner", name="ner", config={"model": TOKEN_MODEL, **settings})
-    return nlp
+    return one_pipe(model=TOKEN_MODEL, **settings)
 
 
 def teacher(labels=("PER", "GEO", "ART", "NAT"), steps=25, **settings):
@@ -193,8 +187,7 @@ def test_other_types_are_outside():
 
 def test_scores_alone_will_do():
     """Of a pipeline without marginals what it reads no entity in is O."""
-    nlp = blank()
-    nlp.add_pipe("longtail_ner", name="ner", config={**small_ner(), "scores_key": "scores"})
+    nlp = one_pipe("longtail_ner", **small_ner(), scores_key="scores")
     nlp.initialize(lambda: [Example(words(nlp, s), parse(nlp, s)) for s in SENTENCES])
     own = PoolTeacher(nlp, "teacher", ["PER"])
     doc = words(nlp, SENTENCES[0])
@@ -206,10 +199,8 @@ def test_scores_alone_will_do():
 
 
 def test_a_teacher_must_have_scores_types_and_one_tagger():
-    nlp = blank()
-    nlp.add_pipe("ner")
     with pytest.raises(ValueError, match=r"L509.*mine"):
-        PoolTeacher(nlp, "mine", ["PER"])
+        PoolTeacher(one_pipe("ner"), "mine", ["PER"])
     nlp, _ = trained_once(pipeline, 25)
     with pytest.raises(ValueError, match=r"L509.*EVE"):
         PoolTeacher(nlp, "mine", ["EVE"])

@@ -47,33 +47,21 @@ def gold_spans(i):
     return [[*place, label] for label in labels for place in PLACES[label]]
 
 
-def evaluation(name, found=None, seed=7, dev=0.4, n_documents=N_DOCUMENTS, **more):
+def evaluation(name, found=None, seed=7, dev=0.4, n_documents=N_DOCUMENTS, spurious=0, **more):
     """A model that finds a type in as many first documents as `found` says, else in all."""
     found = dict.fromkeys(LABELS, N_DOCUMENTS) | (found or {})
     documents = []
     for i in range(n_documents):
         predicted = [[*span, 0.875] for span in gold_spans(i) if i < found[span[2]]]
-        predicted += [[11, 14, "LOC", None]] if i < more.get("spurious", 0) else []
+        predicted += [[11, 14, "LOC", None]] if i < spurious else []
         sentences = [[0, 42], [43, 56]]
         title = "A <b>title</b>"
         document = {"title": title, "text": TEXT, "sentences": sentences, "gold": gold_spans(i)}
         documents.append({**document, "predicted": predicted})
-    data = {
-        "name": name,
-        "model": f"/home/someone/private/{name}/model-best",
-        "data": "corpus/toy/test.spacy",
-        "checksum": "c" * 64,
-        "labels": LABELS,
-        "tail": TAIL,
-        "training": {"seed": seed, "max_steps": 1234},
-        "method": more.get("method", {}),
-        "run": more.get("run", {}),
-        "curve": more.get("curve", []),
-        "performance": {"ents_macro_f": dev},
-        "analysis": None,
-        "words_per_second": 4321.0,
-        "documents": documents,
-    }
+    data = {"name": name, "model": f"/home/someone/private/{name}/model-best", "documents": documents}
+    data |= {"data": "corpus/toy/test.spacy", "checksum": "c" * 64, "labels": LABELS, "tail": TAIL}
+    data |= {"training": {"seed": seed, "max_steps": 1234}, "performance": {"ents_macro_f": dev}}
+    data |= {"method": {}, "run": {}, "curve": [], "analysis": None, "words_per_second": 4321.0, **more}
     return {**data, "scores": scores_of(data)}
 
 

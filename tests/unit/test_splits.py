@@ -161,12 +161,8 @@ def test_types_are_spread_far_better_than_by_chance(shares):
 
 def test_time_grows_with_the_corpus():
     mentions, sizes = skewed(n_groups=48_000)
-    doc = Doc(
-        spacy.blank("en").vocab,
-        words=["Ida", "left", "."] * 8000,
-        sent_starts=[True, False, False] * 8000,
-        ents=["B-PER", "O", "O"] * 8000,
-    )
+    words, tags = ["Ida", "left", "."] * 8000, ["B-PER", "O", "O"] * 8000
+    doc = Doc(EN.vocab, words=words, ents=tags, sent_starts=[True, False, False] * 8000)
     start = time.process_time()
     stratify(mentions, sizes, [0.8, 0.1, 0.1], least=5)
     units = divide([doc], "sentence", [])
@@ -289,12 +285,9 @@ def test_groups_and_duplicates_stay_together(source, tmp_path):
 @pytest.mark.filterwarnings("ignore:.LW040")
 def test_sentences_are_units_and_entities_stay_whole(tmp_path):
     docs = list(map(article, range(10)))
-    crossing = Doc(
-        EN.vocab,
-        words=["Storm", "Ida", "came", ".", "It", "left", "."],
-        sent_starts=[True, True, False, False, True, False, False],
-        ents=["B-NAT", "I-NAT", "O", "O", "O", "O", "O"],
-    )
+    words, tags = ["Storm", "Ida", "came", ".", "It", "left", "."], ["B-NAT", "I-NAT", *"OOOOO"]
+    starts = [True, True, False, False, True, False, False]
+    crossing = Doc(EN.vocab, words=words, sent_starts=starts, ents=tags)
     crossing.user_data["number"] = 99
     split = split_corpus(save(tmp_path / "a.spacy", [*docs, crossing]), tmp_path / "t", unit="sentence")
     units = [doc for p in PARTS for doc in read(tmp_path / "t" / f"{p}.spacy")]

@@ -207,10 +207,6 @@ def healthy():
     return json.loads(json.dumps(found))  # nothing is shared
 
 
-def findings(found):
-    return diagnose(Statistics.model_validate(found, strict=False))
-
-
 def in_part(part, **changes):
     return lambda found: found["parts"][part].update(changes)
 
@@ -258,7 +254,7 @@ PLANTED = [
 def test_a_planted_problem_is_found_and_nothing_else(rule, part, plant, evidence):
     found = healthy()
     plant(found)
-    found = findings(found)
+    found = diagnose(Statistics.model_validate(found, strict=False))
     assert [(finding.rule, finding.part) for finding in found] == ([(rule, part)] if rule else [])
     assert all(evidence in finding.evidence for finding in found)
 

@@ -187,13 +187,8 @@ def test_a_loaded_pipeline_looks_for_types_by_their_descriptions(shipped):
     assert ner.labels == ("river",) and ner.cfg["descriptions"] == {"river": "river"}
     ner.add_label("lake")
     assert ner.labels == ("river", "lake")
-    for bad, code in (
-        ({}, "L271"),
-        ({"A": " "}, "L271"),
-        ({"A": "x", "B": "X"}, "L271"),
-        ({"A": 3}, "L271"),
-    ):
-        with pytest.raises(ValueError, match=code):
+    for bad in ({}, {"A": " "}, {"A": "x", "B": "X"}, {"A": 3}):
+        with pytest.raises(ValueError, match="L271"):
             ner.set_labels(bad)
         assert len(ner.labels) == 2
     plain = spacy.blank("en").add_pipe("longtail_token_ner")
