@@ -12,6 +12,7 @@ from tests.util import (
     blank,
     entities,
     examples,
+    one_pipe,
     parse,
     small_ner,
     trained_once,
@@ -231,8 +232,7 @@ def test_the_labels_are_those_of_the_settings():
 
 @pytest.mark.parametrize("kind", ["longtail_sentence_gate", "longtail_posterior_gate"])
 def test_the_earlier_name_of_the_rare_types_works_with_a_warning(kind):
-    nlp = blank()
-    nlp.add_pipe("longtail_token_ner", name="ner", config={"model": TOKEN_MODEL})
+    nlp = one_pipe(model=TOKEN_MODEL)
     with pytest.warns(FutureWarning, match="LW114.*'gate'.*rare_labels"):
-        gate = nlp.add_pipe(kind, name="gate", config={"rare_labels": WEAK})
+        gate = nlp.add_pipe(kind, name="gate", config={"weak_labels": WEAK})
     assert gate.labels == tuple(WEAK)
