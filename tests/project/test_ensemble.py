@@ -15,7 +15,7 @@ from spacy_longtail.training.provenance import read_run
 from spacy_longtail.training.train import train_model
 from spacy_longtail.unlabelled.ensemble import Ensemble
 from tests.project.test_distil import CONFIG, CONFIGS, TINY
-from tests.util import blank, refused, run_app, run_spacy, small_ner, toy_corpus, toy_docs, train
+from tests.util import one_pipe, refused, run_app, run_spacy, small_ner, toy_corpus, toy_docs, train
 
 
 @pytest.fixture(scope="module")
@@ -133,8 +133,7 @@ def test_without_a_corpus_nothing_is_measured(place, tmp_path):
 
 def test_what_is_refused(place, tmp_path):
     output, a, b = tmp_path / "out", place / "a", place / "b"
-    stock, broken = blank(), tmp_path / "broken"
-    stock.add_pipe("longtail_ner", name="ner", config=small_ner(scores_key="s"))
+    stock, broken = one_pipe("longtail_ner", **small_ner(scores_key="s")), tmp_path / "broken"
     train(stock, 1)
     stock.to_disk(tmp_path / "transition")
     shutil.copytree(best(place, "a"), broken)
@@ -142,8 +141,9 @@ def test_what_is_refused(place, tmp_path):
     docs = [doc for doc in toy_docs() if not doc.ents]
     eve = CorpusTypes(["EVE"], [], "en", "words")
     write_corpus(tmp_path / "types", {"train": docs, "dev": docs, "test": docs}, eve)
-    (tmp_path / "theirs").mkdir()
-    (tmp_path / "theirs/notes.txt").write_text("mine", encoding="utf8")
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    (theirs / "notes.txt").write_text("mine", encoding="utf8")
     for given, code in (
         ([a], "L514"),
         ([a, b, best(place, "a")], "L514"),
@@ -155,12 +155,7 @@ def test_what_is_refused(place, tmp_path):
         ([a, b, "--gold", tmp_path / "types"], "L514"),
     ):
         refused(["ensemble", *given, "-o", output], code, output)
-    for folder, code in (
-        (a, "L436"),
-        (a / "out", "L436"),
-        (place, "L436"),
-        (tmp_path / "theirs", "L437"),
-    ):
+    for folder, code in ((a, "L436"), (a / "out", "L436"), (place, "L436"), (theirs, "L437")):
         refused(["ensemble", a, b, "-o", folder], code)
-    assert [path.name for path in (tmp_path / "theirs").iterdir()] == ["notes.txt"]
+    assert [path.name for path in theirs.iterdir()] == ["notes.txt"]
     assert not (a / "out").exists() and best(place, "a").is_dir()

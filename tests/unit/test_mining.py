@@ -136,15 +136,10 @@ rows = st.lists(
     st.tuples(st.integers(0, 30), st.floats(0.01, 1), st.floats(0.01, 1), st.integers(0, 3)), max_size=30
 )
 
+few = st.integers(0, 8)
 
-@given(
-    rows,
-    st.integers(0, 8),
-    st.integers(0, 8),
-    st.integers(0, 4),
-    st.floats(0, 1),
-    st.sets(st.sampled_from("AB")),
-)
+
+@given(rows, few, few, st.integers(0, 4), st.floats(0, 1), st.sets(st.sampled_from("AB")))
 @settings(max_examples=60)
 def test_no_text_twice_and_no_quota_exceeded(data, a, b, n_random, penalty, given):
     scan = Scan(["A", "B"], {"A": 12, "B": 12, RANDOM: n_random})
