@@ -35,9 +35,9 @@ def analyse(
     labels (Sequence[str]): The declared types.
     mentions (Mapping[str, int]): Of the training data, by type.
     surfaces (Collection[Tuple[str, str]]): Their texts, case-folded, each with its type.
-    RETURNS (Analysis): confusion (labels, counts), errors (mentions of each of KINDS, and per_type),
-        lengths (sentences by their words), buckets (head, mid, tail: types by training mentions) and
-        seen (mentions that training has, and the others). Scores are in [0, 1], 0/0 is null.
+    RETURNS (Analysis): confusion (labels, counts), errors (mentions of each of KINDS, per_type),
+        lengths (sentences by words), buckets (head, mid, tail: types by training mentions) and seen
+        (mentions that training has, and the others). Scores are in [0, 1], 0/0 is null.
     """
     examples = list(examples)
     by_doc = [pair_mentions(*_mentions(eg)) for eg in examples]

@@ -9,8 +9,8 @@ def entity_changes(before: Evaluation, after: Evaluation) -> dict[str, dict[str,
     """Compare the entities that two pipelines found in the same documents.
 
     before (Evaluation): Of the pipeline as it was. after (Evaluation): Of the new one.
-    RETURNS (Dict[str, Dict[str, int]]): By type, the most frequent before first: entities before and
-        after; those kept, with the same bounds and type; and those lost.
+    RETURNS (Dict[str, Dict[str, int]]): By type, the most frequent before first: entities before
+        and after; those kept, with the same bounds and type; and those lost.
     """
     counts = {name: Counter[str]() for name in ("before", "after", "kept", "lost")}
     for was, now in zip(map(_places, before.documents), map(_places, after.documents), strict=True):

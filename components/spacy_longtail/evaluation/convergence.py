@@ -1,5 +1,6 @@
 """Whether trainings have come to their end, judged by their scores on dev."""
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -50,12 +51,9 @@ def rising_of(runs: Iterable[Mapping[str, Any]]) -> str:
 
     runs (Iterable[Mapping[str, Any]]): With curve, and training (patience), as in an evaluation.
     """
-    each = [
-        still_rising(run.get("curve") or [], (run.get("training") or {}).get("patience") or 0)
-        for run in runs
-    ]
-    rising = [why for why in each if why]
-    return rising[0] if 2 * len(rising) > len(each) else ""
+    curves = [(run.get("curve") or [], (run.get("training") or {}).get("patience") or 0) for run in runs]
+    rising = [why for why in itertools.starmap(still_rising, curves) if why]
+    return rising[0] if 2 * len(rising) > len(curves) else ""
 
 
 def no_verdict(rising: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""Evaluation of one trained pipeline: scores, and every document with gold and predicted entities."""
+"""Evaluation of a trained pipeline: scores, and each document with gold and predicted entities."""
 
 import os
 import time
@@ -45,11 +45,11 @@ def evaluate_model(
     labels (List[str]): The declared types. tail (List[str]): The rare ones.
     name (Optional[str]): What reports call the model; null is its folder's name, or where that is
         model-best, model-last or model the name of the folder above.
-    training (Optional[Path]): What it was trained on, a .spacy file or a folder of them: for scores by
-        frequency and of unseen mentions. Null leaves the analysis out.
+    training (Optional[Path]): What it was trained on, a .spacy file or a folder of them: for scores
+        by frequency and of unseen mentions. Null leaves the analysis out.
     part (Optional[str]): Which part of the corpus the data is; reports are of test.
-    RETURNS (Evaluation): Scores in [0, 1], their analysis, documents with gold and predicted entities,
-        and how the pipeline was made, where the command `train` left that.
+    RETURNS (Evaluation): Scores in [0, 1], their analysis, documents with gold and predicted
+        entities, and how the pipeline was made, where the command `train` left that.
     """
     if not (model / "config.cfg").is_file():
         raise ValueError(Errors.L402.format(path=model / "config.cfg", fix="Name a trained pipeline."))
@@ -66,9 +66,8 @@ def evaluate_model(
     for pipe_name, pipe in nlp.pipeline:
         if is_gate(nlp, pipe_name):
             scores.update(cast(Pipe, pipe).score(examples))
-    analysis = None
-    if tally is not None:
-        analysis = analyse(examples, labels, tally.counts.mentions, tally.surfaces)
+    analysis = tally and analyse(examples, labels, tally.counts.mentions, tally.surfaces)
+    performance = nlp.meta.get("performance", {})
     return Evaluation(
         name=name or (place.parent if place.name in UNNAMED else place).name,
         model=str(model),
@@ -81,11 +80,7 @@ def evaluate_model(
         method=method(nlp),
         run=run,
         curve=curve,
-        performance={
-            name: value
-            for name, value in nlp.meta.get("performance", {}).items()
-            if isinstance(value, (int, float))
-        },
+        performance={n: value for n, value in performance.items() if isinstance(value, (int, float))},
         scores=Scores(**scores),
         analysis=analysis,
         secondaries={n: dict(pipe.usage) for n, pipe in secondaries.items()},
@@ -106,7 +101,7 @@ def score_pipeline(nlp: Language, data: Path, labels: list[str], tail: list[str]
 
 
 def update_performance(nlp: Language, data: Path, names: Collection[str] | None = None) -> None:
-    """Measure anew what training left in the pipeline's meta: the pipeline is no longer what it was.
+    """Measure anew what training left in the pipeline's meta: the pipeline has changed since.
 
     data (Path): A .spacy file, or a folder of them: those of dev.
     names (Optional[Collection[str]]): The scores; null are those that are there.

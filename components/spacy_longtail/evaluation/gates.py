@@ -37,21 +37,19 @@ def fit_gate(
     least: int,
     calibrate: bool = True,
 ) -> ChosenGate:
-    """Choose what a gate flags, and write it into the gate. With nothing to choose it stays as it is.
+    """Choose what a gate flags, and write it into the gate. With no choice it stays as it is.
 
     nlp (Language): The pipeline; settings of its config change with those of the gate.
     gate (SentenceGate | PosteriorGate): Its component.
     examples (List[Example]): With sentences set, as they are where the gate stands.
     goal (Optional[Goal]): Null keeps a posterior gate's budget. Else it is GATE_GOAL, for which a
-        trained gate needs GATE_LEAST sentences. A share of all sentences is a posterior gate's budget.
+        trained gate needs GATE_LEAST sentences. A share of sentences is a posterior gate's budget.
     least (int): Sentences with a rare type that a threshold is chosen on at least.
     calibrate (bool): Whether the scores of a trained gate are made probabilities first.
     """
     before = _point(nlp, gate, examples)
     truth = [flagged_sentences(eg, gate.labels) for eg in examples]
-    known = np.concatenate(
-        [annotated_sentences(eg, own) for eg, own in zip(examples, truth, strict=True)]
-    )
+    known = np.concatenate(list(map(annotated_sentences, examples, truth)))
     right = np.concatenate(truth)[known].astype("int64")
     batches = minibatch([eg.predicted for eg in examples], nlp.batch_size)
     settings: Block = {}

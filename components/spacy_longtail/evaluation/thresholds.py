@@ -1,4 +1,4 @@
-"""Thresholds and calibration of a trained pipeline, chosen on development data and written into it."""
+"""Thresholds and calibration of a pipeline, chosen on development data and written into it."""
 
 import shutil
 import warnings

@@ -76,8 +76,8 @@ class PackedDonor:
 def pack(donor: Donor, cutter: Cutter, texts: dict[str, int]) -> PackedDonor:
     """A donor as arrays.
 
-    A type goes by its description, and by its name alone where that is clear. Of open types, the fine
-    and the coarse ones are two annotations of one corpus.
+    A type goes by its description, and by its name alone where that is clear. Of open types, the
+    fine and the coarse ones are two annotations of one corpus.
     """
     names = {text: NOTE.sub("", text) for text in donor.descriptions.values()}
     times = Counter(name.casefold() for name in names.values())
@@ -146,7 +146,7 @@ def collate(sentences: list[Sentence], *of_words: np.ndarray) -> DonorBatch:
 
 
 class Batches(IterableDataset):
-    """Batches without an end, each of one donor. Which it is depends on the seed and its number alone.
+    """Batches without an end, each of one donor, which depends on the seed and its number alone.
 
     near (np.ndarray): (n_texts, n_texts), which label texts are close to each other.
     """
@@ -187,11 +187,7 @@ class Batches(IterableDataset):
 
 
 def batch_of(
-    donor: PackedDonor,
-    sentences: list[Sentence],
-    rng: random.Random,
-    near: np.ndarray,
-    drop_types: float = DROP_TYPES,
+    donor: PackedDonor, sentences: list[Sentence], rng: random.Random, near: np.ndarray
 ) -> DonorBatch:
     """A batch of some sentences of a donor.
 
@@ -208,7 +204,7 @@ def batch_of(
         kept = sorted(present[:MOST_TYPES]) or [rng.randrange(n_types)]
     else:
         kept = list(range(n_types))
-        if n_types > 1 and rng.random() < drop_types:
+        if n_types > 1 and rng.random() < DROP_TYPES:
             kept = sorted(rng.sample(kept, rng.randint(max(1, n_types // 3), n_types - 1)))
     texts = np.array([rng.choice(donor.texts[t]) for t in kept])
     place = np.full(n_types + 1, -1)

@@ -39,6 +39,8 @@ FEWEST_FOREIGN = 20  # times that a subword of another script occurs in the dono
 SMOOTHED = 5  # times more that each subword counts as read
 BATCH = 512
 
+CNNStart = tuple["CNNBiEncoder", SubwordTable]
+
 
 class Maxout(nn.Module):
     """thinc's Maxout with layer normalisation."""
@@ -67,9 +69,8 @@ class CNN(nn.Module):
     def __init__(self, vectors: Tensor, rows: Sequence[int], width: int = 96, depth: int = 4) -> None:
         super().__init__()
         self.width, self.depth = width, depth
-        self.tables = nn.ParameterList(
-            [nn.Parameter(torch.empty(n, width).uniform_(-0.1, 0.1)) for n in rows]
-        )
+        tables = [nn.Parameter(torch.empty(n, width).uniform_(-0.1, 0.1)) for n in rows]
+        self.tables = nn.ParameterList(tables)
         self.vectors = nn.Parameter(vectors.clone().float())
         self.project = nn.Linear(vectors.shape[1], width, bias=False)
         self.mix = Maxout(width * (len(rows) + 1), width)
@@ -93,11 +94,10 @@ class CNN(nn.Module):
         return self.mix(torch.cat(parts, 1))
 
     def encode(self, words: Tensor, lengths: Tensor, dropout: float = 0.0) -> Tensor:
-        """(n_tokens, width). words (Tensor): (n_tokens, width). lengths (Tensor): (n_sentences,)."""
+        """(n_tokens, width). words (Tensor): The same. lengths (Tensor): (n_sentences,)."""
         n = int(lengths.sum()) + self.depth * (len(lengths) + 1)
-        at = torch.arange(len(words), device=words.device) + self.depth * (
-            1 + torch.repeat_interleave(torch.arange(len(lengths), device=words.device), lengths)
-        )
+        sentence = torch.arange(len(lengths), device=words.device).repeat_interleave(lengths)
+        at = torch.arange(len(words), device=words.device) + self.depth * (1 + sentence)
         X = words.new_zeros(n, self.width).index_copy(0, at, words)  # sentences, with zeros between them
         edge = words.new_zeros(1, self.width)
         for block in self.blocks:
@@ -107,7 +107,7 @@ class CNN(nn.Module):
 
 
 class CNNBiEncoder(Matcher):
-    """The CNN below the head of longtail.DescribedTypes.v1, its labels read by the same subwords."""
+    """The CNN below the head of longtail.DescribedTypes.v1, labels read by the same subwords."""
 
     encoder: CNN
 
@@ -115,12 +115,12 @@ class CNNBiEncoder(Matcher):
         super().__init__(encoder, encoder.width, encoder.vectors.shape[1], width)
 
     def describe(self, subwords: Tensor) -> Tensor:
-        """(n_labels, n_columns), of unit length. subwords (Tensor): (n_labels, n_subwords), padded."""
+        """(n_labels, n_columns), of unit length. subwords (Tensor): Padded, a row for a label."""
         return functional.normalize(self.encoder.mean(subwords), dim=1)
 
 
 def reduce_columns(model: CNNBiEncoder, counts: np.ndarray, n_columns: int) -> None:
-    """Keep the directions of the table of subwords that the projections of words and labels use most.
+    """Keep the directions of the subword table that the projections of words and labels use most.
 
     counts (np.ndarray): (n_subwords,), how often the donors have each subword.
     """
@@ -170,9 +170,6 @@ def padded(rows: Sequence[Sequence[int]], n_subwords: int, most: int) -> Tensor:
     return pad_sequence(cut, batch_first=True, padding_value=n_subwords)[1:]
 
 
-CNNStart = tuple[CNNBiEncoder, SubwordTable]
-
-
 def subwords_of(tokenizer: Tokenizer) -> dict[str, int]:
     """A tokenizer's subwords as a table writes them, with their numbers, without special ones."""
     special = tokenizer.get_added_tokens_decoder()
@@ -192,10 +189,8 @@ def subwords_of(tokenizer: Tokenizer) -> dict[str, int]:
 def new_cnn(teacher: Start, vocabulary: Vocabulary, texts: list[str]) -> CNNStart:
     """A CNN with those subwords of a teacher that the donors have, and the table of them.
 
-    Their vectors are the states of the label encoder and of the teacher for each subword alone, side by
-    side, in the directions in which frequent subwords differ most.
-
-    texts (List[str]): Of all labels.
+    Their vectors are the states of the label encoder and the teacher for each subword alone, side
+    by side, in the directions in which frequent subwords differ most. texts (List[str]): Labels.
     """
     tokenizer = teacher.tokenizer
     ids = subwords_of(tokenizer)
@@ -219,7 +214,7 @@ def new_cnn(teacher: Start, vocabulary: Vocabulary, texts: list[str]) -> CNNStar
 
 
 def _fewest(subword: str) -> int:
-    """How often the donors must have a subword. Latin letters stay: any word can be cut into them."""
+    """How often the donors must have a subword. Latin letters stay: they make up any word."""
     if any(ord(letter) > LAST_LATIN for letter in subword):
         return FEWEST_FOREIGN
     return int(len(subword.removeprefix(GOES_ON)) > 1)
@@ -231,12 +226,11 @@ def _alone(encoder: Any, pieces: np.ndarray, before: list[int], behind: list[int
     rows = torch.tensor([[*before, piece, *behind] for piece in pieces.tolist()]).split(BATCH)
     device = next(encoder.parameters()).device
     states = [encoder.eval()(input_ids=ids.to(device)).last_hidden_state[:, len(before)] for ids in rows]
-    alone: np.ndarray = functional.normalize(torch.cat(states).double(), dim=1).cpu().numpy()
-    return alone
+    return functional.normalize(torch.cat(states).double(), dim=1).cpu().numpy()
 
 
 def read_cnn(name: str, lang: str) -> CNNStart:
-    """Read a pipeline of a CNN that `pretrain` wrote, and its subwords. lang (str): Of the donors."""
+    """Read a CNN's pipeline that `pretrain` wrote, and its subwords. lang (str): Of the donors."""
     nlp = load_pipeline(name)
     head = head_of(nlp)
     config = {} if head is None else nlp.config["components"]["tok2vec"].get("model", {})
@@ -276,8 +270,7 @@ def _tok2vec(width: int, rows: list[int], depth: int, subwords: str) -> Block:
         "embed": {"@architectures": "longtail.RichEmbed.v1", **embed},
         "encode": {"@architectures": "spacy.MaxoutWindowEncoder.v2", **encode},
     }
-    filled: Block = registry.fill({"model": block}, validate=False)["model"]
-    return filled
+    return registry.fill({"model": block}, validate=False)["model"]
 
 
 def _pairs(nlp: Language, model: CNNBiEncoder) -> Iterator[tuple[Model, str, Tensor]]:
@@ -285,11 +278,10 @@ def _pairs(nlp: Language, model: CNNBiEncoder) -> Iterator[tuple[Model, str, Ten
     for node, table in zip(_nodes(nlp, "hashembed"), cnn.tables, strict=True):
         yield node, "E", table
     yield _nodes(nlp, NAME)[0], "W", cnn.project.weight
-    layers = zip(_nodes(nlp, "maxout"), _nodes(nlp, "layernorm"), [cnn.mix, *cnn.blocks], strict=True)
-    for maxout, norm, block in layers:
-        values: Any = block
-        yield from ((maxout, "W", values.W), (maxout, "b", values.b))
-        yield from ((norm, "G", values.G), (norm, "b", values.shift))
+    blocks: list[Any] = [cnn.mix, *cnn.blocks]
+    for maxout, norm, block in zip(_nodes(nlp, "maxout"), _nodes(nlp, "layernorm"), blocks, strict=True):
+        yield from ((maxout, "W", block.W), (maxout, "b", block.b))
+        yield from ((norm, "G", block.G), (norm, "b", block.shift))
     yield from model.pairs(nlp)
 
 

@@ -86,7 +86,7 @@ class BiEncoderLearner(ABC):
         _weigh(self.packed, options)
 
     def begin(self, module: nn.Module, groups: list[Block]) -> None:
-        """Begin to train. groups (List): Of parameters, as AdamW has them, with the highest `rate`."""
+        """Begin to train. groups (List): Of parameters, as for AdamW, with the highest `rate`."""
         self.module = module
         self.optimizer = torch.optim.AdamW(groups, fused=self.is_half)
 
@@ -111,8 +111,8 @@ class BiEncoderLearner(ABC):
     def loss(self, batch: DonorBatch) -> Tensor:
         """Cross-entropy per word, and how far predictions and states are from a teacher's.
 
-        A CNN's predictions are compared for the candidates and for label texts at random. The teacher's
-        last states, of mean 0 and variance 1, are what a linear map of the CNN's is to be.
+        A CNN's predictions are compared for the candidates and for label texts at random. A linear
+        map of its states is to be the teacher's last states, of mean 0 and variance 1.
         """
         n, texts = 1 + 2 * len(batch.texts), batch.texts
         if self.teacher is not None and self.n_others:
@@ -132,9 +132,8 @@ class BiEncoderLearner(ABC):
             far = _divergence(logits, _without_off(theirs, batch))
             return (1 - self.teaches) * loss + self.teaches * far
         loss = (1 - self.teaches) * loss + self.teaches * _divergence(every, theirs)
-        return loss + functional.mse_loss(
-            self.match(states), functional.layer_norm(read, read.shape[1:])
-        )
+        wanted = functional.layer_norm(read, read.shape[1:])
+        return loss + functional.mse_loss(self.match(states), wanted)
 
     def batches(self, start: int) -> Iterator[DonorBatch]:
         """The batches from a step on. start (int): Its number."""
@@ -221,21 +220,17 @@ class TransformerLearner(BiEncoderLearner):
                 fix = "Name a pipeline of the same tokenizer"
                 raise unusable(options.teacher, "its tokenizer is not the encoder's", fix, TEACHER)
             self.read_teacher(teacher)
-        encoder: Any = self.model.encoder
-        encoder.get_input_embeddings().requires_grad_(False)
-        below = [p for p in encoder.parameters() if p.requires_grad]
+        self.model.encoder.get_input_embeddings().requires_grad_(False)
+        below = [p for p in self.model.encoder.parameters() if p.requires_grad]
         head = [self.model.P, self.model.Q, *self.model.o.parameters()]
         rates = ((below, self.rates.encoder_rate), (head, self.rates.head_rate))
         decay = {"weight_decay": self.rates.weight_decay}
         self.begin(self.model, [{"params": own, "rate": rate, **decay} for own, rate in rates])
 
     def states(self, batch: DonorBatch) -> Tensor:
-        """As every learner has them."""
-        states: Tensor = self.model.states(batch)
-        return states
+        return self.model.states(batch)
 
     def finish(self, name: str, nlp: Language) -> None:
-        """As every learner has it."""
         labels = self.labels.cpu()
         build_transformer(self.model.cpu(), labels, name, self.tokenizer, nlp, self.bits)
 
@@ -246,11 +241,7 @@ class CNNLearner(BiEncoderLearner):
     teaches, n_others = TEACHES_CNN, N_OTHERS
 
     def __init__(
-        self,
-        start: CNNStart | None,
-        teacher: Any,
-        donors: list[Donor],
-        options: PretrainOptions,
+        self, start: CNNStart | None, teacher: Any, donors: list[Donor], options: PretrainOptions
     ) -> None:
         cutter = TableCutter(start[1]) if teacher is None and start else Pieces(teacher.tokenizer)
         super().__init__(donors, options, OF_CNN, cutter)
@@ -286,18 +277,16 @@ class CNNLearner(BiEncoderLearner):
         self.begin(module, [{**g, "betas": BETAS} for g in groups])
 
     def states(self, batch: DonorBatch) -> Tensor:
-        """As every learner has them."""
         places = torch.searchsorted(self.keys, batch.words)
         cnn, (rows, subwords) = self.model.encoder, self.features
         lengths = torch.bincount(batch.rows, minlength=len(batch.ids))
         return cnn.encode(cnn.embed(rows[places], subwords[places]), lengths, self.rates.dropout / 2)
 
     def describe(self, texts: Tensor) -> Tensor:
-        """As every learner has them. The vectors of subwords are trained."""
+        """The vectors of subwords are trained."""
         return self.model.describe(self.labels[texts])
 
     def finish(self, name: str, nlp: Language) -> None:
-        """As every learner has it."""
         reduce_columns(self.model, self.vocabulary.frequencies(self.table), KEPT)
         build_cnn(self.model, self.table, name, nlp)
 
@@ -315,7 +304,7 @@ def _rates(options: PretrainOptions, usual: PretrainRates) -> PretrainRates:
 
 def _weigh(packed: list[PackedDonor], options: PretrainOptions) -> None:
     """Donors are drawn by their size to a power, within their kind's share of all batches."""
-    kinds = [[d for d in packed if d.is_open], [d for d in packed if not d.is_open]]
+    kinds = [[donor for donor in packed if donor.is_open == is_open] for is_open in (True, False)]
     is_mixed = all(kinds)
     if options.share is not None and not is_mixed:
         raise unused("--share", options.share, "`pretrain`", "donors with and without open types")
@@ -332,10 +321,9 @@ def _without_off(logits: Tensor, batch: DonorBatch) -> Tensor:
 
 
 def _divergence(logits: Tensor, theirs: Tensor) -> Tensor:
-    """KL divergence from a teacher's predictions, in nats per word times the temperature squared."""
+    """KL divergence from a teacher's predictions, in nats per word times squared temperature."""
     own, their = (functional.log_softmax(z / TEMPERATURE, 1) for z in (logits, theirs))
-    kl = functional.kl_div(own, their, log_target=True, reduction="batchmean")
-    return kl * TEMPERATURE**2
+    return functional.kl_div(own, their, log_target=True, reduction="batchmean") * TEMPERATURE**2
 
 
 def legal(tags: np.ndarray) -> np.ndarray:
@@ -343,5 +331,4 @@ def legal(tags: np.ndarray) -> np.ndarray:
     types = np.where(tags > 0, (tags - 1) // 2, -1)
     before = np.concatenate([[-1], types[:-1]])
     is_inside = (tags > 0) & (tags % 2 == 0)
-    fixed: np.ndarray = np.where(is_inside & (types != before), tags - 1, tags)
-    return fixed
+    return np.where(is_inside & (types != before), tags - 1, tags)

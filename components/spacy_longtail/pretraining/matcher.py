@@ -1,4 +1,4 @@
-"""The head: words and label descriptions are compared, in torch and in the pipeline that is written."""
+"""The head: it compares words and label descriptions, in torch and in the written pipeline."""
 
 from collections.abc import Iterable
 from typing import Any

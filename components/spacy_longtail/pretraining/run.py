@@ -62,25 +62,17 @@ def pretrain(
     state = _state(output, _key([*folders, *exclude], options))
     fix_random_seed(options.seed)
     learner = _learner(folders, options, exclude, is_cnn)
+    donors = []
     for donor in learner.donors:
+        n, n_words = len(donor.train), sum(map(len, donor.train))
+        counts = {"sentences": n, "words": n_words, "left_out": donor.n_excluded}
+        donors.append({"name": donor.name, **counts, "types": donor.descriptions, "open": donor.is_open})
         left_out = f", {donor.n_excluded:,} left out" if exclude else ""
-        counts = f"{len(donor.train):,} sentences{left_out}, {len(donor.descriptions):,} types"
-        say(f"{donor.name}: {counts}")
+        say(f"{donor.name}: {n:,} sentences{left_out}, {len(donor.descriptions):,} types")
     if state["step"]:
         say(f"Continues at step {state['step']:,}")
         learner.load(state)
     _train(learner, output / STATE, state, options)
-    donors = [
-        {
-            "name": donor.name,
-            "sentences": len(donor.train),
-            "words": sum(map(len, donor.train)),
-            "left_out": donor.n_excluded,
-            "types": donor.descriptions,
-            "open": donor.is_open,
-        }
-        for donor in learner.donors
-    ]
     record = {
         "key": state["key"],
         "options": shortened(options._asdict()),
@@ -129,7 +121,7 @@ def _key(folders: list[Path], options: PretrainOptions) -> str:
 
 
 def _state(output: Path, key: str) -> Block:
-    """The state to go on from, or a new one. Another pretraining's and a finished one are refused."""
+    """The state to go on from, or a new one. A finished or another pretraining's is refused."""
     import torch
 
     record, path = output / RECORD, output / STATE

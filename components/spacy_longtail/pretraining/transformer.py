@@ -33,8 +33,8 @@ Bits = tuple[float, float, float]
 class BiEncoder(Matcher):
     """A transformer that reads words and labels.
 
-    h is a word's first subword as the encoder reads it in its sentence, d the mean of a label's subwords
-    as the same encoder reads the label, of unit length.
+    h is a word's first subword as the encoder reads it in its sentence, d the mean of a label's
+    subwords as the same encoder reads the label, of unit length.
     """
 
     def __init__(self, encoder: Any, width: int = 256) -> None:
@@ -49,7 +49,7 @@ class BiEncoder(Matcher):
             return hidden[batch.rows, batch.columns].float()
 
     def describe(self, texts: list[list[int]]) -> Tensor:
-        """Labels as the encoder reads them, (n_texts, hidden). texts (List[List[int]]): As subwords."""
+        """Labels as the encoder reads them, (n_texts, hidden). texts (List[List[int]]): Cut."""
         return mean_states(self.encoder, texts)
 
 
@@ -79,7 +79,7 @@ def _published(name: str) -> Start:
     before = torch.get_rng_state()
     tokenizer, loaded = load_transformer(name)
     if not torch.equal(before, torch.get_rng_state()):
-        # It lacks weights, as a pooler's, which are drawn twice: so a seed gives the head its weights.
+        # missing weights, as a pooler's, are drawn twice: so a seed gives the head its weights
         tokenizer, loaded = load_transformer(name)
     encoder: Any = loaded
     layers = getattr(getattr(encoder, "encoder", None), "layer", None)

@@ -60,10 +60,9 @@ def audit_corpus(
 
     corpus (Path): A folder that `convert` wrote.
     part (str): The part to look at; "train" is all of a corpus that was not split.
-    config (Optional[Path]): A config with a longtail_token_ner to train; null is a small one of our own.
+    config (Optional[Path]): A config with a longtail_token_ner to train; null is a small one.
     folds (int): Trainings; each reads the documents that it was not trained on.
-    steps (int): Training steps of each.
-    seed (int): Fixes folds and trainings.
+    steps (int): Training steps of each. seed (int): Fixes folds and trainings.
     gpu_id (int): -1 is the CPU.
     RETURNS (Audit): The suspects, and how far the models agree with the annotation.
     """
@@ -82,11 +81,11 @@ def audit_corpus(
 def find_suspects(docs: list[Doc], reading: OutOfFold, tail: list[str]) -> Audit:
     """Judge the annotation by out-of-fold probabilities. An unannotated token is never a suspect.
 
-    docs (List[Doc]): The annotated documents. reading (OutOfFold): What models make of their tokens.
+    docs (List[Doc]): The annotated documents. reading (OutOfFold): What models make of them.
     tail (List[str]): The rare types, whose suspects come first.
-    RETURNS (Audit): A suspect is an annotated entity, or a run of tokens outside that are read alike.
-    SOURCE: Northcutt et al. 2021, Confident Learning; Wang & Mueller 2022, Detecting Label Errors in
-        Token Classification Data, for the least score as that of several tokens.
+    RETURNS (Audit): A suspect is an annotated entity, or a run of tokens outside, read alike.
+    SOURCE: Northcutt et al. 2021, Confident Learning; Wang & Mueller 2022, Detecting Label Errors
+        in Token Classification Data, for the least score as that of several tokens.
     """
     classes, given = reading.classes, _annotated(docs, reading.classes)
     judged = (given != UNANNOTATED) & (reading.learnt[np.arange(len(given)), given] > 0)
@@ -127,7 +126,7 @@ def _annotated(docs: list[Doc], classes: list[str]) -> Ints1d:
 
 
 def _judged(given: Ints1d, p: Floats2d, judged: Ints1d) -> tuple[Ints1d, Ints1d, Floats1d, Floats1d]:
-    """Of each token: whether it is flagged, the class it is read as, its probability, the quality."""
+    """Of each token: whether it is flagged, the class it is read as, its probability, quality."""
     find_label_issues, get_label_quality_scores = _cleanlab()
     flagged, read = np.zeros(len(given), dtype=bool), np.zeros(len(given), dtype="int64")
     best, quality = np.ones(len(given)), np.ones(len(given))
@@ -144,7 +143,7 @@ def _judged(given: Ints1d, p: Floats2d, judged: Ints1d) -> tuple[Ints1d, Ints1d,
 def _groups(
     docs: list[Doc], flagged: Ints1d, given: Ints1d, read: Ints1d
 ) -> Iterator[tuple[Ints1d, tuple[int, int]]]:
-    """The flagged tokens of each suspect, with the first token and one past the last of its span."""
+    """The flagged tokens of each suspect, with its first token and one past its last."""
     entity = np.cumsum(np.concatenate([doc.to_array("ENT_IOB") for doc in docs]) == 3)
     lengths = [end - start for doc in docs for start, end in sentence_bounds(doc)]
     sentence = np.repeat(np.arange(len(lengths)), lengths)
@@ -175,7 +174,7 @@ def review_records(audit: Audit, format: ReviewFormat, limit: int | None = None)
     """The sentences with suspects, in the order of their first one, with the annotation as it is.
 
     audit (Audit): What was found.
-    format (str): "prodigy" (text, tokens, spans, meta) or "doccano" (text, label, and meta's fields).
+    format (str): "prodigy" (text, tokens, spans, meta) or "doccano" (text, label, meta's fields).
     limit (Optional[int]): Suspects to write at most; null is all.
     RETURNS (List[Task]): meta: score, the least; problem, in words; type, of the first
         suspect; document, its number from 0; start, the sentence's first character in it.

@@ -27,7 +27,7 @@ def checksum(path: Path) -> str:
 
 
 def file_content(path: str) -> str:
-    """A checksum of a file, or of the files in a folder; "" if there is neither, as for a hub's name."""
+    """A checksum of a file, or of a folder's files; "" if there is neither, as for a hub's name."""
     root = located(path)
     try:
         files = sorted(p for p in root.rglob("*") if p.is_file()) if root.is_dir() else [root]

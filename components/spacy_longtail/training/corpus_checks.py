@@ -17,12 +17,7 @@ from ..corpus.descriptions import CorpusTypes, read_types
 from ..corpus.formats.docbin import stream_docs
 from ..corpus.rare import rare_sentence
 from ..corpus.sentences import all_bounds, has_boundaries
-from ..corpus.statistics.counting import (
-    PartTally,
-    described_corpus,
-    marked_up,
-    present_parts,
-)
+from ..corpus.statistics.counting import PartTally, described_corpus, marked_up, present_parts
 from ..corpus.statistics.records import Statistics
 from ..corpus.tokenizers import blank
 
@@ -205,8 +200,7 @@ def check_corpus(corpus: Path) -> Iterator[Check]:
     good = "No type or part is absent, and no text is annotated in two ways."
     statistics = described_corpus(corpus, types, tallies)
     yield from run_check(_findings(statistics), "Findings", good)
-    good = "No two types have names that are almost alike."
-    yield from run_check(_names(statistics), "Types", good)
+    yield from run_check(_names(statistics), "Types", "No two types have names that are almost alike.")
     for section, kinds in ODDITIES.items():
         odd = [
             Check(level, section, f"{part}: {text}: {own.n[kind]:,}, such as: {own.shown(kind)}")

@@ -1,7 +1,4 @@
-"""A file that has each evaluation of a training as soon as it is made, beside the config's own logger.
-
-spaCy's own logger buffers its file, which may be empty until the training ends.
-"""
+"""A file that has each evaluation of a training at once: spaCy's own logger buffers its file."""
 
 from collections.abc import Callable
 from pathlib import Path

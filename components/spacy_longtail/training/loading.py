@@ -35,22 +35,21 @@ def load_pipeline(model: Path | str, exclude: Collection[str] = ()) -> Language:
         if str(error).startswith("[L"):
             raise
         problem = f"{type(error).__name__}: {error}".strip().rstrip(".")
-        if isinstance(error, ConfigValidationError):
-            gone = [str(own["loc"][-1]) for own in error.errors or () if "unexpected" in own["msg"]]
-            if gone:
-                problem = (
-                    f"An earlier version saved it, with settings that are gone: {', '.join(gone)}. "
-                    "Delete their lines in its config.cfg, or train it again"
-                )
+        errors = (error.errors or ()) if isinstance(error, ConfigValidationError) else ()
+        if gone := [str(own["loc"][-1]) for own in errors if "unexpected" in own["msg"]]:
+            fix = "Delete their lines in its config.cfg, or train it again"
+            problem = (
+                f"An earlier version saved it, with settings that are gone: {', '.join(gone)}. {fix}"
+            )
         raise ValueError(Errors.L408.format(path=model, problem=f"{problem}.")) from error
 
 
 def load_for_types(model: Path | str, descriptions: Mapping[str, str]) -> Language:
     """Load a trained pipeline, or a pretrained encoder that finds types by their descriptions.
 
-    model (Path | str): A folder, or an installed package. An encoder has a label encoder, or a list of
-        the sentences that it has seen.
-    descriptions (Mapping[str, str]): By type, for an encoder. A trained pipeline keeps its own types.
+    model (Path | str): A folder, or an installed package. An encoder has a label encoder, or a list
+        of the sentences that it has seen.
+    descriptions (Mapping[str, str]): By type, for an encoder. A trained pipeline keeps its types.
     """
     folder = check_encoder(model)
     nlp = load_pipeline(model)
@@ -76,10 +75,8 @@ def check_beginning(config: Config) -> None:
         if path is not None and not (Path(str(path)).exists() or is_package(str(path))):
             raise ValueError(Errors.L402.format(path=path, fix=fix))
     if initialize.get("init_tok2vec") is not None and not config.get("pretraining"):
-        problem = (
-            "spaCy ignores init_tok2vec where [pretraining] is empty. "
-            "`spacy init fill-config --pretraining` fills that in."
-        )
+        fix = "`spacy init fill-config --pretraining` fills that in."
+        problem = f"spaCy ignores init_tok2vec where [pretraining] is empty. {fix}"
         raise ValueError(Errors.L438.format(path="The config", problem=problem))
 
 
@@ -95,7 +92,7 @@ def sources_of_beginning(config: Config) -> list[Source]:
 
 
 def load_weights(nlp: Language, config: Config) -> None:
-    """Put the weights that training starts from into a pipeline, as spaCy does once it is initialized.
+    """Put the weights that training starts from into a pipeline, as spaCy does after initializing.
 
     nlp (Language): Gets them; need not be initialized. config (Config): Filled and interpolated.
     """

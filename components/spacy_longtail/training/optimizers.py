@@ -13,6 +13,7 @@ from thinc.optimizers import FloatOrSeq
 from thinc.types import FloatsXd
 
 from ..settings import finite, unused
+from ..types import Block
 
 Key = tuple[int, str]  # of a layer or of a torch module, and the parameter's name
 
@@ -20,8 +21,8 @@ Key = tuple[int, str]  # of a layer or of a torch module, and the parameter's na
 class Averages(dict[Key, FloatsXd]):
     """Weights to evaluate and save in place of those trained, by parameter.
 
-    Torch modules take them once `average_torch_modules` was called. thinc's own averages change nothing
-    there, since a module looks for them under names that no optimizer gives.
+    Torch modules take them once `average_torch_modules` was called. thinc's own averages change
+    nothing there, since a module looks for them under names that no optimizer gives.
     """
 
 
@@ -86,15 +87,10 @@ class TorchAdam(Optimizer):
         for moment in (self.mom1, self.mom2):
             if key not in moment:
                 moment[key] = ops.alloc1f(weights.size)
-        self._step(key, weights, gradient, self.learn_rate * lr_scale)
-        gradient.fill(0)
-        return weights, gradient
-
-    def _step(self, key: Key, weights: FloatsXd, gradient: FloatsXd, rate: float) -> None:
         import torch
         from torch.optim.adamw import adamw
 
-        n_updates = self.nr_update[key]
+        n_updates, rate = self.nr_update[key], self.learn_rate * lr_scale
         kept = 1 - rate * self.L2 if self.L2_is_weight_decay else 1.0
         arrays = (weights, gradient, self.mom1[key], self.mom2[key])
         w, g, mom1, mom2 = (torch.from_numpy(a.reshape(-1)) for a in arrays)
@@ -110,6 +106,8 @@ class TorchAdam(Optimizer):
             eps=self.eps / math.sqrt(1 - self.b2**n_updates),  # torch adds it after its correction
             maximize=False,
         )
+        gradient.fill(0)
+        return weights, gradient
 
 
 def average_torch_modules() -> None:
@@ -156,9 +154,9 @@ def create_adam(
     use_averages: bool = True,
     weight_mix: float = 1.0,
 ) -> TorchAdam:
-    """thinc's Adam.v1. Where torch is installed it makes the steps on a CPU, in less than half the time.
+    """thinc's Adam.v1. Where torch is installed it steps on a CPU, in less than half the time.
 
-    Settings and updates are those of Adam.v1, up to rounding. A parameter on a GPU is stepped by thinc.
+    Settings and updates are those of Adam.v1, up to rounding. thinc steps a parameter on a GPU.
 
     learn_rate (FloatOrSeq): Learning rate, a number or a schedule, as are the other numbers.
     L2 (FloatOrSeq): Strength of the decay of weights.
@@ -166,11 +164,11 @@ def create_adam(
     beta2 (FloatOrSeq): Share of their mean square that an update keeps, between 0 and 1.
     eps (FloatOrSeq): Added to the root of the mean square.
     grad_clip (FloatOrSeq): Greatest norm of a parameter's gradient; 0 is none.
-    L2_is_weight_decay (bool): Whether weights decay beside the update, as in AdamW; false adds L2 times
-        the weights to the gradient.
+    L2_is_weight_decay (bool): Whether weights decay beside the update, as in AdamW; false adds L2
+        times the weights to the gradient.
     use_averages (bool): Whether spaCy evaluates and saves moving averages of thinc's own layers.
-    weight_mix (float): Share, above 0, of what training changes in the weights that spaCy evaluates and
-        saves. Below 1 a pretrained encoder forgets less of rare types. 1 keeps the trained weights.
+    weight_mix (float): Share, above 0, of what training changes in the weights that spaCy evaluates
+        and saves. Below 1 a pretrained encoder forgets less of rare types. 1 keeps trained weights.
     RETURNS (Optimizer): The optimizer.
     SOURCE: Kingma and Ba 2015, algorithm 1; Loshchilov and Hutter 2019, algorithm 2; weight_mix:
         Wortsman et al. 2022, Robust fine-tuning of zero-shot models.
@@ -179,14 +177,6 @@ def create_adam(
     mix = finite("weight_mix", weight_mix, rule, fix, 1e-9, 1.0)
     if mix < 1 and use_averages:
         raise unused("use_averages", use_averages, "longtail.Adam.v1", "weight_mix = 1")
-    return TorchAdam(
-        learn_rate,
-        L2=L2,
-        beta1=beta1,
-        beta2=beta2,
-        eps=eps,
-        grad_clip=grad_clip,
-        L2_is_weight_decay=L2_is_weight_decay,
-        use_averages=use_averages or mix < 1,
-        weight_mix=mix,
-    )
+    settings: Block = {"L2": L2, "beta1": beta1, "beta2": beta2, "eps": eps, "grad_clip": grad_clip}
+    settings |= {"L2_is_weight_decay": L2_is_weight_decay, "use_averages": use_averages or mix < 1}
+    return TorchAdam(learn_rate, weight_mix=mix, **settings)

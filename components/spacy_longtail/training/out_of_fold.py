@@ -26,7 +26,7 @@ from ..pipes.token.ner import TokenNER
 from .train import corpus_overrides, known_sections
 
 BATCH = 64  # documents read at once
-# What is not set here is spaCy's default, and longtail_token_ner's: softmax, a HashEmbedCNN of its own
+# The rest is spaCy's default, and longtail_token_ner's: softmax, a HashEmbedCNN of its own
 OWN_CONFIG = """
 [nlp]
 pipeline = ["ner"]
@@ -79,10 +79,8 @@ def out_of_fold(
         held_out = [docs[k] for k in np.flatnonzero(fold == i)]
         with tempfile.TemporaryDirectory(prefix="longtail-") as folder:
             place = Path(folder)
-            for name, part in (
-                ("train", [docs[k] for k in np.flatnonzero(fold != i)]),
-                ("dev", held_out),
-            ):
+            rest = [docs[k] for k in np.flatnonzero(fold != i)]
+            for name, part in (("train", rest), ("dev", held_out)):
                 DocBin(docs=part).to_disk(place / f"{name}.spacy")
             nlp = _trained(_settings(config, types, place, steps, seed), place, gpu_id)
         known, rows = class_probabilities(nlp, held_out, config)
@@ -101,16 +99,10 @@ def _settings(path: Path | None, types: CorpusTypes, place: Path, steps: int, se
     base = load_config(path or DEFAULT_CONFIG_PATH)
     if path is None:
         base = base.merge(Config().from_str(OWN_CONFIG))
-    own = known_sections(
-        {
-            **corpus_overrides(types, place / "train.spacy", place / "dev.spacy"),
-            "training.max_steps": steps,
-            "training.eval_frequency": steps,  # the fold's scores are not looked at
-            "training.patience": 0,
-            "training.seed": seed,
-        },
-        base,
-    )
+    given = corpus_overrides(types, place / "train.spacy", place / "dev.spacy")
+    given |= {"training.max_steps": steps, "training.patience": 0, "training.seed": seed}
+    given["training.eval_frequency"] = steps  # the fold's scores are not looked at
+    own = known_sections(given, base)
     config = Config().from_str(base.to_str(interpolate=False), overrides=own, interpolate=False)
     config["training"]["logger"] = {"@loggers": "spacy.ConsoleLogger.v1"}
     written = json.dumps(own.get("paths.train"))[1:-1]  # escaped as it is among the corpora
@@ -137,7 +129,7 @@ def class_probabilities(
     """The classes of a pipeline's token NER, O first, and their probabilities.
 
     nlp (Language): A pipeline with a longtail_token_ner whose head is softmax or crf.
-    docs (List[Doc]): Documents, whose annotation is not used. config (Optional[Path]): For the message.
+    docs (List[Doc]): Their annotation is not used. config (Optional[Path]): For the message.
     RETURNS (Tuple[List[str], Floats2d]): Classes, (n_tokens, n_classes): the tags of a type in one.
     """
     pipes = [pipe for _, pipe in nlp.pipeline]

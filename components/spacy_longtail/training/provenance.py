@@ -3,6 +3,7 @@
 import platform
 import shlex
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
@@ -22,17 +23,8 @@ DEV_SCORE = "ents_macro_f"  # what checkpoints and methods are chosen by, on dev
 CURVE_FILE = "curve.jsonl"  # beside model-best: spaCy's log, one line per evaluation
 PACKAGES = ("spacy", "thinc", "numpy", "torch", "spacy-transformers", "transformers")
 # of a pipe: what methods differ in
-DETAILS = (
-    "factory",
-    "head",
-    "include",
-    "loss",
-    "merge",
-    "scheme",
-    "threshold",
-    "thresholds",
-    "rare_labels",
-)
+DETAILS = ("factory", "head", "include", "loss", "merge",
+           "scheme", "threshold", "thresholds", "rare_labels")  # fmt: skip
 
 Block = dict[str, JsonValue]  # settings
 
@@ -58,10 +50,8 @@ def versions() -> dict[str, str]:
     """Python and the packages that figures depend on, those that are installed."""
     found = {"python": platform.python_version(), "spacy-longtail": __version__}
     for name in PACKAGES:
-        try:
+        with suppress(PackageNotFoundError):
             found[name] = version(name)
-        except PackageNotFoundError:
-            continue
     return found
 
 
@@ -97,12 +87,12 @@ def command(name: str, paths: list[Path], options: Overrides) -> str:
 
 
 def write_run(folder: Path, record: RunRecord) -> None:
-    """folder (Path): Of the models, or an ensemble's own. record (RunRecord): How they were made."""
+    """folder (Path): Of the models, or an ensemble's. record (RunRecord): How they were made."""
     srsly.write_json(folder / RUN_FILE, record.model_dump())
 
 
 def read_run(model: Path) -> RunRecord:
-    """How a model was made: where `ensemble` left it in the model, or `train` beside it; else nothing.
+    """How a model was made: `ensemble` left it in the model, or `train` beside it; else nothing.
 
     model (Path): A pipeline folder.
     """
@@ -120,7 +110,7 @@ def read_curve(model: Path) -> list[dict[str, float]]:
     """The scores of a model's training, one entry per evaluation: step, and scores in [0, 1].
 
     model (Path): A pipeline folder; the log is looked for beside it.
-    RETURNS (List[Dict[str, float]]): Without scores that are null, and evaluations without any other.
+    RETURNS (List[Dict[str, float]]): Without null scores, and evaluations without any other.
     """
     path = model.parent / CURVE_FILE
     if not path.is_file():

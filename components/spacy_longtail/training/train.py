@@ -73,8 +73,7 @@ def filled_in(config: Path, corpus: Path, overrides: Overrides | None = None) ->
     """
     paths = (part_path(corpus, part) for part in ("train", "dev"))
     own = corpus_overrides(read_types(corpus), *paths)
-    written = load_config(config, interpolate=False)
-    found = {**known_sections(own, written), **(overrides or {})}
+    found = {**known_sections(own, load_config(config, interpolate=False)), **(overrides or {})}
     for name in ("longtail.descriptions", "longtail.queries"):
         if problem := problem_in_config(found.get(name) or {}):
             raise ValueError(Errors.L271.format(who=corpus, problem=problem))
@@ -126,8 +125,7 @@ def known_sections(overrides: Overrides, config: Config) -> Block:
 
 def refuse_parts(overrides: Overrides) -> None:
     """Refuse settings that would put other data in the place of what a command trains on."""
-    given = [name for name in ("paths.train", "paths.dev") if name in overrides]
-    if given:
+    if given := [name for name in ("paths.train", "paths.dev") if name in overrides]:
         problem = f"{given[0]} would name other data than this command trains on."
         raise ValueError(Errors.L545.format(problem=problem, fix="The corpus names the data."))
 
@@ -143,14 +141,14 @@ def train_model(
 ) -> Path:
     """Train a config on a corpus, and keep beside the models how, and the scores on the way.
 
-    The training is written beside the output folder and takes its place at the end. If it fails or is
-    stopped, an earlier model stays as it was, and OUTPUT.stopped has what was trained until then.
+    The training is written beside the output folder and takes its place at the end. If it fails or
+    is stopped, an earlier model stays as it was, and OUTPUT.stopped has what was trained so far.
 
     config (Path): A config of this project. corpus (Path): A folder that `convert` wrote.
     output (Path): The folder for model-best and model-last; one of an earlier training is replaced.
     gpu_id (int): -1 is the CPU.
-    matmul (str): Which library multiplies matrices in the training alone. "numpy" changes nothing where
-        the config has a callback of its own in [nlp] after_pipeline_creation.
+    matmul (str): Which library multiplies matrices in the training alone. "numpy" changes nothing
+        where the config has a callback of its own in [nlp] after_pipeline_creation.
     overrides (Optional[Overrides]): Config values by dotted name.
     RETURNS (Path): model-best.
     """
@@ -262,7 +260,7 @@ def uncomputed_scores(
 
     nlp (Language): A pipeline, trained or not. reader (Callable): Of the development data.
     weights (Mapping[str, Optional[float]]): As in [training.score_weights].
-    RETURNS (Tuple[List[str], List[str]]): Those that are missing, and the numbers that are computed.
+    RETURNS (Tuple[List[str], List[str]]): Those missing, and the numbers that are computed.
     """
     # with the right answers as predictions: a scorer needs no trained model
     examples = (Example(eg.reference.copy(), eg.reference) for eg in reader(nlp))

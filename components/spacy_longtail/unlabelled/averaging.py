@@ -116,9 +116,9 @@ def _listeners(block: Block, path: str, upstream: str) -> Iterator[tuple[str, Bl
 def average_weights(pipelines: Sequence[Language], paths: Sequence[Path | str]) -> None:
     """Give a pipeline the mean of its own weights and those of other runs of its config.
 
-    The runs must have started from the same weights, as from one pretrained encoder: then they end in
-    one valley of the loss, in which the mean is often better than either. It is as large and as fast as
-    one of them. What components have beside a network is that of the first run.
+    The runs must have started from the same weights, as from one pretrained encoder: then they end
+    in one valley of the loss, in which the mean is often better than either. It is as large and as
+    fast as one of them. What components have beside a network is that of the first run.
 
     SOURCE: Wortsman et al. 2022, arXiv:2203.05482 (the uniform soup).
     """
@@ -187,8 +187,7 @@ def _check_alike(
 ) -> Vectors | None:
     """Refuse pipelines that are built or read text otherwise than the first.
 
-    RETURNS (Optional[Vectors]): The one table of word vectors. What was trained without one does not
-        read it.
+    RETURNS (Optional[Vectors]): The one table of word vectors; some may be trained without it.
     """
     tables = [nlp.vocab.vectors for nlp in pipelines if len(nlp.vocab.vectors)]
     known = _reading(pipelines[0])
@@ -214,7 +213,7 @@ def _reading(nlp: Language) -> Block:
 
 
 def _settle(pipelines: Sequence[Language]) -> None:
-    """Make the config of the first pipeline one without references: what they name may be taken away.
+    """Make the config of the first pipeline one without references: their targets may go.
 
     Its seed of the training is that of all pipelines, and null where they have several.
     """

@@ -41,12 +41,12 @@ FEWEST, MOST = 2, 20  # copies of a gold document
 class DistilRequest:
     """What is distilled.
 
-    teacher (Path | str): A trained pipeline; or an encoder, which finds the types by their descriptions.
+    teacher (Path | str): A trained pipeline; or an encoder, which finds types by descriptions.
     pool (Path): As `read_pool` takes it.
     config (Path): The student's. gold (Path): A converted corpus.
     policy (PseudoLabelPolicy): Which sentences are kept. settings (Settings): Of the pool.
-    gold_copies (Optional[int]): How often each gold document stands in the training part; null takes
-        as many copies as `copies_for` says.
+    gold_copies (Optional[int]): How often each gold document stands in the training part; null
+        takes as many copies as `copies_for` says.
     soft (bool): Whether sentences keep the teacher's tag distributions.
     compare (bool): Whether a student of gold sentences alone is trained, too.
     split (bool): Whether texts are cut into sentences by punctuation, where the pipeline does not.
@@ -98,7 +98,7 @@ def distil(
 ) -> tuple[Distilled, Events]:
     """Annotate the pool, train the student with and without it, and compare.
 
-    Everything is checked before the pool is read, and nothing is written before sentences are chosen.
+    Everything is checked before the pool is read. Nothing is written before sentences are chosen.
 
     RETURNS (Tuple[Distilled, Events]): The result; what of the pool was left out.
     """

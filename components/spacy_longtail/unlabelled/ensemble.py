@@ -8,14 +8,7 @@ from ..corpus.formats.docbin import check_docs
 from ..corpus.parts import part_path
 from ..errors import Errors
 from ..evaluation.evaluate import update_performance
-from ..output.writing import (
-    check_folder,
-    check_outside,
-    coded_io,
-    unless_holds,
-    whole_folder,
-    write_file,
-)
+from ..output.writing import check_folder, check_outside, coded_io, unless_holds, whole_folder
 from ..records import Record
 from ..training.loading import load_pipeline
 from ..training.provenance import RunRecord, command, read_run, versions, write_run
@@ -48,7 +41,7 @@ def build_ensemble(
 ) -> Ensemble:
     """Combine the token NERs of trained runs, or average the runs' weights; write that pipeline.
 
-    gold (Optional[Path]): A converted corpus to measure members and ensemble on; null measures nothing.
+    gold (Optional[Path]): A converted corpus to measure all on; null measures nothing.
     part (str): Of it. Scores on dev go into the pipeline's meta, where a training leaves its own.
     """
     models = [_model_in(run) for run in runs]
@@ -88,7 +81,8 @@ def build_ensemble(
             systems = (*singles, own.model_copy(update={"model": str(output)}))
             measured = {"corpus": str(gold), "part": part, "systems": systems}
             ensemble = ensemble.model_copy(update=measured)
-        write_file(folder / RECORD, ensemble.model_dump_json(indent=2))
+        text = ensemble.model_dump_json(indent=2)
+        (folder / RECORD).write_bytes(text.encode("utf8", "replace"))
     return ensemble
 
 
@@ -102,7 +96,7 @@ def _model_in(run: Path) -> Path:
 
 
 def _run_record(models: Sequence[Path], made: str) -> RunRecord:
-    """How the ensemble is made, with the data that all members were trained on. made (str): By what."""
+    """How the ensemble is made, with the data that all members share. made (str): By what."""
     first, *others = map(read_run, models)
     shared = {k: v for k, v in first.checksums.items() if all(o.checksums.get(k) == v for o in others)}
     return RunRecord(

@@ -69,7 +69,7 @@ def words_per_second(
 ) -> list[float]:
     """How fast pipelines read the same texts, in this process: each in the fastest of its passes.
 
-    They take turns, after a few texts that are not timed: what else the machine does then slows none of
+    They take turns, after a few texts that are not timed: what else the machine does slows none of
     them alone. A word is one of the corpus, whatever a pipeline's tokenizer makes of it.
     """
     for nlp in pipelines:

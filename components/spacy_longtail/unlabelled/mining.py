@@ -46,10 +46,9 @@ class Mined(NamedTuple):
 class MiningRequest:
     """What to look for, and how many.
 
-    labels (int): Sentences to propose. types (Sequence[str]): The rare types; empty takes the corpus's
-        tail, or what a gate of the pipeline opens for.
-    corpus (Optional[Path]): A folder with types.json. Sentences of its parts, where it has some, need no
-        label.
+    labels (int): Sentences to propose. types (Sequence[str]): The rare types; empty takes the
+        corpus's tail, or what a gate of the pipeline opens for.
+    corpus (Optional[Path]): A folder with types.json. Sentences of its parts need no label.
     random (float): Share of the labels that is drawn by lot, for an evaluation without bias.
     diversity (float): How much of its score a sentence loses that is like those chosen, in [0, 1].
     split (bool): Whether texts are cut into sentences by punctuation, where the pipeline does not.
@@ -141,8 +140,8 @@ def corpus_keys(corpus: Path, nlp: Language) -> set[int]:
 def keys_of(docs: Iterable[Doc], nlp: Language) -> set[int]:
     """Documents and their sentences, as `text_key` knows them.
 
-    nlp (Language): The pipeline that reads the pool. A document without sentence boundaries is cut as
-        the pipeline cuts a text, and by punctuation, too.
+    nlp (Language): The pipeline that reads the pool. A document without sentence boundaries is cut
+        as the pipeline cuts a text, and by punctuation, too.
     """
     keys: set[int] = set()
     setters = {name for name in nlp.pipe_names if BOUNDARIES & {*nlp.get_pipe_meta(name).assigns}}

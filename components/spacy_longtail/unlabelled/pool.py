@@ -1,4 +1,4 @@
-"""Pools of text that nobody labelled, as a stream of documents, and a pass of a pipeline over one."""
+"""Pools of text without labels, as a stream of documents, and a pass of a pipeline over one."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -56,8 +56,8 @@ def add_sentences(nlp: Language) -> None:
 def read_pool(source: Path, nlp: Language, settings: Settings, events: Events) -> Iterator[Doc]:
     """The texts of a pool as documents without annotation, one file in memory at most.
 
-    source (Path): A file, or a folder of files, of a format that `convert` reads; .txt is one text per
-        line, and JSON needs no spans.
+    source (Path): A file, or a folder of files, of a format that `convert` reads; .txt is one text
+        per line, and JSON needs no spans.
     YIELDS (Doc): With the words and whole numbers beside a text, and its place, in user_data.
     """
     context = Context(nlp, settings, events)
@@ -65,11 +65,9 @@ def read_pool(source: Path, nlp: Language, settings: Settings, events: Events) -
     root = source if source.is_dir() else source.parent
     for path, read in pool_files(source, settings):
         for i, doc in enumerate(read(path, context), 1):
-            about = {
-                k: v for k, v in doc.user_data.items() if isinstance(k, str) and type(v) in (str, int)
-            }
-            doc.user_data.clear()
-            doc.user_data.update({**about, PLACE: f"{path.relative_to(root)}:{i}"})
+            known = doc.user_data.items()
+            about = {k: v for k, v in known if isinstance(k, str) and type(v) in (str, int)}
+            doc.user_data = {**about, PLACE: f"{path.relative_to(root)}:{i}"}
             n_texts += 1
             yield doc
     if not n_texts:

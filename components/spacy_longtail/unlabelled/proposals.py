@@ -1,7 +1,7 @@
 """Proposed sentences as files for annotation tools, and how a label finds its way back.
 
-Every proposal has an id that is made of its share and its text: `merge` knows by it what was proposed,
-in which share, and whether the text was changed.
+Every proposal has an id that is made of its share and its text: `merge` knows by it what was
+proposed, in which share, and whether the text was changed.
 """
 
 import json
@@ -32,7 +32,7 @@ MINED = "mined"  # the share of what was chosen for a type
 
 
 def proposal_id(share: str, text: str) -> str:
-    """What a proposed text is known by. share (str): "mined" or "random". RETURNS (str): 16 digits."""
+    """The id of a proposed text. share (str): "mined" or "random". RETURNS (str): 16 digits."""
     return format(digest(f"{share}\n{text}"), "016x")
 
 

@@ -1,13 +1,13 @@
 """Pseudo-labels: what a teacher is sure of in text that nobody labelled, as training data.
 
-An entity counts where its score reaches the threshold, and a token is O where the teacher says so with
-that probability. All other tokens are missing: neither right nor wrong for the student. So are those of
-an entity without a score.
+An entity counts where its score reaches the threshold, and a token is O where the teacher says so
+with that probability. All other tokens, and those of entities without a score, are missing: neither
+right nor wrong for the student.
 """
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil
 from operator import itemgetter
@@ -52,7 +52,7 @@ class ReadSentence(PoolSentence):
     ) -> Doc:
         """The sentence as training data, the scores of its entities in doc.spans.
 
-        known (Optional[List[str]]): Types that the teacher reads, others are neither right nor wrong.
+        known (Optional[List[str]]): Types that the teacher reads; others are missing.
         """
         starts: list[object] = [i == 0 for i in range(len(self.words))]
         spaces = [*self.spaces[:-1], False]
@@ -87,20 +87,19 @@ class PseudoLabelPolicy:
     seed: int = 0
 
 
-@dataclass
-class PseudoLabelled:
+class PseudoLabelled(NamedTuple):
     """A sentence, and which of its mentions are annotated."""
 
     sentence: ReadSentence
-    kept: set[int] = field(default_factory=set)
+    kept: Collection[int] = ()
 
 
 class Selection:
     """The sentences that may be kept, as they stream by, in bounded memory.
 
-    The result is as if all of them had been kept: a sentence is wanted for a type only while fewer than
-    `cap` mentions of the type stand in sentences that rank above it, so the first `cap` sentences of
-    each type are enough.
+    The result is as if all of them had been kept: a sentence is wanted for a type only while fewer
+    than `cap` mentions of the type stand in sentences above it. So the first `cap` of each type are
+    enough.
     """
 
     def __init__(self, policy: PseudoLabelPolicy, labels: Sequence[str]) -> None:
@@ -137,8 +136,7 @@ class Selection:
                     kept.add(i)
             if kept:
                 taken[key] = PseudoLabelled(sentence, kept)
-        left = [
-            row for row in sorted(self.empty.heap, reverse=True, key=by_score) if row[1] not in taken
-        ]
+        empty = sorted(self.empty.heap, reverse=True, key=by_score)
+        left = [row for row in empty if row[1] not in taken]
         wanted = round(self._n_empty(len(taken)))
         return [*taken.values(), *(PseudoLabelled(sentence) for _, _, sentence in left[:wanted])]

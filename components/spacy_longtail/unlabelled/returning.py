@@ -1,4 +1,4 @@
-"""Labels come back: annotated proposals become part of the corpus, nothing lost and nothing twice."""
+"""Labels come back: annotated proposals join the corpus, nothing lost and nothing twice."""
 
 import itertools
 from collections import Counter
@@ -44,10 +44,10 @@ class Merged:
 def merge_labels(
     corpus: Path, labelled: Path, random_to: str, settings: Settings, unchanged: bool = False
 ) -> Merged:
-    """Add labelled proposals to a corpus: what was mined to train, the random share to a part of choice.
+    """Add labelled proposals to a corpus: what was mined to train, the random share where wanted.
 
-    A sentence that is annotated in two ways, by two annotators of one task too, or otherwise than in
-    the corpus, is not added: it is written to conflicts.jsonl in the corpus, in Prodigy's format.
+    A sentence that is annotated in two ways, by two annotators of one task too, or otherwise than
+    in the corpus, is not added: it goes to conflicts.jsonl in the corpus, in Prodigy's format.
     """
     types = read_types(corpus)
     nlp = blank(types.lang, types.tokens)

@@ -21,7 +21,7 @@ Kept = TypeVar("Kept")
 
 @dataclass
 class Best(Generic[Kept]):
-    """The sentences that score highest, each text once, where it does best: a heap of bounded size."""
+    """The sentences that score highest, each text once, where it does best: a bounded heap."""
 
     size: int
     heap: list[tuple[float, int, Kept]] = field(default_factory=list)
@@ -67,7 +67,7 @@ class Scan:
         self.n_known = 0  # sentences that the corpus has already
 
     def read(self, batches: Iterable[list[Doc]], nlp: Language) -> None:
-        """Count the expected mentions in documents that a pipeline has processed, and keep the best."""
+        """Count the expected mentions in documents that a pipeline has read, and keep the best."""
         for batch in batches:
             bounds = [sentences_of(doc) for doc in batch]
             ends = np.cumsum([*map(len, bounds)])

@@ -1,4 +1,4 @@
-"""Which of the kept sentences to propose: quotas of types, no near-duplicates, and a random share."""
+"""Which of the kept sentences to propose: quotas of types, no near-duplicates, a random share."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping
@@ -45,7 +45,7 @@ def choose(
     capped: Collection[str] = (),
     per_document: float = PER_DOCUMENT,
 ) -> list[Proposal]:
-    """The proposals: the random share first, then types in turn, whoever lacks most of its quota next.
+    """The proposals: the random share first, then types in turn, by what their quotas lack.
 
     penalty (float): How much of its score a sentence loses that is like those chosen, in [0, 1].
     capped (Collection[str]): Rankings that get no more than their quota; the others also get what a

@@ -88,7 +88,7 @@ class PoolTeacher:
             yield list(self._sentences(doc, outside[rows] >= threshold, own))
 
     def _marginals(self, docs: list[Doc], soft: bool) -> tuple[Floats1d, Floats2d | None]:
-        """The probability of each token to be in no entity of a declared type, and log probabilities.
+        """The probability of each token to be in no declared entity, and log probabilities.
 
         The first is the least of all taggers', and 1 without any.
         """

@@ -101,7 +101,7 @@ def sentences_of(doc: Doc) -> list[tuple[int, int]]:
 
 
 def sentence_vectors(doc: Doc, bounds: Iterable[tuple[int, int]]) -> list[Floats1d]:
-    """A vector of each sentence: the mean of its tokens' in doc.tensor, else of its hashed words."""
+    """A vector of each sentence: the mean of its tokens' in doc.tensor, else of hashed words."""
     rows = to_numpy(doc.tensor)
     if rows.ndim == 2 and len(rows) == len(doc):
         return [rows[start : max(end, start + 1)].mean(axis=0) for start, end in bounds]

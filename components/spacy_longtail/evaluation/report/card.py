@@ -78,12 +78,8 @@ def card_data(stats: Statistics, run: Run) -> dict[str, Any]:
     intervals = {name: [round(end, 4) for end in ends] for name, ends in ranges.items() if ends}
     evaluation, scores = run.evaluation, run.evaluation.scores
     pipes = evaluation.method.pipes
-    thresholds = {
-        name: settings[key]
-        for name, settings in pipes.items()
-        for key in ("threshold", "thresholds")
-        if settings.get(key)
-    }
+    kinds = ("threshold", "thresholds")
+    thresholds = {n: own[key] for n, own in pipes.items() for key in kinds if own.get(key)}
     averages = {
         kind: {"f": getattr(scores, AVERAGES[kind]), "interval": intervals.get(f"{kind} F1")}
         for kind in HEADLINES

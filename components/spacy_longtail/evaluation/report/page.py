@@ -55,9 +55,8 @@ def _values(report: Report) -> dict[str, object]:
     stats, systems = report.statistics, report.systems
     training = {t: own.mentions for t, own in stats.parts["train"].types.items()}
     runs = [run for system in systems for run in system.runs]
-    ours, baseline = (
-        [s.runs[0] for s in systems if s.name == n] for n in (report.ours, report.baseline)
-    )
+    names = (report.ours, report.baseline)
+    ours, baseline = ([s.runs[0] for s in systems if s.name == name] for name in names)
     first, *others = (read_evaluation(run.path).documents for run in (*ours, *baseline))
     marked = mark_documents(first, stats.tail, others[0] if others else [])
     # a model may know types that the corpus does not declare

@@ -82,11 +82,8 @@ def on_shared_seeds(baseline: System, other: System) -> tuple[System, System, bo
     shared = set(baseline.seeds) & set(other.seeds)
     if not shared:
         return baseline, other, False
-    one, two = (
-        system._replace(runs=[run for run in system.runs if run.seed in shared])
-        for system in (baseline, other)
-    )
-    return one, two, True
+    runs = [[run for run in system.runs if run.seed in shared] for system in (baseline, other)]
+    return baseline._replace(runs=runs[0]), other._replace(runs=runs[1]), True
 
 
 def choose(
@@ -97,8 +94,8 @@ def choose(
     systems (Sequence[System]): At least one.
     baseline (Optional[str]): Name of the baseline; null takes the one called "baseline".
     ours (Optional[str]): Name of ours; null takes the best macro F1 on dev, the first of equals.
-    RETURNS (Tuple[Optional[System], System, bool]): The baseline, null beside one method alone; ours;
-        whether its scores on dev chose it among several.
+    RETURNS (Tuple[Optional[System], System, bool]): The baseline, null beside one method alone;
+        ours; whether its scores on dev chose it among several.
     """
     by_name = {system.name: system for system in systems}
     names = ", ".join(by_name) or "none"

@@ -83,13 +83,9 @@ def summarize(report: Report) -> dict[str, Any]:
 
 
 def _as_json(row: ScoreRow) -> dict[str, Any]:
-    verdict = row.verdict and {
-        "p": row.verdict.adjusted,
-        "test": row.verdict.test,
-        "outcome": row.verdict.outcome,
-    }
     scores = {"baseline": row.baseline, "ours": row.ours, "interval": row.interval}
-    return {**scores, **(verdict or dict.fromkeys(("p", "test", "outcome")))}
+    of_verdict = {"p": "adjusted", "test": "test", "outcome": "outcome"}
+    return {**scores, **{key: getattr(row.verdict, name, None) for key, name in of_verdict.items()}}
 
 
 def summary_table(report: Report) -> str:
@@ -98,10 +94,7 @@ def summary_table(report: Report) -> str:
     report (Report): What there is to say.
     RETURNS (str): One line per type, then one per average, then the verdict.
     """
-    rows = [
-        (f"{row.name} *" if row.rare else row.name, row.support, *_cells(row, report))
-        for row in report.rows
-    ]
+    rows = [(row.name + " *" * row.rare, row.support, *_cells(row, report)) for row in report.rows]
     rows += [(kind, "", *_cells(row, report)) for kind, row in report.averages.items()]
     header = ["Type (* rare)", "Support", report.ours, "95 % interval"]
     if report.baseline is not None:

@@ -29,15 +29,11 @@ class Difference(NamedTuple):
 
 
 def intervals(
-    counts: np.ndarray,
-    metrics: Mapping[str, Metric],
-    *,
-    n_draws: int = 10_000,
-    seed: int = 0,
+    counts: np.ndarray, metrics: Mapping[str, Metric], *, n_draws: int = 10_000, seed: int = 0
 ) -> dict[str, Interval]:
     """95 % BCa intervals: how far each score would move with other documents of the same kind.
 
-    counts (np.ndarray): (n_units, n_seeds, n_types + 1, 3), of `stack`. Scores are means over seeds.
+    counts (np.ndarray): (n_units, n_seeds, n_types + 1, 3), of `stack`. Scores average seeds.
     metrics (Mapping[str, Metric]): Scores by name; all are computed from the same draws.
     n_draws (int): Bootstrap draws.
     seed (int): Fixes the draws.

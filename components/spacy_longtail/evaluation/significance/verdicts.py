@@ -56,7 +56,7 @@ def judge(
     method (np.ndarray): The same of the method.
     metrics (Mapping[str, Metric]): Scores by name.
     unit (str): What the units are, as in MentionCounts: "document" or "sentence".
-    is_paired (bool): Whether both have the same seeds, in the same order; else no test is over seeds.
+    is_paired (bool): Whether both have the same seeds, in one order; else no test is over seeds.
     n_draws (int): Bootstrap draws. seed (int): Fixes them.
     RETURNS (Dict[str, Verdict]): By score. Those that are read together need `corrected`.
     """
@@ -94,12 +94,10 @@ def corrected(family: Mapping[str, Verdict]) -> dict[str, Verdict]:
     return found
 
 
-def corrected_by_score(
-    verdicts: Mapping[str, Mapping[str, Verdict]],
-) -> dict[str, dict[str, Verdict]]:
+def corrected_by_score(verdicts: Mapping[str, Mapping[str, Verdict]]) -> dict[str, dict[str, Verdict]]:
     """Verdicts on several methods, each score corrected for the number of methods.
 
-    verdicts (Mapping[str, Mapping[str, Verdict]]): By method, then by score; the same scores for all.
+    verdicts (Mapping[str, Mapping[str, Verdict]]): By method, then by score, all alike.
     RETURNS (Dict[str, Dict[str, Verdict]]): The same with p adjusted.
     """
     scores = next(iter(verdicts.values()), {})

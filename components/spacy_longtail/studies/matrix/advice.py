@@ -12,13 +12,7 @@ from ...about import __version__
 from ...corpus.folder import PARTS, part_path, read_types
 from ...corpus.seen import MOST, seen_share
 from ...corpus.statistics import Statistics, corpus_statistics
-from ...encoders import (
-    TRANSFORMERS,
-    check_encoder,
-    installed_transformers,
-    located,
-    shipped_encoder,
-)
+from ...encoders import TRANSFORMERS, check_encoder, installed_transformers, located, shipped_encoder
 from ...errors import Errors
 from ...hub import load_transformer
 from ...output.amounts import number
@@ -58,7 +52,7 @@ class Advice(NamedTuple):
 def find_pretrained(corpus: Path, say: Callable[[str], None] = msg.info) -> list[Path]:
     """The encoders to try where none is named: the package's CNN, and installed transformers.
 
-    corpus (Path): A folder that `convert` wrote; the encoders are of its language, and have not seen it.
+    corpus (Path): A folder that `convert` wrote. The encoders have its language, and not seen it.
     say (Callable): Gets what is left out, and why.
     """
     lang = read_types(corpus).lang
@@ -89,14 +83,12 @@ def _seen(pretrained: Path, corpus: Path) -> float:
 
 
 def choose_candidates(
-    statistics: Statistics,
-    pretrained: Sequence[CandidateGrid] = (),
-    transformer: str | None = None,
+    statistics: Statistics, pretrained: Sequence[CandidateGrid] = (), transformer: str | None = None
 ) -> list[CandidateGrid]:
     """What is worth a try on a corpus, after stock spaCy what won most often in our records first.
 
-    Losses, resampling, augmentation and secondaries won on no corpus that `recommend` was checked on.
-    They come last, for the time that is left.
+    Losses, resampling, augmentation and secondaries won on no corpus that `recommend` was checked
+    on. They come last, for the time that is left.
 
     statistics (Statistics): Of the corpus.
     pretrained (Sequence[CandidateGrid]): The recipes of pretrained encoders.
@@ -139,9 +131,9 @@ def planned(
     corpus (Path): A folder that `convert` wrote.
     steps (Optional[int]): Of each training; null trains each until it is no better on dev.
     settings (Optional[Overrides]): Config values by dotted name, for all.
-    pretrained (Sequence[Path]): Encoders to try: installed packages, or pipelines that `pretrain` wrote.
+    pretrained (Sequence[Path]): Encoders to try: installed packages, or pipelines of `pretrain`.
     transformer (Optional[str]): A transformer to be tried: its name on the hub, or its folder.
-    RETURNS (Tuple[List[CandidateGrid], Plan]): The candidates, and their plan on the corpus as it is.
+    RETURNS (Tuple[List[CandidateGrid], Plan]): The candidates, and their plan on the corpus.
     """
     lang, settings = read_types(corpus).lang, settings or {}
     statistics = corpus_statistics(corpus)
@@ -187,10 +179,10 @@ def advise(
     options: TrialOptions,
     say: Callable[[str], None] = msg.info,
 ) -> Advice:
-    """Compare candidates on folds of a corpus within a budget, and write the config of the one to use.
+    """Compare candidates on folds of a corpus within a budget, and write the config to use.
 
-    Every candidate gets a fold while half of the budget lasts. After each fold the better half of them
-    and stock spaCy go on, while there is time.
+    Every candidate gets a fold while half of the budget lasts. After each fold the better half of
+    them and stock spaCy go on, while there is time.
 
     candidates (List[CandidateGrid]): As `planned` returned them. plan (Plan): Of the same.
     output (Path): Folder of the trials; resumed. config (Path): The file to write.

@@ -70,8 +70,8 @@ def compare_lines(
 ) -> list[str]:
     """How far a method is ahead of the baseline at each size, on the partitions that both have.
 
-    RETURNS (List[str]): A sentence, and one on tests where a size has six partitions; none if the two
-        share no size.
+    RETURNS (List[str]): A sentence, and one on tests where a size has six partitions; none if the
+        two share no size.
     """
     gains, tests = {}, {}
     for x, scores in own.items():

@@ -1,4 +1,4 @@
-"""Which method to use: by the development part, or by folds, on which each document is held out once."""
+"""Which method to use: by the development part, or by folds that hold out each document once."""
 
 import statistics
 from collections.abc import Collection, Iterable, Mapping
@@ -103,10 +103,10 @@ def recommend_by_folds(
     labels (List[str]): The declared types.
     baseline (str): Name of the method that stays unless another is likely to be better.
     n_folds (int): Of the corpus, at least 3: one is held out, and one is dev. Fewer may be done.
-    failed (Optional[Mapping[str, Collection[Tuple[int, int]]]]): Folds and seeds of trials without an
-        evaluation, by method.
-    RETURNS (Recommendation): The choice, in words too, with how sure it is. Methods with a set number of
-        steps have no verdict while one of them gets better. Methods with a patience do.
+    failed (Optional[Mapping[str, Collection[Tuple[int, int]]]]): Folds and seeds of trials without
+        an evaluation, by method.
+    RETURNS (Recommendation): The choice, in words too, with how sure it is. Methods with a set
+        number of steps have no verdict while one of them gets better. Methods with a patience do.
     """
     runs = _read(scored, labels)
     tried = {name: {*own, *(failed or {}).get(name, ())} for name, own in runs.items()}
@@ -140,18 +140,16 @@ def recommend_by_folds(
     sure = f"the chance that it is worse is {'below 1' if chance < 0.01 else f'{100 * chance:.0f}'} %"
     gain = f"{signed(100 * verdict.value)} points of macro F1 beside {baseline} on held-out documents"
     text = f"Stay with {baseline}. The best guess is {best}, {gain}, but {sure}."
-    method = best if chance <= RISK else baseline
-    if method == best:
+    if chance <= RISK:
         text = f"Use {best}: {gain}; {sure}."
     if early:  # methods with a patience are compared as their configs train them
         text += f" That may change with more steps. {early}"
-    return Recommendation(
-        best if chance <= RISK else baseline, best, verdict, text, evidence, bool(early)
-    )
+    method = best if chance <= RISK else baseline
+    return Recommendation(method, best, verdict, text, evidence, bool(early))
 
 
 def _read(scored: Mapping[str, Mapping[Cell, Path]], labels: list[str]) -> dict[str, Runs]:
-    """The evaluations, all counted in the same units: sentences where a fold has too few documents."""
+    """The evaluations, counted in the same units: sentences where a fold has too few documents."""
 
     def read(unit: Unit | None) -> dict[str, Runs]:
         each = cache(partial(read_run, labels=labels, unit=unit))  # each file once
@@ -208,7 +206,7 @@ def worse(value: float, p: float, n_units: int, t: ResampledT | None, n_folds: i
 
     value (float): Its difference on all documents. p (float): Of that, two-sided, over documents.
     n_units (int): Documents, or sentences: no exact paired test over n gives less than 0.5 ** n.
-    t (Optional[ResampledT]): The test over folds, which counts from three folds on, if it is larger.
+    t (Optional[ResampledT]): The test over folds, which counts from three folds on, if larger.
     """
     by_documents = max(p / 2 if value > 0 else 1 - p / 2, 0.5**n_units)
     return by_documents if t is None or n_folds < LEAST_FOLDS else max(by_documents, t.p_worse)
@@ -222,7 +220,7 @@ def _present(run: Run) -> float:
 
 
 def _counts(runs: Runs) -> Ints4d:
-    """Mentions of all held-out documents: (n_units, n_seeds, n_types + 1, 3), of the seeds in common."""
+    """Mentions of all held-out documents, of shared seeds: (n_units, n_seeds, n_types + 1, 3)."""
     folds = sorted({fold for fold, _ in runs})
     by_fold = {fold: {seed for f, seed in runs if f == fold} for fold in folds}
     seeds = sorted(set.intersection(*by_fold.values()))

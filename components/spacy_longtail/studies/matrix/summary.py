@@ -62,9 +62,7 @@ class Summary(NamedTuple):
 
 
 def summarize_trials(
-    matrix: Matrix,
-    records: Mapping[str, TrialRecord],
-    folds: Folds | None = None,
+    matrix: Matrix, records: Mapping[str, TrialRecord], folds: Folds | None = None
 ) -> Summary:
     """Put the finished trials of a plan together.
 
@@ -96,10 +94,7 @@ def summarize_trials(
 
 
 def _folded(
-    path: Path,
-    matrix: Matrix,
-    records: Mapping[Path, Mapping[str, TrialRecord]],
-    lost: Sequence[Trial],
+    path: Path, matrix: Matrix, records: Mapping[Path, Mapping[str, TrialRecord]], lost: Sequence[Trial]
 ) -> CorpusSummary:
     """A corpus by its folds: scores are means over folds and seeds. lost: Trials that failed."""
     rows = _rows([r for own in records.values() for r in own.values()], FOLD_COLUMNS)

@@ -16,7 +16,7 @@ INDEX = "index"
 
 
 def write_matrix_report(summary: Summary, folder: Path) -> Path:
-    """Write index.html, index.md, and a page for each corpus that all trials were trained on in full.
+    """Write index.html, index.md, and a page for each corpus that trials were trained on in full.
 
     summary (Summary): What the trials show. folder (Path): Where.
     RETURNS (Path): index.html.
@@ -37,7 +37,7 @@ def write_matrix_report(summary: Summary, folder: Path) -> Path:
 
 
 def not_trained(found: CorpusSummary) -> str:
-    """Which methods were not trained long enough, in a sentence; "" if the recommendation says so."""
+    """Which methods were not trained long enough, in words; "" if the recommendation says so."""
     if found.recommendation is not None and found.recommendation.is_early:
         return ""
     return no_verdict({row.method: row.rising for row in found.rows})

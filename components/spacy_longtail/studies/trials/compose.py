@@ -1,4 +1,4 @@
-"""A config made of a base and of named choices, one per axis: head, gate, encoder, reader, loss ..."""
+"""A config made of a base and of named choices, one per axis: head, gate, encoder, reader ..."""
 
 import copy
 from collections.abc import Mapping
@@ -23,8 +23,7 @@ LAST = "last"  # components of a choice that go to the end of the pipeline
 @cache
 def known_choices() -> dict[str, dict[str, Overrides]]:
     """The settings of each choice, by axis, in the order in which axes are applied."""
-    found: dict[str, dict[str, Overrides]] = srsly.read_yaml(HERE / "choices.yml")
-    return found
+    return srsly.read_yaml(HERE / "choices.yml")
 
 
 def read_base(path: Path | None) -> Config:
@@ -42,8 +41,8 @@ def apply(config: Config, settings: Overrides) -> None:
     """Set config values in place.
 
     config (Config): Not interpolated.
-    settings (Overrides): By dotted name, a mapping in place of a whole block; those under "optional"
-        where their block is there. Under "last" are components for the end of the pipeline.
+    settings (Overrides): By dotted name, a mapping in place of a whole block; those under
+        "optional" where their block is there. Under "last" are components for the pipeline's end.
     """
     optional, last = settings.get(OPTIONAL, {}), settings.get(LAST, [])
     for name, value in settings.items():

@@ -261,9 +261,7 @@ def _name(choices: Mapping[str, str], catalog: Mapping[str, Mapping[str, Overrid
 
 
 def _picked(
-    grids: list[dict[str, str | list[str]]],
-    catalog: Mapping[str, Mapping[str, Overrides]],
-    path: Path,
+    grids: list[dict[str, str | list[str]]], catalog: Mapping[str, Mapping[str, Overrides]], path: Path
 ) -> Iterator[dict[str, str]]:
     """The choice of every axis, of each method of the grids, once each."""
     first = {axis: next(iter(choices)) for axis, choices in catalog.items()}

@@ -33,8 +33,7 @@ class Recipe:
 @cache
 def _table() -> dict[str, dict[str, Any]]:
     """recipes.yml: comments by dotted name, choices by axis, recipes and papers by config."""
-    table: dict[str, dict[str, Any]] = srsly.read_yaml(HERE / "recipes.yml")
-    return table
+    return srsly.read_yaml(HERE / "recipes.yml")
 
 
 def read_recipes() -> dict[str, Recipe]:
@@ -68,7 +67,7 @@ def named_recipe(name: str) -> Recipe:
 def written(recipe: Recipe, config: Config, use: str) -> str:
     """The text of a config, with the comments of its recipe.
 
-    recipe (Recipe): What it is made of. config (Config): Not interpolated. use (str): How it is trained.
+    recipe (Recipe): What it is made of. config (Config): Not interpolated. use (str): How to train.
     """
     head = [*recipe.comment.splitlines(), use]
     return commented(config, head, {**_table()["comments"], **recipe.comments})
@@ -134,16 +133,15 @@ def make_config(recipe: Recipe) -> Config:
 
 
 def _filled(config: Config) -> Config:
-    """A config as `spacy init fill-config` leaves it, in its own order. No pipeline is loaded for it."""
+    """A config as `spacy init fill-config` leaves it, in its own order. No pipeline is loaded."""
     sourced = get_sourced_components(config)
     filled = load_model_from_config(config, auto_fill=True, exclude=list(sourced)).config
     filled["components"].update(sourced)
-    merged: Config = Config(filled).merge(config)  # the order is the config's
-    return merged
+    return Config(filled).merge(config)  # the order is the config's
 
 
 def _lines(block: Block, comments: Mapping[str, str], section: str = "") -> Iterator[str]:
-    """A block's values, then the blocks in it. `Config.to_str` has no comments, and deep blocks last."""
+    """A block's values, then the blocks in it. `Config.to_str` puts deep blocks last."""
     blocks = {}
     for key, value in block.items():
         name = f"{section}.{key}" if section else key
@@ -171,5 +169,4 @@ def _is_short(name: str, block: Block) -> bool:
 def _shown(value: object) -> str:
     if isinstance(value, str) and value.startswith("${"):
         return value
-    text: str = srsly.json_dumps(value)
-    return text
+    return srsly.json_dumps(value)

@@ -65,7 +65,7 @@ class TrialRecord(BaseModel):
 
 
 def trial_folder(output: Path, key: str) -> Path:
-    """Where the files of a finished trial are. output (Path): The folder. key (str): The trial's."""
+    """Where a finished trial's files are. output (Path): The folder. key (str): The trial's."""
     return output / FOLDER / key
 
 

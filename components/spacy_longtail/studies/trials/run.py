@@ -60,7 +60,7 @@ class Matrix:
                 raise unusable("The plan", f"{same.title!r} and {trial.title!r} are the same training.")
 
     def check(self, keys: Iterable[str]) -> None:
-        """Build the pipeline of every method once, so that mistakes show before hours of training."""
+        """Build the pipeline of every method once: mistakes show before hours of training."""
         trials = (self.trials[key] for key in keys)
         kinds = {(t.method.name, t.corpus, t.draw is None): t for t in trials}
         for (name, corpus, _), trial in kinds.items():
@@ -105,7 +105,7 @@ class Matrix:
     ) -> dict[str, TrialRecord]:
         """Run what is not finished. Stopping it at any moment loses the running trials alone.
 
-        options (TrialOptions): How. keys (Optional[Iterable[str]]): Of the trials to run; null is all.
+        options (TrialOptions): How. keys (Optional[Iterable[str]]): Trials to run; null is all.
         runner (Optional[Callable]): What runs one trial, if not a process of its own.
         RETURNS (Dict[str, TrialRecord]): The records of the plan's finished trials, by content key.
         """
@@ -198,9 +198,8 @@ def _line(record: TrialRecord) -> str:
 def run_trial(options: TrialOptions, trial: Trial, work: Path, stop: Stop) -> Outcome:
     """Run one trial in a process of its own.
 
-    options (TrialOptions): How. trial (Trial): The trial. work (Path): An empty folder for its files.
-    stop (Callable): Tells why it must end, else null.
-    RETURNS (Outcome): How it ended.
+    options (TrialOptions): How. trial (Trial): The trial. work (Path): An empty folder for it.
+    stop (Callable): Tells why it must end, else null. RETURNS (Outcome): How it ended.
     """
     task = Task(
         corpus=str(trial.corpus),

@@ -129,7 +129,7 @@ class Search:
         minutes: float | None = None,
         runner: Runner | None = None,
     ) -> list[Tried]:
-        """Run trials until there are enough. Stopping it at any moment loses the running trial alone.
+        """Run trials until there are enough. Stopping it loses the running trial alone.
 
         n_trials (int): How many in all. gpu_id (int): -1 is the CPU.
         minutes (Optional[float]): Time limit of a trial.
@@ -302,5 +302,4 @@ def run_trial(
         drawn=False,
         parts=["dev"],
     )
-    config = compose(search.config, {}, trial.user_attrs[VALUES])
-    return launch(work, config, task, minutes, stop)
+    return launch(work, compose(search.config, {}, trial.user_attrs[VALUES]), task, minutes, stop)

@@ -109,7 +109,6 @@ def _choices(spec: str) -> tuple[Choice, ...]:
 
 def _value(text: str) -> Choice:
     try:
-        value: Choice = json.loads(text)
+        return json.loads(text)
     except ValueError:
         return text
-    return value
