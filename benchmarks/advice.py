@@ -17,7 +17,7 @@ import srsly
 import typer
 
 from spacy_longtail.corpus.folder import read_types
-from spacy_longtail.evaluation.report.inputs import read_run
+from spacy_longtail.evaluation.report.systems import read_run
 from spacy_longtail.evaluation.significance import judge, named_metrics, stack
 from spacy_longtail.studies.matrix.advice import Advice, advise, find_pretrained, planned
 from spacy_longtail.studies.trials.records import trial_folder

@@ -20,7 +20,7 @@ from spacy_longtail.corpus.folder import read_types
 from spacy_longtail.corpus.parts import part_path
 from spacy_longtail.evaluation.evaluate import evaluate_model
 from spacy_longtail.evaluation.records import write_evaluation
-from spacy_longtail.evaluation.report.inputs import read_run
+from spacy_longtail.evaluation.report.systems import read_run
 from spacy_longtail.evaluation.significance import judge, named_metrics, stack
 from spacy_longtail.training.train import BEST
 from spacy_longtail.unlabelled.distil import STUDENT, DistilRequest, distil

@@ -12,8 +12,7 @@ from spacy.util import load_config
 
 from spacy_longtail.evaluation.evaluate import evaluate_model
 from spacy_longtail.evaluation.significance import mention_counts
-from spacy_longtail.training.checksums import checksum
-from spacy_longtail.training.provenance import command, read_curve, read_run, short
+from spacy_longtail.training.provenance import checksum, command, read_curve, read_run, short
 from spacy_longtail.training.train import train_model
 from tests.project.test_cli import CONFIG
 from tests.util import run_app, toy_corpus

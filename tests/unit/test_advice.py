@@ -9,12 +9,12 @@ import spacy
 from spacy.tokens import DocBin
 
 from spacy_longtail.corpus.descriptions import read_types, write_types
-from spacy_longtail.evaluation.report.inputs import read_run
+from spacy_longtail.evaluation.report.systems import read_run
 from spacy_longtail.evaluation.significance.paired import resampled_t
 from spacy_longtail.studies.matrix import advice, recommendation
 from spacy_longtail.studies.matrix.advice import advise, planned
-from spacy_longtail.studies.matrix.cutting import fold_plan, write_folds
 from spacy_longtail.studies.matrix.recommendation import macro_of, recommend_by_folds
+from spacy_longtail.studies.matrix.rounds import fold_plan, write_folds
 from spacy_longtail.studies.matrix.summary import summarize_trials
 from spacy_longtail.studies.matrix.writing import summary_tables, write_matrix_report
 from spacy_longtail.studies.trials.plan import read_plan

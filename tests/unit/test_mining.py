@@ -22,8 +22,7 @@ from spacy_longtail.unlabelled.mining import corpus_keys
 from spacy_longtail.unlabelled.pool import read_pool
 from spacy_longtail.unlabelled.proposals import DEFAULT_NAMES, ID, SHARE, proposal_id, write_proposals
 from spacy_longtail.unlabelled.returning import CONFLICTS, merge_labels
-from spacy_longtail.unlabelled.scan import RANDOM, Best, Scan
-from spacy_longtail.unlabelled.selection import Proposal, choose, share_out
+from spacy_longtail.unlabelled.scan import RANDOM, Best, Proposal, Scan, choose, share_out
 from spacy_longtail.unlabelled.units import Unit, lot, sentences_of, skeleton, text_key
 
 from ..util import (

@@ -11,7 +11,7 @@ from spacy_longtail.corpus.seen import FILE, LEAST_WORDS, SAMPLED, seen_share, s
 from spacy_longtail.studies.matrix import advice
 from spacy_longtail.studies.matrix.advice import find_pretrained, planned
 from spacy_longtail.training import contamination
-from spacy_longtail.training.contamination import warn_seen
+from spacy_longtail.training.train import warn_seen
 from tests.util import blank, parse
 
 VOCAB = Vocab()

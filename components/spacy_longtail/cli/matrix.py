@@ -10,7 +10,7 @@ import typer
 from typer import Argument, Option
 
 from ..output.amounts import number
-from ..studies.matrix.cutting import fold_plan
+from ..studies.matrix.rounds import fold_plan
 from ..studies.matrix.summary import summarize_trials
 from ..studies.matrix.writing import summary_tables, write_matrix_report
 from ..studies.trials.plan import presets, read_plan

@@ -18,9 +18,8 @@ from ..pipes.neighbours import is_gate
 from ..pipes.secondary.gated_pipe import GatedPipe
 from ..pipes.token.ensemble_ner import EnsembleNER
 from ..scorers import make_ner_scorer
-from ..training.checksums import checksum
 from ..training.loading import load_pipeline
-from ..training.provenance import method, read_curve, read_run
+from ..training.provenance import checksum, method, read_curve, read_run
 from ..training.train import MODELS
 from ..types import ENTITY_SCORES
 from .analysis import analyse
@@ -66,7 +65,7 @@ def evaluate_model(
     for pipe_name, pipe in nlp.pipeline:
         if is_gate(nlp, pipe_name):
             scores.update(cast(Pipe, pipe).score(examples))
-    analysis = tally and analyse(examples, labels, tally.counts.mentions, tally.surfaces)
+    details = None if tally is None else analyse(examples, labels, tally.counts.mentions, tally.surfaces)
     performance = nlp.meta.get("performance", {})
     return Evaluation(
         name=name or (place.parent if place.name in UNNAMED else place).name,
@@ -82,7 +81,7 @@ def evaluate_model(
         curve=curve,
         performance={n: value for n, value in performance.items() if isinstance(value, (int, float))},
         scores=Scores(**scores),
-        analysis=analysis,
+        analysis=details,
         secondaries={n: dict(pipe.usage) for n, pipe in secondaries.items()},
         words_per_second=sum(len(eg.predicted) for eg in examples) / max(seconds, 1e-9),
         # what is not annotated has no scores

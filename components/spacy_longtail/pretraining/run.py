@@ -22,8 +22,7 @@ from ..layers.torch_layer import require_torch
 from ..output.writing import check_folder, check_outside, replacing, unless_holds
 from ..pipes.sources import add_sources
 from ..settings import extra, unused
-from ..training.checksums import digest, file_content
-from ..training.provenance import shortened, versions
+from ..training.provenance import digest, file_content, shortened, versions
 from ..types import Block
 from .donors import read_donors
 from .records import PretrainOptions, not_resumable, unusable

@@ -99,10 +99,10 @@ def _settings(path: Path | None, types: CorpusTypes, place: Path, steps: int, se
     base = load_config(path or DEFAULT_CONFIG_PATH)
     if path is None:
         base = base.merge(Config().from_str(OWN_CONFIG))
-    given = corpus_overrides(types, place / "train.spacy", place / "dev.spacy")
-    given |= {"training.max_steps": steps, "training.patience": 0, "training.seed": seed}
-    given["training.eval_frequency"] = steps  # the fold's scores are not looked at
-    own = known_sections(given, base)
+    own = corpus_overrides(types, place / "train.spacy", place / "dev.spacy")
+    settings = {"training.max_steps": steps, "training.patience": 0, "training.seed": seed}
+    settings["training.eval_frequency"] = steps  # the fold's scores are not looked at
+    own = known_sections({**own, **settings}, base)
     config = Config().from_str(base.to_str(interpolate=False), overrides=own, interpolate=False)
     config["training"]["logger"] = {"@loggers": "spacy.ConsoleLogger.v1"}
     written = json.dumps(own.get("paths.train"))[1:-1]  # escaped as it is among the corpora

@@ -1,18 +1,22 @@
-"""Where a figure comes from: the command, the data's checksum, the settings and the versions."""
+"""Where a figure comes from: command, checksum of the data, settings, versions, and the curve."""
 
+import hashlib
+import json
 import platform
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any
+from typing import IO, Any
 
 import srsly
 from pydantic import Field, JsonValue, ValidationError
 from spacy.language import Language
+from spacy.util import registry
 
 from ..about import __version__
+from ..encoders import located
 from ..errors import Errors
 from ..pipes.scores.thresholding import CALIBRATION
 from ..records import Record, problem_of
@@ -20,7 +24,10 @@ from ..types import Overrides
 
 RUN_FILE = "run.json"  # beside model-best, or in an ensemble: how it was made
 DEV_SCORE = "ents_macro_f"  # what checkpoints and methods are chosen by, on dev
-CURVE_FILE = "curve.jsonl"  # beside model-best: spaCy's log, one line per evaluation
+CURVE_FILE = "curve.jsonl"  # beside model-best: one line per evaluation, written at once
+CURVE_LOGGER = "longtail.CurveLogger.v1"  # while a training goes on: no saved config has it
+CHUNK = 1 << 20  # bytes of a file at a time
+DIGITS = 16  # of a short checksum
 PACKAGES = ("spacy", "thinc", "numpy", "torch", "spacy-transformers", "transformers")
 # of a pipe: what methods differ in
 DETAILS = ("factory", "head", "include", "loss", "merge",
@@ -44,6 +51,34 @@ class Method(Record):
 
     reader: Block = Field(default_factory=dict)  # of the training data
     pipes: dict[str, Block] = Field(default_factory=dict)  # settings by name
+
+
+def digest(value: object) -> str:
+    """A short checksum of JSON data."""
+    text = json.dumps(value, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode("utf8", "replace")).hexdigest()[:DIGITS]
+
+
+def checksum(path: Path) -> str:
+    """SHA-256 of a file, or of the .spacy files of a folder one after the other, as hexadecimal."""
+    digest = hashlib.sha256()
+    for part in sorted(path.rglob("*.spacy")) if path.is_dir() else [path]:
+        with part.open("rb") as file:
+            while chunk := file.read(CHUNK):
+                digest.update(chunk)
+    return digest.hexdigest()
+
+
+def file_content(path: str) -> str:
+    """A checksum of a file, or of a folder's files; "" if there is neither, as for a hub's name."""
+    root = located(path)
+    try:
+        files = sorted(p for p in root.rglob("*") if p.is_file()) if root.is_dir() else [root]
+        if not all(file.is_file() for file in files):
+            return ""
+    except OSError:  # a text that is too long for a name
+        return ""
+    return digest([(file.relative_to(root).as_posix(), checksum(file)) for file in files])
 
 
 def versions() -> dict[str, str]:
@@ -104,6 +139,41 @@ def read_run(model: Path) -> RunRecord:
         return RunRecord.model_validate_json(path.read_bytes())
     except ValidationError as error:
         raise ValueError(Errors.L417.format(path=path, problem=problem_of(error))) from error
+
+
+def log_curve(nlp: Language, path: Path) -> None:
+    """Let the next training of a pipeline write a line of JSON for each evaluation."""
+    training = nlp.config["training"]
+    training["logger"] = {"@loggers": CURVE_LOGGER, "logger": training["logger"], "path": str(path)}
+
+
+@registry.loggers(CURVE_LOGGER)
+def curve_logger(logger: Callable, path: str) -> Callable:
+    """The logger of the config, and the file. What is saved from then on has that logger alone."""
+
+    def setup(nlp: Language, stdout: IO[str], stderr: IO[str]) -> tuple:
+        training = nlp.config["training"]
+        training["logger"] = training["logger"]["logger"]
+        show, finalize = logger(nlp, stdout, stderr)
+        shown = [name for name, weight in training["score_weights"].items() if weight is not None]
+        Path(path).write_bytes(b"")
+
+        def log(info: dict[str, Any] | None) -> None:
+            show(info)
+            if info is not None:
+                scores = {name: float(info["other_scores"].get(name, 0.0)) for name in shown}
+                line = {
+                    "epoch": info["epoch"],
+                    "step": info["step"],
+                    "losses": {name: float(loss) for name, loss in info["losses"].items()},
+                    "scores": {name: v if name == "speed" else 100 * v for name, v in scores.items()},
+                    "score": float(info["score"]),
+                }
+                srsly.write_jsonl(path, [line], append=True, append_new_line=False)
+
+        return log, finalize
+
+    return setup
 
 
 def read_curve(model: Path) -> list[dict[str, float]]:

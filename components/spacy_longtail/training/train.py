@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from configparser import Error as ConfigParserError
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Literal
@@ -16,28 +17,44 @@ from spacy.scorer import Scorer
 from spacy.training import Example
 from spacy.training.initialize import init_nlp
 from spacy.training.loop import train
-from spacy.util import load_config, load_model_from_config, logger, registry, resolve_dot_names
+from spacy.util import (
+    dict_to_dot,
+    load_config,
+    load_model_from_config,
+    logger,
+    registry,
+    resolve_dot_names,
+)
 from thinc.api import Config
 from wasabi import msg
 
 from ..corpus.folder import CorpusTypes, part_path, read_types
 from ..corpus.formats.docbin import check_docs
 from ..corpus.parts import with_name
+from ..corpus.seen import FILE, MOST, seen_share
 from ..corpus.tokenizers import tokenizer_config
 from ..corpus.type_words import in_words, problem_in_config
-from ..errors import SHIPPED_CONFIGS, Errors
+from ..encoders import located
+from ..errors import SHIPPED_CONFIGS, Errors, Warnings
 from ..hub import check_models
 from ..output.writing import check_folder, check_outside, coded_io, set_aside, whole_folder
 from ..pipes.numpy_blas import use_numpy_blas
 from ..pipes.sources import add_sources
 from ..types import Block, Overrides
-from .checksums import checksum
-from .contamination import warn_seen
-from .curve_logger import log_curve
 from .device import use_gpu
 from .loading import check_beginning, load_weights, sources_of_beginning
 from .own_code import imported_code
-from .provenance import CURVE_FILE, RUN_FILE, RunRecord, command, read_run, versions, write_run
+from .provenance import (
+    CURVE_FILE,
+    RUN_FILE,
+    RunRecord,
+    checksum,
+    command,
+    log_curve,
+    read_run,
+    versions,
+    write_run,
+)
 
 BEST = "model-best"
 MODELS = (BEST, "model-last")
@@ -199,6 +216,37 @@ def train_model(
         )
         write_run(new, record)
     return output / BEST
+
+
+def warn_seen(config: Config, corpus: Path) -> None:
+    """Warn of an encoder that was pretrained on the parts of a corpus that models are scored on.
+
+    config (Config): Interpolated. An encoder is a folder that a component or [initialize] names.
+    corpus (Path): A folder that `convert` wrote.
+    """
+    parts = tuple(path for name in ("dev", "test") if (path := part_path(corpus, name)).exists())
+    blocks = (config.get(name, {}) for name in ("components", "initialize"))
+    values = {str(value) for block in blocks for value in dict_to_dot(block).values()}
+    for folder in sorted(filter(_lists_seen, values)):
+        if (share := _share(folder, parts)) > MOST:
+            shown = {"path": folder, "corpus": corpus, "share": f"{100 * share:.0f} %"}
+            warnings.warn(Warnings.W103.format(**shown), stacklevel=3)
+
+
+def _lists_seen(value: str) -> bool:
+    """Whether a setting is a folder that lists the sentences it was pretrained on."""
+    if not value or "\n" in value or "\0" in value:
+        return False
+    try:
+        return (located(value) / FILE).is_file()
+    except OSError:  # a text that is too long for a path
+        return False
+
+
+@lru_cache(maxsize=64)
+def _share(folder: str, parts: tuple[Path, ...]) -> float:
+    """As `seen_share`, once for all methods of a plan."""
+    return seen_share(Path(folder), parts)
 
 
 def foreign_to_run(folder: Path) -> str:

@@ -24,8 +24,7 @@ from ..pipes.neighbours import BOUNDARIES
 from ..training.loading import load_for_types
 from .pool import BATCH, add_sentences, processed, read_pool
 from .proposals import ProposalFormat, write_proposals
-from .scan import RANDOM, Scan
-from .selection import Proposal, choose, share_out
+from .scan import RANDOM, Proposal, Scan, choose, share_out
 from .units import sentences_of, text_key
 
 CORPUS_PARTS = ("train", "dev", "test", "all")

@@ -15,8 +15,7 @@ from spacy.vocab import Vocab
 
 from ..corpus.formats.tasks import TASKS
 from ..output.writing import write_file
-from .scan import RANDOM
-from .selection import Proposal
+from .scan import RANDOM, Proposal
 from .units import digest
 
 Entities = tuple[tuple[int, int, str], ...]  # start, end, type

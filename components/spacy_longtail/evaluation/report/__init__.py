@@ -2,6 +2,6 @@
 
 from .card import write_card
 from .comparison import read_report
-from .inputs import metrics_files
 from .page import check_report, write_report
+from .systems import metrics_files
 from .wording import summarize, summary_table

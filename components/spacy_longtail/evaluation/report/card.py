@@ -13,9 +13,8 @@ from ...output.writing import check_file, coded_io, replacing
 from ...pipes.sources import sources_of
 from ..significance import named_metrics, stack
 from .comparison import HEADLINES, ranges_of, read_systems
-from .inputs import Run
 from .rendering import render
-from .systems import AVERAGES, System
+from .systems import AVERAGES, Run, System
 
 META_KEY = "spacy_longtail"  # in meta.json
 FEW = 30  # test mentions: with fewer a type's score says little

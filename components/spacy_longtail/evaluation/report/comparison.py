@@ -19,8 +19,7 @@ from ..significance import (
     judge,
     named_metrics,
 )
-from .inputs import read_runs, read_statistics
-from .systems import AVERAGES, System, choose, group, on_shared_seeds
+from .systems import AVERAGES, System, choose, group, on_shared_seeds, read_runs, read_statistics
 
 HEADLINES = ("macro", "tail", "micro")  # the averages that a report speaks of first
 

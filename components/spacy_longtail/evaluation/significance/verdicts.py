@@ -7,8 +7,7 @@ import numpy as np
 
 from ...output.amounts import p_value, percent, signed
 from .bootstrap import LEVEL, ROUNDING, paired_bootstrap
-from .counts import Unit
-from .metrics import Metric
+from .metrics import Metric, Unit
 from .paired import PairedT, holm, paired_permutation, paired_t
 
 Outcome = Literal["better", "worse", "no difference shown"]

@@ -22,9 +22,8 @@ from ..trials.compose import OPTIONAL, compose, known_choices, read_base
 from ..trials.plan import Plan, read_plan
 from ..trials.recipes import commented, fill, read_recipes
 from ..trials.run import Matrix, TrialOptions
-from .cutting import fold_plan
 from .recommendation import Recommendation
-from .rounds import Rounds
+from .rounds import Rounds, fold_plan
 from .summary import Summary, summarize_trials
 
 FEW, MANY_SENTENCES = 500, 5000  # training sentences

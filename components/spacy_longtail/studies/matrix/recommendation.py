@@ -11,8 +11,7 @@ from thinc.types import Ints4d
 
 from ...errors import Errors
 from ...evaluation.convergence import no_verdict
-from ...evaluation.report.inputs import Run, read_run
-from ...evaluation.report.systems import System
+from ...evaluation.report.systems import Run, System, read_run
 from ...evaluation.significance import (
     LEAST_SEEDS,
     Unit,

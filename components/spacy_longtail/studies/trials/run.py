@@ -15,9 +15,8 @@ from tqdm import tqdm
 from ...errors import Errors
 from ...hub import check_models
 from ...output.writing import check_folder, coded_io, unless_holds
-from ...training.contamination import warn_seen
 from ...training.provenance import DEV_SCORE, read_curve, short
-from ...training.train import check_trainable, load_filled
+from ...training.train import check_trainable, load_filled, warn_seen
 from .child import MODEL
 from .keys import code_version, corpus_version, trial_key
 from .plan import Plan, Trial, unusable

@@ -17,10 +17,8 @@ from ...hub import check_models
 from ...output.amounts import number, percent
 from ...output.writing import check_folder, coded_io, in_progress, unless_holds, write_file
 from ...settings import extra
-from ...training.checksums import digest
-from ...training.contamination import warn_seen
-from ...training.provenance import DEV_SCORE, read_curve
-from ...training.train import BEST, refuse_parts
+from ...training.provenance import DEV_SCORE, digest, read_curve
+from ...training.train import BEST, refuse_parts, warn_seen
 from ...types import Overrides
 from ..trials.child import MODEL
 from ..trials.compose import compose, read_base
