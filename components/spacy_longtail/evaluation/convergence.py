@@ -35,8 +35,7 @@ def still_rising(curve: Sequence[Mapping[str, float]], patience: int = 0) -> str
     if patience and steps[-1] - steps[best] >= patience:
         return ""
     if len(scores) < THIRD:
-        is_last = best == len(scores) - 1
-        return f"had {number(len(scores), 'evaluation')} alone" if is_last else ""
+        return f"had {number(len(scores), 'evaluation')} alone" if best == len(scores) - 1 else ""
     n = max(len(scores) // THIRD, THIRD)
     x = steps[-n:] - steps[-n:].mean()
     slope = float((x * scores[-n:]).sum() / (x**2).sum())

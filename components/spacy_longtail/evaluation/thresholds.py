@@ -82,8 +82,7 @@ def fit_thresholds(
             calibration = {label: list(curve) for label, curve in curves.items()} or None
             pipe.cfg.update({**settings, CALIBRATION: calibration})
         with nlp.select_pipes(enable=[name]):
-            docs = nlp.pipe(eg.predicted for eg in examples)
-            for eg, doc in zip(examples, docs, strict=True):
+            for eg, doc in zip(examples, nlp.pipe(eg.predicted for eg in examples), strict=True):
                 eg.predicted = doc
     update_performance(nlp, data)
     with coded_io(output or model), whole_folder(output or model) as folder:
@@ -116,8 +115,7 @@ def _scored_pipes(nlp: Language, path: Path) -> list[str]:
 
 
 def _warn(name: str, keeps: str, problem: str) -> None:
-    text = Warnings.W082.format(name=name, keeps=keeps, problem=problem)
-    warnings.warn(text, stacklevel=4)
+    warnings.warn(Warnings.W082.format(name=name, keeps=keeps, problem=problem), stacklevel=4)
 
 
 def choose_types(

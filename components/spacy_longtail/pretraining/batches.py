@@ -1,12 +1,12 @@
 """Donors as arrays of subwords, and the batches that are drawn from them."""
 
-import random
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, count
+from random import Random
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -163,7 +163,7 @@ class Batches(IterableDataset):
         weights = [donor.weight for donor in self.donors]
         streams = [self._stream(donor) for donor in self.donors]
         for number in count():
-            rng = random.Random(f"{self.seed}-{number}")
+            rng = Random(f"{self.seed}-{number}")
             i = rng.choices(range(len(weights)), weights)[0]
             sentences = next(streams[i])  # those before `start`, too
             if number >= self.start and (number - self.start) % n == turn:
@@ -171,7 +171,7 @@ class Batches(IterableDataset):
 
     def _stream(self, donor: PackedDonor) -> Iterator[list[Sentence]]:
         """Sentences of similar length: each comes once before any comes again."""
-        rng = random.Random(f"{self.seed}-{donor.name}")
+        rng = Random(f"{self.seed}-{donor.name}")
         while True:
             order = list(donor.train)
             rng.shuffle(order)
@@ -186,9 +186,7 @@ class Batches(IterableDataset):
             yield from reversed(batches)
 
 
-def batch_of(
-    donor: PackedDonor, sentences: list[Sentence], rng: random.Random, near: np.ndarray
-) -> DonorBatch:
+def batch_of(donor: PackedDonor, sentences: list[Sentence], rng: Random, near: np.ndarray) -> DonorBatch:
     """A batch of some sentences of a donor.
 
     near (np.ndarray): (n_texts, n_texts), which label texts are close to each other.
@@ -213,8 +211,7 @@ def batch_of(
     gold = np.where(at >= 0, 1 + 2 * at + (tags + 1) % 2, np.where(tags == MISSING, IGNORED, 0))
     is_left_out = (types >= 0) & (at < 0)
     if is_left_out.any():  # its type is not a candidate: O, unless a candidate could be meant
-        lost = np.unique(types[is_left_out])
-        unsure = [t for t in lost if near[donor.texts[t][0]][texts].any()]
+        unsure = [t for t in np.unique(types[is_left_out]) if near[donor.texts[t][0]][texts].any()]
         gold[is_left_out & np.isin(types, unsure)] = IGNORED
     off = np.zeros((len(sentences), len(kept)), dtype=bool)
     for row, sentence, own in zip(off, sentences, np.split(at, np.cumsum(lengths)[:-1]), strict=True):

@@ -78,8 +78,7 @@ class CNN(nn.Module):
 
     def mean(self, subwords: Tensor) -> Tensor:
         """Mean vectors, (n_texts, n_columns). subwords (Tensor): (n_texts, n_subwords), padded."""
-        n = len(self.vectors)
-        lengths = (subwords < n).sum(1, keepdim=True).clamp(min=1)
+        lengths = (subwords < len(self.vectors)).sum(1, keepdim=True).clamp(min=1)
         table = torch.cat([self.vectors, self.vectors.new_zeros(1, self.vectors.shape[1])])
         return functional.embedding(subwords, table).sum(1) / lengths
 
@@ -173,8 +172,7 @@ def padded(rows: Sequence[Sequence[int]], n_subwords: int, most: int) -> Tensor:
 def subwords_of(tokenizer: Tokenizer) -> dict[str, int]:
     """A tokenizer's subwords as a table writes them, with their numbers, without special ones."""
     special = tokenizer.get_added_tokens_decoder()
-    numbers = range(tokenizer.get_vocab_size())
-    tokens = {i: tokenizer.id_to_token(i) for i in numbers if i not in special}
+    tokens = {i: tokenizer.id_to_token(i) for i in range(tokenizer.get_vocab_size()) if i not in special}
     is_marked = any(token.startswith(BEGINS) for token in tokens.values())
     subwords: dict[str, int] = {}
     for i, token in tokens.items():

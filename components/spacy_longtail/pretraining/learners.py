@@ -119,8 +119,7 @@ class BiEncoderLearner(ABC):
             others = torch.randint(len(self.texts), (self.n_others,), device=self.device)
             texts = torch.cat([texts, others])
         states = self.states(batch)
-        dropped = functional.dropout(states, self.rates.dropout)
-        every = self.model.logits(dropped, self.describe(texts))
+        every = self.model.logits(functional.dropout(states, self.rates.dropout), self.describe(texts))
         logits = _without_off(every[:, :n], batch)
         loss = functional.cross_entropy(logits, batch.gold, ignore_index=IGNORED)
         if self.teacher is None:
@@ -231,8 +230,7 @@ class TransformerLearner(BiEncoderLearner):
         return self.model.states(batch)
 
     def finish(self, name: str, nlp: Language) -> None:
-        labels = self.labels.cpu()
-        build_transformer(self.model.cpu(), labels, name, self.tokenizer, nlp, self.bits)
+        build_transformer(self.model.cpu(), self.labels.cpu(), name, self.tokenizer, nlp, self.bits)
 
 
 class CNNLearner(BiEncoderLearner):
@@ -330,5 +328,4 @@ def legal(tags: np.ndarray) -> np.ndarray:
     """Tags in which an entity that starts with I starts with B, (n_tokens,)."""
     types = np.where(tags > 0, (tags - 1) // 2, -1)
     before = np.concatenate([[-1], types[:-1]])
-    is_inside = (tags > 0) & (tags % 2 == 0)
-    return np.where(is_inside & (types != before), tags - 1, tags)
+    return np.where((tags > 0) & (tags % 2 == 0) & (types != before), tags - 1, tags)

@@ -139,9 +139,8 @@ def build_transformer(
 ) -> None:
     """Add `tok2vec` and `ner` to an empty pipeline, without the label encoder's file."""
     data = short_form(_subword_encoder(model.encoder, tokenizer, POSITIONS), *bits[:2])
-    tok2vec: Any = nlp.add_pipe(
-        "tok2vec", config={"model": {"@architectures": "longtail.Transformer.v1"}}
-    )
+    block = {"@architectures": "longtail.Transformer.v1"}
+    tok2vec: Any = nlp.add_pipe("tok2vec", config={"model": block})
     shim = shim_of(tok2vec.model)
     shim._model = from_bytes(shim._model, data, CPU)
     shim._serialize_model = lambda module: data
@@ -159,8 +158,7 @@ def _subword_encoder(encoder: Any, tokenizer: Tokenizer, most: int) -> PieceEnco
         positions.num_embeddings = encoder.config.max_position_embeddings = most
         for name in ("position_ids", "token_type_ids"):
             if hasattr(embeddings, name):
-                cut = getattr(embeddings, name)[:, :most]
-                embeddings.register_buffer(name, cut, persistent=False)
+                embeddings.register_buffer(name, getattr(embeddings, name)[:, :most], persistent=False)
     module = PieceEncoder()
     module.build(encoder.config, tokenizer, encoder)
     return module

@@ -115,9 +115,8 @@ def find_suspects(docs: list[Doc], reading: OutOfFold, tail: list[str]) -> Audit
 def _annotated(docs: list[Doc], classes: list[str]) -> Ints1d:
     """The class of each token; whitespace counts as not annotated."""
     column = {get_string_id(name): i for i, name in enumerate(classes)}
-    iob, label, is_space = np.concatenate(
-        [doc.to_array(["ENT_IOB", "ENT_TYPE", "IS_SPACE"]) for doc in docs]
-    ).T
+    tokens = [doc.to_array(["ENT_IOB", "ENT_TYPE", "IS_SPACE"]) for doc in docs]
+    iob, label, is_space = np.concatenate(tokens).T
     given = np.where(iob == 2, 0, UNANNOTATED)
     for name in np.unique(label[label > 0]).tolist():  # a token that is only blocked has none
         given[label == name] = column[name]

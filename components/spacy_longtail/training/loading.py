@@ -37,10 +37,8 @@ def load_pipeline(model: Path | str, exclude: Collection[str] = ()) -> Language:
         problem = f"{type(error).__name__}: {error}".strip().rstrip(".")
         errors = (error.errors or ()) if isinstance(error, ConfigValidationError) else ()
         if gone := [str(own["loc"][-1]) for own in errors if "unexpected" in own["msg"]]:
-            fix = "Delete their lines in its config.cfg, or train it again"
-            problem = (
-                f"An earlier version saved it, with settings that are gone: {', '.join(gone)}. {fix}"
-            )
+            problem = f"An earlier version saved it, with settings that are gone: {', '.join(gone)}."
+            problem += " Delete their lines in its config.cfg, or train it again"
         raise ValueError(Errors.L408.format(path=model, problem=f"{problem}.")) from error
 
 
@@ -53,8 +51,7 @@ def load_for_types(model: Path | str, descriptions: Mapping[str, str]) -> Langua
     """
     folder = check_encoder(model)
     nlp = load_pipeline(model)
-    is_encoder = any((folder / name).is_file() for name in (label_encoder.FILE, seen.FILE))
-    if descriptions and is_encoder:
+    if descriptions and any((folder / name).is_file() for name in (label_encoder.FILE, seen.FILE)):
         for _, pipe in nlp.pipeline:
             if isinstance(pipe, TokenTagger) and pipe.is_described:
                 pipe.set_labels(descriptions)

@@ -16,6 +16,7 @@ from ..settings import finite, unused
 from ..types import Block
 
 Key = tuple[int, str]  # of a layer or of a torch module, and the parameter's name
+Both = tuple[FloatsXd, FloatsXd]  # weights and gradient
 
 
 class Averages(dict[Key, FloatsXd]):
@@ -44,7 +45,7 @@ class TorchAdam(Optimizer):
 
     def __call__(
         self, key: Key, weights: FloatsXd, gradient: FloatsXd, *, lr_scale: float = 1.0
-    ) -> tuple[FloatsXd, FloatsXd]:
+    ) -> Both:
         """Step a parameter in place. Its gradient comes back as zeros.
 
         key (Tuple[int, str]): What the parameter is known by.
@@ -72,9 +73,7 @@ class TorchAdam(Optimizer):
             ops.update_averages(averages[key], stepped[0], self.nr_update[key])
         return stepped
 
-    def _stepped(
-        self, key: Key, weights: FloatsXd, gradient: FloatsXd, lr_scale: float
-    ) -> tuple[FloatsXd, FloatsXd]:
+    def _stepped(self, key: Key, weights: FloatsXd, gradient: FloatsXd, lr_scale: float) -> Both:
         decays_all = self.L2_is_weight_decay and self.learn_rate * lr_scale * self.L2 >= 1
         if not has_torch or decays_all or not all(map(_shares_memory, (weights, gradient))):
             return super().__call__(key, weights, gradient, lr_scale=lr_scale)

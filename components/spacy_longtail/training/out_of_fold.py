@@ -143,5 +143,4 @@ def class_probabilities(
         stream = nlp.pipe(bare(doc, nlp.vocab) for doc in docs)
         tags = np.concatenate([pipe.marginals(batch) for batch in minibatch(stream, BATCH)])
     label, _ = pipe.codec.layout()
-    by_class = tags @ np.eye(1 + len(pipe.codec.labels))[label + 1]
-    return ["O", *pipe.codec.labels], by_class
+    return ["O", *pipe.codec.labels], tags @ np.eye(1 + len(pipe.codec.labels))[label + 1]

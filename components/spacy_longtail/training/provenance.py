@@ -45,6 +45,10 @@ class RunRecord(Record):
     versions: dict[str, str] = Field(default_factory=dict)
     seconds: float | None = None
 
+    def write(self, folder: Path) -> None:
+        """Leave it in a folder (Path): of the models, or an ensemble's own."""
+        srsly.write_json(folder / RUN_FILE, self.model_dump())
+
 
 class Method(Record):
     """What makes a pipeline's method. Absolute paths are shortened."""
@@ -119,11 +123,6 @@ def command(name: str, paths: list[Path], options: Overrides) -> str:
         given = short(value) if is_path else shortened(value)
         words += [f"--{option}", given if isinstance(given, str) else srsly.json_dumps(given)]
     return shlex.join(words)
-
-
-def write_run(folder: Path, record: RunRecord) -> None:
-    """folder (Path): Of the models, or an ensemble's. record (RunRecord): How they were made."""
-    srsly.write_json(folder / RUN_FILE, record.model_dump())
 
 
 def read_run(model: Path) -> RunRecord:

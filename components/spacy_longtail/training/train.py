@@ -11,20 +11,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal
 
+from spacy import util
 from spacy.language import Language
 from spacy.schemas import ConfigSchemaInit, ConfigSchemaTraining
 from spacy.scorer import Scorer
 from spacy.training import Example
 from spacy.training.initialize import init_nlp
 from spacy.training.loop import train
-from spacy.util import (
-    dict_to_dot,
-    load_config,
-    load_model_from_config,
-    logger,
-    registry,
-    resolve_dot_names,
-)
+from spacy.util import load_config, load_model_from_config, logger, registry, resolve_dot_names
 from thinc.api import Config
 from wasabi import msg
 
@@ -44,17 +38,7 @@ from ..types import Block, Overrides
 from .device import use_gpu
 from .loading import check_beginning, load_weights, sources_of_beginning
 from .own_code import imported_code
-from .provenance import (
-    CURVE_FILE,
-    RUN_FILE,
-    RunRecord,
-    checksum,
-    command,
-    log_curve,
-    read_run,
-    versions,
-    write_run,
-)
+from .provenance import CURVE_FILE, RUN_FILE, RunRecord, checksum, command, log_curve, read_run, versions
 
 BEST = "model-best"
 MODELS = (BEST, "model-last")
@@ -88,8 +72,7 @@ def filled_in(config: Path, corpus: Path, overrides: Overrides | None = None) ->
     config (Path): A config of this project. corpus (Path): A folder that `convert` wrote.
     overrides (Optional[Overrides]): Config values by dotted name.
     """
-    paths = (part_path(corpus, part) for part in ("train", "dev"))
-    own = corpus_overrides(read_types(corpus), *paths)
+    own = corpus_overrides(read_types(corpus), *(part_path(corpus, part) for part in ("train", "dev")))
     found = {**known_sections(own, load_config(config, interpolate=False)), **(overrides or {})}
     for name in ("longtail.descriptions", "longtail.queries"):
         if problem := problem_in_config(found.get(name) or {}):
@@ -106,8 +89,7 @@ def load_filled(config: Path, corpus: Path, overrides: Overrides | None = None) 
     if not config.is_file():
         raise ValueError(Errors.L402.format(path=config, fix=SHIPPED_CONFIGS))
     try:  # refuses overrides of what is not there
-        settings = filled_in(config, corpus, overrides)
-        found = load_config(config, overrides=settings, interpolate=False)
+        found = load_config(config, overrides=filled_in(config, corpus, overrides), interpolate=False)
         for name in ("seed", "gpu_allocator"):  # spaCy reads them before it checks [training]
             if name not in found.get("training", {}):
                 fix = "`python -m spacy init fill-config` writes all defaults"
@@ -214,7 +196,7 @@ def train_model(
             versions=versions(),
             seconds=round(seconds, 1),
         )
-        write_run(new, record)
+        record.write(new)
     return output / BEST
 
 
@@ -225,8 +207,8 @@ def warn_seen(config: Config, corpus: Path) -> None:
     corpus (Path): A folder that `convert` wrote.
     """
     parts = tuple(path for name in ("dev", "test") if (path := part_path(corpus, name)).exists())
-    blocks = (config.get(name, {}) for name in ("components", "initialize"))
-    values = {str(value) for block in blocks for value in dict_to_dot(block).values()}
+    blocks = {name: config.get(name, {}) for name in ("components", "initialize")}
+    values = {str(value) for value in util.dict_to_dot(blocks).values()}
     for folder in sorted(filter(_lists_seen, values)):
         if (share := _share(folder, parts)) > MOST:
             shown = {"path": folder, "corpus": corpus, "share": f"{100 * share:.0f} %"}

@@ -48,10 +48,9 @@ def average(pipelines: Sequence[Language], paths: Sequence[Path | str]) -> Ensem
     tags = [f"{t.codec.scheme} of {', '.join(sorted(t.codec.labels))}" for t in taggers]
     vectors = _check_alike(pipelines, paths, tags, f"it has other tags than {tags[0]}")
     encoders = list(map(_own_encoders, pipelines, names))
-    members = enumerate(zip(pipelines, names, taggers, strict=True), start=1)
     blocks = {
         f"m{i}": {"head": t.cfg["head"], "model": own.get_pipe_config(n)["model"]}
-        for i, (own, n, t) in members
+        for i, (own, n, t) in enumerate(zip(pipelines, names, taggers, strict=True), start=1)
     }
     settings = {
         "members": blocks,
@@ -105,8 +104,7 @@ def _own_encoders(nlp: Language, name: str) -> list[str]:
 
 def _listeners(block: Block, path: str, upstream: str) -> Iterator[tuple[str, Block]]:
     """The blocks of listeners to a component in a model's block, with their places."""
-    is_heard = block.get("upstream", "*") in ("*", upstream)
-    if "Listener" in block.get("@architectures", "") and is_heard:
+    if "Listener" in block.get("@architectures", "") and block.get("upstream", "*") in ("*", upstream):
         yield path, dict(block)
     for key, value in block.items():
         if isinstance(value, dict):
@@ -154,10 +152,8 @@ def _weights(nlp: Language) -> list[tuple[str, FloatsXd]]:
 
 def _build(nlp: Language, weights: Sequence[tuple[str, FloatsXd]]) -> list[object]:
     """What runs of one config have in common beside weights and the state of a loss."""
-    cfgs = [
-        (name, {k: v for k, v in getattr(pipe, "cfg", {}).items() if k != "state"})
-        for name, pipe in nlp.pipeline
-    ]
+    own = [(name, getattr(pipe, "cfg", {})) for name, pipe in nlp.pipeline]
+    cfgs = [(name, {k: v for k, v in cfg.items() if k != "state"}) for name, cfg in own]
     labels = [(getattr(p, "labels", ()), getattr(p, "move_names", ())) for _, p in nlp.pipeline]
     return [cfgs, labels, [(name, array.shape) for name, array in weights]]
 
@@ -176,8 +172,7 @@ def refused(path: Path | str, problem: str, fix: str) -> ValueError:
 
 
 def _check_not_judged(path: Path | str, pipe: Any) -> None:
-    cfg = getattr(pipe, "cfg", {})
-    judged = [name for name in ("thresholds", "calibration") if cfg.get(name)]
+    judged = [name for name in ("thresholds", "calibration") if getattr(pipe, "cfg", {}).get(name)]
     if judged:
         raise refused(path, f"{pipe.name!r} has {' and '.join(judged)} of its own", JUDGED)
 

@@ -124,9 +124,8 @@ def distil(
         say(f"Training in {folder}.")
         train_model(request.config, corpus, folder, gpu_id=request.gpu_id, overrides=dict(overrides))
         pipelines[name] = load_pipeline(folder / BEST), folder / BEST
-    settings = {
-        k: v for k, v in asdict(request).items() if k not in ("batch_size", "n_process", "gpu_id")
-    }
+    idle = ("batch_size", "n_process", "gpu_id")
+    settings = {name: value for name, value in asdict(request).items() if name not in idle}
     distilled = Distilled(
         corpus=request.gold.name,
         settings=json.loads(json.dumps(shortened(settings))),

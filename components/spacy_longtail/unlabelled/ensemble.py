@@ -11,7 +11,7 @@ from ..evaluation.evaluate import update_performance
 from ..output.writing import check_folder, check_outside, coded_io, unless_holds, whole_folder
 from ..records import Record
 from ..training.loading import load_pipeline
-from ..training.provenance import RunRecord, command, read_run, versions, write_run
+from ..training.provenance import RunRecord, command, read_run, versions
 from ..training.train import BEST
 from .averaging import average, average_weights, refused
 from .measuring import MeasuredPipeline, measure
@@ -71,7 +71,7 @@ def build_ensemble(
     say(f"Writing {output}")
     with coded_io(output), whole_folder(output) as folder:
         nlp.to_disk(folder)
-        write_run(folder, made)
+        made.write(folder)
         ensemble = Ensemble(types=types_read_by(nlp), members=list(map(str, models)))
         if types is not None and gold is not None:
             say(f"Measuring on {part} of {gold}")
@@ -81,8 +81,7 @@ def build_ensemble(
             systems = (*singles, own.model_copy(update={"model": str(output)}))
             measured = {"corpus": str(gold), "part": part, "systems": systems}
             ensemble = ensemble.model_copy(update=measured)
-        text = ensemble.model_dump_json(indent=2)
-        (folder / RECORD).write_bytes(text.encode("utf8", "replace"))
+        (folder / RECORD).write_bytes(ensemble.model_dump_json(indent=2).encode("utf8", "replace"))
     return ensemble
 
 

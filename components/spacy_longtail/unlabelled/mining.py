@@ -94,8 +94,7 @@ def mine(
     scan = Scan(types, {**sizes, RANDOM: n_random}, known, request.seed)
     events = Events()
     texts = iter(read_pool(pool, nlp, settings, events))
-    batches = processed(nlp, texts, request.batch_size, request.n_process)
-    scan.read(batches, nlp)
+    scan.read(processed(nlp, texts, request.batch_size, request.n_process), nlp)
     proposals = choose(scan, quotas, n_random, request.diversity, request.quotas)
     if not proposals:
         raise ValueError(Errors.L503.format(path=pool, n=scan.n_sentences, known=scan.n_known))

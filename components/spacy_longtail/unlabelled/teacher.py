@@ -75,8 +75,7 @@ class PoolTeacher:
     def soft_tags(self) -> list[str]:
         """Names of the columns of soft targets: the teacher's tags of declared types."""
         codec = soft_tagger(self.nlp).codec
-        columns = codec.columns(self.labels)
-        return [tag for tag, own in zip(codec.tags, columns, strict=True) if own]
+        return [tag for tag, own in zip(codec.tags, codec.columns(self.labels), strict=True) if own]
 
     def read(self, docs: list[Doc], threshold: float, soft: bool) -> Iterator[list[ReadSentence]]:
         outside, log_p = self._marginals(docs, soft)

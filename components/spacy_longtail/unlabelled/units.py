@@ -95,8 +95,7 @@ def sentences_of(doc: Doc) -> list[tuple[int, int]]:
     White space at the ends is left out: nothing is left of some.
     """
     ends = np.cumsum(sentence_lengths(doc))
-    starts = ends - np.diff(ends, prepend=0)
-    first, last = trim_whitespace(starts, ends, doc.to_array("IS_SPACE"))
+    first, last = trim_whitespace(ends - np.diff(ends, prepend=0), ends, doc.to_array("IS_SPACE"))
     return list(zip(first.tolist(), last.tolist(), strict=True))
 
 

@@ -27,8 +27,7 @@ def render(template: str, **values: object) -> str:
     RETURNS (str): The text.
     """
     loader = PackageLoader("spacy_longtail.evaluation.report")
-    escaped = template.endswith(".html")
-    made = Environment(loader=loader, autoescape=escaped, undefined=StrictUndefined)
+    made = Environment(loader=loader, autoescape=template.endswith(".html"), undefined=StrictUndefined)
     made.trim_blocks = made.lstrip_blocks = True
     made.filters.update(
         percent=percent,

@@ -140,8 +140,7 @@ class System(NamedTuple):
 
     def values(self, read: Callable[[Evaluation], float | None]) -> list[float]:
         """The numbers that evaluations hold in some place, those that have one."""
-        numbers = (read(run.evaluation) for run in self.runs)
-        return [value for value in numbers if value is not None]
+        return [value for value in (read(run.evaluation) for run in self.runs) if value is not None]
 
     def rising(self) -> str:
         """Why its trainings ended too early; "" if they did not."""

@@ -127,8 +127,7 @@ def _scores(sums: np.ndarray, metrics: Mapping[str, Metric]) -> np.ndarray:
 
 def _bca_tails(value: float, draws: np.ndarray, without: np.ndarray) -> np.ndarray:
     """The shares of draws that BCa cuts off, (2,); TAILS where it is not defined."""
-    below = (draws < value - ROUNDING).mean()
-    share = below + (np.abs(draws - value) <= ROUNDING).mean() / 2
+    share = (draws < value - ROUNDING).mean() + (np.abs(draws - value) <= ROUNDING).mean() / 2
     if share in (0, 1) or np.ptp(without) <= ROUNDING:
         return TAILS
     norm = scipy_stats().norm

@@ -36,8 +36,7 @@ def fold_plan(plan: Plan, output: Path, n_folds: int) -> tuple[Plan, Folds]:
     if plan.draws:
         raise unusable("The plan", "sizes and shares cannot be compared on folds.")
     folds = {corpus: write_folds(corpus, output, n_folds) for corpus in plan.corpora}
-    every = [fold for own in folds.values() for fold in own]
-    return plan._replace(corpora=every), folds
+    return plan._replace(corpora=[fold for own in folds.values() for fold in own]), folds
 
 
 def write_folds(corpus: Path, output: Path, n_folds: int) -> list[Path]:

@@ -26,13 +26,10 @@ def write_matrix_report(summary: Summary, folder: Path) -> Path:
             write_report(found.report, folder / f"{found.corpus}.html")
     values: dict[str, object] = {"summary": summary, "columns": summary.columns}
     values |= {"rising": not_trained, "counted": counted}
-    texts = {
-        f"{INDEX}.html": render("matrix.html", **values),
-        f"{INDEX}.md": render("matrix.md", **values),
-    }
+    texts = {kind: render(f"matrix.{kind}", **values) for kind in ("html", "md")}
     with coded_io(folder), replacing(folder) as new:
-        for name, text in texts.items():
-            (new / name).write_bytes(text.encode("utf-8", "replace"))
+        for kind, text in texts.items():
+            (new / f"{INDEX}.{kind}").write_bytes(text.encode("utf-8", "replace"))
     return folder / f"{INDEX}.html"
 
 

@@ -77,5 +77,4 @@ def trial_key(trial: Trial, corpus: CorpusVersion) -> str:
 
     trial (Trial): The trial. corpus (CorpusVersion): What `corpus_version` returned.
     """
-    content = config_content(trial.config())
-    return digest({"config": content, "corpus": corpus, "code": code_version()})
+    return digest({"config": config_content(trial.config()), "corpus": corpus, "code": code_version()})

@@ -109,17 +109,14 @@ def fill(config: Config, corpus: Path, name: str) -> Config:
 
 
 def _corpus_values(corpus: Path) -> Overrides:
-    parts = (part_path(corpus, part) for part in ("train", "dev"))
-    return corpus_overrides(read_types(corpus), *parts)
+    return corpus_overrides(read_types(corpus), *(part_path(corpus, part) for part in ("train", "dev")))
 
 
 def make_config(recipe: Recipe) -> Config:
     """A recipe's config with every value that spaCy would fill in, not interpolated."""
-    own = _table()["choices"]
-    picked = {
-        axis: {**known_choices()[axis], **own.get(axis, {})}[choice]
-        for axis, choice in recipe.choices.items()
-    }
+    own, known = _table()["choices"], known_choices()
+    choices = recipe.choices.items()
+    picked = {axis: {**known[axis], **own.get(axis, {})}[choice] for axis, choice in choices}
     config = compose(read_base(None), picked, recipe.settings)
     for *sections, last in (name.split(".") for name in recipe.without):
         if block := block_of(config, sections):

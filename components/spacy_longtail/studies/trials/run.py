@@ -134,9 +134,8 @@ class Matrix:
             tqdm(total=total, initial=total - len(keys), unit="trial", smoothing=0) as bar,
             ThreadPoolExecutor(workers) as pool,
         ):
-            futures = [pool.submit(train, key) for key in keys]
             try:
-                for future in as_completed(futures):
+                for future in as_completed([pool.submit(train, key) for key in keys]):
                     if (record := future.result()) is not None:
                         bar.write(_line(record), file=sys.stderr)  # stdout may be for JSON
                         bar.update()
@@ -200,13 +199,8 @@ def run_trial(options: TrialOptions, trial: Trial, work: Path, stop: Stop) -> Ou
     options (TrialOptions): How. trial (Trial): The trial. work (Path): An empty folder for it.
     stop (Callable): Tells why it must end, else null. RETURNS (Outcome): How it ended.
     """
-    task = Task(
-        corpus=str(trial.corpus),
-        name=trial.method.name,
-        gpu_id=options.gpu_id,
-        drawn=trial.draw is not None,
-        parts=SCORED,
-    )
+    corpus, name, is_drawn = str(trial.corpus), trial.method.name, trial.draw is not None
+    task = Task(corpus=corpus, name=name, gpu_id=options.gpu_id, drawn=is_drawn, parts=SCORED)
     outcome = launch(work, trial.config(), task, options.minutes, stop)
     for name in ("run.json", "curve.jsonl"):
         if (work / MODEL / name).is_file():

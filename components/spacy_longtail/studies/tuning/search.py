@@ -263,8 +263,7 @@ def _watch(trial: "Trial", work: Path, seen: set[int], steps: int) -> str | None
     target = work / MODEL
     for folder in (*in_progress(target), target):
         with suppress(FileNotFoundError):  # a training is renamed when it is done
-            curve = read_curve(folder / BEST)
-            points |= {int(p["step"]): p[DEV_SCORE] for p in curve if DEV_SCORE in p}
+            points |= {int(p["step"]): p[DEV_SCORE] for p in read_curve(folder / BEST) if DEV_SCORE in p}
     new = [step for step in points if step not in seen]
     for step in new:
         trial.report(points[step], step)
@@ -293,11 +292,6 @@ def run_trial(
     work (Path): An empty folder for its files. stop (Callable): Tells why it must end, else null.
     RETURNS (Outcome): How it ended.
     """
-    task = Task(
-        corpus=str(search.corpus),
-        name=f"trial {trial.number}",
-        gpu_id=gpu_id,
-        drawn=False,
-        parts=["dev"],
-    )
+    corpus, name = str(search.corpus), f"trial {trial.number}"
+    task = Task(corpus=corpus, name=name, gpu_id=gpu_id, drawn=False, parts=["dev"])
     return launch(work, compose(search.config, {}, trial.user_attrs[VALUES]), task, minutes, stop)
