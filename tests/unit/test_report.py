@@ -17,8 +17,7 @@ from spacy_longtail.evaluation.report import (
     write_report,
 )
 from spacy_longtail.evaluation.report.marks import mark_documents
-from spacy_longtail.evaluation.report.page import SIGNATURE
-from spacy_longtail.evaluation.report.rendering import render
+from spacy_longtail.evaluation.report.page import SIGNATURE, render
 from spacy_longtail.evaluation.report.systems import choose, group, read_runs, read_statistics
 from spacy_longtail.evaluation.significance import holm, mention_counts, named_metrics
 from spacy_longtail.studies.matrix.curves import Curves

@@ -92,10 +92,8 @@ def _length_bins(
     for offset, pairs in zip(accumulate(n_tokens, initial=0), by_doc, strict=False):
         for pair in pairs:
             is_right = pair.kind == "correct"
-            for mention, counts in (
-                (pair.gold, PRFScore(tp=is_right, fn=not is_right)),
-                (pair.predicted, PRFScore(fp=not is_right)),
-            ):
+            both = (PRFScore(tp=is_right, fn=not is_right), PRFScore(fp=not is_right))
+            for mention, counts in zip(pair, both, strict=True):
                 if mention is not None:
                     score = scores[places[bisect_right(starts, offset + mention.start) - 1]]
                     score += counts

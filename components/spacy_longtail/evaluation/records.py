@@ -91,19 +91,14 @@ class Evaluation(Record):
 
 
 def usage_in_words(used: Mapping[str, float]) -> str:
-    """A line on what a longtail_gated_pipe gave to its secondary.
-
-    used (Mapping[str, float]): Its counts.
-    """
+    """What a longtail_gated_pipe gave to its secondary. used (Mapping[str, float]): Its counts."""
     share = 100 * used["flagged"] / max(1, used["sentences"])
     cost = f"{number(used['calls'], 'call')}, {number(used['words'], 'word')}, {used['seconds']:,.1f} s"
     rest = f"; {used['refused']:,} were of types that it may not set" if used["refused"] else ""
     rest += f"; it failed on {used['failures']:,}" if used["failures"] else ""
-    return (
-        f"{share:.1f} % of the sentences went to the secondary ({used['flagged']:,} of "
-        f"{used['sentences']:,}; {cost}), which added "
-        f"{number(used['entities'], 'entity', 'entities')}{rest}."
-    )
+    went = f"{used['flagged']:,} of {used['sentences']:,}; {cost}"
+    added = number(used["entities"], "entity", "entities")
+    return f"{share:.1f} % of the sentences went to the secondary ({went}), which added {added}{rest}."
 
 
 def read_evaluation(path: Path) -> Evaluation:

@@ -96,8 +96,7 @@ def fit_thresholds(
 
 def _scored_pipes(nlp: Language, path: Path) -> list[str]:
     """The gate and each NER that has scores; a warning names the others."""
-    scored: list[str] = []
-    others: list[str] = []
+    scored, others = list[str](), list[str]()
     for name, pipe in nlp.pipeline:
         if is_gate(nlp, name):
             scored.append(name)
@@ -134,8 +133,7 @@ def choose_types(
     least (int): Gold mentions that a threshold is chosen on.
     """
     types: dict[str, ChosenType] = {}
-    few: list[str] = []
-    unreachable: list[str] = []
+    few, unreachable = list[str](), list[str]()
     for label, scored in by_type.items():
         curve = curves.get(label, curves.get(ANY_TYPE))
         slope, shift = curve or (1.0, 0.0)

@@ -186,11 +186,14 @@ class Batches(IterableDataset):
             yield from reversed(batches)
 
 
-def batch_of(donor: PackedDonor, sentences: list[Sentence], rng: Random, near: np.ndarray) -> DonorBatch:
-    """A batch of some sentences of a donor.
-
-    near (np.ndarray): (n_texts, n_texts), which label texts are close to each other.
-    """
+def batch_of(
+    donor: PackedDonor,
+    sentences: list[Sentence],
+    rng: Random,
+    near: np.ndarray,
+    drop: float = DROP_TYPES,
+) -> DonorBatch:
+    """A batch of some sentences of a donor. near (np.ndarray): As in `Batches`."""
     n_types = len(donor.texts)
     level = rng.randrange(len(sentences[0].tags))
     tags = np.concatenate([sentence.tags[level] for sentence in sentences])
@@ -202,7 +205,7 @@ def batch_of(donor: PackedDonor, sentences: list[Sentence], rng: Random, near: n
         kept = sorted(present[:MOST_TYPES]) or [rng.randrange(n_types)]
     else:
         kept = list(range(n_types))
-        if n_types > 1 and rng.random() < DROP_TYPES:
+        if n_types > 1 and rng.random() < drop:
             kept = sorted(rng.sample(kept, rng.randint(max(1, n_types // 3), n_types - 1)))
     texts = np.array([rng.choice(donor.texts[t]) for t in kept])
     place = np.full(n_types + 1, -1)

@@ -17,7 +17,6 @@ from ..errors import Errors
 from ..pipes.sources import Source, sources_of
 from ..pipes.token.tagging import TokenTagger
 
-MODEL = "model"  # in what `pretrain` writes
 FIXES = {  # of paths in [initialize]
     "vectors": "Write it with `spacy init vectors`.",
     "init_tok2vec": "Name spacy pretrain's output.",
@@ -25,10 +24,7 @@ FIXES = {  # of paths in [initialize]
 
 
 def load_pipeline(model: Path | str, exclude: Collection[str] = ()) -> Language:
-    """Load a trained pipeline, a folder or an installed package.
-
-    exclude (Collection[str]): Components that are not built.
-    """
+    """Load a pipeline, folder or package. exclude (Collection[str]): Components not to build."""
     try:
         return spacy.load(str(model), exclude=exclude)  # a name can be that of a package
     except Exception as error:  # what is damaged can fail anywhere, each in its own way
@@ -59,10 +55,7 @@ def load_for_types(model: Path | str, descriptions: Mapping[str, str]) -> Langua
 
 
 def check_beginning(config: Config) -> None:
-    """Refuse a config whose sources, vectors or weights to start from are not there, or not used.
-
-    config (Config): Interpolated.
-    """
+    """Refuse sources, vectors or weights that are gone or idle. config (Config): Interpolated."""
     for block in config.get("components", {}).values():
         if "source" in block and "factory" not in block:
             check_encoder(str(block["source"]))
@@ -78,10 +71,7 @@ def check_beginning(config: Config) -> None:
 
 
 def sources_of_beginning(config: Config) -> list[Source]:
-    """The corpora that the components or encoders were learnt from that a training starts from.
-
-    config (Config): Interpolated.
-    """
+    """The corpora behind the components a training starts from. config (Config): Interpolated."""
     blocks = [own for own in config.get("components", {}).values() if "factory" not in own]
     metas = [located(Path(own["source"])) / META for own in blocks if "source" in own]
     known = [sources_of(srsly.read_json(path)) for path in metas if path.is_file()]

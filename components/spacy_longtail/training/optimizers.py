@@ -86,10 +86,15 @@ class TorchAdam(Optimizer):
         for moment in (self.mom1, self.mom2):
             if key not in moment:
                 moment[key] = ops.alloc1f(weights.size)
+        self._step(key, weights, gradient, self.learn_rate * lr_scale)
+        gradient.fill(0)
+        return weights, gradient
+
+    def _step(self, key: Key, weights: FloatsXd, gradient: FloatsXd, rate: float) -> None:
         import torch
         from torch.optim.adamw import adamw
 
-        n_updates, rate = self.nr_update[key], self.learn_rate * lr_scale
+        n_updates = self.nr_update[key]
         kept = 1 - rate * self.L2 if self.L2_is_weight_decay else 1.0
         arrays = (weights, gradient, self.mom1[key], self.mom2[key])
         w, g, mom1, mom2 = (torch.from_numpy(a.reshape(-1)) for a in arrays)
@@ -105,8 +110,6 @@ class TorchAdam(Optimizer):
             eps=self.eps / math.sqrt(1 - self.b2**n_updates),  # torch adds it after its correction
             maximize=False,
         )
-        gradient.fill(0)
-        return weights, gradient
 
 
 def average_torch_modules() -> None:

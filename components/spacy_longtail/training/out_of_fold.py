@@ -30,15 +30,11 @@ BATCH = 64  # documents read at once
 OWN_CONFIG = """
 [nlp]
 pipeline = ["ner"]
-
 [components]
-
 [components.ner]
 factory = "longtail_token_ner"
-
 [training]
 dropout = 0.2
-
 [training.batcher]
 @batchers = "spacy.batch_by_words.v1"
 discard_oversize = false

@@ -10,18 +10,14 @@ _imported: list[Path] = []
 
 
 def import_code(path: Path) -> None:
-    """Run a Python file, so that what it registers can be named in configs and pipelines.
-
-    path (Path): The file.
-    """
+    """Run a Python file, to name what it registers in configs and pipelines. path (Path): It."""
     if not path.is_file():
         raise ValueError(Errors.L402.format(path=path, fix="--code names a Python file."))
     try:
         import_file("python_code", path)
     except Exception as error:  # whatever the code raises
-        problem = f"{type(error).__name__}: {error}".rstrip(".")
         fix = "Correct it, or name another file with --code."
-        problem = f"{path} cannot be imported: {problem}."
+        problem = f"{path} cannot be imported: {type(error).__name__}: {error}".rstrip(".") + "."
         raise ValueError(Errors.L540.format(problem=problem, fix=fix)) from error
     _imported.append(path.resolve())
 

@@ -126,10 +126,7 @@ def command(name: str, paths: list[Path], options: Overrides) -> str:
 
 
 def read_run(model: Path) -> RunRecord:
-    """How a model was made: `ensemble` left it in the model, or `train` beside it; else nothing.
-
-    model (Path): A pipeline folder.
-    """
+    """How a model was made, as `ensemble` or `train` left it. model (Path): A pipeline folder."""
     own = model / RUN_FILE
     path = own if own.is_file() else model.parent / RUN_FILE
     if not path.is_file():

@@ -1,7 +1,18 @@
-"""Trained runs combined into one pipeline, written, and measured beside its members."""
+"""Several trained pipelines as one, by the mean of tag probabilities or of weights."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from spacy.language import Language
+from spacy.pipeline.trainable_pipe import TrainablePipe
+from spacy.tokenizer import Tokenizer
+from spacy.util import set_dot_to_object
+from spacy.vectors import Vectors
+from thinc.api import Model, PyTorchShim, to_numpy
+from thinc.types import FloatsXd
+from thinc.util import torch2xp
 
 from ..corpus.descriptions import read_types
 from ..corpus.formats.docbin import check_docs
@@ -9,16 +20,29 @@ from ..corpus.parts import part_path
 from ..errors import Errors
 from ..evaluation.evaluate import update_performance
 from ..output.writing import check_folder, check_outside, coded_io, unless_holds, whole_folder
+from ..pipes.neighbours import name_in
+from ..pipes.sources import add_sources, sources_of
+from ..pipes.token import ensemble_ner
+from ..pipes.token.ensemble_ner import EnsembleNER
+from ..pipes.token.ner import TokenNER
 from ..records import Record
 from ..training.loading import load_pipeline
 from ..training.provenance import RunRecord, command, read_run, versions
 from ..training.train import BEST
-from .averaging import average, average_weights, refused
+from ..types import ENTITY_SCORES, Block
 from .measuring import MeasuredPipeline, measure
-from .teacher import types_read_by
+from .teacher import only_tagger, types_read_by
 
 RECORD = "ensemble.json"  # in the pipeline's folder
 DEV = "dev"
+SEEDS = "Name pipelines that differ in their seed alone, as one config trains them."
+JUDGED = "Name it as it was before `thresholds`: what was chosen on its own scores is wrong for a mean."
+USE = "Name pipelines with one longtail_token_ner, head = 'softmax' or 'crf', that alone reads entities."
+FROM_ONE = (
+    "Average their probabilities instead, without --weights; or train runs that start from one "
+    "pretrained encoder, as configs/pretrained_cnn.cfg does."
+)
+COSINE = 0.5  # of the weights of two runs: from one start it is near 1, from two near 0
 
 
 class Ensemble(Record):
@@ -104,3 +128,194 @@ def _run_record(models: Sequence[Path], made: str) -> RunRecord:
         checksums=shared,
         versions=versions(),
     )
+
+
+def average(pipelines: Sequence[Language], paths: Sequence[Path | str]) -> EnsembleNER:
+    """Put the token NERs of several pipelines in the place of that of the first.
+
+    The first stays what it is but for that: its tokenizer and its other components. An encoder that
+    only the NER listened to goes; each member has one of its own.
+
+    RETURNS (EnsembleNER): The new component. It reads by the mean of their tag probabilities.
+    SOURCE: Lakshminarayanan et al. 2017, arXiv:1612.01474.
+    """
+    taggers = list(map(_tagger, pipelines, paths))
+    names = [cast(str, name_in(*own)) for own in zip(pipelines, taggers, strict=True)]
+    nlp, tagger, name = pipelines[0], taggers[0], names[0]
+    tags = [f"{t.codec.scheme} of {', '.join(sorted(t.codec.labels))}" for t in taggers]
+    vectors = _check_alike(pipelines, paths, tags, f"it has other tags than {tags[0]}")
+    encoders = list(map(_own_encoders, pipelines, names))
+    blocks = {
+        f"m{i}": {"head": t.cfg["head"], "model": own.get_pipe_config(n)["model"]}
+        for i, (own, n, t) in enumerate(zip(pipelines, names, taggers, strict=True), start=1)
+    }
+    settings = {
+        "members": blocks,
+        "scheme": tagger.codec.scheme,
+        "scores_key": tagger.cfg["scores_key"] or ENTITY_SCORES,
+        "scorer": nlp.config.interpolate()["components"][name]["scorer"],
+    }
+    _settle(pipelines)
+    pipe = cast(EnsembleNER, nlp.replace_pipe(name, ensemble_ner.WHO, config=settings))
+    pipe.compose(tagger.cfg["types"], dict(zip(blocks, taggers, strict=True)))
+    if vectors is not None:
+        nlp.vocab.vectors = vectors
+    for encoder in encoders[0]:
+        if not getattr(nlp.get_pipe(encoder), "listener_map", {}):
+            nlp.remove_pipe(encoder)
+    return pipe
+
+
+def _tagger(nlp: Language, path: Path | str) -> TokenNER:
+    tagger = only_tagger(nlp)
+    if not isinstance(tagger, TokenNER):
+        heads = (getattr(pipe, "cfg", {}).get("head") for _, pipe in nlp.pipeline)
+        shown = [f"{n} (head = {h!r})" if h else n for n, h in zip(nlp.pipe_names, heads, strict=True)]
+        raise refused(path, f"its components are {', '.join(shown) or 'none'}", USE)
+    _check_not_judged(path, tagger)
+    return tagger
+
+
+def _own_encoders(nlp: Language, name: str) -> list[str]:
+    """Give a component a copy of each encoder that it listens to, in its model and its config.
+
+    RETURNS (List[str]): The components with these encoders.
+    """
+    block = nlp.get_pipe_config(name)
+    block.update(nlp.config.interpolate()["components"][name])
+    encoders = []
+    for upstream, pipe in nlp.pipeline:
+        if not getattr(pipe, "listener_map", {}).get(name):
+            continue
+        encoders.append(upstream)
+        own = nlp.config.interpolate()["components"][upstream]["model"]
+        attrs = cast(TrainablePipe, pipe).model.attrs
+        as_own = attrs.get("replace_listener_cfg", lambda block, _: block)
+        listeners = dict(_listeners(block["model"], "model", upstream))
+        nlp.replace_listeners(upstream, name, list(listeners))
+        # spaCy looks at model.tok2vec, wherever the listener is
+        for path, listener in listeners.items():
+            set_dot_to_object(block, path, as_own(own, listener))
+    return encoders
+
+
+def _listeners(block: Block, path: str, upstream: str) -> Iterator[tuple[str, Block]]:
+    """The blocks of listeners to a component in a model's block, with their places."""
+    if "Listener" in block.get("@architectures", "") and block.get("upstream", "*") in ("*", upstream):
+        yield path, dict(block)
+    for key, value in block.items():
+        if isinstance(value, dict):
+            yield from _listeners(value, f"{path}.{key}", upstream)
+
+
+def average_weights(pipelines: Sequence[Language], paths: Sequence[Path | str]) -> None:
+    """Give a pipeline the mean of its own weights and those of other runs of its config.
+
+    The runs must have started from the same weights, as from one pretrained encoder: then they end
+    in one valley of the loss, in which the mean is often better than either. It is as large and as
+    fast as one of them. What components have beside a network is that of the first run.
+
+    SOURCE: Wortsman et al. 2022, arXiv:2203.05482 (the uniform soup).
+    """
+    for nlp, path in zip(pipelines, paths, strict=True):
+        for name, pipe in nlp.pipeline:
+            if isinstance(pipe, EnsembleNER):
+                raise refused(path, f"{name!r} is an ensemble", "Name the runs that it was made of.")
+            _check_not_judged(path, pipe)
+    weights = list(map(_weights, pipelines))
+    unlike = f"it is built otherwise, or has other types or settings, than {paths[0]}"
+    _check_alike(pipelines, paths, list(map(_build, pipelines, weights)), unlike)
+    for path, arrays in zip(paths, weights, strict=True):
+        cosine = _cosine(weights[0], arrays)
+        if cosine < COSINE:
+            problem = f"it and {paths[0]} began apart: their weights have a cosine of {cosine:.2f}"
+            raise refused(path, problem, FROM_ONE)
+    means = [sum(array for _, array in several) / len(paths) for several in zip(*weights, strict=True)]
+    for (_, array), mean in zip(weights[0], means, strict=True):  # when all are read: some may be tied
+        array[...] = mean
+    _settle(pipelines)
+
+
+def _weights(nlp: Language) -> list[tuple[str, FloatsXd]]:
+    arrays: list[tuple[str, FloatsXd]] = []
+    models = (getattr(pipe, "model", None) for _, pipe in nlp.pipeline)
+    for node in (node for model in models if isinstance(model, Model) for node in model.walk()):
+        arrays += [(n, node.get_param(n)) for n in node.param_names if node.has_param(n)]
+        for shim in (own for own in node.shims if isinstance(own, PyTorchShim)):
+            tensors = shim._model.state_dict().items()
+            arrays += [(n, torch2xp(t)) for n, t in tensors if t.is_floating_point()]
+    return arrays
+
+
+def _build(nlp: Language, weights: Sequence[tuple[str, FloatsXd]]) -> list[object]:
+    """What runs of one config have in common beside weights and the state of a loss."""
+    own = [(name, getattr(pipe, "cfg", {})) for name, pipe in nlp.pipeline]
+    cfgs = [(name, {k: v for k, v in cfg.items() if k != "state"}) for name, cfg in own]
+    labels = [(getattr(p, "labels", ()), getattr(p, "move_names", ())) for _, p in nlp.pipeline]
+    return [cfgs, labels, [(name, array.shape) for name, array in weights]]
+
+
+def _cosine(first: Sequence[tuple[str, FloatsXd]], other: Sequence[tuple[str, FloatsXd]]) -> float:
+    products = np.zeros(3)
+    for (_, a), (_, b) in zip(first, other, strict=True):
+        a, b = (to_numpy(own).ravel().astype("float64") for own in (a, b))
+        products += a @ b, a @ a, b @ b
+    return float(products[0] / np.sqrt(products[1] * products[2] or 1.0))
+
+
+def refused(path: Path | str, problem: str, fix: str) -> ValueError:
+    """L514, to be raised of a pipeline."""
+    return ValueError(Errors.L514.format(path=path, problem=problem, fix=fix))
+
+
+def _check_not_judged(path: Path | str, pipe: Any) -> None:
+    judged = [name for name in ("thresholds", "calibration") if getattr(pipe, "cfg", {}).get(name)]
+    if judged:
+        raise refused(path, f"{pipe.name!r} has {' and '.join(judged)} of its own", JUDGED)
+
+
+def _check_alike(
+    pipelines: Sequence[Language], paths: Sequence[Path | str], builds: Sequence[object], problem: str
+) -> Vectors | None:
+    """Refuse pipelines that are built or read text otherwise than the first.
+
+    RETURNS (Optional[Vectors]): The one table of word vectors; some may be trained without it.
+    """
+    tables = [nlp.vocab.vectors for nlp in pipelines if len(nlp.vocab.vectors)]
+    known = _reading(pipelines[0])
+    for nlp, path, build in zip(pipelines, paths, builds, strict=True):
+        reads, vectors = _reading(nlp), nlp.vocab.vectors
+        others = [what for what in reads if reads[what] != known[what]]
+        others += ["word vectors"] if len(vectors) and vectors != tables[0] else []
+        if others or build != builds[0]:
+            unlike = f"its {' and '.join(others)} are not those of {paths[0]}"
+            raise refused(path, unlike if others else problem, SEEDS)
+    return tables[0] if tables else None
+
+
+def _reading(nlp: Language) -> Block:
+    """What text is read by."""
+    rules = cast(Tokenizer, nlp.tokenizer).to_bytes(exclude=["vocab"])
+    lookups = nlp.vocab.lookups
+    return {
+        "language": nlp.lang,
+        "tokenizer": (nlp.config.interpolate()["nlp"]["tokenizer"], rules),
+        "vocab.lookups": {name: dict(lookups.get_table(name)) for name in lookups.tables},
+    }
+
+
+def _settle(pipelines: Sequence[Language]) -> None:
+    """Make the config of the first pipeline one without references: their targets may go.
+
+    Its seed of the training is that of all pipelines, and null where they have several.
+    """
+    nlp = pipelines[0]
+    whole = nlp.config.interpolate()
+    seeds = {own.config.interpolate()["training"]["seed"] for own in pipelines}
+    whole["training"]["seed"] = seeds.pop() if len(seeds) == 1 else None
+    for name in nlp.component_names:
+        nlp.get_pipe_config(name).update(whole["components"][name])
+    nlp.config = whole
+    nlp.meta["performance"] = {}  # of the first pipeline
+    for own in pipelines[1:]:
+        add_sources(nlp, sources_of(own.meta))

@@ -13,6 +13,7 @@ from ..corpus.parts import part_path
 from ..corpus.tokenizers import blank
 from ..evaluation.evaluate import score_pipeline
 from ..records import Record
+from ..types import Block
 
 MEGABYTE = 1e6
 PASSES = 3  # of each pipeline over the same texts, to see how fast it is
@@ -46,18 +47,10 @@ def measure(
     for (name, (nlp, folder)), speed in zip(pipelines.items(), speeds, strict=True):
         scores = score_pipeline(nlp, data, types.labels, types.tail)
         n_bytes = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-        measured.append(
-            MeasuredPipeline(
-                name=name,
-                model=str(folder),
-                macro=float(scores.ents_macro_f),
-                tail=None if scores.ents_tail_f is None else float(scores.ents_tail_f),
-                micro=float(scores.ents_f),
-                words_per_second=round(speed, 1),
-                speed_ratio=round(speed / speeds[0], 3),
-                megabytes=round(n_bytes / MEGABYTE, 3),
-            )
-        )
+        f1: Block = {"macro": scores.ents_macro_f, "tail": scores.ents_tail_f, "micro": scores.ents_f}
+        rates: Block = {"words_per_second": round(speed, 1), "speed_ratio": round(speed / speeds[0], 3)}
+        size = round(n_bytes / MEGABYTE, 3)
+        measured.append(MeasuredPipeline(name=name, model=str(folder), **f1, **rates, megabytes=size))
     return measured
 
 

@@ -76,8 +76,7 @@ def mine(
     format: ProposalFormat,
 ) -> Mined:
     """Propose sentences of a pool for labelling, with what the pipeline reads in them."""
-    inputs = [pool, Path(pipeline), *request.exclude]
-    inputs += [] if request.corpus is None else [request.corpus]
+    inputs = [pool, Path(pipeline), *request.exclude, *filter(None, [request.corpus])]
     check_file(output, [path for path in inputs if path.exists()])
     if output.is_file() and output.stat().st_size:
         raise ValueError(Errors.L437.format(path=output, problem="its file may hold labels"))

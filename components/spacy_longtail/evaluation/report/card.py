@@ -13,7 +13,7 @@ from ...output.writing import check_file, coded_io, replacing
 from ...pipes.sources import sources_of
 from ..significance import named_metrics, stack
 from .comparison import HEADLINES, ranges_of, read_systems
-from .rendering import render
+from .page import render
 from .systems import AVERAGES, Run, System
 
 META_KEY = "spacy_longtail"  # in meta.json

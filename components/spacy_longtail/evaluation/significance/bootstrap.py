@@ -35,8 +35,7 @@ def intervals(
 
     counts (np.ndarray): (n_units, n_seeds, n_types + 1, 3), of `stack`. Scores average seeds.
     metrics (Mapping[str, Metric]): Scores by name; all are computed from the same draws.
-    n_draws (int): Bootstrap draws.
-    seed (int): Fixes the draws.
+    n_draws (int): Bootstrap draws. seed (int): Fixes the draws.
     RETURNS (Dict[str, Interval]): In [0, 1]; of percentiles where BCa is not defined.
     SOURCE: Efron 1987, Better Bootstrap Confidence Intervals.
     """

@@ -6,7 +6,6 @@ others in the last row. Scores are in [0, 1], and 0/0 is 0.
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -84,19 +83,10 @@ def named_metrics(labels: Sequence[str], tail: Sequence[str] = ()) -> dict[str, 
         metrics["tail F1"] = lambda sums: _mean(f1(sums[..., rows, :]))
     metrics |= {"micro F1": lambda sums: f1(sums.sum(axis=-2)), "weighted F1": _weighted_f1}
     for i, label in enumerate(labels):
-        metrics[f"F1 of {label}"] = partial(_f1_of, i=i)
-        for kind, whole in (("precision", 1), ("recall", 2)):
-            metrics[f"{kind} of {label}"] = partial(_share_of, i=i, whole=whole)
+        metrics[f"F1 of {label}"] = lambda sums, i=i: f1(sums[..., i, :])
+        metrics[f"precision of {label}"] = lambda sums, i=i: _ratio(sums[..., i, 0], sums[..., i, 1])
+        metrics[f"recall of {label}"] = lambda sums, i=i: _ratio(sums[..., i, 0], sums[..., i, 2])
     return metrics
-
-
-def _f1_of(sums: np.ndarray, i: int) -> np.ndarray:
-    return f1(sums[..., i, :])
-
-
-def _share_of(sums: np.ndarray, i: int, whole: int) -> np.ndarray:
-    """What is right, of the predicted mentions of a type or of the gold ones."""
-    return _ratio(sums[..., i, 0], sums[..., i, whole])
 
 
 def _weighted_f1(sums: np.ndarray) -> np.ndarray:

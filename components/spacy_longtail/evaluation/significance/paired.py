@@ -90,9 +90,7 @@ def paired_permutation(first: Scores, second: Scores, *, seed: int = 0) -> float
 def bootstrap_standard_error(scores: Scores, *, n_draws: int = 10_000, seed: int = 0) -> float:
     """The standard error of a mean over seeds: the spread of means of redrawn scores.
 
-    scores (Scores): (n_seeds,).
-    n_draws (int): Bootstrap draws.
-    seed (int): Fixes them.
+    scores (Scores): (n_seeds,). n_draws (int): Bootstrap draws. seed (int): Fixes them.
     RETURNS (float): In the scores' unit; 0 for one seed, which says nothing.
     """
     values = np.asarray(scores, dtype="float64")

@@ -52,8 +52,7 @@ def judge(
     documents, and a larger p of at most 0.05.
 
     baseline (np.ndarray): (n_units, n_seeds, n_types + 1, 3), of `stack`.
-    method (np.ndarray): The same of the method.
-    metrics (Mapping[str, Metric]): Scores by name.
+    method (np.ndarray): The same of the method. metrics (Mapping[str, Metric]): Scores by name.
     unit (str): What the units are, as in MentionCounts: "document" or "sentence".
     is_paired (bool): Whether both have the same seeds, in one order; else no test is over seeds.
     n_draws (int): Bootstrap draws. seed (int): Fixes them.

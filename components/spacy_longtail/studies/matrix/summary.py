@@ -9,7 +9,7 @@ from ...corpus.statistics import corpus_statistics, write_statistics
 from ...evaluation.convergence import rising_of
 from ...evaluation.report import read_report
 from ...evaluation.report.comparison import Report
-from ...evaluation.report.systems import mean, spread
+from ...evaluation.report.systems import STATISTICS_FILE, mean, spread
 from ..trials.plan import Trial
 from ..trials.records import TrialRecord, trial_folder
 from ..trials.run import Matrix
@@ -28,7 +28,6 @@ FOLD_COLUMNS = {  # of folds, whose test part is what they hold out
     "micro, held out": ("test", "ents_f"),
     "macro, dev": ("dev", "ents_macro_f"),
 }
-STATISTICS = "stats.json"
 
 Folds = Mapping[Path, list[Path]]  # of each corpus
 
@@ -127,7 +126,7 @@ def _corpus(path: Path, matrix: Matrix, records: Mapping[str, TrialRecord]) -> C
     dev: dict[str, dict[int, Path]] = {}
     for key, record in records.items():
         dev.setdefault(record.method, {})[record.seed] = trial_folder(matrix.output, key) / "dev.json"
-    statistics = matrix.output / "report" / path.name / STATISTICS
+    statistics = matrix.output / "report" / path.name / STATISTICS_FILE
     write_statistics(corpus_statistics(path), statistics)
     evaluations = [trial_folder(matrix.output, key) / "test.json" for key in records]
     report = read_report(statistics, evaluations, baseline)  # on the best of the others on dev

@@ -6,7 +6,7 @@ from wasabi import Printer
 
 from ...evaluation.convergence import no_verdict
 from ...evaluation.report import write_report
-from ...evaluation.report.rendering import cell, render
+from ...evaluation.report.page import cell, render
 from ...evaluation.report.wording import counted
 from ...output.tables import text_table
 from ...output.writing import coded_io, replacing
@@ -41,11 +41,7 @@ def not_trained(found: CorpusSummary) -> str:
 
 
 def summary_tables(summary: Summary) -> str:
-    """Tables and recommendations for a terminal.
-
-    summary (Summary): What the trials show.
-    RETURNS (str): Several lines.
-    """
+    """Tables and advice for a terminal. summary (Summary): Of the trials. RETURNS (str): Lines."""
     parts = []
     for found in summary.corpora:
         parts.append(Printer(no_print=True).divider(found.corpus) or "")
@@ -57,16 +53,10 @@ def summary_tables(summary: Summary) -> str:
         if found.curves:
             continue
         head = ("Method", "Seeds", *summary.columns, "Steps", "Seconds")
-        rows = [
-            (
-                row.method,
-                str(row.n_seeds),
-                *(cell(row.scores[c]) for c in summary.columns),
-                f"{row.steps:,.0f}",
-                f"{row.seconds:.0f}",
-            )
-            for row in found.rows
-        ]
+        rows = []
+        for row in found.rows:
+            cells = [str(row.n_seeds), *(cell(row.scores[column]) for column in summary.columns)]
+            rows.append((row.method, *cells, f"{row.steps:,.0f}", f"{row.seconds:.0f}"))
         parts.append(text_table(head, rows))
         if early := not_trained(found):
             parts.append(early)

@@ -25,16 +25,13 @@ content_of = cache(file_content)  # one command reads a file once
 CorpusVersion = Mapping[str, object]  # JSON data, equal where trials can be shared
 
 
-def _sources() -> list[Path]:
-    return [*PACKAGE.rglob("*.py"), PACKAGE / "corpus" / "type_words.yml"]
-
-
 @cache
 def code_version() -> str:
     """A checksum of the installed versions, and of the code of this package and of --code that a
     training runs."""
     sources = hashlib.sha256()
-    own = {path.relative_to(PACKAGE).as_posix(): path for path in _sources()}
+    paths = [*PACKAGE.rglob("*.py"), PACKAGE / "corpus" / "type_words.yml"]
+    own = {path.relative_to(PACKAGE).as_posix(): path for path in paths}
     for name in sorted(own):
         if not name.startswith(IDLE):
             sources.update(name.encode("utf8") + b"\0" + own[name].read_bytes())

@@ -160,8 +160,7 @@ class Plan(NamedTuple):
         """All trials, those of one seed after the other, so that a table fills evenly."""
         draws: list[Draw | None] = [*self.draws] or [None]
         for seed, corpus, draw in itertools.product(self.seeds, self.corpora, draws):
-            for method in self.methods:
-                yield Trial(corpus, method, seed, draw)
+            yield from (Trial(corpus, method, seed, draw) for method in self.methods)
 
 
 def presets() -> list[str]:

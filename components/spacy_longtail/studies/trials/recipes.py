@@ -53,10 +53,7 @@ def config_path(name: str) -> str:
 
 
 def named_recipe(name: str) -> Recipe:
-    """The recipe of a config.
-
-    name (str): Of the config, or how it alone begins.
-    """
+    """The recipe of a config. name (str): Of the config, or how it alone begins."""
     recipes = read_recipes()
     found = [name] if name in recipes else [known for known in recipes if known.startswith(name)]
     if len(found) != 1:

@@ -46,7 +46,6 @@ class TrialRecord(BaseModel):
 
     @property
     def is_done(self) -> bool:
-        """Whether it ended well."""
         return self.status == "done"
 
     def score(self, part: str, name: str) -> float | None:
@@ -70,10 +69,7 @@ def trial_folder(output: Path, key: str) -> Path:
 
 
 def read_finished(output: Path) -> dict[str, TrialRecord]:
-    """The records of an output folder by content key. Nothing is written, and it need not be there.
-
-    output (Path): The folder.
-    """
+    """The records of an output folder by content key. output (Path): It need not be there."""
     records = {}
     for path in sorted((output / FOLDER).glob(f"*/{RECORD}")):
         record = _read(path)

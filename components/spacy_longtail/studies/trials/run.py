@@ -79,17 +79,12 @@ class Matrix:
         """The trials as JSON data, checked as before a run. Nothing is written."""
         finished = read_finished(self.output)
         self.check(key for key in self.trials if key not in finished)
-        return [
-            {
-                "key": key,
-                "title": trial.title,
-                "corpus": trial.corpus.name,
-                "method": trial.method.name,
-                "seed": trial.seed,
-                "status": finished[key].status if key in finished else "open",
-            }
-            for key, trial in self.trials.items()
-        ]
+        rows: list[dict[str, object]] = []
+        for key, trial in self.trials.items():
+            about = {"corpus": trial.corpus.name, "method": trial.method.name, "seed": trial.seed}
+            status = finished[key].status if key in finished else "open"
+            rows.append({"key": key, "title": trial.title, **about, "status": status})
+        return rows
 
     def missing(self, keys: Iterable[str], *, retry_failed: bool = False) -> list[str]:
         """Those of the trials that are not finished.
@@ -163,15 +158,14 @@ class Matrix:
         """What is kept of a trial; dev.json and test.json are there if it ended well."""
         scores, points = {}, []
         if outcome.status == "done":
-            for part in SCORED:
-                scores[part] = json.loads((work / f"{part}.json").read_text(encoding="utf8"))["scores"]
+            files = {part: (work / f"{part}.json").read_text(encoding="utf8") for part in SCORED}
+            scores = {part: json.loads(text)["scores"] for part, text in files.items()}
             points = read_curve(work / MODEL)
+        about = {"corpus": trial.corpus.name, "method": trial.method.name, "seed": trial.seed}
         data = {
+            **about,
             "key": key,
-            "corpus": trial.corpus.name,
-            "method": trial.method.name,
             "choices": trial.method.choices,
-            "seed": trial.seed,
             "draw": trial.draw,
             "steps": self.plan.steps,
             "training": {"patience": self.plan.patience},
