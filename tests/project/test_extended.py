@@ -10,7 +10,7 @@ from spacy.cli.init_config import init_config
 
 from spacy_longtail.corpus.descriptions import CorpusTypes
 from spacy_longtail.corpus.folder import write_corpus
-from spacy_longtail.evaluation.changes import entity_changes
+from spacy_longtail.evaluation.analysis import entity_changes
 from spacy_longtail.evaluation.records import Evaluation
 from tests.util import SENTENCES, SMALL, evaluation_data, examples, params, parse, refused, run_app
 

@@ -10,7 +10,7 @@ from typer import Argument, Option
 from wasabi import msg
 
 from ..corpus.folder import part_path, read_types
-from ..evaluation.changes import entity_changes
+from ..evaluation.analysis import entity_changes
 from ..evaluation.evaluate import evaluate_model
 from ..evaluation.records import MARK, Evaluation, usage_in_words, write_evaluation
 from ..evaluation.report import (

@@ -128,10 +128,7 @@ def _training_settings(nlp: Language) -> TrainingSettings:
 
 
 def _document(eg: Example) -> Document:
-    """Text, sentence bounds and both annotations, in characters, as the scorer compares them.
-
-    Predictions that cannot be judged are left out.
-    """
+    """A document in characters, as the scorer compares it, without what cannot be judged."""
     doc, gold = eg.predicted, eg.reference
     scores: dict[tuple[int, int], float] = {}
     if ENTITY_SCORES in doc.spans:

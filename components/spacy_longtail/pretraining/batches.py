@@ -27,7 +27,7 @@ POOL = 1024  # sentences that are sorted by length together
 MISSING = -1  # the tag of a word without annotation
 IGNORED = -100  # of a word that no loss is taken of
 MOST_SUBWORDS = 128  # of a sentence
-DROP_TYPES = 0.3  # share of a donor's batches that some of its types are left out of
+DROPPED = 0.3  # share of a donor's batches that some of its types are left out of
 MOST_TYPES = 300  # candidates of a batch with open types
 NOTE = re.compile(r"\s*\(.*\)\s*$")  # behind a type's name
 
@@ -187,11 +187,7 @@ class Batches(IterableDataset):
 
 
 def batch_of(
-    donor: PackedDonor,
-    sentences: list[Sentence],
-    rng: Random,
-    near: np.ndarray,
-    drop: float = DROP_TYPES,
+    donor: PackedDonor, sentences: list[Sentence], rng: Random, near: np.ndarray, drop: float = DROPPED
 ) -> DonorBatch:
     """A batch of some sentences of a donor. near (np.ndarray): As in `Batches`."""
     n_types = len(donor.texts)

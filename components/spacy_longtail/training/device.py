@@ -10,5 +10,4 @@ def use_gpu(gpu_id: int) -> None:
     try:
         setup_gpu(gpu_id, silent=True)  # spaCy says it
     except Exception as error:  # CuPy and torch have their own
-        problem = str(error).rstrip(".")
-        raise ValueError(Errors.L515.format(gpu_id=gpu_id, problem=problem)) from error
+        raise ValueError(Errors.L515.format(gpu_id=gpu_id, problem=str(error).rstrip("."))) from error

@@ -204,5 +204,4 @@ def method(nlp: Language) -> Method:
             pipes[name]["members"] = len(members)
         if getattr(nlp.get_pipe(name), "cfg", {}).get(CALIBRATION):
             pipes[name]["calibrated"] = True
-    reader = config.get("corpora", {}).get("train", {})
-    return Method(reader=shortened(reader), pipes=shortened(pipes))
+    return Method(reader=shortened(config.get("corpora", {}).get("train", {})), pipes=shortened(pipes))

@@ -177,10 +177,7 @@ def _tagger(nlp: Language, path: Path | str) -> TokenNER:
 
 
 def _own_encoders(nlp: Language, name: str) -> list[str]:
-    """Give a component a copy of each encoder that it listens to, in its model and its config.
-
-    RETURNS (List[str]): The components with these encoders.
-    """
+    """Copy the encoders that a component listens to into it. RETURNS (List[str]): Their names."""
     block = nlp.get_pipe_config(name)
     block.update(nlp.config.interpolate()["components"][name])
     encoders = []
@@ -277,10 +274,7 @@ def _check_not_judged(path: Path | str, pipe: Any) -> None:
 def _check_alike(
     pipelines: Sequence[Language], paths: Sequence[Path | str], builds: Sequence[object], problem: str
 ) -> Vectors | None:
-    """Refuse pipelines that are built or read text otherwise than the first.
-
-    RETURNS (Optional[Vectors]): The one table of word vectors; some may be trained without it.
-    """
+    """Refuse pipelines unlike the first. RETURNS (Optional[Vectors]): Of all that have any."""
     tables = [nlp.vocab.vectors for nlp in pipelines if len(nlp.vocab.vectors)]
     known = _reading(pipelines[0])
     for nlp, path, build in zip(pipelines, paths, builds, strict=True):
@@ -305,10 +299,7 @@ def _reading(nlp: Language) -> Block:
 
 
 def _settle(pipelines: Sequence[Language]) -> None:
-    """Make the config of the first pipeline one without references: their targets may go.
-
-    Its seed of the training is that of all pipelines, and null where they have several.
-    """
+    """Resolve references of the first config, whose targets may go. Several seeds become null."""
     nlp = pipelines[0]
     whole = nlp.config.interpolate()
     seeds = {own.config.interpolate()["training"]["seed"] for own in pipelines}

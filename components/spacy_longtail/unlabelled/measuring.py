@@ -15,7 +15,6 @@ from ..evaluation.evaluate import score_pipeline
 from ..records import Record
 from ..types import Block
 
-MEGABYTE = 1e6
 PASSES = 3  # of each pipeline over the same texts, to see how fast it is
 MOST = 20_000  # words of the part that are read for it
 WARM = 32  # documents that are read before time is taken
@@ -49,7 +48,7 @@ def measure(
         n_bytes = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
         f1: Block = {"macro": scores.ents_macro_f, "tail": scores.ents_tail_f, "micro": scores.ents_f}
         rates: Block = {"words_per_second": round(speed, 1), "speed_ratio": round(speed / speeds[0], 3)}
-        size = round(n_bytes / MEGABYTE, 3)
+        size = round(n_bytes / 1e6, 3)
         measured.append(MeasuredPipeline(name=name, model=str(folder), **f1, **rates, megabytes=size))
     return measured
 

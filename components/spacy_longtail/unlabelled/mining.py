@@ -102,11 +102,9 @@ def mine(
 
 
 def _load(pipeline: Path | str, request: MiningRequest) -> tuple[Language, list[str]]:
-    """A pipeline whose probabilities count mentions, and the types to look for.
-
-    An encoder finds all types of the corpus, which compete for each token, and those to look for.
-    """
+    """A pipeline whose probabilities count mentions, and the types to look for."""
     declared = None if request.corpus is None else read_types(request.corpus)
+    # those that an encoder finds: all compete for each token
     labels = [*(declared.labels if declared else ()), *request.types]
     nlp = load_for_types(pipeline, in_words(labels, declared.descriptions if declared else {}))
     counting = [pipe for _, pipe in nlp.pipeline if has_expectations(pipe)]

@@ -87,10 +87,7 @@ class PoolTeacher:
             yield list(self._sentences(doc, outside[rows] >= threshold, own))
 
     def _marginals(self, docs: list[Doc], soft: bool) -> tuple[Floats1d, Floats2d | None]:
-        """The probability of each token to be in no declared entity, and log probabilities.
-
-        The first is the least of all taggers', and 1 without any.
-        """
+        """Probabilities to be in no declared entity, the taggers' least, and log probabilities."""
         outside, log_p = np.ones(sum(map(len, docs))), None
         for tagger in self.taggers:
             with own_rows(self.nlp, tagger, docs):

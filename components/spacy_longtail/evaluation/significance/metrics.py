@@ -83,10 +83,16 @@ def named_metrics(labels: Sequence[str], tail: Sequence[str] = ()) -> dict[str, 
         metrics["tail F1"] = lambda sums: _mean(f1(sums[..., rows, :]))
     metrics |= {"micro F1": lambda sums: f1(sums.sum(axis=-2)), "weighted F1": _weighted_f1}
     for i, label in enumerate(labels):
-        metrics[f"F1 of {label}"] = lambda sums, i=i: f1(sums[..., i, :])
-        metrics[f"precision of {label}"] = lambda sums, i=i: _ratio(sums[..., i, 0], sums[..., i, 1])
-        metrics[f"recall of {label}"] = lambda sums, i=i: _ratio(sums[..., i, 0], sums[..., i, 2])
+        metrics |= {f"{kind} of {label}": metric for kind, metric in _of_type(i).items()}
     return metrics
+
+
+def _of_type(i: int) -> dict[str, Metric]:
+    return {
+        "F1": lambda sums: f1(sums[..., i, :]),
+        "precision": lambda sums: _ratio(sums[..., i, 0], sums[..., i, 1]),
+        "recall": lambda sums: _ratio(sums[..., i, 0], sums[..., i, 2]),
+    }
 
 
 def _weighted_f1(sums: np.ndarray) -> np.ndarray:

@@ -5,13 +5,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...evaluation.convergence import rising_of
-from ...evaluation.report.systems import mean, spread
+from ...evaluation.report.systems import AVERAGES, mean, spread
 from ...evaluation.significance import LEAST_SEEDS, holm, paired_permutation
 from ...output.amounts import signed
 from ..trials.records import TrialRecord
 
 ALPHA = 0.05
-SCORES = {"macro": "ents_macro_f", "micro": "ents_f"}
 
 Over = tuple[float | None, float | None]  # mean and standard deviation, in [0, 1]
 Points = dict[float, dict[int, float]]  # F1 by size or share, ascending, and by partition
@@ -51,7 +50,7 @@ def read_curves(records: Sequence[TrialRecord], baseline: str, average: str = "m
             found.setdefault(record.method, {}).setdefault(x, []).append(record)
     lines, early = {}, {}
     for name, own in found.items():
-        scores = {x: {r.seed: r.score("test", SCORES[average]) for r in own[x]} for x in sorted(own)}
+        scores = {x: {r.seed: r.score("test", AVERAGES[average]) for r in own[x]} for x in sorted(own)}
         lines[name] = {x: {s: f for s, f in at.items() if f is not None} for x, at in scores.items()}
         early[name] = {x for x, rs in own.items() if rising_of(r.data() for r in rs)}
     findings = []

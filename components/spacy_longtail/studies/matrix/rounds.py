@@ -123,8 +123,7 @@ class Rounds:
         n_ready, workers = len(names) - len(missing), self.options.workers
         for start in range(0, len(missing), workers):
             if n_ready + start > 1 and self._left() < (1 - FIRST_PART) * self.seconds:
-                n = number(len(missing) - start, "candidate")
-                self.say(f"There is no time for {n} more")
+                self.say(f"There is no time for {number(len(missing) - start, 'candidate')} more")
                 break
             self._train(missing[start : start + workers], fold)
 

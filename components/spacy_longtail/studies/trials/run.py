@@ -183,8 +183,7 @@ def _line(record: TrialRecord) -> str:
     if record.is_done:
         dev, test = (f"{100 * (record.score(p, DEV_SCORE) or 0):.1f}" for p in SCORED)
         return f"{record.title}: macro F1 {dev} on dev, {test} on test, {record.seconds:.0f} s"
-    last = record.error.strip().splitlines()[-1:]
-    return f"{record.title}: {record.status}: {''.join(last)}"
+    return f"{record.title}: {record.status}: {''.join(record.error.strip().splitlines()[-1:])}"
 
 
 def run_trial(options: TrialOptions, trial: Trial, work: Path, stop: Stop) -> Outcome:
