@@ -14,9 +14,7 @@ import srsly
 import typer
 
 from spacy_longtail.evaluation.records import read_evaluation
-from spacy_longtail.evaluation.significance.counts import mention_counts, stack
-from spacy_longtail.evaluation.significance.metrics import named_metrics
-from spacy_longtail.evaluation.significance.verdicts import judge
+from spacy_longtail.evaluation.significance import judge, mention_counts, named_metrics, stack
 
 RESULTS = Path(__file__).parent / "results"
 
