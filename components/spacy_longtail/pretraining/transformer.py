@@ -49,7 +49,7 @@ class BiEncoder(Matcher):
             return hidden[batch.rows, batch.columns].float()
 
     def describe(self, texts: list[list[int]]) -> Tensor:
-        """Labels as the encoder reads them, (n_texts, hidden). texts (List[List[int]]): Cut."""
+        """Labels as the encoder reads them, (n_texts, hidden). texts (List[List[int]]): Their ids."""
         return mean_states(self.encoder, texts)
 
 

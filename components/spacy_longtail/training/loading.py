@@ -55,7 +55,7 @@ def load_for_types(model: Path | str, descriptions: Mapping[str, str]) -> Langua
 
 
 def check_beginning(config: Config) -> None:
-    """Refuse sources, vectors or weights that are gone or idle. config (Config): Interpolated."""
+    """Refuse absent or unused sources, vectors and weights. config (Config): Interpolated."""
     for block in config.get("components", {}).values():
         if "source" in block and "factory" not in block:
             check_encoder(str(block["source"]))

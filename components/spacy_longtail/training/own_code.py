@@ -10,7 +10,7 @@ _imported: list[Path] = []
 
 
 def import_code(path: Path) -> None:
-    """Run a Python file, to name what it registers in configs and pipelines. path (Path): It."""
+    """Run a Python file, whose registered names configs may then use. path (Path): The file."""
     if not path.is_file():
         raise ValueError(Errors.L402.format(path=path, fix="--code names a Python file."))
     try:

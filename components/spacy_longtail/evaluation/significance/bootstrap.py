@@ -33,7 +33,7 @@ def intervals(
 ) -> dict[str, Interval]:
     """95 % BCa intervals: how far each score would move with other documents of the same kind.
 
-    counts (np.ndarray): (n_units, n_seeds, n_types + 1, 3), of `stack`. Scores average seeds.
+    counts (np.ndarray): (n_units, n_seeds, n_types + 1, 3), of `stack`. Scores are seed means.
     metrics (Mapping[str, Metric]): Scores by name; all are computed from the same draws.
     n_draws (int): Bootstrap draws. seed (int): Fixes the draws.
     RETURNS (Dict[str, Interval]): In [0, 1]; of percentiles where BCa is not defined.

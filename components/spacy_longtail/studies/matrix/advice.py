@@ -51,7 +51,7 @@ class Advice(NamedTuple):
 def find_pretrained(corpus: Path, say: Callable[[str], None] = msg.info) -> list[Path]:
     """The encoders to try where none is named: the package's CNN, and installed transformers.
 
-    corpus (Path): A folder that `convert` wrote. The encoders have its language, and not seen it.
+    corpus (Path): A folder that `convert` wrote. No encoder has seen it, and all have its language.
     say (Callable): Gets what is left out, and why.
     """
     lang = read_types(corpus).lang
