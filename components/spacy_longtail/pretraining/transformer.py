@@ -49,7 +49,7 @@ class BiEncoder(Matcher):
             return hidden[batch.rows, batch.columns].float()
 
     def describe(self, texts: list[list[int]]) -> Tensor:
-        """Labels as the encoder reads them, (n_texts, hidden). texts (List[List[int]]): Their ids."""
+        """Labels as the encoder reads them, (n_texts, hidden). texts (List[List[int]]): Ids."""
         return mean_states(self.encoder, texts)
 
 
