@@ -1,8 +1,8 @@
 """Linear chains of tags and single paths through them: the best, or a given one's score.
 
-Vectorised over sequences and tags. Sequences of different lengths are packed: position after position,
-the longest sequence first, so that the live rows of a position are the first of those before, and memory
-grows with the tokens alone. What is impossible scores -inf.
+Vectorised over sequences and tags. Sequences are packed position after position, the longest first,
+so that the live rows of a position are the first of those before, and memory grows with the tokens
+alone. What is impossible scores -inf.
 """
 
 from types import ModuleType
@@ -35,8 +35,8 @@ class Packing(NamedTuple):
     starts: list[int]  # (n_positions + 1,), first row of each position
 
     def at(self, i: int) -> slice:
-        """The rows of a position."""
-        return slice(self.starts[i], self.starts[i + 1])
+        """The rows of a position; none of one where there is no token."""
+        return slice(*self.starts[i : i + 2])
 
     def before(self, i: int) -> slice:
         """The rows one position earlier, of the sequences that reach position i."""
@@ -54,11 +54,9 @@ def pack(lengths: Ints1d, xp: ModuleType = np) -> Packing:
     lengths (Ints1d): (n_sequences,), tokens per sequence.
     """
     lengths = to_numpy(lengths).astype("int64")
-    ranks = np.empty_like(lengths)
     order = np.argsort(-lengths, kind="stable")
-    ranks[order] = np.arange(len(lengths))
     position = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    token = np.lexsort((np.repeat(ranks, lengths), position))
+    token = np.lexsort((np.repeat(np.argsort(order), lengths), position))
     row = np.empty_like(token)
     row[token] = np.arange(len(token))
     starts = np.concatenate([[0], np.cumsum(np.bincount(position))]).astype("int64")
@@ -88,7 +86,7 @@ def viterbi(scores: Floats2d, lengths: Ints1d, transitions: Transitions) -> Ints
         return xp.concatenate([viterbi(own, n, transitions) for own, n in parts])
     packing = pack(lengths, xp)
     rows = scores[packing.token]
-    best = transitions.start + rows[packing.at(0)] if len(rows) else rows
+    best = transitions.start + rows[packing.at(0)]
     back = xp.zeros(rows.shape, dtype="int32")
     into = xp.ascontiguousarray(transitions.trans.T)
     for i in range(1, packing.n_positions):  # over positions only
@@ -108,7 +106,7 @@ def viterbi(scores: Floats2d, lengths: Ints1d, transitions: Transitions) -> Ints
 
 
 def best_legal(scores: Floats2d, lengths: Ints1d, legality: Transitions) -> Ints1d:
-    """As `viterbi` where all legal transitions score 0: only sequences whose best tags clash need it."""
+    """As `viterbi`, if legal transitions score 0: only sequences whose best tags clash need it."""
     xp = get_array_module(scores)
     tags = scores.argmax(axis=1)
     lengths = to_numpy(lengths).astype("int64")

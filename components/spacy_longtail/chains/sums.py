@@ -1,8 +1,8 @@
-"""All paths through linear chains of tags, summed: partition functions, marginals, and their gradients.
+"""All paths through linear chains of tags, summed: partition functions, marginals, gradients.
 
-The sums run in float64: each log-sum over previous tags is then one matrix product of exponentials
-scaled by the greatest. Where all terms of a sum lie so far below it that they underflow, it is taken
-again in log space, so that path sums are exact however far scores lie apart.
+The sums run in float64: each log-sum over previous tags is one matrix product of exponentials that
+the greatest scales. A sum whose terms all underflow is taken again in log space, so that path sums
+are exact however far scores lie apart.
 """
 
 from collections.abc import Iterator
@@ -50,7 +50,7 @@ class PathSums:
         self.log_mu = self._log_sums(rows, start, end, exact=shut)
         if len(rows) and not shut and not min(float(self.left.min()), float(self.right.min())) >= LEAST:
             self.log_mu = self._log_sums(rows, start, end, exact=True)
-        top, scaled = self._scaled(self.log_mu[packing.at(0)] if len(rows) else rows)
+        top, scaled = self._scaled(self.log_mu[packing.at(0)])
         self.log_z = (top + xp.log(xp.maximum(scaled.sum(axis=1, keepdims=True), TINY)))[:, 0]
         log_z = xp.maximum(self.log_z, NOWHERE)  # the longest sequence first
         self.log_mu -= log_z[packing.sequence][:, None]
@@ -63,9 +63,8 @@ class PathSums:
     def _log_sums(self, rows: Floats2d, start: Floats1d, end: Floats1d, exact: bool) -> Floats2d:
         """Of all paths through a tag, by a sweep forward and one backward over positions.
 
-        rows (Floats2d): (n_tokens, n_tags), the scores, packed. start, end (Floats1d): (n_tags,).
-        exact (bool): Whether sums that underflow are taken in log space. To look for them at each
-            position is slower, on a GPU above all.
+        rows (Floats2d): (n_tokens, n_tags), the scores, packed.
+        exact (bool): Whether to look for sums that underflow, which is slow, on a GPU above all.
         """
         xp, packing = self.xp, self.packing
         alpha, beta = rows + start, xp.empty_like(rows)
@@ -76,8 +75,7 @@ class PathSums:
             self.left[here] = xp.maximum(self.from_left[before] @ self.trans, TINY)
             log_sums = top + self.shift + xp.log(self.left[here])
             if exact:
-                own = (log_sums, self.left[here], alpha[before], self.log_trans)
-                self.lost_left[i] = self._exact(*own)
+                self.lost_left[i] = self._exact(log_sums, self.left[here], alpha[before], self.log_trans)
             alpha[here] = rows[here] + log_sums
         for i in range(packing.n_positions - 1, 0, -1):
             here, before = packing.at(i), packing.before(i)
@@ -86,20 +84,18 @@ class PathSums:
             self.right[before] = xp.maximum(self.to_right[here] @ self.trans.T, TINY)
             log_sums = top + self.shift + xp.log(self.right[before])
             if exact:
-                own = (log_sums, self.right[before], after, self.log_trans.T)
-                self.lost_right[i] = self._exact(*own)
+                self.lost_right[i] = self._exact(log_sums, self.right[before], after, self.log_trans.T)
             beta[before] = log_sums
         alpha += beta
         return alpha
 
     def _exact(self, log_sums: Floats2d, sums: Floats2d, a: Floats2d, trans: Floats2d) -> list[Lost]:
-        """Correct, in place, the log sums over a neighbour's tags where the scaled sums underflowed.
+        """Correct, in place, log sums over a neighbour's tags where the scaled sums underflowed.
 
         log_sums, sums (Floats2d): (n_live, n_tags), and the scaled sums they are of: these become
             infinite where something was lost, so that gradients by matrix product pass it by.
         a (Floats2d): (n_live, n_tags), log path sums at the neighbour.
         trans (Floats2d): (n_tags, n_tags), scores of [neighbour's tag, own tag].
-        RETURNS (List[Lost]): What was lost, in parts of bounded size.
         """
         xp = self.xp
         small = sums < LEAST
@@ -121,16 +117,14 @@ class PathSums:
         return found
 
     def _lost_pairs(self, i: int, d: Floats2d, forward: bool) -> Iterator[tuple[Ints1d, Floats2d]]:
-        """The gradient on a position's log sums over a neighbour's tags, passed on to the pairs of tags,
-        where these sums were taken in log space.
+        """Pass the gradient on log sums that were taken in log space on to the pairs of tags.
 
         i (int): The later of the two positions. d (Floats2d): (n_live, n_tags), the gradient.
         forward (bool): Whether the neighbour is the earlier.
         YIELDS (Tuple[Ints1d, Floats2d]): Which sequences; (n_lost, neighbour's tags, own tags).
         """
-        lost, trans = self.lost_left, self.log_trans
-        if not forward:
-            lost, trans = self.lost_right, self.log_trans.T
+        lost = self.lost_left if forward else self.lost_right
+        trans = self.log_trans if forward else self.log_trans.T
         for live, a, log_sums in lost.get(i, ()):
             own = self.xp.maximum(log_sums, NOWHERE)
             yield live, self.xp.exp(a[:, :, None] + trans - own[:, None, :]) * d[live][:, None, :]
@@ -154,9 +148,8 @@ class PathSums:
         for i in self.lost_left:
             for _, d_pairs in self._lost_pairs(i, mu[packing.at(i)], forward=True):
                 d_trans += d_pairs.sum(axis=0)
-        first = mu[packing.at(0)] if len(mu) else mu
-        gradient = Transitions(first.sum(axis=0), d_trans, mu[packing.last].sum(axis=0))
-        return mu[packing.row], gradient
+        starts, ends = mu[packing.at(0)].sum(axis=0), mu[packing.last].sum(axis=0)
+        return mu[packing.row], Transitions(starts, d_trans, ends)
 
     def d_log_sums(self, d_sums: Floats2d) -> tuple[Floats2d, Transitions]:
         """Backpropagate through the log sums of all paths through a tag, log marginal + log z.
@@ -188,8 +181,6 @@ class PathSums:
         later = slice(packing.starts[1], None) if packing.n_positions else slice(0)
         pairs = self.from_left[packing.previous].T @ left[later]
         pairs += right[packing.previous].T @ self.to_right[later]
-        d_trans = self.trans * pairs + d_lost
-        first = d_alpha[packing.at(0)] if len(d_alpha) else d_alpha
-        gradient = Transitions(first.sum(axis=0), d_trans, d_beta[packing.last].sum(axis=0))
+        starts, ends = d_alpha[packing.at(0)].sum(axis=0), d_beta[packing.last].sum(axis=0)
         d_rows += d_alpha
-        return d_rows[packing.row], gradient
+        return d_rows[packing.row], Transitions(starts, self.trans * pairs + d_lost, ends)

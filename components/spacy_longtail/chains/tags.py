@@ -42,7 +42,7 @@ class TagCodec:
         return 1 + len(self.labels) * len(self.prefixes)
 
     def layout(self) -> tuple[Ints1d, Ints1d]:
-        """The type and the prefix of each column, as indices; the type of O is -1. (n_tags,) each."""
+        """The indices of the type and prefix of each column; O has the type -1. (n_tags,) each."""
         label, prefix = np.divmod(np.arange(len(self)) - 1, len(self.prefixes))
         return label, np.where(label < 0, 0, prefix)
 
@@ -58,7 +58,7 @@ class TagCodec:
         return ((label[:, None] == np.arange(len(self.labels))) & begins[:, None]).astype("float32")
 
     def token_tags(self, columns: Ints1d) -> tuple[Ints1d, Ints1d, Ints1d]:
-        """Whether each token is in an entity and begins one, and its type, 0 outside. (n_tokens,)"""
+        """Whether a token is in an entity and begins one; its type, 0 outside. (n_tokens,) each."""
         label, prefix = (of_column[columns] for of_column in self.layout())
         begins = np.array([p in "BU" for p in self.prefixes])[prefix]
         return label >= 0, (label >= 0) & begins, np.maximum(label, 0)
@@ -68,8 +68,7 @@ class TagCodec:
         label, prefix = np.divmod(columns - 1, len(self.prefixes))
         entity = columns > 0
         inside = entity & ((prefix == 1) | (prefix == 2))
-        goes_on = np.zeros(len(columns), dtype=bool)
-        goes_on[:-1] = inside[1:]
+        goes_on = np.append(inside, False)[1:]
         start = np.flatnonzero(entity & ~inside)
         return TagSpans(start, np.flatnonzero(entity & ~goes_on) + 1, label[start])
 
@@ -78,10 +77,10 @@ class TagCodec:
     ) -> tuple[Ints1d, Floats1d]:
         """Gold tags and mask from entity boundaries and types, the sentences one after another.
 
-        An entity that runs across a sentence start cannot be predicted, and counts as not annotated.
+        An entity across a sentence start cannot be predicted, and counts as not annotated.
 
         iob (Ints1d): (n_tokens,), spaCy's codes: 0 no annotation, 1 inside, 2 outside, 3 begins.
-        label (Ints1d): (n_tokens,), index into `labels`, -1 for any other type; read in entities only.
+        label (Ints1d): (n_tokens,), index into `labels`, -1 for other types; read in entities only.
         lengths (Ints1d): (n_sentences,), tokens per sentence.
         are_others_o (bool): Whether entities of other types are O; else they are not annotated.
         RETURNS (Tuple[Ints1d, Floats1d]): (n_tokens,) columns; (n_tokens,) 0.0 where not annotated.
@@ -96,16 +95,13 @@ class TagCodec:
         broken[group[inside & first]] = True
         entity = inside | (iob == 3)
         known = entity & (label >= 0)
-        mask = iob > 0
-        mask &= ~(entity & (broken[group] | (opener != 3)))
+        mask = (iob > 0) & ~(entity & (broken[group] | (opener != 3)))
         if not are_others_o:
             mask &= ~(entity & ~known)
-        goes_on = np.zeros(len(iob), dtype=bool)
-        goes_on[:-1] = inside[1:]
+        goes_on = np.append(inside, False)[1:]
+        prefix = np.where(inside, np.where(goes_on, 1, 2), np.where(goes_on, 0, 3))
         if self.scheme == "BIO":
-            prefix = np.where(inside, 1, 0)
-        else:
-            prefix = np.where(inside, np.where(goes_on, 1, 2), np.where(goes_on, 0, 3))
+            prefix = inside.astype("int64")
         column = 1 + label * len(self.prefixes) + prefix
         return np.where(known & mask, column, 0), mask.astype("float32")
 
@@ -117,23 +113,16 @@ class TagCodec:
 
     def values(self, by_class: Mapping[str, float]) -> Floats1d:
         """Numbers by tag, or by type, as one per column; 1.0 for others. (n_tags,)"""
-        found = [by_class.get(t, by_class.get(t[2:], 1.0)) for t in self.tags]
-        return np.asarray(found, dtype="float32")
+        values = [by_class.get(tag, by_class.get(tag[2:], 1.0)) for tag in self.tags]
+        return np.asarray(values, dtype="float32")
 
     def legality(self) -> Transitions:
         """Additive scores: 0, or `ILLEGAL`. All O is always legal."""
         tags = self.tags
         opens = np.array([t[0] in "OBU" for t in tags])
-        if self.scheme == "BIO":
-            closes = np.ones(len(tags), dtype=bool)
-        else:
-            closes = np.array([t[0] in "OLU" for t in tags])
+        closes = np.array([self.scheme == "BIO" or t[0] in "OLU" for t in tags])
         continues = np.array(
             [[a[0] in "BI" and b[0] in "IL" and a[2:] == b[2:] for b in tags] for a in tags]
         )
-        legal = (closes[:, None] & opens[None, :]) | continues
-
-        def score(ok: np.ndarray) -> np.ndarray:
-            return np.where(ok, 0.0, ILLEGAL).astype("float32")
-
-        return Transitions(score(opens), score(legal), score(closes))
+        legal = opens, (closes[:, None] & opens[None, :]) | continues, closes
+        return Transitions(*(np.where(ok, 0.0, ILLEGAL).astype("float32") for ok in legal))

@@ -15,7 +15,7 @@ BATCH = 512  # descriptions that a transformer reads together
 
 
 class LoadedLater:
-    """A describer whose `_loaded`, a cached property, is loaded where it is needed. No pickle has it."""
+    """A describer whose `_loaded`, a cached property, is loaded when needed. No pickle has it."""
 
     def release(self) -> None:
         """Let go of what was loaded."""

@@ -29,12 +29,12 @@ ALIKE = 0.99  # cosine of two means of the same word embeddings
 
 @dataclass(frozen=True)
 class LabelEncoder(LoadedLater):
-    """The mean of a description's pieces, as the label encoder reads them that comes with an encoder.
+    """The mean of a description's pieces, as an encoder's own label encoder reads them.
 
-    The label encoder has the encoder's word embeddings and a few layers of its own, which training of
-    the encoder leaves as they are.
+    The label encoder has the encoder's word embeddings and a few layers of its own, which training
+    of the encoder leaves as they are.
 
-    name (str): The encoder: an installed package such as "en_longtail_trf", or the folder of a pipeline.
+    name (str): The encoder: an installed package such as "en_longtail_trf", or a pipeline's folder.
     RETURNS (Callable[[List[str]], Floats2d]): Texts to one row each, of unit length.
     """
 
@@ -62,10 +62,8 @@ class LabelEncoder(LoadedLater):
                 raise ValueError(Errors.L221.format(who=self.name, problem=problem))
             tensors["encoder.embeddings.word_embeddings.weight"] = embeddings
             config = copy.deepcopy(own.encoder.config)
-            layers = {
-                name.split(".")[3] for name in tensors if name.startswith("encoder.encoder.layer.")
-            }
-            config.num_hidden_layers = len(layers)
+            layers = [name for name in tensors if name.startswith("encoder.encoder.layer.")]
+            config.num_hidden_layers = len({name.split(".")[3] for name in layers})
             positions = tensors.get("encoder.embeddings.position_embeddings.weight")
             if positions is not None:
                 config.max_position_embeddings = len(positions)
@@ -95,10 +93,10 @@ def subwords_of_labels(tokenizer: "Tokenizer", texts: Iterable[str]) -> list[lis
 
 
 def label_weights(module: "PieceEncoder", encoder: "PieceEncoder", bits: float = 4) -> bytes:
-    """What the file of a label encoder holds: its weights, and of the word embeddings the mean alone.
+    """What the file of a label encoder holds: its weights, but of word embeddings the mean alone.
 
     module (PieceEncoder): The transformer that reads labels. bits (float): Of its matrices, 4 to 8.
-    encoder (PieceEncoder): The encoder as it is loaded, whose word embeddings the labels are read with.
+    encoder (PieceEncoder): The encoder as it is loaded, whose word embeddings read the labels.
     """
     import safetensors.torch
 

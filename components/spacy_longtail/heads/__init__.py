@@ -1,4 +1,4 @@
-"""Heads: how the outputs of a token classifier become a loss in training, and tags in prediction."""
+"""Heads: how a token classifier's outputs become a loss in training, and tags in prediction."""
 
 from typing import Literal
 

@@ -24,7 +24,7 @@ class Gold(NamedTuple):
     tags: Ints1d  # (n_tokens,), the column of the gold tag
     mask: Floats1d  # (n_tokens,), 0.0 without annotation
     lengths: Ints1d  # (n_sentences,)
-    # (n_tokens, n_tags), 0.0 for tags of types that a document was not annotated with; null for none
+    # (n_tokens, n_tags), 0.0 for tags of types that a document was not annotated with, or none
     allowed: Floats2d | None = None
     soft: SoftTargets | None = None  # of a loss that reads them, where documents have some
 
@@ -42,14 +42,14 @@ class Trained(NamedTuple):
     state: TwoTaskState
 
     def summed(self, n: float) -> tuple[float, Scores]:
-        """The loss and the gradient summed over n tokens; a loss of NaN where the gradient overflows."""
+        """Loss and gradient summed over n tokens; the loss is NaN where the gradient overflows."""
         rows = Head.logits(self.d_scores)
         transitions = self.d_scores.transitions if isinstance(self.d_scores, Lattice) else ()
         d_rows, *d = (a * n for a in (rows.dataXd, *transitions))
         is_finite = all(bool(get_array_module(a).isfinite(a).all()) for a in (d_rows, *d))
         summed = Ragged(d_rows, rows.lengths)
-        d_scores = Lattice(summed, Transitions(*d)) if d else summed
-        return self.loss * n if is_finite else math.nan, d_scores
+        loss = self.loss * n if is_finite else math.nan
+        return loss, Lattice(summed, Transitions(*d)) if d else summed
 
 
 class Decoded(NamedTuple):

@@ -59,20 +59,11 @@ def forget_outputs(model: Model, n_outputs: int | None = None) -> None:
     for node in model.walk():  # containers that took their size from the output layer
         if node is not output and "nO" in node.dim_names and output in node.walk():
             node.set_dim("nO", n_outputs, force=True)  # type: ignore[arg-type]
-    replace_model_node(model, output, _fresh(output, n_outputs))
+    sizes = {"nO": n_outputs, "nI": output.maybe_get_dim("nI")}
+    if is_described(output):
+        fresh: Model = described_linear(output.get_dim("nM"), output.attrs["residual"], **sizes)
+    else:
+        fresh = Linear(init_W=zero_init, **sizes)
+    replace_model_node(model, output, fresh)
     if "transitions" in model.ref_names:
-        scores = transition_scores()
-        if n_outputs is not None:
-            scores.set_dim("nO", n_outputs)
-        replace_model_node(model, model.get_ref("transitions"), scores)
-
-
-def _fresh(output: Model, n_outputs: int | None) -> Model:
-    n_in = output.maybe_get_dim("nI")
-    if not is_described(output):
-        return Linear(nO=n_outputs, nI=n_in, init_W=zero_init)
-    fresh: Model = described_linear(output.get_dim("nM"), output.attrs["residual"])
-    for name, value in {"nO": n_outputs, "nI": n_in}.items():
-        if value is not None:
-            fresh.set_dim(name, value)
-    return fresh
+        replace_model_node(model, model.get_ref("transitions"), transition_scores(n_outputs))

@@ -48,10 +48,9 @@ class TwoTaskHead(Head):
         n_types = len(self._types)
         n_scores = data.shape[1] - n_types
         entity, begins, label = self.codec.token_tags(gold.tags)
-        targets = [entity[:, None], begins[:, None]]
-        if self.loss.tag_head:
-            targets.append(self.codec.rows(gold.tags))
-        target = xp.asarray(np.concatenate(targets, axis=1).astype("float32"))
+        tags = [self.codec.rows(gold.tags)] if self.loss.tag_head else []
+        targets = np.concatenate([entity[:, None], begins[:, None], *tags], axis=1)
+        target = xp.asarray(targets.astype("float32"))
         result, state = loss(data[:, :n_scores], target, xp.asarray(gold.mask), state)
         d_scores = xp.zeros_like(data)
         d_scores[:, :n_scores] = result.d_logits

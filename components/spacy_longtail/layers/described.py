@@ -12,37 +12,35 @@ NAME = "described_linear"
 SCALE = 8.0  # of the vectors, which have unit length: else words learn slower than the residual
 NO_TYPE = -1  # in `type_of`: the output of O
 
-
-# of the predictions of layers, by their ids: arrays, their sums of squares, the weights made of them
+# what layers last predicted with, by their ids: arrays, their sums of squares, the weights
 _LAST: dict[int, tuple[list[np.ndarray], list[float], Floats2d]] = {}
 MOST = 32  # layers that are remembered
 
 
-def described_linear(width: int, residual: bool) -> Model[Floats2d, Floats2d]:
-    """One row of logits per token: z[t, k] = <P_k h, Q_k d_t> / sqrt(width) + <W[t, k], h> + b[t, k].
+def described_linear(
+    width: int, residual: bool, nO: int | None = None, nI: int | None = None
+) -> Model[Floats2d, Floats2d]:
+    """Logits of a token: z[t, k] = <P_k h, Q_k d_t> / sqrt(width) + <W[t, k], h> + b[t, k].
 
-    h is a token's vector, d_t the vector of a type's description, k the prefix of a tag (B, I, ...). The
+    h is a token's vector, d_t that of a type's description, k the prefix of a tag (B, I, ...). The
     residual W and b of a type start at 0: with few mentions words decide, with many the type's own
     weights. O has no words, W[O] and b[O] alone.
 
     residual (bool): Whether types have weights of their own; false trains what types share alone.
     RETURNS (Model[Floats2d, Floats2d]): With the params W (n_tags, nI), b (n_tags,), P (n_prefixes,
-        width, nI), Q (n_prefixes, width, nD) and D (n_types, nD), which is not trained. `lay_out` says
-        which tag is of which type, before it is initialized.
+        width, nI), Q (n_prefixes, width, nD) and D (n_types, nD), which is not trained. Before it
+        is initialized, `lay_out` says which tag is of which type.
     SOURCE: Ma et al. 2022, Label Semantics for Few Shot NER; the residual is ours (docs/methods.md,
         "Label descriptions").
     """
+    no_tags = np.zeros(0, dtype="int64")
     return Model(
         NAME,
         forward,
         init=init,
         params=dict.fromkeys(("W", "b", "P", "Q", "D")),
-        dims={"nO": None, "nI": None, "nD": None, "nM": width},
-        attrs={
-            "residual": residual,
-            "type_of": np.zeros(0, dtype="int64"),
-            "prefix_of": np.zeros(0, dtype="int64"),
-        },
+        dims={"nO": nO, "nI": nI, "nD": None, "nM": width},
+        attrs={"residual": residual, "type_of": no_tags, "prefix_of": no_tags},
     )
 
 

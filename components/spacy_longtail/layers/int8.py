@@ -18,7 +18,7 @@ def can(*features: str) -> bool:
 
 
 class Int8Linear(nn.Module):
-    """A linear layer that multiplies in int8: each row of weights has a scale, and each word has one.
+    """A linear layer that multiplies in int8. Each row of weights and each word has a scale.
 
     What a word gets does not depend on the other words of its batch.
     """

@@ -37,7 +37,7 @@ class FourBit(NamedTuple):
 
 
 def eight_bit(matrix: np.ndarray, bits: float = 8) -> EightBit:
-    """A matrix in eight bits a weight. What was expanded from eight bits gives the same codes again.
+    """A matrix in eight bits a weight. What was expanded from them gives the same codes again.
 
     matrix (np.ndarray): (n_rows, n_columns).
     bits (float): That are used of the eight: an archive, such as a wheel, packs the others away.
@@ -47,7 +47,7 @@ def eight_bit(matrix: np.ndarray, bits: float = 8) -> EightBit:
 
 
 def four_bit(matrix: np.ndarray, seed: int = 0) -> FourBit:
-    """A matrix in four bits a weight: 16 levels, fitted to its weights, times a scale of each group.
+    """A matrix in four bits a weight: 16 levels, fitted to its weights, times a group's scale.
 
     matrix (np.ndarray): (n_rows, n_columns), columns a multiple of 64.
     """

@@ -1,4 +1,4 @@
-"""What reading comprehension needs of an encoder: a sentence's rows, and the vectors of token pairs."""
+"""What reading comprehension needs of an encoder: sentences' rows, and vectors of token pairs."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -52,7 +52,7 @@ def rows_forward(model: Model, X: list[Asked], is_train: bool) -> tuple[Floats2d
 
 
 def paired_rows() -> Model[tuple[Floats2d, Ints2d], Floats2d]:
-    """Rows at pairs of places, side by side: (n_rows, width) and (n_pairs, 2) to (n_pairs, 2 width)."""
+    """Rows at pairs of places: (n_rows, width) and (n_pairs, 2) to (n_pairs, 2 width)."""
     return Model("paired_rows", pairs_forward)
 
 

@@ -1,4 +1,4 @@
-"""Token vectors of documents, regrouped by sentence."""
+"""Layers around an encoder: token vectors regrouped by sentence, and what pipes look up."""
 
 from collections.abc import Callable
 
@@ -15,12 +15,19 @@ def with_sentences(tok2vec: Model[list[Doc], list[Floats2d]]) -> Model[list[Doc]
 
     RETURNS (Model[List[Doc], Ragged]): Data (n_tokens, width), lengths (n_sentences,).
     """
-    return Model(
-        "with_sentences", forward, init=init, layers=[tok2vec], dims={"nO": tok2vec.maybe_get_dim("nO")}
-    )
+    dims = {"nO": tok2vec.maybe_get_dim("nO")}
+    return Model("with_sentences", forward, init=init, layers=[tok2vec], dims=dims)
 
 
-def init(model: Model, X: list[Doc] | None = None, Y: Ragged | None = None) -> None:
+def with_refs(model: Model, tok2vec: Model, output: Model) -> Model:
+    """A model with refs to its encoder and its output layer, by which pipes find them."""
+    model.set_ref("tok2vec", tok2vec)
+    model.set_ref("output_layer", output)
+    return model
+
+
+def init(model: Model, X: list[Doc] | None = None, Y: object = None) -> None:
+    """Initialize the inner layer, and take its width."""
     layer = model.layers[0]
     layer.initialize(X=X)
     if layer.has_dim("nO"):
@@ -29,12 +36,10 @@ def init(model: Model, X: list[Doc] | None = None, Y: Ragged | None = None) -> N
 
 def forward(model: Model, docs: list[Doc], is_train: bool) -> tuple[Ragged, Callable]:
     vectors, backprop = model.layers[0](docs, is_train)
-    by_sentence = [sentence_lengths(doc) for doc in docs]
-    lengths = model.ops.asarray1i(np.concatenate(by_sentence) if docs else np.zeros(0, "i"))
+    lengths = np.concatenate([np.zeros(0, "i"), *map(sentence_lengths, docs)])
     n_rows = [len(doc) for doc in docs]
-    rows = Ragged(model.ops.flatten(vectors), lengths)
 
     def backward(d_rows: Ragged) -> list[Doc]:
         return backprop(model.ops.unflatten(d_rows.dataXd, model.ops.asarray1i(n_rows)))
 
-    return rows, backward
+    return Ragged(model.ops.flatten(vectors), model.ops.asarray1i(lengths)), backward

@@ -1,4 +1,4 @@
-"""Static vectors of subwords: a word has the mean of its subwords' vectors, so that none is unknown."""
+"""Static vectors of subwords: a word has the mean of those of its subwords; none is unknown."""
 
 import unicodedata
 from collections.abc import Callable
@@ -43,7 +43,7 @@ class SubwordTable:
         return int(self.vectors.codes.shape[1])
 
     def cut(self, words: list[str]) -> list[list[int]]:
-        """The subwords of each word, as rows of the table. A letter where none begins is left out."""
+        """The subwords of each word, as rows of the table, without letters where none begins."""
         return [self._cut(plain(word) if self.is_plain else word) for word in words]
 
     def of_words(self, words: list[str]) -> Floats2d:
@@ -51,8 +51,7 @@ class SubwordTable:
         if len(self._known) > MOST_CACHED:
             self._known = {}  # another one: threads may be reading this
         known = self._known
-        new = [word for word in words if word not in known]
-        if new:
+        if new := [word for word in words if word not in known]:
             known.update(zip(new, self.means(self.cut(new)), strict=True))
         none = np.zeros((0, self.n_columns), dtype="float32")
         return np.stack([known[word] for word in words]) if words else none
@@ -72,8 +71,7 @@ class SubwordTable:
         found: list[int] = []
         start, end = 0, min(len(word), LONGEST)
         while start < end:
-            goes_on = start > 0 and word[start - 1].isalnum() and word[start].isalnum()
-            mark = GOES_ON * goes_on
+            mark = GOES_ON * (start > 0 and word[start - 1 : start + 1].isalnum())
             stop = start + 1
             for stop in range(end, start, -1):
                 row = self._rows.get(f"{mark}{word[start:stop]}")

@@ -1,4 +1,4 @@
-"""A bidirectional LSTM over documents of different lengths. Needs torch: import it within functions."""
+"""A bidirectional LSTM over documents of any lengths. Needs torch: import it within functions."""
 
 from typing import NamedTuple
 
@@ -16,8 +16,8 @@ class Order(NamedTuple):
 def orders_of(lengths: list[int], device: torch.device | str = "cpu") -> list[Order]:
     """Group documents so that padding at most doubles the rows. Empty documents are in no group.
 
-    The steps beyond a document's end repeat a row of its own. They come after its words, forward and
-    backward alike, so that no state of a word depends on them.
+    The steps beyond a document's end repeat a row of its own. In both directions they come after
+    its words, so that no state of a word depends on them.
 
     lengths (List[int]): Rows of each document, in the order of the flat array.
     RETURNS (List[Order]): From the first word to the last, and back.
@@ -44,8 +44,8 @@ def orders_of(lengths: list[int], device: torch.device | str = "cpu") -> list[Or
 class BiLSTM(nn.Module):
     """Layers of two LSTMs, one in reading order and one against it.
 
-    Two, not a bidirectional one: that would begin its way back in the padding, or need packed sequences,
-    for which torch has no fused kernel on CPU.
+    A bidirectional one would begin its way back in the padding, or need packed sequences, for which
+    torch has no fused kernel on CPU.
 
     n_in (Optional[int]): Width of the inputs; null is decided later, by `resize`.
     """

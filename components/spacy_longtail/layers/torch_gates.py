@@ -76,7 +76,7 @@ class Sentences:
 
 
 class RNNCNN(_Reader):
-    """Words beside their LSTM states, a linear layer with tanh, the largest value of each column."""
+    """Words beside their LSTM states, a linear layer with tanh, and the maximum over words."""
 
     def reset(self) -> None:
         self.words = nn.Linear(2 * self.n_hidden + (self.n_in or 0), self.n_hidden)

@@ -1,6 +1,6 @@
 """Torch modules as layers of thinc, with weights saved as safetensors.
 
-A checksum goes with the weights: a safetensors file that was damaged in transit loads without a word,
+A checksum goes with the weights: a safetensors file that was damaged in transit loads all the same,
 since every bit pattern of its data is a valid number, and the pipeline predicts something else.
 """
 
@@ -39,10 +39,10 @@ def torch_layer(
 
     module (torch.nn.Module): Of a class that pickles; it returns float32. One that learns the width
         `n_in` of its inputs later has `resize`, and `first` names the weights that tell the width.
-    convert_inputs (Optional[Callable]): (model, X, is_train) to the module's ArgsKwargs and a callback
-        for their gradients; null hands arrays over as tensors.
-    convert_outputs (Optional[Callable]): (model, (X, tensors), is_train) to the outputs and a callback
-        for their gradients; null hands tensors over as arrays.
+    convert_inputs (Optional[Callable]): (model, X, is_train) to the module's ArgsKwargs and a
+        callback for their gradients; null hands arrays over as tensors.
+    convert_outputs (Optional[Callable]): (model, (X, tensors), is_train) to the outputs and a
+        callback for their gradients; null hands tensors over as arrays.
     """
     require_torch()
     model = PyTorchWrapper_v3(module, convert_inputs=convert_inputs, convert_outputs=convert_outputs)
@@ -74,7 +74,7 @@ def shim_of(layer: Model) -> TorchShim:
 
 
 def resize(layer: Model, n_in: int) -> None:
-    """Draw new weights of a module that has `resize`, for inputs of this width, where it already is."""
+    """Draw new weights of a module that has `resize`, for inputs of this width, on its device."""
     shim = shim_of(layer)
     device = shim.device
     shim._model.resize(n_in)
@@ -83,7 +83,7 @@ def resize(layer: Model, n_in: int) -> None:
 
 def rows_to_torch(model: Model, X: list[Floats2d], is_train: bool) -> tuple[ArgsKwargs, Callable]:
     """convert_inputs for a module of rows (n_tokens, width) and a list of n_docs lengths."""
-    lengths = [len(x) for x in X]
+    lengths = [*map(len, X)]
     rows = xp2torch(model.ops.flatten(X), requires_grad=is_train, device=shim_of(model).device)
 
     def from_gradient(d_inputs: ArgsKwargs) -> list[Floats2d]:
@@ -100,8 +100,7 @@ def rows_from_torch(model: Model, X_Y: tuple, is_train: bool) -> tuple[list[Floa
         d_rows = xp2torch(model.ops.flatten(d_Y), device=rows.device)
         return ArgsKwargs(args=((rows,),), kwargs={"grad_tensors": (d_rows,)})
 
-    lengths = model.ops.asarray1i([len(x) for x in X])
-    return model.ops.unflatten(torch2xp(rows), lengths), to_gradient
+    return model.ops.unflatten(torch2xp(rows), model.ops.asarray1i([*map(len, X)])), to_gradient
 
 
 def to_safetensors(module: "torch.nn.Module") -> bytes:
@@ -125,7 +124,7 @@ def tensors_of(module: "torch.nn.Module") -> dict[str, "torch.Tensor"]:
 def from_safetensors(
     module: "torch.nn.Module", data: bytes, device: "torch.device"
 ) -> "torch.nn.Module":
-    """A copy of a module with the weights of a safetensors file; the module itself keeps its own."""
+    """A copy of a module with the weights of a safetensors file; the module keeps its own."""
     who = type(module).__name__
     tensors, _ = read_safetensors(data, who)
     loaded: Any = copy.deepcopy(module)

@@ -1,6 +1,4 @@
-"""A transformer over sentences as pieces, in batches of similar lengths. Needs torch: import it within
-functions.
-"""
+"""A transformer over pieces in similar lengths. Needs torch: import it within functions."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -34,10 +32,10 @@ def has_bf16() -> bool:
 
 
 def on_all_threads(read: Callable[["Padded"], Tensor], batches: Sequence["Padded"]) -> list[Tensor]:
-    """Predict each batch on one of torch's threads, which scales better than all threads on each."""
+    """Predict each batch on one of torch's threads: it scales better than all threads on each."""
     n_threads = min(torch.get_num_threads(), len(batches))
     if n_threads == 1:
-        return [read(batch) for batch in batches]
+        return [*map(read, batches)]
     before = torch.get_num_threads()
 
     def alone(batch: "Padded") -> Tensor:
@@ -106,8 +104,8 @@ class PieceEncoder(nn.Module):
     def forward(self, batches: Sequence[Padded], order: Tensor, int8: bool = False) -> Tensor:
         """The states of all words.
 
-        batches (Sequence[Padded]): All sequences. order (Tensor): (n_words,), which of the words of all
-            batches, one after the other, each word is. int8 (bool): Whether to multiply in int8.
+        batches (Sequence[Padded]): All sequences. int8 (bool): Whether to multiply in int8.
+        order (Tensor): (n_words,), the place of each word among the words of all batches.
         RETURNS (Tensor): (n_words, width).
         """
         if not batches:
@@ -118,32 +116,31 @@ class PieceEncoder(nn.Module):
             states: Tensor = encoder(input_ids=b.ids, attention_mask=b.mask).last_hidden_state
             return states[b.rows, b.columns]
 
-        if self.training:
-            with torch.autocast("cpu", torch.bfloat16, enabled=has_bf16()):
-                states = [read(batch) for batch in batches]
-        elif order.device.type == "cpu":
-            states = on_all_threads(read, batches)
+        if not self.training:
+            is_cpu = order.device.type == "cpu"
+            states = on_all_threads(read, batches) if is_cpu else [*map(read, batches)]
         else:
-            states = [read(batch) for batch in batches]
+            with torch.autocast("cpu", torch.bfloat16, enabled=has_bf16()):
+                states = [*map(read, batches)]
         return self.dropout(torch.cat(states).float()).index_select(0, order)
 
     def depths(self) -> dict[str, int]:
         """How many layers lie above each parameter."""
         n_layers = int(self.encoder.config.num_hidden_layers)
-        found = {}
+        depths = {}
         for name, _ in self.named_parameters():
-            numbers = [int(part) for part in name.split(".") if part.isdigit()]
-            found[name] = n_layers - 1 - numbers[0] if numbers else n_layers
-        return found
+            layer = next((int(part) for part in name.split(".") if part.isdigit()), -1)
+            depths[name] = n_layers - 1 - layer
+        return depths
 
 
 class TransformerShim(TorchShim):
-    """Steps lower layers less far, and reads and writes a transformer with its config and tokenizer."""
+    """Steps lower layers less far; reads and writes a transformer, its config and its tokenizer."""
 
     kept: float = KEPT
 
     def begin_update(self, inputs: Any) -> Any:
-        """The outputs and a callback for their gradients. Weights in int8 are outdated from here on."""
+        """The outputs and a callback for their gradients. Weights in int8 are then outdated."""
         self._model.int8 = ()
         return super().begin_update(inputs)
 
@@ -161,12 +158,8 @@ class TransformerShim(TorchShim):
         for name, parameter in self._model.named_parameters():
             if parameter.grad is None:
                 continue
-            weights, _ = optimizer(
-                (self.id, name),
-                torch2xp(parameter.data),
-                torch2xp(parameter.grad),
-                lr_scale=self.kept ** depths[name],
-            )
+            data, gradient = torch2xp(parameter.data), torch2xp(parameter.grad)
+            weights, _ = optimizer((self.id, name), data, gradient, lr_scale=self.kept ** depths[name])
             parameter.data = xp2torch(weights, requires_grad=True, device=parameter.device)
             parameter.grad.zero_()
 
@@ -200,12 +193,9 @@ def from_bytes(module: PieceEncoder, data: bytes, device: torch.device) -> Piece
     check_format(metadata, who)
     try:
         known = json.loads(metadata["config"])
+        config = AutoConfig.for_model(known.pop("model_type"), **known)
         loaded = PieceEncoder()
-        loaded.build(
-            AutoConfig.for_model(known.pop("model_type"), **known),
-            Tokenizer.from_str(metadata["tokenizer"]),
-            None,
-        )
+        loaded.build(config, Tokenizer.from_str(metadata["tokenizer"]), None)
     except Exception as error:  # whatever the parsers say of a file without these
         raise ValueError(Errors.L221.format(who=who, problem=error)) from error
     load_state(loaded, expand(tensors), who)

@@ -23,17 +23,15 @@ def with_transitions(classifier: Model[list[Doc], Ragged]) -> Model[list[Doc], L
     RETURNS (Model[List[Doc], Lattice]): With the classifier's refs, and a ref "transitions".
     """
     scores = transition_scores()
-    model: Model = Model("with_transitions", forward, init=init, layers=[classifier, scores])
-    for name in ("tok2vec", "output_layer"):
-        model.set_ref(name, classifier.maybe_get_ref(name))
-    model.set_ref("transitions", scores)
-    return model
+    refs = {name: classifier.maybe_get_ref(name) for name in ("tok2vec", "output_layer")}
+    refs["transitions"] = scores
+    return Model("with_transitions", forward, init=init, layers=[classifier, scores], refs=refs)
 
 
-def transition_scores() -> Model:
-    """A layer without input that holds start (n_tags,), trans (n_tags, n_tags) and end (n_tags,)."""
+def transition_scores(n_tags: int | None = None) -> Model:
+    """A layer without input: start (n_tags,), trans (n_tags, n_tags) and end (n_tags,)."""
     params = dict.fromkeys(Transitions._fields)
-    return Model("transition_scores", _no_input, dims={"nO": None}, params=params)
+    return Model("transition_scores", _no_input, dims={"nO": n_tags}, params=params)
 
 
 def _no_input(model: Model, X: None, is_train: bool) -> tuple[Transitions, Callable]:

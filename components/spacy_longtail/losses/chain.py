@@ -1,4 +1,4 @@
-"""Losses of p(gold) on a linear chain (CRF): the likelihood of the path, or a loss of each marginal."""
+"""Losses of p(gold) on a linear chain (CRF): of the path's likelihood, or of each marginal."""
 
 from typing import NamedTuple
 
@@ -28,8 +28,8 @@ def chain_loss(
 ) -> ChainResult:
     """A loss on a CRF, with its exact gradient.
 
-    Plain cross-entropy is the negative log-likelihood of the gold path; any other f(x) is the mean of
-    f over the marginal probabilities of the gold tags, differentiated through forward-backward.
+    Plain cross-entropy is the negative log-likelihood of the gold path. Any other f(x) is the mean
+    of f over the gold tags' marginal probabilities, differentiated through forward-backward.
 
     scores (Floats2d): (n_tokens, n_tags), emissions, the sequences one after another.
     gold (Floats2d): (n_tokens, n_tags), above 0 for every acceptable tag.
@@ -37,8 +37,7 @@ def chain_loss(
     lengths (Ints1d): (n_sequences,), tokens per sequence.
     RETURNS (ChainResult): Nats per annotated token, with cross-entropy; infinite where a sequence's
         acceptable tags are not a legal path.
-    SOURCE: Lafferty et al. 2001; the loss on marginals is ours (docs/methods.md, "Conditional random
-        field").
+    SOURCE: Lafferty et al. 2001; on marginals, ours (docs/methods.md, "Conditional random field").
     """
     xp = get_array_module(scores)
     n_tokens = float(mask.sum())
@@ -63,9 +62,6 @@ def chain_loss(
         push = xp.bincount(sums.packing.sequence, pull[sums.packing.token], len(sums.log_z))
         factor, outside = 1.0, sums.d_log_sums(pull[:, None] * rows.q)
         inside = sums.d_log_z(push)
-    pairs = zip((outside[0], *outside[1]), (inside[0], *inside[1]), strict=True)
-    d = [factor * (one - other) for one, other in pairs]
-    d_scores, *d_transitions = (
-        own.astype(a.dtype) for own, a in zip(d, (scores, *transitions), strict=True)
-    )
+    rows = zip((outside[0], *outside[1]), (inside[0], *inside[1]), (scores, *transitions), strict=True)
+    d_scores, *d_transitions = ((factor * (one - other)).astype(a.dtype) for one, other, a in rows)
     return ChainResult(value, d_scores, Transitions(*d_transitions))

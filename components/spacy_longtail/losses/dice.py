@@ -19,17 +19,17 @@ LEAST_OF_GOLD = 1e-7  # the same where only log p is known, and 1 - p is no more
 class Dice(TagLoss):
     """Dice loss: 1 - (2 X y + g) / (X^r + y + g) with X = (1 - p)^alpha p, summed over tags.
 
-    alpha 0, smooth 1, power 2 is the form of Wang & Wang; alpha 1, power 1 the self-adjusting form of
-    Li et al. Its gradient vanishes for tokens that are confidently wrong: start with some `warmup` of
-    the pipe. With alpha above 0 a right answer is pushed back once p is above 1 / (1 + alpha).
+    alpha 0, smooth 1, power 2 is the form of Wang & Wang, alpha 1, power 1 the self-adjusting one
+    of Li et al. Its gradient vanishes for tokens that are confidently wrong: start with some
+    `warmup`. With alpha above 0 a right answer is pushed back once p is above 1 / (1 + alpha).
 
     alpha (float): Exponent of the self-adjustment, no unit, at least 0; 0 is none.
     smooth (float): Smoothing g, above 0.
     power (int): Exponent r of p in the divisor, 1 or 2.
-    terms (str): "all" sums over all tags; "gold" takes the gold tag's term alone, as the head crf and
-        the component longtail_ner need it.
+    terms (str): "all" sums over all tags; "gold" takes the gold tag's term alone, which the head
+        crf and the component longtail_ner need.
     RETURNS (LossResult): Per unmasked token, no unit, and the exact gradient.
-    SOURCE: Wang & Wang 2022, Appendix B; Li et al. 2020, arXiv:1911.02855 (docs/methods.md, "Dice").
+    SOURCE: Wang & Wang 2022, App. B; Li et al. 2020, arXiv:1911.02855 (docs/methods.md, "Dice").
     """
 
     alpha: NonNegativeFloat = 0.0
@@ -42,7 +42,7 @@ class Dice(TagLoss):
         return GOLD_HEADS if self.terms == "gold" else ("softmax", "binary")
 
     def of_gold(self, log_x: Floats1d) -> GoldTerms:
-        """The gold tag's term: its u vanishes with x, and is capped where the tag is all but certain."""
+        """The gold tag's term: its u vanishes with x, and is capped where x is all but 1."""
         xp = get_array_module(log_x)
         x = xp.exp(log_x)
         f, slope = self._terms(x, -xp.expm1(log_x), 1.0, LEAST_OF_GOLD)
@@ -70,7 +70,7 @@ class Dice(TagLoss):
     def _terms(
         self, p: Floats2d, rest: Floats2d, y: Floats2d | float, least: float = LEAST
     ) -> tuple[Floats2d, Floats2d]:
-        """Each tag's term and its slope in p, from p, 1 - p (constant below `least`) and gold or not."""
+        """Each tag's term and slope in p, from p, 1 - p (constant below `least`) and gold."""
         g, r, x, d_x = self.smooth, self.power, p, 1.0
         if self.alpha:
             xp = get_array_module(p)

@@ -1,4 +1,4 @@
-"""Distillation: a base loss on annotated tokens, and a teacher's tag distribution as soft targets."""
+"""Distillation: a base loss on annotated tokens, and a teacher's distribution as soft targets."""
 
 from dataclasses import replace
 from typing import Annotated
@@ -20,13 +20,13 @@ LOWEST = -1e30  # stands for -inf in rows that are not used
 class Distillation(Loss):
     """(1 - share) base + share T^2 H(q, p) on tokens with a teacher, the base loss alone on others.
 
-    H is the cross-entropy of the student's p under the teacher's q, both softened: raised to 1 / T and
-    normalised over the tags that teacher and student share. T^2 keeps the size of its gradient. Tokens
-    without annotation learn from the teacher too.
+    H is the cross-entropy of the student's p under the teacher's q, both softened: raised to 1 / T
+    and normalised over the tags that both share. T^2 keeps the size of its gradient. Tokens without
+    annotation learn from the teacher too.
 
     base (Optional[TagLoss]): The loss of annotated tokens; null is cross-entropy.
     temperature (float): T, no unit, at least 1; higher tells more of the tags that are unlikely.
-    share (float): Share of the soft term where there is a teacher, no unit, 0 to 1. 0 is the base alone.
+    share (float): Share of the soft term where there is a teacher, no unit, 0 to 1; 0 is the base.
     RETURNS (LossResult): Nats per token that is annotated or has a teacher, and the exact gradient.
     SOURCE: Hinton et al. 2015, arXiv:1503.02531 (docs/methods.md, "Distillation").
     """
@@ -65,7 +65,8 @@ class Distillation(Loss):
         shared = (scores > -xp.inf) & (log_p > -xp.inf)
         known = (xp.asarray(soft.known) > 0) & shared.any(axis=1)
         shared |= ~known[:, None]  # some tag must be open where nothing is shared: it is not used
-        teacher, student = (_softened(z, shared, t) for z in (log_p, scores))
+        softened = (xp.where(shared, xp.maximum(z, LOWEST) / t, -xp.inf) for z in (log_p, scores))
+        teacher, student = (z - logsumexp(z) for z in softened)
         q = xp.exp(teacher)
         f = -(q * xp.where(shared, student, 0.0)).sum(axis=1)
         d_rows = (xp.exp(student) - q) / t
@@ -87,10 +88,3 @@ class Distillation(Loss):
         value = float((rows.f * scale).sum()) + factor * float(taught.f.sum())
         d_logits = rows.d_rows * scale[:, None] + factor * taught.d_rows
         return LossResult(value, d_logits.astype(logits.dtype))
-
-
-def _softened(z: Floats2d, shared: Floats2d, temperature: float) -> Floats2d:
-    """Log probabilities of z / T over the tags that are shared; -inf for others."""
-    xp = get_array_module(z)
-    own = xp.where(shared, xp.maximum(z, LOWEST) / temperature, -xp.inf)
-    return own - logsumexp(own)

@@ -71,7 +71,7 @@ class TagLoss(Loss):
         return Rows(f, d_rows * u[:, None])
 
     def binary_rows(self, logits: Floats1d, targets: Floats1d) -> Rows:
-        """Loss and gradient of each yes or no. logits, targets (Floats1d): (n,), 1.0 yes, 0.0 no."""
+        """Loss and gradient of each yes or no. logits, targets (Floats1d): (n,), 1.0 is yes."""
         cross_entropy, d_rows = binary_cross_entropy(logits, targets)
         f, u = self.of_gold(-cross_entropy)
         return Rows(f, u * d_rows)
@@ -86,7 +86,6 @@ class TagLoss(Loss):
         return self._with(class_values=class_values)
 
     def _with(self, **attributes: Any) -> Any:
-        """A copy with attributes that are no settings."""
         bound = copy.copy(self)
         bound.__dict__.update(attributes)
         return bound
@@ -169,8 +168,8 @@ class OneVersusRestFocal(TagLoss):
 
     gamma (float): Focus, no unit, at least 0. 0 is binary cross-entropy.
     RETURNS (LossResult): Nats per unmasked token, and the exact gradient.
-    SOURCE: Nemoto et al. 2025, eq. 5, with the negative term added (docs/methods.md, "One-versus-rest
-        focal loss").
+    SOURCE: Nemoto et al. 2025, eq. 5, with the negative term added (docs/methods.md,
+        "One-versus-rest focal loss").
     """
 
     heads: ClassVar[tuple[str, ...]] = ("sigmoid",)
@@ -190,16 +189,15 @@ class OneVersusRestFocal(TagLoss):
 
 @validate_call(config=CHECKED)
 def MoM(base: TagLoss | None = None, lam: Annotated[float, Field(gt=0, le=1)] = 0.2) -> TagLoss:
-    """Majority or minority: lam base(all tokens) + (1 - lam) base(gold-O tokens), both over the number
-    of all tokens.
+    """Majority or minority: lam base(all tokens) + (1 - lam) base(gold-O tokens), over all tokens.
 
     This is the base loss weighted 1 on O and lam on entities: O counts 1 / lam times an entity, the
     reverse of inverse frequency.
 
     base (Optional[TagLoss]): The loss on tokens; null is cross-entropy.
     lam (float): Share of the base term, no unit, above 0 and at most 1. 1 is the base alone.
-    RETURNS (TagLoss): The base loss with these weights: nats per unmasked token, the exact gradient.
-    SOURCE: Nemoto et al. 2025, eq. 1-2, with the sign fixed (docs/methods.md, "Majority or minority").
+    RETURNS (TagLoss): The base loss so weighted: nats per unmasked token, and the exact gradient.
+    SOURCE: Nemoto et al. 2025, eq. 1-2, sign fixed (docs/methods.md, "Majority or minority").
     """
     base = base or CrossEntropy()
     bound: TagLoss = base._with(lam=base.lam * lam)

@@ -64,17 +64,17 @@ class TwoTaskCrossEntropy(TwoTaskLoss):
 
 @dataclass(frozen=True, config=CHECKED)
 class AUCMargin(TwoTaskLoss):
-    """Push the scores of positive tokens above those of negative ones by a margin, for an entity head
-    and a begin head: a squared surrogate of the area under the ROC curve. A score is sigmoid(logit).
+    """Push the scores of positive tokens above those of negative ones by a margin, in two heads.
 
-    stateless: Var+ + Var- + max(0, margin - mean+ + mean-)^2 of the batch. running: the class means a, b
-    and the dual variable alpha are carried from batch to batch, for batches with few positives.
-    A head without positives or without negatives in the batch is not updated.
+    A squared surrogate of the area under the ROC curve; a score is sigmoid(logit). stateless: Var+
+    + Var- + max(0, margin - mean+ + mean-)^2 of the batch. running: the class means a, b and the
+    dual variable alpha are carried from batch to batch, for batches with few positives. A head
+    without positives or without negatives in the batch is not updated.
 
     form (str): "stateless" or "running".
     margin (float): Least distance of the class means, in units of the score, above 0.
     begin_weight (float): Weight of the begin head, no unit, above 0.
-    RETURNS (Tuple[LossResult, TwoTaskState]): The loss, no unit, the exact gradient, the next state.
+    RETURNS (Tuple[LossResult, TwoTaskState]): The loss, no unit, exact gradient, and next state.
     SOURCE: Nguyen et al. 2023, eq. 3 and Algorithm 1, with eq. 3c fixed (docs/methods.md, "Two-task
         heads"); Yuan et al. 2021.
     """
@@ -125,12 +125,11 @@ class AUCMargin(TwoTaskLoss):
 class CompositionalAUC(TwoTaskLoss):
     """Alternate between cross-entropy over all tags, on a third head, and the AUC margin loss.
 
-    Even training updates take the cross-entropy, odd ones the AUC margin; its running a, b and alpha
-    move on the latter only. The third head shapes the encoder and is not used in prediction.
+    Even training updates take the cross-entropy, odd ones the AUC margin: its running a, b and
+    alpha move on these only. The third head shapes the encoder and is not used in prediction.
 
     auc (Optional[AUCMargin]): The AUC margin loss; null is longtail.AUCMargin.v1 with its defaults.
-    RETURNS (Tuple[LossResult, TwoTaskState]): The loss of the update's kind, its exact gradient, and
-        the next state.
+    RETURNS (Tuple[LossResult, TwoTaskState]): The update's loss, exact gradient, and next state.
     SOURCE: Nguyen et al. 2023, COMAUC-2T (docs/methods.md, "Two-task heads").
     """
 
@@ -140,13 +139,12 @@ class CompositionalAUC(TwoTaskLoss):
     def __call__(
         self, scores: Floats2d, targets: Floats2d, mask: Floats1d, state: TwoTaskState
     ) -> tuple[LossResult, TwoTaskState]:
+        columns = slice(2) if state.n_updates % 2 else slice(2, None)
+        own = scores[:, columns], targets[:, columns], mask
         if state.n_updates % 2:
-            auc = self.auc or AUCMargin()
-            result, state = auc(scores[:, :2], targets[:, :2], mask, state)
-            columns = slice(0, 2)
+            result, state = (self.auc or AUCMargin())(*own, state)
         else:
-            result = CrossEntropy()(scores[:, 2:], targets[:, 2:], mask)
-            columns = slice(2, None)
+            result = CrossEntropy()(*own)
         d_scores = get_array_module(scores).zeros_like(scores)
         d_scores[:, columns] = result.d_logits
         return LossResult(result.loss, d_scores), state

@@ -15,8 +15,7 @@ Scale = Literal["mean_one", "raw"]
 
 
 def _scaled(weights: dict[str, float], counts: Mapping[str, int], scale: Scale) -> dict[str, float]:
-    seen = {c: w for c, w in weights.items() if counts[c] > 0}
-    factor = 1.0
+    seen, factor = {c: w for c, w in weights.items() if counts[c] > 0}, 1.0
     if seen and scale == "mean_one":
         factor = sum(counts[c] for c in seen) / sum(counts[c] * w for c, w in seen.items())
     return {c: seen[c] * factor if c in seen else 1.0 for c in weights}
@@ -58,7 +57,7 @@ class LogInverseFrequency:
     scale: Scale = "mean_one"
 
     def resolve(self, counts: Mapping[str, int]) -> dict[str, float]:
-        """counts (Mapping[str, int]): Training tokens per class. RETURNS (dict): Weight per class."""
+        """counts (Mapping[str, int]): Training tokens per class. RETURNS (dict): Class weights."""
         total = sum(counts.values())
         inner = {c: (total - n) / n + self.beta if n else 1.0 for c, n in counts.items()}
         if inner and min(inner.values()) < 1:  # a negative weight would reward errors
@@ -82,10 +81,7 @@ class LabelWeights:
     def resolve(self, counts: Mapping[str, int]) -> dict[str, float]:
         """counts (Mapping[str, int]): Any mapping whose keys are the known classes.
         RETURNS (dict): Weight per class."""
-        unknown = ", ".join(sorted(set(self.weights) - set(counts)))
-        if unknown:
-            who, known = "longtail.label_weights.v1", ", ".join(sorted(counts))
-            raise ValueError(
-                Errors.L203.format(setting="weights", who=who, unknown=unknown, known=known)
-            )
+        if unknown := ", ".join(sorted(set(self.weights) - set(counts))):
+            shown = {"who": "longtail.label_weights.v1", "known": ", ".join(sorted(counts))}
+            raise ValueError(Errors.L203.format(setting="weights", unknown=unknown, **shown))
         return {c: self.weights.get(c, 1.0) for c in counts}

@@ -40,13 +40,13 @@ def create_chat_completions(
 
     name (str): The model, as the server calls it.
     endpoint (str): URL such as http://localhost:8000/v1/chat/completions.
-    key_variable (Optional[str]): Environment variable with the key, which no config has; null for none.
+    key_variable (Optional[str]): Environment variable of the key, which no config has; or null.
     config (Dict[str, Any]): Further fields of a request, such as temperature.
-    max_tries (int): Requests for a prompt in all, where they meet no answer or an overloaded server.
+    max_tries (int): Requests for a prompt in all, where the server is overloaded or silent.
     interval (float): Seconds before the second request; each time twice as many.
     max_request_time (float): Seconds to wait for an answer.
-    context_length (Optional[int]): Tokens that the model can read, prompt included: longer sentences are
-        cut by spacy-llm; null cuts none.
+    context_length (Optional[int]): Tokens that the model can read, prompt included: spacy-llm cuts
+        longer sentences; null cuts none.
     RETURNS (ChatCompletions): From prompts to answers.
     """
     if not ENDPOINT.fullmatch(endpoint) or SECRET.search(endpoint):  # which may hold the secret
@@ -55,8 +55,7 @@ def create_chat_completions(
     if key_variable is not None and not os.environ.get(key_variable):
         problem = f"the environment variable {key_variable!r} of 'key_variable' is not set"
         raise ValueError(Errors.L292.format(who=WHO, problem=problem))
-    rule, fix = "a finite number above 0", "See the docs."
-    least = 1e-3  # seconds
+    rule, fix, least = "a finite number above 0", "See the docs.", 1e-3
     return ChatCompletions(
         key_variable,
         name=name,
@@ -71,7 +70,7 @@ def create_chat_completions(
 
 
 class ChatCompletions(OpenAI):
-    """spacy-llm's client without its questions to api.openai.com. It keeps no key: pickles have none."""
+    """spacy-llm's client without its questions to api.openai.com. It keeps no key."""
 
     def __init__(self, key_variable: str | None, **settings: object) -> None:
         self.key_variable = key_variable

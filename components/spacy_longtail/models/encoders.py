@@ -10,6 +10,7 @@ from thinc.types import Floats2d
 
 from ..errors import Errors
 from ..layers.listeners import check_vectors, listener_in
+from ..layers.sentences import init as init_encoder
 from ..layers.torch_layer import require_torch, resize, rows_from_torch, rows_to_torch, torch_layer
 from ..settings import finite, whole
 
@@ -17,8 +18,8 @@ from ..settings import finite, whole
 def StaticVectors(width: int = 300) -> Model[list[Doc], list[Floats2d]]:
     """The pipeline's word vectors, projected; no word sees its neighbours.
 
-    With longtail.TokenClassifier.v1 this is the papers' shallow model: a linear layer over pretrained
-    vectors. The vectors themselves are not trained. Words without a vector are zeros.
+    With longtail.TokenClassifier.v1 this is the papers' shallow model: a linear layer over
+    pretrained vectors, which are not trained. Words without a vector are zeros.
 
     width (int): Width of the output. The vectors' own width, or more, loses nothing.
     RETURNS (Model[List[Doc], List[Floats2d]]): One row per token, (n_tokens, width).
@@ -36,11 +37,9 @@ def _vectors(model: Model, docs: list[Doc], is_train: bool) -> tuple[list[Floats
 
 
 def _init(model: Model, X: list[Doc] | None = None, Y: object = None) -> None:
-    if X and model.name == "static_vectors":
+    if X:
         check_vectors(model, X[0].vocab, "longtail.StaticVectors.v1")
-    model.layers[0].initialize(X=X)
-    if model.layers[0].has_dim("nO"):
-        model.set_dim("nO", model.layers[0].get_dim("nO"))
+    init_encoder(model, X)
 
 
 def FrozenEncoder(tok2vec: Model[list[Doc], list[Floats2d]]) -> Model[list[Doc], list[Floats2d]]:
@@ -56,7 +55,7 @@ def FrozenEncoder(tok2vec: Model[list[Doc], list[Floats2d]]) -> Model[list[Doc],
         fix = "Name an encoder of its own, or put the shared component into frozen_components."
         raise ValueError(Errors.L241.format(who="longtail.FrozenEncoder.v1", problem=problem, fix=fix))
     dims = {"nO": tok2vec.maybe_get_dim("nO")}
-    return Model("frozen_encoder", _frozen, init=_init, layers=[tok2vec], dims=dims)
+    return Model("frozen_encoder", _frozen, init=init_encoder, layers=[tok2vec], dims=dims)
 
 
 def _frozen(model: Model, docs: list[Doc], is_train: bool) -> tuple[list[Floats2d], Callable]:
@@ -84,11 +83,11 @@ def BiLSTM(
     SOURCE: Huang, Xu & Yu 2015, arXiv:1508.01991; Graves & Schmidhuber 2005.
     """
     width, rate = lstm_settings(hidden_width, dropout)
-    depth = whole("depth", depth, "1 or 2 is usual.", 1)
+    n_layers = whole("depth", depth, "1 or 2 is usual.", 1)
     from ..layers.torch_bilstm import BiLSTM as Module
 
     encode = torch_layer(
-        Module(width, depth, rate, embed.maybe_get_dim("nO")),
+        Module(width, n_layers, rate, embed.maybe_get_dim("nO")),
         convert_inputs=rows_to_torch,
         convert_outputs=rows_from_torch,
         init=draw_for_inputs,

@@ -4,7 +4,7 @@ from spacy.tokens import Doc
 from thinc.api import Linear, Maxout, Model, chain, ragged2list, reduce_max, with_array, zero_init
 from thinc.types import Floats2d
 
-from ..layers.sentences import with_sentences
+from ..layers.sentences import with_refs, with_sentences
 from ..layers.torch_layer import rows_to_torch, torch_layer
 from ..settings import whole
 from .encoders import draw_for_inputs, lstm_settings
@@ -13,7 +13,7 @@ from .encoders import draw_for_inputs, lstm_settings
 def SentenceGate(
     tok2vec: Model[list[Doc], list[Floats2d]], hidden_width: int = 64
 ) -> Model[list[Doc], Floats2d]:
-    """Documents to one logit per sentence: the maximum of token features over it, and a linear layer.
+    """Documents to one logit per sentence: the maximum of token features, and a linear layer.
 
     tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, own or a listener.
     hidden_width (int): Width of the token features.
@@ -23,21 +23,18 @@ def SentenceGate(
     hidden: Model = Maxout(nO=hidden_width, nI=tok2vec.maybe_get_dim("nO"), nP=2)
     tokens: Model = chain(with_sentences(tok2vec), with_array(hidden))
     output: Model = Linear(nO=1, nI=hidden_width, init_W=zero_init)
-    model: Model[list[Doc], Floats2d] = chain(tokens, reduce_max(), output)
-    model.set_ref("tok2vec", tok2vec)
-    model.set_ref("output_layer", output)
-    return model
+    return with_refs(chain(tokens, reduce_max(), output), tok2vec, output)
 
 
 def RNNCNNGate(
     tok2vec: Model[list[Doc], list[Floats2d]], hidden_width: int = 64, dropout: float = 0.2
 ) -> Model[list[Doc], Floats2d]:
-    """Words beside their bidirectional LSTM states, a linear layer with tanh, the maximum over words.
+    """Words beside their bidirectional LSTM states, a linear layer with tanh, and their maximum.
 
     tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, own or a listener.
     hidden_width (int): Units of each of the LSTM's directions, and of the layer over the words.
-    dropout (float): Share of the LSTM's states that is zeroed in training, 0 to below 1. The `dropout`
-        of [training] does not reach the LSTM.
+    dropout (float): Share of the LSTM's states that is zeroed in training, 0 to below 1. The
+        `dropout` of [training] does not reach the LSTM.
     RETURNS (Model[List[Doc], Floats2d]): (n_sentences, 1), the sentences of all documents in order.
     SOURCE: Nguyen, Nguyen & Rao 2020, RNN-CNN, after Lai et al. 2015.
     """
@@ -73,7 +70,7 @@ def SelfAttentionGate(
     n_hops (int): Weighted sums, each with weights of its own.
     dropout (float): Share of the LSTM's states that is zeroed in training, 0 to below 1.
     RETURNS (Model[List[Doc], Floats2d]): (n_sentences, 1), the sentences of all documents in order.
-    SOURCE: Nguyen, Nguyen & Rao 2020, Self-Attention, after Lin et al. 2017, eq. 6-7, without penalty.
+    SOURCE: Nguyen, Nguyen & Rao 2020, Self-Attention, after Lin et al. 2017, eq. 6-7, no penalty.
     """
     n_attention = whole("attention_width", attention_width, "64 is usual.", 1)
     hops = whole("n_hops", n_hops, "4 is usual.", 1)
@@ -89,7 +86,4 @@ def _gate(
     module = getattr(torch_gates, name)(width, rate, n_in=tok2vec.maybe_get_dim("nO"), **sizes)
     classify = torch_layer(module, convert_inputs=rows_to_torch, init=draw_for_inputs)
     classify.name = "sentence_gate"
-    model: Model[list[Doc], Floats2d] = chain(with_sentences(tok2vec), ragged2list(), classify)
-    model.set_ref("tok2vec", tok2vec)
-    model.set_ref("output_layer", classify)
-    return model
+    return with_refs(chain(with_sentences(tok2vec), ragged2list(), classify), tok2vec, classify)

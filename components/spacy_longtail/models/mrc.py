@@ -1,4 +1,4 @@
-"""NER as reading comprehension: where does an answer begin, where does it end, and which go together."""
+"""NER as reading comprehension: where answers begin and end, and which of these go together."""
 
 from collections.abc import Callable
 
@@ -16,14 +16,14 @@ def MRC(
 ) -> Model[list[Asked], Reading]:
     """A query before a sentence to a begin and an end logit per token, and a scorer of spans.
 
-    Begin and end are linear in the token's vector. A span's logit comes from the vectors of its first
-    and its last token through two layers, for those spans alone that the pipe asks about.
+    Begin and end are linear in the token's vector. A span's logit comes from the vectors of its
+    first and its last token through two layers, for those spans alone that the pipe asks about.
 
-    tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, one of its own, not a listener. It has to
-        carry the query to every token of the sentence: a transformer or a BiLSTM does.
+    tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, one of its own, not a listener. It has
+        to carry the query to every token of the sentence: a transformer or a BiLSTM does.
     hidden_width (int): Width of the hidden layer of the span scorer.
-    RETURNS (Model[List[Asked], Reading]): Vectors and logits of the sentences' tokens; its ref
-        "span_scorer" is a Model[Tuple[Floats2d, Ints2d], Floats2d], vectors and pairs to (n_pairs, 1).
+    RETURNS (Model[List[Asked], Reading]): Vectors and logits of the sentences' tokens. Its ref
+        "span_scorer" takes Tuple[Floats2d, Ints2d], vectors and pairs, to Floats2d, (n_pairs, 1).
     SOURCE: Li et al. 2020, arXiv:1910.11476.
     """
     hidden_width = whole("hidden_width", hidden_width, "256 is usual.", 1)
@@ -33,13 +33,12 @@ def MRC(
     hidden: Model = Gelu(nO=hidden_width, nI=width and 2 * width, dropout=0.0)
     output: Model = Linear(nO=1, nI=hidden_width, init_W=zero_init)
     span_scorer: Model = chain(paired_rows(), hidden, output)
-    model: Model[list[Asked], Reading] = Model(
-        "mrc", forward, init=init, layers=[rows, boundaries, span_scorer]
-    )
-    model.set_ref("tok2vec", tok2vec)
-    model.set_ref("boundaries", boundaries)
-    model.set_ref("span_scorer", span_scorer)
-    return model
+    refs: dict[str, Model | None] = {
+        "tok2vec": tok2vec,
+        "boundaries": boundaries,
+        "span_scorer": span_scorer,
+    }
+    return Model("mrc", forward, init=init, layers=[rows, boundaries, span_scorer], refs=refs)
 
 
 def init(model: Model, X: list[Asked] | None = None, Y: Reading | None = None) -> None:
@@ -47,8 +46,7 @@ def init(model: Model, X: list[Asked] | None = None, Y: Reading | None = None) -
     rows.initialize(X=X)
     vectors = None if X is None else rows.predict(X)
     boundaries.initialize(X=vectors)
-    pairs = None if vectors is None else (vectors, model.ops.alloc2i(1, 2))
-    span_scorer.initialize(X=pairs)
+    span_scorer.initialize(X=None if vectors is None else (vectors, model.ops.alloc2i(1, 2)))
 
 
 def forward(model: Model, X: list[Asked], is_train: bool) -> tuple[Reading, Callable]:

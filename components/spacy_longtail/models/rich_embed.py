@@ -39,25 +39,23 @@ def RichEmbed(
 ) -> Model[list[Doc], list[Floats2d]]:
     """spaCy's MultiHashEmbed, with vectors of subwords beside the attributes.
 
-    Everything is embedded in `width` columns, joined, and mixed by a maxout layer. Subword vectors are
-    read at initialisation and saved with the pipeline, which then needs neither a file nor a download.
+    Everything is embedded in `width` columns, joined, and mixed by a maxout layer. Subword vectors
+    are read at initialisation and saved with the pipeline, which needs no file or download then.
 
     width (int): Width of the output and of each embedding.
-    attrs (List[str]): Attributes of words, hashed: NORM, PREFIX, SUFFIX, SHAPE and others of spaCy's.
+    attrs (List[str]): Attributes of words, hashed: NORM, PREFIX, SUFFIX, SHAPE, others of spaCy's.
     rows (List[int]): Rows of the hash table of each attribute.
     include_static_vectors (bool): Whether to use the pipeline's own word vectors, too.
     subwords (Optional[str]): Vectors of subwords, whose mean is a word's vector, so that no word is
-        unknown: those of an encoder such as "en_longtail_cnn", or of the folder of one. They are not
+        unknown: those of an encoder such as "en_longtail_cnn", or of its folder. They are not
         trained, their projection is. Null for none.
     RETURNS (Model[List[Doc], List[Floats2d]]): One row per token, (n_tokens, width).
     SOURCE: docs/methods.md, "Words and subwords".
     """
     width = whole("width", width, "96 is usual.", 1)
     if len(rows) != len(attrs):
-        fix = f"Give {len(attrs)} numbers."
-        raise ValueError(
-            Errors.L001.format(name="rows", rule="one for each of attrs", value=rows, fix=fix)
-        )
+        rule, fix = "one for each of attrs", f"Give {len(attrs)} numbers."
+        raise ValueError(Errors.L001.format(name="rows", rule=rule, value=rows, fix=fix))
     sizes = [whole("rows", n, "1000 to 5000 is usual.", 1) for n in rows]
     parts: list[Model[list[Doc], Ragged]] = []
     if attrs:
@@ -108,10 +106,7 @@ def _predict(model: Model[list[Doc], list[Floats2d]], docs: list[Doc]) -> list[F
     ]
     rows += [part.predict(docs).dataXd[first] for part in others]
     mixed = mix.predict(Ragged(ops.xp.hstack(rows), lengths)).dataXd
-    found: list[Floats2d] = to_list.predict(
-        Ragged(mixed[word_of], ops.asarray1i([len(doc) for doc in docs]))
-    )
-    return found
+    return to_list.predict(Ragged(mixed[word_of], ops.asarray1i([len(doc) for doc in docs])))
 
 
 def _distinct(keys: Ints2d) -> tuple[Ints1d, Ints1d]:

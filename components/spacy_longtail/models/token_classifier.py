@@ -5,6 +5,7 @@ from thinc.api import Linear, Model, chain, list2ragged, with_array, zero_init
 from thinc.types import Floats2d, Ragged
 
 from ..layers.described import described_linear
+from ..layers.sentences import with_refs
 from ..settings import whole
 
 
@@ -17,8 +18,7 @@ def TokenClassifier(
     nO (Optional[int]): Tags; null is set by the pipe from its labels.
     RETURNS (Model[List[Doc], Ragged]): Data (n_tokens, n_tags), lengths (n_docs,).
     """
-    output: Model = Linear(nO=nO, nI=tok2vec.maybe_get_dim("nO"), init_W=zero_init)
-    return _tagger(tok2vec, output)
+    return _tagger(tok2vec, Linear(nO=nO, nI=tok2vec.maybe_get_dim("nO"), init_W=zero_init))
 
 
 def DescribedTypes(
@@ -27,31 +27,23 @@ def DescribedTypes(
     residual: bool = True,
     nO: int | None = None,
 ) -> Model[list[Doc], Ragged]:
-    """Documents to one row of tag logits per token, its weights computed from descriptions of the types.
+    """Documents to one row of tag logits per token, with weights from descriptions of the types.
 
-    Rare types share what frequent ones learn of words, and a new type starts from its own. On top each
-    type has weights of its own that start at zero, for what its mentions teach. The component computes
-    the vectors of the descriptions once, at initialisation, and saves them.
+    Rare types share what frequent ones learn of words, and a new type starts from its own. On top
+    each type has weights of its own that start at zero, for what its mentions teach. The component
+    computes the vectors of the descriptions once, at initialisation, and saves them.
 
     tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, such as spacy.HashEmbedCNN.v2.
     width (int): Columns in which tokens and descriptions are compared.
-    residual (bool): Whether types have weights of their own. False is for pretraining, where what types
-        share is to be learnt, and for types that are never seen.
+    residual (bool): Whether types have weights of their own. False is for pretraining, where what
+        types share is to be learnt, and for types that are never seen.
     nO (Optional[int]): Tags; null is set by the pipe from its labels.
     RETURNS (Model[List[Doc], Ragged]): Data (n_tokens, n_tags), lengths (n_docs,).
     SOURCE: Ma et al. 2022, Label Semantics for Few Shot NER, ACL Findings.
     """
-    output = described_linear(whole("width", width, "256 is the default.", 1), residual)
-    if nO is not None:
-        output.set_dim("nO", nO)
-    n_in = tok2vec.maybe_get_dim("nO")
-    if n_in is not None:
-        output.set_dim("nI", n_in)
-    return _tagger(tok2vec, output)
+    width = whole("width", width, "256 is the default.", 1)
+    return _tagger(tok2vec, described_linear(width, residual, nO, tok2vec.maybe_get_dim("nO")))
 
 
 def _tagger(tok2vec: Model[list[Doc], list[Floats2d]], output: Model) -> Model[list[Doc], Ragged]:
-    model: Model[list[Doc], Ragged] = chain(tok2vec, list2ragged(), with_array(output))
-    model.set_ref("tok2vec", tok2vec)
-    model.set_ref("output_layer", output)
-    return model
+    return with_refs(chain(tok2vec, list2ragged(), with_array(output)), tok2vec, output)

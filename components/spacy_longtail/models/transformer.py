@@ -36,14 +36,15 @@ def Transformer(
     """A transformer, for a `tok2vec` component or a component of its own: a token's row is the last
     state of its first subword.
 
-    It reads sentence by sentence where sentence boundaries are set, else the whole document, and sorts
-    what it reads by length. Its word embeddings are not trained, so that words that the training data
-    lack keep their meaning.
+    It reads sentence by sentence where sentence boundaries are set, else the whole document, and
+    sorts what it reads by length. Its word embeddings are not trained, so that words that the
+    training data lack keep their meaning.
 
-    name (Optional[str]): A transformer on the Hugging Face hub, or its folder; null for a component with
-        a `source`, or one whose weights are loaded.
+    name (Optional[str]): A transformer on the Hugging Face hub, or its folder; null for a component
+        with a `source`, or one whose weights are loaded.
     layer_decay (float): Learning rate of a layer, as a multiple of that of the layer above it.
-    max_pieces (int): Subwords that are read together; longer sentences are read in windows that overlap.
+    max_pieces (int): Subwords that are read together; longer sentences are cut into overlapping
+        windows.
     batch_pieces (int): Subwords of a batch, with padding; on a CPU at most 512, which is faster.
     RETURNS (Model[List[Doc], List[Floats2d]]): One row per token, (n_tokens, hidden size).
     SOURCE: Devlin et al. 2019, BERT; rates by layer: Howard and Ruder 2018, ULMFiT.
@@ -53,9 +54,8 @@ def Transformer(
         import transformers  # noqa: F401
     from ..layers import torch_transformer
 
-    decay = finite(
-        "layer_decay", layer_decay, "a number above 0, at most 1", "0.8 is the default.", 1e-3, 1
-    )
+    rule, fix = "a number above 0, at most 1", "0.8 is the default."
+    decay = finite("layer_decay", layer_decay, rule, fix, 1e-3, 1)
     longest = whole("max_pieces", max_pieces, "254 is the default.", 8)
     size = whole("batch_pieces", batch_pieces, "4096 is the default.", longest)
     model = torch_layer(torch_transformer.PieceEncoder(), convert_inputs, rows_from_torch, init)
@@ -74,9 +74,9 @@ def Transformer(
 def use_int8(nlp: Language) -> Language:
     """Let the transformers of a pipeline predict in int8 on a CPU, more than twice as fast.
 
-    The linear layers round their weights once, and what they read in each batch. Scores move a little:
-    compare `evaluate` before and after. Training, and predictions on a GPU, do not use int8. A
-    pipeline that is saved afterwards predicts in int8 when it is loaded.
+    The linear layers round their weights once, and what they read in each batch. Scores move a
+    little: compare `evaluate` before and after. Training, and predictions on a GPU, do not use
+    int8. A pipeline that is saved afterwards predicts in int8 when it is loaded.
 
     nlp (Language): A pipeline with a longtail.Transformer.v1; changed in place.
     RETURNS (Language): The pipeline.
@@ -150,18 +150,18 @@ class Pieces:
             new = [key for key in {*own} if key not in known]
             fresh |= {key: doc.vocab.strings[key][:MOST_CHARACTERS] for key in new}
         if fresh:
+            texts = [[text] for text in fresh.values()]
             encodings = self.tokenizer.encode_batch(
-                [[text] for text in fresh.values()], is_pretokenized=True, add_special_tokens=False
+                texts, is_pretokenized=True, add_special_tokens=False
             )
             for key, encoding in zip(fresh, encodings, strict=True):
                 known[key] = encoding.ids[:MOST_PIECES] or [self.unknown]
         self.known = known
-        found = []
-        for own in keys:
-            pieces = [known[key] for key in own]
-            ids = np.array(list(chain.from_iterable(pieces)), dtype="int64")
-            found.append(Words(ids, np.array([*map(len, pieces)], dtype="int64")))
-        return found
+        by_doc = [[known[key] for key in own] for own in keys]
+        return [
+            Words(np.fromiter(chain.from_iterable(own), "int64"), np.fromiter(map(len, own), "int64"))
+            for own in by_doc
+        ]
 
 
 class Window(NamedTuple):
@@ -175,8 +175,8 @@ class Window(NamedTuple):
 def windows_of(words: Words, sentences: Ints1d, most: int) -> list[Window]:
     """A document's sentences, cut into windows where they are longer than `most` subwords.
 
-    A window begins with a fourth of what the one before has read, and the last eighth of a window is
-    read again with what follows it.
+    A window begins with a fourth of what the one before has read. What follows reads the last
+    eighth of a window again.
 
     RETURNS (List[Window]): In order; the words that are taken of them are the document's.
     """
@@ -184,12 +184,9 @@ def windows_of(words: Words, sentences: Ints1d, most: int) -> list[Window]:
     starts = ends - words.lengths
     found, first = [], 0
     for n in sentences.tolist():
-        last = first + n
-        at = first
+        at, last = first, first + n
         while at < last:
-            low = at
-            if at > first:
-                low = max(int(np.searchsorted(starts, starts[at] - most // 4)), first)
+            low = max(int(np.searchsorted(starts, starts[at] - most // 4)), first) if at > first else at
             high = int(np.searchsorted(ends, starts[low] + most, side="right"))
             high = stop = min(max(high, at + 1), last)
             if high < last:
@@ -222,8 +219,7 @@ def convert_inputs(model: Model, docs: list[Doc], is_train: bool) -> tuple[ArgsK
     counts = np.array([s.kept.stop - s.kept.start for s in found], dtype="int64")
     offsets = np.cumsum(counts) - counts
     batches, order = [], [np.zeros(0, dtype="int64")]
-    is_cpu = device.type == "cpu"
-    most = model.attrs["batch_pieces"]
+    is_cpu, most = device.type == "cpu", model.attrs["batch_pieces"]
     for chosen in _by_length(sizes, min(most, CPU_PIECES) if is_cpu else most):
         ids = np.zeros((len(chosen), int(sizes[chosen].max())), dtype="int64")
         for row, i in enumerate(chosen):

@@ -57,7 +57,7 @@ def factory(name: str, kind: Literal["ner", "gate", "secondary"], **blocks: Bloc
 
 
 class Lock:
-    """One thread at a time, which may enter again. A copy, as in another process, is another lock."""
+    """One thread at a time, which may enter again. A copy, as in another process, is a new lock."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -177,8 +177,7 @@ class UntrainedPipe(Pipe):
         return self
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        parts = self._parts("to_bytes", lambda: srsly.json_dumps(self.cfg))
-        data: bytes = util.to_bytes(parts, exclude)
+        data: bytes = util.to_bytes(self._parts("to_bytes", lambda: srsly.json_dumps(self.cfg)), exclude)
         return data
 
     def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> Self:
@@ -191,8 +190,9 @@ class UntrainedPipe(Pipe):
         return next(self.pipe([doc]), doc)
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
-        """Annotate documents. stream (Iterable[Doc]): The documents. batch_size (int): To read together.
+        """Annotate documents.
 
+        stream (Iterable[Doc]): The documents. batch_size (int): How many to read together.
         YIELDS (Doc): In order, without those that an error handler was given.
         """
         handler = self.get_error_handler()
@@ -219,7 +219,7 @@ class EntityScorer:
         return self.predict(docs)
 
     def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
-        """Write the entities, beside those that are there, and their scores where scores_key is set."""
+        """Write the entities beside those that are there, and their scores if scores_key is set."""
         for doc, spans in zip(docs, scores, strict=True):
             write_entities(doc, judge(doc, spans, self.cfg, self.name), self.cfg["scores_key"])
 
@@ -237,9 +237,9 @@ def check_head_rate(head_rate: float) -> float:
 def with_head_rate(optimizer: Optimizer | None, encoder: Model, head_rate: float) -> Optimizer | None:
     """An optimizer that steps all parameters outside a pipe's encoder `head_rate` times as far.
 
-    optimizer (Optional[Optimizer]): thinc's. Anything else, as spaCy's rehearsal has, is given back.
-    encoder (Model): The part of the pipe's model that gives token vectors. Where a listener is in it,
-        the encoder is another component's, and what is beside the listener is scaled, too.
+    optimizer (Optional[Optimizer]): thinc's. Anything else, as in spaCy's rehearsal, is given back.
+    encoder (Model): The part of the model that gives token vectors. Where a listener is in it, the
+        encoder is another component's, and what is beside the listener is scaled, too.
     """
     if head_rate == 1 or not isinstance(optimizer, Optimizer):
         return optimizer

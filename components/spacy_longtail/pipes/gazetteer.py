@@ -20,17 +20,17 @@ WHO = "longtail_gazetteer"
 
 
 class TrainingGazetteer(DeclaredTypes, UntrainedPipe):
-    """A gazetteer of the training data, after an NER: names that were of one type wherever they stood.
+    """A gazetteer of the training data, after an NER: names that always were of one type.
 
-    Entity score: how often names of the type are right in documents that they were not taken from, by
-    the rule of succession. There is nothing to train: like a ruler it has no `update`.
+    Entity score: how often names of the type are right in documents that they were not taken from,
+    by the rule of succession. There is nothing to train: like a ruler it has no `update`.
 
     A name takes the place of entities that it overlaps. One that holds it and is longer stays.
 
-    labels (Optional[List[str]]): Types whose names are kept: `${longtail.tail}` for the rare ones, of
-        which there may be none; null is all.
-    scores_key (Optional[str]): Key in doc.spans for the entities with their scores; null for none, and
-        then what the components before it have written there stays as it is.
+    labels (Optional[List[str]]): Types whose names are kept: `${longtail.tail}` for the rare ones,
+        of which there may be none; null is all.
+    scores_key (Optional[str]): Key in doc.spans for the entities with their scores; null for none,
+        and then what the components before it have written there stays as it is.
     scorer (Optional[Callable]): The scoring function.
     """
 
@@ -76,26 +76,22 @@ class TrainingGazetteer(DeclaredTypes, UntrainedPipe):
             training examples.
         """
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
-        found = read_gazetteer(lambda: (eg.reference for eg in seen()), self.vocab)
+        names, reliability = read_gazetteer(lambda: (eg.reference for eg in seen()), self.vocab)
         asked = self.cfg["labels"]
-        kept = [t for t, names in found.names.items() if names and (asked is None or t in asked)]
+        kept = [t for t in names if names[t] and (asked is None or t in asked)]
         check_labels(labels, kept, WHO)
-        self.cfg["names"] = {
-            label: {"names": found.names[label], **found.reliability[label]._asdict()} for label in kept
-        }
+        self.cfg["names"] = {t: {"names": names[t], **reliability[t]._asdict()} for t in kept}
         self.restart()
         for label, own in self.cfg["names"].items():
-            n_names, right, n = len(own["names"]), own["right"], own["n"]
             text = "%s: %s %d names, %d of %d right in other documents"
-            logger.info(text, self.name, label, n_names, right, n)
+            logger.info(text, self.name, label, len(own["names"]), own["right"], own["n"])
 
     def predict(self, docs: Iterable[Doc]) -> list[list[ScoredSpan]]:
-        """The names in each document: of those that share words the longest, the first of equals."""
-        found = []
-        for doc in docs:
-            spans = filter_spans(self._matcher(doc, as_spans=True)) if self.labels else []
-            found.append([self._scored(span) for span in spans])
-        return found
+        """The names in each document: of those that share words the longest, then the first."""
+        if not self.labels:
+            return [[] for _ in docs]
+        by_doc = (filter_spans(self._matcher(doc, as_spans=True)) for doc in docs)
+        return [[self._scored(span) for span in spans] for spans in by_doc]
 
     def _scored(self, span: Span) -> ScoredSpan:
         score = self.gazetteer.reliability[span.label_].precision
@@ -103,13 +99,13 @@ class TrainingGazetteer(DeclaredTypes, UntrainedPipe):
 
     def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
         key = self.cfg["scores_key"]
-        for doc, found in zip(docs, scores, strict=True):
-            blocked = set(blocked_tokens(doc)) if found else set()
-            ents = doc.ents if found else ()
+        for doc, names in zip(docs, scores, strict=True):
+            blocked = set(blocked_tokens(doc)) if names else set()
+            ents = doc.ents if names else ()
             starts, ends = [ent.start for ent in ents], [ent.end for ent in ents]
             new: list[ScoredSpan] = []
             going: list[Span] = []
-            for name in found:
+            for name in names:
                 others = ents[bisect_right(ends, name.start) : bisect_left(starts, name.end)]
                 if blocked.isdisjoint(range(name.start, name.end)) and _wins(name, others):
                     new.append(name)

@@ -10,8 +10,8 @@ AUTO = "auto"  # in place of a list of types: found when the pipeline is initial
 
 def check_types(setting: str, found: Collection[str] | str, who: str) -> list[str]:
     """The types that a setting names."""
-    types = [] if isinstance(found, str) else [t.strip() for t in found]
-    if not types or not all(types) or len(set(types)) < len(types):
+    types = {t.strip() for t in found}
+    if isinstance(found, str) or not types or "" in types or len(types) < len(found):
         raise no_types(setting, found)
     return [check_label(label, f" of '{setting}' in {who}") for label in found]
 

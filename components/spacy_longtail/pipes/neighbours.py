@@ -1,7 +1,7 @@
-"""What stands around a component: gate and primary of a secondary NER, encoders, what sets boundaries.
+"""What stands around a component: gate and primary of a secondary, encoders, setters of boundaries.
 
-Frozen components are disabled while others are initialised, so the disabled ones count. A component is
-looked for as an object: one that two pipelines share has its name of one of them.
+Frozen components are disabled while others are initialised, so the disabled ones count. Components
+are looked for as objects: one that two pipelines share has its name of one of them.
 """
 
 import warnings
@@ -83,9 +83,9 @@ def gate_types(nlp: Language | None, pipe: object, key: str, who: str) -> list[s
 
 
 def check_secondary(nlp: Language, pipe: Any, who: str) -> None:
-    """Whether gate and primary of a secondary are there, before it; warns of types that do not fit."""
-    labels, cfg = pipe.labels, pipe.cfg
-    spans_key, merge, key = (cfg[setting] for setting in ("spans_key", "merge", "scores_key"))
+    """Whether gate and primary of a secondary stand before it; warns of types that do not fit."""
+    labels = pipe.labels
+    spans_key, merge, key = (pipe.cfg[setting] for setting in ("spans_key", "merge", "scores_key"))
     problems = []
     if spans_key is not None:
         gate, types = _opened_by(nlp, pipe, spans_key, who)
@@ -100,19 +100,17 @@ def check_secondary(nlp: Language, pipe: Any, who: str) -> None:
         if both := [t for t in labels if is_ner and t in getattr(other, "labels", ())]:
             problems.append(f"{name} before it predicts {', '.join(both)}, too")
     for problem in problems:
-        message = Warnings.W080.format(who=name_in(nlp, pipe), problem=problem)
-        warnings.warn(message, stacklevel=3)
+        warnings.warn(Warnings.W080.format(who=name_in(nlp, pipe), problem=problem), stacklevel=3)
 
 
 def boundary_setters(nlp: Language, pipe: object) -> list[Callable[[Doc], Doc]]:
-    """The components before `pipe` that set sentence boundaries, and what one of them may listen to.
+    """The components before `pipe` that set boundaries, and what one of them may listen to.
 
     A component that is not trained yet is left out: its boundaries would mean nothing.
     """
     trainable = {n for n, other in nlp.components if getattr(other, "is_trainable", False)}
-    ready = [
-        n for n in components_before(nlp, pipe) if n not in trainable or n in nlp.disabled
-    ]  # frozen: trained
+    closed = trainable.difference(nlp.disabled)  # what is frozen is trained
+    ready = [n for n in components_before(nlp, pipe) if n not in closed]
     setters = [n for n in ready if BOUNDARIES.intersection(nlp.get_pipe_meta(n).assigns)]
     if not trainable.isdisjoint(setters):
         annotating = nlp.config.interpolate()["training"]["annotating_components"]
@@ -131,7 +129,7 @@ def upstream_of(nlp: Language, pipe: object) -> str | None:
 def own_rows(nlp: Language, pipe: object, docs: list[Doc], before: object = None) -> Iterator[None]:
     """Give documents back, for a while, the rows that a component listened to.
 
-    Two encoders of a pipeline write to one place, so that a component that reads documents again, after
+    Two encoders of a pipeline write to one place: a component that reads documents again, after
     both, would read the rows of the second. Where they may be, the first encoder runs again.
     """
     assigned = {n: nlp.get_pipe_meta(n).assigns for n in components_before(nlp, before)}

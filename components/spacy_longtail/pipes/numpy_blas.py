@@ -7,22 +7,21 @@ from thinc.api import Model, NumpyOps
 
 
 def use_numpy_blas(nlp: Language) -> Language:
-    """Let every model of a pipeline multiply matrices by NumPy's BLAS, in prediction and in training.
+    """Let every model of a pipeline multiply matrices by NumPy's BLAS, in prediction and training.
 
     spaCy comes with another one, BLIS, which takes plain C where it does not know the CPU, as AMD's
     fourth Zen. What is computed is the same but for rounding. NumPy's takes all cores unless the
-    variable OPENBLAS_NUM_THREADS says otherwise. Models on a GPU, and on Apple's own BLAS, stay as they
-    are; components that are added later, too.
+    variable OPENBLAS_NUM_THREADS says otherwise. Models on a GPU, and on Apple's own BLAS, stay as
+    they are; components that are added later, too.
 
     nlp (Language): The pipeline, of any components; changed in place.
     RETURNS (Language): The pipeline.
     """
-    models = (getattr(pipe, "model", None) for _, pipe in nlp.components)
-    for model in models:
+    for _, pipe in nlp.components:
+        model = getattr(pipe, "model", None)
         for node in model.walk() if isinstance(model, Model) else ():
-            ops = node.ops
             # not Apple's, which is one of NumPy's
-            if isinstance(ops, NumpyOps) and type(ops) is NumpyOps and ops.use_blis:
+            if isinstance(node.ops, NumpyOps) and type(node.ops) is NumpyOps and node.ops.use_blis:
                 node.ops = NumpyOps(use_blis=False)
     return nlp
 

@@ -16,27 +16,26 @@ def score_gate(
     RETURNS (Dict[str, float]): weak_sents_p, _r, _f and the share of sentences flagged, all of the
         sentences with annotation."""
     labels = set(labels)
-    score, n_open, n_all = PRFScore(), 0, 0
+    score, n_all = PRFScore(), 0
     for eg in examples:
         truth = flagged_sentences(eg, labels)
-        opened = touched_sentences(eg.predicted, eg.predicted.spans.get(spans_key, ()))
         known = annotated_sentences(eg, truth)
-        truth, opened = truth[known], opened[known]
+        opened = touched_sentences(eg.predicted, eg.predicted.spans.get(spans_key, ()))[known]
+        truth = truth[known]
         score.tp += int((truth & opened).sum())
         score.fp += int((~truth & opened).sum())
         score.fn += int((truth & ~opened).sum())
-        n_open += int(opened.sum())
         n_all += len(truth)
     return {
         "weak_sents_p": score.precision,
         "weak_sents_r": score.recall,
         "weak_sents_f": score.fscore,
-        "weak_sents_open": n_open / n_all if n_all else 0.0,
+        "weak_sents_open": (score.tp + score.fp) / n_all if n_all else 0.0,
     }
 
 
 def make_gate_scorer() -> Callable:
-    """Scores of the sentence gate: precision, recall and F1 of flagged sentences, and the open rate.
+    """Scores of the gate: precision, recall and F1 of flagged sentences, and the open rate.
 
     Sentences without annotation are left out: it is unknown whether a rare type is in them.
 

@@ -1,4 +1,4 @@
-"""Entity scores: precision, recall and F1 by type, averaged over a declared label set and others."""
+"""Entity scores: precision, recall and F1 by type, and averages over a declared label set."""
 
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -29,26 +29,24 @@ def make_ner_scorer(
     prefix: str = "ents",
     labeled: Literal[True] = True,
 ) -> Callable[..., Block]:
-    """Entity scores with averages over a declared label set: every system is judged on the same types.
+    """Entity scores with averages over declared types: every system is judged on the same ones.
 
-    Adds to spaCy's ents_p, ents_r, ents_f and ents_per_type: support, ents_macro_f, ents_weighted_f,
-    and ents_tail_f. A type without gold mentions counts 0 in the macro average. ents_macro_gold_f and
-    ents_macro_union_f are macro averages over other types: those with gold mentions, and those with gold
-    or predicted ones, as seqeval's. Over words, with the prefix "ents": ents_o_f, F1 of O as a class;
-    ents_word_acc, the share of words with the right tag; ents_sentence_acc, the share of sentences with
-    nothing but right tags.
+    Adds to spaCy's ents_p, ents_r, ents_f and ents_per_type: support, ents_macro_f, ents_weighted_f
+    and ents_tail_f. A type without gold mentions counts 0 in the macro average. ents_macro_gold_f
+    averages over the types with gold mentions, and ents_macro_union_f over those with gold or
+    predicted ones, as seqeval does. Over words, with the prefix "ents": ents_o_f, F1 of O as a
+    class; ents_word_acc, the share of words with the right tag; ents_sentence_acc, the share of
+    sentences with nothing but right tags.
 
-    labels (Optional[List[str]]): The declared types; null takes those of the pipe and, with the prefix
-        "ents", those of the data that is scored.
+    labels (Optional[List[str]]): The declared types; null takes those of the pipe and, with the
+        prefix "ents", those of the data that is scored.
     tail (Optional[List[str]]): The rare types that ents_tail_f averages; null leaves that key out.
     prefix (str): Of every key. With any other than "ents" only the declared types are looked at.
-    labeled (bool): Always true: mentions are compared with their types, as configs of pipelines say.
+    labeled (bool): Always true: mentions are compared with their types, as pipelines' configs say.
     RETURNS (Callable): The scorer.
     """
-    unknown = sorted(set(tail or ()) - set(labels or ())) if labels is not None else []
-    if unknown:
-        known = ", ".join(labels or ())
-        raise ValueError(Errors.L301.format(unknown=", ".join(unknown), known=known))
+    if labels is not None and (unknown := sorted(set(tail or ()) - set(labels))):
+        raise ValueError(Errors.L301.format(unknown=", ".join(unknown), known=", ".join(labels)))
     return partial(score_entities, declared=labels, tail=tail, prefix=prefix)
 
 
@@ -72,7 +70,11 @@ def score_entities(
     known = [label for label, score in counts.items() if support(score)]
     if declared is None:  # of the data: a primary may know the frequent types alone
         types = list(dict.fromkeys([*types, *known]))
-    _warn(examples, types, known, tail or (), is_all)
+    n_bare = sum(not eg.reference.has_annotation("ENT_IOB") for eg in examples)
+    if n_bare:
+        warnings.warn(Warnings.W003.format(n=n_bare, total=len(examples)), stacklevel=2)
+    if is_all and n_bare < len(examples):
+        _warn(types, known, tail or ())
     micro, f = sum(counts.values(), PRFScore()), {t: score.fscore for t, score in counts.items()}
     n_gold = {t: support(counts[t]) for t in types if t in counts}
     weighted = sum(f[t] * n for t, n in n_gold.items())
@@ -91,25 +93,13 @@ def score_entities(
         scores["tail_f"] = macro_f(counts, tail)
     if is_all:  # no word has a tag of some types alone
         tokens = token_results(examples)
-        scores["o_f"] = tokens.outside.fscore
-        scores["word_acc"] = tokens.word_accuracy
+        scores |= {"o_f": tokens.outside.fscore, "word_acc": tokens.word_accuracy}
         scores["sentence_acc"] = tokens.sentence_accuracy
     return {f"{prefix}_{key}": score for key, score in scores.items()}
 
 
-def _warn(
-    examples: list[Example],
-    declared: Collection[str],
-    known: Collection[str],
-    tail: Collection[str],
-    is_all: bool,
-) -> None:
+def _warn(declared: Collection[str], known: Collection[str], tail: Collection[str]) -> None:
     """Name what the averages do not show. known (Collection[str]): The types with gold mentions."""
-    n_bare = sum(not eg.reference.has_annotation("ENT_IOB") for eg in examples)
-    if n_bare:
-        warnings.warn(Warnings.W003.format(n=n_bare, total=len(examples)), stacklevel=3)
-    if n_bare == len(examples) or not is_all:
-        return
     differences = {
         "without a mention in the data, count as F1 = 0": set(declared).difference(known),
         "in the data, are not declared and in no average": set(known).difference(declared),
@@ -117,8 +107,8 @@ def _warn(
     }
     for problem, types in differences.items():
         if types:
-            text = Warnings.W002.format(types=", ".join(sorted(types)), problem=problem)
-            warnings.warn(text, stacklevel=3)
+            shown = ", ".join(sorted(types))
+            warnings.warn(Warnings.W002.format(types=shown, problem=problem), stacklevel=3)
 
 
 def count_mentions(examples: Iterable[Example], only: Collection[str] = ()) -> dict[str, PRFScore]:

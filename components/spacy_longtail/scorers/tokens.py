@@ -1,7 +1,7 @@
 """Tags of words, on gold tokens: how many are right, and in which sentences all of them.
 
-A word counts if it is annotated and no whitespace. Each word is judged by itself: unlike a mention, a
-prediction that touches a word without annotation still counts on the others.
+A word counts if it is annotated and no whitespace. Each word is judged by itself: unlike a mention,
+a prediction that touches a word without annotation still counts on the others.
 """
 
 from collections.abc import Iterable
@@ -43,7 +43,7 @@ class TokenResults(NamedTuple):
 
 
 def token_results(examples: Iterable[Example]) -> TokenResults:
-    """Compare the tags of predicted and gold documents, those of a document without annotation never.
+    """Compare the tags of predicted and gold documents, except documents without annotation.
 
     Where tokens differ, a predicted entity covers the gold tokens that it aligns with, as for the
     span scores; the first of two keeps a token that both cover, and one that aligns with no gold
@@ -51,9 +51,8 @@ def token_results(examples: Iterable[Example]) -> TokenResults:
     """
     gold_rows, predicted_rows = [np.zeros((0, 5), "uint64")], [np.zeros((0, 2), "uint64")]
     for eg in examples:
-        rows = eg.reference.to_array(GOLD)
-        gold_rows.append(rows)
-        predicted_rows.append(_predicted_tags(eg, rows[:, 0]))
+        gold_rows.append(eg.reference.to_array(GOLD))
+        predicted_rows.append(_predicted_tags(eg, gold_rows[-1][:, 0]))
     # a copy by column: the rows of an array are slow to walk down
     _, iob, label, is_space, sent_start = np.concatenate(gold_rows).T.copy()
     predicted_iob, predicted_label = np.concatenate(predicted_rows).T.copy()
@@ -67,11 +66,10 @@ def token_results(examples: Iterable[Example]) -> TokenResults:
     same = (label == predicted_label) & (begins == (predicted_iob == 3))
     both_o = gold_o & predicted_o
     right = counted & (both_o | (same & ~gold_o & ~predicted_o))
-    n_both, n_gold, n_predicted = (
-        int(np.count_nonzero(found & counted)) for found in (both_o, gold_o, predicted_o)
-    )
+    sizes = (int(np.count_nonzero(o & counted)) for o in (both_o, gold_o, predicted_o))
+    n_both, n_gold, n_predicted = sizes
     start = np.flatnonzero(opens)
-    length, n_right = (_sums(found, start) for found in (counted, right))
+    length, n_right = (np.add.reduceat(words.astype("int64"), start) for words in (counted, right))
     return TokenResults(
         int(length.sum()),
         int(n_right.sum()),
@@ -80,14 +78,8 @@ def token_results(examples: Iterable[Example]) -> TokenResults:
     )
 
 
-def _sums(found: Ints1d, start: Ints1d) -> Ints1d:
-    """True values from each start to the next. (n_starts,)"""
-    before = np.concatenate([[0], np.cumsum(found)])
-    return np.diff(before[np.append(start, len(found))])
-
-
 def _predicted_tags(eg: Example, words: Ints1d) -> Ints2d:
-    """(n_tokens, 2) on gold tokens: spaCy's code, and hash of the type. words: Of the gold tokens."""
+    """(n_tokens, 2) on gold tokens: spaCy's code, and hash of the type. words: The gold ones."""
     rows = eg.predicted.to_array(PREDICTED)
     if np.array_equal(rows[:, 0], words):
         return rows[:, 1:]

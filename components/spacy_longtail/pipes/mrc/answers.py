@@ -1,4 +1,4 @@
-"""Answers of `longtail_mrc_ner`: gold ones and what is learnt of them, and those that are read off."""
+"""Answers of `longtail_mrc_ner`: gold ones, what is learnt of them, and those that are read off."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -54,11 +54,11 @@ def learn(
 ) -> tuple[float, Reading]:
     """One part's share of the batch's loss, and its gradient on what the model read.
 
-    (w_s L_s + w_e L_e + w_m L_m) / (w_s + w_e + w_m), times the batch's annotated tokens and queries.
-    L_s and L_e are means over these. L_m takes the mean over the pairs of a question; then the mean over
-    the batch's questions with a gold answer, plus the sum over those without one by the number of all
-    questions. Both numbers are known before the encoder has read all parts, and a batch of few answers
-    is not drowned by wrong guesses.
+    (w_s L_s + w_e L_e + w_m L_m) / (w_s + w_e + w_m), times the batch's annotated tokens and
+    queries. L_s and L_e are means over these. L_m takes the mean over the pairs of a question. Then
+    it takes the mean over the batch's questions with a gold answer, plus the sum over those without
+    one by the number of all questions. So wrong guesses do not drown a batch of few answers, and
+    both numbers are known before the encoder has read all parts.
 
     SOURCE: Li et al. 2020, arXiv:1910.11476, eq. 4-6 (docs/methods.md, "Reading comprehension").
     """
@@ -73,9 +73,8 @@ def learn(
         total += scale * own.loss
         d_logits[:, i] = scale * own.d_logits
     first = np.flatnonzero(begins)
-    begins_here, ends_here = (known > 0) & (
-        (to_numpy(reading.logits) > 0).T | [begins > 0, gold_ends > 0]
-    )
+    guesses = (to_numpy(reading.logits) > 0).T
+    begins_here, ends_here = (known > 0) & (guesses | [begins > 0, gold_ends > 0])
     gold_pairs = np.stack([first, first + last[first] - part.token[first]], axis=1)
     pairs, is_gold = training_pairs(begins_here, ends_here, part.question, gold_pairs, MOST_PAIRS)
     if not len(pairs):
@@ -94,8 +93,7 @@ def learn(
 def read_off(
     model: Model, part: Questions, reading: Reading, taken: Floats1d, space: Floats1d, doc_ends: Ints1d
 ) -> Iterator[tuple[int, int, ScoredSpan]]:
-    """Predicted answers: the number of the document, that of the query, and the entity in the document,
-    without its type.
+    """Predicted answers: indices of document and query, and the entity there, without its type.
 
     taken, space (Floats1d): (n_rows,), where no entity may stand; where none may begin or end.
     doc_ends (Ints1d): (n_docs,), where each document's tokens end among all.

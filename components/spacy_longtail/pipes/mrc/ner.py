@@ -29,22 +29,11 @@ from .answers import gold_answers, learn, read_off
 WHO = "longtail_mrc_ner"
 
 
-def _check_model(model: Model) -> None:
-    if "span_scorer" not in model.ref_names:
-        problem = f"{model.name!r} scores no spans"
-        fix = "Use longtail.MRC.v1, with the encoder as its tok2vec."
-        raise ValueError(Errors.L209.format(who=WHO, problem=problem, fix=fix))
-    if found := listener_in(model):
-        problem = f"its encoder is a listener ({found}), and a shared encoder never saw the queries"
-        fix = "Give it an encoder of its own, such as spacy-transformers.Tok2VecTransformer.v3."
-        raise ValueError(Errors.L209.format(who=WHO, problem=problem, fix=fix))
-
-
 class MRCNER(NERPipe):
-    """NER that puts a query for each entity type to each sentence, and reads off where answers stand.
+    """NER that puts a query for each entity type to each sentence, and reads off the answers.
 
-    Entity score: the sigmoid of the span's logit. Of overlapping answers the one of the higher score
-    stays, then the longer, then the earlier, then that of the query that comes first. The loss column
+    Entity score: the sigmoid of the span's logit. Of overlapping answers the one of the higher
+    score stays, then the longer, then the earlier, then that of the first query. The loss column
     shows the mean loss of a query's token, times all annotated tokens and queries.
 
     A sentence costs as many passes through the encoder as there are queries.
@@ -53,7 +42,7 @@ class MRCNER(NERPipe):
     queries (Dict[str, str]): Entity types, at least one, and a query in words for each.
     loss (Optional[TagLoss]): The loss of begins and ends; null is binary cross-entropy.
     separator (str): The word between query and sentence: "[SEP]" for BERT, "</s>" for RoBERTa.
-    batch_size (int): Queries with sentences that the encoder reads at once, in training and prediction.
+    batch_size (int): Queries with sentences that the encoder reads at once, in training as well.
     scores_key, thresholds, abstain_key, head_rate: As for longtail_ner.
     scorer (Optional[Callable]): The scoring function.
     SOURCE: Li et al. 2020, arXiv:1910.11476; other losses than cross-entropy Nemoto et al. 2025.
@@ -74,7 +63,14 @@ class MRCNER(NERPipe):
         head_rate: float = 1.0,
         scorer: Callable | None = None,
     ) -> None:
-        _check_model(model)
+        problem, fix = "", "Use longtail.MRC.v1, with the encoder as its tok2vec."
+        if "span_scorer" not in model.ref_names:
+            problem = f"{model.name!r} scores no spans"
+        elif found := listener_in(model):
+            problem = f"its encoder is a listener ({found}), and a shared encoder never saw the queries"
+            fix = "Give it an encoder of its own, such as spacy-transformers.Tok2VecTransformer.v3."
+        if problem:
+            raise ValueError(Errors.L209.format(who=WHO, problem=problem, fix=fix))
         queries = check_queries(queries, WHO)
         fix = "Use longtail.CrossEntropy.v1, Focal.v1, MoM.v1 or Dice.v1, without weights."
         check_known("thresholds", thresholds or (), queries, WHO)
@@ -122,8 +118,8 @@ class MRCNER(NERPipe):
         """Check the queries against the data, and initialize the model.
 
         get_examples (Callable): The training examples.
-        nlp (Optional[Language]): The current pipeline: its config gets the queries as they are, so that
-            the trained pipeline does without their file.
+        nlp (Optional[Language]): The current pipeline: its config gets the queries as they are, so
+            that the trained pipeline does without their file.
         labels (Optional[List[str]]): What `init labels` wrote; must be the types of `queries`.
         """
         check_labels(labels, self.labels, WHO)
@@ -135,8 +131,8 @@ class MRCNER(NERPipe):
         if nlp is not None and (own := name_in(nlp, self)):
             nlp.get_pipe_config(own)["queries"] = dict(self.cfg["queries"])
         self.cfg[CALIBRATION] = None
-        n_types = len(self.labels)
-        logger.info("%s: %d queries, so each sentence is read %d times", self.name, n_types, n_types)
+        n = len(self.labels)
+        logger.info("%s: %d queries, so each sentence is read %d times", self.name, n, n)
         sample = [eg.predicted for eg in islice((e for e in get_examples() if len(e.predicted)), 10)]
         self.model.initialize(X=next(self._ask(sample, 10)).asked)
 
@@ -151,13 +147,13 @@ class MRCNER(NERPipe):
         iob, space = np.concatenate([doc.to_array(["ENT_IOB", "IS_SPACE"]) for doc in docs]).T
         taken = (iob == 1) | (iob == 3)
         doc_ends = np.cumsum([len(doc) for doc in docs])
-        found: list[list[ScoredSpan]] = [[] for _ in docs]
+        answers: list[list[ScoredSpan]] = [[] for _ in docs]
         for part in self._ask(docs, self.cfg["batch_size"]):
             reading = self.model.predict(part.asked)
             places = taken[part.token], space[part.token] == 1
             for i, k, span in read_off(self.model, part, reading, *places, doc_ends):
-                found[i].append(span._replace(label=self.labels[k]))
-        return [merge_spans(spans) for spans in found]
+                answers[i].append(span._replace(label=self.labels[k]))
+        return [*map(merge_spans, answers)]
 
     def update(
         self,
@@ -167,15 +163,12 @@ class MRCNER(NERPipe):
         sgd: Optimizer | Literal[False] | None = None,
         losses: dict[str, float] | None = None,
     ) -> dict[str, float]:
-        """Learn from a batch, batch_size queries with sentences at a time: it changes nothing but the
-        memory that is needed."""
+        """Learn from a batch, batch_size queries with sentences at a time, which saves memory."""
         losses = {} if losses is None else losses
         losses.setdefault(self.name, 0.0)
         examples = [eg for eg in examples if len(eg.predicted)]
-        if not examples:
-            return losses
-        gold = gold_answers(examples, self.labels, self.name)
-        if not gold.mask.any():
+        gold = gold_answers(examples, self.labels, self.name) if examples else None
+        if gold is None or not gold.mask.any():
             return losses
         set_dropout_rate(self.model, drop)
         for part in self._ask([eg.predicted for eg in examples], self.cfg["batch_size"]):

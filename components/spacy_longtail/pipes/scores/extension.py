@@ -19,8 +19,8 @@ def score_of(span: Span, key: str) -> float | None:
 def register_score_extension(key: str = ENTITY_SCORES, name: str = SCORE) -> None:
     """Let every span say its score, as `ent._.score`.
 
-    The score is read when it is asked for: of the span of these bounds and this type in doc.spans[key],
-    null for one without a score.
+    The score is read when it is asked for, from the span of these bounds and this type in
+    doc.spans[key]; null for one without a score.
 
     key (str): Key in doc.spans, the `scores_key` of the pipes, or their `abstain_key`.
     name (str): Name of the extension.

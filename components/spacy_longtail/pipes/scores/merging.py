@@ -26,16 +26,14 @@ def check_merging(merge: str, scores_key: str | None, who: str) -> None:
 def merge_spans(spans: Iterable[ScoredSpan]) -> list[ScoredSpan]:
     """Accept spans by score, best first, where they overlap nothing accepted before.
 
-    RETURNS (List[ScoredSpan]): What stays, by position. Ties go to the secondary, then to the longer
-        span, then to the earlier one.
-    SOURCE: ours (docs/methods.md, "Merging"), in place of the token rule of Nguyen et al. 2020, eq. 8-9.
+    RETURNS (List[ScoredSpan]): What stays, by position. Ties go to the secondary, then to the
+        longer span, then to the earlier one.
+    SOURCE: ours (docs/methods.md, "Merging"), in place of Nguyen et al. 2020, eq. 8-9.
     """
     taken: set[int] = set()
     kept = []
-    ranked = sorted(spans, key=lambda s: (-s.score, not s.weak, s.start - s.end, s.start))
-    for span in ranked:
-        tokens = range(span.start, span.end)
-        if taken.isdisjoint(tokens):
+    for span in sorted(spans, key=lambda s: (-s.score, not s.weak, s.start - s.end, s.start)):
+        if taken.isdisjoint(tokens := range(span.start, span.end)):
             taken.update(tokens)
             kept.append(span)
     return sorted(kept)
@@ -52,15 +50,16 @@ class _Tag(NamedTuple):
 def merge_tokens(spans: Iterable[ScoredSpan]) -> list[ScoredSpan]:
     """Let the more probable tag win at each token that is in an entity of either recogniser.
 
-    Any entity tag wins over O. A tag that continues what nothing began, or something else, begins an
-    entity: what is left of an entity that lost tokens stays as one or more shorter ones. Tags without a
-    probability, which are infinite, and others make no entity together.
+    Any entity tag wins over O. A tag that continues what nothing began, or something else, begins
+    an
+    entity: what is left of an entity that lost tokens stays as one or more shorter ones. Tags
+    without a probability, which are infinite, and others make no entity together.
 
     spans (Iterable[ScoredSpan]): The spans of both recognisers; those of one do not overlap. A span
         without token_scores has its own score at each token.
-    RETURNS (List[ScoredSpan]): What stays, by position; at equal probability the secondary's tag. An
-        entity is the secondary's if one of its tokens is. One that lost no token keeps its score, others
-        have the mean of what is left.
+    RETURNS (List[ScoredSpan]): What stays, by position; at equal probability the secondary's tag.
+        An entity is the secondary's if one of its tokens is. One that lost no token keeps its
+        score, others have the mean of what is left.
     SOURCE: Nguyen, Nguyen & Rao 2020, eq. 8-9.
     """
     best: dict[int, _Tag] = {}
@@ -72,10 +71,10 @@ def merge_tokens(spans: Iterable[ScoredSpan]) -> list[ScoredSpan]:
                 best[tag.token] = tag
     entities: list[list[_Tag]] = []
     for tag in sorted(best.values()):
-        last = entities[-1][-1] if entities else None
+        last = entities[-1][-1] if entities else tag
         # no gap between them; what has no score is not joined with what has one
-        is_one = last is not None and last.label == tag.label and not tag.begins
-        if is_one and math.isfinite(entities[-1][-1].p) == math.isfinite(tag.p):
+        is_one = last.label == tag.label and math.isfinite(last.p) == math.isfinite(tag.p)
+        if entities and is_one and not tag.begins:
             entities[-1].append(tag)
         else:
             entities.append([tag])
@@ -84,10 +83,8 @@ def merge_tokens(spans: Iterable[ScoredSpan]) -> list[ScoredSpan]:
 
 
 def _joined(tags: list[_Tag], whole: Mapping[tuple[tuple[int, int, str], bool], float]) -> ScoredSpan:
-    first, last = tags[0], tags[-1]
-    p = tuple(tag.p for tag in tags)
-    weak = any(tag.weak for tag in tags)
-    place = first.token, last.token + 1, first.label
+    p, weak = tuple(tag.p for tag in tags), any(tag.weak for tag in tags)
+    place = tags[0].token, tags[-1].token + 1, tags[0].label
     is_mixed = weak != all(tag.weak for tag in tags)
     mean = sum(p) / len(p)
     return ScoredSpan(*place, mean if is_mixed else whole.get((place, weak), mean), p, weak)
@@ -96,17 +93,16 @@ def _joined(tags: list[_Tag], whole: Mapping[tuple[tuple[int, int, str], bool], 
 def merge_into(doc: Doc, weak: list[ScoredSpan], merge: str, key: str | None) -> None:
     """Merge the secondary's entities into doc.ents. A document that gains none stays as it is.
 
-    doc (Doc): With the primary's entities. Blocked tokens stay free of entities, and what nobody has
-        annotated stays so.
-    key (Optional[str]): In doc.spans, of the primary's scores and of the merged ones. An entity without
-        a score is not in the merged group: no number is made up.
+    doc (Doc): With the primary's entities. Blocked tokens stay free of entities, and what nobody
+        has annotated stays so.
+    key (Optional[str]): In doc.spans, of the primary's scores and of the merged ones. An entity
+        without a score is not in the merged group: no number is made up.
     """
     if not weak:
         return
     known = read_scores(doc, key)
     untouched = {(ent.start, ent.end, ent.label_): ent for ent in doc.ents}
-    blocked = blocked_tokens(doc)
-    strong = [ScoredSpan(i, i + 1, BLOCKED, math.inf, ()) for i in blocked]
+    strong = [ScoredSpan(i, i + 1, BLOCKED, math.inf, ()) for i in blocked_tokens(doc)]
     for place in untouched:
         rated = known.get(place, ScoredSpan(*place, math.inf, ()))  # what has no score stays
         strong.append(rated._replace(score=math.inf) if merge == "fill" else rated)
@@ -118,8 +114,7 @@ def merge_into(doc: Doc, weak: list[ScoredSpan], merge: str, key: str | None) ->
     if not any(span.weak for span in kept):
         return
     ents = [untouched.get(s.place) or Span(doc, s.start, s.end, label=s.label) for s in kept]
-    missing = _missing(doc, kept)
-    doc.set_ents(ents, blocked=[doc[i : i + 1] for i in blocked], missing=missing, default="outside")
+    _set_entities(doc, ents)
     if key is not None:
         rated = [s if s.weak else known.get(s.place, s) for s in kept]
         write_scores(doc, key, [s for s in rated if math.isfinite(s.score)])
@@ -132,23 +127,24 @@ def remove_from(doc: Doc, going: Collection[Span], key: str | None) -> None:
     known = read_scores(doc, key)
     gone = {(ent.start, ent.end, ent.label_) for ent in going}
     kept = [ent for ent in doc.ents if (ent.start, ent.end, ent.label_) not in gone]
-    blocked = [doc[i : i + 1] for i in blocked_tokens(doc)]
-    doc.set_ents(kept, blocked=blocked, missing=_missing(doc, kept), default="outside")
+    _set_entities(doc, kept)
     if key is not None:
         write_scores(doc, key, [span for place, span in known.items() if place not in gone])
 
 
-def _missing(doc: Doc, kept: Iterable[ScoredSpan | Span]) -> list[Span]:
-    """Runs of tokens without annotation that no entity is to take."""
+def _set_entities(doc: Doc, ents: list[Span]) -> None:
+    """Replace doc.ents; blocked tokens stay so, and free ones without annotation, too."""
     free = doc.to_array("ENT_IOB") == 0
-    for span in kept:
-        free[span.start : span.end] = False
+    for ent in ents:
+        free[ent.start : ent.end] = False
     edges = np.flatnonzero(np.diff(free, prepend=False, append=False)).tolist()
-    return [doc[a:b] for a, b in zip(edges[::2], edges[1::2], strict=True)]
+    missing = [doc[a:b] for a, b in zip(edges[::2], edges[1::2], strict=True)]
+    blocked = [doc[i : i + 1] for i in blocked_tokens(doc)]
+    doc.set_ents(ents, blocked=blocked, missing=missing, default="outside")
 
 
 def without_space(spans: list[ScoredSpan], is_space: Ints1d) -> list[ScoredSpan]:
-    """The spans without whitespace at their ends, and with the mean score of the tokens that stay."""
+    """The spans without whitespace at their ends, with the mean score of the tokens that stay."""
     bounds = np.array([span.place[:2] for span in spans], dtype="int64").reshape(-1, 2)
     starts, ends = trim_whitespace(bounds[:, 0], bounds[:, 1], is_space)
     trimmed = []

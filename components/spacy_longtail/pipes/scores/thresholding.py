@@ -1,4 +1,4 @@
-"""What becomes of a scored entity: its score calibrated, and compared with the threshold of its type."""
+"""What becomes of a scored entity: its score is calibrated and compared with a threshold."""
 
 from collections.abc import Iterable, Mapping
 
@@ -39,11 +39,9 @@ def check_judging(
     elif scores_key is None and not is_scored:
         raise ValueError(Errors.L251.format(who=who))
     else:
-        fix = "0 keeps every entity of the type."
-        thresholds = {
-            label: finite(f"thresholds.{label}", value, "a score, 0 to 1", fix, 0.0, 1.0)
-            for label, value in thresholds.items()
-        }
+        rule, fix = "a score, 0 to 1", "0 keeps every entity of the type."
+        given = thresholds.items()
+        thresholds = {t: finite(f"thresholds.{t}", n, rule, fix, 0.0, 1.0) for t, n in given}
     return {"scores_key": scores_key, "thresholds": thresholds, "abstain_key": abstain_key}
 
 
@@ -58,8 +56,8 @@ def check_keys(who: str, **keys: str | None) -> None:
 def judge(doc: Doc, spans: Iterable[ScoredSpan], cfg: Overrides, name: str) -> list[ScoredSpan]:
     """Calibrate scores, of tokens too, and leave out entities below the threshold of their type.
 
-    Those are kept in doc.spans[abstain_key], where it is set. Pipes may share the group: each replaces
-    what it wrote itself, when it saw the document before.
+    Those are kept in doc.spans[abstain_key], where it is set. Pipes may share the group: each
+    replaces what it wrote itself, when it saw the document before.
     """
     curves, thresholds = cfg.get(CALIBRATION) or {}, cfg.get("thresholds") or {}
     kept, rows = [], []

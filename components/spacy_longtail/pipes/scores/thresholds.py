@@ -1,4 +1,4 @@
-"""Where to cut scores, and how far they are probabilities: pure functions of scores and outcomes."""
+"""Where to cut scores, and how far they are probabilities: functions of scores and outcomes."""
 
 from typing import NamedTuple
 
@@ -39,15 +39,14 @@ def points(scores: Floats1d, right: Ints1d, n_gold: int) -> list[OperatingPoint]
     order = np.argsort(-scores, kind="stable")
     ranked, hits = scores[order], np.cumsum(right[order])
     last = np.flatnonzero(np.append(ranked[:-1] - ranked[1:] > TIE, True)[: len(ranked)])
-    found = []
-    for i in last:
-        lower = ranked[i + 1] if i + 1 < len(ranked) else None
-        threshold = 0.0 if lower is None else ranked[i] - min(SLACK, (ranked[i] - lower) / 2)
-        recall = hits[i] / n_gold if n_gold else 0.0
-        found.append(
-            OperatingPoint(as_stored(threshold), float(hits[i] / (i + 1)), float(recall), int(i + 1))
-        )
-    return found
+    cuts = []
+    for i in last.tolist():
+        threshold = 0.0
+        if i + 1 < len(ranked):
+            threshold = as_stored(ranked[i] - min(SLACK, (ranked[i] - ranked[i + 1]) / 2))
+        recall = float(hits[i] / n_gold) if n_gold else 0.0
+        cuts.append(OperatingPoint(threshold, float(hits[i] / (i + 1)), recall, i + 1))
+    return cuts
 
 
 def as_stored(number: float) -> float:
@@ -60,12 +59,12 @@ def as_stored(number: float) -> float:
 
 
 def best_f(found: list[OperatingPoint], beta: float = 1.0) -> OperatingPoint | None:
-    """The cut with the highest F-beta; of equals the one that keeps most. None without candidates."""
+    """The cut with the highest F-beta; of equals the one that keeps most. None without any."""
     return max(found, key=lambda point: (point.f(beta), point.n_kept), default=None)
 
 
 def for_recall(found: list[OperatingPoint], target: float) -> OperatingPoint | None:
-    """The highest threshold with at least this recall; None where keeping everything is not enough."""
+    """The highest threshold with at least this recall; None where keeping all has less."""
     return next((point for point in found if point.recall >= target), None)
 
 
@@ -75,7 +74,7 @@ def for_precision(found: list[OperatingPoint], target: float) -> OperatingPoint 
 
 
 def for_share(found: list[OperatingPoint], share: float) -> OperatingPoint | None:
-    """Of the cuts with at most this share of all the one that keeps most; None where none has it."""
+    """Of the cuts with at most this share of all the one that keeps most; None for none."""
     n = found[-1].n_kept if found else 0
     return next((point for point in reversed(found) if point.n_kept <= share * n), None)
 
@@ -90,10 +89,10 @@ def fit_curve(logits: Floats1d, right: Ints1d) -> tuple[float, float]:
     """Slope and shift of log odds that turn scores into probabilities, by maximum likelihood.
 
     logits (Floats1d): (n,), log odds of the scores. right (Ints1d): (n,), whether each is right.
-    RETURNS (Tuple[float, float]): A score p becomes sigmoid(slope * log odds + shift). The slope is 1
-        where higher scores are not right more often, so that the order of scores stays.
-    SOURCE: Platt 1999, with targets (n+ + 1)/(n+ + 2) and 1/(n- + 2); with a shift of 0 the temperature
-        1 / slope of Guo et al. 2017.
+    RETURNS (Tuple[float, float]): A score p becomes sigmoid(slope * log odds + shift). The slope is
+        1 where higher scores are not right more often, so that the order of scores stays.
+    SOURCE: Platt 1999, with targets (n+ + 1)/(n+ + 2) and 1/(n- + 2); with a shift of 0 the
+        temperature 1 / slope of Guo et al. 2017.
     """
     n_right = int(right.sum())
     target = np.where(right > 0, (n_right + 1) / (n_right + 2), 1 / (len(right) - n_right + 2))
@@ -126,7 +125,7 @@ def _newton(inputs: Floats2d, target: Floats1d, offset: Floats1d) -> list[float]
 
 
 def calibration_error(p: Floats1d, right: Ints1d, n_bins: int = 10) -> float:
-    """Expected calibration error: mean |share right - mean score| over bins of equal width, by size.
+    """Expected calibration error: mean |share right - mean score| over equal bins, by size.
 
     p (Floats1d): (n,), scores in [0, 1]. right (Ints1d): (n,), whether each is right.
     SOURCE: Naeini, Cooper & Hauskrecht 2015; Guo et al. 2017, eq. 3.

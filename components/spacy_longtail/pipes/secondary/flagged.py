@@ -49,8 +49,8 @@ def cut_flagged(docs: Sequence[Doc], places: Iterable[FlaggedPart]) -> list[Doc]
 
 def in_document(ents: Iterable[ScoredSpan], place: FlaggedPart) -> Iterator[ScoredSpan]:
     """Entities of a part as the secondary's entities of its document."""
-    at = place.start
-    return (e._replace(start=e.start + at, end=e.end + at, weak=True) for e in ents)
+    shift = place.start
+    return (e._replace(start=e.start + shift, end=e.end + shift, weak=True) for e in ents)
 
 
 def found_in(sentence: Doc, key: str | None) -> list[ScoredSpan]:
@@ -76,10 +76,10 @@ class Found(NamedTuple):
 
 
 def replace_within(doc: Doc, found: Found, types: Collection[str] | None, key: str | None) -> None:
-    """Put the secondary's entities in the place of the primary's, in the sentences that it has read.
+    """Put the secondary's entities in place of the primary's, in the sentences that it has read.
 
-    What the primary has there of the types that the secondary may set goes, and what overlaps an entity
-    of the secondary's. An entity that both have, or that reaches out of these sentences, stays.
+    Of the primary's there, those of the types that the secondary may set go, and those that overlap
+    one of the secondary's. An entity that both have, or that reaches out of these sentences, stays.
     """
     places = {ent.place for ent in found.entities}
     taken = {i for ent in found.entities for i in range(ent.start, ent.end)}
@@ -100,9 +100,7 @@ def merge_by_score(doc: Doc, weak: list[ScoredSpan], merge: str, key: str | None
 
     The key of scores is written in any case.
     """
-    scored = [ent for ent in weak if math.isfinite(ent.score)]
-    rest = [ent for ent in weak if not math.isfinite(ent.score)]
-    merge_into(doc, scored, merge, key)
-    merge_into(doc, rest, "fill", key)
+    merge_into(doc, [ent for ent in weak if math.isfinite(ent.score)], merge, key)
+    merge_into(doc, [ent for ent in weak if not math.isfinite(ent.score)], "fill", key)
     if key is not None and key not in doc.spans:
         write_scores(doc, key, [])

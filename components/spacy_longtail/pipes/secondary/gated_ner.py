@@ -36,17 +36,17 @@ WHO = "longtail_gated_ner"
 class GatedNER(Secondary, TokenTagger):
     """A token NER for rare types that runs on flagged sentences and merges with the primary NER.
 
-    Entity score: mean probability of the entity's tags. The loss column shows the summed loss of all
-    tokens, in the loss's unit.
+    Entity score: mean probability of the entity's tags. The loss column shows the summed loss of
+    all tokens, in the loss's unit.
 
     model (Model[List[Doc], Ragged]): Tag logits: longtail.TokenClassifier.v1 or
-        longtail.DescribedTypes.v1. With an encoder of its own it reads single sentences. With a listener
-        it reads whole documents, of which all but those sentences are masked.
-    labels (Union[List[str], str]): The rare types to learn, all others are O; "auto" takes the gate's.
+        longtail.DescribedTypes.v1. With an encoder of its own it reads single sentences. With a
+        listener it reads whole documents, of which all but those sentences are masked.
+    labels (Union[List[str], str]): The rare types to learn, all others are O; "auto" is the gate's.
     head, loss, describe: As for longtail_token_ner.
-    merge (str): "span" lets the more probable of two overlapping entities win, "token" the more probable
-        tag of each token. Both need a primary with entity scores. "fill" adds entities only where the
-        primary has none.
+    merge (str): "span" lets the more probable of two overlapping entities win, "token" the more
+        probable tag of each token. Both need a primary with entity scores. "fill" adds entities
+        only where the primary has none.
     spans_key (Optional[str]): Key in doc.spans that holds the flagged sentences; null trains and
         predicts on all sentences, without a gate.
     scores_key (Optional[str]): Key in doc.spans with the entities and their scores, of the primary
@@ -111,13 +111,12 @@ class GatedNER(Secondary, TokenTagger):
             self._set_labels(labels)
 
     def _settle_reading(self) -> None:
-        """Whole documents, where the encoder is another component's. It is saved: with an encoder of its
-        own by `nlp.replace_listeners`, a pipe reads on as it was trained."""
+        """Save how it reads: after `nlp.replace_listeners` a pipe reads on as it was trained."""
         self.cfg["reads_documents"] = listener_in(self.model) is not None
 
     @property
     def _reads_all(self) -> bool:
-        """Whether it learns from whole documents: a shared encoder then gets its gradient, zeros too."""
+        """Whether it learns from whole documents: a shared encoder gets its gradient, zeros too."""
         return self.cfg["spans_key"] is None or self.cfg["reads_documents"]
 
     def _set_labels(self, labels: Collection[str] | str) -> None:
@@ -151,26 +150,26 @@ class GatedNER(Secondary, TokenTagger):
         """The entities of each document's flagged sentences, with their scores."""
         docs = list(docs)
         flagged = [flagged_parts(doc, self.cfg["spans_key"], self.name) for doc in docs]
-        found: list[list[ScoredSpan]] = [[] for _ in docs]
+        spans: list[list[ScoredSpan]] = [[] for _ in docs]
         if not any(flagged):
-            return found
+            return spans
         if not self._reads_all:
             places = places_of(flagged)
             sentences = cut_flagged(docs, places)
             by_sentence = self.entities(sentences, self.model.predict(sentences), True, beside=False)
             for place, ents in zip(places, by_sentence, strict=True):
-                found[place.doc].extend(in_document(ents, place))
-            return found
-        read = [i for i, bounds in enumerate(flagged) if bounds]
-        some = [docs[i] for i in read]
+                spans[place.doc].extend(in_document(ents, place))
+            return spans
+        read = {i: docs[i] for i, parts in enumerate(flagged) if parts}
+        some = list(read.values())
         warn_of_zeros(self.model, some, self.name)
         by_doc = self.entities(some, self.model.predict(some), True, beside=False)
         for i, ents in zip(read, by_doc, strict=True):
-            found[i].extend(ent._replace(weak=True) for ent in within(ents, flagged[i]))
-        return found
+            spans[i].extend(ent._replace(weak=True) for ent in within(ents, flagged[i]))
+        return spans
 
     def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
-        """Merge the found entities into doc.ents; the entities of other documents stay as they are."""
+        """Merge entities into doc.ents; documents without any stay as they are."""
         merging = self.cfg["merge"], self.cfg["scores_key"]
         for doc, spans in zip(docs, scores, strict=True):
             merge_by_score(doc, judge(doc, spans, self.cfg, self.name), *merging)
@@ -183,7 +182,7 @@ class GatedNER(Secondary, TokenTagger):
         sgd: Optimizer | None = None,
         losses: dict[str, float] | None = None,
     ) -> dict[str, float]:
-        """Learn from the batch's sentences with a rare type; a batch without any changes nothing."""
+        """Learn from the sentences with a rare type; a batch without any changes nothing."""
         losses = {} if losses is None else losses
         losses.setdefault(self.name, 0.0)
         examples = list(examples)
@@ -203,7 +202,7 @@ class GatedNER(Secondary, TokenTagger):
         return super().update(learnt, drop=drop, sgd=sgd, losses=losses)
 
     def _gold(self, examples: list[Example]) -> Gold:
-        """The gold tags; with a shared encoder those outside sentences with a rare type are masked."""
+        """The gold tags; a shared encoder's are masked outside sentences with a rare type."""
         gold = super()._gold(examples)
         if not self._reads_all or self.cfg["spans_key"] is None:
             return gold

@@ -55,28 +55,29 @@ class GatedPipe(Secondary, UntrainedPipe):
 
     `usage` counts (USAGE says what) since the pipe was loaded. Each process counts for itself.
 
-    Where the secondary fails on a sentence, that is logged and counted, and the primary's entities stay.
-    Errors that neither a model nor a server causes are bugs, and are raised. Nothing is trained here.
+    The pipe logs and counts a sentence that the secondary fails on, and the primary's entities
+    stay. Errors that neither a model nor a server causes are bugs, and are raised. Nothing is
+    trained here.
 
-    pipe (Optional[Dict[str, Any]]): A block with `factory` and its settings: a component that needs no
-        training, such as an entity_ruler or spacy-llm's llm_ner. Either this or source.
-    source (Optional[str]): Folder or package of a trained pipeline, of the same language. It keeps its
-        own vocabulary, reads the tokens of this one, and is saved with it.
+    pipe (Optional[Dict[str, Any]]): A block with `factory` and its settings: a component that needs
+        no training, such as an entity_ruler or spacy-llm's llm_ner. Either this or source.
+    source (Optional[str]): Folder or package of a trained pipeline, of the same language. It keeps
+        its own vocabulary, reads the tokens of this one, and is saved with it.
     labels (Optional[List[str]]): The types that it may set, after label_map; null is all.
-    label_map (Dict[str, str]): The secondary's types by the names that they get here, as "CREATIVE_WORK"
-        to "ART"; others keep theirs.
-    merge (str): "fill" adds entities only where the primary has none. "replace" believes the secondary
-        alone, in the sentences that it has read, about the types that it may set. "span" and "token" are
-        as for longtail_gated_ner, for entities with a score: those without one are filled in.
+    label_map (Dict[str, str]): The secondary's types by the names that they get here, such as
+        "CREATIVE_WORK" to "ART"; others keep theirs.
+    merge (str): "fill" adds entities only where the primary has none. "replace" believes the
+        secondary alone, in the sentences that it has read, about the types that it may set. "span"
+        and "token" are as for longtail_gated_ner: entities without a score are filled in.
     spans_key (str): Key in doc.spans that holds the flagged sentences.
     scores_key (Optional[str]): Key in doc.spans with the entities and their scores, of the primary
         before, of the merged result after.
-    secondary_scores_key (Optional[str]): Key in doc.spans where the secondary leaves its scores, 0 to 1;
-        null for none.
-    batch_size (int): Sentences that the secondary is given at a time. Use 1 for a model of spacy-llm: of
-        a batch that fails all prompts are sent again.
-    max_failures (Optional[int]): Sentences in a row that the secondary may fail on; one more stops the
-        run. null never stops it.
+    secondary_scores_key (Optional[str]): Key in doc.spans where the secondary leaves its scores, 0
+        to 1; null for none.
+    batch_size (int): Sentences that the secondary is given at a time. Use 1 for a model of
+        spacy-llm: of a batch that fails all prompts are sent again.
+    max_failures (Optional[int]): Sentences in a row that the secondary may fail on; one more stops
+        the run. null never stops it.
     scorer (Optional[Callable]): The scoring function.
     """
 
@@ -105,9 +106,8 @@ class GatedPipe(Secondary, UntrainedPipe):
             check_types("labels", labels, WHO)
         if max_failures is not None:
             max_failures = whole("max_failures", max_failures, "null never stops the run.")
-        self.secondary = (
-            OwnPipeline(str(source), nlp, name) if pipe is None else OwnComponent(nlp, pipe, name)
-        )
+        kind: Callable = OwnPipeline if pipe is None else OwnComponent
+        self.secondary: OwnPipeline | OwnComponent = kind(nlp, source if pipe is None else pipe, name)
         self.usage: dict[str, Any] = dict.fromkeys(USAGE, 0)
         self._lock = Lock()
         self._n_failed = 0  # sentences in a row
@@ -170,14 +170,11 @@ class GatedPipe(Secondary, UntrainedPipe):
             check_secondary(nlp, self, WHO)
 
     def predict(self, docs: Iterable[Doc]) -> list[Found]:
-        """The secondary's entities in flagged sentences, by document; nan for those without a score."""
+        """The secondary's entities in flagged sentences, by document; nan stands for no score."""
         docs = list(docs)
         places = places_of(flagged_parts(doc, self.cfg["spans_key"], self.name) for doc in docs)
-        self._count(
-            sentences=sum(len(sentence_lengths(doc)) for doc in docs),
-            flagged=len(places),
-            words=sum(place.end - place.start for place in places),
-        )
+        self._count(sentences=sum(len(sentence_lengths(doc)) for doc in docs), flagged=len(places))
+        self._count(words=sum(place.end - place.start for place in places))
         found = [Found([], []) for _ in docs]
         self.secondary.nlp  # noqa: B018  # L285 without a source
         for batch in minibatch(places, self.cfg["batch_size"]):
@@ -188,12 +185,12 @@ class GatedPipe(Secondary, UntrainedPipe):
 
     @contextmanager
     def memory_zone(self, mem: object = None) -> Iterator[object]:
-        """Called by `nlp.memory_zone`: what a secondary with its own vocabulary reads is forgotten."""
+        """Called by `nlp.memory_zone`: forget what a secondary with its own vocabulary reads."""
         with self.secondary.memory_zone():
             yield mem
 
     def set_annotations(self, docs: Iterable[Doc], scores: list[Found]) -> None:
-        """Merge the found entities into doc.ents; the entities of other sentences stay as they are."""
+        """Merge entities into doc.ents; those of other sentences stay as they are."""
         merge, key = self.cfg["merge"], self.cfg["scores_key"]
         for doc, found in zip(docs, scores, strict=True):
             before = set(doc.ents) if found.entities else set()
@@ -233,12 +230,10 @@ class GatedPipe(Secondary, UntrainedPipe):
 
     def _fail(self, problem: str) -> None:
         with self._lock:
-            self._n_failed += 1
-            n = self._n_failed
+            n = self._n_failed = self._n_failed + 1
         self._count(failures=1)
         logger.warning(Warnings.W062.format(who=self.name, problem=problem))
-        limit = self.cfg["max_failures"]
-        if limit is not None and n > limit:
+        if (limit := self.cfg["max_failures"]) is not None and n > limit:
             shown = {"who": self.name, "limit": limit, "problem": problem.rstrip(".")}
             raise StoppedError(Errors.L290.format(n=n, **shown))
 
@@ -255,11 +250,10 @@ class GatedPipe(Secondary, UntrainedPipe):
         if not all(map(np.array_equal, words, (doc.to_array("ORTH") for doc in read))):
             raise UnusableError("a sentence came back with other tokens")
         key = self.cfg["secondary_scores_key"]
-        found = [
-            [ent._replace(label=self._renamed(ent.label)) for ent in found_in(doc, key)] for doc in read
-        ]
-        allowed = [[ent for ent in ents if self._may_set(ent.label)] for ents in found]
-        self._count(refused=sum(map(len, found)) - sum(map(len, allowed)))
+        rated = [found_in(doc, key) for doc in read]
+        ents = [[ent._replace(label=self._renamed(ent.label)) for ent in own] for own in rated]
+        allowed = [[ent for ent in own if self._may_set(ent.label)] for own in ents]
+        self._count(refused=sum(map(len, ents)) - sum(map(len, allowed)))
         return allowed
 
 

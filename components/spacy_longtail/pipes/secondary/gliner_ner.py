@@ -25,7 +25,7 @@ ENCODERS = {"model_name": "encoder_config", "labels_encoder": "labels_encoder_co
 
 
 class GLiNERNER(EntityScorer, UntrainedPipe):
-    """NER by a GLiNER model, which finds types by their descriptions, without training (extra `gliner`).
+    """NER by a GLiNER model, which finds types by their descriptions, untrained (extra `gliner`).
 
     Like a ruler it has no `update`: training passes over it. Its scores are the model's own.
 
@@ -33,8 +33,7 @@ class GLiNERNER(EntityScorer, UntrainedPipe):
 
     model_name (str): A GLiNER model: its name on the Hugging Face hub, or its folder.
     labels (List[str]): Entity types.
-    descriptions (Dict[str, str]): What the model reads, by type; a type without one is described by its
-        name.
+    descriptions (Dict[str, str]): What the model reads, by type; by default a type's name.
     threshold (float): Least score of an entity, above 0 and below 1, as the model gives it.
     scores_key, thresholds, abstain_key: As for longtail_ner.
     scorer (Optional[Callable]): The scoring function.
@@ -101,11 +100,11 @@ class GLiNERNER(EntityScorer, UntrainedPipe):
         # half of what it reads: its words are smaller than spaCy's tokens
         most = max(self.gliner.config.max_len // 2, 1)
         parts = [(i, doc[a:b]) for i, doc in enumerate(docs) for a, b in sentence_parts(doc, most)]
+        texts = {k: part.text for k, (_, part) in enumerate(parts) if part.text.strip()}
+        threshold = self.cfg["threshold"]
         with self._lock, torch.random.fork_rng(devices=[]):  # the package draws a seed
-            texts = {k: part.text for k, (_, part) in enumerate(parts) if part.text.strip()}
-            threshold = self.cfg["threshold"]
             rows = self.gliner.inference([*texts.values()], list(label_of), threshold=threshold)
-        found: list[list[ScoredSpan]] = [[] for _ in docs]
+        spans: list[list[ScoredSpan]] = [[] for _ in docs]
         for k, row in zip(texts, rows, strict=True):
             i, part = parts[k]
             for ent in row:
@@ -113,8 +112,8 @@ class GLiNERNER(EntityScorer, UntrainedPipe):
                 crosses = any(token.is_sent_start for token in span[1:])
                 if not crosses and all(token.ent_iob in (0, 2) for token in span):
                     label = label_of[ent["label"]]
-                    found[i].append(ScoredSpan(span.start, span.end, label, ent["score"], ()))
-        return [merge_spans(spans) for spans in found]
+                    spans[i].append(ScoredSpan(span.start, span.end, label, ent["score"], ()))
+        return [*map(merge_spans, spans)]
 
 
 def load_gliner(name: str) -> Any:

@@ -34,7 +34,7 @@ class OwnComponent:
     """A component of a factory, in the vocabulary of the pipeline around it."""
 
     def __init__(self, nlp: Language, block: Mapping[str, object], who: str) -> None:
-        """block (Mapping[str, object]): `factory` and its settings, registered functions resolved."""
+        """block (Mapping[str, object]): `factory` and its settings, functions resolved."""
         self.who = who
         # a pipeline for the component to stand in, without those around it
         self.nlp = type(nlp)(nlp.vocab, create_tokenizer=lambda _: nlp.tokenizer)
@@ -55,9 +55,8 @@ class OwnComponent:
 
     def memory_zone(self) -> AbstractContextManager[object]:
         """The words are those of the pipeline around it; a component may keep more."""
-        zone: Callable[[], AbstractContextManager[object]]
-        zone = getattr(self.component, "memory_zone", nullcontext)
-        return zone()
+        zone: AbstractContextManager[object] = getattr(self.component, "memory_zone", nullcontext)()
+        return zone
 
     def initialize(self, get_examples: Callable[[], Iterable[Example]], settings: Block) -> None:
         """settings (Block): For its own `initialize`."""
@@ -91,7 +90,7 @@ class OwnPipeline:
     It is saved with the pipe: once that is on disk, `source` is no longer needed.
     """
 
-    def __init__(self, source: str, nlp: Language, who: str) -> None:
+    def __init__(self, nlp: Language, source: str, who: str) -> None:
         """nlp (Language): The pipeline around it."""
         self.source, self.who = source, who
         self._nlp: Language | None = None
@@ -107,8 +106,7 @@ class OwnPipeline:
     @property
     def nlp(self) -> Language:
         if self._nlp is None:
-            problem = f"{self.source} has no pipeline, and no such package is installed"
-            raise unfit(self.who, problem)
+            raise unfit(self.who, f"{self.source} has no pipeline, and no such package is installed")
         return self._nlp
 
     def _setters(self) -> list[object]:
@@ -119,7 +117,7 @@ class OwnPipeline:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        labels = [label for pipe in self._setters() for label in getattr(pipe, "labels", ())]
+        labels = (label for pipe in self._setters() for label in getattr(pipe, "labels", ()))
         return tuple(dict.fromkeys(labels))
 
     def read(self, sentences: list[Doc]) -> list[Doc]:
@@ -154,7 +152,7 @@ class OwnPipeline:
 def _build(nlp: Language, block: Mapping[str, object], who: str) -> Any:
     """A component that is not made part of the pipeline.
 
-    `nlp.create_pipe` takes JSON, while here the blocks of registered functions are resolved already.
+    `nlp.create_pipe` takes JSON, while here registered functions are resolved already.
     """
     given = dict(block)
     factory = given.pop("factory", None)
@@ -174,7 +172,7 @@ def _build(nlp: Language, block: Mapping[str, object], who: str) -> Any:
 
 
 def _with_defaults(defaults: Mapping[str, object], given: Mapping[str, object]) -> Block:
-    """Settings over the defaults of a factory; what is resolved or another function replaces a block."""
+    """Settings over a factory's defaults; what is resolved or another function replaces a block."""
     merged = {**defaults, **given}
     for name, value in given.items():
         default = defaults.get(name)

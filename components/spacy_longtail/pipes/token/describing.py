@@ -33,7 +33,7 @@ Describe = Callable[[list[str]], Floats2d]
 
 
 def check_described(model: Model, who: str, **settings: object) -> None:
-    """Refuse settings that a model without descriptions would ignore. settings: By name, as given."""
+    """Refuse settings that a model without descriptions would ignore. settings: By name."""
     if not is_described(output_of(model)):
         for name, value in settings.items():
             if value:
@@ -45,7 +45,7 @@ def describe_types(
 ) -> dict[str, str]:
     """The description of each type: what is given, else the words of its name.
 
-    known (Collection[str]): All types of the data: the texts may be of others than this component's.
+    known (Collection[str]): All types of the data: texts may be of others than this component's.
     """
     if odd := [label for label, text in given.items() if not isinstance(text, str)]:
         raise ValueError(Errors.L271.format(who=who, problem=f"something that is no text for {odd[0]}"))
@@ -69,7 +69,7 @@ def vectors_of(texts: list[str], describe: Describe | None, who: str) -> Floats2
 
 
 def release(describe: Describe | None) -> None:
-    """Let go of what a describer has loaded: descriptions are computed once, and saved with the pipe."""
+    """Let go of what a describer has loaded: the pipe saves descriptions."""
     getattr(describe, "release", lambda: None)()
 
 
@@ -95,12 +95,11 @@ def read_pretrained(path: str | Path, who: str) -> PretrainedHead:
         layer = model.maybe_get_ref("output_layer") if isinstance(model, Model) else None
         if layer is None or not is_described(layer):
             continue
-        own = cast(LongtailPipe, pipe)
         block = nlp.config.interpolate()["components"][name].get("describe")
         for key in ("name", "source"):  # of a describer whose data is in the folder
-            if block and getattr(own.describe, key, None) == str(folder):
+            if block and getattr(pipe.describe, key, None) == str(folder):
                 block = {**block, key: str(path)}
-        return PretrainedHead(path, nlp, own, block)
+        return PretrainedHead(path, nlp, cast(LongtailPipe, pipe), block)
     factories = ", ".join(nlp.get_pipe_meta(name).factory for name in nlp.pipe_names) or "nothing"
     problem = f"no component has a longtail.DescribedTypes.v1 model, found {factories}"
     raise ValueError(Errors.L274.format(who=who, path=path, problem=problem))
@@ -113,19 +112,17 @@ def are_alike(vectors: Floats2d, others: Floats2d) -> bool:
 
 
 def take_pretrained(pipe: Any, head: PretrainedHead, nlp: Language | None) -> None:
-    """Start from the weights of a pretrained head, and from its encoder: the ones mean nothing over
-    another one.
+    """Start from the weights of a pretrained head and of its encoder, over which alone it works.
 
-    A tok2vec with a `source` has its weights, and is disabled while others are initialized. The config
-    of the saved pipeline has no source: it trains again from the same weights by this.
+    A tok2vec with a `source` has its weights, and is disabled while others are initialized. The
+    config of a saved pipeline has no source: it trains again from the same weights by this.
     """
     layer, theirs = output_of(pipe.model), output_of(head.pipe.model)
     texts = [head.pipe.cfg["descriptions"][label] for label in head.pipe.labels]
     own, upstream = tok2vec_of(nlp, pipe), tok2vec_of(head.nlp, head.pipe)
     problem = ""
     for name, dim in (("encoder", "nI"), ("width", "nM")):
-        given, needed = theirs.get_dim(dim), layer.get_dim(dim)
-        if given != needed:
+        if (given := theirs.get_dim(dim)) != (needed := layer.get_dim(dim)):
             problem = f"its {name} has {given} columns, this one {needed}"
     vectors = vectors_of(texts, pipe.describe, pipe.name)
     if not are_alike(vectors, to_numpy(theirs.get_param("D"))):
@@ -141,10 +138,8 @@ def take_pretrained(pipe: Any, head: PretrainedHead, nlp: Language | None) -> No
     rows = [known.index(p if p in known else FROM_PREFIX[p]) for p in prefixes]
     for name in ("P", "Q"):
         layer.set_param(name, layer.ops.asarray(to_numpy(theirs.get_param(name))[rows]))
-    for name in ("W", "b"):
-        values = layer.get_param(name)
-        values[0] = layer.ops.asarray(to_numpy(theirs.get_param(name))[0])
-        layer.set_param(name, values)
+    for name in ("W", "b"):  # of O
+        layer.get_param(name)[0] = layer.ops.asarray(to_numpy(theirs.get_param(name))[0])
     if nlp is not None:
         add_sources(nlp, sources_of(head.nlp.meta))
 

@@ -27,29 +27,26 @@ LEAST = 1e-30  # what is impossible for all, so that its logarithm is a number
 def forward(model: Model[list[Doc], Ragged], docs: list[Doc], is_train: bool) -> tuple[Ragged, None]:
     """The logarithm of the mean of the members' tag probabilities. It is not trained.
 
-    Its attr "members" has, for each layer, the head that was trained over it and the columns of its tags
-    in the order of the ensemble's, (n_tags,).
+    Its attr "members" has, for each layer, the head that was trained over it and the columns of its
+    tags in the order of the ensemble's, (n_tags,).
     """
     lengths = np.concatenate([sentence_lengths(doc) for doc in docs])
     outside = np.zeros(lengths.sum(), dtype="float32")
-    members = zip(model.layers, model.attrs["members"], strict=True)
-    rows = [
-        head.marginals(layer.predict(docs), lengths, outside)[:, columns]
-        for layer, (head, columns) in members
-    ]
+    members = [(layer, *own) for layer, own in zip(model.layers, model.attrs["members"], strict=True)]
+    rows = [head.marginals(layer.predict(docs), lengths, outside)[:, at] for layer, head, at in members]
     p = np.mean(rows, axis=0)
     n_tokens = model.ops.asarray1i([len(doc) for doc in docs])
     return Ragged(model.ops.asarray2f(np.log(np.maximum(p, LEAST))), n_tokens), None
 
 
 class EnsembleNER(TokenTagger):
-    """Several trained token NERs as one, which the command `ensemble` makes: not trained any further.
+    """Several trained token NERs as one, by the command `ensemble`: not trained any further.
 
     Entity score: the mean probability of its tags. Weights and types come from
     `compose`, or from what is saved; a model's probabilities are those of its own pipe.
 
-    members (Dict[str, Dict]): A block for each, by any name: `head`, "softmax" or "crf", and `model`,
-        with an encoder of its own.
+    members (Dict[str, Dict]): A block for each, by any name: `head`, "softmax" or "crf", and
+        `model`, with an encoder of its own.
     scheme (str): Tags of all of them: "BIO" or "BILUO".
     scores_key, thresholds, abstain_key: As for longtail_ner.
     scorer (Optional[Callable]): The scoring function.
@@ -68,7 +65,6 @@ class EnsembleNER(TokenTagger):
         scorer: Callable | None = None,
     ) -> None:
         self._heads = {name: members[name]["head"] for name in sorted(members)}  # as a config has them
-        # with what their heads add to the models
         models = [HEADS[head].attach(members[name]["model"]) for name, head in self._heads.items()]
         super().__init__(
             nlp.vocab,
@@ -91,8 +87,8 @@ class EnsembleNER(TokenTagger):
             members.append((HEADS[head](codec, CrossEntropy()), columns))
 
     def _classifiers(self) -> list[tuple[Model, Head]]:
-        pairs = zip(self.model.layers, self.model.attrs["members"], strict=True)
-        return [(model, head) for model, (head, _) in pairs]
+        heads = [head for head, _ in self.model.attrs["members"]]
+        return list(zip(self.model.layers, heads, strict=True))
 
     def compose(self, types: Iterable[str], weights: Mapping[str, TokenTagger]) -> None:
         """Take over what was trained."""

@@ -25,13 +25,11 @@ MERGED = {"U": "B", "L": "I"}  # of BILUO, in BIO
 def gold_types(
     examples: list[Example], types: Sequence[str], who: str, others: bool
 ) -> tuple[Ints1d, Ints1d, Ints1d]:
-    """The gold annotation of the predicted tokens: spaCy's code, the index of the type or -1, and tokens
-    per sentence.
+    """Of the predicted tokens: spaCy's gold codes, gold types (indices or -1), sentence lengths.
 
     others (bool): Whether entities of other types are expected; else a warning names them.
     """
-    iob, found = zip(*(gold_entities(eg) for eg in examples), strict=True)
-    codes, hashes = np.concatenate(iob), np.concatenate(found)
+    codes, hashes = map(np.concatenate, zip(*map(gold_entities, examples), strict=True))
     own = np.asarray([get_string_id(t) for t in types], dtype="uint64")
     order = np.argsort(own)
     at = np.searchsorted(own[order], hashes).clip(max=len(order) - 1)
@@ -66,22 +64,21 @@ def tagged_entities(
     start, end, label = codec.spans(decoded.tags)
     start, end = trim_whitespace(start, end, space)
     start, end, label = (column[start < end] for column in (start, end, label))
-    p = decoded.p
-    sums = np.concatenate([[0.0], np.cumsum(p, dtype="float64")])
+    sums = np.concatenate([[0.0], np.cumsum(decoded.p, dtype="float64")])
     means = (sums[end] - sums[start]) / (end - start)
     doc_ends = np.cumsum([len(doc) for doc in docs])
     doc_i = np.searchsorted(doc_ends, start, side="right")
-    found: list[list[ScoredSpan]] = [[] for _ in docs]
-    columns = (doc_i, start, end, label, means)
-    for i, a, b, k, mean in zip(*(column.tolist() for column in columns), strict=True):
+    spans: list[list[ScoredSpan]] = [[] for _ in docs]
+    columns = (column.tolist() for column in (doc_i, start, end, label, means))
+    for i, a, b, k, mean in zip(*columns, strict=True):
         at = int(doc_ends[i]) - len(docs[i])
-        own = tuple(p[a:b].tolist()) if score else ()
-        found[i].append(ScoredSpan(a - at, b - at, codec.labels[k], mean, own))
-    return found
+        p = tuple(decoded.p[a:b].tolist()) if score else ()
+        spans[i].append(ScoredSpan(a - at, b - at, codec.labels[k], mean, p))
+    return spans
 
 
 def check_taught(loss: Loss, examples: Iterable[Example], who: str) -> None:
-    """Refuse a loss on soft targets where no training document has some: it would be its base alone."""
+    """Refuse a loss on soft targets where no training document has any: it would be its base."""
     if loss.reads_soft and all(read_soft(eg.reference) is None for eg in examples):
         problem = f"no document of the training corpus has any for {loss} of {who}"
         fix = "Train on a corpus that `distil --soft` wrote, or set share = 0."
@@ -89,9 +86,7 @@ def check_taught(loss: Loss, examples: Iterable[Example], who: str) -> None:
 
 
 def soft_targets(examples: Sequence[Example], codec: TagCodec, who: str) -> SoftTargets | None:
-    """The soft targets of the predicted tokens, in the columns of the student's codec; null if no
-    document has some. Tokens that are not tokens of the teacher too have none.
-    """
+    """Soft targets of tokens that the teacher has too, in the student's columns; null for none."""
     found = [read_soft(eg.reference) for eg in examples]
     if all(soft is None for soft in found):
         return None

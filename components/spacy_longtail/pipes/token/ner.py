@@ -30,13 +30,14 @@ class TokenNER(TokenTagger):
 
     model (Model[List[Doc], Ragged]): Outputs per token: longtail.TokenClassifier.v1 or
         longtail.DescribedTypes.v1, with an encoder of its own or a listener.
-    head (str): "softmax", decoded over legal tag sequences; "sigmoid", one yes or no per tag; "crf", a
-        chain with learnt transitions; "two_task", an entity and a begin output, for AUC losses.
+    head (str): "softmax", decoded over legal tag sequences; "sigmoid", one yes or no per tag;
+        "crf", a chain with learnt transitions; "two_task", an entity and a begin output, for AUC
+        losses.
     loss (Optional[TagLoss]): A loss for the head; null is cross-entropy for softmax and crf,
         longtail.OneVersusRestFocal.v1 for sigmoid, longtail.AUCMargin.v1 for two_task.
     scheme (str): Tags: "BIO" or "BILUO"; two_task has "BIO".
     include, scores_key, thresholds, abstain_key, head_rate: As for longtail_ner.
-    warmup (int): Training updates with plain cross-entropy before the loss takes over (softmax, crf).
+    warmup (int): Training updates with cross-entropy before the loss takes over (softmax, crf).
     describe (Optional[Callable[[List[str]], Floats2d]]): Vectors of the types' descriptions, for
         longtail.DescribedTypes.v1; null takes those of a pretrained head, else hashed words.
     scorer (Optional[Callable]): The scoring function.
@@ -88,10 +89,9 @@ class TokenNER(TokenTagger):
     ) -> Collection[str]:
         known = list(labels) if labels is not None else count_docs(eg.reference for eg in seen()).labels
         known = list(dict.fromkeys([*self.cfg["types"], *known]))  # those of add_label come first
-        include = self.cfg["include"]
-        if include is not None:
-            check_known("include", include, known, WHO)
-        types = [label for label in known if include is None or label in include]
+        include = known if self.cfg["include"] is None else self.cfg["include"]
+        check_known("include", include, known, WHO)
+        types = [label for label in known if label in include]
         if not types:
             raise ValueError(Errors.L215.format(who=WHO))
         self.set_types(types)

@@ -1,4 +1,4 @@
-"""Settings of the pipes that label tokens: the default model, what cfg keeps, head and loss checked."""
+"""Settings of the pipes that label tokens: the default model, what cfg keeps, checks of heads."""
 
 from thinc.api import Model
 

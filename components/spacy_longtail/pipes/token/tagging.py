@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import ClassVar
 
@@ -108,8 +108,9 @@ class TokenTagger(NERPipe):
         """Add a type, before training or after: what was learnt of the others stays.
 
         label (str): The type.
-        description (Optional[str]): What it is in words, for a model of longtail.DescribedTypes.v1; null
-            takes the words of its name. Such a model may find it without a mention to learn from.
+        description (Optional[str]): What it is in words, for a model of longtail.DescribedTypes.v1;
+            null takes the words of its name. Such a model may find it without a mention to learn
+            from.
         RETURNS (int): 0 if the type is there already, else 1.
         """
         check_label(label)
@@ -156,8 +157,8 @@ class TokenTagger(NERPipe):
         """Look for other types, from their descriptions alone. What was learnt of single types is
         forgotten, as are thresholds.
 
-        labels (Mapping[str, str] | Iterable[str]): Descriptions by type, or types that are described by
-            their names.
+        labels (Mapping[str, str] | Iterable[str]): Descriptions by type, or types whose names
+            describe them.
         """
         check_described(self.model, self.name, labels=labels)
         given = dict(labels) if isinstance(labels, Mapping) else {}
@@ -180,7 +181,6 @@ class TokenTagger(NERPipe):
         self._set_descriptions(vectors)
 
     def _set_descriptions(self, vectors: Floats2d) -> None:
-        """Give the output layer the vectors of the types' descriptions, (n_types, nD)."""
         lay_out(output_of(self.model), *self.codec.layout())
         set_descriptions(output_of(self.model), vectors)
 
@@ -205,8 +205,8 @@ class TokenTagger(NERPipe):
             class weights; null finds the types in the training examples.
         descriptions (Optional[Dict[str, str]]): What types are in words, for a model of
             longtail.DescribedTypes.v1; others are described by the words of their names.
-        pretrained (Optional[str]): A pipeline that the command `pretrain` wrote, whose head to start
-            from: a folder, or an installed package.
+        pretrained (Optional[str]): A pipeline that the command `pretrain` wrote, whose head to
+            start from: a folder, or an installed package.
         """
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
         known = self._settle_types(seen, nlp, labels)
@@ -216,8 +216,8 @@ class TokenTagger(NERPipe):
         self.cfg["class_values"] = resolve_classes(self, self.codec.prefixes, reader, nlp, self.who)
         self.cfg.update({"state": TwoTaskState()._asdict(), CALIBRATION: None})
         self._build_head()
-        head = None
         check_described(self.model, self.name, descriptions=descriptions, pretrained=pretrained)
+        head = None
         if self.is_described:
             head = None if pretrained is None else read_pretrained(pretrained, self.name)
             if self.describe is None and nlp is not None:
@@ -278,7 +278,7 @@ class TokenTagger(NERPipe):
         return value, d_scores
 
     def finish_update(self, sgd: Optimizer | None) -> None:
-        """Step the optimizer, count the training updates, and keep what a two-task loss carries on."""
+        """Step the optimizer, count the training updates, and keep a two-task loss's state."""
         super().finish_update(sgd)
         state = self._next_state or TwoTaskState(**self.cfg["state"])
         self.cfg["state"] = state._replace(n_updates=state.n_updates + 1)._asdict()
@@ -290,12 +290,9 @@ class TokenTagger(NERPipe):
         if not any(len(doc) for doc in docs):
             return [[] for _ in docs]
         warn_of_zeros(self.model, docs, self.name)
-        beside = self.cfg["scores_key"] is not None
-        return [
-            spans
-            for part in self._slices(docs)
-            for spans in self.entities(part, self.model.predict(part), beside)
-        ]
+        score = self.cfg["scores_key"] is not None
+        parts = (self.entities(part, self.model.predict(part), score) for part in self._slices(docs))
+        return list(chain.from_iterable(parts))
 
     def _slices(self, docs: list[Doc]) -> Iterator[list[Doc]]:
         """A batch in slices that need little memory, however many types there are."""
@@ -315,7 +312,7 @@ class TokenTagger(NERPipe):
     ) -> list[list[ScoredSpan]]:
         """The entities of each document, in its own tokens.
 
-        scores: The model's output. score (bool): Whether their probabilities are wanted, else all are 1.
+        scores: The model's output. score (bool): Whether probabilities are wanted, else all are 1.
         """
         tokens = np.concatenate([doc.to_array(["ENT_IOB", "IS_SPACE"]) for doc in docs])
         lengths = np.concatenate([sentence_lengths(doc) for doc in docs])
@@ -324,9 +321,7 @@ class TokenTagger(NERPipe):
         return tagged_entities(docs, decoded, self.codec, tokens[:, 1] == 1, score)
 
     def marginals(self, docs: list[Doc]) -> Floats2d:
-        """The probability of each tag of `codec.tags` at each token of all documents, whatever entities
-        they have. (n_tokens, n_tags)
-        """
+        """The probabilities of `codec.tags`, whatever entities there are. (n_tokens, n_tags)"""
         if not any(map(len, docs)):
             return np.zeros((0, len(self.codec)))
         lengths = np.concatenate([sentence_lengths(doc) for doc in docs])

@@ -8,7 +8,7 @@ from spacy.pipeline._parser_internals.transition_system import TransitionSystem
 from spacy.tokens import Doc, Span
 from spacy.training import remove_bilu_prefix
 from thinc.api import Model, to_numpy
-from thinc.types import Floats1d, Floats2d, Ints1d, Ints2d
+from thinc.types import Floats1d, Floats2d, Ints1d
 
 from ..scores.spans import ScoredSpan
 
@@ -25,7 +25,7 @@ def action_weights(columns: Mapping[str, int], by_class: Mapping[str, float]) ->
 
 
 def least_cost(scores: Floats2d, d_scores: Floats2d) -> tuple[Floats2d, Floats1d]:
-    """The least-cost part of the probabilities p, renormalised, and the log of its sum in each state.
+    """The least-cost part of the probabilities p, renormalised; the log of its sum in each state.
 
     scores, d_scores (Floats2d): (n_states, n_moves), and spaCy's gradient: p less that part.
     """
@@ -33,15 +33,14 @@ def least_cost(scores: Floats2d, d_scores: Floats2d) -> tuple[Floats2d, Floats1d
     e = np.exp(z)
     total = e.sum(axis=1)
     q = e / total[:, None] - d_scores
-    rows = np.arange(len(q))
-    best = q.argmax(axis=1)
-    return q, np.minimum(z[rows, best] - np.log(total * q[rows, best]), 0.0)
+    best = np.arange(len(q)), q.argmax(axis=1)
+    return q, np.minimum(z[best] - np.log(total * q[best]), 0.0)
 
 
 def shut_unlearnt(model: Model) -> None:
     """Shut the actions whose weights are all zero, those of a type that was added after training.
 
-    spaCy does so when the type is added, but does not save it: a loaded pipe would predict the type.
+    spaCy does so when the type is added, but does not save it: loaded pipes would predict the type.
     """
     has_upper = model.attrs["has_upper"]
     layer = model.get_ref("upper" if has_upper else "lower")
@@ -60,7 +59,7 @@ def scored_entities(
     """The entities of each document with the probabilities of their actions, the softmax over all
     actions. A score is their mean.
 
-    model (Model): A spacy.TransitionBasedParser.v2 with three state features; its encoder runs again.
+    model (Model): A spacy.TransitionBasedParser.v2 with 3 state features; its encoder runs again.
     """
     moves: list[int] = []  # the action taken at each token of an entity
     token: list[int] = []  # where it stands in the batch
@@ -75,21 +74,20 @@ def scored_entities(
         offset += len(doc)
     if not moves:
         return [[] for _ in docs]
-    features = state_features(np.asarray(token), np.asarray(first))
-    scores = _softmax(_action_scores(model, docs, features))
+    scores = _probabilities(model, docs, np.asarray(token), np.asarray(first))
     p = iter(scores[np.arange(len(moves)), moves].astype("float64").tolist())
-    spans = []
-    for own in ents:
-        rated = [(ent, tuple(islice(p, len(ent)))) for ent in own]
-        spans.append([ScoredSpan(e.start, e.end, e.label_, float(np.mean(s)), s) for e, s in rated])
-    return spans
+    rated = [[(ent, tuple(islice(p, len(ent)))) for ent in own] for own in ents]
+    return [
+        [ScoredSpan(e.start, e.end, e.label_, float(np.mean(s)), s) for e, s in own] for own in rated
+    ]
 
 
 def beginnings(
     model: Model, columns: Mapping[str, int], docs: list[Doc], ents: list[list[Span]], labels: list[str]
 ) -> Floats2d:
-    """The probability that an entity of each type begins at each token, after the actions before it;
-    none begins where one of `ents` goes on. Arguments as for `scored_entities`. (n_tokens, n_types)
+    """The probability that an entity of each type begins at each token. (n_tokens, n_types)
+
+    None begins where one of `ents` goes on. Arguments as for `scored_entities`.
     """
     offsets = np.cumsum([0, *map(len, docs)])
     inside = np.zeros(offsets[-1], dtype=bool)
@@ -97,23 +95,20 @@ def beginnings(
         for ent in own:
             inside[offset + ent.start + 1 : offset + ent.end] = True
     token = np.flatnonzero(~inside)
-    found = np.zeros((len(inside), len(labels)))
+    begins = np.zeros((len(inside), len(labels)))
     if len(token):
-        p = _softmax(_action_scores(model, docs, state_features(token, token)))
+        p = _probabilities(model, docs, token, token)
         for i, label in enumerate(labels):
-            found[token, i] = p[:, [columns[f"{prefix}-{label}"] for prefix in "BU"]].sum(axis=1)
-    return found
+            begins[token, i] = p[:, [columns[f"{prefix}-{label}"] for prefix in "BU"]].sum(axis=1)
+    return begins
 
 
-def state_features(token: Ints1d, first: Ints1d) -> Ints2d:
-    """What spaCy's parser state looks at: the token and, inside an entity, its first and last token."""
+def _probabilities(model: Model, docs: list[Doc], token: Ints1d, first: Ints1d) -> Floats2d:
+    """The softmax over all actions at each token, given where its entity starts. (n, n_moves)"""
     inside = token > first
+    # what spaCy's parser sees: the token and, inside an entity, its first and last token
     ids = [token, np.where(inside, first, -1), np.where(inside, token - 1, -1)]
-    return np.ascontiguousarray(np.stack(ids, axis=1), dtype="int32")
-
-
-def _action_scores(model: Model, docs: list[Doc], features: Ints2d) -> Floats2d:
-    """The scores of all actions in each state. (n_states, n_moves)"""
+    features = np.ascontiguousarray(np.stack(ids, axis=1), dtype="int32")
     step = model.predict(docs)
     scores = step.state2vec.predict(features)
     if step.attrs["has_upper"]:
@@ -121,9 +116,5 @@ def _action_scores(model: Model, docs: list[Doc], features: Ints2d) -> Floats2d:
     scores = np.asarray(scores).reshape(len(features), -1)
     scores[:, step._class_mask == 0] = -np.inf  # actions that it never saw: spaCy never takes them
     step.clear_memory()
-    return scores
-
-
-def _softmax(scores: Floats2d) -> Floats2d:
     p = np.exp(scores - scores.max(axis=1, keepdims=True))
     return p / p.sum(axis=1, keepdims=True)

@@ -69,21 +69,27 @@ def make_longtail_ner(
     loss (Optional[TagLoss]): A loss of p(gold); null trains exactly as `ner` does.
     include (Optional[List[str]]): Types to learn and predict, all others are O; null is all.
     scores_key (Optional[str]): Key in doc.spans for the entities with their scores; null for none.
-    thresholds (Optional[Dict[str, float]]): Least score of an entity by type, others keep all; null is
-        none. The command `thresholds` finds them.
-    abstain_key (Optional[str]): Key in doc.spans for entities below their threshold; null drops them.
-    head_rate (float): Learning rate of everything outside the encoder, as a multiple of the optimizer's:
-        10 or so where the encoder is pretrained and its rate is low; 1 is the same.
+    thresholds (Optional[Dict[str, float]]): Least score of an entity by type, others keep all; null
+        is none. The command `thresholds` finds them.
+    abstain_key (Optional[str]): Key in doc.spans for entities below their threshold; null drops
+        them.
+    head_rate (float): Learning rate of everything outside the encoder, as a multiple of the
+        optimizer's: 10 or so where the encoder is pretrained and its rate is low; 1 is the same.
     scorer (Optional[Callable]): The scoring function.
     """
     if include is not None:
         check_types("include", include, WHO)
+    fix = "Use longtail.Focal.v1 or another loss of p(gold), or longtail_token_ner."
+    checked: TagLoss | None = None if loss is None else check_loss(loss, "transition", WHO, fix)
+    if checked is not None and checked.preset is not None and checked.preset.unit != "type":
+        reason, fix = "its class weights are by tag, actions have none", 'Set unit = "type".'
+        raise ValueError(Errors.L002.format(who=WHO, loss=loss, reason=reason, fix=fix))
     return LongtailNER(
         nlp.vocab,
         model,
         name,
         moves,
-        loss=_check_loss(loss),
+        loss=checked,
         include=include,
         head_rate=check_head_rate(head_rate),
         update_with_oracle_cut_size=update_with_oracle_cut_size,
@@ -93,24 +99,12 @@ def make_longtail_ner(
     )
 
 
-def _check_loss(loss: Loss | None) -> TagLoss | None:
-    """A loss that can train a transition system; null trains as `ner` does."""
-    if loss is None:
-        return None
-    fix = "Use longtail.Focal.v1 or another loss of p(gold), or longtail_token_ner."
-    found: TagLoss = check_loss(loss, "transition", WHO, fix)
-    if found.preset is not None and found.preset.unit != "type":
-        reason, fix = "its class weights are by tag, actions have none", 'Set unit = "type".'
-        raise ValueError(Errors.L002.format(who=WHO, loss=loss, reason=reason, fix=fix))
-    return found
-
-
 class LongtailNER(EntityRecognizer):
     """spaCy's EntityRecognizer with a loss of p(gold) in place of cross-entropy.
 
     Each row of spaCy's own gradient, p - q, is multiplied by u(x), x the probability of the
-    least-cost actions (docs/methods.md, "Transition-based NER"). The loss column shows the summed loss
-    of all states in nats; without a loss it shows the summed squared gradient, as stock `ner` does.
+    least-cost actions (docs/methods.md, "Transition-based NER"). The loss column shows the loss
+    summed over states in nats; without a loss the summed squared gradient, as stock `ner` does.
     """
 
     def __init__(
@@ -162,8 +156,8 @@ class LongtailNER(EntityRecognizer):
         get_examples (Callable): The training examples.
         nlp (Optional[Language]): The current pipeline.
         labels (Optional[dict]): As for `ner`: the output of `init labels`.
-        counts_corpus (Optional[Callable]): A reader of the untouched training data, for class weights
-            and labels; null finds the labels in the training examples.
+        counts_corpus (Optional[Callable]): A reader of the untouched training data, for class
+            weights and labels; null finds the labels in the training examples.
         """
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
         include = self.cfg["include"]
@@ -228,7 +222,7 @@ class LongtailNER(EntityRecognizer):
         if self.cfg["scores_key"] is None:
             super().set_annotations(docs, states)
             return
-        given = [_places(doc) for doc in docs]
+        given = [{(ent.start, ent.end) for ent in doc.ents} for doc in docs]
         super().set_annotations(docs, states)
         for doc, spans in zip(docs, self._scored(docs, given), strict=True):
             kept = judge(doc, spans, self.cfg, self.name)
@@ -239,9 +233,10 @@ class LongtailNER(EntityRecognizer):
 
     def candidates(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
         """The entities that this pipe would add, before calibration and thresholds."""
+        given = [{(ent.start, ent.end) for ent in doc.ents} for doc in docs]
         copies = [doc.copy() for doc in docs]
         super().set_annotations(copies, self.predict(copies))
-        return self._scored(copies, [_places(doc) for doc in docs])
+        return self._scored(copies, given)
 
     def _scored(self, docs: list[Doc], given: list[set[tuple[int, int]]]) -> list[list[ScoredSpan]]:
         """The entities of each document, without those that it came with."""
@@ -271,7 +266,3 @@ def convert_ner(nlp: Language, name: str = "ner", config: Overrides | None = Non
     pipe.from_bytes(trained, exclude=["vocab"])
     pipe.cfg.update(new)
     return pipe
-
-
-def _places(doc: Doc) -> set[tuple[int, int]]:
-    return {(ent.start, ent.end) for ent in doc.ents}
