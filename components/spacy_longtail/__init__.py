@@ -4,7 +4,7 @@ from . import encoders as encoders  # spacy.load finds the encoder that comes wi
 from .about import __version__
 from .models.transformer import use_int8
 from .pipes.numpy_blas import use_numpy_blas
-from .pipes.scores.extension import register_score_extension
+from .pipes.scores.spans import register_score_extension
 from .pipes.transition.ner import convert_ner
 
 __all__ = ["__version__", "convert_ner", "register_score_extension", "use_int8", "use_numpy_blas"]

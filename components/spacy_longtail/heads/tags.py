@@ -56,8 +56,8 @@ class SoftmaxHead(Head):
         return to_numpy(self._bounded(self._shut(scores, outside), lengths, scores))
 
     def _bounded(self, logits: Floats2d, lengths: Ints1d, scores: Scores) -> Floats2d:
-        """The probabilities, never above 1 by rounding."""
-        return get_array_module(logits).minimum(self._probabilities(logits, lengths, scores), 1.0)
+        p = self._probabilities(logits, lengths, scores)
+        return get_array_module(logits).minimum(p, 1.0)  # never above 1 by rounding
 
     def _shut(self, scores: Scores, outside: Floats1d) -> Floats2d:
         """The logits to decode: every tag but O is shut where nothing may stand."""

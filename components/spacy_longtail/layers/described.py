@@ -99,7 +99,6 @@ def _words(layer: Model) -> Words:
 
 
 def _weights(layer: Model) -> Floats2d:
-    """The weights of the tags, (n_tags, nI)."""
     words = _words(layer)
     weights = layer.get_param("W").copy()
     products = words.projected.transpose(0, 2, 1) @ layer.get_param("P")

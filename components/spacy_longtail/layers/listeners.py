@@ -16,7 +16,7 @@ LISTENER = re.compile(r"[\w.-]*listener[\w.-]*")  # not "tok2vec-listener>>linea
 def listener_in(model: Model) -> str | None:
     """The name of a listener anywhere in a model, spaCy's or a transformer's; None for none.
 
-    They share no base class: spaCy, spacy-transformers and curated-transformers have one each.
+    They share no base class: spaCy, spacy-transformers, spacy-curated-transformers each have one.
     What is built of layers keeps the name of a listener that `nlp.replace_listeners` has taken out.
     """
     return next((node.name for node in model.walk() if LISTENER.fullmatch(node.name)), None)

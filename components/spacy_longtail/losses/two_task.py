@@ -97,7 +97,6 @@ class AUCMargin(TwoTaskLoss):
     def _head(
         self, z: Floats1d, target: Floats1d, mask: Floats1d, dual: tuple[float, float, float]
     ) -> tuple[LossResult, tuple[float, float, float]]:
-        """Loss and gradient of one head, and its next a, b, alpha."""
         xp = get_array_module(z)
         positive = mask * (target > 0)
         negative = mask - positive

@@ -29,7 +29,7 @@ def SentenceGate(
 def RNNCNNGate(
     tok2vec: Model[list[Doc], list[Floats2d]], hidden_width: int = 64, dropout: float = 0.2
 ) -> Model[list[Doc], Floats2d]:
-    """Words beside their bidirectional LSTM states, a linear layer with tanh, and their maximum.
+    """Words beside bidirectional LSTM states, a linear layer with tanh, the maximum over words.
 
     tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, own or a listener.
     hidden_width (int): Units of each of the LSTM's directions, and of the layer over the words.

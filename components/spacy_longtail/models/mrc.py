@@ -6,8 +6,7 @@ from spacy.tokens import Doc
 from thinc.api import Gelu, Linear, Model, chain, zero_init
 from thinc.types import Floats2d
 
-from ..layers.queries import Asked
-from ..layers.reading import Reading, paired_rows, sentence_rows
+from ..layers.reading import Asked, Reading, paired_rows, sentence_rows
 from ..settings import whole
 
 
@@ -33,11 +32,7 @@ def MRC(
     hidden: Model = Gelu(nO=hidden_width, nI=width and 2 * width, dropout=0.0)
     output: Model = Linear(nO=1, nI=hidden_width, init_W=zero_init)
     span_scorer: Model = chain(paired_rows(), hidden, output)
-    refs: dict[str, Model | None] = {
-        "tok2vec": tok2vec,
-        "boundaries": boundaries,
-        "span_scorer": span_scorer,
-    }
+    refs: dict = {"tok2vec": tok2vec, "boundaries": boundaries, "span_scorer": span_scorer}
     return Model("mrc", forward, init=init, layers=[rows, boundaries, span_scorer], refs=refs)
 
 

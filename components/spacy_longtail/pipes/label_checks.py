@@ -12,14 +12,9 @@ def check_types(setting: str, found: Collection[str] | str, who: str) -> list[st
     """The types that a setting names."""
     types = {t.strip() for t in found}
     if isinstance(found, str) or not types or "" in types or len(types) < len(found):
-        raise no_types(setting, found)
+        rule = "a list of at least one type, each named once and none blank"
+        raise ValueError(Errors.L001.format(name=setting, rule=rule, value=found, fix=""))
     return [check_label(label, f" of '{setting}' in {who}") for label in found]
-
-
-def no_types(setting: str, found: object) -> ValueError:
-    """To be raised of a setting that names no types."""
-    rule = "a list of at least one type, each named once and none blank"
-    return ValueError(Errors.L001.format(name=setting, rule=rule, value=found, fix=""))
 
 
 def check_labels(given: Collection[str] | None, own: Collection[str], who: str) -> None:

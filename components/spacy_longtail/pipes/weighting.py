@@ -1,16 +1,13 @@
 """The class weights of a loss: found in the untouched corpus at initialisation."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from spacy.language import Language
 from spacy.training import Example
-from thinc.api import Ops
 
-from ..chains.tags import TagCodec
 from ..corpus.counts import CorpusCounts, count_doc
 from ..errors import Errors
-from ..losses.base import Loss
 
 Reader = Callable[[Language], Iterable[Example]]
 
@@ -34,11 +31,3 @@ def resolve_classes(
             counts.add(count_doc(eg.reference))
     values: dict[str, float] = preset.resolve(counts.classes(preset.unit, pipe.labels, prefixes))
     return values
-
-
-def with_classes(loss: Loss, codec: TagCodec, values: Mapping[str, float] | None, ops: Ops) -> Loss:
-    """A loss with what `resolve_classes` found, one number per tag."""
-    if values is None or loss.preset is None:
-        return loss
-    bound: Loss = loss.bind(ops.asarray1f(codec.values(values)))
-    return bound

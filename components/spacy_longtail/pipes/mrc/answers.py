@@ -9,8 +9,7 @@ from thinc.api import Model, to_numpy
 from thinc.types import Floats1d, Floats2d, Ints1d, Ints2d
 
 from ...chains.tags import TagCodec
-from ...layers.queries import Questions
-from ...layers.reading import Reading
+from ...layers.reading import Questions, Reading
 from ...losses.token import TagLoss
 from ...numerics import binary_cross_entropy, sigmoid
 from ..scores.spans import ScoredSpan

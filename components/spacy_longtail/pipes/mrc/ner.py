@@ -14,7 +14,7 @@ from thinc.api import Model, Optimizer, set_dropout_rate
 from ...corpus.counts import count_docs
 from ...errors import Errors
 from ...layers.listeners import listener_in
-from ...layers.queries import Questions, ask, check_queries
+from ...layers.reading import Questions, ask, check_queries
 from ...losses import CrossEntropy
 from ...losses.base import Loss, check_loss
 from ...settings import whole

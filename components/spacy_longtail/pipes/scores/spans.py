@@ -1,11 +1,14 @@
-"""Entities with their scores, as pipes hand them on and write them to doc.spans."""
+"""Entities with their scores, as pipes hand them on, write them, and read them again."""
 
 import math
 from collections.abc import Iterable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from spacy.tokens import Doc, Span, SpanGroup
+
+from ...types import ENTITY_SCORES
 
 TOKEN_SCORES = "token_scores"  # of the attrs of a group
 
@@ -74,3 +77,23 @@ def blocked_tokens(doc: Doc) -> list[int]:
     """The tokens where, by `doc.set_ents(..., blocked=...)`, no entity may stand."""
     iob, types = doc.to_array(["ENT_IOB", "ENT_TYPE"]).T
     return np.flatnonzero((iob == 3) & (types == 0)).tolist()
+
+
+def score_of(span: Span, key: str) -> float | None:
+    """The score of a span in doc.spans[key]; null where it has none."""
+    scored = read_scores(span.doc, key).get((span.start, span.end, span.label_))
+    return None if scored is None else float(scored.score)
+
+
+def register_score_extension(key: str = ENTITY_SCORES, name: str = "score") -> None:
+    """Let every span say its score, as `ent._.score`.
+
+    The score is read when it is asked for, from the span of these bounds and this type in
+    doc.spans[key]; null for one without a score.
+
+    key (str): Key in doc.spans, the `scores_key` of the pipes, or their `abstain_key`.
+    name (str): Name of the extension.
+    """
+    known = Span.get_extension(name)[2] if Span.has_extension(name) else None
+    is_ours = getattr(known, "func", None) is score_of  # another package's is E090 of spaCy's
+    Span.set_extension(name, getter=partial(score_of, key=key), force=is_ours)

@@ -19,7 +19,7 @@ from ...types import ENTITY_SCORES, WEAK_SENTENCES
 from ..base import Secondary, factory
 from ..gate.flagging import flagged_parts, within
 from ..gate.learning import warn_of_whole_documents, with_boundaries
-from ..label_checks import AUTO, check_known, check_labels, check_types, no_types
+from ..label_checks import AUTO, check_known, check_labels, check_types
 from ..neighbours import boundary_setters, check_secondary, gate_types
 from ..scores.merging import check_merging
 from ..scores.spans import ScoredSpan
@@ -76,8 +76,8 @@ class GatedNER(Secondary, TokenTagger):
         describe: Callable | None = None,
         scorer: Callable | None = None,
     ) -> None:
-        if not labels or (isinstance(labels, str) and (labels != AUTO or spans_key is None)):
-            raise no_types("labels", labels)
+        if labels != AUTO or spans_key is None:
+            check_types("labels", labels, WHO)
         check_merging(merge, scores_key, WHO)
         scheme = "BIO" if head == "two_task" else "BILUO"
         trained_with = check_head(head, loss, scheme, model, WHO)
@@ -127,7 +127,6 @@ class GatedNER(Secondary, TokenTagger):
     def _settle_types(
         self, seen: Callable[[], Iterable[Example]], nlp: Language | None, labels: list[str] | None
     ) -> Collection[str]:
-        """Check the types against the data and the pipes before this one."""
         if self.cfg["labels"] == AUTO:  # whatever was found before
             found = gate_types(nlp, self, self.cfg["spans_key"], WHO) if labels is None else labels
             self._set_labels(found)
@@ -141,7 +140,6 @@ class GatedNER(Secondary, TokenTagger):
         return known
 
     def _learnt_from(self, reader: Reader, nlp: Language) -> list[Example]:
-        """The part of a corpus that this pipe would train on: its class counts come from it."""
         if self.cfg["spans_key"] is None:
             return list(reader(nlp))
         return sentences_with(with_boundaries(reader(nlp), nlp, self), set(self.labels))

@@ -35,7 +35,7 @@ from ..label_checks import check_known
 from ..neighbours import name_in
 from ..scores.spans import ScoredSpan
 from ..scores.thresholding import CALIBRATION
-from ..weighting import Reader, resolve_classes, with_classes
+from ..weighting import Reader, resolve_classes
 from .describing import (
     Describe,
     are_alike,
@@ -81,10 +81,11 @@ class TokenTagger(NERPipe):
         self._build_head()
 
     def _build_head(self) -> None:
-        """The codec and the head of the current types, and the loss with its class values."""
         types = tuple(self.cfg["types"])
         self.codec = TagCodec(types, self.cfg["scheme"])
-        loss = with_classes(self.loss, self.codec, self.cfg["class_values"], self.model.ops)
+        loss, by_class = self.loss, self.cfg["class_values"]
+        if by_class is not None and loss.preset is not None:
+            loss = loss.bind(self.model.ops.asarray1f(self.codec.values(by_class)))
         self.head: Head = HEADS[self.cfg["head"]](self.codec, loss)
 
     @property
@@ -329,7 +330,6 @@ class TokenTagger(NERPipe):
         return self.head.marginals(self.model.predict(docs), lengths, outside)
 
     def _read_cfg(self, saved: Block, exclude: Iterable[str]) -> None:
-        """Take over the cfg that was saved, and make room for its types."""
         built = self.cfg["head"]
         self.cfg.update(saved)
         if self.cfg["head"] != built:
