@@ -39,7 +39,7 @@ from spacy_longtail.losses import MoM
 from spacy_longtail.losses.chain import chain_loss
 from spacy_longtail.models.rich_embed import RichEmbed
 from spacy_longtail.pipes.gate.sentence_gate import DEFAULT_GATE_MODEL
-from spacy_longtail.pipes.token.settings import DEFAULT_TOKEN_MODEL
+from spacy_longtail.pipes.token.tagging import DEFAULT_TOKEN_MODEL
 from spacy_longtail.readers import ResampledCorpus, sentences
 from spacy_longtail.studies.trials.recipes import config_path
 

@@ -31,8 +31,7 @@ ALIKE = 0.99  # cosine of two means of the same word embeddings
 class LabelEncoder(LoadedLater):
     """The mean of a description's pieces, as an encoder's own label encoder reads them.
 
-    The label encoder has the encoder's word embeddings and a few layers of its own, which training
-    of the encoder leaves as they are.
+    It has the encoder's word embeddings and a few layers that training leaves as they are.
 
     name (str): The encoder: an installed package such as "en_longtail_trf", or a pipeline's folder.
     RETURNS (Callable[[List[str]], Floats2d]): Texts to one row each, of unit length.

@@ -30,8 +30,7 @@ def described_linear(
     RETURNS (Model[Floats2d, Floats2d]): With the params W (n_tags, nI), b (n_tags,), P (n_prefixes,
         width, nI), Q (n_prefixes, width, nD) and D (n_types, nD), which is not trained. Before it
         is initialized, `lay_out` says which tag is of which type.
-    SOURCE: Ma et al. 2022, Label Semantics for Few Shot NER; the residual is ours (docs/methods.md,
-        "Label descriptions").
+    SOURCE: Ma et al. 2022; the residual is ours (docs/methods.md, "Label descriptions").
     """
     no_tags = np.zeros(0, dtype="int64")
     return Model(
@@ -55,8 +54,8 @@ def lay_out(layer: Model, type_of: Ints1d, prefix_of: Ints1d) -> None:
     type_of (Ints1d): (n_tags,), index of the type, NO_TYPE for O.
     prefix_of (Ints1d): (n_tags,), index of the prefix; of O without a meaning.
     """
-    layer.attrs["type_of"] = np.asarray(type_of, dtype="int64")
-    layer.attrs["prefix_of"] = np.asarray(prefix_of, dtype="int64")
+    for name, values in {"type_of": type_of, "prefix_of": prefix_of}.items():
+        layer.attrs[name] = np.asarray(values, dtype="int64")
 
 
 def set_descriptions(layer: Model, vectors: Floats2d) -> None:
@@ -111,13 +110,12 @@ def _predicting(layer: Model) -> Floats2d:
     params = [layer.get_param(name) for name in ("W", "P", "Q", "D")]
     arrays = [*params, *(layer.attrs[name] for name in ("type_of", "prefix_of"))]
     sums = [float(np.vdot(array, array)) for array in params]  # an optimizer changes arrays in place
-    known, squares, last = _LAST.get(layer.id, ([], [], None))
-    if squares == sums and all(map(operator.is_, known, arrays)):
-        return last
-    weights = _weights(layer)
-    if len(_LAST) >= MOST:
-        _LAST.clear()
-    _LAST[layer.id] = arrays, sums, weights
+    known, squares, weights = _LAST.get(layer.id, ([], [], None))
+    if squares != sums or not all(map(operator.is_, known, arrays)):
+        weights = _weights(layer)
+        if len(_LAST) >= MOST:
+            _LAST.clear()
+        _LAST[layer.id] = arrays, sums, weights
     return weights
 
 
@@ -134,8 +132,7 @@ def forward(layer: Model, X: Floats2d, is_train: bool) -> tuple[Floats2d, Callab
         layer.inc_grad("P", QD @ d_words)
         layer.inc_grad("Q", P @ d_words.transpose(0, 2, 1) @ D)
         if not layer.attrs["residual"]:
-            d_weights[tags] = 0.0
-            d_b[tags] = 0.0
+            d_weights[tags] = d_b[tags] = 0.0
         layer.inc_grad("W", d_weights)
         layer.inc_grad("b", d_b)
         return layer.ops.gemm(dY, weights)

@@ -2,8 +2,9 @@
 
 import re
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 from thinc.api import Model
@@ -11,6 +12,12 @@ from thinc.api import Model
 from ..errors import Errors, Warnings
 
 LISTENER = re.compile(r"[\w.-]*listener[\w.-]*")  # not "tok2vec-listener>>linear"
+
+
+def nodes_of(nlp: Language) -> Iterator[Model]:
+    """The layers of all models of a pipeline, those of disabled components too."""
+    models = (getattr(pipe, "model", None) for _, pipe in nlp.components)
+    return (node for model in models if isinstance(model, Model) for node in model.walk())
 
 
 def listener_in(model: Model) -> str | None:
@@ -33,11 +40,10 @@ def warn_of_zeros(model: Model, docs: Iterable[Doc], who: str) -> None:
 
 def check_vectors(model: Model, vocab: Vocab, who: str) -> None:
     """Refuse a pipeline without the word vectors that a model was built for, or trained with."""
-    found = vocab.vectors_length
-    if not found:
-        raise ValueError(Errors.L240.format(who=who, problem="the pipeline has none"))
+    found, problem = vocab.vectors_length, "the pipeline has none"
     tables = (node for node in model.walk() if node.name == "static_vectors" and node.has_dim("nM"))
     known = next((node.get_dim("nM") for node in tables), found)
-    if known != found:
+    if found and known != found:
         problem = f"it was trained with {known} columns, the pipeline's have {found}"
+    if not found or known != found:
         raise ValueError(Errors.L240.format(who=who, problem=problem))

@@ -18,9 +18,8 @@ from ..errors import Errors
 
 def check_queries(queries: dict[str, str], who: str) -> dict[str, str]:
     """Refuse types without a query, and what a config cannot hold."""
-    texts = [*queries, *queries.values()]
-    is_text = all(text.strip() and "\n" not in text for text in texts)
-    if not texts or not is_text or problem_in_config(queries):
+    is_text = all(text.strip() and "\n" not in text for text in [*queries, *queries.values()])
+    if not queries or not is_text or problem_in_config(queries):
         raise ValueError(Errors.L230.format(who=who, found=queries))
     return dict(queries)
 
@@ -93,11 +92,10 @@ def sentence_rows(tok2vec: Model[list[Doc], list[Floats2d]]) -> Model[list[Asked
 
 
 def rows_init(model: Model, X: list[Asked] | None = None, Y: Floats2d | None = None) -> None:
-    encoder = model.layers[0]
     docs = None if X is None else [asked.doc for asked in X]
-    encoder.initialize(X=docs)
+    model.layers[0].initialize(X=docs)
     if docs and model.maybe_get_dim("nO") is None:  # some encoders never set it
-        model.set_dim("nO", encoder.predict(docs)[0].shape[1])
+        model.set_dim("nO", model.layers[0].predict(docs)[0].shape[1])
 
 
 def rows_forward(model: Model, X: list[Asked], is_train: bool) -> tuple[Floats2d, Callable]:
@@ -105,12 +103,10 @@ def rows_forward(model: Model, X: list[Asked], is_train: bool) -> tuple[Floats2d
     rows = model.ops.xp.concatenate([v[asked.n_query :] for v, asked in zip(vectors, X, strict=True)])
 
     def backward(d_rows: Floats2d) -> list[Doc]:
+        d_vectors = [model.ops.alloc2f(len(asked.doc), d_rows.shape[1]) for asked in X]
         ends = np.cumsum([len(asked.doc) - asked.n_query for asked in X]).tolist()
-        d_vectors = []
-        for asked, start, end in zip(X, [0, *ends], ends, strict=False):
-            d_own = model.ops.alloc2f(len(asked.doc), d_rows.shape[1])
+        for asked, d_own, start, end in zip(X, d_vectors, [0, *ends], ends, strict=False):
             d_own[asked.n_query :] = d_rows[start:end]
-            d_vectors.append(d_own)
         return backprop(d_vectors)
 
     return rows, backward

@@ -17,6 +17,7 @@ from thinc.types import Floats2d, Ragged
 
 from ..encoders import check_encoder
 from ..errors import Errors
+from .listeners import nodes_of
 from .quantised import EightBit
 
 GOES_ON = "##"  # before a subword that is not a word's first
@@ -106,9 +107,8 @@ def plain(word: str) -> str:
 def read_subwords(source: str) -> SubwordTable:
     """The table of subwords of an encoder."""
     nlp = load_model_from_path(check_encoder(source))
-    models = [getattr(pipe, "model", None) for _, pipe in nlp.components]
-    nodes = (node for model in models if isinstance(model, Model) for node in model.walk())
-    table: SubwordTable | None = next((n.attrs["subwords"] for n in nodes if n.name == NAME), None)
+    tables = (node.attrs["subwords"] for node in nodes_of(nlp) if node.name == NAME)
+    table: SubwordTable | None = next(tables, None)
     if table is None:
         raise ValueError(Errors.L265.format(name=source, problem="It has no subword vectors."))
     return table

@@ -44,8 +44,7 @@ def orders_of(lengths: list[int], device: torch.device | str = "cpu") -> list[Or
 class BiLSTM(nn.Module):
     """Layers of two LSTMs, one in reading order and one against it.
 
-    A bidirectional one would begin its way back in the padding, or need packed sequences, for which
-    torch has no fused kernel on CPU.
+    A bidirectional one would start back in the padding, or need packed sequences: slow on a CPU.
 
     n_in (Optional[int]): Width of the inputs; null is decided later, by `resize`.
     """

@@ -1,4 +1,4 @@
-"""A transformer over pieces, in batches of similar lengths. Needs torch: import it within functions."""
+"""A transformer over batches of pieces. Needs torch: import it within functions."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence

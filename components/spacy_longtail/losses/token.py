@@ -123,8 +123,7 @@ def masked_mean(rows: Rows, mask: Floats1d) -> LossResult:
 class CrossEntropy(TagLoss):
     """Cross-entropy: -w log x, x the probability of the gold class (or of all acceptable ones).
 
-    weights (Optional[ClassWeights]): A class-weight preset, such as longtail.inverse_frequency.v1;
-        null weighs every class 1.
+    weights (Optional[ClassWeights]): Such as longtail.inverse_frequency.v1; null is 1 for all.
     RETURNS (LossResult): Nats per unmasked token, and the exact gradient.
     SOURCE: docs/methods.md, "Cross-entropy"; with weights, Nemoto et al. 2025 (WCE).
     """
@@ -163,13 +162,11 @@ class Focal(TagLoss):
 
 @dataclass(frozen=True, config=CHECKED)
 class OneVersusRestFocal(TagLoss):
-    """Focal loss of one sigmoid per tag: -(1 - s)^gamma log s for the gold tag, -s^gamma log(1 - s)
-    for the others, summed over tags.
+    """Focal loss of a sigmoid per tag: -(1 - s)^gamma log s for gold, else -s^gamma log(1 - s).
 
     gamma (float): Focus, no unit, at least 0. 0 is binary cross-entropy.
-    RETURNS (LossResult): Nats per unmasked token, and the exact gradient.
-    SOURCE: Nemoto et al. 2025, eq. 5, with the negative term added (docs/methods.md,
-        "One-versus-rest focal loss").
+    RETURNS (LossResult): Nats per unmasked token, summed over tags, and the exact gradient.
+    SOURCE: Nemoto et al. 2025, eq. 5, and ours (docs/methods.md, "One-versus-rest focal loss").
     """
 
     heads: ClassVar[tuple[str, ...]] = ("sigmoid",)
@@ -191,8 +188,7 @@ class OneVersusRestFocal(TagLoss):
 def MoM(base: TagLoss | None = None, lam: Annotated[float, Field(gt=0, le=1)] = 0.2) -> TagLoss:
     """Majority or minority: lam base(all tokens) + (1 - lam) base(gold-O tokens), over all tokens.
 
-    This is the base loss weighted 1 on O and lam on entities: O counts 1 / lam times an entity, the
-    reverse of inverse frequency.
+    So the base loss weighs 1 on O and lam on entities: the reverse of inverse frequency.
 
     base (Optional[TagLoss]): The loss on tokens; null is cross-entropy.
     lam (float): Share of the base term, no unit, above 0 and at most 1. 1 is the base alone.

@@ -47,8 +47,7 @@ class TwoTaskCrossEntropy(TwoTaskLoss):
     """Binary cross-entropy of an entity head plus that of a begin head: the baseline of AUC-2T.
 
     begin_weight (float): Weight of the begin head, no unit, above 0.
-    RETURNS (Tuple[LossResult, TwoTaskState]): Nats per unmasked token, the exact gradient, and the
-        state, unchanged.
+    RETURNS (Tuple[LossResult, TwoTaskState]): Nats per unmasked token, exact gradient, same state.
     SOURCE: Nguyen et al. 2023, CE-2T; the weight is ours (docs/methods.md, "Two-task heads").
     """
 
@@ -75,8 +74,8 @@ class AUCMargin(TwoTaskLoss):
     margin (float): Least distance of the class means, in units of the score, above 0.
     begin_weight (float): Weight of the begin head, no unit, above 0.
     RETURNS (Tuple[LossResult, TwoTaskState]): The loss, no unit, exact gradient, and next state.
-    SOURCE: Nguyen et al. 2023, eq. 3 and Algorithm 1, with eq. 3c fixed (docs/methods.md, "Two-task
-        heads"); Yuan et al. 2021.
+    SOURCE: Nguyen et al. 2023, eq. 3 and Algorithm 1, with eq. 3c fixed (docs/methods.md,
+        "Two-task heads"); Yuan et al. 2021.
     """
 
     form: Literal["stateless", "running"] = "stateless"

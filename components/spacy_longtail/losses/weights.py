@@ -35,8 +35,7 @@ class InverseFrequency:
     scale: Scale = "mean_one"
 
     def resolve(self, counts: Mapping[str, int]) -> dict[str, float]:
-        """counts (Mapping[str, int]): Training tokens per class. RETURNS (dict): Weight per class;
-        1.0 for a class without a token."""
+        """counts (Mapping[str, int]): Tokens per class. RETURNS (dict): Weights; 1 for none."""
         total = sum(counts.values())
         return _scaled({c: total / max(n, 1) for c, n in counts.items()}, counts, self.scale)
 
@@ -79,8 +78,7 @@ class LabelWeights:
     weights: dict[str, NonNegativeFloat]
 
     def resolve(self, counts: Mapping[str, int]) -> dict[str, float]:
-        """counts (Mapping[str, int]): Any mapping whose keys are the known classes.
-        RETURNS (dict): Weight per class."""
+        """counts (Mapping[str, int]): With known classes as keys. RETURNS (dict): Class weights."""
         if unknown := ", ".join(sorted(set(self.weights) - set(counts))):
             shown = {"who": "longtail.label_weights.v1", "known": ", ".join(sorted(counts))}
             raise ValueError(Errors.L203.format(setting="weights", unknown=unknown, **shown))

@@ -70,7 +70,7 @@ def create_chat_completions(
 
 
 class ChatCompletions(OpenAI):
-    """spacy-llm's client without its calls of api.openai.com. It keeps no key: pickles have none."""
+    """spacy-llm's client without calls of api.openai.com. It keeps no key: pickles have none."""
 
     def __init__(self, key_variable: str | None, **settings: object) -> None:
         self.key_variable = key_variable

@@ -15,6 +15,7 @@ from thinc.types import Floats2d, Ints1d
 from ..corpus.sentences import sentence_lengths
 from ..errors import Errors
 from ..hub import load_transformer
+from ..layers.listeners import nodes_of
 from ..layers.torch_layer import rows_from_torch, shim_of, torch_layer
 from ..settings import extra, finite, whole
 
@@ -33,8 +34,7 @@ CPU_PIECES = 512  # of a batch: what a layer computes of more leaves the cache o
 def Transformer(
     name: str | None = None, layer_decay: float = 0.8, max_pieces: int = 254, batch_pieces: int = 4096
 ) -> Model[list[Doc], list[Floats2d]]:
-    """A transformer, for a `tok2vec` component or a component of its own: a token's row is the last
-    state of its first subword.
+    """A transformer as a tok2vec: a token's row is the last state of its first subword.
 
     It reads sentence by sentence where sentence boundaries are set, else the whole document, and
     sorts what it reads by length. Its word embeddings are not trained, so that words that the
@@ -43,8 +43,7 @@ def Transformer(
     name (Optional[str]): A transformer on the Hugging Face hub, or its folder; null for a component
         with a `source`, or one whose weights are loaded.
     layer_decay (float): Learning rate of a layer, as a multiple of that of the layer above it.
-    max_pieces (int): Subwords that are read together; longer sentences are cut into overlapping
-        windows.
+    max_pieces (int): Subwords that are read together; longer sentences become overlapping windows.
     batch_pieces (int): Subwords of a batch, with padding; on a CPU at most 512, which is faster.
     RETURNS (Model[List[Doc], List[Floats2d]]): One row per token, (n_tokens, hidden size).
     SOURCE: Devlin et al. 2019, BERT; rates by layer: Howard and Ruder 2018, ULMFiT.
@@ -81,9 +80,7 @@ def use_int8(nlp: Language) -> Language:
     nlp (Language): A pipeline with a longtail.Transformer.v1; changed in place.
     RETURNS (Language): The pipeline.
     """
-    models = [getattr(pipe, "model", None) for _, pipe in nlp.components]
-    nodes = [node for model in models if isinstance(model, Model) for node in model.walk()]
-    transformers = [node for node in nodes if node.name == NAME]
+    transformers = [node for node in nodes_of(nlp) if node.name == NAME]
     if not transformers:
         problem = "The pipeline has no longtail.Transformer.v1 that could predict in int8."
         raise ValueError(Errors.L545.format(problem=problem, fix="Load one that has."))
@@ -94,8 +91,8 @@ def use_int8(nlp: Language) -> Language:
 
 def encoder_of(model: Model) -> "PieceEncoder":
     """The torch module of a Transformer."""
-    found: PieceEncoder = shim_of(model)._model
-    return found
+    module: PieceEncoder = shim_of(model)._model
+    return module
 
 
 def init(model: Model, X: list[Doc] | None = None, Y: object = None) -> None:
@@ -175,8 +172,7 @@ class Window(NamedTuple):
 def windows_of(words: Words, sentences: Ints1d, most: int) -> list[Window]:
     """A document's sentences, cut into windows where they are longer than `most` subwords.
 
-    A window begins with a fourth of what the one before has read. What follows reads the last
-    eighth of a window again.
+    A window begins with a fourth of the one before, and its last eighth is read again after it.
 
     RETURNS (List[Window]): In order; the words that are taken of them are the document's.
     """

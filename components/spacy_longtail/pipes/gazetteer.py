@@ -69,11 +69,9 @@ class TrainingGazetteer(DeclaredTypes, UntrainedPipe):
     ) -> None:
         """Read the names of the training data, and how far they can be relied on.
 
-        get_examples (Callable): The training examples.
-        nlp (Optional[Language]): The current pipeline.
+        get_examples (Callable): Training examples. nlp (Optional[Language]): The current pipeline.
         labels (Optional[List[str]]): What `init labels` wrote, which must be the types found here.
-        counts_corpus (Optional[Callable]): A reader of the untouched training data; null reads the
-            training examples.
+        counts_corpus (Optional[Callable]): A reader of the untouched data; null is `get_examples`.
         """
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
         names, reliability = read_gazetteer(lambda: (eg.reference for eg in seen()), self.vocab)

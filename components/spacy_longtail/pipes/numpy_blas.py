@@ -3,7 +3,9 @@
 from collections.abc import Callable
 
 from spacy.language import Language
-from thinc.api import Model, NumpyOps
+from thinc.api import NumpyOps
+
+from ..layers.listeners import nodes_of
 
 
 def use_numpy_blas(nlp: Language) -> Language:
@@ -17,12 +19,10 @@ def use_numpy_blas(nlp: Language) -> Language:
     nlp (Language): The pipeline, of any components; changed in place.
     RETURNS (Language): The pipeline.
     """
-    for _, pipe in nlp.components:
-        model = getattr(pipe, "model", None)
-        for node in model.walk() if isinstance(model, Model) else ():
-            # not Apple's, which is one of NumPy's
-            if isinstance(node.ops, NumpyOps) and type(node.ops) is NumpyOps and node.ops.use_blis:
-                node.ops = NumpyOps(use_blis=False)
+    for node in nodes_of(nlp):
+        # not Apple's, which is one of NumPy's
+        if type(node.ops) is NumpyOps and node.ops.use_blis:
+            node.ops = NumpyOps(use_blis=False)
     return nlp
 
 

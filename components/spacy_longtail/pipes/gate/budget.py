@@ -19,15 +19,13 @@ ROUNDING = 1e-9
 class Budget:
     """Flags the highest scores of a stream, at most a share of them.
 
-    A score is flagged if at most `share` of the recent scores, itself included, are as high: with scores
-    that come in no particular order this happens with a probability of at most `share`, whatever their
-    distribution. And never more than `share` of all sentences so far are flagged, beside BURST of them.
+    A score is flagged if at most `share` of the recent scores, itself included, are as high. In no
+    particular order this happens with a probability of at most `share`, however they are
+    distributed. Beside BURST sentences, never more than `share` of all so far are flagged.
 
     share (float): Of all sentences, above 0 and at most 1.
-    start (Iterable[float]): Scores to begin with, of development data. Without any nothing is flagged
-        in the first 1 / share sentences.
-    SOURCE: Vovk, Gammerman & Shafer 2005; the cap is ours (docs/methods.md, "Budget of the posterior
-        gate").
+    start (Iterable[float]): Scores of development data. Without any the first 1 / share never flag.
+    SOURCE: Vovk et al. 2005; the cap is ours (docs/methods.md, "Budget of the posterior gate").
     """
 
     def __init__(self, share: float, start: Iterable[float] = ()) -> None:
@@ -63,7 +61,7 @@ class Budget:
 def start_scores(scores: Sequence[float] | Floats1d) -> list[float]:
     """The scores of development data as a budget starts from them: all, or evenly spaced quantiles.
 
-    RETURNS (List[float]): At most N_START, in an order that says nothing: the first are forgotten first.
+    RETURNS (List[float]): At most N_START, shuffled, since the first are forgotten first.
     """
     ranked = np.sort(np.asarray(scores, dtype="float64"))
     if len(ranked) > N_START:

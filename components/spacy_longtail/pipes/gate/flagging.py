@@ -21,8 +21,7 @@ def write_all_flagged(
 ) -> None:
     """Add a gate's sentences to doc.spans[key], in place of those that it wrote there before.
 
-    attrs["scores"] and attrs["pipes"] have the score of each span and the gate that flagged it. Spans
-    of rules score 1 and have no name.
+    attrs["scores"] and attrs["pipes"] have each span's score and gate: 1 and "" for those of rules.
 
     flags (ndarray): (n_sentences,), of all documents. scores (Floats1d): (n_sentences,).
     """
@@ -34,12 +33,9 @@ def write_all_flagged(
             rows.append((doc[ends[i - 1] if i else 0 : ends[i]], float(scores[at + i]), name))
         at += len(ends)
         rows.sort(key=lambda row: (row[0].start, row[0].end))
-        group = SpanGroup(doc, name=key, spans=[span for span, _, _ in rows])
-        if key in doc.spans:
-            group.attrs.update(doc.spans[key].attrs)
-        group.attrs["scores"] = [score for _, score, _ in rows]
-        group.attrs[PIPES] = [pipe for _, _, pipe in rows]
-        doc.spans[key] = group
+        attrs = doc.spans[key].attrs if key in doc.spans else {}
+        attrs = {**attrs, "scores": [score for _, score, _ in rows], PIPES: [pipe for *_, pipe in rows]}
+        doc.spans[key] = SpanGroup(doc, name=key, spans=[span for span, *_ in rows], attrs=attrs)
 
 
 def _of_others(doc: Doc, key: str, name: str) -> Iterable[Row]:
@@ -60,8 +56,7 @@ def _of_others(doc: Doc, key: str, name: str) -> Iterable[Row]:
 def flagged_parts(doc: Doc, key: str | None, who: str) -> Parts:
     """First token and one past the last of each part to look at.
 
-    key (Optional[str]): Key in doc.spans: each sentence in which one of the spans has a token is a part;
-        null is a whole document.
+    key (Optional[str]): In doc.spans: a sentence with a token of a span is a part; null is all.
     """
     if key is None:
         return [(0, len(doc))] if len(doc) else []

@@ -88,7 +88,7 @@ def with_boundaries(
 
 
 def warn_of_whole_documents(examples: Iterable[Example], sets_boundaries: bool, who: str) -> None:
-    """Warn where a pipe learns from documents without boundaries, though there are some to learn with.
+    """Warn where a pipe learns from documents without boundaries, though there are some.
 
     sets_boundaries (bool): Whether a component before it sets boundaries. who (str): The component.
     """
@@ -107,17 +107,15 @@ def sentence_targets(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Per predicted sentence: whether it holds a gold rare type, and whether to learn from it.
 
-    kept_share (float): Of the sentences without a rare type, how many to learn from: always the same.
+    kept_share (float): Of the sentences without a rare type, how many to learn from.
     RETURNS (Tuple[ndarray, ndarray]): (n_sentences, 1) each.
     """
     truth, known = [], []
     for eg in examples:
-        flags = flagged_sentences(eg, labels)
-        seen = annotated_sentences(eg, flags)
+        truth.append(flagged_sentences(eg, labels))
+        known.append(annotated_sentences(eg, truth[-1]))
         if kept_share < 1:
-            seen &= flags | (_draws(eg.predicted) < kept_share)
-        truth.append(flags)
-        known.append(seen)
+            known[-1] &= truth[-1] | (_draws(eg.predicted) < kept_share)
     return np.concatenate(truth)[:, None], np.concatenate(known)[:, None]
 
 

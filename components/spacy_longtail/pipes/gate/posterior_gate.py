@@ -1,4 +1,4 @@
-"""`longtail_posterior_gate`: flags sentences in which the primary NER expects mentions of rare types."""
+"""`longtail_posterior_gate`: flags sentences in which the primary NER expects rare types."""
 
 from collections.abc import Callable, Iterable
 
@@ -30,18 +30,19 @@ def check_budget(value: object) -> float:
 class PosteriorGate(Gate, UntrainedPipe):
     """A gate without weights: it flags sentences by the probabilities of the NER before it.
 
-    A document without sentence boundaries is one sentence. With a budget the order of sentences counts.
-    Each process counts for itself, in `set_annotations` alone, and the counts are not saved. A loaded
-    gate starts from the scores that the command `thresholds` gave it. Threads share one stream.
+    A document without sentence boundaries is one sentence. With a budget the order of sentences
+    counts. Each process counts for itself, in `set_annotations` alone, and the counts are not
+    saved. A loaded gate starts from the scores that the command `thresholds` gave it. Threads share
+    one stream.
 
     rare_labels (List[str]): The rare types.
-    primary (Optional[str]): The component that expects mentions: longtail_token_ner, longtail_ner or
-        ner; null is the last such one before the gate.
+    primary (Optional[str]): The component that expects mentions: longtail_token_ner, longtail_ner
+        or ner; null is the last such one before the gate.
     threshold (float): Least expected mentions, in a flagged sentence, of one of the rare types.
-    budget (Optional[float]): Flag the sentences with most expected mentions instead, at most this share
-        of all, above 0 and at most 1; null goes by the threshold.
-    spans_key (str): Key in doc.spans for the flagged sentences, beside those that other components flag
-        there; attrs["scores"] are their scores, the expected mentions of all rare types.
+    budget (Optional[float]): Flag the sentences with most expected mentions instead, at most this
+        share of all, above 0 and at most 1; null goes by the threshold.
+    spans_key (str): Key in doc.spans for the flagged sentences, beside those that other components
+        flag there; attrs["scores"] are their scores, the expected mentions of all rare types.
     scorer (Optional[Callable]): The scoring function.
     weak_labels (Optional[List[str]]): The earlier name of rare_labels, until version 0.4.
     """
@@ -92,7 +93,7 @@ class PosteriorGate(Gate, UntrainedPipe):
 
         get_examples (Callable): The training examples, which are not looked at.
         nlp (Optional[Language]): The current pipeline.
-        labels (Optional[List[str]]): What `init labels` wrote; must be the pipe's own `rare_labels`.
+        labels (Optional[List[str]]): What `init labels` wrote; must be the pipe's own types.
         """
         check_labels(labels, self.labels, WHO)
         self.nlp = self.nlp if nlp is None else nlp
@@ -116,9 +117,9 @@ class PosteriorGate(Gate, UntrainedPipe):
         return primary, [known.index(label) for label in self.labels]
 
     def predict(self, docs: Iterable[Doc]) -> Floats2d:
-        """The mentions that the primary expects of each rare type in each sentence of all documents.
+        """The mentions of each rare type that the primary expects in each sentence.
 
-        RETURNS (Floats2d): (n_sentences, n_types). Nothing is changed.
+        RETURNS (Floats2d): (n_sentences, n_types), of all documents, which are not changed.
         """
         docs = list(docs)
         primary, columns = self._primary()

@@ -1,7 +1,7 @@
 """How many mentions of each type components expect in each sentence, by their own probabilities.
 
-The expectation is the sum over tokens of the probability that a mention begins there: exact for a CRF
-and a softmax, after the greedy path so far for a transition system.
+The expectation is the sum over tokens of the probability that a mention begins there: exact for a
+CRF and a softmax, after the greedy path so far for a transition system.
 """
 
 from typing import Any, NamedTuple, TypeAlias, TypeGuard
@@ -42,8 +42,7 @@ def has_expectations(pipe: object) -> bool:
 
 
 def gate_key(pipe: object) -> str | None:
-    """The key of a component that reads flagged sentences alone: elsewhere its probabilities mean
-    little."""
+    """The key of a component that reads flagged sentences alone, and is right there alone."""
     return getattr(pipe, "cfg", {}).get("spans_key") if isinstance(pipe, Secondary) else None
 
 
@@ -69,9 +68,8 @@ def sentence_mentions(pipe: Counting, docs: list[Doc]) -> Floats2d:
 def expected_mentions(nlp: Language, docs: list[Doc]) -> list[Expected]:
     """The expectations of each component that has some.
 
-    A trained gate expects what it opens for: its probability, shared by its types. Behind it, what the
-    secondary expects counts as often as the gate opens; behind any other component that flags, in the
-    flagged sentences.
+    A trained gate expects what it opens for: its probability, shared by its types. Behind it a
+    secondary's expectation counts as often as the gate opens; behind others, where they flag.
     """
     expected: list[Expected] = []
     opens: dict[str | None, Floats2d] = {}  # by spans_key

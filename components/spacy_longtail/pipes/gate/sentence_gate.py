@@ -22,7 +22,7 @@ from ...types import WEAK_SENTENCES, Block
 from ..base import Gate, LongtailPipe, factory
 from ..label_checks import AUTO, check_labels, check_types
 from ..neighbours import boundary_setters
-from ..token.settings import HASH_EMBED_CNN
+from ..token.tagging import HASH_EMBED_CNN
 from .flagging import write_all_flagged
 from .learning import FOUND, learn_counts, sentence_targets, warn_of_whole_documents, with_boundaries
 
@@ -38,21 +38,20 @@ DEFAULT_GATE_MODEL: Block = {
 class SentenceGate(Gate, LongtailPipe):
     """A classifier that flags the sentences with an entity of a rare type.
 
-    Trained with the weighted binary cross-entropy (docs/methods.md, "Sentence gate"); the loss column
-    shows the summed loss of all sentences in nats. A document without sentence boundaries is one
-    sentence.
+    Trained with weighted binary cross-entropy (docs/methods.md, "Sentence gate"). The loss column
+    has the summed loss of all sentences in nats. A document without boundaries is one sentence.
 
     model (Model[List[Doc], Floats2d]): One logit per sentence, such as longtail.SentenceGate.v1.
     rare_labels (Union[List[str], str]): The rare types; "auto" finds them in the counts corpus.
     auto_share (float): "auto" takes types with at most this share of all mentions, 0 to 1.
     data (str): Sentences to learn from. "full" weighs the two classes by their swapped priors.
-        "balanced" has no weights: it is a fixed draw of the sentences without a rare type, as many as
-        there are with one.
-    threshold (float): Least score of a flagged sentence, 0 to 1; the command `thresholds` finds one.
+        "balanced" has no weights, but as many sentences without a rare type as with, a fixed draw.
+    threshold (float): Least score of a flagged sentence, 0 to 1; `thresholds` finds one.
     spans_key (str): Key in doc.spans for the flagged sentences; attrs["scores"] are their scores.
     head_rate (float): As for longtail_ner.
     scorer (Optional[Callable]): The scoring function.
-    weak_labels (Optional[Union[List[str], str]]): The earlier name of rare_labels, until version 0.4.
+    weak_labels (Optional[Union[List[str], str]]): The earlier name of rare_labels, until version
+        0.4.
     SOURCE: Nguyen, Nguyen & Rao 2020, section 3.2; "auto" and the threshold are ours.
     """
 
@@ -106,11 +105,10 @@ class SentenceGate(Gate, LongtailPipe):
     ) -> None:
         """Initialize the model, and take rare types and class weight from the counts corpus.
 
-        Documents without gold boundaries are counted with those that a component before this one sets.
+        Documents without gold boundaries are counted with those that components before it set.
 
-        get_examples (Callable): The training examples.
-        nlp (Optional[Language]): The current pipeline.
-        labels (Optional[List[str]]): What `init labels` wrote; must be the pipe's own `rare_labels`.
+        get_examples (Callable): Training examples. nlp (Optional[Language]): The current pipeline.
+        labels (Optional[List[str]]): What `init labels` wrote; must be the pipe's own types.
         counts_corpus (Optional[Callable]): A reader of the untouched training data; null counts the
             training examples, unless the config resamples or augments them.
         """
@@ -148,8 +146,7 @@ class SentenceGate(Gate, LongtailPipe):
     def get_loss(self, examples: Iterable[Example], scores: Floats2d) -> tuple[float, Floats2d]:
         """Weighted binary cross-entropy on the logits, summed over sentences, and its gradient.
 
-        SOURCE: Nguyen, Nguyen & Rao 2020, eq. 5, with the priors swapped (docs/methods.md, "Sentence
-            gate").
+        SOURCE: Nguyen, Nguyen & Rao 2020, eq. 5, priors swapped (docs/methods.md, "Sentence gate").
         """
         examples = list(examples)
         warn_of_whole_documents(examples, self._sets_boundaries, self.name)

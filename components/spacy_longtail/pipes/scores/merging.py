@@ -93,8 +93,7 @@ def _joined(tags: list[_Tag], whole: Mapping[tuple[tuple[int, int, str], bool], 
 def merge_into(doc: Doc, weak: list[ScoredSpan], merge: str, key: str | None) -> None:
     """Merge the secondary's entities into doc.ents. A document that gains none stays as it is.
 
-    doc (Doc): With the primary's entities. Blocked tokens stay free of entities, and what nobody
-        has annotated stays so.
+    doc (Doc): With the primary's entities. Blocked and unannotated tokens stay as they are.
     key (Optional[str]): In doc.spans, of the primary's scores and of the merged ones. An entity
         without a score is not in the merged group: no number is made up.
     """

@@ -25,8 +25,7 @@ from ..scores.merging import check_merging
 from ..scores.spans import ScoredSpan
 from ..scores.thresholding import check_judging, judge
 from ..token.describing import check_described
-from ..token.settings import DEFAULT_TOKEN_MODEL, check_head
-from ..token.tagging import TokenTagger
+from ..token.tagging import DEFAULT_TOKEN_MODEL, TokenTagger, check_head
 from ..weighting import Reader
 from .flagged import cut_flagged, in_document, merge_by_score, places_of
 
@@ -36,8 +35,7 @@ WHO = "longtail_gated_ner"
 class GatedNER(Secondary, TokenTagger):
     """A token NER for rare types that runs on flagged sentences and merges with the primary NER.
 
-    Entity score: mean probability of the entity's tags. The loss column shows the summed loss of
-    all tokens, in the loss's unit.
+    Entity score: mean probability of its tags. The loss column has the loss summed over tokens.
 
     model (Model[List[Doc], Ragged]): Tag logits: longtail.TokenClassifier.v1 or
         longtail.DescribedTypes.v1. With an encoder of its own it reads single sentences. With a
@@ -49,8 +47,7 @@ class GatedNER(Secondary, TokenTagger):
         only where the primary has none.
     spans_key (Optional[str]): Key in doc.spans that holds the flagged sentences; null trains and
         predicts on all sentences, without a gate.
-    scores_key (Optional[str]): Key in doc.spans with the entities and their scores, of the primary
-        before, of the merged result after.
+    scores_key (Optional[str]): Key in doc.spans of scored entities: the primary's, then the merged.
     thresholds, abstain_key, head_rate: As for longtail_ner; thresholds are those before merging.
     scorer (Optional[Callable]): The scoring function.
     SOURCE: Nguyen, Nguyen & Rao 2020; "token" is their eq. 8-9, spans_key = null their "Double".

@@ -70,14 +70,11 @@ class GatedPipe(Secondary, UntrainedPipe):
         secondary alone, in the sentences that it has read, about the types that it may set. "span"
         and "token" are as for longtail_gated_ner: entities without a score are filled in.
     spans_key (str): Key in doc.spans that holds the flagged sentences.
-    scores_key (Optional[str]): Key in doc.spans with the entities and their scores, of the primary
-        before, of the merged result after.
-    secondary_scores_key (Optional[str]): Key in doc.spans where the secondary leaves its scores, 0
-        to 1; null for none.
+    scores_key (Optional[str]): Key in doc.spans of scored entities: the primary's, then the merged.
+    secondary_scores_key (Optional[str]): Where the secondary leaves scores, 0 to 1; null for none.
     batch_size (int): Sentences that the secondary is given at a time. Use 1 for a model of
         spacy-llm: of a batch that fails all prompts are sent again.
-    max_failures (Optional[int]): Sentences in a row that the secondary may fail on; one more stops
-        the run. null never stops it.
+    max_failures (Optional[int]): Failures in a row; one more stops the run. null never stops it.
     scorer (Optional[Callable]): The scoring function.
     """
 
@@ -159,10 +156,8 @@ class GatedPipe(Secondary, UntrainedPipe):
     ) -> None:
         """Initialize the secondary, if it has to be; check the pipes before this one.
 
-        get_examples (Callable): The training examples.
-        nlp (Optional[Language]): The current pipeline.
-        pipe (Optional[Dict[str, Any]]): Settings for the `initialize` of the secondary, such as the
-            patterns of an entity_ruler.
+        get_examples (Callable): Training examples. nlp (Optional[Language]): The current pipeline.
+        pipe (Optional[Dict[str, Any]]): Settings for the secondary's own `initialize`.
         """
         self.secondary.initialize(get_examples, pipe or {})
         self._check_types()

@@ -5,6 +5,7 @@ Both read sentences as documents of their own, and save what they have learnt or
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from functools import partialmethod
 from pathlib import Path
 from typing import Any
 
@@ -67,17 +68,12 @@ class OwnComponent:
 
     def _call(self, method: str, *data: object) -> bytes:
         """Save or load the component, where it has that method."""
-        found = getattr(self.component, method, None)
-        return (found(*data, exclude=["vocab"]) if found else None) or b""
+        call = getattr(self.component, method, None)
+        return (call(*data, exclude=["vocab"]) if call else None) or b""
 
-    def to_bytes(self) -> bytes:
-        return self._call("to_bytes")
-
-    def from_bytes(self, data: bytes) -> None:
-        self._call("from_bytes", data)
-
-    def to_disk(self, path: Path) -> None:
-        self._call("to_disk", path)
+    to_bytes = partialmethod(_call, "to_bytes")
+    from_bytes = partialmethod(_call, "from_bytes")
+    to_disk = partialmethod(_call, "to_disk")
 
     def from_disk(self, path: Path) -> None:
         if path.exists():

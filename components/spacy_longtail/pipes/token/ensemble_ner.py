@@ -42,11 +42,10 @@ def forward(model: Model[list[Doc], Ragged], docs: list[Doc], is_train: bool) ->
 class EnsembleNER(TokenTagger):
     """Several trained token NERs as one, by the command `ensemble`: not trained any further.
 
-    Entity score: the mean probability of its tags. Weights and types come from
-    `compose`, or from what is saved; a model's probabilities are those of its own pipe.
+    Entity score: the mean probability of its tags. Weights and types come from `compose`, or from
+    what is saved; a model's probabilities are those of its own pipe.
 
-    members (Dict[str, Dict]): A block for each, by any name: `head`, "softmax" or "crf", and
-        `model`, with an encoder of its own.
+    members (Dict[str, Dict]): By any name: `head`, "softmax" or "crf", and `model` with an encoder.
     scheme (str): Tags of all of them: "BIO" or "BILUO".
     scores_key, thresholds, abstain_key: As for longtail_ner.
     scorer (Optional[Callable]): The scoring function.

@@ -16,8 +16,7 @@ from ..base import factory
 from ..label_checks import check_known, check_types
 from ..scores.thresholding import check_judging
 from .describing import check_described
-from .settings import DEFAULT_TOKEN_MODEL, check_head
-from .tagging import TokenTagger
+from .tagging import DEFAULT_TOKEN_MODEL, TokenTagger, check_head
 
 WHO = "longtail_token_ner"
 
@@ -31,8 +30,7 @@ class TokenNER(TokenTagger):
     model (Model[List[Doc], Ragged]): Outputs per token: longtail.TokenClassifier.v1 or
         longtail.DescribedTypes.v1, with an encoder of its own or a listener.
     head (str): "softmax", decoded over legal tag sequences; "sigmoid", one yes or no per tag;
-        "crf", a chain with learnt transitions; "two_task", an entity and a begin output, for AUC
-        losses.
+        "crf", a chain with learnt transitions; "two_task", an entity and a begin output for AUC.
     loss (Optional[TagLoss]): A loss for the head; null is cross-entropy for softmax and crf,
         longtail.OneVersusRestFocal.v1 for sigmoid, longtail.AUCMargin.v1 for two_task.
     scheme (str): Tags: "BIO" or "BILUO"; two_task has "BIO".

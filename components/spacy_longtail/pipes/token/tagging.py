@@ -1,4 +1,4 @@
-"""What the pipes that label tokens share: labels, descriptions, training, decoding, saving."""
+"""What the pipes that label tokens share: settings, labels, training, decoding, saving."""
 
 import copy
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -28,7 +28,8 @@ from ...heads.outputs import forget_outputs, output_of, rename_outputs, set_outp
 from ...layers.described import is_described, lay_out, set_descriptions
 from ...layers.listeners import warn_of_zeros
 from ...losses import CrossEntropy
-from ...losses.base import Loss
+from ...losses.base import Loss, check_loss
+from ...settings import unused
 from ...types import Block, TwoTaskState
 from ..base import NERPipe
 from ..label_checks import check_known
@@ -47,9 +48,34 @@ from .describing import (
     vectors_of,
 )
 from .gold import allowed_tags, check_taught, gold_types, soft_targets, tagged_entities
-from .settings import SETTINGS, no_outputs
 
 MOST_OUTPUTS = 1 << 22  # of the model in a slice of a batch: some 50 MB while it is decoded
+
+HASH_EMBED_CNN: Block = {
+    "@architectures": "spacy.HashEmbedCNN.v2",
+    "pretrained_vectors": None,
+    "width": 96,
+    "depth": 4,
+    "embed_size": 2000,
+    "window_size": 1,
+    "maxout_pieces": 3,
+    "subword_features": True,
+}
+DEFAULT_TOKEN_MODEL: Block = {
+    "@architectures": "longtail.TokenClassifier.v1",
+    "nO": None,
+    "tok2vec": HASH_EMBED_CNN,
+}
+
+SETTINGS: Block = {
+    "head": "softmax",
+    "scheme": "BIO",
+    "types": [],  # the gold types that are learnt, in the order of their columns
+    "warmup": 0,
+    "class_values": None,  # what the loss's preset resolved to, by class
+    "state": TwoTaskState()._asdict(),
+    "descriptions": {},  # by type, of a model that has use for them
+}
 
 
 class TokenTagger(NERPipe):
@@ -109,9 +135,8 @@ class TokenTagger(NERPipe):
         """Add a type, before training or after: what was learnt of the others stays.
 
         label (str): The type.
-        description (Optional[str]): What it is in words, for a model of longtail.DescribedTypes.v1;
-            null takes the words of its name. Such a model may find it without a mention to learn
-            from.
+        description (Optional[str]): What it is in words, for a model of longtail.DescribedTypes.v1,
+            which may find it without a mention to learn from; null takes the words of its name.
         RETURNS (int): 0 if the type is there already, else 1.
         """
         check_label(label)
@@ -155,11 +180,9 @@ class TokenTagger(NERPipe):
         return 1
 
     def set_labels(self, labels: Mapping[str, str] | Iterable[str]) -> None:
-        """Look for other types, from their descriptions alone. What was learnt of single types is
-        forgotten, as are thresholds.
+        """Look for other types by descriptions, and forget thresholds and what single types learnt.
 
-        labels (Mapping[str, str] | Iterable[str]): Descriptions by type, or types whose names
-            describe them.
+        labels (Mapping[str, str] | Iterable[str]): Descriptions by type, or telling types alone.
         """
         check_described(self.model, self.name, labels=labels)
         given = dict(labels) if isinstance(labels, Mapping) else {}
@@ -199,8 +222,7 @@ class TokenTagger(NERPipe):
 
         What an earlier training found is forgotten.
 
-        get_examples (Callable): The training examples.
-        nlp (Optional[Language]): The current pipeline.
+        get_examples (Callable): Training examples. nlp (Optional[Language]): The current pipeline.
         labels (Optional[List[str]]): The types, as `init labels` wrote them; null finds them.
         counts_corpus (Optional[Callable]): A reader of the untouched training data, for types and
             class weights; null finds the types in the training examples.
@@ -356,3 +378,27 @@ class TokenTagger(NERPipe):
         if isinstance(self.describe, (LabelEncoder, SubwordDescriptions)):
             self.describe = self.describe.of_pipeline(Path(path).parent)
         return self
+
+
+def check_head(head: str, loss: object, scheme: str, model: Model, who: str) -> Loss:
+    """The loss to train the head with; its default for null."""
+    kind = HEADS[head]
+    if scheme not in kind.schemes:
+        others = ", ".join(name for name, h in HEADS.items() if scheme in h.schemes)
+        raise unused("scheme", scheme, who, f"the heads {others}")
+    if "output_layer" not in model.ref_names:
+        raise no_outputs(model, who)
+    if is_described(output_of(model)) and head == "two_task":
+        problem = "longtail.DescribedTypes.v1 gives one output per tag, head = 'two_task' has others"
+        fix = "Use head = 'softmax', 'sigmoid' or 'crf', or longtail.TokenClassifier.v1."
+        raise ValueError(Errors.L209.format(who=who, problem=problem, fix=fix))
+    fix = f"Use longtail.{kind.default_loss.__name__}.v1 or another loss for it, or another head."
+    trained_with: Loss = kind.default_loss() if loss is None else check_loss(loss, head, who, fix)
+    return trained_with
+
+
+def no_outputs(model: Model, who: str) -> ValueError:
+    """To be raised of a model that gives no outputs per token."""
+    problem = f"{model.name!r} gives no outputs per token"
+    fix = "Use longtail.TokenClassifier.v1, with the encoder as its tok2vec."
+    return ValueError(Errors.L209.format(who=who, problem=problem, fix=fix))

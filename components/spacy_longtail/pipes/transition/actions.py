@@ -56,8 +56,7 @@ def shut_unlearnt(model: Model) -> None:
 def scored_entities(
     model: Model, columns: Mapping[str, int], docs: list[Doc], ents: list[list[Span]]
 ) -> list[list[ScoredSpan]]:
-    """The entities of each document with the probabilities of their actions, the softmax over all
-    actions. A score is their mean.
+    """The entities of each document, scored by the mean probability of their actions.
 
     model (Model): A spacy.TransitionBasedParser.v2 with 3 state features; its encoder runs again.
     """

@@ -71,8 +71,7 @@ def make_longtail_ner(
     scores_key (Optional[str]): Key in doc.spans for the entities with their scores; null for none.
     thresholds (Optional[Dict[str, float]]): Least score of an entity by type, others keep all; null
         is none. The command `thresholds` finds them.
-    abstain_key (Optional[str]): Key in doc.spans for entities below their threshold; null drops
-        them.
+    abstain_key (Optional[str]): Key in doc.spans for entities below the threshold; null drops them.
     head_rate (float): Learning rate of everything outside the encoder, as a multiple of the
         optimizer's: 10 or so where the encoder is pretrained and its rate is low; 1 is the same.
     scorer (Optional[Callable]): The scoring function.
@@ -153,8 +152,7 @@ class LongtailNER(EntityRecognizer):
     ) -> None:
         """Initialize the model and resolve the loss's class weights.
 
-        get_examples (Callable): The training examples.
-        nlp (Optional[Language]): The current pipeline.
+        get_examples (Callable): Training examples. nlp (Optional[Language]): The current pipeline.
         labels (Optional[dict]): As for `ner`: the output of `init labels`.
         counts_corpus (Optional[Callable]): A reader of the untouched training data, for class
             weights and labels; null finds the labels in the training examples.
@@ -248,8 +246,7 @@ class LongtailNER(EntityRecognizer):
 def convert_ner(nlp: Language, name: str = "ner", config: Overrides | None = None) -> LongtailNER:
     """Turn a trained stock `ner` of a pipeline into a `longtail_ner` with the same weights.
 
-    nlp (Language): The pipeline; changed in place.
-    name (str): The component to convert.
+    nlp (Language): The pipeline; changed in place. name (str): The component to convert.
     config (Optional[Mapping]): Settings of longtail_ner, such as loss, include and scores_key.
     RETURNS (LongtailNER): The new component; predictions are unchanged until it is trained on.
     """
