@@ -144,11 +144,8 @@ def path_score(
     pairs = xp.zeros(n_tags**2, dtype="int64")
     if len(here):  # CuPy refuses to count nothing
         pairs = xp.bincount(tags[here - 1] * n_tags + tags[here], minlength=n_tags**2)
-    counts = Transitions(
-        xp.bincount(first, minlength=n_tags),
-        pairs.reshape(n_tags, n_tags),
-        xp.bincount(last, minlength=n_tags),
-    )
+    n_first, n_last = (xp.bincount(tag, minlength=n_tags) for tag in (first, last))
+    counts = Transitions(n_first, pairs.reshape(n_tags, n_tags), n_last)
     at = xp.arange(len(tags)), tags
     total = float(scores[at].astype("float64").sum())
     used = ((n > 0, n, t) for n, t in zip(counts, transitions, strict=True))  # 0 times -inf is NaN

@@ -119,14 +119,8 @@ def subword_vectors(source: str, width: int) -> Model[list[Doc], Ragged]:
 
     The vectors are read at initialisation, saved with the model, and not trained.
     """
-    return Model(
-        NAME,
-        forward,
-        init=init,
-        params={"W": None},
-        dims={"nO": width, "nM": None},
-        attrs={"source": source, "subwords": NO_SUBWORDS},
-    )
+    dims, attrs = {"nO": width, "nM": None}, {"source": source, "subwords": NO_SUBWORDS}
+    return Model(NAME, forward, init=init, params={"W": None}, dims=dims, attrs=attrs)
 
 
 def init(model: Model, X: list[Doc] | None = None, Y: object = None) -> None:

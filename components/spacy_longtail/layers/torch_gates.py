@@ -112,11 +112,9 @@ class SelfAttention(_Reader):
         super().__init__(n_hidden, dropout, n_in)
 
     def reset(self) -> None:
-        self.attend = nn.Sequential(
-            nn.Linear(2 * self.n_hidden, self.n_attention, bias=False),
-            nn.Tanh(),
-            nn.Linear(self.n_attention, self.n_hops, bias=False),
-        )
+        hidden = nn.Linear(2 * self.n_hidden, self.n_attention, bias=False)
+        hops = nn.Linear(self.n_attention, self.n_hops, bias=False)
+        self.attend = nn.Sequential(hidden, nn.Tanh(), hops)
         self.output = nn.Linear(self.n_hops * 2 * self.n_hidden, 1)
 
     def reduce(self, rows: Tensor, states: Tensor, sentences: Sentences) -> Tensor:

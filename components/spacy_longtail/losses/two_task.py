@@ -87,9 +87,8 @@ class AUCMargin(TwoTaskLoss):
     ) -> tuple[LossResult, TwoTaskState]:
         mask = get_array_module(scores).asarray(mask, dtype=scores.dtype)
         duals = zip(state.a, state.b, state.alpha, strict=True)
-        (entity, first), (begin, second) = (
-            self._head(scores[:, i], targets[:, i], mask, dual) for i, dual in enumerate(duals)
-        )
+        heads = (self._head(scores[:, i], targets[:, i], mask, dual) for i, dual in enumerate(duals))
+        (entity, first), (begin, second) = heads
         a, b, alpha = zip(first, second, strict=True)
         return _pair(entity, begin, self.begin_weight), state._replace(a=a, b=b, alpha=alpha)
 

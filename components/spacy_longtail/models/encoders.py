@@ -86,12 +86,8 @@ def BiLSTM(
     n_layers = whole("depth", depth, "1 or 2 is usual.", 1)
     from ..layers.torch_bilstm import BiLSTM as Module
 
-    encode = torch_layer(
-        Module(width, n_layers, rate, embed.maybe_get_dim("nO")),
-        convert_inputs=rows_to_torch,
-        convert_outputs=rows_from_torch,
-        init=draw_for_inputs,
-    )
+    module = Module(width, n_layers, rate, embed.maybe_get_dim("nO"))
+    encode = torch_layer(module, rows_to_torch, rows_from_torch, draw_for_inputs)
     encode.name = "bilstm"
     encode.set_dim("nO", 2 * width)
     model: Model[list[Doc], list[Floats2d]] = chain(embed, encode)

@@ -1,22 +1,13 @@
 """Words embedded by their attributes, static vectors and subwords."""
 
 from collections.abc import Callable
+from types import ModuleType
 
 import numpy as np
 from spacy.ml import FeatureExtractor
 from spacy.ml.staticvectors import StaticVectors
 from spacy.tokens import Doc
-from thinc.api import (
-    HashEmbed,
-    Maxout,
-    Model,
-    chain,
-    concatenate,
-    get_array_module,
-    list2ragged,
-    ragged2list,
-    with_array,
-)
+from thinc.api import HashEmbed, Maxout, Model, chain, concatenate, list2ragged, ragged2list, with_array
 from thinc.layers.chain import forward as chained
 from thinc.layers.chain import init as init_chained
 from thinc.types import Floats2d, Ints1d, Ints2d, Ragged
@@ -60,9 +51,8 @@ def RichEmbed(
     parts: list[Model[list[Doc], Ragged]] = []
     if attrs:
         features: Model[list[Doc], Ragged] = chain(FeatureExtractor(attrs), list2ragged())
-        tables = [
-            HashEmbed(width, n, column=i, seed=FIRST_SEED + i, dropout=0.0) for i, n in enumerate(sizes)
-        ]
+        numbered = enumerate(sizes)
+        tables = [HashEmbed(width, n, column=i, seed=FIRST_SEED + i, dropout=0.0) for i, n in numbered]
         hashed: Model = with_array(concatenate(*tables) if len(tables) > 1 else tables[0])
         parts.append(chain(features, hashed))
     if include_static_vectors:
@@ -98,20 +88,17 @@ def _predict(model: Model[list[Doc], list[Floats2d]], docs: list[Doc]) -> list[F
     if others:  # these know a word by more than its attributes
         orths = np.concatenate([doc.to_array("ORTH") for doc in docs])
         keys.append(ops.asarray(orths.astype("uint64")[:, None]))
-    first, word_of = _distinct(ops.xp.hstack([columns.astype("uint64") for columns in keys]))
+    first, word_of = _distinct(ops.xp, ops.xp.hstack([columns.astype("uint64") for columns in keys]))
     lengths = ops.asarray1i([len(first)])
-    rows = [
-        part.layers[1].predict(Ragged(columns[first], lengths)).dataXd
-        for part, columns in zip(hashed, keys, strict=False)
-    ]
+    pairs = zip(hashed, keys, strict=False)
+    rows = [part.layers[1].predict(Ragged(columns[first], lengths)).dataXd for part, columns in pairs]
     rows += [part.predict(docs).dataXd[first] for part in others]
     mixed = mix.predict(Ragged(ops.xp.hstack(rows), lengths)).dataXd
     return to_list.predict(Ragged(mixed[word_of], ops.asarray1i([len(doc) for doc in docs])))
 
 
-def _distinct(keys: Ints2d) -> tuple[Ints1d, Ints1d]:
+def _distinct(xp: ModuleType, keys: Ints2d) -> tuple[Ints1d, Ints1d]:
     """Where each distinct row of keys stands first, and which of them each row is."""
-    xp = get_array_module(keys)
     factors = np.random.default_rng(0).integers(1, 2**63, keys.shape[1], dtype="uint64") * 2 + 1
     sums = (keys * xp.asarray(factors)).sum(axis=1, dtype="uint64")  # modulo 2 ** 64
     _, first, word_of = xp.unique(sums, return_index=True, return_inverse=True)

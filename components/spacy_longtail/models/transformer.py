@@ -57,12 +57,10 @@ def Transformer(
     decay = finite("layer_decay", layer_decay, rule, fix, 1e-3, 1)
     longest = whole("max_pieces", max_pieces, "254 is the default.", 8)
     size = whole("batch_pieces", batch_pieces, "4096 is the default.", longest)
-    model = torch_layer(torch_transformer.PieceEncoder(), convert_inputs, rows_from_torch, init)
-    shim = torch_transformer.TransformerShim(
-        shim_of(model)._model,
-        serialize_model=torch_transformer.to_bytes,
-        deserialize_model=torch_transformer.from_bytes,
-    )
+    module = torch_transformer.PieceEncoder()
+    model = torch_layer(module, convert_inputs, rows_from_torch, init)
+    save, load = torch_transformer.to_bytes, torch_transformer.from_bytes
+    shim = torch_transformer.TransformerShim(module, serialize_model=save, deserialize_model=load)
     shim.kept = decay
     model.shims[0] = shim
     model.name = NAME
@@ -148,9 +146,8 @@ class Pieces:
             fresh |= {key: doc.vocab.strings[key][:MOST_CHARACTERS] for key in new}
         if fresh:
             texts = [[text] for text in fresh.values()]
-            encodings = self.tokenizer.encode_batch(
-                texts, is_pretokenized=True, add_special_tokens=False
-            )
+            options = {"is_pretokenized": True, "add_special_tokens": False}
+            encodings = self.tokenizer.encode_batch(texts, **options)
             for key, encoding in zip(fresh, encodings, strict=True):
                 known[key] = encoding.ids[:MOST_PIECES] or [self.unknown]
         self.known = known

@@ -101,8 +101,7 @@ class TrainingGazetteer(DeclaredTypes, UntrainedPipe):
             blocked = set(blocked_tokens(doc)) if names else set()
             ents = doc.ents if names else ()
             starts, ends = [ent.start for ent in ents], [ent.end for ent in ents]
-            new: list[ScoredSpan] = []
-            going: list[Span] = []
+            new, going = list[ScoredSpan](), list[Span]()
             for name in names:
                 others = ents[bisect_right(ends, name.start) : bisect_left(starts, name.end)]
                 if blocked.isdisjoint(range(name.start, name.end)) and _wins(name, others):

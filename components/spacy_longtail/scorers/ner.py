@@ -14,13 +14,8 @@ from ..types import Block
 from .tokens import token_results
 
 # what a NER pipe adds to [training.score_weights]: as `ner`, and the macro average shown
-NER_SCORE_WEIGHTS = {
-    "ents_f": 1.0,
-    "ents_p": 0.0,
-    "ents_r": 0.0,
-    "ents_macro_f": 0.0,
-    "ents_per_type": None,
-}
+SHOWN = dict.fromkeys(("ents_p", "ents_r", "ents_macro_f"), 0.0)
+NER_SCORE_WEIGHTS: Block = {"ents_f": 1.0, **SHOWN, "ents_per_type": None}
 
 
 def make_ner_scorer(

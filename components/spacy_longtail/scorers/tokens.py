@@ -70,12 +70,9 @@ def token_results(examples: Iterable[Example]) -> TokenResults:
     n_both, n_gold, n_predicted = sizes
     start = np.flatnonzero(opens)
     length, n_right = (np.add.reduceat(words.astype("int64"), start) for words in (counted, right))
-    return TokenResults(
-        int(length.sum()),
-        int(n_right.sum()),
-        PRFScore(tp=n_both, fp=n_predicted - n_both, fn=n_gold - n_both),
-        SentenceResults(start, length, (length > 0) & (n_right == length)),
-    )
+    outside = PRFScore(tp=n_both, fp=n_predicted - n_both, fn=n_gold - n_both)
+    sentences = SentenceResults(start, length, (length > 0) & (n_right == length))
+    return TokenResults(int(length.sum()), int(n_right.sum()), outside, sentences)
 
 
 def _predicted_tags(eg: Example, words: Ints1d) -> Ints2d:

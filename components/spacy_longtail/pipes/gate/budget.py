@@ -46,10 +46,8 @@ class Budget:
 
     def _decide(self, score: float) -> bool:
         as_high = len(self._sorted) - bisect_left(self._sorted, score) + 1
-        is_flagged = (
-            as_high <= self.share * (len(self._sorted) + 1) + ROUNDING
-            and self.n_flagged + 1 <= self.share * (self.n_seen + 1) + BURST
-        )
+        is_high = as_high <= self.share * (len(self._sorted) + 1) + ROUNDING
+        is_flagged = is_high and self.n_flagged + 1 <= self.share * (self.n_seen + 1) + BURST
         if len(self._recent) == WINDOW:
             del self._sorted[bisect_left(self._sorted, self._recent[0])]
         self._recent.append(score)

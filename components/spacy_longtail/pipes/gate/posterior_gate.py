@@ -104,9 +104,9 @@ class PosteriorGate(Gate, UntrainedPipe):
     def _primary(self) -> tuple[Counting, list[int]]:
         """The component that expects mentions, and which of its types are the rare ones."""
         before, name = components_before(self.nlp, self), self.cfg["primary"]
-        if name is None:
-            counting = [n for n, p in before.items() if has_posteriors(p) and gate_key(p) is None]
-            name = counting[-1] if counting else None
+        counting = [n for n, p in before.items() if has_posteriors(p) and gate_key(p) is None]
+        if name is None and counting:
+            name = counting[-1]
         primary = before.get(name or "")
         known = list(primary.labels) if has_posteriors(primary) else []
         if not has_posteriors(primary) or not set(self.labels).issubset(known):

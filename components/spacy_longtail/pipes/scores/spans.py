@@ -44,11 +44,8 @@ def scored_spans(doc: Doc, key: str | None) -> list[ScoredSpan]:
         return []
     group = doc.spans[key]
     token_scores = group.attrs.get(TOKEN_SCORES, [()] * len(group))  # others may write scores alone
-    columns = (group, group.attrs.get("scores", ()), token_scores)
-    return [
-        ScoredSpan(s.start, s.end, s.label_, score, tuple(tokens))
-        for s, score, tokens in zip(*columns, strict=False)
-    ]
+    rows = zip(group, group.attrs.get("scores", ()), token_scores, strict=False)
+    return [ScoredSpan(s.start, s.end, s.label_, score, tuple(tokens)) for s, score, tokens in rows]
 
 
 def read_scores(doc: Doc, key: str | None) -> dict[tuple[int, int, str], ScoredSpan]:

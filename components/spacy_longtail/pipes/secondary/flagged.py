@@ -62,9 +62,8 @@ def found_in(sentence: Doc, key: str | None) -> list[ScoredSpan]:
         n_tokens, n_scores = span.end - span.start, len(span.token_scores)
         if n_scores not in (0, n_tokens):
             raise UnusableError(f"an entity has {n_tokens} tokens, and scores of {n_scores}")
-        for score in (span.score, *span.token_scores):
-            if score < 0 or score > 1:
-                raise UnusableError(f"an entity has the score {score:g}, which is not from 0 to 1")
+        if wrong := [p for p in (span.score, *span.token_scores) if p < 0 or p > 1]:
+            raise UnusableError(f"an entity has the score {wrong[0]:g}, which is not from 0 to 1")
     return without_space(spans, sentence.to_array("IS_SPACE"))
 
 

@@ -1,7 +1,7 @@
 """`longtail_gated_ner`: the secondary NER, for rare types, on the sentences that the gate flags."""
 
 from collections.abc import Callable, Collection, Iterable
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from spacy.language import Language
@@ -170,12 +170,7 @@ class GatedNER(Secondary, TokenTagger):
             merge_by_score(doc, judge(doc, spans, self.cfg, self.name), *merging)
 
     def update(
-        self,
-        examples: Iterable[Example],
-        *,
-        drop: float = 0.0,
-        sgd: Optimizer | None = None,
-        losses: dict[str, float] | None = None,
+        self, examples: Iterable[Example], *, losses: dict[str, float] | None = None, **settings: Any
     ) -> dict[str, float]:
         """Learn from the sentences with a rare type; a batch without any changes nothing."""
         losses = {} if losses is None else losses
@@ -194,7 +189,7 @@ class GatedNER(Secondary, TokenTagger):
         self._has_gradient |= has_gradient
         if not learnt:
             return losses
-        return super().update(learnt, drop=drop, sgd=sgd, losses=losses)
+        return super().update(learnt, losses=losses, **settings)
 
     def _gold(self, examples: list[Example]) -> Gold:
         """The gold tags; a shared encoder's are masked outside sentences with a rare type."""

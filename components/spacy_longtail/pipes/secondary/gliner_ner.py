@@ -86,11 +86,10 @@ class GLiNERNER(EntityScorer, UntrainedPipe):
 
         RETURNS (int): 0 if the type was there already, else 1.
         """
-        is_new = check_label(label) not in self.cfg["types"]
-        given = {**self.cfg["types"], **({label: description} if description else {})}
-        types = dict.fromkeys([*self.cfg["types"], label])
+        known, types = self.cfg["types"], dict.fromkeys([*self.cfg["types"], check_label(label)])
+        given = {**known, label: description} if description else known
         self.cfg["types"] = describe_types(types, given, types, self.name)
-        return int(is_new)
+        return int(label not in known)
 
     def predict(self, docs: Iterable[Doc]) -> list[list[ScoredSpan]]:
         import torch

@@ -50,9 +50,9 @@ def describe_types(
     if odd := [label for label, text in given.items() if not isinstance(text, str)]:
         raise ValueError(Errors.L271.format(who=who, problem=f"something that is no text for {odd[0]}"))
     texts = {label: " ".join(text.split()) for label, text in in_words(types, given).items()}
-    unknown = sorted(set(given) - set(known))
-    problem = f"types that the data does not have: {', '.join(unknown)}" if unknown else ""
-    if problem := problem_of_texts(texts) or problem:
+    unknown = ", ".join(sorted(set(given) - set(known)))
+    missing = unknown and f"types that the data does not have: {unknown}"
+    if problem := problem_of_texts(texts) or missing:
         raise ValueError(Errors.L271.format(who=who, problem=problem))
     logger.info("%s describes %s", who, "; ".join(f"{t}: {text}" for t, text in texts.items()))
     return texts
@@ -146,6 +146,5 @@ def take_pretrained(pipe: Any, head: PretrainedHead, nlp: Language | None) -> No
 
 def tok2vec_of(nlp: Language | None, pipe: object) -> Tok2Vec | None:
     """The enabled tok2vec that a component listens to, if it listens to one."""
-    name = None if nlp is None else upstream_of(nlp, pipe)
-    upstream = nlp.get_pipe(name) if nlp is not None and name in nlp.pipe_names else None
+    upstream = None if nlp is None else dict(nlp.pipeline).get(upstream_of(nlp, pipe) or "")
     return upstream if isinstance(upstream, Tok2Vec) else None

@@ -43,14 +43,14 @@ def gold_types(
 
 def allowed_tags(examples: list[Example], codec: TagCodec) -> Floats2d | None:
     """Which tags each token can have, where documents say which types they were annotated with."""
-    found = [eg.reference.user_data.get(ANNOTATED_TYPES) for eg in examples]
-    if all(types is None for types in found):
+    docs = [eg.reference for eg in examples]
+    declared = [doc.user_data.get(ANNOTATED_TYPES) for doc in docs]
+    if all(types is None for types in declared):
         return None
-    known = [  # whatever the list says, a type that a document has was annotated there
-        codec.labels if types is None else {*types, *(ent.label_ for ent in eg.reference.ents)}
-        for types, eg in zip(found, examples, strict=True)
+    rows = [  # whatever the list says, a type that a document has was annotated there
+        codec.columns(codec.labels if types is None else {*types, *(ent.label_ for ent in doc.ents)})
+        for types, doc in zip(declared, docs, strict=True)
     ]
-    rows = [codec.columns(types) for types in known]
     return np.repeat(np.stack(rows), [len(eg.predicted) for eg in examples], axis=0)
 
 
@@ -90,16 +90,14 @@ def soft_targets(examples: Sequence[Example], codec: TagCodec, who: str) -> Soft
     found = [read_soft(eg.reference) for eg in examples]
     if all(soft is None for soft in found):
         return None
-    n = sum(len(eg.predicted) for eg in examples)
-    log_p = np.full((n, len(codec)), -np.inf, dtype="float32")
-    known = np.zeros(n, dtype="float32")
-    at = 0
-    for eg, soft in zip(examples, found, strict=True):
+    offsets = np.cumsum([0, *(len(eg.predicted) for eg in examples)])
+    log_p = np.full((offsets[-1], len(codec)), -np.inf, dtype="float32")
+    known = np.zeros(offsets[-1], dtype="float32")
+    for eg, soft, at in zip(examples, found, offsets, strict=False):
         if soft is not None:
             own, theirs = _aligned(eg)
             log_p[at + own] = in_columns(soft, codec, who)[theirs]
             known[at + own] = 1.0
-        at += len(eg.predicted)
     return SoftTargets(log_p, known)
 
 
@@ -107,8 +105,7 @@ def in_columns(soft: SoftTags, codec: TagCodec, who: str) -> Floats2d:
     """A teacher's distributions in a student's columns: -inf for tags that the teacher has not."""
     rows = np.full((len(soft.log_p), len(codec)), -np.inf, dtype="float32")
     column = {tag: i for i, tag in enumerate(codec.tags)}
-    is_biluo = any(tag[0] in MERGED for tag in soft.tags)
-    if codec.scheme == "BILUO" and not is_biluo:
+    if codec.scheme == "BILUO" and not any(tag[0] in MERGED for tag in soft.tags):
         problem = f"the teacher's tags are BIO, and {who} has scheme = 'BILUO'"
         raise ValueError(Errors.L513.format(problem=problem, fix="Set scheme = 'BIO'."))
     for tag, values in zip(soft.tags, soft.log_p.T, strict=True):
@@ -126,5 +123,5 @@ def _aligned(eg: Example) -> tuple[Ints1d, Ints1d]:
     x2y, y2x = eg.alignment.x2y, eg.alignment.y2x
     own = np.flatnonzero(x2y.lengths == 1)
     theirs = np.array([int(x2y[int(i)][0]) for i in own], dtype="int64")
-    same = y2x.lengths[theirs] == 1 if len(own) else np.zeros(0, dtype=bool)
+    same = y2x.lengths[theirs] == 1
     return own[same], theirs[same]

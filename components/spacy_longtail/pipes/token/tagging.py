@@ -107,8 +107,7 @@ class TokenTagger(NERPipe):
         self._build_head()
 
     def _build_head(self) -> None:
-        types = tuple(self.cfg["types"])
-        self.codec = TagCodec(types, self.cfg["scheme"])
+        self.codec = TagCodec(tuple(self.cfg["types"]), self.cfg["scheme"])
         loss, by_class = self.loss, self.cfg["class_values"]
         if by_class is not None and loss.preset is not None:
             loss = loss.bind(self.model.ops.asarray1f(self.codec.values(by_class)))
@@ -141,8 +140,7 @@ class TokenTagger(NERPipe):
         """
         check_label(label)
         check_described(self.model, self.name, description=description)
-        is_trained = output_of(self.model).has_param("W")
-        is_new = label not in self.cfg["types"]
+        is_trained, is_new = output_of(self.model).has_param("W"), label not in self.cfg["types"]
         texts, vectors = self.cfg["descriptions"], None
         if self.is_described:
             own = texts.get(label)
@@ -198,8 +196,8 @@ class TokenTagger(NERPipe):
         vectors = vectors_of(list(texts.values()), self.describe, self.name)
         release(self.describe)
         before = [name if name == "O" else f"{name} before" for name in self.head.outputs]
-        self.cfg.update(types=types, descriptions=texts, include=None, class_values=None)
-        self.cfg.update({"thresholds": None, CALIBRATION: None})
+        forgotten = dict.fromkeys(("include", "class_values", "thresholds", CALIBRATION))
+        self.cfg.update(forgotten, types=types, descriptions=texts)
         self._build_head()
         rename_outputs(self.model, before, self.head.outputs, [0.0] * len(self.head.outputs))
         self._set_descriptions(vectors)
@@ -310,7 +308,7 @@ class TokenTagger(NERPipe):
     def predict(self, docs: Iterable[Doc]) -> list[list[ScoredSpan]]:
         """The entities of each document, with their scores where scores_key is set."""
         docs = list(docs)
-        if not any(len(doc) for doc in docs):
+        if not any(map(len, docs)):
             return [[] for _ in docs]
         warn_of_zeros(self.model, docs, self.name)
         score = self.cfg["scores_key"] is not None

@@ -75,10 +75,8 @@ def scored_entities(
         return [[] for _ in docs]
     scores = _probabilities(model, docs, np.asarray(token), np.asarray(first))
     p = iter(scores[np.arange(len(moves)), moves].astype("float64").tolist())
-    rated = [[(ent, tuple(islice(p, len(ent)))) for ent in own] for own in ents]
-    return [
-        [ScoredSpan(e.start, e.end, e.label_, float(np.mean(s)), s) for e, s in own] for own in rated
-    ]
+    by_doc = [[(e, tuple(islice(p, len(e)))) for e in own] for own in ents]
+    return [[ScoredSpan(e.start, e.end, e.label_, np.mean(s).item(), s) for e, s in r] for r in by_doc]
 
 
 def beginnings(

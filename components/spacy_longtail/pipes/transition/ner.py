@@ -23,7 +23,7 @@ from ...errors import Errors
 from ...layers.listeners import warn_of_zeros
 from ...losses.base import Loss, check_loss
 from ...losses.token import TagLoss
-from ...types import Block, Overrides
+from ...types import Overrides
 from ..base import check_head_rate, factory, with_head_rate
 from ..label_checks import check_known, check_types
 from ..scores.spans import ScoredSpan, add_scores
@@ -33,14 +33,8 @@ from .actions import action_weights, columns_of, least_cost, scored_entities, sh
 
 WHO = "longtail_ner"
 
-SETTINGS: Block = {  # of cfg, beside what Parser keeps there
-    "include": None,
-    "scores_key": None,
-    "class_values": None,
-    CALIBRATION: None,
-    "thresholds": None,
-    "abstain_key": None,
-}
+# of cfg, beside what Parser keeps there; each is null by default
+SETTINGS = ("include", "scores_key", "class_values", CALIBRATION, "thresholds", "abstain_key")
 DROPPED = ("min_action_freq", "learn_tokens", "given_labels")  # of cfg, but no settings
 
 
@@ -118,7 +112,7 @@ class LongtailNER(EntityRecognizer):
         **settings: Any,
     ) -> None:
         # Parser keeps its settings in cfg; pickling passes cfg back as keyword arguments
-        own_settings = {key: settings.pop(key, default) for key, default in SETTINGS.items()}
+        own_settings = {key: settings.pop(key, None) for key in SETTINGS}
         for dropped in DROPPED:
             settings.pop(dropped, None)
         super().__init__(vocab, model, name, moves, **settings)
