@@ -61,11 +61,7 @@ class PathSums:
         return top, self.xp.exp(a - self.xp.maximum(top, NOWHERE))
 
     def _log_sums(self, rows: Floats2d, start: Floats1d, end: Floats1d, exact: bool) -> Floats2d:
-        """Of all paths through a tag, by a sweep forward and one backward over positions.
-
-        rows (Floats2d): (n_tokens, n_tags), the scores, packed.
-        exact (bool): Whether to look for sums that underflow, which is slow, on a GPU above all.
-        """
+        """Of all paths through a tag; `exact` looks for sums that underflow: slow on a GPU."""
         xp, packing = self.xp, self.packing
         alpha, beta = rows + start, xp.empty_like(rows)
         beta[packing.last] = end

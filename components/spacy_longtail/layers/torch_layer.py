@@ -1,7 +1,6 @@
 """Torch modules as layers of thinc, with weights saved as safetensors.
 
-A checksum goes with the weights: a safetensors file that was damaged in transit loads all the same,
-since every bit pattern of its data is a valid number, and the pipeline predicts something else.
+Weights have a checksum: a damaged safetensors file would load, as any bit pattern is a number.
 """
 
 import copy

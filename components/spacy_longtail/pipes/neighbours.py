@@ -43,20 +43,14 @@ def _settings(pipe: object) -> Block:
 
 
 def _flags(nlp: Language, name: str, pipe: object, key: str) -> bool:
-    """Whether a component flags in doc.spans[key]: a gate, or rules such as a span ruler.
-
-    A component that assigns doc.spans and names no key is believed to write this one.
-    """
+    """Whether a gate, or rules, flag in doc.spans[key]; what names no key may write any."""
     named = {_settings(pipe).get("spans_key"), getattr(pipe, "key", None)} - {None}
     writes = key in named if named else "doc.spans" in nlp.get_pipe_meta(name).assigns
     return writes and not isinstance(pipe, Secondary)
 
 
 def _opened_by(nlp: Language, pipe: object, key: str, who: str) -> tuple[str, list[str]]:
-    """The names of the gates before a component, and the types of all of them, if they know any.
-
-    Rules open for what is no type, too, so that theirs count where there is no gate.
-    """
+    """The gates before a component, and their types; those of rules where there is no gate."""
     before = components_before(nlp, pipe).items()
     writers = {name: other for name, other in before if _flags(nlp, name, other, key)}
     if not writers:

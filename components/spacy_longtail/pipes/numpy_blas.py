@@ -21,7 +21,7 @@ def use_numpy_blas(nlp: Language) -> Language:
     """
     for node in nodes_of(nlp):
         # not Apple's, which is one of NumPy's
-        if type(node.ops) is NumpyOps and node.ops.use_blis:
+        if isinstance(node.ops, NumpyOps) and type(node.ops) is NumpyOps and node.ops.use_blis:
             node.ops = NumpyOps(use_blis=False)
     return nlp
 

@@ -6,7 +6,7 @@ from typing import Any
 from spacy.language import Language
 from spacy.training import Example
 
-from ..corpus.counts import CorpusCounts, count_doc
+from ..corpus.counts import CorpusCounts, count_docs
 from ..errors import Errors
 
 Reader = Callable[[Language], Iterable[Example]]
@@ -27,7 +27,6 @@ def resolve_classes(
     if preset.needs_counts:
         if reader is None or nlp is None:
             raise ValueError(Errors.L004.format(who=who, preset=type(preset).__name__, name=pipe.name))
-        for eg in reader(nlp):
-            counts.add(count_doc(eg.reference))
+        counts = count_docs(eg.reference for eg in reader(nlp))
     values: dict[str, float] = preset.resolve(counts.classes(preset.unit, pipe.labels, prefixes))
     return values

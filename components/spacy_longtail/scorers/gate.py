@@ -13,8 +13,7 @@ def score_gate(
     examples: Iterable[Example], *, labels: Iterable[str] = (), spans_key: str = "", **_: object
 ) -> dict[str, float]:
     """examples (Iterable[Example]): Documents after the gate, with gold annotation.
-    RETURNS (Dict[str, float]): weak_sents_p, _r, _f and the share of sentences flagged, all of the
-        sentences with annotation."""
+    RETURNS (Dict[str, float]): weak_sents_p, _r, _f and _open, of annotated sentences."""
     labels = set(labels)
     score, n_all = PRFScore(), 0
     for eg in examples:

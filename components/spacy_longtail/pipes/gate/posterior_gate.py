@@ -31,9 +31,8 @@ class PosteriorGate(Gate, UntrainedPipe):
     """A gate without weights: it flags sentences by the probabilities of the NER before it.
 
     A document without sentence boundaries is one sentence. With a budget the order of sentences
-    counts. Each process counts for itself, in `set_annotations` alone, and the counts are not
-    saved. A loaded gate starts from the scores that the command `thresholds` gave it. Threads share
-    one stream.
+    counts. Threads share one stream. Each process counts for itself, in `set_annotations` alone,
+    and saves nothing: a loaded gate starts from the scores that the command `thresholds` gave it.
 
     rare_labels (List[str]): The rare types.
     primary (Optional[str]): The component that expects mentions: longtail_token_ner, longtail_ner
@@ -128,10 +127,8 @@ class PosteriorGate(Gate, UntrainedPipe):
 
     def set_annotations(self, docs: Iterable[Doc], scores: Floats2d) -> None:
         expected = scores.sum(axis=1)
-        if self._budget is None:
-            flags = (scores >= self.cfg["threshold"]).any(axis=1)
-        else:
-            flags = self._budget.flag(expected)
+        above = (scores >= self.cfg["threshold"]).any(axis=1)
+        flags = above if self._budget is None else self._budget.flag(expected)
         write_all_flagged(docs, self.cfg["spans_key"], self.name, flags, expected)
 
 

@@ -38,7 +38,7 @@ def has_posteriors(pipe: object) -> TypeGuard[Counting]:
 
 def has_expectations(pipe: object) -> bool:
     """Whether a component gives probabilities to count by."""
-    return _is_sentence_gate(pipe) or has_posteriors(pipe)
+    return (isinstance(pipe, Gate) and isinstance(pipe, LongtailPipe)) or has_posteriors(pipe)
 
 
 def gate_key(pipe: object) -> str | None:
@@ -79,7 +79,7 @@ def expected_mentions(nlp: Language, docs: list[Doc]) -> list[Expected]:
             continue
         labels = tuple(pipe.labels)
         with own_rows(nlp, pipe, docs):
-            if _is_sentence_gate(pipe):
+            if isinstance(pipe, Gate):
                 p = opens[pipe.cfg["spans_key"]] = pipe.model.ops.to_numpy(pipe.predict(docs))
                 mentions = np.repeat(p, len(labels), axis=1) / max(1, len(labels))
             else:
@@ -91,8 +91,3 @@ def expected_mentions(nlp: Language, docs: list[Doc]) -> list[Expected]:
             mentions = mentions * np.concatenate([np.zeros(0), *flags])[:, None]
         expected.append(Expected(labels, mentions))
     return expected
-
-
-def _is_sentence_gate(pipe: object) -> bool:
-    """Whether a component is a gate with a model of its own."""
-    return isinstance(pipe, Gate) and isinstance(pipe, LongtailPipe)

@@ -95,10 +95,7 @@ def replace_within(doc: Doc, found: Found, types: Collection[str] | None, key: s
 
 
 def merge_by_score(doc: Doc, weak: list[ScoredSpan], merge: str, key: str | None) -> None:
-    """Merge the entities that have a score into doc.ents, then fill in those without.
-
-    The key of scores is written in any case.
-    """
+    """Merge entities with a score, then fill in those without; write the key of scores anyway."""
     merge_into(doc, [ent for ent in weak if math.isfinite(ent.score)], merge, key)
     merge_into(doc, [ent for ent in weak if not math.isfinite(ent.score)], "fill", key)
     if key is not None and key not in doc.spans:

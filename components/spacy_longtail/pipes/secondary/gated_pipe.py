@@ -199,10 +199,7 @@ class GatedPipe(Secondary, UntrainedPipe):
     def _read(
         self, docs: list[Doc], places: list[FlaggedPart]
     ) -> Iterator[tuple[FlaggedPart, list[ScoredSpan]]]:
-        """The entities of some sentences, without those that the secondary fails on.
-
-        Of a batch that fails nobody knows on which: its sentences are given again, each alone.
-        """
+        """The entities of what the secondary can read; after a failure, each sentence alone."""
         try:
             found = self._entities(cut_flagged(docs, places))
         except Exception as error:

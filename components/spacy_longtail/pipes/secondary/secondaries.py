@@ -1,7 +1,4 @@
-"""What `longtail_gated_pipe` puts behind a gate: one component, or a pipeline of its own.
-
-Both read sentences as documents of their own, and save what they have learnt or were given.
-"""
+"""What `longtail_gated_pipe` puts behind a gate: a component, or a pipeline of its own."""
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -146,10 +143,7 @@ class OwnPipeline:
 
 
 def _build(nlp: Language, block: Mapping[str, object], who: str) -> Any:
-    """A component that is not made part of the pipeline.
-
-    `nlp.create_pipe` takes JSON, while here registered functions are resolved already.
-    """
+    """What `nlp.create_pipe` makes of JSON, of a block whose functions are resolved already."""
     given = dict(block)
     factory = given.pop("factory", None)
     if not isinstance(factory, str) or not nlp.has_factory(factory):

@@ -114,8 +114,7 @@ def are_alike(vectors: Floats2d, others: Floats2d) -> bool:
 def take_pretrained(pipe: Any, head: PretrainedHead, nlp: Language | None) -> None:
     """Start from the weights of a pretrained head and of its encoder, over which alone it works.
 
-    A tok2vec with a `source` has its weights, and is disabled while others are initialized. The
-    config of a saved pipeline has no source: it trains again from the same weights by this.
+    A tok2vec with a `source` has its weights already; the config of a saved pipeline has none.
     """
     layer, theirs = output_of(pipe.model), output_of(head.pipe.model)
     texts = [head.pipe.cfg["descriptions"][label] for label in head.pipe.labels]

@@ -364,14 +364,14 @@ class TokenTagger(NERPipe):
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "TokenTagger":
         """Load a pipe with its types, which may differ in number from those before."""
-        first = {"cfg": lambda b: self._read_cfg(srsly.json_loads(b), exclude)}
-        util.from_bytes(bytes_data, first, exclude)
+        util.from_bytes(
+            bytes_data, {"cfg": lambda b: self._read_cfg(srsly.json_loads(b), exclude)}, exclude
+        )
         super().from_bytes(bytes_data, exclude=exclude)
         return self
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "TokenTagger":
-        first = {"cfg": lambda p: self._read_cfg(deserialize_config(p), exclude)}
-        util.from_disk(path, first, exclude)
+        util.from_disk(path, {"cfg": lambda p: self._read_cfg(deserialize_config(p), exclude)}, exclude)
         super().from_disk(path, exclude=exclude)
         if isinstance(self.describe, (LabelEncoder, SubwordDescriptions)):
             self.describe = self.describe.of_pipeline(Path(path).parent)

@@ -113,9 +113,8 @@ class LongtailNER(EntityRecognizer):
     ) -> None:
         # Parser keeps its settings in cfg; pickling passes cfg back as keyword arguments
         own_settings = {key: settings.pop(key, None) for key in SETTINGS}
-        for dropped in DROPPED:
-            settings.pop(dropped, None)
-        super().__init__(vocab, model, name, moves, **settings)
+        kept = {key: value for key, value in settings.items() if key not in DROPPED}
+        super().__init__(vocab, model, name, moves, **kept)
         if own_settings["scores_key"] is not None and model.get_ref("lower").get_dim("nF") != 3:
             problem = "action probabilities are those of 3 state features"
             fix = "Set extra_state_tokens = false or scores_key = null."
