@@ -17,8 +17,7 @@ class HashedDescriptions:
 
     Descriptions that share words are similar. The same text has the same vector on every machine.
 
-    width (int): Columns.
-    seed (int): Of the projections.
+    width (int): Columns. seed (int): Of the projections.
     RETURNS (Callable[[List[str]], Floats2d]): Texts to one row each, of unit length.
     """
 

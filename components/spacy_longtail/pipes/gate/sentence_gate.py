@@ -120,9 +120,8 @@ class SentenceGate(Gate, LongtailPipe):
         check_labels(labels, self.labels, WHO)
         self._sets_boundaries = nlp is not None and bool(boundary_setters(nlp, self))
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
-        self.cfg.update(
-            learn_counts(with_boundaries(seen(), nlp, self), self.labels, self.cfg, self.name)
-        )
+        counted = with_boundaries(seen(), nlp, self)
+        self.cfg.update(learn_counts(counted, self.labels, self.cfg, self.name))
         sample = [eg.predicted for eg in islice((e for e in seen() if len(e.predicted)), 10)]
         self.model.initialize(X=sample)
 
