@@ -199,7 +199,7 @@ def _sentences() -> Iterator[tuple[str, str]]:
         corpus = r["corpus"].removeprefix("crossner_").replace("ai", "AI")
         name = f"{corpus}.over.{methods[r['method']]}.{r['score']}"
         value, low, high = (100 * r[key] for key in ("value", "low", "high"))
-        yield name, f"{value:+.1f} ({low:.1f} to {high:.1f})"
+        yield name, f"{value:+.1f} ({low:.1f}–{high:.1f})"
 
 
 def _costs() -> Iterator[tuple[str, str]]:

@@ -1,11 +1,12 @@
 """docs/results.md: what was measured, every table from the records in benchmarks/results."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean
 
 from . import advice, budgets
 from .figures import fill, tests
-from .records import points, read, table
+from .records import points, read, rows_of, table
 
 TEXT = Path(__file__).with_name("results.md")
 SCORES = ("ents_macro_f", "ents_tail_f", "ents_f")
@@ -55,6 +56,36 @@ def mining() -> str:
     )
 
 
+CLAIMS = {
+    "plain": "the shipped recipe",
+    "sCR": "with sCR",
+    "MoM": "with MoM",
+    "gate": "with the gate and its secondary",
+    "config": "`configs/config.cfg`: all three",
+    "descriptions": "the shipped recipe",
+    "softmax": "linear output, cross-entropy",
+    "CE-2T": "two tasks, cross-entropy",
+    "AUC-2T": "AUC-2T",
+    "COMAUC-2T": "COMAUC-2T",
+}
+
+
+def claims(plan: str, sizes: Sequence[int | None]) -> str:
+    """The papers' methods over the shipped encoder, as cells of macro and tail F1 by size."""
+    rows = [r for r in read("claims") if r["plan"] == plan and r["corpus"] == "crossner_politics"]
+    lines = []
+    for method, name in CLAIMS.items():
+        runs = [[r for r in rows if (r["method"], r["sentences"]) == (method, n)] for n in sizes]
+        if any(runs):
+            cells = [
+                points([r["test"][key] / 100 for r in same])
+                for same in runs
+                for key in ("macro", "tail")
+            ]
+            lines.append((name, *cells))
+    return rows_of(lines)
+
+
 def _means(rows: list[dict]) -> list[str]:
     """Macro, tail and micro F1 over seeds."""
     return [points([mean(r[name] for r in rows)]) for name in ("macro", "tail", "micro")]
@@ -68,6 +99,8 @@ def render() -> str:
         "advice": advice.rows(),
         "budgets": budgets.rows(),
         "mining": mining(),
+        "claims": claims("claims", (None,)),
+        "claims on few": claims("claims_few", (20, 50)),
     }
     text = TEXT.read_text(encoding="utf8")
     for name, found in tables.items():
