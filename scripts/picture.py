@@ -22,7 +22,7 @@ class System(NamedTuple):
 SYSTEMS = (
     System("stock", "dot", "stock spaCy ner"),
     System("plain", "dot", "the transformer all-MiniLM-L6-v2, fine-tuned with a plain head"),
-    System("ours", "ours", "spacy-longtail: three layers of it, pretrained on other types"),
+    System("ours", "ours", "spacy-longtail: the same transformer, pretrained on other types"),
 )
 
 
@@ -83,10 +83,10 @@ def render_each() -> str:
     text = (
         f"F1 of {len(rows)} rare types on test. Means: stock spaCy {mean(r.stock for r in rows):.1f}, "
         f"pretrained CNN {mean(r.ours for r in rows):.1f}, "
-        f"three layers of a transformer {mean(r.other or 0.0 for r in rows):.1f}."
+        f"six layers of a transformer {mean(r.other or 0.0 for r in rows):.1f}."
     )
     title = "Rare types, and their mentions in training"
-    return draw(rows, title, "pretrained CNN", text, "F1 on test", "three layers of a transformer")
+    return draw(rows, title, "pretrained CNN", text, "F1 on test", "six layers of a transformer")
 
 
 def _domain(t: RareType) -> str:

@@ -1,31 +1,16 @@
-"""What `recommend` advised, beside stock spaCy: a table and a picture of its records."""
+"""What `recommend` advised, beside stock spaCy: a sentence and a picture of its records."""
 
 from statistics import mean
 
 from dumbbells import Row, draw
 
-from .records import points, read, table
+from .records import read
 
 STOCK = "ner"
 
 
-def _score(record: dict, method: str, score: str = "macro") -> float:
-    return mean(record["scores"][method][score])
-
-
-def rows() -> str:
-    """The table: one corpus a row."""
-    found = []
-    for r in read("advice"):
-        macro = r.get("tests", {}).get("macro", {"low": 0.0, "high": 0.0})
-        interval = f"{100 * r['gain']:+.1f} ({100 * macro['low']:.1f} to {100 * macro['high']:.1f})"
-        methods = (STOCK, r["advice"])
-        tail = "/".join(f"{100 * _score(r, m, 'tail'):.1f}" for m in methods)
-        macros = [points(r["scores"][m]["macro"]).replace(" ", "") for m in methods]
-        regret = f"{100 * r['regret']:.1f}" + (f" (`{r['best']}`)" if r["regret"] else "")
-        found.append((r["corpus"], f"`{r['advice']}` ({r['folds']})", *macros, interval, tail, regret))
-    head = ("corpus", "advice", "stock, macro", "advice, macro", "gain")
-    return table((*head, "tail of both", "regret (best)"), found)
+def _score(record: dict, method: str) -> float:
+    return mean(record["scores"][method]["macro"])
 
 
 def in_short() -> str:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import srsly
 
+from .figures import tests as tests_on
 from .figures import wrapped
 from .records import RECORDS, read, table
 from .results import CROSSNER, LARGER
@@ -33,6 +34,7 @@ F1 = {"ents_macro_f": "macro", "ents_tail_f": "tail", "ents_f": "micro"}
 
 class Cost(NamedTuple):
     head: str
+    unit: str
     value: Callable[[dict[str, Any]], float | None]  # of a record
     shown: str  # its format
     best: Callable[..., float]
@@ -40,12 +42,21 @@ class Cost(NamedTuple):
 
 
 COSTS = (
-    Cost("ECE", lambda r: r["test"]["calibration_error"], ".3f", min, "the best calibrated scores"),
-    Cost("minutes to train", lambda r: r["core_minutes"], ".1f", min, "the shortest training"),
-    Cost("words a second", lambda r: r["words_per_core_second"], ",.0f", max, "the fastest prediction"),
-    Cost("peak MiB", lambda r: r["peak_mib"], ",.0f", min, "the least memory"),
-    Cost("MiB on disk", lambda r: r["disk_mib"], ",.1f", min, "the smallest model"),
-    Cost("lines", lambda r: r["lines"], ".0f", min, "the fewest lines of code"),
+    Cost("ECE", "", lambda r: r["test"]["calibration_error"], ".3f", min, "the best calibrated scores"),
+    Cost(
+        "minutes to train", " minutes", lambda r: r["core_minutes"], ".2f", min, "the shortest training"
+    ),
+    Cost(
+        "words a second",
+        " words a second",
+        lambda r: r["words_per_core_second"],
+        ",.0f",
+        max,
+        "the fastest prediction",
+    ),
+    Cost("peak MiB", " MiB", lambda r: r["peak_mib"], ",.0f", min, "the least memory"),
+    Cost("MiB on disk", " MiB", lambda r: r["disk_mib"], ",.1f", min, "the smallest model"),
+    Cost("lines", "", lambda r: r["lines"], ".0f", min, "the fewest lines of code"),
 )
 
 Tests = dict[tuple[str, str], list[dict[str, Any]]]  # scores on test by peer and corpus
@@ -54,7 +65,8 @@ Tests = dict[tuple[str, str], list[dict[str, Any]]]  # scores on test by peer an
 def titles() -> dict[str, str]:
     """The peers in the order of peers.yml, and those of a hub."""
     sections = srsly.read_yaml(PEERS / "peers.yml")
-    return {name: row["title"] for key in ("peers", "hub") for name, row in sections[key].items()}
+    peers = {name: row["title"] for key in ("peers", "hub") for name, row in sections[key].items()}
+    return {"plain": "plain transformer", **peers}
 
 
 def measured() -> list[dict[str, Any]]:
@@ -76,6 +88,10 @@ def tests_of(rows: Sequence[dict[str, Any]]) -> tuple[Tests, set[tuple[str, str]
         if key[0] and key not in has_own and row["seed"] in SEEDS:
             tests.setdefault(key, []).append(row["test"])
             borrowed.add(key)
+    for corpus in CORPORA:
+        if rows_there := tests_on("plain", corpus):
+            tests["plain", corpus] = rows_there
+            borrowed.add(("plain", corpus))
     return tests, borrowed
 
 
@@ -123,10 +139,10 @@ def ahead(tests: Tests, rows: Sequence[dict[str, Any]], named: dict[str, str]) -
         if values and (winner := cost.best(values, key=lambda peer: values[peer])) not in OURS:
             mine = [peer for peer in values if peer in OURS]
             title = named[winner][0].upper() + named[winner][1:]
-            text = f"- **{title} has {cost.wins}**: {values[winner]:{cost.shown}}"
+            text = f"- **{title} has {cost.wins}**: {values[winner]:{cost.shown}}{cost.unit}"
             if mine:
                 best = cost.best(mine, key=lambda peer: values[peer])
-                text += f", ours at best {values[best]:{cost.shown}} ({named[best]})"
+                text += f", and ours {values[best]:{cost.shown}} ({named[best]})"
             lines.append(text + ".")
     return "\n".join(lines) or "- On nothing that was measured."
 

@@ -23,7 +23,8 @@ SYSTEMS = {  # the records and the method of each system on CrossNER
     "crf": ("knowledge", "crf"),
     "plain": ("knowledge_transformer_converged", "softmax"),
     "cnn": ("knowledge", "pretrained"),
-    "ours": ("knowledge", "pretrained, three layers"),
+    "ours": ("knowledge", "pretrained, six layers"),
+    "three": ("knowledge", "pretrained, three layers"),
 }
 LARGE = {"gmb": "GMB", "bionlp13cg": "BioNLP", "wnut17": "WNUT-17", "field_notes": "Field Notes"}
 SCORES = {"macro": "ents_macro_f", "tail": "ents_tail_f", "micro": "ents_f"}
@@ -93,7 +94,7 @@ def _rare() -> Iterator[tuple[str, str]]:
         for other in ("stock", "plain"):
             higher = sum(t.f[system] > t.f[other] for t in types)
             yield f"rare.{system} over {other}", str(higher)
-            yield f"rare.{other} over {system}", str(len(types) - higher)
+            yield f"rare.{other} over {system}", str(len(types) - higher or "none")
     steps = [mean(t.f[system] for t in types) for system in ("stock", "plain", "ours")]
     yield "rare.plain - stock", f"{steps[1] - steps[0]:.1f}"
     yield "rare.ours - plain", f"{steps[2] - steps[1]:.1f}"
@@ -118,8 +119,8 @@ def _corpora() -> Iterator[tuple[str, str]]:
         gains = [a - b for a, b in zip(means["cnn", key], means["stock", key], strict=True)]
         yield f"least gain.{key}", f"{min(gains):.0f}"
         yield f"greatest gain.{key}", f"{max(gains):.0f}"
-        for system in ("crf", "cnn", "ours"):
-            for other in ("stock", "plain", "cnn"):
+        for system in ("crf", "cnn", "three", "ours"):
+            for other in ("stock", "plain", "cnn", "three"):
                 value = mean(means[system, key]) - mean(means[other, key])
                 yield f"mean.{system} - {other}.{key}", f"{value:.1f}"
 
@@ -142,6 +143,9 @@ def _zero_shot() -> Iterator[tuple[str, str]]:
         own = [r for r in rows if (r["encoder"], r["part"]) == (encoder, "test")]
         for key in SCORES:
             yield f"zero.{name}.{key}", f"{mean(r[key] for r in own):.1f}"
+        micro = [r["micro"] for r in own]
+        yield f"zero.{name}.range", f"{min(micro):.0f} to {max(micro):.0f}"
+        yield f"zero.{name}.politics", next(str(r["macro"]) for r in own if "politics" in r["corpus"])
     yield from zero_shot.parts()
 
 
@@ -158,6 +162,15 @@ def _mining() -> Iterator[tuple[str, str]]:
         tails = [f"{100 * r['tail']:.1f}" for r in sorted(own, key=lambda r: r["seed"])]
         yield f"{name}.tail", f"{100 * mean(r['tail'] for r in own):.1f}"
         yield f"{name}.tail by seed", " and ".join(tails)
+
+
+def _claims() -> Iterator[tuple[str, str]]:
+    """The shipped recipe on few sentences of politics."""
+    rows = [
+        r for r in records_of("claims") if r["plan"] == "claims_few" and r["method"] == "descriptions"
+    ]
+    for n in (20, 50):
+        yield f"claims.{n}", f"{mean(r['test']['macro'] for r in rows if r['sentences'] == n):.1f}"
 
 
 def _budgets() -> Iterator[tuple[str, str]]:
@@ -182,6 +195,7 @@ def _advice() -> Iterator[tuple[str, str]]:
 def _speed() -> Iterator[tuple[str, str]]:
     names = {"stock": "stock CNN ner", "cnn": "our CNN", "three": "ours, three layers"}
     names |= {"three int8": "ours, three layers int8", "six": "ours, six layers"}
+    names |= {"six int8": "ours, six layers int8", "blas": "stock CNN ner, NumPy's BLAS"}
     names |= {"stock six": "stock transformer ner, six layers"}
     for r in records_of("serving"):
         for name, of in names.items():
@@ -190,6 +204,8 @@ def _speed() -> Iterator[tuple[str, str]]:
                 yield f"times.{name}.{r['threads']}", f"{r['times_stock']:.1f}"
             elif r["name"] == of and r.get("part") == "serving":
                 yield f"memory.{name}", f"{r['peak_mib']:,}"
+    words = {r["name"]: r["words_per_second"] for r in records_of("serving") if r.get("threads") == 2}
+    yield "times.cnn over blas", f"{words[names['cnn']] / words[names['blas']]:.1f}"
 
 
 def _sentences() -> Iterator[tuple[str, str]]:
@@ -250,6 +266,7 @@ PARTS: tuple[Callable[[], Iterable[tuple[str, str]]], ...] = (
     _larger,
     _zero_shot,
     _mining,
+    _claims,
     _budgets,
     _advice,
     _speed,

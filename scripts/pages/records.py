@@ -14,13 +14,12 @@ def read(name: str) -> list[dict]:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---", *["--:"] * (len(head) - 1)], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return rows_of([head, ["---", *["--:"] * (len(head) - 1)], *rows])
 
 
 def rows_of(rows: Iterable[Sequence[str]]) -> str:
     """The rows of a table whose head stands on the page."""
-    return table((), rows).split("\n", 2)[2]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def points(values: Sequence[float]) -> str:

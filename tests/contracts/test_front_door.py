@@ -6,7 +6,6 @@ from configparser import ConfigParser
 from importlib import import_module
 from pathlib import Path
 
-import numpy as np
 import pytest
 import typer
 from packaging.requirements import Requirement
@@ -68,23 +67,6 @@ def test_types_that_no_donor_names_are_not_on_the_card():
     unnamed = [t.name for t in rare_types() if t.overlap != "name"]
     assert len(unnamed) == 7  # README says so in a word
     assert not [name for name in unnamed if re.search(rf"[,|] *{name} *[,|]", donors)]
-
-
-def test_an_interval_over_seeds_is_that_of_a_paired_t_test():
-    from pages.figures import difference, tests
-
-    ours, stock = (
-        [100 * test["ents_tail_f"] for test in tests(system, "crossner_ai")]
-        for system in ("cnn", "stock")
-    )
-    values = np.subtract(ours, stock)
-    low, high = scipy_t(values)
-    assert difference("crossner_ai", "tail") == f"{values.mean():+.1f} ({low:.1f} to {high:.1f})"
-
-
-def scipy_t(values):
-    stats = pytest.importorskip("scipy.stats", reason="needs the extra 'report'")
-    return stats.t.interval(0.95, len(values) - 1, loc=values.mean(), scale=stats.sem(values))
 
 
 def test_a_figure_without_a_record_is_refused():
