@@ -10,8 +10,8 @@ class Errors:
     L001 = "[L001] '{name}' must be {rule}, found {value!r}. {fix}"
     L002 = "[L002] {who} cannot train with {loss}: {reason}. {fix}"
     L203 = (
-        "[L203] '{setting}' of {who} names types that the data does not have: {unknown}. Known "
-        "types: {known}. With max_epochs = -1 give the pipe a 'counts_corpus'."
+        "[L203] '{setting}' of {who} names types that the data does not have: {unknown}. Known types: "
+        "{known}. With max_epochs = -1 give the pipe a 'counts_corpus'."
     )
     L209 = "[L209] The model of {who} does not fit: {problem}. {fix}"
     L251 = (
@@ -19,33 +19,30 @@ class Errors:
         "thresholds = null."
     )
     L265 = (
-        "[L265] {name!r} cannot be loaded: {problem} Name a model of the Hugging Face hub, or a"
-        " folder, which works offline."
+        "[L265] {name!r} cannot be loaded: {problem} Name a model of the Hugging Face hub, or a folder, "
+        "which works offline."
     )
     L271 = (
         "[L271] The descriptions of {who} have {problem}. Correct "
         "[initialize.components.NAME.descriptions], or 'descriptions' in types.json."
     )
     L274 = (
-        "[L274] {who} cannot start from {path}: {problem}. Name a pipeline that `pretrain` "
-        "wrote, with its encoder, width and 'describe', or pretrained = null."
+        "[L274] {who} cannot start from {path}: {problem}. Name a pipeline that `pretrain` wrote, with "
+        "its encoder, width and 'describe', or pretrained = null."
     )
     L402 = "[L402] {path} does not exist. {fix}"
     L403 = "[L403] {path} holds no sentence. {fix}"
     L405 = (
-        "[L405] {path} cannot be a report's input: {problem}. Write it with `python -m "
-        "spacy_longtail {command}`."
+        "[L405] {path} cannot be a report's input: {problem}. Write it with `python -m spacy_longtail "
+        "{command}`."
     )
     L410 = (
-        "[L410] No evaluation can be the report's {role} {name!r}, found {found}. Give "
-        "evaluations, and name the models with --baseline and --ours."
+        "[L410] No evaluation can be the report's {role} {name!r}, found {found}. Give evaluations, and "
+        "name the models with --baseline and --ours."
     )
     L420 = "[L420] --{name} would be ignored: {problem}. Leave it out."
     L432 = "[L432] {path} cannot be read or written: {problem}. Check the disk and the permissions."
-    L437 = (
-        "[L437] {path} would be replaced, but {problem}. Name another output, or move away what "
-        "is there."
-    )
+    L437 = "[L437] {path} would be replaced, but {problem}. Name another output, or move what is there."
     L487 = "[L487] There is nothing to compare: {problem} {fix}"
     L513 = "[L513] Soft targets cannot be learnt: {problem}. {fix}"
     L540 = "[L540] The command cannot go on: {problem} {fix}"
@@ -53,18 +50,18 @@ class Errors:
 
     # Corpora
     L101 = (
-        "[L101] {policy} was fitted on {n_units} units without an entity. Check the path of the"
-        " training corpus and its annotation."
+        "[L101] {policy} was fitted on {n_units} units without an entity. Check the path of the "
+        "training corpus and its annotation."
     )
     L401 = "[L401] {path}:{line}: {problem}. {fix}"
     L404 = "[L404] {path} cannot be a .spacy file: {problem}. {fix}"
     L419 = (
-        "[L419] {corpus} has open types: each mention has a type of its own. `pretrain` alone "
-        "can read it. Name a corpus that declares its types."
+        "[L419] {corpus} has open types: each mention has a type of its own. `pretrain` alone can read "
+        "it. Name a corpus that declares its types."
     )
     L421 = (
-        "[L421] {path} is in no one format: {problem}. Name it with --format (--pool-format of "
-        "a pool), one of {known}."
+        "[L421] {path} is in no one format: {problem}. Name it with --format (--pool-format of a pool), "
+        "one of {known}."
     )
     L428 = (
         "[L428] There is no tokenizer of {lang!r}: {problem}. Use a code of "
@@ -76,122 +73,107 @@ class Errors:
     L550 = "[L550] {label!r} cannot be a type{where}: {problem}. Correct its name."
     L581 = "[L581] --{option} {given!r} cannot be used: {problem}. Correct the option."
     L700 = (
-        "[L700] {source} is not converted: {problem}. Correct the source or the options. "
-        "--allow goes on all the same."
+        "[L700] {source} is not converted: {problem}. Correct the source or the options. --allow goes "
+        "on all the same."
     )
     L745 = (
-        "[L745] A document's soft targets are {n} numbers, but its {tokens} tokens and {tags} "
-        "tags take {wanted}. It begins with {text!r}. Leave the tokens as `distil` wrote them, "
-        "or run it again."
+        "[L745] A document's soft targets are {n} numbers, but its {tokens} tokens and {tags} tags take "
+        "{wanted}. It begins with {text!r}. Leave the tokens as `distil` wrote them, or run it again."
     )
 
     # Readers and augmenters
     L105 = (
-        "[L105] 'corpus' changed after the counting pass of {n} units. Wrap a reader that "
-        "yields the same units in the same order each time (no shuffle, no augmenter, no random "
-        "limit)."
+        "[L105] 'corpus' changed after the counting pass of {n} units. Wrap a reader that yields the "
+        "same units in the same order each time (no shuffle, no augmenter, no random limit)."
     )
     L108 = (
-        "[L108] {outer} cannot wrap {inner}, which {what}. Wrap them the other way round, or "
-        "leave one out; give an augmenter to the outer reader."
+        "[L108] {outer} cannot wrap {inner}, which {what}. Wrap them the other way round, or leave one "
+        "out; give an augmenter to the outer reader."
     )
     L109 = (
-        "[L109] [training] dev_corpus = {name!r} is read through {found}, which changes the "
-        "data. Use spacy.Corpus.v1 alone for development data."
+        "[L109] [training] dev_corpus = {name!r} is read through {found}, which changes the data. Use "
+        "spacy.Corpus.v1 alone for development data."
     )
-    L115 = (
-        "[L115] {who} found in its 'corpus' {problem}. Check the path of the corpus, its "
-        "entities, and the settings."
-    )
+    L115 = "[L115] {who} found in its 'corpus' {problem}. Check its path, its entities, the settings."
     L116 = (
-        "[L116] {path} cannot be a thesaurus: {problem}. Write lines of word TAB synonym TAB "
-        "synonym, in UTF-8."
+        "[L116] {path} cannot be a thesaurus: {problem}. Write lines of word TAB synonym TAB synonym, "
+        "in UTF-8."
     )
     L117 = (
-        "[L117] longtail.synonym_replacement.v1 without a 'thesaurus' takes synonyms from "
-        "WordNet, found {found}. Run: pip install nltk && python -m nltk.downloader wordnet. Or"
-        " name a thesaurus file."
+        "[L117] longtail.synonym_replacement.v1 without a 'thesaurus' takes synonyms from WordNet, "
+        "found {found}. Run: pip install nltk && python -m nltk.downloader wordnet. Or name a thesaurus."
     )
-    L120 = (
-        "[L120] {who} cannot draw from the corpus: {problem}. Check its path, and that its "
-        "entities are annotated."
-    )
+    L120 = "[L120] {who} cannot draw from the corpus: {problem}. Check its path and its annotation."
 
     # Losses, heads, layers, models
     L221 = (
-        "[L221] The saved weights of {who} cannot be loaded: {problem}. Copy the pipeline from "
-        "its source again, with the config that it was trained with."
+        "[L221] The saved weights of {who} cannot be loaded: {problem}. Copy the pipeline from its "
+        "source again, with the config that it was trained with."
     )
     L230 = (
         "[L230] 'queries' of {who} must give each of at least one type a query in words, found "
-        '{found!r}. Write a block [components.ner.queries] with lines such as PER = "Find '
-        'persons.". A type holds no : or = and begins with none of @ # ; [, a query is one '
-        "line without ${{."
+        '{found!r}. Write a block [components.ner.queries] with lines such as PER = "Find persons.". '
+        "A type holds no : or = and begins with none of @ # ; [, a query is one line without ${{."
     )
     L240 = (
-        "[L240] {who} needs its word vectors: {problem}. Name the folder that `spacy init "
-        "vectors` made: [initialize] vectors, or --paths.vectors."
+        "[L240] {who} needs its word vectors: {problem}. Name the folder that `spacy init vectors` "
+        "made: [initialize] vectors, or --paths.vectors."
     )
     L241 = "[L241] {who} cannot use its encoder: {problem}. {fix}"
 
     L292 = (
-        "[L292] {who}: {problem}. Name a running server's URL that takes this model, and the "
-        "variable that holds its key, or key_variable = null."
+        "[L292] {who}: {problem}. Name a running server's URL that takes this model, and the variable "
+        "that holds its key, or key_variable = null."
     )
     L720 = (
-        "[L720] There is no pipeline {source}. Name a folder with a pipeline, an installed "
-        "package, or en_longtail_cnn. Wheels of others are in assets/encoders of this package's"
-        " repository: pip install --no-deps assets/encoders/NAME-VERSION-py3-none-any.whl."
+        "[L720] There is no pipeline {source}. Name a folder with a pipeline, an installed package, or "
+        "en_longtail_cnn. Wheels of others are in assets/encoders of this package's repository: pip "
+        "install --no-deps assets/encoders/NAME-VERSION-py3-none-any.whl."
     )
 
     # Pipes and scorers
     L004 = (
-        "[L004] {who} needs corpus counts for {preset}, but got no 'counts_corpus'. Add to the "
-        "config: [initialize.components.{name}] counts_corpus = ${{corpora.plain}}."
+        "[L004] {who} needs corpus counts for {preset}, but got no 'counts_corpus'. Add to the config: "
+        "[initialize.components.{name}] counts_corpus = ${{corpora.plain}}."
     )
     L007 = (
-        "[L007] The loss of {who} is {loss} after a batch of {n_rows} rows. Lower the learning "
-        "rate or the class weights."
+        "[L007] The loss of {who} is {loss} after a batch of {n_rows} rows. Lower the learning rate or "
+        "the class weights."
     )
     L205 = (
-        "[L205] {who} cannot learn when to open: {problem}. Check 'rare_labels', 'auto_share' "
-        "and the corpus, and put a sentencizer before the gate and into annotating_components."
+        "[L205] {who} cannot learn when to open: {problem}. Check 'rare_labels', 'auto_share' and the "
+        "corpus, and put a sentencizer before the gate and into annotating_components."
     )
     L206 = (
-        "[L206] {label!r} cannot be added to {who}: its types come from {source} alone. Add the "
-        "type there, and initialize the pipe again."
+        "[L206] {label!r} cannot be added to {who}: its types come from {source} alone. Add the type "
+        "there, and initialize the pipe again."
     )
     L207 = (
-        "[L207] merge = '{merge}' of {who} needs a primary NER before it that writes entity "
-        "scores to doc.spans['{key}']. Set scores_key = \"{key}\" there, or use merge = 'fill'."
+        "[L207] merge = '{merge}' of {who} needs a primary NER before it that writes entity scores to "
+        "doc.spans['{key}']. Set scores_key = \"{key}\" there, or use merge = 'fill'."
     )
     L210 = "[L210] {who} needs {needs} before it, found {found}. {fix}"
     L212 = (
-        "[L212] The labels that {who} was given, {found}, are not its own: {own}. Write the "
-        "labels file again with `spacy init labels`, or remove it."
+        "[L212] The labels that {who} was given, {found}, are not its own: {own}. Write the labels file "
+        "again with `spacy init labels`, or remove it."
     )
-    L215 = (
-        "[L215] {who} found no entity to learn from in the training data. Check the corpus, "
-        "'labels' and 'include'."
-    )
+    L215 = "[L215] {who} found no entity to learn from. Check the corpus, 'labels' and 'include'."
     L218 = (
-        "[L218] The saved {who} has {saved}, its config {found}. They are fixed in a trained "
-        "pipe: take the override away, or train anew."
+        "[L218] The saved {who} has {saved}, its config {found}. They are fixed in a trained pipe: take "
+        "the override away, or train anew."
     )
     L232 = (
-        "[L232] {who} has no query for the types {unknown}. Add them to 'queries', or with "
-        "add_query; or leave the types out with longtail.RelabelledCorpus.v1."
+        "[L232] {who} has no query for the types {unknown}. Add them to 'queries', or with add_query; "
+        "or leave the types out with longtail.RelabelledCorpus.v1."
     )
-    L250 = (
-        "[L250] {other!r} stands after {name!r} in [nlp] pipeline and {problem}. Put it before {name!r}."
-    )
+    L250 = "[L250] {other!r} stands after {name!r} in [nlp] pipeline and {problem}. Put it before that."
     L254 = (
-        "[L254] {who} found no doc.spans['{key}']: no gate has seen the document. Keep the gate"
-        " before it enabled, or disable {who} as well."
+        "[L254] {who} found no doc.spans['{key}']: no gate has seen the document. Keep the gate before "
+        "it enabled, or disable {who} as well."
     )
     L272 = (
-        "[L272] 'describe' of {who}, {describe}, gives {problem}. It must give one row of "
-        "finite numbers for each text, the same as in training."
+        "[L272] 'describe' of {who}, {describe}, gives {problem}. It must give one row of finite "
+        "numbers for each text, the same as in training."
     )
     L285 = "[L285] {who} cannot use its secondary: {problem}. {fix}"
     L290 = (
@@ -199,13 +181,12 @@ class Errors:
         "{limit}. The last: {problem}. Repair it, raise max_failures, or disable {who!r}."
     )
     L296 = (
-        "[L296] {path} cannot be loaded as a GLiNER model: {problem}. Name one of the Hugging "
-        "Face hub such as urchade/gliner_medium-v2.1, or a folder that GLiNER.save_pretrained "
-        "wrote."
+        "[L296] {path} cannot be loaded as a GLiNER model: {problem}. Name one of the Hugging Face hub "
+        "such as urchade/gliner_medium-v2.1, or a folder that GLiNER.save_pretrained wrote."
     )
     L301 = (
-        "[L301] 'tail' of longtail.ner_scorer.v1 names types outside 'labels': {unknown}. "
-        "Declared: {known}."
+        "[L301] 'tail' of longtail.ner_scorer.v1 names types outside 'labels': {unknown}. Declared: "
+        "{known}."
     )
     L303 = (
         "[L303] {who} cannot {what}: its members were trained apart. Put it into [training] "
@@ -214,83 +195,75 @@ class Errors:
 
     # Training and pretraining
     L408 = (
-        "[L408] {path} cannot be loaded as a pipeline: {problem} Copy it again, install what it"
-        " was trained with, or name its code with --code."
+        "[L408] {path} cannot be loaded as a pipeline: {problem} Copy it again, install what it was "
+        "trained with, or name its code with --code."
     )
     L417 = (
-        "[L417] {path} is not what `train` left beside the model: {problem}. Copy it again, or "
-        "delete it: the model is then evaluated without it."
+        "[L417] {path} is not what `train` left beside the model: {problem}. Copy it again, or delete "
+        "it: the model is then evaluated without it."
     )
     L438 = "[L438] {path} cannot be trained: {problem} Correct the config or the option."
     L450 = "[L450] {path} cannot be audited: {problem}. {fix}"
     L495 = "[L495] {path} cannot be {role}: {problem}. {fix}."
     L496 = "[L496] {path} cannot be gone on with: {problem}. {fix}."
     L515 = (
-        "[L515] --gpu-id {gpu_id} cannot be used: {problem}. Run: pip install "
-        "'spacy-longtail[gpu]'. Or leave --gpu-id out for the CPU."
+        "[L515] --gpu-id {gpu_id} cannot be used: {problem}. Run: pip install 'spacy-longtail[gpu]'. Or "
+        "leave --gpu-id out for the CPU."
     )
 
     # Evaluation and output
     L255 = (
-        "[L255] {path} has no component with scores to choose a threshold for, found {found}. "
-        "Train one of this package, with scores_key or a gate."
+        "[L255] {path} has no component with scores to choose a threshold for, found {found}. Train one "
+        "of this package, with scores_key or a gate."
     )
     L411 = (
-        "[L411] {path} cannot be compared with {other}: {problem}. Evaluate both on the same "
-        "data with the same types."
+        "[L411] {path} cannot be compared with {other}: {problem}. Evaluate both on the same data with "
+        "the same types."
     )
     L414 = (
-        "[L414] {model} has no evaluation for its model card: {problem}. Run `evaluate` on it, "
-        "with -o into that folder."
+        "[L414] {model} has no evaluation for its model card: {problem}. Run `evaluate` on it, with -o "
+        "into that folder."
     )
     L436 = "[L436] {path} cannot be the output: {problem}. Name another {kind}."
 
     # Studies
     L470 = "[L470] {path} cannot be used: {problem} {fix}"
     L471 = (
-        "[L471] The setting {name!r} has no place: the config has no block [{block}]. Correct "
-        "the name, or choose a config that has it."
+        "[L471] The setting {name!r} has no place: the config has no block [{block}]. Correct the name, "
+        "or choose a config that has it."
     )
-    L477 = (
-        "[L477] The study {path} cannot be opened: {problem}. Name another --output, or delete "
-        "the file to search anew."
-    )
-    L480 = (
-        "[L480] The pipeline of {name} cannot be built: {problem} Correct the setting, or leave it out."
-    )
+    L477 = "[L477] The study {path} cannot be opened: {problem}. Name another --output, or delete it."
+    L480 = "[L480] The pipeline of {name} cannot be built: {problem} Correct the setting, or drop it."
     L483 = "[L483] The search cannot be run: {problem} {fix}"
     L563 = (
-        "[L563] {path} was pretrained on {share} of the sentences of {corpus}: on its folds it "
-        "would be scored for what it remembers. Leave --pretrained out, or pretrain on other "
-        "corpora."
+        "[L563] {path} was pretrained on {share} of the sentences of {corpus}: on its folds it would be "
+        "scored for what it remembers. Leave --pretrained out, or pretrain on other corpora."
     )
     L723 = "[L723] There is no config {name!r}. The configs are: {known}."
 
     # Unlabelled text
     L500 = "[L500] Mining cannot look for rare types: {problem}. {fix}"
     L503 = (
-        "[L503] Nothing of {path} can be proposed: {known} of {n} sentences are known or "
-        "excluded, and nothing speaks for a rare type in the others. Name a pool of other text."
+        "[L503] Nothing of {path} can be proposed: {known} of {n} sentences are known or excluded, and "
+        "nothing speaks for a rare type in the others. Name a pool of other text."
     )
     L506 = "[L506] {path} cannot be merged: {problem}. {fix}"
     L509 = "[L509] {path} cannot teach: {problem}. {fix}"
     L510 = (
-        "[L510] Nothing of {path} can be a pseudo-label: {problem}. Name other text, lower "
-        "--threshold, or give components that read entities a scores_key."
+        "[L510] Nothing of {path} can be a pseudo-label: {problem}. Name other text, lower --threshold, "
+        "or give components that read entities a scores_key."
     )
     L514 = "[L514] {path} cannot become part of an ensemble: {problem}. {fix}"
 
     # Commands
     L213 = (
-        "[L213] {name} = {value!r} of {who} has no effect here: it is for {where}. Remove it, "
-        "or change the other setting."
+        "[L213] {name} = {value!r} of {who} has no effect here: it is for {where}. Remove it, or change "
+        "the other setting."
     )
-    L406 = (
-        "[L406] This needs {package}, which is not installed. Run: pip install 'spacy-longtail[{extra}]'"
-    )
+    L406 = "[L406] {package} is not installed. Run: pip install 'spacy-longtail[{extra}]'"
     L546 = (
-        "[L546] This should not happen: {what} Please report it with the traceback above. "
-        "Versions: {versions}."
+        "[L546] This should not happen: {what} Please report it with the traceback above. Versions: "
+        "{versions}."
     )
 
 
@@ -302,81 +275,72 @@ class Warnings:
     # Readers and augmenters
     W012 = "[LW012] {who} {problem}. A model cannot learn from what is not there."
 
-    W015 = (
-        "[LW015] Text categories or span groups of documents are lost where sentences are taken"
-        " out of them."
-    )
+    W015 = "[LW015] Text categories or span groups of documents are lost where sentences are taken out."
 
     # Losses, heads, layers, models
     W106 = (
-        "[LW106] {who!r} takes its word vectors from another component, which has not read the "
-        "document: it predicts from zeros. Put that component before it, enabled; or use "
-        "nlp.replace_listeners."
+        "[LW106] {who!r} takes its word vectors from another component, which has not read the text: "
+        "it predicts from zeros. Put that before it, enabled; or use nlp.replace_listeners."
     )
 
     # Pipes and scorers
     W002 = (
-        "[LW002] The types {types}, {problem}. Set longtail.labels and longtail.tail in the "
-        "config to the types of the data."
+        "[LW002] The types {types}, {problem}. Set longtail.labels and longtail.tail in the config to "
+        "the types of the data."
     )
     W003 = (
-        "[LW003] {n} of {total} documents have no entity annotation at all (not even O) and are"
-        " left out of the scores."
+        "[LW003] {n} of {total} documents have no entity annotation at all (not even O) and are left "
+        "out of the scores."
     )
     W006 = (
         "[LW006] {who} was not initialized with the types {found}: their entities count as not "
         "annotated. Add them with add_label or add_query, or initialize again."
     )
-    W062 = (
-        "[LW062] The secondary of {who} failed on a sentence, which keeps the primary's "
-        "entities: {problem}"
-    )
+    W062 = "[LW062] The secondary of {who} failed on a sentence, left to the primary: {problem}"
     W080 = (
-        "[LW080] The types of {who} overlap with other components: {problem}. The primary "
-        "should leave them out ('include')."
+        "[LW080] The types of {who} overlap with other components: {problem}. The primary should leave "
+        "them out ('include')."
     )
     W107 = (
-        "[LW107] {who!r} learns from documents without sentence boundaries, each as one "
-        "sentence, {where}. Put what sets boundaries before it and into annotating_components."
+        "[LW107] {who!r} learns from documents without sentence boundaries, each as one sentence, "
+        "{where}. Put what sets boundaries before it and into annotating_components."
     )
 
     W114 = "[LW114] {name!r}: weak_labels is now rare_labels. Version 0.4 will not know weak_labels."
 
     # Training and pretraining
     W050 = (
-        "[LW050] {n} tokens annotated {types} were not judged: the model of their fold did not "
-        "learn the type. A type needs mentions in two folds at least."
+        "[LW050] {n} tokens annotated {types} were not judged: the model of their fold did not learn "
+        "the type. A type needs mentions in two folds at least."
     )
     W103 = (
-        "[LW103] {path} was pretrained on {share} of the dev and test sentences of {corpus}: "
-        "scores there are partly memory. Score on other text, or pretrain with --exclude on "
-        "this corpus."
+        "[LW103] {path} was pretrained on {share} of the dev and test sentences of {corpus}: scores "
+        "there are partly memory. Score on other text, or pretrain with --exclude on this corpus."
     )
 
     # Evaluation and output
     W034 = (
-        "[LW034] {folder} holds {names}, left there by a run that was killed, or that still "
-        "runs. If none does, delete it."
+        "[LW034] {folder} holds {names}, left there by a run that was killed, or that still runs. If "
+        "none does, delete it."
     )
     W082 = "[LW082] {name!r} keeps {keeps}: {problem}."
 
     # Studies
     W092 = (
-        "[LW092] Trials are compared by macro F1 on dev, but the config chooses checkpoints by "
-        "{found}. Use longtail.ner_scorer.v1, with ents_macro_f = 1.0 and ents_f = 0.0 in "
+        "[LW092] Trials are compared by macro F1 on dev, but the config chooses checkpoints by {found}. "
+        "Use longtail.ner_scorer.v1, with ents_macro_f = 1.0 and ents_f = 0.0 in "
         "[training.score_weights]."
     )
     W097 = "[LW097] {path} is no longer a record of this trial: it is run again."
 
     # Unlabelled text
     W113 = (
-        "[LW113] Entities without a score: {n} of {total} that were read in {path} ({types}). "
-        "Their tokens count as missing. Set scores_key, or secondary_scores_key of a "
-        "longtail_gated_pipe."
+        "[LW113] Entities without a score: {n} of {total} that were read in {path} ({types}). Their "
+        "tokens count as missing. Set scores_key, or secondary_scores_key of a longtail_gated_pipe."
     )
 
     # Commands
     W086 = (
-        "[LW086] Thresholds are chosen on test: scores on it say no longer what the pipeline is"
-        " worth. Use --part dev."
+        "[LW086] Thresholds are chosen on test: scores on it say no longer what the pipeline is worth. "
+        "Use --part dev."
     )

@@ -18,10 +18,7 @@ NAMES_ONE = tuple(f"spacy-transformers.TransformerModel.v{n}" for n in (1, 2, 3)
 
 
 def check_model(name: str) -> None:
-    """Refuse a model that is in no folder, not in the cache, and cannot be fetched.
-
-    name (str): On the hub, or a folder.
-    """
+    """Refuse a model that is not here and cannot be had. name (str): On the hub, or a folder."""
     problem = "It is a file" if Path(name).is_file() else ""
     if not (problem or Path(name).is_dir()):
         with suppress(ImportError):  # whoever loads the model names the extra
@@ -38,10 +35,7 @@ def check_model(name: str) -> None:
 
 
 def load_transformer(name: str) -> tuple["PreTrainedTokenizerBase", "PreTrainedModel"]:
-    """A transformer and its tokenizer; one that cannot be had is refused.
-
-    name (str): On the hub, or its folder.
-    """
+    """A tokenizer and transformer, if they can be had. name (str): On the hub, or its folder."""
     with extra("transformers", "transformers"):
         from transformers import AutoModel, AutoTokenizer
     check_model(name)

@@ -86,10 +86,7 @@ def program(
 
 
 def config_overrides(context: typer.Context) -> Overrides:
-    """Config values among the arguments of a command, as --training.max_steps 500.
-
-    context (typer.Context): With the arguments that are no options of the command.
-    """
+    """Config values, as --training.max_steps 500. context (typer.Context): Of the command."""
     return parse_config_overrides(list(context.args))
 
 
@@ -108,17 +105,10 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[object]], aligns: s
 
 def print_measured(systems: Sequence[MeasuredPipeline], part: str) -> None:
     """Print scores, speed and size of pipelines. part (str): Of the corpus they are measured on."""
-    rows = [
-        (
-            own.name,
-            own.model,
-            *map(percent, (own.macro, own.tail, own.micro)),
-            f"{own.words_per_second:,.0f}",
-            f"{own.speed_ratio:.2f}",
-            f"{own.megabytes:.1f}",
-        )
-        for own in systems
-    ]
+    rows = []
+    for own in systems:
+        speed = f"{own.words_per_second:,.0f}", f"{own.speed_ratio:.2f}", f"{own.megabytes:.1f}"
+        rows.append((own.name, own.model, *map(percent, (own.macro, own.tail, own.micro)), *speed))
     scores = (f"macro F1 on {part}", "tail F1", "micro F1")
     head = ("", "pipeline", *scores, "words/s", f"times {systems[0].name}", "MB on disk")
     print_table(head, rows, "ll" + "r" * 6)

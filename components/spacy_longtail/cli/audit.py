@@ -82,10 +82,8 @@ def _print_checks(checks: list[Check], verbose: bool) -> None:
         if check.section != section:
             section = check.section
             msg.divider(section)
-        text = check.text
-        if not verbose and len(text) > N_SHOWN:
-            text = f"{text[:N_SHOWN]} ..."
-        getattr(msg, check.level)(text)
+        is_cut = not verbose and len(check.text) > N_SHOWN
+        getattr(msg, check.level)(f"{check.text[:N_SHOWN]} ..." if is_cut else check.text)
     counts = {level: sum(check.level == level for check in checks) for level in ("fail", "warn", "good")}
     msg.divider("Summary")
     msg.text(", ".join(f"{n} {level}" for level, n in counts.items()))
@@ -102,8 +100,7 @@ def _print_suspects(found: Audit) -> None:
     rare = {suspect.type for suspect in found.suspects if suspect.rare}
     pairs = Counter((suspect.annotated, suspect.read) for suspect in found.suspects)
     rows = [
-        (*(name + (" *" if name in rare else "") for name in pair), str(n))
-        for pair, n in pairs.most_common()
+        (*(name + " *" * (name in rare) for name in pair), str(n)) for pair, n in pairs.most_common()
     ]
     msg.divider(f"{len(found.suspects)} suspects")
     print_table(("annotated (* rare)", "read", "suspects"), rows, "llr")

@@ -99,8 +99,7 @@ def refusal(error: Exception) -> str | None:
         return Errors.L540.format(problem=message_of(error), fix=fix)
     if isinstance(error, OSError):
         if error.filename is not None:
-            problem = error.strerror or message_of(error)
-            return Errors.L432.format(path=error.filename, problem=problem)
+            return Errors.L432.format(path=error.filename, problem=error.strerror or message_of(error))
         if error.strerror:  # as of a full disk that stdout is written to
             _drop_output()
         fix = "Check the disk, the permissions and the network."

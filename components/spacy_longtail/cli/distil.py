@@ -86,10 +86,9 @@ def distil_command(
         return print_json({**found.model_dump(), "left_out": left_out})
     print_measured(found.systems, "test")
     counts = found.pseudo_labels
-    typer.echo(
-        f"{number(counts.kept, 'pseudo-labelled sentence')} of {counts.sentences:,}, "
-        f"{counts.known:,} known; each gold document {number(counts.gold_copies, 'time')}."
-    )
+    kept, copies = number(counts.kept, "pseudo-labelled sentence"), number(counts.gold_copies, "time")
+    known = f"{counts.sentences:,}, {counts.known:,} known"
+    typer.echo(f"{kept} of {known}; each gold document {copies}.")
     if counts.unscored:
         shown = ", ".join(f"{label} ({n:,})" for label, n in counts.unscored.items())
         msg.warn(f"Entities without a score are missing tokens: {shown}")

@@ -76,8 +76,7 @@ def evaluate(
         write_evaluation(result, output)
     if as_json:
         shown = result.model_dump(exclude={"documents"}, exclude_unset=True)
-        more = {"changes": changes} if was else {}
-        return print_json({**shown, **more})
+        return print_json({**shown, **({"changes": changes} if was else {})})
     _show(result, part)
     if was:
         msg.divider(f"since {was.model}")

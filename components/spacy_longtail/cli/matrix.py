@@ -79,8 +79,7 @@ def matrix(
         if page is not None:
             sys.stdout.write(f"Report: {page.resolve()}\n")
     for record in summary.failed:
-        title = f"{record.title}: {record.status}"
-        sys.stderr.write(f"{marked('fail', title)}\n{record.error}\n")
+        sys.stderr.write(f"{marked('fail', f'{record.title}: {record.status}')}\n{record.error}\n")
     if summary.failed:
         retry = "They are not run again unless the command has --retry-failed."
         sys.stderr.write(f"{number(len(summary.failed), 'trial')} failed. {retry}\n")

@@ -30,17 +30,10 @@ def merge(
     merged = merge_labels(corpus, labelled, random_to, settings, unchanged)
     mentions, left_out = merged.mentions.most_common(), merged.events.summary()
     if as_json:
-        return print_json(
-            {
-                "added": dict(merged.parts),
-                "mentions": dict(mentions),
-                "new_types": merged.new_types,
-                "known": merged.n_known,
-                "repeated": merged.n_repeated,
-                "conflicts": len(merged.conflicts),
-                "left_out": left_out,
-            }
-        )
+        added = {"added": dict(merged.parts), "mentions": dict(mentions), "new_types": merged.new_types}
+        others = {"known": merged.n_known, "repeated": merged.n_repeated}
+        others["conflicts"] = len(merged.conflicts)
+        return print_json({**added, **others, "left_out": left_out})
     for part, n in merged.parts.items():
         msg.good(f"{part}: {number(n, 'sentence')} added")
     if not merged.parts:

@@ -50,22 +50,9 @@ def pretrain_command(
 
     It writes a pipeline, which configs/pretrained_cnn.cfg or transformer.cfg starts from.
     """
-    options = PretrainOptions(
-        encoder,
-        steps,
-        words,
-        power,
-        read_names("--parts", parts),
-        evaluations,
-        seed,
-        gpu_id,
-        read_settings(settings),
-        layers,
-        teacher,
-        share,
-        bits,
-        workers,
-    )
+    names, overrides = read_names("--parts", parts), read_settings(settings)
+    training = (encoder, steps, words, power, names, evaluations, seed, gpu_id, overrides)
+    options = PretrainOptions(*training, layers, teacher, share, bits, workers)
     _, record = pretrain(donors, output, options, exclude or [], lambda text: typer.echo(text, err=True))
     if as_json:
         return print_json({**record, "model": str(output / MODEL)})

@@ -69,28 +69,20 @@ def recommend(
     )
     page = write_matrix_report(summary, output / "report")
     if as_json:
-        names = ("method", "best", "text", "evidence")
-        scores = [
-            {"method": row.method, "folds": row.n_trials, "macro": row.scores["macro, held out"][0]}
-            for row in summary.corpora[0].rows
-        ]
-        shown = {
-            **{name: getattr(choice, name) for name in names},
-            "baseline": summary.baseline,
-            "methods": scores,
-            "candidates": [candidate._asdict() for candidate in candidates],
-            "config": str(target),
-            "report": str(page),
-        }
-        return print_json(shown)
+        shown = {name: getattr(choice, name) for name in ("method", "best", "text", "evidence")}
+        shown |= {"baseline": summary.baseline, "methods": []}
+        for row in summary.corpora[0].rows:
+            macro = row.scores["macro, held out"][0]
+            shown["methods"].append({"method": row.method, "folds": row.n_trials, "macro": macro})
+        shown["candidates"] = [candidate._asdict() for candidate in candidates]
+        return print_json({**shown, "config": str(target), "report": str(page)})
     msg.divider("Candidates")
     for candidate in candidates:
         msg.text(f"{' '.join(candidate.grid.values())}: {candidate.why}")
     typer.echo(summary_tables(summary))
     msg.good(f"{target}: {choice.method}")
     typer.echo(f"Train it with: python -m spacy_longtail train {target} {corpus} training/model")
-    typer.echo(f"Report: {page.resolve()}")
-    return None
+    return typer.echo(f"Report: {page.resolve()}")
 
 
 def usual_workers(has_transformer: bool, gpu_id: int) -> int:

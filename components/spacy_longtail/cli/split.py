@@ -49,8 +49,7 @@ def split(
     if as_json:
         return print_json({name: own._asdict() for name, own in found.parts.items()})
     _print_split(found)
-    msg.good(f"Wrote {target}")
-    return None
+    return msg.good(f"Wrote {target}")
 
 
 def _print_split(found: Split) -> None:

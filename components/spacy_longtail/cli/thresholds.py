@@ -89,15 +89,11 @@ def _goal(prefix: str, **given: float | None) -> Goal | None:
 
 
 def _print_types(chosen: ChosenTypes) -> None:
-    rows = [
-        (
-            label,
-            str(own.mentions),
-            "-" if own.threshold is None else f"{own.threshold:.3f}",
-            *(f"{100 * v:.1f}" for at in (own.before, own.after) for v in (at.p, at.r, at.f)),
-        )
-        for label, own in chosen.types.items()
-    ]
+    rows = []
+    for label, own in chosen.types.items():
+        threshold = "-" if own.threshold is None else f"{own.threshold:.3f}"
+        scores = (f"{100 * v:.1f}" for at in (own.before, own.after) for v in (at.p, at.r, at.f))
+        rows.append((label, str(own.mentions), threshold, *scores))
     print_table(("type", "mentions", "threshold", "P", "R", "F", "P after", "R", "F"), rows)
 
 

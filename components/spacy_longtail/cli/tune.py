@@ -40,12 +40,11 @@ def tune(
     names = [parameter.name for parameter in study.parameters]
     if dry_run:
         study.check()
-        head = ("parameter", "range", "baseline")
         ranges = [(p.name, p.text, str(p.baseline)) for p in study.parameters]
         if as_json:
             keys = ("name", "range", "baseline")
             return print_json({"parameters": [dict(zip(keys, row, strict=True)) for row in ranges]})
-        print_table(head, ranges, "lll")
+        print_table(("parameter", "range", "baseline"), ranges, "lll")
         return typer.echo(f"{number(trials, 'trial')} of {number(study.steps, 'step')}")
     tried = study.run(trials, gpu_id=gpu_id, minutes=minutes)
     best = best_of(tried)

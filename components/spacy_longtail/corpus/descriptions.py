@@ -40,10 +40,7 @@ class Declared(Record):
 
 
 def read_types(corpus: Path, allow_open: bool = False) -> CorpusTypes:
-    """The types of a converted corpus.
-
-    allow_open (bool): Whether it may have open types, which are not declared.
-    """
+    """The types of a converted corpus. allow_open (bool): Whether they may be open, undeclared."""
     path = corpus / TYPES
     if not path.is_file():
         fix = "Run `python -m spacy_longtail convert` first."

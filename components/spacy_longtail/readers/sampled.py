@@ -130,10 +130,9 @@ def joined(examples: Iterable[Example], size: int) -> Iterator[Example]:
         for group in minibatch(alike, size):
             for eg in group:
                 warn_of_document_annotation(eg)
-            sides = zip(*((eg.predicted, eg.reference) for eg in group), strict=True)
             predicted, reference = (
                 Doc.from_docs(list(docs), exclude=["user_data"])  # type: ignore[call-arg]
-                for docs in sides
+                for docs in zip(*((eg.predicted, eg.reference) for eg in group), strict=True)
             )
             # joining marks where each part starts, which a predicted document must not know
             predicted.from_array(["SENT_START"], np.zeros((len(predicted), 1), dtype="uint64"))

@@ -61,8 +61,7 @@ class LowResourceCorpus(Subset):
 
     corpus (Callable): The reader to draw from, nlp to examples, such as spacy.Corpus.v1.
     n_sentences (int): Sentences to draw.
-    join (Optional[int]): Drawn sentences that make one document; null takes the corpus's mean
-        sentences per document, at most 10. 1 yields single sentences.
+    join (Optional[int]): Drawn sentences of one document; null takes the corpus's mean, at most 10.
     partition (int): Number of the draw, so that one seed gives many.
     seed (int): Fixes all partitions.
     SOURCE: Nguyen et al. 2023, section on low-resource settings; nesting is ours (docs/methods.md,
@@ -84,8 +83,7 @@ class ImbalancedCorpus(Subset):
     corpus (Callable): The reader to draw from, nlp to examples, such as spacy.Corpus.v1.
     entity_share (float): Entity tokens of all tokens, between 0 and 1, such as 0.01 to 0.20.
     n_sentences (int): Sentences to draw.
-    join (Optional[int]): Drawn sentences that make one document; null takes the corpus's mean
-        sentences per document, at most 10. 1 yields single sentences.
+    join (Optional[int]): Drawn sentences of one document; null takes the corpus's mean, at most 10.
     partition (int): Number of the draw, so that one seed gives many.
     seed (int): Fixes all partitions.
     SOURCE: Nguyen et al. 2023, Figure 4; its algorithm is unstated, this one is ours

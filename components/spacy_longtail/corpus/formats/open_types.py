@@ -33,10 +33,7 @@ def _is_list(path: Path) -> bool:
 
 
 def fine_and_coarse(label: str) -> tuple[str, str]:
-    """The two levels of an open type. A type that names one level has it as both.
-
-    label (str): As "football club; organization".
-    """
+    """The two levels, or one level twice. label (str): As "football club; organization"."""
     fine, _, coarse = (" ".join(part.split()).casefold() for part in label.partition(";"))
     return fine, coarse or fine
 

@@ -15,8 +15,6 @@ MARK = '"undeclared":'  # near the beginning of a file of statistics
 
 
 class TypeStatistics(Record):
-    """A type in a part."""
-
     mentions: int
     tokens: int
     sentences: int
@@ -25,8 +23,6 @@ class TypeStatistics(Record):
 
 
 class PartStatistics(Record):
-    """A part."""
-
     documents: int
     sentences: int
     entity_sentences: int
