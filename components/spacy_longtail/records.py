@@ -13,7 +13,7 @@ Number = int | float  # 1 stays 1, and 1.0 stays 1.0
 
 
 class Record(BaseModel):
-    """A JSON object with known keys. Others are left out. Nothing is converted: "1" is no number."""
+    """A JSON object with known keys. Others are left out. Nothing is converted, as "1" to 1."""
 
     model_config = ConfigDict(frozen=True, strict=True, allow_inf_nan=False)
 
