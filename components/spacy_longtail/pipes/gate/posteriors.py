@@ -79,7 +79,7 @@ def expected_mentions(nlp: Language, docs: list[Doc]) -> list[Expected]:
             continue
         labels = tuple(pipe.labels)
         with own_rows(nlp, pipe, docs):
-            if isinstance(pipe, Gate):
+            if isinstance(pipe, Gate) and isinstance(pipe, LongtailPipe):
                 p = opens[pipe.cfg["spans_key"]] = pipe.model.ops.to_numpy(pipe.predict(docs))
                 mentions = np.repeat(p, len(labels), axis=1) / max(1, len(labels))
             else:

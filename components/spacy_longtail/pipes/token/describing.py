@@ -97,7 +97,7 @@ def read_pretrained(path: str | Path, who: str) -> PretrainedHead:
             continue
         block = nlp.config.interpolate()["components"][name].get("describe")
         for key in ("name", "source"):  # of a describer whose data is in the folder
-            if block and getattr(pipe.describe, key, None) == str(folder):
+            if block and getattr(cast(LongtailPipe, pipe).describe, key, None) == str(folder):
                 block = {**block, key: str(path)}
         return PretrainedHead(path, nlp, cast(LongtailPipe, pipe), block)
     factories = ", ".join(nlp.get_pipe_meta(name).factory for name in nlp.pipe_names) or "nothing"
