@@ -44,10 +44,10 @@ class TokenReplacement(WordReplacement):
             raise ValueError(Errors.L115.format(who=self.name, problem="no token to draw"))
         # tokens of each tag, and their weights summed up
         self._pools: dict[tuple[int, int], tuple[list[str], list[float]]] = {}
-        for tag, own in counts.items():
-            most = max(own.values())  # no power of a share overflows
-            weights = accumulate((n / most) ** self.power for n in own.values())
-            self._pools[tag] = list(own), list(weights)
+        for tag, tags in counts.items():
+            most = max(tags.values())  # no power of a share overflows
+            weights = accumulate((n / most) ** self.power for n in tags.values())
+            self._pools[tag] = list(tags), list(weights)
 
     def replacement(self, nlp: Language, draft: Draft, place: int) -> list[Piece]:
         texts, weights = self._pools.get((draft.iob[place], draft.types[place]), ([], []))

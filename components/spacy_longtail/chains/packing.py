@@ -83,7 +83,7 @@ def viterbi(scores: Floats2d, lengths: Ints1d, transitions: Transitions) -> Ints
         starts = np.arange(0, len(lengths), block)
         bounds = np.add.reduceat(lengths, starts).cumsum()[:-1].tolist()
         parts = zip(xp.split(scores, bounds), np.split(lengths, starts[1:]), strict=True)
-        return xp.concatenate([viterbi(own, n, transitions) for own, n in parts])
+        return xp.concatenate([viterbi(part, n, transitions) for part, n in parts])
     packing = pack(lengths, xp)
     rows = scores[packing.token]
     best = transitions.start + rows[packing.at(0)]

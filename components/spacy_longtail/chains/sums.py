@@ -101,7 +101,7 @@ class PathSums:
         log_sums[~has_path] = -xp.inf
         which = xp.flatnonzero((small & has_path).any(axis=1))
         block = max(MOST_PAIRS // trans.size, 1)
-        found = []
+        parts = []
         for k in range(0, len(which), block):
             live = which[k : k + block]
             paths = a[live][:, :, None] + trans
@@ -109,8 +109,8 @@ class PathSums:
             scaled = xp.exp(paths - xp.maximum(top, NOWHERE)[:, None, :]).sum(axis=1)
             log_sums[live] = top + xp.log(xp.maximum(scaled, TINY))
             sums[live] = xp.inf
-            found.append(Lost(live, a[live], log_sums[live]))
-        return found
+            parts.append(Lost(live, a[live], log_sums[live]))
+        return parts
 
     def _lost_pairs(self, i: int, d: Floats2d, forward: bool) -> Iterator[tuple[Ints1d, Floats2d]]:
         """Pass the gradient on log sums that were taken in log space on to the pairs of tags.
@@ -122,8 +122,8 @@ class PathSums:
         lost = self.lost_left if forward else self.lost_right
         trans = self.log_trans if forward else self.log_trans.T
         for live, a, log_sums in lost.get(i, ()):
-            own = self.xp.maximum(log_sums, NOWHERE)
-            yield live, self.xp.exp(a[:, :, None] + trans - own[:, None, :]) * d[live][:, None, :]
+            floor = self.xp.maximum(log_sums, NOWHERE)
+            yield live, self.xp.exp(a[:, :, None] + trans - floor[:, None, :]) * d[live][:, None, :]
 
     @property
     def log_marginals(self) -> Floats2d:

@@ -48,8 +48,8 @@ class TagCodec:
 
     def columns(self, labels: Collection[str]) -> Floats1d:
         """1.0 for O and the tags of some types, 0.0 for others. (n_tags,)"""
-        own = np.array([True, *(label in labels for label in self.labels)])
-        return own[self.layout()[0] + 1].astype("float32")
+        is_known = np.array([True, *(label in labels for label in self.labels)])
+        return is_known[self.layout()[0] + 1].astype("float32")
 
     def beginnings(self) -> Floats2d:
         """1.0 where a tag begins an entity of a type. (n_tags, n_types)"""

@@ -63,16 +63,16 @@ def audit(
     refuse_given(context, ["verbose"], "it is of checks, without -o")
     use_gpu(gpu_id)
     check_file(output, mark=MARK)
-    found = audit_corpus(
+    report = audit_corpus(
         corpus, part=part, config=config, folds=folds, steps=steps, seed=seed, gpu_id=gpu_id
     )
-    records = review_records(found, format, limit)
+    records = review_records(report, format, limit)
     write_file(output, "".join(f"{srsly.json_dumps(record)}\n" for record in records))
     if as_json:
-        agreement = {name: {"alike": n, "tokens": of} for name, (n, of) in found.agreement.items()}
-        suspects = [suspect._asdict() for suspect in found.suspects]
+        agreement = {name: {"alike": n, "tokens": of} for name, (n, of) in report.agreement.items()}
+        suspects = [suspect._asdict() for suspect in report.suspects]
         return print_json({"sentences": len(records), "agreement": agreement, "suspects": suspects})
-    _print_suspects(found)
+    _print_suspects(report)
     return msg.good(f"Wrote {output}: {number(len(records), 'sentence')} with suspects")
 
 
@@ -89,23 +89,23 @@ def _print_checks(checks: list[Check], verbose: bool) -> None:
     msg.text(", ".join(f"{n} {level}" for level, n in counts.items()))
 
 
-def _print_suspects(found: Audit) -> None:
+def _print_suspects(report: Audit) -> None:
     """How far models and annotation agree, which types are confused, and the first suspects."""
     rows = [
         (name, f"{n:,}", f"{100 * alike / n:.1f} %" if n else "-")
-        for name, (alike, n) in found.agreement.items()
+        for name, (alike, n) in report.agreement.items()
     ]
     msg.divider("What the models read as annotated")
     print_table(("type", "tokens", "alike"), rows)
-    rare = {suspect.type for suspect in found.suspects if suspect.rare}
-    pairs = Counter((suspect.annotated, suspect.read) for suspect in found.suspects)
+    rare = {suspect.type for suspect in report.suspects if suspect.rare}
+    pairs = Counter((suspect.annotated, suspect.read) for suspect in report.suspects)
     rows = [
         (*(name + " *" * (name in rare) for name in pair), str(n)) for pair, n in pairs.most_common()
     ]
-    msg.divider(f"{len(found.suspects)} suspects")
+    msg.divider(f"{len(report.suspects)} suspects")
     print_table(("annotated (* rare)", "read", "suspects"), rows, "llr")
-    for suspect in found.suspects[:SHOWN]:
-        doc = found.docs[suspect.doc_i]
+    for suspect in report.suspects[:SHOWN]:
+        doc = report.docs[suspect.doc_i]
         span = doc[suspect.start : suspect.end]
         sys.stdout.write(f"{suspect.score:.3f}  {problem(doc, suspect)}\n")
         sys.stdout.write(f"       {excerpt(doc.text, span.start_char, span.end_char)}\n")

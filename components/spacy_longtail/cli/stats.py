@@ -45,7 +45,7 @@ def _print_statistics(of: Statistics) -> None:
     heads = [f"{part} mentions" for part in of.parts]
     heads += ["bits", "bucket", *(f"{part} unseen, %" for part in of.leakage)]
     print_table(("type (* rare)", *heads), [_type_row(of, t) for t in of.labels + of.undeclared])
-    msg.text(rare_sentence(of.tail, {t: own.mentions for t, own in training.items()}))
+    msg.text(rare_sentence(of.tail, {t: counts.mentions for t, counts in training.items()}))
     msg.divider("Sentences that occur more than once")
     rows = []
     for part, repeated in of.duplicates.items():
@@ -67,7 +67,7 @@ def _type_row(of: Statistics, label: str) -> tuple[str, ...]:
     bits = by_part["train"].rareness
     return (
         label + " *" * (label in of.tail) + " (undeclared)" * (label in of.undeclared),
-        *(_cell(own.mentions) for own in by_part.values()),
+        *(_cell(types.mentions) for types in by_part.values()),
         "-" if bits is None else f"{bits:.1f}",
         bucket,
         *(_cell(by_part[part].unseen) for part in of.leakage),

@@ -17,14 +17,14 @@ from .tokenizers import blank
 BATCH = 64  # documents
 
 
-def boundary_pipeline(found: str | Language, lang: str, tokens: str) -> Language:
+def boundary_pipeline(boundaries: str | Language, lang: str, tokens: str) -> Language:
     """The pipeline that sets boundaries, tried on a few words.
 
-    found (str | Language): "sentencizer", spaCy's rules of punctuation; or a pipeline with more.
+    boundaries (str | Language): "sentencizer", or a pipeline with more.
     lang (str): Language code. tokens (str): "words" or "characters".
     """
-    nlp = found if isinstance(found, Language) else blank(lang, tokens)
-    if nlp is not found:
+    nlp = boundaries if isinstance(boundaries, Language) else blank(lang, tokens)
+    if nlp is not boundaries:
         nlp.add_pipe(SENTENCIZER)
     (probe,) = nlp.pipe([Doc(nlp.vocab, words=["This", "ends", ".", "That", "begins", "."])])
     if not probe.has_annotation("SENT_START"):

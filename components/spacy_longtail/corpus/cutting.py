@@ -89,8 +89,8 @@ def _words(tokens: Doc | Span | list[Token]) -> tuple[list[str], list[bool]]:
 
 def in_sentences(doc: Doc, vocab: Vocab) -> Doc:
     """The words and spaces of a document in another vocabulary, with its boundaries alone."""
-    own = bare(doc, vocab)
+    copy = bare(doc, vocab)
     if doc.has_annotation("SENT_START"):
-        for token, known in zip(own, doc, strict=True):
+        for token, known in zip(copy, doc, strict=True):
             token.is_sent_start = known.is_sent_start
-    return own
+    return copy

@@ -63,10 +63,10 @@ def read_gazetteer(docs: Callable[[], Iterable[Doc]], vocab: Vocab) -> Gazetteer
         total: Counter[str] = sum(places[name], Counter())
         if label := _one_type(total):
             kept[label].append(name)
-        for own in places[name]:
-            if label := _one_type(total - own):
-                counts[label][0] += own[label]
-                counts[label][1] += own.total()
+        for place in places[name]:
+            if label := _one_type(total - place):
+                counts[label][0] += place[label]
+                counts[label][1] += place.total()
     return Gazetteer(kept, {label: Reliability(*counts[label]) for label in kept})
 
 

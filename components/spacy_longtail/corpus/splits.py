@@ -104,7 +104,7 @@ def split_corpus(
     with ExitStack() as folders:
         for folder, rows_of in corpora.items():
             place = folders.enter_context(replacing_parts(folder, [*rows_of, *(p.stem for p in others)]))
-            rows = {name: [units.docs[i] for i in own] for name, own in rows_of.items()}
+            rows = {name: [units.docs[i] for i in rows] for name, rows in rows_of.items()}
             write_corpus(place, rows, types)
             for path in others:
                 (shutil.copytree if path.is_dir() else shutil.copyfile)(path, place / path.name)
@@ -239,7 +239,6 @@ def _weights(wanted: Floats2d) -> Floats2d:
 def _reserved(amounts: Floats2d, wanted: Floats2d, least: int, types: Ints1d) -> Ints1d:
     """Groups that give every part its least mentions of types that have enough, and one at all.
 
-    types (Ints1d): (n,), the columns to reserve for.
     RETURNS (Ints1d): (n_groups,), the part, -1 where nothing is reserved.
     """
     gifts = np.minimum(amounts[:, types], least)
@@ -263,12 +262,8 @@ def _search(
 ) -> Ints1d | None:
     """Groups for every part so that each column reaches its floor, found by trying and going back.
 
-    Going back is needed where documents hold several rare types: a part that takes the nearest
-    document for one type may take the last one of another.
-
-    gifts (Floats2d): (n_groups, n_columns), what a group adds to a floor.
-    floors (Ints1d): (n_columns,).
-    limit (int): The most steps back.
+    A part that takes the nearest document for one type may take the last one of another.
+    gifts (Floats2d): (n_groups, n_columns), what a group adds to a floor. limit (int): Steps back.
     RETURNS (Optional[Ints1d]): (n_groups,) parts, -1 where not needed; null if none was found.
     """
     part, weights = np.full(len(gifts), -1), _weights(wanted)

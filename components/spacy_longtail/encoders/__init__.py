@@ -1,4 +1,4 @@
-"""Pretrained encoders: spaCy pipelines that configs name. `en_longtail_cnn` comes with the package."""
+"""Pretrained encoders: spaCy pipelines that configs name, as `en_longtail_cnn` of the package."""
 
 import sys
 from contextlib import suppress
@@ -11,8 +11,8 @@ HERE = Path(__file__).parent
 TRANSFORMERS = ("en_longtail_trf", "en_longtail_trf_small")  # each a wheel of its own
 META = "meta.json"  # of a pipeline, and of a package of one
 
-# spaCy's `source = "en_longtail_cnn"` finds installed packages alone. This folder looks like a place
-# where packages are installed. At the end of the path it hides none.
+# spaCy's `source = "en_longtail_cnn"` finds installed packages alone: this folder looks like their
+# place. At the end of the path it hides none.
 if str(HERE) not in sys.path:
     sys.path.append(str(HERE))
 
@@ -25,7 +25,7 @@ def shipped_encoder(lang: str) -> str | None:
 
 def installed_transformers(lang: str) -> list[str]:
     """The transformer encoders of a language that are installed, the best first."""
-    return [own for own in TRANSFORMERS if own.startswith(f"{lang}_") and _package(own)]
+    return [name for name in TRANSFORMERS if name.startswith(f"{lang}_") and _package(name)]
 
 
 def located(source: str | Path) -> Path:

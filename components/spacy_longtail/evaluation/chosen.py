@@ -77,4 +77,4 @@ Chosen = dict[str, ChosenGate | ChosenTypes]  # by component
 
 
 def chosen_json(chosen: Chosen) -> dict[str, object]:
-    return {name: own.as_json() for name, own in chosen.items()}
+    return {name: choice.as_json() for name, choice in chosen.items()}

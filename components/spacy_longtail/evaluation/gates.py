@@ -69,7 +69,7 @@ def fit_gate(
     else:
         goal, least = (goal, least) if goal else (GATE_GOAL, GATE_LEAST)
         logits = np.concatenate([gate.model.ops.to_numpy(gate.logits(b)).ravel() for b in batches])
-        fold = np.repeat(folds_of(len(examples)), [len(own) for own in truth])
+        fold = np.repeat(folds_of(len(examples)), [len(rows) for rows in truth])
         scored = Scored(logits[known], right, fold[known])
         curve = fit_curve(scored.logits, right) if calibrate and right.sum() >= least else None
         slope, shift = curve or (1.0, 0.0)

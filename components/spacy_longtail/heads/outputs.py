@@ -13,9 +13,9 @@ from ..layers.transitions import transition_scores
 def set_outputs(model: Model, n_outputs: int, who: str) -> None:
     """Size the output layer of an untrained model."""
     output = output_of(model)
-    found = output.maybe_get_dim("nO")
-    if found not in (None, n_outputs):
-        problem = f"it has {found} outputs, its types need {n_outputs}"
+    n_known = output.maybe_get_dim("nO")
+    if n_known not in (None, n_outputs):
+        problem = f"it has {n_known} outputs, its types need {n_outputs}"
         raise ValueError(Errors.L209.format(who=who, problem=problem, fix="Set nO = null in its block."))
     output.set_dim("nO", n_outputs)
 
@@ -38,7 +38,7 @@ def rename_outputs(
     source = [old.index(new[i]) for i in kept]
     refs = [ref for ref in ("output_layer", "transitions") if ref in model.ref_names]
     layers = {ref: model.get_ref(ref) for ref in refs}
-    before = {ref: {n: own.get_param(n) for n in own.param_names} for ref, own in layers.items()}
+    before = {ref: {n: layer.get_param(n) for n in layer.param_names} for ref, layer in layers.items()}
     forget_outputs(model, len(new))
     for ref, params in before.items():
         for name, rows in params.items():

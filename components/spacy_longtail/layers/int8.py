@@ -13,8 +13,8 @@ TINY = 1e-8  # of what scales divide by
 @cache
 def can(*features: str) -> bool:
     """Whether this CPU has one of these instruction sets, by torch's names."""
-    found: dict[str, bool] = getattr(torch.cpu, "get_capabilities", dict)()
-    return any(found.get(name, False) for name in features)
+    flags: dict[str, bool] = getattr(torch.cpu, "get_capabilities", dict)()
+    return any(flags.get(name, False) for name in features)
 
 
 class Int8Linear(nn.Module):
@@ -56,9 +56,9 @@ class Int8Linear(nn.Module):
 
 def in_int8(encoder: nn.Module, shared: nn.Module) -> nn.Module:
     """A copy of an encoder with its linear layers in int8."""
-    found = copy.deepcopy(encoder, {id(shared): shared}).eval()
-    for module in list(found.modules()):
+    copied = copy.deepcopy(encoder, {id(shared): shared}).eval()
+    for module in list(copied.modules()):
         for name, layer in module.named_children():
             if isinstance(layer, nn.Linear):
                 setattr(module, name, Int8Linear(layer))
-    return found
+    return copied

@@ -40,10 +40,10 @@ def warn_of_zeros(model: Model, docs: Iterable[Doc], who: str) -> None:
 
 def check_vectors(model: Model, vocab: Vocab, who: str) -> None:
     """Refuse a pipeline without the word vectors that a model was built for, or trained with."""
-    found, problem = vocab.vectors_length, "the pipeline has none"
+    length, problem = vocab.vectors_length, "the pipeline has none"
     tables = (node for node in model.walk() if node.name == "static_vectors" and node.has_dim("nM"))
-    known = next((node.get_dim("nM") for node in tables), found)
-    if found and known != found:
-        problem = f"it was trained with {known} columns, the pipeline's have {found}"
-    if not found or known != found:
+    known = next((node.get_dim("nM") for node in tables), length)
+    if length and known != length:
+        problem = f"it was trained with {known} columns, the pipeline's have {length}"
+    if not length or known != length:
         raise ValueError(Errors.L240.format(who=who, problem=problem))

@@ -63,13 +63,13 @@ class SubwordTable:
         vectors = self.vectors.codes[flat] * self.vectors.scales[flat, None]
         sums = np.zeros((len(flat) + 1, self.n_columns))
         np.cumsum(vectors, axis=0, dtype="float64", out=sums[1:])
-        lengths = np.array([len(own) for own in rows], dtype="int64")
+        lengths = np.array([len(row) for row in rows], dtype="int64")
         ends = np.cumsum(lengths)
         means = (sums[ends] - sums[ends - lengths]) / np.maximum(lengths, 1)[:, None]
         return cast(Floats2d, means.astype("float32"))
 
     def _cut(self, word: str) -> list[int]:
-        found: list[int] = []
+        ids: list[int] = []
         start, end = 0, min(len(word), LONGEST)
         while start < end:
             mark = GOES_ON * (start > 0 and word[start - 1 : start + 1].isalnum())
@@ -77,10 +77,10 @@ class SubwordTable:
             for stop in range(end, start, -1):
                 row = self._rows.get(f"{mark}{word[start:stop]}")
                 if row is not None:
-                    found.append(row)
+                    ids.append(row)
                     break
             start = stop
-        return found
+        return ids
 
     @cached_property
     def _rows(self) -> dict[str, int]:
@@ -161,6 +161,6 @@ def _to_bytes(_: SubwordTable, value: SubwordTable, name: str, model: Model) -> 
 
 @deserialize_attr.register(SubwordTable)
 def _from_bytes(_: SubwordTable, value: bytes, name: str, model: Model) -> SubwordTable:
-    found = srsly.msgpack_loads(value)
-    subwords = found["subwords"].split("\n") if len(found["codes"]) else []
-    return SubwordTable(EightBit(found["codes"], found["scales"]), subwords, found["is_plain"])
+    data = srsly.msgpack_loads(value)
+    subwords = data["subwords"].split("\n") if len(data["codes"]) else []
+    return SubwordTable(EightBit(data["codes"], data["scales"]), subwords, data["is_plain"])

@@ -204,8 +204,8 @@ def from_bytes(module: PieceEncoder, data: bytes, device: torch.device) -> Piece
 
 def check_format(metadata: dict[str, str], who: str) -> None:
     """Refuse weights of another format than this version reads."""
-    if (found := metadata.get("format", FORMAT)) != FORMAT:
-        problem = f"they have the format {found}, and this version of spacy-longtail reads {FORMAT}"
+    if (format_ := metadata.get("format", FORMAT)) != FORMAT:
+        problem = f"they have the format {format_}, and this version of spacy-longtail reads {FORMAT}"
         raise ValueError(Errors.L221.format(who=who, problem=problem))
 
 
@@ -220,8 +220,8 @@ def expand(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
         else:
             base, part = name.split(kind)
             parts.setdefault((base, kind), {})[part] = tensor.numpy()
-    for (base, kind), own in parts.items():
-        short = EightBit(**own) if kind == EIGHT else FourBit(**own)
+    for (base, kind), pieces in parts.items():
+        short = EightBit(**pieces) if kind == EIGHT else FourBit(**pieces)
         found[base] = torch.from_numpy(short.expand())
     return found
 
@@ -239,10 +239,10 @@ def short_form(module: PieceEncoder, bits: float = 8, embedding_bits: float = 8)
         if not tensor.is_floating_point():
             tensors[name] = tensor.clone()
         elif is_words or (tensor.ndim == 2 and ".layer." in name):
-            own = embedding_bits if is_words else bits
+            n_bits = embedding_bits if is_words else bits
             matrix = tensor.float().cpu().numpy()
-            is_four = own == 4 and matrix.shape[1] % GROUP == 0
-            short: EightBit | FourBit = four_bit(matrix) if is_four else eight_bit(matrix, own)
+            is_four = n_bits == 4 and matrix.shape[1] % GROUP == 0
+            short: EightBit | FourBit = four_bit(matrix) if is_four else eight_bit(matrix, n_bits)
             kind = FOUR if is_four else EIGHT
             for part, array in short._asdict().items():
                 tensors[f"{name}{kind}{part}"] = torch.from_numpy(np.ascontiguousarray(array))

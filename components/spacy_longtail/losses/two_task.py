@@ -57,7 +57,7 @@ class TwoTaskCrossEntropy(TwoTaskLoss):
         self, scores: Floats2d, targets: Floats2d, mask: Floats1d, state: TwoTaskState
     ) -> tuple[LossResult, TwoTaskState]:
         rows = (binary_cross_entropy(scores[:, i], targets[:, i]) for i in (0, 1))
-        entity, begin = (masked_mean(own, mask) for own in rows)
+        entity, begin = (masked_mean(rows_of_head, mask) for rows_of_head in rows)
         return _pair(entity, begin, self.begin_weight), state
 
 
@@ -137,11 +137,11 @@ class CompositionalAUC(TwoTaskLoss):
         self, scores: Floats2d, targets: Floats2d, mask: Floats1d, state: TwoTaskState
     ) -> tuple[LossResult, TwoTaskState]:
         columns = slice(2) if state.n_updates % 2 else slice(2, None)
-        own = scores[:, columns], targets[:, columns], mask
+        inputs = scores[:, columns], targets[:, columns], mask
         if state.n_updates % 2:
-            result, state = (self.auc or AUCMargin())(*own, state)
+            result, state = (self.auc or AUCMargin())(*inputs, state)
         else:
-            result = CrossEntropy()(*own)
+            result = CrossEntropy()(*inputs)
         d_scores = get_array_module(scores).zeros_like(scores)
         d_scores[:, columns] = result.d_logits
         return LossResult(result.loss, d_scores), state

@@ -171,8 +171,8 @@ def write_file(path: Path, content: str | bytes) -> None:
 def in_progress(target: Path) -> list[Path]:
     """The folders that are to take a target's place: of `whole_folder`, running or killed."""
     near = nearest(target.resolve().parent)
-    own = re.compile(re.escape(_prefix(target)) + RANDOM)  # not those of run-b, if this is run
-    return [path / INSIDE for path in sorted(near.iterdir()) if own.fullmatch(path.name)]
+    pattern = re.compile(re.escape(_prefix(target)) + RANDOM)  # not those of run-b, if this is run
+    return [path / INSIDE for path in sorted(near.iterdir()) if pattern.fullmatch(path.name)]
 
 
 def _prefix(target: Path) -> str:

@@ -49,8 +49,8 @@ class TrainingGazetteer(DeclaredTypes, UntrainedPipe):
 
     def restart(self) -> None:
         table = self.cfg["names"]
-        names = {label: [tuple(words) for words in own["names"]] for label, own in table.items()}
-        reliability = {label: Reliability(own["right"], own["n"]) for label, own in table.items()}
+        names = {label: [tuple(words) for words in entry["names"]] for label, entry in table.items()}
+        reliability = {label: Reliability(entry["right"], entry["n"]) for label, entry in table.items()}
         self.gazetteer = Gazetteer(names, reliability)
         self._matcher = phrase_matcher(self.vocab, names)
 
@@ -80,9 +80,9 @@ class TrainingGazetteer(DeclaredTypes, UntrainedPipe):
         check_labels(labels, kept, WHO)
         self.cfg["names"] = {t: {"names": names[t], **reliability[t]._asdict()} for t in kept}
         self.restart()
-        for label, own in self.cfg["names"].items():
+        for label, entry in self.cfg["names"].items():
             text = "%s: %s %d names, %d of %d right in other documents"
-            logger.info(text, self.name, label, len(own["names"]), own["right"], own["n"])
+            logger.info(text, self.name, label, len(entry["names"]), entry["right"], entry["n"])
 
     def predict(self, docs: Iterable[Doc]) -> list[list[ScoredSpan]]:
         """The names in each document: of those that share words the longest, then the first."""

@@ -65,8 +65,8 @@ class WrappingReader(ABC):
 
 def check_dev_corpus(nlp: Language) -> None:
     """Refuse a config that would score on resampled or augmented data."""
-    if found := changed_by(nlp, "dev_corpus"):
-        raise ValueError(Errors.L109.format(name=nlp.config["training"]["dev_corpus"], found=found))
+    if change := changed_by(nlp, "dev_corpus"):
+        raise ValueError(Errors.L109.format(name=nlp.config["training"]["dev_corpus"], found=change))
 
 
 def changed_by(nlp: Language, which: str) -> str:

@@ -107,8 +107,8 @@ class ImbalancedCorpus(Subset):
         n = len(sentences)
         order = np.asarray(rng.sample(range(n), n), dtype="int64")
         inside, outside = order[: self.n_sentences], order[self.n_sentences :]
-        lengths = np.array([own.length for own in sentences])
-        entity = np.array([sum(own.tokens.values()) for own in sentences])
+        lengths = np.array([sentence.length for sentence in sentences])
+        entity = np.array([sum(sentence.tokens.values()) for sentence in sentences])
         n_tokens, n_entity = int(lengths[inside].sum()), int(entity[inside].sum())
         wanted = self.entity_share
         for _ in range(N_EXCHANGES):

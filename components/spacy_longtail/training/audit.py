@@ -152,8 +152,8 @@ def _groups(
     outside = (given[a] == 0) & (given[b] == 0) & (b == a + 1) & (read[a] == read[b])
     joined = inside | (outside & (sentence[a] == sentence[b]))
     for group in np.split(tokens, np.flatnonzero(~joined) + 1) if len(tokens) else ():
-        own = np.flatnonzero((entity == entity[group[0]]) & (given > 0)) if given[group[0]] else group
-        yield group, (int(own[0]), int(own[-1]) + 1)
+        rows = np.flatnonzero((entity == entity[group[0]]) & (given > 0)) if given[group[0]] else group
+        yield group, (int(rows[0]), int(rows[-1]) + 1)
 
 
 def _cleanlab() -> tuple[Callable, Callable]:

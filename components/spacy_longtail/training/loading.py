@@ -32,7 +32,7 @@ def load_pipeline(model: Path | str, exclude: Collection[str] = ()) -> Language:
             raise
         problem = f"{type(error).__name__}: {error}".strip().rstrip(".")
         errors = (error.errors or ()) if isinstance(error, ConfigValidationError) else ()
-        if gone := [str(own["loc"][-1]) for own in errors if "unexpected" in own["msg"]]:
+        if gone := [str(entry["loc"][-1]) for entry in errors if "unexpected" in entry["msg"]]:
             problem = f"An earlier version saved it, with settings that are gone: {', '.join(gone)}."
             problem += " Delete their lines in its config.cfg, or train it again"
         raise ValueError(Errors.L408.format(path=model, problem=f"{problem}.")) from error
@@ -72,10 +72,10 @@ def check_beginning(config: Config) -> None:
 
 def sources_of_beginning(config: Config) -> list[Source]:
     """The corpora behind the components a training starts from. config (Config): Interpolated."""
-    blocks = [own for own in config.get("components", {}).values() if "factory" not in own]
-    metas = [located(Path(own["source"])) / META for own in blocks if "source" in own]
+    blocks = [block for block in config.get("components", {}).values() if "factory" not in block]
+    metas = [located(Path(block["source"])) / META for block in blocks if "source" in block]
     known = [sources_of(srsly.read_json(path)) for path in metas if path.is_file()]
-    return [own for found in known for own in found]
+    return [source for sources in known for source in sources]
 
 
 def load_weights(nlp: Language, config: Config) -> None:

@@ -87,11 +87,11 @@ def file_content(path: str) -> str:
 
 def versions() -> dict[str, str]:
     """Python and the packages that figures depend on, those that are installed."""
-    found = {"python": platform.python_version(), "spacy-longtail": __version__}
+    versions_there = {"python": platform.python_version(), "spacy-longtail": __version__}
     for name in PACKAGES:
         with suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return found
+            versions_there[name] = version(name)
+    return versions_there
 
 
 def short(path: str | Path) -> str:

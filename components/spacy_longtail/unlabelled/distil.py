@@ -167,7 +167,7 @@ def _pseudo_labels(
     chosen = selection.choose()
     n = seen.unscored.total()
     total = n + seen.scored
-    if not any(own.kept for own in chosen):
+    if not any(reading.kept for reading in chosen):
         threshold = request.policy.threshold
         problem = (
             f"of {seen.sentences} sentences {seen.known} stand in {request.gold} already, and "
@@ -182,7 +182,7 @@ def _pseudo_labels(
     counts = _counted(chosen, seen, teacher, request)
     tags, lacking = teacher.soft_tags if request.soft else [], counts.lacking
     known_types = [t for t in teacher.labels if t not in lacking] if lacking else None
-    docs = (own.sentence.doc(nlp.vocab, own.kept, tags, known_types) for own in chosen)
+    docs = (reading.sentence.doc(nlp.vocab, reading.kept, tags, known_types) for reading in chosen)
     copies = itertools.chain.from_iterable(stream_docs(gold, nlp) for _ in range(counts.gold_copies))
     dev = stream_docs(part_path(request.gold, "dev"), nlp)
     write_corpus(output / CORPUS, {"train": itertools.chain(copies, docs), "dev": dev}, types)
@@ -198,10 +198,10 @@ def copies_for(gold: int, pool: int) -> int:
 def _counted(
     chosen: list[PseudoLabelled], seen: TeachingPass, teacher: PoolTeacher, request: DistilRequest
 ) -> PseudoLabelCounts:
-    kept = [own.sentence.mentions[i] for own in chosen for i in own.kept]
+    kept = [reading.sentence.mentions[i] for reading in chosen for i in reading.kept]
     mentions = Counter(m.label for m in kept)
     annotated = sum(m.end - m.start for m in kept) + sum(int(o.sentence.sure.sum()) for o in chosen)
-    tokens = sum(len(own.sentence.words) for own in chosen)
+    tokens = sum(len(reading.sentence.words) for reading in chosen)
     gold = check_docs(part_path(request.gold, "train"))
     return PseudoLabelCounts(
         **vars(seen),

@@ -101,8 +101,8 @@ def build_ensemble(
             say(f"Measuring on {part} of {gold}")
             pipelines = {f"m{i}": (load_pipeline(m), m) for i, m in enumerate(models, 1)}
             pipelines["average" if weights else "ensemble"] = (nlp, folder)
-            *singles, own = measure(pipelines, gold, types, part)
-            systems = (*singles, own.model_copy(update={"model": str(output)}))
+            *singles, joined = measure(pipelines, gold, types, part)
+            systems = (*singles, joined.model_copy(update={"model": str(output)}))
             measured = {"corpus": str(gold), "part": part, "systems": systems}
             ensemble = ensemble.model_copy(update=measured)
         (folder / RECORD).write_bytes(ensemble.model_dump_json(indent=2).encode("utf8", "replace"))
@@ -124,7 +124,7 @@ def _run_record(models: Sequence[Path], made: str) -> RunRecord:
     shared = {k: v for k, v in first.checksums.items() if all(o.checksums.get(k) == v for o in others)}
     return RunRecord(
         command=made,
-        corpus=first.corpus if all(own.corpus == first.corpus for own in others) else "",
+        corpus=first.corpus if all(other.corpus == first.corpus for other in others) else "",
         checksums=shared,
         versions=versions(),
     )
@@ -140,14 +140,14 @@ def average(pipelines: Sequence[Language], paths: Sequence[Path | str]) -> Ensem
     SOURCE: Lakshminarayanan et al. 2017, arXiv:1612.01474.
     """
     taggers = list(map(_tagger, pipelines, paths))
-    names = [cast(str, name_in(*own)) for own in zip(pipelines, taggers, strict=True)]
+    names = [cast(str, name_in(*pair)) for pair in zip(pipelines, taggers, strict=True)]
     nlp, tagger, name = pipelines[0], taggers[0], names[0]
     tags = [f"{t.codec.scheme} of {', '.join(sorted(t.codec.labels))}" for t in taggers]
     vectors = _check_alike(pipelines, paths, tags, f"it has other tags than {tags[0]}")
     encoders = list(map(_own_encoders, pipelines, names))
     blocks = {
-        f"m{i}": {"head": t.cfg["head"], "model": own.get_pipe_config(n)["model"]}
-        for i, (own, n, t) in enumerate(zip(pipelines, names, taggers, strict=True), start=1)
+        f"m{i}": {"head": t.cfg["head"], "model": pipeline.get_pipe_config(n)["model"]}
+        for i, (pipeline, n, t) in enumerate(zip(pipelines, names, taggers, strict=True), start=1)
     }
     settings = {
         "members": blocks,
@@ -238,7 +238,7 @@ def _weights(nlp: Language) -> list[tuple[str, FloatsXd]]:
     models = (getattr(pipe, "model", None) for _, pipe in nlp.pipeline)
     for node in (node for model in models if isinstance(model, Model) for node in model.walk()):
         arrays += [(n, node.get_param(n)) for n in node.param_names if node.has_param(n)]
-        for shim in (own for own in node.shims if isinstance(own, PyTorchShim)):
+        for shim in (shim for shim in node.shims if isinstance(shim, PyTorchShim)):
             tensors = shim._model.state_dict().items()
             arrays += [(n, torch2xp(t)) for n, t in tensors if t.is_floating_point()]
     return arrays
@@ -255,7 +255,7 @@ def _build(nlp: Language, weights: Sequence[tuple[str, FloatsXd]]) -> list[objec
 def _cosine(first: Sequence[tuple[str, FloatsXd]], other: Sequence[tuple[str, FloatsXd]]) -> float:
     products = np.zeros(3)
     for (_, a), (_, b) in zip(first, other, strict=True):
-        a, b = (to_numpy(own).ravel().astype("float64") for own in (a, b))
+        a, b = (to_numpy(vector).ravel().astype("float64") for vector in (a, b))
         products += a @ b, a @ a, b @ b
     return float(products[0] / np.sqrt(products[1] * products[2] or 1.0))
 
@@ -302,11 +302,11 @@ def _settle(pipelines: Sequence[Language]) -> None:
     """Resolve references of the first config, whose targets may go. Several seeds become null."""
     nlp = pipelines[0]
     whole = nlp.config.interpolate()
-    seeds = {own.config.interpolate()["training"]["seed"] for own in pipelines}
+    seeds = {pipeline.config.interpolate()["training"]["seed"] for pipeline in pipelines}
     whole["training"]["seed"] = seeds.pop() if len(seeds) == 1 else None
     for name in nlp.component_names:
         nlp.get_pipe_config(name).update(whole["components"][name])
     nlp.config = whole
     nlp.meta["performance"] = {}  # of the first pipeline
-    for own in pipelines[1:]:
-        add_sources(nlp, sources_of(own.meta))
+    for pipeline in pipelines[1:]:
+        add_sources(nlp, sources_of(pipeline.meta))

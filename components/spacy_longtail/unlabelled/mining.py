@@ -145,7 +145,7 @@ def keys_of(docs: Iterable[Doc], nlp: Language) -> set[int]:
     for batch in minibatch(docs, BATCH):
         keys.update(text_key(doc.text) for doc in batch)
         whole = [bare(doc, nlp.vocab) for doc in batch if not doc.has_annotation("SENT_START")]
-        cut = [own for own in batch if own.has_annotation("SENT_START")] + by_punctuation(whole)
+        cut = [doc for doc in batch if doc.has_annotation("SENT_START")] + by_punctuation(whole)
         if wanted and whole:
             with nlp.select_pipes(enable=wanted):
                 cut += nlp.pipe(bare(doc, nlp.vocab) for doc in whole)

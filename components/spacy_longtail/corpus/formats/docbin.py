@@ -53,10 +53,7 @@ def write_docs(path: Path, docs: Iterable[Doc]) -> Tally:
 
 
 def _streamed(path: Path, read: Callable[[DocBin], Iterator[Read]]) -> Iterator[Read]:
-    """What `read` makes of a .spacy file, or of every .spacy file below a folder in order of name.
-
-    One file at a time is in memory.
-    """
+    """What `read` makes of a .spacy file, or of all below a folder, one in memory at a time."""
     paths = sorted(path.rglob("*.spacy")) if path.is_dir() else [path]
     if not path.exists() or not paths:
         raise ValueError(Errors.L402.format(path=path, fix="Name a .spacy file, or a folder of them."))

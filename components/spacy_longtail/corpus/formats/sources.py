@@ -84,11 +84,11 @@ def find_parts(source: Path, names: Sequence[str], settings: Settings) -> dict[s
     parts: dict[str, Source] = {}
     files = _visible(source.iterdir()) if source.is_dir() else [source]
     for name in names if source.is_dir() else ():
-        own = [path for path in files if unzipped(path).stem == name]
+        same = [path for path in files if unzipped(path).stem == name]
         if (source / name).is_dir():
             parts[name] = _part(source / name, _visible((source / name).rglob("*")), settings)
-        elif _by_format(own, settings):
-            parts[name] = _part(own[0], own, settings)
+        elif _by_format(same, settings):
+            parts[name] = _part(same[0], same, settings)
     if parts and names[0] not in parts:
         raise ValueError(Errors.L402.format(path=source / names[0], fix=WANTED))
     parts = parts or {"all": _part(source, files, settings)}
@@ -105,7 +105,7 @@ def _part(path: Path, files: list[Path], settings: Settings) -> Source:
     by_format = _by_format(files, settings)
     if not by_format and path.is_dir():
         raise ValueError(Errors.L402.format(path=path / "*", fix=WANTED))
-    readings = [f"{file.name} as {name}" for name, own in by_format.items() for file in own[:2]]
+    readings = [f"{file.name} as {name}" for name, files in by_format.items() for file in files[:2]]
     if len(by_format) == 1 and (path.is_dir() or len(readings) == 1):
         ((name, kept),) = by_format.items()
         return Source(path if path.is_dir() else kept[0], name, kept)

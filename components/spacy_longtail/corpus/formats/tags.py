@@ -86,5 +86,5 @@ def tagged_docs(rows: Rows, context: Context) -> Iterator[Doc]:
 
 def _doc(sentences: list[Tagged], vocab: Vocab) -> Doc:
     words, tags = ([x for sentence in sentences for x in sentence[i]] for i in (0, 1))
-    starts: list[bool | int | None] = [i == 0 for own, _ in sentences for i in range(len(own))]
+    starts: list[bool | int | None] = [i == 0 for offsets, _ in sentences for i in range(len(offsets))]
     return Doc(vocab, words=words, ents=tags, sent_starts=starts)

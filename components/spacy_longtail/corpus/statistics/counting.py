@@ -160,10 +160,7 @@ def buckets(mentions: Mapping[str, int], labels: Iterable[str]) -> dict[str, lis
 
 
 def _repetitions(tallies: Mapping[str, PartTally]) -> dict[str, Any]:
-    """Sentences that stand in a part more than once, in training too, or with two annotations.
-
-    RETURNS (Dict[str, Any]): The fields duplicates, leakage and conflicts of the statistics.
-    """
+    """Sentences that stand in a part twice, in training too, or with two annotations."""
     training = {sentence.words for sentence in tallies["train"].sentences}
     first: dict[int, tuple[str, CountedSentence]] = {}
     repeated, leakage = dict[str, int](), dict[str, Leakage]()

@@ -62,7 +62,7 @@ def _findings(of: Statistics) -> Iterator[tuple[str, str | None, str, str]]:
         yield "undeclared_type", None, text, f"Declared: {', '.join(of.labels)}."
     for part, counts in of.parts.items():
         absent = {
-            t: ", ".join(f"{own.types[t].mentions} in {name}" for name, own in of.parts.items())
+            t: ", ".join(f"{part.types[t].mentions} in {name}" for name, part in of.parts.items())
             for t in of.labels
             if not counts.types[t].mentions
         }
@@ -77,19 +77,19 @@ def _findings(of: Statistics) -> Iterator[tuple[str, str | None, str, str]]:
             text = f"{{types}} {{have}} fewer than {MEASURABLE} mentions in {part}, too few to measure"
             yield "not_measurable", part, *_of_types(text, few)
     if n := of.conflicts.texts:
-        evidence = " / ".join(f"{own.part}: {own.text}" for own in of.conflicts.examples[0])
+        evidence = " / ".join(f"{variant.part}: {variant.text}" for variant in of.conflicts.examples[0])
         text = f"{number(n, 'text')} {verb(n, 'occur')} with different annotations."
         yield "conflict", None, text, evidence
-    for part, own in of.leakage.items():
-        if own.entity_sentences:
-            n = own.sentences
+    for part, sentences in of.leakage.items():
+        if sentences.entity_sentences:
+            n = sentences.sentences
             text = f"{number(n, 'sentence')} of {part} also {verb(n, 'stand')} in training"
-            evidence = f"{100 * own.share:.2g} % of {part}, such as: {own.examples[0]}"
-            yield "leakage", part, f"{text}, {own.entity_sentences:,} with an entity.", evidence
+            evidence = f"{100 * sentences.share:.2g} % of {part}, such as: {sentences.examples[0]}"
+            yield "leakage", part, f"{text}, {sentences.entity_sentences:,} with an entity.", evidence
     few = {
-        t: f"{number(own.mentions, 'mention')} in {number(own.sentences, 'sentence')}"
-        for t, own in training.types.items()
-        if t in of.labels and 0 < own.mentions < FEW_MENTIONS
+        t: f"{number(counts.mentions, 'mention')} in {number(counts.sentences, 'sentence')}"
+        for t, counts in training.types.items()
+        if t in of.labels and 0 < counts.mentions < FEW_MENTIONS
     }
     if few:
         text = f"{{types}} {{have}} fewer than {FEW_MENTIONS} mentions in training"
@@ -112,5 +112,5 @@ def _of_types(text: str, evidence: Mapping[str, str]) -> tuple[str, str]:
     """A finding about types, and its evidence by type. text (str): With {types}, and {have}."""
     n = len(evidence)
     shown = text.format(types=number(n, "type"), have=verb(n, "have"))
-    listed = "; ".join(f"{label}: {own}" for label, own in evidence.items())
+    listed = "; ".join(f"{label}: {value}" for label, value in evidence.items())
     return f"{shown}: {', '.join(evidence)}.", f"{listed}."

@@ -1,4 +1,4 @@
-"""The English encoder of spacy-longtail: a spaCy pipeline, loaded as `spacy.load("en_longtail_cnn")`."""
+"""The English encoder of spacy-longtail: a pipeline for `spacy.load("en_longtail_cnn")`."""
 
 from pathlib import Path
 from typing import Any

@@ -46,7 +46,7 @@ def write_card(
         rare = ", ".join(stats.tail)
         meta["description"] = f"Named entities of {stats.corpus}" + (rare and f"; rare types: {rare}")
     meta[META_KEY] = card
-    sources = [{"name": own} if isinstance(own, str) else own for own in sources_of(meta)]
+    sources = [{"name": source} if isinstance(source, str) else source for source in sources_of(meta)]
     text = render("card.md", card=card, meta=meta, few=FEW, system=system, sources=sources)
     with coded_io(target), replacing(target) as folder:  # both or none
         srsly.write_json(folder / "meta.json", meta)
@@ -78,7 +78,7 @@ def card_data(stats: Statistics, run: Run) -> dict[str, Any]:
     evaluation, scores = run.evaluation, run.evaluation.scores
     pipes = evaluation.method.pipes
     kinds = ("threshold", "thresholds")
-    thresholds = {n: own[key] for n, own in pipes.items() for key in kinds if own.get(key)}
+    thresholds = {n: cfg[key] for n, cfg in pipes.items() for key in kinds if cfg.get(key)}
     averages = {
         kind: {"f": getattr(scores, AVERAGES[kind]), "interval": intervals.get(f"{kind} F1")}
         for kind in HEADLINES
@@ -86,10 +86,10 @@ def card_data(stats: Statistics, run: Run) -> dict[str, Any]:
     }
     per_type = {}
     for label in stats.labels:
-        own, train = scores.of_type(label), stats.parts["train"].types[label].mentions
-        counts = {"rare": label in stats.tail, "train": train, "test": own.support}
+        f, train = scores.of_type(label), stats.parts["train"].types[label].mentions
+        counts = {"rare": label in stats.tail, "train": train, "test": f.support}
         interval = intervals.get(f"F1 of {label}")
-        per_type[label] = {**counts, **own.model_dump(include={"p", "r", "f"}), "interval": interval}
+        per_type[label] = {**counts, **f.model_dump(include={"p", "r", "f"}), "interval": interval}
     return {
         "corpus": stats.corpus,
         "checksums": {**evaluation.run.checksums, "test": evaluation.checksum},

@@ -81,13 +81,13 @@ def mark_documents(
     RETURNS (List[MarkedSentence]): The sentences.
     """
     sentences = [
-        own
+        sentence
         for i, doc in enumerate(documents)
-        for own in _mark_sentences(doc, set(tail), baseline[i] if baseline else None)
-        if own.errors or own.rare or own.gained
+        for sentence in _mark_sentences(doc, set(tail), baseline[i] if baseline else None)
+        if sentence.errors or sentence.rare or sentence.gained
     ]
     # stable: in the order of the text among equals
-    return sorted(sentences, key=lambda own: own.severity, reverse=True)
+    return sorted(sentences, key=lambda sentence: sentence.severity, reverse=True)
 
 
 def _mark_sentences(doc: Document, tail: set[str], other: Document | None) -> Iterable[MarkedSentence]:

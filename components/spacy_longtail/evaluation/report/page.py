@@ -65,7 +65,7 @@ def write_report(report: Report, target: Path) -> Path:
 def _values(report: Report) -> dict[str, object]:
     """What the templates show."""
     stats, systems = report.statistics, report.systems
-    training = {t: own.mentions for t, own in stats.parts["train"].types.items()}
+    training = {t: counts.mentions for t, counts in stats.parts["train"].types.items()}
     runs = [run for system in systems for run in system.runs]
     names = (report.ours, report.baseline)
     ours, baseline = ([s.runs[0] for s in systems if s.name == name] for name in names)
@@ -149,7 +149,7 @@ def cell(found: tuple[float | None, float | None]) -> str:
 
 def unbroken(text: str) -> str:
     """A text in which no line ends between a number and what belongs to it."""
-    return NUMBERS.sub(lambda found: found[0].replace(" ", NO_BREAK), text)
+    return NUMBERS.sub(lambda match: match[0].replace(" ", NO_BREAK), text)
 
 
 def _code(text: str) -> str:

@@ -92,13 +92,13 @@ def read_runs(paths: list[Path], statistics: Statistics) -> list[Run]:
         if other is not run.path:
             problem = f"{other} is of {run.name!r} with seed {run.seed} too: each needs its own"
             raise ValueError(Errors.L405.format(path=run.path, problem=problem, command="evaluate"))
-        own, problem, against = run.evaluation, "", "the corpus statistics"
-        if own.part not in (None, PART_REPORTED):
-            problem = f"it is of the part {own.part!r}, reports are of {PART_REPORTED!r}"
-        elif set(own.labels) != set(statistics.labels):
-            problem = f"labels are {own.labels} here and {statistics.labels} there"
-        elif set(own.tail) != set(statistics.tail):
-            problem = f"tail are {own.tail} here and {statistics.tail} there"
+        evaluation, problem, against = run.evaluation, "", "the corpus statistics"
+        if evaluation.part not in (None, PART_REPORTED):
+            problem = f"it is of the part {evaluation.part!r}, reports are of {PART_REPORTED!r}"
+        elif set(evaluation.labels) != set(statistics.labels):
+            problem = f"labels are {evaluation.labels} here and {statistics.labels} there"
+        elif set(evaluation.tail) != set(statistics.tail):
+            problem = f"tail are {evaluation.tail} here and {statistics.tail} there"
         elif run.gold != runs[0].gold:
             problem, against = "their documents or gold entities differ", str(runs[0].path)
         if problem:
@@ -132,11 +132,11 @@ class System(NamedTuple):
     def scores(self, kind: str) -> list[float]:
         """One of AVERAGES on test, a value a seed; no tail of a corpus without rare types."""
         key = AVERAGES[kind]
-        return self.values(lambda own: getattr(own.scores, key) if kind != "tail" or own.tail else None)
+        return self.values(lambda run: getattr(run.scores, key) if kind != "tail" or run.tail else None)
 
     def dev(self) -> list[float]:
         """Macro F1 on dev, as training left it; none if it measured none."""
-        return self.values(lambda own: own.performance.get(DEV_SCORE))
+        return self.values(lambda run: run.performance.get(DEV_SCORE))
 
     def values(self, read: Callable[[Evaluation], float | None]) -> list[float]:
         """The numbers that evaluations hold in some place, those that have one."""
@@ -145,7 +145,7 @@ class System(NamedTuple):
     def rising(self) -> str:
         """Why its trainings ended too early; "" if they did not."""
         runs = (run.evaluation for run in self.runs)
-        return rising_of({"curve": own.curve, "training": own.training.as_json()} for own in runs)
+        return rising_of({"curve": run.curve, "training": run.training.as_json()} for run in runs)
 
     def counts(self) -> Ints4d:
         """Mentions of all runs: (n_units, n_seeds, n_types + 1, 3)."""
@@ -166,7 +166,7 @@ def group(runs: Sequence[Run]) -> list[System]:
     by_name: dict[str, list[Run]] = {}
     for run in runs:
         by_name.setdefault(run.name, []).append(run)
-    return [System(n, sorted(own, key=lambda run: run.seed or 0)) for n, own in by_name.items()]
+    return [System(n, sorted(runs, key=lambda run: run.seed or 0)) for n, runs in by_name.items()]
 
 
 def on_shared_seeds(baseline: System, other: System) -> tuple[System, System, bool]:

@@ -49,8 +49,8 @@ def counted(report: Report) -> str:
 
 def _headline(ours: str, baseline: str, averages: Verdicts) -> str:
     by_outcome: dict[str, list[str]] = {}
-    for name, own in averages.items():
-        by_outcome.setdefault(own.outcome, []).append(name)
+    for name, verdict in averages.items():
+        by_outcome.setdefault(verdict.outcome, []).append(name)
     scores = {
         outcome: " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
         for outcome, names in by_outcome.items()

@@ -42,7 +42,7 @@ def intervals(
     counts = counts.astype("float64")
     ((values, draws),) = _resample([counts], metrics, n_draws, seed)
     each = zip(values, draws, _left_out(counts, metrics), strict=True)
-    ends = [np.quantile(own, _bca_tails(value, own, without)) for value, own, without in each]
+    ends = [np.quantile(drawn, _bca_tails(value, drawn, without)) for value, drawn, without in each]
     return {
         name: Interval(float(value), float(low), float(high))
         for name, value, (low, high) in zip(metrics, values, ends, strict=True)
@@ -93,8 +93,8 @@ def _resample(
         for own, counts in zip(draws, systems, strict=True):
             own.append(_scores(np.tensordot(weights, counts, axes=1), metrics))
     return [
-        (_scores(counts.sum(axis=0), metrics), np.concatenate(own, axis=1))
-        for own, counts in zip(draws, systems, strict=True)
+        (_scores(counts.sum(axis=0), metrics), np.concatenate(weights, axis=1))
+        for weights, counts in zip(draws, systems, strict=True)
     ]
 
 

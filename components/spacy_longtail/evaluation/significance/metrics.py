@@ -61,7 +61,7 @@ def stack(counts: Sequence[MentionCounts]) -> Ints4d:
     counts (Sequence[MentionCounts]): One for each seed, on the same documents.
     RETURNS (Ints4d): (n_units, n_seeds, n_types + 1, 3).
     """
-    return np.stack([own.counts for own in counts], axis=1)
+    return np.stack([one.counts for one in counts], axis=1)
 
 
 def f1(counts: np.ndarray) -> np.ndarray:

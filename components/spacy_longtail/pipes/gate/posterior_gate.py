@@ -110,9 +110,9 @@ class PosteriorGate(Gate, UntrainedPipe):
         known = list(primary.labels) if has_posteriors(primary) else []
         if not has_posteriors(primary) or not set(self.labels).issubset(known):
             needs = f"a NER with probabilities for {', '.join(self.labels)}"
-            found = f"{name or ', '.join(before) or 'none'} with {', '.join(known) or 'no types'}"
+            problem = f"{name or ', '.join(before) or 'none'} with {', '.join(known) or 'no types'}"
             fix = "Put longtail_token_ner, longtail_ner or ner before it, and name it in 'primary'."
-            raise ValueError(Errors.L210.format(who=self.name, needs=needs, found=found, fix=fix))
+            raise ValueError(Errors.L210.format(who=self.name, needs=needs, found=problem, fix=fix))
         return primary, [known.index(label) for label in self.labels]
 
     def predict(self, docs: Iterable[Doc]) -> Floats2d:

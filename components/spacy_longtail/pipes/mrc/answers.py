@@ -67,10 +67,10 @@ def learn(
     begins = (last >= 0).astype("float32")
     total, d_logits = 0.0, ops.alloc2f(*reading.logits.shape)
     for i, targets in enumerate((begins, gold_ends)):
-        own = loss.binary(reading.logits[:, i], ops.asarray1f(targets), ops.asarray1f(known))
+        result = loss.binary(reading.logits[:, i], ops.asarray1f(targets), ops.asarray1f(known))
         scale = float(WEIGHTS[i]) * float(known.sum())
-        total += scale * own.loss
-        d_logits[:, i] = scale * own.d_logits
+        total += scale * result.loss
+        d_logits[:, i] = scale * result.d_logits
     first = np.flatnonzero(begins)
     guesses = (to_numpy(reading.logits) > 0).T
     begins_here, ends_here = (known > 0) & (guesses | [begins > 0, gold_ends > 0])

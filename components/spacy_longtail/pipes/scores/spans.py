@@ -53,21 +53,21 @@ def read_scores(doc: Doc, key: str | None) -> dict[tuple[int, int, str], ScoredS
     return {s.place: s for s in scored_spans(doc, key) if math.isfinite(s.score)}
 
 
-def write_entities(doc: Doc, found: Iterable[ScoredSpan], key: str | None) -> None:
+def write_entities(doc: Doc, spans: Iterable[ScoredSpan], key: str | None) -> None:
     """Add entities to doc.ents, beside those that are there, and keep blocked tokens blocked."""
-    found = list(found)
-    new = [Span(doc, s.start, s.end, label=s.label) for s in found]
+    spans = list(spans)
+    new = [Span(doc, s.start, s.end, label=s.label) for s in spans]
     blocked = [doc[i : i + 1] for i in blocked_tokens(doc)]
     doc.set_ents([*new, *doc.ents], blocked=blocked, default="outside")
     if key is not None:
-        add_scores(doc, key, found)
+        add_scores(doc, key, spans)
 
 
-def add_scores(doc: Doc, key: str, found: Iterable[ScoredSpan]) -> None:
+def add_scores(doc: Doc, key: str, spans: Iterable[ScoredSpan]) -> None:
     """Write the scores of doc.ents: of those found, and of others that had one."""
-    rated = {**read_scores(doc, key), **{s.place: s for s in found}}
-    own = ((ent.start, ent.end, ent.label_) for ent in doc.ents)
-    write_scores(doc, key, [rated[place] for place in own if place in rated])
+    rated = {**read_scores(doc, key), **{s.place: s for s in spans}}
+    places = ((ent.start, ent.end, ent.label_) for ent in doc.ents)
+    write_scores(doc, key, [rated[place] for place in places if place in rated])
 
 
 def blocked_tokens(doc: Doc) -> list[int]:

@@ -58,25 +58,25 @@ def as_stored(number: float) -> float:
     return float(srsly.json_loads(srsly.json_dumps(round(float(number), N_DIGITS))))
 
 
-def best_f(found: list[OperatingPoint], beta: float = 1.0) -> OperatingPoint | None:
+def best_f(points: list[OperatingPoint], beta: float = 1.0) -> OperatingPoint | None:
     """The cut with the highest F-beta; of equals the one that keeps most. None without any."""
-    return max(found, key=lambda point: (point.f(beta), point.n_kept), default=None)
+    return max(points, key=lambda point: (point.f(beta), point.n_kept), default=None)
 
 
-def for_recall(found: list[OperatingPoint], target: float) -> OperatingPoint | None:
+def for_recall(points: list[OperatingPoint], target: float) -> OperatingPoint | None:
     """The highest threshold with at least this recall; None where keeping all has less."""
-    return next((point for point in found if point.recall >= target), None)
+    return next((point for point in points if point.recall >= target), None)
 
 
-def for_precision(found: list[OperatingPoint], target: float) -> OperatingPoint | None:
+def for_precision(points: list[OperatingPoint], target: float) -> OperatingPoint | None:
     """Of the cuts with at least this precision the one that keeps most; None where none has it."""
-    return next((point for point in reversed(found) if point.precision >= target), None)
+    return next((point for point in reversed(points) if point.precision >= target), None)
 
 
-def for_share(found: list[OperatingPoint], share: float) -> OperatingPoint | None:
+def for_share(points: list[OperatingPoint], share: float) -> OperatingPoint | None:
     """Of the cuts with at most this share of all the one that keeps most; None for none."""
-    n = found[-1].n_kept if found else 0
-    return next((point for point in reversed(found) if point.n_kept <= share * n), None)
+    n = points[-1].n_kept if points else 0
+    return next((point for point in reversed(points) if point.n_kept <= share * n), None)
 
 
 def log_odds(p: Floats1d) -> Floats1d:

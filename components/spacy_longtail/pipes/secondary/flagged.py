@@ -44,7 +44,7 @@ def places_of(flagged: Iterable[Parts]) -> list[FlaggedPart]:
 def cut_flagged(docs: Sequence[Doc], places: Iterable[FlaggedPart]) -> list[Doc]:
     """The flagged parts as documents of their own, in their order."""
     by_doc = groupby(places, lambda place: place.doc)
-    return [part for i, own in by_doc for part in cut(docs[i], [(a, b) for _, a, b in own])]
+    return [part for i, bounds in by_doc for part in cut(docs[i], [(a, b) for _, a, b in bounds])]
 
 
 def in_document(ents: Iterable[ScoredSpan], place: FlaggedPart) -> Iterator[ScoredSpan]:

@@ -125,8 +125,8 @@ class GatedNER(Secondary, TokenTagger):
         self, seen: Callable[[], Iterable[Example]], nlp: Language | None, labels: list[str] | None
     ) -> Collection[str]:
         if self.cfg["labels"] == AUTO:  # whatever was found before
-            found = gate_types(nlp, self, self.cfg["spans_key"], WHO) if labels is None else labels
-            self._set_labels(found)
+            types = gate_types(nlp, self, self.cfg["spans_key"], WHO) if labels is None else labels
+            self._set_labels(types)
         if nlp is not None:
             check_secondary(nlp, self, WHO)
             self._sets_boundaries = bool(boundary_setters(nlp, self))

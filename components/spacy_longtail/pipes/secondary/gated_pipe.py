@@ -170,13 +170,13 @@ class GatedPipe(Secondary, UntrainedPipe):
         places = places_of(flagged_parts(doc, self.cfg["spans_key"], self.name) for doc in docs)
         self._count(sentences=sum(len(sentence_lengths(doc)) for doc in docs), flagged=len(places))
         self._count(words=sum(place.end - place.start for place in places))
-        found = [Found([], []) for _ in docs]
+        results = [Found([], []) for _ in docs]
         self.secondary.nlp  # noqa: B018  # L285 without a source
         for batch in minibatch(places, self.cfg["batch_size"]):
             for place, ents in self._read(docs, batch):
-                found[place.doc].entities.extend(in_document(ents, place))
-                found[place.doc].parts.append((place.start, place.end))
-        return found
+                results[place.doc].entities.extend(in_document(ents, place))
+                results[place.doc].parts.append((place.start, place.end))
+        return results
 
     @contextmanager
     def memory_zone(self, mem: object = None) -> Iterator[object]:
@@ -187,13 +187,13 @@ class GatedPipe(Secondary, UntrainedPipe):
     def set_annotations(self, docs: Iterable[Doc], scores: list[Found]) -> None:
         """Merge entities into doc.ents; those of other sentences stay as they are."""
         merge, key = self.cfg["merge"], self.cfg["scores_key"]
-        for doc, found in zip(docs, scores, strict=True):
-            before = set(doc.ents) if found.entities else set()
+        for doc, result in zip(docs, scores, strict=True):
+            before = set(doc.ents) if result.entities else set()
             if merge == "replace":
-                replace_within(doc, found, self.cfg["labels"], key)
+                replace_within(doc, result, self.cfg["labels"], key)
             else:
-                merge_by_score(doc, found.entities, merge, key)
-            if found.entities:
+                merge_by_score(doc, result.entities, merge, key)
+            if result.entities:
                 self._count(entities=len(set(doc.ents) - before))
 
     def _read(
@@ -201,7 +201,7 @@ class GatedPipe(Secondary, UntrainedPipe):
     ) -> Iterator[tuple[FlaggedPart, list[ScoredSpan]]]:
         """The entities of what the secondary can read; after a failure, each sentence alone."""
         try:
-            found = self._entities(cut_flagged(docs, places))
+            spans = self._entities(cut_flagged(docs, places))
         except Exception as error:
             if not is_failure(error):
                 raise
@@ -213,7 +213,7 @@ class GatedPipe(Secondary, UntrainedPipe):
         else:
             with self._lock:
                 self._n_failed = 0
-            yield from zip(places, found, strict=True)
+            yield from zip(places, spans, strict=True)
 
     def _count(self, **counts: float) -> None:
         with self._lock:
@@ -243,8 +243,8 @@ class GatedPipe(Secondary, UntrainedPipe):
             raise UnusableError("a sentence came back with other tokens")
         key = self.cfg["secondary_scores_key"]
         rated = [found_in(doc, key) for doc in read]
-        ents = [[ent._replace(label=self._renamed(ent.label)) for ent in own] for own in rated]
-        allowed = [[ent for ent in own if self._may_set(ent.label)] for own in ents]
+        ents = [[ent._replace(label=self._renamed(ent.label)) for ent in spans] for spans in rated]
+        allowed = [[ent for ent in spans if self._may_set(ent.label)] for spans in ents]
         self._count(refused=sum(map(len, ents)) - sum(map(len, allowed)))
         return allowed
 

@@ -87,17 +87,17 @@ def check_taught(loss: Loss, examples: Iterable[Example], who: str) -> None:
 
 def soft_targets(examples: Sequence[Example], codec: TagCodec, who: str) -> SoftTargets | None:
     """Soft targets of tokens that the teacher has too, in the student's columns; null for none."""
-    found = [read_soft(eg.reference) for eg in examples]
-    if all(soft is None for soft in found):
+    softs = [read_soft(eg.reference) for eg in examples]
+    if all(soft is None for soft in softs):
         return None
     offsets = np.cumsum([0, *(len(eg.predicted) for eg in examples)])
     log_p = np.full((offsets[-1], len(codec)), -np.inf, dtype="float32")
     known = np.zeros(offsets[-1], dtype="float32")
-    for eg, soft, at in zip(examples, found, offsets, strict=False):
+    for eg, soft, at in zip(examples, softs, offsets, strict=False):
         if soft is not None:
-            own, theirs = _aligned(eg)
-            log_p[at + own] = in_columns(soft, codec, who)[theirs]
-            known[at + own] = 1.0
+            ours, theirs = _aligned(eg)
+            log_p[at + ours] = in_columns(soft, codec, who)[theirs]
+            known[at + ours] = 1.0
     return SoftTargets(log_p, known)
 
 
@@ -121,7 +121,7 @@ def _aligned(eg: Example) -> tuple[Ints1d, Ints1d]:
         every = np.arange(len(eg.predicted))
         return every, every
     x2y, y2x = eg.alignment.x2y, eg.alignment.y2x
-    own = np.flatnonzero(x2y.lengths == 1)
-    theirs = np.array([int(x2y[int(i)][0]) for i in own], dtype="int64")
+    ours = np.flatnonzero(x2y.lengths == 1)
+    theirs = np.array([int(x2y[int(i)][0]) for i in ours], dtype="int64")
     same = y2x.lengths[theirs] == 1
-    return own[same], theirs[same]
+    return ours[same], theirs[same]

@@ -64,8 +64,8 @@ def scored_entities(
     token: list[int] = []  # where it stands in the batch
     first: list[int] = []  # where its entity starts
     offset = 0
-    for doc, own in zip(docs, ents, strict=True):
-        for ent in own:
+    for doc, spans in zip(docs, ents, strict=True):
+        for ent in spans:
             prefixes = "U" if len(ent) == 1 else "B" + "I" * (len(ent) - 2) + "L"
             moves.extend(columns[f"{p}-{ent.label_}"] for p in prefixes)
             token.extend(range(offset + ent.start, offset + ent.end))
@@ -75,7 +75,7 @@ def scored_entities(
         return [[] for _ in docs]
     scores = _probabilities(model, docs, np.asarray(token), np.asarray(first))
     p = iter(scores[np.arange(len(moves)), moves].astype("float64").tolist())
-    by_doc = [[(e, tuple(islice(p, len(e)))) for e in own] for own in ents]
+    by_doc = [[(e, tuple(islice(p, len(e)))) for e in spans] for spans in ents]
     return [[ScoredSpan(e.start, e.end, e.label_, np.mean(s).item(), s) for e, s in r] for r in by_doc]
 
 
@@ -88,8 +88,8 @@ def beginnings(
     """
     offsets = np.cumsum([0, *map(len, docs)])
     inside = np.zeros(offsets[-1], dtype=bool)
-    for offset, own in zip(offsets[:-1].tolist(), ents, strict=True):
-        for ent in own:
+    for offset, spans in zip(offsets[:-1].tolist(), ents, strict=True):
+        for ent in spans:
             inside[offset + ent.start + 1 : offset + ent.end] = True
     token = np.flatnonzero(~inside)
     begins = np.zeros((len(inside), len(labels)))

@@ -232,7 +232,7 @@ class LongtailNER(EntityRecognizer):
     def _scored(self, docs: list[Doc], given: list[set[tuple[int, int]]]) -> list[list[ScoredSpan]]:
         """The entities of each document, without those that it came with."""
         pairs = zip(docs, given, strict=True)
-        ents = [[ent for ent in doc.ents if (ent.start, ent.end) not in own] for doc, own in pairs]
+        ents = [[ent for ent in doc.ents if (ent.start, ent.end) not in places] for doc, places in pairs]
         return scored_entities(self.model, columns_of(self.moves), docs, ents)
 
 

@@ -36,7 +36,7 @@ def fold_plan(plan: Plan, output: Path, n_folds: int) -> tuple[Plan, Folds]:
     if plan.draws:
         raise unusable("The plan", "sizes and shares cannot be compared on folds.")
     folds = {corpus: write_folds(corpus, output, n_folds) for corpus in plan.corpora}
-    return plan._replace(corpora=[fold for own in folds.values() for fold in own]), folds
+    return plan._replace(corpora=[fold for paths in folds.values() for fold in paths]), folds
 
 
 def write_folds(corpus: Path, output: Path, n_folds: int) -> list[Path]:
@@ -59,15 +59,15 @@ def write_folds(corpus: Path, output: Path, n_folds: int) -> list[Path]:
     check_folder(output, [corpus], unless_holds(FOLDER))
     with coded_io(output):
         (output / FOLDER).mkdir(parents=True, exist_ok=True)
-    found = []
+    folders = []
     for i in range(n_folds):
-        own = place / f"{corpus.resolve().name}-fold-{i}"
-        if not own.is_dir():
-            with coded_io(own), whole_folder(own) as new:
+        folder = place / f"{corpus.resolve().name}-fold-{i}"
+        if not folder.is_dir():
+            with coded_io(folder), whole_folder(folder) as new:
                 chosen = parts_of_fold(fold, i, n_folds)
                 write_corpus(new, {name: [docs[k] for k in at] for name, at in chosen.items()}, types)
-        found.append(own)
-    return found
+        folders.append(folder)
+    return folders
 
 
 class Rounds:

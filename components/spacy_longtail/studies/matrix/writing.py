@@ -21,9 +21,9 @@ def write_matrix_report(summary: Summary, folder: Path) -> Path:
     summary (Summary): What the trials show. folder (Path): Where.
     RETURNS (Path): index.html.
     """
-    for found in summary.corpora:
-        if found.report is not None:
-            write_report(found.report, folder / f"{found.corpus}.html")
+    for corpus in summary.corpora:
+        if corpus.report is not None:
+            write_report(corpus.report, folder / f"{corpus.corpus}.html")
     values: dict[str, object] = {"summary": summary, "columns": summary.columns}
     values |= {"rising": not_trained, "counted": counted}
     texts = {kind: render(f"matrix.{kind}", **values) for kind in ("html", "md")}
@@ -33,33 +33,33 @@ def write_matrix_report(summary: Summary, folder: Path) -> Path:
     return folder / f"{INDEX}.html"
 
 
-def not_trained(found: CorpusSummary) -> str:
+def not_trained(corpus: CorpusSummary) -> str:
     """Which methods were not trained long enough, in words; "" if the recommendation says so."""
-    if found.recommendation is not None and found.recommendation.is_early:
+    if corpus.recommendation is not None and corpus.recommendation.is_early:
         return ""
-    return no_verdict({row.method: row.rising for row in found.rows})
+    return no_verdict({row.method: row.rising for row in corpus.rows})
 
 
 def summary_tables(summary: Summary) -> str:
     """Tables and advice for a terminal. summary (Summary): Of the trials. RETURNS (str): Lines."""
     parts = []
-    for found in summary.corpora:
-        parts.append(Printer(no_print=True).divider(found.corpus) or "")
-        for curves in found.curves:
+    for corpus in summary.corpora:
+        parts.append(Printer(no_print=True).divider(corpus.corpus) or "")
+        for curves in corpus.curves:
             sizes, lines = curves.table()
             head = (f"{curves.average} F1, {curves.x_name}", *(f"{size:g}" for size in sizes))
             rows = [(name, *map(cell, at)) for name, at in lines]
             parts += [text_table(head, rows), *(f"- {text}" for text in curves.findings)]
-        if found.curves:
+        if corpus.curves:
             continue
         head = ("Method", "Seeds", *summary.columns, "Steps", "Seconds")
         rows = []
-        for row in found.rows:
+        for row in corpus.rows:
             cells = [str(row.n_seeds), *(cell(row.scores[column]) for column in summary.columns)]
             rows.append((row.method, *cells, f"{row.steps:,.0f}", f"{row.seconds:.0f}"))
         parts.append(text_table(head, rows))
-        if early := not_trained(found):
+        if early := not_trained(corpus):
             parts.append(early)
-        if found.recommendation is not None:
-            parts += [found.recommendation.text, *(f"- {t}" for t in found.recommendation.evidence)]
+        if corpus.recommendation is not None:
+            parts += [corpus.recommendation.text, *(f"- {t}" for t in corpus.recommendation.evidence)]
     return "\n".join(parts) + "\n"

@@ -31,10 +31,10 @@ def code_version() -> str:
     training runs."""
     sources = hashlib.sha256()
     paths = [*PACKAGE.rglob("*.py"), PACKAGE / "corpus" / "type_words.yml"]
-    own = {path.relative_to(PACKAGE).as_posix(): path for path in paths}
-    for name in sorted(own):
+    files = {path.relative_to(PACKAGE).as_posix(): path for path in paths}
+    for name in sorted(files):
         if not name.startswith(IDLE):
-            sources.update(name.encode("utf8") + b"\0" + own[name].read_bytes())
+            sources.update(name.encode("utf8") + b"\0" + files[name].read_bytes())
     for path in imported_code():
         sources.update(path.read_bytes())
     return digest({"versions": versions(), "sources": sources.hexdigest()})

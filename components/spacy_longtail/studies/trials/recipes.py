@@ -55,10 +55,10 @@ def config_path(name: str) -> str:
 def named_recipe(name: str) -> Recipe:
     """The recipe of a config. name (str): Of the config, or how it alone begins."""
     recipes = read_recipes()
-    found = [name] if name in recipes else [known for known in recipes if known.startswith(name)]
-    if len(found) != 1:
-        raise ValueError(Errors.L723.format(name=name, known=", ".join(found or recipes)))
-    return recipes[found[0]]
+    names = [name] if name in recipes else [known for known in recipes if known.startswith(name)]
+    if len(names) != 1:
+        raise ValueError(Errors.L723.format(name=name, known=", ".join(names or recipes)))
+    return recipes[names[0]]
 
 
 def written(recipe: Recipe, config: Config, use: str) -> str:
@@ -85,8 +85,8 @@ def corpus_config(recipe: Recipe, corpus: Path | None) -> Config:
     corpus (Optional[Path]): A folder that `convert` wrote; null leaves the paths open.
     """
     config = make_config(recipe)
-    own: Overrides = {"paths.train": None, "paths.dev": None}
-    apply(config, known_sections(own if corpus is None else _corpus_values(corpus), config))
+    settings: Overrides = {"paths.train": None, "paths.dev": None}
+    apply(config, known_sections(settings if corpus is None else _corpus_values(corpus), config))
     return config
 
 
@@ -97,10 +97,10 @@ def fill(config: Config, corpus: Path, name: str) -> Config:
     name (str): What messages call the config.
     RETURNS (Config): Not interpolated.
     """
-    own = Config(copy.deepcopy(dict(config)))
-    apply(own, known_sections(_corpus_values(corpus), own))
+    filled = Config(copy.deepcopy(dict(config)))
+    apply(filled, known_sections(_corpus_values(corpus), filled))
     try:
-        return _filled(own)
+        return _filled(filled)
     except (ValueError, ImportError, OSError, KeyError, TypeError) as error:
         raise ValueError(Errors.L480.format(name=name, problem=str(error).strip())) from error
 
