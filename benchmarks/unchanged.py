@@ -94,36 +94,13 @@ def commands(corpus: Path, folder: Path) -> dict[str, str]:
             command = ("evaluate", model, corpus, "-o", file, "--part", part, "--name", name)
             written[f"{part} {name}.json"] = command
     gated = folder / "gate" / "model-best"
+    page = ("evaluate", metrics, "--report", folder / "report.html", "--baseline", "ner")
     written |= {
-        "report": (
-            "evaluate",
-            metrics,
-            "--report",
-            folder / "report.html",
-            "--baseline",
-            "ner",
-            "--ours",
-            "crf",
-        ),
-        "report as JSON": (
-            "evaluate",
-            metrics,
-            "--report",
-            folder / "report.html",
-            "--baseline",
-            "ner",
-            "--json",
-        ),
-        "card": (
-            "evaluate",
-            metrics,
-            "--report",
-            folder / "card.html",
-            "--card",
-            folder / "crf" / "model-best",
-        ),
+        "report": (*page, "--ours", "crf"),
+        "report as JSON": (*page, "--json"),
+        "card": (*page, "--card", folder / "crf" / "model-best"),
         "thresholds": ("thresholds", gated, corpus, "-o", folder / "thresholds"),
-        "debug": ("debug", corpus, "--config", *(ROOT / "configs").rglob("token_crf.cfg")),
+        "audit": ("audit", corpus),
         "stats in words": ("stats", corpus),
     }
     for name, command in written.items():
