@@ -81,16 +81,15 @@ def tests_of(rows: Sequence[dict[str, Any]]) -> tuple[Tests, set[tuple[str, str]
     for row in rows:
         tests.setdefault((row["peer"], row["corpus"]), []).append(row["test"])
     names = {method: peer for peer, method in BORROWED.items()}
-    borrowed = set()
-    has_own = set(tests)
+    known: Tests = {}
     for row in read("knowledge"):
-        key = (names.get(row["method"], ""), row["corpus"].lower())
-        if key[0] and key not in has_own and row["seed"] in SEEDS:
-            tests.setdefault(key, []).append(row["test"])
-            borrowed.add(key)
+        if row["method"] in names and row["seed"] in SEEDS:
+            known.setdefault((names[row["method"]], row["corpus"].lower()), []).append(row["test"])
+    borrowed = {key for key, runs in known.items() if len(runs) > len(tests.get(key, ()))}
+    tests |= {key: known[key] for key in borrowed}
     for corpus in CORPORA:
-        if rows_there := tests_on("plain", corpus):
-            tests["plain", corpus] = rows_there
+        if runs := tests_on("plain", corpus):
+            tests["plain", corpus] = runs
             borrowed.add(("plain", corpus))
     return tests, borrowed
 
