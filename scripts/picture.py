@@ -22,7 +22,7 @@ class System(NamedTuple):
 SYSTEMS = (
     System("stock", "dot", "stock spaCy ner"),
     System("plain", "dot", "the transformer all-MiniLM-L6-v2, fine-tuned with a plain head"),
-    System("ours", "ours", "spacy-longtail: the same transformer, pretrained on other types"),
+    System("ours", "ours", "spacy-longtail: the same transformer, pretrained on 71 corpora"),
 )
 
 

@@ -222,6 +222,7 @@ def test_a_crf_keeps_its_transitions_when_a_type_is_added():
     assert np.array_equal(start[:n], before[0]) and not start[n:].any()
     assert np.array_equal(trans[:n, :n], before[1]) and not trans[n:].any() and not trans[:, n:].any()
     assert np.array_equal(end[:n], before[2]) and not end[n:].any()
+    assert not pipe.model.get_ref("output_layer").get_param("b")[n:].any()
 
 
 def test_types_that_are_not_included_are_o_and_unknown_ones_not_annotated():
