@@ -31,7 +31,10 @@ PACKAGE = COMPONENTS / "spacy_longtail"
 TESTS = {  # of each subject: its files in the package, and those that test them, the fastest first
     "losses": (
         "losses/*.py",
-        [f"unit/test_{name}.py" for name in ("losses", "distillation", "chains")],
+        [
+            *(f"unit/test_{name}.py" for name in ("losses", "distillation", "chains")),
+            "pipes/test_refused_settings.py",
+        ],
     ),
     "chains": (
         "chains/*.py",
@@ -47,7 +50,10 @@ TESTS = {  # of each subject: its files in the package, and those that test them
     "repeats": ("corpus/repeats.py", ["unit/test_repeats.py", "pipes/test_readers.py"]),
     "merging": (
         "pipes/scores/merging.py",
-        ["pipes/test_merging.py", "unit/test_mrc_decoding.py", "pipes/test_gate.py"],
+        [
+            *(f"pipes/test_{name}.py" for name in ("merging", "gate", "refused_settings")),
+            "unit/test_mrc_decoding.py",
+        ],
     ),
     "scorers": ("scorers/*.py", ["unit/test_scorers.py", "pipes/test_gate.py"]),
     "significance": (

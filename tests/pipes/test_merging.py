@@ -219,3 +219,11 @@ def test_entities_are_taken_out_with_their_scores_and_nothing_else():
     doc = unannotated([(0, 2, "PER"), (3, 4, "ORG")])
     remove_from(doc, [doc.ents[0]], None)
     assert rows(doc) == ("OOBBO--OO-", "") and "entity_scores" not in doc.spans
+
+
+def test_by_token_an_entity_that_lost_nothing_keeps_its_score():
+    alone = ScoredSpan(0, 2, "ART", 0.9, (0.5, 0.5), True)
+    assert [span.score for span in merge_tokens([alone])] == [0.9]
+    primary = ScoredSpan(0, 2, "ART", 0.8, (0.7, 0.1), False)
+    (mixed,) = merge_tokens([alone, primary])  # a token of each: the mean of the tags that won
+    assert mixed.score == pytest.approx(0.6)

@@ -170,6 +170,12 @@ def test_masked_tokens_are_free_inputs_unchanged_and_confident_logits_finite(los
 Z, GOLD, ONE = np.array([[1.0, 0.0, -1.0]]), np.array([[0.0, 1.0, 0.0]]), np.ones(1)
 
 
+def test_the_papers_settings_are_the_defaults():
+    assert (Focal().gamma, MoM().lam, OneVersusRestFocal().gamma) == (2.0, 0.2, 2.0)
+    dice = Dice()
+    assert (dice.alpha, dice.smooth, dice.power, dice.terms) == (0.0, 1.0, 2, "all")
+
+
 def test_worked_example():
     ce, focal = CrossEntropy()(Z, GOLD, ONE), Focal(2.0)(Z, GOLD, ONE)
     assert ce.loss == pytest.approx(1.4076, abs=1e-4)

@@ -91,6 +91,7 @@ def test_what_is_not_annotated_judges_nothing_and_is_reported():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         make_ner_scorer(labels=["A", "B"])(HAND)
+        make_ner_scorer(labels=["B", "C"], prefix="weak_ents")(HAND)  # types of its own
 
 
 # --- averages over other types, and scores over words

@@ -51,8 +51,7 @@ def merge_tokens(spans: Iterable[ScoredSpan]) -> list[ScoredSpan]:
     """Let the more probable tag win at each token that is in an entity of either recogniser.
 
     Any entity tag wins over O. A tag that continues what nothing began, or something else, begins
-    an
-    entity: what is left of an entity that lost tokens stays as one or more shorter ones. Tags
+    an entity: what is left of an entity that lost tokens stays as one or more shorter ones. Tags
     without a probability, which are infinite, and others make no entity together.
 
     spans (Iterable[ScoredSpan]): The spans of both recognisers; those of one do not overlap. A span
