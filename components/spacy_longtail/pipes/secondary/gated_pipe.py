@@ -72,8 +72,8 @@ class GatedPipe(Secondary, UntrainedPipe):
     spans_key (str): Key in doc.spans that holds the flagged sentences.
     scores_key (Optional[str]): Key in doc.spans of scored entities: the primary's, then the merged.
     secondary_scores_key (Optional[str]): Where the secondary leaves scores, 0 to 1; null for none.
-    batch_size (int): Sentences that the secondary is given at a time. Use 1 for a model of
-        spacy-llm: of a batch that fails all prompts are sent again.
+    batch_size (int): Sentences that the secondary is given at a time. Use 1 for spacy-llm, which
+        sends all prompts of a batch again when one of them fails.
     max_failures (Optional[int]): Failures in a row; one more stops the run. null never stops it.
     scorer (Optional[Callable]): The scoring function.
     """
