@@ -120,6 +120,7 @@ def test_unannotated_sentences_are_not_scored():
     for eg in (*data, *bare, half):
         gate(eg.predicted)
     assert gate.score(data)["weak_sents_p"] == pytest.approx(4 / 8)
+    assert gate.score(data)["weak_sents_open"] == 1.0
     assert gate.score([*data, *bare]) == gate.score(data)
     assert gate.score([half]) == dict.fromkeys(("weak_sents_p", "weak_sents_r", "weak_sents_f"), 1.0) | {
         "weak_sents_open": 1.0
