@@ -174,6 +174,7 @@ def test_the_papers_settings_are_the_defaults():
     assert (Focal().gamma, MoM().lam, OneVersusRestFocal().gamma) == (2.0, 0.2, 2.0)
     dice = Dice()
     assert (dice.alpha, dice.smooth, dice.power, dice.terms) == (0.0, 1.0, 2, "all")
+    assert "crf" not in dice.heads and "crf" in Dice(terms="gold").heads
 
 
 def test_worked_example():
