@@ -59,8 +59,16 @@ def test_a_stock_pipeline_is_extended_and_its_best_checkpoint_selected(stock, tm
 
 def test_lost_entities_are_counted():
     def evaluation(*predicted):
-        data = evaluation_data([{"text": "Maria saw Oslo", "sentences": [[0, 14]], "gold": [],
-                                 "predicted": [[*place, None] for place in predicted]}])  # fmt: skip
+        data = evaluation_data(
+            [
+                {
+                    "text": "Maria saw Oslo",
+                    "sentences": [[0, 14]],
+                    "gold": [],
+                    "predicted": [[*place, None] for place in predicted],
+                }
+            ]
+        )
         return Evaluation.model_validate(data, strict=False)
 
     before = evaluation((0, 5, "PER"), (10, 14, "GEO"))

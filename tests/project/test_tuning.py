@@ -94,12 +94,24 @@ def test_any_config_value_can_be_searched_and_all_trials_train_equal_steps(corpu
 @pytest.mark.parametrize(
     "text",
     [
-        "lam=0:1", f"{LAM}=", f"{LAM}=1:0", f"{LAM}=0.5:0.5", f"{LAM}=nan:1", f"{LAM}=0:inf",
-        f"{LAM}=low:high", f"{LAM}=0:1:log", DROPOUT, f"{DROPOUT}=0.1", f"{DROPOUT}=0.1,0.1",
-        f"{DROPOUT}=[1],2", "training.max_steps=100:200", "training.patience=100,200", "nope.lam=0:1",
+        "lam=0:1",
+        f"{LAM}=",
+        f"{LAM}=1:0",
+        f"{LAM}=0.5:0.5",
+        f"{LAM}=nan:1",
+        f"{LAM}=0:inf",
+        f"{LAM}=low:high",
+        f"{LAM}=0:1:log",
+        DROPOUT,
+        f"{DROPOUT}=0.1",
+        f"{DROPOUT}=0.1,0.1",
+        f"{DROPOUT}=[1],2",
+        "training.max_steps=100:200",
+        "training.patience=100,200",
+        "nope.lam=0:1",
         "training.drop_out=0.1:0.2",
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_searched_is_a_coded_error(text, corpus, tmp_path):
     with pytest.raises(ValueError, match="L483") as found:
         search_of(corpus, tmp_path, text)

@@ -277,8 +277,12 @@ def written(path, rows):
 
 def task(text, spans, share="mined", **about):
     meta = {ID: proposal_id(share, text), SHARE: share, **about}
-    return {"text": text, "spans": [dict(zip(("start", "end", "label"), s, strict=True)) for s in spans],
-            "answer": "accept", "meta": meta}  # fmt: skip
+    return {
+        "text": text,
+        "spans": [dict(zip(("start", "end", "label"), s, strict=True)) for s in spans],
+        "answer": "accept",
+        "meta": meta,
+    }
 
 
 def test_conflicts_are_kept_apart(tmp_path):

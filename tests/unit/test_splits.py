@@ -125,10 +125,13 @@ def test_what_cannot_be_had_at_once_costs_as_few_types_as_it_must():
 @pytest.mark.parametrize(
     ("mentions", "sizes"),
     [
-        ([[2, 0], [0, 100], [0, 100], [2, 0], [0, 0], [0, 0], [0, 0], [0, 100], [0, 0]], [10, 1, 1, 10, 10, 10, 10, 1, 10]),
+        (
+            [[2, 0], [0, 100], [0, 100], [2, 0], [0, 0], [0, 0], [0, 0], [0, 100], [0, 0]],
+            [10, 1, 1, 10, 10, 10, 10, 1, 10],
+        ),
         ([[0, 0, 0, 50], [0, 0, 10, 0], [0, 50, 0, 1], *[[0] * 4] * 5], [40, 40, 40, 1, 1, 1, 1, 1]),
     ],
-)  # fmt: skip
+)
 def test_no_part_outgrows_its_share_by_more_than_a_group(mentions, sizes):
     for shares, seed in itertools.product(([0.6, 0.2, 0.2], [0.2, 0.2, 0.6]), range(10)):
         got = np.bincount(stratify(np.array(mentions), np.array(sizes), shares, 0, seed), weights=sizes)

@@ -30,8 +30,17 @@ CHUNK = 1 << 20  # bytes of a file at a time
 DIGITS = 16  # of a short checksum
 PACKAGES = ("spacy", "thinc", "numpy", "torch", "spacy-transformers", "transformers")
 # of a pipe: what methods differ in
-DETAILS = ("factory", "head", "include", "loss", "merge",
-           "scheme", "threshold", "thresholds", "rare_labels")  # fmt: skip
+DETAILS = (
+    "factory",
+    "head",
+    "include",
+    "loss",
+    "merge",
+    "scheme",
+    "threshold",
+    "thresholds",
+    "rare_labels",
+)
 
 Block = dict[str, JsonValue]  # settings
 
@@ -87,11 +96,11 @@ def file_content(path: str) -> str:
 
 def versions() -> dict[str, str]:
     """Python and the packages that figures depend on, those that are installed."""
-    versions_there = {"python": platform.python_version(), "spacy-longtail": __version__}
+    installed = {"python": platform.python_version(), "spacy-longtail": __version__}
     for name in PACKAGES:
         with suppress(PackageNotFoundError):
-            versions_there[name] = version(name)
-    return versions_there
+            installed[name] = version(name)
+    return installed
 
 
 def short(path: str | Path) -> str:

@@ -223,8 +223,12 @@ def _beginning(pretrained: Path, corpus: Path, lang: str, n_sentences: int) -> t
     if not needs_torch(pretrained):
         mixing = {OPTIMIZER: read_recipes()["pretrained_cnn"].settings[OPTIMIZER]}
         return "pretrained_cnn", {**start, **(mixing if n_sentences < UNMIXED else {})}
-    return "transformer", {**start, OPTIONAL: {}, **read_recipes()["transformer"].settings,
-                           "paths.pretrained": str(pretrained)}  # fmt: skip
+    return "transformer", {
+        **start,
+        OPTIONAL: {},
+        **read_recipes()["transformer"].settings,
+        "paths.pretrained": str(pretrained),
+    }
 
 
 def _evidence(summary: Summary, choice: Recommendation, candidates: list[CandidateGrid]) -> list[str]:
