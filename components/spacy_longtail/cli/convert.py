@@ -43,7 +43,7 @@ def convert(
     token_column: Annotated[int, Option(help="From 0, or from -1 backwards.")] = 0,
     tag_column: Annotated[int, Option(help="From 0, or from -1 backwards.")] = -1,
     columns: Annotated[str | None, Option(help="By name: token=word,tag=ner,sentence=sent_id.")] = None,
-    tag_names: Annotated[str | None, Option(help="Of tags that are numbers: O,B-X,... or file.")] = None,
+    tag_names: Annotated[str | None, Option(help="Names of numbered tags, as O,B-X, or a file.")] = None,
     documents: Annotated[bool, Option("--documents", help="A document from each -DOCSTART-.")] = False,
     misaligned: Cut = None,
     tokens: Annotated[Tokens | None, Option(help="What is a token.")] = None,

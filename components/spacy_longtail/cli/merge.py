@@ -17,7 +17,9 @@ from .options import Allow, Counted, Cut
 def merge(
     corpus: Corpus,
     labelled: Annotated[Path, Argument(help="What the annotation tool exported.")],
-    random_to: Annotated[Literal["train", "dev", "test"], Option(help="For the random share.")] = "dev",
+    random_to: Annotated[
+        Literal["train", "dev", "test"], Option(help="Part for the random share.")
+    ] = "dev",
     unchanged: Annotated[bool, Option("--unchanged", help="Take a file with nothing changed.")] = False,
     format: Annotated[str | None, Option(help="json or spacy, if not found.")] = None,
     misaligned: Cut = None,

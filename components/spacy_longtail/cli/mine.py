@@ -24,16 +24,20 @@ SUFFIXES = {Path(name).suffix for name in DEFAULT_NAMES.values()}
 def mine_command(
     pipeline: Annotated[str, Argument(help="A pipeline, or an encoder such as en_longtail_trf.")],
     pool: Pool,
-    output: Annotated[Path | None, Option("--output", "-o", help="For the annotation tool.")] = None,
+    output: Annotated[
+        Path | None, Option("--output", "-o", help="File for the annotation tool.")
+    ] = None,
     labels: Annotated[int, Option(min=1, help="Sentences to propose.")] = 200,
-    corpus: Annotated[Path | None, Option(help="Rare types (types.json), text to leave out.")] = None,
+    corpus: Annotated[Path | None, Option(help="Its rare types count, its text is left out.")] = None,
     exclude: Annotated[
         list[Path] | None, Option(help="Sentences to leave out: files or folders of them; repeatable.")
     ] = None,
     types: Annotated[str | None, Option(help="Types to look for, as EVE,NAT.")] = None,
     quota: Annotated[str | None, Option(help="Labels by type, as EVE=50,NAT=30.")] = None,
     random: Annotated[float, Option(min=0, max=0.9, help="Share drawn by lot, to evaluate on.")] = 0.1,
-    diversity: Annotated[float, Option(min=0, max=1, help="Penalty of likeness.")] = 0.5,
+    diversity: Annotated[
+        float, Option(min=0, max=1, help="How much likeness counts against a sentence.")
+    ] = 0.5,
     format: Annotated[ProposalFormat, Option(help="The tool that opens the file.")] = "prodigy",
     pool_format: PoolFormat = None,
     encoding: Encoding = "utf8",

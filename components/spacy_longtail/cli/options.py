@@ -27,13 +27,13 @@ DryRun = Annotated[bool, Option("--dry-run", help="List what would run; run noth
 
 # of commands that read annotation: `convert`, `merge`
 Cut = Annotated[Misaligned | None, Option(help="What becomes of spans that cut a token.")]
-Counted = Annotated[Offsets | None, Option(help="What they count, if not found.")]
+Counted = Annotated[Offsets | None, Option(help="What offsets count, where it is not found.")]
 Allow = Annotated[bool, Option("--allow", help="Go on where more than a twentieth is lost.")]
 
 # of commands that read text without labels: `mine`, `distil`
 Pool = Annotated[Path, Argument(help="Text: .txt, .jsonl, .spacy, a folder of files.")]
 PoolFormat = Annotated[str | None, Option(help="As --format of `convert`, if not found.")]
-Encoding = Annotated[str, Option(help="Of text files, as cp1252.")]
+Encoding = Annotated[str, Option(help="Encoding of text files, such as cp1252.")]
 Split = Annotated[bool, Option("--split", help="Cut texts into sentences, where the pipeline does not.")]
 BatchSize = Annotated[int, Option(min=1, help="Texts at a time.")]
 

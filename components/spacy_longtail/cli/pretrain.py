@@ -22,7 +22,10 @@ def pretrain_command(
     encoder: Annotated[
         str, Option(help="Pipeline to go on from; 'cnn', a new one; or a transformer's name or folder.")
     ] = "en_longtail_cnn",
-    exclude: Annotated[list[Path] | None, Option(help="Leave out its dev and test; repeatable.")] = None,
+    exclude: Annotated[
+        list[Path] | None,
+        Option(help="A corpus whose dev and test sentences donors leave out; repeatable."),
+    ] = None,
     steps: Annotated[
         int | None, Option(min=1, help="Training steps.", show_default="12000, transformers 6000")
     ] = None,

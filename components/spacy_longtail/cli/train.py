@@ -23,7 +23,9 @@ def train(
     output: Annotated[Path, Argument(help="Folder for the models; replaces an earlier training.")],
     code: Code = None,
     gpu_id: GpuId = -1,
-    matmul: Annotated[Matmul, Option(help="BLAS library; numpy is faster on new AMD CPUs.")] = "spacy",
+    matmul: Annotated[
+        Matmul, Option(help="Library that multiplies matrices; numpy is faster on new AMD CPUs.")
+    ] = "spacy",
 ) -> None:
     """Train a config on a converted corpus. Config values can follow: --training.max_steps 500."""
     overrides = config_overrides(context)
