@@ -2,12 +2,19 @@
 
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Doc, Span
 
-from spacy_longtail.pipes.scores.merging import merge_into, merge_spans, merge_tokens, remove_from
+from spacy_longtail.pipes.scores.merging import (
+    merge_into,
+    merge_spans,
+    merge_tokens,
+    remove_from,
+    without_space,
+)
 from spacy_longtail.pipes.scores.spans import ScoredSpan, write_scores
 from tests.util import blank
 
@@ -219,6 +226,12 @@ def test_entities_are_taken_out_with_their_scores_and_nothing_else():
     doc = unannotated([(0, 2, "PER"), (3, 4, "ORG")])
     remove_from(doc, [doc.ents[0]], None)
     assert rows(doc) == ("OOBBO--OO-", "") and "entity_scores" not in doc.spans
+
+
+def test_an_entity_without_whitespace_at_its_ends_keeps_its_score():
+    alone = ScoredSpan(0, 2, "ART", 0.9, (0.5, 0.7), True)
+    assert without_space([alone], np.array([0, 0])) == [alone]
+    assert without_space([alone], np.array([1, 0])) == [ScoredSpan(1, 2, "ART", 0.7, (0.7,), True)]
 
 
 def test_by_token_an_entity_that_lost_nothing_keeps_its_score():

@@ -338,6 +338,7 @@ def test_a_sequence_without_a_path_has_no_sum_and_no_gradient():
         gold = np.eye(K)[[2, 2, 0, 1, 2]]
         result = chain_loss(CrossEntropy(), np.zeros((5, K)), gold, np.ones(5), lengths, transitions)
     assert sums.log_z[1] == -np.inf and np.isfinite(sums.log_z[0])
+    assert not any(sums.lost_left.values()) and not any(sums.lost_right.values())  # no sum to mend
     assert not d_scores[:2].any() and d_scores[2:].sum() == pytest.approx(3)
     assert d_transitions.trans.sum() == pytest.approx(2)
     assert result.loss == np.inf and np.isfinite(result.d_scores).all()

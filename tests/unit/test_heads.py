@@ -102,6 +102,16 @@ def test_two_tasks_decode_as_a_plain_loop(seed, labels):
     assert (head.decode(Ragged(data, LENGTHS), LENGTHS, outside, False).tags == found.tags).all()
 
 
+def test_a_score_of_zero_is_o_and_begins_nothing():
+    head = two_task()
+    data = np.zeros((N, len(head.outputs)))
+    assert not head.decode(Ragged(data, LENGTHS), LENGTHS, np.zeros(N), True).tags.any()
+    data[:, 0] = 1.0  # entities, all of the first type
+    tags = head.decode(Ragged(data, LENGTHS), LENGTHS, np.zeros(N), True).tags
+    firsts = np.cumsum(LENGTHS) - LENGTHS
+    assert {head.codec.tags[t][0] for t in np.delete(tags, firsts[LENGTHS > 0])} == {"I"}
+
+
 def gold(seed, codec, soft=None, allowed=None):
     rng = np.random.default_rng(seed)
     mask = (rng.random(N) < 0.8).astype("float64")

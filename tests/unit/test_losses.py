@@ -334,6 +334,8 @@ def test_class_weights_by_hand():
     raw = list(LogInverseFrequency(5, scale="raw").resolve(COUNTS).values())
     assert raw == pytest.approx([0.7085, 1.3153, 1.5721, 2.0170], abs=1e-4)
     assert InverseFrequency(scale="raw").resolve(COUNTS)["c"] == pytest.approx(100)
+    once = InverseFrequency().resolve({"O": 9, "a": 1})  # sums to the tokens, the rarest among them
+    assert once == pytest.approx({"O": 5 / 9, "a": 5.0})
     scaled = LogInverseFrequency(3).resolve(COUNTS)
     assert sum(COUNTS[c] * w for c, w in scaled.items()) == pytest.approx(sum(COUNTS.values()))
     assert LabelWeights({"a": 0.0, "b": 0.5}).resolve(COUNTS) == {"O": 1.0, "a": 0.0, "b": 0.5, "c": 1.0}

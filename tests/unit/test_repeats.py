@@ -58,6 +58,8 @@ def test_a_value_next_to_an_integer_is_that_integer():
     assert guarded_ceil(value) == 2
     assert guarded_ceil(1_000_000.0005) == 1_000_000  # the distance counts in relation to the value
     assert guarded_ceil(1_000_000.002) == 1_000_001
+    assert guarded_ceil(1 + 5e-10) == 1 and guarded_ceil(0.5 + 1.5e-9) == 1
+    assert guarded_ceil(1 + 1.5e-9) == 2
     assert guarded_ceil(2.001) == 3 and guarded_ceil(1.999) == 2 and guarded_ceil(0.0) == 0
     assert nsCRD().fit(corpus(64, a=1))(sentence(18, a=2)) == 3
 
@@ -129,6 +131,13 @@ def test_random_policies_reach_their_ratio(n_entity, n_bare, ratio):
             assert fitted(with_entity) == 1 and (not n_bare or fitted(without) == 1)
 
 
+def test_one_sentence_with_an_entity_is_repeated_until_it_is_half():
+    counts = CorpusCounts(n_tokens=99, n_units=9, n_entity_units=1)
+    counts.tokens["a"] = 1
+    assert RandomOversampling().fit(counts)(sentence(5, a=1)) == 8
+    assert RandomUndersampling().fit(counts)(sentence(5)) == pytest.approx(1 / 8)
+
+
 @pytest.mark.parametrize(
     ("entity", "ratio", "kept"),
     [
@@ -159,7 +168,7 @@ def test_an_empty_corpus_stays_empty_and_one_without_entities_is_refused(policy)
     ("policy", "settings"),
     [
         *((sC, {"cap": 0}), (sC, {"cap": 1.5}), (sC, {"formula": "other"})),
-        *((RandomOversampling, {"ratio": ratio}) for ratio in (0, "nan", None, 1e9)),
+        *((RandomOversampling, {"ratio": ratio}) for ratio in (0, "nan", None, 1000.5)),
     ],
 )
 def test_bad_settings(policy, settings):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_longtail.chains.tags import TagCodec
+from spacy_longtail.chains.tags import ILLEGAL, TagCodec
 
 CODECS = [TagCodec(("X", "Y"), "BIO"), TagCodec(("X", "Y"), "BILUO"), TagCodec(("X",), "BILUO")]
 
@@ -38,6 +38,7 @@ def test_what_each_tag_says(codec):
 @pytest.mark.parametrize("length", [1, 2, 3, 4])
 def test_legality_matches_the_rules(codec, length):
     legality = codec.legality()
+    assert all(set(np.unique(values).tolist()) <= {0.0, ILLEGAL} for values in legality)
     for path in itertools.product(range(len(codec)), repeat=length):
         total = legality.start[path[0]] + legality.end[path[-1]]
         allowed = np.isfinite(total + sum(legality.trans[a, b] for a, b in itertools.pairwise(path)))
