@@ -41,7 +41,7 @@ def problem_of(error: ValidationError, subject: str = "the file") -> str:
 
     RETURNS (str): The problem that is nearest to the top, with its place and what was found there.
     """
-    first = min(error.errors(), key=lambda own: len(own["loc"]))
+    first = min(error.errors(), key=lambda problem: len(problem["loc"]))
     place = ", ".join([subject, *map(repr, first["loc"])])
     value = repr(first["input"])
     shown = value if len(value) <= LONGEST else f"{value[:LONGEST]}..."

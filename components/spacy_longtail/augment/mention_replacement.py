@@ -53,7 +53,7 @@ class MentionReplacement(Augmenter):
         # where those that differ in case alone stand, side by side
         self._places: dict[int, dict[str, tuple[int, int]]] = {}
         for label, surfaces in by_key.items():
-            self._pools[label] = [*chain.from_iterable(own.values() for own in surfaces.values())]
+            self._pools[label] = [*chain.from_iterable(groups.values() for groups in surfaces.values())]
             ends = accumulate(map(len, surfaces.values()), initial=0)
             self._places[label] = dict(zip(surfaces, pairwise(ends), strict=True))
 

@@ -106,9 +106,9 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[object]], aligns: s
 def print_measured(systems: Sequence[MeasuredPipeline], part: str) -> None:
     """Print scores, speed and size of pipelines. part (str): Of the corpus they are measured on."""
     rows = []
-    for own in systems:
-        speed = f"{own.words_per_second:,.0f}", f"{own.speed_ratio:.2f}", f"{own.megabytes:.1f}"
-        rows.append((own.name, own.model, *map(percent, (own.macro, own.tail, own.micro)), *speed))
+    for row in systems:
+        speed = f"{row.words_per_second:,.0f}", f"{row.speed_ratio:.2f}", f"{row.megabytes:.1f}"
+        rows.append((row.name, row.model, *map(percent, (row.macro, row.tail, row.micro)), *speed))
     scores = (f"macro F1 on {part}", "tail F1", "micro F1")
     head = ("", "pipeline", *scores, "words/s", f"times {systems[0].name}", "MB on disk")
     print_table(head, rows, "ll" + "r" * 6)

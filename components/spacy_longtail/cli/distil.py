@@ -80,12 +80,12 @@ def distil_command(
         overrides=read_settings(settings),
     )
     with for_json(as_json):
-        found, events = distil(request, output, say)
+        distilled, events = distil(request, output, say)
     left_out = events.summary()
     if as_json:
-        return print_json({**found.model_dump(), "left_out": left_out})
-    print_measured(found.systems, "test")
-    counts = found.pseudo_labels
+        return print_json({**distilled.model_dump(), "left_out": left_out})
+    print_measured(distilled.systems, "test")
+    counts = distilled.pseudo_labels
     kept, copies = number(counts.kept, "pseudo-labelled sentence"), number(counts.gold_copies, "time")
     known = f"{counts.sentences:,}, {counts.known:,} known"
     typer.echo(f"{kept} of {known}; each gold document {copies}.")
@@ -96,4 +96,4 @@ def distil_command(
         msg.warn(f"The teacher cannot read {', '.join(counts.lacking)}.")
     if left_out:
         msg.warn(f"Left out: {left_out}")
-    return msg.good(f"The student is {found.systems[1].model}. Wrote {output / RECORD}")
+    return msg.good(f"The student is {distilled.systems[1].model}. Wrote {output / RECORD}")

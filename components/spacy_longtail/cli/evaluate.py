@@ -81,9 +81,9 @@ def evaluate(
     if was:
         msg.divider(f"since {was.model}")
         rows = []
-        for label, own in changes.items():
-            scores = (percent(found.scores.of_type(label).f) for found in (was, result))
-            rows.append((label, own["before"], own["after"], own["lost"], *scores))
+        for label, change in changes.items():
+            scores = (percent(evaluation.scores.of_type(label).f) for evaluation in (was, result))
+            rows.append((label, change["before"], change["after"], change["lost"], *scores))
         print_table(("type", "before", "after", "lost", "F1 before", "F1"), rows)
     return None
 
@@ -108,7 +108,7 @@ def _report(
 
 def _show(result: Evaluation, part: str) -> None:
     """A table of the types, and the scores that a line can hold."""
-    scores, found = result.scores, result.analysis
+    scores, analysis = result.scores, result.analysis
     rows = [
         (t + " *" * (t in result.tail), s.support, *(f"{100 * v:.2f}" for v in (s.p, s.r, s.f)))
         for t, s in scores.ents_per_type.items()
@@ -118,10 +118,10 @@ def _show(result: Evaluation, part: str) -> None:
     msg.text(_listed("F1", {kind: getattr(scores, name) for kind, name in AVERAGES.items()}))
     right = {"words": scores.ents_word_acc, "sentences": scores.ents_sentence_acc}
     msg.text(_listed("All right", right))
-    if found is not None:
-        recall = {f"{name} mentions": own["recall"] for name, own in found["seen"].items()}
+    if analysis is not None:
+        recall = {f"{name} mentions": part["recall"] for name, part in analysis["seen"].items()}
         msg.text(_listed("Recall", recall))
-        buckets = {name: own["macro_f"] for name, own in found["buckets"].items() if own["labels"]}
+        buckets = {name: part["macro_f"] for name, part in analysis["buckets"].items() if part["labels"]}
         msg.text(_listed("Macro F1 by training frequency", buckets))
     for name, used in result.secondaries.items():
         msg.text(f"{name}: {usage_in_words(used)}")
@@ -129,5 +129,5 @@ def _show(result: Evaluation, part: str) -> None:
 
 
 def _listed(what: str, scores: Mapping[str, float | None]) -> str:
-    found = [f"{name} {100 * s:.2f}" for name, s in scores.items() if s is not None]
-    return f"{what}: {', '.join(found)}"
+    shown = [f"{name} {100 * s:.2f}" for name, s in scores.items() if s is not None]
+    return f"{what}: {', '.join(shown)}"

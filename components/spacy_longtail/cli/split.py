@@ -33,7 +33,7 @@ def split(
     as_json: Json = False,
 ) -> None:
     """Split a corpus so that each part has its share of every type, the rarest first."""
-    found = split_corpus(
+    result = split_corpus(
         source,
         target,
         shares=None if parts is None else read_shares(parts),
@@ -47,26 +47,26 @@ def split(
         strict=strict,
     )
     if as_json:
-        return print_json({name: own._asdict() for name, own in found.parts.items()})
-    _print_split(found)
+        return print_json({name: part._asdict() for name, part in result.parts.items()})
+    _print_split(result)
     return msg.good(f"Wrote {target}")
 
 
-def _print_split(found: Split) -> None:
-    parts = found.parts.values()
+def _print_split(result: Split) -> None:
+    parts = result.parts.values()
     amounts: list[tuple[str, list[int]]] = [
         ("documents", [part.n_docs for part in parts]),
         ("sentences", [part.n_sentences for part in parts]),
     ]
     for label in next(iter(parts)).mentions:
-        name = label + (" *" if label in found.types.tail else "")
+        name = label + (" *" if label in result.types.tail else "")
         amounts.append((name, [part.mentions[label] for part in parts]))
     rows = [(name, *(_cell(n, sum(row)) for n in row)) for name, row in amounts]
-    head = ("type (* rare)", *(f"{name} {100 * part.share:.4g} %" for name, part in found.parts.items()))
+    head = ("type (* rare)", *(f"{n} {100 * part.share:.4g} %" for n, part in result.parts.items()))
     print_table(head, rows)
-    learnt = [found.parts["train"]] if "train" in found.parts else parts  # folds have one tail together
+    learnt = [result.parts["train"]] if "train" in result.parts else parts  # folds have one tail
     mentions = sum((Counter(part.mentions) for part in learnt), Counter())
-    msg.text(rare_sentence(found.types.tail, mentions))
+    msg.text(rare_sentence(result.types.tail, mentions))
 
 
 def _cell(n: int, total: int) -> str:

@@ -82,18 +82,18 @@ def _goal(prefix: str, **given: float | None) -> Goal | None:
     """The goal of some options, if one of them is given."""
     goals = [Goal(kind, value) for kind, value in given.items() if value is not None]
     if len(goals) > 1:
-        found = " and ".join(f"{prefix}{goal.kind}" for goal in goals)
-        problem = f"Thresholds are chosen for one goal, found {found}."
+        named = " and ".join(f"{prefix}{goal.kind}" for goal in goals)
+        problem = f"Thresholds are chosen for one goal, found {named}."
         raise ValueError(Errors.L545.format(problem=problem, fix="Give one of them."))
     return goals[0] if goals else None
 
 
 def _print_types(chosen: ChosenTypes) -> None:
     rows = []
-    for label, own in chosen.types.items():
-        threshold = "-" if own.threshold is None else f"{own.threshold:.3f}"
-        scores = (f"{100 * v:.1f}" for at in (own.before, own.after) for v in (at.p, at.r, at.f))
-        rows.append((label, str(own.mentions), threshold, *scores))
+    for label, row in chosen.types.items():
+        threshold = "-" if row.threshold is None else f"{row.threshold:.3f}"
+        scores = (f"{100 * v:.1f}" for at in (row.before, row.after) for v in (at.p, at.r, at.f))
+        rows.append((label, str(row.mentions), threshold, *scores))
     print_table(("type", "mentions", "threshold", "P", "R", "F", "P after", "R", "F"), rows)
 
 

@@ -39,13 +39,13 @@ def cut(doc: Doc, bounds: Collection[tuple[int, int]]) -> Iterator[Doc]:
     # not what spaCy's extensions keep of single tokens and spans, by character
     about = {k: v for k, v in doc.user_data.items() if k != SOFT and not _has_place(k)}
     for start, end in bounds:
-        own = Doc(doc.vocab, *_words(doc[start:end]), user_data=dict(about))
-        own.from_array(attributes, rows[start:end])
-        own.has_unknown_spaces = doc.has_unknown_spaces
-        own.tensor = doc.tensor[start:end]
+        piece = Doc(doc.vocab, *_words(doc[start:end]), user_data=dict(about))
+        piece.from_array(attributes, rows[start:end])
+        piece.has_unknown_spaces = doc.has_unknown_spaces
+        piece.tensor = doc.tensor[start:end]
         if soft is not None:
-            write_soft(own, soft.tags, soft.log_p[start:end])
-        yield own
+            write_soft(piece, soft.tags, soft.log_p[start:end])
+        yield piece
 
 
 def sentence_docs(doc: Doc) -> Iterator[Doc]:

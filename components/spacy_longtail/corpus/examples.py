@@ -89,14 +89,14 @@ def sentences_with(examples: Iterable[Example], labels: Collection[str]) -> list
 
     Where no gold boundaries are annotated, the sentences are those of the predicted document.
     """
-    found: list[Example] = []
+    parts: list[Example] = []
     for eg in examples:
         starts = [ent.start for ent in eg.reference.ents if ent.label_ in labels]
         if starts:
             bounds = _gold_bounds(eg)
             holding = np.unique(np.searchsorted([end for _, end in bounds], starts, side="right"))
-            found.extend(_parts(eg, [bounds[i] for i in holding.tolist()]))
-    return found
+            parts.extend(_parts(eg, [bounds[i] for i in holding.tolist()]))
+    return parts
 
 
 def entity_sentences(eg: Example, *, gold: bool = False) -> Iterator[tuple[Span, Ints1d]]:

@@ -94,6 +94,6 @@ def _labels_of(
 def phrase_matcher(vocab: Vocab, names: Mapping[str, Iterable[Words]]) -> PhraseMatcher:
     """A matcher of the words of names, by type."""
     matcher = PhraseMatcher(vocab)
-    for label, own in names.items():
-        matcher.add(label, [Doc(vocab, words=list(words)) for words in own])
+    for label, phrases in names.items():
+        matcher.add(label, [Doc(vocab, words=list(words)) for words in phrases])
     return matcher

@@ -48,11 +48,11 @@ class LabelEncoder(LoadedLater):
         if not (folder / FILE).is_file():
             raise ValueError(Errors.L265.format(name=self.name, problem=f"It has no file {FILE}."))
         build = registry.get("architectures", "longtail.Transformer.v1")
-        own = shim_of(build().from_disk(folder / "tok2vec" / "model"))._model
+        transformer = shim_of(build().from_disk(folder / "tok2vec" / "model"))._model
         try:
             short, metadata = read_safetensors((folder / FILE).read_bytes(), self.name)
             check_format(metadata, self.name)
-            embeddings = own.encoder.get_input_embeddings().weight.detach()
+            embeddings = transformer.encoder.get_input_embeddings().weight.detach()
             tensors = expand(short)
             mean, own_mean = tensors.pop(MEAN).numpy(), embeddings.mean(0).numpy()
             norms = np.linalg.norm(mean) * np.linalg.norm(own_mean)
@@ -60,14 +60,14 @@ class LabelEncoder(LoadedLater):
                 problem = f"{FILE} was made for an encoder with other word embeddings"
                 raise ValueError(Errors.L221.format(who=self.name, problem=problem))
             tensors["encoder.embeddings.word_embeddings.weight"] = embeddings
-            config = copy.deepcopy(own.encoder.config)
+            config = copy.deepcopy(transformer.encoder.config)
             layers = [name for name in tensors if name.startswith("encoder.encoder.layer.")]
             config.num_hidden_layers = len({name.split(".")[3] for name in layers})
             positions = tensors.get("encoder.embeddings.position_embeddings.weight")
             if positions is not None:
                 config.max_position_embeddings = len(positions)
             loaded = PieceEncoder()
-            loaded.build(config, own.tokenizer, None)
+            loaded.build(config, transformer.tokenizer, None)
             loaded.load_state_dict(tensors)
         except Exception as error:  # of a damaged file: each its own kind
             if str(error).startswith("[L"):
@@ -102,6 +102,6 @@ def label_weights(module: "PieceEncoder", encoder: "PieceEncoder", bits: float =
     from ..layers.torch_transformer import FORMAT, short_form
 
     tensors = safetensors.torch.load(short_form(module, bits))
-    own = {name: tensor for name, tensor in tensors.items() if "word_embeddings" not in name}
-    own[MEAN] = encoder.encoder.get_input_embeddings().weight.detach().cpu().float().mean(0)
-    return safetensors.torch.save(own, metadata={"format": FORMAT, "sha256": tensor_checksum(own)})
+    kept = {name: tensor for name, tensor in tensors.items() if "word_embeddings" not in name}
+    kept[MEAN] = encoder.encoder.get_input_embeddings().weight.detach().cpu().float().mean(0)
+    return safetensors.torch.save(kept, metadata={"format": FORMAT, "sha256": tensor_checksum(kept)})

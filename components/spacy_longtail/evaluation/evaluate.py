@@ -106,8 +106,8 @@ def update_performance(nlp: Language, data: Path, names: Collection[str] | None 
     names (Optional[Collection[str]]): The scores; null are those that are there.
     """
     scores = nlp.evaluate(list(Corpus(data)(nlp)))
-    own = nlp.meta.setdefault("performance", {})
-    own.update({name: scores[name] for name in (own if names is None else names) if name in scores})
+    kept = nlp.meta.setdefault("performance", {})
+    kept.update({name: scores[name] for name in (kept if names is None else names) if name in scores})
 
 
 def _read(nlp: Language, data: Path) -> tuple[list[Example], float]:

@@ -75,7 +75,7 @@ def fit_thresholds(
             types = choose_types(name, by_type, n_gold, curves, goal, min_mentions)
             error = measure_error(by_type) if calibrate else None
             chosen[name] = ChosenTypes(goal=str(goal), types=types, calibration_error=error)
-            thresholds = {t: own.threshold for t, own in types.items() if own.threshold is not None}
+            thresholds = {t: fit.threshold for t, fit in types.items() if fit.threshold is not None}
             key = pipe.cfg.get("abstain_key") if abstain_key is None else abstain_key
             settings = {"thresholds": thresholds or None, "abstain_key": key if thresholds else None}
             nlp.get_pipe_config(name).update(settings)

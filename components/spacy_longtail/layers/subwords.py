@@ -59,7 +59,7 @@ class SubwordTable:
 
     def means(self, rows: list[list[int]]) -> Floats2d:
         """Mean vectors, (n_texts, n_columns). rows (List[List[int]]): Of each text."""
-        flat = np.array([row for own in rows for row in own], dtype="int64")
+        flat = np.array([row for ids in rows for row in ids], dtype="int64")
         vectors = self.vectors.codes[flat] * self.vectors.scales[flat, None]
         sums = np.zeros((len(flat) + 1, self.n_columns))
         np.cumsum(vectors, axis=0, dtype="float64", out=sums[1:])

@@ -211,19 +211,19 @@ def check_format(metadata: dict[str, str], who: str) -> None:
 
 def expand(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     """Weights in full precision from their short forms."""
-    found: dict[str, Tensor] = {}
+    expanded: dict[str, Tensor] = {}
     parts: dict[tuple[str, str], dict[str, np.ndarray]] = {}
     for name, tensor in tensors.items():
         kind = EIGHT if EIGHT in name else FOUR if FOUR in name else None
         if kind is None:
-            found[name] = tensor.float() if tensor.is_floating_point() else tensor
+            expanded[name] = tensor.float() if tensor.is_floating_point() else tensor
         else:
             base, part = name.split(kind)
             parts.setdefault((base, kind), {})[part] = tensor.numpy()
     for (base, kind), pieces in parts.items():
         short = EightBit(**pieces) if kind == EIGHT else FourBit(**pieces)
-        found[base] = torch.from_numpy(short.expand())
-    return found
+        expanded[base] = torch.from_numpy(short.expand())
+    return expanded
 
 
 def short_form(module: PieceEncoder, bits: float = 8, embedding_bits: float = 8) -> bytes:

@@ -141,8 +141,8 @@ class Pieces:
         known = self.known if len(self.known) <= MOST_WORDS else {}  # other threads keep the old one
         keys = [doc.to_array(ORTH).tolist() for doc in docs]
         fresh: dict[int, str] = {}
-        for doc, own in zip(docs, keys, strict=True):
-            new = [key for key in {*own} if key not in known]
+        for doc, doc_keys in zip(docs, keys, strict=True):
+            new = [key for key in {*doc_keys} if key not in known]
             fresh |= {key: doc.vocab.strings[key][:MOST_CHARACTERS] for key in new}
         if fresh:
             texts = [[text] for text in fresh.values()]
@@ -151,10 +151,10 @@ class Pieces:
             for key, encoding in zip(fresh, encodings, strict=True):
                 known[key] = encoding.ids[:MOST_PIECES] or [self.unknown]
         self.known = known
-        by_doc = [[known[key] for key in own] for own in keys]
+        by_doc = [[known[key] for key in doc_keys] for doc_keys in keys]
         return [
-            Words(np.fromiter(chain.from_iterable(own), "int64"), np.fromiter(map(len, own), "int64"))
-            for own in by_doc
+            Words(np.fromiter(chain.from_iterable(ids), "int64"), np.fromiter(map(len, ids), "int64"))
+            for ids in by_doc
         ]
 
 
@@ -175,7 +175,7 @@ def windows_of(words: Words, sentences: Ints1d, most: int) -> list[Window]:
     """
     ends = np.cumsum(words.lengths)
     starts = ends - words.lengths
-    found, first = [], 0
+    windows, first = [], 0
     for n in sentences.tolist():
         at, last = first, first + n
         while at < last:
@@ -185,10 +185,10 @@ def windows_of(words: Words, sentences: Ints1d, most: int) -> list[Window]:
             if high < last:
                 stop = max(int(np.searchsorted(starts, ends[high - 1] - most // 8)), at + 1)
             ids = words.ids[starts[low] : ends[high - 1]]
-            found.append(Window(ids, starts[low:high] - starts[low], slice(at - low, stop - low)))
+            windows.append(Window(ids, starts[low:high] - starts[low], slice(at - low, stop - low)))
             at = stop
         first = last
-    return found
+    return windows
 
 
 def convert_inputs(model: Model, docs: list[Doc], is_train: bool) -> tuple[ArgsKwargs, Callable]:
@@ -203,22 +203,22 @@ def convert_inputs(model: Model, docs: list[Doc], is_train: bool) -> tuple[ArgsK
     pieces = module.pieces = module.pieces or Pieces(module.tokenizer)
     device = shim_of(model).device
     before, behind = pieces.ends
-    found = [
+    windows = [
         sequence
         for doc, words in zip(docs, pieces.of(docs), strict=True)
         for sequence in windows_of(words, sentence_lengths(doc), model.attrs["max_pieces"])
     ]
-    sizes = np.array([len(s.ids) for s in found], dtype="int64") + len(before) + len(behind)
-    counts = np.array([s.kept.stop - s.kept.start for s in found], dtype="int64")
+    sizes = np.array([len(s.ids) for s in windows], dtype="int64") + len(before) + len(behind)
+    counts = np.array([s.kept.stop - s.kept.start for s in windows], dtype="int64")
     offsets = np.cumsum(counts) - counts
     batches, order = [], [np.zeros(0, dtype="int64")]
     is_cpu, most = device.type == "cpu", model.attrs["batch_pieces"]
     for chosen in _by_length(sizes, min(most, CPU_PIECES) if is_cpu else most):
         ids = np.zeros((len(chosen), int(sizes[chosen].max())), dtype="int64")
         for row, i in enumerate(chosen):
-            ids[row, : sizes[i]] = np.concatenate([before, found[i].ids, behind])
+            ids[row, : sizes[i]] = np.concatenate([before, windows[i].ids, behind])
         mask = np.arange(ids.shape[1]) < sizes[chosen][:, None]
-        columns = np.concatenate([found[i].first[found[i].kept] for i in chosen]) + len(before)
+        columns = np.concatenate([windows[i].first[windows[i].kept] for i in chosen]) + len(before)
         rows = np.repeat(np.arange(len(chosen)), counts[chosen])
         arrays = (ids, mask.astype("int64"), rows, columns)
         batches.append(Padded(*(torch.from_numpy(a).to(device) for a in arrays)))
@@ -231,10 +231,10 @@ def convert_inputs(model: Model, docs: list[Doc], is_train: bool) -> tuple[ArgsK
 
 def _by_length(sizes: Ints1d, most: int) -> list[list[int]]:
     """Batches of sequences, the shortest first, of at most so many subwords with padding."""
-    found: list[list[int]] = []
+    batches: list[list[int]] = []
     for i in np.argsort(sizes, kind="stable").tolist():
-        if found and sizes[i] * (len(found[-1]) + 1) <= most:
-            found[-1].append(i)
+        if batches and sizes[i] * (len(batches[-1]) + 1) <= most:
+            batches[-1].append(i)
         else:
-            found.append([i])
-    return found
+            batches.append([i])
+    return batches

@@ -178,7 +178,7 @@ class Batches(IterableDataset):
             batches: list[list[Sentence]] = []
             for start in range(0, len(order), POOL):
                 batches.append([])
-                for sentence in sorted(order[start : start + POOL], key=lambda own: len(own.ids)):
+                for sentence in sorted(order[start : start + POOL], key=lambda s: len(s.ids)):
                     if batches[-1] and len(sentence.ids) * (len(batches[-1]) + 1) > self.size:
                         batches.append([])  # the last one of a batch is the longest
                     batches[-1].append(sentence)
@@ -213,9 +213,9 @@ def batch_of(
         unsure = [t for t in np.unique(types[is_left_out]) if near[donor.texts[t][0]][texts].any()]
         gold[is_left_out & np.isin(types, unsure)] = IGNORED
     off = np.zeros((len(sentences), len(kept)), dtype=bool)
-    for row, sentence, own in zip(off, sentences, np.split(at, np.cumsum(lengths)[:-1]), strict=True):
+    for row, sentence, labels in zip(off, sentences, np.split(at, np.cumsum(lengths)[:-1]), strict=True):
         if donor.is_open:  # what could be meant by a type of the sentence, beside that type
-            mentioned = np.unique(own[own >= 0])
+            mentioned = np.unique(labels[labels >= 0])
             row[:] = near[np.ix_(texts[mentioned], texts)].any(axis=0)
             row[mentioned] = False
         elif len(sentence.unknown):

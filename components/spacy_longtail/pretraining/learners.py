@@ -137,7 +137,7 @@ class BiEncoderLearner(ABC):
     def batches(self, start: int) -> Iterator[DonorBatch]:
         """The batches from a step on. start (int): Its number."""
         options = self.options
-        near = torch.cat([(own @ self.vectors.T > self.near).cpu() for own in self.vectors.split(CHUNK)])
+        near = torch.cat([(v @ self.vectors.T > self.near).cpu() for v in self.vectors.split(CHUNK)])
         drawn = Batches(self.packed, near.numpy(), options.words, options.seed, start)
         loader = DataLoader(drawn, batch_size=None, num_workers=options.workers, pin_memory=self.is_half)
         return iter(loader)
@@ -178,8 +178,8 @@ class BiEncoderLearner(ABC):
             logits = self.model.logits(self.states(batch), self.describe(batch.texts))
             tags = logits.argmax(1).cpu().numpy()
             ends = np.cumsum([len(sentence.first) for sentence in sentences])
-            for gold, own in zip(donor.dev[start:], np.split(tags, ends[:-1]), strict=False):
-                spans, doc = codec.spans(legal(own)), bare(gold)
+            for gold, sentence_tags in zip(donor.dev[start:], np.split(tags, ends[:-1]), strict=False):
+                spans, doc = codec.spans(legal(sentence_tags)), bare(gold)
                 rows = zip(spans.start, spans.end, spans.label, strict=True)
                 doc.set_ents([Span(doc, int(a), int(b), label=labels[t]) for a, b, t in rows])
                 examples.append(Example(doc, gold))
@@ -224,7 +224,7 @@ class TransformerLearner(BiEncoderLearner):
         head = [self.model.P, self.model.Q, *self.model.o.parameters()]
         rates = ((below, self.rates.encoder_rate), (head, self.rates.head_rate))
         decay = {"weight_decay": self.rates.weight_decay}
-        self.begin(self.model, [{"params": own, "rate": rate, **decay} for own, rate in rates])
+        self.begin(self.model, [{"params": weights, "rate": rate, **decay} for weights, rate in rates])
 
     def states(self, batch: DonorBatch) -> Tensor:
         return self.model.states(batch)
@@ -250,7 +250,7 @@ class CNNLearner(BiEncoderLearner):
         self.model = model.to(self.device)
         cnn = self.model.encoder
         features = self.vocabulary.features(self.table, [*map(len, cnn.tables)])
-        self.features = [own.to(self.device) for own in features]
+        self.features = [part.to(self.device) for part in features]
         self.keys = torch.from_numpy(self.vocabulary.keys).to(self.device)
         rows = subwords_of_texts(self.table, list(self.texts))
         self.labels = padded(rows, len(self.table.subwords), OF_TEXT).to(self.device)
@@ -307,9 +307,9 @@ def _weigh(packed: list[PackedDonor], options: PretrainOptions) -> None:
     if options.share is not None and not is_mixed:
         raise unused("--share", options.share, "`pretrain`", "donors with and without open types")
     share = SHARE if options.share is None else options.share
-    for own, part in zip(kinds, (share, 1 - share), strict=True):
-        sizes = [len(donor.train) ** options.power for donor in own]
-        for donor, size in zip(own, sizes, strict=True):
+    for donors, part in zip(kinds, (share, 1 - share), strict=True):
+        sizes = [len(donor.train) ** options.power for donor in donors]
+        for donor, size in zip(donors, sizes, strict=True):
             donor.weight = size / sum(sizes) * (part if is_mixed else 1.0)
 
 
@@ -320,8 +320,8 @@ def _without_off(logits: Tensor, batch: DonorBatch) -> Tensor:
 
 def _divergence(logits: Tensor, theirs: Tensor) -> Tensor:
     """KL divergence from a teacher's predictions, in nats per word times squared temperature."""
-    own, their = (functional.log_softmax(z / TEMPERATURE, 1) for z in (logits, theirs))
-    return functional.kl_div(own, their, log_target=True, reduction="batchmean") * TEMPERATURE**2
+    log_p, log_q = (functional.log_softmax(z / TEMPERATURE, 1) for z in (logits, theirs))
+    return functional.kl_div(log_p, log_q, log_target=True, reduction="batchmean") * TEMPERATURE**2
 
 
 def legal(tags: np.ndarray) -> np.ndarray:

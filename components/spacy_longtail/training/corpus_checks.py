@@ -96,7 +96,7 @@ class Oddities:
             is_odd = any(map(_is_punctuation, ends))
             self._note("space", doc, start, end, any(token.is_space for token in ends))
             self._note("punctuation", doc, start, end, is_odd)
-            self._note("crossing", doc, start, end, any(start < own < end for _, own in sentences))
+            self._note("crossing", doc, start, end, any(start < at < end for _, at in sentences))
         for token in doc:
             i, is_space = token.i, token.is_space
             self._note("stray", doc, i, i + 1, token.ent_iob == 1 and i not in inside)
@@ -131,7 +131,7 @@ def _is_broken(token: Token) -> bool:
 
 def _findings(statistics: Statistics) -> Results:
     """What the statistics find, as far as it is a fault."""
-    mentions = {t: own.mentions for t, own in statistics.parts["train"].types.items()}
+    mentions = {t: counts.mentions for t, counts in statistics.parts["train"].types.items()}
     yield "info", rare_sentence(statistics.tail, mentions)
     for finding in statistics.diagnosis:
         if finding.rule in LEVELS:
@@ -166,8 +166,8 @@ def _tokens(types: CorpusTypes, paths: Mapping[str, Path]) -> Results:
             yield "info", f"{part}: {len(docs) - len(known)} of the first {len(docs)} documents {text}."
         n_lost, odd = 0, list[str]()
         for doc in known:
-            made, own = (_token_bounds(tokens) for tokens in (nlp.make_doc(doc.text), doc))
-            odd += [doc.text[start:end] for start, end in sorted(own - made)]
+            made, annotated = (_token_bounds(tokens) for tokens in (nlp.make_doc(doc.text), doc))
+            odd += [doc.text[start:end] for start, end in sorted(annotated - made)]
             starts, ends = ({bound[i] for bound in made} for i in (0, 1))
             n_lost += sum(e.start_char not in starts or e.end_char not in ends for e in doc.ents)
         if odd:
@@ -203,10 +203,10 @@ def check_corpus(corpus: Path) -> Iterator[Check]:
     yield from run_check(_names(statistics), "Types", "No two types have names that are almost alike.")
     for section, kinds in ODDITIES.items():
         odd = [
-            Check(level, section, f"{part}: {text}: {own.n[kind]:,}, such as: {own.shown(kind)}")
+            Check(level, section, f"{part}: {text}: {seen.n[kind]:,}, such as: {seen.shown(kind)}")
             for kind, (level, text) in kinds.items()
-            for part, own in oddities.items()
-            if own.n[kind]
+            for part, seen in oddities.items()
+            if seen.n[kind]
         ]
         yield from odd or [Check("good", section, f"No fault in {section.lower()}.")]
     yield from run_check(_tokens(types, paths), "Tokens")

@@ -95,16 +95,16 @@ def _settings(path: Path | None, types: CorpusTypes, place: Path, steps: int, se
     base = load_config(path or DEFAULT_CONFIG_PATH)
     if path is None:
         base = base.merge(Config().from_str(OWN_CONFIG))
-    own = corpus_overrides(types, place / "train.spacy", place / "dev.spacy")
+    known = corpus_overrides(types, place / "train.spacy", place / "dev.spacy")
     settings = {"training.max_steps": steps, "training.patience": 0, "training.seed": seed}
     settings["training.eval_frequency"] = steps  # the fold's scores are not looked at
-    own = known_sections({**own, **settings}, base)
-    config = Config().from_str(base.to_str(interpolate=False), overrides=own, interpolate=False)
+    known = known_sections({**known, **settings}, base)
+    config = Config().from_str(base.to_str(interpolate=False), overrides=known, interpolate=False)
     config["training"]["logger"] = {"@loggers": "spacy.ConsoleLogger.v1"}
-    written = json.dumps(own.get("paths.train"))[1:-1]  # escaped as it is among the corpora
+    written = json.dumps(known.get("paths.train"))[1:-1]  # escaped as it is among the corpora
     filled = config.interpolate()
     name = filled["training"]["train_corpus"].rpartition(".")[2]
-    if "paths.train" not in own or written not in json.dumps(filled.get("corpora", {}).get(name)):
+    if "paths.train" not in known or written not in json.dumps(filled.get("corpora", {}).get(name)):
         problem = "no corpus is read from ${paths.train}, so that its models would see what they judge"
         fix = "Set path = ${paths.train} in the training corpus."
         raise ValueError(Errors.L450.format(path=path, problem=problem, fix=fix))

@@ -136,8 +136,8 @@ def command(name: str, paths: list[Path], options: Overrides) -> str:
 
 def read_run(model: Path) -> RunRecord:
     """How a model was made, as `ensemble` or `train` left it. model (Path): A pipeline folder."""
-    own = model / RUN_FILE
-    path = own if own.is_file() else model.parent / RUN_FILE
+    inside = model / RUN_FILE
+    path = inside if inside.is_file() else model.parent / RUN_FILE
     if not path.is_file():
         return RunRecord()
     try:

@@ -72,12 +72,12 @@ def filled_in(config: Path, corpus: Path, overrides: Overrides | None = None) ->
     config (Path): A config of this project. corpus (Path): A folder that `convert` wrote.
     overrides (Optional[Overrides]): Config values by dotted name.
     """
-    own = corpus_overrides(read_types(corpus), *(part_path(corpus, part) for part in ("train", "dev")))
-    found = {**known_sections(own, load_config(config, interpolate=False)), **(overrides or {})}
+    given = corpus_overrides(read_types(corpus), *(part_path(corpus, part) for part in ("train", "dev")))
+    values = {**known_sections(given, load_config(config, interpolate=False)), **(overrides or {})}
     for name in ("longtail.descriptions", "longtail.queries"):
-        if problem := problem_in_config(found.get(name) or {}):
+        if problem := problem_in_config(values.get(name) or {}):
             raise ValueError(Errors.L271.format(who=corpus, problem=problem))
-    return found
+    return values
 
 
 def load_filled(config: Path, corpus: Path, overrides: Overrides | None = None) -> Config:
@@ -89,12 +89,12 @@ def load_filled(config: Path, corpus: Path, overrides: Overrides | None = None) 
     if not config.is_file():
         raise ValueError(Errors.L402.format(path=config, fix=SHIPPED_CONFIGS))
     try:  # refuses overrides of what is not there
-        found = load_config(config, overrides=filled_in(config, corpus, overrides), interpolate=False)
+        filled = load_config(config, overrides=filled_in(config, corpus, overrides), interpolate=False)
         for name in ("seed", "gpu_allocator"):  # spaCy reads them before it checks [training]
-            if name not in found.get("training", {}):
+            if name not in filled.get("training", {}):
                 fix = "`python -m spacy init fill-config` writes all defaults"
                 raise ValueError(f"[training] has no {name!r}; {fix}.")
-        return found
+        return filled
     except (ValueError, ConfigParserError) as error:
         if str(error).startswith("[L"):
             raise
@@ -109,17 +109,19 @@ def known_sections(overrides: Overrides, config: Config) -> Block:
     """
 
     def is_known(name: str) -> bool:
-        section, key = name.split(".", 1)
-        return section in config and (section != "longtail" or key in config[section])
+        part, key = name.split(".", 1)
+        return part in config and (part != "longtail" or key in config[part])
 
-    found = {name: value for name, value in overrides.items() if is_known(name)}
-    own = config.get("longtail", {})
-    if own.get("descriptions"):
-        found["longtail.descriptions"] = {**overrides["longtail.descriptions"], **own["descriptions"]}
-    if own.get("queries"):
+    known = {name: value for name, value in overrides.items() if is_known(name)}
+    section = config.get("longtail", {})
+    if section.get("descriptions"):
+        texts = {**overrides["longtail.descriptions"], **section["descriptions"]}
+        known["longtail.descriptions"] = texts
+    if section.get("queries"):
         labels = overrides["longtail.labels"]
-        found["longtail.queries"] = in_words(labels, {**overrides["longtail.queries"], **own["queries"]})
-    return found
+        queries = {**overrides["longtail.queries"], **section["queries"]}
+        known["longtail.queries"] = in_words(labels, queries)
+    return known
 
 
 def refuse_parts(overrides: Overrides) -> None:

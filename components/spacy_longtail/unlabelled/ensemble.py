@@ -185,14 +185,14 @@ def _own_encoders(nlp: Language, name: str) -> list[str]:
         if not getattr(pipe, "listener_map", {}).get(name):
             continue
         encoders.append(upstream)
-        own = nlp.config.interpolate()["components"][upstream]["model"]
+        block_of_upstream = nlp.config.interpolate()["components"][upstream]["model"]
         attrs = cast(TrainablePipe, pipe).model.attrs
         as_own = attrs.get("replace_listener_cfg", lambda block, _: block)
         listeners = dict(_listeners(block["model"], "model", upstream))
         nlp.replace_listeners(upstream, name, list(listeners))
         # spaCy looks at model.tok2vec, wherever the listener is
         for path, listener in listeners.items():
-            set_dot_to_object(block, path, as_own(own, listener))
+            set_dot_to_object(block, path, as_own(block_of_upstream, listener))
     return encoders
 
 
@@ -246,8 +246,8 @@ def _weights(nlp: Language) -> list[tuple[str, FloatsXd]]:
 
 def _build(nlp: Language, weights: Sequence[tuple[str, FloatsXd]]) -> list[object]:
     """What runs of one config have in common beside weights and the state of a loss."""
-    own = [(name, getattr(pipe, "cfg", {})) for name, pipe in nlp.pipeline]
-    cfgs = [(name, {k: v for k, v in cfg.items() if k != "state"}) for name, cfg in own]
+    settings = [(name, getattr(pipe, "cfg", {})) for name, pipe in nlp.pipeline]
+    cfgs = [(name, {k: v for k, v in cfg.items() if k != "state"}) for name, cfg in settings]
     labels = [(getattr(p, "labels", ()), getattr(p, "move_names", ())) for _, p in nlp.pipeline]
     return [cfgs, labels, [(name, array.shape) for name, array in weights]]
 

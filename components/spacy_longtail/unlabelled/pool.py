@@ -110,11 +110,11 @@ def _lines(path: Path, context: Context) -> Iterator[Doc]:
 def _records(path: Path, context: Context) -> Iterator[Doc]:
     for place, record in read_records(path, context.settings.encoding):
         data, meta = record.get("data"), record.get("meta")
-        own = data if isinstance(data, dict) else record
-        about = {**own, **(meta if isinstance(meta, dict) else {})}
-        text = own.get("text", data)
-        if own is data and "text" not in own:  # a task of Label Studio may call its only text otherwise
-            texts = [name for name, value in own.items() if isinstance(value, str)]
+        task = data if isinstance(data, dict) else record
+        about = {**task, **(meta if isinstance(meta, dict) else {})}
+        text = task.get("text", data)
+        if task is data and "text" not in task:  # Label Studio may call its only text otherwise
+            texts = [name for name, value in task.items() if isinstance(value, str)]
             text = about.pop(texts[0]) if len(texts) == 1 else None
         words = record.get("tokenized_text", record.get("tokens"))
         if text is None and isinstance(words, list) and words and {*map(type, words)} == {str}:
@@ -126,7 +126,7 @@ def _records(path: Path, context: Context) -> Iterator[Doc]:
             raise unreadable(place, f"found {str(text)[:60]!r} as the text", TEXT)
         for doc in docs:
             keep_values(doc, {k: v for k, v in about.items() if k not in NAMED}, place)
-            keep_values(doc, {"pool_id": own.get("id")}, place)
+            keep_values(doc, {"pool_id": task.get("id")}, place)
             yield doc
 
 
@@ -147,8 +147,8 @@ def _without_annotation(read: ReadFile) -> ReadFile:
         if read is docbin.read_docs:  # told once, and the pipeline's vocabulary forgets
             context = context._replace(nlp=blank(context.nlp.lang or "xx", "words"))
         for doc in read(path, context):
-            own = in_sentences(doc, vocab)
-            own.user_data.update(doc.user_data)
-            yield own
+            made = in_sentences(doc, vocab)
+            made.user_data.update(doc.user_data)
+            yield made
 
     return stream

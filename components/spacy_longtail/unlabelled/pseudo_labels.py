@@ -57,12 +57,12 @@ class ReadSentence(PoolSentence):
         starts: list[object] = [i == 0 for i in range(len(self.words))]
         spaces = [*self.spaces[:-1], False]
         made = Doc(vocab, words=self.words, spaces=spaces, sent_starts=starts)  # type: ignore[arg-type]
-        own = [m for i, m in enumerate(self.mentions) if i in kept]
+        mentions = [m for i, m in enumerate(self.mentions) if i in kept]
         edges = np.flatnonzero(np.diff(np.concatenate([[0], self.sure.astype("int8"), [0]])))
         outside = [made[a:b] for a, b in pairwise(edges.tolist()) if self.sure[a]]
-        ents = [Span(made, m.start, m.end, label=m.label) for m in own]
+        ents = [Span(made, m.start, m.end, label=m.label) for m in mentions]
         made.set_ents(ents, outside=outside, default="missing")
-        scored = [ScoredSpan(m.start, m.end, m.label, m.score, ()) for m in own if m.score is not None]
+        scored = [ScoredSpan(*m[:3], m.score, ()) for m in mentions if m.score is not None]
         write_scores(made, ENTITY_SCORES, scored)
         if self.log_p is not None:
             write_soft(made, tags, self.log_p)
@@ -123,7 +123,7 @@ class Selection:
     def choose(self) -> list[PseudoLabelled]:
         """Sentences with entities, best first; then those without."""
         by_score = itemgetter(0, 1)  # and by the text, where scores are the same
-        rows = sorted((row for own in self.best.values() for row in own.heap), key=by_score)
+        rows = sorted((row for ranked in self.best.values() for row in ranked.heap), key=by_score)
         surest = {key: (score, sentence) for score, key, sentence in rows}  # of a text's readings
         taken: dict[int, PseudoLabelled] = {}
         counts: Counter[str] = Counter()

@@ -77,8 +77,8 @@ class Scan:
             bounds = [sentences_of(doc) for doc in batch]
             ends = np.cumsum([*map(len, bounds)])
             rows = np.split(self._expected(batch, int(ends[-1]), nlp), ends[:-1])
-            for doc, own, expected in zip(batch, bounds, rows, strict=True):
-                self._offer(doc, own, expected)
+            for doc, sentences, expected in zip(batch, bounds, rows, strict=True):
+                self._offer(doc, sentences, expected)
             self.n_texts += len(batch)
 
     def _expected(self, docs: list[Doc], n: int, nlp: Language) -> Floats2d:
@@ -153,10 +153,10 @@ def choose(
     drawn = [unit for _, unit in scan.best[RANDOM].ranked()[:n_random]]
     chosen = [Proposal(unit, RANDOM, sum(unit.expected)) for unit in drawn]
     n = n_random + sum(quotas.values())
-    n_documents = len({unit.document for own in scan.best.values() for _, _, unit in own.heap})
+    n_documents = len({unit.document for ranked in scan.best.values() for _, _, unit in ranked.heap})
     most = max(1, round(per_document * n), -(-n // max(1, n_documents)))
     ranked = [(name, *row) for name in quotas for row in scan.best[name].ranked()]
-    names, scores = np.array([name for name, *_ in ranked]), np.array([own for _, own, _ in ranked])
+    names, scores = np.array([name for name, *_ in ranked]), np.array([score for _, score, _ in ranked])
     units, is_left = [unit for *_, unit in ranked], np.ones(len(ranked), dtype=bool)
     # likeness is to what the candidates are not all like anyway
     mean = np.mean([unit.vector for unit in units], axis=0) if units else 0.0
@@ -171,7 +171,7 @@ def choose(
             likeness = np.sort(np.concatenate([likeness, near], axis=1), axis=1)[:, -NEIGHBOURS:]
             is_left &= likeness[:, -1] < NEAR
             new = []
-        name = max(open_to, key=lambda own: (quotas[own] - counts[own]) / quotas[own])
+        name = max(open_to, key=lambda label: (quotas[label] - counts[label]) / quotas[label])
         left = np.flatnonzero(is_left & (names == name))
         if not len(left):
             open_to.remove(name)
@@ -192,5 +192,5 @@ def choose(
 
 def _direction(unit: Unit, mean: Floats1d | float) -> Floats1d:
     """The vector of a sentence less the mean, of unit length."""
-    own = np.asarray(unit.vector) - mean
-    return own / max(float(np.linalg.norm(own)), 1e-12)
+    centred = np.asarray(unit.vector) - mean
+    return centred / max(float(np.linalg.norm(centred)), 1e-12)

@@ -75,7 +75,7 @@ class PoolTeacher:
     def soft_tags(self) -> list[str]:
         """Names of the columns of soft targets: the teacher's tags of declared types."""
         codec = soft_tagger(self.nlp).codec
-        return [tag for tag, own in zip(codec.tags, codec.columns(self.labels), strict=True) if own]
+        return [codec.tags[i] for i in np.flatnonzero(codec.columns(self.labels))]
 
     def read(self, docs: list[Doc], threshold: float, soft: bool) -> Iterator[list[ReadSentence]]:
         outside, log_p = self._marginals(docs, soft)
@@ -93,11 +93,11 @@ class PoolTeacher:
             with own_rows(self.nlp, tagger, docs):
                 p = tagger.marginals(docs)
             declared = tagger.codec.columns(self.labels) > 0
-            own = p[:, 0] + p[:, ~declared].sum(axis=1)
-            outside = np.minimum(outside, own)
+            no_entity = p[:, 0] + p[:, ~declared].sum(axis=1)
+            outside = np.minimum(outside, no_entity)
             if soft:
                 with np.errstate(divide="ignore"):  # of what is impossible
-                    log_p = np.log(np.column_stack([own, p[:, declared][:, 1:]])).astype("float16")
+                    log_p = np.log(np.column_stack([no_entity, p[:, declared][:, 1:]])).astype("float16")
         return outside, log_p
 
     def _sentences(self, doc: Doc, sure: Ints1d, log_p: Floats2d | None) -> Iterator[ReadSentence]:
@@ -116,8 +116,8 @@ class PoolTeacher:
                 for e in ents
                 if a <= e.start and e.end <= b
             ]
-            own = None if log_p is None else log_p[a:b].copy()
-            yield ReadSentence(*ReadSentence.tokens(doc, a, b), mentions, sure[a:b], own)
+            soft = None if log_p is None else log_p[a:b].copy()
+            yield ReadSentence(*ReadSentence.tokens(doc, a, b), mentions, sure[a:b], soft)
 
 
 def soft_tagger(nlp: Language) -> TokenTagger:

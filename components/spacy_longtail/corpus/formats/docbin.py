@@ -60,9 +60,9 @@ def _streamed(path: Path, read: Callable[[DocBin], Iterator[Read]]) -> Iterator[
     is_empty = True
     for part in paths:
         try:
-            for found in read(DocBin().from_disk(part)):
+            for item in read(DocBin().from_disk(part)):
                 is_empty = False
-                yield found
+                yield item
         except Exception as error:  # msgpack, zlib and spaCy raise their own kinds
             raise _damaged(part, error) from error
     if is_empty:

@@ -86,14 +86,14 @@ def read_report(
     RETURNS (Report): What there is to say.
     """
     stats, systems = read_systems(statistics, evaluations)
-    other, own, by_dev = choose(systems, baseline, ours)
+    other, best, by_dev = choose(systems, baseline, ours)
     metrics = named_metrics(stats.labels, stats.tail)
     names = [f"{kind} F1" for kind in AVERAGES] + [f"F1 of {label}" for label in stats.labels]
     shown = {name: metrics[name] for name in names if name in metrics}
-    on_ours, verdicts = _verdicts(stats, systems, other, own, by_dev, shown) if other else ({}, {})
+    on_ours, verdicts = _verdicts(stats, systems, other, best, by_dev, shown) if other else ({}, {})
     if other is not None:
-        other, own, _ = on_shared_seeds(other, own)
-    sides = [system for system in (own, other) if system is not None]
+        other, best, _ = on_shared_seeds(other, best)
+    sides = [system for system in (best, other) if system is not None]
     counts = [system.counts() for system in sides]
     scores = [intervals(side, shown) for side in counts] + [{}]
     sums = counts[0].sum(axis=0)  # (n_seeds, n_types + 1, 3), of ours
@@ -113,11 +113,11 @@ def read_report(
         statistics=stats,
         systems=systems,
         baseline=other and other.name,
-        ours=own.name,
+        ours=best.name,
         by_dev=by_dev,
-        unit=own.runs[0].counts.unit,
+        unit=best.runs[0].counts.unit,
         n_units=len(counts[0]),
-        n_seeds=len(own.runs),
+        n_seeds=len(best.runs),
         rows=sorted(rows, key=lambda row: -row.support),  # stable: declared order among equals
         averages={kind: row(kind, f"{kind} F1") for kind in AVERAGES},
         early=no_verdict({system.name: system.rising() for system in sides}),
@@ -141,11 +141,11 @@ def _verdicts(
     for system in systems:
         if system.name != baseline.name:
             first, second, is_paired = on_shared_seeds(baseline, system)
-            own = metrics if system.name == ours.name else averages
+            wanted = metrics if system.name == ours.name else averages
             unit = second.runs[0].counts.unit
-            raw[system.name] = judge(first.counts(), second.counts(), own, unit, is_paired=is_paired)
+            raw[system.name] = judge(first.counts(), second.counts(), wanted, unit, is_paired=is_paired)
     on_ours = raw[ours.name]
-    verdicts = corrected_by_score({n: {k: own[k] for k in averages} for n, own in raw.items()})
+    verdicts = corrected_by_score({n: {k: by_score[k] for k in averages} for n, by_score in raw.items()})
     if by_dev:  # one comparison, chosen without a look at test: nothing to correct for
         verdicts[ours.name] = {name: on_ours[name] for name in averages}
     # F1 of a type that the test part does not hold is always 0
@@ -168,11 +168,11 @@ def ranges_of(counts: Ints4d, metrics: dict[str, Metric]) -> dict[str, Ends | No
 
     counts (Ints4d): Of a system. metrics (Dict[str, Metric]): Scores by name.
     """
-    return {name: _cells(own)[1] for name, own in intervals(counts, metrics).items()}
+    return {name: _cells(ends)[1] for name, ends in intervals(counts, metrics).items()}
 
 
-def _cells(found: Interval | None) -> tuple[float | None, Ends | None]:
+def _cells(interval: Interval | None) -> tuple[float | None, Ends | None]:
     """A score and its interval; an interval that no draw changes is not certainty, and left out."""
-    if found is None:
+    if interval is None:
         return None, None
-    return found.value, (found.low, found.high) if found.low < found.high else None
+    return interval.value, (interval.low, interval.high) if interval.low < interval.high else None

@@ -122,10 +122,10 @@ def _mark(
     text: str, pair: MentionPair, tail: set[str], theirs: set[tuple[int, int, str]] | None
 ) -> Mark:
     start, end = _place(pair)
-    found = text[slice(*pair.predicted[:2])] if "boundary" in pair.kind and pair.predicted else ""
+    predicted = text[slice(*pair.predicted[:2])] if "boundary" in pair.kind and pair.predicted else ""
     against = ""
     if theirs is not None and pair.gold:
         by_ours, by_theirs = pair.kind == "correct", pair.gold[:3] in theirs
         against = {(1, 1): "both", (1, 0): "gained", (0, 1): "lost"}.get((by_ours, by_theirs), "neither")
     rare = any(mention.label in tail for mention in pair if mention)
-    return Mark(text[start:end], pair, rare, found, against)
+    return Mark(text[start:end], pair, rare, predicted, against)

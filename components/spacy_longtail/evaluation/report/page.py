@@ -141,9 +141,9 @@ def render(template: str, **values: object) -> str:
     return made.get_template(template).render(version=__version__, **values)
 
 
-def cell(found: tuple[float | None, float | None]) -> str:
+def cell(mean_spread: tuple[float | None, float | None]) -> str:
     """Mean and spread over seeds, points of 100."""
-    value, deviation = found
+    value, deviation = mean_spread
     return percent(value) + ("" if deviation is None else f" ± {100 * deviation:.1f}")
 
 

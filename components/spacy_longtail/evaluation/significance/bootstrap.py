@@ -90,8 +90,8 @@ def _resample(
     draws: list[list[np.ndarray]] = [[] for _ in systems]
     for begin in range(0, n_draws, step):
         weights = _drawn(rng, min(step, n_draws - begin), n_units)
-        for own, counts in zip(draws, systems, strict=True):
-            own.append(_scores(np.tensordot(weights, counts, axes=1), metrics))
+        for drawn, counts in zip(draws, systems, strict=True):
+            drawn.append(_scores(np.tensordot(weights, counts, axes=1), metrics))
     return [
         (_scores(counts.sum(axis=0), metrics), np.concatenate(weights, axis=1))
         for weights, counts in zip(draws, systems, strict=True)

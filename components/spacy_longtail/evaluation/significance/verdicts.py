@@ -85,11 +85,11 @@ def corrected(family: Mapping[str, Verdict]) -> dict[str, Verdict]:
     RETURNS (Dict[str, Verdict]): The same with p adjusted.
     """
     adjusted = holm([verdict.larger_p for verdict in family.values()]).tolist()
-    found = {}
+    adjusted_verdicts = {}
     for (name, verdict), p in zip(family.items(), adjusted, strict=True):
         outcome = NO_CLAIM if verdict.outcome == NO_CLAIM else _outcome(verdict, p)
-        found[name] = verdict._replace(adjusted=p, outcome=outcome)
-    return found
+        adjusted_verdicts[name] = verdict._replace(adjusted=p, outcome=outcome)
+    return adjusted_verdicts
 
 
 def corrected_by_score(verdicts: Mapping[str, Mapping[str, Verdict]]) -> dict[str, dict[str, Verdict]]:
@@ -99,8 +99,8 @@ def corrected_by_score(verdicts: Mapping[str, Mapping[str, Verdict]]) -> dict[st
     RETURNS (Dict[str, Dict[str, Verdict]]): The same with p adjusted.
     """
     scores = next(iter(verdicts.values()), {})
-    after = {score: corrected({name: own[score] for name, own in verdicts.items()}) for score in scores}
-    return {name: {score: own[name] for score, own in after.items()} for name in verdicts}
+    after = {score: corrected({n: method[score] for n, method in verdicts.items()}) for score in scores}
+    return {name: {score: method[name] for score, method in after.items()} for name in verdicts}
 
 
 def _outcome(verdict: Verdict, adjusted: float) -> Outcome:

@@ -128,8 +128,8 @@ class MRCNER(NERPipe):
             raise ValueError(Errors.L215.format(who=WHO))
         if unknown := ", ".join(sorted(set(seen) - set(self.labels))):
             raise ValueError(Errors.L232.format(who=WHO, unknown=unknown))
-        if nlp is not None and (own := name_in(nlp, self)):
-            nlp.get_pipe_config(own)["queries"] = dict(self.cfg["queries"])
+        if nlp is not None and (name := name_in(nlp, self)):
+            nlp.get_pipe_config(name)["queries"] = dict(self.cfg["queries"])
         self.cfg[CALIBRATION] = None
         n = len(self.labels)
         logger.info("%s: %d queries, so each sentence is read %d times", self.name, n, n)

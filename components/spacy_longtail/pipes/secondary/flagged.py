@@ -74,15 +74,15 @@ class Found(NamedTuple):
     parts: Parts  # the sentences that it has read: it may have failed on others
 
 
-def replace_within(doc: Doc, found: Found, types: Collection[str] | None, key: str | None) -> None:
+def replace_within(doc: Doc, reading: Found, types: Collection[str] | None, key: str | None) -> None:
     """Put the secondary's entities in place of the primary's, in the sentences that it has read.
 
     Of the primary's there, those of the types that the secondary may set go, and those that overlap
     one of the secondary's. An entity that both have, or that reaches out of these sentences, stays.
     """
-    places = {ent.place for ent in found.entities}
-    taken = {i for ent in found.entities for i in range(ent.start, ent.end)}
-    inside = {i: part for part in found.parts for i in range(*part)}
+    places = {ent.place for ent in reading.entities}
+    taken = {i for ent in reading.entities for i in range(ent.start, ent.end)}
+    inside = {i: part for part in reading.parts for i in range(*part)}
     going = [
         ent
         for ent in doc.ents
@@ -91,7 +91,7 @@ def replace_within(doc: Doc, found: Found, types: Collection[str] | None, key: s
         and (types is None or ent.label_ in types or not taken.isdisjoint(range(ent.start, ent.end)))
     ]
     remove_from(doc, going, key)
-    merge_by_score(doc, found.entities, "fill", key)
+    merge_by_score(doc, reading.entities, "fill", key)
 
 
 def merge_by_score(doc: Doc, weak: list[ScoredSpan], merge: str, key: str | None) -> None:

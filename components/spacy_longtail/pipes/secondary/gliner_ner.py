@@ -125,10 +125,10 @@ def load_gliner(name: str) -> Any:
     try:
         folder = Path(name) if Path(name).exists() else Path(snapshot_download(name))
         config = srsly.read_json(folder / "gliner_config.json")
-        encoders = [config.get(name) for name, own in ENCODERS.items() if not config.get(own)]
+        encoders = [config.get(name) for name, field in ENCODERS.items() if not config.get(field)]
         looked_up = [AutoConfig.from_pretrained(n, trust_remote_code=False) for n in encoders if n]
         # the package trusts every config, and would run the code that an auto_map names
-        if "auto_map" in str(config) or any(getattr(own, "auto_map", None) for own in looked_up):
+        if "auto_map" in str(config) or any(getattr(config, "auto_map", None) for config in looked_up):
             raise ValueError("its config has an auto_map, which would run code of its own")
         return GLiNER.from_pretrained(str(folder), map_location=str(get_torch_default_device())).eval()
     except Exception as error:  # of the hub, json, transformers, torch: each its own kind

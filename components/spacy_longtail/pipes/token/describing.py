@@ -118,7 +118,7 @@ def take_pretrained(pipe: Any, head: PretrainedHead, nlp: Language | None) -> No
     """
     layer, theirs = output_of(pipe.model), output_of(head.pipe.model)
     texts = [head.pipe.cfg["descriptions"][label] for label in head.pipe.labels]
-    own, upstream = tok2vec_of(nlp, pipe), tok2vec_of(head.nlp, head.pipe)
+    tok2vec, upstream = tok2vec_of(nlp, pipe), tok2vec_of(head.nlp, head.pipe)
     problem = ""
     for name, dim in (("encoder", "nI"), ("width", "nM")):
         if (given := theirs.get_dim(dim)) != (needed := layer.get_dim(dim)):
@@ -126,11 +126,11 @@ def take_pretrained(pipe: Any, head: PretrainedHead, nlp: Language | None) -> No
     vectors = vectors_of(texts, pipe.describe, pipe.name)
     if not are_alike(vectors, to_numpy(theirs.get_param("D"))):
         problem = "its descriptions have other vectors: it was trained with another 'describe'"
-    if own is not None and upstream is not None and not problem:
+    if tok2vec is not None and upstream is not None and not problem:
         try:
-            own.model.from_bytes(upstream.model.to_bytes())
+            tok2vec.model.from_bytes(upstream.model.to_bytes())
         except Exception:  # of msgpack, of thinc: each its own kind
-            problem = f"its encoder has other layers than {own.name!r}: let that have it as its source"
+            problem = f"its encoder has other layers than {tok2vec.name!r}: let it be its source"
     if problem:
         raise ValueError(Errors.L274.format(who=pipe.name, path=head.path, problem=problem))
     known, prefixes = head.pipe.codec.prefixes, pipe.codec.prefixes

@@ -32,7 +32,7 @@ def forward(model: Model[list[Doc], Ragged], docs: list[Doc], is_train: bool) ->
     """
     lengths = np.concatenate([sentence_lengths(doc) for doc in docs])
     outside = np.zeros(lengths.sum(), dtype="float32")
-    members = [(layer, *own) for layer, own in zip(model.layers, model.attrs["members"], strict=True)]
+    members = [(layer, *rest) for layer, rest in zip(model.layers, model.attrs["members"], strict=True)]
     rows = [head.marginals(layer.predict(docs), lengths, outside)[:, at] for layer, head, at in members]
     p = np.mean(rows, axis=0)
     n_tokens = model.ops.asarray1i([len(doc) for doc in docs])

@@ -30,10 +30,10 @@ def gold_types(
     others (bool): Whether entities of other types are expected; else a warning names them.
     """
     codes, hashes = map(np.concatenate, zip(*map(gold_entities, examples), strict=True))
-    own = np.asarray([get_string_id(t) for t in types], dtype="uint64")
-    order = np.argsort(own)
-    at = np.searchsorted(own[order], hashes).clip(max=len(order) - 1)
-    label = np.where(own[order][at] == hashes, order[at], -1)
+    type_hashes = np.asarray([get_string_id(t) for t in types], dtype="uint64")
+    order = np.argsort(type_hashes)
+    at = np.searchsorted(type_hashes[order], hashes).clip(max=len(order) - 1)
+    label = np.where(type_hashes[order][at] == hashes, order[at], -1)
     unknown = np.unique(hashes[(label < 0) & (codes == 3)])
     if len(unknown) and not others:
         names = ", ".join(examples[0].reference.vocab.strings[int(h)] for h in unknown)

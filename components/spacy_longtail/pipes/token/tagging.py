@@ -143,11 +143,11 @@ class TokenTagger(NERPipe):
         is_trained, is_new = output_of(self.model).has_param("W"), label not in self.cfg["types"]
         texts, vectors = self.cfg["descriptions"], None
         if self.is_described:
-            own = texts.get(label)
+            text = texts.get(label)
             given = texts if description is None else {**texts, label: description}
             new = describe_types(dict.fromkeys([*self.cfg["types"], label]), given, given, self.name)
-            if is_trained and not is_new and new[label] != own:
-                problem = f"another text for {label!r} than {own!r}, for which its weights were learnt"
+            if is_trained and not is_new and new[label] != text:
+                problem = f"another text for {label!r} than {text!r}, for which its weights were learnt"
                 raise ValueError(Errors.L271.format(who=self.name, problem=problem))
             if is_trained and is_new:
                 known = to_numpy(output_of(self.model).get_param("D"))

@@ -62,13 +62,13 @@ def find_pretrained(corpus: Path, say: Callable[[str], None] = msg.info) -> list
     if not (transformers and find_spec("torch") and find_spec("transformers")):
         say("No transformer is tried: it takes the extra 'transformers' and one of docs/zero_shot.md")
         transformers = []
-    found = []
+    encoders = []
     for name in (shipped, *transformers):
         if (share := _seen(Path(name), corpus)) > MOST:
             say(f"{name} is left out: it was pretrained on {100 * share:.0f} % of these sentences")
         else:
-            found.append(Path(name))
-    return found
+            encoders.append(Path(name))
+    return encoders
 
 
 def needs_torch(pretrained: Path) -> bool:
@@ -149,7 +149,7 @@ def planned(
         choice = known_choices()["encoder"]["transformer"]
         encoders["transformer"] = {**choice, "paths.transformer": transformer}
     candidates = choose_candidates(statistics, first, transformer)
-    equal = {name: {k: v for k, v in own.items() if k not in SCHEDULE} for name, own in encoders.items()}
+    equal = {n: {k: v for k, v in block.items() if k not in SCHEDULE} for n, block in encoders.items()}
     given = {
         "choices": {"encoder": equal},
         "corpora": [str(corpus)],
@@ -212,9 +212,9 @@ def _beginning(pretrained: Path, corpus: Path, lang: str, n_sentences: int) -> t
         shown = {"path": pretrained, "share": f"{100 * share:.0f} %", "corpus": corpus}
         raise ValueError(Errors.L563.format(**shown))
     config = read_base(folder / CONFIG)
-    own = config.get("nlp", {})
-    names = own.get("pipeline", [])
-    problem = "" if own.get("lang") == lang else f"its language is {own.get('lang')!r}, not {lang!r}"
+    block = config.get("nlp", {})
+    names = block.get("pipeline", [])
+    problem = "" if block.get("lang") == lang else f"its language is {block.get('lang')!r}, not {lang!r}"
     if "tok2vec" not in names or DESCRIBED not in config.to_str(interpolate=False):
         problem = f"it needs tok2vec and a head that reads label descriptions, found {', '.join(names)}"
     if problem:
@@ -233,15 +233,15 @@ def _beginning(pretrained: Path, corpus: Path, lang: str, n_sentences: int) -> t
 
 def _evidence(summary: Summary, choice: Recommendation, candidates: list[CandidateGrid]) -> list[str]:
     """What a config says of where it comes from."""
-    found = summary.corpora[0]
+    about = summary.corpora[0]
     lines = [
-        f"{MARK} {__version__} for the corpus {found.corpus}: {choice.method}.",
+        f"{MARK} {__version__} for the corpus {about.corpus}: {choice.method}.",
         choice.text,
         *choice.evidence,
-        f"{len(found.rows)} of {len(candidates)} candidates were tried, {summary.schedule}.",
+        f"{len(about.rows)} of {len(candidates)} candidates were tried, {summary.schedule}.",
         "Macro F1 on held-out folds, points of 100:",
     ]
-    for row in found.rows:
+    for row in about.rows:
         held_out = 100 * (row.scores["macro, held out"][0] or 0.0)
         lines.append(f"- {row.method}: {held_out:.1f} on {number(row.n_trials, 'fold')}")
     return lines

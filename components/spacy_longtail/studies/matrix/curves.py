@@ -30,7 +30,7 @@ class Curves(NamedTuple):
         rows = []
         for name, points in self.lines.items():
             scores = [list(points.get(x, {}).values()) for x in sizes]
-            rows.append((name, [(mean(own), spread(own)) for own in scores]))
+            rows.append((name, [(mean(values), spread(values)) for values in scores]))
         return sizes, rows
 
 
@@ -42,22 +42,23 @@ def read_curves(records: Sequence[TrialRecord], baseline: str, average: str = "m
     average (str): "macro" or "micro".
     RETURNS (Curves): With what may be said of them.
     """
-    found: dict[str, dict[float, list[TrialRecord]]] = {}
+    by_size: dict[str, dict[float, list[TrialRecord]]] = {}
     x_name = "sentences"
     for record in records:
         if (draw := record.draw) is not None:
             x_name, x = draw.x
-            found.setdefault(record.method, {}).setdefault(x, []).append(record)
+            by_size.setdefault(record.method, {}).setdefault(x, []).append(record)
     lines, early = {}, {}
-    for name, own in found.items():
-        scores = {x: {r.seed: r.score("test", AVERAGES[average]) for r in own[x]} for x in sorted(own)}
+    for name, trials in by_size.items():
+        values = {x: {r.seed: r.score("test", AVERAGES[average]) for r in trials[x]} for x in trials}
+        scores = {x: values[x] for x in sorted(values)}
         lines[name] = {x: {s: f for s, f in at.items() if f is not None} for x, at in scores.items()}
-        early[name] = {x for x, rs in own.items() if rising_of(r.data() for r in rs)}
+        early[name] = {x for x, rs in trials.items() if rising_of(r.data() for r in rs)}
     findings = []
     for name in [name for name in lines if name != baseline and baseline in lines]:
         rising = early[name] | early[baseline]
-        own, other = ({x: p for x, p in lines[n].items() if x not in rising} for n in (name, baseline))
-        findings += compare_lines(name, own, baseline, other, x_name, average)
+        line, other = ({x: p for x, p in lines[n].items() if x not in rising} for n in (name, baseline))
+        findings += compare_lines(name, line, baseline, other, x_name, average)
         if rising:
             sizes = ", ".join(f"{x:g}" for x in sorted(rising))
             findings.append(f"{name} against {baseline} at {sizes} {x_name}: not trained long enough.")
@@ -65,7 +66,7 @@ def read_curves(records: Sequence[TrialRecord], baseline: str, average: str = "m
 
 
 def compare_lines(
-    name: str, own: Points, baseline: str, other: Points, x_name: str, average: str
+    name: str, line: Points, baseline: str, other: Points, x_name: str, average: str
 ) -> list[str]:
     """How far a method is ahead of the baseline at each size, on the partitions that both have.
 
@@ -73,7 +74,7 @@ def compare_lines(
         two share no size.
     """
     gains, tests = {}, {}
-    for x, scores in own.items():
+    for x, scores in line.items():
         if shared := sorted(set(scores) & set(other.get(x, {}))):
             first, second = [other[x][i] for i in shared], [scores[i] for i in shared]
             gains[x] = 100 * statistics.mean(b - a for a, b in zip(first, second, strict=True))

@@ -60,7 +60,7 @@ def recommend(
     baseline (str): Name of the method that stays unless another is shown to be better.
     RETURNS (Recommendation): The choice, in words too. p is corrected by Holm for all methods.
     """
-    runs = _read({n: {(0, s): path for s, path in own.items()} for n, own in scored.items()}, labels)
+    runs = _read({n: {(0, s): path for s, path in cells.items()} for n, cells in scored.items()}, labels)
     pairs = _pairs(runs, baseline, list(runs))
     best = _best(pairs, baseline)
     if early := _early(runs, best, baseline):
@@ -73,7 +73,7 @@ def recommend(
     verdict = corrected_by_score(verdicts)[best][MACRO]
     evidence = describe(best, {f"{MACRO} on dev": verdict})
     is_shown, n_seeds = verdict.outcome == "better", len(pairs[best][0])
-    t = paired_t(*(METRIC[MACRO](_counts(own).sum(axis=0)) for own in pairs[best]))
+    t = paired_t(*(METRIC[MACRO](_counts(side).sum(axis=0)) for side in pairs[best]))
     if n_seeds >= LEAST_SEEDS and t is not None:
         is_shown = is_shown and t.p <= ALPHA
         evidence.append(f"Over {n_seeds} seeds: t = {t.t:.2f}, p = {t.p:.2g} (paired t-test).")
@@ -108,7 +108,7 @@ def recommend_by_folds(
         number of steps have no verdict while one of them gets better. Methods with a patience do.
     """
     runs = _read(scored, labels)
-    tried = {name: {*own, *(failed or {}).get(name, ())} for name, own in runs.items()}
+    tried = {name: {*cells, *(failed or {}).get(name, ())} for name, cells in runs.items()}
     most = max(map(len, tried.values()), default=0)
     # a method that was dropped after a fold is not the best, however lucky it was there
     pairs = _pairs(runs, baseline, [name for name in runs if len(tried[name]) == most])
@@ -120,12 +120,12 @@ def recommend_by_folds(
     if best == baseline:
         text = f"Stay with {baseline}: of {len(runs)} methods none is better on held-out folds."
         return Recommendation(baseline, best, None, text, [])
-    first, own = pairs[best]
-    verdict = _judged(first, own)[MACRO]
+    first, second = pairs[best]
+    verdict = _judged(first, second)[MACRO]
     share = 1 / (n_folds - 2)  # neither dev nor what is held out is trained on
-    t = resampled_t([_present(own[c]) - _present(first[c]) for c in sorted(own)], share)
+    t = resampled_t([_present(second[c]) - _present(first[c]) for c in sorted(second)], share)
     n_tried = len(runs) - 1  # those that were dropped after a fold were chosen from, too
-    n_done = len({fold for fold, _ in own})
+    n_done = len({fold for fold, _ in second})
     chance = min(n_tried * worse(verdict.value, verdict.p, len(_counts(first)), t, n_done), 1.0)
     evidence = describe(best, {f"{MACRO} on held-out documents": verdict})
     if t is not None:
@@ -152,10 +152,10 @@ def _read(scored: Mapping[str, Mapping[Cell, Path]], labels: list[str]) -> dict[
 
     def read(unit: Unit | None) -> dict[str, Runs]:
         each = cache(partial(read_run, labels=labels, unit=unit))  # each file once
-        return {name: {cell: each(path) for cell, path in own.items()} for name, own in scored.items()}
+        return {n: {cell: each(path) for cell, path in cells.items()} for n, cells in scored.items()}
 
     runs = read(None)
-    units = {run.counts.unit for own in runs.values() for run in own.values()}
+    units = {run.counts.unit for cells in runs.values() for run in cells.values()}
     return runs if len(units) < 2 else read("sentence")
 
 
@@ -172,14 +172,14 @@ def _pairs(
         by_seed = {seed: {f for f, s in cells if s == seed} for _, seed in cells}
         folds = max(by_seed.values(), key=len, default=set())  # of the first seed that has most
         if cells := [cell for cell in cells if cell[0] in folds and by_seed[cell[1]] >= folds]:
-            first, own = ({cell: runs[n][cell] for cell in cells} for n in (baseline, name))
-            pairs[name] = first, own
+            first, second = ({cell: runs[n][cell] for cell in cells} for n in (baseline, name))
+            pairs[name] = first, second
     return pairs
 
 
 def _best(pairs: Mapping[str, tuple[Runs, Runs]], baseline: str) -> str:
     """The method that is furthest ahead of the baseline."""
-    gains = {name: macro_of(own) - macro_of(first) for name, (first, own) in pairs.items()}
+    gains = {name: macro_of(second) - macro_of(first) for name, (first, second) in pairs.items()}
     return max(gains, key=lambda name: (gains[name], name == baseline))
 
 
@@ -195,9 +195,9 @@ def _undecided(best: str, baseline: str, early: str) -> Recommendation:
     return Recommendation(baseline, best, None, early + guess, [], True)
 
 
-def _judged(first: Runs, own: Runs) -> dict[str, Verdict]:
-    unit = next(iter(own.values())).counts.unit
-    return judge(_counts(first), _counts(own), METRIC, unit, is_paired=False)
+def _judged(first: Runs, second: Runs) -> dict[str, Verdict]:
+    unit = next(iter(second.values())).counts.unit
+    return judge(_counts(first), _counts(second), METRIC, unit, is_paired=False)
 
 
 def worse(value: float, p: float, n_units: int, t: ResampledT | None, n_folds: int) -> float:

@@ -77,14 +77,14 @@ def summarize_trials(
         elif key in records:
             lost.append(trial)
     if folds is None:
-        found = [_corpus(path, matrix, own) for path, own in done.items() if own]
+        corpora = [_corpus(path, matrix, trials) for path, trials in done.items() if trials]
     else:
-        parts = {path: {fold: done[fold] for fold in own} for path, own in folds.items()}
-        found = [_folded(path, matrix, own, lost) for path, own in parts.items() if any(own.values())]
+        parts = {path: {fold: done[fold] for fold in keys} for path, keys in folds.items()}
+        corpora = [_folded(path, matrix, by, lost) for path, by in parts.items() if any(by.values())]
     return Summary(
         schedule=matrix.plan.schedule,
         baseline=matrix.plan.baseline,
-        corpora=found,
+        corpora=corpora,
         n_trials=len(matrix.trials),
         failed=[record for record in records.values() if not record.is_done],
         missing=len(matrix.trials) - len(records),
@@ -96,11 +96,11 @@ def _folded(
     path: Path, matrix: Matrix, records: Mapping[Path, Mapping[str, TrialRecord]], lost: Sequence[Trial]
 ) -> CorpusSummary:
     """A corpus by its folds: scores are means over folds and seeds. lost: Trials that failed."""
-    rows = _rows([r for own in records.values() for r in own.values()], FOLD_COLUMNS)
+    rows = _rows([r for group in records.values() for r in group.values()], FOLD_COLUMNS)
     places = {fold: i for i, fold in enumerate(records)}
     held_out: dict[str, dict[Cell, Path]] = {}
-    for fold, own in records.items():
-        for key, record in own.items():
+    for fold, group in records.items():
+        for key, record in group.items():
             place = trial_folder(matrix.output, key) / "test.json"
             held_out.setdefault(record.method, {})[places[fold], record.seed] = place
     if matrix.plan.baseline not in held_out:
@@ -139,14 +139,14 @@ def _rows(records: list[TrialRecord], columns: Mapping[str, tuple[str, str]]) ->
     for record in records:
         by_method.setdefault(record.method, []).append(record)
     rows = []
-    for name, own in by_method.items():
+    for name, runs in by_method.items():
         scores = {}
         for column, (part, key) in columns.items():
-            values = [value for r in own if (value := r.score(part, key)) is not None]
+            values = [value for r in runs if (value := r.score(part, key)) is not None]
             scores[column] = (mean(values), spread(values))
-        seconds = mean([record.seconds for record in own]) or 0.0
-        steps = mean([record.steps_trained for record in own]) or 0.0
-        n_seeds, rising = len({r.seed for r in own}), rising_of(r.data() for r in own)
-        rows.append(MethodRow(name, n_seeds, len(own), scores, seconds, steps, rising))
+        seconds = mean([record.seconds for record in runs]) or 0.0
+        steps = mean([record.steps_trained for record in runs]) or 0.0
+        n_seeds, rising = len({r.seed for r in runs}), rising_of(r.data() for r in runs)
+        rows.append(MethodRow(name, n_seeds, len(runs), scores, seconds, steps, rising))
     first = next(iter(columns))
     return sorted(rows, key=lambda row: -(row.scores[first][0] or 0.0))

@@ -238,7 +238,7 @@ def _read_methods(fields: PlanFile, settings: Overrides, path: Path) -> list[Tri
     """The methods that a plan names. settings (Overrides): Of all of them."""
     base, known = read_base(_beside(path, fields.config)), known_choices()
     _check_known("axis", fields.choices, known, path)
-    catalog = {axis: {**own, **fields.choices.get(axis, {})} for axis, own in known.items()}
+    catalog = {axis: {**named, **fields.choices.get(axis, {})} for axis, named in known.items()}
     methods = []
     for choices in _picked(fields.grids, catalog, path):
         blocks = {axis: catalog[axis][choice] for axis, choice in choices.items()}
@@ -299,8 +299,8 @@ def _check_equal(methods: list[TrialMethod], steps: int, patience: int, path: Pa
         ends = {"patience": patience, "max_epochs": 0}
         wanted |= {n: end for n, end in ends.items() if is_whole(training.get(n)) and training[n] > 0}
         for name, value in wanted.items():
-            if (found := training.get(name)) != value:
-                problem = f"training.{name} is {found} for {method.name!r} and {value} for the others."
+            if (is_now := training.get(name)) != value:
+                problem = f"training.{name} is {is_now} for {method.name!r} and {value} for the others."
                 raise unusable(path, problem)
     if not is_whole(frequency) or not 0 < frequency <= steps:
         problem = f"training.eval_frequency must be at most its {steps} steps, found {frequency}."

@@ -111,9 +111,9 @@ def _corpus_values(corpus: Path) -> Overrides:
 
 def make_config(recipe: Recipe) -> Config:
     """A recipe's config with every value that spaCy would fill in, not interpolated."""
-    own, known = _table()["choices"], known_choices()
+    table, known = _table()["choices"], known_choices()
     choices = recipe.choices.items()
-    picked = {axis: {**known[axis], **own.get(axis, {})}[choice] for axis, choice in choices}
+    picked = {axis: {**known[axis], **table.get(axis, {})}[choice] for axis, choice in choices}
     config = compose(read_base(None), picked, recipe.settings)
     for *sections, last in (name.split(".") for name in recipe.without):
         if block := block_of(config, sections):

@@ -90,16 +90,16 @@ def read_parameters(config: Config, given: list[str]) -> list[Parameter]:
     config (Config): Complete and interpolated.
     given (List[str]): SECTION.NAME=LOW:HIGH[:log] or SECTION.NAME=A,B,C, as on the command line.
     """
-    found: dict[str, Parameter] = {}
+    parameters: dict[str, Parameter] = {}
     for text in given:
         try:
-            own = _read(text, config)
-            if own.name in found:
+            parameter = _read(text, config)
+            if parameter.name in parameters:
                 raise ValueError("the value is named twice")
         except ValueError as error:
             raise cannot_search(f"--search {text}: {error}.", FORM) from error
-        found[own.name] = own
-    return list(found.values())
+        parameters[parameter.name] = parameter
+    return list(parameters.values())
 
 
 def cannot_search(problem: str, fix: str) -> ValueError:
@@ -132,10 +132,11 @@ def _read(text: str, config: Config) -> Parameter:
 
 
 def _choices(spec: str) -> tuple[Choice, ...]:
-    found = tuple(_value(part) for part in spec.split(","))
-    if any(isinstance(value, (list, dict)) for value in found) or len(set(found)) < max(len(found), 2):
+    choices = tuple(_value(part) for part in spec.split(","))
+    is_nested = any(isinstance(value, (list, dict)) for value in choices)
+    if is_nested or len(set(choices)) < max(len(choices), 2):
         raise ValueError("choices are two numbers or words at least, each once")
-    return found
+    return choices
 
 
 def _value(text: str) -> Choice:
@@ -298,11 +299,11 @@ class Search:
         """Print a line on a trial, and delete the models that nobody needs."""
         tried = _finished(study)
         best = best_of(tried)
-        for own in tried:
-            if own.number == trial.number:
-                sys.stderr.write(f"{title(own)}\n")  # stdout is for results
-            if not own.is_baseline and own != best:
-                shutil.rmtree(self.model(own.number), ignore_errors=True)
+        for run in tried:
+            if run.number == trial.number:
+                sys.stderr.write(f"{title(run)}\n")  # stdout is for results
+            if not run.is_baseline and run != best:
+                shutil.rmtree(self.model(run.number), ignore_errors=True)
 
     def write_best(self, tried: list[Tried], best: Tried) -> Path:
         """Write the best config, which `spacy train` takes as it is.
