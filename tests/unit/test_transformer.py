@@ -19,8 +19,7 @@ transformers = pytest.importorskip("transformers", reason="needs the extra 'tran
 from spacy_longtail import use_int8  # noqa: E402
 from spacy_longtail.describers import LabelEncoder  # noqa: E402
 from spacy_longtail.describers.label_encoder import FILE  # noqa: E402
-from spacy_longtail.layers import torch_transformer  # noqa: E402
-from spacy_longtail.layers.int8 import Int8Linear  # noqa: E402
+from spacy_longtail.layers import int8, torch_transformer  # noqa: E402
 from spacy_longtail.layers.quantised import eight_bit, four_bit  # noqa: E402
 from spacy_longtail.layers.torch_transformer import from_bytes, short_form  # noqa: E402
 from spacy_longtail.models import Transformer  # noqa: E402
@@ -329,8 +328,12 @@ def test_batches_on_threads_are_those_of_one_thread(bert):
         assert own == pytest.approx(expected, abs=1e-5)
 
 
+@pytest.mark.parametrize("bits", [7, 8])  # of the weights: 7 where the CPU cannot add up more
 @pytest.mark.parametrize("shape", [(6, 9), (9, 6)])
-def test_a_linear_layer_in_int8_is_near_the_layer(shape):
+def test_a_linear_layer_in_int8_is_near_the_layer(shape, bits, monkeypatch):
+    if bits == 8 and not int8.can(*int8.ADDS_EIGHT):
+        pytest.skip("this CPU cannot")
+    monkeypatch.setattr(int8, "can", lambda *names: bits == 8)
     torch.manual_seed(0)
     layer = torch.nn.Linear(*shape)
     rows = torch.randn(4, 3, shape[0])
@@ -338,11 +341,34 @@ def test_a_linear_layer_in_int8_is_near_the_layer(shape):
         rows = torch.nn.functional.gelu(rows)
     rows[0, 0] *= 100  # one word with far greater values, as transformers have them
     rows[1, 0] = 0
-    int8 = Int8Linear(layer)
+    short = int8.Int8Linear(layer.weight, layer.bias)
+    assert short.weights.abs().max() == 2 ** (bits - 1) - 1
     with torch.no_grad():
-        outputs, error = int8(rows), (int8(rows) - layer(rows)).abs()
+        outputs, error = short(rows), (short(rows) - layer(rows)).abs()
     assert 0 < error[0, 0].max() < 5 and outputs.shape == layer(rows).shape
     assert 0 < torch.cat([error[0, 1:].ravel(), error[1:].ravel()]).max() < 0.05
-    assert all(torch.equal(int8(row[None]), out[None]) for row, out in zip(rows, outputs, strict=True))
-    layer.bias = None
-    assert torch.allclose(Int8Linear(layer)(rows) + int8.bias, outputs, atol=1e-5)
+    assert all(torch.equal(short(row[None]), out[None]) for row, out in zip(rows, outputs, strict=True))
+    without = int8.Int8Linear(layer.weight, None)
+    assert torch.allclose(without(rows) + layer.bias, outputs, atol=1e-5)
+    ones = int8.Int8Linear(torch.ones(64, 64), None)  # sums of the largest products
+    assert torch.allclose(ones(torch.full((2, 64), 3.0)), torch.tensor(192.0))
+    assert torch.allclose(ones(torch.full((2, 64), -3.0)), torch.tensor(-192.0))
+    assert not ones(torch.zeros(2, 64)).any()
+
+
+def test_bert_in_int8_reads_as_its_layers_do(bert, monkeypatch):
+    encoder = encoder_of(loaded(bert)).encoder.eval()
+    ids = torch.randint(0, encoder.config.vocab_size, (3, 7))
+    mask = (torch.arange(7) < torch.tensor([[7], [4], [1]])).long()
+    words = encoder.get_input_embeddings()
+    own = int8.in_int8(encoder, words)
+    monkeypatch.setattr(int8, "LIKE_BERT", set())
+    others = int8.in_int8(encoder, words)
+    assert isinstance(own, int8.Int8Bert) and type(others) is type(encoder)
+    with torch.no_grad():
+        wanted, found = (m(input_ids=ids, attention_mask=mask).last_hidden_state for m in (others, own))
+    assert torch.allclose(found[mask.bool()], wanted[mask.bool()], atol=0.02)
+    assert own.embeddings.word_embeddings is words is others.get_input_embeddings()
+    monkeypatch.setattr(int8, "can", lambda *names: False)
+    with pytest.warns(UserWarning, match="LW115"):
+        assert int8.in_int8(encoder, words) is encoder
