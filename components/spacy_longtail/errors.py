@@ -308,11 +308,6 @@ class Warnings:
 
     W114 = "[LW114] {name!r}: weak_labels is now rare_labels. Version 0.4 will not know weak_labels."
 
-    W115 = (
-        "[LW115] int8 needs a CPU with AVX2, which this one has not: the transformer predicts in full "
-        "precision."
-    )
-
     # Training and pretraining
     W050 = (
         "[LW050] {n} tokens annotated {types} were not judged: the model of their fold did not learn "

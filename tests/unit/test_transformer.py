@@ -328,12 +328,11 @@ def test_batches_on_threads_are_those_of_one_thread(bert):
         assert own == pytest.approx(expected, abs=1e-5)
 
 
-@pytest.mark.parametrize("bits", [7, 8])  # of the weights: 7 where the CPU cannot add up more
+@pytest.mark.parametrize("kind", [int8.Int8Linear, int8.ReducedLinear])
 @pytest.mark.parametrize("shape", [(6, 9), (9, 6)])
-def test_a_linear_layer_in_int8_is_near_the_layer(shape, bits, monkeypatch):
-    if bits == 8 and not int8.can(*int8.ADDS_EIGHT):
-        pytest.skip("this CPU cannot")
-    monkeypatch.setattr(int8, "can", lambda *names: bits == 8)
+def test_a_linear_layer_in_int8_is_near_the_layer(shape, kind):
+    if kind is int8.Int8Linear and not int8.can(*int8.ADDS_EIGHT):
+        pytest.skip("this CPU cannot add up products of 8 bits")
     torch.manual_seed(0)
     layer = torch.nn.Linear(*shape)
     rows = torch.randn(4, 3, shape[0])
@@ -341,18 +340,17 @@ def test_a_linear_layer_in_int8_is_near_the_layer(shape, bits, monkeypatch):
         rows = torch.nn.functional.gelu(rows)
     rows[0, 0] *= 100  # one word with far greater values, as transformers have them
     rows[1, 0] = 0
-    short = int8.Int8Linear(layer.weight, layer.bias)
-    assert short.weights.abs().max() == 2 ** (bits - 1) - 1
+    short = kind(layer.weight, layer.bias)
     with torch.no_grad():
         outputs, error = short(rows), (short(rows) - layer(rows)).abs()
     assert 0 < error[0, 0].max() < 5 and outputs.shape == layer(rows).shape
     assert 0 < torch.cat([error[0, 1:].ravel(), error[1:].ravel()]).max() < 0.05
     assert all(torch.equal(short(row[None]), out[None]) for row, out in zip(rows, outputs, strict=True))
-    without = int8.Int8Linear(layer.weight, None)
+    without = kind(layer.weight, None)
     assert torch.allclose(without(rows) + layer.bias, outputs, atol=1e-5)
-    ones = int8.Int8Linear(torch.ones(64, 64), None)  # sums of the largest products
-    assert torch.allclose(ones(torch.full((2, 64), 3.0)), torch.tensor(192.0))
-    assert torch.allclose(ones(torch.full((2, 64), -3.0)), torch.tensor(-192.0))
+    ones = kind(torch.ones(64, 64), None)  # sums of the largest products
+    assert torch.allclose(ones(torch.full((2, 64), 3.0)), torch.tensor(192.0), rtol=0.01)
+    assert torch.allclose(ones(torch.full((2, 64), -3.0)), torch.tensor(-192.0), rtol=0.01)
     assert not ones(torch.zeros(2, 64)).any()
 
 
@@ -369,6 +367,6 @@ def test_bert_in_int8_reads_as_its_layers_do(bert, monkeypatch):
         wanted, found = (m(input_ids=ids, attention_mask=mask).last_hidden_state for m in (others, own))
     assert torch.allclose(found[mask.bool()], wanted[mask.bool()], atol=0.02)
     assert own.embeddings.word_embeddings is words is others.get_input_embeddings()
-    monkeypatch.setattr(int8, "can", lambda *names: False)
-    with pytest.warns(UserWarning, match="LW115"):
-        assert int8.in_int8(encoder, words) is encoder
+    kinds = [{type(part) for part in m.modules()} for m in (own, others)]
+    right = int8.Int8Linear if int8.can(*int8.ADDS_EIGHT) else int8.ReducedLinear
+    assert all(right in found for found in kinds)

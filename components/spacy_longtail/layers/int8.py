@@ -3,12 +3,11 @@
 import copy
 import warnings
 from functools import cache
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
-
-from ..errors import Warnings
 
 TINY = 1e-8  # of what scales divide by
 ROWS = 16  # numbers of rows are multiples of it: oneDNN compiles a kernel for each number
@@ -42,32 +41,64 @@ class Int8Linear(nn.Module):
         super().__init__()
         n_out, n_in = weights.shape
         weights = weights.detach().float()
-        most = 127 if can(*ADDS_EIGHT) else 63  # weights of 8 bits, or of 7
-        scales = weights.abs().amax(dim=1).clamp_min(TINY) / most
-        codes = (weights / scales[:, None]).round_().to(torch.int8)
+        self.bias = torch.zeros(n_out) if bias is None else bias.detach().float()
         # behind an activation the least value is small beside the greatest
         self.least = 0.2 if n_in > n_out else 1.0
+        self.settle(weights, weights.abs().amax(dim=1).clamp_min(TINY) / 127)
+
+    def settle(self, weights: Tensor, scales: Tensor) -> None:
+        """Round the weights. scales (Tensor): (n_out,)."""
+        codes = (weights / scales[:, None]).round_().to(torch.int8)
         self.unit = 254 / (1 + self.least)  # codes of a word reach from -127 to 127
         self.zero = round(self.unit - 127)
         self.weights = codes.T.contiguous()
         self.scales = scales / self.unit
         self.shift = self.zero * codes.sum(dim=1) * self.scales
-        self.bias = torch.zeros(n_out) if bias is None else bias.detach().float()
 
     @torch.no_grad()
     def forward(self, inputs: Tensor) -> Tensor:
         """Rows of outputs, (..., n_out), float32. inputs (Tensor): (..., n_in)."""
         words = inputs.reshape(-1, inputs.shape[-1])
-        n = len(words)
         lowest = words.amin(dim=1, keepdim=True).mul_(-1 / self.least)
         largest = words.amax(dim=1, keepdim=True).maximum(lowest).clamp_min_(TINY)
+        outputs = self.products(words, largest).mul_(largest).add_(self.bias)
+        return outputs.view(*inputs.shape[:-1], -1)
+
+    def products(self, words: Tensor, largest: Tensor) -> Tensor:
+        """The products of words, each divided by its largest value. (n_words, n_out)"""
+        n = len(words)
         scaled = words * (self.unit / largest)
         codes = words.new_empty((-(-n // ROWS) * ROWS, words.shape[1]), dtype=torch.int8)
         codes[:n] = (scaled.sub_(self.zero) if self.zero else scaled).round_()
-        outputs = torch._int_mm(codes, self.weights)[:n].float().mul_(self.scales)
-        if self.zero:
-            outputs += self.shift
-        return outputs.mul_(largest).add_(self.bias).view(*inputs.shape[:-1], -1)
+        products = torch._int_mm(codes, self.weights)[:n].float().mul_(self.scales)
+        return products.add_(self.shift) if self.zero else products
+
+
+class ReducedLinear(Int8Linear):
+    """The same on a CPU where sums of products of 8 bits overflow: words then have 7 bits."""
+
+    def settle(self, weights: Tensor, scales: Tensor) -> None:
+        """Pack the weights. scales (Tensor): (n_out,)."""
+        self.ends = torch.zeros(weights.shape[1])  # the range of words that are scaled
+        self.ends[:2] = torch.tensor([-self.least, 1.0])
+        with warnings.catch_warnings():  # torch means to move this to a package of its own
+            warnings.simplefilter("ignore")
+            zeros = torch.zeros(len(weights), dtype=torch.long)
+            short = torch.quantize_per_channel(weights, scales.double(), zeros, 0, torch.qint8)
+            self.packed = torch.ops.quantized.linear_prepack(short, None)
+
+    def products(self, words: Tensor, largest: Tensor) -> Tensor:
+        """The products of words, each divided by its largest value. (n_words, n_out)"""
+        scaled = words.new_empty((len(words) + 1, words.shape[1]))
+        torch.div(words, largest, out=scaled[:-1])
+        scaled[-1] = self.ends  # torch takes its scale from the least and the greatest of all values
+        products: Tensor = torch.ops.quantized.linear_dynamic(scaled, self.packed, True)[:-1]
+        return products
+
+
+def short_linear(layer: Any) -> Int8Linear:
+    """A linear layer in int8, as this CPU can add it up."""
+    return (Int8Linear if can(*ADDS_EIGHT) else ReducedLinear)(layer.weight, layer.bias)
 
 
 class Int8Layer(nn.Module):
@@ -78,11 +109,10 @@ class Int8Layer(nn.Module):
         attention, words = layer.attention.self, layer.attention.output
         parts = attention.query, attention.key, attention.value
         self.n_heads = attention.num_attention_heads
-        self.split = Int8Linear(*(torch.cat([getattr(p, n) for p in parts]) for n in ("weight", "bias")))
-        self.joined = Int8Linear(words.dense.weight, words.dense.bias)
-        self.up, self.down = (
-            Int8Linear(part.dense.weight, part.dense.bias) for part in (layer.intermediate, layer.output)
-        )
+        weight, bias = (torch.cat([getattr(p, name) for p in parts]) for name in ("weight", "bias"))
+        self.split = short_linear(SimpleNamespace(weight=weight, bias=bias))
+        self.joined = short_linear(words.dense)
+        self.up, self.down = (short_linear(p.dense) for p in (layer.intermediate, layer.output))
         self.activation = layer.intermediate.intermediate_act_fn
         self.first_norm, self.last_norm = words.LayerNorm, layer.output.LayerNorm
 
@@ -119,9 +149,6 @@ class Int8Bert(nn.Module):
 
 def in_int8(encoder: Any, shared: nn.Module) -> Any:
     """A copy of an encoder with its linear layers in int8. shared (Module): What is not copied."""
-    if not can("avx2"):
-        warnings.warn(Warnings.W115, stacklevel=2)
-        return encoder
     by_distance = getattr(encoder.config, "position_embedding_type", "absolute") != "absolute"
     if type(encoder).__name__ in LIKE_BERT and not by_distance:
         return Int8Bert(encoder).eval()
@@ -129,5 +156,5 @@ def in_int8(encoder: Any, shared: nn.Module) -> Any:
     for module in list(copied.modules()):
         for name, layer in module.named_children():
             if isinstance(layer, nn.Linear):
-                setattr(module, name, Int8Linear(layer.weight, layer.bias))
+                setattr(module, name, short_linear(layer))
     return copied
