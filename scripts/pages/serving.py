@@ -36,6 +36,7 @@ def parts() -> Iterator[tuple[str, str]]:
     moved = {part: _differences(part) for part in ("dev", "test")}
     for part, values in moved.items():
         yield f"int8.{part}", f"{mean(values):+.1f}"
+        yield f"int8.seven.{part}", f"{mean(_differences(part, 7)):+.1f}"
     yield "int8.n", str(len(moved["dev"]))
     yield "large data", rows_of(_large_data())
     yield "int8.most", f"{max(abs(d) for values in moved.values() for d in values):.1f}"
@@ -52,10 +53,10 @@ def _large_data() -> Iterator[tuple[str, ...]]:
         yield names[pipeline], engine, *cells, f"{by[2]['peak_mib']:,}"
 
 
-def _differences(part: str) -> list[float]:
-    """Macro F1 in int8 less that in full precision, of each pipeline."""
+def _differences(part: str, bits: int = 8) -> list[float]:
+    """Macro F1 in int8 less that in full precision, of each pipeline. bits (int): Of words."""
     scores: dict[tuple[str, str, str], dict[bool, float]] = {}
     for r in read("int8"):
-        if r["part"] == part:
+        if r["part"] == part and (not r["int8"] or r.get("bits", 8) == bits):
             scores.setdefault((r["name"], r["corpus"], r["seed"]), {})[r["int8"]] = r["ents_macro_f"]
     return [own[True] - own[False] for own in scores.values()]

@@ -99,9 +99,7 @@ def _print_suspects(report: Audit) -> None:
     print_table(("type", "tokens", "alike"), rows)
     rare = {suspect.type for suspect in report.suspects if suspect.rare}
     pairs = Counter((suspect.annotated, suspect.read) for suspect in report.suspects)
-    rows = [
-        (*(name + " *" * (name in rare) for name in pair), str(n)) for pair, n in pairs.most_common()
-    ]
+    rows = [(*(t + " *" * (t in rare) for t in pair), str(n)) for pair, n in pairs.most_common()]
     msg.divider(f"{len(report.suspects)} suspects")
     print_table(("annotated (* rare)", "read", "suspects"), rows, "llr")
     for suspect in report.suspects[:SHOWN]:

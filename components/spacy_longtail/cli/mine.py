@@ -24,9 +24,7 @@ SUFFIXES = {Path(name).suffix for name in DEFAULT_NAMES.values()}
 def mine_command(
     pipeline: Annotated[str, Argument(help="A pipeline, or an encoder such as en_longtail_trf.")],
     pool: Pool,
-    output: Annotated[
-        Path | None, Option("--output", "-o", help="File for the annotation tool.")
-    ] = None,
+    output: Annotated[Path | None, Option("--output", "-o", help="File for an annotation tool.")] = None,
     labels: Annotated[int, Option(min=1, help="Sentences to propose.")] = 200,
     corpus: Annotated[Path | None, Option(help="Its rare types count, its text is left out.")] = None,
     exclude: Annotated[

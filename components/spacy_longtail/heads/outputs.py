@@ -25,14 +25,12 @@ def output_of(model: Model) -> Model:
     return model.get_ref("output_layer")
 
 
-def rename_outputs(
-    model: Model, old: Sequence[str], new: Sequence[str], values: Sequence[float]
-) -> None:
+def rename_outputs(model: Model, old: Sequence[str], new: Sequence[str], fill: Sequence[float]) -> None:
     """Give a trained model other outputs: those of the same name keep their weights.
 
     The layers are replaced, so that an optimizer starts from zero with them.
 
-    values (Sequence[float]): What each output of `new` has, whatever the input, if `old` lacks it.
+    fill (Sequence[float]): What each output of `new` has, whatever the input, if `old` lacks it.
     """
     kept = [i for i, name in enumerate(new) if name in old]
     source = [old.index(new[i]) for i in kept]
@@ -46,7 +44,7 @@ def rename_outputs(
                 n_axes = 1 if ref == "output_layer" else rows.ndim
                 fresh = model.ops.alloc((len(new),) * n_axes + rows.shape[n_axes:])
                 if name == "b":
-                    fresh += model.ops.asarray1f(values)
+                    fresh += model.ops.asarray1f(fill)
                 at, was = (model.ops.xp.ix_(*[index] * n_axes) for index in (kept, source))
                 fresh[at] = rows[was]
                 rows = fresh

@@ -3,8 +3,7 @@
 import copy
 import warnings
 from functools import cache
-from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -21,12 +20,6 @@ def can(*features: str) -> bool:
     """Whether this CPU has one of these instruction sets, by torch's names."""
     flags: dict[str, bool] = getattr(torch.cpu, "get_capabilities", dict)()
     return any(flags.get(name, False) for name in features)
-
-
-class States(NamedTuple):
-    """What a transformer gives, by the name that those of `transformers` have for it."""
-
-    last_hidden_state: Tensor  # (n_sequences, n_pieces, width)
 
 
 class Int8Linear(nn.Module):
@@ -96,9 +89,9 @@ class ReducedLinear(Int8Linear):
         return products
 
 
-def short_linear(layer: Any) -> Int8Linear:
+def short_linear(weights: Tensor, bias: Tensor | None) -> Int8Linear:
     """A linear layer in int8, as this CPU can add it up."""
-    return (Int8Linear if can(*ADDS_EIGHT) else ReducedLinear)(layer.weight, layer.bias)
+    return (Int8Linear if can(*ADDS_EIGHT) else ReducedLinear)(weights, bias)
 
 
 class Int8Layer(nn.Module):
@@ -109,10 +102,10 @@ class Int8Layer(nn.Module):
         attention, words = layer.attention.self, layer.attention.output
         parts = attention.query, attention.key, attention.value
         self.n_heads = attention.num_attention_heads
-        weight, bias = (torch.cat([getattr(p, name) for p in parts]) for name in ("weight", "bias"))
-        self.split = short_linear(SimpleNamespace(weight=weight, bias=bias))
-        self.joined = short_linear(words.dense)
-        self.up, self.down = (short_linear(p.dense) for p in (layer.intermediate, layer.output))
+        weights, bias = (torch.cat([getattr(p, name) for p in parts]) for name in ("weight", "bias"))
+        others = (part.dense for part in (words, layer.intermediate, layer.output))
+        self.split = short_linear(weights, bias)
+        self.joined, self.up, self.down = (short_linear(part.weight, part.bias) for part in others)
         self.activation = layer.intermediate.intermediate_act_fn
         self.first_norm, self.last_norm = words.LayerNorm, layer.output.LayerNorm
 
@@ -138,13 +131,13 @@ class Int8Bert(nn.Module):
         self.layers = nn.ModuleList(map(Int8Layer, encoder.encoder.layer))
         self.n_heads = encoder.config.num_attention_heads
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> States:
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> tuple[Tensor]:
         """The states of pieces. Both (n_sequences, n_pieces); the mask is 0 for padding."""
         states: Tensor = self.embeddings(input_ids=input_ids)
         mask = ((1 - attention_mask) * FAR).repeat_interleave(self.n_heads, dim=0)[:, None]
         for layer in self.layers:
             states = layer(states, mask)
-        return States(states)
+        return (states,)
 
 
 def in_int8(encoder: Any, shared: nn.Module) -> Any:
@@ -156,5 +149,5 @@ def in_int8(encoder: Any, shared: nn.Module) -> Any:
     for module in list(copied.modules()):
         for name, layer in module.named_children():
             if isinstance(layer, nn.Linear):
-                setattr(module, name, short_linear(layer))
+                setattr(module, name, short_linear(layer.weight, layer.bias))
     return copied

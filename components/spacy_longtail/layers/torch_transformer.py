@@ -113,7 +113,7 @@ class PieceEncoder(nn.Module):
         encoder = self.quantised() if int8 else self.encoder
 
         def read(b: Padded) -> Tensor:
-            states: Tensor = encoder(input_ids=b.ids, attention_mask=b.mask).last_hidden_state
+            states: Tensor = encoder(input_ids=b.ids, attention_mask=b.mask)[0]
             return states[b.rows, b.columns]
 
         if not self.training:

@@ -1,8 +1,8 @@
 """Resampling: each sentence as often as a policy says."""
 
-import random
 from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat
+from random import Random
 
 import numpy as np
 from spacy.language import Language
@@ -77,9 +77,7 @@ class ResampledCorpus(SampledCorpus):
         for _ in range(n - 1):
             yield from self.augmenter(nlp, eg)
 
-    def ordered(
-        self, nlp: Language, examples: Iterator[Example], rng: random.Random
-    ) -> Iterator[Example]:
+    def ordered(self, nlp: Language, examples: Iterator[Example], rng: Random) -> Iterator[Example]:
         """A bounded shuffle: each example leaves from a random place of a full buffer."""
         is_streamed = nlp.config["training"].get("max_epochs", 0) == -1
         if self._plan is not None and self._plan.join == 1 and not is_streamed:

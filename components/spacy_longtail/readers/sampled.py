@@ -1,10 +1,10 @@
 """Sentences of a corpus, each as often as is decided over all of them, joined to documents."""
 
-import random
 from abc import abstractmethod
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, repeat, zip_longest
+from random import Random
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -56,9 +56,7 @@ class SampledCorpus(WrappingReader):
     def copies_of(self, total: CorpusCounts, sentences: list[SentenceCounts]) -> Floats1d:
         """(n_sentences,) how often each sentence is to come; fractions are drawn in each call."""
 
-    def ordered(
-        self, nlp: Language, examples: Iterator[Example], rng: random.Random
-    ) -> Iterator[Example]:
+    def ordered(self, nlp: Language, examples: Iterator[Example], rng: Random) -> Iterator[Example]:
         yield from examples
 
     def copied(self, nlp: Language, eg: Example, n: int) -> Iterable[Example]:
@@ -96,9 +94,9 @@ class SampledCorpus(WrappingReader):
                 yield from self.copied(nlp, eg, n)
 
 
-def generator(*seed: int) -> random.Random:
+def generator(*seed: int) -> Random:
     """A generator of its own for each combination of numbers."""
-    return random.Random("/".join(map(str, seed)))
+    return Random("/".join(map(str, seed)))
 
 
 def rounded(copies: Floats1d, rng: np.random.Generator) -> Ints1d:

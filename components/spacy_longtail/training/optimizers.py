@@ -43,9 +43,7 @@ class TorchAdam(Optimizer):
             self.averages = Averages()
             average_torch_modules()
 
-    def __call__(
-        self, key: Key, weights: FloatsXd, gradient: FloatsXd, *, lr_scale: float = 1.0
-    ) -> Both:
+    def __call__(self, key: Key, weights: FloatsXd, gradient: FloatsXd, *, lr_scale: float = 1) -> Both:
         """Step a parameter in place. Its gradient comes back as zeros.
 
         key (Tuple[int, str]): What the parameter is known by.

@@ -31,15 +31,8 @@ DIGITS = 16  # of a short checksum
 PACKAGES = ("spacy", "thinc", "numpy", "torch", "spacy-transformers", "transformers")
 # of a pipe: what methods differ in
 DETAILS = (
-    "factory",
-    "head",
-    "include",
-    "loss",
-    "merge",
-    "scheme",
-    "threshold",
-    "thresholds",
-    "rare_labels",
+    *("factory", "head", "include", "loss", "merge", "scheme"),
+    *("threshold", "thresholds", "rare_labels"),
 )
 
 Block = dict[str, JsonValue]  # settings

@@ -28,23 +28,21 @@ BATCH = 64  # documents whose probabilities are counted together
 ZONE = 40  # batches after which words are forgotten
 
 
-def processed(
-    nlp: Language, texts: Iterator[Doc], batch_size: int, n_process: int
-) -> Iterator[list[Doc]]:
+def processed(nlp: Language, texts: Iterator[Doc], size: int, n_process: int) -> Iterator[list[Doc]]:
     """What the pipeline makes of texts, `BATCH` at a time, behind a bar.
 
     A batch is of use until the next one: its words are forgotten, or the vocabulary would grow with
     the pool.
     """
-    size = BATCH * (ZONE if n_process == 1 else ZONE * 100)  # processes are started anew in each zone
+    zone = BATCH * (ZONE if n_process == 1 else ZONE * 100)  # processes are started anew in each zone
     texts = iter(tqdm(texts, "texts", unit="text", delay=2, disable=None, leave=False))
     while True:
         with nlp.memory_zone():
             first = next(texts, None)
             if first is None:
                 return
-            some = chain([first], islice(texts, size - 1))
-            yield from minibatch(nlp.pipe(some, batch_size=batch_size, n_process=n_process), BATCH)
+            some = chain([first], islice(texts, zone - 1))
+            yield from minibatch(nlp.pipe(some, batch_size=size, n_process=n_process), BATCH)
 
 
 def add_sentences(nlp: Language) -> None:

@@ -111,15 +111,13 @@ def described_corpus(corpus: Path, types: CorpusTypes, tallies: Mapping[str, Par
         undeclared=undeclared,
         tail=types.tail,
         buckets=buckets(training.counts.mentions, labels),
-        parts={part: _described_part(part, tally, labels, training) for part, tally in tallies.items()},
+        parts={part: _described(part, tally, labels, training) for part, tally in tallies.items()},
         **_repetitions(tallies),
     )
     return statistics.model_copy(update={"diagnosis": diagnose(statistics)})
 
 
-def _described_part(
-    part: str, tally: PartTally, labels: list[str], training: PartTally
-) -> PartStatistics:
+def _described(part: str, tally: PartTally, labels: list[str], training: PartTally) -> PartStatistics:
     counts, rareness, unseen = tally.counts, tally.counts.rareness(), Counter[str]()
     for (text, label), n in tally.surfaces.items():
         unseen[label] += n * ((text, label) not in training.surfaces)

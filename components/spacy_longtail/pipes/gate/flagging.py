@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 from spacy.tokens import Doc, Span, SpanGroup
-from thinc.types import Floats1d
+from thinc.types import Floats1d, Ints1d
 
 from ...corpus.sentences import sentence_lengths, touched_sentences
 from ...errors import Errors
@@ -16,14 +16,12 @@ Parts = list[tuple[int, int]]  # of a document: first token and one past the las
 Row = tuple[Span, float, str]  # a span, its score, and the component that flagged it; "" for a rule
 
 
-def write_all_flagged(
-    docs: Iterable[Doc], key: str, name: str, flags: np.ndarray, scores: Floats1d
-) -> None:
+def write_all_flagged(docs: Iterable[Doc], key: str, name: str, flags: Ints1d, scores: Floats1d) -> None:
     """Add a gate's sentences to doc.spans[key], in place of those that it wrote there before.
 
     attrs["scores"] and attrs["pipes"] have each span's score and gate: 1 and "" for those of rules.
 
-    flags (ndarray): (n_sentences,), of all documents. scores (Floats1d): (n_sentences,).
+    flags (Ints1d): (n_sentences,), of all documents. scores (Floats1d): (n_sentences,).
     """
     at = 0
     for doc in docs:

@@ -159,9 +159,7 @@ def _read(scored: Mapping[str, Mapping[Cell, Path]], labels: list[str]) -> dict[
     return runs if len(units) < 2 else read("sentence")
 
 
-def _pairs(
-    runs: Mapping[str, Runs], baseline: str, names: Iterable[str]
-) -> dict[str, tuple[Runs, Runs]]:
+def _pairs(runs: dict[str, Runs], baseline: str, names: Iterable[str]) -> dict[str, tuple[Runs, Runs]]:
     """Runs of the baseline and of each method, on the folds and seeds that both have."""
     if baseline not in runs:
         found = ", ".join(runs) or "none"

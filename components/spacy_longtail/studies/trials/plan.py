@@ -25,13 +25,8 @@ SEED = 0  # of all draws: partitions make them differ
 PLAIN = "${corpora.plain}"
 DRAWN = {"sizes", "shares", "n_sentences", "seeds"}  # fields that another kind of draw replaces
 OF_CORPORA = (
-    "paths.train",
-    "paths.dev",
-    "nlp.lang",
-    "nlp.tokenizer",
-    "longtail.labels",
-    "longtail.tail",
-    "longtail.frequent",
+    *("paths.train", "paths.dev", "nlp.lang", "nlp.tokenizer"),
+    *("longtail.labels", "longtail.tail", "longtail.frequent"),
 )
 OWNERS = {  # settings that the plan makes from these
     "training.max_steps": "steps",
