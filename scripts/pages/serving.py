@@ -20,7 +20,7 @@ def parts() -> Iterator[tuple[str, str]]:
             f"{speeds[r['name'], 2]['times_stock']:.2f}",
             f"{r['p50_ms']} / {r['p95_ms']}",
             f"{r['peak_mib']:,}",
-            str(r["load_s"]),
+            f"{r['load_s']:.2f}",
         )
         for r in rows
         if r.get("part") == "serving"
