@@ -39,6 +39,8 @@ def parts() -> Iterator[tuple[str, str]]:
         yield f"int8.seven.{part}", f"{mean(_differences(part, 7)):+.1f}"
     yield "int8.n", str(len(moved["dev"]))
     yield "large data", rows_of(_large_data())
+    mutants = read("mutation")
+    yield "mutants", f"{sum(r['status'] != 'survived' for r in mutants)} of {len(mutants)}"
     yield "int8.most", f"{max(abs(d) for values in moved.values() for d in values):.1f}"
 
 
