@@ -229,7 +229,12 @@ def _costs() -> Iterator[tuple[str, str]]:
         rows.append((name, *cells, f"{last['peak_mib']:,}", str(last["disk_mib"])))
     yield "training costs", rows_of(rows)
     to_the_end = [
-        (r["corpus"], f"{r['sentences']:,}", str(r["steps"]), f"{r['minutes']:.1f}", f"{r['dev_macro']}")
+        (
+            f"{r['sentences']:,} sentences of {r['corpus'].upper()}",
+            str(r["steps"]),
+            str(max(r["curve"], key=lambda point: point[1])[0]),
+            f"{r['minutes']:.1f}",
+        )
         for r in records_of("costs")
         if "minutes" in r
     ]
