@@ -218,6 +218,28 @@ def _sentences() -> Iterator[tuple[str, str]]:
         yield name, f"{value:+.1f} ({low:.1f}–{high:.1f})"
 
 
+def _sizes() -> Iterator[tuple[str, str]]:
+    """Training on 600 sentences, and on train and dev dealt again; means over seeds."""
+    names = {"stock": "stock", "our CNN": "cnn", "ours, three layers": "three"}
+    scores: dict[tuple[str, str, str, str], list[float]] = {}
+    for r in records_of("training_sizes"):
+        for key in ("macro", "tail"):
+            place = (r["setting"], r["corpus"], names[r["method"]], key)
+            scores.setdefault(place, []).append(r["test"][f"ents_{key}_f"])
+    for place, values in scores.items():
+        yield ".".join(place), f"{mean(values):.1f}"
+
+
+def _extended() -> Iterator[tuple[str, str]]:
+    """F1 of the types that `extended` adds to a trained pipeline; means over types and seeds."""
+    scores: dict[str, list[float]] = {}
+    for r in records_of("extended"):
+        if r["part"] == "test":
+            scores.setdefault(r["method"], []).append(mean(t["f"] for t in r["types"].values()))
+    yield "extended.new", f"{mean(scores['secondary over the pretrained CNN']):.1f}"
+    yield "extended.old", f"{mean(scores['gate and secondary from scratch']):.1f}"
+
+
 def _costs() -> Iterator[tuple[str, str]]:
     names = {"baseline": "stock `ner`", "pretrained_cnn": "our CNN", "transformer": "ours, three layers"}
     rows = []
@@ -282,6 +304,8 @@ PARTS: tuple[Callable[[], Iterable[tuple[str, str]]], ...] = (
     _advice,
     _speed,
     _sentences,
+    _sizes,
+    _extended,
     _costs,
     _audit,
 )
