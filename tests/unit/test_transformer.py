@@ -357,13 +357,16 @@ def test_a_linear_layer_in_int8_is_near_the_layer(shape, kind):
 SMALL = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 40}
 
 
-@pytest.mark.parametrize("name", ["Bert", "Roberta", "XLMRoberta", "relative"])
+@pytest.mark.parametrize("name", ["Bert", "Roberta", "XLMRoberta", "relative", "decoder"])
 def test_bert_in_int8_reads_as_its_layers_do(name, monkeypatch):
     torch.manual_seed(0)
     given = {"vocab_size": 90, "initializer_range": 0.2, **SMALL}
     if name == "relative":
         given["position_embedding_type"] = "relative_key"
-    kind = "Bert" if name == "relative" else name
+    if name == "decoder":  # which does not see the words behind
+        given["is_decoder"] = True
+    is_plain = name not in ("relative", "decoder")
+    kind = name if is_plain else "Bert"
     encoder = getattr(transformers, f"{kind}Model")(
         getattr(transformers, f"{kind}Config")(**given)
     ).eval()
@@ -373,7 +376,7 @@ def test_bert_in_int8_reads_as_its_layers_do(name, monkeypatch):
     own = int8.in_int8(encoder, words)
     monkeypatch.setattr(int8, "LIKE_BERT", set())
     others = int8.in_int8(encoder, words)
-    assert isinstance(own, int8.Int8Bert) is (name != "relative") and type(others) is type(encoder)
+    assert isinstance(own, int8.Int8Bert) is is_plain and type(others) is type(encoder)
     assert words in own.modules() and others.get_input_embeddings() is words
     with torch.no_grad():
         full, wanted, short = (

@@ -142,8 +142,8 @@ class Int8Bert(nn.Module):
 
 def in_int8(encoder: Any, shared: nn.Module) -> Any:
     """A copy of an encoder with its linear layers in int8. shared (Module): What is not copied."""
-    by_distance = getattr(encoder.config, "position_embedding_type", "absolute") != "absolute"
-    if type(encoder).__name__ in LIKE_BERT and not by_distance:
+    is_plain = getattr(encoder.config, "position_embedding_type", "absolute") == "absolute"
+    if type(encoder).__name__ in LIKE_BERT and is_plain and not encoder.config.is_decoder:
         return Int8Bert(encoder).eval()
     copied = copy.deepcopy(encoder, {id(shared): shared}).eval()
     for module in list(copied.modules()):
