@@ -2,10 +2,12 @@
 
     python benchmarks/costs.py CORPUS
     python benchmarks/costs.py CORPUS --sentences 100 --sentences 1000 --steps 400
+    python benchmarks/costs.py --installed ".[torch,transformers]"
 
 The first trains each config for one step and for some more, each in a process of its own. The
 second trains `configs/transformer.cfg` to the end on the first sentences of a corpus. Both have one
-thread, append JSON records to benchmarks/results/costs.jsonl, and need en_longtail_trf_small.
+thread, and need en_longtail_trf_small. The third is the size of what pip puts into a new
+environment. All append JSON records to benchmarks/results/costs.jsonl.
 """
 
 import json
@@ -80,17 +82,30 @@ def whole(corpus: Path, n_sentences: int, steps: int) -> dict:
     }
 
 
+def installed(requirements: str) -> dict:
+    """The size on disk of all that pip installs into a new environment, pip itself aside."""
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "packages"
+        pip = [sys.executable, "-m", "pip", "install", "-q", "-c", "constraints.txt"]
+        subprocess.run([*pip, "--target", str(target), *requirements.split()], check=True, cwd=ROOT)
+        blocks = sum(path.lstat().st_blocks for path in target.rglob("*"))
+    return {"installed": requirements, "mib": round(blocks * 512 / 2**20)}
+
+
 def main(
-    corpus: Annotated[Path, typer.Argument(help="A folder that `convert` wrote.")],
+    corpus: Annotated[Path | None, typer.Argument(help="A folder that `convert` wrote.")] = None,
     sentences: Annotated[list[int], typer.Option(help="Train on so many to the end.")] = [],  # noqa: B006
     steps: Annotated[int, typer.Option(help="Of a whole training.")] = 400,
+    requirements: Annotated[str, typer.Option("--installed", help="What pip is to install.")] = "",
 ) -> None:
     """Measure, and append the records."""
-    works = [lambda n=n: whole(corpus, n, steps) for n in sentences] or [
-        lambda name=name, n=n: measure(f"configs/{name}.cfg", corpus, n)
-        for name, last in STEPS.items()
-        for n in (1, last)
-    ]
+    works = [lambda: installed(requirements)] if requirements else []
+    if corpus is not None:
+        works += [lambda n=n: whole(corpus, n, steps) for n in sentences] or [
+            lambda name=name, n=n: measure(f"configs/{name}.cfg", corpus, n)
+            for name, last in STEPS.items()
+            for n in (1, last)
+        ]
     for work in works:
         record = json.dumps(work())
         typer.echo(record)

@@ -10,26 +10,26 @@ STOCK = "ner"
 
 
 def _score(record: dict, method: str) -> float:
-    return mean(record["scores"][method]["macro"])
+    return mean(record["scores"][method])
 
 
 def in_short() -> str:
     """How often, and by how much, the advice was better."""
     own = read("advice")
     better = sum(r["gain"] > 0 for r in own)
-    shown = sum(r.get("tests", {}).get("macro", {"low": 0.0})["low"] > 0 for r in own)
     worse = sum(r["gain"] < 0 for r in own) or "none"
     gain, regret = (100 * mean(r[name] for r in own) for name in ("gain", "regret"))
+    most = 100 * max(r["regret"] for r in own)
     return (
-        f"better than stock on {better} of {len(own)} (shown on {shown}), worse on {worse}, "
-        f"by {gain:.1f} points on average, with a mean regret of {regret:.1f}"
+        f"better than stock on {better} of {len(own)}, worse on {worse}, by {gain:.1f} points on "
+        f"average. Its regret is {regret:.1f} points on average, and {most:.1f} at most"
     )
 
 
 def render() -> str:
     """The picture, as SVG."""
     own = [
-        Row(r["corpus"], r["folds"], 100 * _score(r, STOCK), 100 * _score(r, r["advice"]))
+        Row(r["corpus"], max(r["tried"].values()), 100 * _score(r, STOCK), 100 * _score(r, r["advice"]))
         for r in read("advice")
     ]
     gain = mean(row.ours - row.stock for row in own)

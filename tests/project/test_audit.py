@@ -245,11 +245,11 @@ def test_folds_keep_the_same_text_together():
 def test_the_command(planted, tmp_path):
     folder, _, _ = planted
     output = tmp_path / "deep" / "review.jsonl"
-    options = ["--config", folder / "small.cfg", "--folds", 2, "--steps", 5, "--limit", 3]
+    options = ["--config", folder / "small.cfg", "--folds", 2, "--steps", 5]
     shown = run_app("audit", folder / "c", "-o", output, *options)
     assert "ART *" in shown.output and "the model reads" in shown.output
     lines = output.read_text(encoding="utf8").splitlines()
-    assert 1 <= len(lines) <= 3
+    assert lines
     assert set(json.loads(lines[0])) == {"text", "tokens", "spans", "meta"}
 
 

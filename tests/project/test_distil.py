@@ -101,7 +101,7 @@ def untrained(place, monkeypatch):
 @pytest.fixture(scope="module")
 def done(place):
     output = place / "out"
-    return output, run(place, output, "--threshold", "0.6", "--gold-copies", "3")
+    return output, run(place, output, "--threshold", "0.6")
 
 
 def test_what_is_written(place, done):
@@ -109,7 +109,7 @@ def test_what_is_written(place, done):
     found = Distilled.model_validate_json((output / "distil.json").read_bytes())
     assert [s.name for s in found.systems] == ["teacher", "student", "student without pool"]
     counts = found.pseudo_labels
-    assert (counts.texts, counts.known, counts.sentences, counts.gold_copies) == (52, 1, 52, 3)
+    assert (counts.texts, counts.known, counts.sentences, counts.gold_copies) == (52, 1, 52, 2)
     assert counts.mentions["GEO"] > 0
     assert all(s.megabytes > 0.01 and s.words_per_second > 0 for s in found.systems)
     teacher, student, _ = found.systems
@@ -120,8 +120,8 @@ def test_what_is_written(place, done):
     # the corpus is gold and what the teacher is sure of
     gold, dev = (docs_in(place / "gold" / f"{part}.spacy") for part in ("train", "dev"))
     train = docs_in(output / "corpus/train.spacy")
-    n = 3 * len(gold)
-    assert [doc.to_json() for doc in train[:n]] == [doc.to_json() for doc in gold * 3]
+    n = 2 * len(gold)
+    assert [doc.to_json() for doc in train[:n]] == [doc.to_json() for doc in gold * 2]
     assert [doc.to_json() for doc in docs_in(output / "corpus/dev.spacy")] == [d.to_json() for d in dev]
     own = train[n:]
     assert len(own) == counts.kept == len({doc.text for doc in own})

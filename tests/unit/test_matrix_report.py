@@ -292,10 +292,10 @@ def test_candidates_follow_the_corpus():
 
     usual, small, common = grids(), grids(200), grids(2000, 0)
     assert usual[0] == {"head": "ner"} and not any("encoder" in grid for grid in usual)
-    assert {"head": "crf", "reader": "sCR"} in usual and {"gate": "double"} in usual
+    assert {"head": "crf", "reader": "sCR"} in usual
     assert {"head": "two_task", "loss": "AUC-2T"} not in usual
-    assert {"head": "two_task", "loss": "AUC-2T"} in small and {"gate": "double"} not in small
-    assert not any("reader" in grid or "gate" in grid for grid in common)
+    assert {"head": "two_task", "loss": "AUC-2T"} in small
+    assert not any("reader" in grid for grid in common)
     known = grids(pretrained=[CandidateGrid(pretrained, "it has seen entities")], transformer="bert")
     with_bert = [{"head": head, "encoder": "transformer"} for head in ("softmax", "crf")]
     assert known[:4] == [{"head": "ner"}, pretrained, *with_bert]

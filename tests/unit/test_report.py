@@ -157,6 +157,24 @@ def test_the_verdict_and_one_figure_come_first(golden):
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html and r"\<script\>" in twin
 
 
+def test_rare_types_that_do_not_improve_say_what_became_of_their_mentions(golden, tmp_path):
+    data = evaluation("focal", {"ART": 6})
+    wrong = {3: [8, 33, "LOC"], 6: [8, 33, "PER"], 9: [16, 33, "ART"], 10: [43, 46, "ART"]}
+    for i, span in wrong.items():
+        kept = [row for row in data["documents"][i]["predicted"] if row[2] != "ART"]
+        data["documents"][i]["predicted"] = [*kept, [*span, None]]
+    ours = {**data, "scores": scores_of(data)}
+    said = "6 missed (<script>alert(1)</script>); 1 taken for LOC (<script>alert(1)</script>); "
+    said = f"ART: {said}1 taken for PER (<script>alert(1)</script>). It has 20 training mentions"
+    html, _ = page(tmp_path, evaluation("baseline"), ours)
+    assert f"{said}: label ten more." in unescape(html) and "that did not improve" in html
+    twin = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    assert twin.index("- ART: 6 missed") < twin.index("## How sure")
+    html, _ = page(tmp_path, ours)  # without a baseline too
+    assert said in unescape(html) and "that did not improve" not in html
+    assert "label ten more" not in golden[0]  # all rare types are better there
+
+
 def test_names_with_markup_stay_text(tmp_path):
     def renamed(data):
         return json.loads(json.dumps(data).replace('"ART"', '"<i>$A$</i>"'))

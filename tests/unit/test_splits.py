@@ -276,13 +276,9 @@ def test_groups_and_duplicates_stay_together(source, tmp_path):
     texts = [f"The Fram  SANK {i}" for i in range(10)] + [f"the [Fram|ART] sank {i}" for i in range(10)]
     twins = save(tmp_path / "twins.spacy", [parse(EN, text) for text in texts])
 
-    def shared(name, *options):
-        assert RUN.invoke(app, ["split", str(twins), str(tmp_path / name), *options]).exit_code == 0
-        last = [{d[-1].text for d in read(tmp_path / name / f"{p}.spacy")} for p in PARTS]
-        return set.union(*(a & b for a, b in itertools.combinations(last, 2)))
-
-    assert not shared("together")
-    assert shared("scattered", "--scatter-duplicates")
+    assert RUN.invoke(app, ["split", str(twins), str(tmp_path / "together")]).exit_code == 0
+    last = [{d[-1].text for d in read(tmp_path / "together" / f"{p}.spacy")} for p in PARTS]
+    assert not set.union(*(a & b for a, b in itertools.combinations(last, 2)))
 
 
 @pytest.mark.filterwarnings("ignore:.LW040")

@@ -35,7 +35,6 @@ def audit(
     ] = None,
     verbose: Annotated[bool, Option("--verbose", "-V", help="Print long texts whole.")] = False,
     format: Annotated[ReviewFormat, Option(help="The tool that opens the file.")] = "prodigy",
-    limit: Annotated[int | None, Option(min=1, help="Suspects to write at most.")] = None,
     part: Annotated[str, Option(help="Part to look at; of a corpus that was not split, all.")] = "train",
     folds: Annotated[int, Option(min=2, help="Trainings; each reads what it was not trained on.")] = 5,
     steps: Annotated[int, Option(min=1, help="Training steps of each.")] = 300,
@@ -50,7 +49,7 @@ def audit(
     without a fold. What they contradict there is a suspect, rare types first.
     """
     if output is None:
-        of_suspects = ["config", "format", "limit", "part", "folds", "steps", "seed"]
+        of_suspects = ["config", "format", "part", "folds", "steps", "seed"]
         refuse_given(context, of_suspects, "it needs -o")
         checks = list(check_corpus(corpus))
         if as_json:
@@ -66,7 +65,7 @@ def audit(
     report = audit_corpus(
         corpus, part=part, config=config, folds=folds, steps=steps, seed=seed, gpu_id=gpu_id
     )
-    records = review_records(report, format, limit)
+    records = review_records(report, format)
     write_file(output, "".join(f"{srsly.json_dumps(record)}\n" for record in records))
     if as_json:
         agreement = {name: {"alike": n, "tokens": of} for name, (n, of) in report.agreement.items()}

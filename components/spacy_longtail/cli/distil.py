@@ -37,14 +37,6 @@ def distil_command(
     threshold: Annotated[float, Option(min=1e-6, max=1, help="Least score of entities and of O.")] = 0.9,
     max_mentions: Annotated[int, Option(min=1, help="Most pseudo-labelled mentions of a type.")] = 2000,
     empty: Annotated[float, Option(min=0, max=0.9, help="Share of sentences without entities.")] = 0.2,
-    gold_copies: Annotated[
-        int | None,
-        Option(
-            min=1,
-            help="Copies of each gold document.",
-            show_default="as many as make half of the pool's words, 2 to 20",
-        ),
-    ] = None,
     soft: Annotated[bool, Option("--soft", help="Keep tag distributions, for Distillation.v1.")] = False,
     compare: Annotated[bool, Option("--compare/--no-compare", help="Also train on gold alone.")] = True,
     pool_format: PoolFormat = None,
@@ -70,7 +62,6 @@ def distil_command(
         gold=gold,
         policy=PseudoLabelPolicy(threshold, max_mentions, empty, seed),
         settings=Settings(pool_format, encoding),
-        gold_copies=gold_copies,
         soft=soft,
         compare=compare,
         split=split,

@@ -24,9 +24,6 @@ def split(
     folds: Annotated[int | None, Option(help="Write this many folds instead, at least 3.")] = None,
     unit: Annotated[Literal["doc", "sentence"], Option(help="sentence: cut at boundaries.")] = "doc",
     group_by: Annotated[str | None, Option(help="user_data key that keeps documents together.")] = None,
-    scatter_duplicates: Annotated[
-        bool, Option("--scatter-duplicates", help="Let the same text be in different parts.")
-    ] = False,
     min_mentions: Annotated[int, Option(min=0, help="Least mentions of each type in each part.")] = 1,
     seed: Annotated[int, Option(min=0, max=LARGEST_SEED, help="Fixes the split.")] = 0,
     strict: Annotated[bool, Option("--strict", help="Refuse if a type cannot be in all parts.")] = False,
@@ -41,7 +38,6 @@ def split(
         part=part,
         unit=unit,
         group_by=group_by,
-        scatter_duplicates=scatter_duplicates,
         min_mentions=min_mentions,
         seed=seed,
         strict=strict,

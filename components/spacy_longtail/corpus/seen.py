@@ -25,14 +25,11 @@ def sketch(sentences: Iterable[Doc]) -> Ints1d:
 
     sentences (Iterable[Doc]): One each. RETURNS (Ints1d): (n_sampled,) uint32, ascending, unique.
     """
-    numbers = {_digest(doc.text) for doc in sentences if len(doc) >= LEAST_WORDS}
+    texts = (plain_text(d.text).encode("utf8", "replace") for d in sentences if len(d) >= LEAST_WORDS)
+    hashes = (hashlib.blake2b(text, digest_size=8).digest() for text in texts)
+    numbers = {int.from_bytes(digest, "big") % (SAMPLED << 32) for digest in hashes}
     kept = sorted(number // SAMPLED for number in numbers if number % SAMPLED == 0)
     return np.array(kept, dtype="<u4")
-
-
-def _digest(text: str) -> int:
-    plain = plain_text(text).encode("utf8", "replace")
-    return int.from_bytes(hashlib.blake2b(plain, digest_size=8).digest(), "big") % (SAMPLED << 32)
 
 
 def write_seen(pipeline: Path, sentences: Iterable[Doc]) -> None:

@@ -60,7 +60,6 @@ def split_corpus(
     part: str | None = None,
     unit: Literal["doc", "sentence"] = "doc",
     group_by: str | None = None,
-    scatter_duplicates: bool = False,
     min_mentions: int = 1,
     seed: int = 0,
     strict: bool = False,
@@ -74,7 +73,6 @@ def split_corpus(
     part (Optional[str]): Which part of the source to split; null is all, or train without an all.
     unit (str): "doc", or "sentence", which cuts documents at boundaries outside entities.
     group_by (Optional[str]): Key in doc.user_data; documents with the same value stay together.
-    scatter_duplicates (bool): Whether units of the same text may be in different parts.
     min_mentions (int): Least mentions of each type in each part.
     seed (int): Fixes the split.
     strict (bool): Whether a type that cannot be in all parts is an error, instead of a warning.
@@ -87,8 +85,9 @@ def split_corpus(
     types = read_types(source) if (source / "types.json").is_file() else None
     docs = load_docs(path, spacy.blank("xx"))
     units = divide(docs, unit, types.labels if types else [])
-    texts = [None if scatter_duplicates else plain_text(doc.text) for doc in units.docs]
-    groups = bound_groups(texts, _keys(units.docs, group_by, path))
+    groups = bound_groups(
+        [plain_text(doc.text) for doc in units.docs], _keys(units.docs, group_by, path)
+    )
     of_unit = assign(units, groups, list(wanted.values()), min_mentions, seed)
     chosen = {name: np.flatnonzero(of_unit == i) for i, name in enumerate(wanted)}
     parts = {name: _counted(units, chosen[name], share) for name, share in wanted.items()}
@@ -145,7 +144,7 @@ def assign(units: Units, groups: Ints1d, shares: list[float], least: int, seed: 
     n_groups = int(groups.max(initial=-1)) + 1
     if n_groups < len(shares):
         text = "of texts that stay together cannot fill"
-        fix = "Ask for fewer parts, use --unit sentence or --scatter-duplicates, or add text."
+        fix = "Ask for fewer parts, use --unit sentence, or add text."
         raise _no_split(f"{number(n_groups, 'group')} {text} {len(shares)} parts", fix)
     amounts = np.zeros((n_groups, len(units.labels) + 1), dtype="int64")
     np.add.at(amounts, groups, np.hstack([units.mentions, units.sizes[:, None]]))

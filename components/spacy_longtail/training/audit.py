@@ -169,18 +169,17 @@ def problem(doc: Doc, suspect: Suspect) -> str:
     return f"{text!r}: annotated {suspect.annotated}, the model reads {suspect.read} ({suspect.p:.2f})"
 
 
-def review_records(audit: Audit, format: ReviewFormat, limit: int | None = None) -> list[Task]:
+def review_records(audit: Audit, format: ReviewFormat) -> list[Task]:
     """The sentences with suspects, in the order of their first one, with the annotation as it is.
 
     audit (Audit): What was found.
     format (str): "prodigy" (text, tokens, spans, meta) or "doccano" (text, label, meta's fields).
-    limit (Optional[int]): Suspects to write at most; null is all.
     RETURNS (List[Task]): meta: score, the least; problem, in words; type, of the first
         suspect; document, its number from 0; start, the sentence's first character in it.
     """
     by_sentence: dict[tuple[int, int, int], list[Suspect]] = {}
     places = cache(lambda doc_i: sentence_bounds(audit.docs[doc_i]))
-    for suspect in audit.suspects[:limit]:
+    for suspect in audit.suspects:
         bounds = places(suspect.doc_i)
         start, end = bounds[bisect_right(bounds, suspect.start, key=itemgetter(1))]
         by_sentence.setdefault((suspect.doc_i, start, end), []).append(suspect)

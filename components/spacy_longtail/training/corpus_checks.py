@@ -2,7 +2,7 @@
 
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from itertools import combinations, islice
@@ -166,7 +166,8 @@ def _tokens(types: CorpusTypes, paths: Mapping[str, Path]) -> Results:
             yield "info", f"{part}: {len(docs) - len(known)} of the first {len(docs)} documents {text}."
         n_lost, odd = 0, list[str]()
         for doc in known:
-            made, annotated = (_token_bounds(tokens) for tokens in (nlp.make_doc(doc.text), doc))
+            pair = nlp.make_doc(doc.text), doc
+            made, annotated = ({(t.idx, t.idx + len(t)) for t in tokens} for tokens in pair)
             odd += [doc.text[start:end] for start, end in sorted(annotated - made)]
             starts, ends = ({bound[i] for bound in made} for i in (0, 1))
             n_lost += sum(e.start_char not in starts or e.end_char not in ends for e in doc.ents)
@@ -178,10 +179,6 @@ def _tokens(types: CorpusTypes, paths: Mapping[str, Path]) -> Results:
         if n_lost:
             text = f"{n_lost:,} of {sum(len(doc.ents) for doc in known):,} mentions end inside one"
             yield "warn", f"{part}: {text} of its tokens: in production they cannot be found."
-
-
-def _token_bounds(tokens: Iterable[Token]) -> set[tuple[int, int]]:
-    return {(token.idx, token.idx + len(token)) for token in tokens}
 
 
 def check_corpus(corpus: Path) -> Iterator[Check]:

@@ -11,8 +11,8 @@ from ...corpus.statistics import Statistics
 from ...errors import Errors
 from ...output.writing import check_file, coded_io, replacing
 from ...pipes.sources import sources_of
-from ..significance import named_metrics, stack
-from .comparison import HEADLINES, ranges_of, read_systems
+from ..significance import intervals, named_metrics, stack
+from .comparison import HEADLINES, read_systems
 from .page import render
 from .systems import AVERAGES, Run, System
 
@@ -73,14 +73,14 @@ def card_data(stats: Statistics, run: Run) -> dict[str, Any]:
 
     stats (Statistics): Of the corpus. run (Run): The pipeline's.
     """
-    ranges = ranges_of(stack([run.counts]), named_metrics(stats.labels, stats.tail))
-    intervals = {name: [round(end, 4) for end in ends] for name, ends in ranges.items() if ends}
+    drawn = intervals(stack([run.counts]), named_metrics(stats.labels, stats.tail)).items()
+    ranges = {name: [round(f.low, 4), round(f.high, 4)] for name, f in drawn if f.low < f.high}
     evaluation, scores = run.evaluation, run.evaluation.scores
     pipes = evaluation.method.pipes
     kinds = ("threshold", "thresholds")
     thresholds = {n: cfg[key] for n, cfg in pipes.items() for key in kinds if cfg.get(key)}
     averages = {
-        kind: {"f": getattr(scores, AVERAGES[kind]), "interval": intervals.get(f"{kind} F1")}
+        kind: {"f": getattr(scores, AVERAGES[kind]), "interval": ranges.get(f"{kind} F1")}
         for kind in HEADLINES
         if kind != "tail" or stats.tail
     }
@@ -88,7 +88,7 @@ def card_data(stats: Statistics, run: Run) -> dict[str, Any]:
     for label in stats.labels:
         f, train = scores.of_type(label), stats.parts["train"].types[label].mentions
         counts = {"rare": label in stats.tail, "train": train, "test": f.support}
-        interval = intervals.get(f"F1 of {label}")
+        interval = ranges.get(f"F1 of {label}")
         per_type[label] = {**counts, **f.model_dump(include={"p", "r", "f"}), "interval": interval}
     return {
         "corpus": stats.corpus,

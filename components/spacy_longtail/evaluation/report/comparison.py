@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from thinc.types import Ints4d
-
 from ...corpus.statistics import Statistics
 from ..convergence import no_verdict
 from ..significance import (
@@ -161,14 +159,6 @@ def _verdicts(
 
 def _unclaimed(verdicts: Verdicts) -> dict[str, Verdict]:
     return {name: verdict._replace(outcome=NO_CLAIM) for name, verdict in verdicts.items()}
-
-
-def ranges_of(counts: Ints4d, metrics: dict[str, Metric]) -> dict[str, Ends | None]:
-    """Intervals by score; null where no draw changes it.
-
-    counts (Ints4d): Of a system. metrics (Dict[str, Metric]): Scores by name.
-    """
-    return {name: _cells(ends)[1] for name, ends in intervals(counts, metrics).items()}
 
 
 def _cells(interval: Interval | None) -> tuple[float | None, Ends | None]:

@@ -90,14 +90,18 @@ def mark_documents(
     return sorted(sentences, key=lambda sentence: sentence.severity, reverse=True)
 
 
-def _mark_sentences(doc: Document, tail: set[str], other: Document | None) -> Iterable[MarkedSentence]:
-    gold = [Mention(*row) for row in sorted(doc.gold)]
+def pairs_of(doc: Document) -> list[MentionPair]:
+    """Gold and predicted mentions of a document, which are places in its characters."""
     rows = sorted(doc.predicted, key=lambda row: row[:3])
     predicted = [Mention(start, end, label, "", score) for start, end, label, score in rows]
+    return pair_mentions([Mention(*row) for row in sorted(doc.gold)], predicted)
+
+
+def _mark_sentences(doc: Document, tail: set[str], other: Document | None) -> Iterable[MarkedSentence]:
     theirs = None if other is None else {row[:3] for row in other.predicted}
     marks: list[tuple[int, int, Mark]] = []
-    for pair in sorted(pair_mentions(gold, predicted), key=_place):
-        start, end = _place(pair)
+    for pair in sorted(pairs_of(doc), key=place_of):
+        start, end = place_of(pair)
         if start < end and (not marks or marks[-1][1] <= start):  # one that overlaps is not shown
             marks.append((start, end, _mark(doc.text, pair, tail, theirs)))
     starts, at = [start for start, _, _ in marks], 0
@@ -113,7 +117,7 @@ def _mark_sentences(doc: Document, tail: set[str], other: Document | None) -> It
         yield MarkedSentence(str(doc.title or ""), [mark for mark in sentence if mark.text])
 
 
-def _place(pair: MentionPair) -> tuple[int, int]:
+def place_of(pair: MentionPair) -> tuple[int, int]:
     mention = pair.gold or pair.predicted
     return mention[:2] if mention else (0, 0)
 
@@ -121,7 +125,7 @@ def _place(pair: MentionPair) -> tuple[int, int]:
 def _mark(
     text: str, pair: MentionPair, tail: set[str], theirs: set[tuple[int, int, str]] | None
 ) -> Mark:
-    start, end = _place(pair)
+    start, end = place_of(pair)
     predicted = text[slice(*pair.predicted[:2])] if "boundary" in pair.kind and pair.predicted else ""
     against = ""
     if theirs is not None and pair.gold:

@@ -19,7 +19,7 @@ from ..significance import LEAST_SEEDS, NO_CLAIM, bootstrap_standard_error
 from .comparison import HEADLINES, Report
 from .marks import LIMIT, mark_documents
 from .systems import mean, spread
-from .wording import counted, verdict
+from .wording import counted, stalled, verdict
 
 SUFFIXES = (".html", ".htm")
 SIGNATURE = "Made by spacy-longtail"  # near the end of both files
@@ -86,6 +86,7 @@ def _values(report: Report) -> dict[str, object]:
         "rare": rare_sentence(stats.tail, training),
         "headline": headline,
         "counted": counted(report),
+        "stalled": stalled(report, first),
         "findings": findings,
         "headlines": HEADLINES,
         "least_seeds": LEAST_SEEDS,

@@ -1,12 +1,18 @@
 """What a comparison says, in sentences and for a terminal."""
 
+from collections import defaultdict
+from collections.abc import Iterable
 from typing import Any
 
 from ...output.amounts import number, p_value, percent, signed
 from ...output.tables import text_table
+from ..records import Document
 from ..significance import LEAST_SEEDS, NO_CLAIM, describe
 from .comparison import HEADLINES, Report, ScoreRow, Verdicts
+from .marks import pairs_of, place_of
 
+SHOWN = 3  # kinds of error of a type, and mentions of each
+FATES = {"missed": "missed", "boundary": "found with other ends", "spurious": "not in the annotation"}
 OF_MODELS = f"With fewer than {LEAST_SEEDS} seeds this is about the models trained here, not the method."
 
 
@@ -45,6 +51,29 @@ def counted(report: Report) -> str:
         counts += f", {report.baseline} {round(right, 1):,.9g}"
         exact += f"; of {report.baseline}'s, {percent(right / (predicted or 1))}"
     return f"{counts}. {exact}."
+
+
+def stalled(report: Report, documents: Iterable[Document]) -> list[str]:
+    """Rare types that did not improve: what their mentions are taken for, and what to label.
+
+    report (Report): What there is to say. documents (Iterable[Document]): Of a run of ours.
+    RETURNS (List[str]): Two sentences a type; of types without an error none.
+    """
+    rows = [row for row in report.rows if row.rare and row.support and (row.difference or 0) <= 0]
+    errors: dict[str, dict[str, list[str]]] = {row.name: defaultdict(list) for row in rows}
+    for doc in documents:
+        for pair in pairs_of(doc):
+            labels = [mention.label for mention in pair if mention]
+            if labels[0] in errors and pair.kind != "correct":
+                fate = FATES.get(pair.kind, f"taken for {labels[-1]}")
+                errors[labels[0]][fate].append(doc.text[slice(*place_of(pair))])
+    texts, training = [], report.statistics.parts["train"].types
+    for label, by_fate in errors.items():
+        fates = sorted(by_fate.items(), key=lambda item: -len(item[1]))[:SHOWN]
+        said = [f"{len(m)} {fate} ({', '.join(dict.fromkeys(m[:SHOWN]))})" for fate, m in fates]
+        n = number(training[label].mentions, "training mention")
+        texts += [f"{label}: {'; '.join(said)}. It has {n}: label ten more."] if said else []
+    return texts
 
 
 def _headline(ours: str, baseline: str, averages: Verdicts) -> str:

@@ -26,7 +26,7 @@ from .recommendation import Recommendation
 from .rounds import Rounds, fold_plan
 from .summary import Summary, summarize_trials
 
-FEW, MANY_SENTENCES = 500, 5000  # training sentences
+FEW = 500  # training sentences
 UNMIXED = 1000  # from here on a pretrained CNN learns all that training changes
 OPTIMIZER = "training.optimizer"
 FOLDS = 5
@@ -86,8 +86,8 @@ def choose_candidates(
 ) -> list[CandidateGrid]:
     """What is worth a try on a corpus, after stock spaCy what won most often in our records first.
 
-    Losses, resampling, augmentation and secondaries won on no corpus that `recommend` was checked
-    on. They come last, for the time that is left.
+    Losses and resampling won on no corpus that `recommend` was checked on. They come last, for the
+    time that is left. Augmentation and secondaries, which never won either, are not tried.
 
     statistics (Statistics): Of the corpus.
     pretrained (Sequence[CandidateGrid]): The recipes of pretrained encoders.
@@ -97,7 +97,6 @@ def choose_candidates(
     train = statistics.parts["train"]
     n_sentences = train.sentences
     n_rare = sum(train.types[t].mentions > 0 for t in statistics.tail)
-    is_small, is_large = n_sentences < FEW, n_sentences >= MANY_SENTENCES
     read = f"{transformer} has read far more text"
     rare = f"{number(n_rare, 'rare type')}: sCR shows their sentences more often"
     few = f"{number(n_sentences, 'training sentence')}: the AUC margin was made for so few"
@@ -108,12 +107,10 @@ def choose_candidates(
         (transformer, {"head": "crf", "encoder": "transformer"}, read),
         (True, {"head": "crf"}, "a CRF learns legal sequences with few examples"),
         (True, {"head": "softmax"}, "the plain token classifier"),
-        (is_small, {"head": "two_task", "loss": "AUC-2T"}, few),
+        (n_sentences < FEW, {"head": "two_task", "loss": "AUC-2T"}, few),
         (n_rare, {"head": "crf", "reader": "sCR"}, rare),
         (n_rare, {"head": "softmax", "reader": "sCR"}, rare),
         (n_rare, {"head": "softmax", "loss": "focal"}, "focal looks at what is still wrong"),
-        (n_rare and not is_large, {"head": "softmax", "reader": "augmented"}, "a small corpus grows"),
-        (n_rare and not is_small, {"gate": "double"}, "a secondary of its own for the rare types"),
     ]
     return [CandidateGrid(grid, why) for holds, grid, why in table if holds]
 
@@ -139,7 +136,8 @@ def planned(
     n_sentences = statistics.parts["train"].sentences
     encoders: dict[str, Overrides] = {}
     first = []
-    for path in pretrained:
+    # with few sentences transformers won on all corpora that they were measured on
+    for path in sorted(pretrained, key=needs_torch, reverse=n_sentences < UNMIXED):
         name = str(path) if str(path) in TRANSFORMERS else "pretrained"
         recipe, encoders[name] = _beginning(path, corpus, lang, n_sentences)
         grid = {**read_recipes()[recipe].choices, "encoder": name}

@@ -118,11 +118,12 @@ class Rounds:
         return self.records
 
     def _first(self, names: list[str], missing: list[str], fold: Path) -> None:
-        """A fold of as many methods as half of the budget allows, two at least."""
-        self._train([name for name in names if name not in missing], fold)  # they take no time
-        n_ready, workers = len(names) - len(missing), self.options.workers
-        for start in range(0, len(missing), workers):
-            if n_ready + start > 1 and self._left() < (1 - FIRST_PART) * self.seconds:
+        """A fold of as many methods as half of the budget allows; all of it, until one is done."""
+        ready = [name for name in names if name not in missing]
+        self._train(ready, fold)  # they take no time
+        for start in range(0, len(missing), workers := self.options.workers):
+            is_enough = any(self._is_done(name, fold) for name in names if name != self.baseline)
+            if len(ready) + start > 1 and self._left() < (1 - FIRST_PART) * self.seconds * is_enough:
                 self.say(f"There is no time for {number(len(missing) - start, 'candidate')} more")
                 break
             self._train(missing[start : start + workers], fold)
