@@ -21,7 +21,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "results.md": results.render,
     "comparisons.md": comparisons.render,
     "serving.md": figures.page("serving"),
-    **{f"{name}.md": figures.page(name) for name in ("start", "zero_shot", "checking")},
+    **{f"{name}.md": figures.page(name) for name in ("start", "zero_shot", "checking", "faq")},
     "choose.md": figures.page("choose"),
     "costs.md": figures.page("costs"),
     "../README.md": figures.readme,

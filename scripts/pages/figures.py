@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from statistics import mean
+from statistics import mean, stdev
 
 from . import advice, serving, zero_shot
 from .records import read, rows_of
@@ -29,6 +29,7 @@ SYSTEMS = {  # the records and the method of each system on CrossNER
 LARGE = {"gmb": "GMB", "bionlp13cg": "BioNLP", "wnut17": "WNUT-17", "field_notes": "Field Notes"}
 SCORES = {"macro": "ents_macro_f", "tail": "ents_tail_f", "micro": "ents_f"}
 FEW = 15  # training mentions
+GENERAL = ("person", "location", "country", "organisation", "event", "misc")
 
 
 class RareType:
@@ -85,6 +86,8 @@ def _rare() -> Iterator[tuple[str, str]]:
         "few": [t for t in types if t.mentions <= FEW],
         **{kind: [t for t in types if t.overlap == kind] for kind in ("name", "open", "near")},
         "unnamed": [t for t in types if t.overlap != "name"],
+        "general": [t for t in types if t.name in GENERAL],
+        "special": [t for t in types if t.name not in GENERAL],
     }
     for group, own in groups.items():
         yield f"{group}.n", str(len(own))
@@ -95,6 +98,7 @@ def _rare() -> Iterator[tuple[str, str]]:
             higher = sum(t.f[system] > t.f[other] for t in types)
             yield f"rare.{system} over {other}", str(higher)
             yield f"rare.{other} over {system}", str(len(types) - higher or "none")
+    yield "few.named", str(sum(t.overlap == "name" for t in groups["few"]))
     steps = [mean(t.f[system] for t in types) for system in ("stock", "plain", "ours")]
     yield "rare.plain - stock", f"{steps[1] - steps[0]:.1f}"
     yield "rare.ours - plain", f"{steps[2] - steps[1]:.1f}"
@@ -170,7 +174,13 @@ def _claims() -> Iterator[tuple[str, str]]:
         r for r in records_of("claims") if r["plan"] == "claims_few" and r["method"] == "descriptions"
     ]
     for n in (20, 50):
-        yield f"claims.{n}", f"{mean(r['test']['macro'] for r in rows if r['sentences'] == n):.1f}"
+        macros = [r["test"]["macro"] for r in rows if r["sentences"] == n]
+        yield f"claims.{n}", f"{mean(macros):.1f} ± {stdev(macros):.1f}"
+    for name, method in (("recipe", "plain"), ("with sCR", "sCR")):
+        place = ("claims", "crossner_politics", method)
+        own = [r["test"] for r in records_of("claims") if (r["plan"], r["corpus"], r["method"]) == place]
+        for key in ("macro", "tail"):
+            yield f"claims.{name}.{key}", f"{mean(test[key] for test in own):.1f}"
 
 
 def _budgets() -> Iterator[tuple[str, str]]:
@@ -202,8 +212,11 @@ def _speed() -> Iterator[tuple[str, str]]:
                 yield f"times.{name}.{r['threads']}", f"{r['times_stock']:.1f}"
             elif r["name"] == of and r.get("part") == "serving":
                 yield f"memory.{name}", f"{r['peak_mib']:,}"
-    words = {r["name"]: r["words_per_second"] for r in records_of("serving") if r.get("threads") == 2}
-    yield "times.cnn over blas", f"{words[names['cnn']] / words[names['blas']]:.1f}"
+    for n in (1, 2):
+        words = {
+            r["name"]: r["words_per_second"] for r in records_of("serving") if r.get("threads") == n
+        }
+        yield f"times.cnn over blas.{n}", f"{words[names['cnn']] / words[names['blas']]:.1f}"
 
 
 def _sentences() -> Iterator[tuple[str, str]]:
@@ -247,6 +260,7 @@ def _costs() -> Iterator[tuple[str, str]]:
         per_step = (last["cpu_s"] - first["cpu_s"]) / (last["steps"] - first["steps"])
         cells = (f"{first['cpu_s']:.0f}", f"{100 * per_step:.0f}")
         rows.append((name, *cells, f"{last['peak_mib']:,}", str(last["disk_mib"])))
+        yield f"memory of training.{config}", f"{last['peak_mib']:,}"
     yield "training costs", rows_of(rows)
     to_the_end = [
         (
@@ -261,6 +275,7 @@ def _costs() -> Iterator[tuple[str, str]]:
     yield "trainings to the end", rows_of(to_the_end)
     sizes = [(r["installed"], f"{r['mib']:,} MiB") for r in records_of("costs") if "installed" in r]
     yield "installed", rows_of([(f"installed by `pip install {n}`", size) for n, size in sizes])
+    yield from zip(("installed.light", "installed.torch"), (size for _, size in sizes), strict=True)
     yield from serving.parts()
     (block,) = (r for r in records_of("first_block") if r["name"] == "the blocks of README.md")
     yield "first block", str(block["cpu_s"])

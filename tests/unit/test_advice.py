@@ -309,7 +309,7 @@ def test_no_trial_but_the_baseline_takes_more_than_a_part_of_the_budget(corpus, 
     places = (tmp_path / "out", tmp_path / "recommended.cfg")
     advise(*given, *places, minutes=8, folds=3, options=TrialOptions(), say=lambda _: None)
     alone = {minutes for names, minutes in limits if names and "ner" not in names}
-    assert limits[1] == ({"ner"}, None) and alone == {2.0}
+    assert limits[1] == ({"ner"}, None) and alone == {3.2}
 
 
 @pytest.mark.parametrize("pipeline", ["en ner", "en tok2vec ner", "fi tok2vec ner"])

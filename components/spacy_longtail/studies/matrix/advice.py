@@ -136,8 +136,9 @@ def planned(
     n_sentences = statistics.parts["train"].sentences
     encoders: dict[str, Overrides] = {}
     first = []
-    # with few sentences transformers won on all corpora that they were measured on
-    for path in sorted(pretrained, key=needs_torch, reverse=n_sentences < UNMIXED):
+    # with few sentences the largest transformer won on all corpora that it was measured on
+    largest_first = [*pretrained[1:2], *pretrained[:1], *pretrained[2:]]
+    for path in largest_first if n_sentences < UNMIXED else pretrained:
         name = str(path) if str(path) in TRANSFORMERS else "pretrained"
         recipe, encoders[name] = _beginning(path, corpus, lang, n_sentences)
         grid = {**read_recipes()[recipe].choices, "encoder": name}

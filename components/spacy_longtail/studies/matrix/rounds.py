@@ -23,7 +23,7 @@ from .summary import Folds
 
 FOLDS = "folds"  # in the output folder
 FIRST_PART = 0.5  # of the budget, for the first fold
-LONGEST = 0.25  # of the budget, for a trial beside the baseline
+LONGEST = 0.4  # of the budget, for a trial beside the baseline
 
 
 def fold_plan(plan: Plan, output: Path, n_folds: int) -> tuple[Plan, Folds]:
