@@ -17,7 +17,7 @@ HEAD = """# Commands
 Written by `python scripts/document.py` from the commands themselves; do not edit.
 
 `python -m spacy_longtail COMMAND`, for short `longtail COMMAND`, or `spacy longtail COMMAND`.
-Each has `--help`, and `--json` in place of tables, but `init-config` and `train`, which leaves its record in `run.json`.
+Each has `--help`. All but `init-config` and `train` have `--json` in place of tables.
 `longtail --install-completion` lets your shell complete it.
 """
 SHARED = 3  # commands that make an option one of several
