@@ -290,14 +290,14 @@ def _audit() -> Iterator[tuple[str, str]]:
     rows = {
         "planted errors": [str(r["all"]["errors"]) for r, *_ in seeds],
         "suspects": last,
-        f"of the first {n}, errors": [_percent(f[str(n)]["precision"]) for _, f, _ in seeds],
-        f"errors among the first {2 * n}": [_percent(f[str(2 * n)]["recall"]) for _, f, _ in seeds],
-        "errors among all suspects": [
+        f"share of the first {n} that are planted errors": [_percent(f[str(n)]["precision"]) for _, f, _ in seeds],
+        f"planted errors found by reading the first {2 * n}": [_percent(f[str(2 * n)]["recall"]) for _, f, _ in seeds],
+        "planted errors found by reading all suspects": [
             _percent(first[k]["recall"]) for (_, first, _), k in zip(seeds, last, strict=True)
         ],
         "suspects of a rare type": last_rare,
         "planted errors of a rare type": [str(r["rare"]["errors"]) for r, *_ in seeds],
-        "errors among them found": [
+        "planted errors of a rare type found": [
             _percent(rare[k]["recall"]) for (_, _, rare), k in zip(seeds, last_rare, strict=True)
         ],
     }

@@ -36,7 +36,7 @@ KEYS = {
     "thinc_optimizers": "@optimizers",
     "thinc_losses": "@losses",
 }
-HIDDEN = ("nlp", "name")
+HIDDEN = ("nlp", "name")  # of factories: spaCy gives them
 HEAD = """# Registered functions
 
 Written by `python scripts/document.py` from `setup.cfg` and the docstrings; do not edit.
@@ -72,7 +72,8 @@ def row(name: str, found: Any) -> str:
     """The name, what it is, and its arguments with their defaults."""
     is_factory = Language.has_factory(name)
     defaults = Language.get_factory_meta(name).default_config if is_factory else {}
-    arguments = [a for a in inspect.signature(found).parameters.values() if a.name not in HIDDEN]
+    given = inspect.signature(found).parameters.values()
+    arguments = [a for a in given if not (is_factory and a.name in HIDDEN)]
     shown = "; ".join(f"{a.name} {default_of(defaults, a)}".rstrip() for a in arguments)
     cells = (f'<a id="{name}"></a>`{name}`', summary_of(found), shown)
     return f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |"
