@@ -7,6 +7,7 @@ results/knowledge.jsonl, where each was trained to its end with three or five se
 the best candidate is ahead of the advice in macro F1. A corpus that has a record is left out.
 """
 
+import os
 import statistics
 from pathlib import Path
 from typing import Annotated
@@ -69,6 +70,7 @@ def main(
             "corpus": corpus.name,
             "minutes": minutes,
             "workers": workers,
+            "threads": int(os.environ.get("OMP_NUM_THREADS", os.cpu_count() or 1)),
             "advice": choice.method,
             "guess": choice.best,
             "text": choice.text,

@@ -290,8 +290,12 @@ def _audit() -> Iterator[tuple[str, str]]:
     rows = {
         "planted errors": [str(r["all"]["errors"]) for r, *_ in seeds],
         "suspects": last,
-        f"share of the first {n} that are planted errors": [_percent(f[str(n)]["precision"]) for _, f, _ in seeds],
-        f"planted errors found by reading the first {2 * n}": [_percent(f[str(2 * n)]["recall"]) for _, f, _ in seeds],
+        f"share of the first {n} that are planted errors": [
+            _percent(f[str(n)]["precision"]) for _, f, _ in seeds
+        ],
+        f"planted errors found by reading the first {2 * n}": [
+            _percent(f[str(2 * n)]["recall"]) for _, f, _ in seeds
+        ],
         "planted errors found by reading all suspects": [
             _percent(first[k]["recall"]) for (_, first, _), k in zip(seeds, last, strict=True)
         ],
