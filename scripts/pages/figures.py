@@ -285,6 +285,7 @@ def _audit() -> Iterator[tuple[str, str]]:
     """Planted errors of annotation that `audit` found, one seed a column."""
     seeds = [(r, r["all"]["first"], r["rare"]["first"]) for r in records_of("audit")]
     last = [max(first, key=int) for _, first, _ in seeds]
+    firsts = [first for _, first, _ in seeds]
     last_rare = [max(first, key=int) for _, _, first in seeds]
     n = seeds[0][0]["all"]["errors"]
     rows = {
@@ -297,7 +298,7 @@ def _audit() -> Iterator[tuple[str, str]]:
             _percent(f[str(2 * n)]["recall"]) for _, f, _ in seeds
         ],
         "planted errors found by reading all suspects": [
-            _percent(first[k]["recall"]) for (_, first, _), k in zip(seeds, last, strict=True)
+            _percent(first[k]["recall"]) for first, k in zip(firsts, last, strict=True)
         ],
         "suspects of a rare type": last_rare,
         "planted errors of a rare type": [str(r["rare"]["errors"]) for r, *_ in seeds],
