@@ -292,10 +292,10 @@ def _audit() -> Iterator[tuple[str, str]]:
         "planted errors": [str(r["all"]["errors"]) for r, *_ in seeds],
         "suspects": last,
         f"share of the first {n} that are planted errors": [
-            _percent(f[str(n)]["precision"]) for _, f, _ in seeds
+            _percent(f[str(n)]["precision"]) for f in firsts
         ],
         f"planted errors found by reading the first {2 * n}": [
-            _percent(f[str(2 * n)]["recall"]) for _, f, _ in seeds
+            _percent(f[str(2 * n)]["recall"]) for f in firsts
         ],
         "planted errors found by reading all suspects": [
             _percent(first[k]["recall"]) for first, k in zip(firsts, last, strict=True)
