@@ -137,9 +137,9 @@ def teacher(donors, tmp_path_factory):
 
 
 def test_a_new_cnn_learns_from_a_teacher(donors, teacher, tmp_path, monkeypatch):
-    new = {"teacher": str(teacher), "words": 60, "steps": 40}
+    new = {"teacher": str(teacher), "words": 60, "steps": 80}
     straight = run(donors, tmp_path / "straight", "cnn", **new)
-    assert straight.record["options"]["teacher"] and straight.record["steps"] == 40
+    assert straight.record["options"]["teacher"] and straight.record["steps"] == 80
     (tmp_path / "straight" / "model").rename(tmp_path / "moved")  # it has its vectors wherever it lies
     nlp = spacy.load(tmp_path / "moved")
     table = table_of(nlp)
