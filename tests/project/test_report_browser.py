@@ -73,7 +73,7 @@ def test_it_loads_itself_alone_and_runs_without_a_complaint(browser, report):
     page.locator("nav a[href='#models']").click()
     page.locator("#models table").wait_for(state="visible")
     page.locator("#filter [name=on]").click()
-    assert page.locator("#filter output").inner_text().startswith("11 to ")
+    page.locator("#filter output", has_text="11 to ").wait_for()
     with page.expect_download() as download:
         page.locator("#overview .save button", has_text="SVG").click()
     data = download.value.path().read_bytes()
