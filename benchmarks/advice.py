@@ -4,7 +4,7 @@
 
 On each corpus `recommend` runs within its minutes. The test scores of its candidates are those of
 results/knowledge.jsonl, where each was trained to its end with three or five seeds. Regret is what
-the best candidate is ahead of the advice in macro F1. A corpus that has a record is left out.
+the best candidate is ahead of the advice in macro F1. What has a record is left out.
 """
 
 import os
@@ -54,9 +54,12 @@ def main(
     workers: Annotated[int, typer.Option(help="Trials at a time.")] = 1,
 ) -> None:
     """Compare advice with stock spaCy and with the best candidate, on test."""
-    known = {(r["corpus"], r["minutes"]) for r in srsly.read_jsonl(RESULTS)} if RESULTS.exists() else ()
+    threads = int(os.environ.get("OMP_NUM_THREADS", os.cpu_count() or 1))
+    keys = ("corpus", "minutes", "threads")
+    done = srsly.read_jsonl(RESULTS) if RESULTS.exists() else ()
+    known = {tuple(record[key] for key in keys) for record in done}
     for corpus in corpora:
-        if (corpus.name, minutes) in known:
+        if (corpus.name, minutes, threads) in known:
             continue
         place = output / corpus.name
         candidates, plan = planned(corpus, pretrained=find_pretrained(corpus))
@@ -70,7 +73,7 @@ def main(
             "corpus": corpus.name,
             "minutes": minutes,
             "workers": workers,
-            "threads": int(os.environ.get("OMP_NUM_THREADS", os.cpu_count() or 1)),
+            "threads": threads,
             "advice": choice.method,
             "guess": choice.best,
             "text": choice.text,

@@ -21,7 +21,7 @@ def in_short() -> str:
     gain, regret = (100 * mean(r[name] for r in own) for name in ("gain", "regret"))
     most = 100 * max(r["regret"] for r in own)
     return (
-        f"better than stock on {better} of {len(own)}, worse on {worse}, by {gain:.1f} points on "
+        f"better than stock in {better} of {len(own)} runs, worse in {worse}, by {gain:.1f} points on "
         f"average. Its regret is {regret:.1f} points on average, and {most:.1f} at most"
     )
 
@@ -35,8 +35,8 @@ def render() -> str:
     gain = mean(row.ours - row.stock for row in own)
     better = sum(row.ours > row.stock for row in own)
     said = (
-        f"Macro F1 of what recommend advised within 20 minutes on {len(own)} corpora, beside stock "
-        f"spaCy: {gain:.1f} points more on average, more on {better}."
+        f"Macro F1 of what recommend advised within 20 minutes in {len(own)} runs, beside stock "
+        f"spaCy: {gain:.1f} points more on average, more in {better}."
     )
     title = "What recommend advised, and the folds it had"
     return draw(own, title, "what recommend advised, trained to the end", said, "macro F1 on test")
