@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import srsly
 
+from .figures import fill, wrapped
 from .figures import tests as tests_on
-from .figures import wrapped
 from .records import RECORDS, read, table
 from .results import CROSSNER, LARGER
 
@@ -226,7 +226,7 @@ def render() -> str:
     """The page: the text of comparisons.md beside this module, with its tables."""
     named, rows = titles(), measured()
     tests, borrowed = tests_of(rows)
-    text = TEXT.read_text(encoding="utf8").format(
+    text = fill(TEXT.read_text(encoding="utf8")).format(
         ahead=ahead(tests, rows, named),
         wins=wins(tests, named),
         scores=scores(tests, borrowed, named),

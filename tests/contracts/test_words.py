@@ -85,3 +85,8 @@ def test_a_long_sentence_a_coinage_and_a_wide_line_are_seen():
         "It is Code of two words."
     ]
     assert any(re.search(c, "The file is refused.") for c in COINAGES)
+
+
+@pytest.mark.parametrize("page", [page for page in READ if page.name in WRITTEN], ids=lambda p: p.name)
+def test_every_figure_is_put_in(page):
+    assert not re.findall(r"\{[\w., ]+\}", " ".join(sentences_of(page.read_text(encoding="utf8"))))
