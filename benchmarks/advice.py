@@ -16,7 +16,7 @@ import srsly
 import typer
 
 from spacy_longtail.corpus.statistics import corpus_statistics
-from spacy_longtail.studies.matrix.advice import UNMIXED, advise, find_pretrained, planned
+from spacy_longtail.studies.matrix.advice import MANY, advise, find_pretrained, planned
 from spacy_longtail.studies.trials.run import TrialOptions
 
 FOLDER = Path(__file__).parent / "results"
@@ -29,14 +29,17 @@ CANDIDATES = {  # in knowledge.jsonl; the CNN's gazetteer is not in its training
     "pretrained, three layers": "softmax-en_longtail_trf_small-described",
     "pretrained, six layers": "softmax-en_longtail_trf-described",
 }
-UNMIXED_CNN = "pretrained, not mixed"
+MANY_CANDIDATES = {
+    "pretrained, not mixed": CNN,
+    "pretrained": CNN.replace("-described", "_mixed-described"),
+}
 
 
 def trained(corpus: Path) -> dict[str, list[float]]:
     """Macro F1 on test of the candidates, one value a seed, in [0, 1]."""
     names = dict(CANDIDATES)
-    if corpus_statistics(corpus).parts["train"].sentences >= UNMIXED:
-        names |= {UNMIXED_CNN: names.pop("pretrained")}
+    if corpus_statistics(corpus).parts["train"].sentences >= MANY:
+        names |= MANY_CANDIDATES
     short = corpus.name.removesuffix("_subset")
     scores: dict[str, list[float]] = {}
     for row in srsly.read_jsonl(KNOWN):

@@ -130,7 +130,7 @@ def bench_convert(iob: Path, runs: int) -> Iterator[dict[str, Any]]:
         pairs = []
         for _ in range(runs):
             pairs.append((timed(by_spacy)[0], timed(lambda: convert_corpus(iob, ours))[0]))
-        n_docs = [sum(1 for _ in stream_docs(f, spacy.blank("en"))) for f in (theirs, ours)]
+        n_docs = [sum(1 for _ in stream_docs(f, spacy.blank("en").vocab)) for f in (theirs, ours)]
     ratios = [a / b for a, b in pairs]
     yield {
         "name": f"convert {iob.parent.name}/{iob.name}",

@@ -288,11 +288,12 @@ def test_advice_tries_the_pretrained_recipes_first(corpus, trf, tmp_path, monkey
     _, plan = planned(*given)
     mixed = {m.name: m.config["training"]["optimizer"].get("weight_mix") for m in plan.methods}
     assert mixed[cnn] == 0.7 and mixed["ner"] is None
-    monkeypatch.setattr(advice, "UNMIXED", 1)  # as if the corpus were large
+    monkeypatch.setattr(advice, "MANY", 1)  # as if the corpus were large
     _, large = planned(*given)
-    assert [m.name for m in large.methods][:3] == ["ner", cnn, name]
-    (ours,) = (m.config for m in large.methods if m.name == cnn)
-    assert ours["training"]["optimizer"]["@optimizers"] == "Adam.v1"
+    both = [cnn, cnn.replace("-described", "_mixed-described")]
+    assert [m.name for m in large.methods][:4] == ["ner", *both, name]
+    ours = {m.name: m.config["training"]["optimizer"] for m in large.methods if m.name in both}
+    assert [ours[way].get("weight_mix") for way in both] == [None, 0.7]
     steps = {m.name: m.config["training"]["max_steps"] for m in plan.methods}
     assert steps.pop(name) == 400 and {*steps.values()} == {plan.steps}  # as its recipe has it
 

@@ -34,7 +34,7 @@ def none(doc):
 
 
 def sentences(folder):
-    return [[s.text for s in d.sents] for d in stream_docs(folder / "all.spacy", NLP)]
+    return [[s.text for s in d.sents] for d in stream_docs(folder / "all.spacy", NLP.vocab)]
 
 
 def pipeline(*names):
@@ -105,7 +105,7 @@ def test_the_pipelines_own_entities_are_not_taken(tmp_path):
         target = tmp_path / f"out{i}"
         shown = invoke("convert", path, target, "--sentences", tmp_path / chosen, "--text-key", "text")
         assert shown.exit_code == (2 if code else 0) and code in shown.output
-    (doc,) = stream_docs(tmp_path / "out0" / "all.spacy", NLP)
+    (doc,) = stream_docs(tmp_path / "out0" / "all.spacy", NLP.vocab)
     assert [e.text for e in doc.ents] == ["Ann", "St. Ives"] and len(list(doc.sents)) == 2
 
 

@@ -47,7 +47,7 @@ def iob_corpus(folder, names=("train", "dev", "test")):
 
 
 def ents(path, nlp=NLP):
-    return [[(e.text, e.label_) for e in d.ents] for d in stream_docs(path, nlp)]
+    return [[(e.text, e.label_) for e in d.ents] for d in stream_docs(path, nlp.vocab)]
 
 
 # ---------------------------------------------------------------- parts
@@ -251,7 +251,7 @@ def test_parts_are_written_as_they_are_read(tmp_path):
     assert seen == [0, 0, 0, 1, 1, 1, 2]
     assert (tally.documents, tally.tokens, tally.mentions) == (7, 7, Counter(X=7))
     assert sorted(p.name for p in (tmp_path / "train").iterdir()) == [f"0000{i}.spacy" for i in range(3)]
-    assert [d.text.strip() for d in stream_docs(tmp_path / "train", NLP)] == list("0123456")
+    assert [d.text.strip() for d in stream_docs(tmp_path / "train", NLP.vocab)] == list("0123456")
 
 
 # ---------------------------------------------------------------- types, report, warnings
@@ -282,7 +282,7 @@ def test_a_converted_corpus_keeps_what_was_declared(tmp_path):
     types = convert_corpus(source, tmp_path / "a")
     assert types == CorpusTypes(**declared)
     assert convert_corpus(tmp_path / "a", tmp_path / "b", settings=Settings(docs_per_file=1)) == types
-    assert [len(d) for d in stream_docs(tmp_path / "b" / "train", NLP)] == [10]
+    assert [len(d) for d in stream_docs(tmp_path / "b" / "train", NLP.vocab)] == [10]
     assert "characters" in (tmp_path / "b" / "types.json").read_text(encoding="utf8")
 
 
@@ -425,7 +425,7 @@ def test_the_command_reads_what_its_options_say(tmp_path):
     options = "--format columns --encoding cp1252 --scheme iob1 --token-column -1 --tag-column 0"
     options += " --documents --docs-per-file 1 --lang de"
     shown = run_app("convert", path, tmp_path / "out", *options.split())
-    (doc,) = stream_docs(tmp_path / "out" / "all", NLP)
+    (doc,) = stream_docs(tmp_path / "out" / "all", NLP.vocab)
     assert [(t.text, t.ent_type_, t.is_sent_start) for t in doc] == [
         ("Ann", "PER", True),
         ("“saw”", "", False),

@@ -11,9 +11,11 @@ from spacy.tokens import Doc
 
 from ..types import SentenceCounts
 
+EntityBounds = tuple[int, int, int]  # first token, one past the last, hash of the type
 
-def entity_bounds(doc: Doc) -> list[tuple[int, int, int]]:
-    """First token, one past the last, and hash of the type of each entity, as doc.ents has them.
+
+def entity_bounds(doc: Doc) -> list[EntityBounds]:
+    """The place and the type of each entity, as doc.ents has them.
 
     Tokens inside an entity that nothing begins, for which doc.ents raises, are of none.
     """
@@ -24,12 +26,12 @@ def entity_bounds(doc: Doc) -> list[tuple[int, int, int]]:
     return list(zip(starts.tolist(), ends.tolist(), label[starts].tolist(), strict=True))
 
 
-def count_doc(doc: Doc) -> SentenceCounts:
+def count_doc(doc: Doc, bounds: Iterable[EntityBounds] | None = None) -> SentenceCounts:
     """Count one document or sentence. Whitespace and unannotated tokens (`-`) are left out."""
     is_space, iob = doc.to_array([IS_SPACE, ENT_IOB]).T
     words = (is_space == 0) & (iob != 0)
     tokens, mentions, singles = Counter[str](), Counter[str](), Counter[str]()
-    for start, end, label in entity_bounds(doc):
+    for start, end, label in entity_bounds(doc) if bounds is None else bounds:
         name, n_tokens = doc.vocab.strings[label], int(words[start:end].sum())
         tokens[name] += n_tokens
         mentions[name] += 1

@@ -167,4 +167,4 @@ def write_corpus(target: Path, parts: Mapping[str, Iterable[Doc]], types: Corpus
 
 def load_docs(path: Path, nlp: Language) -> list[Doc]:
     """The documents of a .spacy file or folder, in memory."""
-    return list(stream_docs(path, nlp))
+    return list(stream_docs(path, nlp.vocab))

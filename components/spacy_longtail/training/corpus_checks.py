@@ -9,12 +9,11 @@ from itertools import combinations, islice
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-import spacy
 from spacy.tokens import Doc, Token
 
 from ..corpus.counts import entity_bounds
 from ..corpus.descriptions import CorpusTypes, read_types
-from ..corpus.formats.docbin import stream_docs
+from ..corpus.formats.docbin import bare_vocab, stream_docs
 from ..corpus.rare import rare_sentence
 from ..corpus.sentences import all_bounds, has_boundaries
 from ..corpus.statistics.counting import PartTally, described_corpus, marked_up, present_parts
@@ -110,7 +109,7 @@ class Oddities:
         self.n[kind] += 1
         if len(self.examples[kind]) < N_EXAMPLES:
             around = max(start - CONTEXT, 0), min(end + CONTEXT, len(doc))
-            self.examples[kind].append(marked_up(doc, *around))
+            self.examples[kind].append(marked_up(doc, *around, entity_bounds(doc)))
 
     def shown(self, kind: str) -> str:
         return " / ".join(self.examples[kind])
@@ -159,7 +158,7 @@ def _tokens(types: CorpusTypes, paths: Mapping[str, Path]) -> Results:
         yield "info", f"The tokens were not compared with the language's: {error}"
         return
     for part, path in paths.items():
-        docs = list(islice(stream_docs(path, nlp), N_DOCS))
+        docs = list(islice(stream_docs(path, nlp.vocab), N_DOCS))
         known = [doc for doc in docs if not doc.has_unknown_spaces]
         if len(known) < len(docs):
             text = "have tokens without their text, so a pipeline in production may cut others"
@@ -191,7 +190,7 @@ def check_corpus(corpus: Path) -> Iterator[Check]:
     tallies = {part: PartTally() for part in paths}
     oddities = {part: Oddities() for part in paths}
     for part, path in paths.items():
-        for doc in stream_docs(path, spacy.blank("xx")):
+        for doc in stream_docs(path, bare_vocab()):
             tallies[part].add(doc)
             oddities[part].add(doc)
     good = "No type or part is absent, and no text is annotated in two ways."

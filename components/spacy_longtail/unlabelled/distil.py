@@ -178,13 +178,13 @@ def _pseudo_labels(
         shown = ", ".join(f"{label} {k:,}" for label, k in seen.unscored.most_common())
         named = {"n": f"{n:,}", "total": f"{total:,}", "path": request.pool, "types": shown}
         warnings.warn(Warnings.W113.format(**named), stacklevel=2)
-    nlp, gold = blank(types.lang, types.tokens), part_path(request.gold, "train")
+    vocab, gold = blank(types.lang, types.tokens).vocab, part_path(request.gold, "train")
     counts = _counted(chosen, seen, teacher, request)
     tags, lacking = teacher.soft_tags if request.soft else [], counts.lacking
     known_types = [t for t in teacher.labels if t not in lacking] if lacking else None
-    docs = (reading.sentence.doc(nlp.vocab, reading.kept, tags, known_types) for reading in chosen)
-    copies = itertools.chain.from_iterable(stream_docs(gold, nlp) for _ in range(counts.gold_copies))
-    dev = stream_docs(part_path(request.gold, "dev"), nlp)
+    docs = (reading.sentence.doc(vocab, reading.kept, tags, known_types) for reading in chosen)
+    copies = itertools.chain.from_iterable(stream_docs(gold, vocab) for _ in range(counts.gold_copies))
+    dev = stream_docs(part_path(request.gold, "dev"), vocab)
     write_corpus(output / CORPUS, {"train": itertools.chain(copies, docs), "dev": dev}, types)
     write_file(output / PSEUDO_LABELS, json.dumps(counts.model_dump(), indent=2))
     return counts

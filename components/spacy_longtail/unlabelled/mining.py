@@ -129,7 +129,7 @@ def _load(pipeline: Path | str, request: MiningRequest) -> tuple[Language, list[
 def corpus_keys(corpus: Path, nlp: Language) -> set[int]:
     """The sentences and documents of a corpus, as `text_key` knows them."""
     paths = [path for part in CORPUS_PARTS if (path := part_path(corpus, part)).exists()]
-    return keys_of((doc for path in paths for doc in stream_docs(path, nlp)), nlp)
+    return keys_of((doc for path in paths for doc in stream_docs(path, nlp.vocab)), nlp)
 
 
 def keys_of(docs: Iterable[Doc], nlp: Language) -> set[int]:

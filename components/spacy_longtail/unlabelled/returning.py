@@ -102,7 +102,7 @@ def _known(corpus: Path, nlp: Language) -> dict[int, Entities]:
     """The annotation of each document and each sentence of the corpus, by its text."""
     paths = [path for part in PARTS if (path := part_path(corpus, part)).exists()]
     known: dict[int, Entities] = {}
-    for doc in itertools.chain(*(stream_docs(path, nlp) for path in paths)):
+    for doc in itertools.chain(*(stream_docs(path, nlp.vocab) for path in paths)):
         parsed = doc if doc.has_annotation("SENT_START") else by_punctuation([doc])[0]
         for sentence in cut(parsed, [row for row in sentences_of(parsed) if row[0] < row[1]]):
             known[text_key(sentence.text)] = entities_of(sentence)
@@ -120,10 +120,10 @@ def _write(
     with replacing_parts(corpus, new) as folder:
         for part, docs in new.items():
             own = part_path(corpus, part)
-            old = stream_docs(own, nlp) if own.exists() else iter(())
+            old = stream_docs(own, nlp.vocab) if own.exists() else iter(())
             # a folder of files stays one: as many documents in each as the first has
             first = sorted(own.rglob("*.spacy"))[0] if own.is_dir() else None
-            n_docs = None if first is None else sum(1 for _ in stream_docs(first, nlp))
+            n_docs = None if first is None else sum(1 for _ in stream_docs(first, nlp.vocab))
             write_part(folder, part, itertools.chain(old, docs), n_docs)
         if merged.new_types:
             labels, tail = [*types.labels, *merged.new_types], [*types.tail, *merged.new_types]

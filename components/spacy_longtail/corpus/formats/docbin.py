@@ -8,9 +8,9 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import srsly
 from spacy.attrs import ENT_IOB, ENT_TYPE, IS_SPACE
-from spacy.language import Language
+from spacy.language import BaseDefaults
 from spacy.tokens import Doc, DocBin, Span
-from spacy.vocab import Vocab
+from spacy.vocab import Vocab, create_vocab
 
 from ...errors import Errors
 from ..counts import entity_bounds
@@ -82,20 +82,25 @@ def check_docs(path: Path) -> int:
     return sum(len(tokens) for tokens in _streamed(path, lambda docs: iter(docs.tokens)))
 
 
-def stream_docs(path: Path, nlp: Language) -> Iterator[Doc]:
+def bare_vocab() -> Vocab:
+    """A vocabulary without a pipeline: to make one imports every extra that is installed."""
+    return create_vocab("xx", BaseDefaults)
+
+
+def stream_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:
     """The documents of a .spacy file, or of every .spacy file below a folder in order of name."""
-    return _streamed(path, lambda docs: docs.get_docs(nlp.vocab))
+    return _streamed(path, lambda docs: docs.get_docs(vocab))
 
 
 def stream_sentences(path: Path, vocab: Vocab) -> Iterator[Doc]:
     """The sentences of a .spacy file as documents."""
-    for doc in _streamed(path, lambda docs: docs.get_docs(vocab)):
+    for doc in stream_docs(path, vocab):
         yield from sentence_docs(doc)
 
 
 def read_docs(path: Path, context: Context) -> Iterator[Doc]:
     """The documents of a .spacy file. The place of an event is the document's number in it."""
-    for i, doc in enumerate(stream_docs(path, context.nlp), 1):
+    for i, doc in enumerate(stream_docs(path, context.nlp.vocab), 1):
         place = Place(path, i)
         if not len(doc):
             context.events.add("empty", "texts", place)

@@ -7,15 +7,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import spacy
 from spacy.attrs import IS_SPACE
 from spacy.strings import get_string_id
 from spacy.tokens import Doc
 
-from ..counts import CorpusCounts, count_doc, entity_bounds
+from ..counts import CorpusCounts, EntityBounds, count_doc, entity_bounds
 from ..cutting import cut
 from ..folder import PARTS, CorpusTypes, part_path, read_types
-from ..formats.docbin import stream_docs
+from ..formats.docbin import bare_vocab, stream_docs
 from ..rare import tail_limit
 from ..sentences import all_bounds
 from .diagnosis import diagnose
@@ -70,21 +69,23 @@ class PartTally:
         for sentence in counted_sentences(doc):
             place = np.cumsum(sentence.to_array(IS_SPACE) == 0).tolist()  # words up to each token
             words = [token.text for token in sentence if not token.is_space]
-            counts, entities = count_doc(sentence), []
+            bounds, entities = entity_bounds(sentence), []
+            counts = count_doc(sentence, bounds)
             self.counts.add(counts)
-            for start, end, label in entity_bounds(sentence):
+            for start, end, label in bounds:
                 name = sentence.vocab.strings[label]
                 entities.append((place[start], place[end - 1], name))
                 self.surfaces[sentence[start:end].text.casefold(), name] += 1
             key = get_string_id("\0".join(words).casefold()) if words else 0
-            text, is_complete = marked_up(sentence, 0, len(sentence)), counts.length == len(words)
-            self.sentences.append(CountedSentence(key, tuple(entities), is_complete, text))
+            text = marked_up(sentence, 0, len(sentence), bounds)
+            annotated = counts.length == len(words)
+            self.sentences.append(CountedSentence(key, tuple(entities), annotated, text))
 
 
 def tally_part(path: Path) -> PartTally:
     """Count a .spacy file or folder, one file at a time in memory."""
     tally = PartTally()
-    for doc in stream_docs(path, spacy.blank("xx")):
+    for doc in stream_docs(path, bare_vocab()):
         tally.add(doc)
     return tally
 
@@ -185,13 +186,14 @@ def _repetitions(tallies: Mapping[str, PartTally]) -> dict[str, Any]:
     return {"duplicates": repeated, "leakage": leakage, "conflicts": shown}
 
 
-def marked_up(doc: Doc, first: int, last: int) -> str:
-    """The text of some tokens, entities marked up as [Oslo|GEO]."""
-    bounds = entity_bounds(doc)
-    opens = {start: "[" for start, *_ in bounds}
-    closes = {end: f"|{doc.vocab.strings[label]}]" for _, end, label in bounds}
-    chunks = [
-        f"{opens.get(token.i, '')}{token.text}{closes.get(token.i + 1, '')}{token.whitespace_}"
-        for token in doc[first:last]
-    ]
+def marked_up(doc: Doc, first: int, last: int, bounds: Iterable[EntityBounds]) -> str:
+    """The text of some tokens, those of the entities that are given marked up as [Oslo|GEO]."""
+    chunks = [token.text_with_ws for token in doc[first:last]]
+    for start, end, label in bounds:
+        if first <= start < last:
+            chunks[start - first] = f"[{chunks[start - first]}"
+        if first < end <= last:
+            space = doc[end - 1].whitespace_
+            word = chunks[end - 1 - first].removesuffix(space)
+            chunks[end - 1 - first] = f"{word}|{doc.vocab.strings[label]}]{space}"
     return "".join(chunks).strip().replace("\n", "\\n")  # an example is one line

@@ -27,7 +27,7 @@ from .rounds import Rounds, fold_plan
 from .summary import Summary, summarize_trials
 
 FEW = 500  # training sentences
-UNMIXED = 1000  # from here on a pretrained CNN learns all that training changes
+MANY = 1000  # training sentences
 OPTIMIZER = "training.optimizer"
 FOLDS = 5
 WIDTH = 100  # of a comment
@@ -138,11 +138,18 @@ def planned(
     first = []
     # with few sentences the largest transformer won on all corpora that it was measured on
     largest_first = [*pretrained[1:2], *pretrained[:1], *pretrained[2:]]
-    for path in largest_first if n_sentences < UNMIXED else pretrained:
+    for path in largest_first if n_sentences < MANY else pretrained:
         name = str(path) if str(path) in TRANSFORMERS else "pretrained"
-        recipe, encoders[name] = _beginning(path, corpus, lang, n_sentences)
-        grid = {**read_recipes()[recipe].choices, "encoder": name}
-        first.append(CandidateGrid(grid, f"{path} has seen entities of other corpora"))
+        recipe, beginning = _beginning(path, corpus, lang)
+        ways = {name: beginning}
+        if recipe == "pretrained_cnn":  # with many sentences it may be better not to mix weights
+            mixing = {OPTIMIZER: read_recipes()[recipe].settings[OPTIMIZER]}
+            few = n_sentences < MANY
+            ways = {name: beginning | mixing} if few else ways | {f"{name}_mixed": beginning | mixing}
+        encoders |= ways
+        for way in ways:
+            grid = {**read_recipes()[recipe].choices, "encoder": way}
+            first.append(CandidateGrid(grid, f"{path} has seen entities of other corpora"))
     if transformer:
         load_transformer(transformer)
         choice = known_choices()["encoder"]["transformer"]
@@ -204,7 +211,7 @@ def advise(
     return Advice(summary, choice)
 
 
-def _beginning(pretrained: Path, corpus: Path, lang: str, n_sentences: int) -> tuple[str, Overrides]:
+def _beginning(pretrained: Path, corpus: Path, lang: str) -> tuple[str, Overrides]:
     """The recipe that starts from an encoder, and its settings beside the choices of other axes."""
     folder = check_encoder(pretrained)
     if (share := _seen(pretrained, corpus)) > MOST:
@@ -220,8 +227,7 @@ def _beginning(pretrained: Path, corpus: Path, lang: str, n_sentences: int) -> t
         raise ValueError(Errors.L274.format(who="recommend", path=pretrained, problem=problem))
     start = {**known_choices()["encoder"]["pretrained"], "paths.pretrained": str(pretrained)}
     if not needs_torch(pretrained):
-        mixing = {OPTIMIZER: read_recipes()["pretrained_cnn"].settings[OPTIMIZER]}
-        return "pretrained_cnn", {**start, **(mixing if n_sentences < UNMIXED else {})}
+        return "pretrained_cnn", start
     return "transformer", {
         **start,
         OPTIONAL: {},
