@@ -11,7 +11,7 @@ from thinc.api import Config
 from spacy_longtail.cli import app
 from spacy_longtail.studies.trials.keys import code_version
 from spacy_longtail.studies.trials.process import Task, launch
-from spacy_longtail.training import own_code
+from spacy_longtail.training import startup
 from tests.util import invoke, one_pipe, refused, run_app, small_ner, train
 
 CONFIG = Path(__file__).parents[2] / "configs" / "baseline.cfg"
@@ -109,7 +109,7 @@ def make():
 
 
 def test_code_of_ones_own_is_imported(corpus, tmp_path, monkeypatch):
-    monkeypatch.setattr(own_code, "_imported", [])
+    monkeypatch.setattr(startup, "_imported", [])
     code, path = tmp_path / "functions.py", tmp_path / "own.cfg"
     config = Config().from_disk(CONFIG, interpolate=False)
     config["nlp"]["after_creation"] = {"@callbacks": "split_hyphens.v1"}

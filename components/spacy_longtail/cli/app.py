@@ -15,7 +15,7 @@ from typer.core import TyperCommand
 from ..errors import Errors
 from ..output.amounts import percent
 from ..output.tables import text_table
-from ..training.own_code import import_code
+from ..training.startup import import_code
 from ..types import Overrides
 from ..unlabelled.measuring import MeasuredPipeline
 from .boundary import Program, marked, version_line

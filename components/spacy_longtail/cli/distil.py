@@ -9,7 +9,7 @@ from wasabi import msg
 
 from ..corpus.formats.context import Settings
 from ..output.amounts import number
-from ..training.device import use_gpu
+from ..training.startup import use_gpu
 from ..unlabelled.distil import RECORD, DistilRequest, distil
 from ..unlabelled.pseudo_labels import PseudoLabelPolicy
 from .app import (

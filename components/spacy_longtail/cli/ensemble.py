@@ -6,7 +6,7 @@ from typing import Annotated
 from typer import Argument, Option
 from wasabi import msg
 
-from ..training.device import use_gpu
+from ..training.startup import use_gpu
 from ..unlabelled.ensemble import build_ensemble
 from .app import PIPELINE_PANEL, Code, GpuId, Json, app, print_json, print_measured, say
 

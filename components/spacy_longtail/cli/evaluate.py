@@ -25,7 +25,7 @@ from ..evaluation.report import (
 from ..evaluation.report.systems import AVERAGES
 from ..output.amounts import percent
 from ..output.writing import check_file
-from ..training.device import use_gpu
+from ..training.startup import use_gpu
 from .app import TRAINING_PANEL, Code, GpuId, Json, app, print_json, print_table, refuse_given
 
 

@@ -10,7 +10,7 @@ from wasabi import msg
 
 from ..corpus.formats.context import Settings
 from ..output.amounts import number
-from ..training.device import use_gpu
+from ..training.startup import use_gpu
 from ..unlabelled.mining import Mined, MiningRequest, mine
 from ..unlabelled.proposals import DEFAULT_NAMES, ProposalFormat
 from ..unlabelled.scan import RANDOM

@@ -13,7 +13,7 @@ from ..evaluation.chosen import ChosenGate, ChosenTypes, Goal, chosen_json
 from ..evaluation.thresholds import fit_thresholds
 from ..output.writing import check_folder
 from ..pipes.gate.posterior_gate import check_budget
-from ..training.device import use_gpu
+from ..training.startup import use_gpu
 from .app import PIPELINE_PANEL, Code, Corpus, GpuId, Json, app, print_json, print_table
 
 

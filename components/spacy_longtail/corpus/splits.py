@@ -85,9 +85,8 @@ def split_corpus(
     types = read_types(source) if (source / "types.json").is_file() else None
     docs = load_docs(path, spacy.blank("xx"))
     units = divide(docs, unit, types.labels if types else [])
-    groups = bound_groups(
-        [plain_text(doc.text) for doc in units.docs], _keys(units.docs, group_by, path)
-    )
+    texts = [plain_text(doc.text) for doc in units.docs]
+    groups = bound_groups(texts, _keys(units.docs, group_by, path))
     of_unit = assign(units, groups, list(wanted.values()), min_mentions, seed)
     chosen = {name: np.flatnonzero(of_unit == i) for i, name in enumerate(wanted)}
     parts = {name: _counted(units, chosen[name], share) for name, share in wanted.items()}
@@ -176,8 +175,7 @@ def bound_groups(*keys: Sequence[Hashable | None]) -> Ints1d:
 
     def top(i: int) -> int:
         while above[i] != i:
-            above[i] = above[above[i]]
-            i = above[i]
+            above[i] = i = above[above[i]]
         return i
 
     for kind in keys:

@@ -35,10 +35,9 @@ from ..output.writing import check_folder, check_outside, coded_io, set_aside, w
 from ..pipes.numpy_blas import use_numpy_blas
 from ..pipes.sources import add_sources
 from ..types import Block, Overrides
-from .device import use_gpu
 from .loading import check_beginning, load_weights, sources_of_beginning
-from .own_code import imported_code
 from .provenance import CURVE_FILE, RUN_FILE, RunRecord, checksum, command, log_curve, read_run, versions
+from .startup import imported_code, use_gpu
 
 BEST = "model-best"
 MODELS = (BEST, "model-last")

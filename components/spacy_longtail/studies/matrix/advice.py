@@ -134,18 +134,16 @@ def planned(
     lang, settings = read_types(corpus).lang, settings or {}
     statistics = corpus_statistics(corpus)
     n_sentences = statistics.parts["train"].sentences
-    encoders: dict[str, Overrides] = {}
-    first = []
+    encoders, first = dict[str, Overrides](), list[CandidateGrid]()
     # with few sentences the largest transformer won on all corpora that it was measured on
     largest_first = [*pretrained[1:2], *pretrained[:1], *pretrained[2:]]
     for path in largest_first if n_sentences < MANY else pretrained:
         name = str(path) if str(path) in TRANSFORMERS else "pretrained"
         recipe, beginning = _beginning(path, corpus, lang)
         ways = {name: beginning}
-        if recipe == "pretrained_cnn":  # with many sentences it may be better not to mix weights
-            mixing = {OPTIMIZER: read_recipes()[recipe].settings[OPTIMIZER]}
-            few = n_sentences < MANY
-            ways = {name: beginning | mixing} if few else ways | {f"{name}_mixed": beginning | mixing}
+        if recipe == "pretrained_cnn":  # of many sentences it may learn more with its weights not mixed
+            mixed = {**beginning, OPTIMIZER: read_recipes()[recipe].settings[OPTIMIZER]}
+            ways = {name: mixed} if n_sentences < MANY else {**ways, f"{name}_mixed": mixed}
         encoders |= ways
         for way in ways:
             grid = {**read_recipes()[recipe].choices, "encoder": way}
@@ -205,9 +203,8 @@ def advise(
     summary = summarize_trials(matrix, records, groups)
     (choice,) = (c.recommendation for c in summary.corpora if c.recommendation is not None)
     trial = next(t for t in matrix.trials.values() if t.method.name == choice.method)
-    filled = fill(trial.config(), corpus, choice.method)
     lines = [part for text in _evidence(summary, choice, candidates) for part in wrap(text, WIDTH)]
-    write_file(config, commented(filled, lines, {}))
+    write_file(config, commented(fill(trial.config(), corpus, choice.method), lines, {}))
     return Advice(summary, choice)
 
 
@@ -228,12 +225,8 @@ def _beginning(pretrained: Path, corpus: Path, lang: str) -> tuple[str, Override
     start = {**known_choices()["encoder"]["pretrained"], "paths.pretrained": str(pretrained)}
     if not needs_torch(pretrained):
         return "pretrained_cnn", start
-    return "transformer", {
-        **start,
-        OPTIONAL: {},
-        **read_recipes()["transformer"].settings,
-        "paths.pretrained": str(pretrained),
-    }
+    own = read_recipes()["transformer"].settings
+    return "transformer", {**start, OPTIONAL: {}, **own, "paths.pretrained": str(pretrained)}
 
 
 def _evidence(summary: Summary, choice: Recommendation, candidates: list[CandidateGrid]) -> list[str]:

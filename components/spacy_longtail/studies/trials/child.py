@@ -11,7 +11,7 @@ from ...corpus.folder import part_path, read_types
 from ...evaluation.evaluate import evaluate_model
 from ...evaluation.records import write_evaluation
 from ...faults import is_coded
-from ...training.own_code import import_code
+from ...training.startup import import_code
 from ...training.train import train_model
 from .process import Task
 

@@ -10,8 +10,8 @@ from thinc.api import Config
 
 from ...corpus.folder import PARTS, part_path, read_types
 from ...errors import Errors
-from ...training.own_code import imported_code
 from ...training.provenance import checksum, digest, file_content, shortened, versions
+from ...training.startup import imported_code
 from .plan import Trial
 
 PACKAGE = Path(__file__).parents[2]

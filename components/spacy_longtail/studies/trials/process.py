@@ -15,7 +15,7 @@ from thinc.api import Config
 from typing_extensions import NotRequired
 
 from ...output.writing import coded_io
-from ...training.own_code import imported_code
+from ...training.startup import imported_code
 
 CHILD = [sys.executable, "-m", "spacy_longtail.studies.trials.child"]
 POLL = 0.05  # seconds between looks at a process

@@ -1,12 +1,21 @@
-"""Code of one's own that configs and pipelines name: `--code`, as spaCy's commands take it."""
+"""Before the work: where to compute, and code of one's own that configs name (`--code`)."""
 
 from pathlib import Path
 
+from spacy.cli._util import setup_gpu
 from spacy.util import import_file
 
 from ..errors import Errors
 
 _imported: list[Path] = []
+
+
+def use_gpu(gpu_id: int) -> None:
+    """Compute on a GPU from now on. gpu_id (int): -1 is the CPU."""
+    try:
+        setup_gpu(gpu_id, silent=True)  # spaCy says it
+    except Exception as error:  # CuPy and torch have their own
+        raise ValueError(Errors.L515.format(gpu_id=gpu_id, problem=str(error).rstrip("."))) from error
 
 
 def import_code(path: Path) -> None:
