@@ -2,12 +2,15 @@
 
 import pytest
 import spacy
+import srsly
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 from thinc.api import Config
 
 from spacy_longtail.corpus.folder import CorpusTypes, write_corpus
 from spacy_longtail.corpus.seen import FILE, LEAST_WORDS, SAMPLED, seen_share, sketch, write_seen
+from spacy_longtail.encoders import TRANSFORMERS, check_encoder
+from spacy_longtail.pipes.sources import sources_of
 from spacy_longtail.studies.matrix import advice
 from spacy_longtail.studies.matrix.advice import find_pretrained, planned
 from spacy_longtail.training import train
@@ -135,3 +138,11 @@ def test_an_encoder_that_has_seen_the_corpus_is_not_recommended(corpus, encoder,
     assert find_pretrained(fresh)[0].name == "en_longtail_cnn"
     with pytest.raises(ValueError, match=r"L563.*3. %"):
         planned(known, steps=5, pretrained=[encoder])
+
+
+@pytest.mark.parametrize("name", ["en_longtail_cnn", *TRANSFORMERS])
+def test_every_encoder_says_what_it_has_seen(name):
+    folder = check_encoder(name)
+    sources = sources_of(srsly.read_json(folder / "meta.json"))
+    assert len(sources) == 72 and all(source["license"] for source in sources)
+    assert (folder / FILE).read_bytes() == (check_encoder("en_longtail_cnn") / FILE).read_bytes() != b""
