@@ -193,6 +193,7 @@ def _budgets() -> Iterator[tuple[str, str]]:
 def _advice() -> Iterator[tuple[str, str]]:
     rows = records_of("advice")
     yield "advice.n", str(len(rows))
+    yield "advice.corpora", str(len({r["corpus"] for r in rows}))
     yield "advice.better", str(sum(r["gain"] > 0 for r in rows))
     yield "advice.gain", f"{100 * mean(r['gain'] for r in rows):.1f}"
     yield "advice.regret", f"{100 * mean(r['regret'] for r in rows):.1f}"
