@@ -176,11 +176,22 @@ def _claims() -> Iterator[tuple[str, str]]:
     for n in (20, 50):
         macros = [r["test"]["macro"] for r in rows if r["sentences"] == n]
         yield f"claims.{n}", f"{mean(macros):.1f} ± {stdev(macros):.1f}"
-    for name, method in (("recipe", "plain"), ("with sCR", "sCR")):
-        place = ("claims", "crossner_politics", method)
-        own = [r["test"] for r in records_of("claims") if (r["plan"], r["corpus"], r["method"]) == place]
-        for key in ("macro", "tail"):
-            yield f"claims.{name}.{key}", f"{mean(test[key] for test in own):.1f}"
+
+    def score(domain: str, method: str, part: str, key: str) -> float:
+        place = ("claims", f"crossner_{domain}", method)
+        own = (r for r in records_of("claims") if (r["plan"], r["corpus"], r["method"]) == place)
+        return mean(r[part][key] for r in own)
+
+    for key in ("macro", "tail"):
+        for name, method in (("recipe", "plain"), ("with sCR", "sCR")):
+            yield f"claims.{name}.{key}", f"{score('politics', method, 'test', key):.1f}"
+        for part in ("dev", "test"):
+            gains = [
+                score(domain, "sCR", part, key) - score(domain, "plain", part, key)
+                for domain in ("ai", "literature", "music", "science")
+            ]
+            span = f"{min(gains):+.1f} to {max(gains):+.1f}"
+            yield f"claims.sCR elsewhere.{part}.{key}", span.replace("-", "−")
 
 
 def _budgets() -> Iterator[tuple[str, str]]:
