@@ -291,6 +291,8 @@ def _costs() -> Iterator[tuple[str, str]]:
     yield from serving.parts()
     (block,) = (r for r in records_of("first_block") if r["name"] == "the blocks of README.md")
     yield "first block", str(block["cpu_s"])
+    (whole,) = (r for r in records_of("first_block") if r["name"] == "weasel run all")
+    yield "run all", f"{whole['wall_s'] / 60:.0f}"
 
 
 def _audit() -> Iterator[tuple[str, str]]:
