@@ -294,6 +294,7 @@ def test_advice_tries_the_pretrained_recipes_first(corpus, trf, tmp_path, monkey
     assert [m.name for m in large.methods][:4] == ["ner", *both, name]
     ours = {m.name: m.config["training"]["optimizer"] for m in large.methods if m.name in both}
     assert [ours[way].get("weight_mix") for way in both] == [None, 0.7]
+    assert ours[cnn]["@optimizers"] == "Adam.v1"
     steps = {m.name: m.config["training"]["max_steps"] for m in plan.methods}
     assert steps.pop(name) == 400 and {*steps.values()} == {plan.steps}  # as its recipe has it
 

@@ -19,11 +19,11 @@ from typer.main import get_command
 
 from spacy_longtail.cli import app
 from spacy_longtail.corpus import statistics
-from spacy_longtail.corpus.counts import count_doc, count_docs
+from spacy_longtail.corpus.counts import count_doc, count_docs, entity_bounds
 from spacy_longtail.corpus.folder import PARTS, CorpusTypes, convert_corpus, write_corpus
 from spacy_longtail.corpus.formats.context import Settings
 from spacy_longtail.corpus.statistics import Statistics, read_statistics
-from spacy_longtail.corpus.statistics.counting import buckets, counted_sentences, tally_part
+from spacy_longtail.corpus.statistics.counting import buckets, counted_sentences, marked_up, tally_part
 from spacy_longtail.corpus.statistics.diagnosis import ADVICE, diagnose
 from tests.util import blank, corpus_statistics_of, parse, part_statistics, run_app, type_statistics
 
@@ -335,6 +335,13 @@ def test_ncbi_disease_and_ner_wiki_as_their_papers_print_them(tmp_path):
     assert len(found["labels"]) == 8  # 17 BIO classes
     sizes = [part["sentences"] for part in found["parts"].values()]
     assert sizes == [4274, 534, 535]  # printed 4,274, 535 and 534: the split is not published
+
+
+def test_an_example_marks_up_what_its_tokens_have_of_entities():
+    doc = parse(NLP, "[Ann Berg|PER] met [Jon Lee|PER] in [New York|GEO] .")
+    shown = [marked_up(doc, *around, entity_bounds(doc)) for around in ((1, 4), (2, 5), (5, 6), (0, 9))]
+    whole = "[Ann Berg|PER] met [Jon Lee|PER] in [New York|GEO] ."
+    assert shown == ["Berg|PER] met [Jon", "met [Jon Lee|PER]", "in", whole]
 
 
 @pytest.mark.slow
