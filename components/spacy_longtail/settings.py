@@ -5,7 +5,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import SupportsFloat
 
+from pydantic import ConfigDict
+
 from .errors import Errors
+
+# of a registered dataclass: an unknown argument, NaN or infinity is an error in Python, too
+CHECKED = ConfigDict(extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False)
 
 
 def finite(

@@ -128,3 +128,9 @@ def test_cited_sections_of_the_methods_exist():
     cited = {" ".join(t.split()) for f in files for t in CITATION.findall(f.read_text(encoding="utf8"))}
     assert len(cited) > 10
     assert cited <= titles
+
+
+@pytest.mark.parametrize(("group", "name", "target"), ENTRIES)
+def test_an_unknown_setting_is_an_error_in_python_as_in_a_config(group, name, target):
+    with pytest.raises((TypeError, ValueError), match=r"(?i)unexpected keyword"):
+        target_of(target)(no_such_setting=1)

@@ -14,13 +14,14 @@ from spacy.training import Example
 from ..corpus.cutting import bare
 from ..corpus.examples import same_tokens
 from ..errors import Errors
+from ..settings import CHECKED
 from ..types import ANNOTATED_TYPES
 from .draft import Draft, DraftSentence, Edit, Piece
 
 Reader = Callable[[Language], Iterable[Example]]
 
 
-@dataclass(kw_only=True, eq=False)
+@dataclass(kw_only=True, eq=False, config=CHECKED)
 class Augmenter(ABC):
     """A spaCy augmenter: it rewrites annotated sentences of an example, one decision per place.
 

@@ -9,6 +9,7 @@ from pydantic.dataclasses import dataclass
 from spacy.language import Language
 
 from ..errors import Errors
+from ..settings import CHECKED
 from .base import Augmenter, Reader
 from .draft import DraftSentence, Edit, Piece
 
@@ -19,7 +20,7 @@ def _key(texts: Sequence[str]) -> str:
     return " ".join(texts).casefold()
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, config=CHECKED)
 class MentionReplacement(Augmenter):
     """Replace mentions by others of the same type, drawn evenly from the distinct ones of a corpus.
 

@@ -9,11 +9,12 @@ from pydantic.dataclasses import dataclass
 from spacy.language import Language
 
 from ..errors import Errors
+from ..settings import CHECKED
 from .base import WordReplacement
 from .draft import Draft, Piece, capitalised
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, config=CHECKED)
 class SynonymReplacement(WordReplacement):
     """Replace words by synonyms from a thesaurus, drawn evenly.
 

@@ -10,11 +10,12 @@ from pydantic.dataclasses import dataclass
 from spacy.language import Language
 
 from ..errors import Errors
+from ..settings import CHECKED
 from .base import Reader, WordReplacement
 from .draft import Draft, Piece
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, config=CHECKED)
 class TokenReplacement(WordReplacement):
     """Replace tokens by others of the same tag (O, B-PER, I-PER), drawn by frequency in a corpus.
 

@@ -15,6 +15,7 @@ from pydantic.dataclasses import dataclass
 from thinc.types import Ints1d
 
 from ..errors import Errors
+from ..settings import CHECKED
 from ..types import SentenceCounts
 from .counts import CorpusCounts
 
@@ -45,7 +46,7 @@ def check_entities(policy: object, corpus: CorpusCounts) -> None:
         raise ValueError(Errors.L101.format(policy=name, n_units=corpus.n_units))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=CHECKED)
 class _Resampling(ABC):
     formula: Formula = "paper"
     cap: Annotated[int, Field(ge=1)] | None = None
@@ -78,7 +79,7 @@ class _Resampling(ABC):
         """The sum, smoothed or by the length of the sentence, before the ceiling."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=CHECKED)
 class sC(_Resampling):
     """Smoothed count: 1 + the sentence's entity tokens.
 
@@ -94,7 +95,7 @@ class sC(_Resampling):
         return total
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=CHECKED)
 class sCR(_Resampling):
     """Smoothed count and rareness: 1 + ceil(sqrt(sum r c)).
 
@@ -107,7 +108,7 @@ class sCR(_Resampling):
         return math.sqrt(total)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=CHECKED)
 class sCRD(_Resampling):
     """Smoothed count, rareness and density: 1 + ceil(sum r c / sqrt(length)).
 
@@ -120,7 +121,7 @@ class sCRD(_Resampling):
         return total / math.sqrt(length)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=CHECKED)
 class nsCRD(sCRD):
     """Normalised and smoothed count, rareness and density: 1 + ceil(sum r sqrt(c) / sqrt(length)).
 
@@ -133,7 +134,7 @@ class nsCRD(sCRD):
         return sum(rareness.get(t, 0.0) * math.sqrt(c) for t, c in tokens.items())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=CHECKED)
 class _RandomSampling(ABC):
     ratio: Ratio = 1.0
 
@@ -149,7 +150,7 @@ class _RandomSampling(ABC):
         """Expected copies of a sentence with entities, and of one without."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=CHECKED)
 class RandomOversampling(_RandomSampling):
     """Repeat sentences with entities at random until they are `ratio` times those without.
 
@@ -161,7 +162,7 @@ class RandomOversampling(_RandomSampling):
         return max(1.0, self.ratio * n_bare / max(n_entity, 1)), 1.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=CHECKED)
 class RandomUndersampling(_RandomSampling):
     """Drop sentences without entities at random until those with some are `ratio` times as many.
 

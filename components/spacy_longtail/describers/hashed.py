@@ -6,12 +6,13 @@ from pydantic.dataclasses import dataclass
 from spacy.strings import get_string_id
 from thinc.types import Floats2d
 
+from ..settings import CHECKED
 from .base import unit_rows, words
 
 LETTERS = (3, 4, 5)  # lengths of runs of letters
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=CHECKED)
 class HashedDescriptions:
     """Random projections of a description's words and runs of letters.
 

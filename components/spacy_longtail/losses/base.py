@@ -3,13 +3,13 @@
 from abc import ABC, abstractmethod
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 from thinc.types import Floats1d
 
 from ..errors import Errors
+from ..settings import CHECKED as CHECKED
 from ..types import ClassWeights
 
-CHECKED = ConfigDict(arbitrary_types_allowed=True, allow_inf_nan=False)  # of a loss's settings
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
