@@ -1,8 +1,11 @@
-"""Models of the Hugging Face hub: whether one can be had, asked before the work that needs it."""
+"""Models of the Hugging Face hub, checked before work starts and loaded without their own code."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from importlib import import_module
 from pathlib import Path
+from threading import RLock, get_ident
 from typing import TYPE_CHECKING
 
 from thinc.api import Config
@@ -15,6 +18,48 @@ if TYPE_CHECKING:  # an extra
 
 SECONDS = 5.0  # that the hub may take to answer
 NAMES_ONE = tuple(f"spacy-transformers.TransformerModel.v{n}" for n in (1, 2, 3))  # by its `name`
+
+# the ways by which transformers runs code that a model's files name, or asks on stdin whether to
+CODE_LOADERS = {
+    "transformers.dynamic_module_utils": (
+        *("get_cached_module_file", "get_class_in_module", "_raise_timeout_error"),
+    ),
+    "transformers.modeling_utils": ("get_kernel",),  # if the package kernels is installed
+}
+# seconds that transformers would wait for an answer
+NO_QUESTION = ("transformers.dynamic_module_utils", "TIME_OUT_REMOTE_CODE")
+_loading = RLock()
+
+
+@contextmanager
+def no_model_code() -> Iterator[None]:
+    """Refuse to run code that comes with a model, whatever a library passes as trust_remote_code.
+
+    A model's files can name code in an `auto_map`, or a kernel of the hub as their attention.
+    Within the block the calling thread neither runs it nor asks on stdin whether to run it. Other
+    threads load as usual, but are not asked either.
+
+    RAISES (ValueError): Within the block, where code would be run.
+    """
+    thread = get_ident()
+
+    def guarded(load: Callable[..., object], *args: object, **settings: object) -> object:
+        if get_ident() != thread:
+            return load(*args, **settings)
+        raise ValueError("its files name code of their own, in an auto_map or as an attention kernel")
+
+    with _loading, ExitStack() as stack:
+
+        def replace(module: str, name: str, value: object) -> None:
+            stack.callback(setattr, import_module(module), name, getattr(import_module(module), name))
+            setattr(import_module(module), name, value)
+
+        for module, functions in CODE_LOADERS.items():
+            for function in functions:
+                if load := getattr(import_module(module), function, None):
+                    replace(module, function, partial(guarded, load))
+        replace(*NO_QUESTION, 0)
+        yield
 
 
 def check_model(name: str) -> None:
@@ -40,8 +85,9 @@ def load_transformer(name: str) -> tuple["PreTrainedTokenizerBase", "PreTrainedM
         from transformers import AutoModel, AutoTokenizer
     check_model(name)
     try:
-        tokenizer = AutoTokenizer.from_pretrained(name, use_fast=True, add_prefix_space=True)
-        return tokenizer, AutoModel.from_pretrained(name)
+        with no_model_code():
+            tokenizer = AutoTokenizer.from_pretrained(name, use_fast=True, add_prefix_space=True)
+            return tokenizer, AutoModel.from_pretrained(name)
     except Exception as error:  # of the hub, of torch, of safetensors: each its own kind
         raise ValueError(Errors.L265.format(name=name, problem=" ".join(str(error).split()))) from error
 

@@ -181,3 +181,47 @@ def test_an_encoder_that_is_looked_up_brings_no_code(tmp_path):
     of_labels = of_config(labels_encoder=str(encoder), labels_encoder_config=None)
     with pytest.raises(ValueError, match=r"L296.*auto_map"):
         build(spoilt(tmp_path / "bi_encoder", of_labels))("Maria left.")
+
+
+def write_evil_code(folder):
+    """Write a module into a model's folder that creates OWNED beside the folder when it runs."""
+    mark = folder.parent / "OWNED"
+    (folder / "evil.py").write_text(f"open({str(mark)!r}, 'w').close()\n\nEvil = dict\n", "utf8")
+    return mark
+
+
+def test_a_decoder_that_is_looked_up_runs_no_code(tmp_path):
+    from transformers import GPT2Config
+
+    decoder = tmp_path / "decoder"
+    decoder.mkdir()
+    config = GPT2Config(n_embd=32, n_layer=1, n_head=2, vocab_size=300, n_positions=64).to_dict()
+    config["auto_map"] = {"AutoModelForCausalLM": "evil.Evil"}
+    (decoder / "config.json").write_text(json.dumps(config), encoding="utf8")
+    for path in Path(shared_gliner()).glob("*token*"):
+        shutil.copy(path, decoder)
+    mark = write_evil_code(decoder)
+    looked_up = {"labels_decoder": str(decoder), "labels_decoder_config": None, "span_mode": "markerV0"}
+
+    with pytest.raises(ValueError, match=r"L296.*auto_map"):
+        build(spoilt(tmp_path / "model", of_config(**looked_up)))("Maria left.")
+
+    assert not mark.exists()
+
+
+def test_a_tokenizer_with_code_of_its_own_is_refused_without_a_question(tmp_path, monkeypatch):
+    def change(folder):
+        path = folder / "tokenizer_config.json"
+        config = json.loads(path.read_text(encoding="utf8"))
+        config |= {"tokenizer_class": "Evil", "auto_map": {"AutoTokenizer": ["evil.Evil", None]}}
+        path.write_text(json.dumps(config), encoding="utf8")
+        (folder / "tokenizer.json").unlink()
+
+    model = spoilt(tmp_path / "model", change)
+    mark = write_evil_code(tmp_path / "model")
+    monkeypatch.setattr("builtins.input", lambda question: "y")  # a user who is in a hurry
+
+    with pytest.raises(ValueError, match=r"L296.*auto_map"):
+        build(model)("Maria left.")
+
+    assert not mark.exists()

@@ -13,6 +13,7 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from ..errors import Errors
+from ..hub import no_model_code
 from .int8 import can, in_int8
 from .quantised import GROUP, EightBit, FourBit, eight_bit, four_bit
 from .torch_layer import TorchShim, load_state, read_safetensors, tensor_checksum, tensors_of
@@ -77,7 +78,8 @@ class PieceEncoder(nn.Module):
         """Take a transformer, or one with random weights. Word embeddings are not trained."""
         from transformers import AutoModel
 
-        self.encoder = AutoModel.from_config(config) if encoder is None else encoder
+        with no_model_code():
+            self.encoder = AutoModel.from_config(config) if encoder is None else encoder
         for name in ("pooler", "lm_head"):
             if getattr(self.encoder, name, None) is not None:
                 setattr(self.encoder, name, None)

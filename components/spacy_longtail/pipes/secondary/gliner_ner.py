@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import srsly
 from spacy.language import Language
 from spacy.tokens import Doc
 from thinc.api import get_torch_default_device
@@ -12,6 +11,7 @@ from thinc.api import get_torch_default_device
 from ...corpus.labels import check_label
 from ...corpus.sentences import sentence_bounds
 from ...errors import Errors
+from ...hub import no_model_code
 from ...settings import extra, finite
 from ..base import EntityScorer, Lock, UntrainedPipe, factory
 from ..label_checks import check_known, check_types
@@ -21,7 +21,6 @@ from ..scores.thresholding import check_judging
 from ..token.describing import describe_types
 
 WHO = "longtail_gliner"
-ENCODERS = {"model_name": "encoder_config", "labels_encoder": "labels_encoder_config"}
 
 
 class GLiNERNER(EntityScorer, UntrainedPipe):
@@ -116,21 +115,23 @@ class GLiNERNER(EntityScorer, UntrainedPipe):
 
 
 def load_gliner(name: str) -> Any:
-    """A model for prediction. name (str): Its folder, or its name on the Hugging Face hub."""
+    """Load a GLiNER model for prediction, without running code of its own.
+
+    name (str): Its folder, or its name on the Hugging Face hub.
+    RETURNS (GLiNER): The model of the package `gliner`, in evaluation mode.
+    RAISES (ValueError): If the extra is missing, or the model cannot be loaded.
+    """
     with extra("gliner", "gliner"):
         from gliner import GLiNER
         from huggingface_hub import snapshot_download
-    from transformers import AutoConfig
 
+    device = str(get_torch_default_device())
     try:
         folder = Path(name) if Path(name).exists() else Path(snapshot_download(name))
-        config = srsly.read_json(folder / "gliner_config.json")
-        encoders = [config.get(name) for name, field in ENCODERS.items() if not config.get(field)]
-        looked_up = [AutoConfig.from_pretrained(n, trust_remote_code=False) for n in encoders if n]
-        # the package trusts every config, and would run the code that an auto_map names
-        if "auto_map" in str(config) or any(getattr(config, "auto_map", None) for config in looked_up):
-            raise ValueError("its config has an auto_map, which would run code of its own")
-        return GLiNER.from_pretrained(str(folder), map_location=str(get_torch_default_device())).eval()
+        if "auto_map" in (folder / "gliner_config.json").read_text(encoding="utf8"):
+            raise ValueError("its gliner_config.json has an auto_map, which would run code of its own")
+        with no_model_code():  # the package trusts every encoder, decoder and tokenizer
+            return GLiNER.from_pretrained(str(folder), map_location=device).eval()
     except Exception as error:  # of the hub, json, transformers, torch: each its own kind
         problem = " ".join(str(error).split()) or type(error).__name__
         raise ValueError(Errors.L296.format(path=name, problem=problem[:300].rstrip(" ."))) from error
