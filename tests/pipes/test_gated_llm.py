@@ -185,8 +185,10 @@ def test_a_server_that_is_tired_is_asked_again(answer, server):
 
 def test_a_server_that_is_not_there(server, monkeypatch):
     server.http.server_close()  # nobody listens
-    sent, waits, send = [], [], requests.post
-    monkeypatch.setattr(requests, "post", lambda url, **own: sent.append(url) or send(url, **own))
+    sent, waits, send = [], [], requests.Session.post
+    monkeypatch.setattr(
+        requests.Session, "post", lambda own, url, **given: sent.append(url) or send(own, url, **given)
+    )
     monkeypatch.setattr("time.sleep", waits.append)
     nlp = of_server(server, {"max_failures": 1}, max_tries=5, interval=1.0)
     with pytest.raises(ValueError, match=r"L290.*L292.*ConnectionError"):
@@ -249,6 +251,17 @@ def test_a_long_sentence_is_cut_to_the_window(server):
         ({"endpoint": "http://me:pass@host/v1"}, "L292.*endpoint"),
         ({"endpoint": "http://me:pass@[host/v1"}, "L292.*endpoint"),
         ({"endpoint": "http://host/v1?version=1&Token=pass#x"}, "L292.*endpoint"),
+        ({"endpoint": "http://host/v1?k=pass"}, "L292.*query"),
+        ({"endpoint": "http://host/v1?pass"}, "L292.*query"),
+        ({"endpoint": "http://host/v1?api-version=pass"}, "L292.*query"),
+        ({"endpoint": "http://host/v1?version=1;k=pass"}, "L292.*query"),
+        ({"endpoint": "http://host/v1#key=pass"}, "L292.*fragment"),
+        ({"endpoint": "http://host/v1;token=pass"}, "L292.*parameters"),
+        ({"endpoint": "http://host/v1/key=pass/chat"}, "L292.*parameters"),
+        ({"endpoint": "http://host/v1%3Fk%3Dpass"}, "L292.*query"),
+        ({"endpoint": "http://host/v1%253Btoken%253Dpass"}, "L292.*parameters"),
+        ({"endpoint": "http://me%3Apass%40host/v1"}, "L292.*endpoint"),
+        ({"config": {"extra_body": {"api_key": "pass"}}}, "L292.*config.extra_body.api_key"),
         ({"key_variable": "NOT_SET_ANYWHERE"}, "L292.*'NOT_SET_ANYWHERE'"),
         ({"max_tries": 0}, "L001.*max_tries"),
     ],
@@ -259,10 +272,22 @@ def test_bad_settings_of_the_model_are_refused(settings, code):
     assert not re.search("pass(?!word)", f"{caught.value!r} {caught.value.__context__!r}")
 
 
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        "http://[::1]:8000/v1/chat/completions",
+        "https://me.openai.azure.com/openai/deployments/d/chat/completions?api-version=2024-10-21",
+    ],
+)
+def test_endpoints_of_servers_and_services_are_accepted(endpoint):
+    config = {"max_tokens": 100, "logit_bias": {"50256": -100}}
+    assert create_chat_completions("tiny", endpoint, config=config).endpoint == endpoint
+
+
 def test_a_model_keeps_no_key(server, monkeypatch):
     monkeypatch.setenv("TEST_LLM_KEY", KEY)
     model = create_chat_completions("tiny", server.url, "TEST_LLM_KEY")
     data = pickle.dumps(model)
-    assert KEY.encode() not in data and KEY not in repr(vars(model))
+    assert KEY.encode() not in data and KEY not in repr(model)
     assert list(pickle.loads(data)([["one"], ["two"]])) == [[ANSWER], [ANSWER]]
     assert [h["Authorization"] for h in server.headers] == [f"Bearer {KEY}"] * 2
