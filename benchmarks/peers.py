@@ -93,8 +93,7 @@ def read_fold(corpus: Path, n_sentences: int = 0) -> Fold:
     for part in ("train", "dev", "test"):
         docs = DocBin().from_disk(corpus / f"{part}.spacy").get_docs(vocab)
         parts[part] = [sentence for doc in docs for sentence in cut(doc)][: n_sentences or None]
-    types = read_types(corpus)
-    return Fold(corpus.name, parts, types._replace(tail=rare_types(corpus.name, types.tail)))
+    return Fold(corpus.name, parts, read_types(corpus))
 
 
 def cut(doc: Doc) -> Iterator[Doc]:
@@ -104,12 +103,6 @@ def cut(doc: Doc) -> Iterator[Doc]:
         return
     for sentence in doc.sents:
         yield sentence.as_doc()
-
-
-def rare_types(name: str, declared: list[str]) -> list[str]:
-    """The rare types that docs/results.md has for a corpus, else those that it declares."""
-    rows = srsly.read_jsonl(RECORDS / "training_mentions.jsonl")
-    return next((row["tail"] for row in rows if row["corpus"] == name), declared)
 
 
 def words_of(doc: Doc) -> list[str]:

@@ -339,6 +339,11 @@ class Warnings:
         "tokens count as missing. Set scores_key, or secondary_scores_key of a longtail_gated_pipe."
     )
 
+    W198 = (
+        "[LW198] {pipeline} cannot find {types}: no sentence is proposed for them. Use an encoder such "
+        "as en_longtail_trf, which finds types by their descriptions."
+    )
+
     # Commands
     W086 = (
         "[LW086] Thresholds are chosen on test: scores on it say no longer what the pipeline is worth. "

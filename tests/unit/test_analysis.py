@@ -20,8 +20,8 @@ NLP = blank()
 N_TOKENS = 12
 
 
-def analyse(data, labels, mentions=None, surfaces=()):
-    found = analysis.analyse(data, labels, mentions or {}, surfaces)
+def analyse(data, labels, mentions=None, surfaces=(), tail=()):
+    found = analysis.analyse(data, labels, tail, mentions or {}, surfaces)
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     return found
 
@@ -78,7 +78,8 @@ def test_lengths_by_hand():
 
 def test_buckets_by_hand():
     eg = example([(0, 1, "A"), (2, 3, "B"), (4, 5, "C")], [(0, 1, "A"), (2, 3, "C"), (6, 7, "X")])
-    found = analyse([eg], ["D", "C", "B", "A"], {"A": 60, "B": 30, "C": 6, "X": 900})["buckets"]
+    mentions = {"A": 60, "B": 30, "C": 6, "X": 900}
+    found = analyse([eg], ["D", "C", "B", "A"], mentions, tail=["C", "D"])["buckets"]
     assert {name: row["labels"] for name, row in found.items()} == {
         "head": ["A"],
         "mid": ["B"],

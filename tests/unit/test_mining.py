@@ -431,6 +431,19 @@ def test_an_encoder_mines_for_types_that_nobody_has_labelled(tmp_path, pool):
     assert parts == {"train": 3, "dev": 1}
 
 
+def test_a_rare_type_that_the_pipeline_cannot_find_stops_no_mining(tmp_path, pipeline, pool):
+    """The corpus declares it, and has no mention to train on."""
+    types = {"labels": ["PER", "NAT", "STORM"], "tail": ["NAT", "STORM"]}
+    (tmp_path / "corpus").mkdir()
+    srsly.write_json(tmp_path / "corpus" / "types.json", types)
+    out = tmp_path / "next.jsonl"
+    options = ["--corpus", tmp_path / "corpus", "--labels", 2, "--random", 0]
+    said = run_app("mine", pipeline, pool, "-o", out, *options).stderr
+    assert "[LW198]" in said and "cannot find STORM" in " ".join(said.split())
+    assert {row["meta"]["reason"].split()[0] for row in srsly.read_jsonl(out)} == {"NAT"}
+    refused(["mine", pipeline, pool, "-o", tmp_path / "b", *options, "--types", "STORM"], "L500")
+
+
 @pytest.mark.parametrize("form", DEFAULT_NAMES)
 def test_what_was_proposed_before_is_left_out(tmp_path, pipeline, pool, form):
     """As sentences that were rejected, which no corpus has."""

@@ -1,35 +1,53 @@
-"""Which types are rare: the rules by hand, and what commands say of them."""
+"""Which types are rare: the rule by hand, its option, and what commands say of rare types."""
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 import srsly
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_longtail.corpus.folder import convert_corpus, read_types
+from spacy_longtail.corpus.folder import CorpusTypes, convert_corpus, read_types
 from spacy_longtail.corpus.rare import rare_sentence, rare_types, tail_types
-from tests.util import invoke
+from spacy_longtail.corpus.statistics import corpus_statistics
+from spacy_longtail.training.train import corpus_overrides
+from tests.util import invoke, refused
 
-RULE = "at most 10 % of the training mentions of the most frequent type"
-THIRD = f"the rarest third; no type has {RULE}"
-DECLARED = "the tail that was declared"
+RECORDS = Path(__file__).parents[2] / "benchmarks" / "results" / "training_mentions.jsonl"
 
 
 @pytest.mark.parametrize(
     ("mentions", "rare"),
     [
         ({"a": 1000, "b": 500, "c": 100, "d": 5}, ["c", "d"]),  # exactly a tenth is rare
-        ({"a": 1000, "b": 101, "d": 5, "c": 100, "e": 0}, ["c", "d"]),  # no mention, no rareness
-        ({"a": 9, "b": 8, "c": 7}, ["c"]),
-        ({"a": 9, "b": 9, "c": 9, "d": 9, "e": 9, "f": 9}, ["e", "f"]),
-        ({"a": 9, "b": 8}, ["b"]),
-        ({"a": 9}, ["a"]),
+        ({"a": 1000, "b": 101, "d": 5, "c": 100}, ["c", "d"]),
+        ({"a": 80, "b": 31, "c": 30}, ["c"]),  # exactly 30 mentions are few in any corpus
+        ({"a": 9, "b": 8}, ["a", "b"]),
+        ({"a": 10_000}, []),
+        ({"a": 10_000, "b": 9000}, []),
+        ({"a": 100, "b": 0}, ["b"]),  # without a training mention
         ({}, []),
     ],
 )
 def test_the_tail_of_a_corpus(mentions, rare):
-    assert tail_types(mentions) == rare
+    assert tail_types(mentions, mentions) == rare
+
+
+def test_a_limit_that_is_given_replaces_the_rule():
+    mentions = {"a": 1000, "b": 90, "c": 12, "d": 0}
+    assert tail_types(mentions, mentions, 12) == ["c", "d"]
+
+
+def test_the_tail_has_declared_types_alone_and_those_that_never_occur():
+    assert tail_types({"a": 100, "typo": 1}, ["a", "storm"]) == ["storm"]
+
+
+def test_the_tail_of_the_benchmarks_is_that_of_the_product():
+    rows = list(srsly.read_jsonl(RECORDS))
+    assert len(rows) == 5
+    for row in rows:
+        assert sorted(tail_types(row["mentions"], row["mentions"])) == sorted(row["tail"])
 
 
 @given(
@@ -37,7 +55,7 @@ def test_the_tail_of_a_corpus(mentions, rare):
 )
 def test_the_limit_alone_chooses_and_not_the_order_of_counting(mentions, limit, rng):
     other = dict(rng.sample(list(mentions.items()), len(mentions)))
-    assert tail_types(mentions) == tail_types(other)
+    assert tail_types(mentions, mentions) == tail_types(other, other)
     by_name = Counter(dict(sorted(mentions.items())))
     assert rare_types(other, limit) == [t for t, n in by_name.most_common() if n <= limit]
 
@@ -45,39 +63,59 @@ def test_the_limit_alone_chooses_and_not_the_order_of_counting(mentions, limit, 
 @pytest.mark.parametrize(
     ("mentions", "tail", "said"),
     [
-        ({"a": 100, "b": 10, "c": 11}, ["b"], f"Rare: b ({RULE})."),
-        ({"a": 100, "b": 30, "c": 11}, ["c"], f"Rare: c ({THIRD})."),
-        ({"a": 100, "b": 10, "c": 50}, ["b", "c"], f"Rare: b, c ({DECLARED})."),
-        ({"a": 100, "b": 10}, [], f"Rare: no type ({DECLARED})."),
+        ({"a": 100, "b": 0}, ["b"], "Rare: b 0 (at most 30 training mentions)."),
+        (
+            {"a": 5000, "b": 402},
+            ["b"],
+            "Rare: b 402 (at most 500 training mentions, 10 % of those of the most frequent type).",
+        ),
+        ({"a": 100, "b": 10}, ["a"], "Rare: a 100 (the tail that was declared)."),
+        ({"a": 100, "b": 10}, [], "Rare: no type (the tail that was declared)."),
+        ({"a": 100, "b": 90}, [], "Rare: no type (at most 30 training mentions)."),
     ],
 )
 def test_what_is_said_is_what_chose(mentions, tail, said):
-    assert rare_sentence(tail, mentions) == said
+    assert rare_sentence(tail, mentions, mentions) == said
 
 
 def corpus(folder, **declared):
+    """Forty mentions of PER in each part, one of GEO and EVE, and none of STORM."""
+    folder.mkdir()
+    lines = ["Ana B-PER", "Oslo B-GEO", "Ida B-EVE", ""]
+    for i in range(40):
+        lines += [f"Bo{i} B-PER", "left O", ""]
     for part in ("train", "dev", "test"):
-        lines = ["Ana B-PER", "Oslo B-GEO", "Ida B-EVE", ""] + [
-            line for i in range(20) for line in (f"Bo{i} B-PER", "")
-        ]
-        folder.mkdir(exist_ok=True)
         (folder / f"{part}.iob").write_text("\n".join(lines), encoding="utf8")
     srsly.write_json(folder / "corpus.json", declared)
     return folder
 
 
+DESCRIBED = {"labels": ["PER", "GEO", "EVE", "STORM"], "descriptions": {"STORM": "named storm"}}
+
+
 def test_commands_name_the_rule(tmp_path):
     source, target = corpus(tmp_path / "in"), tmp_path / "out"
-    declared = corpus(tmp_path / "declared", labels=["PER", "GEO", "EVE"], tail=["PER"])
+    said = "Rare: EVE 1, GEO 1 (at most 30 training mentions)."
+    assert said in " ".join(invoke("convert", source, target).output.split())
+    assert said in " ".join(invoke("stats", target).output.split())
+    assert said in " ".join(invoke("audit", target).output.split())
     folds = ["--part", "train", "--unit", "sentence", "--folds", "3"]
-    for arguments, said in (
-        (["convert", source, target], f"Rare: EVE, GEO ({RULE})."),
-        (["stats", target], f"Rare: EVE, GEO ({RULE})."),
-        (["audit", target], f"Rare: EVE, GEO ({RULE})."),
-        (["split", target, tmp_path / "folds", *folds], "Rare: EVE, GEO ("),
-        (["convert", declared, tmp_path / "own"], f"Rare: PER ({DECLARED})."),
-    ):
-        assert said in " ".join(invoke(*arguments).output.split())
+    assert said in " ".join(invoke("split", target, tmp_path / "folds", *folds).output.split())
+
+
+def test_a_declared_tail_stays_even_if_it_is_empty(tmp_path):
+    declared = corpus(tmp_path / "in", labels=["PER", "GEO", "EVE"], tail=["PER"])
+    assert convert_corpus(declared, tmp_path / "one").tail == ["PER"]
+    nothing = corpus(tmp_path / "none", labels=["PER", "GEO", "EVE"], tail=[])
+    assert convert_corpus(nothing, tmp_path / "two").tail == []
+
+
+def test_the_limit_is_an_option_which_a_declared_tail_refuses(tmp_path):
+    source = corpus(tmp_path / "in")
+    invoke("convert", source, tmp_path / "out", "--rare-mentions", 50)
+    assert read_types(tmp_path / "out").tail == ["PER", "EVE", "GEO"]
+    declared = corpus(tmp_path / "declared", labels=["PER", "GEO", "EVE"], tail=["PER"])
+    refused(["convert", declared, tmp_path / "no", "--rare-mentions", 50], "L420")
 
 
 def test_a_type_that_is_not_declared_is_not_in_the_tail(tmp_path):
@@ -85,3 +123,36 @@ def test_a_type_that_is_not_declared_is_not_in_the_tail(tmp_path):
     with pytest.warns(UserWarning, match="LW030"):
         convert_corpus(source, tmp_path / "out")
     assert read_types(tmp_path / "out").tail == ["GEO"]
+
+
+def test_a_declared_type_without_a_mention_is_kept_as_rare(tmp_path):
+    types = convert_corpus(corpus(tmp_path / "in", **DESCRIBED), tmp_path / "out")
+    assert types.labels == ["PER", "GEO", "EVE", "STORM"]
+    assert types.tail == ["EVE", "GEO", "STORM"]
+    assert types.descriptions == {"STORM": "named storm"}
+    statistics = corpus_statistics(tmp_path / "out")
+    assert statistics.tail == statistics.buckets["tail"] == ["EVE", "GEO", "STORM"]
+    assert statistics.parts["train"].types["STORM"].mentions == 0
+
+
+@pytest.mark.filterwarnings("ignore:.LW040")
+def test_split_keeps_a_declared_type_without_a_mention(tmp_path):
+    convert_corpus(corpus(tmp_path / "in", **DESCRIBED), tmp_path / "out")
+    shares = ["--part", "train", "--unit", "sentence", "--parts", "train=0.5,dev=0.5"]
+    invoke("split", tmp_path / "out", tmp_path / "split", *shares)
+    types = read_types(tmp_path / "split")
+    assert types.labels == ["PER", "GEO", "EVE", "STORM"]
+    assert "STORM" in types.tail and types.descriptions == {"STORM": "named storm"}
+
+
+def test_split_counts_the_tail_anew_in_its_training_part(tmp_path):
+    convert_corpus(corpus(tmp_path / "in"), tmp_path / "out")
+    shares = ["--part", "train", "--unit", "sentence", "--parts", "train=0.5,dev=0.5"]
+    invoke("split", tmp_path / "out", tmp_path / "split", *shares)
+    assert "PER" in read_types(tmp_path / "split").tail  # 20 of its 41 mentions
+
+
+def test_a_primary_gets_all_types_where_all_of_them_are_rare():
+    types = CorpusTypes(["PER", "GEO"], ["PER", "GEO"])
+    overrides = corpus_overrides(types, Path("train.spacy"), Path("dev.spacy"))
+    assert overrides["longtail.frequent"] == ["PER", "GEO"]

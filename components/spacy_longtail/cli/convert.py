@@ -19,7 +19,7 @@ from ..corpus.formats.context import (
     read_tag_names,
 )
 from ..corpus.formats.sources import FORMATS
-from ..corpus.rare import rare_sentence
+from ..corpus.rare import RARE_MENTIONS, RARE_SHARE, rare_sentence
 from ..corpus.tokenizers import Tokens
 from ..output.amounts import number
 from ..training.loading import load_pipeline
@@ -52,6 +52,14 @@ def convert(
     allow: Allow = False,
     sentences: Annotated[str | None, Option(help="Where there are none: sentencizer, pipeline.")] = None,
     docs_per_file: Annotated[int | None, Option(min=1, help="Folders of files of so many docs.")] = None,
+    rare_mentions: Annotated[
+        int | None,
+        Option(
+            min=0,
+            help="Maximum number of training mentions of a rare type.",
+            show_default=f"{RARE_MENTIONS}, or {100 * RARE_SHARE:g} % of the most frequent type's",
+        ),
+    ] = None,
     code: Code = None,
     as_json: Json = False,
 ) -> None:
@@ -76,7 +84,7 @@ def convert(
         docs_per_file=docs_per_file,
         open=open_types,
     )
-    types = convert_corpus(source, target, lang, settings)
+    types = convert_corpus(source, target, lang, settings, rare_mentions)
     conversion, is_open = read_conversion(target), has_open_types(target)
     if as_json:
         data = {"open": True} if is_open else {"labels": types.labels, "tail": types.tail}
@@ -96,7 +104,7 @@ def convert(
         n_mentions = number(sum(mentions.values()), "mention")
         return msg.text(f"{n_mentions} of {number(len(mentions), 'open type')}. `pretrain` reads them.")
     msg.text(f"Types: {', '.join(types.labels)}")
-    msg.text(rare_sentence(types.tail, mentions))
+    msg.text(rare_sentence(types.tail, mentions, types.labels))
     if "all" in conversion.parts:
         msg.info("It is one part, 'all'. `split` makes train, dev and test of it.")
     return None

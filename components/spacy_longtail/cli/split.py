@@ -62,7 +62,7 @@ def _print_split(result: Split) -> None:
     print_table(head, rows)
     learnt = [result.parts["train"]] if "train" in result.parts else parts  # folds have one tail
     mentions = sum((Counter(part.mentions) for part in learnt), Counter())
-    msg.text(rare_sentence(result.types.tail, mentions))
+    msg.text(rare_sentence(result.types.tail, mentions, result.types.labels))
 
 
 def _cell(n: int, total: int) -> str:

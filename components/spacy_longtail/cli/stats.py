@@ -45,7 +45,7 @@ def _print_statistics(of: Statistics) -> None:
     heads = [f"{part} mentions" for part in of.parts]
     heads += ["bits", "bucket", *(f"{part} unseen, %" for part in of.leakage)]
     print_table(("type (* rare)", *heads), [_type_row(of, t) for t in of.labels + of.undeclared])
-    msg.text(rare_sentence(of.tail, {t: counts.mentions for t, counts in training.items()}))
+    msg.text(rare_sentence(of.tail, {t: counts.mentions for t, counts in training.items()}, of.labels))
     msg.divider("Sentences that occur more than once")
     rows = []
     for part, repeated in of.duplicates.items():

@@ -14,7 +14,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from tqdm import tqdm
 
-from ..errors import Warnings
+from ..errors import Errors, Warnings
 from ..output.writing import check_folder, coded_io
 from ..records import Record
 from .boundaries import boundary_pipeline, with_boundaries
@@ -63,13 +63,19 @@ class Conversion(Record):
 
 
 def convert_corpus(
-    source: Path, target: Path, lang: str | None = None, settings: Settings | None = None
+    source: Path,
+    target: Path,
+    lang: str | None = None,
+    settings: Settings | None = None,
+    rare_mentions: int | None = None,
 ) -> CorpusTypes:
     """Write the parts of a corpus as `.spacy` files, its types, and what was left out; or nothing.
 
     source (Path): A file or folder in one of the formats; a folder may have train, dev and test in
         it. corpus.json in it, or beside the file, may declare lang, tokens, labels and tail.
     lang (Optional[str]): spaCy language code; null takes corpus.json's, else "en".
+    rare_mentions (Optional[int]): The largest number of training mentions of a rare type; null
+        takes the limit of `corpus.rare`. A corpus that declares its tail takes none.
     """
     settings = settings or Settings()
     with coded_io(source):
@@ -78,6 +84,9 @@ def convert_corpus(
     formats = {part.format for part in parts.values()}
     is_open = settings.open or declared.open or "open" in formats
     check_declared(path, declared, is_open, "articles" in formats)
+    if rare_mentions is not None and (is_open or "tail" in declared.model_fields_set):
+        problem = "open types are never rare" if is_open else f"{path} declares the tail"
+        raise ValueError(Errors.L420.format(name="rare-mentions", problem=problem))
     lang, tokens = lang or declared.lang, settings.tokens or declared.tokens
     nlp = blank(lang, tokens)
     boundaries = settings.sentences and boundary_pipeline(settings.sentences, lang, tokens)
@@ -102,7 +111,7 @@ def convert_corpus(
         if not settings.allow:
             check_losses(source, happened, sum(sum(part.mentions.values()) for part in report.values()))
         empty = CorpusTypes([], [], lang, tokens)
-        types = empty if is_open else _types(report, declared, empty)
+        types = empty if is_open else _types(report, declared, empty, rare_mentions)
         write_types(folder, types, is_open)
         write_json(folder / REPORT, Conversion(lang=lang, tokens=tokens, parts=report).as_json())
     for problem in _problems(types, report):
@@ -115,11 +124,18 @@ def read_conversion(corpus: Path) -> Conversion:
     return Conversion.model_validate_json((corpus / REPORT).read_bytes())
 
 
-def _types(report: Mapping[str, ConvertedPart], declared: Declared, empty: CorpusTypes) -> CorpusTypes:
+def _types(
+    report: Mapping[str, ConvertedPart],
+    declared: Declared,
+    empty: CorpusTypes,
+    rare_mentions: int | None,
+) -> CorpusTypes:
     mentions = sum((Counter(part.mentions) for part in report.values()), Counter[str]())
     labels = declared.labels or rare_types(mentions, math.inf)
     train = next(iter(report.values())).mentions  # or those of the one part that there is
-    tail = declared.tail or [t for t in tail_types(train) if t in labels]
+    tail = declared.tail
+    if "tail" not in declared.model_fields_set:
+        tail = tail_types(train, labels, rare_mentions)
     texts = {label: text for label, text in declared.descriptions.items() if label in labels}
     return empty._replace(labels=list(labels), tail=list(tail), descriptions=texts)
 

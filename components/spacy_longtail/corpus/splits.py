@@ -91,10 +91,14 @@ def split_corpus(
     chosen = {name: np.flatnonzero(of_unit == i) for i, name in enumerate(wanted)}
     parts = {name: _counted(units, chosen[name], share) for name, share in wanted.items()}
     _check_mentions(parts, units.labels, min_mentions, strict)
+    whole = _counted(units, np.arange(len(units.docs)), 1.0)
     if types is None:
-        # folds have one tail together: they are to be compared
-        learnt = parts.get("train") or _counted(units, np.arange(len(units.docs)), 1.0)
-        types = CorpusTypes(count_docs(docs).labels, tail_types(learnt.mentions))
+        labels = count_docs(docs).labels
+        types = CorpusTypes(labels, tail_types(whole.mentions, labels))
+    if set(types.tail) == set(tail_types(whole.mentions, types.labels)):
+        # not declared, so counted in the new training part; folds share one tail, to be comparable
+        learnt = parts.get("train", whole)
+        types = types._replace(tail=tail_types(learnt.mentions, types.labels))
     corpora = {target: chosen}
     if folds is not None:
         corpora = {target / name: parts_of_fold(of_unit, i, folds) for i, name in enumerate(wanted)}

@@ -27,13 +27,14 @@ Analysis = dict[str, Any]  # JSON
 def analyse(
     examples: Iterable[Example],
     labels: Sequence[str],
+    tail: Collection[str],
     mentions: Mapping[str, int],
     surfaces: Collection[tuple[str, str]],
 ) -> Analysis:
     """Take the predictions of a pipeline apart. Documents without annotation are left out.
 
     examples (Iterable[Example]): Documents with predictions and gold annotation.
-    labels (Sequence[str]): The declared types.
+    labels (Sequence[str]): The declared types. tail (Collection[str]): The rare ones.
     mentions (Mapping[str, int]): Of the training data, by type.
     surfaces (Collection[Tuple[str, str]]): Their texts, case-folded, each with its type.
     RETURNS (Analysis): confusion (labels, counts), errors (mentions of each of KINDS, per_type),
@@ -50,7 +51,7 @@ def analyse(
         "confusion": _confusion(pairs, types),
         "errors": _errors(pairs, types),
         "lengths": _length_bins(by_doc, lengths, token_results(examples).sentences),
-        "buckets": _buckets(per_type, mentions, labels),
+        "buckets": _buckets(per_type, mentions, labels, tail),
         "seen": _seen(pairs, surfaces),
     }
 
@@ -109,11 +110,14 @@ def _length_bins(
 
 
 def _buckets(
-    per_type: Mapping[str, PRFScore], mentions: Mapping[str, int], labels: Sequence[str]
+    per_type: Mapping[str, PRFScore],
+    mentions: Mapping[str, int],
+    labels: Sequence[str],
+    tail: Collection[str],
 ) -> Analysis:
-    """Scores of the types that training has many, some and few mentions of; null without types."""
+    """Return the scores of each bucket of types; null for a bucket without types."""
     rows = {}
-    for name, types in bucket_types(mentions, labels).items():
+    for name, types in bucket_types(mentions, labels, tail).items():
         counts = {t: per_type[t] for t in types if t in per_type}
         micro = sum(counts.values(), PRFScore())
         scores = {"macro_f": macro_f(counts, types), **micro.to_dict()}

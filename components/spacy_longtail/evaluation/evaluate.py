@@ -65,7 +65,9 @@ def evaluate_model(
     for pipe_name, pipe in nlp.pipeline:
         if is_gate(nlp, pipe_name):
             scores.update(cast(Pipe, pipe).score(examples))
-    details = None if tally is None else analyse(examples, labels, tally.counts.mentions, tally.surfaces)
+    details = None
+    if tally is not None:
+        details = analyse(examples, labels, tail, tally.counts.mentions, tally.surfaces)
     performance = nlp.meta.get("performance", {})
     return Evaluation(
         name=name or (place.parent if place.name in UNNAMED else place).name,

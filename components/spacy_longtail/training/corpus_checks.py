@@ -131,7 +131,7 @@ def _is_broken(token: Token) -> bool:
 def _findings(statistics: Statistics) -> Results:
     """What the statistics find, as far as it is a fault."""
     mentions = {t: counts.mentions for t, counts in statistics.parts["train"].types.items()}
-    yield "info", rare_sentence(statistics.tail, mentions)
+    yield "info", rare_sentence(statistics.tail, mentions, statistics.labels)
     for finding in statistics.diagnosis:
         if finding.rule in LEVELS:
             yield LEVELS[finding.rule], f"{finding.finding} {finding.evidence} {finding.advice}"

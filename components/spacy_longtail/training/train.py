@@ -52,6 +52,7 @@ def corpus_overrides(types: CorpusTypes, train: Path, dev: Path) -> Overrides:
     types (CorpusTypes): Its types, language and tokens.
     train (Path): The part to train on. dev (Path): The part that chooses the best model.
     """
+    frequent = [label for label in types.labels if label not in types.tail]
     return {
         "nlp.lang": types.lang,
         **{f"nlp.{name}": value for name, value in tokenizer_config(types.lang, types.tokens).items()},
@@ -61,7 +62,7 @@ def corpus_overrides(types: CorpusTypes, train: Path, dev: Path) -> Overrides:
         "longtail.tail": types.tail,
         "longtail.descriptions": types.descriptions,
         "longtail.queries": in_words(types.labels, types.descriptions),
-        "longtail.frequent": [label for label in types.labels if label not in types.tail],
+        "longtail.frequent": frequent or types.labels,  # a primary needs types even if all are rare
     }
 
 

@@ -1,5 +1,6 @@
 """Mining a pool: which sentences to label next."""
 
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +17,7 @@ from ..corpus.formats.docbin import stream_docs
 from ..corpus.parts import part_path
 from ..corpus.sentences import by_punctuation
 from ..corpus.type_words import in_words
-from ..errors import Errors
+from ..errors import Errors, Warnings
 from ..output.writing import check_file, check_outside
 from ..pipes.gate.posteriors import has_expectations
 from ..pipes.gate.sentence_gate import SentenceGate
@@ -112,6 +113,10 @@ def _load(pipeline: Path | str, request: MiningRequest) -> tuple[Language, list[
     gates = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, SentenceGate)]
     tail = declared.tail if declared else [label for gate in gates for label in gate.labels]
     types = list(dict.fromkeys(request.types or tail))
+    if counting and not request.types and (unread := [t for t in types if t not in known]):
+        types = [label for label in types if label in known]
+        shown = {"pipeline": pipeline, "types": ", ".join(unread)}
+        warnings.warn(Warnings.W198.format(**shown), stacklevel=3)
     problem, fix = "", "Use a pipeline with longtail_token_ner or ner, or an encoder."
     if not counting:
         problem = f"no component of {pipeline} has probabilities that count mentions"

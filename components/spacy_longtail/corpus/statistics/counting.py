@@ -1,7 +1,7 @@
 """One pass over the parts of a corpus: what is counted."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +15,6 @@ from ..counts import CorpusCounts, EntityBounds, count_doc, entity_bounds
 from ..cutting import cut
 from ..folder import PARTS, CorpusTypes, part_path, read_types
 from ..formats.docbin import bare_vocab, stream_docs
-from ..rare import tail_limit
 from ..sentences import all_bounds
 from .diagnosis import diagnose
 from .records import Conflicts, Leakage, MarkedPlace, PartStatistics, Statistics, TypeStatistics
@@ -111,7 +110,7 @@ def described_corpus(corpus: Path, types: CorpusTypes, tallies: Mapping[str, Par
         labels=types.labels,
         undeclared=undeclared,
         tail=types.tail,
-        buckets=buckets(training.counts.mentions, labels),
+        buckets=buckets(training.counts.mentions, labels, types.tail),
         parts={part: _described(part, tally, labels, training) for part, tally in tallies.items()},
         **_repetitions(tallies),
     )
@@ -143,18 +142,22 @@ def _described(part: str, tally: PartTally, labels: list[str], training: PartTal
     )
 
 
-def buckets(mentions: Mapping[str, int], labels: Iterable[str]) -> dict[str, list[str]]:
-    """Types by training mentions, most frequent first.
+def buckets(
+    mentions: Mapping[str, int], labels: Iterable[str], tail: Collection[str]
+) -> dict[str, list[str]]:
+    """Group types by training mentions, most frequent first.
 
-    RETURNS (Dict[str, List[str]]): head, the fewest types that hold half of the mentions; tail,
-        others with at most a tenth of the mentions of the most frequent; mid, the rest.
+    mentions (Mapping[str, int]): Training mentions by type.
+    labels (Iterable[str]): The types to group. tail (Collection[str]): The rare ones among them.
+    RETURNS (Dict[str, List[str]]): tail, the rare types; head, the fewest others that together hold
+        half of all mentions; mid, the rest.
     """
-    numbers = {t: mentions.get(t, 0) for t in labels}
-    total, limit, held = sum(numbers.values()), tail_limit(numbers), 0
+    counts = {t: mentions.get(t, 0) for t in labels}
+    total, held = sum(counts.values()), 0
     groups: dict[str, list[str]] = {"head": [], "mid": [], "tail": []}
-    for label, n in sorted(numbers.items(), key=lambda row: (-row[1], row[0])):
-        groups["head" if 2 * held < total else "mid" if n > limit else "tail"].append(label)
-        held += n
+    for label, n in sorted(counts.items(), key=lambda row: (-row[1], row[0])):
+        groups["tail" if label in tail else "head" if 2 * held < total else "mid"].append(label)
+        held += n * (label not in tail)
     return groups
 
 

@@ -17,7 +17,9 @@ ADVICE = {
     "absent_part.test": "Scores on dev are too good, since dev chose the model. Use `longtail split`.",
     "undeclared_type": "They enter no macro average. Declare them in corpus.json or fix the spelling; "
     "longtail.RelabelledCorpus.v1 leaves them out.",
-    "absent_type.train": "No model can learn them, and each counts as F1 = 0 in the macro average.",
+    "absent_type.train": "A pipeline that was not pretrained cannot find them: F1 = 0, in the macro "
+    "average too. `longtail init-config pretrained` starts from an encoder that finds types by their "
+    "descriptions in corpus.json, and `longtail mine` finds sentences to label.",
     "absent_type.dev": "Model selection is blind to them. `longtail split` gives every part its share.",
     "absent_type.test": "Their F1 is 0 whatever the model does. `longtail split` gives each part some.",
     "conflict": "No model can agree with both. `longtail audit` lists more suspects.",

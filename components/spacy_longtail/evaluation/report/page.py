@@ -83,7 +83,7 @@ def _values(report: Report) -> dict[str, object]:
         "stats": stats,
         "parts": PARTS,
         "types": sorted(stats.labels, key=lambda t: -training[t]),
-        "rare": rare_sentence(stats.tail, training),
+        "rare": rare_sentence(stats.tail, training, stats.labels),
         "headline": headline,
         "counted": counted(report),
         "stalled": stalled(report, first),
