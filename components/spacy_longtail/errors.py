@@ -261,6 +261,14 @@ class Errors:
         "the other setting."
     )
     L406 = "[L406] {package} is not installed. Run: pip install 'spacy-longtail[{extra}]'"
+    L850 = (
+        "[L850] {path} cannot be imported as --code: {problem}. Correct it, or name another file with "
+        "--code."
+    )
+    L851 = (
+        "[L851] The command is not done: {module} ended it with {call}. Remove that call, or raise an "
+        "error instead."
+    )
     L546 = (
         "[L546] This should not happen: {what} Please report it with the traceback above. Versions: "
         "{versions}."

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import spacy
 import typer
+import wasabi
 from confection import Config
 from pydantic import BaseModel
 from spacy.tokens import Doc, Span
@@ -69,6 +70,10 @@ def needed(name):
     positional = ["nowhere"] * sum(not param.opts[0].startswith("-") for param in params)
     options = [param.opts[0] for param in params if param.required and param.opts[0].startswith("-")]
     return positional + [text for option in options for text in (option, "nowhere/at/all")]
+
+
+def takes_code(name):
+    return any("--code" in param.opts for param in get_command(app).commands[name].params)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -203,7 +208,43 @@ def test_interruptions(failing, stats):
     assert signal.getsignal(signal.SIGTERM) is before
     gone = failing(BrokenPipeError(errno.EPIPE, "Broken pipe"))
     assert gone.exit_code == 141 and not gone.stderr
-    assert failing(SystemExit(1)).exit_code == 2  # spaCy's own commands, which have said why
+
+
+def test_what_a_command_of_spacy_ends_with_is_not_said_twice(stats):
+    result = stats(lambda *_: wasabi.msg.fail("no such file", exits=1))
+    assert result.exit_code == 2 and result.stderr == "" and "no such file" in result.output
+
+
+@pytest.mark.parametrize("code", [None, 0, 3, "bye"])
+def test_code_that_ends_a_command_before_it_is_done_is_named(code, failing):
+    name, text = said(failing(SystemExit(code)))
+    assert name == "L851" and __name__ in text
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import sys; sys.exit()",
+        "raise SystemExit(0)",
+        "raise SystemExit('bye')",
+        "raise GeneratorExit",
+        "class Own(BaseException): ...\nraise Own('bye')",
+        "1 / 0",
+        "def",
+    ],
+)
+@pytest.mark.parametrize("command", [c for c in COMMANDS if takes_code(c)])
+def test_code_that_cannot_be_imported_is_refused_by_every_command(command, line, tmp_path):
+    path = tmp_path / "own.py"
+    path.write_text(line, encoding="utf8")
+    name, text = said(run(command, *needed(command), "--code", path))
+    assert name == "L850" and "own.py" in text
+
+
+def test_an_interrupt_while_code_is_imported_is_one(tmp_path):
+    path = tmp_path / "own.py"
+    path.write_text("raise KeyboardInterrupt", encoding="utf8")
+    assert run("train", "a", "b", "c", "--code", path).exit_code == 130
 
 
 def test_warnings_are_messages(stats):

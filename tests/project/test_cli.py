@@ -119,7 +119,7 @@ def test_code_of_ones_own_is_imported(corpus, tmp_path, monkeypatch):
     refused(command, "L438")
     refused([*command, "--code", code], "L402")
     code.write_text("1 / 0", encoding="utf8")
-    refused([*command, "--code", code], "L540")
+    refused([*command, "--code", code], "L850")
     code.write_text(OWN_CODE, encoding="utf8")
     best = tmp_path / "model" / "model-best"
     for own in (command, ["evaluate", best, corpus]):

@@ -33,6 +33,7 @@ TEXT = Printer(no_print=True)  # gives texts, for stderr
 # typer may bring a click of its own, and spaCy raises what is in the other
 USAGE = (click.ClickException, typer.BadParameter.__mro__[2])
 PARSERS = ("confection", "catalogue", "configparser", "json.decoder", "_csv", "srsly", "pydantic")
+PRINTERS = ("wasabi", "click", "typer", "rich")  # of spaCy's commands, and of ours
 SPACY = re.compile(r"\[E(?!109\])\d+\]")  # its codes; E109 is any KeyError in a component
 
 
@@ -70,11 +71,13 @@ def boundary(arguments: Sequence[str]) -> Iterator[None]:
         except BrokenPipeError:
             _drop_output()
             sys.exit(CLOSED)
-        except SystemExit as stopped:  # a library's, which has printed why
-            if stopped.code in (None, 0):
-                raise
-            # rich ends so, too, where nobody reads the help that it prints
-            sys.exit(CLOSED if isinstance(stopped.__context__, BrokenPipeError) else REFUSED)
+        except SystemExit as stopped:
+            if isinstance(stopped.__context__, BrokenPipeError):  # rich ends so, whose reader has gone
+                sys.exit(CLOSED)
+            if (module := raised_in(stopped)).startswith(PRINTERS):  # which have printed why
+                sys.exit(REFUSED if stopped.code else 0)
+            given = "" if stopped.code is None else repr(stopped.code)
+            _end("fail", Errors.L851.format(call=f"sys.exit({given})", module=module), REFUSED)
         except Exception as error:
             message = refusal(error)
             if message is None or is_debugging:

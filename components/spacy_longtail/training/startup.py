@@ -19,18 +19,25 @@ def use_gpu(gpu_id: int) -> None:
 
 
 def import_code(path: Path) -> None:
-    """Run a Python file, whose registered names configs may then use. path (Path): The file."""
+    """Run a Python file, whose registered names configs may then use.
+
+    path (Path): The file.
+    RAISES (ValueError): If there is no such file, or it fails or ends the program while it runs.
+    """
     if not path.is_file():
         raise ValueError(Errors.L402.format(path=path, fix="--code names a Python file."))
     try:
         import_file("python_code", path)
-    except Exception as error:  # whatever the code raises
-        fix = "Correct it, or name another file with --code."
-        problem = f"{path} cannot be imported: {type(error).__name__}: {error}".rstrip(".") + "."
-        raise ValueError(Errors.L540.format(problem=problem, fix=fix)) from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # sys.exit, too, which would end the command without a word
+        problem = f"{type(error).__name__}: {error}".rstrip(".: ")
+        if isinstance(error, SystemExit):
+            problem = 'it calls sys.exit, which belongs below `if __name__ == "__main__":`'
+        raise ValueError(Errors.L850.format(path=path, problem=problem)) from error
     _imported.append(path.resolve())
 
 
 def imported_code() -> list[Path]:
-    """The files that were imported in this process: processes that it starts need them, too."""
+    """Return the files imported so far, which the processes that this one starts need as well."""
     return list(_imported)
