@@ -303,11 +303,13 @@ def test_candidates_follow_the_corpus():
     assert all(never_won & grid.keys() for grid in known[6:])
 
 
-def test_the_encoder_of_the_project_is_taken_for_its_language(corpus, tmp_path, monkeypatch):
+def test_the_encoder_of_the_project_is_taken_unless_words_are_not_separated(
+    corpus, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)  # an empty folder
     monkeypatch.setattr("spacy_longtail.studies.matrix.advice.installed_transformers", lambda lang: [])
     said = []
     assert list(map(str, find_pretrained(corpus, said.append))) == ["en_longtail_cnn"]
     assert len(said) == 1 and "docs/zero_shot.md" in said[0]
-    write_types(corpus, TYPES._replace(lang="de"))
-    assert find_pretrained(corpus, said.append) == [] and "none for 'de'" in said[-1]
+    write_types(corpus, TYPES._replace(lang="ja"))
+    assert find_pretrained(corpus, said.append) == [] and "help in 'ja'" in said[-1]

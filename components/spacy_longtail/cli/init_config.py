@@ -7,9 +7,10 @@ import typer
 from typer import Argument, Option
 from wasabi import msg
 
+from ..corpus.folder import read_types
 from ..errors import Errors
 from ..output.writing import check_file, write_file
-from ..studies.trials.recipes import corpus_config, named_recipe, read_recipes, written
+from ..studies.trials.recipes import corpus_config, in_language, named_recipe, read_recipes, written
 from .app import TRAINING_PANEL, app, print_table
 
 
@@ -34,6 +35,8 @@ def init_config(
     check_file(output)
     if output.exists():
         raise ValueError(Errors.L437.format(path=output, problem="a file is there already"))
+    if corpus is not None and "transformer" in recipe.options:
+        recipe = in_language(recipe, read_types(corpus).lang)
     needed = f" {recipe.options}" if recipe.options else ""
     use = f"longtail train {output} {corpus or 'CORPUS'} OUTPUT{needed}"
     if corpus is not None:

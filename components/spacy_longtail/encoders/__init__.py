@@ -1,9 +1,18 @@
 """Pretrained encoders: spaCy pipelines that configs name, as `en_longtail_cnn` of the package."""
 
+import atexit
+import shutil
 import sys
+import tempfile
 from contextlib import suppress
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
+
+import srsly
+from spacy import blank
+from thinc.api import Config
 
 from ..errors import Errors
 
@@ -17,15 +26,48 @@ if str(HERE) not in sys.path:
     sys.path.append(str(HERE))
 
 
-def shipped_encoder(lang: str) -> str | None:
-    """The name of the encoder of a language that comes with the package."""
-    name = f"{lang}_longtail_cnn"
-    return name if (HERE / name).is_dir() else None
+def shipped_encoder(lang: str) -> str:
+    """Return the name of the CNN encoder to start from in a language.
+
+    lang (str): spaCy language code of the corpus.
+    RETURNS (str): The encoder of that language, else the multilingual one, else the English one.
+    """
+    names = (f"{code}_longtail_cnn" for code in (lang, "xx"))
+    return next((name for name in names if (HERE / name).is_dir()), "en_longtail_cnn")
 
 
 def installed_transformers(lang: str) -> list[str]:
-    """The transformer encoders of a language that are installed, the best first."""
+    """Return the installed transformer encoders of a language, the best first."""
     return [name for name in TRANSFORMERS if name.startswith(f"{lang}_") and _package(name)]
+
+
+@cache
+def in_language(source: str, lang: str) -> str:
+    """Return a pipeline that spaCy can source components from into a pipeline of a language.
+
+    spaCy refuses a source of another language (E150), although the weights of an encoder do not
+    depend on it: the tokenizer and `nlp.lang` are those of the pipeline that is trained.
+
+    source (str): An installed package of a pipeline, or a folder.
+    lang (str): Language code of the pipeline that gets the components.
+    RETURNS (str): The source itself if it has that language; else a temporary copy that declares
+        it, which is deleted when the program ends.
+    RAISES (ValueError): If there is no such pipeline.
+    """
+    folder = check_encoder(source)
+    config = Config().from_disk(folder / "config.cfg", interpolate=False)
+    if config.get("nlp", {}).get("lang") == lang:
+        return source
+    temporary = tempfile.mkdtemp(prefix="longtail-encoder-")
+    atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+    copy = Path(temporary) / folder.name
+    shutil.copytree(folder, copy)
+    config["nlp"] |= {"lang": lang, "tokenizer": {"@tokenizers": "spacy.Tokenizer.v1"}}
+    config.to_disk(copy / "config.cfg", interpolate=False)
+    tokenizer: Any = blank("xx").tokenizer  # that of another language may need a library
+    tokenizer.to_disk(copy / "tokenizer")
+    srsly.write_json(copy / META, {**srsly.read_json(copy / META), "lang": lang})
+    return str(copy)
 
 
 def located(source: str | Path) -> Path:

@@ -227,17 +227,15 @@ def _alone(encoder: Any, pieces: np.ndarray, before: list[int], behind: list[int
     return functional.normalize(torch.cat(states).double(), dim=1).cpu().numpy()
 
 
-def read_cnn(name: str, lang: str) -> CNNStart:
-    """Read a CNN's pipeline that `pretrain` wrote, and its subwords. lang (str): Of the donors."""
+def read_cnn(name: str) -> CNNStart:
+    """Read the pipeline of a CNN that `pretrain` wrote, of any language, and its subwords."""
     nlp = load_pipeline(name)
     head = head_of(nlp)
     config = {} if head is None else nlp.config["components"]["tok2vec"].get("model", {})
     embed, encode = config.get("embed", {}), config.get("encode", {})
     block = _tok2vec(embed.get("width"), embed.get("rows"), encode.get("depth"), embed.get("subwords"))
-    problem = f"its components {', '.join(nlp.pipe_names) or '(none)'} are no pretrained CNN"
-    if head is not None and nlp.lang != lang:
-        problem = f"its language is {nlp.lang}, and the donors have the language {lang}"
-    if config != block or nlp.lang != lang:
+    if head is None or config != block:
+        problem = f"its components {', '.join(nlp.pipe_names) or '(none)'} are no pretrained CNN"
         fix = "Name a pipeline of a CNN that `pretrain` wrote, as the folder model/, or en_longtail_cnn"
         raise unusable(name, problem, fix, ENCODER)
     table: SubwordTable = _nodes(nlp, NAME)[0].attrs["subwords"]

@@ -61,10 +61,9 @@ def read_donors(
         raise unusable(names[0], problem, f"Name some of {', '.join(KNOWN_PARTS)}")
     forbidden = excluded_texts(exclude, vocab)
     donors = [_read(folder, parts, forbidden, vocab) for folder in folders]
-    if len({(donor.lang, donor.tokens) for donor in donors}) > 1:
-        shown = ", ".join(f"{donor.name} {donor.lang} {donor.tokens}" for donor in donors)
-        fix = "Take donors of one language, converted with the same --tokens"
-        raise unusable(shown, "their languages or tokens differ", fix)
+    if len({donor.tokens for donor in donors}) > 1:
+        shown = ", ".join(f"{donor.name} ({donor.tokens})" for donor in donors)
+        raise unusable(shown, "their tokens differ", "Convert all donors with the same --tokens")
     measured = {plain_text(doc.text) for donor in donors for doc in donor.dev}
     for i, donor in enumerate(donors):
         train = [doc for doc in donor.train if plain_text(doc.text) not in measured]
@@ -73,6 +72,12 @@ def read_donors(
             raise unusable(donor.name, problem, "Leave it out")
         donors[i] = donor._replace(train=train)
     return donors
+
+
+def common_language(languages: Iterable[str]) -> str:
+    """Return the language code that several languages share: "xx" if they differ."""
+    first, *others = dict.fromkeys(languages)
+    return "xx" if others else first
 
 
 def excluded_texts(corpora: Iterable[Path], vocab: Vocab) -> set[str]:

@@ -24,7 +24,7 @@ from ..pipes.sources import add_sources
 from ..settings import extra, unused
 from ..training.provenance import digest, file_content, shortened, versions
 from ..types import Block
-from .donors import read_donors
+from .donors import common_language, read_donors
 from .records import PretrainOptions, not_resumable, unusable
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def pretrain(
         "donors": donors,
         "scores": state["scores"],
     }
-    nlp = blank(learner.donors[0].lang, learner.donors[0].tokens)
+    nlp = blank(common_language(d.lang for d in learner.donors), learner.donors[0].tokens)
     learner.finish(str(output / MODEL), nlp)
     add_sources(nlp, [{"name": donor.name} for donor in learner.donors])
     with replacing(output, [output / STATE]) as new:  # all or nothing, in place of the state
@@ -151,13 +151,13 @@ def _learner(
     from .learners import CNNLearner, TransformerLearner
     from .transformer import TEACHER, read_start
 
-    lang = read_declared(folders[0])[1].lang
     start: Any = None
     if not is_cnn:
         start = read_start(options.encoder, options.layers)
     elif options.encoder != CNN:
-        start = read_cnn(options.encoder, lang)
+        start = read_cnn(options.encoder)
     teacher = None if options.teacher is None else read_start(options.teacher, role=TEACHER)
+    lang = common_language(read_declared(folder)[1].lang for folder in folders)
     donors = read_donors(folders, exclude, options.parts, blank(lang, "words").vocab)
     return (CNNLearner if is_cnn else TransformerLearner)(start, teacher, donors, options)
 

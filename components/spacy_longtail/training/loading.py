@@ -12,7 +12,7 @@ from thinc.api import Config, ConfigValidationError
 
 from ..corpus import seen
 from ..describers import label_encoder
-from ..encoders import META, check_encoder, located
+from ..encoders import META, check_encoder, in_language, located
 from ..errors import Errors
 from ..pipes.sources import Source, sources_of
 from ..pipes.token.tagging import TokenTagger
@@ -68,6 +68,19 @@ def check_beginning(config: Config) -> None:
         fix = "`spacy init fill-config --pretraining` fills that in."
         problem = f"spaCy ignores init_tok2vec where [pretraining] is empty. {fix}"
         raise ValueError(Errors.L438.format(path="The config", problem=problem))
+
+
+def with_any_encoder(config: Config) -> Config:
+    """Return a config whose `source` pipelines spaCy accepts, whatever their language is.
+
+    config (Config): Checked by `check_beginning`, not interpolated.
+    RETURNS (Config): The same but for the sources of another language than [nlp] lang.
+    """
+    changed, filled = config.copy(), config.interpolate()
+    for name, block in filled.get("components", {}).items():
+        if "source" in block and "factory" not in block:
+            changed["components"][name]["source"] = in_language(block["source"], filled["nlp"]["lang"])
+    return changed
 
 
 def sources_of_beginning(config: Config) -> list[Source]:

@@ -23,6 +23,7 @@ from ..corpus.folder import CorpusTypes
 from ..errors import Errors
 from ..heads import SOFT_HEADS
 from ..pipes.token.ner import TokenNER
+from .loading import with_any_encoder
 from .train import corpus_overrides, known_sections
 
 BATCH = 64  # documents read at once
@@ -114,7 +115,7 @@ def _settings(path: Path | None, types: CorpusTypes, place: Path, steps: int, se
 def _trained(config: Config, output: Path, gpu_id: int) -> Language:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a fold may lack a type; its scores are not used
-        nlp = init_nlp(config, use_gpu=gpu_id)
+        nlp = init_nlp(with_any_encoder(config), use_gpu=gpu_id)
         train(nlp, output, use_gpu=gpu_id, stdout=io.StringIO(), stderr=io.StringIO())
     return spacy.load(output / "model-last")  # has the averaged weights
 

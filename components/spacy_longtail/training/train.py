@@ -35,7 +35,7 @@ from ..output.writing import check_folder, check_outside, coded_io, set_aside, w
 from ..pipes.numpy_blas import use_numpy_blas
 from ..pipes.sources import add_sources
 from ..types import Block, Overrides
-from .loading import check_beginning, load_weights, sources_of_beginning
+from .loading import check_beginning, load_weights, sources_of_beginning, with_any_encoder
 from .provenance import CURVE_FILE, RUN_FILE, RunRecord, checksum, command, log_curve, read_run, versions
 from .startup import imported_code, use_gpu
 
@@ -171,7 +171,7 @@ def train_model(
     with coded_io(output), whole_folder(output) as new:
         start = time.perf_counter()
         try:
-            nlp = init_nlp(given, use_gpu=gpu_id)
+            nlp = init_nlp(with_any_encoder(given), use_gpu=gpu_id)
             add_sources(nlp, sources_of_beginning(filled))
             if matmul == "numpy" and not filled["nlp"].get("after_pipeline_creation"):
                 use_numpy_blas(nlp)
@@ -256,7 +256,7 @@ def check_trainable(config: Config, path: Path) -> Language:
     """
     check_beginning(config.interpolate())
     try:
-        nlp = load_model_from_config(config, auto_fill=True)
+        nlp = load_model_from_config(with_any_encoder(config), auto_fill=True)
         check_known(config, nlp.config)
         filled = nlp.config.interpolate()
         training = registry.resolve(filled["training"], schema=ConfigSchemaTraining)

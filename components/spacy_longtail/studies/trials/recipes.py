@@ -2,12 +2,13 @@
 
 import copy
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import srsly
+from spacy.cli.init_config import RECOMMENDATIONS
 from spacy.util import get_sourced_components, load_model_from_config
 from thinc.api import Config
 
@@ -59,6 +60,20 @@ def named_recipe(name: str) -> Recipe:
     if len(names) != 1:
         raise ValueError(Errors.L723.format(name=name, known=", ".join(names or recipes)))
     return recipes[names[0]]
+
+
+def in_language(recipe: Recipe, lang: str) -> Recipe:
+    """Return a recipe over a published transformer with one that spaCy recommends for a language.
+
+    recipe (Recipe): A recipe that needs --paths.transformer.
+    lang (str): spaCy language code. A language without a recommendation gets a multilingual one.
+    """
+    known = (
+        RECOMMENDATIONS.get(lang, {}).get("transformer") or RECOMMENDATIONS["__default__"]["transformer"]
+    )
+    names = {size: known[size]["name"] for size in ("efficiency", "accuracy")}
+    settings = {**recipe.settings, "paths.transformer": names["efficiency"]}
+    return replace(recipe, options=f"--paths.transformer {names['accuracy']}", settings=settings)
 
 
 def written(recipe: Recipe, config: Config, use: str) -> str:

@@ -1,0 +1,74 @@
+"""Draw the small corpora in other languages that benchmarks/languages.yml trains on.
+
+    python benchmarks/languages.py SOURCES corpus/languages
+
+SOURCES holds folders such as de_smartdata, each with train.iob, perhaps dev.iob and test.iob, and
+types.json. The name begins with the code of the language. 400 sentences to train on and 300 to
+choose by are drawn at random, and the test part is the corpus's own, or what is left.
+"""
+
+import json
+import random
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spacy_longtail.corpus.folder import convert_corpus
+
+TARGETS = (
+    *("de_smartdata", "de_biofid", "es_pharmaconer", "fr_echr"),
+    *("it_linkedbooks", "nl_globalise", "hu_nerkor", "fi_turku_one"),
+)
+N_TRAIN, N_DEV, MOST_TEST = 400, 300, 2000
+
+
+def sentences(path: Path) -> list[str]:
+    """Return the sentences of a file of token and tag columns."""
+    blocks = path.read_text(encoding="utf8").split("\n\n") if path.is_file() else []
+    return [block.strip("\n") for block in blocks if block.strip() and "-DOCSTART-" not in block]
+
+
+def draw(source: Path, target: Path, seed: int = 0) -> None:
+    """Write the parts of a small corpus, in which every type has a mention to train on."""
+    rng = random.Random(seed)
+    train, dev, test = (sentences(source / f"{part}.iob") for part in ("train", "dev", "test"))
+    rng.shuffle(train)
+    rng.shuffle(dev)
+    rest = train[N_TRAIN:]
+    parts = {"train": train[:N_TRAIN], "dev": dev[:N_DEV] or rest[:N_DEV]}
+    parts["test"] = test[:MOST_TEST] or rest[N_DEV if not dev else 0 :][:MOST_TEST]
+    seen = {block for name in ("train", "dev") for block in parts[name]}
+    parts["test"] = [block for block in parts["test"] if block not in seen]
+    types = json.loads((source / "types.json").read_text(encoding="utf8"))
+    types = types.get("descriptions", types)
+    known = {tag for tag in types if f"-{tag}\n" in "\n".join(parts["train"]) + "\n"}
+    lost = {f"-{tag}" for tag in types if tag not in known}
+    for name, blocks in parts.items():
+        text = "\n\n".join(blocks)
+        rows = [
+            row if not any(row.endswith(tag) for tag in lost) else f"{row.split(chr(9))[0]}\tO"
+            for row in text.split("\n")
+        ]
+        (target / f"{name}.iob").write_text("\n".join(rows) + "\n", encoding="utf8")
+    declared = {"labels": sorted(known), "descriptions": {tag: types[tag] for tag in sorted(known)}}
+    (target / "corpus.json").write_text(json.dumps(declared), encoding="utf8")
+
+
+def main(
+    sources: Annotated[Path, typer.Argument(exists=True, help="Folder of the corpora.")],
+    output: Annotated[Path, typer.Argument(help="Folder for the converted corpora.")],
+    names: Annotated[list[str] | None, typer.Option("--name", help="Corpus; repeatable.")] = None,
+) -> None:
+    """Draw and convert the target corpora."""
+    for name in names or TARGETS:
+        with tempfile.TemporaryDirectory() as folder:
+            draw(sources / name, Path(folder))
+            types = convert_corpus(Path(folder), output / name, name.partition("_")[0])
+        print(name, len(types.labels), "types")
+
+
+if __name__ == "__main__":
+    typer.run(main)
