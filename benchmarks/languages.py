@@ -9,7 +9,6 @@ choose by are drawn at random, and the test part is the corpus's own, or what is
 
 import json
 import random
-import shutil
 import tempfile
 from pathlib import Path
 from typing import Annotated

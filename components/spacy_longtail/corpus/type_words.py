@@ -1,13 +1,12 @@
-"""What an entity type is called in words, for those who declare nothing else."""
+"""Descriptions of entity types in English words, made from the names of types without one."""
 
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import srsly
 
-WORDS: dict[str, str] = srsly.read_yaml(Path(__file__).with_suffix(".yml"))
-KNOWN = {label.casefold(): words for label, words in WORDS.items()}
 # a change from lower to upper case, and a capital that begins a word after others: XMLFile
 HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 GAP = re.compile(r"[\W_]+")
@@ -15,21 +14,48 @@ UNFIT = re.compile(r"[:=]|^[#;@\[]")  # what the key of a config cannot have in 
 REFERENCE = "$"  # of a config, to another of its values; doubled each time that one is saved
 
 
-def words_of(label: str) -> str:
-    """A description of a type from its name.
+def _plain(label: str) -> str:
+    """Return a name without case, accents and what separates its words."""
+    apart = unicodedata.normalize("NFD", GAP.sub(" ", label).strip().casefold())
+    return "".join(letter for letter in apart if unicodedata.category(letter) != "Mn")
 
-    label (str): Such as "GPE", "CreativeWork" or "cell_type".
-    RETURNS (str): "country, state or nationality", "creative work", "cell type"; the label itself
-        where it has neither letter nor digit.
+
+# plain name of a type to its description: common tags, and names in several languages
+KNOWN: dict[str, str] = {
+    _plain(name): words
+    for words, names in srsly.read_yaml(Path(__file__).with_suffix(".yml")).items()
+    for name in names
+}
+
+
+def words_of(label: str) -> str:
+    """Return a description of a type in English words, made from its name.
+
+    label (str): Such as "GPE", "CreativeWork", "cell_type" or "Krankheit".
+    RETURNS (str): "country, state or nationality", "creative work", "cell type", "disease"; the
+        label itself where it has neither letter nor digit.
     """
-    if label.casefold() in KNOWN:
-        return KNOWN[label.casefold()]
+    known = KNOWN.get(_plain(label))
+    return words_in(label) if known is None else known
+
+
+def words_in(label: str) -> str:
+    """Return the words that a name is made of, in lower case; the name itself if it has none."""
     return " ".join(HUMP.sub(" ", part) for part in GAP.split(label) if part).casefold() or label
 
 
 def in_words(labels: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
-    """Types in words, in this order: as given, else by their names."""
-    return {label: given.get(label, words_of(label)) for label in labels}
+    """Return a description of each type: the given one, else one that is made from its name.
+
+    labels (Iterable[str]): The types. given (Mapping[str, str]): Descriptions by type.
+    RETURNS (Dict[str, str]): By type, in this order. Of two names with one known description, as
+        Land and Staat, the second is described by its own words.
+    """
+    texts: dict[str, str] = {}
+    for label in labels:
+        made = words_of(label)
+        texts[label] = given.get(label, words_in(label) if made in texts.values() else made)
+    return texts
 
 
 def type_words(labels: list[str], descriptions: dict[str, str]) -> dict[str, str]:
