@@ -216,6 +216,38 @@ def test_a_search_that_was_stopped_goes_on(corpus, tmp_path, broken):
     assert [t.is_baseline for t in search.run(4, runner=finished(near))] == [True, False, False, False]
 
 
+@pytest.mark.parametrize("stopped_at", [5, 12])
+def test_a_search_that_was_stopped_proposes_what_an_uninterrupted_one_does(stopped_at, corpus, tmp_path):
+    def interrupted(trial, work, stop):
+        if trial.number == stopped_at:
+            raise KeyboardInterrupt
+        return finished(near)(trial, work, stop)
+
+    whole = search_of(corpus, tmp_path / "whole").run(13, runner=finished(near))
+    with pytest.raises(KeyboardInterrupt):
+        search_of(corpus, tmp_path / "parts").run(13, runner=interrupted)
+    parts = search_of(corpus, tmp_path / "parts").run(13, runner=finished(near))
+
+    assert [trial.values[LAM] for trial in parts] == [trial.values[LAM] for trial in whole]
+    assert len({trial.values[LAM] for trial in whole}) == 13
+
+
+def test_a_search_that_was_killed_before_its_first_trial_has_one_baseline(corpus, tmp_path):
+    search = search_of(corpus, tmp_path / "out")
+    (tmp_path / "out").mkdir()
+    search._study()
+    tried = search.run(3, runner=finished(near))
+    assert [trial.is_baseline for trial in tried] == [True, False, False]
+
+
+def test_what_a_killed_search_left_is_deleted_at_the_next_start(corpus, tmp_path):
+    left = tmp_path / "out" / "work-abcd1234" / "model"
+    left.mkdir(parents=True)
+    (tmp_path / "out" / "models").mkdir()
+    search_of(corpus, tmp_path / "out").run(1, runner=finished(near))
+    assert not left.parent.exists()
+
+
 def test_the_best_config_is_complete_and_commented(corpus, tmp_path):
     rate = "training.optimizer.learn_rate=0.0001:0.01:log"
     search = search_of(corpus, tmp_path / "out", SEARCH, rate, "corpora.train.repeats.cap=2:20")

@@ -1,6 +1,7 @@
 """A search with Optuna over config values: each trial is a training in a process of its own."""
 
 import json
+import random
 import shutil
 import sys
 import warnings
@@ -31,10 +32,12 @@ from ..trials.recipes import commented, fill
 
 if TYPE_CHECKING:  # Optuna is an extra
     from optuna import Study, Trial
+    from optuna.samplers import BaseSampler
     from optuna.trial import FrozenTrial
 
 STUDY = "study.db"  # of Optuna
 MODELS = "models"
+WORK = "work-"  # how the folder of a running trial begins
 BEST_CONFIG = "best.cfg"
 LEAST_EVALUATIONS = 3
 STARTUP = 5  # trials that come to their end before any is pruned
@@ -232,6 +235,8 @@ class Search:
     ) -> list[Tried]:
         """Run trials until there are enough. Stopping it loses the running trial alone.
 
+        One process at a time may run a search in one folder.
+
         n_trials (int): How many in all. gpu_id (int): -1 is the CPU.
         minutes (Optional[float]): Time limit of a trial.
         runner (Optional[Callable]): What runs one trial, if not a process of its own.
@@ -243,14 +248,27 @@ class Search:
             runner = partial(run_trial, self, gpu_id, minutes)
         with coded_io(self.output):
             (self.output / MODELS).mkdir(parents=True, exist_ok=True)
+        for left in self.output.glob(f"{WORK}*"):  # by a search that was killed
+            shutil.rmtree(left, ignore_errors=True)
         study = self._study()
-        study.optimize(
-            partial(self._objective, runner),
-            n_trials=max(n_trials - len(_finished(study)), 0),
-            callbacks=[self._after],
-            catch=(FailedTrialError,),
-        )
+        for n in range(len(_finished(study)), n_trials):
+            study.sampler = self._sampler(n)
+            study.optimize(
+                partial(self._objective, runner),
+                n_trials=1,
+                callbacks=[self._after],
+                catch=(FailedTrialError,),
+            )
         return _finished(study)
+
+    def _sampler(self, n_finished: int) -> "BaseSampler":
+        """Return the sampler of the next trial.
+
+        Its draws depend on the seed and on the finished trials alone, so that a resumed search
+        proposes what an uninterrupted one does.
+        """
+        seed = random.Random(f"{self.seed}/{n_finished}").getrandbits(32)
+        return import_optuna().samplers.TPESampler(seed=seed)
 
     def _study(self) -> "Study":
         """The study of the search, made if it is not there. Its first trial is the baseline."""
@@ -258,7 +276,6 @@ class Search:
         try:
             study: Study = optuna.create_study(
                 storage=f"sqlite:///{path}",
-                sampler=optuna.samplers.TPESampler(seed=self.seed),
                 pruner=optuna.pruners.MedianPruner(STARTUP, int(WARMUP * self.steps)),
                 study_name=self.name,
                 direction="maximize",
@@ -267,7 +284,8 @@ class Search:
         except Exception as error:  # of the database
             problem = f"{error}".splitlines()[0]
             raise ValueError(Errors.L477.format(path=path, problem=problem)) from error
-        if not any(trial.is_baseline for trial in _finished(study)):
+        is_queued = any(trial.state.name == "WAITING" for trial in study.trials)
+        if not (is_queued or any(trial.is_baseline for trial in _finished(study))):
             values = {p.name: p.baseline for p in self.parameters if p.has(p.baseline)}
             study.enqueue_trial(values, user_attrs={BASELINE: True})
         return study
@@ -279,7 +297,7 @@ class Search:
         values = {p.name: p.suggest(trial) for p in drawn}
         baseline = {p.name: p.baseline for p in self.parameters}
         trial.set_user_attr(VALUES, baseline if is_baseline else values)
-        with coded_io(self.output), TemporaryDirectory(prefix="work-", dir=self.output) as folder:
+        with coded_io(self.output), TemporaryDirectory(prefix=WORK, dir=self.output) as folder:
             work = Path(folder)
             watch = partial(_watch, trial, work, set(), self.steps)
             outcome = runner(trial, work, watch)
