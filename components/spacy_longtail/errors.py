@@ -26,6 +26,11 @@ class Errors:
         "[L271] The descriptions of {who} have {problem}. Correct "
         "[initialize.components.NAME.descriptions], or 'descriptions' in types.json."
     )
+    L801 = (
+        "[L801] {who} has descriptions of the types {unknown}, which neither the training data has nor "
+        "[longtail] labels declares. Add them to 'labels' in types.json (or to labels of [longtail] in "
+        "the config), or delete their descriptions."
+    )
     L274 = (
         "[L274] {who} cannot start from {path}: {problem}. Name a pipeline that `pretrain` wrote, with "
         "its encoder, width and 'describe', or pretrained = null."
@@ -303,6 +308,10 @@ class Warnings:
     W006 = (
         "[LW006] {who} was not initialized with the types {found}: their entities count as not "
         "annotated. Add them with add_label or add_query, or initialize again."
+    )
+    W180 = (
+        "[LW180] The training data has no mention of the types {types}. {who} keeps them as declared, "
+        "and {how} until it is trained on mentions of them."
     )
     W062 = "[LW062] The secondary of {who} failed on a sentence, left to the primary: {problem}"
     W080 = (

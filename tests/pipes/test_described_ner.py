@@ -209,7 +209,7 @@ BAD = [
     ({"describe": HASHED, "model": TOKEN_MODEL}, {}, "L213"),
     ({"model": TOKEN_MODEL}, {"descriptions": {"ART": "a ship"}}, "L213"),
     ({"model": TOKEN_MODEL}, {"pretrained": "nowhere"}, "L213"),
-    ({}, {"descriptions": {"SHIP": "a ship"}}, "L271.*SHIP"),
+    ({}, {"descriptions": {"SHIP": "a ship"}}, "L801.*SHIP"),
     ({}, {"descriptions": {"ART": " "}}, "L271.*ART"),
     ({}, {"descriptions": {"ART": "a thing", "NAT": "A  thing"}}, "L271"),
 ]

@@ -114,7 +114,7 @@ CASES = [
     (PIPE, {"pipe": OWN, "label_map": {"X": " "}}, "L285.*' '"),
     (GLINER, {"descriptions": {"PER": " \n"}}, "L271.*PER"),
     (GLINER, {"descriptions": {"GEO": "person"}}, "L271.*PER and GEO"),
-    (GLINER, {"descriptions": {"SHIP": "ship"}}, "L271.*SHIP"),
+    (GLINER, {"descriptions": {"SHIP": "ship"}}, "L203.*SHIP"),
     (GLINER, {"threshold": 1.0}, "L001.*threshold"),
     (GLINER, {"thresholds": {"SHIP": 0.7}, **SCORED}, "L203.*SHIP"),
     (GLINER, {"model_name": None}, "model_name"),

@@ -13,6 +13,7 @@ from spacy.training import Example
 
 from ..corpus.cutting import bare
 from ..corpus.examples import same_tokens
+from ..corpus.labels import declared_types
 from ..errors import Errors
 from ..settings import CHECKED
 from ..types import ANNOTATED_TYPES
@@ -71,7 +72,7 @@ class Augmenter(ABC):
         for eg in corpus(nlp):
             known.update(ent.label_ for ent in eg.reference.ents)
             yield Draft(eg.reference)
-        if unknown := sorted(set(self.labels or ()) - known):
+        if unknown := sorted({*(self.labels or ())} - known - {*declared_types(nlp)}):
             problem = f"no {', '.join(unknown)}, only {', '.join(sorted(known))}"
             raise ValueError(Errors.L115.format(who=self.name, problem=problem))
 

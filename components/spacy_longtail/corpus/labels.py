@@ -3,6 +3,8 @@
 import unicodedata
 from functools import lru_cache
 
+from spacy.language import Language
+
 from ..errors import Errors
 
 CONTROL = ("Cc", "Cs", "Zl", "Zp")  # of Unicode; not joiners, which scripts need
@@ -16,6 +18,16 @@ def check_label(label: object, where: str = "") -> str:
     if problem:
         raise ValueError(Errors.L550.format(label=str(label)[:60], where=where, problem=problem))
     return str(label)
+
+
+def declared_types(nlp: Language | None) -> list[str]:
+    """Return the types that a pipeline's config declares; the data may lack mentions of them.
+
+    nlp (Optional[Language]): A pipeline; null declares nothing.
+    RETURNS (List[str]): `labels` of its section [longtail], which `train` fills in from types.json.
+    """
+    section = {} if nlp is None else nlp.config.interpolate().get("longtail", {})
+    return list(section.get("labels") or ())
 
 
 @lru_cache(maxsize=1 << 16)

@@ -1,9 +1,12 @@
 """Checks of types that a setting declares against what the data and `init labels` say."""
 
+import warnings
 from collections.abc import Collection
 
-from ..corpus.labels import check_label
-from ..errors import Errors
+from spacy.language import Language
+
+from ..corpus.labels import check_label, declared_types
+from ..errors import Errors, Warnings
 
 AUTO = "auto"  # in place of a list of types: found when the pipeline is initialised
 
@@ -28,3 +31,26 @@ def check_known(setting: str, declared: Collection[str], known: Collection[str],
     if unknown := ", ".join(sorted(set(declared) - set(known))):
         shown = {"setting": setting, "who": who, "unknown": unknown, "known": ", ".join(sorted(known))}
         raise ValueError(Errors.L203.format(**shown))
+
+
+def declared_without_mention(
+    nlp: Language | None, mentioned: Collection[str], include: Collection[str] | None
+) -> list[str]:
+    """Return the declared types that the training data has no mention of.
+
+    mentioned (Collection[str]): The types that the data has.
+    include (Optional[Collection[str]]): The types that a component learns; null is all.
+    """
+    is_learnt = [t for t in declared_types(nlp) if include is None or t in include]
+    return [label for label in is_learnt if label not in mentioned]
+
+
+def warn_without_mention(labels: Collection[str], who: str, is_described: bool) -> None:
+    """Warn of types that a component keeps although the training data has no mention of them.
+
+    is_described (bool): Whether the component finds types by their descriptions.
+    """
+    if labels:
+        how = "finds them by their descriptions alone" if is_described else "cannot find them"
+        shown = {"who": who, "types": ", ".join(sorted(labels)), "how": how}
+        warnings.warn(Warnings.W180.format(**shown), stacklevel=3)

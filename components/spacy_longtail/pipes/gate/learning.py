@@ -28,9 +28,16 @@ FOUND: Block = {  # of cfg, beside the settings: reset when the gate is initiali
 
 
 def learn_counts(
-    examples: Iterable[Example], labels: Collection[str], cfg: Overrides, who: str
+    examples: Iterable[Example],
+    labels: Collection[str],
+    declared: Collection[str],
+    cfg: Overrides,
+    who: str,
 ) -> Block:
-    """Find or check the rare types, and what the two classes weigh.
+    """Find or check the rare types, and compute the weights of the two classes.
+
+    labels (Collection[str]): The rare types; empty for "auto".
+    declared (Collection[str]): The types that the config declares: they may lack mentions.
 
     examples (Iterable[Example]): Untouched training data. The sentences are gold, or those of the
         predicted document where no gold boundaries are annotated.
@@ -60,7 +67,7 @@ def learn_counts(
     if n_weak in (0, n_all):
         problem = f"{n_weak} of {n_all} sentences hold a type of {', '.join(labels)}"
         raise ValueError(Errors.L205.format(who=who, problem=problem))
-    check_known("rare_labels", labels, mentions, who)
+    check_known("rare_labels", labels, {*mentions, *declared}, who)
     if cfg["data"] == "balanced":
         learnt["kept_share"] = min(1.0, n_weak / (n_all - n_weak))
     else:

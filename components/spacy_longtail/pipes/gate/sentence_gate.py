@@ -12,6 +12,7 @@ from spacy.training import Example
 from thinc.api import Model
 from thinc.types import Floats2d
 
+from ...corpus.labels import declared_types
 from ...corpus.rare import AUTO_SHARE
 from ...errors import Errors
 from ...layers.listeners import warn_of_zeros
@@ -121,7 +122,7 @@ class SentenceGate(Gate, LongtailPipe):
         self._sets_boundaries = nlp is not None and bool(boundary_setters(nlp, self))
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
         counted = with_boundaries(seen(), nlp, self)
-        self.cfg.update(learn_counts(counted, self.labels, self.cfg, self.name))
+        self.cfg.update(learn_counts(counted, self.labels, declared_types(nlp), self.cfg, self.name))
         sample = [eg.predicted for eg in islice((e for e in seen() if len(e.predicted)), 10)]
         self.model.initialize(X=sample)
 

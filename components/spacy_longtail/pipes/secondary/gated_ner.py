@@ -10,6 +10,7 @@ from spacy.training import Example
 from thinc.api import Model, Optimizer
 
 from ...corpus.examples import flagged_sentences, sentences_with
+from ...corpus.labels import declared_types
 from ...corpus.sentences import has_boundaries, sentence_lengths
 from ...errors import Errors
 from ...heads import Gold, HeadName
@@ -122,7 +123,7 @@ class GatedNER(Secondary, TokenTagger):
         self.set_types(types)
 
     def _settle_types(
-        self, seen: Callable[[], Iterable[Example]], nlp: Language | None, labels: list[str] | None
+        self, mentioned: list[str], nlp: Language | None, labels: list[str] | None
     ) -> Collection[str]:
         if self.cfg["labels"] == AUTO:  # whatever was found before
             types = gate_types(nlp, self, self.cfg["spans_key"], WHO) if labels is None else labels
@@ -132,7 +133,7 @@ class GatedNER(Secondary, TokenTagger):
             self._sets_boundaries = bool(boundary_setters(nlp, self))
         check_labels(labels, self.labels, WHO)
         self._settle_reading()
-        known = {ent.label_ for eg in seen() for ent in eg.reference.ents}
+        known = {*mentioned, *declared_types(nlp)}
         check_known("labels", self.labels, known, WHO)
         return known
 

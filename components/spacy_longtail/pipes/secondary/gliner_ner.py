@@ -56,6 +56,7 @@ class GLiNERNER(EntityScorer, UntrainedPipe):
     ) -> None:
         types = check_types("labels", labels, WHO)
         given = {label: text for label, text in descriptions.items() if text}
+        check_known("descriptions", given, types, WHO)
         check_known("thresholds", thresholds or (), types, WHO)
         self._lock = Lock()  # a tokenizer cannot be used by two threads at once
         super().__init__(
@@ -64,7 +65,7 @@ class GLiNERNER(EntityScorer, UntrainedPipe):
             scorer,
             calibration=None,
             model_name=model_name,
-            types=describe_types(types, given, types, WHO),
+            types=describe_types(types, given, WHO),
             threshold=finite("threshold", threshold, "above 0 and below 1", "", 1e-9, 1 - 1e-9),
             **check_judging(thresholds, abstain_key, scores_key, WHO),
         )
@@ -87,7 +88,7 @@ class GLiNERNER(EntityScorer, UntrainedPipe):
         """
         known, types = self.cfg["types"], dict.fromkeys([*self.cfg["types"], check_label(label)])
         given = {**known, label: description} if description else known
-        self.cfg["types"] = describe_types(types, given, types, self.name)
+        self.cfg["types"] = describe_types(types, given, self.name)
         return int(label not in known)
 
     def predict(self, docs: Iterable[Doc]) -> list[list[ScoredSpan]]:

@@ -1,6 +1,6 @@
 """What the types of a component are in words, and the weights that are computed from it."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -40,19 +40,12 @@ def check_described(model: Model, who: str, **settings: object) -> None:
                 raise unused(name, value, who, "a model of longtail.DescribedTypes.v1")
 
 
-def describe_types(
-    types: Iterable[str], given: Mapping[str, str], known: Collection[str], who: str
-) -> dict[str, str]:
-    """The description of each type: what is given, else the words of its name.
-
-    known (Collection[str]): All types of the data: texts may be of others than this component's.
-    """
+def describe_types(types: Iterable[str], given: Mapping[str, str], who: str) -> dict[str, str]:
+    """Return the description of each type: the given text, else the words of its name."""
     if odd := [label for label, text in given.items() if not isinstance(text, str)]:
         raise ValueError(Errors.L271.format(who=who, problem=f"something that is no text for {odd[0]}"))
     texts = {label: " ".join(text.split()) for label, text in in_words(types, given).items()}
-    unknown = ", ".join(sorted(set(given) - set(known)))
-    missing = unknown and f"types that the data does not have: {unknown}"
-    if problem := problem_of_texts(texts) or missing:
+    if problem := problem_of_texts(texts):
         raise ValueError(Errors.L271.format(who=who, problem=problem))
     logger.info("%s describes %s", who, "; ".join(f"{t}: {text}" for t, text in texts.items()))
     return texts

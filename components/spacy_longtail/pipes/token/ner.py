@@ -1,13 +1,12 @@
 """`longtail_token_ner`: NER that labels tokens, with a softmax, sigmoid, CRF or two-task head."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from typing import Literal
 
 from spacy.language import Language
-from spacy.training import Example
 from thinc.api import Model
 
-from ...corpus.counts import count_docs
+from ...corpus.labels import declared_types
 from ...errors import Errors
 from ...heads import HeadName
 from ...losses.base import Loss
@@ -83,16 +82,16 @@ class TokenNER(TokenTagger):
         )
 
     def _settle_types(
-        self, seen: Callable[[], Iterable[Example]], nlp: Language | None, labels: list[str] | None
+        self, mentioned: list[str], nlp: Language | None, labels: list[str] | None
     ) -> Collection[str]:
-        known = list(labels) if labels is not None else count_docs(eg.reference for eg in seen()).labels
-        known = list(dict.fromkeys([*self.cfg["types"], *known]))  # those of add_label come first
+        # those of add_label come first
+        found = dict.fromkeys([*self.cfg["types"], *(mentioned if labels is None else labels)])
+        known = list(dict.fromkeys([*found, *declared_types(nlp)]))
         include = known if self.cfg["include"] is None else self.cfg["include"]
         check_known("include", include, known, WHO)
-        types = [label for label in known if label in include]
-        if not types:
+        if found.keys().isdisjoint(include):
             raise ValueError(Errors.L215.format(who=WHO))
-        self.set_types(types)
+        self.set_types(label for label in known if label in include)
         return known
 
 

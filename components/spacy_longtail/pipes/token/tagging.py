@@ -16,9 +16,10 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer, to_numpy
-from thinc.types import Floats2d, Ragged
+from thinc.types import Floats1d, Floats2d, Ragged
 
 from ...chains.tags import TagCodec
+from ...corpus.counts import count_docs
 from ...corpus.labels import check_label
 from ...corpus.sentences import sentence_lengths
 from ...describers import LabelEncoder, SubwordDescriptions
@@ -32,7 +33,7 @@ from ...losses.base import Loss, check_loss
 from ...settings import unused
 from ...types import Block, TwoTaskState
 from ..base import NERPipe
-from ..label_checks import check_known
+from ..label_checks import check_known, declared_without_mention, warn_without_mention
 from ..neighbours import name_in
 from ..scores.spans import ScoredSpan
 from ..scores.thresholding import CALIBRATION
@@ -75,6 +76,7 @@ SETTINGS: Block = {
     "class_values": None,  # what the loss's preset resolved to, by class
     "state": TwoTaskState()._asdict(),
     "descriptions": {},  # by type, of a model that has use for them
+    "unseen": [],  # the described types that no training example has had a mention of so far
 }
 
 
@@ -145,7 +147,7 @@ class TokenTagger(NERPipe):
         if self.is_described:
             text = texts.get(label)
             given = texts if description is None else {**texts, label: description}
-            new = describe_types(dict.fromkeys([*self.cfg["types"], label]), given, given, self.name)
+            new = describe_types(dict.fromkeys([*self.cfg["types"], label]), given, self.name)
             if is_trained and not is_new and new[label] != text:
                 problem = f"another text for {label!r} than {text!r}, for which its weights were learnt"
                 raise ValueError(Errors.L271.format(who=self.name, problem=problem))
@@ -165,6 +167,8 @@ class TokenTagger(NERPipe):
             self.cfg["include"] = [*self.cfg["include"], label]
         before = self.head.outputs
         self.cfg["types"].append(label)
+        if self.is_described:
+            self.cfg["unseen"] = [*self.cfg["unseen"], label]
         self._build_head()
         if is_trained:
             # a described type starts from its words alone
@@ -192,12 +196,12 @@ class TokenTagger(NERPipe):
             raise ValueError(Errors.L271.format(who=self.name, problem=problem))
         for label in types:
             check_label(label)
-        texts = describe_types(types, given, types, self.name)
+        texts = describe_types(types, given, self.name)
         vectors = vectors_of(list(texts.values()), self.describe, self.name)
         release(self.describe)
         before = [name if name == "O" else f"{name} before" for name in self.head.outputs]
         forgotten = dict.fromkeys(("include", "class_values", "thresholds", CALIBRATION))
-        self.cfg.update(forgotten, types=types, descriptions=texts)
+        self.cfg.update(forgotten, types=types, descriptions=texts, unseen=list(types))
         self._build_head()
         rename_outputs(self.model, before, self.head.outputs, [0.0] * len(self.head.outputs))
         self._set_descriptions(vectors)
@@ -230,7 +234,10 @@ class TokenTagger(NERPipe):
             start from: a folder, or an installed package.
         """
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
-        known = self._settle_types(seen, nlp, labels)
+        mentioned = count_docs(eg.reference for eg in seen()).labels
+        known = self._settle_types(mentioned, nlp, labels)
+        lacking = declared_without_mention(nlp, mentioned, self.labels)
+        warn_without_mention(lacking, self.name, self.is_described)
         check_known("thresholds", self.cfg["thresholds"] or (), self.labels, self.who)
         check_taught(self.loss, get_examples(), self.name)
         reader = None if counts_corpus is None else partial(self._learnt_from, counts_corpus)
@@ -247,10 +254,12 @@ class TokenTagger(NERPipe):
                 self.describe = util.registry.resolve({"describe": block})["describe"]
                 if name := name_in(nlp, self):
                     nlp.get_pipe_config(name)["describe"] = block
-            declared = getattr(self.scorer, "declared", None) or ()
             given = {**self.cfg["descriptions"], **(descriptions or {})}
-            texts = describe_types(self.labels, given, {*known, *declared, *self.labels}, self.name)
-            self.cfg["descriptions"] = texts
+            if unknown := ", ".join(sorted(given.keys() - {*known, *self.labels})):
+                raise ValueError(Errors.L801.format(who=self.name, unknown=unknown))
+            texts = describe_types(self.labels, given, self.name)
+            unseen = [label for label in self.labels if label not in mentioned]
+            self.cfg.update(descriptions=texts, unseen=unseen)
             self._set_descriptions(vectors_of(list(texts.values()), self.describe, self.name))
         sampled = get_examples() if self.samples_training else seen()
         sample = list(islice((eg.predicted for eg in sampled if len(eg.predicted)), 10))
@@ -263,9 +272,15 @@ class TokenTagger(NERPipe):
             raise no_outputs(self.model, self.name)
 
     def _settle_types(
-        self, seen: Callable[[], Iterable[Example]], nlp: Language | None, labels: list[str] | None
+        self, mentioned: list[str], nlp: Language | None, labels: list[str] | None
     ) -> Collection[str]:
-        """Set the types to learn. RETURNS (Collection[str]): All types of the data."""
+        """Set the types to learn.
+
+        mentioned (List[str]): The types with mentions in the training data, most frequent first.
+        nlp (Optional[Language]): The current pipeline, whose config may declare other types.
+        labels (Optional[List[str]]): What `init labels` wrote.
+        RETURNS (Collection[str]): All types, mentioned or declared.
+        """
         raise NotImplementedError
 
     def _learnt_from(self, reader: Reader, nlp: Language) -> Iterable[Example]:
@@ -281,7 +296,20 @@ class TokenTagger(NERPipe):
             head, fix = f"head = {self.cfg['head']!r}", "Use head = 'softmax' or 'crf'."
             reason = "documents say which types they were annotated with, it cannot leave out others"
             raise ValueError(Errors.L002.format(who=self.name, loss=head, reason=reason, fix=fix))
+        if self.cfg["unseen"]:
+            learnt = {self.cfg["types"][i] for i in np.unique(label[label >= 0])}
+            self.cfg["unseen"] = [t for t in self.cfg["unseen"] if t not in learnt]
         return gold._replace(allowed=allowed)
+
+    @property
+    def _trained_columns(self) -> Floats1d | None:
+        """Return 1.0 for each tag that is trained, 0.0 for those of unseen types; null for all.
+
+        A described type without a mention is left out of training, as if it were added afterwards:
+        otherwise its own weights would learn that it never occurs, whatever its description says.
+        """
+        unseen = self.cfg["unseen"]
+        return self.codec.columns({*self.labels}.difference(unseen)) if unseen else None
 
     def get_loss(self, examples: Iterable[Example], scores: Scores) -> tuple[float, Scores]:
         """The summed loss of all annotated or taught tokens, and its gradient on the output."""
@@ -291,9 +319,17 @@ class TokenTagger(NERPipe):
         loss = CrossEntropy() if state.n_updates < self.cfg["warmup"] else self.head.loss
         if loss.reads_soft:
             gold = gold._replace(soft=soft_targets(examples, self.codec, self.name))
+        columns = None if loss.reads_soft else self._trained_columns  # a teacher may know all types
+        if columns is not None and self.head.can_shut:
+            allowed = np.broadcast_to(columns, (len(gold.tags), len(columns)))
+            allowed = allowed if gold.allowed is None else allowed * gold.allowed
+            gold = gold._replace(allowed=allowed)
         trained = self.head.train(scores, gold, loss, state)
         self._next_state = trained.state
         value, d_scores = trained.summed(gold.n_trained)
+        if columns is not None and not self.head.can_shut:  # each output has a loss of its own
+            d_rows = self.head.logits(d_scores).dataXd
+            d_rows *= self.model.ops.asarray1f(columns)
         if not np.isfinite(value):
             raise ValueError(Errors.L007.format(who=self.name, loss=value, n_rows=len(gold.mask)))
         return value, d_scores

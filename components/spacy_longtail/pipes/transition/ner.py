@@ -18,14 +18,19 @@ from thinc.types import Floats2d
 
 from ...corpus.counts import count_docs
 from ...corpus.examples import keep_types
-from ...corpus.labels import check_label
+from ...corpus.labels import check_label, declared_types
 from ...errors import Errors
 from ...layers.listeners import warn_of_zeros
 from ...losses.base import Loss, check_loss
 from ...losses.token import TagLoss
 from ...types import Overrides
 from ..base import check_head_rate, factory, with_head_rate
-from ..label_checks import check_known, check_types
+from ..label_checks import (
+    check_known,
+    check_types,
+    declared_without_mention,
+    warn_without_mention,
+)
 from ..scores.spans import ScoredSpan, add_scores
 from ..scores.thresholding import CALIBRATION, check_judging, judge
 from ..weighting import resolve_classes
@@ -152,12 +157,19 @@ class LongtailNER(EntityRecognizer):
         """
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
         include = self.cfg["include"]
-        if include is not None and labels is not None:
-            check_known("include", include, {t for by in labels.values() for t in by if t}, WHO)
-            kept = {*include, ""}
-            labels = {a: {t: n for t, n in by.items() if t in kept} for a, by in labels.items()}
-        elif include is not None:
-            check_known("include", include, count_docs(eg.reference for eg in seen()).labels, WHO)
+        if labels is None:
+            mentioned = {*count_docs(eg.reference for eg in seen()).labels}
+        else:
+            mentioned = {t for by_type in labels.values() for t in by_type if t}
+        if include is not None:
+            check_known("include", include, {*mentioned, *declared_types(nlp)}, WHO)
+            if labels is not None:
+                kept = {*include, ""}
+                labels = {a: {t: n for t, n in by.items() if t in kept} for a, by in labels.items()}
+        lacking = declared_without_mention(nlp, mentioned, include)
+        for label in lacking:
+            super().add_label(label)
+        warn_without_mention(lacking, self.name, is_described=False)
         super().initialize(lambda: self._kept(seen()), nlp=nlp, labels=labels)
         check_known("thresholds", self.cfg["thresholds"] or (), self.labels, WHO)
         self.cfg[CALIBRATION] = None
