@@ -2,17 +2,20 @@
 
 import hashlib
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
 import spacy
 import srsly
+from spacy.cli._util import parse_config_overrides
 from spacy.tokens import Doc, DocBin, Span
 from spacy.util import load_config
 
 from spacy_longtail.evaluation.evaluate import evaluate_model
 from spacy_longtail.evaluation.significance import mention_counts
-from spacy_longtail.training.provenance import checksum, command, read_curve, read_run, short
+from spacy_longtail.training import startup
+from spacy_longtail.training.provenance import checksum, command, read_curve, read_run
 from spacy_longtail.training.train import train_model
 from tests.project.test_cli import CONFIG
 from tests.util import run_app, toy_corpus
@@ -36,7 +39,7 @@ def test_a_run_says_how_it_was_made(trained, corpus):
     found = srsly.read_json(trained / "run.json")
     assert found["command"] == (
         "python -m spacy_longtail train configs/baseline.cfg"
-        f" {short(corpus)} {short(trained)} --training.max_steps 4 --training.eval_frequency 2 --system.seed 3"
+        f" {corpus} {trained} --training.max_steps 4 --training.eval_frequency 2 --system.seed 3"
     )
     assert found["corpus"] == "tiny"
     expected = hashlib.sha256((corpus / "train.spacy").read_bytes()).hexdigest()
@@ -72,18 +75,43 @@ def test_an_evaluation_takes_it_all_along(trained, corpus, tmp_path):
     assert "seen mentions" in done.output or "unseen mentions" in done.output
 
 
-def test_no_option_names_a_folder_above():
-    options = {
-        "initialize.vectors": "/home/me/private/vec",
-        "components.transformer.model.name": "C:\\Users\\me\\models\\bert",
-        "corpora.train.paths": ["/home/me/private/a.spacy", {"b": "/home/me/private/b.spacy"}],
-        "components.ner.model.separator": "/",
-        "corpora.dev.path": "corpus/toy/long/dev.spacy",  # means the same elsewhere
+def words_of_shell(text):
+    """The words that a shell makes of a command, its program replaced by one that prints them."""
+    line = text.replace("python -m spacy_longtail", "printf '%s\\n'", 1)
+    return subprocess.run(["sh", "-c", line], capture_output=True, text=True).stdout.splitlines()
+
+
+def test_a_command_can_be_typed_again(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", "/home/me")
+    paths = [Path("configs/papers/my own/a.cfg"), tmp_path / "corpus", Path("/home/me/all my/out")]
+    paths += [Path("/data/x/y/z"), Path("-odd")]
+    expected = ["configs/papers/my own/a.cfg", "corpus", "/home/me/all my/out", "/data/x/y/z", "./-odd"]
+    assert words_of_shell(command("train", paths, {})) == ["train", *expected]
+
+
+def test_config_values_of_a_command_can_be_typed_again():
+    overrides = {
+        "paths.vectors": "corpus/it's here/vec",
+        "corpora.train.paths": ["/data/a.spacy", {"b": "/data/b c.spacy"}],
+        "components.ner.model.separator": "$HOME; rm",
+        "training.dropout": 0.1,
+        "training.patience": None,
+        "nlp.lang": "no",
+        "components.ner.labels": ["Ä", "B"],
+        "system.note": "5",  # a text, not a number
+        "system.sign": "--x",
+        "system.on": True,
     }
-    text = command("train", [], options)
-    assert "me/" not in text
-    for kept in ("private/vec", "models/bert", "private/b.spacy", "separator / ", "corpus/toy/long/dev"):
-        assert kept in text
+    words = words_of_shell(command("train", [], overrides))
+    assert parse_config_overrides(words[1:]) == overrides
+
+
+def test_code_of_ones_own_is_in_the_command(tmp_path, monkeypatch):
+    monkeypatch.setattr(startup, "_imported", [])
+    (tmp_path / "own.py").write_text("", encoding="utf8")
+    startup.import_code(tmp_path / "own.py")
+    assert command("ensemble", [], {}).endswith(f"--code {tmp_path / 'own.py'}")
 
 
 @pytest.mark.parametrize("text", ['{"command": "python', "", "[]", "\udcff"])

@@ -11,6 +11,7 @@ from ..corpus.folder import read_types
 from ..errors import Errors
 from ..output.writing import check_file, write_file
 from ..studies.trials.recipes import corpus_config, in_language, named_recipe, read_recipes, written
+from ..training.provenance import typed
 from .app import TRAINING_PANEL, app, print_table
 
 
@@ -38,9 +39,9 @@ def init_config(
     if corpus is not None and "transformer" in recipe.options:
         recipe = in_language(recipe, read_types(corpus).lang)
     needed = f" {recipe.options}" if recipe.options else ""
-    use = f"longtail train {output} {corpus or 'CORPUS'} OUTPUT{needed}"
+    use = f"longtail train {typed(output)} {typed(corpus) if corpus else 'CORPUS'} OUTPUT{needed}"
     if corpus is not None:
-        use = f"{use}` or `spacy train {output} --output OUTPUT{needed}"
+        use = f"{use}` or `spacy train {typed(output)} --output OUTPUT{needed}"
     write_file(output, written(recipe, corpus_config(recipe, corpus), f"Train it with `{use}`."))
     msg.good(f"{output}: {recipe.comment.splitlines()[0]}")
     typer.echo(f"Train it with: {use.replace('`', '')}")

@@ -11,6 +11,7 @@ from wasabi import msg
 from ..studies.matrix.advice import FOLDS, advise, find_pretrained, in_short, needs_torch, planned
 from ..studies.matrix.writing import summary_tables, write_matrix_report
 from ..studies.trials.run import TrialOptions
+from ..training.provenance import typed
 from .app import METHOD_PANEL, Code, Corpus, GpuId, Json, app, print_json, say
 from .options import DryRun, Output, Retry, Set, Workers, read_settings
 
@@ -81,7 +82,9 @@ def recommend(
         msg.text(f"{' '.join(candidate.grid.values())}: {candidate.why}")
     typer.echo(summary_tables(summary))
     msg.good(f"{target}: {choice.method}")
-    typer.echo(f"Train it with: python -m spacy_longtail train {target} {corpus} training/model")
+    typer.echo(
+        f"Train it with: python -m spacy_longtail train {typed(target)} {typed(corpus)} training/model"
+    )
     return typer.echo(f"Report: {page.resolve()}")
 
 

@@ -21,6 +21,7 @@ from ..errors import Errors
 from ..pipes.scores.thresholding import CALIBRATION
 from ..records import Record, problem_of
 from ..types import Overrides
+from .startup import imported_code
 
 RUN_FILE = "run.json"  # beside model-best, or in an ensemble: how it was made
 DEV_SCORE = "ents_macro_f"  # what checkpoints and methods are chosen by, on dev
@@ -113,18 +114,45 @@ def shortened(value: Any) -> Any:
     return value
 
 
+def typed(path: str | Path) -> str:
+    """Return a path as it can be typed in a shell in the working folder.
+
+    A relative path stays. An absolute one becomes relative to the working folder, or begins with ~
+    in the home folder, so that a report that is passed on does not name its author.
+    """
+    path = Path(path)
+    if path.is_absolute() and path.is_relative_to(Path.cwd()):
+        path = path.relative_to(Path.cwd())
+    if path.is_absolute() and path.is_relative_to(Path.home()):
+        return f"~/{shlex.quote(path.relative_to(Path.home()).as_posix())}"
+    return shlex.quote(f"./{path}" if f"{path}".startswith("-") else f"{path}")
+
+
 def command(name: str, paths: list[Path], options: Overrides) -> str:
-    """A command as it can be typed again, folders shortened.
+    """Return a command as it can be typed again in the same folder, in a POSIX shell.
 
     name (str): Of the command. paths (List[Path]): Its arguments.
-    options (Overrides): By name, without the dashes.
+    options (Overrides): By name, without the dashes; --code is added.
     """
-    words = ["python", "-m", "spacy_longtail", name, *map(short, paths)]
-    for option, value in options.items():
-        is_path = option.startswith("paths.") and isinstance(value, (str, Path))
-        given = short(value) if is_path else shortened(value)
-        words += [f"--{option}", given if isinstance(given, str) else srsly.json_dumps(given)]
-    return shlex.join(words)
+    words = ["python", "-m", "spacy_longtail", name, *map(typed, paths)]
+    code = [("code", path) for path in imported_code()]
+    for option, value in [*code, *options.items()]:
+        if isinstance(value, Path) or (isinstance(value, str) and Path(value).is_absolute()):
+            given = typed(value)
+        else:
+            given = shlex.quote(_as_override(value))
+        words += [f"--{option}", given]
+    return " ".join(words)
+
+
+def _as_override(value: object) -> str:
+    """Return a config value as spaCy's overrides have it: JSON, or a text that is no JSON."""
+    if isinstance(value, str) and not value.startswith("--"):
+        try:
+            json.loads(value)
+        except ValueError:
+            return value
+    return srsly.json_dumps(value)
 
 
 def read_run(model: Path) -> RunRecord:

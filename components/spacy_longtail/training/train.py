@@ -37,7 +37,7 @@ from ..pipes.sources import add_sources
 from ..types import Block, Overrides
 from .loading import check_beginning, load_weights, sources_of_beginning, with_any_encoder
 from .provenance import CURVE_FILE, RUN_FILE, RunRecord, checksum, command, log_curve, read_run, versions
-from .startup import imported_code, use_gpu
+from .startup import use_gpu
 
 BEST = "model-best"
 MODELS = (BEST, "model-last")
@@ -188,8 +188,6 @@ def train_model(
             raise ValueError(Errors.L402.format(path=output / BEST, fix=fix))
         options: Block = {} if gpu_id < 0 else {"gpu-id": gpu_id}
         options |= {} if matmul == "spacy" else {"matmul": matmul}
-        if own_code := imported_code():
-            options["code"] = str(own_code[-1])
         options |= overrides or {}
         record = RunRecord(
             command=command("train", [config, corpus, output], options),

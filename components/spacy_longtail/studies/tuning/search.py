@@ -20,7 +20,7 @@ from ...hub import check_models
 from ...output.amounts import number, percent
 from ...output.writing import check_folder, coded_io, in_progress, unless_holds, write_file
 from ...settings import extra
-from ...training.provenance import DEV_SCORE, digest, read_curve
+from ...training.provenance import DEV_SCORE, digest, read_curve, typed
 from ...training.train import BEST, refuse_parts, warn_seen
 from ...types import Overrides
 from ..trials.child import MODEL
@@ -331,13 +331,13 @@ class Search:
         """
         n_pruned = sum(trial.status == "pruned" for trial in tried)
         trials, steps = number(len(tried), "trial"), number(self.steps, "step")
+        path = self.output / BEST_CONFIG
         head = [
             f"The best of {trials} ({n_pruned} pruned) of {steps}: {title(best)}.",
             f"It was chosen on the dev part of {self.corpus.name}, so that this score flatters it.",
-            f"Train it: python -m spacy train {BEST_CONFIG} --output training/best",
+            f"Train it: python -m spacy train {typed(path)} --output training/best",
         ]
         comments = {p.name: f"tuned: {p.text}; the baseline has {p.baseline}" for p in self.parameters}
-        path = self.output / BEST_CONFIG
         write_file(path, commented(compose(self.config, {}, best.values), head, comments))
         return path
 
