@@ -16,6 +16,7 @@ from spacy.tokens import Doc, DocBin, Span
 
 from spacy_longtail.corpus.folder import load_docs
 from spacy_longtail.corpus.formats.context import Events, Settings
+from spacy_longtail.corpus.likeness import skeleton, text_key
 from spacy_longtail.pipes.gate.posteriors import expected_mentions
 from spacy_longtail.pipes.transition.actions import beginnings, columns_of, scored_entities
 from spacy_longtail.unlabelled.mining import corpus_keys
@@ -23,13 +24,14 @@ from spacy_longtail.unlabelled.pool import read_pool
 from spacy_longtail.unlabelled.proposals import DEFAULT_NAMES, ID, SHARE, proposal_id, write_proposals
 from spacy_longtail.unlabelled.returning import CONFLICTS, merge_labels
 from spacy_longtail.unlabelled.scan import RANDOM, Best, Proposal, Scan, choose, share_out
-from spacy_longtail.unlabelled.units import Unit, lot, sentences_of, skeleton, text_key
+from spacy_longtail.unlabelled.units import Unit, lot, sentences_of
 
 from ..util import (
     GATE_MODEL,
     TOKEN_MODEL,
     blank,
     one_pipe,
+    parse,
     refused,
     run_app,
     small_ner,
@@ -283,6 +285,16 @@ def task(text, spans, share="mined", **about):
         "answer": "accept",
         "meta": meta,
     }
+
+
+def test_a_name_is_no_contradiction_of_a_word_in_other_case(tmp_path):
+    """The corpus has "I may go ." without an entity; May is a person."""
+    corpus = toy_corpus(tmp_path / "corpus", train=[parse(blank(), "I may go .")])
+    path = written(tmp_path / "l.jsonl", [task("I May go .", [(2, 5, "PER")]), task("I MAY go .", [])])
+    found = merge_labels(corpus, path, "dev", Settings())
+    assert not found.conflicts
+    assert found.parts == {"train": 1} and found.mentions == {"PER": 1}
+    assert found.n_known == 1  # the one without an entity
 
 
 def test_conflicts_are_kept_apart(tmp_path):

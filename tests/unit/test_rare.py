@@ -135,6 +135,12 @@ def test_a_declared_type_without_a_mention_is_kept_as_rare(tmp_path):
     assert statistics.parts["train"].types["STORM"].mentions == 0
 
 
+def test_a_type_that_is_described_but_neither_declared_nor_found_is_named(tmp_path):
+    source = corpus(tmp_path / "in", descriptions={"STORM": "named storm"})
+    with pytest.warns(UserWarning, match="LW030.*descriptions of STORM are left out.*in labels"):
+        convert_corpus(source, tmp_path / "out")
+
+
 @pytest.mark.filterwarnings("ignore:.LW040")
 def test_split_keeps_a_declared_type_without_a_mention(tmp_path):
     convert_corpus(corpus(tmp_path / "in", **DESCRIBED), tmp_path / "out")

@@ -17,11 +17,13 @@ from spacy_longtail.corpus.folder import CorpusTypes, load_docs, read_types, wri
 from spacy_longtail.corpus.splits import (
     bound_groups,
     divide,
+    document_folds,
     read_shares,
     split_corpus,
     stratify,
     totals,
 )
+from spacy_longtail.corpus.statistics import corpus_statistics
 from tests.util import parse, refused
 
 RUN = CliRunner()
@@ -279,6 +281,90 @@ def test_groups_and_duplicates_stay_together(source, tmp_path):
     assert RUN.invoke(app, ["split", str(twins), str(tmp_path / "together")]).exit_code == 0
     last = [{d[-1].text for d in read(tmp_path / "together" / f"{p}.spacy")} for p in PARTS]
     assert not set.union(*(a & b for a, b in itertools.combinations(last, 2)))
+
+
+def written(path, *documents):
+    """Documents of sentences. Each has a number in its user_data."""
+    docs = [Doc.from_docs([parse(EN, text) for text in texts]) for texts in documents]
+    for i, doc in enumerate(docs):
+        doc.user_data["number"] = i
+    return save(path, docs)
+
+
+def test_documents_that_share_a_sentence_stay_in_one_part(tmp_path):
+    """Each of twenty sentences is in two documents, which have other sentences, too."""
+    documents = [[f"[Ann|PER] saw ship {i % 20} .", f"It left at {i} ."] for i in range(40)]
+    split_corpus(written(tmp_path / "a.spacy", *documents), tmp_path / "t")
+    parts = numbers(tmp_path / "t")
+    assert [len(part) for part in parts.values()] == [32, 4, 4]
+    for part in parts.values():
+        assert {(n + 20) % 40 for n in part} == set(part)
+
+
+def test_documents_stay_together_over_a_chain_of_shared_sentences(tmp_path):
+    documents = [[f"Ship {i} sank .", f"Ship {i + 1} sank ."] for i in range(3)]
+    documents += [[f"Nobody saw {i} ."] for i in range(17)]
+    split_corpus(written(tmp_path / "a.spacy", *documents), tmp_path / "t")
+    (train, *_) = [set(part) for part in numbers(tmp_path / "t").values() if 0 in part]
+    assert {0, 1, 2} <= train
+
+
+def test_a_sentence_of_most_documents_glues_nothing_and_is_named(tmp_path):
+    documents = [[f"Ship {i} sank .", "All rights are reserved ."] for i in range(20)]
+    path = written(tmp_path / "a.spacy", *documents)
+    with pytest.warns(UserWarning, match=r"1 sentence stands.*'All rights are reserved .' is in 20 doc"):
+        split_corpus(path, tmp_path / "t")
+    assert [len(part) for part in numbers(tmp_path / "t").values()] == [16, 2, 2]
+
+
+def test_fewer_groups_than_parts_are_never_made(tmp_path):
+    documents = [["It sank .", "A ."], ["It sank .", "B ."], ["C ."]]
+    with pytest.warns(UserWarning, match="LW040.*It sank"):
+        split_corpus(written(tmp_path / "a.spacy", *documents), tmp_path / "t")
+    assert [len(part) for part in numbers(tmp_path / "t").values()] == [1, 1, 1]
+
+
+def test_what_split_has_separated_stats_does_not_find_again(tmp_path):
+    documents = [[f"[Ann|PER] saw ship {i % 20} .", f"[Bo|PER] left at {i} ."] for i in range(40)]
+    split_corpus(written(tmp_path / "a.spacy", *documents), tmp_path / "t")
+    leakage = corpus_statistics(tmp_path / "t").leakage
+    assert [leakage[part].sentences for part in ("dev", "test")] == [0, 0]
+
+
+def test_near_duplicates_stay_together_where_it_is_asked_for(tmp_path):
+    names = ["Ann", "Bo", "Cy", "Dee"]
+    documents = [
+        [f"[{names[i // 10]}|PER] bought {i} shares of the {'abcdefghij'[i % 10]} firm in May ."]
+        for i in range(40)
+    ]
+    path = written(tmp_path / "a.spacy", *documents)
+    assert RUN.invoke(app, ["split", str(path), str(tmp_path / "t"), "--near"]).exit_code == 0
+    parts = numbers(tmp_path / "t")
+    assert [len(part) for part in parts.values()] == [32, 4, 4]
+    for part in parts.values():
+        assert {(n + 10) % 40 for n in part} == set(part)
+
+
+def test_folds_of_trainings_keep_the_groups_of_the_split(source, tmp_path):
+    """`audit` and `recommend` make folds of their own of a corpus that was split."""
+    split_corpus(source, tmp_path / "t", group_by="title")
+    group_by = read_types(tmp_path / "t").group_by
+    assert group_by == "title"
+    docs = read(tmp_path / "t" / "train.spacy")
+    folds = document_folds(docs, 4, group_by=group_by)
+    fold_of = {doc.user_data["number"]: fold for doc, fold in zip(docs, folds.tolist(), strict=True)}
+    assert all(fold_of[n] == fold_of[n ^ 1] for n in fold_of)
+    split_corpus(tmp_path / "t", tmp_path / "u", part="train", shares={"train": 0.5, "test": 0.5})
+    halves = (read(tmp_path / "u" / f"{part}.spacy") for part in ("train", "test"))
+    for half in ({doc.user_data["number"] for doc in docs} for docs in halves):
+        assert {n ^ 1 for n in half} == half
+
+
+def test_folds_keep_documents_together_that_share_a_sentence(tmp_path):
+    documents = [[f"[Ann|PER] saw ship {i % 10} .", f"It left at {i} ."] for i in range(20)]
+    folds = document_folds(read(written(tmp_path / "a.spacy", *documents)), 5)
+    assert np.array_equal(folds[:10], folds[10:])
+    assert sorted(np.bincount(folds)) == [4, 4, 4, 4, 4]
 
 
 @pytest.mark.filterwarnings("ignore:.LW040")

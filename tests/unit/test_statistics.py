@@ -185,7 +185,7 @@ def test_duplicates_leakage_and_conflicts_by_hand(tmp_path):
     }
     found = corpus_statistics(write(tmp_path / "c", **parts))
     assert found["duplicates"]["train"] == 2
-    leaked = {"sentences": 1, "entity_sentences": 1, "share": 1 / 2}
+    leaked = {"sentences": 1, "entity_sentences": 1, "share": 1 / 2, "near": 0}
     assert found["leakage"]["dev"] == {**leaked, "examples": ["Ann saw [Fram|ART] ."]}
     assert found["leakage"]["test"]["sentences"] == 2
     assert found["leakage"]["test"]["examples"] == ["[ann|PER] saw fram .", "It rained ."]
@@ -199,6 +199,30 @@ def test_duplicates_leakage_and_conflicts_by_hand(tmp_path):
     found = corpus_statistics(tmp_path / "c")
     assert found["conflicts"]["texts"] == found["leakage"]["dev"]["sentences"] == 0
     assert found["duplicates"]["train"] == 1
+
+
+def test_a_name_is_no_contradiction_of_a_word_in_other_case(tmp_path):
+    """May is a person, may is none."""
+    texts = ["I may go .", "I [May|PER] go ."]
+    found = corpus_statistics(write(tmp_path / "c", train=texts))
+    assert found["conflicts"]["texts"] == 0
+    assert found["duplicates"]["train"] == 1  # of the text, in any case
+
+
+def test_sentences_are_near_that_differ_in_names_and_numbers_alone(tmp_path):
+    parts = {
+        "train": ["[Ann Lee|PER] bought 300 shares of the firm in 1999 .", "[Ann|PER] left ."],
+        "dev": [
+            "[Bo|PER] bought 12 shares of the firm in 2004 .",
+            "[Fram|ART] bought 12 shares of the firm in 2004 .",  # another type
+            "[Ann Lee|PER] bought 300 shares of the firm in 1999 .",  # in training, as it stands
+            "[Bo|PER] left .",  # so short that it is alike by chance
+        ],
+    }
+    found = statistics.corpus_statistics(write(tmp_path / "c", **parts))
+    assert found.leakage["dev"].near == 1
+    (finding,) = [finding for finding in found.diagnosis if finding.rule == "near_leakage"]
+    assert finding.part == "dev" and "--near" in finding.advice
 
 
 def healthy():
@@ -237,6 +261,7 @@ PLANTED = [
     ("absent_type", "test", in_type("test", mentions=0), "0 in test"),
     ("conflict", None, at("conflicts", value={"texts": 3, "examples": EXAMPLE}), "a [b|PER]"),
     ("leakage", "test", at("leakage", "test", value=LEAK), "2 % of test"),
+    ("near_leakage", "test", at("leakage", "test", "near", value=100), "10 % of test"),
     ("few_mentions", None, in_type("train", mentions=49), "49 mentions"),
     ("few_mentions", None, in_type("train", mentions=29), "29 mentions"),  # a model learns from it
     ("not_measurable", "dev", in_type("dev", mentions=29), "3.45 points"),
@@ -248,6 +273,7 @@ PLANTED = [
     ("", None, in_type("train", mentions=50), ""),
     ("", None, in_type("test", mentions=30), ""),
     ("", None, in_part("train", sentences=500), ""),
+    ("", None, at("leakage", "test", "near", value=99), ""),
     ("", None, at("leakage", "test", value={**LEAK, "entity_sentences": 0}), ""),
 ]
 

@@ -24,12 +24,19 @@ def split(
     folds: Annotated[int | None, Option(help="Write this many folds instead, at least 3.")] = None,
     unit: Annotated[Literal["doc", "sentence"], Option(help="sentence: cut at boundaries.")] = "doc",
     group_by: Annotated[str | None, Option(help="user_data key that keeps documents together.")] = None,
+    near: Annotated[
+        bool,
+        Option("--near", help="Keep sentences together that differ in names and numbers alone."),
+    ] = False,
     min_mentions: Annotated[int, Option(min=0, help="Least mentions of each type in each part.")] = 1,
     seed: Annotated[int, Option(min=0, max=LARGEST_SEED, help="Fixes the split.")] = 0,
     strict: Annotated[bool, Option("--strict", help="Refuse if a type cannot be in all parts.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Split a corpus so that each part has its share of every type, the rarest first."""
+    """Split a corpus so that each part has its share of every type, the rarest first.
+
+    Documents with the same text, or with a sentence in common, stay in one part as far as possible.
+    """
     result = split_corpus(
         source,
         target,
@@ -38,6 +45,7 @@ def split(
         part=part,
         unit=unit,
         group_by=group_by,
+        near=near,
         min_mentions=min_mentions,
         seed=seed,
         strict=strict,

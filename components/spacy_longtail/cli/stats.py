@@ -50,9 +50,16 @@ def _print_statistics(of: Statistics) -> None:
     rows = []
     for part, repeated in of.duplicates.items():
         leaked = of.leakage.get(part)
-        numbers = (leaked.sentences, leaked.entity_sentences) if leaked else (None, None)
+        numbers = (leaked.sentences, leaked.entity_sentences, leaked.near) if leaked else [None] * 3
         rows.append((part, *map(_cell, (repeated, *numbers))))
-    print_table(("part", "repeats in the part", "also in training", "with an entity"), rows)
+    head = (
+        "part",
+        "repeats in the part",
+        "also in training",
+        "with an entity",
+        "but for names, numbers",
+    )
+    print_table(head, rows)
     msg.text(f"Texts with different annotations: {of.conflicts.texts:,}")
     msg.divider("Findings")
     for finding in of.diagnosis:

@@ -22,6 +22,7 @@ class CorpusTypes(NamedTuple):
     lang: str = "en"  # of the tokenizer
     tokens: str = "words"  # that it makes, or "characters"
     descriptions: dict[str, str] = {}  # noqa: RUF012  of types, in words; others are their names
+    group_by: str | None = None  # key of user_data: documents of one value stay in one part or fold
 
 
 TypeName = Annotated[str, AfterValidator(check_label)]
@@ -36,6 +37,7 @@ class Declared(Record):
     lang: str = "en"
     tokens: Tokens = "words"
     descriptions: dict[str, Words] = Field(default_factory=dict)
+    group_by: Words | None = None
     open: bool = False  # each mention has a type of its own, and none is declared
 
 
@@ -66,7 +68,8 @@ def write_types(corpus: Path, types: CorpusTypes, is_open: bool = False) -> None
 
     types (CorpusTypes): What it says. is_open (bool): Whether it says instead that they are open.
     """
-    content = {key: value for key, value in types._asdict().items() if key != "descriptions" or value}
+    optional = ("descriptions", "group_by")
+    content = {key: value for key, value in types._asdict().items() if key not in optional or value}
     if is_open:
         content = {"open": True, "lang": types.lang, "tokens": types.tokens}
     write_json(corpus / TYPES, content)

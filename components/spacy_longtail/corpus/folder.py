@@ -114,7 +114,7 @@ def convert_corpus(
         types = empty if is_open else _types(report, declared, empty, rare_mentions)
         write_types(folder, types, is_open)
         write_json(folder / REPORT, Conversion(lang=lang, tokens=tokens, parts=report).as_json())
-    for problem in _problems(types, report):
+    for problem in _problems(types, report, declared):
         warnings.warn(Warnings.W030.format(path=source, problem=problem), stacklevel=2)
     return types
 
@@ -137,11 +137,14 @@ def _types(
     if "tail" not in declared.model_fields_set:
         tail = tail_types(train, labels, rare_mentions)
     texts = {label: text for label, text in declared.descriptions.items() if label in labels}
-    return empty._replace(labels=list(labels), tail=list(tail), descriptions=texts)
+    found = empty._replace(labels=list(labels), tail=list(tail), descriptions=texts)
+    return found._replace(group_by=declared.group_by)
 
 
-def _problems(types: CorpusTypes, report: Mapping[str, ConvertedPart]) -> Iterator[str]:
-    """What is legal and probably not meant."""
+def _problems(
+    types: CorpusTypes, report: Mapping[str, ConvertedPart], declared: Declared
+) -> Iterator[str]:
+    """Describe what is legal and probably not meant."""
     if missing := [name for name in PARTS if name not in report and "all" not in report]:
         text = "which training and evaluation need. `split` makes parts of a corpus"
         yield f"it has no {' and '.join(missing)}, {text}"
@@ -149,6 +152,9 @@ def _problems(types: CorpusTypes, report: Mapping[str, ConvertedPart]) -> Iterat
     if unknown and types.labels:
         text = "They are neither scored nor counted as rare"
         yield f"corpus.json does not declare the types {', '.join(unknown)}. {text}"
+    if described := [label for label in declared.descriptions if label not in types.labels]:
+        text = "They have no mention: name them in labels of corpus.json to keep them"
+        yield f"the descriptions of {', '.join(described)} are left out. {text}"
 
 
 def check_corpus_folder(target: Path, parts: Iterable[str], inputs: Iterable[Path] = ()) -> None:

@@ -13,20 +13,22 @@ from spacy.tokens import Doc
 from thinc.types import Floats2d, Ints1d, Ints2d
 
 from ..errors import Errors, Warnings
-from ..output.amounts import number
+from ..output.amounts import number, verb
 from ..output.writing import NEW, check_folder, check_outside, is_file_name
 from .counts import count_docs, entity_bounds
 from .cutting import sentence_docs
 from .folder import PARTS, CorpusTypes, check_corpus_folder, load_docs, read_types, write_corpus
+from .likeness import sentence_keys
 from .parts import part_path, replacing_parts
 from .rare import tail_types
-from .sentences import plain_text, sentence_lengths
+from .sentences import all_bounds, plain_text, sentence_lengths
 
 ALL = "all"  # the part of a corpus that was converted from one file
 SHARES = {"train": 0.8, "dev": 0.1, "test": 0.1}
 SHARES_FIX = "Write shares as train=0.8,dev=0.1,test=0.1."
 SEARCH = 10_000  # steps back in search of groups that give every part its least mentions
 ROUNDS = 3  # of that search, each for types that the one before has left short
+SHOWN = 60  # characters of a sentence in a warning
 MOVES = 300  # of single groups, after every group has its part
 
 
@@ -60,11 +62,15 @@ def split_corpus(
     part: str | None = None,
     unit: Literal["doc", "sentence"] = "doc",
     group_by: str | None = None,
+    near: bool = False,
     min_mentions: int = 1,
     seed: int = 0,
     strict: bool = False,
 ) -> Split:
     """Write a corpus in parts that each have their share of every type. All files or none.
+
+    Documents of the same text stay in one part, and so do documents that share a sentence, unless
+    that sentence is in so many that they would fill more than half of the largest part.
 
     source (Path): A folder that `convert` wrote, a .spacy file, or a folder of .spacy files.
     target (Path): The folder to write: PART.spacy and types.json, or such a folder fold-I per fold.
@@ -73,6 +79,8 @@ def split_corpus(
     part (Optional[str]): Which part of the source to split; null is all, or train without an all.
     unit (str): "doc", or "sentence", which cuts documents at boundaries outside entities.
     group_by (Optional[str]): Key in doc.user_data; documents with the same value stay together.
+        Null takes that of types.json. It is written there, and holds for later folds, too.
+    near (bool): Whether sentences count as shared that differ in names and numbers alone.
     min_mentions (int): Least mentions of each type in each part.
     seed (int): Fixes the split.
     strict (bool): Whether a type that cannot be in all parts is an error, instead of a warning.
@@ -85,9 +93,12 @@ def split_corpus(
     types = read_types(source) if (source / "types.json").is_file() else None
     docs = load_docs(path, spacy.blank("xx"))
     units = divide(docs, unit, types.labels if types else [])
-    texts = [plain_text(doc.text) for doc in units.docs]
-    groups = bound_groups(texts, _keys(units.docs, group_by, path))
+    group_by = group_by or (types.group_by if types else None)
+    sentences = [{*sentence_keys(doc, near)} for doc in units.docs]
+    groups = bound_groups(_texts(units.docs), _keys(units.docs, group_by, path))
+    groups = join_sharing(groups, sentences, units.sizes, list(wanted.values()))
     of_unit = assign(units, groups, list(wanted.values()), min_mentions, seed)
+    _warn_of_shared(units.docs, sentences, of_unit, near)
     chosen = {name: np.flatnonzero(of_unit == i) for i, name in enumerate(wanted)}
     parts = {name: _counted(units, chosen[name], share) for name, share in wanted.items()}
     _check_mentions(parts, units.labels, min_mentions, strict)
@@ -99,6 +110,7 @@ def split_corpus(
         # not declared, so counted in the new training part; folds share one tail, to be comparable
         learnt = parts.get("train", whole)
         types = types._replace(tail=tail_types(learnt.mentions, types.labels))
+    types = types._replace(group_by=group_by)
     corpora = {target: chosen}
     if folds is not None:
         corpora = {target / name: parts_of_fold(of_unit, i, folds) for i, name in enumerate(wanted)}
@@ -154,10 +166,17 @@ def assign(units: Units, groups: Ints1d, shares: list[float], least: int, seed: 
     return stratify(amounts[:, :-1], amounts[:, -1], shares, least, seed)[groups]
 
 
-def document_folds(docs: list[Doc], folds: int, seed: int = 0) -> Ints1d:
-    """The fold of each document: stratified over types, documents of the same text together."""
-    groups = bound_groups([plain_text(doc.text) for doc in docs])
-    return assign(divide(docs, "doc", []), groups, [1 / folds] * folds, 1, seed)
+def document_folds(docs: list[Doc], folds: int, seed: int = 0, group_by: str | None = None) -> Ints1d:
+    """Return the fold of each document, stratified over types as `split_corpus` does it.
+
+    docs (List[Doc]): The documents. folds (int): Their number. seed (int): Fixes how ties are broken.
+    group_by (Optional[str]): Key in doc.user_data; documents with the same value stay together.
+    RETURNS (Ints1d): (n_docs,)
+    """
+    units, shares = divide(docs, "doc", []), [1 / folds] * folds
+    groups = bound_groups(_texts(docs), _values(docs, group_by))
+    groups = join_sharing(groups, [{*sentence_keys(doc)} for doc in docs], units.sizes, shares)
+    return assign(units, groups, shares, 1, seed)
 
 
 def parts_of_fold(of_unit: Ints1d, i: int, n_folds: int) -> dict[str, Ints1d]:
@@ -176,19 +195,80 @@ def bound_groups(*keys: Sequence[Hashable | None]) -> Ints1d:
     RETURNS (Ints1d): (n_units,) the group of each unit, numbered by its first unit.
     """
     above = list(range(len(keys[0])))
-
-    def top(i: int) -> int:
-        while above[i] != i:
-            above[i] = i = above[above[i]]
-        return i
-
     for kind in keys:
         first: dict[Hashable, int] = {}
         for i, key in enumerate(kind):
             if key is not None:
-                a, b = sorted((top(first.setdefault(key, i)), top(i)))
+                a, b = sorted((_top(above, first.setdefault(key, i)), _top(above, i)))
                 above[b] = a
-    return np.unique([top(i) for i in range(len(above))], return_inverse=True)[1]
+    return np.unique([_top(above, i) for i in range(len(above))], return_inverse=True)[1]
+
+
+def join_sharing(
+    groups: Ints1d, sentences: Sequence[Iterable[int]], sizes: Ints1d, shares: Sequence[float]
+) -> Ints1d:
+    """Join groups that share a sentence, those with the sentences of the fewest groups first.
+
+    A greeting or a headline that stands in most documents would join all of them. A sentence is
+    passed over if its groups, joined, were larger than half of the largest part, unless it is only
+    two of the groups that were given; or if fewer groups than parts were left.
+
+    groups (Ints1d): (n_units,), from 0. sentences (Sequence[Iterable[int]]): Keys of each unit's.
+    sizes (Ints1d): (n_units,), sentences. shares (Sequence[float]): Share of each part.
+    RETURNS (Ints1d): (n_units,), the new groups, numbered from 0.
+    """
+    holders: dict[int, set[int]] = {}
+    for group, keys in zip(groups.tolist(), sentences, strict=True):
+        for key in keys:
+            holders.setdefault(key, set()).add(group)
+    weights = np.bincount(groups, weights=sizes).tolist()
+    limit, above, n_left = max(shares) / 2 * sum(weights), list(range(len(weights))), len(weights)
+    members = dict.fromkeys(above, 1)
+    for given in sorted((own for own in holders.values() if len(own) > 1), key=len):
+        tops = sorted({_top(above, group) for group in given})
+        is_small = sum(weights[i] for i in tops) <= limit or sum(members[i] for i in tops) == 2
+        if is_small and n_left - len(tops) + 1 >= len(shares):
+            n_left -= len(tops) - 1
+            for i in tops[1:]:
+                above[i] = tops[0]
+                weights[tops[0]] += weights[i]
+                members[tops[0]] += members[i]
+    joined = np.array([_top(above, i) for i in range(len(above))], dtype="int64")
+    return np.unique(joined[groups], return_inverse=True)[1]
+
+
+def _top(above: list[int], i: int) -> int:
+    """Return the group that a group has joined, over any chain."""
+    while above[i] != i:
+        above[i] = i = above[above[i]]
+    return i
+
+
+def _texts(docs: Iterable[Doc]) -> list[str]:
+    return [plain_text(doc.text) for doc in docs]
+
+
+def _values(docs: Iterable[Doc], name: str | None) -> list[str | None]:
+    return [repr(doc.user_data[name]) if name in doc.user_data else None for doc in docs]
+
+
+def _warn_of_shared(
+    docs: list[Doc], sentences: Sequence[Iterable[int]], of_unit: Ints1d, near: bool
+) -> None:
+    """Warn of sentences that could not be kept in one part."""
+    holders: dict[int, list[int]] = {}
+    for i, keys in enumerate(sentences):
+        for key in keys:
+            holders.setdefault(key, []).append(i)
+    apart = {key: own for key, own in holders.items() if len({*of_unit[own].tolist()}) > 1}
+    if apart:
+        key = max(apart, key=lambda key: len(apart[key]))
+        doc = docs[apart[key][0]]
+        at = list(sentence_keys(doc, near)).index(key)
+        text = [t for start, end in all_bounds(doc) if (t := doc[start:end].text).strip()][at]
+        stand = f"{number(len(apart), 'sentence')} {verb(len(apart), 'stand')} in more than one part"
+        most = f"{text.strip()[:SHOWN]!r} is in {number(len(apart[key]), 'document')}"
+        _warn(f"{stand}. To keep all their documents together would leave parts without any: {most}")
 
 
 def stratify(
@@ -410,7 +490,7 @@ def _part_to_split(
 
 def _keys(docs: list[Doc], name: str | None, path: Path) -> list[str | None]:
     """The value of user_data that binds each unit to others; null where it binds to none."""
-    keys = [repr(doc.user_data[name]) if name in doc.user_data else None for doc in docs]
+    keys = _values(docs, name)
     n_without = keys.count(None)
     if name is not None and n_without == len(docs):
         known = sorted({key for doc in docs for key in doc.user_data if isinstance(key, str)})

@@ -73,7 +73,7 @@ def audit_corpus(
     if not any(doc.ents for doc in docs):
         fix = "Check the part, and that its entities are annotated."
         raise ValueError(Errors.L450.format(path=path, problem="it has no mention", fix=fix))
-    fold = document_folds(docs, folds, seed)
+    fold = document_folds(docs, folds, seed, types.group_by)
     reading = out_of_fold(docs, fold, types, config=config, steps=steps, seed=seed, gpu_id=gpu_id)
     return find_suspects(docs, reading, types.tail)
 

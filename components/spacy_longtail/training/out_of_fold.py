@@ -81,7 +81,9 @@ def out_of_fold(
                 DocBin(docs=part).to_disk(place / f"{name}.spacy")
             nlp = _trained(_settings(config, types, place, steps, seed), place, gpu_id)
         known, rows = class_probabilities(nlp, held_out, config)
-        shared = [i for i, name in enumerate(known) if name in classes]  # a pipe may know more types
+        seen = {"O", *(ent.label_ for doc in rest for ent in doc.ents)}
+        # a pipe may know more types than it has learnt, from their descriptions
+        shared = [i for i, name in enumerate(known) if name in classes and name in seen]
         columns = np.array([classes.index(known[i]) for i in shared])
         tokens = np.flatnonzero(np.repeat(fold == i, np.diff(bounds)))
         p[np.ix_(tokens, columns)] = rows[:, shared]

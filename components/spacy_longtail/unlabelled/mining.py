@@ -14,6 +14,7 @@ from ..corpus.cutting import bare
 from ..corpus.descriptions import read_types
 from ..corpus.formats.context import Events, Settings
 from ..corpus.formats.docbin import stream_docs
+from ..corpus.likeness import text_key
 from ..corpus.parts import part_path
 from ..corpus.sentences import by_punctuation
 from ..corpus.type_words import in_words
@@ -26,7 +27,7 @@ from ..training.loading import load_for_types
 from .pool import BATCH, add_sentences, processed, read_pool
 from .proposals import ProposalFormat, write_proposals
 from .scan import RANDOM, Proposal, Scan, choose, share_out
-from .units import sentences_of, text_key
+from .units import sentences_of
 
 CORPUS_PARTS = ("train", "dev", "test", "all")
 KEPT = 10  # candidates per label of a quota

@@ -14,9 +14,9 @@ from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
 from ..corpus.formats.tasks import TASKS
+from ..corpus.likeness import digest
 from ..output.writing import write_file
 from .scan import RANDOM, Proposal
-from .units import digest
 
 Entities = tuple[tuple[int, int, str], ...]  # start, end, type
 ProposalFormat = Literal["prodigy", "doccano", "label-studio", "spacy"]

@@ -16,6 +16,7 @@ from ..corpus.formats.context import Context, Events, Settings, check_losses
 from ..corpus.formats.docbin import stream_docs
 from ..corpus.formats.sources import find_parts
 from ..corpus.formats.tasks import prodigy_task
+from ..corpus.likeness import exact_key, text_key
 from ..corpus.parts import part_path, replacing_parts, write_part
 from ..corpus.sentences import by_punctuation
 from ..corpus.tokenizers import blank
@@ -23,7 +24,7 @@ from ..errors import Errors
 from ..output.writing import coded_io, write_file
 from .proposals import ID, MINED, READ, SHARE, Entities, entities_digest, entities_of, proposal_id
 from .scan import RANDOM
-from .units import sentences_of, text_key
+from .units import sentences_of
 
 CONFLICTS = "conflicts.jsonl"  # in the corpus
 
@@ -57,19 +58,19 @@ def merge_labels(
     if not settings.allow:
         check_losses(labelled, [(merged.events, settings.misaligned)])
     _check_proposed(docs, labelled, unchanged)
-    known = _known(corpus, nlp)
-    rows = [(doc, text_key(doc.text), entities_of(doc)) for doc in docs]
+    known, in_any_case = _known(corpus, nlp)
+    rows = [(doc, exact_key(doc.text), (text_key(doc.text), entities_of(doc))) for doc in docs]
     versions: dict[int, set[Entities]] = {}
-    for _, key, ents in rows:
+    for _, key, (_, ents) in rows:
         versions.setdefault(key, set()).add(ents)
     new: dict[str, list[Doc]] = {}
     seen: set[tuple[int, Entities]] = set()
-    for doc, key, ents in rows:
-        if known.get(key) == ents:
+    for doc, key, pair in rows:
+        if known.get(key) == pair[1] or (key not in known and pair in in_any_case):
             merged.n_known += 1
         elif key in known:
             merged.conflicts.append((doc, "the corpus has it, annotated otherwise"))
-        elif (key, ents) in seen:
+        elif pair in seen:
             merged.n_repeated += 1
         elif len(versions[key]) > 1:
             merged.conflicts.append((doc, "the file has it twice, annotated in two ways"))
@@ -77,7 +78,7 @@ def merge_labels(
             part = random_to if doc.user_data[SHARE] == RANDOM else "train"
             new.setdefault(part, []).append(doc)
             merged.mentions.update(ent.label_ for ent in doc.ents)
-        seen.add((key, ents))
+        seen.add(pair)
     merged.parts.update({part: len(docs) for part, docs in new.items()})
     merged.new_types = sorted(set(merged.mentions) - set(types.labels))
     _write(corpus, nlp, new, types, merged)
@@ -98,16 +99,22 @@ def _check_proposed(docs: list[Doc], path: Path, unchanged: bool) -> None:
         raise ValueError(Errors.L506.format(path=path, problem=problem, fix=fix))
 
 
-def _known(corpus: Path, nlp: Language) -> dict[int, Entities]:
-    """The annotation of each document and each sentence of the corpus, by its text."""
+def _known(corpus: Path, nlp: Language) -> tuple[dict[int, Entities], set[tuple[int, Entities]]]:
+    """Return the annotation of each document and each sentence of the corpus.
+
+    RETURNS (Tuple[dict, set]): The entities by the exact text, since "May" may be a name where "may"
+        is none; and the pairs of a text in any case and its entities.
+    """
     paths = [path for part in PARTS if (path := part_path(corpus, part)).exists()]
     known: dict[int, Entities] = {}
+    in_any_case: set[tuple[int, Entities]] = set()
     for doc in itertools.chain(*(stream_docs(path, nlp.vocab) for path in paths)):
         parsed = doc if doc.has_annotation("SENT_START") else by_punctuation([doc])[0]
-        for sentence in cut(parsed, [row for row in sentences_of(parsed) if row[0] < row[1]]):
-            known[text_key(sentence.text)] = entities_of(sentence)
-        known[text_key(doc.text)] = entities_of(doc)
-    return known
+        sentences = cut(parsed, [row for row in sentences_of(parsed) if row[0] < row[1]])
+        for piece in itertools.chain(sentences, [doc]):
+            known[exact_key(piece.text)] = entities_of(piece)
+            in_any_case.add((text_key(piece.text), entities_of(piece)))
+    return known, in_any_case
 
 
 def _write(

@@ -11,9 +11,10 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from thinc.types import Floats1d, Floats2d
 
+from ..corpus.likeness import skeleton, text_key
 from ..errors import Errors
 from ..pipes.gate.posteriors import expected_mentions
-from .units import Unit, lot, sentence_vectors, sentences_of, skeleton, text_key
+from .units import Unit, lot, sentence_vectors, sentences_of
 
 RANDOM = "random"  # the share that is drawn by lot
 LEAST = 1e-4  # expected mentions of a sentence that is worth keeping

@@ -11,6 +11,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from thinc.types import Floats1d, Floats2d, Ints1d
 
+from ..corpus.likeness import text_key
 from ..errors import Errors
 from ..heads import SOFT_HEADS
 from ..pipes.gazetteer import TrainingGazetteer
@@ -23,7 +24,7 @@ from ..pipes.token.ner import TokenNER
 from ..pipes.token.tagging import TokenTagger
 from ..types import ENTITY_SCORES
 from .pseudo_labels import ReadMention, ReadSentence, Selection
-from .units import sentences_of, text_key
+from .units import sentences_of
 
 DOUBTS = "teacher_doubts"  # doc.spans key of entities that the teacher's own thresholds keep out
 

@@ -1,7 +1,5 @@
 """A sentence of the pool: what it is known by, and as it may be proposed for labelling."""
 
-import hashlib
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -12,11 +10,11 @@ from thinc.api import to_numpy
 from thinc.types import Floats1d
 
 from ..corpus.examples import trim_whitespace
+from ..corpus.likeness import digest
 from ..corpus.sentences import plain_text, sentence_lengths
 
 N_HASHED = 128  # columns of the vectors of words, where the pipeline has none
 PLACE = "mine_place"  # in user_data: where a text stands
-NUMBERS = re.compile(r"\d+")
 
 
 @dataclass
@@ -69,24 +67,9 @@ class Unit(PoolSentence):
         return made
 
 
-def text_key(text: str) -> int:
-    """By which duplicates are known, up to white space and case. RETURNS (int): 64 bits."""
-    return digest(plain_text(text))
-
-
-def skeleton(text: str) -> str:
-    """A text in which all numbers are alike."""
-    return NUMBERS.sub("0", plain_text(text))
-
-
 def lot(text: str, seed: int) -> float:
     """A number in [0, 1) to draw by. It is the same for texts that are the same."""
     return digest(f"{seed}\n{plain_text(text)}") / 2**64
-
-
-def digest(text: str) -> int:
-    """64 bits of a text."""
-    return int.from_bytes(hashlib.blake2b(text.encode("utf8", "replace"), digest_size=8).digest(), "big")
 
 
 def sentences_of(doc: Doc) -> list[tuple[int, int]]:

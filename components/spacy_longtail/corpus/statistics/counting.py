@@ -15,6 +15,7 @@ from ..counts import CorpusCounts, EntityBounds, count_doc, entity_bounds
 from ..cutting import cut
 from ..folder import PARTS, CorpusTypes, part_path, read_types
 from ..formats.docbin import bare_vocab, stream_docs
+from ..likeness import template_key
 from ..sentences import all_bounds
 from .diagnosis import diagnose
 from .records import Conflicts, Leakage, MarkedPlace, PartStatistics, Statistics, TypeStatistics
@@ -26,6 +27,8 @@ class CountedSentence(NamedTuple):
     """What tells whether a sentence stands elsewhere, too."""
 
     words: int  # a hash that equal words share, whatever their case; 0 without words
+    exact: int  # a hash that equal words share in the same case: "May" is a name, "may" is not
+    template: int  # a hash of the sentence without its names and numbers; 0 for a short one
     entities: tuple[tuple[int, int, str], ...]  # first word, last word, type
     complete: bool  # whether each word is annotated
     text: str  # with its entities marked up
@@ -75,10 +78,16 @@ class PartTally:
                 name = sentence.vocab.strings[label]
                 entities.append((place[start], place[end - 1], name))
                 self.surfaces[sentence[start:end].text.casefold(), name] += 1
-            key = get_string_id("\0".join(words).casefold()) if words else 0
-            text = marked_up(sentence, 0, len(sentence), bounds)
-            annotated = counts.length == len(words)
-            self.sentences.append(CountedSentence(key, tuple(entities), annotated, text))
+            joined = "\0".join(words)
+            counted = CountedSentence(
+                words=get_string_id(joined.casefold()) if words else 0,
+                exact=get_string_id(joined) if words else 0,
+                template=template_key(sentence, 0, len(sentence), bounds),
+                entities=tuple(entities),
+                complete=counts.length == len(words),
+                text=marked_up(sentence, 0, len(sentence), bounds),
+            )
+            self.sentences.append(counted)
 
 
 def tally_part(path: Path) -> PartTally:
@@ -162,8 +171,9 @@ def buckets(
 
 
 def _repetitions(tallies: Mapping[str, PartTally]) -> dict[str, Any]:
-    """Sentences that stand in a part twice, in training too, or with two annotations."""
+    """Count sentences that stand in a part twice, in training too, or with two annotations."""
     training = {sentence.words for sentence in tallies["train"].sentences}
+    templates = {sentence.template for sentence in tallies["train"].sentences} - {0}
     first: dict[int, tuple[str, CountedSentence]] = {}
     repeated, leakage = dict[str, int](), dict[str, Leakage]()
     conflicts = dict[int, list[MarkedPlace]]()
@@ -177,14 +187,15 @@ def _repetitions(tallies: Mapping[str, PartTally]) -> dict[str, Any]:
                 sentences=len(leaked),
                 entity_sentences=sum(bool(sentence.entities) for sentence in leaked),
                 share=len(leaked) / max(len(tally.sentences), 1),
+                near=sum(s.template in templates and s.words not in training for s in worded),
                 examples=[sentence.text for sentence in leaked[:N_EXAMPLES]],
             )
         for sentence in worded:
             if sentence.complete:
-                other_part, other = first.setdefault(sentence.words, (part, sentence))
-                if other.entities != sentence.entities and sentence.words not in conflicts:
+                other_part, other = first.setdefault(sentence.exact, (part, sentence))
+                if other.entities != sentence.entities and sentence.exact not in conflicts:
                     pair = (other_part, other), (part, sentence)
-                    conflicts[sentence.words] = [MarkedPlace(part=p, text=s.text) for p, s in pair]
+                    conflicts[sentence.exact] = [MarkedPlace(part=p, text=s.text) for p, s in pair]
     shown = Conflicts(texts=len(conflicts), examples=[*conflicts.values()][:N_EXAMPLES])
     return {"duplicates": repeated, "leakage": leakage, "conflicts": shown}
 

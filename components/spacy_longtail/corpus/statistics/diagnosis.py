@@ -8,6 +8,7 @@ from .records import Finding, Statistics
 
 MEASURABLE = 30  # mentions in a part that is scored
 UNSEEN = 0.5  # share of test mentions
+NEAR = 0.1  # share of a part's sentences
 LOW_RESOURCE = 500  # training sentences
 
 # By rule, or by rule and part, the most serious first. Each names what this package has for it.
@@ -23,7 +24,10 @@ ADVICE = {
     "absent_type.dev": "Model selection is blind to them. `longtail split` gives every part its share.",
     "absent_type.test": "Their F1 is 0 whatever the model does. `longtail split` gives each part some.",
     "conflict": "No model can agree with both. `longtail audit` lists more suspects.",
-    "leakage": "Scores on them are memory. `longtail split` keeps equal texts in one part.",
+    "leakage": "Scores on them are memory. `longtail split` keeps documents together that share a "
+    "sentence, and names the sentences that are in too many documents for that.",
+    "near_leakage": "Scores on them are partly memory. `longtail split --near` keeps documents with such "
+    "sentences together.",
     "few_mentions": "More annotation is the surest help (`longtail mine` says of what). Then start from "
     "an encoder that has seen entities elsewhere: `longtail init-config pretrained` for English, "
     "docs/encoders.md. `longtail recommend` compares the rest.",
@@ -88,6 +92,10 @@ def _findings(of: Statistics) -> Iterator[tuple[str, str | None, str, str]]:
             text = f"{number(n, 'sentence')} of {part} also {verb(n, 'stand')} in training"
             evidence = f"{100 * sentences.share:.2g} % of {part}, such as: {sentences.examples[0]}"
             yield "leakage", part, f"{text}, {sentences.entity_sentences:,} with an entity.", evidence
+        if (n := sentences.near) and n >= NEAR * of.parts[part].sentences:
+            text = f"{number(n, 'sentence')} of {part} {verb(n, 'differ')} from a training sentence"
+            evidence = f"{100 * n / of.parts[part].sentences:.2g} % of {part}."
+            yield "near_leakage", part, f"{text} in names and numbers alone.", evidence
     few = {
         t: f"{number(counts.mentions, 'mention')} in {number(counts.sentences, 'sentence')}"
         for t, counts in training.types.items()

@@ -38,6 +38,7 @@ class Leakage(Record):
     sentences: int
     entity_sentences: int
     share: float
+    near: int = 0  # others that differ from a training sentence in names and numbers alone
     examples: list[str]
 
 

@@ -53,7 +53,7 @@ def write_folds(corpus: Path, output: Path, n_folds: int) -> list[Path]:
     paths = {part: part_path(corpus, part) for part in ("train", "dev")}
     vocab = blank(types.lang, types.tokens)
     docs = [doc for path in paths.values() for doc in load_docs(path, vocab)]
-    fold = document_folds(docs, n_folds)
+    fold = document_folds(docs, n_folds, group_by=types.group_by)
     data = {part: checksum(path) for part, path in paths.items()}
     place = output / FOLDS / digest({**types._asdict(), **data, "folds": n_folds, "seed": 0})
     check_folder(output, [corpus], unless_holds(FOLDER))

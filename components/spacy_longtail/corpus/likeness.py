@@ -1,0 +1,65 @@
+"""What a text is recognised by when it comes again: as it stands, in other case, with other names.
+
+Two texts are the same if only their white space differs, which tokens may have or not.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+
+from spacy.tokens import Doc
+
+from .counts import EntityBounds, entity_bounds
+from .sentences import all_bounds, plain_text
+
+NUMBERS = re.compile(r"\d+")
+MIN_WORDS = 5  # of a template, beside its names and numbers: shorter ones are alike by chance
+
+
+def digest(text: str) -> int:
+    """Return 64 bits of a text."""
+    return int.from_bytes(hashlib.blake2b(text.encode("utf8", "replace"), digest_size=8).digest(), "big")
+
+
+def exact_key(text: str) -> int:
+    """Return what a text is recognised by where case matters, as it does for names. 64 bits."""
+    return digest("".join(text.split()))
+
+
+def text_key(text: str) -> int:
+    """Return what a text is recognised by in any case. 64 bits."""
+    return digest(plain_text(text))
+
+
+def skeleton(text: str) -> str:
+    """Return a text in which all numbers are alike."""
+    return NUMBERS.sub("0", plain_text(text))
+
+
+def template_key(doc: Doc, start: int, end: int, bounds: Iterable[EntityBounds]) -> int:
+    """Return what a sentence is recognised by, whatever its names and numbers are.
+
+    doc (Doc): The document. start, end (int): The sentence's first token, and one past its last.
+    bounds (Iterable[EntityBounds]): The entities of the document; each is replaced by its type.
+    RETURNS (int): 64 bits; 0 for a sentence of fewer than MIN_WORDS other words.
+    """
+    words = [skeleton(token.text) for token in doc[start:end]]
+    is_word = [any(map(str.isalpha, word)) for word in words]
+    for first, last, label in bounds:
+        if start <= first and last <= end:
+            words[first - start : last - start] = [doc.vocab.strings[label], *[""] * (last - first - 1)]
+            is_word[first - start : last - start] = [False] * (last - first)
+    return digest("\n".join(filter(None, words))) if sum(is_word) >= MIN_WORDS else 0
+
+
+def sentence_keys(doc: Doc, near: bool = False) -> Iterator[int]:
+    """Yield what each sentence of a document is recognised by; blank ones are left out.
+
+    near (bool): Whether sentences are the same that differ in names and numbers alone.
+    """
+    bounds = entity_bounds(doc) if near else []
+    for start, end in all_bounds(doc):
+        text = doc[start:end].text
+        key = (near and template_key(doc, start, end, bounds)) or text_key(text)
+        if not text.isspace():
+            yield key
