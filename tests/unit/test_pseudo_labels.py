@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from spacy.tokens import Span
 from spacy.training import Example
 
+from spacy_longtail.corpus.likeness import text_key
 from spacy_longtail.corpus.soft import read_soft
 from spacy_longtail.pipes.scores.spans import ScoredSpan, write_scores
 from spacy_longtail.types import ENTITY_SCORES
@@ -19,7 +20,6 @@ from spacy_longtail.unlabelled.pseudo_labels import (
     Selection,
 )
 from spacy_longtail.unlabelled.teacher import DOUBTS, PoolTeacher, annotate, soft_tagger
-from spacy_longtail.unlabelled.units import text_key
 from tests.pipes import gated as components  # noqa: F401  # registers them
 from tests.util import SENTENCES, TOKEN_MODEL, blank, one_pipe, parse, small_ner, trained_once, words
 

@@ -345,6 +345,7 @@ def test_near_duplicates_stay_together_where_it_is_asked_for(tmp_path):
         assert {(n + 10) % 40 for n in part} == set(part)
 
 
+@pytest.mark.filterwarnings("ignore:.LW040")
 def test_folds_of_trainings_keep_the_groups_of_the_split(source, tmp_path):
     """`audit` and `recommend` make folds of their own of a corpus that was split."""
     split_corpus(source, tmp_path / "t", group_by="title")

@@ -57,7 +57,7 @@ def _print_statistics(of: Statistics) -> None:
         "repeats in the part",
         "also in training",
         "with an entity",
-        "but for names, numbers",
+        "alike but for names",
     )
     print_table(head, rows)
     msg.text(f"Texts with different annotations: {of.conflicts.texts:,}")

@@ -169,7 +169,7 @@ def assign(units: Units, groups: Ints1d, shares: list[float], least: int, seed: 
 def document_folds(docs: list[Doc], folds: int, seed: int = 0, group_by: str | None = None) -> Ints1d:
     """Return the fold of each document, stratified over types as `split_corpus` does it.
 
-    docs (List[Doc]): The documents. folds (int): Their number. seed (int): Fixes how ties are broken.
+    docs (List[Doc]): The documents. folds (int): Number of folds. seed (int): Random seed.
     group_by (Optional[str]): Key in doc.user_data; documents with the same value stay together.
     RETURNS (Ints1d): (n_docs,)
     """

@@ -102,8 +102,8 @@ def _check_proposed(docs: list[Doc], path: Path, unchanged: bool) -> None:
 def _known(corpus: Path, nlp: Language) -> tuple[dict[int, Entities], set[tuple[int, Entities]]]:
     """Return the annotation of each document and each sentence of the corpus.
 
-    RETURNS (Tuple[dict, set]): The entities by the exact text, since "May" may be a name where "may"
-        is none; and the pairs of a text in any case and its entities.
+    RETURNS (Tuple[dict, set]): The entities by the exact text, since "May" may be a name where
+        "may" is none; and the pairs of a text in any case and its entities.
     """
     paths = [path for part in PARTS if (path := part_path(corpus, part)).exists()]
     known: dict[int, Entities] = {}

@@ -26,8 +26,8 @@ ADVICE = {
     "conflict": "No model can agree with both. `longtail audit` lists more suspects.",
     "leakage": "Scores on them are memory. `longtail split` keeps documents together that share a "
     "sentence, and names the sentences that are in too many documents for that.",
-    "near_leakage": "Scores on them are partly memory. `longtail split --near` keeps documents with such "
-    "sentences together.",
+    "near_leakage": "Scores on them are partly memory. `longtail split --near` keeps documents with "
+    "such sentences together.",
     "few_mentions": "More annotation is the surest help (`longtail mine` says of what). Then start from "
     "an encoder that has seen entities elsewhere: `longtail init-config pretrained` for English, "
     "docs/encoders.md. `longtail recommend` compares the rest.",
