@@ -35,6 +35,7 @@ from transformers import AutoConfig
 
 from spacy_longtail.corpus.cutting import bare
 from spacy_longtail.corpus.folder import load_docs, part_path, read_types
+from spacy_longtail.studies.trials.recipes import make_config, read_recipes
 from spacy_longtail.training.train import filled_in
 
 ROOT = Path(__file__).parents[1]
@@ -277,8 +278,9 @@ def print_speed(record: dict[str, Any]) -> None:
 def main(
     corpus: Annotated[Path, typer.Argument(exists=True, help="A folder that `convert` wrote.")],
     encoder: Annotated[str, typer.Argument(help="A pretrained encoder: a hub name, or a folder.")],
-    config: Annotated[Path, typer.Option(exists=True, help="Settings of both sides.")] = ROOT
-    / "configs/papers/bert_softmax.cfg",
+    config: Annotated[
+        Path | None, typer.Option(exists=True, help="Settings of both sides; else bert_softmax.")
+    ] = None,
     steps: Annotated[int, typer.Option(help="Training steps.")] = 300,
     seeds: Annotated[str, typer.Option(help="Seeds, separated by commas.")] = "0,1,2",
     words: Annotated[int | None, typer.Option(help="Words per batch; else the config's.")] = None,
@@ -294,7 +296,8 @@ def main(
         raise typer.BadParameter(f"--only is quality or speed, found {only!r}.")
     torch.set_num_threads(1)
     setup_gpu(gpu_id)
-    training = load_config(config, interpolate=False)["training"]
+    plain = make_config(read_recipes()["bert_softmax"])
+    training = (load_config(config, interpolate=False) if config else plain)["training"]
     words = words or training["batcher"]["size"]
     learn_rate = learn_rate or training["optimizer"]["learn_rate"]["initial_rate"]
     task = Task(config, corpus, encoder, steps, words, learn_rate, gpu_id)

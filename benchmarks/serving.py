@@ -42,19 +42,23 @@ FEW = 1024  # subwords of a batch of the plain loops, the fastest of 512 to 4,09
 def train(corpus: Path, pipelines: Path, transformer: str) -> None:
     """Train what is not there. The weights matter for the number of entities, not for the speed."""
     configs: dict[str, tuple[str, list[str]]] = {
-        "baseline": ("configs/baseline.cfg", []),
-        "pretrained_cnn": ("configs/pretrained_cnn.cfg", []),
-        "bert_ner": ("configs/papers/bert_ner.cfg", ["--paths.transformer", transformer]),
-        "six": ("configs/transformer.cfg", ["--paths.pretrained", SIX]),
-        "three": ("configs/transformer.cfg", ["--paths.pretrained", THREE]),
+        "baseline": ("baseline", []),
+        "pretrained_cnn": ("pretrained_cnn", []),
+        "bert_ner": ("bert_ner", ["--paths.transformer", transformer]),
+        "six": ("transformer", ["--paths.pretrained", SIX]),
+        "three": ("transformer", ["--paths.pretrained", THREE]),
     }
     for name, (config, given) in configs.items():
         if (pipelines / name / "model-best").exists():
             continue
         n_steps = str(STEPS[name])
         steps = ["--training.max_steps", n_steps, "--training.eval_frequency", n_steps]
-        command = ["train", str(ROOT / config), str(corpus), str(pipelines / name)]
-        subprocess.run([sys.executable, "-m", "spacy_longtail", *command, *given, *steps], check=True)
+        written, output = str(pipelines / f"{name}.cfg"), str(pipelines / name)
+        for command in (
+            ["init-config", config, "-o", written, "--force"],
+            ["train", written, str(corpus), output, *given, *steps],
+        ):
+            subprocess.run([sys.executable, "-m", "spacy_longtail", *command], check=True)
 
 
 def of_pipeline(folder: Path) -> Language:

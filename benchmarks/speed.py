@@ -26,8 +26,8 @@ from spacy.ml.models import MaxoutWindowEncoder, MultiHashEmbed
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Corpus, Example
 from spacy.training.initialize import init_nlp
-from spacy.util import fix_random_seed, load_config, load_model_from_config, minibatch
-from thinc.api import Optimizer, chain, with_array
+from spacy.util import fix_random_seed, load_model_from_config, minibatch
+from thinc.api import Config, Optimizer, chain, with_array
 
 from spacy_longtail import __version__, convert_ner, use_numpy_blas
 from spacy_longtail.chains.packing import viterbi
@@ -41,7 +41,7 @@ from spacy_longtail.models.rich_embed import RichEmbed
 from spacy_longtail.pipes.gate.sentence_gate import DEFAULT_GATE_MODEL
 from spacy_longtail.pipes.token.tagging import DEFAULT_TOKEN_MODEL
 from spacy_longtail.readers import ResampledCorpus, sentences
-from spacy_longtail.studies.trials.recipes import config_path
+from spacy_longtail.studies.trials.recipes import make_config, read_recipes
 
 ROOT = Path(__file__).parents[1]
 LOSS = {"@losses": "longtail.MoM.v1", "lam": 0.3, "base": {"@losses": "longtail.Focal.v1"}}
@@ -241,7 +241,10 @@ def recipe(name: str, path: Path, examples: list[Example]) -> tuple[Language, Op
     """The pipeline of a config, after some training."""
     fix_random_seed(0)
     paths = {"paths.train": str(path), "paths.dev": str(path)}
-    nlp = init_nlp(load_config(ROOT / config_path(name), overrides=paths))
+    config = Config().from_str(
+        make_config(read_recipes()[name]).to_str(interpolate=False), overrides=paths
+    )
+    nlp = init_nlp(config)
     optimizer = nlp.resume_training()
     optimizer.learn_rate = 0.003
     for batch in list(minibatch(examples, 8)) * 8:  # enough to predict entities
@@ -363,7 +366,7 @@ PRIMARY = ["tok2vec", "ner"]
 WITH_GATE = [*PRIMARY, "sentencizer", "gate"]
 LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 96, "upstream": "tok2vec"}
 OWN = DEFAULT_GATE_MODEL["tok2vec"]
-GATED = {  # where gate and secondary of configs/gated_token.cfg take their words from
+GATED = {  # where gate and secondary of the config gated_token take their words from
     "a shared gate, a secondary of its own": {},
     "encoders of their own": {"components.gate.model.tok2vec": OWN},
     "one shared encoder": {"components.weak_ner.model.tok2vec": LISTENER},
@@ -371,10 +374,11 @@ GATED = {  # where gate and secondary of configs/gated_token.cfg take their word
 
 
 def gated_pipeline(path: Path, examples: list[Example], share: float, overrides: dict) -> Language:
-    """configs/gated_token.cfg after some training, the gate open for `share` of the sentences."""
+    """The config gated_token after some training, the gate open for `share` of the sentences."""
     fix_random_seed(0)
     paths = {"paths.train": str(path), "paths.dev": str(path)}
-    config = load_config(ROOT / "configs" / "gated_token.cfg", overrides={**paths, **overrides})
+    text = make_config(read_recipes()["gated_token"]).to_str(interpolate=False)
+    config = Config().from_str(text, overrides={**paths, **overrides})
     nlp = load_model_from_config(config, auto_fill=True)
     optimizer = nlp.initialize(lambda: examples)
     for batch in list(minibatch(examples, 8)) * 6:

@@ -71,7 +71,8 @@ def trainings(corpus: Path, folder: Path) -> dict[str, str]:
             settings += ["--paths.transformer", bert]
         elif name == "gate":
             settings += ["--paths.pretrained", "en_longtail_cnn"]
-        (path,) = (ROOT / "configs").rglob(f"{config}.cfg")
+        path = folder / f"{config}.cfg"
+        longtail("init-config", config, "-o", path)
         said = longtail("train", path, corpus, output, *settings)
         if not (output / "model-best").is_dir():
             sys.exit(f"{name}: {said}")

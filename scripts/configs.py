@@ -1,4 +1,4 @@
-"""Write configs/ and configs/papers/ from the recipes of `spacy_longtail.studies.trials`."""
+"""Write configs/ from the recipes of `spacy_longtail.studies.trials`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,44 +6,39 @@ from typing import Annotated
 import typer
 from wasabi import msg
 
-from spacy_longtail.studies.trials.recipes import Recipe, config_path, make_config, read_recipes, written
+from spacy_longtail.studies.trials.recipes import FILES, make_config, read_recipes, written
 
 ROOT = Path(__file__).parents[1]
-# the recipes that commands and workflows of project.yml train; `recipe` trains all others
+# configs that commands and workflows of project.yml train; the command `recipe` trains all others
 COMMANDS = ("baseline", "pretrained_cnn", "config", "transformer")
 
 
-def render(name: str, recipe: Recipe) -> str:
-    """The text of a recipe's config."""
-    path, options = config_path(name), recipe.options.replace("--paths.", "--vars.")
-    train = f"spacy train {path} --paths.train ... --paths.dev ... {recipe.options}".rstrip()
-    folder = "--vars.folder configs/papers " if "/papers/" in path else ""
-    command = f"recipe . --vars.recipe {name} {folder}{options}".rstrip()
+def render(name: str) -> str:
+    """Return the text of a recipe's config."""
+    recipe = read_recipes()[name]
+    train = f"spacy train configs/{name}.cfg --paths.train ... --paths.dev ... {recipe.options}".rstrip()
+    command = f"recipe . --vars.recipe {name} {recipe.options.replace('--paths.', '--vars.')}".rstrip()
     use = f"`{train}`; `weasel run {name if name in COMMANDS else command}` fills in the paths."
     return written(recipe, make_config(recipe), f"Complete: {use}")
 
 
 def main(
-    root: Annotated[Path, typer.Argument(help="The folder of configs/.")] = ROOT,
+    root: Annotated[Path, typer.Argument(help="Folder that has configs/.")] = ROOT,
     check: Annotated[
-        bool, typer.Option("--check", help="Fail if a config is not what its recipe makes.")
+        bool, typer.Option("--check", help="Fail if a config differs from what its recipe makes.")
     ] = False,
 ) -> None:
-    """Write the configs of all recipes."""
-    made = {config_path(name): render(name, recipe) for name, recipe in read_recipes().items()}
-    found = {
-        path.relative_to(root).as_posix(): path.read_text(encoding="utf8")
-        for path in (root / "configs").rglob("*.cfg")
-    }
-    if unknown := sorted(set(found) - set(made)):
-        msg.fail(f"No recipe of recipes.yml makes {', '.join(unknown)}.", exits=1)
-    changed = [name for name, text in made.items() if found.get(name) != text]
+    """Write the configs that are files."""
+    made = {root / "configs" / f"{name}.cfg": render(name) for name in FILES}
+    if unknown := sorted({*(root / "configs").rglob("*.cfg")} - set(made)):
+        msg.fail(f"No recipe makes {', '.join(map(str, unknown))}.", exits=1)
+    written_now = {path: path.read_text(encoding="utf8") if path.is_file() else "" for path in made}
+    changed = [path for path, text in made.items() if written_now[path] != text]
     if check and changed:
-        msg.fail(
-            f"Not what their recipes make: {', '.join(changed)}. Run: python scripts/configs.py", exits=1
-        )
-    for name in changed:
-        (root / name).write_text(made[name], encoding="utf8")
+        names = ", ".join(path.name for path in changed)
+        msg.fail(f"Not what their recipes make: {names}. Run: python scripts/configs.py", exits=1)
+    for path in changed:
+        path.write_text(made[path], encoding="utf8")
     msg.good(f"{len(made)} configs, {len(changed)} of them new")
 
 

@@ -8,7 +8,7 @@ import spacy
 from spacy.cli.train import train
 from spacy.tokens import Doc, DocBin, Span
 
-from spacy_longtail.studies.trials.recipes import config_path
+from spacy_longtail.studies.trials.recipes import make_config, read_recipes
 
 SENTENCES = [
     ("Maria sailed to Oslo on the Fram .", [(0, 1, "PER"), (3, 4, "GEO"), (6, 7, "ART")]),
@@ -22,7 +22,6 @@ def main() -> None:
         assert importlib.util.find_spec(package) is None, (
             f"{package} is installed: this is no light install"
         )
-    root = Path(__file__).parents[1]
     nlp = spacy.blank("en")
     docs = []
     for text, ents in SENTENCES:
@@ -37,7 +36,8 @@ def main() -> None:
         overrides |= {"longtail.labels": ["PER", "GEO", "ART"], "longtail.tail": ["ART"]}
         for name in ("gated_token", "token_crf", "token_two_task"):
             own = {"longtail.frequent": ["PER", "GEO"]} if name == "gated_token" else {}
-            train(root / config_path(name), Path(folder) / name, overrides=overrides | own)
+            make_config(read_recipes()[name]).to_disk(Path(folder) / "config.cfg", interpolate=False)
+            train(Path(folder) / "config.cfg", Path(folder) / name, overrides=overrides | own)
             doc = spacy.load(Path(folder) / name / "model-last")("Maria sailed to Oslo on the Fram .")
             assert doc.ents, f"{name} learnt nothing"
             assert len(doc.spans["entity_scores"]) == len(doc.ents)

@@ -28,6 +28,7 @@ from spacy_longtail.corpus.statistics.records import PartStatistics
 from spacy_longtail.evaluation.records import Document
 from spacy_longtail.layers.quantised import eight_bit
 from spacy_longtail.layers.subwords import NAME, NO_SUBWORDS, SubwordTable
+from spacy_longtail.studies.trials.recipes import FILES, make_config, read_recipes
 
 SENTENCES = [
     "[Maria|PER] sailed to [Oslo|GEO] on the [Fram|ART] .",
@@ -83,6 +84,19 @@ def corpus_statistics_of(parts: dict[str, dict], labels: list[str], **given) -> 
     found |= {"duplicates": dict.fromkeys(parts, 0), "conflicts": {"texts": 0, "examples": []}}
     found["leakage"] = {part: nothing for part in parts if part != "train"}
     return {**found, **given}
+
+
+ROOT = Path(__file__).parents[1]
+
+
+@cache
+def config_file(name: str) -> Path:
+    """Return the file of a recipe in configs/, or one that `init-config` would write."""
+    if name in FILES:
+        return ROOT / "configs" / f"{name}.cfg"
+    path = Path(tempfile.mkdtemp(prefix="longtail-config-")) / f"{name}.cfg"
+    make_config(read_recipes()[name]).to_disk(path, interpolate=False)
+    return path
 
 
 def parse(nlp: Language, text: str) -> Doc:

@@ -1,6 +1,5 @@
 from collections import Counter
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from spacy.tokens import Doc
@@ -14,7 +13,6 @@ from spacy_longtail.readers import LowResourceCorpus, ResampledCorpus, Undersamp
 from tests.util import Fixed, blank, examples, small_ner, two_sentences
 
 NLP = blank()
-CONFIGS = Path(__file__).parents[2] / "configs"
 
 
 def streaming():

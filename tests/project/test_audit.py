@@ -18,7 +18,17 @@ from spacy_longtail.corpus.tokenizers import blank as blank_of
 from spacy_longtail.training import out_of_fold as module
 from spacy_longtail.training.audit import audit_corpus, find_suspects, review_records
 from spacy_longtail.training.out_of_fold import OutOfFold, class_probabilities, out_of_fold
-from tests.util import SMALL, TOKEN_MODEL, entities, one_pipe, parse, refused, run_app, train
+from tests.util import (
+    SMALL,
+    TOKEN_MODEL,
+    config_file,
+    entities,
+    one_pipe,
+    parse,
+    refused,
+    run_app,
+    train,
+)
 
 ROOT = Path(__file__).parents[2]
 TEXT = {
@@ -41,7 +51,7 @@ RARE = "The old ship {ART} sank off {GEO} ."
 
 def small(folder, **changes):
     """A config of small models that learn fast. changes: Values by name, dots as underscores."""
-    config = load_config(ROOT / "configs/token_softmax.cfg", interpolate=False)
+    config = load_config(config_file("token_softmax"), interpolate=False)
     config["components"]["tok2vec"]["model"].update(width=32, depth=2, embed_size=500)
     config["training"]["optimizer"]["learn_rate"] = 0.01
     config["training"]["batcher"]["size"] = 400

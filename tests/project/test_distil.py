@@ -3,7 +3,6 @@
 import json
 import random
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,10 +22,18 @@ from spacy_longtail.unlabelled import pool
 from spacy_longtail.unlabelled.distil import Distilled, DistilRequest, distil
 from spacy_longtail.unlabelled.pseudo_labels import PseudoLabelPolicy
 from tests.pipes import gated  # noqa: F401  # registers components
-from tests.util import blank, refused, run_app, tiny_bert, tiny_encoder, toy_corpus, toy_docs
+from tests.util import (
+    blank,
+    config_file,
+    refused,
+    run_app,
+    tiny_bert,
+    tiny_encoder,
+    toy_corpus,
+    toy_docs,
+)
 
-CONFIGS = Path(__file__).parents[2] / "configs"
-CONFIG = CONFIGS / "token_softmax.cfg"
+CONFIG = config_file("token_softmax")
 TINY = {
     "training.max_steps": 12,
     "training.eval_frequency": 6,

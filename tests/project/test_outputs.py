@@ -9,6 +9,7 @@ import spacy
 
 from tests.util import (
     TOKEN_MODEL,
+    config_file,
     invoke,
     one_pipe,
     run_app,
@@ -49,7 +50,7 @@ def work(made, tmp_path, monkeypatch):
 
 
 CORPUS, MODEL = "corpus/tiny", "run/model-best"
-MOM = ROOT / "configs" / "resampled_mom.cfg"
+MOM = config_file("resampled_mom")
 SEARCH = ("--config", str(MOM), "--search", "components.ner.loss.lam=0.05:1")
 REFUSED = {
     "convert to the working folder": ("convert", "source.iob", "."),

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from spacy_longtail.studies.trials.recipes import config_path
-from tests.util import run_spacy
+from tests.util import config_file, run_spacy
 
 ROOT = Path(__file__).parents[2]
 WRITTEN = ("corpus", "training", "metrics", "report", "packages")
@@ -86,13 +85,13 @@ def test_the_package_installs_and_loads_by_name(project, tmp_path):
     )
 
 
-def test_a_recipe_takes_its_folder_and_vectors_from_variables(project, tmp_path):
+def test_a_recipe_takes_its_vectors_from_a_variable(project, tmp_path):
     folder, _ = project
     file = tmp_path / "vectors.txt"
     file.write_text("2 3\nthe 0.1 0.2 0.3\nship 0.3 0.2 0.1\n", encoding="utf8")
     settings = ["--vars.run", "smoke", "--vars.max_steps", 2, "--vars.eval_frequency", 2]
     run_spacy("init", "vectors", "en", file, folder / "vectors" / "field_notes")
-    settings += ["--vars.folder", "configs/papers", "--vars.vectors", "vectors/field_notes"]
+    settings += ["--vars.vectors", "vectors/field_notes"]
     run("weasel", "run", "recipe", ".", "--vars.recipe", "shallow_softmax", *settings, cwd=folder)
     found = folder / "metrics" / "smoke" / "field_notes" / "shallow_softmax.json"
     assert json.loads(found.read_text(encoding="utf8"))["name"] == "shallow_softmax"
@@ -143,7 +142,7 @@ def test_spacys_own_commands_work_with_our_configs(name, project, light, tmp_pat
     """The training is a process of its own, as it is for a newcomer; the rest runs here."""
     folder, _ = project
     monkeypatch.chdir(tmp_path)
-    config = folder / config_path(name)
+    config = config_file(name)
     paths = [f"--paths.{p}={folder}/corpus/field_notes/{p}.spacy" for p in ("train", "dev")]
     run_spacy("debug", "config", config, *paths)
     steps = ["--training.max_steps=4", "--training.eval_frequency=4"]

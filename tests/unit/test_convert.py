@@ -24,7 +24,7 @@ from spacy_longtail.corpus.formats.spans import TANGLE, is_tangled
 from spacy_longtail.corpus.tokenizers import CharacterTokenizer, blank
 from spacy_longtail.output import writing
 from spacy_longtail.training.train import filled_in
-from tests.util import refused, run_app, tree
+from tests.util import config_file, refused, run_app, tree
 
 ROOT = Path(__file__).parents[2]
 NLP = spacy.blank("en")
@@ -404,8 +404,8 @@ def test_training_gets_the_types_in_words(tmp_path):
         "descriptions": {"SHIP": "a named vessel"},
     }
     write(tmp_path / "types.json", json.dumps(types))
-    found = filled_in(ROOT / "configs" / "papers" / "bert_mrc.cfg", tmp_path)
-    config = load_config(ROOT / "configs" / "papers" / "bert_mrc.cfg", overrides=found, interpolate=True)
+    found = filled_in(config_file("bert_mrc"), tmp_path)
+    config = load_config(config_file("bert_mrc"), overrides=found, interpolate=True)
     asked = {"PER": "person: people, by name", "SHIP": "a named vessel", "festival": "festival"}
     assert config["components"]["ner"]["queries"] == asked
     described = load_config(ROOT / "configs" / "pretrained_cnn.cfg", interpolate=False)

@@ -5,8 +5,7 @@ import pytest
 from spacy_longtail import hub
 from spacy_longtail.hub import check_model, check_models
 from spacy_longtail.training.train import train_model
-from tests.contracts.test_configs import ROOT, config_path
-from tests.util import toy_corpus
+from tests.util import config_file, toy_corpus
 
 pytest.importorskip("huggingface_hub")
 NAME = "somebody/no-such-model"
@@ -59,7 +58,7 @@ def test_all_that_a_config_can_name_is_found(function):
 def test_nothing_is_trained_with_it(tmp_path):
     corpus = toy_corpus(tmp_path / "toy")
     pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'")
-    config = ROOT / config_path("bert_softmax")
+    config = config_file("bert_softmax")
     with pytest.raises(ValueError, match="L265"):
         train_model(config, corpus, tmp_path / "out", overrides={"paths.transformer": NAME})
     assert not (tmp_path / "out").exists()

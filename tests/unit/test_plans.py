@@ -9,13 +9,11 @@ from spacy.util import load_config, load_model_from_config
 
 from spacy_longtail.heads.outputs import output_of
 from spacy_longtail.layers.described import is_described
-from spacy_longtail.studies.trials.compose import BASE, compose, known_choices, read_base
+from spacy_longtail.studies.trials.compose import compose, known_choices, read_base
 from spacy_longtail.studies.trials.plan import Draw, presets, read_plan
-from spacy_longtail.studies.trials.recipes import config_path
-from tests.util import tiny_bert
+from tests.util import config_file, tiny_bert
 
 ROOT = Path(__file__).parents[2]
-CONFIGS = ROOT / "configs"
 
 
 @pytest.fixture
@@ -58,7 +56,7 @@ def test_grids_are_products_seed_by_seed(plan):
 
 
 def test_own_choices_and_methods(plan, tmp_path):
-    base = load_config(CONFIGS / "focal.cfg", interpolate=False)
+    base = load_config(config_file("focal"), interpolate=False)
     base["training"]["eval_frequency"] = 100
     base.to_disk(tmp_path / "own.cfg")
     found = plan(
@@ -233,9 +231,7 @@ def test_an_encoder_has_batches_of_its_own(plan):
     batchers = [m.config["training"]["batcher"]["@batchers"] for m in found.methods]
     assert batchers == ["spacy.batch_by_words.v1"] * 2 + ["spacy.batch_by_padded.v1"]
     with pytest.raises(ValueError, match=r"L470.*max_steps.*'big' and 1000"):
-        plan(
-            f"{GRID}methods: {{big: {{config: {CONFIGS}/papers/bert_crf.cfg, training.max_steps: 9000}}}}"
-        )
+        plan(f"{GRID}methods: {{big: {{config: bert_crf, training.max_steps: 9000}}}}")
 
 
 # --- configs
@@ -248,12 +244,7 @@ def settled(config):
     return whole
 
 
-def test_the_base_is_a_config_of_the_project_that_composing_leaves_alone():
-    files = [BASE, CONFIGS / "token_softmax.cfg"]
-    texts = [[x for x in f.read_text("utf8").splitlines() if not x.startswith("#")] for f in files]
-    choices = ("pretrained = null", "descriptions = {}")  # of `encoder` and `outputs`
-    assert set(choices) <= set(texts[0])
-    assert [x for x in texts[0] if x and x not in choices] == [x for x in texts[1] if x]
+def test_composing_leaves_the_base_and_the_choices_alone():
     base = read_base(None)
     before = copy.deepcopy(dict(base))
     block = {"@losses": "longtail.Focal.v1", "gamma": 1.0}
@@ -288,7 +279,7 @@ def composed(choices, settings=None):
 def test_choices_make_the_configs_of_the_project(name):
     if name == "bilstm_softmax":
         pytest.importorskip("torch")
-    own, other = composed(SAME[name]), load_config(ROOT / config_path(name), interpolate=False)
+    own, other = composed(SAME[name]), load_config(config_file(name), interpolate=False)
     assert own["paths"].pop("pretrained") is None and own["longtail"].pop("descriptions") == {}
     assert settled(own) == settled(other)
 

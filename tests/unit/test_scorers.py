@@ -2,7 +2,6 @@ import json
 import warnings
 from importlib import import_module
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,10 +16,9 @@ from spacy_longtail.corpus.sentences import sentence_bounds
 from spacy_longtail.evaluation.evaluate import evaluate_model
 from spacy_longtail.scorers import NER_SCORE_WEIGHTS, make_ner_scorer
 from spacy_longtail.scorers.tokens import token_results
-from tests.util import SENTENCES, blank, parse
+from tests.util import SENTENCES, blank, config_file, parse
 
 NLP = blank()
-CONFIGS = Path(__file__).parents[2] / "configs"
 
 
 def example(gold, predicted):
@@ -234,7 +232,7 @@ def test_training_and_evaluation_agree(config, tmp_path):
         **{f"training.score_weights.ents_{key}": float(key == "macro_f") for key in NUMBERS},
         **width,
     }
-    train(CONFIGS / f"{config}.cfg", tmp_path / "out", overrides=overrides)
+    train(config_file(config), tmp_path / "out", overrides=overrides)
     best = tmp_path / "out" / "model-best"
     recorded = json.loads((best / "meta.json").read_text(encoding="utf8"))["performance"]
     spacys = import_module("spacy.cli.evaluate").evaluate(str(best), dev)

@@ -27,6 +27,7 @@ def init_config(
     name: Annotated[str, Argument(help="Of a config, or how it alone begins: 'pretrained'.")],
     output: Annotated[Path, Option("--output", "-o", help="The file to write.")],
     corpus: Annotated[Path | None, Option(help="A converted corpus, which `spacy train` needs.")] = None,
+    force: Annotated[bool, Option("--force", "-F", help="Replace an existing file.")] = False,
     listed: Annotated[
         bool, Option("--list", help="List the configs.", callback=_print_list, is_eager=True)
     ] = False,
@@ -34,8 +35,8 @@ def init_config(
     """Write one of the package's configs, complete, for `longtail train` or `spacy train`."""
     recipe = named_recipe(name)
     check_file(output)
-    if output.exists():
-        raise ValueError(Errors.L437.format(path=output, problem="a file is there already"))
+    if output.exists() and not force:
+        raise ValueError(Errors.L437.format(path=output, problem="it exists and --force is not set"))
     if corpus is not None and "transformer" in recipe.options:
         recipe = in_language(recipe, read_types(corpus).lang)
     needed = f" {recipe.options}" if recipe.options else ""

@@ -19,6 +19,7 @@ from ...output.writing import coded_io, is_file_name
 from ...records import problem_of
 from ...types import Block, Overrides
 from .compose import HERE, apply, compose, known_choices, read_base
+from .recipes import make_config, read_recipes
 
 PRESETS = HERE / "presets"
 SEED = 0  # of all draws: partitions make them differ
@@ -231,7 +232,7 @@ def _overridden(read: Overrides, given: Overrides) -> Overrides:
 
 def _read_methods(fields: PlanFile, settings: Overrides, path: Path) -> list[TrialMethod]:
     """The methods that a plan names. settings (Overrides): Of all of them."""
-    base, known = read_base(_beside(path, fields.config)), known_choices()
+    base, known = _read_config(path, fields.config), known_choices()
     _check_known("axis", fields.choices, known, path)
     catalog = {axis: {**named, **fields.choices.get(axis, {})} for axis, named in known.items()}
     methods = []
@@ -239,7 +240,7 @@ def _read_methods(fields: PlanFile, settings: Overrides, path: Path) -> list[Tri
         blocks = {axis: catalog[axis][choice] for axis, choice in choices.items()}
         methods.append(TrialMethod(_name(choices, catalog), choices, compose(base, blocks, settings)))
     for name, own in fields.methods.items():
-        own_base = read_base(_beside(path, f"{own['config']}")) if "config" in own else base
+        own_base = _read_config(path, f"{own['config']}") if "config" in own else base
         own_settings = {k: v for k, v in own.items() if k != "config"}
         methods.append(TrialMethod(name, {}, compose(own_base, {}, {**settings, **own_settings})))
     for name, n in Counter(method.name for method in methods).items():
@@ -248,11 +249,16 @@ def _read_methods(fields: PlanFile, settings: Overrides, path: Path) -> list[Tri
     return methods
 
 
-def _beside(path: Path, name: str) -> Path | None:
-    """A path of a plan: from the current folder, or else from the plan's; null of none."""
-    if not name or Path(name).is_file():
-        return Path(name) if name else None
-    return path.parent / name
+def _read_config(path: Path, name: str) -> Config:
+    """Return the config that a plan names: that of a recipe, or a file.
+
+    path (Path): The plan, beside which a file may lie that is not in the current folder.
+    name (str): Of a recipe such as "token_crf", or of a file; "" is the base of all plans.
+    """
+    if name in read_recipes():
+        return make_config(read_recipes()[name])
+    file = Path(name)
+    return read_base((file if file.is_file() else path.parent / file) if name else None)
 
 
 def _name(choices: Mapping[str, str], catalog: Mapping[str, Mapping[str, Overrides]]) -> str:

@@ -19,6 +19,7 @@ from ...types import Block, Overrides
 from .compose import HERE, apply, block_of, compose, known_choices, read_base
 
 VARIABLES = ("paths", "longtail")  # sections of values that the others refer to
+FILES = ("baseline", "pretrained_cnn", "transformer", "gated", "config", "extended")  # in configs/
 
 
 @dataclass(frozen=True)
@@ -33,24 +34,13 @@ class Recipe:
 
 @cache
 def _table() -> dict[str, dict[str, Any]]:
-    """recipes.yml: comments by dotted name, choices by axis, recipes and papers by config."""
+    """Return recipes.yml: comments by dotted name, choices by axis, recipes by name."""
     return srsly.read_yaml(HERE / "recipes.yml")
 
 
 def read_recipes() -> dict[str, Recipe]:
-    """The recipes, by the name of their config."""
-    every = {**_table()["recipes"], **_table()["papers"]}
-    return {name: Recipe(**block) for name, block in every.items()}
-
-
-def config_path(name: str) -> str:
-    """Where a recipe's config lies in the project.
-
-    name (str): Of the config.
-    RETURNS (str): Its path, relative to the project's folder.
-    """
-    folder = "configs/papers" if name in _table()["papers"] else "configs"
-    return f"{folder}/{name}.cfg"
+    """Return the recipes, by the name of their config."""
+    return {name: Recipe(**block) for name, block in _table()["recipes"].items()}
 
 
 def named_recipe(name: str) -> Recipe:
