@@ -20,9 +20,9 @@ import srsly
 import typer
 
 from spacy_longtail.corpus.folder import load_docs
-from spacy_longtail.corpus.formats.context import Settings
 from spacy_longtail.corpus.parts import part_path
 from spacy_longtail.unlabelled.mining import MiningRequest, mine
+from spacy_longtail.unlabelled.pool import PoolOptions
 
 RESULTS = Path(__file__).parent / "results" / "mining.jsonl"
 SMALL = 1_000  # sentences of the pool that others are compared with
@@ -85,7 +85,7 @@ def main(
             make_pool(corpus, pool, n)
             begin = time.perf_counter()
             with Watch() as watch:
-                found = mine(pipeline, pool, output, request, Settings(), "prodigy")
+                found = mine(pipeline, pool, output, request, PoolOptions(), "prodigy")
             seconds = time.perf_counter() - begin
             peaks.append(watch.peak)
     record = {

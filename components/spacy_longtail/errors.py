@@ -65,8 +65,8 @@ class Errors:
         "it. Name a corpus that declares its types."
     )
     L421 = (
-        "[L421] {path} is in no one format: {problem}. Name it with --format (--pool-format of a pool), "
-        "one of {known}."
+        "[L421] The format of {path} is unclear: {problem}. Name it with --format (--pool-format of a "
+        "pool), one of {known}."
     )
     L428 = (
         "[L428] There is no tokenizer of {lang!r}: {problem}. Use a code of "
@@ -76,11 +76,17 @@ class Errors:
     L440 = "[L440] There is no such split: {problem}. {fix}"
     L548 = "[L548] {part!r} cannot be the name of a part. Use a plain name such as train, dev or test."
     L550 = "[L550] {label!r} cannot be a type{where}: {problem}. Correct its name."
-    L581 = "[L581] --{option} {given!r} cannot be used: {problem}. Correct the option."
+    L581 = "[L581] --{option} {given!r} cannot be used: {problem}."
     L700 = (
-        "[L700] {source} is not converted: {problem}. Correct the source or the options. --allow goes "
-        "on all the same."
+        "[L700] {source} is not converted: {problem}. Correct the source or the options, or pass "
+        "--allow to convert it all the same."
     )
+    L830 = (
+        "[L830] {source}: {n} of {total} texts are given several times with contradicting annotation, "
+        "such as {example}. Keep one annotation of each. --duplicates first takes the first one, "
+        "--duplicates keep makes a document of each."
+    )
+    L831 = "[L831] {path} is {format}, which `convert` does not read. {fix}"
     L745 = (
         "[L745] A document's soft targets are {n} numbers, but its {tokens} tokens and {tags} tags take "
         "{wanted}. It begins with {text!r}. Leave the tokens as `distil` wrote them, or run it again."
@@ -283,6 +289,10 @@ class Errors:
 class Warnings:
     # Corpora
     W030 = "[LW030] {path}: {problem}."
+    W195 = (
+        "[LW195] {path}: {names} is not read. Parts are called train, dev (or valid, validation) and "
+        "test."
+    )
     W040 = "[LW040] Look at the split: {problem}."
 
     # Readers and augmenters

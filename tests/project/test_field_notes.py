@@ -7,8 +7,8 @@ import pytest
 import spacy
 
 from spacy_longtail.corpus.folder import PARTS
-from spacy_longtail.corpus.formats.context import Context, Events, Settings
-from spacy_longtail.corpus.formats.markup import read_articles
+from spacy_longtail.corpus.formats.context import Context, Events
+from spacy_longtail.corpus.formats.sources import find_parts
 
 FOLDER = Path(__file__).parents[2] / "assets" / "field_notes"
 LABELS = ["PER", "ORG", "GEO", "GPE", "TIM", "ART", "EVE", "NAT"]
@@ -18,10 +18,9 @@ RARE = {"ART", "EVE", "NAT"}
 @pytest.fixture(scope="module")
 def sentences():
     """The sentences of each part. Every mention aligns with tokens, or the reader raises."""
-    context = Context(spacy.blank("en"), Settings(misaligned="error"), Events(), LABELS)
-    paths = {part: sorted((FOLDER / part).glob("*.txt")) for part in PARTS}
-    docs = {part: [doc for p in own for doc in read_articles(p, context)] for part, own in paths.items()}
-    return {part: [sent for doc in found for sent in doc.sents] for part, found in docs.items()}
+    context = Context(spacy.blank("en"), Events(), LABELS)
+    parts = find_parts(FOLDER, PARTS).parts
+    return {name: [s for doc in part.read(context) for s in doc.sents] for name, part in parts.items()}
 
 
 def is_rare(sentence):

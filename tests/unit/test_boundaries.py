@@ -11,7 +11,7 @@ from spacy.tokens import Doc, DocBin
 
 from spacy_longtail.corpus.boundaries import BATCH, boundary_pipeline, with_boundaries
 from spacy_longtail.corpus.folder import convert_corpus, stream_docs
-from spacy_longtail.corpus.formats.context import Events, Settings
+from spacy_longtail.corpus.formats.context import Events
 from tests.util import invoke, run_app
 
 from .test_formats import NLP, QUICK, write
@@ -50,9 +50,9 @@ def test_a_boundary_inside_an_entity_is_dropped(tmp_path):
     )
     words = [t.text for t in NLP(TEXT)]
     assert words[3:5] == ["St.", "Ives"]
-    convert_corpus(path, tmp_path / "out", settings=Settings(sentences=pipeline("longtail_test_halves")))
+    convert_corpus(path, tmp_path / "out", sentences=pipeline("longtail_test_halves"))
     assert sentences(tmp_path / "out")[1] == ["Ann went to", "St. Ives.", "She saw it", "."]
-    assert convert_corpus(path, tmp_path / "two", settings=Settings(sentences="sentencizer"))
+    assert convert_corpus(path, tmp_path / "two", sentences="sentencizer")
     assert sentences(tmp_path / "two") == [["So."], ["Ann went to St. Ives.", "She saw it."]]
     words = ["x", "a", ".", "b", "c", "."]
     doc = Doc(NLP.vocab, words=words, ents=["B-PER", "B-GEO", "I-GEO", "I-GEO", "O", "O"])
@@ -88,8 +88,7 @@ def test_boundaries_that_are_there_stay_and_a_pipeline_sets_them(tmp_path):
         Doc(NLP.vocab, words=["a", ".", "b"], sent_starts=s, ents=["O"] * 3) for s in ([1, -1, -1], None)
     ]
     DocBin(docs=docs).to_disk(tmp_path / "a.spacy")
-    chosen = Settings(sentences="sentencizer", allow=True)
-    convert_corpus(tmp_path / "a.spacy", tmp_path / "out", settings=chosen)
+    convert_corpus(tmp_path / "a.spacy", tmp_path / "out", sentences="sentencizer", allow=True)
     assert [len(s) for s in sentences(tmp_path / "out")] == [1, 2]
     for nlp in (pipeline(), pipeline("longtail_test_none"), pipeline("entity_ruler")):
         with pytest.raises(ValueError, match=r"L581.*sentences"):

@@ -19,7 +19,7 @@ from spacy.util import load_config
 from spacy_longtail.corpus import parts
 from spacy_longtail.corpus.descriptions import has_open_types
 from spacy_longtail.corpus.folder import CorpusTypes, convert_corpus, part_path, read_types, stream_docs
-from spacy_longtail.corpus.formats.context import Settings
+from spacy_longtail.corpus.formats.options import FileOptions
 from spacy_longtail.corpus.formats.spans import TANGLE, is_tangled
 from spacy_longtail.corpus.tokenizers import CharacterTokenizer, blank
 from spacy_longtail.output import writing
@@ -112,7 +112,7 @@ def corpus_files(*names, text=IOB):
 
 
 PARTS_OF_IOB = corpus_files("train.iob", "dev.iob", "test.iob")
-OPEN = {"open": True}
+OPEN = {"open_types": True}
 DECLARES = '{"labels": ["Poet"], "descriptions": {"Poet": "a poet"}}'
 CSV = "Sentence #,Word,Tag\n1,a,O\n"
 REFUSED = [  # files, settings, message
@@ -150,18 +150,20 @@ def test_sources_that_are_refused(files, chosen, message, tmp_path):
     for name, text in files.items():
         write(source / name, text)
     with pytest.raises(ValueError, match=message):
-        convert_corpus(source, tmp_path / "out", settings=Settings(**chosen))
+        convert_corpus(source, tmp_path / "out", **chosen)
     assert not (tmp_path / "out").exists()
-    if "corpus.json" in files and "open" not in chosen and files["corpus.json"] != "{}":
+    if "corpus.json" in files and "open_types" not in chosen and files["corpus.json"] != "{}":
         (source / "corpus.json").rename(source / "types.json")
         with pytest.raises(ValueError, match=r"L430.*types\.json"):
             read_types(source)
 
 
-@pytest.mark.parametrize("encoding", ["klingon", "base64", "undefined", "a\0b"])
+@pytest.mark.parametrize(
+    "encoding", ["klingon", "base64", "undefined", "a\0b", "idna", "punycode", "unicode_escape"]
+)
 def test_encodings_are_checked(encoding):
     with pytest.raises(ValueError, match=r"L001.*encoding"):
-        Settings(encoding=encoding)
+        FileOptions(encoding=encoding)
 
 
 # ---------------------------------------------------------------- the target
@@ -178,7 +180,7 @@ def test_a_failed_run_leaves_the_target_as_it_was(tmp_path):
     write(target / "mine.txt", "kept")
     before = tree(target)
     with pytest.raises(ValueError, match="L401"):
-        convert_corpus(bad, target, settings=Settings(docs_per_file=1))
+        convert_corpus(bad, target, docs_per_file=1)
     assert tree(target) == before
     convert_corpus(tmp_path / "good", target)
     assert tree(target).keys() == before.keys()
@@ -212,7 +214,7 @@ def test_moves_that_fail_are_taken_back(n_before, tmp_path, monkeypatch):
 def test_files_and_folders_of_a_part_replace_each_other(tmp_path):
     source, target = iob_corpus(tmp_path / "in"), tmp_path / "out"
     for docs_per_file in (None, 1, None, 5):
-        convert_corpus(source, target, settings=Settings(docs_per_file=docs_per_file))
+        convert_corpus(source, target, docs_per_file=docs_per_file)
         assert part_path(target, "dev").is_dir() == (docs_per_file is not None)
         assert (target / "dev.spacy").exists() != (target / "dev").exists()
         assert ents(part_path(target, "dev")) == [[("Ann", "PER")], [("Rome", "GEO")]]
@@ -262,7 +264,7 @@ def test_open_types_are_not_declared(tmp_path):
     source = write(tmp_path / "in" / "a.jsonl", json.dumps(record)).parent
     for read_from, target in ((source, tmp_path / "a"), (tmp_path / "a", tmp_path / "b")):
         shown = run_app("convert", read_from, target, *(["--open"] if read_from == source else []))
-        assert "2 mentions of 2 open types" in shown.output
+        assert "2 mentions of 2 free-text types" in shown.output
         found = json.loads((target / "types.json").read_text(encoding="utf8"))
         assert found == {"open": True, "lang": "en", "tokens": "words"}
         assert ents(target / "all.spacy") == [[("Ann", "Poet"), ("Rome", "City;  place")]]
@@ -281,7 +283,7 @@ def test_a_converted_corpus_keeps_what_was_declared(tmp_path):
     write(source / "corpus.json", json.dumps(declared))
     types = convert_corpus(source, tmp_path / "a")
     assert types == CorpusTypes(**declared)
-    assert convert_corpus(tmp_path / "a", tmp_path / "b", settings=Settings(docs_per_file=1)) == types
+    assert convert_corpus(tmp_path / "a", tmp_path / "b", docs_per_file=1) == types
     assert [len(d) for d in stream_docs(tmp_path / "b" / "train", NLP.vocab)] == [10]
     assert "characters" in (tmp_path / "b" / "types.json").read_text(encoding="utf8")
 
@@ -298,7 +300,7 @@ def test_the_report_counts_by_part_and_type(tmp_path):
         write(tmp_path / "in" / f"{name}.jsonl", text)
     with warnings.catch_warnings():  # few misaligned spans are none of the language's fault
         warnings.simplefilter("error")
-        convert_corpus(tmp_path / "in", tmp_path / "out", settings=Settings(allow=True))
+        convert_corpus(tmp_path / "in", tmp_path / "out", allow=True)
     text = (tmp_path / "out" / "conversion.json").read_text(encoding="utf8")
     assert "人名" in text
     report = json.loads(text)
@@ -373,11 +375,11 @@ def test_a_tokenizer_that_fails_on_a_text(tmp_path, monkeypatch):
     def fail(self, text):
         raise RuntimeError("too long")
 
-    path, chosen = write(tmp_path / "a.jsonl", "\n" + JSONL), Settings(tokens="characters")
+    path = write(tmp_path / "a.jsonl", "\n" + JSONL)
     for tokenizes in (fail, lambda self, text: NLP(text[1:])):
         monkeypatch.setattr(CharacterTokenizer, "__call__", tokenizes)
         with pytest.raises(ValueError, match=r"L401.*a\.jsonl:2: "):
-            convert_corpus(path, tmp_path / "out", settings=chosen)
+            convert_corpus(path, tmp_path / "out", tokens="characters")
 
 
 def described(folder, **types):

@@ -15,12 +15,12 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 
 from spacy_longtail.corpus.folder import load_docs
-from spacy_longtail.corpus.formats.context import Events, Settings
+from spacy_longtail.corpus.formats.context import Events
 from spacy_longtail.corpus.likeness import skeleton, text_key
 from spacy_longtail.pipes.gate.posteriors import expected_mentions
 from spacy_longtail.pipes.transition.actions import beginnings, columns_of, scored_entities
 from spacy_longtail.unlabelled.mining import corpus_keys
-from spacy_longtail.unlabelled.pool import read_pool
+from spacy_longtail.unlabelled.pool import PoolOptions, read_pool
 from spacy_longtail.unlabelled.proposals import DEFAULT_NAMES, ID, SHARE, proposal_id, write_proposals
 from spacy_longtail.unlabelled.returning import CONFLICTS, merge_labels
 from spacy_longtail.unlabelled.scan import RANDOM, Best, Proposal, Scan, choose, share_out
@@ -184,18 +184,18 @@ def test_pools_of_every_kind(tmp_path):
     odd = {"big": 10**22, "score": float("nan")}  # no format holds them
     row = {"text": "Third .", "id": 7, "meta": {"source": "x"}, **odd}
     (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(json.dumps(row).encode()))
-    docs = list(read_pool(tmp_path, nlp, Settings(), Events()))
+    docs = list(read_pool(tmp_path, nlp, PoolOptions(), Events()))
     assert [doc.text for doc in docs] == ["One line .", "Another .", "Third ."]
     assert docs[0].user_data["mine_place"] == "a.txt:1"
     assert docs[2].user_data == {"pool_id": 7, "source": "x", "mine_place": "b.jsonl.gz:1"}
     corpus = toy_corpus(tmp_path / "corpus")
     for reader in (nlp, Language()):
-        docs = list(read_pool(corpus / "train.spacy", reader, Settings(), Events()))
+        docs = list(read_pool(corpus / "train.spacy", reader, PoolOptions(), Events()))
         assert len(docs) == 8 and not any(doc.ents or doc.has_annotation("ENT_IOB") for doc in docs)
     (tmp_path / "none.txt").write_text("\n \n", encoding="utf8")
     for name, code in (("nowhere", "L402"), ("none.txt", "L403")):
         with pytest.raises(ValueError, match=code):
-            list(read_pool(tmp_path / name, nlp, Settings(), Events()))
+            list(read_pool(tmp_path / name, nlp, PoolOptions(), Events()))
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_pools_of_every_kind(tmp_path):
 def test_labels_of_a_pool_do_not_matter(tmp_path, name, text, form, read):
     (tmp_path / name).write_text(text, encoding="utf8")
     events = Events()
-    (doc,) = read_pool(tmp_path / name, blank(), Settings(format=form), events)
+    (doc,) = read_pool(tmp_path / name, blank(), PoolOptions(format=form), events)
     assert doc.text.strip() == read and not events.counts
     assert not doc.ents and not {"tokens", "ner", "ner_tags"} & {*doc.user_data}
 
@@ -227,7 +227,7 @@ def test_texts_that_no_pipeline_can_read_are_counted(tmp_path, monkeypatch):
     texts = f"Short .\nAnn {'[' * 100_000}\n{'long ' * 50_000}\n"
     (tmp_path / "a.txt").write_text(texts, encoding="utf8")
     monkeypatch.setattr(nlp, "make_doc", lambda text: Doc(nlp.vocab, words=[text]))  # in no time
-    assert len(list(read_pool(tmp_path / "a.txt", nlp, Settings(), events))) == 1
+    assert len(list(read_pool(tmp_path / "a.txt", nlp, PoolOptions(), events))) == 1
     assert events.counts["too long"]["texts"] == 2
 
 
@@ -261,14 +261,14 @@ def test_labels_come_back_from_every_tool(tmp_path, form):
     write_proposals(proposed(), tmp_path / name, form, blank().vocab)
     path = exported(tmp_path / name, form)
     with pytest.raises(ValueError, match="L506"):
-        merge_labels(corpus, path, "test", Settings())
-    found = merge_labels(corpus, path, "test", Settings(), unchanged=True)
+        merge_labels(corpus, path, "test")
+    found = merge_labels(corpus, path, "test", unchanged=True)
     assert dict(found.parts) == {"test": 1, "train": 3}
     train = load_docs(corpus / "train.spacy", blank())
     assert len(train) == 11
     assert [(e.text, e.label_) for e in train[-1].ents] == [("Storm Eva", "NAT")]
     assert len(load_docs(corpus / "test.spacy", blank())) == 5
-    again = merge_labels(corpus, path, "test", Settings(), unchanged=True)
+    again = merge_labels(corpus, path, "test", unchanged=True)
     assert not again.parts and again.n_known == 4 and not again.conflicts
 
 
@@ -291,7 +291,7 @@ def test_a_name_is_no_contradiction_of_a_word_in_other_case(tmp_path):
     """The corpus has "I may go ." without an entity; May is a person."""
     corpus = toy_corpus(tmp_path / "corpus", train=[parse(blank(), "I may go .")])
     path = written(tmp_path / "l.jsonl", [task("I May go .", [(2, 5, "PER")]), task("I MAY go .", [])])
-    found = merge_labels(corpus, path, "dev", Settings())
+    found = merge_labels(corpus, path, "dev")
     assert not found.conflicts
     assert found.parts == {"train": 1} and found.mentions == {"PER": 1}
     assert found.n_known == 1  # the one without an entity
@@ -310,7 +310,7 @@ def test_conflicts_are_kept_apart(tmp_path):
             {**task("Bo came .", []), "answer": "reject"},
         ],
     )
-    found = merge_labels(corpus, path, "dev", Settings())
+    found = merge_labels(corpus, path, "dev")
     assert not found.parts and found.n_repeated == 1 and len(found.conflicts) == 3
     assert found.events.counts["rejected"]["reject"] == 1
     kept = list(srsly.read_jsonl(corpus / CONFLICTS))
@@ -318,7 +318,7 @@ def test_conflicts_are_kept_apart(tmp_path):
     assert [row["spans"][0]["label"] for row in kept if row["spans"]] == ["NAT", "PER"]
     assert all(row["meta"]["problem"] for row in kept)
     before = (corpus / CONFLICTS).read_bytes()
-    assert not merge_labels(corpus, path, "dev", Settings()).parts
+    assert not merge_labels(corpus, path, "dev").parts
     assert (corpus / CONFLICTS).read_bytes() == before
 
 
@@ -336,10 +336,10 @@ def test_what_cannot_be_merged_changes_nothing(tmp_path, row, code):
     before = tree(corpus)
     path = written(tmp_path / "l.jsonl", [task("Bo came .", []), row])
     with pytest.raises(ValueError, match=code):
-        merge_labels(corpus, path, "dev", Settings())
+        merge_labels(corpus, path, "dev")
     assert tree(corpus) == before
     if code == "L700":
-        assert merge_labels(corpus, path, "dev", Settings(allow=True)).parts == {"train": 2}
+        assert merge_labels(corpus, path, "dev", allow=True).parts == {"train": 2}
 
 
 def test_annotators_of_one_task_may_disagree(tmp_path):
@@ -355,7 +355,7 @@ def test_annotators_of_one_task_may_disagree(tmp_path):
         text = f"{name} came ."
         rows.append({"data": {"text": text, **task(text, [])["meta"]}, "annotations": own})
     srsly.write_json(tmp_path / "l.json", rows)
-    found = merge_labels(corpus, tmp_path / "l.json", "dev", Settings())
+    found = merge_labels(corpus, tmp_path / "l.json", "dev")
     assert dict(found.parts) == {"train": 2} and found.n_repeated == 1
     conflicts = [(doc.text, doc.ents[0].label_) for doc, _ in found.conflicts]
     assert conflicts == [("Ida came .", "NAT"), ("Ida came .", "PER")]
@@ -371,7 +371,7 @@ def test_no_sentence_is_lost_or_doubled(tmp_path_factory, labelled):
     folder = tmp_path_factory.mktemp("merge")
     corpus = toy_corpus(folder / "corpus")
     tasks = [task(f"Ida {t} .", spans, RANDOM if r else "mined") for t, spans, r in labelled]
-    found = merge_labels(corpus, written(folder / "l.jsonl", tasks), "test", Settings())
+    found = merge_labels(corpus, written(folder / "l.jsonl", tasks), "test")
     n_added = sum(found.parts.values())
     assert n_added + found.n_repeated + found.n_known + len(found.conflicts) == len(tasks)
     docs = [d for part in ("train", "test") for d in load_docs(corpus / f"{part}.spacy", blank())]
@@ -466,7 +466,7 @@ def test_what_was_proposed_before_is_left_out(tmp_path, pipeline, pool, form):
     run_app("mine", pipeline, pool, "-o", again[0], *options, "--exclude", first)
     run_app("mine", pipeline, pool, "-o", again[1], *options, "--exclude", first, "--exclude", again[0])
     second, third = ({row["text"] for row in srsly.read_jsonl(path)} for path in again)
-    proposed = {doc.text for doc in read_pool(first, blank(), Settings(), Events())}
+    proposed = {doc.text for doc in read_pool(first, blank(), PoolOptions(), Events())}
     assert len(proposed) == len(second) == 2 and proposed | second | third <= lines
     assert not proposed & second and not (proposed | second) & third
     whole = tmp_path / "whole.txt"
@@ -510,7 +510,7 @@ def test_sentences_of_documents_without_boundaries_are_known(tmp_path, setter):
         assert text_key(text) in keys, text
     assert (text_key("Maria slept") in keys) == (setter == "cut")
     path = written(tmp_path / "l.jsonl", [task("Storm Ida hit Oslo .", [(0, 9, "NAT")])])
-    found = merge_labels(corpus, path, "dev", Settings(), unchanged=True)
+    found = merge_labels(corpus, path, "dev", unchanged=True)
     assert not found.parts and found.n_known == 1
 
 

@@ -21,7 +21,6 @@ from spacy_longtail.cli import app
 from spacy_longtail.corpus import statistics
 from spacy_longtail.corpus.counts import count_doc, count_docs, entity_bounds
 from spacy_longtail.corpus.folder import PARTS, CorpusTypes, convert_corpus, write_corpus
-from spacy_longtail.corpus.formats.context import Settings
 from spacy_longtail.corpus.rare import tail_types
 from spacy_longtail.corpus.statistics import Statistics, read_statistics
 from spacy_longtail.corpus.statistics.counting import buckets, counted_sentences, marked_up, tally_part
@@ -359,7 +358,7 @@ def test_ncbi_disease_and_ner_wiki_as_their_papers_print_them(tmp_path):
     assert [part["sentences"] - 1 for part in parts] == [5423, 922, 939]  # each printed one lower
     shares = [percents(part, "mentions", "entity_tokens", digits=1) for part in parts]
     assert shares == [[3.8, 8.3], [3.3, 7.8], [3.9, 8.4]]  # of O 91.7, 92.2 and, in print, 91.7
-    found = measured("stockmark_ner_wiki", tmp_path, lang="ja", settings=Settings(tokens="characters"))
+    found = measured("stockmark_ner_wiki", tmp_path, lang="ja", tokens="characters")
     assert len(found["labels"]) == 8  # 17 BIO classes
     sizes = [part["sentences"] for part in found["parts"].values()]
     assert sizes == [4274, 534, 535]  # printed 4,274, 535 and 534: the split is not published

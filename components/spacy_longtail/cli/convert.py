@@ -1,4 +1,4 @@
-"""`convert`: a corpus to .spacy files."""
+"""`convert`: annotated files to a corpus of .spacy files."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,51 +7,78 @@ import typer
 from typer import Argument, Option
 from wasabi import msg
 
+from ..corpus.boundaries import SENTENCIZER
 from ..corpus.descriptions import has_open_types
 from ..corpus.folder import ConvertedPart, convert_corpus, read_conversion
-from ..corpus.formats.context import (
-    MEANINGS,
-    SENTENCIZER,
-    Columns,
-    Scheme,
-    Settings,
-    parse_columns,
-    read_tag_names,
-)
+from ..corpus.formats.context import MEANINGS
+from ..corpus.formats.duplicates import Duplicates
+from ..corpus.formats.options import Scheme, parse_columns, read_tag_names
 from ..corpus.formats.sources import FORMATS
 from ..corpus.rare import RARE_MENTIONS, RARE_SHARE, rare_sentence
 from ..corpus.tokenizers import Tokens
 from ..output.amounts import number
 from ..training.loading import load_pipeline
 from .app import CORPUS_PANEL, Code, Json, app, print_json
-from .options import Allow, Counted, Cut
+from .options import Allow, Misalignment, OffsetUnit, given_options
 
-N_SHOWN = 3  # examples of each kind
+N_SHOWN = 3  # examples of each kind of event
 LONG = 60  # tokens of a document that is probably more than a sentence
-WHOLE = ("json", "brat")  # formats without sentence boundaries
 
 
 @app.command(rich_help_panel=CORPUS_PANEL)
 def convert(
-    source: Annotated[Path, Argument(help="A folder with train, dev, test; or one file.")],
-    target: Annotated[Path, Argument(help="Folder for train.spacy, dev.spacy, test.spacy.")],
-    lang: Annotated[str | None, Option(help="spaCy language code.")] = None,
-    format: Annotated[str | None, Option(help=f"{', '.join(FORMATS)}, if not found.")] = None,
-    open_types: Annotated[bool, Option("--open", help="Each mention has a type of its own.")] = False,
-    encoding: Annotated[str, Option(help="Of text files, as cp1252.")] = "utf8",
-    scheme: Annotated[Scheme, Option(help="Of tags; auto tells all but iob1 apart.")] = "auto",
-    token_column: Annotated[int, Option(help="From 0, or from -1 backwards.")] = 0,
-    tag_column: Annotated[int, Option(help="From 0, or from -1 backwards.")] = -1,
-    columns: Annotated[str | None, Option(help="By name: token=word,tag=ner,sentence=sent_id.")] = None,
-    tag_names: Annotated[str | None, Option(help="Names of numbered tags, as O,B-X, or a file.")] = None,
-    documents: Annotated[bool, Option("--documents", help="A document from each -DOCSTART-.")] = False,
-    misaligned: Cut = None,
-    tokens: Annotated[Tokens | None, Option(help="What is a token.")] = None,
-    text_key: Annotated[str | None, Option(help="Of the text in JSON records.")] = None,
-    offsets: Counted = None,
+    source: Annotated[Path, Argument(help="A folder with train, dev and test, or one file.")],
+    target: Annotated[Path, Argument(help="Folder to write train.spacy, dev.spacy, test.spacy to.")],
+    lang: Annotated[str | None, Option(help="spaCy language code of the tokenizer.")] = None,
+    format: Annotated[
+        str | None, Option(help=f"Format of the files, detected by default: {', '.join(FORMATS)}.")
+    ] = None,
+    open_types: Annotated[
+        bool, Option("--open", help="Read each mention's type as free text, for `pretrain`.")
+    ] = False,
+    encoding: Annotated[
+        str | None, Option(help="Encoding of text files, such as cp1252; UTF-8 by default.")
+    ] = None,
+    scheme: Annotated[
+        Scheme | None, Option(help="Scheme of the tags; auto detects all but iob1, the default.")
+    ] = None,
+    token_column: Annotated[
+        int | None,
+        Option(help="Column of the tokens, from 0, or from -1 backwards; by default the first."),
+    ] = None,
+    tag_column: Annotated[
+        int | None, Option(help="Column of the tags, from 0, or from -1 backwards; by default the last.")
+    ] = None,
+    columns: Annotated[
+        str | None, Option(help="Columns by name: token=word,tag=ner,sentence=sent_id.")
+    ] = None,
+    tag_names: Annotated[
+        str | None, Option(help="Tags that numbers stand for, as O,B-X, or a file with one per line.")
+    ] = None,
+    comments: Annotated[
+        bool | None,
+        Option("--comments/--no-comments", help="Skip lines that begin with #; detected by default."),
+    ] = None,
+    documents: Annotated[
+        bool, Option("--documents", help="Begin a document at each -DOCSTART- or # newdoc.")
+    ] = False,
+    misaligned: Misalignment = None,
+    tokens: Annotated[Tokens | None, Option(help="Unit of the tokens.")] = None,
+    text_key: Annotated[str | None, Option(help="Key of the text in JSON records.")] = None,
+    spans_key: Annotated[
+        str | None, Option(help="Key of doc.spans whose spans become the entities.")
+    ] = None,
+    offsets: OffsetUnit = None,
+    duplicates: Annotated[
+        Duplicates, Option(help="Handling of texts given several times with different annotation.")
+    ] = "merge",
     allow: Allow = False,
-    sentences: Annotated[str | None, Option(help="Where there are none: sentencizer, pipeline.")] = None,
-    docs_per_file: Annotated[int | None, Option(min=1, help="Folders of files of so many docs.")] = None,
+    sentences: Annotated[
+        str | None, Option(help="Set sentence boundaries with the sentencizer, or with a pipeline.")
+    ] = None,
+    docs_per_file: Annotated[
+        int | None, Option(min=1, help="Number of documents per file; one file per part by default.")
+    ] = None,
     rare_mentions: Annotated[
         int | None,
         Option(
@@ -64,27 +91,34 @@ def convert(
     as_json: Json = False,
 ) -> None:
     """Check a corpus and write it as .spacy files, with its types and which of them are rare."""
-    if sentences not in (None, SENTENCIZER):
-        sentences = load_pipeline(sentences)
-    settings = Settings(
-        format=format,
+    options = given_options(
         encoding=encoding,
         scheme=scheme,
         token_column=token_column,
         tag_column=tag_column,
-        columns=parse_columns(columns) if columns else Columns(),
+        columns=parse_columns(columns) if columns else None,
         tag_names=read_tag_names(tag_names) if tag_names else None,
-        documents=documents,
+        comments=comments,
+        documents=documents or None,
         misaligned=misaligned,
         tokens=tokens,
         text_key=text_key,
+        spans_key=spans_key,
         offsets=offsets,
-        allow=allow,
-        sentences=sentences,
-        docs_per_file=docs_per_file,
-        open=open_types,
     )
-    types = convert_corpus(source, target, lang, settings, rare_mentions)
+    types = convert_corpus(
+        source,
+        target,
+        lang,
+        format=format,
+        open_types=open_types,
+        sentences=sentences if sentences in (None, SENTENCIZER) else load_pipeline(sentences),
+        duplicates=duplicates,
+        docs_per_file=docs_per_file,
+        allow=allow,
+        rare_mentions=rare_mentions,
+        **options,
+    )
     conversion, is_open = read_conversion(target), has_open_types(target)
     if as_json:
         data = {"open": True} if is_open else {"labels": types.labels, "tail": types.tail}
@@ -92,17 +126,13 @@ def convert(
     for name, part in conversion.parts.items():
         msg.text(f"{name}: {number(part.documents, 'document')}, {number(part.tokens, 'token')}")
         _show_events(part)
-        mean = part.tokens / max(part.documents, 1)
-        if settings.sentences is None and part.format in WHOLE and mean > LONG:
-            msg.warn(
-                f"{name}: documents of {mean:.0f} tokens on average, each of which counts as one"
-                " sentence. If they have several, convert with --sentences sentencizer."
-            )
+        if sentences is None:
+            _warn_of_length(name, part)
     msg.good(f"Wrote {target}")
     mentions = next(iter(conversion.parts.values())).mentions
     if is_open:
         n_mentions = number(sum(mentions.values()), "mention")
-        return msg.text(f"{n_mentions} of {number(len(mentions), 'open type')}. `pretrain` reads them.")
+        return msg.text(f"{n_mentions} of {number(len(mentions), 'free-text type')}, for `pretrain`.")
     msg.text(f"Types: {', '.join(types.labels)}")
     msg.text(rare_sentence(types.tail, mentions, types.labels))
     if "all" in conversion.parts:
@@ -111,9 +141,27 @@ def convert(
 
 
 def _show_events(part: ConvertedPart) -> None:
+    """Print what was skipped or changed, by kind and type."""
     for kind, counts in part.events.items():
         policy = f" (--misaligned {part.misaligned})" if kind == "misaligned" else ""
         types = ", ".join(f"{name} {n}" for name, n in counts.items())
         msg.warn(f"{sum(counts.values())} {MEANINGS[kind]}{policy}: {types}")
         for example in part.examples[kind][:N_SHOWN]:
             typer.echo(f"    {example}")
+
+
+def _warn_of_length(name: str, part: ConvertedPart) -> None:
+    """Warn of documents that are probably more than the one sentence they count as."""
+    mean = part.tokens / max(part.documents, 1)
+    if mean <= LONG or part.format == "spacy":
+        return
+    if not FORMATS[part.format].has_sentences:
+        msg.warn(
+            f"{name}: documents of {mean:.0f} tokens on average, each of which counts as one"
+            " sentence. If they have several, convert with --sentences sentencizer."
+        )
+    elif part.format == "csv":
+        msg.warn(
+            f"{name}: sentences of {mean:.0f} tokens on average. Name the column that numbers the"
+            " sentences: --columns token=...,tag=...,sentence=..."
+        )

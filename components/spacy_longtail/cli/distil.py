@@ -7,10 +7,10 @@ import typer
 from typer import Argument, Option
 from wasabi import msg
 
-from ..corpus.formats.context import Settings
 from ..output.amounts import number
 from ..training.startup import use_gpu
 from ..unlabelled.distil import RECORD, DistilRequest, distil
+from ..unlabelled.pool import PoolOptions
 from ..unlabelled.pseudo_labels import PseudoLabelPolicy
 from .app import (
     UNLABELLED_PANEL,
@@ -61,7 +61,7 @@ def distil_command(
         config=student,
         gold=gold,
         policy=PseudoLabelPolicy(threshold, max_mentions, empty, seed),
-        settings=Settings(pool_format, encoding),
+        settings=PoolOptions(format=pool_format, encoding=encoding),
         soft=soft,
         compare=compare,
         split=split,

@@ -6,11 +6,10 @@ from typing import Annotated, Literal
 from typer import Argument, Option
 from wasabi import msg
 
-from ..corpus.formats.context import Settings
 from ..output.amounts import number
 from ..unlabelled.returning import CONFLICTS, merge_labels
 from .app import UNLABELLED_PANEL, Corpus, Json, app, print_json
-from .options import Allow, Counted, Cut
+from .options import Allow, Misalignment, OffsetUnit, given_options
 
 
 @app.command(rich_help_panel=UNLABELLED_PANEL)
@@ -22,14 +21,14 @@ def merge(
     ] = "dev",
     unchanged: Annotated[bool, Option("--unchanged", help="Take a file with nothing changed.")] = False,
     format: Annotated[str | None, Option(help="json or spacy, if not found.")] = None,
-    misaligned: Cut = None,
-    offsets: Counted = None,
+    misaligned: Misalignment = None,
+    offsets: OffsetUnit = None,
     allow: Allow = False,
     as_json: Json = False,
 ) -> None:
     """Add the labels of sentences that `mine` proposed to a corpus; conflicts are kept apart."""
-    settings = Settings(format=format, misaligned=misaligned, offsets=offsets, allow=allow)
-    merged = merge_labels(corpus, labelled, random_to, settings, unchanged)
+    options = given_options(misaligned=misaligned, offsets=offsets)
+    merged = merge_labels(corpus, labelled, random_to, unchanged, format=format, allow=allow, **options)
     mentions, left_out = merged.mentions.most_common(), merged.events.summary()
     if as_json:
         added = {"added": dict(merged.parts), "mentions": dict(mentions), "new_types": merged.new_types}

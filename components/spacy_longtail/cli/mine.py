@@ -8,10 +8,10 @@ import typer
 from typer import Argument, Option
 from wasabi import msg
 
-from ..corpus.formats.context import Settings
 from ..output.amounts import number
 from ..training.startup import use_gpu
 from ..unlabelled.mining import Mined, MiningRequest, mine
+from ..unlabelled.pool import PoolOptions
 from ..unlabelled.proposals import DEFAULT_NAMES, ProposalFormat
 from ..unlabelled.scan import RANDOM
 from .app import UNLABELLED_PANEL, Code, GpuId, Json, app, print_json, print_table
@@ -66,7 +66,8 @@ def mine_command(
         split=split,
         exclude=tuple(exclude or ()),
     )
-    mined = mine(pipeline, pool, output, request, Settings(pool_format, encoding), format)
+    options = PoolOptions(format=pool_format, encoding=encoding)
+    mined = mine(pipeline, pool, output, request, options, format)
     scan, left_out, n_chosen = mined.scan, mined.events.summary(), len(mined.proposals)
     if as_json:
         proposals = [

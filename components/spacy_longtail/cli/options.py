@@ -8,7 +8,7 @@ import srsly
 import typer
 from typer import Argument, Option
 
-from ..corpus.formats.context import Misaligned, Offsets
+from ..corpus.formats.options import Misaligned, Offsets
 from ..types import Overrides
 
 LARGEST_SEED = 2**32 - 1
@@ -26,9 +26,13 @@ Retry = Annotated[bool, Option(help="Run trials again that failed or ran out of 
 DryRun = Annotated[bool, Option("--dry-run", help="List what would run; run nothing.")]
 
 # of commands that read annotation: `convert`, `merge`
-Cut = Annotated[Misaligned | None, Option(help="What becomes of spans that cut a token.")]
-Counted = Annotated[Offsets | None, Option(help="What offsets count, where it is not found.")]
-Allow = Annotated[bool, Option("--allow", help="Go on where more than a twentieth is lost.")]
+Misalignment = Annotated[
+    Misaligned | None, Option(help="Handling of spans that start or end inside a token.")
+]
+OffsetUnit = Annotated[Offsets | None, Option(help="Unit of the character offsets.")]
+Allow = Annotated[
+    bool, Option("--allow", help="Accept the loss of more than a twentieth of the annotations.")
+]
 
 # of commands that read text without labels: `mine`, `distil`
 Pool = Annotated[Path, Argument(help="Text: .txt, .jsonl, .spacy, a folder of files.")]
@@ -36,6 +40,11 @@ PoolFormat = Annotated[str | None, Option(help="As --format of `convert`, if not
 Encoding = Annotated[str, Option(help="Encoding of text files, such as cp1252.")]
 Split = Annotated[bool, Option("--split", help="Cut texts into sentences, where the pipeline does not.")]
 BatchSize = Annotated[int, Option(min=1, help="Texts at a time.")]
+
+
+def given_options(**options: object) -> dict[str, object]:
+    """Return the options of a format that were given: those that are not None."""
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _processes(n: int) -> int:

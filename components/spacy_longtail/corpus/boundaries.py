@@ -10,18 +10,22 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 
 from .cutting import bare
-from .formats.context import SENTENCIZER, Events, no_names
+from .formats.context import Events
+from .formats.options import bad_option
 from .formats.text import Place
 from .tokenizers import blank
 
+SENTENCIZER = "sentencizer"  # spaCy's component
 BATCH = 64  # documents
 
 
 def boundary_pipeline(boundaries: str | Language, lang: str, tokens: str) -> Language:
-    """The pipeline that sets boundaries, tried on a few words.
+    """Return the pipeline that sets sentence boundaries, after a trial on a few words.
 
-    boundaries (str | Language): "sentencizer", or a pipeline with more.
-    lang (str): Language code. tokens (str): "words" or "characters".
+    boundaries (Union[str, Language]): "sentencizer", or a pipeline.
+    lang (str): Language code.
+    tokens (str): "words" or "characters".
+    RAISES (ValueError): L581, if the pipeline sets no boundaries.
     """
     nlp = boundaries if isinstance(boundaries, Language) else blank(lang, tokens)
     if nlp is not boundaries:
@@ -30,15 +34,16 @@ def boundary_pipeline(boundaries: str | Language, lang: str, tokens: str) -> Lan
     if not probe.has_annotation("SENT_START"):
         names = ", ".join(nlp.pipe_names) or "none"
         problem = f"its components set no sentence boundaries, found {names}"
-        raise no_names("sentences", f"{nlp.lang}_{nlp.meta['name']}", problem)
+        raise bad_option("sentences", f"{nlp.lang}_{nlp.meta['name']}", problem)
     return nlp
 
 
 def with_boundaries(docs: Iterable[Doc], nlp: Language, path: Path, events: Events) -> Iterator[Doc]:
-    """Documents with sentences; those that have boundaries keep their own.
+    """Yield documents with sentence boundaries; documents that have some keep their own.
 
-    nlp (Language): As `boundary_pipeline` gives it. It sees the words of a document, no entities.
-    path (Path): What events name, with the document's number.
+    nlp (Language): Returned by `boundary_pipeline`. It gets the words of a document, not its
+        entities.
+    path (Path): Path that events name, with the document's number.
     events (Events): Counts entities across a boundary, which is dropped.
     """
     for batch in minibatch(enumerate(docs, 1), BATCH):

@@ -105,7 +105,7 @@ def _read(path: Path) -> Declared:
         if data and not data.keys() & Declared.model_fields.keys():
             data = {"descriptions": data}  # only that
         declared = Declared.model_validate(data)
-    except (ValueError, AttributeError) as error:
+    except (ValueError, AttributeError, RecursionError) as error:
         problem = problem_of(error) if isinstance(error, ValidationError) else error
         raise _bad(path, problem, EXAMPLE) from error
     strange = sorted({*declared.descriptions, *declared.tail} - set(declared.labels))

@@ -5,9 +5,8 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 from pydantic import AfterValidator
 from spacy.language import Language
@@ -28,12 +27,14 @@ from .descriptions import (
     write_json,
     write_types,
 )
-from .formats.context import Context, Events, Settings, check_losses
+from .formats.context import Context, Events, check_losses
 from .formats.docbin import stream_docs
+from .formats.duplicates import Duplicates
+from .formats.options import Misaligned
 from .formats.sources import FORMATS, find_parts
 from .parts import part_path, replacing_parts, write_part  # noqa: F401  # for importers
 from .rare import rare_types, tail_types
-from .tokenizers import blank
+from .tokenizers import Tokens, blank
 
 REPORT = "conversion.json"  # in a converted corpus
 PARTS = ("train", "dev", "test")
@@ -46,7 +47,7 @@ Counts = Annotated[dict[str, int], AfterValidator(lambda counts: dict(Counter(co
 
 class ConvertedPart(Record):
     format: str
-    misaligned: str  # what became of spans that cut a token
+    misaligned: str  # handling of spans that start or end inside a token
     documents: int
     tokens: int
     mentions: Counts  # by type
@@ -55,7 +56,7 @@ class ConvertedPart(Record):
 
 
 class Conversion(Record):
-    """What was read, left out and changed, as it stands in conversion.json."""
+    """Record of what was read, skipped and changed: conversion.json."""
 
     lang: str
     tokens: str
@@ -66,61 +67,81 @@ def convert_corpus(
     source: Path,
     target: Path,
     lang: str | None = None,
-    settings: Settings | None = None,
+    *,
+    format: str | None = None,
+    open_types: bool = False,
+    sentences: str | Language | None = None,
+    duplicates: Duplicates = "merge",
+    docs_per_file: int | None = None,
+    allow: bool = False,
     rare_mentions: int | None = None,
+    **options: object,
 ) -> CorpusTypes:
-    """Write the parts of a corpus as `.spacy` files, its types, and what was left out; or nothing.
+    """Write the parts of a corpus as `.spacy` files, its types, and what was skipped; or nothing.
 
     source (Path): A file or folder in one of the formats; a folder may have train, dev and test in
         it. corpus.json in it, or beside the file, may declare lang, tokens, labels and tail.
+    target (Path): Folder to write.
     lang (Optional[str]): spaCy language code; null takes corpus.json's, else "en".
-    rare_mentions (Optional[int]): The largest number of training mentions of a rare type; null
-        takes the limit of `corpus.rare`. A corpus that declares its tail takes none.
+    format (Optional[str]): Name of the format; null detects it.
+    open_types (bool): Whether each mention has a type of its own, which only `pretrain` reads.
+    sentences (Optional[Union[str, Language]]): "sentencizer" or a pipeline, which sets the sentence
+        boundaries of documents without any.
+    duplicates (str): What to do with texts given several times with different annotation: "merge",
+        "keep", "first" or "refuse".
+    docs_per_file (Optional[int]): Number of documents in each file of a part; null writes one file.
+    allow (bool): Whether more than a twentieth of the annotations may be lost.
+    rare_mentions (Optional[int]): Maximum number of training mentions of a rare type; null takes
+        the limit of `corpus.rare`. It must be null if the corpus declares its tail.
+    **options (object): Options of the format, such as encoding="cp1252" or scheme="iob1".
+    RETURNS (CorpusTypes): The types of the corpus.
     """
-    settings = settings or Settings()
     with coded_io(source):
-        parts = find_parts(source, PARTS, settings)
+        parts, ignored = find_parts(source, PARTS, format, options)
         path, declared = read_declared(source)
     formats = {part.format for part in parts.values()}
-    is_open = settings.open or declared.open or "open" in formats
+    if sentences and all(FORMATS[name].has_sentences for name in formats):
+        problem = f"the source is read as {', '.join(sorted(formats))}, which has sentence boundaries"
+        raise ValueError(Errors.L420.format(name="sentences", problem=problem))
+    is_open = open_types or declared.open or "open" in formats
     check_declared(path, declared, is_open, "articles" in formats)
     if rare_mentions is not None and (is_open or "tail" in declared.model_fields_set):
         problem = "open types are never rare" if is_open else f"{path} declares the tail"
         raise ValueError(Errors.L420.format(name="rare-mentions", problem=problem))
-    lang, tokens = lang or declared.lang, settings.tokens or declared.tokens
+    lang, tokens = lang or declared.lang, cast(Tokens, options.get("tokens") or declared.tokens)
     nlp = blank(lang, tokens)
-    boundaries = settings.sentences and boundary_pipeline(settings.sentences, lang, tokens)
+    boundaries = sentences and boundary_pipeline(sentences, lang, tokens)
     check_corpus_folder(target, parts)
 
     report: dict[str, ConvertedPart] = {}
-    happened: list[tuple[Events, str | None]] = []
+    happened: list[tuple[Events, Misaligned]] = []
     with replacing_parts(target, parts) as folder:
         for name, part in parts.items():
-            misaligned = settings.misaligned or FORMATS[part.format].misaligned
-            settled = replace(settings, tokens=tokens, misaligned=misaligned)
-            context = Context(nlp, settled, Events(), declared.labels)
-            docs: Iterable[Doc] = part.read(context)
+            context = Context(nlp, Events(), declared.labels, tokens)
+            docs: Iterable[Doc] = part.read(context, duplicates)
             if boundaries:
                 docs = with_boundaries(docs, boundaries, part.path, context.events)
             docs = tqdm(docs, name, delay=PATIENCE, disable=None, leave=False)
-            tally, events = write_part(folder, name, docs, settings.docs_per_file), context.events
-            record = {"format": part.format, "misaligned": misaligned, **tally._asdict()}
+            tally, events = write_part(folder, name, docs, docs_per_file), context.events
+            record = {"format": part.format, "misaligned": part.misaligned, **tally._asdict()}
             record |= {"events": events.counts, "examples": events.examples}
             report[name] = ConvertedPart.model_validate(record)
-            happened.append((events, misaligned))
-        if not settings.allow:
+            happened.append((events, part.misaligned))
+        if not allow:
             check_losses(source, happened, sum(sum(part.mentions.values()) for part in report.values()))
         empty = CorpusTypes([], [], lang, tokens)
         types = empty if is_open else _types(report, declared, empty, rare_mentions)
         write_types(folder, types, is_open)
         write_json(folder / REPORT, Conversion(lang=lang, tokens=tokens, parts=report).as_json())
+    for file in ignored:
+        warnings.warn(Warnings.W195.format(path=source, names=file.name), stacklevel=2)
     for problem in _problems(types, report, declared):
         warnings.warn(Warnings.W030.format(path=source, problem=problem), stacklevel=2)
     return types
 
 
 def read_conversion(corpus: Path) -> Conversion:
-    """corpus (Path): A folder that `convert` wrote."""
+    """Return the record of a conversion. corpus (Path): A folder that `convert` wrote."""
     return Conversion.model_validate_json((corpus / REPORT).read_bytes())
 
 
@@ -132,11 +153,12 @@ def _types(
 ) -> CorpusTypes:
     mentions = sum((Counter(part.mentions) for part in report.values()), Counter[str]())
     labels = declared.labels or rare_types(mentions, math.inf)
+    known = set(labels)
     train = next(iter(report.values())).mentions  # or those of the one part that there is
     tail = declared.tail
     if "tail" not in declared.model_fields_set:
         tail = tail_types(train, labels, rare_mentions)
-    texts = {label: text for label, text in declared.descriptions.items() if label in labels}
+    texts = {label: text for label, text in declared.descriptions.items() if label in known}
     found = empty._replace(labels=list(labels), tail=list(tail), descriptions=texts)
     return found._replace(group_by=declared.group_by)
 
@@ -144,7 +166,7 @@ def _types(
 def _problems(
     types: CorpusTypes, report: Mapping[str, ConvertedPart], declared: Declared
 ) -> Iterator[str]:
-    """Describe what is legal and probably not meant."""
+    """Yield what is legal and probably not meant."""
     if missing := [name for name in PARTS if name not in report and "all" not in report]:
         text = "which training and evaluation need. `split` makes parts of a corpus"
         yield f"it has no {' and '.join(missing)}, {text}"
@@ -188,5 +210,5 @@ def write_corpus(target: Path, parts: Mapping[str, Iterable[Doc]], types: Corpus
 
 
 def load_docs(path: Path, nlp: Language) -> list[Doc]:
-    """The documents of a .spacy file or folder, in memory."""
+    """Return the documents of a .spacy file or folder, in memory."""
     return list(stream_docs(path, nlp.vocab))

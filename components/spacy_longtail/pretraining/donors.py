@@ -11,10 +11,10 @@ from spacy.vocab import Vocab
 
 from ..corpus.descriptions import TYPES, check_declared, has_open_types, read_declared
 from ..corpus.folder import PARTS, part_path, read_types
-from ..corpus.formats.context import Context, Events, Settings
+from ..corpus.formats.context import Context, Events
 from ..corpus.formats.docbin import stream_sentences
 from ..corpus.formats.open_types import fine_and_coarse
-from ..corpus.formats.sources import FORMATS, find_parts
+from ..corpus.formats.sources import find_parts
 from ..corpus.sentences import by_punctuation, has_boundaries, plain_text
 from ..corpus.type_words import in_words
 from ..types import ANNOTATED_TYPES
@@ -134,9 +134,8 @@ def _sentences(folder: Path, parts: list[str], vocab: Vocab) -> tuple[list[Doc],
 
 def _text_files(folder: Path, vocab: Vocab) -> Iterator[Doc]:
     """The sentences of a corpus of open types that is not converted, such as assets/open_types."""
-    settings = Settings(format="open", misaligned=FORMATS["open"].misaligned)
-    context = Context(spacy.blank(vocab.lang, vocab=vocab), settings, Events())
-    for part in find_parts(folder, (), settings).values():
+    context = Context(spacy.blank(vocab.lang, vocab=vocab), Events())
+    for part in find_parts(folder, (), "open").parts.values():
         yield from (doc for doc in part.read(context) if len(doc) >= FEWEST)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..corpus.descriptions import CorpusTypes, read_types
 from ..corpus.folder import PARTS, stream_docs, write_corpus
-from ..corpus.formats.context import Events, Settings
+from ..corpus.formats.context import Events
 from ..corpus.formats.docbin import check_docs
 from ..corpus.parts import part_path
 from ..corpus.tokenizers import blank
@@ -26,7 +26,7 @@ from ..training.train import BEST, check_trainable, load_filled, refuse_parts, t
 from ..types import Block, Overrides
 from .measuring import MeasuredPipeline, measure
 from .mining import corpus_keys
-from .pool import add_sentences, processed, read_pool
+from .pool import PoolOptions, add_sentences, processed, read_pool
 from .pseudo_labels import PseudoLabelled, PseudoLabelPolicy, Selection
 from .teacher import PoolTeacher, TeachingPass, annotate, soft_tagger
 
@@ -44,7 +44,7 @@ class DistilRequest:
     teacher (Path | str): A trained pipeline; or an encoder, which finds types by descriptions.
     pool (Path): As `read_pool` takes it.
     config (Path): The student's. gold (Path): A converted corpus.
-    policy (PseudoLabelPolicy): Which sentences are kept. settings (Settings): Of the pool.
+    policy (PseudoLabelPolicy): Which sentences are kept. settings (PoolOptions): Of the pool.
     gold_copies (Optional[int]): How often each gold document stands in the training part; null
         takes as many copies as `copies_for` says.
     soft (bool): Whether sentences keep the teacher's tag distributions.
@@ -57,7 +57,7 @@ class DistilRequest:
     config: Path
     gold: Path
     policy: PseudoLabelPolicy = field(default_factory=PseudoLabelPolicy)
-    settings: Settings = field(default_factory=Settings)
+    settings: PoolOptions = field(default_factory=PoolOptions)
     gold_copies: int | None = None
     soft: bool = False
     compare: bool = True

@@ -12,7 +12,7 @@ from spacy.util import minibatch
 
 from ..corpus.cutting import bare
 from ..corpus.descriptions import read_types
-from ..corpus.formats.context import Events, Settings
+from ..corpus.formats.context import Events
 from ..corpus.formats.docbin import stream_docs
 from ..corpus.likeness import text_key
 from ..corpus.parts import part_path
@@ -24,7 +24,7 @@ from ..pipes.gate.posteriors import has_expectations
 from ..pipes.gate.sentence_gate import SentenceGate
 from ..pipes.neighbours import BOUNDARIES
 from ..training.loading import load_for_types
-from .pool import BATCH, add_sentences, processed, read_pool
+from .pool import BATCH, PoolOptions, add_sentences, processed, read_pool
 from .proposals import ProposalFormat, write_proposals
 from .scan import RANDOM, Proposal, Scan, choose, share_out
 from .units import sentences_of
@@ -74,7 +74,7 @@ def mine(
     pool: Path,
     output: Path,
     request: MiningRequest,
-    settings: Settings,
+    options: PoolOptions,
     format: ProposalFormat,
 ) -> Mined:
     """Propose sentences of a pool for labelling, with what the pipeline reads in them."""
@@ -90,11 +90,11 @@ def mine(
         add_sentences(nlp)
     known = set() if request.corpus is None else corpus_keys(request.corpus, nlp)
     for path in request.exclude:
-        known |= keys_of(read_pool(path, nlp, Settings(encoding=settings.encoding), Events()), nlp)
+        known |= keys_of(read_pool(path, nlp, PoolOptions(encoding=options.encoding), Events()), nlp)
     sizes = {label: max(FEWEST, KEPT * n) for label, n in quotas.items()}
     scan = Scan(types, {**sizes, RANDOM: n_random}, known, request.seed)
     events = Events()
-    texts = iter(read_pool(pool, nlp, settings, events))
+    texts = iter(read_pool(pool, nlp, options, events))
     scan.read(processed(nlp, texts, request.batch_size, request.n_process), nlp)
     proposals = choose(scan, quotas, n_random, request.diversity, request.quotas)
     if not proposals:

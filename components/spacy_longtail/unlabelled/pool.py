@@ -1,7 +1,8 @@
 """Pools of text without labels, as a stream of documents, and a pass of a pipeline over one."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 
@@ -11,11 +12,12 @@ from spacy.util import minibatch
 from tqdm import tqdm
 
 from ..corpus.cutting import in_sentences
-from ..corpus.formats import docbin
 from ..corpus.formats.brat import annotation_file
-from ..corpus.formats.context import Context, Events, Settings
-from ..corpus.formats.records import NAMED, read_records
-from ..corpus.formats.sources import FORMATS, OURS, find_parts
+from ..corpus.formats.context import Context, Events
+from ..corpus.formats.json_files import read_records
+from ..corpus.formats.options import FileOptions
+from ..corpus.formats.records import NAMED
+from ..corpus.formats.sources import FORMATS, OURS, Source, find_parts
 from ..corpus.formats.spans import check_text, given_tokens, is_tangled, keep_values
 from ..corpus.formats.text import Place, lines, unreadable, unzipped
 from ..corpus.tokenizers import blank
@@ -24,8 +26,20 @@ from .units import PLACE
 
 ReadFile = Callable[[Path, Context], Iterator[Doc]]
 TEXT = "Write one JSON object with a 'text' per line."
+DEFAULT_ENCODING = FileOptions.encoding
 BATCH = 64  # documents whose probabilities are counted together
 ZONE = 40  # batches after which words are forgotten
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolOptions(FileOptions):
+    """Options of the files of a pool.
+
+    format (Optional[str]): Name of the files' format, as for `convert`; null detects it.
+    encoding (str): Encoding of text files, by Python's name.
+    """
+
+    format: str | None = None
 
 
 def processed(nlp: Language, texts: Iterator[Doc], size: int, n_process: int) -> Iterator[list[Doc]]:
@@ -51,17 +65,17 @@ def add_sentences(nlp: Language) -> None:
         nlp.add_pipe("sentencizer", first=True)
 
 
-def read_pool(source: Path, nlp: Language, settings: Settings, events: Events) -> Iterator[Doc]:
+def read_pool(source: Path, nlp: Language, options: PoolOptions, events: Events) -> Iterator[Doc]:
     """The texts of a pool as documents without annotation, one file in memory at most.
 
     source (Path): A file, or a folder of files, of a format that `convert` reads; .txt is one text
         per line, and JSON needs no spans.
     YIELDS (Doc): With the words and whole numbers beside a text, and its place, in user_data.
     """
-    context = Context(nlp, settings, events)
+    context = Context(nlp, events)
     n_texts = 0
     root = source if source.is_dir() else source.parent
-    for path, read in pool_files(source, settings):
+    for path, read in pool_files(source, options):
         for i, doc in enumerate(read(path, context), 1):
             known = doc.user_data.items()
             about = {k: v for k, v in known if isinstance(k, str) and type(v) in (str, int)}
@@ -73,7 +87,7 @@ def read_pool(source: Path, nlp: Language, settings: Settings, events: Events) -
         raise ValueError(Errors.L403.format(path=source, fix=fix))
 
 
-def pool_files(source: Path, settings: Settings) -> list[tuple[Path, ReadFile]]:
+def pool_files(source: Path, options: PoolOptions) -> list[tuple[Path, ReadFile]]:
     """Every file of a pool, by the format that its name speaks for or that is set."""
     files = [source]
     if source.is_dir():
@@ -83,13 +97,14 @@ def pool_files(source: Path, settings: Settings) -> list[tuple[Path, ReadFile]]:
     readers: list[tuple[Path, ReadFile]] = []
     for path in files:
         suffix = unzipped(path).suffix.lower()
-        if settings.format in (None, "json") and suffix in FORMATS["json"].suffixes:
-            readers.append((path, _records))
-        elif settings.format is None and suffix == ".txt" and not annotation_file(path).is_file():
-            readers.append((path, _lines))
+        if options.format in (None, "json") and suffix in FORMATS["json"].suffixes:
+            readers.append((path, partial(_records, options.encoding)))
+        elif options.format is None and suffix == ".txt" and not annotation_file(path).is_file():
+            readers.append((path, partial(_lines, options.encoding)))
         else:
-            for part in find_parts(path, ("all",), settings).values():
-                readers.append((path, _without_annotation(FORMATS[part.format].read)))
+            given = {} if options.encoding == DEFAULT_ENCODING else {"encoding": options.encoding}
+            for part in find_parts(path, ("all",), options.format, given).parts.values():
+                readers.append((path, partial(_without_annotation, part)))
     return readers
 
 
@@ -99,14 +114,14 @@ def _is_of_pool(path: Path, root: Path) -> bool:
     return not hidden and path.name not in OURS and unzipped(path).suffix.lower() != ".ann"
 
 
-def _lines(path: Path, context: Context) -> Iterator[Doc]:
-    for i, line in enumerate(lines(path, context.settings.encoding), 1):
+def _lines(encoding: str, path: Path, context: Context) -> Iterator[Doc]:
+    for i, line in enumerate(lines(path, encoding), 1):
         if line.strip():
             yield from _made(line.strip(), context, Place(path, i))
 
 
-def _records(path: Path, context: Context) -> Iterator[Doc]:
-    for place, record in read_records(path, context.settings.encoding):
+def _records(encoding: str, path: Path, context: Context) -> Iterator[Doc]:
+    for place, record in read_records(path, encoding):
         data, meta = record.get("data"), record.get("meta")
         task = data if isinstance(data, dict) else record
         about = {**task, **(meta if isinstance(meta, dict) else {})}
@@ -138,15 +153,13 @@ def _made(text: str, context: Context, place: Place, tokens: object = None) -> l
     return [context.nlp.make_doc(text)]
 
 
-def _without_annotation(read: ReadFile) -> ReadFile:
-    def stream(path: Path, context: Context) -> Iterator[Doc]:
-        vocab = context.nlp.vocab
-        context = context._replace(settings=replace(context.settings, unlabelled=True))
-        if read is docbin.read_docs:  # told once, and the pipeline's vocabulary forgets
-            context = context._replace(nlp=blank(context.nlp.lang or "xx", "words"))
-        for doc in read(path, context):
-            made = in_sentences(doc, vocab)
-            made.user_data.update(doc.user_data)
-            yield made
-
-    return stream
+def _without_annotation(part: Source, path: Path, context: Context) -> Iterator[Doc]:
+    """Yield the documents of a file with their words and sentence boundaries alone."""
+    vocab = context.nlp.vocab
+    context = context._replace(unlabelled=True)
+    if part.format == "spacy":  # its strings would stay in the pipeline's vocabulary
+        context = context._replace(nlp=blank(context.nlp.lang or "xx", "words"))
+    for doc in part.read(context):
+        made = in_sentences(doc, vocab)
+        made.user_data.update(doc.user_data)
+        yield made

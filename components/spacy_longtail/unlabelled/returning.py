@@ -2,7 +2,7 @@
 
 import itertools
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import srsly
@@ -12,7 +12,7 @@ from spacy.tokens import Doc
 from ..corpus.cutting import cut
 from ..corpus.descriptions import CorpusTypes, read_types, write_types
 from ..corpus.folder import PARTS
-from ..corpus.formats.context import Context, Events, Settings, check_losses
+from ..corpus.formats.context import Context, Events, check_losses
 from ..corpus.formats.docbin import stream_docs
 from ..corpus.formats.sources import find_parts
 from ..corpus.formats.tasks import prodigy_task
@@ -43,20 +43,36 @@ class Merged:
 
 
 def merge_labels(
-    corpus: Path, labelled: Path, random_to: str, settings: Settings, unchanged: bool = False
+    corpus: Path,
+    labelled: Path,
+    random_to: str,
+    unchanged: bool = False,
+    *,
+    format: str | None = None,
+    allow: bool = False,
+    **options: object,
 ) -> Merged:
     """Add labelled proposals to a corpus: what was mined to train, the random share where wanted.
 
     A sentence that is annotated in two ways, by two annotators of one task too, or otherwise than
     in the corpus, is not added: it goes to conflicts.jsonl in the corpus, in Prodigy's format.
+
+    corpus (Path): A converted corpus.
+    labelled (Path): What the annotation tool exported.
+    random_to (str): Part for the random share.
+    unchanged (bool): Whether a file in which no label was changed is accepted.
+    format (Optional[str]): Name of the format; null detects it.
+    allow (bool): Whether more than a twentieth of the annotations may be lost.
+    **options (object): Options of the format, such as offsets="utf-16".
     """
     types = read_types(corpus)
     nlp = blank(types.lang, types.tokens)
     merged = Merged()
-    context = Context(nlp, replace(settings, every_annotation=True), merged.events)
-    docs = [d for part in find_parts(labelled, PARTS, settings).values() for d in part.read(context)]
-    if not settings.allow:
-        check_losses(labelled, [(merged.events, settings.misaligned)])
+    context = Context(nlp, merged.events)
+    parts = find_parts(labelled, PARTS, format, options).parts.values()
+    docs = [doc for part in parts for doc in part.read(context)]
+    if not allow:
+        check_losses(labelled, [(merged.events, next(iter(parts)).misaligned)])
     _check_proposed(docs, labelled, unchanged)
     known, in_any_case = _known(corpus, nlp)
     rows = [(doc, exact_key(doc.text), (text_key(doc.text), entities_of(doc))) for doc in docs]

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-
-from spacy.tokens import Doc
 
 from ...errors import Errors
 from .context import Context
-from .spans import COUNT, CharSpan, Text, same_text, text_doc
+from .options import FileOptions, SpanOptions
+from .spans import COUNT, CharSpan, Text, same_text
 from .text import Place, beside, lines, read_text, unreadable, unzipped
 
 # T<id> TAB type start end[;start end ...] TAB text
@@ -18,52 +18,56 @@ KINDS = {"R": "relations", "E": "events", "A": "attributes", "M": "attributes"}
 KINDS |= {"N": "normalizations", "#": "notes", "*": "equivalences"}
 
 
-def read_docs(path: Path, context: Context) -> Iterator[Doc]:
-    """The text as one document, without sentence boundaries.
+@dataclass(frozen=True, kw_only=True)
+class BratReader(FileOptions, SpanOptions):
+    """Reader of brat standoff. A file is one document without sentence boundaries."""
 
-    path (Path): The .txt file; the .ann file stands beside it.
-    context (Context): Tokenizer, settings, and events, which count spans that are not continuous.
-    """
-    annotations, encoding = annotation_file(path), context.settings.encoding
-    if not annotations.is_file():
-        fix = "Every .txt file needs its .ann file; an empty one says that there is no entity."
-        raise ValueError(Errors.L402.format(path=annotations, fix=fix))
-    bounds: list[tuple[Place, str, str, str]] = []  # where, type, offsets, text
-    for i, line in enumerate(lines(annotations, encoding), 1):
-        place = Place(annotations, i)
-        if line[:1] in KINDS:
-            context.events.add("ignored", KINDS[line[0]], place)
-        elif match := BOUND.fullmatch(line):
-            bounds.append((place, match[1], match[2], match[3]))
-        elif line.strip():
-            problem = f"expected an annotation, found {line[:60]!r}"
-            raise unreadable(place, problem, "brat writes T1 TAB type start end TAB text.")
-    text = read_text(path, encoding, newline="")  # brat counts the line ends as they are
-    folded = text.replace("\r\n", "\n")  # as other programs count
-    if not _stand_in(text, bounds) and _stand_in(folded, bounds):
-        context.events.add("folded", "files", Place(path, 1))
-        text = folded
-    spans, unclear = list[CharSpan](), list[CharSpan]()
-    for place, label, offsets, quote in bounds:
-        parts = _parts(text, offsets)
-        if len(parts) == 1:
-            spans.append(CharSpan(place, quote, *parts[0], label))
-            continue
-        if not _stand_in(text, [(place, label, offsets, quote)]):
-            raise unreadable(place, f"{quote!r} does not stand at {offsets}", COUNT)
-        context.events.add("discontinuous", label, place, f"{label} {quote!r}")
-        unclear += [CharSpan(place, None, *pair, label) for pair in parts]
-    if doc := text_doc(Text(Place(path, 1), text, spans, unclear), context):
-        yield doc
+    def read(self, path: Path, context: Context) -> Iterator[Text]:
+        """Yield the text of a file, with the spans of the .ann file beside it."""
+        annotations, encoding = annotation_file(path), self.encoding
+        if not annotations.is_file():
+            fix = "Every .txt file needs its .ann file; an empty one says that there is no entity."
+            raise ValueError(Errors.L402.format(path=annotations, fix=fix))
+        bounds: list[tuple[Place, str, str, str]] = []  # where, type, offsets, text
+        for i, line in enumerate(lines(annotations, encoding), 1):
+            place = Place(annotations, i)
+            if line[:1] in KINDS:
+                context.events.add("ignored", KINDS[line[0]], place)
+            elif match := BOUND.fullmatch(line):
+                bounds.append((place, match[1], match[2], match[3]))
+            elif line.strip():
+                problem = f"expected an annotation, found {line[:60]!r}"
+                raise unreadable(place, problem, "brat writes T1 TAB type start end TAB text.")
+        text = read_text(path, encoding, newline="")  # brat counts the line ends as they are
+        folded = text.replace("\r\n", "\n")  # as other programs count
+        if not _stand_in(text, bounds) and _stand_in(folded, bounds):
+            context.events.add("folded", "files", Place(path, 1))
+            text = folded
+        spans, unclear = list[CharSpan](), list[CharSpan]()
+        for place, label, offsets, quote in bounds:
+            parts = _parts(text, offsets)
+            if len(parts) == 1:
+                spans.append(CharSpan(place, quote, *parts[0], label))
+                continue
+            if not _stand_in(text, [(place, label, offsets, quote)]):
+                raise unreadable(place, f"{quote!r} does not stand at {offsets}", COUNT)
+            context.events.add("discontinuous", label, place, f"{label} {quote!r}")
+            unclear += [CharSpan(place, None, *pair, label) for pair in parts]
+        yield Text(Place(path, 1), text, spans, unclear)
+
+
+def is_brat(path: Path, head: str, siblings: set[str]) -> bool:
+    """Return whether a .txt file has an .ann file, or is in a folder that has some."""
+    return ".ann" in siblings or annotation_file(path).is_file()
 
 
 def annotation_file(path: Path) -> Path:
-    """The .ann file of a .txt file."""
+    """Return the path of the .ann file of a .txt file."""
     return beside(path, unzipped(path).with_suffix(".ann").name)
 
 
 def _parts(text: str, offsets: str) -> list[tuple[int, int]]:
-    """The parts of a span; brat also splits one at each line end within it, which is no gap."""
+    """Return the parts of a span, joining those that brat splits at a line end."""
     parts: list[tuple[int, int]] = []
     for pair in offsets.split(";"):
         start, end = map(int, pair.split(" "))
@@ -74,7 +78,7 @@ def _parts(text: str, offsets: str) -> list[tuple[int, int]]:
 
 
 def _stand_in(text: str, bounds: list[tuple[Place, str, str, str]]) -> bool:
-    """Whether every annotation's text stands where its offsets say."""
+    """Return whether the text of every annotation is at its offsets."""
     return all(
         same_text(quote, " ".join(text[start:end] for start, end in _parts(text, offsets)))
         for _, _, offsets, quote in bounds

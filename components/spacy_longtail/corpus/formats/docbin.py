@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -17,7 +18,8 @@ from ..counts import entity_bounds
 from ..cutting import sentence_docs
 from ..labels import check_label
 from .context import Context, Events
-from .text import Place
+from .spans import CharSpan, annotate, check_span
+from .text import Place, unreadable
 
 MISSING, BEGINS = 0, 3  # of Token.ent_iob; tokens that begin no type are blocked
 
@@ -25,7 +27,7 @@ Read = TypeVar("Read")
 
 
 class Tally(NamedTuple):
-    """What was written."""
+    """Counts of a written part."""
 
     documents: int
     tokens: int
@@ -33,7 +35,7 @@ class Tally(NamedTuple):
 
 
 def write_docs(path: Path, docs: Iterable[Doc]) -> Tally:
-    """Write documents to a .spacy file. docs (Iterable[Doc]): Streamed; their arrays are held."""
+    """Write documents to a .spacy file. They are streamed, but their arrays stay in memory."""
     store, mentions, n_tokens = DocBin(), Counter[str](), 0
     for doc in docs:
         store.add(doc)
@@ -53,7 +55,7 @@ def write_docs(path: Path, docs: Iterable[Doc]) -> Tally:
 
 
 def _streamed(path: Path, read: Callable[[DocBin], Iterator[Read]]) -> Iterator[Read]:
-    """What `read` makes of a .spacy file, or of all below a folder, one in memory at a time."""
+    """Yield what `read` returns for a .spacy file, or for each file below a folder in turn."""
     paths = sorted(path.rglob("*.spacy")) if path.is_dir() else [path]
     if not path.exists() or not paths:
         raise ValueError(Errors.L402.format(path=path, fix="Name a .spacy file, or a folder of them."))
@@ -75,47 +77,71 @@ def _damaged(path: Path, problem: object) -> ValueError:
 
 
 def check_docs(path: Path) -> int:
-    """Refuse what cannot be read, one file at a time, no document built.
-
-    RETURNS (int): How many tokens a .spacy file or folder has.
-    """
+    """Return the number of tokens of a .spacy file or folder, refusing damaged files."""
     return sum(len(tokens) for tokens in _streamed(path, lambda docs: iter(docs.tokens)))
 
 
 def bare_vocab() -> Vocab:
-    """A vocabulary without a pipeline: to make one imports every extra that is installed."""
+    """Return a vocabulary without a pipeline, whose creation would import every installed extra."""
     return create_vocab("xx", BaseDefaults)
 
 
 def stream_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:
-    """The documents of a .spacy file, or of every .spacy file below a folder in order of name."""
+    """Yield the documents of a .spacy file, or of every .spacy file below a folder, by name."""
     return _streamed(path, lambda docs: docs.get_docs(vocab))
 
 
 def stream_sentences(path: Path, vocab: Vocab) -> Iterator[Doc]:
-    """The sentences of a .spacy file as documents."""
+    """Yield the sentences of a .spacy file as documents."""
     for doc in stream_docs(path, vocab):
         yield from sentence_docs(doc)
 
 
-def read_docs(path: Path, context: Context) -> Iterator[Doc]:
-    """The documents of a .spacy file. The place of an event is the document's number in it."""
-    for i, doc in enumerate(stream_docs(path, context.nlp.vocab), 1):
-        place = Place(path, i)
-        if not len(doc):
-            context.events.add("empty", "texts", place)
-            continue
-        try:
-            _trim(doc, place, context.events)
-        except ValueError as error:  # of spaCy, for entities that nothing begins
-            raise _damaged(path, f"document {i}: {error}") from error
-        if not doc.has_annotation("ENT_IOB"):
-            context.events.add("unannotated", "documents", place)
-        yield doc
+@dataclass(frozen=True, kw_only=True)
+class DocBinReader:
+    """Reader of .spacy files.
+
+    spans_key (Optional[str]): Key of `doc.spans` whose spans become the entities. null takes
+        `doc.ents`, and the only group of spans of documents without entity annotation.
+    """
+
+    spans_key: str | None = None
+
+    def read(self, path: Path, context: Context) -> Iterator[Doc]:
+        """Yield the documents. The place of an event is the document's number in its file."""
+        for i, doc in enumerate(stream_docs(path, context.nlp.vocab), 1):
+            place = Place(path, i)
+            if not len(doc):
+                context.events.add("empty", "texts", place)
+                continue
+            if self.spans_key or (doc.spans and not doc.has_annotation("ENT_IOB")):
+                _take_group(doc, self.spans_key, place, context)
+            try:
+                _trim(doc, place, context.events)
+            except ValueError as error:  # of spaCy, for entities that nothing begins
+                raise _damaged(path, f"document {i}: {error}") from error
+            if not doc.has_annotation("ENT_IOB"):
+                context.events.add("unannotated", "documents", place)
+            yield doc
+
+
+def _take_group(doc: Doc, key: str | None, place: Place, context: Context) -> None:
+    """Make entities of a group of `doc.spans`; of overlapping spans, the longest is kept."""
+    keys = [*doc.spans]
+    if key is None and len(keys) == 1:
+        (key,) = keys
+    if key is None or key not in keys:
+        missing = f"it has no spans under {key!r}" if key else "it has no entities"
+        problem = f"{missing}, found the groups {', '.join(keys) or 'none'} in doc.spans"
+        raise unreadable(place, problem, "Name the group with --spans-key.")
+    for span in doc.spans[key]:
+        context.events.add("groups", span.label_, place, f"{span.label_} {span.text!r}")
+    spans = [CharSpan(place, None, s.start_char, s.end_char, s.label_) for s in doc.spans[key]]
+    annotate(doc, [check_span(doc.text, span, context.events) for span in spans], context)
 
 
 def _trim(doc: Doc, place: Place, events: Events) -> None:
-    """Take white space off the ends of entities."""
+    """Remove white space at the ends of entities."""
     iob, types, space = doc.to_array([ENT_IOB, ENT_TYPE, IS_SPACE]).T
     ents: list[Span] = []
     for ent in doc.ents:

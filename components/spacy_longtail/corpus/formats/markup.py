@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-from spacy.tokens import Doc
-
 from .context import Context
-from .spans import CharSpan, Text, text_doc
+from .options import FileOptions, Misaligned, SpanOptions
+from .spans import CharSpan, Text
 from .text import Place, lines, unreadable
 
 MENTION = re.compile(r"\[([^\[\]|]*)\|([^\[\]|]*)\]")
@@ -15,7 +15,7 @@ HEADER = ("title", "kind")
 
 
 def parse_line(line: str, place: Place) -> Text:
-    """A sentence without its marks."""
+    """Return a line as text, with its marked mentions as spans."""
     text, spans, last, problem = "", [], 0, ""
     for match in MENTION.finditer(line):
         surface, label = match.groups()
@@ -32,20 +32,25 @@ def parse_line(line: str, place: Place) -> Text:
     return Text(place, text + line[last:], spans)
 
 
-def read_articles(path: Path, context: Context) -> Iterator[Doc]:
-    """An article as one document: header lines, then one sentence per line, with its boundaries.
+@dataclass(frozen=True, kw_only=True)
+class ArticleReader(FileOptions, SpanOptions):
+    """Reader of articles: two header lines, then a sentence with marked mentions per line."""
 
-    context (Context): Its labels are the types that there may be.
-    """
-    every = list(lines(path, context.settings.encoding))
-    header, text, spans, starts = dict[str, str](), "", list[CharSpan](), set[int]()
-    for i, name in enumerate(HEADER):
-        line = every[i] if i < len(every) else ""
-        if not line.startswith(f"{name}: "):
-            raise unreadable(Place(path, i + 1), f"no '{name}: ' header line", "See docs/corpora.md.")
-        header[name] = line.partition(": ")[2].strip()
-    for i, line in enumerate(every[len(HEADER) :], len(HEADER) + 1):
-        if line.strip():
+    misaligned: Misaligned = "error"
+
+    def read(self, path: Path, context: Context) -> Iterator[Text]:
+        """Yield an article with its sentence boundaries. Its types must be declared."""
+        every = list(lines(path, self.encoding))
+        header, text, spans, starts = dict[str, str](), "", list[CharSpan](), set[int]()
+        for i, name in enumerate(HEADER):
+            line = every[i] if i < len(every) else ""
+            if not line.startswith(f"{name}: "):
+                problem = f"expected a header line that begins with '{name}: '"
+                raise unreadable(Place(path, i + 1), problem, "docs/corpora.md shows an article.")
+            header[name] = line.partition(": ")[2].strip()
+        for i, line in enumerate(every[len(HEADER) :], len(HEADER) + 1):
+            if not line.strip():
+                continue
             sentence = parse_line(line.strip(), Place(path, i))
             text += " " if text else ""
             starts.add(len(text))
@@ -56,7 +61,9 @@ def read_articles(path: Path, context: Context) -> Iterator[Doc]:
                 at = len(text) + span.start, len(text) + span.end
                 spans.append(span._replace(start=at[0], end=at[1]))
             text += sentence.text
-    if doc := text_doc(Text(Place(path, 1), text, spans, (), header), context):
-        for token in doc:
-            token.is_sent_start = token.idx in starts
-        yield doc
+        yield Text(Place(path, 1), text, spans, (), header, starts=starts)
+
+
+def is_article(path: Path, head: str, siblings: set[str]) -> bool:
+    """Return whether a text file begins with the header of an article."""
+    return head.startswith(f"{HEADER[0]}: ")

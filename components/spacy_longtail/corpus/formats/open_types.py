@@ -6,15 +6,17 @@ Sentences with marks, or numbered ones in sents.json with their mentions in ann0
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from spacy.tokens import Doc
 
 from .context import Context, Events
 from .markup import MENTION, parse_line
-from .spans import CharSpan, annotate, check_text, read_label, text_doc
-from .tags import TaggedToken, read_tags
-from .text import Place, beside, lines, read_text, unreadable
+from .options import FileOptions, Misaligned, SpanOptions
+from .spans import CharSpan, Text, annotate, check_text, read_label
+from .tags import TaggedToken, TagReader
+from .text import Place, beside, lines, read_text, unreadable, unzipped
 
 DOMAIN = "domain: "
 SENTENCES = "sents.json"
@@ -22,8 +24,8 @@ LISTS = re.compile(r"ann\d*\.txt(\.gz)?")  # of mentions, beside the sentences
 LINE_FIX = "Write `ID<TAB>mention => fine type; coarse type | ...`, or `ID<TAB>-`."
 
 
-def is_open(path: Path, head: str) -> bool:
-    """Whether a text begins with its domain, soon has a mark with two types, or lists mentions."""
+def is_open(path: Path, head: str, siblings: set[str]) -> bool:
+    """Return whether a text begins with its domain, soon marks two types, or lists mentions."""
     is_marked = any("; " in label for _, label in MENTION.findall(head))
     return head.startswith(DOMAIN) or is_marked or _is_list(path)
 
@@ -32,8 +34,13 @@ def _is_list(path: Path) -> bool:
     return bool(LISTS.fullmatch(path.name)) and beside(path, SENTENCES).is_file()
 
 
+def is_sentences(path: Path, siblings: list[str]) -> bool:
+    """Return whether a file holds sentences that are read together with their lists of mentions."""
+    return unzipped(path).name == SENTENCES and any(map(LISTS.fullmatch, siblings))
+
+
 def fine_and_coarse(label: str) -> tuple[str, str]:
-    """The two levels, or one level twice. label (str): As "football club; organization"."""
+    """Return the two levels of a type such as "football club; organization", or one level twice."""
     fine, _, coarse = (" ".join(part.split()).casefold() for part in label.partition(";"))
     return fine, coarse or fine
 
@@ -44,46 +51,51 @@ def _check_levels(label: str, place: Place) -> str:
     return read_label(label, place)
 
 
-def read_docs(path: Path, context: Context) -> Iterator[Doc]:
-    """One document per sentence: of marked text, or of the sentences that a list numbers."""
-    if _is_list(path):
-        yield from _numbered(path, context)
-        return
-    for i, line in enumerate(lines(path, context.settings.encoding), 1):
-        place = Place(path, i)
-        if line.strip() and not (i == 1 and line.startswith(DOMAIN)):
-            sentence = parse_line(line.strip(), place)
-            for span in sentence.spans:
-                _check_levels(span.label, place)
-            if doc := text_doc(sentence, context):
-                yield doc
+@dataclass(frozen=True, kw_only=True)
+class OpenReader(FileOptions, SpanOptions):
+    """Reader of open types: one document per sentence, of marked text or of a numbered list."""
 
+    misaligned: Misaligned = "expand"
 
-def _numbered(path: Path, context: Context) -> Iterator[Doc]:
-    """One document for each line of a list. The tokens are as given."""
-    source = beside(path, SENTENCES)
-    text = read_text(source, context.settings.encoding)
-    try:
-        by_number = {str(i): words for i, (_, words) in enumerate(json.loads(text))}
-    except (ValueError, TypeError, RecursionError) as error:
-        fix = 'Write a list of ["source", ["token", ...]].'
-        raise unreadable(Place(source, 1), error, fix) from error
-    for i, line in enumerate(lines(path, context.settings.encoding), 1):
-        place, (number, _, listed) = Place(path, i), line.strip().partition("\t")
-        if not number:
-            continue
-        words = by_number.pop(number, None)
-        if not isinstance(words, list) or not words:
-            problem = f"{SENTENCES} has no tokens of number {number[:20]!r}, or it comes twice"
-            raise unreadable(place, problem, LINE_FIX)
-        tokens = [TaggedToken(place, check_text(word, place)) for word in words]
-        doc = Doc(context.nlp.vocab, words=read_tags(tokens, context)[0])
-        mentions = () if listed == "-" else _mentions(doc, listed, place, context.events)
-        yield annotate(doc, mentions, context)
+    def read(self, path: Path, context: Context) -> Iterator[Doc | Text]:
+        """Yield the sentences of marked text, or those that a list of mentions numbers."""
+        if _is_list(path):
+            yield from self._numbered(path, context)
+            return
+        for i, line in enumerate(lines(path, self.encoding), 1):
+            place = Place(path, i)
+            if line.strip() and not (i == 1 and line.startswith(DOMAIN)):
+                sentence = parse_line(line.strip(), place)
+                for span in sentence.spans:
+                    _check_levels(span.label, place)
+                yield sentence
+
+    def _numbered(self, path: Path, context: Context) -> Iterator[Doc]:
+        """Yield one document for each line of a list. The tokens are as given."""
+        source = beside(path, SENTENCES)
+        text = read_text(source, self.encoding)
+        try:
+            by_number = {str(i): words for i, (_, words) in enumerate(json.loads(text))}
+        except (ValueError, TypeError, RecursionError) as error:
+            fix = 'Write a list of ["source", ["token", ...]].'
+            raise unreadable(Place(source, 1), error, fix) from error
+        reader = TagReader(context, "auto")
+        for i, line in enumerate(lines(path, self.encoding), 1):
+            place, (number, _, listed) = Place(path, i), line.strip().partition("\t")
+            if not number:
+                continue
+            words = by_number.pop(number, None)
+            if not isinstance(words, list) or not words:
+                problem = f"{SENTENCES} has no tokens of number {number[:20]!r}, or it comes twice"
+                raise unreadable(place, problem, LINE_FIX)
+            tokens = [TaggedToken(place, check_text(word, place)) for word in words]
+            doc = Doc(context.nlp.vocab, words=reader.read(tokens).words)
+            mentions = () if listed == "-" else _mentions(doc, listed, place, context.events)
+            yield annotate(doc, mentions, context)
 
 
 def _mentions(doc: Doc, listed: str, place: Place, events: Events) -> Iterator[CharSpan]:
-    """Each mention in all its places that no longer one takes; of equals, the first in the list."""
+    """Yield each mention at all places that no longer one takes; of equals, the first listed."""
     mentions: list[tuple[list[str], str]] = []
     for item in listed.split(" | "):
         mention, arrow, label = item.partition(" => ")

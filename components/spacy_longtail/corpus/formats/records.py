@@ -1,249 +1,208 @@
 """JSON records of annotation tools: a text and its spans, or tokens with tags or spans.
 
-Prodigy, Doccano, Label Studio, NER Annotator, spaCy 2, Hugging Face, GLiNER, and plain text with
-entities.
+Prodigy, Doccano, Label Studio, NER Annotator, LightTag, Rasa, BioC, spaCy, Hugging Face, GLiNER,
+DyGIE, and plain text with entities.
 """
 
-import json
-import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from spacy.tokens import Doc
 
-from .context import CHARACTERS, UTF16, Context, Events, Settings, excerpt
-from .spans import CharSpan, Text, annotate, check_text, keep_values, read_label, same_text, text_doc
-from .tags import TaggedToken, read_tags
-from .text import Place, head_of, lines, read_text, unreadable
+from . import bioc
+from .context import Context, Events
+from .json_files import JsonObject, read_records
+from .json_tokens import (
+    PARAGRAPHS,
+    doc_of_tags,
+    doc_of_token_spans,
+    docs_of_paragraphs,
+    has_tags,
+    has_token_spans,
+)
+from .offsets import in_characters
+from .options import (
+    DEFAULT_COLUMNS,
+    UTF16,
+    Columns,
+    FileOptions,
+    Offsets,
+    Scheme,
+    SpanOptions,
+    check_columns,
+)
+from .spans import CharSpan, Text, keep_values
+from .tags import TagReader
+from .text import Place, unreadable
 
-ARRAY = re.compile(r'\s*\[(?!\s*")')  # a pair on a line of its own begins with [ and a text
-FIX = "Write one JSON object per line, or one array of objects."
-SPANS = ("spans", "entities", "labels", "label", "annotations")  # the first that a record has
-TAG = "ner_tags"  # as records on the Hugging Face hub usually call it
-TOKENIZED = "tokenized_text"  # of GLiNER's records
+SPANS = ("spans", "entities", "ents", "labels", "label", "annotations")  # the first that a record has
 MINIMAL = "annotation_id"  # in Label Studio's JSON-MIN
-OFFSETS = "offsets"  # what a record says that its own count
-NAMED = ("id", "text", "data", "answer", OFFSETS, *SPANS)  # what user_data has no use for
+ANNOTATIONS = ("annotations", "completions")  # of Label Studio; the second is its older name
+OFFSETS = "offsets"  # unit of its own offsets, as a record may name it
+# keys that user_data has no use for
+NAMED = ("id", "text", "content", "data", "answer", "tokens", "sents", OFFSETS, *SPANS)
 SPAN_FIX = "A span is [start, end, type], or an object with start, end and label."
-TOKENS_FIX = "Give every token a tag, or list spans as [first token, last token, type]."
-TYPE_KEYS = ("label", "labels", "type", "entity_group")
-EDGE = re.compile(r"(?<!\w)|(?!\w)")  # where a word may begin or end
+BOUNDS = (("start", "end"), ("start_offset", "end_offset"), ("start_char", "end_char"), ("begin", "end"))
+TYPE_KEYS = ("label", "labels", "type", "entity_group", "tag", "entity")
+QUOTES = ("text", "value")  # of the covered text
 OTHER_FORM = (TypeError, KeyError, IndexError, AttributeError)  # where a record is read as by its tool
 
-JsonObject = dict[str, Any]
 
+@dataclass(frozen=True, kw_only=True)
+class JsonReader(FileOptions, SpanOptions):
+    """Reader of JSON: one object per line, one array, or indented objects.
 
-def read_docs(path: Path, context: Context) -> Iterator[Doc]:
-    """One document per record that was accepted. Plain values beside the text go to its user_data.
-
-    context (Context): Tokenizer, settings, and events, which count what is skipped or misaligned.
+    scheme (str): Scheme of the tags, in records with a tag per token.
+    columns (Columns): Keys of the tokens and of their tags.
+    tag_names (Optional[Tuple[str, ...]]): The tags that numbers stand for, in order.
+    text_key (Optional[str]): Key of the text; null takes each tool's own.
+    offsets (Optional[str]): Unit of the character offsets; null detects it.
     """
-    settings, events = context.settings, context.events
-    for place, record in read_records(path, settings.encoding):
-        if TOKENIZED in record or (settings.columns.tag or TAG) in record:
-            if doc := _doc_of_tokens(record, place, context):
-                keep_values(doc, _about(record), place)
-                yield doc
+
+    scheme: Scheme = "auto"
+    columns: Columns = DEFAULT_COLUMNS
+    tag_names: tuple[str, ...] | None = None
+    text_key: str | None = None
+    offsets: Offsets | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_columns(self.columns, {"token", "tag"}, set(), "json")
+
+    def read(self, path: Path, context: Context) -> Iterator[Doc | Text]:
+        """Yield each accepted record. Plain values beside the text go to its `user_data`."""
+        tags = TagReader(context, self.scheme)
+        for place, record in read_records(path, self.encoding):
+            has_tokens = has_tags(record, self.columns) or has_token_spans(record)
+            if context.texts_only and (has_tokens or PARAGRAPHS in record):
+                continue
+            if isinstance(record.get(PARAGRAPHS), list):
+                try:
+                    yield from docs_of_paragraphs(record, place, context, tags)
+                except OTHER_FORM as error:
+                    raise _other_form(record, place) from error
+            elif has_tokens:
+                if has_token_spans(record):
+                    doc = doc_of_token_spans(record, place, context)
+                else:
+                    doc = doc_of_tags(record, place, context, self.columns, self.tag_names, tags)
+                if doc:
+                    keep_values(doc, _about(record), place)
+                    yield doc
+                else:
+                    context.events.add("empty", "texts", place)
             else:
-                events.add("empty", "texts", place)
-            continue
-        for text in _texts(record, place, settings, events):
-            if doc := text_doc(_in_characters(text, settings, events), context):
-                yield doc
+                for text in self._texts(record, place, context.events):
+                    yield in_characters(text, self.offsets, context.events)
+
+    def _texts(self, record: JsonObject, place: Place, events: Events) -> list[Text]:
+        """Return the texts of a record, read as by its tool, which no key alone tells."""
+        if not record:  # what nobody annotated
+            events.add("unlabelled", "records", place)
+            return []
+        try:
+            if bioc.PASSAGES in record:
+                return [*bioc.passage_texts(record, place, events)]
+            if _is_task(record):
+                return self._of_label_studio(record, place, events)
+            if MINIMAL in record:  # Label Studio's JSON-MIN: regions under any name, choices as texts
+                values = (value for value in record.values() if isinstance(value, list))
+                regions = [item for value in values for item in value if not isinstance(item, str)]
+                return [self._text(record, _regions(regions, place, events), place)]
+            return self._plain(record, place, events)
+        except OTHER_FORM as error:
+            raise _other_form(record, place) from error
+
+    def _plain(self, record: JsonObject, place: Place, events: Events) -> list[Text]:
+        """Return the text of a record that has its spans beside it."""
+        if record.get("_view_id") == "ner":  # Prodigy's ner.teach
+            problem = "the answer is on its spans alone and says nothing of the other words"
+            fix = "Complete the annotation with Prodigy's ner.silver-to-gold."
+            raise unreadable(place, problem, fix)
+        if (answer := record.get("answer", "accept")) != "accept":
+            events.add("rejected", str(answer), place)
+            return []
+        given = [record[key] for key in SPANS if record.get(key) is not None]
+        if not given and "answer" not in record:  # an accepted record without spans has no entity
+            problem = f"found none of {', '.join(SPANS)}"
+            raise unreadable(place, problem, "Give every text its list of spans.")
+        groups = next((items for items in given if isinstance(items, dict)), None)
+        if groups is not None:  # doc.spans in what spaCy's Doc.to_json writes
+            given = [items for items in given if items is not groups] + list(groups.values())
+        filled = [items for items in given if isinstance(items, list) and items]
+        source = self._text(record, _spans(next(iter(filled or given), []), place, events), place)
+        unit = UTF16 if record.get(OFFSETS) == UTF16 else ""
+        tokens, starts = record.get("tokens"), None
+        if "ents" in record:  # of Doc.to_json
+            starts = {sentence["start"] for sentence in record.get("sents") or ()} or None
+            if tokens and tokens[-1]["end"] < len(str(source.text).rstrip()):
+                events.add("retokenized", "texts", place)
+                tokens = None
+        return [source._replace(tokens=tokens, unit=unit, starts=starts)]
+
+    def _text(
+        self, record: JsonObject, spans: list[CharSpan], place: Place, alone: bool = False
+    ) -> Text:
+        """Return the text of a record. alone (bool): Whether its only text may have any name."""
+        names = [name for name, value in record.items() if isinstance(value, str)]
+        known = [name for name in ("text", "data", "content") if name in record]
+        key = self.text_key or next(iter(known), "text")
+        if key not in record and alone and len(names) == 1 and not self.text_key:
+            (key,) = names
+        if key not in record:
+            problem = f"it has no {key!r}, found the texts {', '.join(names) or 'none'}"
+            raise unreadable(place, problem, "Name the key of the text with --text-key.")
+        return Text(place, record[key], spans, (), _about(record, key))
+
+    def _of_label_studio(self, record: JsonObject, place: Place, events: Events) -> list[Text]:
+        """Return the text of a task with each annotation that was not cancelled.
+
+        If one is marked as ground truth, the others are skipped.
+        """
+        key = next(key for key in ANNOTATIONS if key in record)
+        kept: list[Any] = []
+        for annotation in record[key]:
+            if annotation.get("was_cancelled"):
+                events.add("cancelled", "annotations", place)
+            else:
+                kept.append(annotation)
+        true = [annotation for annotation in kept if annotation.get("ground_truth")][:1]
+        for _ in kept[1:] if true else ():
+            events.add("further", "annotations", place)
+        if not kept:
+            events.add("unlabelled", "records", place)
+        regions = (_regions(annotation["result"], place, events) for annotation in true or kept)
+        return [self._text(record["data"], spans, place, alone=True) for spans in regions]
 
 
-def read_records(path: Path, encoding: str) -> Iterator[tuple[Place, JsonObject]]:
-    """Each record and where it stands: of lines, or of an array, which is read whole.
-
-    A pair of a text and an object, which spaCy 2 was trained on, becomes an object with a 'text'.
-    An object whose 'annotations' are such pairs, as NER Annotator writes for a whole file, becomes
-    each of them. One of null, which nobody annotated, becomes an object without anything.
-    """
-    rows: Iterator[tuple[Place, Any]]
-    if ARRAY.match(head_of(path, encoding)):
-        records = _loaded(read_text(path, encoding), Place(path, 1))
-        rows = ((Place(path, 0, i), record) for i, record in enumerate(records, 1))
-    else:
-        places = ((Place(path, i), line) for i, line in enumerate(lines(path, encoding), 1))
-        rows = ((place, _loaded(line, place)) for place, line in places if line.strip())
-    for place, record in rows:
-        pairs = record.get("annotations") if isinstance(record, dict) else None
-        if isinstance(pairs, list) and any(map(_is_pair, pairs)):
-            for i, pair in enumerate(pairs, 1):
-                at = place._replace(record=i)
-                yield at, _object({} if pair is None else pair, at)
-        else:
-            yield place, _object(record, place)
+def _is_task(record: JsonObject) -> bool:
+    """Return whether a record is a task of Label Studio."""
+    listed = next((record[key] for key in ANNOTATIONS if key in record), None)
+    has_data = isinstance(record.get("data"), dict)
+    items = listed if isinstance(listed, list) else []
+    has_result = any("result" in item for item in items if isinstance(item, dict))
+    return has_result or (has_data and listed is not None)
 
 
-def _is_pair(record: Any) -> bool:
-    return isinstance(record, list) and [type(part) for part in record] == [str, dict]
-
-
-def _object(record: Any, place: Place) -> JsonObject:
-    if _is_pair(record):
-        return {**record[1], "text": record[0]}
-    if not isinstance(record, dict):
-        raise unreadable(place, f"found {str(record)[:60]!r} instead of an object", FIX)
-    return record
-
-
-def _loaded(text: str, place: Place) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        place = place._replace(line=place.line + getattr(error, "lineno", 1) - 1)
-        raise unreadable(place, error, FIX) from error
+def _other_form(record: JsonObject, place: Place) -> ValueError:
+    """Return the error for a record that cannot be read as its tool writes it."""
+    problem = f"found {str(record)[:60]!r}, whose annotation has another form"
+    return unreadable(place, problem, SPAN_FIX)
 
 
 def _about(record: JsonObject, text_key: str = "") -> JsonObject:
-    """What else than the text and its annotation is known, in `meta` too."""
-    meta = record.get("meta")
-    about = {**record, **(meta if isinstance(meta, dict) else {})}
+    """Return what a record says beside its text and annotation, in `meta` and `metadata` too."""
+    about = dict(record)
+    for key in ("meta", "metadata"):
+        if isinstance(record.get(key), dict):
+            about |= record[key]
     return {k: v for k, v in about.items() if k not in (text_key, *NAMED) and not k.startswith("_")}
 
 
-# --- what offsets count
-
-
-def _in_characters(source: Text, settings: Settings, events: Events) -> Text:
-    """A text with offsets in characters, where they count UTF-16 units, as JavaScript does.
-
-    They differ behind characters above U+FFFF, such as emoji, of which each is two units. The spans
-    there tell which it is, if they fit better so, or else what `mine` wrote beside the text.
-    """
-    text = check_text(source.text, source.place)
-    at = [i for i, c in enumerate(text) for _ in range(1 + (c > "\uffff"))] + [len(text)]
-    spans, moved = source.spans, list(source.spans)
-    for i, (_, _, a, b, _) in enumerate(spans):
-        if type(a) is int and type(b) is int and 0 <= a <= b < len(at):
-            moved[i] = spans[i]._replace(start=at[a], end=at[b])
-    differing = [(one, other) for one, other in zip(spans, moved, strict=True) if one != other]
-    if not differing or settings.offsets == CHARACTERS:
-        return source
-    lead = sum(_fits(text, other) - _fits(text, one) for one, other in differing)
-    unit = settings.offsets or (source.unit if not lead else UTF16 if lead > 0 else CHARACTERS)
-    for _, span in differing if unit != CHARACTERS else ():
-        where = f"{span.label} in {excerpt(text, span.start, span.end)}"
-        events.add("utf16" if unit else "ambiguous", str(span.label), span.place, where)
-    return source._replace(spans=moved) if unit == UTF16 else source
-
-
-def _fits(text: str, span: CharSpan) -> bool:
-    """Whether a span covers what it quotes; without a quote, whether it is of whole words."""
-    inner = text[span.start : span.end]
-    if span.quote is not None:
-        return same_text(span.quote, inner)
-    is_word = all(EDGE.match(text, at) for at in (span.start, span.end))
-    return is_word and 0 < len(inner) == len(inner.strip()) == span.end - span.start
-
-
-# --- tokens
-
-
-def _doc_of_tokens(record: JsonObject, place: Place, context: Context) -> Doc:
-    """The tokens are as given. Spacing and sentences are unknown."""
-    settings, vocab = context.settings, context.nlp.vocab
-    key = TOKENIZED if TOKENIZED in record else settings.columns.token or "tokens"
-    notes: Any = record.get("ner" if key == TOKENIZED else settings.columns.tag or TAG)
-    words: Any = record.get(key)
-    problem = ""
-    if settings.tokens == "characters":
-        problem = "it has tokens of its own, which --tokens characters does not cut"
-    elif not isinstance(words, list) or not isinstance(notes, list):
-        problem = f"found {str(words)[:60]!r} as {key}, {str(notes)[:60]!r} as their annotation"
-    elif key != TOKENIZED and len(words) != len(notes):
-        problem = f"found {len(notes)} tags of {len(words)} tokens"
-    if problem:
-        raise unreadable(place, problem, TOKENS_FIX)
-    words = [check_text(word, place) for word in words]
-    if key != TOKENIZED:
-        tags = _tag_texts(notes, place, settings.tag_names)
-        pairs = zip(words, tags, strict=True)
-        words, tags = read_tags([TaggedToken(place, *pair) for pair in pairs], context)
-        return Doc(vocab, words=words, ents=tags)
-    if not all(word.strip() for word in words):
-        raise unreadable(place, "expected a token, found white space alone", "Remove the token.")
-    doc, mentions = Doc(vocab, words=[word.strip() for word in words]), []
-    for span in notes:
-        first, last, label = span if isinstance(span, list) and len(span) == 3 else (None,) * 3
-        if not (type(first) is int and type(last) is int and 0 <= first <= last < len(doc)):
-            problem = f"span {str(span)[:60]} is not of the {len(doc)} tokens"
-            raise unreadable(place, problem, TOKENS_FIX)
-        tokens, label = doc[first : last + 1], read_label(label, place)
-        mentions.append(CharSpan(place, None, tokens.start_char, tokens.end_char, label))
-    return annotate(doc, mentions, context)
-
-
-def _tag_texts(tags: list[Any], place: Place, names: tuple[str, ...] | None) -> list[str]:
-    """The tags of a record as texts."""
-    by_number = dict(enumerate(names or ()))
-    texts = [by_number.get(tag) if type(tag) is int else tag for tag in tags]
-    if not all(isinstance(text, str) for text in texts):
-        numbers = f"or a number from 0 to {len(names) - 1}" if names else "and no --tag-names are given"
-        problem = f"not each of its tags is a text, {numbers}"
-        raise unreadable(place, problem, "Name the numbers, in order: --tag-names O,B-PER,I-PER.")
-    return [check_text(text, place).strip() for text in texts]
-
-
-# --- what each tool calls the text and its spans
-
-
-def _texts(record: JsonObject, place: Place, settings: Settings, events: Events) -> list[Text]:
-    """The texts of a record, read as by its tool. No key alone tells which that is."""
-    listed = record.get("annotations")
-    is_task = isinstance(listed, list) and any("result" in a for a in listed if isinstance(a, dict))
-    if not record:  # what nobody annotated
-        events.add("unlabelled", "records", place)
-        return []
-    try:
-        if is_task or ("annotations" in record and isinstance(record.get("data"), dict)):
-            return _of_label_studio(record, place, settings, events)
-        if MINIMAL in record:  # Label Studio's JSON-MIN: regions under any name, choices as texts
-            values = (value for value in record.values() if isinstance(value, list))
-            regions = [item for value in values for item in value if not isinstance(item, str)]
-            return [_text(record, _regions(regions, place, events), place, settings)]
-        return _plain(record, place, settings, events)
-    except OTHER_FORM as error:
-        problem = f"found {str(record)[:60]!r}, whose annotation has another form"
-        raise unreadable(place, problem, SPAN_FIX) from error
-
-
-def _plain(record: JsonObject, place: Place, settings: Settings, events: Events) -> list[Text]:
-    """A record with its spans beside the text."""
-    if record.get("_view_id") == "ner":  # Prodigy's ner.teach
-        problem = "the answer is on its spans alone and says nothing of the other words"
-        raise unreadable(place, problem, "Complete the annotation with Prodigy's ner.silver-to-gold.")
-    if (answer := record.get("answer", "accept")) != "accept":
-        events.add("rejected", str(answer), place)
-        return []
-    given = [record[key] for key in SPANS if record.get(key) is not None]
-    if not given and "answer" not in record:  # an accepted record without spans has no entity
-        problem = f"found none of {', '.join(SPANS)}"
-        raise unreadable(place, problem, "Give every text its list of spans.")
-    filled = [items for items in given if isinstance(items, list) and items]
-    spans = _spans(next(iter(filled or given), []), place, events)
-    unit = UTF16 if record.get(OFFSETS) == UTF16 else ""
-    return [_text(record, spans, place, settings)._replace(tokens=record.get("tokens"), unit=unit)]
-
-
-def _text(
-    record: JsonObject, spans: list[CharSpan], place: Place, settings: Settings, alone: bool = False
-) -> Text:
-    """The text of a record. alone (bool): Whether its only text may have any name."""
-    names = [name for name, value in record.items() if isinstance(value, str)]
-    key = settings.text_key or ("data" if "data" in record and "text" not in record else "text")
-    if key not in record and alone and len(names) == 1 and not settings.text_key:
-        (key,) = names
-    if key not in record:
-        problem = f"it has no {key!r}, found the texts {', '.join(names) or 'none'}"
-        raise unreadable(place, problem, "Name the key of the text with --text-key.")
-    return Text(place, record[key], spans, (), _about(record, key))
-
-
 def _spans(items: Any, place: Place, events: Events) -> list[CharSpan]:
-    """Spans as triples or as objects, in the words of each tool."""
+    """Return the spans of a list of triples or objects, whatever the tool calls their parts."""
     if not isinstance(items, list):
         raise unreadable(place, f"found {str(items)[:60]!r} as the list of spans", SPAN_FIX)
     spans: list[CharSpan] = []
@@ -251,35 +210,32 @@ def _spans(items: Any, place: Place, events: Events) -> list[CharSpan]:
         if isinstance(item, list):
             spans.append(CharSpan(place, None, *item))
             continue
-        keys = ("start", "end") if "start" in item else ("start_offset", "end_offset")
         types = item[next((key for key in TYPE_KEYS if key in item), TYPE_KEYS[0])]
         labels = types if isinstance(types, list) else [types]
+        if item.get("correct") is False:  # reviewed in LightTag
+            for label in labels:
+                events.add("rejected", str(label), place)
+            continue
         if not labels:
             events.add("unreadable", "without a type", place)
-        quote = item["text"] if isinstance(item.get("text"), str) else None
-        start, end = map(item.get, keys)
+        quote = next((item[key] for key in QUOTES if isinstance(item.get(key), str)), None)
+        start, end = _bounds(item)
         spans += [CharSpan(place, quote, start, end, label) for label in labels]
     return spans
 
 
-def _of_label_studio(record: JsonObject, place: Place, settings: Settings, events: Events) -> list[Text]:
-    """A task of Label Studio: the first annotation that was not cancelled; each, if asked for."""
-    kept: list[Any] = []
-    for annotation in record["annotations"]:
-        if annotation.get("was_cancelled"):
-            events.add("cancelled", "annotations", place)
-        elif kept and not settings.every_annotation:
-            events.add("further", "annotations", place)
-        else:
-            kept.append(annotation["result"])
-    if not kept:
-        events.add("unlabelled", "records", place)
-    regions = (_regions(result, place, events) for result in kept)
-    return [_text(record["data"], spans, place, settings, alone=True) for spans in regions]
+def _bounds(item: JsonObject) -> tuple[Any, Any]:
+    """Return start and end of a span, in any of the forms that tools give them."""
+    for start, end in BOUNDS:
+        if start in item:
+            return item[start], item.get(end)
+    if "offset" in item:
+        return item["offset"], item["offset"] + item["length"]
+    return None, None
 
 
 def _regions(regions: Iterable[JsonObject], place: Place, events: Events) -> list[CharSpan]:
-    """The spans of one annotation; what stands at no place in a text is counted."""
+    """Return the spans of an annotation of Label Studio; other regions are counted."""
     spans: list[CharSpan] = []
     for region in regions:
         value = region.get("value", {} if "from_id" in region else region)

@@ -1,166 +1,241 @@
-"""Where a corpus stands and in which format: parts of a folder, or a file or folder without."""
+"""Sources of a corpus: which files form a part, in which format, and their documents."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from spacy.tokens import Doc
 
 from ...errors import Errors
 from ...settings import one_of
-from . import brat, docbin, markup, open_types, records, tables
-from .context import Context, Misaligned, Settings, no_names
-from .tags import Rows, tagged_docs
-from .text import beside, head_of, unzipped
+from . import bioc, brat, docbin, markup, open_types, opennlp, pubtator, records, tables, xmi
+from .context import Context
+from .duplicates import Duplicates, single_copies
+from .foreign import check_foreign
+from .options import Misaligned, SpanOptions
+from .spans import Text, text_doc
+from .text import Place, beside, head_of, unzipped
 
-Read = Callable[[Path, Context], Iterator[Doc]]
+Given = Mapping[str, object]  # options of formats, by name
+Sniff = Callable[[Path, str, set[str]], bool]  # of a file, its first characters, its folder's suffixes
+
+
+class Reader(Protocol):
+    """Reader of a format: a frozen dataclass whose fields are the options of the format."""
+
+    def read(
+        self, path: Path, context: Context
+    ) -> Iterator[Doc | Text] | Iterator[Doc] | Iterator[Text]:
+        """Yield the documents of a file, or texts with spans, which become documents."""
 
 
 class Format(NamedTuple):
-    read: Read
+    """Import format.
+
+    reader (Callable): Dataclass that reads it.
+    suffixes (Tuple[str, ...]): Suffixes of its files.
+    sniff (Optional[Callable]): Tells whether a file with such a suffix has the format. null holds
+        for all files that no other format claims.
+    has_sentences (bool): Whether the documents have sentence boundaries.
+    """
+
+    reader: Callable[..., Reader]
     suffixes: tuple[str, ...]
-    heeds: tuple[str, ...]  # the settings that are not for all formats
-    misaligned: Misaligned = "missing"  # unless the settings say more
-    columns: tuple[str, ...] = ()  # those of `Columns` that can be named
+    sniff: Sniff | None = None
+    has_sentences: bool = True
 
+    @property
+    def options(self) -> set[str]:
+        """Return the names of its options."""
+        return {field.name for field in fields(self.reader)}  # type: ignore[arg-type]
 
-def _of_rows(rows_of: Callable[[Path, Settings], Rows]) -> Read:
-    return lambda path, context: tagged_docs(rows_of(path, context.settings), context)
+    def reader_with(self, given: Given) -> Reader:
+        """Return the reader with those of the given options that the format has."""
+        return self.reader(**{name: value for name, value in given.items() if name in self.options})
 
 
 COLUMN_FILES = (".iob", ".iob1", ".iob2", ".bio", ".bioes", ".bilou", ".conll", ".tsv", ".txt")
-CONLLU_FILES = (".conllu", ".conllup")
-SPANS = ("encoding", "misaligned", "tokens")
-UNDIVIDED = (*SPANS, "sentences")  # formats without sentence boundaries
-TAGS = ("encoding", "scheme", "columns")
-LINES = ("encoding", "scheme", "token_column", "tag_column", "documents")
-JSON = (*UNDIVIDED, "text_key", "offsets", "scheme", "columns", "tag_names")
 FORMATS = {
-    "columns": Format(_of_rows(tables.column_rows), COLUMN_FILES, LINES),
-    "json": Format(records.read_docs, (".jsonl", ".json"), JSON, columns=("token", "tag")),
-    "csv": Format(_of_rows(tables.csv_rows), (".csv",), TAGS, columns=("token", "tag", "sentence")),
-    "conllu": Format(_of_rows(tables.conllu_rows), CONLLU_FILES, (*TAGS, "documents"), columns=("tag",)),
-    "spacy": Format(docbin.read_docs, (".spacy",), ("sentences",)),
-    "brat": Format(brat.read_docs, (".txt",), UNDIVIDED),
-    "articles": Format(markup.read_articles, (".txt",), SPANS, misaligned="error"),
-    "open": Format(open_types.read_docs, (".txt",), SPANS, misaligned="expand"),
+    "columns": Format(tables.ColumnReader, COLUMN_FILES),
+    "json": Format(records.JsonReader, (".jsonl", ".json"), has_sentences=False),
+    "csv": Format(tables.CsvReader, (".csv", ".tsv")),
+    "conllu": Format(tables.ConlluReader, (".conllu", ".conllup")),
+    "spacy": Format(docbin.DocBinReader, (".spacy",), has_sentences=False),
+    "brat": Format(brat.BratReader, (".txt",), brat.is_brat, has_sentences=False),
+    "articles": Format(markup.ArticleReader, (".txt",), markup.is_article),
+    "open": Format(open_types.OpenReader, (".txt",), open_types.is_open),
+    "pubtator": Format(
+        pubtator.PubtatorReader, (".txt", ".pubtator"), pubtator.is_pubtator, has_sentences=False
+    ),
+    "opennlp": Format(opennlp.OpennlpReader, (".txt", ".train"), opennlp.is_opennlp),
+    "bioc": Format(bioc.BiocReader, (".xml",), bioc.is_bioc, has_sentences=False),
+    "xmi": Format(xmi.XmiReader, (".xmi",), has_sentences=False),
 }
 WANTED = "Give a file, or a folder with train, dev and test, each a file PART.* or a folder PART."
 OURS = ("corpus.json", "types.json", "conversion.json")  # beside a corpus, no part of it
+ALIASES = {"dev": ("valid", "validation", "val", "devel", "development")}
 
 
 class Source(NamedTuple):
-    """The files of one part, all in one format."""
+    """Files of one part, all in one format.
 
-    path: Path  # a file or a folder
+    path (Path): The file or folder.
+    format (str): A name of FORMATS.
+    files (List[Path]): The files, in order.
+    reader (Reader): The format's reader with its options.
+    """
+
+    path: Path
     format: str
     files: list[Path]
+    reader: Reader
 
-    def read(self, context: Context) -> Iterator[Doc]:
-        """Its documents."""
+    @property
+    def misaligned(self) -> Misaligned:
+        """Return the handling of misaligned spans; formats without spans have the default."""
+        reader = self.reader
+        return reader.misaligned if isinstance(reader, SpanOptions) else SpanOptions.misaligned
+
+    def read(self, context: Context, duplicates: Duplicates = "keep") -> Iterator[Doc]:
+        """Yield the documents.
+
+        duplicates (str): What to do with texts that are given several times.
+        RAISES (ValueError): L403 if there are none, L830 for copies that contradict each other.
+        """
+        context = context._replace(misaligned=self.misaligned)
         is_empty = True
-        for path in self.files:
-            for doc in FORMATS[self.format].read(path, context):
-                is_empty = False
-                yield doc
+        has_texts = isinstance(self.reader, SpanOptions) and not FORMATS[self.format].has_sentences
+        items = single_copies(self.path, self._items, context, duplicates if has_texts else "keep")
+        for item in items:
+            doc = text_doc(item, context) if isinstance(item, Text) else item
+            if doc is None:
+                continue
+            is_empty = False
+            if len(doc) and doc[-1].idx + len(doc[-1]) > context.nlp.max_length:
+                place = item.place if isinstance(item, Text) else Place(self.path, 0)
+                context.events.add("long", "documents", place, f"{doc.text[:40]!r}...")
+            yield doc
         if is_empty:
-            fix = f"Left out: {context.events.summary() or 'nothing'}."
+            fix = f"Skipped: {context.events.summary() or 'nothing'}."
             raise ValueError(Errors.L403.format(path=self.path, fix=fix))
 
+    def _items(self, context: Context) -> Iterator[Doc | Text]:
+        for path in self.files:
+            yield from self.reader.read(path, context)
 
-def find_parts(source: Path, names: Sequence[str], settings: Settings) -> dict[str, Source]:
-    """The parts of a corpus.
+
+class Found(NamedTuple):
+    """Parts of a corpus by name, and the files beside them that are in no part."""
+
+    parts: dict[str, Source]
+    ignored: list[Path]
+
+
+def find_parts(
+    source: Path, names: Sequence[str], format: str | None = None, given: Given | None = None
+) -> Found:
+    """Return the parts of a corpus.
 
     source (Path): A folder with a file PART.* or a folder PART of files for some of the names; or a
-        file or folder of files, which becomes the part "all".
-    names (Sequence[str]): The parts to look for; the first must be there if any is.
-    settings (Settings): Their format, if it is not to be found.
-    RETURNS (Dict[str, Source]): By name, at least one.
+        file or folder of files, which becomes the part "all". valid and validation stand for dev.
+    names (Sequence[str]): The parts to look for; the first is required if any is there.
+    format (Optional[str]): A name of FORMATS; null detects the format.
+    given (Optional[Mapping[str, object]]): Options of formats. Each part gets those that its format
+        has.
+    RETURNS (Found): At least one part.
+    RAISES (ValueError): L402, L421 and L831 for files that cannot be read, L420 for options that no
+        part has.
     """
-    one_of("format", settings.format, (None, *FORMATS))
+    one_of("format", format, (None, *FORMATS))
+    given = given or {}
     if not source.exists():
         raise ValueError(Errors.L402.format(path=source, fix=WANTED))
     parts: dict[str, Source] = {}
     files = _visible(source.iterdir()) if source.is_dir() else [source]
     for name in names if source.is_dir() else ():
-        same = [path for path in files if unzipped(path).stem == name]
-        if (source / name).is_dir():
-            parts[name] = _part(source / name, _visible((source / name).rglob("*")), settings)
-        elif _by_format(same, settings):
-            parts[name] = _part(same[0], same, settings)
+        for stem in (name, *ALIASES.get(name, ())):
+            folder, same = source / stem, [path for path in files if unzipped(path).stem == stem]
+            if name not in parts and folder.is_dir():
+                parts[name] = _part(folder, _visible(folder.rglob("*")), format, given)
+            elif name not in parts and _by_format(same, format, given):
+                parts[name] = _part(same[0], same, format, given)
     if parts and names[0] not in parts:
         raise ValueError(Errors.L402.format(path=source / names[0], fix=WANTED))
-    parts = parts or {"all": _part(source, files, settings)}
-    _refuse_ignored({part.format for part in parts.values()}, settings)
-    return parts
+    used = {path for part in parts.values() for path in part.files}
+    ignored = [path for path in files if parts and path not in used and _by_suffix(path)]
+    parts = parts or {"all": _part(source, files, format, given)}
+    _refuse_ignored({part.format for part in parts.values()}, given)
+    return Found(parts, ignored)
 
 
 def _visible(paths: Iterable[Path]) -> list[Path]:
     return sorted(p for p in paths if p.is_file() and p.name[0] != "." and p.name not in OURS)
 
 
-def _part(path: Path, files: list[Path], settings: Settings) -> Source:
-    """The files of a folder; or the one file of a part, which has several forms by mistake."""
-    by_format = _by_format(files, settings)
+def _part(path: Path, files: list[Path], format: str | None, given: Given) -> Source:
+    """Return a part, refusing files of several formats and several files of a part."""
+    by_format = _by_format(files, format, given)
     if not by_format and path.is_dir():
         raise ValueError(Errors.L402.format(path=path / "*", fix=WANTED))
     readings = [f"{file.name} as {name}" for name, files in by_format.items() for file in files[:2]]
     if len(by_format) == 1 and (path.is_dir() or len(readings) == 1):
         ((name, kept),) = by_format.items()
-        return Source(path if path.is_dir() else kept[0], name, kept)
+        reader = FORMATS[name].reader_with(given)
+        return Source(path if path.is_dir() else kept[0], name, kept, reader)
     problem = f"it can be read as {', '.join(readings)}" if readings else "its name tells no format"
     raise ValueError(Errors.L421.format(path=path, problem=problem, known=", ".join(FORMATS)))
 
 
-def _by_format(files: list[Path], settings: Settings) -> dict[str, list[Path]]:
-    """Files by the format of their name and content, or those that may be in the wanted one."""
-    wanted = settings.format
-    if wanted and files:
-        usual = [path for path in files if wanted in _by_suffix(path)]
-        return {wanted: usual or [path for path in files if not _by_suffix(path)] or files}
-    annotated = {path.parent for path in files if unzipped(path).suffix == ".ann"}
+def _by_format(files: list[Path], format: str | None, given: Given) -> dict[str, list[Path]]:
+    """Return files by their format, detected by name and content, or as wanted."""
+    if format and files:
+        usual = [path for path in files if format in _by_suffix(path)]
+        return {format: usual or [path for path in files if not _by_suffix(path)] or files}
+    siblings: dict[Path, set[str]] = {}
+    for path in files:
+        siblings.setdefault(path.parent, set()).add(unzipped(path).suffix)
+    names: dict[Path, list[str]] = {}
+    for path in files:
+        names.setdefault(path.parent, []).append(path.name)
     by_format: dict[str, list[Path]] = {}
     for path in files:
-        if name := _detect(path, path.parent in annotated, settings):
+        if open_types.is_sentences(path, names[path.parent]):
+            continue
+        if name := _detect(path, siblings[path.parent], given):
             by_format.setdefault(name, []).append(path)
     return by_format
 
 
 def _by_suffix(path: Path) -> list[str]:
-    """The formats that a file's name may be of."""
+    """Return the formats that a file may have by its name."""
     plain = unzipped(path)
     names = (name for name, known in FORMATS.items() if plain.suffix.lower() in known.suffixes)
     return [name for name in names if plain == path or name != "spacy"]
 
 
-def _detect(path: Path, in_brat: bool, settings: Settings) -> str | None:
+def _detect(path: Path, siblings: set[str], given: Given) -> str | None:
+    """Return the format of a file, or None if its name tells none."""
     suffix, text = unzipped(path).suffix.lower(), beside(path, f"{unzipped(path).stem}.txt")
     if suffix == ".ann" and not text.is_file():
         raise ValueError(Errors.L402.format(path=text, fix="Every .ann file needs its .txt file."))
-    if unzipped(path).name == open_types.SENTENCES and any(path.parent.glob("ann*.txt*")):
-        return None  # their lists are read with them
-    if suffix == ".tsv" and settings.columns.named:
-        return "csv"
-    if suffix != ".txt":
-        return next(iter(_by_suffix(path)), None)
-    head = head_of(path, settings.encoding)
-    if in_brat or brat.annotation_file(path).is_file():
-        return "brat"
-    if head.startswith("title: "):
-        return "articles"
-    return "open" if open_types.is_open(path, head) else "columns"
+    head = "" if suffix == ".spacy" else head_of(path, str(given.get("encoding", "utf8")))
+    check_foreign(path, head)
+    names = _by_suffix(path)
+    for name in names:
+        sniff = FORMATS[name].sniff
+        if sniff and sniff(path, head, siblings):
+            return name
+    rest = [name for name in names if not FORMATS[name].sniff]
+    knowing = [name for name in rest if given.keys() <= FORMATS[name].options]
+    return next(iter(knowing or rest), None)
 
 
-def _refuse_ignored(used: set[str], settings: Settings) -> None:
-    """A setting that no part's format uses must be left alone. used (Set[str]): The formats."""
-    read_as = ", ".join(sorted(used))
-    for field in fields(settings):
-        users = {name for name, known in FORMATS.items() if field.name in known.heeds}
-        if users and not used & users and getattr(settings, field.name) != field.default:
-            problem = f"the source is read as {read_as}, and it is for {', '.join(sorted(users))}"
-            raise ValueError(Errors.L420.format(name=field.name.replace("_", "-"), problem=problem))
-    named, known = settings.columns.named, {c for name in used for c in FORMATS[name].columns}
-    if named - known or (named and "csv" in used and not named >= {"token", "tag"}):
-        problem = f"{read_as} needs {' and '.join(sorted(known))}"
-        raise no_names("columns", ",".join(sorted(named)), problem)
+def _refuse_ignored(used: set[str], given: Given) -> None:
+    """Refuse an option that no part's format has. used (Set[str]): The formats."""
+    for name in given:
+        users = sorted(known for known, form in FORMATS.items() if name in form.options)
+        if not used & {*users}:
+            problem = f"the source is read as {', '.join(sorted(used))}"
+            problem += f"; the option is of {', '.join(users)}" if users else "; no format has it"
+            raise ValueError(Errors.L420.format(name=name.replace("_", "-"), problem=problem))

@@ -1,7 +1,7 @@
-"""Texts with character spans to documents with entities. What cannot be an entity is counted."""
+"""Character spans: turning texts with spans into documents with entities, counting what is lost."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -19,45 +19,59 @@ TANGLE = re.compile(r"(?<![^\w\s])[^\w\s]{2000}")  # from where a row begins: ea
 
 
 class CharSpan(NamedTuple):
-    """A span of a text, as a source gives it or checked."""
+    """Character span with a type, as the source gives it or checked."""
 
     place: Place
-    quote: str | None  # the text that it covers, where the source says it
+    quote: str | None  # the covered text, where the source gives it
     start: Any  # character offsets, end exclusive
     end: Any
     label: Any
 
 
 class Text(NamedTuple):
-    """A text and its spans, whatever the format."""
+    """A text and its spans, whatever the format.
+
+    place (Place): Where the text stands.
+    text (Any): The text as the source gives it, not yet checked.
+    spans (List[CharSpan]): Spans that become entities.
+    unclear (Sequence[CharSpan]): Spans that cannot become entities. Their tokens get no annotation.
+    about (Mapping[str, Any]): Values beside the text, for `doc.user_data`.
+    tokens (Any): Records with start and end, where the source has its own tokens.
+    unit (str): Unit of the offsets, where the source names it.
+    starts (Optional[Collection[int]]): Offsets at which a sentence starts; null if unknown.
+    """
 
     place: Place
     text: Any
     spans: list[CharSpan]
-    unclear: Sequence[CharSpan] = ()  # that no entity can stand for
+    unclear: Sequence[CharSpan] = ()
     about: Mapping[str, Any] = {}
-    tokens: Any = None  # records with start and end, where the source has its own
-    unit: str = ""  # that the source says its offsets count
+    tokens: Any = None
+    unit: str = ""
+    starts: Collection[int] | None = None
 
 
 def text_doc(source: Text, context: Context) -> Doc | None:
-    """The document of a text, its spans set by `annotate`; null where it has no word."""
-    (nlp, settings, events, _), place = context, source.place
+    """Return the document of a text with its entities, or None if the text has no word."""
+    place = source.place
     text = check_text(source.text, place)
     if not text.strip():
-        events.add("empty", "texts", place)
+        context.events.add("empty", "texts", place)
         return None
-    spans = [check_span(text, span, events) for span in source.spans]
-    if source.tokens is None or settings.tokens == "characters":
-        doc = tokenize(nlp, text, place)
+    spans = [check_span(text, span, context.events) for span in source.spans]
+    if source.tokens is None or context.tokens == "characters":
+        doc = tokenize(context.nlp, text, place)
     else:
-        doc = given_tokens(nlp, text, source.tokens, place)
+        doc = given_tokens(context.nlp, text, source.tokens, place)
     keep_values(doc, source.about, place)
+    if source.starts is not None:
+        for token in doc:
+            token.is_sent_start = token.i == 0 or token.idx in source.starts
     return annotate(doc, spans, context, source.unclear)
 
 
 def keep_values(doc: Doc, about: Mapping[str, Any], place: Place) -> None:
-    """Keep in user_data what can name a group of texts: words and whole numbers."""
+    """Store the texts and whole numbers of a record in `user_data`, where they can name groups."""
     for name, value in about.items():
         is_text = isinstance(value, str) and bool(check_text(value, place))
         if is_text or (type(value) is int and abs(value) < 2**63):
@@ -65,12 +79,12 @@ def keep_values(doc: Doc, about: Mapping[str, Any], place: Place) -> None:
 
 
 def is_tangled(text: str) -> bool:
-    """Whether a text has so many punctuation marks in a row that its tokenizer takes hours."""
+    """Return whether a text has so many punctuation marks in a row that tokenizing takes hours."""
     return TANGLE.search(text) is not None
 
 
 def check_text(text: object, place: Place) -> str:
-    """A string that spaCy can hold: no half of a surrogate pair."""
+    """Return a string, refusing other objects and half surrogate pairs, which spaCy cannot hold."""
     problem = f"{str(text)[:60]!r} is not text"
     try:
         if isinstance(text, str):
@@ -82,7 +96,7 @@ def check_text(text: object, place: Place) -> str:
 
 
 def tokenize(nlp: Language, text: str, place: Place) -> Doc:
-    """A text as a document."""
+    """Return the document of a text, without annotation."""
     fault: object = "its tokens give another text"
     if is_tangled(text):
         fault = "it has 2,000 punctuation marks without a space between them"
@@ -98,7 +112,7 @@ def tokenize(nlp: Language, text: str, place: Place) -> Doc:
 
 
 def given_tokens(nlp: Language, text: str, tokens: Any, place: Place) -> Doc:
-    """A document of the tokens that a record brings, white space between them kept.
+    """Return a document with the tokens of a record; white space between them is kept.
 
     tokens (Any): A list of records with start and end, offsets in the text.
     """
@@ -112,14 +126,14 @@ def given_tokens(nlp: Language, text: str, tokens: Any, place: Place) -> Doc:
 
 
 def read_label(label: object, place: Place) -> str:
-    """The type of a span."""
+    """Return the type of a span, checked."""
     if not isinstance(label, str) or not label.strip():
         raise unreadable(place, f"a span has {label!r} as its type", "Name one.")
     return check_label(check_text(label.strip(), place), f" at {place}")
 
 
 def check_span(text: str, span: CharSpan, events: Events) -> CharSpan:
-    """A span of a source that covers text of its own, trimmed of white space, which is counted."""
+    """Return a span trimmed of white space. Spans that cover no text or another one are refused."""
     place, quote, start, end, label = span
     label, problem = read_label(label, place), ""
     is_within = type(start) is int and type(end) is int and 0 <= start < end <= len(text)
@@ -137,7 +151,7 @@ def check_span(text: str, span: CharSpan, events: Events) -> CharSpan:
 
 
 def same_text(quote: str, covered: str) -> bool:
-    """Whether a quote is of this text, white space aside, which tools fold."""
+    """Return whether a quote equals the covered text, apart from white space, which tools fold."""
     said = (quote, quote.replace("\\n", " "))  # some tools write a line end as two characters
     return "".join(covered.split()) in ("".join(text.split()) for text in said)
 
@@ -145,15 +159,15 @@ def same_text(quote: str, covered: str) -> bool:
 def annotate(
     doc: Doc, mentions: Iterable[CharSpan], context: Context, unclear: Iterable[CharSpan] = ()
 ) -> Doc:
-    """Set the entities of a document. Of those that overlap, the longest is kept.
+    """Set the entities of a document. Of overlapping ones, the longest is kept.
 
-    doc (Doc): Tokens; it is changed and returned.
+    doc (Doc): Tokens; the document is changed in place and returned.
     mentions (Iterable[CharSpan]): Checked spans of its text.
-    context (Context): Its events count what is misaligned, repeated or overlapping.
-    unclear (Iterable[CharSpan]): Spans that no entity can stand for. Their tokens get no
-        annotation, as do those of misaligned and of dropped entities that no kept one covers.
+    context (Context): Its events count misaligned, repeated and overlapping spans.
+    unclear (Iterable[CharSpan]): Spans that cannot become entities. Their tokens get no annotation,
+        nor do those of misaligned and dropped spans, unless a kept entity covers them.
     """
-    events, policy = context.events, context.settings.misaligned
+    events, policy = context.events, context.misaligned
     missing = {token.i for mention in unclear for token in _touched(doc, mention)}
     spans: list[tuple[Span, CharSpan]] = []
     for mention in mentions:
@@ -195,6 +209,6 @@ def _detail(doc: Doc, mention: CharSpan) -> str:
 
 
 def _touched(doc: Doc, mention: CharSpan, mode: str = "expand") -> Span:
-    """The tokens that a span touches."""
+    """Return the tokens that a span touches, or with `mode` "contract" those within it."""
     span = doc.char_span(mention.start, mention.end, mention.label, alignment_mode=mode)
     return span if span is not None else doc[:0]

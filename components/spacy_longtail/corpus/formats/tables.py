@@ -2,116 +2,384 @@
 
 import csv
 import itertools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from .context import Columns, Settings
-from .tags import Rows, TaggedToken
+from spacy.tokens import Doc
+from spacy.util import get_words_and_spaces
+
+from .context import Context, Events
+from .options import DEFAULT_COLUMNS, Columns, TagOptions, check_columns
+from .tags import Rows, TaggedToken, is_tag, tagged_docs
 from .text import Place, lines, open_text, unreadable
 
 MARK, NEWDOC = "-DOCSTART-", "# newdoc"  # of a document, in columns and in CoNLL-U
+N_HEAD = 2000  # lines from which columns are judged
+TOKEN_NAMES = ("token", "tokens", "word", "words", "form", "text")  # in a row of names
 KAGGLE = Columns("Word", "Tag", "Sentence #")
 CONLLU = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
-PLUS = "# global.columns ="
+PLUS, TEXT = "# global.columns =", "# text ="
 KEYS = ("NE", "NER", "NAME")  # of the tag in MISC, whatever their case
+# key=value pairs of MISC, which some files separate with a blank instead of |
+PAIRS = re.compile(r"(?:^|[|\s])\s*(\w+)\s*=\s*(.*?)\s*(?=\||$|\s\w+=)")
 COLUMNS_FIX = "Name the columns with --columns token=...,tag=..."
 CONLLU_FIX = "Write the columns of CoNLL-U, separated by tabs."
+NUMBER_FIX = "Name the columns of tokens and tags, from 0: --token-column 1 --tag-column 2."
 
 
-def column_rows(path: Path, settings: Settings) -> Rows:
-    """A token and its tag on each line; -DOCSTART- lines begin documents."""
-    width = 0  # columns of the sentence
-    for i, line in enumerate(lines(path, settings.encoding), 1):
-        place = Place(path, i)
-        if line.startswith(MARK) or not line.strip():
-            width = 0
-            yield "document" if line.startswith(MARK) else "sentence"
-            continue
-        # other white space, as a no-break space, is part of a token
-        cells = line.split("\t") if "\t" in line else [cell for cell in line.split(" ") if cell]
-        width = width or len(cells)
-        if len(cells) < 2 or len(cells) != width:
-            problem = f"expected {max(width, 2)} columns, found {line[:60]!r}"
-            raise unreadable(place, problem, "Write token TAB tag on all lines of a sentence.")
-        for option, at in (("token", settings.token_column), ("tag", settings.tag_column)):
-            if not -width <= at < width:
-                problem = f"there are {width} columns, but --{option}-column is {at}"
-                raise unreadable(place, problem, "Count from 0, or from -1 backwards.")
-        yield TaggedToken(place, cells[settings.token_column], cells[settings.tag_column].strip())
+# --- columns
 
 
-def conllu_rows(path: Path, settings: Settings) -> Rows:
-    """CoNLL-U and CoNLL-U Plus; `# newdoc` begins documents.
+@dataclass(frozen=True, kw_only=True)
+class ColumnReader(TagOptions):
+    """Reader of columns: a token and its tag per line, separated by tabs or blanks.
 
-    The words are those of the syntax: of a range such as 1-2, its parts. Words without a tag are O.
+    token_column (Optional[int]): Number of the token's column, from 0, or from -1 backwards. null
+        is the first, which must not hold numbers or document names.
+    tag_column (Optional[int]): Number of the tag's column. null is the last.
+    documents (bool): Whether the sentences after each -DOCSTART- line form one document.
+    comments (Optional[bool]): Whether lines that begin with # are skipped. null skips them in files
+        that begin with one, except where such a line has a token and a tag.
     """
-    names, wanted = list(CONLLU), settings.columns.tag.upper()
-    place, n_tags = Place(path, 0), 0
-    for i, line in enumerate(lines(path, settings.encoding), 1):
-        place = Place(path, i)
-        if not line.strip() or line.startswith(NEWDOC):
-            yield "document" if line.strip() else "sentence"
-            continue
-        if line.startswith(PLUS):
-            names = line.removeprefix(PLUS).upper().split()
-        if line[0] == "#":
-            continue
-        cells = line.split("\t")
-        column = wanted if wanted in names else "MISC"
-        if len(cells) != len(names) or not {"FORM", column} <= {*names}:
-            problem = f"found {len(cells)} columns for {len(names)}: {', '.join(names)}"
-            raise unreadable(place, problem, CONLLU_FIX)
-        if not cells[0].isdecimal() and set(cells[0]) & set("-."):
-            continue  # a range of words, or an empty node
-        tag = cells[names.index(column)].strip()
-        if column != wanted:
-            pairs = (pair.partition("=") for pair in tag.split("|"))
-            values = {key.strip().upper(): value.strip() for key, _, value in pairs}
-            tag = next((values[key] for key in ([wanted] if wanted else KEYS) if key in values), "")
-        tag = "" if tag == "_" else tag
-        n_tags += bool(tag)
-        yield TaggedToken(place, cells[names.index("FORM")], tag or "O")
-    if place.line and not n_tags and not settings.unlabelled:
-        problem = f"no word has a tag, neither in a column nor in MISC as {wanted or 'NE'}="
-        raise unreadable(place, problem, "Name the column, or key of MISC: --columns tag=...")
+
+    token_column: int | None = None
+    tag_column: int | None = None
+    documents: bool = False
+    comments: bool | None = None
+
+    def read(self, path: Path, context: Context) -> Iterator[Doc]:
+        """Yield a document per sentence, or per -DOCSTART- line."""
+        token, tag, comment_width = self._look_at(path)
+        rows = partial(self._rows, path, token, tag, comment_width)
+        events = iter([context.events])  # comments are counted once, however often rows are read
+        return tagged_docs(
+            lambda: rows(next(events, Events())), context, self.scheme, documents=self.documents
+        )
+
+    def _look_at(self, path: Path) -> tuple[int, int, int | None]:
+        """Return the columns of token and tag, and how wide rows are beside comments.
+
+        RETURNS (Tuple[int, int, Optional[int]]): The last is null if there are no comments, and 0
+            if each line that begins with # is one.
+        """
+        head = list(itertools.islice(lines(path, self.encoding), N_HEAD))
+        token, tag = self.token_column or 0, -1 if self.tag_column is None else self.tag_column
+        first = next((line for line in head if line.strip()), "")
+        row = next((line for line in head if line.strip() and line[0] != "#"), "")
+        comment_width = {True: 0, False: None, None: None}[self.comments]
+        if self.comments is None and first[:1] == "#" and not self._is_row(first, len(cells_of(row))):
+            comment_width = len(cells_of(row))
+        sentences: list[list[list[str]]] = [[]]
+        for line in head:
+            if not line.strip() or line.startswith(MARK):
+                sentences.append([])
+            elif not self._is_comment(line, comment_width):
+                sentences[-1].append(cells_of(line))
+        table = [sentence for sentence in sentences if len({len(cells) for cells in sentence}) == 1]
+        place = Place(path, 1 + head.index(row) if row else 1)
+        cells = cells_of(row)
+        if len(cells) > 1 and cells[0].casefold() in TOKEN_NAMES and not is_tag(cells[-1]):
+            problem = f"found {row[:60]!r}, which looks like the names of columns"
+            raise unreadable(place, problem, "Use --format csv with --columns token=...,tag=...")
+        if self.token_column is None and (what := _no_token(table)):
+            problem = f"the first column, {cells[0][:60]!r}, is {what} and no token"
+            raise unreadable(place, problem, NUMBER_FIX)
+        if self.tag_column is None and (column := _other_tag_column(table)) is not None:
+            problem = f"the last column, {cells[-1][:60]!r}, has no tags, but column {column} has"
+            raise unreadable(place, problem, f"Name it: --tag-column {column}.")
+        return token, tag, comment_width
+
+    def _is_row(self, line: str, width: int) -> bool:
+        """Return whether a line that begins with # has a token and a tag, as #hashtag does."""
+        cells, tag = cells_of(line), -1 if self.tag_column is None else self.tag_column
+        return len(cells) == width and -width <= tag < width and is_tag(cells[tag].strip())
+
+    def _is_comment(self, line: str, width: int | None) -> bool:
+        return width is not None and line[0] == "#" and not (width and self._is_row(line, width))
+
+    def _rows(self, path: Path, token: int, tag: int, comment_width: int | None, events: Events) -> Rows:
+        width = 0  # columns of the sentence
+        for i, line in enumerate(lines(path, self.encoding), 1):
+            place = Place(path, i)
+            if line.startswith(MARK) or not line.strip():
+                width = 0
+                yield "document" if line.startswith(MARK) else "sentence"
+                continue
+            if self._is_comment(line, comment_width):
+                events.add("comments", "lines", place, line[:60])
+                continue
+            cells = cells_of(line)
+            width = width or len(cells)
+            if len(cells) < 2 or len(cells) != width:
+                problem = f"expected {max(width, 2)} columns, found {line[:60]!r}"
+                fix = "Write token TAB tag on all lines of a sentence."
+                if line[0] == "#":
+                    fix = "If it is a comment, pass --comments."
+                raise unreadable(place, problem, fix)
+            for option, at in (("token", token), ("tag", tag)):
+                if not -width <= at < width:
+                    problem = f"there are {width} columns, but --{option}-column is {at}"
+                    raise unreadable(place, problem, "Count from 0, or from -1 backwards.")
+            yield TaggedToken(place, cells[token], cells[tag].strip())
 
 
-def csv_rows(path: Path, settings: Settings) -> Rows:
-    """CSV and TSV, one token per row. Without names of columns, those of Kaggle's GMB file.
+def cells_of(line: str) -> list[str]:
+    """Return the columns of a line. Other white space, as a no-break space, is part of a token."""
+    return line.split("\t") if "\t" in line else [cell for cell in line.split(" ") if cell]
 
-    A new value in the sentence's column opens one, an empty one continues it. Blank rows end one.
+
+def _no_token(table: list[list[list[str]]]) -> str:
+    """Return what the first column of a file holds instead of tokens, or "" if it may hold tokens.
+
+    table (List[List[List[str]]]): Columns of each line of each sentence.
     """
-    columns, running = settings.columns if settings.columns.named else KAGGLE, ""
-    with open_text(path, settings.encoding, newline="") as file:
-        first = file.readline()
-        delimiter = max("\t;,", key=first.count)
-        # where tabs separate, a quotation mark is a token as any other
-        quoting: Literal[0, 3] = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
-        source = itertools.chain([first], file)
-        rows = csv.reader(source, delimiter=delimiter, quoting=quoting, strict=True)
-        try:
-            names = [name.strip() for name in next(rows, [])]
-            if settings.unlabelled and columns.tag not in names:
-                columns = columns._replace(tag=columns.token)  # any will do
-            if {*columns} - {*names, ""}:
-                wanted = ", ".join(filter(None, columns))
-                problem = f"{wanted} are not all among its columns {names}"
-                raise unreadable(Place(path, 1), problem, COLUMNS_FIX)
-            for row in rows:
-                place, cells = Place(path, rows.line_num), dict(zip(names, row, strict=False))
-                if not any(row):
-                    yield "sentence"
-                elif len(row) != len(names):
-                    problem = f"found {len(row)} columns where the first row has {len(names)}"
-                    raise unreadable(place, problem, COLUMNS_FIX)
-                else:
-                    number = cells.get(columns.sentence, "").strip()
-                    if columns.sentence and not (number or running):
+    long = [list(zip(*sentence, strict=True)) for sentence in table if len(sentence) > 1]
+    if not long or any(len(columns) < 3 for columns in long):
+        return ""
+    if all(_is_running(columns[0]) for columns in long):
+        return "a running number"
+    # "ha ha ha" has one token throughout, but then no other column of the file varies
+    others = any(len(set(column)) > 1 for columns in long for column in columns[1:-1])
+    if others and all(len(set(columns[0])) == 1 for columns in long):
+        return "the same throughout each sentence"
+    return ""
+
+
+def _is_running(cells: tuple[str, ...]) -> bool:
+    """Return whether cells are consecutive numbers."""
+    if not all(cell.isdecimal() for cell in cells):
+        return False
+    numbers = [int(cell[:15]) for cell in cells]
+    return all(b == a + 1 for a, b in itertools.pairwise(numbers))
+
+
+def _other_tag_column(table: list[list[list[str]]]) -> int | None:
+    """Return the column with tags, if the last one has none."""
+    rows = [cells for sentence in table for cells in sentence]
+    if not rows or len({len(cells) for cells in rows}) != 1:
+        return None
+    *others, last = ([is_tag(cell.strip()) for cell in column] for column in zip(*rows, strict=True))
+    if all(last):
+        return None
+    has_entity = [any(len(cell) > 1 for cell in column) for column in zip(*rows, strict=True)]
+    return next((i for i, column in enumerate(others) if i and all(column) and has_entity[i]), None)
+
+
+# --- CoNLL-U
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConlluReader(TagOptions):
+    """Reader of CoNLL-U and CoNLL-U Plus.
+
+    columns (Columns): `tag` names the column of the tags, or their key in MISC.
+    documents (bool): Whether the sentences after each `# newdoc` form one document.
+    """
+
+    columns: Columns = DEFAULT_COLUMNS
+    documents: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_columns(self.columns, {"tag"}, set(), "conllu")
+
+    def read(self, path: Path, context: Context) -> Iterator[Doc]:
+        """Yield a document per sentence, or per `# newdoc`."""
+        events = iter([context.events])
+        rows = partial(self._rows, path, context.unlabelled)
+        return tagged_docs(
+            lambda: rows(next(events, Events())), context, self.scheme, documents=self.documents
+        )
+
+    def _rows(self, path: Path, unlabelled: bool, events: Events) -> Rows:
+        """Yield the words of each sentence; words without a tag are O."""
+        sentence = ConlluSentence()
+        names, wanted = list(CONLLU), self.columns.tag.upper()
+        place, n_tags = Place(path, 0), 0
+        for i, line in enumerate(lines(path, self.encoding), 1):
+            place = Place(path, i)
+            if not line.strip() or line.startswith(NEWDOC):
+                yield from sentence.rows(events)
+                sentence = ConlluSentence()
+                yield "document" if line.strip() else "sentence"
+                continue
+            if line.startswith(PLUS):
+                names = line.removeprefix(PLUS).upper().split()
+            elif line.startswith(TEXT):
+                sentence.text = line.removeprefix(TEXT).strip()
+            if line[0] == "#":
+                continue
+            cells = line.split("\t")
+            column = _tag_column(names, wanted, cells, place)
+            row = dict(zip(names, cells, strict=True))
+            misc = {key.upper(): value for key, value in PAIRS.findall(row.get("MISC", ""))}
+            space = misc["SPACEAFTER"].upper() != "NO" if "SPACEAFTER" in misc else None
+            if not cells[0].isdecimal() and set(cells[0]) & set("-."):
+                if "-" in cells[0]:  # a range of words; the other is an empty node
+                    sentence.ranges[len(sentence.words)] = (cells[0], row["FORM"], space)
+                continue
+            tag = row[column].strip()
+            if column == "MISC" and wanted != "MISC":
+                tag = next((misc[key] for key in ([wanted] if wanted else KEYS) if key in misc), "")
+            tag = "" if tag == "_" else tag
+            n_tags += bool(tag)
+            sentence.words.append(TaggedToken(place, row["FORM"], tag or "O", space))
+        yield from sentence.rows(events)
+        if place.line and not n_tags and not unlabelled:
+            problem = f"no word has a tag, neither in a column nor in MISC as {wanted or 'NE'}="
+            raise unreadable(place, problem, "Name the column, or the key in MISC: --columns tag=...")
+
+
+def _tag_column(names: list[str], wanted: str, cells: list[str], place: Place) -> str:
+    """Return the name of the column that holds the tags, refusing lines of another form.
+
+    names (List[str]): Names of the columns, in upper case.
+    wanted (str): Name of a column or a key in MISC, in upper case; "" looks for the usual ones.
+    """
+    ner = [name for name in names if name.rpartition(":")[2] in KEYS]
+    column = wanted if wanted in names else "MISC"
+    if not wanted and "MISC" not in names and len(ner) == 1:
+        (column,) = ner
+    listed = ", ".join(names)
+    problem, fix = "", CONLLU_FIX
+    if len(cells) != len(names):
+        problem = f"found {len(cells)} columns instead of {len(names)}: {listed}"
+    elif twice := next((name for name in ("FORM", column) if names.count(name) > 1), ""):
+        problem, fix = f"there are two columns {twice}: {listed}", "Rename one of them."
+    elif "FORM" not in names:
+        problem = f"there is no column FORM, found {listed}"
+    elif column not in names:
+        problem = f"there is no column {wanted or 'MISC'} with the tags, found {listed}"
+        fix = "Name the column of the tags: --columns tag=..."
+    if problem:
+        raise unreadable(place, problem, fix)
+    return column
+
+
+@dataclass
+class ConlluSentence:
+    """Words of a CoNLL-U sentence, with what tells how they were written.
+
+    words (List[TaggedToken]): Words of the syntax.
+    text (str): Value of `# text`, or "".
+    ranges (Dict[int, Tuple[str, str, Optional[bool]]]): Multiword tokens by the index of their
+        first word: ID, such as 1-2; text; whether a blank follows.
+    """
+
+    words: list[TaggedToken] = field(default_factory=list)
+    text: str = ""
+    ranges: dict[int, tuple[str, str, bool | None]] = field(default_factory=dict)
+
+    def rows(self, events: Events) -> Iterator[TaggedToken]:
+        """Yield the tokens as they were written, with their spaces if these are known.
+
+        A multiword token whose words do not spell it, as French "du", is one token, with the first
+        of their tags that is not O.
+        """
+        kept: list[TaggedToken] = []
+        at = 0
+        while at < len(self.words):
+            numbers, form, space = self.ranges.get(at, ("", "", None))
+            first, _, last = numbers.partition("-")
+            n = int(last) - int(first) + 1 if first.isdecimal() and last.isdecimal() else 1
+            words = self.words[at : at + max(n, 1)]
+            if not numbers:
+                kept.append(words[0])
+            elif "".join(word.word for word in words) == form:
+                kept += [word._replace(space=False) for word in words[:-1]]
+                kept.append(words[-1]._replace(space=space))
+            else:
+                tags = [word.tag or "O" for word in words]
+                tag = next((tag for tag in tags if tag != "O"), "O")
+                if len({tag[2:] for tag in tags}) > 1:
+                    events.add("contracted", tag, words[0].place, f"{form!r} {', '.join(tags)}")
+                kept.append(TaggedToken(words[0].place, form, tag, space))
+            at += len(words)
+        if not self.text and all(word.space is None for word in kept):
+            return iter(kept)
+        spaces = _spaces_in(self.text, [word.word for word in kept])
+        spaces = spaces or [word.space is not False for word in kept]
+        return (word._replace(space=space) for word, space in zip(kept, spaces, strict=True))
+
+
+def _spaces_in(text: str, words: list[str]) -> list[bool]:
+    """Return whether a blank follows each word of a text, or nothing if it has other words."""
+    try:
+        found, spaces = get_words_and_spaces(words, " ".join(text.split()))
+    except ValueError:
+        return []
+    return spaces if found == words else []
+
+
+# --- CSV
+
+
+@dataclass(frozen=True, kw_only=True)
+class CsvReader(TagOptions):
+    """Reader of CSV and TSV with a row of names and one token per row.
+
+    A new value in the sentence's column begins a sentence, an empty one continues it. An empty row
+    ends a sentence.
+
+    columns (Columns): Names of the columns. Without any, those of Kaggle's GMB file.
+    """
+
+    columns: Columns = DEFAULT_COLUMNS
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_columns(self.columns, {"token", "tag", "sentence"}, {"token", "tag"}, "csv")
+
+    def read(self, path: Path, context: Context) -> Iterator[Doc]:
+        """Yield a document per sentence."""
+        return tagged_docs(lambda: self._rows(path, context.unlabelled), context, self.scheme)
+
+    def _rows(self, path: Path, unlabelled: bool) -> Rows:
+        columns, running = self.columns if any(self.columns) else KAGGLE, ""
+        with open_text(path, self.encoding, newline="") as file:
+            first = file.readline()
+            delimiter = max("\t;,", key=first.count)
+            # where tabs separate, a quotation mark is a token as any other
+            quoting: Literal[0, 3] = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
+            source = itertools.chain([first], file)
+            rows = csv.reader(source, delimiter=delimiter, quoting=quoting, strict=True)
+            try:
+                names = [name.strip() for name in next(rows, [])]
+                if unlabelled and columns.tag not in names:
+                    columns = columns._replace(tag=columns.token)  # any column will do
+                _check_names(names, columns, Place(path, 1))
+                token, tag = names.index(columns.token), names.index(columns.tag)
+                sentence = names.index(columns.sentence) if columns.sentence else None
+                for row in rows:
+                    place = Place(path, rows.line_num)
+                    if not any(row):
+                        yield "sentence"
+                        continue
+                    if len(row) != len(names):
+                        problem = f"found {len(row)} columns where the first row has {len(names)}"
+                        raise unreadable(place, problem, COLUMNS_FIX)
+                    number = "" if sentence is None else row[sentence].strip()
+                    if sentence is not None and not (number or running):
                         raise unreadable(place, "the first token has no sentence number", COLUMNS_FIX)
                     if number not in ("", running):
                         yield "sentence"
                         running = number
-                    yield TaggedToken(place, cells[columns.token], cells[columns.tag].strip())
-        except csv.Error as error:
-            place = Place(path, rows.line_num)
-            raise unreadable(place, f"this is no CSV: {error}", COLUMNS_FIX) from error
+                    yield TaggedToken(place, row[token], row[tag].strip())
+            except csv.Error as error:
+                place = Place(path, rows.line_num)
+                raise unreadable(place, f"this is no CSV: {error}", COLUMNS_FIX) from error
+
+
+def _check_names(names: list[str], columns: Columns, place: Place) -> None:
+    """Refuse a row of names that lacks a wanted column or has it twice."""
+    for name in filter(None, columns):
+        if name not in names:
+            problem = f"there is no column {name}, found {', '.join(filter(None, names)) or 'none'}"
+            raise unreadable(place, problem, COLUMNS_FIX)
+        if names.count(name) > 1:
+            problem = f"there are {names.count(name)} columns of the name {name}"
+            raise unreadable(place, problem, "Rename all but one of them.")

@@ -1,90 +1,194 @@
-"""Tokens with tags in any scheme to documents with entities, every illegal tag named."""
+"""Tags per token: turning tokens with tags in any scheme into documents with entities."""
 
 import itertools
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from .context import Context
+from .options import Scheme
 from .text import Place, unreadable
 
 PREFIXES = {"auto": "BIESLU", "iob1": "BI", "iob2": "BI", "bioes": "BIES", "bilou": "BILU"}
 INNER, CLOSING = "IEL", "ESLU"  # prefixes that continue an entity, and those that end one
+OUTSIDE = ("other", "outside", "none", "null", "_", "0")  # what some files write instead of O
+PREFIXED = re.compile(r"[BIESLU]-")
+ONE_TAG = r"(?:O|[BIESLU]-[^\s,|;/+#]+)"
+SEVERAL = re.compile(rf"{ONE_TAG}(?:\s*(?:[\s,|;]\s*O|[\s,|;/+#]\s*[BIESLU]-[^\s,|;/+#]+))+")
 SCHEME_FIX = "If the file is in another scheme, name it: --scheme iob1, iob2, bioes or bilou."
 
 
 class TaggedToken(NamedTuple):
+    """Token with its tag.
+
+    place (Place): Where it stands.
+    word (str): Its text.
+    tag (Optional[str]): Tag in the scheme of the file; null if the token has no annotation.
+    space (Optional[bool]): Whether a blank follows; null if unknown.
+    """
+
     place: Place
     word: str
-    tag: str = "O"  # in the scheme of the file
+    tag: str | None = "O"
+    space: bool | None = None
 
 
-Rows = Iterator[TaggedToken | Literal["sentence", "document"]]  # what begins after the mark
-Tagged = tuple[list[str], list[str]]  # words and IOB2 tags
+Rows = Iterator[TaggedToken | Literal["sentence", "document"]]  # a mark says what begins after it
 
 
-def read_tags(rows: Sequence[TaggedToken], context: Context) -> Tagged:
-    """Words and IOB2 tags of a sentence, without tokens of white space that begin no entity."""
-    kept: list[TaggedToken] = []
-    for row in rows:
-        if row.word.strip():
-            kept.append(row)
-        elif context.settings.unlabelled or row.tag[:1] in "OI":
-            context.events.add("blank", "tokens", row.place, repr(row.word))
-        else:
-            raise unreadable(row.place, "expected a token, found white space alone", "Remove it.")
-    words = [row.word.strip() for row in kept]
-    if context.settings.unlabelled:
-        return words, ["O"] * len(words)
-    tags, scheme = list[str](), context.settings.scheme
-    running = ""  # the type of the entity that the next tag may continue
-    for row in kept:
-        prefix, _, label = row.tag.partition("-")
-        if row.tag == "O":
-            tags.append("O")
-            running = ""
-            continue
-        goes_on = prefix in INNER and label == running
-        problem = ""
-        if not (label and len(prefix) == 1 and prefix in PREFIXES[scheme]):
-            problem = f"unknown tag {row.tag!r}"
-        elif prefix in INNER and not goes_on and scheme != "iob1":
-            problem = f"tag {row.tag!r} opens no entity"
-        if problem:
-            raise unreadable(row.place, f"{problem} in the scheme {scheme}", SCHEME_FIX)
-        tags.append(f"{'I' if goes_on else 'B'}-{label}")
-        running = "" if prefix in CLOSING else label
-    return words, tags
+class Tagged(NamedTuple):
+    """Sentence with IOB2 tags, "" for a token without annotation; spaces are null if unknown."""
+
+    words: list[str]
+    tags: list[str]
+    spaces: list[bool] | None
 
 
-def tagged_docs(rows: Rows, context: Context) -> Iterator[Doc]:
-    """One document per sentence, or one for the sentences from mark to mark.
+def is_tag(text: str) -> bool:
+    """Return whether a text is O or a tag with a prefix such as B-."""
+    return text == "O" or bool(PREFIXED.match(text))
 
-    The tokens are as given. Spacing is unknown, so spaCy trains on these tokens.
+
+class TagReader:
+    """Reader of the tags of one file, which are either all prefixed or all without a prefix.
+
+    context (Context): Its events count dropped tokens and tags without a prefix.
+    scheme (str): Scheme of the tags; "auto" detects all but iob1.
+    all_tags (Callable[[], Iterator[Optional[str]]]): Reads all tags of the file again. It is called
+        if the tags have no prefix, to find out which of them means outside entities.
     """
-    whole, vocab = context.settings.documents, context.nlp.vocab
+
+    def __init__(
+        self,
+        context: Context,
+        scheme: Scheme,
+        all_tags: Callable[[], Iterator[str | None]] | None = None,
+    ) -> None:
+        self.context, self.scheme, self.all_tags = context, scheme, all_tags
+        self.outside = "O"
+        self.prefixed: tuple[bool, TaggedToken] | None = None  # decided by the first tag but O
+
+    def read(self, rows: Sequence[TaggedToken]) -> Tagged:
+        """Return a sentence without its tokens of white space, which must begin no entity."""
+        kept: list[TaggedToken] = []
+        for row in rows:
+            if row.word.strip():
+                kept.append(row)
+            elif self.context.unlabelled or (row.tag or "O")[:1] in "OI":
+                self.context.events.add("blank", "tokens", row.place, repr(row.word))
+            else:
+                raise unreadable(row.place, "expected a token, found white space alone", "Remove it.")
+        words = [row.word.strip() for row in kept]
+        known = [row.space for row in kept if row.space is not None]
+        spaces = known if kept and len(known) == len(kept) else None
+        if self.context.unlabelled:
+            return Tagged(words, ["O"] * len(words), spaces)
+        tags: list[str] = []
+        running = ""  # type of the entity that the next tag may continue
+        for row in kept:
+            tag, running = ("", "") if row.tag is None else self._read_tag(row, row.tag, running)
+            tags.append(tag)
+        return Tagged(words, tags, spaces)
+
+    def _read_tag(self, row: TaggedToken, tag: str, running: str) -> tuple[str, str]:
+        """Return the IOB2 tag of a token, and the type of the entity that the next may continue."""
+        if tag == "O":
+            return "O", ""
+        if not self._is_prefixed(row, tag):
+            if tag == self.outside:
+                self.context.events.add("outside", tag, row.place)
+                return "O", ""
+            self.context.events.add("unprefixed", tag, row.place, f"{row.word!r} {tag}")
+            return f"{'I' if tag == running else 'B'}-{tag}", tag
+        prefix, _, label = tag.partition("-")
+        continues = prefix in INNER and label == running
+        problem, fix = "", SCHEME_FIX
+        if SEVERAL.fullmatch(tag):
+            problem = f"found several tags in one cell, {tag!r}"
+            fix = "A token has one tag here: leave one of them, for example the first."
+        elif not label or prefix not in PREFIXES[self.scheme]:
+            problem = f"unknown tag {tag!r} in the scheme {self.scheme}"
+        elif prefix in INNER and not continues and self.scheme != "iob1":
+            problem = f"tag {tag!r} continues no entity in the scheme {self.scheme}"
+        if problem:
+            raise unreadable(row.place, problem, fix)
+        return f"{'I' if continues else 'B'}-{label}", "" if prefix in CLOSING else label
+
+    def _is_prefixed(self, row: TaggedToken, tag: str) -> bool:
+        """Return whether the tags of the file have prefixes, which its first tag but O decides."""
+        is_prefixed = bool(PREFIXED.match(tag)) or bool(SEVERAL.fullmatch(tag))
+        if self.prefixed is None:
+            self.prefixed = is_prefixed, row
+            if not is_prefixed and self.all_tags:
+                self.outside = _outside_tag(self.all_tags())
+        decided, first = self.prefixed
+        is_name = tag == self.outside or (tag != "o" and any(c.isalpha() for c in tag))
+        if not is_prefixed and (self.scheme != "auto" or not is_name):
+            raise unreadable(row.place, f"unknown tag {tag!r} in the scheme {self.scheme}", SCHEME_FIX)
+        if decided != is_prefixed:
+            having = "has a prefix such as B-", "has none"
+            other = f"{first.tag!r} at {first.place} {having[is_prefixed]}"
+            problem = f"tag {tag!r} {having[decided]}, {other}"
+            raise unreadable(row.place, problem, "Write all tags in one scheme.")
+        return is_prefixed
+
+
+def _outside_tag(tags: Iterator[str | None]) -> str:
+    """Return the tag of tokens outside entities: O, or what a file without any O has for it."""
+    known: set[str] = set()
+    for tag in tags:
+        if tag == "O":
+            return "O"
+        known.add(tag or "")
+    return next((tag for tag in sorted(known) if tag.casefold() in OUTSIDE), "O")
+
+
+def tagged_docs(
+    read_rows: Callable[[], Rows], context: Context, scheme: Scheme, documents: bool = False
+) -> Iterator[Doc]:
+    """Yield one document per sentence, or one for all sentences from mark to mark.
+
+    The tokens are as given. Where the spacing is unknown, spaCy trains on these tokens.
+
+    read_rows (Callable[[], Rows]): Reads the rows of a file, each time from its start.
+    scheme (str): Scheme of the tags.
+    documents (bool): Whether the sentences between two marks form one document.
+    """
+
+    def all_tags() -> Iterator[str | None]:
+        return (row.tag for row in read_rows() if isinstance(row, TaggedToken))
+
+    reader = TagReader(context, scheme, all_tags)
     sentences: list[Tagged] = []
-    opens = False
-    for is_row, group in itertools.groupby(rows, lambda row: isinstance(row, TaggedToken)):
+    is_marked = False
+    for is_row, group in itertools.groupby(read_rows(), lambda row: isinstance(row, TaggedToken)):
         if not is_row:
-            opens = "document" in group
+            is_marked = "document" in group
             continue
         sentence = [row for row in group if isinstance(row, TaggedToken)]
-        if sentences and (opens or not whole):
-            yield _doc(sentences, vocab)
+        if sentences and (is_marked or not documents):
+            yield tokens_doc(context.nlp.vocab, sentences)
             sentences = []
-        if whole and not (sentences or opens):
+        if documents and not (sentences or is_marked):
             problem = "no mark of a document before its first sentence, as --documents needs"
             raise unreadable(sentence[0].place, problem, "Leave --documents out.")
-        if (tagged := read_tags(sentence, context))[0]:
+        if (tagged := reader.read(sentence)).words:
+            for earlier in sentences[-1:]:
+                if earlier.spaces:
+                    earlier.spaces[-1] = True  # SpaceAfter=No may stand at the end of a paragraph
             sentences.append(tagged)
     if sentences:
-        yield _doc(sentences, vocab)
+        yield tokens_doc(context.nlp.vocab, sentences)
 
 
-def _doc(sentences: list[Tagged], vocab: Vocab) -> Doc:
-    words, tags = ([x for sentence in sentences for x in sentence[i]] for i in (0, 1))
-    starts: list[bool | int | None] = [i == 0 for offsets, _ in sentences for i in range(len(offsets))]
-    return Doc(vocab, words=words, ents=tags, sent_starts=starts)
+def tokens_doc(vocab: Vocab, sentences: Sequence[Tagged]) -> Doc:
+    """Return a document of tagged sentences."""
+    words = [word for sentence in sentences for word in sentence.words]
+    tags = [tag for sentence in sentences for tag in sentence.tags]
+    starts: list[bool | int | None] = [i == 0 for s in sentences for i in range(len(s.words))]
+    known = [sentence.spaces for sentence in sentences if sentence.spaces is not None]
+    spaces = [*itertools.chain(*known)] if len(known) == len(sentences) else None
+    return Doc(vocab, words=words, spaces=spaces, ents=tags, sent_starts=starts)

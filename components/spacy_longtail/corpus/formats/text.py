@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, BinaryIO, NamedTuple, cast
+from xml.etree import ElementTree
 
 from ...errors import Errors
 
@@ -17,7 +18,7 @@ ENCODING = "Name the file's encoding, as --encoding cp1252 for files of older Wi
 
 
 class Place(NamedTuple):
-    """Where something stands in the source."""
+    """Place in a source file, as errors and examples name it."""
 
     path: Path
     line: int  # from 1; 0 in an array of records
@@ -25,7 +26,7 @@ class Place(NamedTuple):
 
     @property
     def within(self) -> str:
-        """The place in its file."""
+        """Return the place without the path: the line, the record or both."""
         record = f"record {self.record}" if self.record else ""
         return ", ".join(filter(None, [str(self.line or ""), record]))
 
@@ -34,18 +35,18 @@ class Place(NamedTuple):
 
 
 def unreadable(place: Place, problem: object, fix: str) -> ValueError:
-    """L401, to be raised: what stands at a place cannot be read."""
+    """Return the error (L401) for what cannot be read at a place."""
     shown = {"path": place.path, "line": place.within, "problem": problem, "fix": fix}
     return ValueError(Errors.L401.format(**shown))
 
 
 def unzipped(path: Path) -> Path:
-    """A file's path as its name tells the format: without .gz."""
+    """Return a path without .gz."""
     return path.with_suffix("") if path.suffix.lower() == GZIP else path
 
 
 def beside(path: Path, name: str) -> Path:
-    """A file of the same folder, plain or else gzipped."""
+    """Return the path of a file in the same folder, gzipped if only that one exists."""
     plain, packed = path.with_name(name), path.with_name(f"{name}{GZIP}")
     return packed if packed.is_file() and not plain.is_file() else plain
 
@@ -56,10 +57,10 @@ def _open(path: Path) -> BinaryIO:
 
 @contextmanager
 def open_text(path: Path, encoding: str, newline: str | None = None) -> Iterator[IO[str]]:
-    """Open a text file to read, gzipped or not. A byte order mark of UTF-8 is skipped.
+    """Open a text file for reading, gzipped or not. A byte order mark of UTF-8 is skipped.
 
-    encoding (str): As Python knows it.
-    newline (Optional[str]): As in Python's open: null makes line ends newlines, "" leaves them.
+    encoding (str): Encoding, by Python's name.
+    newline (Optional[str]): As in Python's open: null turns line ends into newlines, "" keeps them.
     """
     if not path.is_file():
         raise ValueError(Errors.L402.format(path=path, fix="Put the file there."))
@@ -76,7 +77,7 @@ def open_text(path: Path, encoding: str, newline: str | None = None) -> Iterator
 
 
 def _bad_line(path: Path, encoding: str) -> int:
-    """The line of the first byte that cannot be decoded: Python decodes blocks, not lines."""
+    """Return the line of the first byte that cannot be decoded: Python decodes blocks."""
     with (
         suppress(UnicodeError, *BROKEN_GZIP),
         io.TextIOWrapper(_open(path), encoding, errors="replace") as file,
@@ -86,7 +87,7 @@ def _bad_line(path: Path, encoding: str) -> int:
 
 
 def head_of(path: Path, encoding: str, size: int = 4096) -> str:
-    """What can be read of the first bytes of a file."""
+    """Return the text of the first bytes of a file, as far as it can be decoded."""
     head = b""
     with suppress(*BROKEN_GZIP), _open(path) as file:
         head = file.read(size)
@@ -94,12 +95,33 @@ def head_of(path: Path, encoding: str, size: int = 4096) -> str:
 
 
 def lines(path: Path, encoding: str) -> Iterator[str]:
-    """The lines of a file without their ends."""
+    """Yield the lines of a file without their ends."""
     with open_text(path, encoding) as file:
         yield from (line.rstrip("\n") for line in file)
 
 
+def xml_elements(path: Path, tag: str) -> Iterator[ElementTree.Element]:
+    """Yield the elements of an XML file with a tag, each cleared after its use, and the root last.
+
+    path (Path): The file, gzipped or not. XML names its own encoding.
+    RAISES (ValueError): L401, if it is no XML.
+    """
+    try:
+        with _open(path) as file:
+            for _, element in ElementTree.iterparse(file):
+                if element.tag == tag:
+                    yield element
+                    element.clear()
+    except ElementTree.ParseError as error:
+        line, _ = error.position
+        problem = f"this is no XML: {error}"
+        raise unreadable(Place(path, line), problem, "Export the file again.") from error
+    except BROKEN_GZIP as error:
+        problem = f"this is not an intact gzip file: {error}"
+        raise unreadable(Place(path, 1), problem, "Copy it again, or unpack it yourself.") from error
+
+
 def read_text(path: Path, encoding: str, newline: str | None = None) -> str:
-    """A whole file."""
+    """Return the text of a whole file."""
     with open_text(path, encoding, newline) as file:
         return file.read()
