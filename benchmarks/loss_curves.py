@@ -70,7 +70,10 @@ PIPES: dict[str, tuple[str, dict[str, Any]]] = {
         {"head": "two_task", **make_loss("TwoTaskCrossEntropy", begin_weight=2.0)},
     ),
     "mrc MoM": ("longtail_mrc_ner", make_loss("MoM")),
-    "gated": ("longtail_gated_ner", {"labels": ["ART", "EVE", "NAT"], **make_mom("tag")}),
+    "gated": (
+        "longtail_gated_ner",
+        {"labels": ["ART", "EVE", "NAT"], "merge": "fill", **make_mom("tag")},
+    ),
 }
 
 

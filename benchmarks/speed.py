@@ -35,8 +35,8 @@ from spacy_longtail.chains.tags import TagCodec
 from spacy_longtail.corpus.examples import keep_types
 from spacy_longtail.corpus.folder import load_docs
 from spacy_longtail.corpus.repeats import sCR
-from spacy_longtail.losses import MoM
-from spacy_longtail.losses.chain import chain_loss
+from spacy_longtail.heads.crf import marginal_loss
+from spacy_longtail.losses import CrossEntropy
 from spacy_longtail.models.rich_embed import RichEmbed
 from spacy_longtail.pipes.gate.sentence_gate import DEFAULT_GATE_MODEL
 from spacy_longtail.pipes.token.tagging import DEFAULT_TOKEN_MODEL
@@ -297,9 +297,8 @@ def bench_chain_memory() -> Iterator[dict[str, Any]]:
     def train(n_tokens: int) -> Callable[[], Any]:
         lengths = np.array([n_tokens // 2] + [16] * (n_tokens // 32))
         scores = rng.normal(size=(lengths.sum(), n_tags)).astype("float32")
-        gold = np.eye(n_tags, dtype="float32")[np.zeros(len(scores), dtype="int64")]
-        mask = np.ones(len(scores), dtype="float32")
-        return lambda: chain_loss(MoM(), scores, gold, mask, lengths, legality)
+        tags, weights = np.zeros(len(scores), dtype="int64"), np.ones(len(scores))
+        return lambda: marginal_loss(CrossEntropy(), scores, tags, weights, lengths, legality)
 
     def predict(n_tokens: int) -> Callable[[], Any]:
         scores = rng.normal(size=(n_tokens, n_tags)).astype("float32")

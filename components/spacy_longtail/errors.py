@@ -151,6 +151,10 @@ class Errors:
         "[L007] The loss of {who} is {loss} after a batch of {n_rows} rows. Lower the learning rate or "
         "the class weights."
     )
+    L870 = (
+        "[L870] {loss} has class weights that were not resolved, or were forgotten by set_labels. "
+        "Initialize the component with a 'counts_corpus', or train it with a loss without weights."
+    )
     L205 = (
         "[L205] {who} cannot learn when to open: {problem}. Check 'rare_labels', 'auto_share' and the "
         "corpus, and put a sentencizer before the gate and into annotating_components."

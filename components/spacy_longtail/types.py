@@ -17,11 +17,6 @@ Overrides = Mapping[str, Any]  # config values by dotted name
 Block = dict[str, Any]  # of a config, or the cfg of a pipe: whatever stands there, by name
 
 
-class LossResult(NamedTuple):
-    loss: float  # scalar, in the loss's own unit
-    d_logits: Any  # (n_tokens, n_tags), or (n,) of yes or no: d loss / d logits
-
-
 class SoftTargets(NamedTuple):
     """What a teacher made of tokens, for a student with tags of its own."""
 

@@ -118,7 +118,7 @@ def gradient_of(nlp, data, **cfg):
     loss, rows, grads = 0.0, [], []
     for part in pipe._ask([eg.predicted for eg in data], pipe.cfg["batch_size"]):
         reading, backprop = pipe.model.begin_update(part.asked)
-        own, d = learn(pipe.model, pipe.loss, part, reading, gold)
+        own, d = learn(pipe.model, pipe.formula, pipe.loss.entity_factor, part, reading, gold)
         backprop(d)
         loss += own
         rows.append(np.concatenate([d.logits, d.vectors], axis=1))

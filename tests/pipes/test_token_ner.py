@@ -1,6 +1,6 @@
 """`longtail_token_ner` for every head: training, odd data, saving, shared encoders, scores."""
 
-import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +9,8 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.util import registry
 
+from spacy_longtail.heads import HEADS as HEAD_CLASSES
+from spacy_longtail.losses.base import BinaryLoss, GoldLoss
 from spacy_longtail.pipes.token.ner import TokenNER
 from tests.util import (
     HEADS,
@@ -274,7 +276,7 @@ def test_class_weights_are_resolved_bound_and_saved():
     values = pipe.cfg["class_values"]
     assert values["B-NAT"] > values["B-PER"] > values["O"] > 0
     again = blank().from_config(nlp.config).from_bytes(nlp.to_bytes()).get_pipe("ner")
-    assert again.head.loss.class_values == pytest.approx(pipe.head.loss.class_values)
+    assert again.head.class_values == pytest.approx(pipe.head.class_values)
     heavy, _ = gradient_of(nlp, examples(nlp)[1:2])  # a NAT and a PER
     nlp.get_pipe("ner").cfg["class_values"] = dict.fromkeys(values, 1.0)
     nlp.get_pipe("ner")._build_head()
@@ -296,34 +298,64 @@ def test_two_task_state_moves_and_counts_updates_whatever_is_accumulated():
 
 
 LOSSES = sorted(name for name in registry.losses.get_all() if name.startswith("longtail."))
+every_loss = pytest.mark.parametrize("name", LOSSES)
 
 
-@pytest.mark.parametrize("name", LOSSES)
-def test_every_loss_trains_the_heads_it_says_and_no_other(name):
-    # the toy corpus has no soft targets
-    kwargs = {"share": 0.0} if name == "longtail.Distillation.v1" else {}
-    loss = {"@losses": name, **kwargs}
-    heads = registry.losses.get(name)(**kwargs).heads
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for head in ("softmax", "sigmoid", "crf", "two_task"):
-            if head in heads:
-                nlp = build(head=head, loss=loss)
-                pipe = counted(nlp)
-                assert isinstance(pipe, TokenNER)
-                before = params(pipe)
-                for _ in range(3):
-                    losses = nlp.update(examples(nlp), sgd=nlp.create_optimizer())
-                assert np.isfinite(losses["ner"]) and losses["ner"] > 0
-                assert not np.array_equal(before[0], params(pipe)[0])
-            else:
-                with pytest.raises(ValueError, match=r"L002"):
-                    build(head=head, loss=loss)
-        if "transition" in heads:
-            blank().add_pipe("longtail_ner", config=small_ner(loss=loss))
-        else:
-            with pytest.raises(ValueError, match=rf"L002.*{name.split('.')[1]}"):
-                blank().add_pipe("longtail_ner", config=small_ner(loss=loss))
+def loss_block(name):
+    """The loss with its defaults; distillation without soft targets, which the toy corpus lacks."""
+    return {"@losses": name, **({"share": 0.0} if name == "longtail.Distillation.v1" else {})}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("head", HEAD_CLASSES)
+@every_loss
+def test_a_head_trains_the_losses_of_its_kinds_and_refuses_others(name, head):
+    block = loss_block(name)
+    loss = registry.resolve({"loss": block})["loss"]
+    if not isinstance(loss.formula, HEAD_CLASSES[head].kinds):
+        with pytest.raises(ValueError, match=rf"L002.*head = '{head}'.*{name.split('.')[1]}"):
+            build(head=head, loss=block)
+        return
+    nlp = build(head=head, loss=block)
+    pipe = counted(nlp)
+    before = params(pipe)
+
+    for _ in range(3):
+        losses = nlp.update(examples(nlp), sgd=nlp.create_optimizer())
+
+    assert isinstance(pipe, TokenNER)
+    assert np.isfinite(losses["ner"]) and losses["ner"] > 0
+    assert not np.array_equal(before[0], params(pipe)[0])
+
+
+@every_loss
+def test_longtail_ner_trains_losses_of_p_gold_and_refuses_others(name):
+    block = loss_block(name)
+    loss = registry.resolve({"loss": block})["loss"]
+    if isinstance(loss.formula, GoldLoss):
+        assert blank().add_pipe("longtail_ner", config=small_ner(loss=block)).loss == loss
+    else:
+        with pytest.raises(ValueError, match=rf"L002.*{name.split('.')[1]}"):
+            blank().add_pipe("longtail_ner", config=small_ner(loss=block))
+
+
+def test_the_docs_say_which_loss_trains_what():
+    """The table of docs/losses.md, row by row; "yes" alone, or for settings that need none."""
+    page = (Path(__file__).parents[2] / "docs" / "losses.md").read_text(encoding="utf8")
+    table = page[page.index("| Loss | `softmax`") :].partition("\n\n")[0].splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
+    heads = [cell.strip("`") for cell in rows[0][1:]]
+    said = {row[0].strip("`"): dict(zip(heads, row[1:])) for row in rows[2:]}
+
+    assert sorted(said) == LOSSES
+    for name, cells in said.items():
+        formula = registry.resolve({"loss": loss_block(name)})["loss"].formula
+        for head, cell in cells.items():
+            kinds = {"longtail_ner": (GoldLoss,), "MRC": (BinaryLoss,)}.get(head) or HEAD_CLASSES[
+                head
+            ].kinds
+            trains = cell.startswith(("yes", "as its base"))
+            assert isinstance(formula, kinds) == trains, (name, head)
 
 
 @pytest.mark.parametrize(

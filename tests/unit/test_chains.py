@@ -1,10 +1,10 @@
-"""Best paths, path sums and losses on chains, also ragged, against every path written out."""
+"""Best paths, path sums and losses on ragged chains, against an enumeration of all paths."""
 
 import itertools
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.special import logsumexp
@@ -16,9 +16,9 @@ from spacy_longtail.chains.packing import Transitions, best_legal, path_score, v
 from spacy_longtail.chains.sums import PathSums
 from spacy_longtail.chains.tags import TagCodec
 from spacy_longtail.heads import HEADS
+from spacy_longtail.heads.crf import likelihood_loss, marginal_loss
 from spacy_longtail.layers.transitions import Lattice
 from spacy_longtail.losses import CrossEntropy, Dice, Focal, LabelWeights, MoM
-from spacy_longtail.losses.chain import chain_loss
 
 K = 3
 CODEC = TagCodec(("X",), "BIO")
@@ -77,22 +77,40 @@ def test_many_sequences_are_taken_in_blocks(monkeypatch):
         assert np.array_equal(viterbi(scores, lengths, transitions), whole)
 
 
-FIXED = LabelWeights({"x": 1.0})
-VALUES = np.array([0.5, 2.0, 4.0])
+# Losses of a CRF: the likelihood, functions of marginals, with and without weights
 LOSSES = [
-    *(CrossEntropy(), CrossEntropy(FIXED).bind(VALUES), Focal(2.0), Dice(terms="gold")),
-    *(MoM(lam=0.3), MoM(Focal(1.5, FIXED).bind(VALUES), 0.4)),
+    CrossEntropy(),
+    CrossEntropy(LabelWeights({"X": 2.0})),
+    Focal(2.0),
+    Dice(terms="gold"),
+    MoM(lam=0.3),
+    MoM(Focal(1.5, LabelWeights({"X": 2.0})), 0.4),
 ]
+CLASS_VALUES = np.array([0.5, 2.0, 4.0])
+every_loss = pytest.mark.parametrize("loss", LOSSES, ids=str)
 
 
-def annotated(lengths, seed, partial):
+def weigh(loss, tags, mask):
+    weights = mask * np.where(tags > 0, loss.entity_factor, 1.0)
+    return weights if loss.class_weights is None else weights * CLASS_VALUES[tags]
+
+
+def chain_loss(loss, scores, tags, mask, lengths, transitions):
+    if loss.is_likelihood:
+        return likelihood_loss(scores, tags, mask, lengths, transitions)
+    return marginal_loss(loss.formula, scores, tags, weigh(loss, tags, mask), lengths, transitions)
+
+
+def annotate(lengths, seed, partial):
+    """Random gold tags, and a mask: with `partial` some tokens have no annotation."""
     rng = np.random.default_rng(seed)
-    n = sum(lengths)
-    gold = np.eye(K)[rng.integers(0, K, n)]
-    if partial:
-        gold = np.maximum(gold, rng.random((n, K)) < 0.2)
-        return gold, (rng.random(n) < 0.7).astype(float)
-    return gold, np.ones(n)
+    tags = rng.integers(0, K, sum(lengths))
+    return tags, (rng.random(len(tags)) < 0.7).astype(float) if partial else np.ones(len(tags))
+
+
+def legal_tags(lengths, seed):
+    scores = np.random.default_rng(seed).normal(size=(sum(lengths), K))
+    return viterbi(scores, lengths, LEGAL)
 
 
 def expected(paths, n, kept=None):
@@ -109,82 +127,70 @@ def expected(paths, n, kept=None):
     return log_z, tags, pairs
 
 
-def by_enumeration(loss, scores, gold, mask, lengths, transitions):
-    """The definition and its gradient, on scores and on tag pairs: every path written out."""
-    allowed = (gold > 0) | (mask == 0)[:, None]
+def by_enumeration(loss, scores, tags, mask, lengths, transitions):
+    """The definition of the loss and its gradient, on scores and on tag pairs."""
     total, d_scores, d_trans = 0.0, np.zeros((len(scores), K)), np.zeros((K, K))
+    weights = weigh(loss, tags, mask)
     for start, paths in paths_of(scores, lengths, transitions):
         ids = np.array(list(paths))
         n = ids.shape[1]
-        own, at = allowed[start : start + n], np.arange(n)
-        log_z, tags, pairs = expected(paths, n)
-        if loss.log_likelihood:
-            log_inside, *inside = expected(paths, n, own[at, ids].all(axis=1))
-            total += log_z - log_inside
-            d_scores[start : start + n] += tags - inside[0]
-            d_trans += pairs - inside[1]
+        own = slice(start, start + n)
+        log_z, expected_tags, expected_pairs = expected(paths, n)
+        if loss.is_likelihood:
+            is_gold = ((ids == tags[own]) | (mask[own] == 0)).all(axis=1)
+            log_gold, gold_tags, gold_pairs = expected(paths, n, is_gold)
+            total += log_z - log_gold
+            d_scores[own] += expected_tags - gold_tags
+            d_trans += expected_pairs - gold_pairs
             continue
-        for i in np.flatnonzero(mask[start : start + n]):
-            log_x, *inside = expected(paths, n, own[i, ids[:, i]])
-            q = inside[0][i]
-            assume(not (loss.lam < 1 and 0.49 < q[0] < 0.51))  # O or not is a step
-            f, u = (a * loss.weight(q[None]) for a in loss.of_gold(np.minimum([log_x - log_z], 0.0)))
-            total += float(f[0])
-            d_scores[start : start + n] += u[0] * (tags - inside[0])
-            d_trans += u[0] * (pairs - inside[1])
-    n_tokens = max(mask.sum(), 1)
-    return total / n_tokens, d_scores / n_tokens, d_trans / n_tokens
+        for i in np.flatnonzero(mask[own]):
+            log_sum, gold_tags, gold_pairs = expected(paths, n, ids[:, i] == tags[start + i])
+            f, u = loss.formula.of_gold(np.minimum([log_sum - log_z], 0.0))
+            weight = weights[start + i]
+            total += weight * f[0]
+            d_scores[own] += weight * u[0] * (expected_tags - gold_tags)
+            d_trans += weight * u[0] * (expected_pairs - gold_pairs)
+    return total, d_scores, d_trans
 
 
-def test_only_what_is_a_likelihood_is_trained_as_one():
-    """By the loss itself: the oracle asks it, too."""
-    weighted = LOSSES[1]
-    likelihoods = [CrossEntropy(), MoM(lam=1.0)]
-    others = [weighted, Focal(0.0), MoM(lam=0.5), MoM(weighted, 1.0)]
-    others += [MoM(Focal(), 1.0)]
-    assert [loss.log_likelihood for loss in likelihoods] == [True] * len(likelihoods)
-    assert [loss.log_likelihood for loss in others] == [False] * len(others)
-
-
-@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@every_loss
 @settings(max_examples=25)
 @given(lengths=RAGGED, seed=st.integers(0, 10**6), partial=st.booleans())
 def test_a_chain_loss_is_its_definition(loss, lengths, seed, partial):
     scores, lengths, transitions = chain(lengths, seed)
-    gold, mask = annotated(lengths, seed, partial)
-    result = chain_loss(loss, scores, gold, mask, lengths, transitions)
-    value, d_scores, d_trans = by_enumeration(loss, scores, gold, mask, lengths, transitions)
-    assert result.loss == pytest.approx(value if mask.any() else 0.0, abs=1e-9)
-    assert result.d_scores == pytest.approx(d_scores if mask.any() else 0 * d_scores, abs=1e-9)
-    assert result.d_transitions.trans == pytest.approx(d_trans if mask.any() else 0 * d_trans, abs=1e-9)
+    batch = scores, *annotate(lengths, seed, partial), lengths, transitions
+
+    result = chain_loss(loss, *batch)
+
+    value, d_scores, d_trans = by_enumeration(loss, *batch)
+    assert result.loss == pytest.approx(value, abs=1e-9)
+    assert result.d_scores == pytest.approx(d_scores, abs=1e-9)
+    assert result.d_transitions.trans == pytest.approx(d_trans, abs=1e-9)
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@every_loss
 @pytest.mark.parametrize("partial", [False, True])
 @pytest.mark.parametrize("legal", [False, True])
 @pytest.mark.parametrize("scale", [1.0, 15.0, 400.0])
-def test_the_gradient_of_a_chain_loss_is_its_slope(loss, partial, scale, legal):
-    if partial and loss.preset is not None:
-        return  # class weights of several acceptable tags are held constant
-    for seed in range(6):
-        lengths = [4, 0, 2, 1, 3]
-        scores, lengths, transitions = chain(lengths, seed, scale, legal)
-        gold, mask = annotated(lengths, seed, partial)
-        if legal:  # an illegal gold path has no slope to speak of
-            path = viterbi(np.random.default_rng(seed + 1).normal(size=scores.shape), lengths, LEGAL)
-            gold = np.maximum(np.eye(K)[path], gold if partial else 0)
-        result = chain_loss(loss, scores, gold, mask, lengths, transitions)
-        rng = np.random.default_rng(seed)
-        step = rng.normal(size=scores.shape)
-        moves = Transitions(*(rng.normal(size=t.shape) for t in transitions))
+@pytest.mark.parametrize("seed", range(6))
+def test_the_gradient_of_a_chain_loss_is_its_slope(loss, partial, scale, legal, seed):
+    scores, lengths, transitions = chain([4, 0, 2, 1, 3], seed, scale, legal)
+    tags, mask = annotate(lengths, seed, partial)
+    if legal:  # the loss of an illegal gold path is infinite
+        tags = legal_tags(lengths, seed + 1)
+    rng = np.random.default_rng(seed)
+    step = rng.normal(size=scores.shape)
+    moves = Transitions(*(rng.normal(size=t.shape) for t in transitions))
 
-        def at(size):
-            moved = Transitions(*(t + size * m for t, m in zip(transitions, moves)))
-            return chain_loss(loss, scores + size * step, gold, mask, lengths, moved).loss
+    def value_at(size):
+        moved = Transitions(*(t + size * m for t, m in zip(transitions, moves)))
+        return chain_loss(loss, scores + size * step, tags, mask, lengths, moved).loss
 
-        exact = (result.d_scores * step).sum()
-        exact += sum((d * m).sum() for d, m in zip(result.d_transitions, moves))
-        assert (at(1e-5) - at(-1e-5)) / 2e-5 == pytest.approx(exact, rel=1e-4, abs=1e-6)
+    result = chain_loss(loss, scores, tags, mask, lengths, transitions)
+
+    exact = (result.d_scores * step).sum()
+    exact += sum((d * m).sum() for d, m in zip(result.d_transitions, moves))
+    assert (value_at(1e-5) - value_at(-1e-5)) / 2e-5 == pytest.approx(exact, rel=1e-4, abs=1e-5)
 
 
 # Far apart: scores that differ by more than float64's exponentials can tell, or than any penalty
@@ -198,17 +204,17 @@ far = st.one_of(
 
 
 @st.composite
-def far_chains(draw, shut=False):
+def far_chains(draw, masked=False):
     lengths = draw(st.lists(st.integers(0, 4), min_size=1, max_size=3).filter(any))
     scores = draw(arrays("float32", (sum(lengths), K), elements=far))
     transitions = Transitions(*(draw(arrays("float32", t.shape, elements=far)) for t in LEGAL))
-    if shut and draw(st.booleans()):
+    if masked and draw(st.booleans()):
         closed = draw(arrays("bool", scores.shape))
         scores[:, 1:][closed[:, 1:]] = -np.inf
     return scores, np.array(lengths), transitions.plus(LEGAL) if draw(st.booleans()) else transitions
 
 
-@given(drawn=far_chains(shut=True), seed=st.integers(0, 99))
+@given(drawn=far_chains(masked=True), seed=st.integers(0, 99))
 def test_path_sums_are_exact_however_far_scores_lie_apart(drawn, seed):
     scores, lengths, transitions = drawn
     sums = PathSums(scores, lengths, transitions)
@@ -240,23 +246,21 @@ def test_path_sums_are_exact_however_far_scores_lie_apart(drawn, seed):
         assert np.isfinite(d).all()
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@every_loss
 @settings(max_examples=25)
 @given(drawn=far_chains(), seed=st.integers(0, 10**6), partial=st.booleans())
 def test_a_chain_loss_is_its_definition_however_far_scores_lie_apart(loss, drawn, seed, partial):
     scores, lengths, transitions = drawn
-    gold, mask = annotated(lengths, seed, partial)
-    path = viterbi(np.random.default_rng(seed).normal(size=scores.shape), lengths, LEGAL)
-    gold = np.maximum(np.eye(K)[path], gold if partial else 0)  # a legal one among them
-    if partial and loss.preset is not None:
-        return  # class weights of several acceptable tags are held constant
-    result = chain_loss(loss, scores, gold.astype("f"), mask.astype("f"), lengths, transitions)
-    value, d_scores, d_trans = by_enumeration(loss, scores, gold, mask, lengths, transitions)
+    _, mask = annotate(lengths, seed, partial)
+    batch = scores, legal_tags(lengths, seed), mask, lengths, transitions
+
+    result = chain_loss(loss, *batch)
+
+    value, d_scores, d_trans = by_enumeration(loss, *batch)
     assert result.d_scores.dtype == np.float32
-    if mask.any():
-        assert result.loss == pytest.approx(value, rel=1e-5, abs=1e-6)
-        assert result.d_scores == pytest.approx(d_scores, abs=1e-5)
-        assert result.d_transitions.trans == pytest.approx(d_trans, abs=1e-5)
+    assert result.loss == pytest.approx(value, rel=1e-5, abs=1e-6)
+    assert result.d_scores == pytest.approx(d_scores, abs=1e-5)
+    assert result.d_transitions.trans == pytest.approx(d_trans, abs=1e-5)
 
 
 @given(drawn=far_chains())
@@ -272,7 +276,7 @@ def test_the_best_path_is_legal_however_far_scores_lie_apart(drawn):
 
 
 @pytest.mark.parametrize("name", ["crf", "softmax", "sigmoid"])
-def test_nothing_stands_where_nothing_may_however_its_tags_score(name):
+def test_a_token_outside_of_entities_gets_o_however_its_tags_score(name):
     logits = np.array([[0, 9e4, 0], [0, 0, 1e5], [0, 2e4, 0]], dtype="float32")
     head = HEADS[name](CODEC, CrossEntropy())
     scores = Ragged(logits, np.array([3]))
@@ -306,25 +310,25 @@ def test_only_sequences_that_need_it_are_summed_in_log_space():
                 assert is_extreme[sums.packing.at(i)][lost.live].all()
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@every_loss
 @pytest.mark.parametrize("block", [1, 2, 1000])
 def test_ordinary_and_extreme_sequences_of_a_batch_do_not_touch_each_other(loss, block, monkeypatch):
     scores, lengths, transitions, _ = mixed()
     monkeypatch.setattr(path_sums, "MOST_PAIRS", block * K**2)
-    path = viterbi(np.random.default_rng(1).normal(size=scores.shape), lengths, LEGAL)
-    gold, mask = np.eye(K)[path], np.ones(len(scores))
-    whole = chain_loss(loss, scores, gold, mask, lengths, transitions)
-    most = max(map(len, PathSums(scores, lengths, transitions).lost_left.values()))
-    assert most == {1: 3, 2: 2, 1000: 1}[block]  # parts of the three that are lost at one position
+    tags, mask = legal_tags(lengths, 1), np.ones(len(scores))
+
+    whole = chain_loss(loss, scores, tags, mask, lengths, transitions)
+
+    n_parts = max(map(len, PathSums(scores, lengths, transitions).lost_left.values()))
+    assert n_parts == {1: 3, 2: 2, 1000: 1}[block]  # of the three that underflow at one position
     value, d_trans, start = 0.0, np.zeros((K, K)), 0
     for n in lengths:
         own = slice(start, start + n)
         start += n
         if n:
-            alone = chain_loss(loss, scores[own], gold[own], mask[own], np.array([n]), transitions)
-            share = n / len(scores)
-            value, d_trans = value + share * alone.loss, d_trans + share * alone.d_transitions.trans
-            assert whole.d_scores[own] == pytest.approx(share * alone.d_scores, abs=1e-9)
+            alone = chain_loss(loss, scores[own], tags[own], mask[own], np.array([n]), transitions)
+            value, d_trans = value + alone.loss, d_trans + alone.d_transitions.trans
+            assert whole.d_scores[own] == pytest.approx(alone.d_scores, abs=1e-9)
     assert whole.loss == pytest.approx(value)
     assert whole.d_transitions.trans == pytest.approx(d_trans, abs=1e-9)
 
@@ -335,8 +339,8 @@ def test_a_sequence_without_a_path_has_no_sum_and_no_gradient():
     with np.errstate(all="raise"):
         sums = PathSums(scores, lengths, transitions)
         d_scores, d_transitions = sums.d_log_z()
-        gold = np.eye(K)[[2, 2, 0, 1, 2]]
-        result = chain_loss(CrossEntropy(), np.zeros((5, K)), gold, np.ones(5), lengths, transitions)
+        tags = np.array([2, 2, 0, 1, 2])
+        result = likelihood_loss(np.zeros((5, K)), tags, np.ones(5), lengths, transitions)
     assert sums.log_z[1] == -np.inf and np.isfinite(sums.log_z[0])
     assert not any(sums.lost_left.values()) and not any(sums.lost_right.values())  # no sum to mend
     assert not d_scores[:2].any() and d_scores[2:].sum() == pytest.approx(3)

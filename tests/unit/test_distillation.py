@@ -7,88 +7,124 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 from spacy.util import fix_random_seed
+from thinc.api import Ragged
 
 from spacy_longtail.chains.tags import TagCodec
 from spacy_longtail.corpus.cutting import bare, cut
 from spacy_longtail.corpus.formats.docbin import write_docs
 from spacy_longtail.corpus.soft import SOFT, read_soft, write_soft
-from spacy_longtail.losses import Dice, Distillation, Focal, LabelWeights, MoM
+from spacy_longtail.heads import Gold, SoftmaxHead
+from spacy_longtail.losses import CrossEntropy, Dice, Distillation, Focal, LabelWeights, MoM
 from spacy_longtail.pipes.token.gold import soft_targets
 from spacy_longtail.readers.sampled import joined
-from spacy_longtail.types import SoftTargets
+from spacy_longtail.types import SoftTargets, TwoTaskState
 from tests.util import TOKEN_MODEL, blank, examples, one_pipe, params
 
-SHARES = np.array([0.7, 0.2, 0.1])
-BASES = [None, Focal(1.5), Focal(1.5, LabelWeights({"x": 1.0})), MoM(lam=0.3), Dice()]
-logit = st.floats(-20, 20, width=32)
+BASES = [None, Focal(1.5), Focal(1.5, LabelWeights({"PER": 3.0})), MoM(lam=0.3), Dice()]
+CLASS_VALUES = np.array([0.7, 0.2, 0.1])  # of O, B-PER, I-PER
+CODEC = TagCodec(("PER",), "BIO")
+every_base = pytest.mark.parametrize("base", BASES, ids=str)
 
 
-def distillation(base, **settings):
-    loss = Distillation(base, **settings)
-    return loss if loss.preset is None else loss.bind(SHARES)
+def train(loss, logits, gold):
+    """Loss and gradient of a softmax head on one sentence."""
+    values = None if loss.class_weights is None else CLASS_VALUES
+    scores = Ragged(logits, np.array([len(logits)]))
+    trained = SoftmaxHead(CODEC, loss, values).train(scores, gold, TwoTaskState())
+    return trained.loss, trained.d_scores.dataXd
 
 
-def batch(seed, n=5, scale=3.0, gap=False):
-    """Logits, gold, mask and soft targets: the first two tokens have no teacher."""
+def drawn_batch(seed, gap=False):
+    """Logits and gold tags of five tokens; the last three have a teacher.
+
+    gap: Whether the teacher lacks the third tag.
+    """
     rng = np.random.default_rng(seed)
-    z, gold = rng.normal(size=(n, 3)) * scale, np.eye(3)[rng.integers(0, 3, n)]
-    mask = (rng.random(n) < 0.6).astype("float64")
-    log_p = np.log(rng.dirichlet(np.ones(3), n))
+    logits, tags = rng.normal(size=(5, 3)) * 3, rng.integers(0, 3, 5)
+    mask = (rng.random(5) < 0.6).astype("float64")
+    log_p = np.log(rng.dirichlet(np.ones(3), 5))
     if gap:
         log_p[:, 2] = -np.inf
-    known = (np.arange(n) >= 2).astype("float64")
-    log_p[known == 0] = -np.inf
-    return z, gold, mask, SoftTargets(log_p, known)
+    log_p[:2] = -np.inf
+    soft = SoftTargets(log_p, np.array([0.0, 0.0, 1.0, 1.0, 1.0]))
+    return logits, Gold(tags, mask, np.array([5]), soft=soft)
 
 
-def test_hand_worked():
-    """Two tags, T = 2: the student gives 1/2 and 1/2, the teacher 0.8 and 0.2, soft 2/3 and 1/3."""
-    loss = Distillation(temperature=2.0, share=0.25)
-    z, gold, one = np.zeros((1, 2)), np.array([[0.0, 1.0]]), np.ones(1)
-    soft = SoftTargets(np.log([[0.8, 0.2]]), one)
-    found = loss(z, gold, one, soft)
-    base, term = np.log(2), 4 * np.log(2)  # H(q, 1/2) is log 2 for every q
-    assert found.loss == pytest.approx(0.75 * base + 0.25 * term)
+def hand_worked(mask):
+    """T = 2: the student gives 1/2 each, the teacher 0.8 and 0.2, softened 2/3 and 1/3."""
+    log_p = np.log([[0.8, 0.2, 1e-300]])
+    log_p[0, 2] = -np.inf
+    soft = SoftTargets(log_p, np.ones(1))
+    gold = Gold(np.array([1]), np.array([mask]), np.array([1]), soft=soft)
+    return np.array([[0.0, 0.0, -np.inf]]), gold
+
+
+def test_an_annotated_token_learns_from_gold_and_from_the_teacher():
+    loss, gradient = train(Distillation(temperature=2.0, share=0.25), *hand_worked(1.0))
+
+    base, soft = np.log(2), 4 * np.log(2)  # H(q, 1/2) is log 2 for every q, times T^2
+    assert loss == pytest.approx(0.75 * base + 0.25 * soft)
     # base: p - gold = (1/2, -1/2); soft: T^2 / T (p - q) = 2 (-1/6, 1/6)
-    expected = [0.75 * 0.5 + 0.25 * 2 * (-1 / 6), 0.75 * -0.5 + 0.25 * 2 / 6]
-    assert found.d_logits[0] == pytest.approx(expected)
-    unlabelled = loss(z, gold, np.zeros(1), soft)  # no annotation: the teacher alone
-    assert unlabelled.loss == pytest.approx(0.25 * term)
+    expected = [0.75 * 0.5 + 0.25 * 2 * (-1 / 6), 0.75 * -0.5 + 0.25 * 2 / 6, 0.0]
+    assert gradient[0] == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("base", BASES, ids=str)
+def test_a_token_without_annotation_learns_from_the_teacher():
+    loss, _ = train(Distillation(temperature=2.0, share=0.25), *hand_worked(0.0))
+
+    assert loss == pytest.approx(0.25 * 4 * np.log(2))
+
+
+@every_base
 @settings(max_examples=25)
 @given(seed=st.integers(0, 2**31), gap=st.booleans(), temperature=st.floats(1.0, 8.0))
 def test_the_gradient_is_the_slope(base, seed, gap, temperature):
-    loss = distillation(base, temperature=temperature, share=0.4)
-    z, gold, mask, soft = batch(seed, gap=gap)
-    rest = gold, mask, soft
-    step = np.random.default_rng(seed).normal(size=z.shape)
-    up, down = (loss(z + s * step, *rest).loss for s in (1e-6, -1e-6))
-    exact = (loss(z, *rest).d_logits * step).sum()
-    assert (up - down) / 2e-6 == pytest.approx(exact, abs=2e-5, rel=1e-4)
+    loss = Distillation(base, temperature=temperature, share=0.4)
+    logits, gold = drawn_batch(seed, gap)
+    step = np.random.default_rng(seed).normal(size=logits.shape)
+
+    above, _ = train(loss, logits + 1e-6 * step, gold)
+    below, _ = train(loss, logits - 1e-6 * step, gold)
+    _, gradient = train(loss, logits, gold)
+
+    assert (above - below) / 2e-6 == pytest.approx((gradient * step).sum(), abs=1e-4, rel=1e-4)
 
 
-def test_where_the_teacher_pulls():
-    z = np.random.default_rng(1).normal(size=(4, 3))
-    loss = Distillation(share=1.0, temperature=3.0)
-    soft = SoftTargets(z - 5.0, np.ones(4))  # not normalised: it is softened anyway
-    found = loss(z, np.eye(3)[[0] * 4], np.ones(4), soft)
-    assert np.abs(found.d_logits).max() < 1e-12
-    z, gold, _, soft = batch(5, gap=True)
-    found = Distillation(share=1.0)(z, gold, np.zeros(5), soft)
-    assert not found.d_logits[:, 2].any() and found.d_logits[2:, :2].any()
-    moved = z + np.array([0.0, 0.0, 9.0])
-    assert Distillation(share=1.0)(moved, gold, np.zeros(5), soft).loss == found.loss
+def test_a_student_like_its_teacher_learns_nothing():
+    logits, gold = drawn_batch(1)
+    soft = SoftTargets(logits - 5.0, np.ones(5))  # not normalised: it is softened anyway
+
+    _, gradient = train(Distillation(share=1.0, temperature=3.0), logits, gold._replace(soft=soft))
+
+    assert np.abs(gradient).max() < 1e-12
 
 
-@pytest.mark.parametrize("base", BASES, ids=str)
+def test_tags_that_the_teacher_lacks_are_not_learnt_from_it():
+    logits, gold = drawn_batch(5, gap=True)
+    gold = gold._replace(mask=np.zeros(5))
+
+    loss, gradient = train(Distillation(share=1.0), logits, gold)
+    moved_loss, _ = train(Distillation(share=1.0), logits + np.array([0.0, 0.0, 9.0]), gold)
+
+    assert not gradient[:, 2].any() and gradient[2:, :2].any()
+    assert moved_loss == loss
+
+
+@every_base
 def test_share_0_is_the_base_loss_bit_for_bit(base):
-    z, gold, mask, _ = batch(3)
-    loss = distillation(base, share=0.0)
-    own, plain = (found(z, gold, mask) for found in (loss, loss.inner))
-    assert own.loss == plain.loss and np.array_equal(own.d_logits, plain.d_logits)
-    assert not loss.reads_soft  # so that no head asks for more
+    logits, gold = drawn_batch(3)
+    loss = Distillation(base, share=0.0)
+
+    own, own_gradient = train(loss, logits, gold)
+    plain, gradient = train(loss.inner, logits, gold)
+
+    assert own == plain
+    assert own_gradient.tolist() == gradient.tolist()
+
+
+def test_share_0_reads_no_soft_targets():
+    assert not Distillation(share=0.0).reads_soft
+    assert Distillation().reads_soft and not CrossEntropy().reads_soft
 
 
 TAGS = ["O", "B-PER", "I-PER", "B-GEO", "I-GEO"]
@@ -160,7 +196,7 @@ def test_columns_follow_the_student():
     assert soft_targets([Example(plain.copy(), plain)], TagCodec(("PER",)), "ner") is None
 
 
-CODEC = TagCodec(("ART", "GEO", "NAT", "PER"))
+TOY_CODEC = TagCodec(("ART", "GEO", "NAT", "PER"))
 
 
 def trained(loss, soft, steps=3):
@@ -171,8 +207,8 @@ def trained(loss, soft, steps=3):
     data = examples(nlp)
     silver = [eg.reference for eg in data[: len(data) // 2]] if soft else []
     for doc in silver:
-        p = np.random.default_rng(len(doc)).dirichlet(np.ones(len(CODEC)), len(doc))
-        write_soft(doc, CODEC.tags, np.log(p))
+        p = np.random.default_rng(len(doc)).dirichlet(np.ones(len(TOY_CODEC)), len(doc))
+        write_soft(doc, TOY_CODEC.tags, np.log(p))
     optimizer = nlp.initialize(lambda: data)
     for doc in silver:
         doc.set_ents([], default="missing")

@@ -7,15 +7,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from thinc.api import Ragged
-from thinc.util import to_categorical
 
 from spacy_longtail.chains.packing import Transitions
 from spacy_longtail.chains.tags import TagCodec
 from spacy_longtail.heads import HEADS, Gold, Trained
+from spacy_longtail.heads.crf import likelihood_loss
 from spacy_longtail.layers.transitions import Lattice
-from spacy_longtail.losses import AUCMargin, CompositionalAUC, CrossEntropy, TwoTaskCrossEntropy
-from spacy_longtail.losses.chain import chain_loss
-from spacy_longtail.types import SoftTargets, TwoTaskState
+from spacy_longtail.losses import (
+    AUCMargin,
+    CompositionalAUC,
+    CrossEntropy,
+    Focal,
+    LabelWeights,
+    MoM,
+    OneVersusRestFocal,
+    TwoTaskCrossEntropy,
+)
+from spacy_longtail.losses.base import TwoTaskGold
+from spacy_longtail.types import TwoTaskState
 
 LABELS = ("X", "Y", "Z")
 LENGTHS = np.array([3, 0, 1, 4])
@@ -56,8 +65,8 @@ def test_marginals_of_two_tasks_are_products(seed, labels):
     head = two_task(labels)
     data, outside = drawn(seed, len(head.outputs))
     found = head.marginals(Ragged(data, LENGTHS), LENGTHS, outside)
-    for row, shut, own in zip(data, outside, found, strict=True):
-        entity = 0.0 if shut else sigmoid(row[0])
+    for row, is_outside, own in zip(data, outside, found, strict=True):
+        entity = 0.0 if is_outside else sigmoid(row[0])
         begins = sigmoid(row[1])
         typed = softmax(row[2:]) if len(labels) > 1 else [1.0]
         wanted = [1 - entity]
@@ -71,8 +80,8 @@ def plain_decoding(data, outside):
     tags, at = [], 0
     for length in LENGTHS:
         is_open = False
-        for row, shut in zip(data[at : at + length], outside[at : at + length], strict=True):
-            entity = row[0] > 0 and not shut
+        for row, is_outside in zip(data[at : at + length], outside[at : at + length], strict=True):
+            entity = row[0] > 0 and not is_outside
             tags.append("O" if not entity else "I" if is_open and row[1] <= 0 else "B")
             is_open = entity
         at += length
@@ -112,35 +121,10 @@ def test_a_score_of_zero_is_o_and_begins_nothing():
     assert {head.codec.tags[t][0] for t in np.delete(tags, firsts[LENGTHS > 0])} == {"I"}
 
 
-def gold(seed, codec, soft=None, allowed=None):
+def drawn_gold(seed, codec):
     rng = np.random.default_rng(seed)
     mask = (rng.random(N) < 0.8).astype("float64")
-    return Gold(rng.integers(0, len(codec), N), mask, LENGTHS, allowed, soft)
-
-
-@pytest.mark.parametrize("tag_head", [False, True])
-@pytest.mark.parametrize("seed", range(5))
-def test_two_tasks_train_on_boundaries_and_on_the_types_of_entity_tokens(seed, tag_head):
-    loss = TwoTaskCrossEntropy() if not tag_head else CompositionalAUC()
-    head = two_task(loss=loss)
-    data, _ = drawn(seed, len(head.outputs))
-    own = gold(seed, head.codec)
-    trained = head.train(Ragged(data, LENGTHS), own, loss, TwoTaskState())
-    tags = [head.codec.tags[t] for t in own.tags]
-    target = np.array([[tag != "O", tag[0] == "B"] for tag in tags], dtype="float32")
-    if tag_head:
-        target = np.concatenate([target, to_categorical(own.tags, len(head.codec))], axis=1)
-    result, state = loss(data[:, : target.shape[1]], target, own.mask, TwoTaskState())
-    value, slope = 0.0, np.zeros((N, len(LABELS)))
-    entity = [i for i, tag in enumerate(tags) if tag != "O" and own.mask[i]]
-    for i in entity:
-        p, label = softmax(data[i, -3:]), LABELS.index(tags[i][2:])
-        value -= math.log(p[label]) / len(entity)
-        slope[i] = (np.array(p) - np.eye(3)[label]) / len(entity)
-    assert trained.loss == pytest.approx(result.loss + value)
-    assert trained.d_scores.dataXd[:, : target.shape[1]] == pytest.approx(result.d_logits)
-    assert trained.d_scores.dataXd[:, -3:] == pytest.approx(slope)
-    assert trained.state == state
+    return Gold(rng.integers(0, len(codec), N), mask, LENGTHS)
 
 
 def lattice(head, data, seed=0):
@@ -152,52 +136,221 @@ def lattice(head, data, seed=0):
     return Lattice(scores, Transitions(rng.normal(size=k), rng.normal(size=(k, k)), rng.normal(size=k)))
 
 
+# Training: two tasks
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("loss", [TwoTaskCrossEntropy(), CompositionalAUC()], ids=str)
+def test_two_tasks_train_on_boundaries_and_on_the_types_of_entity_tokens(seed, loss):
+    head = two_task(loss=loss)
+    data, _ = drawn(seed, len(head.outputs))
+    gold = drawn_gold(seed, head.codec)
+
+    trained = head.train(Ragged(data, LENGTHS), gold, TwoTaskState())
+
+    tags = [head.codec.tags[t] for t in gold.tags]
+    entity = np.array([tag != "O" for tag in tags], dtype="float32")
+    begin = np.array([tag[0] == "B" for tag in tags], dtype="float32")
+    answers = TwoTaskGold(entity, begin, gold.tags)
+    boundaries = loss(data[:, :-3], answers, gold.mask, TwoTaskState())
+    value, slope = 0.0, np.zeros((N, 3))
+    trained_tokens = np.flatnonzero(entity * gold.mask)
+    for i in trained_tokens:
+        p, label = softmax(data[i, -3:]), LABELS.index(tags[i][2:])
+        value -= math.log(p[label]) / len(trained_tokens)
+        slope[i] = (np.array(p) - np.eye(3)[label]) / len(trained_tokens)
+    n_tokens = gold.mask.sum()
+    assert trained.loss == pytest.approx(n_tokens * (boundaries.loss + value))
+    assert trained.d_scores.dataXd[:, :-3] == pytest.approx(n_tokens * boundaries.d_scores)
+    assert trained.d_scores.dataXd[:, -3:] == pytest.approx(n_tokens * slope)
+    assert trained.state == boundaries.state
+
+
+# Training: tags
+
+TAGS = np.array([0, 1, 2, 0, 3, 4, 0, 1])  # O, B-X, I-X, O, B-Y, I-Y, O, B-X
+ALL = np.ones(N)
+PER_CLASS = np.array([0.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0])
+WEIGHTED = CrossEntropy(LabelWeights({"X": 2.0}))
+ROW_HEADS = {"softmax": Focal(1.5), "sigmoid": OneVersusRestFocal(1.5), "crf": Focal(1.5)}
+every_tag_head = pytest.mark.parametrize(("name", "loss"), ROW_HEADS.items())
+
+
+def train(name, loss, gold, data=None, class_values=None):
+    head = HEADS[name](TagCodec(LABELS, "BIO"), loss, class_values)
+    if data is None:
+        data, _ = drawn(1, len(head.codec))
+    trained = head.train(lattice(head, data), gold, TwoTaskState())
+    return trained.loss, head.logits(trained.d_scores).dataXd
+
+
+@every_tag_head
+def test_the_gradient_of_a_head_is_the_slope_of_its_loss(name, loss):
+    data, gold = drawn(1, 7)[0], Gold(TAGS, np.array([1.0, 1, 0, 1, 1, 1, 0, 1]), LENGTHS)
+    step = np.random.default_rng(2).normal(size=data.shape)
+
+    above, _ = train(name, loss, gold, data + 1e-6 * step)
+    below, _ = train(name, loss, gold, data - 1e-6 * step)
+    _, gradient = train(name, loss, gold, data)
+
+    assert (above - below) / 2e-6 == pytest.approx((gradient * step).sum(), rel=1e-4)
+
+
+def test_the_loss_of_a_softmax_is_the_sum_over_tokens():
+    data, _ = drawn(1, 7)
+
+    loss, _ = train("softmax", CrossEntropy(), Gold(TAGS, ALL, LENGTHS), data)
+
+    expected = -sum(math.log(softmax(row)[tag]) for row, tag in zip(data, TAGS, strict=True))
+    assert loss == pytest.approx(expected)
+
+
+def test_the_loss_of_sigmoids_is_the_sum_over_tokens_and_tags():
+    data, _ = drawn(1, 7)
+
+    loss, _ = train("sigmoid", CrossEntropy(), Gold(TAGS, ALL, LENGTHS), data)
+
+    signs = np.where(np.arange(7) == TAGS[:, None], 1, -1)
+    assert loss == pytest.approx(-sum(math.log(sigmoid(z)) for z in (signs * data).ravel()))
+
+
+@pytest.mark.parametrize("name", ["softmax", "sigmoid"])
+def test_tokens_without_annotation_are_free(name):
+    mask = np.array([1.0, 0, 1, 1, 1, 1, 1, 1])
+    data, _ = drawn(1, 7)
+    moved = data.copy()
+    moved[1] = 9.0
+
+    loss, gradient = train(name, ROW_HEADS[name], Gold(TAGS, mask, LENGTHS), data)
+    moved_loss, _ = train(name, ROW_HEADS[name], Gold(TAGS, mask, LENGTHS), moved)
+
+    assert not gradient[1].any() and gradient[2].any()
+    assert moved_loss == loss
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_a_batch_without_annotation_has_no_loss_and_no_gradient(name):
+    head = HEADS[name](TagCodec(LABELS, "BIO"), HEADS[name].default_loss())
+    data, _ = drawn(1, len(head.outputs))
+
+    trained = head.train(lattice(head, data), Gold(TAGS, 0 * ALL, LENGTHS), TwoTaskState())
+
+    assert trained.loss == 0.0
+    assert not head.logits(trained.d_scores).dataXd.any()
+
+
+@every_tag_head
+def test_mom_weighs_tokens_of_entities_by_lambda(name, loss):
+    outside, inside = Gold(TAGS, 1.0 * (TAGS == 0), LENGTHS), Gold(TAGS, 1.0 * (TAGS > 0), LENGTHS)
+    data, _ = drawn(1, 7)
+
+    loss_o, gradient_o = train(name, loss, outside, data)
+    loss_e, gradient_e = train(name, loss, inside, data)
+    mom, gradient = train(name, MoM(loss, 0.3), Gold(TAGS, ALL, LENGTHS), data)
+
+    assert mom == pytest.approx(loss_o + 0.3 * loss_e)
+    assert gradient == pytest.approx(gradient_o + 0.3 * gradient_e)
+
+
+@every_tag_head
+def test_class_weights_weigh_tokens_by_their_gold_tag(name, loss):
+    weighted = Focal(1.5, LabelWeights({"X": 2.0}))
+    plain = Focal(1.5)
+    data, _ = drawn(1, 7)
+
+    total, gradient = train(name, weighted, Gold(TAGS, ALL, LENGTHS), data, PER_CLASS)
+
+    parts = [
+        train(name, plain, Gold(TAGS, 1.0 * (tag == TAGS), LENGTHS), data) for tag in np.unique(TAGS)
+    ]
+    values = PER_CLASS[np.unique(TAGS)]
+    assert total == pytest.approx(sum(w * part for w, (part, _) in zip(values, parts, strict=True)))
+    expected = sum(w * part for w, (_, part) in zip(values, parts, strict=True))
+    assert gradient == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("name", ["softmax", "crf"])
+def test_class_weights_have_to_be_resolved_before_training(name):
+    with pytest.raises(ValueError, match="L870"):
+        train(name, WEIGHTED, Gold(TAGS, ALL, LENGTHS))
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_a_softmax_trains_on_the_tags_that_a_document_can_have(seed):
-    head = HEADS["softmax"](TagCodec(LABELS, "BIO"), CrossEntropy())
-    data, _ = drawn(seed, len(head.codec))
-    own = gold(seed, head.codec)
-    allowed = (np.random.default_rng(seed).random((N, len(head.codec))) < 0.5).astype("float64")
-    allowed[np.arange(N), own.tags] = 1.0
-    trained = head.train(lattice(head, data), own._replace(allowed=allowed), head.loss, TwoTaskState())
-    value = 0.0
-    for row, tag, can, known in zip(data, own.tags, allowed, own.mask, strict=True):
+    data, _ = drawn(seed, 7)
+    gold = drawn_gold(seed, TagCodec(LABELS, "BIO"))
+    allowed = (np.random.default_rng(seed).random((N, 7)) < 0.5).astype("float64")
+    allowed[np.arange(N), gold.tags] = 1.0
+
+    loss, gradient = train("softmax", CrossEntropy(), gold._replace(allowed=allowed), data)
+
+    expected = 0.0
+    for row, tag, can, known in zip(data, gold.tags, allowed, gold.mask, strict=True):
         columns = np.flatnonzero(can).tolist()
         if known:
-            value -= math.log(softmax(row[columns])[columns.index(tag)]) / own.mask.sum()
-    assert trained.loss == pytest.approx(value)
-    assert not trained.d_scores.dataXd[allowed == 0].any()
-    assert trained.d_scores.dataXd[(allowed > 0) & (own.mask > 0)[:, None]].any()
+            expected -= math.log(softmax(row[columns])[columns.index(tag)])
+    assert loss == pytest.approx(expected)
+    assert not gradient[allowed == 0].any()
+    assert gradient[(allowed > 0) & (gold.mask > 0)[:, None]].any()
 
 
 def test_a_crf_trains_on_the_tags_that_a_document_can_have():
-    """Those of one type, as if there were no other."""
+    """The result is that of a CRF with these tags alone."""
     head = HEADS["crf"](TagCodec(LABELS, "BIO"), CrossEntropy())
-    data, _ = drawn(1, len(head.codec))
+    data, _ = drawn(1, 7)
     tags = np.array([1, 2, 0, 0, 1, 2, 2, 1])
-    allowed = np.zeros((N, len(head.codec)))
+    allowed = np.zeros((N, 7))
     allowed[:, :3] = 1.0
-    own = Gold(tags, np.ones(N), LENGTHS, allowed)
     scores = lattice(head, data)
-    trained = head.train(scores, own, head.loss, TwoTaskState())
+
+    trained = head.train(scores, Gold(tags, ALL, LENGTHS, allowed), TwoTaskState())
+
     t = scores.transitions.plus(head.legality)
     part = Transitions(t.start[:3], t.trans[:3, :3], t.end[:3])
-    alone = chain_loss(head.loss, data[:, :3], np.eye(3)[tags], own.mask, LENGTHS, part)
+    alone = likelihood_loss(data[:, :3], tags, ALL, LENGTHS, part)
     assert trained.loss == pytest.approx(alone.loss)
     assert trained.d_scores.logits.dataXd[:, :3] == pytest.approx(alone.d_scores)
     assert not trained.d_scores.logits.dataXd[:, 3:].any()
 
 
-def test_tokens_that_a_teacher_has_read_are_trained_on():
-    codec = TagCodec(LABELS, "BIO")
-    own = gold(0, codec)._replace(mask=np.array([1.0, 1, 0, 0, 0, 1, 0, 0]))
-    assert own.n_trained == 3
-    soft = SoftTargets(np.zeros((N, len(codec))), np.array([1.0, 0, 1, 1, 0, 0, 0, 0]))
-    assert own._replace(soft=soft).n_trained == 5
+def test_a_crf_trains_on_transitions():
+    head = HEADS["crf"](TagCodec(LABELS, "BIO"), CrossEntropy())
+    data, _ = drawn(1, 7)
+
+    trained = head.train(lattice(head, data), Gold(TAGS, ALL, LENGTHS), TwoTaskState())
+
+    assert all(np.abs(d).max() > 0 for d in trained.d_scores.transitions)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("name", HEADS)
+def test_a_gradient_that_overflows_is_seen(name, bad):
+    head = HEADS[name](TagCodec(LABELS, "BIO"), HEADS[name].default_loss())
+    data, _ = drawn(5, len(head.outputs))
+    scores = lattice(head, data)
+    assert Trained(1.0, scores, TwoTaskState()).is_finite
+
+    data[-1, -1] = bad
+
+    assert not Trained(1.0, scores, TwoTaskState()).is_finite
+    assert not Trained(bad, lattice(head, np.zeros_like(data)), TwoTaskState()).is_finite
+
+
+@pytest.mark.parametrize("part", Transitions._fields)
+def test_a_gradient_that_overflows_in_the_transitions_is_seen(part):
+    head = HEADS["crf"](TagCodec(LABELS, "BIO"), CrossEntropy())
+    scores = lattice(head, drawn(5, 7)[0])
+
+    getattr(scores.transitions, part).flat[-1] = np.inf
+
+    assert not Trained(1.0, scores, TwoTaskState()).is_finite
+
+
+# Decoding
 
 
 @pytest.mark.parametrize("name", ["softmax", "sigmoid", "crf"])
-def test_decoded_is_what_is_not_shut(name):
+def test_masked_tags_are_not_decoded(name):
     codec = TagCodec(LABELS, "BIO")
     head, plain = HEADS[name](codec, CrossEntropy()), HEADS[name](codec, CrossEntropy())
     data, outside = drawn(3, len(codec))
@@ -212,25 +365,6 @@ def test_decoded_is_what_is_not_shut(name):
     assert p[np.arange(N), found.tags] == pytest.approx(found.p)
     if name != "sigmoid":
         assert p.sum(axis=1) == pytest.approx(1)
-
-
-@pytest.mark.parametrize("name", ["softmax", "sigmoid", "crf", "two_task"])
-def test_gradients_are_scaled_and_looked_at_whole(name):
-    head = HEADS[name](TagCodec(LABELS, "BIO"), HEADS[name].default_loss())
-    data, _ = drawn(5, len(head.outputs))
-    scores = lattice(head, data)
-    trained = Trained(1.0, scores, TwoTaskState())
-    value, half = trained.summed(0.5)
-    assert value == 0.5 and head.logits(half).dataXd == pytest.approx(data / 2)
-    parts = [head.logits(scores).dataXd]
-    if name == "crf":
-        pairs = zip(half.transitions, scores.transitions, strict=True)
-        assert all(a == pytest.approx(b / 2) for a, b in pairs)
-        parts.extend(scores.transitions)
-    for part in parts:
-        was, part.flat[-1] = part.flat[-1], np.inf
-        assert np.isnan(trained.summed(1.0)[0])
-        part.flat[-1] = was
 
 
 @pytest.mark.parametrize("name", ["softmax", "crf"])

@@ -1,9 +1,10 @@
-"""Heads: how a token classifier's outputs become a loss in training, and tags in prediction."""
+"""Heads: turn a token model's outputs into a loss in training, and into tags in prediction."""
 
 from typing import Literal
 
 from .base import Decoded, Gold, Head, Scores, Trained
-from .tags import CRFHead, SigmoidHead, SoftmaxHead
+from .crf import CRFHead
+from .tags import SigmoidHead, SoftmaxHead
 from .two_task import TwoTaskHead
 
 HEADS: dict[str, type[Head]] = {h.name: h for h in (SoftmaxHead, SigmoidHead, CRFHead, TwoTaskHead)}

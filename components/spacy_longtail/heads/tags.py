@@ -1,114 +1,111 @@
-"""Heads with an output per tag, decoded over legal tag sequences: softmax, sigmoid, CRF."""
+"""Heads with an output per tag and independent tokens: a softmax, or a sigmoid per tag."""
 
-from typing import Any
-
-from thinc.api import Model, get_array_module, to_numpy
+from thinc.api import get_array_module, to_numpy
 from thinc.types import Floats1d, Floats2d, Ints1d, Ragged
 
-from ..chains.packing import Transitions, best_legal, viterbi
-from ..chains.sums import PathSums
+from ..chains.packing import Transitions, best_legal
 from ..chains.tags import ILLEGAL
-from ..layers.transitions import Lattice, with_transitions
-from ..losses import OneVersusRestFocal
-from ..losses.chain import chain_loss
-from ..losses.token import TagLoss
-from ..numerics import logsumexp, sigmoid
+from ..losses import Distillation, OneVersusRestFocal
+from ..losses.base import BinaryLoss, SoftmaxLoss
+from ..numerics import Rows, logsumexp, sigmoid
 from ..types import TwoTaskState
-from .base import UNLIKELY, Decoded, Gold, Head, Scores, Trained
+from .base import UNLIKELY, Decoded, Gold, Head, Output, Trained
 
 
-class SoftmaxHead(Head):
-    """One softmax per token, decoded over legal tag sequences."""
+class TagHead(Head[Output]):
+    """A head with an output per tag, decoded over legal tag sequences."""
 
-    name = "softmax"
-    can_shut = True
-
-    def train(self, scores: Scores, gold: Gold, loss: TagLoss, state: TwoTaskState) -> Trained:
-        ragged = self.logits(scores)
-        logits = ragged.dataXd
-        xp = get_array_module(logits)
-        if gold.allowed is not None:  # what a document cannot have is shut, and gets no gradient
-            shut = xp.asarray(ILLEGAL, dtype=logits.dtype)
-            logits = xp.where(xp.asarray(gold.allowed) > 0, logits, shut)
-        value, d_logits, *d_transitions = self._loss(loss, logits, scores, gold)
-        d_scores: Scores = Ragged(d_logits, ragged.lengths)
-        return Trained(value, Lattice(d_scores, *d_transitions) if d_transitions else d_scores, state)
-
-    def _rows(self, gold: Gold, logits: Floats2d) -> tuple[Floats2d, Floats1d]:
-        """The gold tags, (n_tokens, n_tags), and the mask, on the device of the logits."""
-        xp = get_array_module(logits)
-        return xp.asarray(self.codec.rows(gold.tags)), xp.asarray(gold.mask)
-
-    def _loss(self, loss: TagLoss, logits: Floats2d, scores: Scores, gold: Gold) -> tuple:
-        """The loss and its gradient on all that the model gives. logits (Floats2d): To train on."""
-        soft = () if gold.soft is None else (gold.soft,)  # of a loss that reads it
-        return loss(logits, *self._rows(gold, logits), *soft)
-
-    def decode(self, scores: Scores, lengths: Ints1d, outside: Floats1d, score: bool) -> Decoded:
-        logits = self._shut(scores, outside)
+    def decode(self, scores: Output, lengths: Ints1d, outside: Floats1d, score: bool) -> Decoded:
+        logits = self._masked(scores, outside)
         xp = get_array_module(logits)
         columns, p = self._best(logits, lengths, scores), xp.ones(len(logits))
         if score:
             p = self._bounded(logits, lengths, scores)[xp.arange(len(columns)), columns]
         return Decoded(to_numpy(columns), to_numpy(p))
 
-    def marginals(self, scores: Scores, lengths: Ints1d, outside: Floats1d) -> Floats2d:
-        return to_numpy(self._bounded(self._shut(scores, outside), lengths, scores))
+    def marginals(self, scores: Output, lengths: Ints1d, outside: Floats1d) -> Floats2d:
+        return to_numpy(self._bounded(self._masked(scores, outside), lengths, scores))
 
-    def _bounded(self, logits: Floats2d, lengths: Ints1d, scores: Scores) -> Floats2d:
-        p = self._probabilities(logits, lengths, scores)
-        return get_array_module(logits).minimum(p, 1.0)  # never above 1 by rounding
-
-    def _shut(self, scores: Scores, outside: Floats1d) -> Floats2d:
-        """The logits to decode: every tag but O is shut where nothing may stand."""
+    def _masked(self, scores: Output, outside: Floats1d) -> Floats2d:
+        """Return the logits, all but O masked for tokens that cannot be in an entity."""
         logits: Floats2d = self.logits(scores).dataXd
         if outside.any():
             logits = logits.copy()
             logits[get_array_module(logits).asarray(outside > 0), 1:] = ILLEGAL
         return logits
 
+    def _allowed(self, scores: Output, gold: Gold) -> Floats2d:
+        """Return the logits, tags masked that a document cannot have: they get no gradient."""
+        logits: Floats2d = self.logits(scores).dataXd
+        if gold.allowed is None:
+            return logits
+        xp = get_array_module(logits)
+        masked = xp.asarray(ILLEGAL, dtype=logits.dtype)
+        return xp.where(xp.asarray(gold.allowed) > 0, logits, masked)
+
+    def _bounded(self, logits: Floats2d, lengths: Ints1d, scores: Output) -> Floats2d:
+        p = self._probabilities(logits, lengths, scores)
+        return get_array_module(logits).minimum(p, 1.0)  # never above 1 by rounding
+
     def _legal(self, logits: Floats2d) -> Transitions:
         xp = get_array_module(logits)
         return Transitions(*(xp.asarray(t) for t in self.legality))
 
-    def _best(self, logits: Floats2d, lengths: Ints1d, scores: Scores) -> Ints1d:
+    def _best(self, logits: Floats2d, lengths: Ints1d, scores: Output) -> Ints1d:
         return best_legal(logits, lengths, self._legal(logits))
 
-    def _probabilities(self, logits: Floats2d, lengths: Ints1d, scores: Scores) -> Floats2d:
+    def _probabilities(self, logits: Floats2d, lengths: Ints1d, scores: Output) -> Floats2d:
+        raise NotImplementedError
+
+
+class RowHead(TagHead[Ragged]):
+    """A head whose loss is a sum over independent tokens."""
+
+    def train(self, scores: Ragged, gold: Gold, state: TwoTaskState) -> Trained[Ragged]:
+        logits = self._allowed(scores, gold)
+        xp = get_array_module(logits)
+        weights = xp.asarray(self.token_weights(gold), dtype=logits.dtype)
+        rows = self._rows(logits, xp.asarray(gold.tags)).times(weights)
+        if isinstance(self.formula, Distillation) and gold.soft is not None:
+            rows = self.formula.add_teacher(rows, logits, gold.soft)
+        d_scores = Ragged(rows.d_rows, scores.lengths)
+        return Trained(float(rows.f.sum(dtype="float64")), d_scores, state)
+
+    def _rows(self, logits: Floats2d, tags: Ints1d) -> Rows:
+        """Return the loss of each token and its gradient, without weights."""
+        raise NotImplementedError
+
+
+class SoftmaxHead(RowHead):
+    """One softmax per token."""
+
+    name = "softmax"
+    kinds = (SoftmaxLoss, Distillation)
+    needs = "a loss of a softmax over tags"
+    can_mask = True
+    formula: SoftmaxLoss | Distillation
+
+    def _rows(self, logits: Floats2d, tags: Ints1d) -> Rows:
+        return self.formula.rows(logits, tags)
+
+    def _probabilities(self, logits: Floats2d, lengths: Ints1d, scores: Ragged) -> Floats2d:
         return get_array_module(logits).exp(logits - logsumexp(logits))
 
 
-class SigmoidHead(SoftmaxHead):
+class SigmoidHead(RowHead):
     """One sigmoid per tag: the most probable legal sequence is that of the highest logits."""
 
     name = "sigmoid"
-    can_shut = False
+    kinds = (BinaryLoss,)
+    needs = "a loss of yes-or-no outputs"
     default_loss = OneVersusRestFocal
-    unlearnt = UNLIKELY  # 0 would be a probability of 0.5
+    initial_bias = UNLIKELY  # 0 would be a probability of 0.5
+    formula: BinaryLoss
 
-    def _probabilities(self, logits: Floats2d, lengths: Ints1d, scores: Scores) -> Floats2d:
+    def _rows(self, logits: Floats2d, tags: Ints1d) -> Rows:
+        is_gold = get_array_module(logits).arange(logits.shape[1]) == tags[:, None]
+        f, d_rows = self.formula.binary_rows(logits, is_gold.astype(logits.dtype))
+        return Rows(f.sum(axis=1), d_rows)
+
+    def _probabilities(self, logits: Floats2d, lengths: Ints1d, scores: Ragged) -> Floats2d:
         return sigmoid(logits)
-
-
-class CRFHead(SoftmaxHead):
-    """A linear chain with learnt transitions; illegal ones are shut in training and prediction."""
-
-    name = "crf"
-
-    @staticmethod
-    def attach(model: Model) -> Model:
-        return with_transitions(model)
-
-    def _transitions(self, logits: Floats2d, scores: Lattice) -> Transitions:
-        return scores.transitions.plus(self._legal(logits))
-
-    def _loss(self, loss: TagLoss, logits: Floats2d, scores: Any, gold: Gold) -> tuple:
-        rows, transitions = self._rows(gold, logits), self._transitions(logits, scores)
-        return chain_loss(loss, logits, *rows, gold.lengths, transitions)
-
-    def _best(self, logits: Floats2d, lengths: Ints1d, scores: Any) -> Ints1d:
-        return viterbi(logits, lengths, self._transitions(logits, scores))
-
-    def _probabilities(self, logits: Floats2d, lengths: Ints1d, scores: Any) -> Floats2d:
-        sums = PathSums(logits, lengths, self._transitions(logits, scores))
-        return get_array_module(logits).exp(sums.log_marginals)

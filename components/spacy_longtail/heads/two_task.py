@@ -7,13 +7,14 @@ from thinc.api import get_array_module, to_numpy
 from thinc.types import Floats1d, Floats2d, Ints1d, Ragged
 
 from ..losses import AUCMargin, CrossEntropy
-from ..losses.two_task import TwoTaskLoss
+from ..losses.base import TwoTaskGold, TwoTaskLoss
+from ..losses.two_task import take_mean
 from ..numerics import logsumexp, sigmoid
 from ..types import TwoTaskState
 from .base import UNLIKELY, Decoded, Gold, Head, Trained
 
 
-class TwoTaskHead(Head):
+class TwoTaskHead(Head[Ragged]):
     """An entity logit and a begin logit per token, and types where there are several.
 
     Entity and begin above 0 open an entity, entity alone continues one. Columns: entity, begin, the
@@ -21,49 +22,56 @@ class TwoTaskHead(Head):
     """
 
     name = "two_task"
+    kinds = (TwoTaskLoss,)
+    needs = "a loss of two tasks"
     default_loss = AUCMargin
     schemes = ("BIO",)
+    formula: TwoTaskLoss
 
     @property
     def outputs(self) -> list[str]:
-        tags = self.codec.tags if self.loss.tag_head else []
+        tags = self.codec.tags if self.formula.has_tag_head else []
         return ["entity", "begin", *tags, *(f"type {label}" for label in self._types)]
 
     @property
     def _types(self) -> tuple[str, ...]:
-        """A single type needs no outputs."""
+        """Return the types that have outputs: none if there is a single one."""
         return self.codec.labels if len(self.codec.labels) > 1 else ()
 
-    def fresh(self, before: Sequence[str]) -> list[float]:
-        """A type that was alone had no output: no other one takes half of its probability."""
+    def initial_biases(self, before: Sequence[str]) -> list[float]:
+        """Return the bias of each new output, as `Head.initial_biases`.
+
+        A type that was alone had no output: no other one takes half of its probability.
+        """
         first = f"type {self.codec.labels[0]}"
         if first in before:
-            return super().fresh(before)
+            return super().initial_biases(before)
         others = {f"type {label}" for label in self.codec.labels[1:]}
         return [UNLIKELY if name in others else 0.0 for name in self.outputs]
 
-    def train(self, scores: Ragged, gold: Gold, loss: TwoTaskLoss, state: TwoTaskState) -> Trained:
+    def train(self, scores: Ragged, gold: Gold, state: TwoTaskState) -> Trained[Ragged]:
+        """Return loss and gradient of a batch, times its number of annotated tokens.
+
+        The losses are of a batch, not sums over tokens; so the loss column grows with the tokens as
+        that of other heads.
+        """
         data = scores.dataXd
         xp = get_array_module(data)
-        n_types = len(self._types)
-        n_scores = data.shape[1] - n_types
-        entity, begins, label = self.codec.token_tags(gold.tags)
-        tags = [self.codec.rows(gold.tags)] if self.loss.tag_head else []
-        targets = np.concatenate([entity[:, None], begins[:, None], *tags], axis=1)
-        target = xp.asarray(targets.astype("float32"))
-        result, state = loss(data[:, :n_scores], target, xp.asarray(gold.mask), state)
+        n_scores = data.shape[1] - len(self._types)
+        entity, begin, label = self.codec.token_tags(gold.tags)
+        entity, begin, label, tags, mask = map(xp.asarray, (entity, begin, label, gold.tags, gold.mask))
+        answers = TwoTaskGold(entity.astype("float32"), begin.astype("float32"), tags)
         d_scores = xp.zeros_like(data)
-        d_scores[:, :n_scores] = result.d_logits
-        total = result.loss
-        if n_types:
-            one_hot = xp.eye(n_types, dtype=data.dtype)[xp.asarray(label)]
-            typed = CrossEntropy()(data[:, n_scores:], one_hot, xp.asarray(gold.mask * entity))
-            d_scores[:, n_scores:] = typed.d_logits
-            total += typed.loss
-        return Trained(total, Ragged(d_scores, scores.lengths), state)
+        loss, d_scores[:, :n_scores], state = self.formula(data[:, :n_scores], answers, mask, state)
+        if self._types:
+            rows = CrossEntropy().rows(data[:, n_scores:], label)
+            typed, d_scores[:, n_scores:] = take_mean(rows, mask * entity)
+            loss += typed
+        n_tokens = float(gold.mask.sum())
+        return Trained(loss * n_tokens, Ragged(d_scores * n_tokens, scores.lengths), state)
 
     def _log_types(self, data: Floats2d) -> Floats2d:
-        """The log probability of each type at each token. (n_tokens, n_types)"""
+        """Return the log probability of each type at each token, shape (n_tokens, n_types)."""
         typed = data[:, -len(self._types) :] if self._types else np.zeros((len(data), 1))
         return typed - logsumexp(typed)
 

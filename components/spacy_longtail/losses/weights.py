@@ -8,7 +8,7 @@ from pydantic import NonNegativeFloat
 from pydantic.dataclasses import dataclass
 
 from ..errors import Errors
-from .base import CHECKED
+from ..settings import CHECKED
 
 Unit = Literal["tag", "type"]
 Scale = Literal["mean_one", "raw"]

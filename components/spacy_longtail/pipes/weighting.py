@@ -1,32 +1,43 @@
-"""The class weights of a loss: found in the untouched corpus at initialisation."""
+"""Class weights of a loss: resolved at initialization from the untouched training data."""
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
 
 from spacy.language import Language
 from spacy.training import Example
 
 from ..corpus.counts import CorpusCounts, count_docs
 from ..errors import Errors
+from ..losses.base import Loss
 
 Reader = Callable[[Language], Iterable[Example]]
 
 
 def resolve_classes(
-    pipe: Any, prefixes: str, reader: Reader | None, nlp: Language | None, who: str
+    loss: Loss | None,
+    labels: Sequence[str],
+    prefixes: str,
+    reader: Reader | None,
+    nlp: Language | None,
+    who: str,
+    name: str,
 ) -> dict[str, float] | None:
-    """The weight of each class of a pipe's loss with a preset; None for a loss without.
+    """Return the weight of each class under a loss, or None if it has no class weights.
 
-    reader (Optional[Callable]): Of the untouched corpus, for a preset that needs its counts.
-    RETURNS (Optional[Dict[str, float]]): A number by "O" and type, or by "O" and tag.
+    loss (Optional[Loss]): Loss of the component.
+    labels (Sequence[str]): Types that the component learns.
+    prefixes (str): Prefixes of its tags or actions, such as "BI".
+    reader (Optional[Callable]): Reader of the untouched corpus, for class weights that need counts.
+    nlp (Optional[Language]): Pipeline to read the corpus with.
+    who, name (str): Factory and name of the component, for messages.
+    RETURNS (Optional[Dict[str, float]]): Weights by "O" and type, or by "O" and tag.
+    RAISES (ValueError): If counts are needed and there is no reader (L004).
     """
-    preset = None if pipe.loss is None else pipe.loss.preset
-    if preset is None:
+    weights = None if loss is None else loss.class_weights
+    if weights is None:
         return None
     counts = CorpusCounts()
-    if preset.needs_counts:
+    if weights.needs_counts:
         if reader is None or nlp is None:
-            raise ValueError(Errors.L004.format(who=who, preset=type(preset).__name__, name=pipe.name))
+            raise ValueError(Errors.L004.format(who=who, preset=type(weights).__name__, name=name))
         counts = count_docs(eg.reference for eg in reader(nlp))
-    values: dict[str, float] = preset.resolve(counts.classes(preset.unit, pipe.labels, prefixes))
-    return values
+    return weights.resolve(counts.classes(weights.unit, labels, prefixes))

@@ -10,7 +10,7 @@ from thinc.types import Floats1d, Floats2d, Ints1d, Ints2d
 
 from ...chains.tags import TagCodec
 from ...layers.reading import Questions, Reading
-from ...losses.token import TagLoss
+from ...losses.base import BinaryLoss
 from ...numerics import binary_cross_entropy, sigmoid
 from ..scores.spans import ScoredSpan
 from ..token.gold import gold_types
@@ -49,7 +49,12 @@ def gold_answers(examples: list[Example], labels: Sequence[str], who: str) -> An
 
 
 def learn(
-    model: Model, loss: TagLoss, part: Questions, reading: Reading, gold: Answers
+    model: Model,
+    loss: BinaryLoss,
+    entity_factor: float,
+    part: Questions,
+    reading: Reading,
+    gold: Answers,
 ) -> tuple[float, Reading]:
     """One part's share of the batch's loss, and its gradient on what the model read.
 
@@ -67,10 +72,10 @@ def learn(
     begins = (last >= 0).astype("float32")
     total, d_logits = 0.0, ops.alloc2f(*reading.logits.shape)
     for i, targets in enumerate((begins, gold_ends)):
-        result = loss.binary(reading.logits[:, i], ops.asarray1f(targets), ops.asarray1f(known))
-        scale = float(WEIGHTS[i]) * float(known.sum())
-        total += scale * result.loss
-        d_logits[:, i] = scale * result.d_logits
+        scale = WEIGHTS[i] * known * np.where(targets > 0, entity_factor, 1.0)
+        rows = loss.binary_rows(reading.logits[:, i], ops.asarray1f(targets))
+        f, d_logits[:, i] = rows.times(ops.asarray1f(scale.astype("float32")))
+        total += float(f.sum())
     first = np.flatnonzero(begins)
     guesses = (to_numpy(reading.logits) > 0).T
     begins_here, ends_here = (known > 0) & (guesses | [begins > 0, gold_ends > 0])

@@ -16,7 +16,7 @@ from ...errors import Errors
 from ...layers.listeners import listener_in
 from ...layers.reading import Questions, ask, check_queries
 from ...losses import CrossEntropy
-from ...losses.base import Loss, check_loss
+from ...losses.base import BinaryLoss, Loss, check_loss
 from ...settings import whole
 from ..base import NERPipe, factory
 from ..label_checks import check_known, check_labels
@@ -40,7 +40,7 @@ class MRCNER(NERPipe):
 
     model (Model[List[Asked], Reading]): longtail.MRC.v1, with an encoder of its own.
     queries (Dict[str, str]): Entity types, at least one, and a query in words for each.
-    loss (Optional[TagLoss]): The loss of begins and ends; null is binary cross-entropy.
+    loss (Optional[Loss]): The loss of begins and ends; null is binary cross-entropy.
     separator (str): The word between query and sentence: "[SEP]" for BERT, "</s>" for RoBERTa.
     batch_size (int): Queries with sentences that the encoder reads at once, in training as well.
     scores_key, thresholds, abstain_key, head_rate: As for longtail_ner.
@@ -72,10 +72,15 @@ class MRCNER(NERPipe):
         if problem:
             raise ValueError(Errors.L209.format(who=WHO, problem=problem, fix=fix))
         queries = check_queries(queries, WHO)
-        fix = "Use longtail.CrossEntropy.v1, Focal.v1, MoM.v1 or Dice.v1, without weights."
         check_known("thresholds", thresholds or (), queries, WHO)
         self.tokenizer = nlp.tokenizer
-        self.loss = CrossEntropy() if loss is None else check_loss(loss, "binary", WHO, fix)
+        self.loss = CrossEntropy() if loss is None else loss
+        needs = "a loss of yes-or-no outputs, without class weights"
+        fix = "Use longtail.CrossEntropy.v1, Focal.v1, MoM.v1 or Dice.v1, without weights."
+        self.formula = check_loss(self.loss, (BinaryLoss,), WHO, needs, fix)
+        if self.loss.class_weights is not None:
+            shown = {"reason": "a yes or no has no class to weigh", "fix": fix}
+            raise ValueError(Errors.L002.format(who=WHO, loss=loss, **shown))
         super().__init__(
             nlp.vocab,
             model,
@@ -173,7 +178,8 @@ class MRCNER(NERPipe):
         set_dropout_rate(self.model, drop)
         for part in self._ask([eg.predicted for eg in examples], self.cfg["batch_size"]):
             reading, backprop = self.model.begin_update(part.asked)
-            loss, d_reading = learn(self.model, self.loss, part, reading, gold)
+            factor = self.loss.entity_factor
+            loss, d_reading = learn(self.model, self.formula, factor, part, reading, gold)
             is_finite = self.model.ops.xp.isfinite
             if not all(is_finite(values).all() for values in (loss, *d_reading)):
                 raise ValueError(Errors.L007.format(who=self.name, loss=loss, n_rows=len(part.token)))

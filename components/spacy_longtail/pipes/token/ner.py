@@ -63,7 +63,7 @@ class TokenNER(TokenTagger):
         if include is not None:
             check_types("include", include, WHO)
         check_described(model, WHO, describe=describe)
-        if warmup and (head not in ("softmax", "crf") or getattr(trained_with, "log_likelihood", False)):
+        if warmup and (head not in ("softmax", "crf") or trained_with.is_likelihood):
             where = "head = 'softmax' or 'crf' with a loss that is no likelihood, such as Focal or MoM"
             raise unused("warmup", warmup, WHO, where)
         super().__init__(

@@ -110,10 +110,9 @@ class TokenTagger(NERPipe):
 
     def _build_head(self) -> None:
         self.codec = TagCodec(tuple(self.cfg["types"]), self.cfg["scheme"])
-        loss, by_class = self.loss, self.cfg["class_values"]
-        if by_class is not None and loss.preset is not None:
-            loss = loss.bind(self.model.ops.asarray1f(self.codec.values(by_class)))
-        self.head: Head = HEADS[self.cfg["head"]](self.codec, loss)
+        by_class, kind = self.cfg["class_values"], HEADS[self.cfg["head"]]
+        values = None if by_class is None else self.codec.values(by_class)
+        self.head: Head = kind(self.codec, self.loss, values)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -172,8 +171,9 @@ class TokenTagger(NERPipe):
         self._build_head()
         if is_trained:
             # a described type starts from its words alone
-            fresh = [0.0] * len(self.head.outputs) if self.is_described else self.head.fresh(before)
-            rename_outputs(self.model, before, self.head.outputs, fresh)
+            described = [0.0] * len(self.head.outputs)
+            biases = described if self.is_described else self.head.initial_biases(before)
+            rename_outputs(self.model, before, self.head.outputs, biases)
         elif output_of(self.model).maybe_get_dim("nO") == len(before):  # by the config
             forget_outputs(self.model)
             set_outputs(self.model, len(self.head.outputs), self.name)
@@ -241,7 +241,8 @@ class TokenTagger(NERPipe):
         check_known("thresholds", self.cfg["thresholds"] or (), self.labels, self.who)
         check_taught(self.loss, get_examples(), self.name)
         reader = None if counts_corpus is None else partial(self._learnt_from, counts_corpus)
-        self.cfg["class_values"] = resolve_classes(self, self.codec.prefixes, reader, nlp, self.who)
+        given = self.labels, self.codec.prefixes, reader, nlp, self.who, self.name
+        self.cfg["class_values"] = resolve_classes(self.loss, *given)
         self.cfg.update({"state": TwoTaskState()._asdict(), CALIBRATION: None})
         self._build_head()
         check_described(self.model, self.name, descriptions=descriptions, pretrained=pretrained)
@@ -292,7 +293,7 @@ class TokenTagger(NERPipe):
         codes, label, lengths = gold_types(examples, self.cfg["types"], self.name, are_others_o)
         gold = Gold(*self.codec.gold(codes, label, lengths, are_others_o), lengths)
         allowed = allowed_tags(examples, self.codec)
-        if allowed is not None and not self.head.can_shut:
+        if allowed is not None and not self.head.can_mask:
             head, fix = f"head = {self.cfg['head']!r}", "Use head = 'softmax' or 'crf'."
             reason = "documents say which types they were annotated with, it cannot leave out others"
             raise ValueError(Errors.L002.format(who=self.name, loss=head, reason=reason, fix=fix))
@@ -316,23 +317,26 @@ class TokenTagger(NERPipe):
         examples = list(examples)
         gold = self._gold(examples)
         state = TwoTaskState(**self.cfg["state"])
-        loss = CrossEntropy() if state.n_updates < self.cfg["warmup"] else self.head.loss
-        if loss.reads_soft:
+        head = self.head
+        if state.n_updates < self.cfg["warmup"]:
+            head = HEADS[self.cfg["head"]](self.codec, CrossEntropy())
+        if head.loss.reads_soft:
             gold = gold._replace(soft=soft_targets(examples, self.codec, self.name))
-        columns = None if loss.reads_soft else self._trained_columns  # a teacher may know all types
-        if columns is not None and self.head.can_shut:
+        # a teacher may know all types
+        columns = None if head.loss.reads_soft else self._trained_columns
+        if columns is not None and head.can_mask:
             allowed = np.broadcast_to(columns, (len(gold.tags), len(columns)))
             allowed = allowed if gold.allowed is None else allowed * gold.allowed
             gold = gold._replace(allowed=allowed)
-        trained = self.head.train(scores, gold, loss, state)
+        trained = head.train(scores, gold, state)
         self._next_state = trained.state
-        value, d_scores = trained.summed(gold.n_trained)
-        if columns is not None and not self.head.can_shut:  # each output has a loss of its own
-            d_rows = self.head.logits(d_scores).dataXd
+        if not trained.is_finite:
+            shown = {"loss": trained.loss, "n_rows": len(gold.mask)}
+            raise ValueError(Errors.L007.format(who=self.name, **shown))
+        if columns is not None and not head.can_mask:  # each output has a loss of its own
+            d_rows = head.logits(trained.d_scores).dataXd
             d_rows *= self.model.ops.asarray1f(columns)
-        if not np.isfinite(value):
-            raise ValueError(Errors.L007.format(who=self.name, loss=value, n_rows=len(gold.mask)))
-        return value, d_scores
+        return trained.loss, trained.d_scores
 
     def finish_update(self, sgd: Optimizer | None) -> None:
         """Step the optimizer, count the training updates, and keep a two-task loss's state."""
@@ -414,8 +418,12 @@ class TokenTagger(NERPipe):
         return self
 
 
-def check_head(head: str, loss: object, scheme: str, model: Model, who: str) -> Loss:
-    """The loss to train the head with; its default for null."""
+def check_head(head: str, loss: Loss | None, scheme: str, model: Model, who: str) -> Loss:
+    """Return the loss to train a head with, its default for null.
+
+    RAISES (ValueError): If the head cannot train with the loss, has not the scheme, or the model
+        does not fit it.
+    """
     kind = HEADS[head]
     if scheme not in kind.schemes:
         others = ", ".join(name for name, h in HEADS.items() if scheme in h.schemes)
@@ -426,8 +434,9 @@ def check_head(head: str, loss: object, scheme: str, model: Model, who: str) -> 
         problem = "longtail.DescribedTypes.v1 gives one output per tag, head = 'two_task' has others"
         fix = "Use head = 'softmax', 'sigmoid' or 'crf', or longtail.TokenClassifier.v1."
         raise ValueError(Errors.L209.format(who=who, problem=problem, fix=fix))
+    trained_with = kind.default_loss() if loss is None else loss
     fix = f"Use longtail.{kind.default_loss.__name__}.v1 or another loss for it, or another head."
-    trained_with: Loss = kind.default_loss() if loss is None else check_loss(loss, head, who, fix)
+    check_loss(trained_with, kind.kinds, f"{who} with head = {head!r}", kind.needs, fix)
     return trained_with
 
 

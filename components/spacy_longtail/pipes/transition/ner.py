@@ -21,8 +21,7 @@ from ...corpus.examples import keep_types
 from ...corpus.labels import check_label, declared_types
 from ...errors import Errors
 from ...layers.listeners import warn_of_zeros
-from ...losses.base import Loss, check_loss
-from ...losses.token import TagLoss
+from ...losses.base import GoldLoss, Loss, check_loss
 from ...types import Overrides
 from ..base import check_head_rate, factory, with_head_rate
 from ..label_checks import (
@@ -65,7 +64,7 @@ def make_longtail_ner(
     model (Model): As for `ner`: spacy.TransitionBasedParser.v2.
     moves, update_with_oracle_cut_size, incorrect_spans_key: As for `ner`.
     beam_width (int): 1, as the update of a beam bypasses the loss.
-    loss (Optional[TagLoss]): A loss of p(gold); null trains exactly as `ner` does.
+    loss (Optional[Loss]): A loss of p(gold); null trains exactly as `ner` does.
     include (Optional[List[str]]): Types to learn and predict, all others are O; null is all.
     scores_key (Optional[str]): Key in doc.spans for the entities with their scores; null for none.
     thresholds (Optional[Dict[str, float]]): Least score of an entity by type, others keep all; null
@@ -77,17 +76,12 @@ def make_longtail_ner(
     """
     if include is not None:
         check_types("include", include, WHO)
-    fix = "Use longtail.Focal.v1 or another loss of p(gold), or longtail_token_ner."
-    checked: TagLoss | None = None if loss is None else check_loss(loss, "transition", WHO, fix)
-    if checked is not None and checked.preset is not None and checked.preset.unit != "type":
-        reason, fix = "its class weights are by tag, actions have none", 'Set unit = "type".'
-        raise ValueError(Errors.L002.format(who=WHO, loss=loss, reason=reason, fix=fix))
     return LongtailNER(
         nlp.vocab,
         model,
         name,
         moves,
-        loss=checked,
+        loss=loss,
         include=include,
         head_rate=check_head_rate(head_rate),
         update_with_oracle_cut_size=update_with_oracle_cut_size,
@@ -95,6 +89,19 @@ def make_longtail_ner(
         scorer=scorer,
         **check_judging(thresholds, abstain_key, scores_key, WHO),
     )
+
+
+def check_gold_loss(loss: Loss) -> GoldLoss:
+    """Return the formula of a loss that can train on actions.
+
+    RAISES (ValueError): If it is no function of p(gold), or has class weights by tag (L002).
+    """
+    fix = "Use longtail.Focal.v1 or another loss of p(gold), or longtail_token_ner."
+    formula = check_loss(loss, (GoldLoss,), WHO, "a loss of p(gold)", fix)
+    if loss.class_weights is not None and loss.class_weights.unit != "type":
+        reason, fix = "its class weights are by tag, actions have none", 'Set unit = "type".'
+        raise ValueError(Errors.L002.format(who=WHO, loss=loss, reason=reason, fix=fix))
+    return formula
 
 
 class LongtailNER(EntityRecognizer):
@@ -112,7 +119,7 @@ class LongtailNER(EntityRecognizer):
         name: str = WHO,
         moves: TransitionSystem | None = None,
         *,
-        loss: TagLoss | None = None,
+        loss: Loss | None = None,
         head_rate: float = 1.0,
         **settings: Any,
     ) -> None:
@@ -125,6 +132,7 @@ class LongtailNER(EntityRecognizer):
             fix = "Set extra_state_tokens = false or scores_key = null."
             raise ValueError(Errors.L209.format(who=name, problem=problem, fix=fix))
         self.loss = loss
+        self.formula = None if loss is None else check_gold_loss(loss)
         self.head_rate = head_rate
         self.cfg.update(own_settings)
 
@@ -173,7 +181,8 @@ class LongtailNER(EntityRecognizer):
         super().initialize(lambda: self._kept(seen()), nlp=nlp, labels=labels)
         check_known("thresholds", self.cfg["thresholds"] or (), self.labels, WHO)
         self.cfg[CALIBRATION] = None
-        self.cfg["class_values"] = resolve_classes(self, "BILU", counts_corpus, nlp, WHO)
+        given = self.labels, "BILU", counts_corpus, nlp, WHO, self.name
+        self.cfg["class_values"] = resolve_classes(self.loss, *given)
 
     def update(self, examples: Iterable[Example], **settings: Any) -> dict[str, float]:
         """As for `ner`, on the included types alone."""
@@ -192,15 +201,15 @@ class LongtailNER(EntityRecognizer):
         losses: dict[str, float] | None,
     ) -> np.ndarray:
         """spaCy's gradient, each row times u(x) of the loss. (n_states, n_moves)"""
-        if self.loss is None:
+        if self.loss is None or self.formula is None:
             return super().get_batch_loss(states, golds, scores, losses)
         d_scores = super().get_batch_loss(states, golds, scores, None)
         q, log_x = least_cost(np.asarray(scores), d_scores)
         columns, by_class = columns_of(self.moves), self.cfg["class_values"]
-        is_o = (q[:, columns["O"]] > 0.5).astype(log_x.dtype)
-        weight = 1.0 if by_class is None else q @ action_weights(columns, by_class)
-        weight *= self.loss.of_o(is_o)
-        f, u = self.loss.of_gold(log_x)
+        weight = np.where(q[:, columns["O"]] > 0.5, 1.0, self.loss.entity_factor).astype(log_x.dtype)
+        if by_class is not None:
+            weight *= q @ action_weights(columns, by_class)
+        f, u = self.formula.of_gold(log_x)
         loss = float((f * weight).sum())
         if not np.isfinite(loss):
             raise ValueError(Errors.L007.format(who=self.name, loss=loss, n_rows=len(f)))
