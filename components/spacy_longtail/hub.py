@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from thinc.api import Config
 
 from .errors import Errors
-from .settings import extra
+from .extras import extra
 
 if TYPE_CHECKING:  # an extra
     from transformers import PreTrainedModel, PreTrainedTokenizerBase

@@ -1,8 +1,6 @@
 """Checks of settings, which arrive from a config as they are written there."""
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import SupportsFloat
 
 from pydantic import ConfigDict
@@ -29,16 +27,6 @@ def finite(
 def unused(name: str, value: object, who: str, where: str) -> ValueError:
     """L213, to be raised of a setting that would be ignored."""
     return ValueError(Errors.L213.format(name=name, value=value, who=who, where=where))
-
-
-@contextmanager
-def extra(package: str, name: str) -> Iterator[None]:
-    """Where a package of an extra is imported. RAISES (ValueError): L406."""
-    try:
-        yield
-    except ImportError as error:
-        missing = package or error.name or name
-        raise ValueError(Errors.L406.format(package=missing, extra=name)) from error
 
 
 def one_of(name: str, value: object, known: tuple[object, ...]) -> None:

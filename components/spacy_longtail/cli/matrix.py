@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
+from ..extras import require
 from ..output.amounts import number
 from ..studies.matrix.rounds import fold_plan
 from ..studies.matrix.summary import summarize_trials
@@ -46,6 +47,7 @@ def matrix(
     Finished trials are skipped, so that the same command resumes. A trial is run again when its
     config, its corpus or the code has changed.
     """
+    require("scipy", "report")  # of the comparison, hours later
     given = {
         "corpora": [str(corpus) for corpus in corpora or []] or None,
         "steps": steps,

@@ -13,7 +13,7 @@ from thinc.api import ArgsKwargs, Model, PyTorchShim, PyTorchWrapper_v3, torch2x
 from thinc.types import Floats2d
 
 from ..errors import Errors
-from ..settings import extra
+from ..extras import extra
 
 if TYPE_CHECKING:
     import torch

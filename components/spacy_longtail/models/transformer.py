@@ -14,10 +14,11 @@ from thinc.types import Floats2d, Ints1d
 
 from ..corpus.sentences import sentence_lengths
 from ..errors import Errors
+from ..extras import extra
 from ..hub import load_transformer
 from ..layers.listeners import nodes_of
 from ..layers.torch_layer import rows_from_torch, shim_of, torch_layer
-from ..settings import extra, finite, whole
+from ..settings import finite, whole
 
 if TYPE_CHECKING:  # an extra
     from tokenizers import Tokenizer

@@ -18,10 +18,11 @@ from ..corpus.seen import write_seen
 from ..corpus.tokenizers import blank
 from ..describers.label_encoder import FILE as LABEL_ENCODER
 from ..encoders import META, located
+from ..extras import extra
 from ..layers.torch_layer import require_torch
 from ..output.writing import check_folder, check_outside, replacing, unless_holds
 from ..pipes.sources import add_sources
-from ..settings import extra, unused
+from ..settings import unused
 from ..training.provenance import digest, file_content, shortened, versions
 from ..types import Block
 from .donors import common_language, read_donors

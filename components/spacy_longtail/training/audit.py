@@ -20,7 +20,7 @@ from ..corpus.sentences import sentence_bounds
 from ..corpus.splits import document_folds
 from ..corpus.statistics.counting import present_parts
 from ..errors import Errors, Warnings
-from ..settings import extra
+from ..extras import extra
 from .out_of_fold import OutOfFold, out_of_fold
 
 ReviewFormat = Literal["prodigy", "doccano"]

@@ -1,19 +1,21 @@
 """Loading what is trained already, and what a config starts from."""
 
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import spacy
 import srsly
 from spacy.language import Language
 from spacy.training.pretrain import get_tok2vec_ref
-from spacy.util import is_package
+from spacy.util import is_package, load_config
 from thinc.api import Config, ConfigValidationError
 
 from ..corpus import seen
 from ..describers import label_encoder
 from ..encoders import META, check_encoder, in_language, located
 from ..errors import Errors
+from ..extras import require_of
 from ..pipes.sources import Source, sources_of
 from ..pipes.token.tagging import TokenTagger
 
@@ -30,12 +32,20 @@ def load_pipeline(model: Path | str, exclude: Collection[str] = ()) -> Language:
     except Exception as error:  # what is damaged can fail anywhere, each in its own way
         if str(error).startswith("[L"):
             raise
+        require_of(_config_of(model))
         problem = f"{type(error).__name__}: {error}".strip().rstrip(".")
         errors = (error.errors or ()) if isinstance(error, ConfigValidationError) else ()
         if gone := [str(entry["loc"][-1]) for entry in errors if "unexpected" in entry["msg"]]:
             problem = f"An earlier version saved it, with settings that are gone: {', '.join(gone)}."
             problem += " Delete their lines in its config.cfg, or train it again"
         raise ValueError(Errors.L408.format(path=model, problem=f"{problem}.")) from error
+
+
+def _config_of(model: Path | str) -> Mapping[str, object]:
+    """Return the config of a pipeline, not interpolated; an empty one where it cannot be read."""
+    with suppress(Exception):
+        return load_config(located(Path(model)) / "config.cfg")
+    return {}
 
 
 def load_for_types(model: Path | str, descriptions: Mapping[str, str]) -> Language:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from spacy.cli._util import setup_gpu
 from spacy.util import import_file
+from thinc.util import has_gpu
 
 from ..errors import Errors
 
@@ -16,6 +17,15 @@ def use_gpu(gpu_id: int) -> None:
         setup_gpu(gpu_id, silent=True)  # spaCy says it
     except Exception as error:  # CuPy and torch have their own
         raise ValueError(Errors.L515.format(gpu_id=gpu_id, problem=str(error).rstrip("."))) from error
+
+
+def check_gpu(gpu_id: int) -> None:
+    """Refuse a GPU that other processes could not use, without using it in this one.
+
+    gpu_id (int): -1 is the CPU. RAISES (ValueError): If there is none, or what it needs is missing.
+    """
+    if gpu_id >= 0 and not has_gpu:
+        use_gpu(gpu_id)
 
 
 def import_code(path: Path) -> None:

@@ -30,6 +30,7 @@ from ..corpus.tokenizers import tokenizer_config
 from ..corpus.type_words import in_words, problem_in_config
 from ..encoders import located
 from ..errors import SHIPPED_CONFIGS, Errors, Warnings
+from ..extras import require_of
 from ..hub import check_models
 from ..output.writing import check_folder, check_outside, coded_io, set_aside, whole_folder
 from ..pipes.numpy_blas import use_numpy_blas
@@ -94,6 +95,7 @@ def load_filled(config: Path, corpus: Path, overrides: Overrides | None = None) 
             if name not in filled.get("training", {}):
                 fix = "`python -m spacy init fill-config` writes all defaults"
                 raise ValueError(f"[training] has no {name!r}; {fix}.")
+        require_of(filled)
         return filled
     except (ValueError, ConfigParserError) as error:
         if str(error).startswith("[L"):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...settings import extra
+from ...extras import extra
 from .metrics import Metric
 
 LEVEL = 0.95  # of intervals; alpha is the rest

@@ -11,8 +11,9 @@ from thinc.api import get_torch_default_device
 from ...corpus.labels import check_label
 from ...corpus.sentences import sentence_bounds
 from ...errors import Errors
+from ...extras import extra, require
 from ...hub import no_model_code
-from ...settings import extra, finite
+from ...settings import finite
 from ..base import EntityScorer, Lock, UntrainedPipe, factory
 from ..label_checks import check_known, check_types
 from ..scores.merging import merge_spans
@@ -54,6 +55,7 @@ class GLiNERNER(EntityScorer, UntrainedPipe):
         abstain_key: str | None = None,
         scorer: Callable | None = None,
     ) -> None:
+        require("gliner", "gliner")
         types = check_types("labels", labels, WHO)
         given = {label: text for label, text in descriptions.items() if text}
         check_known("descriptions", given, types, WHO)
@@ -92,8 +94,8 @@ class GLiNERNER(EntityScorer, UntrainedPipe):
         return int(label not in known)
 
     def predict(self, docs: Iterable[Doc]) -> list[list[ScoredSpan]]:
-        import torch
-
+        with extra("", "gliner"):
+            import torch
         docs = list(docs)
         label_of = {words: label for label, words in self.cfg["types"].items()}
         # half of what it reads: its words are smaller than spaCy's tokens

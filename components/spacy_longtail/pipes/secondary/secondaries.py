@@ -17,6 +17,7 @@ from thinc.api import Config
 
 from ...corpus.cutting import bare
 from ...errors import Errors
+from ...extras import require_of
 from ...types import Block
 
 SETS = "doc.ents"
@@ -146,6 +147,7 @@ def _build(nlp: Language, block: Mapping[str, object], who: str) -> Any:
     """What `nlp.create_pipe` makes of JSON, of a block whose functions are resolved already."""
     given = dict(block)
     factory = given.pop("factory", None)
+    require_of(block)
     if not isinstance(factory, str) or not nlp.has_factory(factory):
         raise unfit(who, f"'factory' must be the name of a registered component, found {factory!r}")
     meta = nlp.get_factory_meta(factory)

@@ -14,6 +14,7 @@ from ...corpus.seen import MOST, seen_share
 from ...corpus.statistics import Statistics, corpus_statistics
 from ...encoders import TRANSFORMERS, check_encoder, installed_transformers, located, shipped_encoder
 from ...errors import Errors
+from ...extras import require
 from ...hub import load_transformer
 from ...output.amounts import number
 from ...output.writing import check_file, write_file
@@ -200,6 +201,7 @@ def advise(
     options (TrialOptions): How trials are run. say (Callable): Gets progress.
     RETURNS (Advice): What the trials show.
     """
+    require("scipy", "report")  # of the comparison, hours later
     (corpus,) = plan.corpora
     check_file(config, [corpus], MARK)
     cut, groups = fold_plan(plan, output, folds)

@@ -14,6 +14,7 @@ from thinc.api import Config
 
 from ...corpus.folder import part_path, read_types
 from ...errors import Errors
+from ...extras import require_of
 from ...training.train import corpus_overrides, known_sections
 from ...types import Block, Overrides
 from .compose import HERE, apply, block_of, compose, known_choices, read_base
@@ -132,7 +133,11 @@ def make_config(recipe: Recipe) -> Config:
 
 
 def _filled(config: Config) -> Config:
-    """A config as `spacy init fill-config` leaves it, in its own order. No pipeline is loaded."""
+    """Return a config as `spacy init fill-config` leaves it, in its own order.
+
+    No pipeline is loaded, but the packages of its components must be installed.
+    """
+    require_of(config)
     sourced = get_sourced_components(config)
     filled = load_model_from_config(config, auto_fill=True, exclude=list(sourced)).config
     filled["components"].update(sourced)

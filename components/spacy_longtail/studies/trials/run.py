@@ -16,6 +16,7 @@ from ...errors import Errors
 from ...hub import check_models
 from ...output.writing import check_folder, coded_io, unless_holds
 from ...training.provenance import DEV_SCORE, read_curve, short
+from ...training.startup import check_gpu
 from ...training.train import check_trainable, load_filled, warn_seen
 from .child import MODEL
 from .keys import code_version, corpus_version, trial_key
@@ -109,6 +110,7 @@ class Matrix:
             with coded_io(self.output):
                 (self.output / FOLDER).mkdir(parents=True, exist_ok=True)  # it is known by it
             if runner is None:
+                check_gpu(options.gpu_id)
                 self.check(missing)
                 runner = partial(run_trial, options)
             self._run(missing, len(among), options.workers, runner)

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from thinc.api import Config
 
 from ...errors import Errors, Warnings
+from ...extras import extra
 from ...hub import check_models
 from ...output.amounts import number, percent
 from ...output.writing import check_folder, coded_io, in_progress, unless_holds, write_file
-from ...settings import extra
 from ...training.provenance import DEV_SCORE, digest, read_curve, typed
+from ...training.startup import check_gpu
 from ...training.train import BEST, refuse_parts, warn_seen
 from ...types import Overrides
 from ..trials.child import MODEL
@@ -184,6 +185,7 @@ class Search:
         output: Path,
         seed: int = 0,
     ) -> None:
+        import_optuna()
         refuse_parts(settings)
         for name in ("training.patience", "training.max_epochs"):
             if settings.get(name, 0) not in (0, -1):
@@ -242,8 +244,8 @@ class Search:
         runner (Optional[Callable]): What runs one trial, if not a process of its own.
         RETURNS (List[Tried]): All finished trials, those of earlier runs too.
         """
-        import_optuna()
         if runner is None:
+            check_gpu(gpu_id)
             self.check()
             runner = partial(run_trial, self, gpu_id, minutes)
         with coded_io(self.output):
