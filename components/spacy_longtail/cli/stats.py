@@ -9,6 +9,8 @@ from wasabi import msg, wrap
 
 from ..corpus.rare import rare_sentence
 from ..corpus.statistics import MARK, Statistics, corpus_statistics, write_statistics
+from ..errors import Errors
+from ..evaluation.preview import Preview, preview
 from ..output.writing import check_file
 from .app import CORPUS_PANEL, Corpus, Json, app, print_json, print_table
 
@@ -20,9 +22,14 @@ COUNTS = ("documents", "sentences", "entity_sentences", "tokens", "entity_tokens
 def stats(
     corpus: Corpus,
     output: Annotated[Path | None, Option("--output", "-o", help="Also write JSON here.")] = None,
+    encoder: Annotated[
+        str | None, Option(help="Show what this encoder knows of each type before training.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Count a corpus by type and part: rareness, unseen mentions, leakage; and what to try."""
+    if as_json and encoder is not None:
+        raise ValueError(Errors.L420.format(name="encoder", problem="--json prints the counts alone"))
     if output is not None:
         check_file(output, mark=MARK)
     statistics = corpus_statistics(corpus)
@@ -32,6 +39,28 @@ def stats(
         print_json(statistics.as_json())
     else:
         _print_statistics(statistics)
+        if encoder is not None:
+            _print_preview(preview(corpus, encoder))
+
+
+def _print_preview(known: Preview) -> None:
+    msg.divider(f"What {known.encoder} knows of the types")
+    rows = [
+        (
+            row.label,
+            row.description,
+            f"{row.mentions:,}",
+            f"{100 * row.f:.0f}" if row.support else "-",
+            ", ".join(f"{words} ({cosine:.2f})" for words, cosine in row.nearest),
+        )
+        for row in known.types
+    ]
+    head = ("type", "description", "train mentions", "zero-shot F1, dev", "nearest known types (cosine)")
+    print_table(head, rows, "llrrl")
+    msg.text(
+        f"Macro F1 on dev without training: {100 * known.macro_f:.1f}. Where it is low and no known "
+        "type is near, expect less from pretraining: improve the descriptions, or label more sentences."
+    )
 
 
 def _print_statistics(of: Statistics) -> None:

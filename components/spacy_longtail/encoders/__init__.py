@@ -18,6 +18,7 @@ from ..errors import Errors
 
 HERE = Path(__file__).parent
 TRANSFORMERS = ("en_longtail_trf", "en_longtail_trf_small")  # each a wheel of its own
+KNOWN_TYPES = HERE / "known_types.json"  # that the shipped encoders learnt from, in words
 META = "meta.json"  # of a pipeline, and of a package of one
 
 # spaCy's `source = "en_longtail_cnn"` finds installed packages alone: this folder looks like their
