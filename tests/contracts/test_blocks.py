@@ -210,6 +210,13 @@ def said_output(block: Block) -> str | None:
 
 
 @pytest.mark.parametrize("page", RUN)
+def test_a_page_that_loads_the_shipped_encoder_lets_spacy_find_it(page):
+    code = "\n".join(block.text for block in BLOCKS if block.page == page)
+    before, loads, _ = code.partition('spacy.load("en_longtail_cnn")')
+    assert not loads or "import spacy_longtail" in before
+
+
+@pytest.mark.parametrize("page", RUN)
 def test_the_python_of_a_page_runs(page, folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     blocks = [block for block in PYTHON if block.page == page and not block.only_parsed]
@@ -274,6 +281,13 @@ def test_commands_parse(block, tmp_path, monkeypatch):
             check_parses(spacy_app, words[1:] if words[0] == "spacy" else words[3:])
         elif words[:1] == ["python"] and words[1].endswith(".py"):
             assert (ROOT / words[1]).is_file()
+
+
+def test_the_commands_with_config_values_are_named():
+    page = (ROOT / "docs" / "errors.md").read_text(encoding="utf8")
+    commands = typer.main.get_command(app).commands.items()
+    names = [name for name, c in commands if any("--set" in p.opts for p in c.params)]
+    assert f"| {', '.join(f'`{name}`' for name in sorted(names))} | after `--set`" in page
 
 
 @pytest.mark.slow
