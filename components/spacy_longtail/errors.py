@@ -235,6 +235,18 @@ class Errors:
         "[L411] {path} cannot be compared with {other}: {problem}. Evaluate both on the same data with "
         "the same types."
     )
+    L840 = (
+        "[L840] --map gives pipeline types the names {unknown}, which {corpus} does not declare. It "
+        "declares {known}."
+    )
+    L841 = (
+        "[L841] {model} and {data} have no type in common, so that every score would be 0. The pipeline "
+        "predicts {predicted}, the data has {known}. {fix}"
+    )
+    L842 = (
+        "[L842] --in-place would change the installed package {model}. Name a folder for the new "
+        "pipeline with --output."
+    )
     L414 = (
         "[L414] {model} has no evaluation for its model card: {problem}. Run `evaluate` on it, with -o "
         "into that folder."
@@ -350,6 +362,11 @@ class Warnings:
     )
 
     # Evaluation and output
+    W199 = (
+        "[LW199] {model} predicts types that {data} does not have, {predicted}, so that its entities "
+        "count as wrong. {fix}"
+    )
+    W200 = "[LW200] --map {name}={value} has no effect: the pipeline predicts no {name}."
     W034 = (
         "[LW034] {folder} holds {names}, left there by a run that was killed, or that still runs. If "
         "none does, delete it."

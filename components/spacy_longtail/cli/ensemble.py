@@ -13,7 +13,7 @@ from .app import PIPELINE_PANEL, Code, GpuId, Json, app, print_json, print_measu
 
 @app.command("ensemble", rich_help_panel=PIPELINE_PANEL)
 def ensemble_command(
-    runs: Annotated[list[Path], Argument(help="Folders of `train`, or pipelines: two or more.")],
+    runs: Annotated[list[Path], Argument(help="Folders of `train`, pipelines or packages.")],
     output: Annotated[Path, Option("--output", "-o", help="Folder for the pipeline.")],
     gold: Annotated[Path | None, Option(help="A converted corpus to measure them all on.")] = None,
     part: Annotated[str, Option(help="The part of it.")] = "dev",

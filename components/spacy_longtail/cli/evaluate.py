@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,8 @@ from typer import Argument, Option
 from wasabi import msg
 
 from ..corpus.folder import part_path, read_types
+from ..corpus.type_words import in_words
+from ..errors import Errors
 from ..evaluation.analysis import entity_changes
 from ..evaluation.evaluate import evaluate_model
 from ..evaluation.records import MARK, Evaluation, usage_in_words, write_evaluation
@@ -27,12 +30,16 @@ from ..output.amounts import percent
 from ..output.writing import check_file
 from ..training.startup import use_gpu
 from .app import TRAINING_PANEL, Code, GpuId, Json, app, print_json, print_table, refuse_given
+from .options import read_pairs
 
 
 @app.command(rich_help_panel=TRAINING_PANEL)
 def evaluate(
     context: typer.Context,
-    model: Annotated[Path, Argument(help="A trained pipeline; for --report the folder of evaluations.")],
+    model: Annotated[
+        Path,
+        Argument(help="Folder or package of a pipeline; for --report the folder of evaluations."),
+    ],
     corpus: Annotated[Path | None, Argument(help="What `convert` wrote; none for --report.")] = None,
     output: Annotated[Path | None, Option("--output", "-o", help="Also write JSON here.")] = None,
     part: Annotated[str, Option(help="train, dev or test.")] = "test",
@@ -47,6 +54,10 @@ def evaluate(
     ] = None,
     ours: Annotated[str | None, Option(help="--report: our model.", show_default="best on dev")] = None,
     card: Annotated[Path | None, Option(help="--report: write a model card into this pipeline.")] = None,
+    type_names: Annotated[
+        list[str] | None,
+        Option("--map", help="PERSON=PER: the corpus calls the pipeline's PERSON PER; repeatable."),
+    ] = None,
     code: Code = None,
     gpu_id: GpuId = -1,
     as_json: Json = False,
@@ -58,7 +69,8 @@ def evaluate(
     Runs of one name and several seeds are one model.
     """
     if report is not None and corpus is None:
-        refuse_given(context, ["output", "part", "name", "before"], "--report reads evaluations")
+        of_pipeline = ["output", "part", "name", "before", "type_names", "gpu_id"]
+        refuse_given(context, of_pipeline, "--report reads evaluations")
         return _report(model, report, baseline, ours, card, as_json)
     if corpus is None or report is not None:
         raise typer.BadParameter("A pipeline needs a CORPUS, a folder of evaluations needs --report.")
@@ -69,8 +81,19 @@ def evaluate(
     types = read_types(corpus)
     train, data = part_path(corpus, "train"), part_path(corpus, part)
     training = train if train.exists() else None
-    result = evaluate_model(model, data, types.labels, types.tail, name, training, part)
-    was = evaluate_model(before, data, types.labels, types.tail) if before else None
+    names = read_pairs("--map", type_names)
+    if unknown := sorted(set(names.values()) - set(types.labels)):
+        raise ValueError(Errors.L840.format(corpus=corpus, unknown=unknown, known=types.labels))
+    score = partial(
+        evaluate_model,
+        data=data,
+        labels=types.labels,
+        tail=types.tail,
+        descriptions=in_words(types.labels, types.descriptions),
+        names=names,
+    )
+    result = score(model, name=name, training=training, part=part)
+    was = score(before) if before else None
     changes = entity_changes(was, result) if was else {}
     if output is not None:
         write_evaluation(result, output)

@@ -71,6 +71,17 @@ def read_settings(given: Sequence[str] | None) -> Overrides:
     return settings
 
 
+def read_pairs(option: str, given: Sequence[str] | None) -> dict[str, str]:
+    """Read NAME=VALUE of the command line, each name once."""
+    pairs: dict[str, str] = {}
+    for text in given or ():
+        name, _, value = (side.strip() for side in text.partition("="))
+        if not (name and value) or name in pairs:
+            raise typer.BadParameter(f"{option} takes NAME=VALUE, each name once, found {text!r}.")
+        pairs[name] = value
+    return pairs
+
+
 def read_numbers(option: str, text: str | None) -> list[int] | None:
     """Numbers of the command line, separated by commas; null of none."""
     try:

@@ -19,7 +19,7 @@ from .app import PIPELINE_PANEL, Code, Corpus, GpuId, Json, app, print_json, pri
 
 @app.command(rich_help_panel=PIPELINE_PANEL)
 def thresholds(
-    model: Annotated[Path, Argument(help="A trained pipeline.")],
+    model: Annotated[Path, Argument(help="Folder or package of a trained pipeline.")],
     corpus: Corpus,
     output: Annotated[Path | None, Option("--output", "-o", help="Folder for the new pipeline.")] = None,
     in_place: Annotated[bool, Option("--in-place", help="Write them into the model itself.")] = False,

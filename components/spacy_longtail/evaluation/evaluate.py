@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import cast
 
@@ -13,33 +13,35 @@ from spacy.training import Corpus, Example
 from ..corpus.examples import on_gold_tokens
 from ..corpus.formats.docbin import check_docs
 from ..corpus.statistics.counting import tally_part
-from ..errors import Errors
 from ..pipes.neighbours import is_gate
 from ..pipes.secondary.gated_pipe import GatedPipe
 from ..pipes.token.ensemble_ner import EnsembleNER
 from ..scorers import make_ner_scorer
-from ..training.loading import load_pipeline
+from ..training.loading import load_for_types, pipeline_folder
 from ..training.provenance import checksum, method, read_curve, read_run
 from ..training.train import MODELS
 from ..types import ENTITY_SCORES
 from .analysis import analyse
+from .names import check_types, rename_types
 from .records import Document, Evaluation, Scores, TrainingSettings
 
 UNNAMED = (*MODELS, "model")  # what `train` calls every pipeline
 
 
 def evaluate_model(
-    model: Path,
+    model: Path | str,
     data: Path,
     labels: list[str],
     tail: list[str],
     name: str | None = None,
     training: Path | None = None,
     part: str | None = None,
+    descriptions: Mapping[str, str] | None = None,
+    names: Mapping[str, str] | None = None,
 ) -> Evaluation:
     """Run a pipeline over a .spacy file and score it on the declared types.
 
-    model (Path): A pipeline folder, as `spacy train` writes it.
+    model (Path | str): A pipeline folder, as `spacy train` writes it, or an installed package.
     data (Path): A .spacy file, or a folder of them.
     labels (List[str]): The declared types. tail (List[str]): The rare ones.
     name (Optional[str]): What reports call the model; null is its folder's name, or where that is
@@ -47,20 +49,28 @@ def evaluate_model(
     training (Optional[Path]): What it was trained on, a .spacy file or a folder of them: for scores
         by frequency and of unseen mentions. Null leaves the analysis out.
     part (Optional[str]): Which part of the corpus the data is; reports are of test.
+    descriptions (Optional[Mapping[str, str]]): Of the declared types, by which a pretrained encoder
+        finds them. A trained pipeline keeps its types.
+    names (Optional[Mapping[str, str]]): What the corpus calls the pipeline's types, by their names
+        in the pipeline; for those that differ.
     RETURNS (Evaluation): Scores in [0, 1], their analysis, documents with gold and predicted
         entities, and how the pipeline was made, where the command `train` left that.
+    RAISES (ValueError): If pipeline and data have no type in common.
     """
-    if not (model / "config.cfg").is_file():
-        raise ValueError(Errors.L402.format(path=model / "config.cfg", fix="Name a trained pipeline."))
-    place = Path(os.path.abspath(model))  # "." has no parent
+    place = Path(os.path.abspath(pipeline_folder(model)))  # "." has no parent
+    if name is None:
+        is_package = place != Path(os.path.abspath(model))
+        name = str(model) if is_package else (place.parent if place.name in UNNAMED else place).name
     run, curve = read_run(place), read_curve(place)
-    nlp = load_pipeline(model)
+    nlp = load_for_types(model, descriptions or {})
     check_docs(data)  # refuses a file that cannot be read, before the long work
     tally = None if training is None else tally_part(training)
     secondaries = {name: pipe for name, pipe in nlp.pipeline if isinstance(pipe, GatedPipe)}
     for pipe in secondaries.values():
         pipe.usage.update(dict.fromkeys(pipe.usage, 0))
     examples, seconds = _read(nlp, data)
+    rename_types(examples, names or {})
+    check_types(examples, labels, str(model), str(data))
     scores = make_ner_scorer(labels, tail)(examples)
     for pipe_name, pipe in nlp.pipeline:
         if is_gate(nlp, pipe_name):
@@ -70,13 +80,14 @@ def evaluate_model(
         details = analyse(examples, labels, tail, tally.counts.mentions, tally.surfaces)
     performance = nlp.meta.get("performance", {})
     return Evaluation(
-        name=name or (place.parent if place.name in UNNAMED else place).name,
+        name=name,
         model=str(model),
         data=str(data),
         part=part,
         checksum=checksum(data),
         labels=labels,
         tail=tail,
+        names=dict(names or {}),
         training=_training_settings(nlp),
         method=method(nlp),
         run=run,

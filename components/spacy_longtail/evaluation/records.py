@@ -78,6 +78,7 @@ class Evaluation(Record):
     checksum: str | None = None  # of the data
     labels: list[str]
     tail: list[str]
+    names: dict[str, str] = Field(default_factory=dict)  # the corpus's, by those of the pipeline
     training: TrainingSettings
     method: Method = Method()
     run: RunRecord = RunRecord()

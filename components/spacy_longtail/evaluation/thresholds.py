@@ -17,7 +17,7 @@ from ..output.writing import check_folder, coded_io, unless_holds, whole_folder
 from ..pipes.neighbours import is_gate
 from ..pipes.scores.thresholding import ANY_TYPE, CALIBRATION, check_keys
 from ..pipes.scores.thresholds import OperatingPoint, points
-from ..training.loading import load_pipeline
+from ..training.loading import load_pipeline, pipeline_folder
 from .calibration import Curves, Scored, entity_outcomes, fit_curves, measure_error
 from .chosen import CHOSEN, Chosen, ChosenType, ChosenTypes, Goal, chosen_json
 from .evaluate import update_performance
@@ -40,8 +40,8 @@ def fit_thresholds(
 ) -> Chosen:
     """Choose thresholds and calibration on development data, and write them into the pipeline.
 
-    model (Path): A trained pipeline. data (Path): Development data, a .spacy file or a folder of
-        them.
+    model (Path): A trained pipeline: its folder, or the name of an installed package.
+    data (Path): Development data, a .spacy file or a folder of them.
     goal (Goal): Of the thresholds of entity types.
     gate_goal (Optional[Goal]): Of the gate's; null is the budget of a posterior gate that has one,
         else GATE_GOAL; a trained gate with fewer than GATE_LEAST sentences then stays as it is.
@@ -52,9 +52,13 @@ def fit_thresholds(
     output (Optional[Path]): Folder for the pipeline; null writes it where it is.
     RETURNS (Chosen): By component.
     """
+    folder = pipeline_folder(model)
+    if output is None and folder != model:
+        raise ValueError(Errors.L842.format(model=model))
+    given, model = model, folder
     inputs = [data] if output is None else [model, data]
     check_folder(output or model, inputs, unless_holds(CHOSEN) if output else lambda _: "")
-    nlp = load_pipeline(model)
+    nlp = load_pipeline(given)  # a package may have code of its own
     names = _scored_pipes(nlp, model)
     for name in names:
         cfg = nlp.get_pipe(name).cfg  # type: ignore[attr-defined]

@@ -48,6 +48,19 @@ def _config_of(model: Path | str) -> Mapping[str, object]:
     return {}
 
 
+def pipeline_folder(model: Path | str) -> Path:
+    """Return the folder of a trained pipeline.
+
+    model (Path | str): A folder, or the name of an installed package, as `spacy package` makes it.
+    RAISES (ValueError): If there is no pipeline.
+    """
+    folder = located(model)
+    if not (folder / "config.cfg").is_file():
+        fix = "Name the folder of a trained pipeline, or an installed package of one."
+        raise ValueError(Errors.L402.format(path=folder / "config.cfg", fix=fix))
+    return folder
+
+
 def load_for_types(model: Path | str, descriptions: Mapping[str, str]) -> Language:
     """Load a trained pipeline, or a pretrained encoder that finds types by their descriptions.
 

@@ -26,7 +26,7 @@ from ..pipes.token import ensemble_ner
 from ..pipes.token.ensemble_ner import EnsembleNER
 from ..pipes.token.ner import TokenNER
 from ..records import Record
-from ..training.loading import load_pipeline
+from ..training.loading import load_pipeline, pipeline_folder
 from ..training.provenance import RunRecord, command, read_run, versions
 from ..training.train import BEST
 from ..types import ENTITY_SCORES, Block
@@ -111,11 +111,7 @@ def build_ensemble(
 
 def _model_in(run: Path) -> Path:
     """The pipeline of a run: the best one of a folder of `train`."""
-    model = run / BEST if (run / BEST).is_dir() else run
-    if not (model / "config.cfg").is_file():
-        fix = "Name a folder that `train` wrote, or a pipeline."
-        raise ValueError(Errors.L402.format(path=model / "config.cfg", fix=fix))
-    return model
+    return pipeline_folder(run / BEST if (run / BEST).is_dir() else run)
 
 
 def _run_record(models: Sequence[Path], made: str) -> RunRecord:

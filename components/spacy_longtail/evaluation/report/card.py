@@ -8,6 +8,7 @@ from typing import Any
 import srsly
 
 from ...corpus.statistics import Statistics
+from ...encoders import located
 from ...errors import Errors
 from ...output.writing import check_file, coded_io, replacing
 from ...pipes.sources import sources_of
@@ -29,16 +30,17 @@ def write_card(
 
     statistics (Path): Of the corpus, as the command `stats` writes them.
     evaluations (List[Path]): Of runs on it; one of them is of this pipeline.
-    model (Path): The pipeline's folder. output (Optional[Path]): A copy of it, to write into
-        instead.
+    model (Path): The pipeline's folder, or an installed package.
+    output (Optional[Path]): A copy of it, to write into instead.
     RETURNS (Path): The README.
     """
-    path = model / "meta.json"
-    if not path.is_file():
-        raise ValueError(Errors.L402.format(path=path, fix="Name a trained pipeline."))
+    folder = located(model)
+    if not (folder / "meta.json").is_file():
+        raise ValueError(Errors.L402.format(path=folder / "meta.json", fix="Name a trained pipeline."))
     stats, systems = read_systems(statistics, evaluations)
-    system, run = _run_of(systems, model, srsly.read_json(path).get("performance", {}))
-    target = output or model
+    made = srsly.read_json(folder / "meta.json").get("performance", {})
+    system, run = _run_of(systems, model, made)
+    target = output or folder
     check_file(target / CARD, mark=MARK)
     card = card_data(stats, run)
     meta = srsly.read_json(target / "meta.json")
