@@ -208,6 +208,20 @@ class Errors:
         "frozen_components; or train members anew, and run `ensemble` again."
     )
 
+    L810 = (
+        "[L810] {who} found no probabilities of {wanted} on a document, found those of: {found}. Set "
+        "write_probabilities = true in an enabled longtail_token_ner or longtail_ner (in place of a "
+        "stock ner) before it; or add {who} to this pipeline anew, without source, which does this."
+    )
+    L811 = (
+        "[L811] {who} found probabilities of {n} tokens on a document of {tokens} tokens. Put the "
+        "component that merges or splits tokens behind it, or before the NER."
+    )
+    L812 = (
+        "[L812] {who} looks for the types {unknown}, which its primary does not know: {known}. Correct "
+        "'rare_labels', or name another component as 'primary'."
+    )
+
     # Training and pretraining
     L408 = (
         "[L408] {path} cannot be loaded as a pipeline: {problem} Copy it again, install what it was "

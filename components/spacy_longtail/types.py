@@ -9,6 +9,10 @@ WEAK_SENTENCES = "weak_sentences"  # doc.spans key of the gate: flagged sentence
 # doc.spans key of the NER pipes: entities, attrs["scores"], attrs["token_scores"]
 ENTITY_SCORES = "entity_scores"
 
+# key in Doc.user_data: by component, its "tags" and the array "p", of shape (n_tokens, n_tags).
+# Unlike hooks or attributes, user_data travels with bytes, pickles and processes
+TOKEN_PROBABILITIES = "entity_probabilities"
+
 # key in Doc.user_data: the types that a document was annotated with, where corpora with different
 # ones train one component: the others are neither right nor wrong there
 ANNOTATED_TYPES = "annotated_types"

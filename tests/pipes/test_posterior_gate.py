@@ -5,11 +5,15 @@ import pickle
 import numpy as np
 import pytest
 import spacy
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 
+from spacy_longtail.corpus.sentences import sentence_lengths
 from spacy_longtail.pipes.gate.flagging import flagged_parts
-from spacy_longtail.pipes.gate.posteriors import expected_mentions
+from spacy_longtail.pipes.scores.probabilities import read_probabilities
+from spacy_longtail.pipes.transition.actions import beginnings, columns_of
+from spacy_longtail.pipes.transition.ner import LongtailNER
+from spacy_longtail.unlabelled.expectations import expected_mentions, record_expectations
 from tests.util import (
     GATE_MODEL,
     SENTENCES,
@@ -17,9 +21,11 @@ from tests.util import (
     TOKEN_MODEL,
     WEAK,
     blank,
+    entities,
     examples,
     one_pipe,
     small_ner,
+    train,
     trained_once,
     two_sentences,
     words,
@@ -46,13 +52,25 @@ def gated(name="longtail_token_ner", **settings):
     return nlp
 
 
-def shared():
+def shared(factory="longtail_token_ner"):
     """A NER that listens."""
     nlp = blank()
     nlp.add_pipe("tok2vec", config={"model": SMALL})
-    model = {**TOKEN_MODEL, "tok2vec": LISTENER}
-    nlp.add_pipe("longtail_token_ner", name="ner", config={"model": model})
+    model = small_ner()["model"] if factory == "ner" else TOKEN_MODEL
+    nlp.add_pipe(factory, name="ner", config={"model": {**model, "tok2vec": LISTENER}})
     return nlp
+
+
+def mentions(pipe, docs):
+    """The expected mentions of NAT and ART in each sentence, which the primary's model gives."""
+    labels = list(pipe.labels)
+    if isinstance(pipe, LongtailNER):
+        begins = beginnings(pipe.model, columns_of(pipe.moves), docs, labels)
+    else:
+        begins = pipe.marginals(docs) @ pipe.codec.beginnings()
+    begins = begins[:, [labels.index(label) for label in WEAK]]
+    ends = np.cumsum([n for doc in docs for n in sentence_lengths(doc)])[:-1]
+    return np.array([rows.sum(axis=0) for rows in np.split(begins, ends)])
 
 
 def flag(gate, *expected):
@@ -84,8 +102,7 @@ def test_sentences_are_flagged_by_what_the_primary_expects(name):
     for token in docs[-1]:
         token.is_sent_start = token.i in (0, 6)
     docs = list(nlp.pipe(docs))
-    (own,) = expected_mentions(nlp, docs)
-    expected = own.mentions[:, [own.labels.index(label) for label in WEAK]]
+    expected = mentions(nlp.get_pipe("ner"), docs)
     assert gate.predict(docs) == pytest.approx(expected, abs=1e-6)
     assert expected[:, 0].sum() == pytest.approx(3, abs=0.3)  # NAT
     flags = (expected >= 0.1).any(axis=1)
@@ -140,7 +157,8 @@ def test_what_a_secondary_expects_counts_in_flagged_sentences():
     nlp = gated()
     nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=secondary())
     nlp.get_pipe("weak_ner").initialize(lambda: examples(nlp))
-    behind = expected_mentions(nlp, list(nlp.pipe(words(nlp, text) for text in SENTENCES)))[-1]
+    record_expectations(nlp)
+    behind = expected_mentions(list(nlp.pipe(words(nlp, text) for text in SENTENCES)))[-1]
     assert np.flatnonzero(behind.mentions.sum(axis=1)).tolist() == RARE
 
 
@@ -157,38 +175,139 @@ def test_a_shared_encoder_does_not_run_again():
 
 
 @pytest.mark.parametrize("width", [16, 24])
-def test_another_encoder_after_the_primary_changes_nothing(width):
-    """Both write to doc.tensor, where the primary's listener reads when it counts again."""
-    nlp, _ = trained_once(shared, 40)
-    texts = [words(nlp, text) for text in SENTENCES]
-    wanted = expected_mentions(nlp, list(nlp.pipe(texts)))[0].mentions
-    nlp.add_pipe("tok2vec", name="second", config={"model": {**SMALL, "width": width}})
+@pytest.mark.parametrize("factory", ["longtail_token_ner", "ner"])
+def test_another_encoder_after_the_primary_changes_nothing(factory, width):
+    """Both encoders write to doc.tensor."""
+    nlp, _ = trained_once(shared, 40, factory=factory)
     nlp.add_pipe("longtail_posterior_gate", name="gate", config={"rare_labels": WEAK})
+    wanted = nlp.get_pipe("gate").predict(list(nlp.pipe(words(nlp, text) for text in SENTENCES)))
+    nlp.add_pipe("tok2vec", name="second", before="gate", config={"model": {**SMALL, "width": width}})
     nlp.get_pipe("second").initialize(lambda: examples(nlp), nlp=nlp)
+    record_expectations(nlp)
     docs = list(nlp.pipe([words(nlp, text) for text in SENTENCES]))
-    assert [i for i, doc in enumerate(docs) if doc.spans[KEY]] == RARE
     assert {doc.tensor.shape[1] for doc in docs} == {width}
-    assert np.array_equal(expected_mentions(nlp, docs)[0].mentions, wanted)
+    assert np.array_equal(nlp.get_pipe("gate").predict(docs), wanted)
+    (own,) = expected_mentions(docs)
+    assert np.array_equal(own.mentions[:, [own.labels.index(label) for label in WEAK]], wanted)
 
 
-def test_the_primary_is_the_last_that_counts_or_the_one_named():
+@pytest.mark.parametrize("name", PRIMARIES)
+def test_a_gate_with_a_source_reads_the_ner_of_its_new_pipeline(name, tmp_path):
+    other = gated(name)
+    nlp = primary("longtail_token_ner")
+    train(nlp, 3, seed=5)  # another model, of which other probabilities come
+    nlp.get_pipe("ner").cfg["write_probabilities"] = True
+    nlp.add_pipe("gate", source=other)
+    nlp.to_disk(tmp_path)
+    texts = [words(nlp, text) for text in SENTENCES]
+    docs = list(nlp.pipe(texts))
+    scores = nlp.get_pipe("gate").predict(docs)
+    assert scores == pytest.approx(mentions(nlp.get_pipe("ner"), docs), abs=1e-6)
+    again = spacy.load(tmp_path)
+    docs = list(again.pipe(words(again, text) for text in SENTENCES))
+    assert np.array_equal(again.get_pipe("gate").predict(docs), scores)
+
+
+def test_a_gate_with_a_source_in_a_config_reads_the_ner_that_is_trained(tmp_path):
+    gated().to_disk(tmp_path)
+    config = primary().config.copy()
+    config["components"]["ner"]["write_probabilities"] = True
+    config["components"]["gate"] = {"source": str(tmp_path)}
+    config["nlp"]["pipeline"] = ["ner", "gate"]
+    nlp = blank().from_config(config)
+    nlp.initialize(lambda: examples(nlp))
+    docs = list(nlp.pipe(words(nlp, text) for text in SENTENCES))
+    expected = mentions(nlp.get_pipe("ner"), docs)
+    assert nlp.get_pipe("gate").predict(docs) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["longtail_token_ner", "ner"])
+def test_a_gate_with_a_source_behind_a_ner_that_writes_nothing_is_refused(name):
+    other = gated()
+    nlp, _ = trained_once(primary, 3, name=name)
+    nlp.add_pipe("gate", source=other)
+    with pytest.raises(ValueError, match=r"L810.*gate found no probabilities.*write_probabilities"):
+        nlp(words(nlp, SENTENCES[0]))
+
+
+def test_a_stock_ner_before_a_gate_becomes_ours_with_the_same_entities(tmp_path):
+    nlp, _ = trained_once(primary, 40, name="ner")
+    stock = nlp.get_pipe("ner")
+    found = [entities(nlp(words(nlp, text))) for text in SENTENCES]
+    nlp.add_pipe("longtail_posterior_gate", name="gate", config={"rare_labels": WEAK})
+    assert nlp.get_pipe_meta("ner").factory == "longtail_ner"
+    assert [entities(nlp(words(nlp, text))) for text in SENTENCES] == found
+    assert nlp.config["components"]["ner"]["model"]["hidden_width"] == 16
+    stock.add_label("SHIP")  # who holds the stock component still changes the pipeline
+    assert "SHIP" in nlp.get_pipe("ner").labels
+    nlp.to_disk(tmp_path)
+    again = spacy.load(tmp_path)
+    assert [entities(again(words(again, text))) for text in SENTENCES] == found
+
+
+def test_a_saved_pipeline_with_a_stock_ner_or_without_the_setting_loads(tmp_path):
+    """As pipelines of 0.3.0: the primary was not asked to write probabilities."""
+    for name in ("ner", "longtail_token_ner"):
+        nlp, _ = trained_once(primary, 40, name=name)
+        nlp.get_pipe("ner").cfg.pop("write_probabilities", None)
+        nlp.to_disk(tmp_path / name)
+        config = nlp.config.copy()
+        config["components"]["ner"].pop("write_probabilities", None)
+        config["components"]["gate"] = {"factory": "longtail_posterior_gate", "rare_labels": WEAK}
+        config["nlp"]["pipeline"] = ["ner", "gate"]
+        blank().from_config(config).get_pipe("gate").to_disk(tmp_path / name / "gate")
+        config.to_disk(tmp_path / name / "config.cfg")
+        again = spacy.load(tmp_path / name)
+        docs = list(again.pipe(words(again, text) for text in SENTENCES))
+        assert [i for i, doc in enumerate(docs) if doc.spans[KEY]] == RARE
+
+
+def test_probabilities_travel_with_a_document():
     nlp = gated()
-    config = {"model": TOKEN_MODEL, "include": ["PER"]}
+    gate, doc = nlp.get_pipe("gate"), nlp(words(nlp, SENTENCES[1]))
+    tags, p = read_probabilities(doc, "ner", "test")
+    assert tags[0] == "O" and p.shape == (len(doc), len(tags)) and p.dtype == "float32"
+    store = DocBin(store_user_data=True)
+    store.add(doc)
+    (stored,) = DocBin().from_bytes(store.to_bytes()).get_docs(nlp.vocab)
+    for copy in (pickle.loads(pickle.dumps(doc)), stored, Doc(nlp.vocab).from_bytes(doc.to_bytes())):
+        assert np.array_equal(gate.predict([copy]), gate.predict([doc]))
+
+
+def test_a_gate_names_its_primary_or_takes_the_last_that_writes():
+    nlp = gated(primary="ner")
+    config = {"model": TOKEN_MODEL, "include": ["PER"], "write_probabilities": True}
     nlp.add_pipe("longtail_token_ner", name="people", before="gate", config=config)
     nlp.get_pipe("people").initialize(lambda: examples(nlp), nlp=nlp)
-    gate = nlp.get_pipe("gate")
-    with pytest.raises(ValueError, match=r"L210.*NAT, ART.*people.*PER"):
-        nlp(words(nlp, SENTENCES[0]))
-    gate.cfg["primary"] = "ner"
-    with nlp.select_pipes(disable=["people"]):
-        assert places(nlp(words(nlp, SENTENCES[0])))
-    nlp.remove_pipe("people")
+    gate, text = nlp.get_pipe("gate"), words(nlp, SENTENCES[0])
+    assert places(nlp(text))
     gate.cfg["primary"] = None
-    with nlp.select_pipes(enable=["gate"]):  # weights are read, whether or not it is enabled
-        assert places(nlp(words(nlp, SENTENCES[0])))
+    with pytest.raises(ValueError, match=r"L812.*NAT, ART.*PER"):
+        nlp(text)
+    gate.cfg["primary"] = "nobody"
+    with pytest.raises(ValueError, match=r"L810.*'nobody'.*ner, people"):
+        nlp(text)
+
+
+def test_a_secondary_before_a_gate_is_no_primary():
+    nlp = gated()
     nlp.add_pipe("longtail_gated_ner", name="weak_ner", before="gate", config=secondary())
     with nlp.select_pipes(disable=["weak_ner"]):
-        assert places(nlp(words(nlp, SENTENCES[0])))  # a secondary is no primary
+        assert places(nlp(words(nlp, SENTENCES[0])))
+    assert not nlp.get_pipe("weak_ner").cfg["write_probabilities"]
+
+
+def test_a_disabled_primary_is_named():
+    nlp = gated()
+    with nlp.select_pipes(enable=["gate"]), pytest.raises(ValueError, match=r"L810.*any component"):
+        nlp(words(nlp, SENTENCES[0]))
+
+
+def test_tokens_that_changed_after_the_primary_are_refused():
+    nlp = gated()
+    nlp.add_pipe("merge_entities", before="gate")
+    with pytest.raises(ValueError, match=r"L811.*10 tokens.*8 tokens"):
+        nlp(words(nlp, SENTENCES[1]))
 
 
 def test_a_budget_begins_where_the_saved_one_begins(tmp_path):
@@ -232,14 +351,26 @@ def test_a_gate_takes_back_what_it_flagged_itself_and_nothing_else():
     assert doc.spans[KEY].attrs["about"] == "rules"
 
 
-@pytest.mark.parametrize(("before", "found"), [({"beam_width": 4}, "L210.*ner"), (None, "L210.*none")])
-def test_a_gate_without_a_primary_before_it_is_refused(before, found):
+@pytest.mark.parametrize("factory", ["beam_ner", "entity_ruler"])
+def test_a_gate_without_a_primary_that_has_probabilities_is_refused(factory):
+    nlp = blank()
+    nlp.add_pipe(factory, name="ner")
+    nlp.add_pipe("longtail_posterior_gate", name="gate", config={"rare_labels": WEAK})
+    with pytest.raises(ValueError, match=r"L210.*gate needs an NER.*found ner"):
+        nlp.initialize(lambda: examples(nlp))
+
+
+def test_a_gate_before_its_primary_is_refused():
+    nlp = blank()
+    nlp.add_pipe("longtail_posterior_gate", name="gate", config={"rare_labels": WEAK})
+    nlp.add_pipe("longtail_token_ner", name="ner", config={"model": TOKEN_MODEL})
+    with pytest.raises(ValueError, match=r"L210.*found none"):
+        nlp.initialize(lambda: examples(nlp))
+
+
+def test_a_document_that_a_gate_cannot_read_goes_to_the_error_handler():
     nlp = blank()
     gate = nlp.add_pipe("longtail_posterior_gate", config={"rare_labels": WEAK})
-    ner = nlp.add_pipe("ner", config=small_ner(), **({"first": True} if before else {}))
-    ner.cfg.update(before or {})
-    with pytest.raises(ValueError, match=found):
-        gate.predict([words(nlp, SENTENCES[0])])
     failed = []
     gate.set_error_handler(lambda name, pipe, docs, error: failed.append(len(docs)))
     assert not list(gate.pipe([nlp.make_doc(text) for text in "ab"])) and failed == [2]

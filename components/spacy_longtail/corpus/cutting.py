@@ -7,12 +7,13 @@ from spacy.tokens import Doc, Span, Token
 from spacy.vocab import Vocab
 from thinc.types import Ints1d
 
-from ..types import ANNOTATED_TYPES
+from ..types import ANNOTATED_TYPES, TOKEN_PROBABILITIES
 from .counts import entity_bounds
 from .sentences import sentence_bounds, sentence_lengths
 from .soft import SOFT, read_soft, write_soft
 
 ENTITY_ATTRIBUTES: list[int | str] = ["ENT_IOB", "ENT_TYPE", "ENT_KB_ID", "ENT_ID"]
+BY_TOKEN = (SOFT, TOKEN_PROBABILITIES)  # in user_data, with a row for each token
 # of a token by itself, without heads
 KEPT_ATTRIBUTES: list[int | str] = [*ENTITY_ATTRIBUTES, "SENT_START", "TAG", "POS", "MORPH", "LEMMA"]
 
@@ -37,7 +38,7 @@ def cut(doc: Doc, bounds: Collection[tuple[int, int]]) -> Iterator[Doc]:
     if (part[place + rows[:, -1].astype("int32")] != part).any():
         attributes, rows = attributes[:-1], rows[:, :-1]
     # not what spaCy's extensions keep of single tokens and spans, by character
-    about = {k: v for k, v in doc.user_data.items() if k != SOFT and not _has_place(k)}
+    about = {k: v for k, v in doc.user_data.items() if k not in BY_TOKEN and not _has_place(k)}
     for start, end in bounds:
         piece = Doc(doc.vocab, *_words(doc[start:end]), user_data=dict(about))
         piece.from_array(attributes, rows[start:end])

@@ -1,6 +1,6 @@
 """The sentences of a document: how long they are, where they begin, which of them spans touch."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Protocol
 
@@ -8,7 +8,7 @@ import numpy as np
 from spacy.attrs import ENT_IOB, SENT_START
 from spacy.pipeline import Sentencizer
 from spacy.tokens import Doc
-from thinc.types import Ints1d
+from thinc.types import Floats2d, Ints1d
 
 
 class Bounded(Protocol):
@@ -27,6 +27,16 @@ def sentence_lengths(doc: Doc) -> Ints1d:
         return np.zeros(0, dtype="int64")
     starts = np.flatnonzero(doc.to_array("SENT_START") == 1)
     return np.diff(np.concatenate([[0], starts[starts > 0], [len(doc)]]))
+
+
+def sums_by_sentence(docs: Sequence[Doc], rows: Floats2d) -> Floats2d:
+    """Sum up the rows of the tokens of each sentence.
+
+    docs (Sequence[Doc]): The documents. rows (Floats2d): Shape (n_tokens, n), of all their tokens.
+    RETURNS (Floats2d): Shape (n_sentences, n), the sentences of all documents in order.
+    """
+    lengths = np.concatenate([np.zeros(0, dtype="int64"), *map(sentence_lengths, docs)])
+    return np.add.reduceat(rows, np.cumsum(lengths) - lengths, axis=0) if len(lengths) else rows[:0]
 
 
 def touched_sentences(doc: Doc, spans: Iterable[Bounded]) -> np.ndarray:

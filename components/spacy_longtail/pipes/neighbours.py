@@ -5,21 +5,24 @@ are looked for as objects: one that two pipelines share has its name of one of t
 """
 
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from itertools import dropwhile, takewhile
 from typing import Any
 
 from spacy.language import Language
+from spacy.pipeline import EntityRecognizer
 from spacy.tokens import Doc
+from spacy.util import registry
 
 from ..errors import Errors, Warnings
 from ..types import Block
 from .base import Gate, Secondary
 from .scores.merging import BY_SCORE
+from .scores.probabilities import SETTING
 
 BOUNDARIES = {"token.is_sent_start", "doc.sents"}
-ROWS = ("doc.tensor", "doc._.trf_data")  # where encoders leave what their listeners read
+STOCK, OURS = "ner", "longtail_ner"  # factories of transition-based NERs
+N_FEATURES = 3  # of a parser's state: those with more look at other tokens, too
 
 
 def name_in(nlp: Language, pipe: object) -> str | None:
@@ -119,28 +122,55 @@ def upstream_of(nlp: Language, pipe: object) -> str | None:
     return next((n for n, listeners in encoders.items() if name in listeners), None)
 
 
-@contextmanager
-def own_rows(nlp: Language, pipe: object, docs: list[Doc], before: object = None) -> Iterator[None]:
-    """Give documents back, for a while, the rows that a component listened to.
+def ask_for_probabilities(nlp: Language, primary: str | None, pipe: object = None) -> str | None:
+    """Let the primary of a posterior gate write its probabilities to the Doc.
 
-    Two encoders of a pipeline write to one place: a component that reads documents again, after
-    both, would read the rows of the second. Where they may be, the first encoder runs again.
+    A stock `ner` cannot write any, so a longtail_ner of the same weights takes its place in the
+    pipeline. It finds the same entities, and without a loss it learns as `ner` does.
+
+    nlp (Language): The pipeline; a component and its config are changed in place.
+    primary (Optional[str]): Name of the component; null is the last that can write some.
+    pipe (object): The gate, which the component stands before; null looks at the whole pipeline.
+    RETURNS (Optional[str]): Name of the component; null if no such component can write any.
     """
-    assigned = {n: nlp.get_pipe_meta(n).assigns for n in components_before(nlp, before)}
-    name = upstream_of(nlp, pipe) or ""
-    place = next((rows for rows in ROWS if rows in assigned.get(name, ())), "")
-    later = list(dropwhile(lambda other: other != name, assigned))[1:] if place else []
-    is_over = any(place in assigned[other] for other in later)
-    if not is_over or not any(map(len, docs)):
-        yield
-        return
-    owners: list[Any] = [doc if place == ROWS[0] else doc._ for doc in docs]
-    attribute = place.rpartition(".")[2]
-    kept = [getattr(owner, attribute) for owner in owners]
-    upstream: Any = nlp.get_pipe(name)
-    upstream.set_annotations(docs, upstream.model.predict(docs))
-    try:
-        yield
-    finally:
-        for owner, rows in zip(owners, kept, strict=True):
-            setattr(owner, attribute, rows)
+    before = components_before(nlp, pipe)
+    writers = [n for n, other in before.items() if _can_write_probabilities(nlp, n, other)]
+    name = next((n for n in reversed(writers) if primary in (None, n)), None)
+    if name is not None:
+        if nlp.get_pipe_meta(name).factory == STOCK:
+            _replace_stock_ner(nlp, name)
+        for settings in (_settings(nlp.get_pipe(name)), nlp.get_pipe_config(name)):
+            settings[SETTING] = True
+    return name
+
+
+def _can_write_probabilities(nlp: Language, name: str, pipe: object) -> bool:
+    if isinstance(pipe, Secondary):  # it reads flagged sentences alone
+        return False
+    is_stock = nlp.get_pipe_meta(name).factory == STOCK and isinstance(pipe, EntityRecognizer)
+    return SETTING in _settings(pipe) or (is_stock and has_action_probabilities(pipe))
+
+
+def has_action_probabilities(pipe: EntityRecognizer) -> bool:
+    """Return whether a parser looks at a token and its entity alone, and takes no beam."""
+    n_features: int = pipe.model.get_ref("lower").get_dim("nF")
+    return n_features == N_FEATURES and pipe.cfg["beam_width"] == 1
+
+
+def _replace_stock_ner(nlp: Language, name: str) -> None:
+    """Put a longtail_ner that shares model and types with a stock `ner` in its place.
+
+    `nlp.replace_pipe` cannot do this: it builds a new model from the config, whose variables have
+    no values yet while a pipeline is loaded.
+    """
+    stock: Any = nlp.get_pipe(name)
+    meta = nlp.get_factory_meta(OURS)
+    shared = {key: stock.cfg[key] for key in ("update_with_oracle_cut_size", "incorrect_spans_key")}
+    parts = {"model": stock.model, "moves": stock.moves, "scorer": stock.scorer}
+    ours = registry.factories.get(OURS)(nlp=nlp, name=name, **parts, **shared)
+    ours.cfg["moves"] = stock.cfg["moves"]  # what is saved: null where they come from the data
+    nlp._components[nlp.component_names.index(name)] = (name, ours)
+    nlp._pipe_meta[name] = meta
+    config = nlp.get_pipe_config(name)
+    defaults = meta.default_config or {}
+    config.update({**defaults, **config, "factory": OURS})

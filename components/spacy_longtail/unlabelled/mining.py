@@ -20,10 +20,10 @@ from ..corpus.sentences import by_punctuation
 from ..corpus.type_words import in_words
 from ..errors import Errors, Warnings
 from ..output.writing import check_file, check_outside
-from ..pipes.gate.posteriors import has_expectations
 from ..pipes.gate.sentence_gate import SentenceGate
 from ..pipes.neighbours import BOUNDARIES
 from ..training.loading import load_for_types
+from .expectations import has_expectations, record_expectations
 from .pool import BATCH, PoolOptions, add_sentences, processed, read_pool
 from .proposals import ProposalFormat, write_proposals
 from .scan import RANDOM, Proposal, Scan, choose, share_out
@@ -95,7 +95,8 @@ def mine(
     scan = Scan(types, {**sizes, RANDOM: n_random}, known, request.seed)
     events = Events()
     texts = iter(read_pool(pool, nlp, options, events))
-    scan.read(processed(nlp, texts, request.batch_size, request.n_process), nlp)
+    record_expectations(nlp)
+    scan.read(processed(nlp, texts, request.batch_size, request.n_process))
     proposals = choose(scan, quotas, n_random, request.diversity, request.quotas)
     if not proposals:
         raise ValueError(Errors.L503.format(path=pool, n=scan.n_sentences, known=scan.n_known))

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
-from spacy.language import Language
 from spacy.tokens import Doc
 from thinc.types import Floats1d, Floats2d
 
 from ..corpus.likeness import skeleton, text_key
 from ..errors import Errors
-from ..pipes.gate.posteriors import expected_mentions
+from .expectations import expected_mentions
 from .units import Unit, lot, sentence_vectors, sentences_of
 
 RANDOM = "random"  # the share that is drawn by lot
@@ -72,20 +71,20 @@ class Scan:
         self.n_texts = self.n_sentences = 0
         self.n_known = 0  # sentences that the corpus has already
 
-    def read(self, batches: Iterable[list[Doc]], nlp: Language) -> None:
-        """Count the expected mentions in documents that a pipeline has read, and keep the best."""
+    def read(self, batches: Iterable[list[Doc]]) -> None:
+        """Count the mentions that a pipeline expected in documents, and keep the best sentences."""
         for batch in batches:
             bounds = [sentences_of(doc) for doc in batch]
             ends = np.cumsum([*map(len, bounds)])
-            rows = np.split(self._expected(batch, int(ends[-1]), nlp), ends[:-1])
+            rows = np.split(self._expected(batch, int(ends[-1])), ends[:-1])
             for doc, sentences, expected in zip(batch, bounds, rows, strict=True):
                 self._offer(doc, sentences, expected)
             self.n_texts += len(batch)
 
-    def _expected(self, docs: list[Doc], n: int, nlp: Language) -> Floats2d:
+    def _expected(self, docs: list[Doc], n: int) -> Floats2d:
         """The most mentions of each rare type that any component expects. (n_sentences, n_types)"""
         most = np.zeros((n, len(self.types)))
-        for component in expected_mentions(nlp, docs) if n else ():
+        for component in expected_mentions(docs):
             for i, label in enumerate(component.labels):
                 if label in self.types:
                     column = self.types.index(label)

@@ -15,7 +15,7 @@ from ..corpus.likeness import text_key
 from ..errors import Errors
 from ..heads import SOFT_HEADS
 from ..pipes.gazetteer import TrainingGazetteer
-from ..pipes.neighbours import own_rows
+from ..pipes.scores.probabilities import SETTING, read_probabilities
 from ..pipes.scores.spans import read_scores, scored_spans
 from ..pipes.secondary.gated_ner import GatedNER
 from ..pipes.secondary.gliner_ner import GLiNERNER
@@ -41,7 +41,7 @@ class TeachingPass:
 
 
 class PoolTeacher:
-    """A pipeline that says how sure it is; it is made to write its scores."""
+    """A pipeline that says how sure it is; it is made to write its scores and probabilities."""
 
     def __init__(self, nlp: Language, path: Path | str, labels: Sequence[str]) -> None:
         self.nlp, self.labels = nlp, tuple(labels)
@@ -56,6 +56,8 @@ class PoolTeacher:
         keys = [getattr(pipe, "cfg", {}).get("scores_key") for pipe in _readers(nlp)]
         self.keys = list(dict.fromkeys(key for key in keys if key))  # of doc.spans, with its scores
         self.taggers = _taggers(nlp)
+        for tagger in self.taggers:
+            tagger.cfg[SETTING] = True
         known = types_read_by(nlp)
         problem, fix = "", "Name a teacher of these types."
         if not self.keys:
@@ -91,8 +93,8 @@ class PoolTeacher:
         """Probabilities to be in no declared entity, the taggers' least, and log probabilities."""
         outside, log_p = np.ones(sum(map(len, docs))), None
         for tagger in self.taggers:
-            with own_rows(self.nlp, tagger, docs):
-                p = tagger.marginals(docs)
+            rows = [read_probabilities(doc, tagger.name, tagger.name)[1] for doc in docs if len(doc)]
+            p = np.concatenate([np.zeros((0, len(tagger.codec))), *rows])
             declared = tagger.codec.columns(self.labels) > 0
             no_entity = p[:, 0] + p[:, ~declared].sum(axis=1)
             outside = np.minimum(outside, no_entity)

@@ -48,7 +48,8 @@ class Unit(PoolSentence):
     @classmethod
     def of(cls, doc: Doc, start: int, end: int, expected: Floats1d, vector: Floats1d) -> "Unit":
         """A sentence of a document. start, end (int): Its tokens."""
-        about = {str(k): v for k, v in doc.user_data.items() if isinstance(k, str)}
+        known = doc.user_data.items()  # what the pool says is plain, what components write is not
+        about = {str(k): v for k, v in known if isinstance(k, str) and isinstance(v, str | int | float)}
         ents = [ent for ent in doc.ents if start <= ent.start and ent.end <= end]
         return cls(
             *cls.tokens(doc, start, end),

@@ -2,20 +2,22 @@
 
 from collections.abc import Callable, Iterable
 
+import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.types import Floats2d
 
+from ...corpus.sentences import sums_by_sentence
 from ...errors import Errors
 from ...settings import finite
 from ...types import WEAK_SENTENCES
 from ..base import Gate, UntrainedPipe, factory
 from ..label_checks import check_labels, check_types
-from ..neighbours import components_before, own_rows
+from ..neighbours import ask_for_probabilities, components_before
+from ..scores.probabilities import begin_probabilities, check_rare_types
 from .budget import Budget
 from .flagging import write_all_flagged
-from .posteriors import Counting, gate_key, has_posteriors, sentence_mentions
 
 WHO = "longtail_posterior_gate"
 THRESHOLD = 0.1
@@ -58,7 +60,7 @@ class PosteriorGate(Gate, UntrainedPipe):
         scorer: Callable | None = None,
         weak_labels: list[str] | None = None,
     ) -> None:
-        self.nlp = nlp
+        ask_for_probabilities(nlp, primary)
         rare_labels = self._current(rare_labels, weak_labels, name)
         super().__init__(
             nlp.vocab,
@@ -95,35 +97,28 @@ class PosteriorGate(Gate, UntrainedPipe):
         labels (Optional[List[str]]): What `init labels` wrote; must be the pipe's own types.
         """
         check_labels(labels, self.labels, WHO)
-        self.nlp = self.nlp if nlp is None else nlp
-        self._primary()
+        if nlp is not None:
+            primary = ask_for_probabilities(nlp, self.cfg["primary"], self)
+            if primary is None:
+                found = self.cfg["primary"] or ", ".join(components_before(nlp, self)) or "none"
+                needs, fix = "an NER that can write probabilities", "Correct 'primary', or drop it."
+                raise ValueError(Errors.L210.format(who=self.name, needs=needs, found=found, fix=fix))
+            known = nlp.get_pipe(primary).labels  # type: ignore[attr-defined]
+            check_rare_types(self.labels, known, self.name)
         self.cfg["start"] = None
         self.restart()
 
-    def _primary(self) -> tuple[Counting, list[int]]:
-        """The component that expects mentions, and which of its types are the rare ones."""
-        before, name = components_before(self.nlp, self), self.cfg["primary"]
-        counting = [n for n, p in before.items() if has_posteriors(p) and gate_key(p) is None]
-        if name is None and counting:
-            name = counting[-1]
-        primary = before.get(name or "")
-        known = list(primary.labels) if has_posteriors(primary) else []
-        if not has_posteriors(primary) or not set(self.labels).issubset(known):
-            needs = f"a NER with probabilities for {', '.join(self.labels)}"
-            problem = f"{name or ', '.join(before) or 'none'} with {', '.join(known) or 'no types'}"
-            fix = "Put longtail_token_ner, longtail_ner or ner before it, and name it in 'primary'."
-            raise ValueError(Errors.L210.format(who=self.name, needs=needs, found=problem, fix=fix))
-        return primary, [known.index(label) for label in self.labels]
-
     def predict(self, docs: Iterable[Doc]) -> Floats2d:
-        """The mentions of each rare type that the primary expects in each sentence.
+        """Sum up, for each sentence, the mentions of each rare type that the primary expects.
 
-        RETURNS (Floats2d): (n_sentences, n_types), of all documents, which are not changed.
+        docs (Iterable[Doc]): Documents with the primary's probabilities, which are not changed.
+        RETURNS (Floats2d): Shape (n_sentences, n_types), the sentences of all documents in order.
+        RAISES (ValueError): If a document has no probabilities of the primary.
         """
         docs = list(docs)
-        primary, columns = self._primary()
-        with own_rows(self.nlp, primary, docs, self):
-            return sentence_mentions(primary, docs)[:, columns]
+        rows = [np.zeros((0, len(self.labels)))]
+        rows += [begin_probabilities(doc, self.cfg["primary"], self.labels, self.name) for doc in docs]
+        return sums_by_sentence(docs, np.concatenate(rows))
 
     def set_annotations(self, docs: Iterable[Doc], scores: Floats2d) -> None:
         expected = scores.sum(axis=1)

@@ -48,6 +48,7 @@ class EnsembleNER(TokenTagger):
     members (Dict[str, Dict]): By any name: `head`, "softmax" or "crf", and `model` with an encoder.
     scheme (str): Tags of all of them: "BIO" or "BILUO".
     scores_key, thresholds, abstain_key: As for longtail_ner.
+    write_probabilities (bool): As for longtail_token_ner.
     scorer (Optional[Callable]): The scoring function.
     SOURCE: Lakshminarayanan et al. 2017, arXiv:1612.01474.
     """
@@ -61,6 +62,7 @@ class EnsembleNER(TokenTagger):
         scores_key: str | None = None,
         thresholds: dict[str, float] | None = None,
         abstain_key: str | None = None,
+        write_probabilities: bool = False,
         scorer: Callable | None = None,
     ) -> None:
         self._heads = {name: members[name]["head"] for name in sorted(members)}  # as a config has them
@@ -74,6 +76,7 @@ class EnsembleNER(TokenTagger):
             head="softmax",
             members={member: {"types": []} for member in self._heads},
             scheme=scheme,
+            write_probabilities=write_probabilities,
             **check_judging(thresholds, abstain_key, scores_key, WHO),
         )
 

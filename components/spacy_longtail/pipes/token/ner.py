@@ -37,6 +37,8 @@ class TokenNER(TokenTagger):
     warmup (int): Training updates with cross-entropy before the loss takes over (softmax, crf).
     describe (Optional[Callable[[List[str]], Floats2d]]): Vectors of the types' descriptions, for
         longtail.DescribedTypes.v1; null takes those of a pretrained head, else hashed words.
+    write_probabilities (bool): Write the probability of each tag at each token to
+        doc.user_data["entity_probabilities"]. A longtail_posterior_gate behind it sets this.
     scorer (Optional[Callable]): The scoring function.
     """
 
@@ -57,6 +59,7 @@ class TokenNER(TokenTagger):
         head_rate: float = 1.0,
         warmup: int = 0,
         describe: Callable | None = None,
+        write_probabilities: bool = False,
         scorer: Callable | None = None,
     ) -> None:
         trained_with = check_head(head, loss, scheme, model, WHO)
@@ -78,6 +81,7 @@ class TokenNER(TokenTagger):
             scheme=scheme,
             include=include,
             warmup=whole("warmup", warmup, "Use 0 for none."),
+            write_probabilities=write_probabilities,
             **check_judging(thresholds, abstain_key, scores_key, WHO),
         )
 

@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import ClassVar
 
@@ -35,6 +35,7 @@ from ...types import Block, TwoTaskState
 from ..base import NERPipe
 from ..label_checks import check_known, declared_without_mention, warn_without_mention
 from ..neighbours import name_in
+from ..scores.probabilities import SETTING, write_probabilities
 from ..scores.spans import ScoredSpan
 from ..scores.thresholding import CALIBRATION
 from ..weighting import Reader, resolve_classes
@@ -77,7 +78,16 @@ SETTINGS: Block = {
     "state": TwoTaskState()._asdict(),
     "descriptions": {},  # by type, of a model that has use for them
     "unseen": [],  # the described types that no training example has had a mention of so far
+    SETTING: False,
 }
+
+
+class Predictions(list[list[ScoredSpan]]):
+    """The entities of each document, and the tag probabilities of its tokens if wanted."""
+
+    def __init__(self, entities: Iterable[list[ScoredSpan]] = ()) -> None:
+        super().__init__(entities)
+        self.probabilities: list[Floats2d] = []  # (n_tokens, n_tags) of each document, or no element
 
 
 class TokenTagger(NERPipe):
@@ -346,14 +356,27 @@ class TokenTagger(NERPipe):
         self._next_state = None
 
     def predict(self, docs: Iterable[Doc]) -> list[list[ScoredSpan]]:
-        """The entities of each document, with their scores where scores_key is set."""
+        """Find the entities of each document, with their scores where scores_key is set."""
         docs = list(docs)
+        found = Predictions()
         if not any(map(len, docs)):
-            return [[] for _ in docs]
+            found.extend([] for _ in docs)
+            return found
         warn_of_zeros(self.model, docs, self.name)
-        score = self.cfg["scores_key"] is not None
-        parts = (self.entities(part, self.model.predict(part), score) for part in self._slices(docs))
-        return list(chain.from_iterable(parts))
+        for part in self._slices(docs):
+            outputs = self.model.predict(part)
+            found.extend(self.entities(part, outputs, self.cfg["scores_key"] is not None))
+            if self.cfg[SETTING]:
+                p = self.marginals(part, outputs)
+                found.probabilities.extend(np.split(p, np.cumsum([*map(len, part)])[:-1]))
+        return found
+
+    def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
+        """Write the entities, and their scores and the tokens' probabilities if these are set."""
+        docs = list(docs)
+        super().set_annotations(docs, scores)
+        for doc, p in zip(docs, getattr(scores, "probabilities", ()), strict=False):
+            write_probabilities(doc, self.name, self.codec.tags, p)
 
     def _slices(self, docs: list[Doc]) -> Iterator[list[Doc]]:
         """A batch in slices that need little memory, however many types there are."""
@@ -381,13 +404,19 @@ class TokenTagger(NERPipe):
         decoded = self.head.decode(scores, lengths, outside, score)
         return tagged_entities(docs, decoded, self.codec, tokens[:, 1] == 1, score)
 
-    def marginals(self, docs: list[Doc]) -> Floats2d:
-        """The probabilities of `codec.tags`, whatever entities there are. (n_tokens, n_tags)"""
+    def marginals(self, docs: list[Doc], scores: Scores | None = None) -> Floats2d:
+        """Return the probabilities of `codec.tags`, whatever entities the documents have.
+
+        docs (List[Doc]): The documents. A listener reads the vectors that they have now.
+        scores (Optional[Scores]): The model's output for them; null runs the model.
+        RETURNS (Floats2d): Shape (n_tokens, n_tags).
+        """
         if not any(map(len, docs)):
             return np.zeros((0, len(self.codec)))
         lengths = np.concatenate([sentence_lengths(doc) for doc in docs])
         outside = np.zeros(sum(map(len, docs)), dtype="float32")
-        return self.head.marginals(self.model.predict(docs), lengths, outside)
+        scores = self.model.predict(docs) if scores is None else scores
+        return self.head.marginals(scores, lengths, outside)
 
     def _read_cfg(self, saved: Block, exclude: Iterable[str]) -> None:
         built = self.cfg["head"]

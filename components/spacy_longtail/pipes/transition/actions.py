@@ -79,18 +79,21 @@ def scored_entities(
     return [[ScoredSpan(e.start, e.end, e.label_, np.mean(s).item(), s) for e, s in r] for r in by_doc]
 
 
-def beginnings(
-    model: Model, columns: Mapping[str, int], docs: list[Doc], ents: list[list[Span]], labels: list[str]
-) -> Floats2d:
-    """The probability that an entity of each type begins at each token. (n_tokens, n_types)
+def beginnings(model: Model, columns: Mapping[str, int], docs: list[Doc], labels: list[str]) -> Floats2d:
+    """Return the probability that an entity of each type begins at each token.
 
-    None begins where one of `ents` goes on. Arguments as for `scored_entities`.
+    It is 0 at a token at which an entity of doc.ents of one of these types continues.
+
+    model, columns: As for `scored_entities`. docs (List[Doc]): Documents that the NER has read.
+    labels (List[str]): Types of the NER.
+    RETURNS (Floats2d): Shape (n_tokens, n_types), the tokens of all documents in order.
     """
-    offsets = np.cumsum([0, *map(len, docs)])
-    inside = np.zeros(offsets[-1], dtype=bool)
-    for offset, spans in zip(offsets[:-1].tolist(), ents, strict=True):
-        for ent in spans:
-            inside[offset + ent.start + 1 : offset + ent.end] = True
+    inside = np.zeros(sum(map(len, docs)), dtype=bool)
+    offset = 0
+    for doc in docs:
+        for ent in doc.ents:
+            inside[offset + ent.start + 1 : offset + ent.end] |= ent.label_ in labels
+        offset += len(doc)
     token = np.flatnonzero(~inside)
     begins = np.zeros((len(inside), len(labels)))
     if len(token):

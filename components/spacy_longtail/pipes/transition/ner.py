@@ -30,15 +30,23 @@ from ..label_checks import (
     declared_without_mention,
     warn_without_mention,
 )
+from ..scores.probabilities import SETTING, write_probabilities
 from ..scores.spans import ScoredSpan, add_scores
 from ..scores.thresholding import CALIBRATION, check_judging, judge
 from ..weighting import resolve_classes
-from .actions import action_weights, columns_of, least_cost, scored_entities, shut_unlearnt
+from .actions import (
+    action_weights,
+    beginnings,
+    columns_of,
+    least_cost,
+    scored_entities,
+    shut_unlearnt,
+)
 
 WHO = "longtail_ner"
 
 # of cfg, beside what Parser keeps there; each is null by default
-SETTINGS = ("include", "scores_key", "class_values", CALIBRATION, "thresholds", "abstain_key")
+SETTINGS = ("include", "scores_key", "class_values", CALIBRATION, "thresholds", "abstain_key", SETTING)
 DROPPED = ("min_action_freq", "learn_tokens", "given_labels")  # of cfg, but no settings
 
 
@@ -57,6 +65,7 @@ def make_longtail_ner(
     thresholds: dict[str, float] | None = None,
     abstain_key: str | None = None,
     head_rate: float = 1.0,
+    write_probabilities: bool = False,
     scorer: Callable | None = None,
 ) -> "LongtailNER":
     """A drop-in for `ner` with a loss block.
@@ -72,6 +81,9 @@ def make_longtail_ner(
     abstain_key (Optional[str]): Key in doc.spans for entities below the threshold; null drops them.
     head_rate (float): Learning rate of everything outside the encoder, as a multiple of the
         optimizer's: 10 or so where the encoder is pretrained and its rate is low; 1 is the same.
+    write_probabilities (bool): Write the probability that a mention of each type begins at each
+        token to doc.user_data["entity_probabilities"]. A longtail_posterior_gate behind it sets
+        this.
     scorer (Optional[Callable]): The scoring function.
     """
     if include is not None:
@@ -87,6 +99,7 @@ def make_longtail_ner(
         update_with_oracle_cut_size=update_with_oracle_cut_size,
         incorrect_spans_key=incorrect_spans_key,
         scorer=scorer,
+        write_probabilities=write_probabilities,
         **check_judging(thresholds, abstain_key, scores_key, WHO),
     )
 
@@ -127,9 +140,10 @@ class LongtailNER(EntityRecognizer):
         own_settings = {key: settings.pop(key, None) for key in SETTINGS}
         kept = {key: value for key, value in settings.items() if key not in DROPPED}
         super().__init__(vocab, model, name, moves, **kept)
-        if own_settings["scores_key"] is not None and model.get_ref("lower").get_dim("nF") != 3:
-            problem = "action probabilities are those of 3 state features"
-            fix = "Set extra_state_tokens = false or scores_key = null."
+        wants = [key for key in ("scores_key", SETTING) if own_settings[key]]
+        if wants and model.get_ref("lower").get_dim("nF") != 3:
+            problem = f"{wants[0]} takes action probabilities, which are those of 3 state features"
+            fix = f"Set extra_state_tokens = false, or leave {wants[0]} out."
             raise ValueError(Errors.L209.format(who=name, problem=problem, fix=fix))
         self.loss = loss
         self.formula = None if loss is None else check_gold_loss(loss)
@@ -231,17 +245,20 @@ class LongtailNER(EntityRecognizer):
     def set_annotations(self, docs: Doc | Iterable[Doc], states: list[StateClass]) -> None:
         docs = [docs] if isinstance(docs, Doc) else list(docs)
         warn_of_zeros(self.model, docs, self.name)
-        if self.cfg["scores_key"] is None:
-            super().set_annotations(docs, states)
-            return
         given = [{(ent.start, ent.end) for ent in doc.ents} for doc in docs]
         super().set_annotations(docs, states)
-        for doc, spans in zip(docs, self._scored(docs, given), strict=True):
-            kept = judge(doc, spans, self.cfg, self.name)
-            if dropped := {s.place[:2] for s in spans} - {s.place[:2] for s in kept}:
-                ents = [ent for ent in doc.ents if (ent.start, ent.end) not in dropped]
-                doc.set_ents(ents, outside=[doc[a:b] for a, b in dropped], default="unmodified")
-            add_scores(doc, self.cfg["scores_key"], kept)
+        if self.cfg["scores_key"] is not None:
+            for doc, spans in zip(docs, self._scored(docs, given), strict=True):
+                kept = judge(doc, spans, self.cfg, self.name)
+                if dropped := {s.place[:2] for s in spans} - {s.place[:2] for s in kept}:
+                    ents = [ent for ent in doc.ents if (ent.start, ent.end) not in dropped]
+                    doc.set_ents(ents, outside=[doc[a:b] for a, b in dropped], default="unmodified")
+                add_scores(doc, self.cfg["scores_key"], kept)
+        if self.cfg[SETTING]:
+            tags = [f"B-{label}" for label in self.labels]
+            rows = beginnings(self.model, columns_of(self.moves), docs, list(self.labels))
+            for doc, p in zip(docs, np.split(rows, np.cumsum([*map(len, docs)])[:-1]), strict=True):
+                write_probabilities(doc, self.name, tags, p)
 
     def candidates(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
         """The entities that this pipe would add, before calibration and thresholds."""
