@@ -12,6 +12,7 @@ import pickle
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -333,6 +334,20 @@ def check_disk_bytes_and_pickle(case: Case, tmp_path) -> None:
     for again in copies:
         assert again.config == nlp.config
         assert again.get_pipe(OWN).to_bytes(exclude=["vocab"]) == own.to_bytes(exclude=["vocab"])
+
+
+def check_loading_reads_no_pickle(case: Case, tmp_path, monkeypatch) -> None:
+    """SECURITY.md: a pickle may hold any code."""
+
+    def forbidden(*args: object, **settings: object) -> None:
+        raise AssertionError("a pickle was read")
+
+    trained(case).nlp.to_disk(tmp_path)
+    for name in ("load", "loads", "Unpickler"):
+        monkeypatch.setattr(pickle, name, forbidden)
+    if find_spec("torch"):
+        monkeypatch.setattr("torch.load", forbidden)
+    assert spacy.load(tmp_path)("Maria sailed.").text == "Maria sailed."
 
 
 def check_the_same_in_forked_processes(case: Case) -> None:

@@ -143,8 +143,9 @@ def test_every_published_factory_is_checked():
 
 @pytest.mark.filterwarnings("ignore:.*LW0.*")
 @pytest.mark.parametrize(("case", "check"), CHECKED)
-def test_the_contract(case, check, tmp_path):
-    check(case, **({"tmp_path": tmp_path} if "tmp_path" in inspect.signature(check).parameters else {}))
+def test_the_contract(case, check, tmp_path, monkeypatch):
+    given = {"tmp_path": tmp_path, "monkeypatch": monkeypatch}
+    check(case, **{name: given[name] for name in inspect.signature(check).parameters if name in given})
 
 
 @pytest.mark.slow
