@@ -39,13 +39,13 @@ class Preview(NamedTuple):
 
 @cache
 def known_types() -> list[str]:
-    """Return the types that the shipped encoders learnt from, in words: donors' and free-text types."""
+    """Return the types that the shipped encoders learnt from, in words."""
     known = srsly.read_json(KNOWN_TYPES)
     return [*known["donors"], *known["free_text"]]
 
 
 def preview(corpus: Path, encoder: str) -> Preview:
-    """Return what a pretrained encoder finds on dev by descriptions alone, and which types are near.
+    """Return what a pretrained encoder finds on dev by descriptions, and which types are near.
 
     corpus (Path): A folder that `convert` wrote, with train and dev.
     encoder (str): An installed encoder such as "en_longtail_cnn", or a folder of `pretrain`.
