@@ -141,6 +141,10 @@ class Errors:
         "en_longtail_cnn. Wheels of others are in assets/encoders of this package's repository: pip "
         "install --no-deps assets/encoders/NAME-VERSION-py3-none-any.whl."
     )
+    L890 = (
+        "[L890] {name} {version} is installed, and this version of spacy-longtail loads {major}.x. Run: "
+        "pip install '{name}=={major}.*'"
+    )
 
     # Pipes and scorers
     L004 = (

@@ -46,6 +46,22 @@ def test_an_installed_package_of_a_pipeline_is_found_as_spacy_package_lays_it_ou
     assert located("en_own_encoder/seen.bin") == inner / "seen.bin"
 
 
+@pytest.mark.parametrize(("version", "is_known"), [("1.1.1", True), ("2.0.0", False)])
+def test_an_encoder_package_of_another_major_version_is_refused(
+    tmp_path, monkeypatch, version, is_known
+):
+    package = tmp_path / "en_longtail_trf"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "meta.json").write_text(f'{{"version": "{version}"}}', encoding="utf8")
+    monkeypatch.syspath_prepend(tmp_path)
+    if is_known:
+        assert check_encoder("en_longtail_trf") == package
+    else:
+        with pytest.raises(ValueError, match=r"L890.*2\.0\.0.*pip install 'en_longtail_trf==1\.\*'"):
+            check_encoder("en_longtail_trf")
+
+
 def test_the_shipped_encoder_finds_types_by_their_descriptions(tmp_path):
     nlp = spacy.load(NAME)
     nlp.get_pipe("ner").set_labels({"STORM": "named storm", "TOWN": "harbour town"})

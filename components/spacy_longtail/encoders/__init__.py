@@ -17,7 +17,8 @@ from thinc.api import Config
 from ..errors import Errors
 
 HERE = Path(__file__).parent
-TRANSFORMERS = ("en_longtail_trf", "en_longtail_trf_small")  # each a wheel of its own
+TRANSFORMERS = ("en_longtail_trf", "en_longtail_trf_small")  # each a package of its own
+MAJOR = "1"  # version of these packages that this code loads
 KNOWN_TYPES = HERE / "known_types.json"  # that the shipped encoders learnt from, in words
 META = "meta.json"  # of a pipeline, and of a package of one
 
@@ -83,10 +84,18 @@ def located(source: str | Path) -> Path:
 
 
 def check_encoder(source: str | Path) -> Path:
-    """Where an encoder lies. RAISES (ValueError): L720 if there is no pipeline."""
+    """Return the folder of an encoder.
+
+    source (str | Path): An installed package such as "en_longtail_trf", or a folder.
+    RAISES (ValueError): If there is no pipeline, or the package has another major version.
+    """
     path = located(source)
     if not (path / META).is_file():
         raise ValueError(Errors.L720.format(source=source))
+    if str(source) in TRANSFORMERS:
+        version = str(srsly.read_json(path / META).get("version"))
+        if version.split(".")[0] != MAJOR:
+            raise ValueError(Errors.L890.format(name=source, version=version, major=MAJOR))
     return path
 
 
