@@ -82,7 +82,7 @@ class Errors:
         "--allow to convert it all the same."
     )
     L830 = (
-        "[L830] {source}: {n} of {total} texts are given several times with contradicting annotation, "
+        "[L830] {source}: {n} of {total} texts are given several times with {how} annotation, "
         "such as {example}. Keep one annotation of each. --duplicates first takes the first one, "
         "--duplicates keep makes a document of each."
     )

@@ -48,7 +48,8 @@ def single_copies(
     elif duplicates == "merge" and len(contradicting) > TOLERABLE * n_texts:
         refused = contradicting
     if refused:
-        raise _refusal(source, [copies[text] for text in refused], n_texts)
+        how = "different" if duplicates == "refuse" else "contradicting"
+        raise _refusal(source, [copies[text] for text in refused], n_texts, how)
     seen: set[str] = set()
     for item in read(context):
         if not isinstance(item, Text) or item.text not in copies:
@@ -98,13 +99,17 @@ def _merged(copies: list[Text]) -> Text:
     return copies[0]._replace(spans=list(spans.values()), unclear=unclear)
 
 
-def _refusal(source: Path, groups: list[list[Text]], n_texts: int) -> ValueError:
-    """Return the error (L830) for texts with contradicting annotation, with an example."""
+def _refusal(source: Path, groups: list[list[Text]], n_texts: int, how: str) -> ValueError:
+    """Return the error (L830) for texts with several annotations, with an example.
+
+    groups (List[List[Text]]): Copies of each text.
+    how (str): How the annotations differ.
+    """
     first = groups[0][0]
     other = next(text for text in groups[0] if _spans_of(text) != _spans_of(first))
     example = f"{first.text[:WIDTH]!r} ({_shown(first)}; {_shown(other)})"
-    counts = {"source": source, "n": len(groups), "total": n_texts, "example": example}
-    return ValueError(Errors.L830.format(**counts))
+    counts = {"source": source, "n": len(groups), "total": n_texts}
+    return ValueError(Errors.L830.format(**counts, how=how, example=example))
 
 
 def _shown(text: Text) -> str:

@@ -13,7 +13,7 @@ from . import bioc, brat, docbin, markup, open_types, opennlp, pubtator, records
 from .context import Context
 from .duplicates import Duplicates, single_copies
 from .foreign import check_foreign
-from .options import Misaligned, SpanOptions
+from .options import FileOptions, Misaligned, SpanOptions
 from .spans import Text, text_doc
 from .text import Place, beside, head_of, unzipped
 
@@ -149,6 +149,7 @@ def find_parts(
     """
     one_of("format", format, (None, *FORMATS))
     given = given or {}
+    FileOptions(encoding=str(given.get("encoding", FileOptions.encoding)))  # checked before it is used
     if not source.exists():
         raise ValueError(Errors.L402.format(path=source, fix=WANTED))
     parts: dict[str, Source] = {}

@@ -28,7 +28,6 @@ KEYS = ("NE", "NER", "NAME")  # of the tag in MISC, whatever their case
 PAIRS = re.compile(r"(?:^|[|\s])\s*(\w+)\s*=\s*(.*?)\s*(?=\||$|\s\w+=)")
 COLUMNS_FIX = "Name the columns with --columns token=...,tag=..."
 CONLLU_FIX = "Write the columns of CoNLL-U, separated by tabs."
-NUMBER_FIX = "Name the columns of tokens and tags, from 0: --token-column 1 --tag-column 2."
 
 
 # --- columns
@@ -53,20 +52,24 @@ class ColumnReader(TagOptions):
 
     def read(self, path: Path, context: Context) -> Iterator[Doc]:
         """Yield a document per sentence, or per -DOCSTART- line."""
-        token, tag, comment_width = self._look_at(path)
+        head = list(itertools.islice(lines(path, self.encoding), N_HEAD))
+        is_plain = (self.token_column, self.tag_column, self.documents) == (None, None, False)
+        if is_plain and all(map(_is_piped, filter(str.strip, head))):
+            return tagged_docs(lambda: _piped_rows(path, self.encoding), context, self.scheme)
+        token, tag, comment_width = self._look_at(path, head)
         rows = partial(self._rows, path, token, tag, comment_width)
         events = iter([context.events])  # comments are counted once, however often rows are read
         return tagged_docs(
             lambda: rows(next(events, Events())), context, self.scheme, documents=self.documents
         )
 
-    def _look_at(self, path: Path) -> tuple[int, int, int | None]:
+    def _look_at(self, path: Path, head: list[str]) -> tuple[int, int, int | None]:
         """Return the columns of token and tag, and how wide rows are beside comments.
 
+        head (List[str]): The first lines of the file.
         RETURNS (Tuple[int, int, Optional[int]]): The last is null if there are no comments, and 0
             if each line that begins with # is one.
         """
-        head = list(itertools.islice(lines(path, self.encoding), N_HEAD))
         token, tag = self.token_column or 0, -1 if self.tag_column is None else self.tag_column
         first = next((line for line in head if line.strip()), "")
         row = next((line for line in head if line.strip() and line[0] != "#"), "")
@@ -87,7 +90,9 @@ class ColumnReader(TagOptions):
             raise unreadable(place, problem, "Use --format csv with --columns token=...,tag=...")
         if self.token_column is None and (what := _no_token(table)):
             problem = f"the first column, {cells[0][:60]!r}, is {what} and no token"
-            raise unreadable(place, problem, NUMBER_FIX)
+            numbered = ", ".join(f"{i} {cell[:20]!r}" for i, cell in enumerate(cells))
+            fix = f"Name two of the columns {numbered} with --token-column and --tag-column."
+            raise unreadable(place, problem, fix)
         if self.tag_column is None and (column := _other_tag_column(table)) is not None:
             problem = f"the last column, {cells[-1][:60]!r}, has no tags, but column {column} has"
             raise unreadable(place, problem, f"Name it: --tag-column {column}.")
@@ -130,6 +135,19 @@ class ColumnReader(TagOptions):
 def cells_of(line: str) -> list[str]:
     """Return the columns of a line. Other white space, as a no-break space, is part of a token."""
     return line.split("\t") if "\t" in line else [cell for cell in line.split(" ") if cell]
+
+
+def _is_piped(line: str) -> bool:
+    """Return whether a line is a sentence of spaCy 2's .iob files: token|POS|tag token|POS|tag."""
+    return all("|" in cell and is_tag(cell.rpartition("|")[2]) for cell in line.split())
+
+
+def _piped_rows(path: Path, encoding: str) -> Rows:
+    for i, line in enumerate(lines(path, encoding), 1):
+        yield "sentence"
+        for cell in line.split():
+            parts = cell.split("|")
+            yield TaggedToken(Place(path, i), "|".join(parts[:-2]) or parts[0], parts[-1])
 
 
 def _no_token(table: list[list[list[str]]]) -> str:

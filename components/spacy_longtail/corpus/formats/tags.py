@@ -123,27 +123,36 @@ class TagReader:
         if self.prefixed is None:
             self.prefixed = is_prefixed, row
             if not is_prefixed and self.all_tags:
-                self.outside = _outside_tag(self.all_tags())
+                self.outside = _outside_tag(self.all_tags(), row.place)
         decided, first = self.prefixed
         is_name = tag == self.outside or (tag != "o" and any(c.isalpha() for c in tag))
         if not is_prefixed and (self.scheme != "auto" or not is_name):
             raise unreadable(row.place, f"unknown tag {tag!r} in the scheme {self.scheme}", SCHEME_FIX)
         if decided != is_prefixed:
-            having = "has a prefix such as B-", "has none"
+            having = "has a prefix such as B-", "has no prefix"
             other = f"{first.tag!r} at {first.place} {having[is_prefixed]}"
             problem = f"tag {tag!r} {having[decided]}, {other}"
             raise unreadable(row.place, problem, "Write all tags in one scheme.")
         return is_prefixed
 
 
-def _outside_tag(tags: Iterator[str | None]) -> str:
-    """Return the tag of tokens outside entities: O, or what a file without any O has for it."""
+def _outside_tag(tags: Iterator[str | None], place: Place) -> str:
+    """Return the tag of tokens outside entities: O, or what a file without any O has for it.
+
+    tags (Iterator[Optional[str]]): All tags of a file, which have no prefix.
+    place (Place): Where the first of them stands.
+    """
     known: set[str] = set()
     for tag in tags:
         if tag == "O":
             return "O"
         known.add(tag or "")
-    return next((tag for tag in sorted(known) if tag.casefold() in OUTSIDE), "O")
+    found = next((tag for tag in sorted(known) if tag.casefold() in OUTSIDE), "")
+    if not found:
+        problem = f"no token has the tag O, found {', '.join(sorted(known)[:5])}"
+        fix = "Name the column of the tags. Tokens outside entities have the tag O."
+        raise unreadable(place, problem, fix)
+    return found
 
 
 def tagged_docs(
