@@ -26,6 +26,10 @@ class Errors:
         "[L271] The descriptions of {who} have {problem}. Correct "
         "[initialize.components.NAME.descriptions], or 'descriptions' in types.json."
     )
+    L800 = (
+        "[L800] The label encoder of {name!r} needs the word embeddings of that encoder, which the "
+        "pipeline does not have. Load the pipeline with its tok2vec, or install {name!r}."
+    )
     L801 = (
         "[L801] {who} has descriptions of the types {unknown}, which neither the training data has nor "
         "[longtail] labels declares. Add them to 'labels' in types.json (or to labels of [longtail] in "

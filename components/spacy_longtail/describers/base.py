@@ -1,9 +1,12 @@
-"""What describers share."""
+"""The interface of describers, and functions that they share."""
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
+from thinc.api import Model
 from thinc.types import Floats2d
 
 if TYPE_CHECKING:  # an extra
@@ -14,30 +17,78 @@ TINY = 1e-12
 BATCH = 512  # descriptions that a transformer reads together
 
 
-class LoadedLater:
-    """A describer whose `_loaded`, a cached property, is loaded when needed. No pickle has it."""
+@runtime_checkable
+class Describer(Protocol):
+    """Maps descriptions of types to vectors. Its data is saved with the component that has it."""
 
-    def release(self) -> None:
-        """Let go of what was loaded."""
-        self.__dict__.pop("_loaded", None)
+    def __call__(self, texts: list[str]) -> Floats2d:
+        """Return one row for each description, (n_texts, n_columns)."""
+        ...
 
-    def __getstate__(self) -> dict[str, object]:
-        return {name: value for name, value in self.__dict__.items() if name != "_loaded"}
+    def share(self, layers: Iterable[Model]) -> None:
+        """Use weights of a pipeline's own layers instead of a copy, where they are the same.
+
+        layers (Iterable[Model]): All layers of the pipeline.
+        """
+        ...
+
+    def to_bytes(self) -> bytes:
+        """Return what the describer needs beside its settings and the layers that it shares."""
+        ...
+
+    def from_bytes(self, data: bytes) -> None:
+        """Take over what `to_bytes` returned."""
+        ...
+
+
+class WithoutData:
+    """Base class of describers that need nothing but their settings."""
+
+    def share(self, layers: Iterable[Model]) -> None:
+        """Share nothing."""
+
+    def to_bytes(self) -> bytes:
+        """Return no data."""
+        return b""
+
+    def from_bytes(self, data: bytes) -> None:
+        """Ignore data."""
+
+
+@dataclass(frozen=True)
+class FunctionDescriber(WithoutData):
+    """A describer that is any function from texts to vectors."""
+
+    function: Callable[[list[str]], Floats2d]
+
+    def __call__(self, texts: list[str]) -> Floats2d:
+        """Call the function."""
+        return self.function(texts)
+
+    def __repr__(self) -> str:
+        return repr(self.function)
+
+
+def as_describer(describe: Callable[[list[str]], Floats2d] | None) -> Describer | None:
+    """Return the value of a setting `describe` as a describer."""
+    if describe is None or isinstance(describe, Describer):
+        return describe
+    return FunctionDescriber(describe)
 
 
 def words(text: str) -> list[str]:
-    """The words of a description."""
+    """Return the words of a description."""
     return WORD.findall(text)
 
 
 def unit_rows(rows: Floats2d) -> Floats2d:
-    """Rows of length 1; a row of zeros stays."""
+    """Scale rows to length 1; a row of zeros stays."""
     rows = np.asarray(rows, dtype="float32")
     return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), TINY)
 
 
 def mean_states(encoder: Any, texts: list[list[int]]) -> "torch.Tensor":
-    """What a transformer makes of texts: means over their subwords, without dropout.
+    """Return a transformer's mean state over the subwords of each text, without dropout.
 
     RETURNS (Tensor): (n_texts, hidden), of unit length, where the encoder computes.
     """

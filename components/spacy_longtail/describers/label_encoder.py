@@ -1,98 +1,163 @@
 """Descriptions as the label encoder of a pretrained encoder reads them."""
 
 import copy
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from spacy.util import registry
+from thinc.api import Model, PyTorchShim
 from thinc.types import Floats2d
 
-from ..encoders import check_encoder
+from ..encoders import META, check_encoder, located
 from ..errors import Errors
 from ..layers.torch_layer import read_safetensors, require_torch, shim_of, tensor_checksum
-from .base import LoadedLater, mean_states
+from .base import mean_states
 
 if TYPE_CHECKING:  # an extra
     from tokenizers import Tokenizer
+    from torch import Tensor
 
     from ..layers.torch_transformer import PieceEncoder
 
-FILE = "label_encoder.safetensors"
-MOST = 64  # pieces of a description that are read
-MEAN = "embeddings.mean"  # in the file: of the encoder's word embeddings
+FILE = "label_encoder.safetensors"  # of encoders that version 0.3 wrote, beside their components
+DATA = "describer"  # in the folder of a component: the data of its describer
+MOST = 64  # subwords of a description that are read
+MEAN = "embeddings.mean"  # in the data: of the encoder's word embeddings
+WORDS = "encoder.embeddings.word_embeddings.weight"
 ALIKE = 0.99  # cosine of two means of the same word embeddings
 
 
-@dataclass(frozen=True)
-class LabelEncoder(LoadedLater):
-    """The mean of a description's pieces, as an encoder's own label encoder reads them.
+@dataclass
+class LabelEncoder:
+    """The mean of a description's subwords, as an encoder's own label encoder reads them.
 
-    It has the encoder's word embeddings and a few layers that training leaves as they are.
+    It has the encoder's word embeddings and a few layers that training leaves as they are. The
+    component saves the layers, and the word embeddings are those of the pipeline's encoder.
 
     name (str): The encoder: an installed package such as "en_longtail_trf", or a pipeline's folder.
     RETURNS (Callable[[List[str]], Floats2d]): Texts to one row each, of unit length.
     """
 
     name: str
-
-    @cached_property
-    def _loaded(self) -> "PieceEncoder":
-        require_torch()
-        from ..layers.torch_transformer import PieceEncoder, check_format, expand
-
-        folder = check_encoder(self.name)
-        if not (folder / FILE).is_file():
-            raise ValueError(Errors.L265.format(name=self.name, problem=f"It has no file {FILE}."))
-        build = registry.get("architectures", "longtail.Transformer.v1")
-        transformer = shim_of(build().from_disk(folder / "tok2vec" / "model"))._model
-        try:
-            short, metadata = read_safetensors((folder / FILE).read_bytes(), self.name)
-            check_format(metadata, self.name)
-            embeddings = transformer.encoder.get_input_embeddings().weight.detach()
-            tensors = expand(short)
-            mean, own_mean = tensors.pop(MEAN).numpy(), embeddings.mean(0).numpy()
-            norms = np.linalg.norm(mean) * np.linalg.norm(own_mean)
-            if mean.shape != own_mean.shape or mean @ own_mean < ALIKE * norms:
-                problem = f"{FILE} was made for an encoder with other word embeddings"
-                raise ValueError(Errors.L221.format(who=self.name, problem=problem))
-            tensors["encoder.embeddings.word_embeddings.weight"] = embeddings
-            config = copy.deepcopy(transformer.encoder.config)
-            layers = [name for name in tensors if name.startswith("encoder.encoder.layer.")]
-            config.num_hidden_layers = len({name.split(".")[3] for name in layers})
-            positions = tensors.get("encoder.embeddings.position_embeddings.weight")
-            if positions is not None:
-                config.max_position_embeddings = len(positions)
-            loaded = PieceEncoder()
-            loaded.build(config, transformer.tokenizer, None)
-            loaded.load_state_dict(tensors)
-        except Exception as error:  # of a damaged file: each its own kind
-            if str(error).startswith("[L"):
-                raise
-            problem = " ".join(str(error).split())
-            raise ValueError(Errors.L221.format(who=self.name, problem=problem)) from error
-        return loaded.eval()
+    _data: bytes = field(default=b"", init=False, repr=False, compare=False)
+    _layers: tuple[Model, ...] = field(default=(), init=False, repr=False, compare=False)
 
     def __call__(self, texts: list[str]) -> Floats2d:
         """texts (List[str]): Descriptions. RETURNS (Floats2d): (n_texts, width of the encoder)."""
-        module = self._loaded
+        module = self.module
         return mean_states(module.encoder, subwords_of_labels(module.tokenizer, texts)).numpy()
 
-    def of_pipeline(self, folder: Path) -> "LabelEncoder":
-        """The label encoder that lies in the folder of a pipeline; itself where there is none."""
-        return LabelEncoder(str(folder)) if (folder / FILE).is_file() else self
+    def share(self, layers: Iterable[Model]) -> None:
+        """Use the word embeddings of the pipeline's transformer."""
+        found = tuple(layer for layer in layers if any(isinstance(s, PyTorchShim) for s in layer.shims))
+        self._layers = found or self._layers
+        self.__dict__.pop("module", None)
+
+    def to_bytes(self) -> bytes:
+        """Return the weights without word embeddings; nothing if the encoder is not at hand."""
+        if not self._data:
+            self._data = data_in(located(self.name))
+        return self._data
+
+    def from_bytes(self, data: bytes) -> None:
+        """Take over weights; without data, those of the encoder are read when they are needed."""
+        self._data = data or self._data
+        self.__dict__.pop("module", None)
+
+    @cached_property
+    def module(self) -> "PieceEncoder":
+        """The transformer that reads labels, loaded when it is needed and kept."""
+        require_torch()
+        import torch
+
+        if not (data := self.to_bytes()):
+            check_encoder(self.name)
+            problem = "It has no label encoder."
+            raise ValueError(Errors.L265.format(name=self.name, problem=problem))
+        with torch.random.fork_rng(devices=[]):  # weights that are replaced at once are drawn
+            try:
+                return self._load(data)
+            except Exception as error:  # of a damaged file: each its own kind
+                if str(error).startswith("[L"):
+                    raise
+                problem = " ".join(str(error).split())
+                raise ValueError(Errors.L221.format(who=self.name, problem=problem)) from error
+
+    def _load(self, data: bytes) -> "PieceEncoder":
+        from ..layers.torch_transformer import PieceEncoder, check_format, expand
+
+        short, metadata = read_safetensors(data, self.name)
+        check_format(metadata, self.name)
+        tensors = expand(short)
+        transformer = self._encoder_with(tensors.pop(MEAN).numpy())
+        tensors[WORDS] = word_embeddings(transformer)
+        config = copy.deepcopy(transformer.encoder.config)
+        layers = [name for name in tensors if name.startswith("encoder.encoder.layer.")]
+        config.num_hidden_layers = len({name.split(".")[3] for name in layers})
+        positions = tensors.get("encoder.embeddings.position_embeddings.weight")
+        if positions is not None:
+            config.max_position_embeddings = len(positions)
+        loaded = PieceEncoder()
+        loaded.build(config, transformer.tokenizer, None)
+        loaded.load_state_dict(tensors, assign=True)  # shares the word embeddings
+        return loaded.eval()
+
+    def _encoder_with(self, mean: np.ndarray) -> "PieceEncoder":
+        """Return a transformer whose word embeddings have this mean."""
+        error = Errors.L800.format(name=self.name)
+        for transformer in self._encoders():
+            own = word_embeddings(transformer).mean(0).numpy()
+            norms = np.linalg.norm(mean) * np.linalg.norm(own)
+            if mean.shape == own.shape and mean @ own >= ALIKE * norms:
+                return transformer
+            problem = "its label encoder was made for an encoder with other word embeddings"
+            error = Errors.L221.format(who=self.name, problem=problem)
+        raise ValueError(error)
+
+    def _encoders(self) -> Iterator["PieceEncoder"]:
+        """Yield the transformers of the pipeline, then that of the encoder if it is at hand."""
+        from ..layers.torch_transformer import PieceEncoder
+
+        for layer in self._layers:
+            module = getattr(layer.shims[0], "_model", None)
+            if isinstance(module, PieceEncoder) and module.encoder is not None:
+                yield module
+        folder = located(self.name)
+        if (folder / META).is_file():
+            build = registry.get("architectures", "longtail.Transformer.v1")
+            yield shim_of(build().from_disk(folder / "tok2vec" / "model"))._model
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return the state without the module that was loaded."""
+        return {name: value for name, value in self.__dict__.items() if name != "module"}
+
+
+def word_embeddings(transformer: "PieceEncoder") -> "Tensor":
+    """Return the word embeddings of a transformer, in full precision on the CPU."""
+    weights: Tensor = transformer.encoder.get_input_embeddings().weight
+    return weights.detach().cpu().float()
+
+
+def data_in(folder: Path) -> bytes:
+    """Return the label encoder of a pretrained pipeline; nothing if it has none.
+
+    folder (Path): Of the pipeline, or of one of its components.
+    """
+    paths = [folder / DATA, folder / FILE, *sorted(folder.glob(f"*/{DATA}"))]
+    return next((path.read_bytes() for path in paths if path.is_file()), b"")
 
 
 def subwords_of_labels(tokenizer: "Tokenizer", texts: Iterable[str]) -> list[list[int]]:
-    """Descriptions as subwords of a transformer, with special ones."""
+    """Return descriptions as subwords of a transformer, with special ones."""
     return [encoding.ids[:MOST] for encoding in tokenizer.encode_batch(list(texts))]
 
 
 def label_weights(module: "PieceEncoder", encoder: "PieceEncoder", bits: float = 4) -> bytes:
-    """What the file of a label encoder holds: its weights, but of word embeddings the mean alone.
+    """Return the data of a label encoder: its weights, but of word embeddings the mean alone.
 
     module (PieceEncoder): The transformer that reads labels. bits (float): Of its matrices, 4 to 8.
     encoder (PieceEncoder): The encoder as it is loaded, whose word embeddings read the labels.
@@ -103,5 +168,5 @@ def label_weights(module: "PieceEncoder", encoder: "PieceEncoder", bits: float =
 
     tensors = safetensors.torch.load(short_form(module, bits))
     kept = {name: tensor for name, tensor in tensors.items() if "word_embeddings" not in name}
-    kept[MEAN] = encoder.encoder.get_input_embeddings().weight.detach().cpu().float().mean(0)
+    kept[MEAN] = word_embeddings(encoder).mean(0)
     return safetensors.torch.save(kept, metadata={"format": FORMAT, "sha256": tensor_checksum(kept)})

@@ -1,42 +1,61 @@
 """Descriptions by vectors of their subwords."""
 
-import json
-from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
+from thinc.api import Model
 from thinc.types import Floats2d
 
-from ..layers.subwords import SubwordTable, read_subwords
-from .base import LoadedLater, unit_rows, words
+from ..encoders import META, located
+from ..layers.subwords import NAME, SubwordTable, read_subwords
+from .base import unit_rows, words
 
 
-@dataclass(frozen=True)
-class SubwordDescriptions(LoadedLater):
+@dataclass
+class SubwordDescriptions:
     """The mean of the subword vectors of a description.
+
+    The vectors are saved with the component, unless an encoder of the pipeline has them.
 
     source (str): An encoder such as "en_longtail_cnn", or the folder of one.
     RETURNS (Callable[[List[str]], Floats2d]): Texts to one row each, of unit length.
     """
 
     source: str
-
-    @cached_property
-    def _loaded(self) -> SubwordTable:
-        return read_subwords(self.source)
+    _own: SubwordTable | None = field(default=None, init=False, repr=False, compare=False)
+    _layers: tuple[Model, ...] = field(default=(), init=False, repr=False, compare=False)
 
     def __call__(self, texts: list[str]) -> Floats2d:
         """texts (List[str]): Descriptions. RETURNS (Floats2d): (n_texts, width of the vectors)."""
-        return unit_rows(self._loaded.means(subwords_of_texts(self._loaded, texts)))
+        table = self._shared or self._read()
+        return unit_rows(table.means(subwords_of_texts(table, texts)))
 
-    def of_pipeline(self, folder: Path) -> "SubwordDescriptions":
-        """The same, by the vectors in the folder of a pipeline whose encoder has them."""
-        path = folder / "config.cfg"
-        embed = f"subwords = {json.dumps(self.source)}"
-        is_there = path.is_file() and embed in path.read_text(encoding="utf8")
-        return SubwordDescriptions(str(folder)) if is_there else self
+    def share(self, layers: Iterable[Model]) -> None:
+        """Use the subword vectors of the pipeline's encoder, if they come from the same source."""
+        subword_layers = (layer for layer in layers if layer.name == NAME)
+        found = tuple(layer for layer in subword_layers if layer.attrs["source"] == self.source)
+        self._layers = found or self._layers
+
+    def to_bytes(self) -> bytes:
+        """Return the vectors; nothing if an encoder of the pipeline has them, or nobody has."""
+        is_known = self._own is not None or (located(self.source) / META).is_file()
+        return b"" if self._shared or not is_known else self._read().to_bytes()
+
+    def from_bytes(self, data: bytes) -> None:
+        """Take over vectors; without data, those of the pipeline or of the source are used."""
+        self._own = SubwordTable.from_bytes(data) if data else self._own
+
+    @property
+    def _shared(self) -> SubwordTable | None:
+        tables: Iterable[SubwordTable] = (layer.attrs["subwords"] for layer in self._layers)
+        return next((table for table in tables if table.n_columns), None)
+
+    def _read(self) -> SubwordTable:
+        if self._own is None:
+            self._own = read_subwords(self.source)
+        return self._own
 
 
 def subwords_of_texts(table: SubwordTable, texts: list[str]) -> list[list[int]]:
-    """The subwords of descriptions, as rows of a table."""
+    """Return the subwords of each description, as rows of a table."""
     return [[row for rows in table.cut(words(text)) for row in rows] for text in texts]

@@ -90,8 +90,21 @@ class SubwordTable:
     def _known(self) -> dict[str, np.ndarray]:
         return {}
 
+    def to_bytes(self) -> bytes:
+        """Return the table as msgpack, with the subwords as one text."""
+        fields = {"subwords": "\n".join(self.subwords), "is_plain": self.is_plain}
+        data: bytes = srsly.msgpack_dumps({**self.vectors._asdict(), **fields})
+        return data
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "SubwordTable":
+        """Return the table that `to_bytes` wrote."""
+        read = srsly.msgpack_loads(data)
+        subwords = read["subwords"].split("\n") if len(read["codes"]) else []
+        return cls(EightBit(read["codes"], read["scales"]), subwords, read["is_plain"])
+
     def __getstate__(self) -> dict[str, object]:
-        """Without what is made again where it is needed."""
+        """Return the state without what is computed again where it is needed."""
         return {"vectors": self.vectors, "subwords": self.subwords, "is_plain": self.is_plain}
 
 
@@ -155,12 +168,9 @@ def forward(model: Model, docs: list[Doc], is_train: bool) -> tuple[Ragged, Call
 
 @serialize_attr.register(SubwordTable)
 def _to_bytes(_: SubwordTable, value: SubwordTable, name: str, model: Model) -> bytes:
-    text = "\n".join(value.subwords)
-    return srsly.msgpack_dumps({**value.vectors._asdict(), "subwords": text, "is_plain": value.is_plain})
+    return value.to_bytes()
 
 
 @deserialize_attr.register(SubwordTable)
 def _from_bytes(_: SubwordTable, value: bytes, name: str, model: Model) -> SubwordTable:
-    data = srsly.msgpack_loads(value)
-    subwords = data["subwords"].split("\n") if len(data["codes"]) else []
-    return SubwordTable(EightBit(data["codes"], data["scales"]), subwords, data["is_plain"])
+    return SubwordTable.from_bytes(value)

@@ -253,7 +253,7 @@ def build_cnn(model: CNNBiEncoder, table: SubwordTable, name: str, nlp: Language
     block = _tok2vec(cnn.width, list(map(len, cnn.tables)), cnn.depth, name)
     nlp.add_pipe("tok2vec", config={"model": block})
     _nodes(nlp, NAME)[0].attrs["subwords"] = table
-    add_described_ner(nlp, model, {"@misc": "longtail.SubwordDescriptions.v1", "source": name}, table)
+    add_described_ner(nlp, model, {"@misc": "longtail.SubwordDescriptions.v1", "source": name})
     write_weights(_pairs(nlp, model))
 
 

@@ -29,7 +29,15 @@ from .batches import IGNORED, Batches, Cutter, DonorBatch, PackedDonor, TableCut
 from .cnn import OF_TEXT, CNNStart, Vocabulary, build_cnn, new_cnn, padded, reduce_columns
 from .donors import Donor
 from .records import PretrainOptions, unusable
-from .transformer import BITS, TEACHER, BiEncoder, Start, build_transformer, short_labels
+from .transformer import (
+    BITS,
+    TEACHER,
+    BiEncoder,
+    Start,
+    build_transformer,
+    short_labels,
+    write_transformer,
+)
 
 SHARE = 0.6  # of the batches: those with open types
 NEAR, NEAR_CNN = 0.55, 0.65  # cosine of label vectors from which types may both be right
@@ -60,7 +68,6 @@ OF_CNN = PretrainRates(encoder_rate=2e-3, head_rate=2e-3, warmup=0.03)
 class BiEncoderLearner(ABC):
     """A learner. What a step does depends on its number and the seed alone."""
 
-    label_encoder: bytes | None = None  # the file of a transformer that reads labels
     model: Any  # a Matcher
     module: nn.Module  # all that is trained
     vectors: Tensor  # (n_texts, n_columns), of all label texts
@@ -100,7 +107,11 @@ class BiEncoderLearner(ABC):
 
     @abstractmethod
     def finish(self, name: str, nlp: Language) -> None:
-        """Add what was learnt to an empty pipeline. name (str): That it will be found by."""
+        """Add the trained components to an empty pipeline. name (str): Where it will be found."""
+
+    def write(self, nlp: Language, folder: Path) -> None:
+        """Write the finished pipeline. folder (Path): To write."""
+        nlp.to_disk(folder)
 
     def read_teacher(self, start: Start) -> None:
         """Take a teacher. start (Start): Its weights."""
@@ -210,9 +221,9 @@ class TransformerLearner(BiEncoderLearner):
         self.tokenizer, rule = start.tokenizer, "a number from 4 to 8"
         given = options.bits or BITS
         self.bits: Any = tuple(finite("--bits", n, rule, "7 6 4 is usual.", 4, 8) for n in given)
-        self.label_encoder, self.labels = short_labels(start, self.bits)
+        self.label_data, reader = short_labels(start, self.bits)
         self.model = start.model.to(self.device)
-        labels = BiEncoder(self.labels.encoder).to(self.device)
+        labels = BiEncoder(reader.encoder).to(self.device)
         self.vectors = labels.describe(subwords_of_labels(self.tokenizer, self.texts))
         if teacher is not None:
             if teacher.tokenizer.get_vocab() != self.tokenizer.get_vocab():
@@ -230,7 +241,11 @@ class TransformerLearner(BiEncoderLearner):
         return self.model.states(batch)
 
     def finish(self, name: str, nlp: Language) -> None:
-        build_transformer(self.model.cpu(), self.labels.cpu(), name, self.tokenizer, nlp, self.bits)
+        model = self.model.cpu()
+        self.short = build_transformer(model, self.label_data, name, self.tokenizer, nlp, self.bits)
+
+    def write(self, nlp: Language, folder: Path) -> None:
+        write_transformer(nlp, folder, self.short)
 
 
 class CNNLearner(BiEncoderLearner):

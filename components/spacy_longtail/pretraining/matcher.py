@@ -83,18 +83,17 @@ def write_weights(pairs: Pairs) -> None:
         layer.set_param(name, rows)
 
 
-def add_described_ner(nlp: Language, head: Matcher, block: Block, loaded: object) -> None:
+def add_described_ner(nlp: Language, head: Matcher, block: Block, data: bytes = b"") -> None:
     """Add a `ner` for general types behind `tok2vec`, and initialise the pipeline.
 
-    head (Matcher): Whose widths it takes. block (Block): The config of what reads descriptions.
-    loaded (object): What that would load, before its file is there.
+    head (Matcher): Whose widths it takes. block (Block): The config of the describer.
+    data (bytes): The describer's data, beside what it shares with `tok2vec`.
     """
     listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": head.P.shape[2]}
     model = {"@architectures": "longtail.DescribedTypes.v1", "width": head.width, "residual": True}
     config = {"model": {**model, "tok2vec": listener}, "scores_key": "entity_scores", "describe": block}
     ner: Any = nlp.add_pipe("longtail_token_ner", name="ner", config=config)
-    ner.describe.__dict__["_loaded"] = loaded  # as the cached property does
+    ner.describe.from_bytes(data)
     settings = {"labels": list(GENERAL), "descriptions": dict(GENERAL)}
     nlp.config["initialize"]["components"]["ner"] = settings
     nlp.initialize(lambda: [Example.from_dict(nlp.make_doc("a text"), {"entities": []})])
-    ner.describe.__dict__["_loaded"] = loaded  # initialization lets go of it

@@ -16,7 +16,7 @@ from tqdm import tqdm
 from ..corpus.descriptions import read_declared
 from ..corpus.seen import write_seen
 from ..corpus.tokenizers import blank
-from ..describers.label_encoder import FILE as LABEL_ENCODER
+from ..describers.label_encoder import data_in
 from ..encoders import META, located
 from ..extras import extra
 from ..layers.torch_layer import require_torch
@@ -87,18 +87,16 @@ def pretrain(
     learner.finish(str(output / MODEL), nlp)
     add_sources(nlp, [{"name": donor.name} for donor in learner.donors])
     with replacing(output, [output / STATE]) as new:  # all or nothing, in place of the state
-        nlp.to_disk(new / MODEL)
+        learner.write(nlp, new / MODEL)
         write_seen(new / MODEL, (doc for donor in learner.donors for doc in donor.train))
-        if learner.label_encoder is not None:
-            (new / MODEL / LABEL_ENCODER).write_bytes(learner.label_encoder)
         srsly.write_json(new / RECORD, record, indent=1)
     return nlp, record
 
 
 def _is_cnn(options: PretrainOptions) -> bool:
-    """Whether to train a new CNN, or a pipeline without a transformer's label encoder."""
+    """Return whether to train a new CNN, or a pipeline without a label encoder."""
     folder = located(options.encoder)
-    is_pipeline = (folder / META).is_file() and not (folder / LABEL_ENCODER).is_file()
+    is_pipeline = (folder / META).is_file() and not data_in(folder)
     if options.encoder != CNN and not is_pipeline:
         return False
     for name in ("layers", "bits"):

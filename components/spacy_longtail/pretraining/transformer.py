@@ -10,7 +10,7 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from ..describers.base import mean_states
-from ..describers.label_encoder import FILE, LabelEncoder, label_weights
+from ..describers.label_encoder import LabelEncoder, label_weights
 from ..encoders import META, check_encoder, located
 from ..errors import Errors
 from ..hub import load_transformer
@@ -59,7 +59,7 @@ class Start(NamedTuple):
     model: BiEncoder
     labels: nn.Module  # the transformer that reads label descriptions
     tokenizer: Tokenizer
-    label_file: bytes | None = None  # of a pipeline: its weights in few bits are kept
+    label_data: bytes | None = None  # of a pipeline: its weights in few bits are kept
 
 
 def read_start(name: str, layers: int | None = None, role: str = ENCODER) -> Start:
@@ -105,8 +105,8 @@ def _of_pipeline(name: str, folder: Path, role: str) -> Start:
     words = encoder_of(tok2vec.model)
     model = BiEncoder(words.encoder, head.get_dim("nM"))
     read_weights(model.pairs(nlp))
-    labels = LabelEncoder(str(folder))._loaded.encoder
-    return Start(model, labels, words.tokenizer, (folder / FILE).read_bytes())
+    labels = LabelEncoder(str(folder))
+    return Start(model, labels.module.encoder, words.tokenizer, labels.to_bytes())
 
 
 def keep_layers(encoder: Any, name: str, layers: int) -> None:
@@ -121,32 +121,53 @@ def keep_layers(encoder: Any, name: str, layers: int) -> None:
 
 
 def short_labels(start: Start, bits: Bits) -> tuple[bytes, PieceEncoder]:
-    """What reads label descriptions, in few bits: its file, and the transformer that is read of it.
+    """Return the label encoder in few bits: its data, and the transformer that is loaded from it.
 
     Training with the vectors of the short weights makes up for what they lose.
     """
     module = _subword_encoder(start.labels, start.tokenizer, LABEL_POSITIONS)
     _, embeddings, labels = bits
     short = from_bytes(PieceEncoder(), short_form(module, labels, embeddings), CPU)
-    if start.label_file is None:
+    if start.label_data is None:
         return label_weights(module, short, labels), short
     module.encoder.set_input_embeddings(short.encoder.get_input_embeddings())
-    return start.label_file, module
+    return start.label_data, module
 
 
 def build_transformer(
-    model: BiEncoder, labels: PieceEncoder, name: str, tokenizer: Tokenizer, nlp: Language, bits: Bits
-) -> None:
-    """Add `tok2vec` and `ner` to an empty pipeline, without the label encoder's file."""
+    model: BiEncoder, labels: bytes, name: str, tokenizer: Tokenizer, nlp: Language, bits: Bits
+) -> bytes:
+    """Add `tok2vec` and `ner` to an empty pipeline.
+
+    labels (bytes): The data of the label encoder.
+    RETURNS (bytes): The weights of `tok2vec` in few bits.
+    """
     data = short_form(_subword_encoder(model.encoder, tokenizer, POSITIONS), *bits[:2])
     block = {"@architectures": "longtail.Transformer.v1"}
     tok2vec: Any = nlp.add_pipe("tok2vec", config={"model": block})
     shim = shim_of(tok2vec.model)
     shim._model = from_bytes(shim._model, data, CPU)
-    shim._serialize_model = lambda module: data
     add_described_ner(nlp, model, {"@misc": "longtail.LabelEncoder.v1", "name": name}, labels)
     # archives pack bfloat16 well
     write_weights((layer, param, values.bfloat16()) for layer, param, values in model.pairs(nlp))
+    return data
+
+
+def write_transformer(nlp: Language, folder: Path, weights: bytes) -> None:
+    """Write a pipeline with the weights of its transformer in few bits.
+
+    The pipeline itself stays an ordinary one: what it learns afterwards is saved in full precision.
+
+    folder (Path): To write. weights (bytes): What `build_transformer` returned.
+    """
+    tok2vec: Any = nlp.get_pipe("tok2vec")
+    shim = shim_of(tok2vec.model)
+    ordinary = shim._serialize_model
+    shim._serialize_model = lambda module: weights
+    try:
+        nlp.to_disk(folder)
+    finally:
+        shim._serialize_model = ordinary
 
 
 def _subword_encoder(encoder: Any, tokenizer: Tokenizer, most: int) -> PieceEncoder:

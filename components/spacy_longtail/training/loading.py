@@ -64,16 +64,17 @@ def pipeline_folder(model: Path | str) -> Path:
 def load_for_types(model: Path | str, descriptions: Mapping[str, str]) -> Language:
     """Load a trained pipeline, or a pretrained encoder that finds types by their descriptions.
 
-    model (Path | str): A folder, or an installed package. An encoder has a label encoder, or a list
-        of the sentences that it has seen.
+    model (Path | str): A folder, or an installed package. An encoder has a list of the
+        sentences that it has seen, or has not seen a mention of any of its types.
     descriptions (Mapping[str, str]): By type, for an encoder. A trained pipeline keeps its types.
     """
     folder = check_encoder(model)
     nlp = load_pipeline(model)
-    if descriptions and any((folder / name).is_file() for name in (label_encoder.FILE, seen.FILE)):
-        for _, pipe in nlp.pipeline:
-            if isinstance(pipe, TokenTagger) and pipe.is_described:
-                pipe.set_labels(descriptions)
+    is_encoder = any((folder / name).is_file() for name in (label_encoder.FILE, seen.FILE))
+    for _, pipe in nlp.pipeline if descriptions else ():
+        is_described = isinstance(pipe, TokenTagger) and pipe.is_described
+        if is_described and (is_encoder or pipe.cfg["unseen"] == list(pipe.labels)):
+            pipe.set_labels(descriptions)
     return nlp
 
 

@@ -84,7 +84,7 @@ class GatedNER(Secondary, TokenTagger):
             raise ValueError(Errors.L002.format(who=WHO, loss=loss, reason=reason, fix=fix))
         check_described(model, WHO, describe=describe)
         super().__init__(
-            nlp.vocab,
+            nlp,
             model,
             name,
             loss=trained_with,

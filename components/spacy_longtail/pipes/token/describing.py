@@ -1,6 +1,6 @@
 """What the types of a component are in words, and the weights that are computed from it."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -13,7 +13,7 @@ from thinc.api import Model, to_numpy
 from thinc.types import Floats2d
 
 from ...corpus.type_words import in_words, problem_of_texts
-from ...describers import HashedDescriptions
+from ...describers import Describer, HashedDescriptions
 from ...describers.base import unit_rows
 from ...encoders import check_encoder
 from ...errors import Errors
@@ -28,8 +28,6 @@ from ..sources import add_sources, sources_of
 ALIKE = 0.99  # cosine of vectors of one text by one describer
 # which of a pretrained head's prefixes a prefix starts from that it lacks
 FROM_PREFIX = {"B": "B", "I": "I", "L": "I", "U": "B"}
-
-Describe = Callable[[list[str]], Floats2d]
 
 
 def check_described(model: Model, who: str, **settings: object) -> None:
@@ -51,7 +49,7 @@ def describe_types(types: Iterable[str], given: Mapping[str, str], who: str) -> 
     return texts
 
 
-def vectors_of(texts: list[str], describe: Describe | None, who: str) -> Floats2d:
+def vectors_of(texts: list[str], describe: Describer | None, who: str) -> Floats2d:
     """One row of unit length for each description."""
     describe = describe or HashedDescriptions()
     vectors = np.asarray(to_numpy(describe(texts)), dtype="float32")
@@ -59,11 +57,6 @@ def vectors_of(texts: list[str], describe: Describe | None, who: str) -> Floats2
         problem = f"nothing but zeros for {', '.join(map(repr, empty))}"
         raise ValueError(Errors.L272.format(who=who, describe=describe, problem=problem))
     return unit_rows(vectors)
-
-
-def release(describe: Describe | None) -> None:
-    """Let go of what a describer has loaded: the pipe saves descriptions."""
-    getattr(describe, "release", lambda: None)()
 
 
 class PretrainedHead(NamedTuple):
@@ -89,9 +82,6 @@ def read_pretrained(path: str | Path, who: str) -> PretrainedHead:
         if layer is None or not is_described(layer):
             continue
         block = nlp.config.interpolate()["components"][name].get("describe")
-        for key in ("name", "source"):  # of a describer whose data is in the folder
-            if block and getattr(cast(LongtailPipe, pipe).describe, key, None) == str(folder):
-                block = {**block, key: str(path)}
         return PretrainedHead(path, nlp, cast(LongtailPipe, pipe), block)
     factories = ", ".join(nlp.get_pipe_meta(name).factory for name in nlp.pipe_names) or "nothing"
     problem = f"no component has a longtail.DescribedTypes.v1 model, found {factories}"

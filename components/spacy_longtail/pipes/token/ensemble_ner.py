@@ -68,7 +68,7 @@ class EnsembleNER(TokenTagger):
         self._heads = {name: members[name]["head"] for name in sorted(members)}  # as a config has them
         models = [HEADS[head].attach(members[name]["model"]) for name, head in self._heads.items()]
         super().__init__(
-            nlp.vocab,
+            nlp,
             Model("mean_of_members", forward, layers=models, attrs={"members": ()}),
             name,
             loss=CrossEntropy(),

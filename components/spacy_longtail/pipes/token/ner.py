@@ -70,7 +70,7 @@ class TokenNER(TokenTagger):
             where = "head = 'softmax' or 'crf' with a loss that is no likelihood, such as Focal or MoM"
             raise unused("warmup", warmup, WHO, where)
         super().__init__(
-            nlp.vocab,
+            nlp,
             model,
             name,
             loss=trained_with,

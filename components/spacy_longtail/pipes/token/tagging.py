@@ -14,7 +14,6 @@ from spacy.language import Language
 from spacy.pipeline.pipe import deserialize_config
 from spacy.tokens import Doc
 from spacy.training import Example
-from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer, to_numpy
 from thinc.types import Floats1d, Floats2d, Ragged
 
@@ -22,12 +21,13 @@ from ...chains.tags import TagCodec
 from ...corpus.counts import count_docs
 from ...corpus.labels import check_label
 from ...corpus.sentences import sentence_lengths
-from ...describers import LabelEncoder, SubwordDescriptions
+from ...describers import HashedDescriptions, LabelEncoder, as_describer
+from ...describers.label_encoder import DATA, data_in
 from ...errors import Errors
 from ...heads import HEADS, Gold, Head, Scores
 from ...heads.outputs import forget_outputs, output_of, rename_outputs, set_outputs
 from ...layers.described import is_described, lay_out, set_descriptions
-from ...layers.listeners import warn_of_zeros
+from ...layers.listeners import nodes_of, warn_of_zeros
 from ...losses import CrossEntropy
 from ...losses.base import Loss, check_loss
 from ...settings import unused
@@ -40,12 +40,11 @@ from ..scores.spans import ScoredSpan
 from ..scores.thresholding import CALIBRATION
 from ..weighting import Reader, resolve_classes
 from .describing import (
-    Describe,
+    PretrainedHead,
     are_alike,
     check_described,
     describe_types,
     read_pretrained,
-    release,
     take_pretrained,
     vectors_of,
 )
@@ -101,22 +100,29 @@ class TokenTagger(NERPipe):
 
     def __init__(
         self,
-        vocab: Vocab,
+        nlp: Language,
         model: Model,
         name: str,
         *,
         loss: Loss,
         scorer: Callable | None,
         head_rate: float = 1.0,
-        describe: Describe | None = None,
+        describe: Callable | None = None,
         **settings: object,
     ) -> None:
         cfg = {**copy.deepcopy(SETTINGS), **settings}
-        super().__init__(vocab, HEADS[cfg["head"]].attach(model), name, scorer, head_rate, **cfg)
+        attached = HEADS[cfg["head"]].attach(model)
+        super().__init__(nlp.vocab, attached, name, scorer, head_rate, **cfg)
         self.loss = loss
-        self.describe = describe
+        self.describe = as_describer(describe)
+        self._share_layers(nlp)
         self._next_state: TwoTaskState | None = None  # after the optimizer's next step
         self._build_head()
+
+    def _share_layers(self, nlp: Language | None) -> None:
+        """Let the describer use weights of the pipeline, or of this pipe's own encoder."""
+        if self.describe is not None:
+            self.describe.share([*self.model.walk(), *(() if nlp is None else nodes_of(nlp))])
 
     def _build_head(self) -> None:
         self.codec = TagCodec(tuple(self.cfg["types"]), self.cfg["scheme"])
@@ -208,7 +214,6 @@ class TokenTagger(NERPipe):
             check_label(label)
         texts = describe_types(types, given, self.name)
         vectors = vectors_of(list(texts.values()), self.describe, self.name)
-        release(self.describe)
         before = [name if name == "O" else f"{name} before" for name in self.head.outputs]
         forgotten = dict.fromkeys(("include", "class_values", "thresholds", CALIBRATION))
         self.cfg.update(forgotten, types=types, descriptions=texts, unseen=list(types))
@@ -259,12 +264,7 @@ class TokenTagger(NERPipe):
         head = None
         if self.is_described:
             head = None if pretrained is None else read_pretrained(pretrained, self.name)
-            if self.describe is None and nlp is not None:
-                # the config keeps it, so that types can be added later
-                block = (head and head.describe) or {"@misc": "longtail.HashedDescriptions.v1"}
-                self.describe = util.registry.resolve({"describe": block})["describe"]
-                if name := name_in(nlp, self):
-                    nlp.get_pipe_config(name)["describe"] = block
+            self._settle_describer(nlp, head)
             given = {**self.cfg["descriptions"], **(descriptions or {})}
             if unknown := ", ".join(sorted(given.keys() - {*known, *self.labels})):
                 raise ValueError(Errors.L801.format(who=self.name, unknown=unknown))
@@ -277,10 +277,22 @@ class TokenTagger(NERPipe):
         self.model.initialize(X=sample)
         if head is not None:
             take_pretrained(self, head, nlp)
-        release(self.describe)
         scores = self.head.logits(self.model.predict(sample))
         if not isinstance(scores, Ragged) or len(scores.dataXd) != sum(map(len, sample)):
             raise no_outputs(self.model, self.name)
+
+    def _settle_describer(self, nlp: Language | None, head: PretrainedHead | None) -> None:
+        """Take the describer of a pretrained head, with its data, unless another one was set."""
+        block: Block = {"@misc": "longtail.HashedDescriptions.v1"}
+        if head is not None and self.describe in (None, head.pipe.describe):
+            self.describe, block = head.pipe.describe, head.describe or block
+        elif self.describe is not None:
+            return
+        elif nlp is not None:
+            self.describe = HashedDescriptions()
+        self._share_layers(nlp)
+        if nlp is not None and (name := name_in(nlp, self)):
+            nlp.get_pipe_config(name)["describe"] = block  # so that types can be added later
 
     def _settle_types(
         self, mentioned: list[str], nlp: Language | None, labels: list[str] | None
@@ -431,20 +443,56 @@ class TokenTagger(NERPipe):
         """The models that give outputs a token, and what reads each."""
         return [(self.model, self.head)]
 
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """Serialize the pipe with the data of its describer."""
+        parts = srsly.msgpack_loads(super().to_bytes(exclude=exclude))
+        parts |= util.to_dict({DATA: self._describer_data}, exclude)
+        data: bytes = srsly.msgpack_dumps(parts)
+        return data
+
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "TokenTagger":
         """Load a pipe with its types, which may differ in number from those before."""
-        util.from_bytes(
-            bytes_data, {"cfg": lambda b: self._read_cfg(srsly.json_loads(b), exclude)}, exclude
-        )
+        readers = {
+            "cfg": lambda b: self._read_cfg(srsly.json_loads(b), exclude),
+            DATA: self._take_describer_data,
+        }
+        util.from_bytes(bytes_data, readers, exclude)
         super().from_bytes(bytes_data, exclude=exclude)
         return self
 
+    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
+        """Save the pipe with the data of its describer."""
+        super().to_disk(path, exclude=exclude)
+        util.to_disk(path, {DATA: self._write_describer_data}, exclude)
+
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "TokenTagger":
-        util.from_disk(path, {"cfg": lambda p: self._read_cfg(deserialize_config(p), exclude)}, exclude)
+        """Load a pipe with its types, which may differ in number from those before."""
+        readers = {
+            "cfg": lambda p: self._read_cfg(deserialize_config(p), exclude),
+            DATA: self._read_describer_data,
+        }
+        util.from_disk(path, readers, exclude)
         super().from_disk(path, exclude=exclude)
-        if isinstance(self.describe, (LabelEncoder, SubwordDescriptions)):
-            self.describe = self.describe.of_pipeline(Path(path).parent)
         return self
+
+    def _describer_data(self) -> bytes:
+        return b"" if self.describe is None else self.describe.to_bytes()
+
+    def _take_describer_data(self, data: bytes) -> None:
+        if self.describe is not None:
+            self.describe.from_bytes(data)
+
+    def _write_describer_data(self, path: Path) -> None:
+        if data := self._describer_data():
+            path.write_bytes(data)
+        else:
+            path.unlink(missing_ok=True)
+
+    def _read_describer_data(self, path: Path) -> None:
+        if path.is_file():
+            self._take_describer_data(path.read_bytes())
+        elif isinstance(self.describe, LabelEncoder):  # version 0.3 wrote it beside the components
+            self._take_describer_data(data_in(path.parents[1]))
 
 
 def check_head(head: str, loss: Loss | None, scheme: str, model: Model, who: str) -> Loss:

@@ -1,0 +1,162 @@
+"""The data of a describer is saved with its component: the encoder it came from may go."""
+
+import pickle
+import shutil
+
+import numpy as np
+import pytest
+import spacy
+from spacy.lang.en import English
+from spacy.language import Language
+
+from spacy_longtail.describers import SubwordDescriptions
+from spacy_longtail.heads.outputs import output_of
+from tests.util import SMALL, blank, tiny_bert, tiny_cnn, toy_encoder, train
+
+DESCRIBED = {"@architectures": "longtail.DescribedTypes.v1", "width": 16, "tok2vec": SMALL}
+TYPES = {"STORM": "named storm", "SHIP": "ship"}
+
+
+@pytest.fixture
+def encoder(tmp_path):
+    """A transformer that version 0.3 pretrained: its label encoder is a file of the folder."""
+    pytest.importorskip("torch", reason="needs the extra 'torch'")
+    pytest.importorskip("transformers", reason="needs the extra 'transformers'")
+    from tests.util import tiny_encoder
+
+    return tiny_encoder(tmp_path / "encoder", tiny_bert(tmp_path / "bert"))
+
+
+def vectors(nlp: Language) -> np.ndarray:
+    return np.asarray(output_of(nlp.get_pipe("ner").model).get_param("D"))
+
+
+def described(nlp: Language) -> np.ndarray:
+    nlp.get_pipe("ner").set_labels(TYPES)
+    return vectors(nlp)
+
+
+def test_a_label_encoder_is_saved_with_its_pipeline(encoder, tmp_path):
+    nlp = spacy.load(encoder)
+    expected = described(nlp)
+    nlp.to_disk(tmp_path / "saved")
+    shutil.rmtree(encoder)
+
+    saved = spacy.load(tmp_path / "saved")
+    assert described(saved) == pytest.approx(expected, abs=1e-6)
+    assert saved.get_pipe("ner").add_label("TOWN", "town") == 1
+
+
+def test_a_label_encoder_is_part_of_the_bytes_of_its_pipeline(encoder):
+    nlp = spacy.load(encoder)
+    expected = described(nlp)
+    config, data = nlp.config, nlp.to_bytes()
+    shutil.rmtree(encoder)
+
+    loaded = English.from_config(config).from_bytes(data)
+    assert described(loaded) == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_pickled_pipeline_describes_types(encoder):
+    nlp = spacy.load(encoder)
+    expected = described(nlp)
+    copy = pickle.loads(pickle.dumps(nlp))
+    shutil.rmtree(encoder)
+    assert described(copy) == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_label_encoder_is_saved_without_the_word_embeddings_of_its_pipeline(encoder, tmp_path):
+    nlp = spacy.load(encoder)
+    nlp.to_disk(tmp_path / "saved")
+    own = (encoder / "label_encoder.safetensors").read_bytes()
+    assert (tmp_path / "saved" / "ner" / "describer").read_bytes() == own
+
+
+def test_a_pipeline_that_is_trained_from_an_encoder_keeps_its_label_encoder(encoder, tmp_path):
+    nlp = blank()
+    nlp.add_pipe("tok2vec", source=spacy.load(encoder))
+    model = spacy.load(encoder).get_pipe_config("ner")["model"]
+    nlp.add_pipe("longtail_token_ner", name="ner", config={"model": model})
+    train(nlp, 1, ner={"pretrained": str(encoder)})
+    expected = described(nlp)
+    nlp.to_disk(tmp_path / "saved")
+    shutil.rmtree(encoder)
+    assert described(spacy.load(tmp_path / "saved")) == pytest.approx(expected, abs=1e-6)
+
+
+def test_types_are_not_described_without_the_word_embeddings_of_the_encoder(encoder, tmp_path):
+    spacy.load(encoder).to_disk(tmp_path / "saved")
+    shutil.rmtree(encoder)
+    nlp = spacy.load(tmp_path / "saved", exclude=["tok2vec"])
+    with pytest.raises(ValueError, match="L800"):
+        nlp.get_pipe("ner").set_labels(TYPES)
+
+
+def test_a_label_encoder_is_loaded_once(encoder, monkeypatch):
+    from spacy_longtail.describers import LabelEncoder
+
+    loads, load = [], LabelEncoder._load
+    monkeypatch.setattr(LabelEncoder, "_load", lambda own, data: loads.append(1) or load(own, data))
+    nlp = spacy.load(encoder)
+    for labels in (TYPES, {"RIVER": "river"}, TYPES):
+        nlp.get_pipe("ner").set_labels(labels)
+    assert len(loads) == 1
+
+
+def test_describing_draws_no_random_number(encoder):
+    import torch
+
+    nlp = spacy.load(encoder)
+    before = torch.get_rng_state()
+    nlp.get_pipe("ner").set_labels(TYPES)
+    assert torch.equal(before, torch.get_rng_state())
+
+
+# Vectors of subwords
+
+
+def test_subword_vectors_of_the_encoder_are_not_saved_twice(tmp_path):
+    pytest.importorskip("torch", reason="needs the extra 'torch'")
+    encoder = tiny_cnn(tmp_path / "encoder")
+    nlp = spacy.load(encoder)
+    expected = described(nlp)
+    nlp.to_disk(tmp_path / "saved")
+    shutil.rmtree(encoder)
+    assert not (tmp_path / "saved" / "ner" / "describer").exists()
+    assert described(spacy.load(tmp_path / "saved")) == pytest.approx(expected, abs=1e-6)
+
+
+def test_subword_vectors_that_the_encoder_lacks_are_saved(tmp_path):
+    pytest.importorskip("torch", reason="needs the extra 'torch'")
+    source = tiny_cnn(tmp_path / "source")
+    nlp = blank()
+    describe = {"@misc": "longtail.SubwordDescriptions.v1", "source": str(source)}
+    nlp.add_pipe("longtail_token_ner", name="ner", config={"model": DESCRIBED, "describe": describe})
+    train(nlp, 1)
+    expected = described(nlp)
+    nlp.to_disk(tmp_path / "saved")
+    shutil.rmtree(source)
+    assert described(spacy.load(tmp_path / "saved")) == pytest.approx(expected, abs=1e-6)
+
+
+def test_data_of_an_earlier_describer_does_not_stay_in_the_folder(tmp_path):
+    source = toy_encoder(tmp_path / "source")
+    nlp = blank()
+    pipe = nlp.add_pipe("longtail_token_ner", name="ner", config={"model": DESCRIBED})
+    train(nlp, 1)
+    hashed = pipe.describe
+    pipe.describe = SubwordDescriptions(str(source))
+    nlp.to_disk(tmp_path / "saved")
+    assert (tmp_path / "saved" / "ner" / "describer").exists()
+    pipe.describe = hashed
+    nlp.to_disk(tmp_path / "saved")
+    assert not (tmp_path / "saved" / "ner" / "describer").exists()
+
+
+def test_a_function_of_ones_own_is_a_describer():
+    from spacy_longtail.describers import as_describer
+
+    describer = as_describer(lambda texts: np.eye(len(texts), 5))
+    assert describer(["a", "b"]).shape == (2, 5)
+    assert describer.to_bytes() == b""
+    assert as_describer(None) is None
