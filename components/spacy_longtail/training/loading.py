@@ -72,8 +72,9 @@ def load_for_types(model: Path | str, descriptions: Mapping[str, str]) -> Langua
     nlp = load_pipeline(model)
     is_encoder = any((folder / name).is_file() for name in (label_encoder.FILE, seen.FILE))
     for _, pipe in nlp.pipeline if descriptions else ():
-        is_described = isinstance(pipe, TokenTagger) and pipe.is_described
-        if is_described and (is_encoder or pipe.cfg["unseen"] == list(pipe.labels)):
+        if not isinstance(pipe, TokenTagger) or not pipe.is_described:
+            continue
+        if is_encoder or pipe.cfg["unseen"] == list(pipe.labels):
             pipe.set_labels(descriptions)
     return nlp
 
