@@ -5,7 +5,7 @@
 
 The matrix has kept the models of a method, one per seed. The first k of them are put behind one
 pipe, and the largest ensemble reads the pool for a student of the same config. Scores on test and
-what the paired bootstrap says against a single training (scores averaged over its seeds) are
+the decision against a single training (scores averaged over its seeds) are
 appended to benchmarks/results/ensembles.jsonl.
 """
 
@@ -21,7 +21,7 @@ from spacy_longtail.corpus.parts import part_path
 from spacy_longtail.evaluation.evaluate import evaluate_model
 from spacy_longtail.evaluation.records import write_evaluation
 from spacy_longtail.evaluation.report.systems import read_run
-from spacy_longtail.evaluation.significance import judge, named_metrics, stack
+from spacy_longtail.evaluation.significance import compare, named_metrics, stack
 from spacy_longtail.training.train import BEST
 from spacy_longtail.unlabelled.distil import STUDENT, DistilRequest, distil
 from spacy_longtail.unlabelled.ensemble import build_ensemble
@@ -87,7 +87,6 @@ def main(
     metrics = named_metrics(types.labels, types.tail)
     metrics = {key: metrics[name] for key, name in METRICS.items()}
     sums = {name: stack([run.counts for run in own]) for name, own in runs.items()}
-    unit = runs["single"][0].counts.unit
     record: dict[str, Any] = {
         "corpus": corpus.name,
         "method": method,
@@ -102,8 +101,11 @@ def main(
         },
         "tests": {
             name: {
-                key: {field: round(getattr(own, field), 4) for field in ("value", "low", "high", "p")}
-                for key, own in judge(sums["single"], sums[name], metrics, unit, is_paired=False).items()
+                key: {
+                    field: round(getattr(own, field), 4)
+                    for field in ("value", "low", "high", "adjusted")
+                }
+                for key, own in compare(sums["single"], sums[name], metrics, primary="macro").items()
             }
             for name in built
         },

@@ -8,7 +8,7 @@ import typer
 from wasabi import msg
 
 import picture
-from pages import advice, commands, comparisons, error_codes, figures, registered, results
+from pages import advice, commands, comparisons, decisions, error_codes, figures, registered, results
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES: dict[str, Callable[[], str]] = {
@@ -18,6 +18,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "rare_types.svg": picture.render,
     "each_rare_type.svg": picture.render_each,
     "advice.svg": advice.render,
+    "decisions.svg": decisions.render,
     "results.md": results.render,
     "comparisons.md": comparisons.render,
     "serving.md": figures.page("serving"),

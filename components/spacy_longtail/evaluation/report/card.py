@@ -75,8 +75,8 @@ def card_data(stats: Statistics, run: Run) -> dict[str, Any]:
 
     stats (Statistics): Of the corpus. run (Run): The pipeline's.
     """
-    drawn = intervals(stack([run.counts]), named_metrics(stats.labels, stats.tail)).items()
-    ranges = {name: [round(f.low, 4), round(f.high, 4)] for name, f in drawn if f.low < f.high}
+    found = intervals(stack([run.counts]), named_metrics(stats.labels, stats.tail)).items()
+    ranges = {name: [round(f.low, 4), round(f.high, 4)] for name, f in found if f.low < f.high}
     evaluation, scores = run.evaluation, run.evaluation.scores
     pipes = evaluation.method.pipes
     kinds = ("threshold", "thresholds")
@@ -103,6 +103,6 @@ def card_data(stats: Statistics, run: Run) -> dict[str, Any]:
         "versions": evaluation.run.versions,
         "averages": averages,
         "per_type": per_type,
-        "unit": run.counts.unit,  # that intervals resample
+        "unit": run.counts.unit,  # of the intervals
         "unseen": stats.unseen,
     }

@@ -7,22 +7,21 @@ from typing import NamedTuple
 from ...corpus.statistics import Statistics
 from ..convergence import no_verdict
 from ..significance import (
-    NO_CLAIM,
+    MACRO,
+    TOO_EARLY,
+    Decision,
     Interval,
     Metric,
-    Verdict,
-    corrected,
-    corrected_by_score,
+    compare,
+    correct,
     intervals,
-    judge,
     named_metrics,
 )
-from .systems import AVERAGES, System, choose, group, on_shared_seeds, read_runs, read_statistics
+from .systems import AVERAGES, System, choose, group, read_runs, read_statistics
 
-HEADLINES = ("macro", "tail", "micro")  # the averages that a report speaks of first
+HEADLINES = ("macro", "tail", "micro")  # the averages that a report mentions first
 
 Ends = tuple[float, float]  # of an interval
-Verdicts = Mapping[str, Verdict]  # by score
 
 
 class ScoreRow(NamedTuple):
@@ -33,7 +32,7 @@ class ScoreRow(NamedTuple):
     ours: float | None
     interval: Ends | None  # of ours
     baseline_interval: Ends | None
-    verdict: Verdict | None  # null without a baseline
+    verdict: Decision | None  # null without a baseline, and for a type that test does not have
     support: int = 0  # gold mentions of a type in the test part
     rare: bool = False
     p: float | None = None  # precision of ours
@@ -45,28 +44,27 @@ class ScoreRow(NamedTuple):
 
 
 class Report(NamedTuple):
-    """All that a report says, before it is written down. Scores are in [0, 1], means over seeds."""
+    """All that a report says, before it is written. Scores are in [0, 1], means over seeds."""
 
     statistics: Statistics  # of the corpus
     systems: list[System]
     baseline: str | None  # null: there is one method, and nothing to compare it with
     ours: str
     by_dev: bool  # ours was chosen by the dev score, not named by the caller
-    unit: str  # that intervals and tests resample: document or sentence
+    unit: str  # that intervals and tests sample: document or group
     n_units: int
-    n_seeds: int  # that scores are means of: those that both methods have
+    n_seeds: int  # of ours
     rows: list[ScoreRow]  # the types with the most mentions first
     averages: dict[str, ScoreRow]
     early: str  # why nothing can be said yet; "" if both were trained long enough
     is_rare: bool  # whether the mentions are of rare types; else of all
-    # right, predicted and gold, means over seeds: of ours, and of the baseline if there is one
+    # correct, predicted and gold, means over seeds: of ours, and of the baseline if there is one
     mentions: list[list[float]]
-    # of all systems but the baseline, after Holm but for one chosen on dev
-    verdicts: dict[str, dict[str, Verdict]]
+    verdicts: dict[str, Decision]  # in macro F1, of all systems but the baseline
 
 
 def read_systems(statistics: Path, evaluations: list[Path]) -> tuple[Statistics, list[System]]:
-    """A corpus's statistics, and the runs on it by method."""
+    """Read a corpus's statistics, and the runs on it by method."""
     stats = read_statistics(statistics)
     return stats, group(read_runs(evaluations, stats))
 
@@ -88,13 +86,18 @@ def read_report(
     metrics = named_metrics(stats.labels, stats.tail)
     names = [f"{kind} F1" for kind in AVERAGES] + [f"F1 of {label}" for label in stats.labels]
     shown = {name: metrics[name] for name in names if name in metrics}
-    on_ours, verdicts = _verdicts(stats, systems, other, best, by_dev, shown) if other else ({}, {})
-    if other is not None:
-        other, best, _ = on_shared_seeds(other, best)
     sides = [system for system in (best, other) if system is not None]
     counts = [system.counts() for system in sides]
     scores = [intervals(side, shown) for side in counts] + [{}]
     sums = counts[0].sum(axis=0)  # (n_seeds, n_types + 1, 3), of ours
+    on_ours: dict[str, Decision] = {}
+    verdicts: dict[str, Decision] = {}
+    if other is not None:
+        has_gold = sums[0, :-1, 2] > 0  # F1 of a type that the test part does not have is always 0
+        found = zip(stats.labels, has_gold, strict=True)
+        lacking = {f"F1 of {label}" for label, is_there in found if not is_there}
+        tested = {name: metric for name, metric in shown.items() if name not in lacking}
+        on_ours, verdicts = _decisions(systems, other, best, by_dev, tested)
 
     def row(name: str, score: str) -> ScoreRow:
         (value, ends), (theirs, their_ends) = (_cells(side.get(score)) for side in scores[:2])
@@ -125,44 +128,36 @@ def read_report(
     )
 
 
-def _verdicts(
-    stats: Statistics,
-    systems: list[System],
-    baseline: System,
-    ours: System,
-    by_dev: bool,
-    metrics: dict[str, Metric],
-) -> tuple[dict[str, Verdict], dict[str, dict[str, Verdict]]]:
-    """Verdicts on ours in each score, and on all systems in the averages."""
-    averages = {name: metrics[name] for kind in HEADLINES if (name := f"{kind} F1") in metrics}
-    raw = {}
-    for system in systems:
-        if system.name != baseline.name:
-            first, second, is_paired = on_shared_seeds(baseline, system)
-            wanted = metrics if system.name == ours.name else averages
-            unit = second.runs[0].counts.unit
-            raw[system.name] = judge(first.counts(), second.counts(), wanted, unit, is_paired=is_paired)
-    on_ours = raw[ours.name]
-    verdicts = corrected_by_score({n: {k: by_score[k] for k in averages} for n, by_score in raw.items()})
-    if by_dev:  # one comparison, chosen without a look at test: nothing to correct for
-        verdicts[ours.name] = {name: on_ours[name] for name in averages}
-    # F1 of a type that the test part does not hold is always 0
-    gold = ours.runs[0].counts.counts[..., 2].sum(axis=0)
-    types = [f"F1 of {label}" for label, n in zip(stats.labels, gold, strict=False) if n]
-    on_ours = {**on_ours, **corrected({name: on_ours[name] for name in types}), **verdicts[ours.name]}
-    # of models that were not trained long enough the numbers stay, and nothing is claimed
+def _decisions(
+    systems: list[System], baseline: System, ours: System, by_dev: bool, metrics: Mapping[str, Metric]
+) -> tuple[dict[str, Decision], dict[str, Decision]]:
+    """Return the decisions on ours by score, and those on all systems in the primary score.
+
+    Several systems are corrected for their number in the primary score. A system that was chosen on
+    dev is one comparison, chosen without a look at test, and needs no correction.
+    """
+    macro = {MACRO: metrics[MACRO]}
+    by_name = {
+        system.name: compare(
+            baseline.counts(), system.counts(), metrics if system.name == ours.name else macro
+        )
+        for system in systems
+        if system.name != baseline.name
+    }
+    verdicts = {name: own[MACRO] for name, own in by_name.items()}
+    verdicts |= correct({n: own for n, own in verdicts.items() if not (by_dev and n == ours.name)})
+    on_ours = {**by_name[ours.name], MACRO: verdicts[ours.name]}
+    # the numbers of models that were not trained long enough are shown, but nothing is claimed
     for system in systems:
         if system.name in verdicts and (baseline.rising() or system.rising()):
-            verdicts[system.name] = _unclaimed(verdicts[system.name])
-    return _unclaimed(on_ours) if baseline.rising() or ours.rising() else on_ours, verdicts
-
-
-def _unclaimed(verdicts: Verdicts) -> dict[str, Verdict]:
-    return {name: verdict._replace(outcome=NO_CLAIM) for name, verdict in verdicts.items()}
+            verdicts[system.name] = verdicts[system.name]._replace(outcome=TOO_EARLY)
+    if verdicts[ours.name].outcome == TOO_EARLY:
+        on_ours = {name: own._replace(outcome=TOO_EARLY) for name, own in on_ours.items()}
+    return on_ours, verdicts
 
 
 def _cells(interval: Interval | None) -> tuple[float | None, Ends | None]:
-    """A score and its interval; an interval that no draw changes is not certainty, and left out."""
+    """Return a score and its interval, which a score without any mention does not have."""
     if interval is None:
         return None, None
     return interval.value, (interval.low, interval.high) if interval.low < interval.high else None

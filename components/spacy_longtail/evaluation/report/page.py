@@ -15,7 +15,7 @@ from ...output.amounts import number, p_value, percent, signed
 from ...output.writing import check_file, coded_io, replacing
 from ...training.provenance import short
 from ..records import read_evaluation, usage_in_words
-from ..significance import LEAST_SEEDS, NO_CLAIM, bootstrap_standard_error
+from ..significance import TOO_FEW
 from .comparison import HEADLINES, Report
 from .marks import LIMIT, mark_documents
 from .systems import mean, spread
@@ -89,14 +89,11 @@ def _values(report: Report) -> dict[str, object]:
         "stalled": stalled(report, first),
         "findings": findings,
         "headlines": HEADLINES,
-        "least_seeds": LEAST_SEEDS,
         "n_seeds": report.n_seeds,
         "fewest": min((r.support for r in report.rows if r.rare and r.support), default=0),
         "systems": systems,
         "roles": {s.name: "" for s in systems} | {report.baseline: "baseline", report.ours: "ours"},
         "verdicts": report.verdicts,
-        "standard_error": bootstrap_standard_error,
-        "has_errors": any(len(system.runs) > 1 for system in systems),
         "runs": runs,
         "versions": sorted(versions - {""}),
         "details": evaluation.analysis,
@@ -126,7 +123,7 @@ def render(template: str, **values: object) -> str:
         points=lambda score: None if score is None else 100 * score,
         decimal=lambda value: "–" if value is None else f"{value:.2f}",
         count=lambda value: "–" if value is None else f"{value:,.0f}",
-        p=lambda verdict: "–" if verdict is None else unbroken(p_value(verdict.adjusted)),
+        p=lambda own: "–" if own is None or own.outcome == TOO_FEW else unbroken(p_value(own.adjusted)),
         cell=cell,
         md=lambda text: MARKDOWN.sub(r"\\\1", SPACES.sub(" ", str(text))),  # as it is, on one line
         code=_code,
@@ -135,7 +132,6 @@ def render(template: str, **values: object) -> str:
         mean=mean,
         short=short,
         unbroken=unbroken,
-        claim=lambda outcome: "no clear difference" if outcome == NO_CLAIM else outcome,
         number=number,
         log=math.log,
     )

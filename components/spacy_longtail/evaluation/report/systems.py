@@ -16,7 +16,7 @@ from ...errors import Errors
 from ...training.provenance import DEV_SCORE
 from ..convergence import rising_of
 from ..records import Evaluation, read_evaluation
-from ..significance import MentionCounts, Unit, mention_counts, stack
+from ..significance import MentionCounts, mention_counts, stack
 
 STATISTICS_FILE = "stats.json"
 PART_REPORTED = "test"
@@ -106,7 +106,7 @@ def read_runs(paths: list[Path], statistics: Statistics) -> list[Run]:
     return runs
 
 
-def read_run(path: Path, labels: list[str], unit: Unit | None = None) -> Run:
+def read_run(path: Path, labels: list[str]) -> Run:
     """Read an evaluation, and count its mentions of some types, as `mention_counts` does."""
     evaluation = read_evaluation(path)
     documents = evaluation.documents
@@ -116,7 +116,7 @@ def read_run(path: Path, labels: list[str], unit: Unit | None = None) -> Run:
     gold = json.dumps([(document.text, document.gold) for document in documents])
     fingerprint = hashlib.sha256(gold.encode("utf-8", "replace")).hexdigest()
     light = evaluation.model_copy(update={"documents": []})
-    return Run(path, light, mention_counts(documents, labels, unit), fingerprint)
+    return Run(path, light, mention_counts(documents, labels), fingerprint)
 
 
 class System(NamedTuple):
@@ -167,19 +167,6 @@ def group(runs: Sequence[Run]) -> list[System]:
     for run in runs:
         by_name.setdefault(run.name, []).append(run)
     return [System(n, sorted(runs, key=lambda run: run.seed or 0)) for n, runs in by_name.items()]
-
-
-def on_shared_seeds(baseline: System, other: System) -> tuple[System, System, bool]:
-    """Two systems on the seeds that both have, in the same order; on all where they share none.
-
-    baseline (System): One. other (System): The other.
-    RETURNS (Tuple[System, System, bool]): Both, and whether they share seeds.
-    """
-    shared = set(baseline.seeds) & set(other.seeds)
-    if not shared:
-        return baseline, other, False
-    runs = [[run for run in system.runs if run.seed in shared] for system in (baseline, other)]
-    return baseline._replace(runs=runs[0]), other._replace(runs=runs[1]), True
 
 
 def choose(

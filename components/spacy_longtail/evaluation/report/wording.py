@@ -7,20 +7,18 @@ from typing import Any
 from ...output.amounts import number, p_value, percent, signed
 from ...output.tables import text_table
 from ..records import Document
-from ..significance import LEAST_SEEDS, NO_CLAIM, describe
-from .comparison import HEADLINES, Report, ScoreRow, Verdicts
+from ..significance import TOO_FEW, describe, headline, how_tested
+from .comparison import HEADLINES, Report, ScoreRow
 from .marks import pairs_of, place_of
 
 SHOWN = 3  # kinds of error of a type, and mentions of each
 FATES = {"missed": "missed", "boundary": "found with other ends", "spurious": "not in the annotation"}
-OF_MODELS = f"With fewer than {LEAST_SEEDS} seeds this is about the models trained here, not the method."
 
 
 def verdict(report: Report) -> tuple[str, list[str]]:
-    """What the numbers say, before anything that praises them.
+    """Return what the comparison shows, as a headline and sentences on averages and rare types.
 
-    report (Report): What there is to say.
-    RETURNS (Tuple[str, List[str]]): A headline, and sentences on averages and rare types.
+    report (Report): The comparison.
     """
     ours, baseline = report.ours, report.baseline
     if baseline is None:
@@ -30,11 +28,9 @@ def verdict(report: Report) -> tuple[str, list[str]]:
     rows = {f"{kind} F1": report.averages[kind] for kind in HEADLINES}
     averages = {name: row.verdict for name, row in rows.items() if row.verdict}
     rare = [row for row in report.rows if row.rare and row.support]
-    findings = describe(ours, {**averages, **{f"F1 of {r.name}": r.verdict for r in rare if r.verdict}})
-    if report.n_seeds >= LEAST_SEEDS:
-        return _headline(ours, baseline, averages), findings
-    trained = f"{ours} as trained here ({number(report.n_seeds, 'seed')})"
-    return _headline(trained, baseline, averages), [*findings, OF_MODELS]
+    types = {f"F1 of {row.name}": row.verdict for row in rare if row.verdict}
+    findings = describe(ours, {**averages, **types}, report.unit)
+    return headline(ours, baseline, averages), findings
 
 
 def counted(report: Report) -> str:
@@ -76,33 +72,19 @@ def stalled(report: Report, documents: Iterable[Document]) -> list[str]:
     return texts
 
 
-def _headline(ours: str, baseline: str, averages: Verdicts) -> str:
-    by_outcome: dict[str, list[str]] = {}
-    for name, verdict in averages.items():
-        by_outcome.setdefault(verdict.outcome, []).append(name)
-    scores = {
-        outcome: " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-        for outcome, names in by_outcome.items()
-    }
-    kinds = [kind for kind in ("better", "worse") if kind in scores]
-    if not kinds:
-        return f"No difference between {ours} and {baseline} is shown."
-    claims = ", and ".join(f"{kind} than {baseline} on {scores[kind]}" for kind in kinds)
-    tail = f"; on {scores[NO_CLAIM]} no difference is shown" if NO_CLAIM in scores else ""
-    return f"{ours} is {claims}{tail}."
-
-
 def summarize(report: Report) -> dict[str, Any]:
     """What the result table shows, as JSON. report (Report): What there is to say."""
-    headline, findings = verdict(report)
+    title, findings = verdict(report)
+    tested = {f"{kind} F1": row.verdict for kind, row in report.averages.items() if row.verdict}
     return {
         "corpus": report.statistics.corpus,
         "baseline": report.baseline,
         "ours": report.ours,
         "seeds": {system.name: system.seeds for system in report.systems},
         "sentence": counted(report),
-        "verdict": headline,
+        "verdict": title,
         "findings": findings,
+        "test": " ".join(how_tested(tested, report.unit)),
         "rows": [
             {"type": row.name, "support": row.support, "rare": row.rare, **_as_json(row)}
             for row in report.rows
@@ -113,7 +95,7 @@ def summarize(report: Report) -> dict[str, Any]:
 
 def _as_json(row: ScoreRow) -> dict[str, Any]:
     scores = {"baseline": row.baseline, "ours": row.ours, "interval": row.interval}
-    of_verdict = {"p": "adjusted", "test": "test", "outcome": "outcome"}
+    of_verdict = {"p": "adjusted", "outcome": "outcome"}
     return {**scores, **{key: getattr(row.verdict, name, None) for key, name in of_verdict.items()}}
 
 
@@ -129,8 +111,8 @@ def summary_table(report: Report) -> str:
     if report.baseline is not None:
         header[2:2] = [report.baseline]
         header += ["Difference", "p (Holm)"]
-    headline, findings = verdict(report)
-    lines = [headline, counted(report), *(f"- {text}" for text in findings)]
+    title, findings = verdict(report)
+    lines = [title, counted(report), *(f"- {text}" for text in findings)]
     return "\n".join([text_table(header, rows), *lines, ""])
 
 
@@ -139,5 +121,6 @@ def _cells(row: ScoreRow, report: Report) -> list[str]:
     if report.baseline is None:
         return cells
     points = None if row.difference is None else 100 * row.difference
-    p = p_value(row.verdict.adjusted) if row.verdict else "–"
+    is_tested = row.verdict is not None and row.verdict.outcome != TOO_FEW
+    p = p_value(row.verdict.adjusted) if row.verdict and is_tested else "–"
     return [percent(row.baseline), *cells, signed(points), p]

@@ -1,6 +1,16 @@
-"""How sure a NER score is, and whether a difference between two systems is more than chance."""
+"""Whether a system is better than another one, and how precisely a score is known."""
 
-from .bootstrap import Interval, intervals, paired_bootstrap
-from .metrics import MentionCounts, Metric, Unit, mention_counts, named_metrics, stack
-from .paired import PairedT, bootstrap_standard_error, holm, paired_permutation, paired_t
-from .verdicts import LEAST_SEEDS, NO_CLAIM, Verdict, corrected, corrected_by_score, describe, judge
+from .decisions import (
+    ALPHA,
+    MIN_UNITS,
+    TOO_EARLY,
+    TOO_FEW,
+    Decision,
+    Interval,
+    compare,
+    correct,
+    holm,
+    intervals,
+)
+from .metrics import MACRO, MentionCounts, Metric, mention_counts, named_metrics, stack
+from .wording import change, describe, headline, how_tested, outcome

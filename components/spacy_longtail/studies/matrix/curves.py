@@ -1,16 +1,21 @@
 """Scores by the size of the training data, or by its share of entity tokens, over partitions."""
 
-import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ...evaluation.convergence import rising_of
 from ...evaluation.report.systems import AVERAGES, mean, spread
-from ...evaluation.significance import LEAST_SEEDS, holm, paired_permutation
+from ...evaluation.significance import (
+    Decision,
+    MentionCounts,
+    compare,
+    correct,
+    how_tested,
+    named_metrics,
+    stack,
+)
 from ...output.amounts import signed
 from ..trials.records import TrialRecord
-
-ALPHA = 0.05
 
 Over = tuple[float | None, float | None]  # mean and standard deviation, in [0, 1]
 Points = dict[float, dict[int, float]]  # F1 by size or share, ascending, and by partition
@@ -34,11 +39,17 @@ class Curves(NamedTuple):
         return sizes, rows
 
 
-def read_curves(records: Sequence[TrialRecord], baseline: str, average: str = "macro") -> Curves:
-    """The curves of the trials on one corpus that have a draw.
+def read_curves(
+    records: Sequence[TrialRecord],
+    baseline: str,
+    read: Callable[[TrialRecord], MentionCounts],
+    average: str = "macro",
+) -> Curves:
+    """Read the curves of the trials on one corpus that have a draw.
 
     records (Sequence[TrialRecord]): Of finished trials.
     baseline (str): Name of the method that others are compared with.
+    read (Callable): Returns the mentions that a trial found in the test part.
     average (str): "macro" or "micro".
     RETURNS (Curves): With what may be said of them.
     """
@@ -48,45 +59,62 @@ def read_curves(records: Sequence[TrialRecord], baseline: str, average: str = "m
         if (draw := record.draw) is not None:
             x_name, x = draw.x
             by_size.setdefault(record.method, {}).setdefault(x, []).append(record)
-    lines, early = {}, {}
+    lines: dict[str, Points] = {}
     for name, trials in by_size.items():
-        values = {x: {r.seed: r.score("test", AVERAGES[average]) for r in trials[x]} for x in trials}
-        scores = {x: values[x] for x in sorted(values)}
-        lines[name] = {x: {s: f for s, f in at.items() if f is not None} for x, at in scores.items()}
-        early[name] = {x for x, rs in trials.items() if rising_of(r.data() for r in rs)}
-    findings = []
+        values = {
+            x: {r.seed: r.score("test", AVERAGES[average]) for r in trials[x]} for x in sorted(trials)
+        }
+        lines[name] = {x: {s: f for s, f in at.items() if f is not None} for x, at in values.items()}
+    early = {
+        name: {x for x, rs in trials.items() if rising_of(r.data() for r in rs)}
+        for name, trials in by_size.items()
+    }
+    decisions: dict[tuple[str, float], Decision] = {}
     for name in [name for name in lines if name != baseline and baseline in lines]:
-        rising = early[name] | early[baseline]
-        line, other = ({x: p for x, p in lines[n].items() if x not in rising} for n in (name, baseline))
-        findings += compare_lines(name, line, baseline, other, x_name, average)
-        if rising:
+        for x in sorted(by_size[name].keys() & by_size[baseline].keys() - early[name] - early[baseline]):
+            decided = _decide(by_size[baseline][x], by_size[name][x], read, average)
+            if decided is not None:
+                decisions[name, x] = decided
+    # all methods and sizes of a chart are read together
+    family = correct({f"{name}/{x!r}": own for (name, x), own in decisions.items()})
+    corrected = dict(zip(decisions, family.values(), strict=True))
+    findings: list[str] = []
+    for name in [name for name in lines if name != baseline and baseline in lines]:
+        by_x = {x: own for (method, x), own in corrected.items() if method == name}
+        findings += _describe_line(name, baseline, by_x, x_name, average)
+        if rising := early[name] | early[baseline]:
             sizes = ", ".join(f"{x:g}" for x in sorted(rising))
             findings.append(f"{name} against {baseline} at {sizes} {x_name}: not trained long enough.")
+    findings += [text for key, own in list(family.items())[:1] for text in how_tested({key: own})]
     return Curves(x_name, average, lines, findings)
 
 
-def compare_lines(
-    name: str, line: Points, baseline: str, other: Points, x_name: str, average: str
-) -> list[str]:
-    """How far a method is ahead of the baseline at each size, on the partitions that both have.
+def _decide(
+    baseline: Sequence[TrialRecord],
+    method: Sequence[TrialRecord],
+    read: Callable[[TrialRecord], MentionCounts],
+    average: str,
+) -> Decision | None:
+    """Compare two methods on the partitions that both have; None where they share none."""
+    by_seed = [{record.seed: record for record in records} for records in (baseline, method)]
+    if not (shared := sorted(by_seed[0].keys() & by_seed[1].keys())):
+        return None
+    first, second = ([read(records[seed]) for seed in shared] for records in by_seed)
+    name = f"{average} F1"
+    metrics = {name: named_metrics(first[0].labels)[name]}
+    return compare(stack(first), stack(second), metrics, primary=name, is_paired=True)[name]
 
-    RETURNS (List[str]): A sentence, and one on tests where a size has six partitions; none if the
-        two share no size.
-    """
-    gains, tests = {}, {}
-    for x, scores in line.items():
-        if shared := sorted(set(scores) & set(other.get(x, {}))):
-            first, second = [other[x][i] for i in shared], [scores[i] for i in shared]
-            gains[x] = 100 * statistics.mean(b - a for a, b in zip(first, second, strict=True))
-            if len(shared) >= LEAST_SEEDS:
-                tests[x] = paired_permutation(first, second)
-    if not gains:
+
+def _describe_line(
+    name: str, baseline: str, by_x: dict[float, Decision], x_name: str, average: str
+) -> list[str]:
+    """Say how far a method is ahead at each size, and where that is significant."""
+    if not by_x:
         return []
-    said = ", ".join(f"{signed(gain)} at {x:g}" for x, gain in gains.items())
-    texts = [f"{name} against {baseline}, points of {average} F1 by {x_name}: {said}."]
-    if tests:
-        adjusted = zip(tests, holm(list(tests.values())).tolist(), strict=True)
-        shown = [f"{x:g}" for x, p in adjusted if p <= ALPHA]
-        places = f"at {', '.join(shown)} {x_name}" if shown else "nowhere"
-        texts.append(f"A paired permutation test over partitions, after Holm, shows this {places}.")
-    return texts
+    gains = ", ".join(f"{signed(100 * own.value)} at {x:g}" for x, own in by_x.items())
+    shown = ", ".join(f"{x:g}" for x, own in by_x.items() if own.is_shown)
+    significant = f"significant at {shown}" if shown else "nowhere significant"
+    n = next(iter(by_x.values())).n_comparisons
+    corrected = f" (corrected for {n} comparisons)" if n > 1 else ""
+    about = f"{name} against {baseline}, points of {average} F1 by {x_name}"
+    return [f"{about}: {gains}; {significant}{corrected}."]

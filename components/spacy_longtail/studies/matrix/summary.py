@@ -1,6 +1,7 @@
 """The records of a plan put together, corpus by corpus."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,7 +10,8 @@ from ...corpus.statistics import corpus_statistics, write_statistics
 from ...evaluation.convergence import rising_of
 from ...evaluation.report import read_report
 from ...evaluation.report.comparison import Report
-from ...evaluation.report.systems import STATISTICS_FILE, mean, spread
+from ...evaluation.report.systems import STATISTICS_FILE, mean, read_run, spread
+from ...evaluation.significance import MentionCounts
 from ..trials.plan import Trial
 from ..trials.records import TrialRecord, trial_folder
 from ..trials.run import Matrix
@@ -118,8 +120,16 @@ def _corpus(path: Path, matrix: Matrix, records: Mapping[str, TrialRecord]) -> C
     rows, labels = _rows(list(records.values()), COLUMNS), read_types(path).labels
     baseline = matrix.plan.baseline
     if matrix.plan.draws:
+
+        @cache
+        def read_key(key: str) -> MentionCounts:
+            return read_run(trial_folder(matrix.output, key) / "test.json", labels).counts
+
+        def read(record: TrialRecord) -> MentionCounts:
+            return read_key(record.key)
+
         kinds = ("macro", "micro") if len(labels) > 1 else ("macro",)  # of one type they are the same
-        curves = [read_curves(list(records.values()), baseline, kind) for kind in kinds]
+        curves = [read_curves(list(records.values()), baseline, read, kind) for kind in kinds]
         return CorpusSummary(path.name, rows, curves=curves)
     if baseline not in {row.method for row in rows}:
         return CorpusSummary(path.name, rows)

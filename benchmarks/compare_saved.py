@@ -1,10 +1,12 @@
-"""How sure a difference is over test sentences: paired bootstrap of saved evaluations.
+"""Compare saved evaluations with a baseline, by the package's rule of decision.
 
-    python benchmarks/sentence_intervals.py CORPUS BASELINE FOLDER METHOD [METHOD ...]
+    python benchmarks/compare_saved.py CORPUS BASELINE FOLDER METHOD [METHOD ...]
 
 reads the files METHOD.CORPUS.SEED.test.json in FOLDER, which `evaluate` wrote, and appends the
-intervals of macro, tail and micro F1 to benchmarks/results/knowledge_bootstrap.jsonl. Tail are the
-types with at most 30 training mentions (training_mentions.jsonl).
+decisions on macro (the primary score), tail and micro F1 to
+benchmarks/results/knowledge_decisions.jsonl. Tail are the types with at most 30 training mentions
+(training_mentions.jsonl). knowledge_bootstrap.jsonl has the records of an earlier rule, a paired
+bootstrap over test sentences without a spread over seeds.
 """
 
 from pathlib import Path
@@ -14,7 +16,7 @@ import srsly
 import typer
 
 from spacy_longtail.evaluation.records import read_evaluation
-from spacy_longtail.evaluation.significance import judge, mention_counts, named_metrics, stack
+from spacy_longtail.evaluation.significance import compare, mention_counts, named_metrics, stack
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -39,15 +41,14 @@ def main(
     by_name = {name: evaluations(name) for name in (baseline, *methods)}
     labels = by_name[baseline][0].labels
     counts = {
-        name: [mention_counts(run.documents, labels, "sentence") for run in runs]
-        for name, runs in by_name.items()
+        name: [mention_counts(run.documents, labels) for run in runs] for name, runs in by_name.items()
     }
     known = named_metrics(labels, tail)
     metrics = {score: known[f"{score} F1"] for score in ("macro", "tail", "micro")}
     first = stack(counts[baseline])
-    with (RESULTS / "knowledge_bootstrap.jsonl").open("a", encoding="utf8") as file:
+    with (RESULTS / "knowledge_decisions.jsonl").open("a", encoding="utf8") as file:
         for name in methods:
-            verdicts = judge(first, stack(counts[name]), metrics, "sentence")
+            verdicts = compare(first, stack(counts[name]), metrics, primary="macro")
             for score, verdict in verdicts.items():
                 record = {
                     "corpus": corpus,
@@ -55,8 +56,11 @@ def main(
                     "baseline": baseline,
                     "score": score,
                     "seeds": [int(s) for s in seeds.split(",")],
-                    "sentences": len(first),
-                    **{key: round(getattr(verdict, key), 4) for key in ("value", "low", "high", "p")},
+                    "documents": len(first),
+                    **{
+                        key: round(getattr(verdict, key), 4)
+                        for key in ("value", "low", "high", "adjusted")
+                    },
                 }
                 file.write(srsly.json_dumps(record) + "\n")
                 typer.echo(record)

@@ -1,0 +1,67 @@
+"""Draw how often the rule of decision shows a difference, by documents and seeds."""
+
+import math
+
+import svg
+
+from .records import read
+
+HEIGHT, TOP, BOTTOM, LEFT, PANEL, GAP = 250, 84, 204, 46, 128, 20
+SEEDS = {1: "other", 3: "third-line", 10: "curve"}  # class of each line
+STYLE = """
+.third-line { fill: none; stroke: #bf8700; stroke-width: 2; }
+.other { fill: none; stroke-width: 2; }
+"""
+DIFFERENCES = (0.0, 2.0, 5.0, 10.0)
+
+
+def shown() -> dict[tuple[float, int], dict[int, float]]:
+    """Return the share of test sets with a shown difference in macro F1, by documents."""
+    shares: dict[tuple[float, int], dict[int, float]] = {}
+    for record in read("decisions"):
+        if record["rule"] == "decision" and record["difference"] != "mixed":
+            at = shares.setdefault((record["difference"], record["seeds"]), {})
+            at[record["documents"]] = record["scores"]["macro F1"]["shown"]
+    return shares
+
+
+def render() -> str:
+    """Return the picture as SVG."""
+    shares = shown()
+    lines = [f"<style>{STYLE}</style>"]
+    lines += [svg.label(LEFT - 6, _y(share) + 4, f"{share:.0%}", "end") for share in (0, 0.5, 1)]
+    for i, difference in enumerate(DIFFERENCES):
+        left = LEFT + i * (PANEL + GAP)
+        title = "equal systems" if difference == 0 else f"{difference:g} points"
+        lines.append(svg.label(left + PANEL / 2, TOP - 12, title))
+        for share in (0, 0.05, 0.5, 1):
+            place = f'x1="{left}" x2="{left + PANEL}" y1="{_y(share):.1f}" y2="{_y(share):.1f}"'
+            lines.append(f'<line class="grid" {place}{_dashes(share)}/>')
+        for n in (5, 19, 50, 200):
+            lines.append(svg.label(left + _x(n), BOTTOM + 18, str(n)))
+        for seeds, kind in SEEDS.items():
+            points = sorted(shares.get((difference, seeds), {}).items())
+            path = " ".join(f"{left + _x(n):.1f},{_y(share):.1f}" for n, share in points)
+            lines.append(f'<polyline class="{kind}" points="{path}"/>')
+    lines.append(svg.label(LEFT + 2 * PANEL, BOTTOM + 38, "documents of the test set"))
+    for i, (seeds, kind) in enumerate(SEEDS.items()):
+        x, y = 330 + 100 * i, 50
+        lines.append(f'<line class="{kind}" x1="{x}" x2="{x + 24}" y1="{y - 4}" y2="{y - 4}"/>')
+        lines.append(svg.label(x + 30, y, f"{seeds} seed{'s' * (seeds > 1)}", "start"))
+    said = (
+        "Share of simulated test sets on which a difference in macro F1 is shown, by the number of "
+        "documents and seeds, for equal systems and differences of 2, 5 and 10 points."
+    )
+    return svg.picture(HEIGHT, "How often a difference in macro F1 is shown", said, lines)
+
+
+def _x(n_documents: int) -> float:
+    return PANEL * math.log(n_documents / 5) / math.log(40)
+
+
+def _y(share: float) -> float:
+    return BOTTOM - share * (BOTTOM - TOP)
+
+
+def _dashes(share: float) -> str:
+    return ' stroke-dasharray="4 3"' if share == 0.05 else ""
