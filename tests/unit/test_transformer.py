@@ -309,25 +309,6 @@ def test_training_in_bfloat16_has_nearly_the_same_gradient(bert, monkeypatch):
     assert np.corrcoef(lower, full)[0, 1] > 0.999 and abs(lower - full).max() > 0
 
 
-def test_batches_on_threads_are_those_of_one_thread(bert):
-    model = loaded(bert, batch_pieces=254)
-    docs = docs_of(*(" ".join(["Rome", "sent", "help"] * n) for n in range(1, 60)))
-    before = torch.get_num_threads()
-    try:
-        torch.set_num_threads(1)
-        wanted = model.predict(docs)
-        torch.set_num_threads(3)
-        found = model.predict(docs)
-        assert torch.get_num_threads() == 3
-        with pytest.raises(IndexError):
-            torch_transformer.on_all_threads(lambda batch: [][1], [None, None])
-        assert torch.get_num_threads() == 3
-    finally:
-        torch.set_num_threads(before)
-    for own, expected in zip(found, wanted, strict=True):
-        assert own == pytest.approx(expected, abs=1e-5)
-
-
 @pytest.mark.parametrize("kind", [int8.Int8Linear, int8.ReducedLinear])
 @pytest.mark.parametrize("shape", [(6, 9), (9, 6)])
 def test_a_linear_layer_in_int8_is_near_the_layer(shape, kind):

@@ -20,6 +20,7 @@ from wasabi import Printer
 from ..about import __version__
 from ..errors import Errors
 from ..faults import is_coded, is_out_of_memory, raised_in
+from ..training.startup import end_processes
 from ..training.train import message_of
 
 FAILED = 1  # what the command looked at is not in order, or the command itself: L546
@@ -141,12 +142,18 @@ def _drop_output() -> None:
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """SIGTERM interrupts as Ctrl-C does, so that half-written files are removed."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    """Let SIGTERM interrupt as Ctrl-C does, so that half-written files are removed."""
+    before = signal.signal(signal.SIGTERM, _interrupt)
     try:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def _interrupt(_: int, frame: object) -> NoReturn:
+    """End the processes of `nlp.pipe` and interrupt."""
+    end_processes()
+    raise KeyboardInterrupt
 
 
 if hasattr(os, "register_at_fork"):  # a process that spaCy forks, and later ends, ends at once

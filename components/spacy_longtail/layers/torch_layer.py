@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from thinc.api import ArgsKwargs, Model, PyTorchShim, PyTorchWrapper_v3, torch2xp, xp2torch
+from thinc.compat import has_torch
 from thinc.types import Floats2d
 
 from ..errors import Errors
@@ -22,10 +23,21 @@ SIZE_BYTES = 8  # a safetensors file begins with the size of its header, little-
 
 
 def require_torch() -> None:
-    """Check that what a torch layer needs is installed."""
+    """Check that what a torch layer needs is installed, and prepare torch for forked processes."""
     with extra("", "torch"):
         import safetensors.torch  # noqa: F401
         import torch  # noqa: F401
+    prepare_forks()
+
+
+def prepare_forks() -> None:
+    """Let processes that are forked from now on compute with one torch thread instead of hanging.
+
+    Every torch layer of this package does so. It is to be called before `nlp.pipe(n_process=2)` of
+    pipelines whose torch layers are of other packages.
+    """
+    if has_torch:
+        from . import torch_threads  # noqa: F401  # says what a forked process does first
 
 
 def torch_layer(

@@ -1,8 +1,7 @@
 """A transformer over batches of pieces. Needs torch: import it within functions."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +16,7 @@ from ..hub import no_model_code
 from .int8 import can, in_int8
 from .quantised import GROUP, EightBit, FourBit, eight_bit, four_bit
 from .torch_layer import TorchShim, load_state, read_safetensors, tensor_checksum, tensors_of
+from .torch_threads import side_by_side
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
@@ -30,25 +30,6 @@ KEPT = 0.8  # of the learning rate, from a layer to the one below
 def has_bf16() -> bool:
     """Whether this CPU multiplies in bfloat16, in which training takes two thirds of the time."""
     return can("avx512_bf16", "amx_bf16")
-
-
-def on_all_threads(read: Callable[["Padded"], Tensor], batches: Sequence["Padded"]) -> list[Tensor]:
-    """Predict each batch on one of torch's threads: it scales better than all threads on each."""
-    n_threads = min(torch.get_num_threads(), len(batches))
-    if n_threads == 1:
-        return [*map(read, batches)]
-    before = torch.get_num_threads()
-
-    def alone(batch: "Padded") -> Tensor:
-        torch.set_num_threads(1)  # of this thread
-        with torch.no_grad():
-            return read(batch)
-
-    try:
-        with ThreadPoolExecutor(n_threads) as pool:
-            return list(pool.map(alone, batches))
-    finally:
-        torch.set_num_threads(before)
 
 
 class Padded(NamedTuple):
@@ -120,7 +101,7 @@ class PieceEncoder(nn.Module):
 
         if not self.training:
             is_cpu = order.device.type == "cpu"
-            states = on_all_threads(read, batches) if is_cpu else [*map(read, batches)]
+            states = side_by_side(read, batches) if is_cpu else [*map(read, batches)]
         else:
             with torch.autocast("cpu", torch.bfloat16, enabled=has_bf16()):
                 states = [*map(read, batches)]

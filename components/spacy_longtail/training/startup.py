@@ -1,5 +1,10 @@
-"""Before the work: where to compute, and code of one's own that configs name (`--code`)."""
+"""Around the work: where to compute, code that configs name (`--code`), processes that are left."""
 
+import gc
+from collections.abc import Collection
+from multiprocessing import active_children
+from multiprocessing.process import BaseProcess
+from multiprocessing.queues import Queue
 from pathlib import Path
 
 from spacy.cli._util import setup_gpu
@@ -51,3 +56,18 @@ def import_code(path: Path) -> None:
 def imported_code() -> list[Path]:
     """Return the files imported so far, which the processes that this one starts need as well."""
     return list(_imported)
+
+
+def end_processes(others: Collection[BaseProcess] = ()) -> None:
+    """End the processes that `nlp.pipe` started, where nobody reads their results any more.
+
+    spaCy waits until they end, and they wait until somebody reads what they send. At its end Python
+    waits until they read what was sent to them.
+
+    others (Collection[BaseProcess]): Processes that go on.
+    """
+    if left := [process for process in active_children() if process not in others]:
+        for process in left:
+            process.terminate()
+        for queue in (found for found in gc.get_objects() if isinstance(found, Queue)):
+            queue.cancel_join_thread()

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
+from multiprocessing import active_children
 from pathlib import Path
 
 from spacy.language import Language
@@ -22,6 +23,8 @@ from ..corpus.formats.spans import check_text, given_tokens, is_tangled, keep_va
 from ..corpus.formats.text import Place, lines, unreadable, unzipped
 from ..corpus.tokenizers import blank
 from ..errors import Errors
+from ..layers.torch_layer import prepare_forks
+from ..training.startup import end_processes
 from .units import PLACE
 
 ReadFile = Callable[[Path, Context], Iterator[Doc]]
@@ -48,15 +51,23 @@ def processed(nlp: Language, texts: Iterator[Doc], size: int, n_process: int) ->
     A batch is of use until the next one: its words are forgotten, or the vocabulary would grow with
     the pool.
     """
+    if n_process > 1:
+        prepare_forks()
     zone = BATCH * (ZONE if n_process == 1 else ZONE * 100)  # processes are started anew in each zone
     texts = iter(tqdm(texts, "texts", unit="text", delay=2, disable=None, leave=False))
-    while True:
-        with nlp.memory_zone():
-            first = next(texts, None)
-            if first is None:
-                return
-            some = chain([first], islice(texts, zone - 1))
-            yield from minibatch(nlp.pipe(some, batch_size=size, n_process=n_process), BATCH)
+    others = active_children()
+    try:
+        while True:
+            with nlp.memory_zone():
+                first = next(texts, None)
+                if first is None:
+                    return
+                some = chain([first], islice(texts, zone - 1))
+                batches = minibatch(nlp.pipe(some, batch_size=size, n_process=n_process), BATCH)
+                yield from chain(batches)  # a chain does not close nlp.pipe before what is below
+    except BaseException:
+        end_processes(others)
+        raise
 
 
 def add_sentences(nlp: Language) -> None:
