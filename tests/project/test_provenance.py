@@ -162,6 +162,19 @@ def test_an_evaluation_without_a_name_is_called_as_its_training(
     assert (found.name, found.run.seconds) == (name, 7.0)
 
 
+def test_an_evaluation_keeps_the_group_of_each_document(tmp_path):
+    nlp = spacy.blank("en")
+    nlp.to_disk(tmp_path / "model")
+    docs = [Doc(nlp.vocab, words=["Ann"]) for _ in range(3)]
+    for doc, patient in zip(docs, ("7", "7", "8"), strict=True):
+        doc.set_ents([])
+        doc.user_data["patient"] = patient
+    DocBin(docs=docs, store_user_data=True).to_disk(tmp_path / "test.spacy")
+    found = evaluate_model(tmp_path / "model", tmp_path / "test.spacy", ["PER"], [], group_by="patient")
+    assert [document.group for document in found.documents] == ["7", "7", "8"]
+    assert len(mention_counts(found.documents, ["PER"]).counts) == 2
+
+
 def test_documents_give_the_scorers_counts(tmp_path):
     """Also where tokens differ, and where nobody knows what is right."""
     nlp = spacy.blank("en")

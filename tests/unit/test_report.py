@@ -53,7 +53,7 @@ def evaluation(name, found=None, seed=7, dev=0.4, n_documents=N_DOCUMENTS, spuri
         predicted = [[*span, 0.875] for span in gold_spans(i) if i < found[span[2]]]
         predicted += [[11, 14, "LOC", None]] if i < spurious else []
         sentences = [[0, 42], [43, 56]]
-        title = f"A <b>title</b> {i}"
+        title = "A <b>title</b>"
         document = {"title": title, "text": TEXT, "sentences": sentences, "gold": gold_spans(i)}
         documents.append({**document, "predicted": predicted})
     data = {"name": name, "model": f"/home/someone/private/{name}/model-best", "documents": documents}

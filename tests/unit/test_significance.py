@@ -105,10 +105,10 @@ def test_few_documents_are_not_taken_apart_into_sentences():
     assert (found.unit, len(found.counts)) == ("document", 3)
 
 
-def test_documents_with_one_title_are_one_unit():
+def test_documents_of_one_group_are_one_unit():
     mention = {"text": "", "sentences": [], "gold": [[0, 2, "A"]], "predicted": []}
-    titles = ["harbour", "", "orchard", "harbour", ""]
-    found = mention_counts([{**mention, "title": title} for title in titles], LABELS)
+    groups = ["harbour", None, "orchard", "harbour", None]
+    found = mention_counts([{**mention, "group": group} for group in groups], LABELS)
     assert found.unit == "group"
     assert found.counts[:, 0, 2].tolist() == [2, 1, 1, 1]
 

@@ -91,6 +91,7 @@ def evaluate(
         tail=types.tail,
         descriptions=in_words(types.labels, types.descriptions),
         names=names,
+        group_by=types.group_by,
     )
     result = score(model, name=name, training=training, part=part)
     was = score(before) if before else None

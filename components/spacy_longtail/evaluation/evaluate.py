@@ -38,6 +38,7 @@ def evaluate_model(
     part: str | None = None,
     descriptions: Mapping[str, str] | None = None,
     names: Mapping[str, str] | None = None,
+    group_by: str | None = None,
 ) -> Evaluation:
     """Run a pipeline over a .spacy file and score it on the declared types.
 
@@ -53,6 +54,8 @@ def evaluate_model(
         finds them. A trained pipeline keeps its types.
     names (Optional[Mapping[str, str]]): What the corpus calls the pipeline's types, by their names
         in the pipeline; for those that differ.
+    group_by (Optional[str]): Key of user_data, as in the corpus's types: documents with the same
+        value are one unit of tests and intervals.
     RETURNS (Evaluation): Scores in [0, 1], their analysis, documents with gold and predicted
         entities, and how the pipeline was made, where the command `train` left that.
     RAISES (ValueError): If pipeline and data have no type in common.
@@ -98,7 +101,7 @@ def evaluate_model(
         secondaries={n: dict(pipe.usage) for n, pipe in secondaries.items()},
         words_per_second=sum(len(eg.predicted) for eg in examples) / max(seconds, 1e-9),
         # what is not annotated has no scores
-        documents=[_document(eg) for eg in examples if eg.reference.has_annotation("ENT_IOB")],
+        documents=[_document(eg, group_by) for eg in examples if eg.reference.has_annotation("ENT_IOB")],
     )
 
 
@@ -140,7 +143,7 @@ def _training_settings(nlp: Language) -> TrainingSettings:
     return TrainingSettings(**{name: settings[name] for name in TrainingSettings.model_fields})
 
 
-def _document(eg: Example) -> Document:
+def _document(eg: Example, group_by: str | None = None) -> Document:
     """A document in characters, as the scorer compares it, without what cannot be judged."""
     doc, gold = eg.predicted, eg.reference
     scores: dict[tuple[int, int], float] = {}
@@ -155,6 +158,7 @@ def _document(eg: Example) -> Document:
     sents = gold.sents if gold.has_annotation("SENT_START") else [gold[:]]
     return Document(
         title=gold.user_data.get("title", ""),
+        group=gold.user_data.get(group_by) if group_by else None,
         text=gold.text,
         sentences=[(sent.start_char, sent.end_char) for sent in sents],
         gold=[(ent.start_char, ent.end_char, ent.label_) for ent in gold.ents],

@@ -62,6 +62,7 @@ class Document(Record):
     """Places are in characters, in the order of the text."""
 
     title: JsonValue = ""
+    group: JsonValue = None  # value of the corpus's group_by: documents of one value are one unit
     text: str
     sentences: list[tuple[int, int]]
     gold: list[tuple[int, int, str]]

@@ -110,7 +110,7 @@ def summary_table(report: Report) -> str:
     header = ["Type (* rare)", "Support", report.ours, "95 % interval"]
     if report.baseline is not None:
         header[2:2] = [report.baseline]
-        header += ["Difference", "p (Holm)"]
+        header += ["Difference", "p"]
     title, findings = verdict(report)
     lines = [title, counted(report), *(f"- {text}" for text in findings)]
     return "\n".join([text_table(header, rows), *lines, ""])

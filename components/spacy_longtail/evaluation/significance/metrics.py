@@ -4,6 +4,7 @@ Sums are arrays of shape (..., n_types + 1, 3): correct, predicted and gold ment
 declared type, and of all other types in the last row. Scores are in [0, 1], and 0/0 is 0.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -20,16 +21,16 @@ MACRO = "macro F1"  # the primary metric unless another one is declared
 
 class MentionCounts(NamedTuple):
     labels: tuple[str, ...]  # the declared types
-    unit: str  # what is sampled: "document", or "group" where documents share a title
+    unit: str  # what is sampled: "document", or "group" where the corpus has groups
     counts: Ints3d  # (n_units, n_types + 1, 3); the last type is all others
 
 
 def mention_counts(documents: Sequence[Document], labels: Sequence[str]) -> MentionCounts:
     """Count strict matches (boundaries and type) in each unit.
 
-    Documents with the same title are parts of one text and form one unit, a group. Every other
-    document is a unit of its own. Sentences are never units, because sentences of one document
-    share its subject and its difficulty.
+    Documents of the same group (the corpus's `group_by`) form one unit. Every other document is a
+    unit of its own. Sentences are never units, because sentences of one document share its subject
+    and its difficulty.
 
     documents (Sequence[Document]): As in an evaluation. A mention that is annotated twice in a
         document counts once; if it is predicted twice, one of the predictions is wrong.
@@ -37,9 +38,9 @@ def mention_counts(documents: Sequence[Document], labels: Sequence[str]) -> Ment
     RETURNS (MentionCounts): Units are in the order of their first documents.
     """
     column = {label: i for i, label in enumerate(labels)}
-    titles = [str(document.title) for document in documents]
+    keys = [i if doc.group is None else json.dumps(doc.group) for i, doc in enumerate(documents)]
     unit_of: dict[str | int, int] = {}
-    rows = [unit_of.setdefault(title or i, len(unit_of)) for i, title in enumerate(titles)]
+    rows = [unit_of.setdefault(key, len(unit_of)) for key in keys]
     cells: list[tuple[int, int, int]] = []
     for row, document in zip(rows, documents, strict=True):
         gold = set(document.gold)
@@ -48,7 +49,8 @@ def mention_counts(documents: Sequence[Document], labels: Sequence[str]) -> Ment
             cells += [(row, column.get(label, len(labels)), kind) for _, _, label in spans]
     counts = np.zeros((len(unit_of), len(labels) + 1, KINDS), dtype="int64")
     np.add.at(counts, tuple(np.array(cells, dtype="int64").reshape(-1, 3).T), 1)
-    return MentionCounts(tuple(labels), "document" if len(unit_of) == len(rows) else "group", counts)
+    has_groups = any(isinstance(key, str) for key in keys)
+    return MentionCounts(tuple(labels), "group" if has_groups else "document", counts)
 
 
 def stack(counts: Sequence[MentionCounts]) -> Ints4d:

@@ -32,7 +32,9 @@ def run_child(work: Path, task: Task) -> None:
     training = None if task["drawn"] else part_path(corpus, "train")
     for part in task["parts"]:
         data = part_path(corpus, part)
-        result = evaluate_model(best, data, types.labels, types.tail, task["name"], training, part)
+        result = evaluate_model(
+            best, data, types.labels, types.tail, task["name"], training, part, types.group_by
+        )
         write_evaluation(result, work / f"{part}.json")
 
 
