@@ -54,8 +54,6 @@ class Errors:
     L437 = "[L437] {path} would be replaced, but {problem}. Name another output, or move what is there."
     L487 = "[L487] There is nothing to compare: {problem} {fix}"
     L513 = "[L513] Soft targets cannot be learnt: {problem}. {fix}"
-    L540 = "[L540] The command cannot go on: {problem} {fix}"
-    L545 = "[L545] {problem} {fix}"
 
     # Corpora
     L101 = (
@@ -239,7 +237,10 @@ class Errors:
         "[L417] {path} is not what `train` left beside the model: {problem}. Copy it again, or delete "
         "it: the model is then evaluated without it."
     )
-    L438 = "[L438] {path} cannot be trained: {problem} Correct the config or the option."
+    L438 = (
+        "[L438] {path} cannot be trained: {problem} Change that setting in the config, or the option "
+        "that overrides it."
+    )
     L450 = "[L450] {path} cannot be audited: {problem}. {fix}"
     L495 = "[L495] {path} cannot be {role}: {problem}. {fix}."
     L496 = "[L496] {path} cannot be gone on with: {problem}. {fix}."
@@ -317,6 +318,41 @@ class Errors:
     L851 = (
         "[L851] The command is not done: {module} ended it with {call}. Remove that call, or raise an "
         "error instead."
+    )
+    L852 = "[L852] {problem} See `{command} --help`."
+    L853 = (
+        "[L853] Out of memory{problem}. Give the command less at a time: fewer --workers or "
+        "--n-process, a smaller --batch-size, [training.batcher] size or [nlp] batch_size in the "
+        "config, or shorter documents."
+    )
+    L854 = (
+        "[L854] Reading, writing or a connection failed: {problem} Free space on the disk, check the "
+        "permissions of {inputs} and the network, and run the same command again."
+    )
+    L855 = (
+        "[L855] A setting is refused: {problem} It comes from {inputs} or from an option. Correct it "
+        "there; `longtail init-config --list` names configs that are right."
+    )
+    L856 = (
+        "[L856] A damaged file was read: {problem} It is among {inputs}, or in a folder of these; "
+        "`longtail --debug` shows where it was read. Write it again with the command that made it, or "
+        "copy it again."
+    )
+    L857 = (
+        "[L857] spaCy cannot work with {inputs}: {problem} Where that names a setting, change it in the "
+        "config, or with --SECTION.NAME or --set; where it names a text, correct that and convert again."
+    )
+    L858 = (
+        "[L858] A text of {inputs} is too long: {problem} Cut the documents into sentences with "
+        "`convert --sentences sentencizer`, or raise [nlp] max_length if the memory is large enough."
+    )
+    L859 = (
+        "[L859] {name} cannot be set: the command trains on the corpus that it is given. Leave {name} "
+        "out, and give the other corpus as the argument."
+    )
+    L860 = (
+        "[L860] The pipeline has no longtail.Transformer.v1, and nothing else predicts in int8. Load a "
+        "pipeline with that encoder, or leave use_int8 out."
     )
     L546 = (
         "[L546] This should not happen: {what} Please report it with the traceback above. Versions: "

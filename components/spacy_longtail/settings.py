@@ -33,7 +33,7 @@ def one_of(name: str, value: object, known: tuple[object, ...]) -> None:
     """Refuse a setting that is not one of the known values. RAISES (ValueError): L001."""
     if value not in known:
         rule = f"one of {', '.join(map(repr, known))}"
-        raise ValueError(Errors.L001.format(name=name, rule=rule, value=value, fix="See the docs."))
+        raise ValueError(Errors.L001.format(name=name, rule=rule, value=value, fix="Use one of them."))
 
 
 def whole(name: str, value: object, fix: str, low: float = 0) -> int:

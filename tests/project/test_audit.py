@@ -282,7 +282,7 @@ def test_what_cannot_be_audited_is_refused(planted, tmp_path, monkeypatch):
         ([tmp_path / "none"], "L402"),
         ([corpus, "--part", "dev"], "L402"),
         ([corpus, "--config", tmp_path / "none.cfg"], "L402"),
-        ([corpus, "--folds", "1"], "L545"),
+        ([corpus, "--folds", "1"], "L852"),
         ([corpus, "--folds", "1000"], "L440"),
         ([tmp_path / "bare"], "L450"),
         ([tmp_path / "whole"], "L450"),

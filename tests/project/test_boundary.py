@@ -83,7 +83,7 @@ def test_a_path_of_the_wrong_kind(name, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("my own")
     before = sorted(tmp_path.rglob("*"))
     said(run(name))
-    assert said(run(name, *needed(name), "--no-such-option"))[0] == "L545"
+    assert said(run(name, *needed(name), "--no-such-option"))[0] == "L852"
     for path in ("nowhere", "folder", "file", "a" * 300, "a\0b", ""):
         said(run(name, *(path if given == "nowhere" else given for given in needed(name))))
     assert sorted(tmp_path.rglob("*")) == before and (tmp_path / "file").read_text() == "my own"
@@ -103,7 +103,7 @@ def test_a_path_of_the_wrong_kind(name, tmp_path, monkeypatch):
 )
 def test_what_may_have_been_meant(arguments, hint):
     code, text = said(run(*arguments))
-    assert code == "L545" and hint in text
+    assert code == "L852" and hint in text
 
 
 @pytest.mark.parametrize(
@@ -146,15 +146,17 @@ def caught(function, *arguments):
 
 EXPECTED = {
     "coded": (ValueError("[L402] x does not exist. Name another."), "L402"),
-    "spacy": (ValueError("[E088] Text of length 2000000 exceeds maximum of 1000000."), "L540"),
-    "json": (caught(json.loads, "{"), "L540"),
-    "pydantic": (caught(Strict.model_validate, {"number": "x"}), "L540"),
-    "config": (caught(Config().from_str, "[a\n"), "L540"),
-    "unicode": (caught(b"\xff".decode, "utf8"), "L540"),
+    "spacy": (ValueError("[E088] Text of length 2000000 exceeds maximum of 1000000."), "L858"),
+    "a code of spacy": (ValueError("[E1010] Unable to set entity information."), "L857"),
+    "model": (OSError("[E050] Can't find model 'x'."), "L857"),
+    "json": (caught(json.loads, "{"), "L856"),
+    "pydantic": (caught(Strict.model_validate, {"number": "x"}), "L855"),
+    "config": (caught(Config().from_str, "[a\n"), "L855"),
+    "unicode": (caught(b"\xff".decode, "utf8"), "L856"),
     "permission": (PermissionError(errno.EACCES, "Permission denied", "/x"), "L432"),
-    "full": (OSError(errno.ENOSPC, "No space left on device"), "L540"),
-    "memory": (MemoryError(), "L540"),
-    "usage": (typer.BadParameter("--x is odd"), "L545"),
+    "full": (OSError(errno.ENOSPC, "No space left on device"), "L854"),
+    "memory": (MemoryError(), "L853"),
+    "usage": (typer.BadParameter("--x is odd"), "L852"),
 }
 
 
@@ -193,7 +195,7 @@ def test_a_config_is_not_blamed_for_what_a_function_does_with_it():
     error = caught(functions.resolve, {"x": block})
     assert isinstance(error, TypeError) and boundary.refusal(error) is None
     for wrong in ({**block, "depth": 2}, {**block, "@layers": "longtail_none.v1"}, {"@lairs": "x.v1"}):
-        assert boundary.refusal(caught(functions.resolve, {"x": wrong})).startswith("[L540]")
+        assert boundary.refusal(caught(functions.resolve, {"x": wrong})).startswith("[L855]")
 
 
 def test_interruptions(failing, stats):

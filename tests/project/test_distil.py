@@ -290,7 +290,7 @@ def test_bad_input_is_refused_before_any_work(place, tmp_path, monkeypatch):
         (arguments(place, output, config=tmp_path / "missing.cfg"), "L402"),
         (arguments(place, output, "--soft"), "L513"),
         (arguments(place, output, config=soft_config(tmp_path)), "L513"),
-        (arguments(place, output, "--set", "paths.train=x.spacy"), "L545"),
+        (arguments(place, output, "--set", "paths.train=x.spacy"), "L859"),
         (["distil", str(tmp_path), *base[2:]], "L720"),
         (["distil", str(tmp_path / "stock"), *base[2:]], "L509"),
         ([*base, "--gold", str(tmp_path / "eve")], "L509"),

@@ -115,7 +115,7 @@ def test_what_a_command_wrote_it_writes_again(name, work):
 def test_thresholds_change_a_model_only_where_that_is_asked_for(options, work):
     before = tree(work / MODEL)
     ran = invoke("thresholds", MODEL, CORPUS, *options)
-    assert ran.exit_code == 2 and "[L545]" in ran.output and "--in-place" in ran.output
+    assert ran.exit_code == 2 and "[L852]" in ran.output and "--in-place" in ran.output
     assert tree(work / MODEL) == before
 
 

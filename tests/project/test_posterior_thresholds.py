@@ -110,7 +110,7 @@ def test_what_it_did_is_printed(model, corpus, options, said):
 
 @pytest.mark.parametrize(
     ("options", "code"),
-    [(["--gate-budget", "0"], "L001"), (["--gate-budget", "0.1", "--gate-recall", "0.9"], "L545")],
+    [(["--gate-budget", "0"], "L001"), (["--gate-budget", "0.1", "--gate-recall", "0.9"], "L852")],
 )
 def test_budgets_that_make_no_sense_are_refused(model, corpus, options, code):
     refused(["thresholds", model(), corpus, "--in-place", *options], code)

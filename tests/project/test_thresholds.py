@@ -159,8 +159,8 @@ def test_choosing_again_begins_with_the_raw_scores(model, corpus, tmp_path):
 @pytest.mark.parametrize(
     ("options", "code"),
     [
-        (["--recall", "0.9", "--precision", "0.9"], "L545"),
-        (["--gate-recall", "0.9", "--gate-beta", "1"], "L545"),
+        (["--recall", "0.9", "--precision", "0.9"], "L852"),
+        (["--gate-recall", "0.9", "--gate-beta", "1"], "L852"),
         (["--part", "nope"], "L402"),
         (["--abstain-key", "entity_scores"], "L001"),
     ],

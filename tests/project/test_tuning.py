@@ -127,7 +127,7 @@ def test_what_cannot_be_searched_is_a_coded_error(text, corpus, tmp_path):
         ({"training.max_steps": "many"}, "L483"),
         ({"training.eval_frequency": 0}, "L483"),
         ({"nope.x": 1}, "L471"),
-        ({"paths.train": "elsewhere.spacy"}, "L545.*paths.train"),
+        ({"paths.train": "elsewhere.spacy"}, "L859.*paths.train"),
         ({"training.max_steps": "${nope.x}"}, "L480"),
         ({"training.patience": 100}, "L483.*training.patience"),
         ({"training.max_epochs": 5}, "L483.*training.max_epochs"),

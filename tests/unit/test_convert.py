@@ -435,5 +435,5 @@ def test_the_command_reads_what_its_options_say(tmp_path):
     ]
     assert read_types(tmp_path / "out").lang == "de"
     assert "one part, 'all'. `split` makes" in " ".join(shown.output.split())
-    for options, code in ((["--scheme", "x"], "L545"), (["--docs-per-file", "0"], "L545")):
+    for options, code in ((["--scheme", "x"], "L852"), (["--docs-per-file", "0"], "L852")):
         refused(["convert", path, tmp_path / "other", *options], code, tmp_path / "other")

@@ -431,7 +431,7 @@ def test_what_cannot_be_is_refused_and_nothing_is_written(source, tmp_path):
         ([source, source / "all.spacy"], "L436"),
         ([one, target, "--part", "train"], "L420"),
         ([tmp_path / "none", target], "L402"),
-        ([source, target, "--min-mentions", "-1"], "L545"),
+        ([source, target, "--min-mentions", "-1"], "L852"),
     ):
         refused(["split", *arguments], code, target)
     refused(["split", tmp_path, tmp_path / "inside"], "L436")

@@ -33,7 +33,8 @@ STOPPED = "Interrupted. What is finished is kept. A command that can resume goes
 TEXT = Printer(no_print=True)  # gives texts, for stderr
 # typer may bring a click of its own, and spaCy raises what is in the other
 USAGE = (click.ClickException, typer.BadParameter.__mro__[2])
-PARSERS = ("confection", "catalogue", "configparser", "json.decoder", "_csv", "srsly", "pydantic")
+SETTINGS = ("confection", "catalogue", "pydantic")  # whose errors name a setting or a function
+PARSERS = ("configparser", "json.decoder", "_csv", "srsly", "yaml")
 PRINTERS = ("wasabi", "click", "typer", "rich")  # of spaCy's commands, and of ours
 SPACY = re.compile(r"\[E(?!109\])\d+\]")  # its codes; E109 is any KeyError in a component
 
@@ -80,7 +81,7 @@ def boundary(arguments: Sequence[str]) -> Iterator[None]:
             given = "" if stopped.code is None else repr(stopped.code)
             _end("fail", Errors.L851.format(call=f"sys.exit({given})", module=module), REFUSED)
         except Exception as error:
-            message = refusal(error)
+            message = refusal(error, arguments)
             if message is None or is_debugging:
                 sys.stderr.write("".join(traceback.format_exception(error)))
             if message is None:
@@ -89,31 +90,44 @@ def boundary(arguments: Sequence[str]) -> Iterator[None]:
             _end("fail", message, REFUSED)
 
 
-def refusal(error: Exception) -> str | None:
-    """The message for an error that a user can cause; null for any other."""
+def refusal(error: Exception, arguments: Sequence[str] = ()) -> str | None:
+    """Return the message for an error that a user can cause; null for any other.
+
+    error (Exception): What ended the command.
+    arguments (Sequence[str]): What was typed, whose paths the message names.
+    """
     if is_coded(error):
         return str(error)
     if isinstance(error, USAGE):
         usage = cast(click.UsageError, error)
         text = " ".join(usage.format_message().split()).rstrip(".")
         command = usage.ctx.command_path if usage.ctx else PROGRAM
-        return Errors.L545.format(problem=f"{text}.", fix=f"See {command} --help.")
+        return Errors.L852.format(problem=f"{text}.", command=command)
     if is_out_of_memory(error):
-        fix = "The memory is full: use smaller batches, fewer processes or less data."
-        return Errors.L540.format(problem=message_of(error), fix=fix)
+        return Errors.L853.format(problem=f": {error}".rstrip(": ."))
+    problem, inputs = message_of(error), _inputs(arguments)
+    if SPACY.match(problem):
+        message = Errors.L858 if problem.startswith("[E088]") else Errors.L857
+        return message.format(problem=problem, inputs=inputs)
     if isinstance(error, OSError):
         if error.filename is not None:
-            return Errors.L432.format(path=error.filename, problem=error.strerror or message_of(error))
+            return Errors.L432.format(path=error.filename, problem=error.strerror or problem)
         if error.strerror:  # as of a full disk that stdout is written to
             _drop_output()
-        fix = "Check the disk, the permissions and the network."
-        return Errors.L540.format(problem=message_of(error), fix=fix)
-    is_parsers = type(error).__module__.startswith(PARSERS) or (
-        isinstance(error, ValueError) and raised_in(error).startswith(PARSERS)
-    )
-    if is_parsers or isinstance(error, UnicodeError) or SPACY.match(str(error)):
-        return Errors.L540.format(problem=message_of(error), fix="Correct what it names.")
+        return Errors.L854.format(problem=problem, inputs=inputs)
+    modules = {type(error).__module__, raised_in(error) if isinstance(error, ValueError) else ""}
+    if any(module.startswith(SETTINGS) for module in modules):
+        return Errors.L855.format(problem=problem, inputs=inputs)
+    if isinstance(error, UnicodeError) or any(module.startswith(PARSERS) for module in modules):
+        return Errors.L856.format(problem=problem, inputs=inputs)
     return None
+
+
+def _inputs(arguments: Sequence[str]) -> str:
+    """Return the files and folders that a command was given, in words."""
+    values = [argument.rpartition("=")[2] for argument in arguments]
+    paths = [value for value in values if value and os.path.exists(value)]
+    return ", ".join(paths) or "the command's files"
 
 
 def version_line() -> str:

@@ -4,11 +4,12 @@ import warnings
 from pathlib import Path
 from typing import Annotated
 
+import typer
 from typer import Argument, Option
 from wasabi import msg
 
 from ..corpus.folder import part_path
-from ..errors import Errors, Warnings
+from ..errors import Warnings
 from ..evaluation.chosen import ChosenGate, ChosenTypes, Goal, chosen_json
 from ..evaluation.thresholds import fit_thresholds
 from ..output.writing import check_folder
@@ -43,8 +44,8 @@ def thresholds(
 ) -> None:
     """Choose thresholds for types and for the gate on development data, and write them."""
     if in_place == (output is not None):
-        problem = f"The pipeline goes to --output or, with --in-place, over {model}."
-        raise ValueError(Errors.L545.format(problem=problem, fix="Give one of the two options."))
+        problem = f"Give either --output, a new folder, or --in-place, which replaces {model}."
+        raise typer.BadParameter(problem)
     use_gpu(gpu_id)
     goal = _goal("--", recall=recall, precision=precision, beta=beta) or Goal()
     gate_goal = _goal("--gate-", recall=gate_recall, beta=gate_beta, budget=gate_budget)
@@ -83,8 +84,7 @@ def _goal(prefix: str, **given: float | None) -> Goal | None:
     goals = [Goal(kind, value) for kind, value in given.items() if value is not None]
     if len(goals) > 1:
         named = " and ".join(f"{prefix}{goal.kind}" for goal in goals)
-        problem = f"Thresholds are chosen for one goal, found {named}."
-        raise ValueError(Errors.L545.format(problem=problem, fix="Give one of them."))
+        raise typer.BadParameter(f"Thresholds are chosen for one goal: give one of {named}.")
     return goals[0] if goals else None
 
 

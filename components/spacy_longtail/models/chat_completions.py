@@ -51,15 +51,15 @@ def create_chat_completions(
     if key_variable is not None and not os.environ.get(key_variable):
         problem = f"the environment variable {key_variable!r} of 'key_variable' is not set"
         raise ValueError(Errors.L292.format(who=WHO, problem=problem))
-    rule, fix, minimum = "a finite number above 0", "See the docs.", 1e-3
+    rule, minimum = "a number of seconds above 0", 1e-3
     return ChatClient(
         name=name,
         endpoint=endpoint,
         config=dict(config),
         key_variable=key_variable,
         max_tries=whole("max_tries", max_tries, "1 tries once.", 1),
-        interval=finite("interval", interval, rule, fix, minimum),
-        max_request_time=finite("max_request_time", max_request_time, rule, fix, minimum),
+        interval=finite("interval", interval, rule, "1 is usual.", minimum),
+        max_request_time=finite("max_request_time", max_request_time, rule, "60 is usual.", minimum),
         context_length=context_length,
     )
 

@@ -81,8 +81,7 @@ def use_int8(nlp: Language) -> Language:
     """
     transformers = [node for node in nodes_of(nlp) if node.name == NAME]
     if not transformers:
-        problem = "The pipeline has no longtail.Transformer.v1 that could predict in int8."
-        raise ValueError(Errors.L545.format(problem=problem, fix="Load one that has."))
+        raise ValueError(Errors.L860)
     for node in transformers:
         node.attrs["int8"] = True
     return nlp

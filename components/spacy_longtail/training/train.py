@@ -129,8 +129,7 @@ def known_sections(overrides: Overrides, config: Config) -> Block:
 def refuse_parts(overrides: Overrides) -> None:
     """Refuse settings that would put other data in the place of what a command trains on."""
     if given := [name for name in ("paths.train", "paths.dev") if name in overrides]:
-        problem = f"{given[0]} would name other data than this command trains on."
-        raise ValueError(Errors.L545.format(problem=problem, fix="The corpus names the data."))
+        raise ValueError(Errors.L859.format(name=given[0]))
 
 
 def train_model(
