@@ -228,6 +228,12 @@ class Errors:
         "'rare_labels', or name another component as 'primary'."
     )
 
+    L813 = (
+        "[L813] {who!r} listens to {upstream!r}, which {state}. It would read the vectors of {other!r} "
+        "and find what is not there. Enable {upstream!r} after {other!r} and before {who!r}, disable "
+        "{who!r} as well, or call nlp.replace_listeners before {upstream!r} is left out."
+    )
+
     # Training and pretraining
     L408 = (
         "[L408] {path} cannot be loaded as a pipeline: {problem} Copy it again, install what it was "

@@ -17,10 +17,12 @@ from tests.util import (
     blank,
     entities,
     examples,
+    found,
     one_pipe,
     params,
     parse,
     small_ner,
+    tiny_bert,
     train,
     trained_once,
     two_sentences,
@@ -98,6 +100,85 @@ LISTENING = {
     "longtail_sentence_gate": gate(LISTENER),
     "longtail_gated_ner": weak(LISTENER, spans_key=None),
 }
+
+
+def with_two_encoders(factory, model=SMALL):
+    """A stock NER over one encoder, and a component of ours over another of equal width."""
+    nlp = blank()
+    nlp.add_pipe("tok2vec", config={"model": model})
+    stock = small_ner()
+    stock["model"] = {**stock["model"], "tok2vec": {**LISTENER, "upstream": "tok2vec"}}
+    nlp.add_pipe("ner", config=stock)
+    nlp.add_pipe("tok2vec", name="second", config={"model": model})
+    settings = LISTENING[factory]
+    inner = {**settings["model"], "tok2vec": {**LISTENER, "upstream": "second"}}
+    nlp.add_pipe(factory, name="own", config={**settings, "model": inner})
+    nlp.initialize(lambda: examples(nlp))
+    return nlp
+
+
+@pytest.mark.parametrize("factory", LISTENING)
+def test_a_listener_whose_encoder_is_disabled_does_not_read_another(factory):
+    nlp = with_two_encoders(factory)
+    list(nlp.pipe(["Maria saw Storm Ida ."]))
+    with (
+        nlp.select_pipes(disable=["second"]),
+        pytest.raises(
+            ValueError, match=r"L813.*'own' listens to 'second', which is disabled.*'tok2vec'"
+        ),
+    ):
+        nlp("Maria saw Storm Ida .")
+
+
+@pytest.mark.parametrize("factory", LISTENING)
+def test_a_listener_that_is_loaded_without_its_encoder_does_not_read_another(factory, tmp_path):
+    with_two_encoders(factory).to_disk(tmp_path)
+    left_out = spacy.load(tmp_path, exclude=["second"])
+    with pytest.raises(ValueError, match=r"L813.*'second', which is not in the pipeline"):
+        list(left_out.pipe(["Maria saw Storm Ida ."]))
+    disabled = spacy.load(tmp_path, disable=["second"])
+    with pytest.raises(ValueError, match=r"L813.*'second', which is disabled"):
+        list(disabled.pipe(["Maria saw Storm Ida ."]))
+
+
+def test_a_listener_before_its_encoder_does_not_read_another():
+    nlp = with_two_encoders("longtail_token_ner")
+    nlp.add_pipe("tok2vec", name="third", before="own", config={"model": SMALL}).initialize(
+        lambda: examples(nlp), nlp=nlp
+    )
+    with pytest.raises(ValueError, match=r"L813.*'second', which does not stand between 'third' and"):
+        nlp("Maria saw Storm Ida .")
+
+
+def test_a_listener_with_its_encoder_may_be_run_apart_from_it():
+    """As `thresholds` does: each component in turn, on documents that those before it have read."""
+    nlp = with_two_encoders("longtail_token_ner")
+    doc = nlp.make_doc("Maria saw Storm Ida .")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for name in nlp.pipe_names:
+            with nlp.select_pipes(enable=[name]):
+                doc = nlp(doc)
+    assert found(doc) == found(nlp("Maria saw Storm Ida ."))
+
+
+def test_a_component_that_two_pipelines_share_is_judged_by_the_one_that_runs():
+    nlp, other = with_two_encoders("longtail_token_ner"), blank()
+    for name in ("second", "own"):
+        other.add_pipe(name, source=nlp)
+    with nlp.select_pipes(disable=["second"]):
+        other("Maria saw Storm Ida .")
+        with pytest.raises(ValueError, match="L813"):
+            nlp("Maria saw Storm Ida .")
+
+
+def test_a_listener_of_a_transformer_does_not_read_another(tmp_path):
+    pytest.importorskip("transformers")
+    bert = tiny_bert(tmp_path / "bert")
+    model = {"@architectures": "longtail.Transformer.v1", "name": str(bert)}
+    nlp = with_two_encoders("longtail_token_ner", model)
+    with nlp.select_pipes(disable=["second"]), pytest.raises(ValueError, match="L813"):
+        nlp("Maria saw Storm Ida .")
 
 
 @pytest.mark.parametrize("factory", LISTENING)

@@ -2,9 +2,13 @@
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+from typing import Any, Protocol
+from weakref import WeakSet
 
 from spacy.language import Language
+from spacy.pipeline.tok2vec import Tok2VecListener
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 from thinc.api import Model
@@ -12,6 +16,18 @@ from thinc.api import Model
 from ..errors import Errors, Warnings
 
 LISTENER = re.compile(r"[\w.-]*listener[\w.-]*")  # not "tok2vec-listener>>linear"
+
+_PIPELINES: WeakSet[Language] = WeakSet()  # those that components of this package were built for
+
+
+class Listening(Protocol):
+    """A component whose model may have a listener."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def model(self) -> Model: ...
 
 
 def nodes_of(nlp: Language) -> Iterator[Model]:
@@ -29,13 +45,58 @@ def listener_in(model: Model) -> str | None:
     return next((node.name for node in model.walk() if LISTENER.fullmatch(node.name)), None)
 
 
-def warn_of_zeros(model: Model, docs: Iterable[Doc], who: str) -> None:
-    """Warn where a listener would give zeros, as no component before it has read a document."""
+def remember(nlp: Language) -> None:
+    """Let `check_listened` look at a pipeline, as long as it is in use elsewhere."""
+    _PIPELINES.add(nlp)
+
+
+def check_listened(pipe: Listening, docs: Sequence[Doc]) -> None:
+    """Check that a component's listener reads the vectors that its own encoder has written.
+
+    All encoders of a kind write to one place, so without its own encoder a listener reads what
+    another has written there. It warns of documents that no encoder has read.
+
+    pipe (Listening): The component. docs (Sequence[Doc]): What it is about to read.
+    RAISES (ValueError): If another encoder of the running pipeline was the last to write there.
+    """
+    vocab = next((doc.vocab for doc in docs if len(doc)), None)
+    # a component that two pipelines share knows neither of them, but each document has its own
+    # pipeline's vocabulary
+    own: object = pipe
+    sharing = [nlp for nlp in _PIPELINES if nlp.vocab is vocab]
+    running = [nlp for nlp in sharing if any(other is own for _, other in nlp.components)]
+    misread = [_misread(nlp, pipe) for nlp in running]
+    if misread and misread[0] and all(misread):
+        raise ValueError(Errors.L813.format(who=pipe.name, **misread[0]))
     bare = [doc for doc in docs if len(doc) and not doc.tensor.size]  # of no tok2vec
     if Doc.has_extension("trf_data"):
         bare = [doc for doc in bare if doc._.trf_data is None]
-    if bare and listener_in(model) is not None:
-        warnings.warn(Warnings.W106.format(who=who), stacklevel=4)
+    if bare and listener_in(pipe.model) is not None:
+        warnings.warn(Warnings.W106.format(who=pipe.name), stacklevel=4)
+
+
+def _misread(nlp: Language, pipe: Listening) -> dict[str, str] | None:
+    """Return the encoder of a component, what is wrong with it, and the encoder that it would read.
+
+    Without an enabled encoder before the component there is nothing to say: the documents may have
+    been read before.
+    """
+    enabled: list[tuple[str, Any]] = list(nlp.pipeline)
+    before = takewhile(lambda row: row[1] is not pipe, enabled)
+    encoders = [(name, other) for name, other in before if hasattr(other, "listening_components")]
+    if not encoders or pipe.name in encoders[-1][1].listening_components:
+        return None
+    for node in pipe.model.walk():
+        upstream = getattr(node, "upstream_name", "*")
+        place = "doc.tensor" if isinstance(node, Tok2VecListener) else "doc._.trf_data"
+        rivals = [name for name, _ in encoders if place in nlp.get_pipe_meta(name).assigns]
+        if upstream != "*" and rivals and rivals[-1] != upstream:
+            state = "is not in the pipeline"
+            if upstream in nlp.component_names:
+                state = f"does not stand between {rivals[-1]!r} and {pipe.name!r}"
+                state = "is disabled" if upstream in nlp.disabled else state
+            return {"upstream": upstream, "state": state, "other": rivals[-1]}
+    return None
 
 
 def check_vectors(model: Model, vocab: Vocab, who: str) -> None:

@@ -5,6 +5,7 @@ import threading
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from functools import wraps
 from pathlib import Path
 from typing import Any, ClassVar, Literal, cast
 
@@ -21,7 +22,7 @@ from thinc.types import FloatsXd
 from typing_extensions import Self
 
 from ..errors import Errors, Warnings
-from ..layers.listeners import listener_in
+from ..layers.listeners import listener_in, remember
 from ..scorers import NER_SCORE_WEIGHTS
 from ..settings import finite
 from ..types import Block
@@ -51,9 +52,20 @@ KINDS: dict[str, Block] = {
 
 
 def factory(name: str, kind: Literal["ner", "gate", "secondary"], **blocks: Block) -> Callable:
-    """spaCy's `Language.factory` for a component of a kind."""
+    """Return spaCy's `Language.factory` for a component of a kind."""
     meta = dict(KINDS[kind])
-    return Language.factory(name, default_config={**blocks, "scorer": meta.pop("scorer")}, **meta)
+    settings = {**blocks, "scorer": meta.pop("scorer")}
+
+    def register(build: Callable) -> Callable:
+        @wraps(build)
+        def build_in(nlp: Language, name: str, **arguments: object) -> Pipe:
+            remember(nlp)
+            pipe: Pipe = build(nlp, name, **arguments)
+            return pipe
+
+        return Language.factory(name, default_config=settings, **meta)(build_in)
+
+    return register
 
 
 class Lock:

@@ -15,7 +15,7 @@ from thinc.types import Floats2d
 from ...corpus.labels import declared_types
 from ...corpus.rare import AUTO_SHARE
 from ...errors import Errors
-from ...layers.listeners import warn_of_zeros
+from ...layers.listeners import check_listened
 from ...numerics import binary_cross_entropy, sigmoid
 from ...readers.base import changed_by
 from ...settings import finite
@@ -131,7 +131,7 @@ class SentenceGate(Gate, LongtailPipe):
         docs = list(docs)
         if not any(len(doc) for doc in docs):
             return self.model.ops.alloc2f(0, 1)
-        warn_of_zeros(self.model, docs, self.name)
+        check_listened(self, docs)
         return self.model.predict(docs)
 
     def predict(self, docs: Iterable[Doc]) -> Floats2d:

@@ -14,7 +14,7 @@ from ...corpus.labels import declared_types
 from ...corpus.sentences import has_boundaries, sentence_lengths
 from ...errors import Errors
 from ...heads import Gold, HeadName
-from ...layers.listeners import listener_in, warn_of_zeros
+from ...layers.listeners import check_listened, listener_in
 from ...losses.base import Loss
 from ...types import ENTITY_SCORES, WEAK_SENTENCES
 from ..base import Secondary, factory
@@ -158,7 +158,7 @@ class GatedNER(Secondary, TokenTagger):
             return spans
         read = {i: docs[i] for i, parts in enumerate(flagged) if parts}
         some = list(read.values())
-        warn_of_zeros(self.model, some, self.name)
+        check_listened(self, some)
         by_doc = self.entities(some, self.model.predict(some), True, beside=False)
         for i, ents in zip(read, by_doc, strict=True):
             spans[i].extend(ent._replace(weak=True) for ent in within(ents, flagged[i]))

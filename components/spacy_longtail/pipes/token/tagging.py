@@ -27,7 +27,7 @@ from ...errors import Errors
 from ...heads import HEADS, Gold, Head, Scores
 from ...heads.outputs import forget_outputs, output_of, rename_outputs, set_outputs
 from ...layers.described import is_described, lay_out, set_descriptions
-from ...layers.listeners import nodes_of, warn_of_zeros
+from ...layers.listeners import check_listened, nodes_of
 from ...losses import CrossEntropy
 from ...losses.base import Loss, check_loss
 from ...settings import unused
@@ -374,7 +374,7 @@ class TokenTagger(NERPipe):
         if not any(map(len, docs)):
             found.extend([] for _ in docs)
             return found
-        warn_of_zeros(self.model, docs, self.name)
+        check_listened(self, docs)
         for part in self._slices(docs):
             outputs = self.model.predict(part)
             found.extend(self.entities(part, outputs, self.cfg["scores_key"] is not None))

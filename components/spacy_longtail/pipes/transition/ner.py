@@ -20,7 +20,7 @@ from ...corpus.counts import count_docs
 from ...corpus.examples import keep_types
 from ...corpus.labels import check_label, declared_types
 from ...errors import Errors
-from ...layers.listeners import warn_of_zeros
+from ...layers.listeners import check_listened
 from ...losses.base import GoldLoss, Loss, check_loss
 from ...types import Overrides
 from ..base import check_head_rate, factory, with_head_rate
@@ -244,7 +244,7 @@ class LongtailNER(EntityRecognizer):
 
     def set_annotations(self, docs: Doc | Iterable[Doc], states: list[StateClass]) -> None:
         docs = [docs] if isinstance(docs, Doc) else list(docs)
-        warn_of_zeros(self.model, docs, self.name)
+        check_listened(self, docs)
         given = [{(ent.start, ent.end) for ent in doc.ents} for doc in docs]
         super().set_annotations(docs, states)
         if self.cfg["scores_key"] is not None:
