@@ -33,7 +33,14 @@ def run_child(work: Path, task: Task) -> None:
     for part in task["parts"]:
         data = part_path(corpus, part)
         result = evaluate_model(
-            best, data, types.labels, types.tail, task["name"], training, part, types.group_by
+            best,
+            data,
+            types.labels,
+            types.tail,
+            name=task["name"],
+            training=training,
+            part=part,
+            group_by=types.group_by,
         )
         write_evaluation(result, work / f"{part}.json")
 
