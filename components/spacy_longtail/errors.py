@@ -161,6 +161,10 @@ class Errors:
         "[L870] {loss} has class weights that were not resolved, or were forgotten by set_labels. "
         "Initialize the component with a 'counts_corpus', or train it with a loss without weights."
     )
+    L871 = (
+        "[L871] longtail.one_of.v1 has no augmenter to choose from. Give it at least one, in a config "
+        "as a block below [corpora.train.augmenter.*]."
+    )
     L205 = (
         "[L205] {who} cannot learn when to open: {problem}. Check 'rare_labels', 'auto_share' and the "
         "corpus, and put a sentencizer before the gate and into annotating_components."

@@ -2,6 +2,7 @@
 
 import configparser
 import inspect
+import textwrap
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -48,13 +49,37 @@ The docstrings say what each argument means:
 from spacy.util import registry
 
 print(registry.losses.get("longtail.Focal.v1").__doc__)
+```
+
+The examples below start from this corpus of four sentences:
+
+```python
+import spacy
+from spacy.tokens import Doc
+from spacy.training import Example
+
+nlp = spacy.blank("en")
+sentences = [
+    (["Hurricane", "Ida", "came", "."], ["B-EVE", "I-EVE", "O", "O"]),
+    (["Sandy", "hit", "Key", "West", "."], ["B-EVE", "O", "B-GEO", "I-GEO", "O"]),
+    (["It", "rained", "all", "day", "."], ["O", "O", "O", "O", "O"]),
+    (["It", "snowed", "again", "."], ["O", "O", "O", "O"]),
+]
+docs = [Doc(nlp.vocab, words, ents=tags) for words, tags in sentences]
+examples = [Example(doc.copy(), doc) for doc in docs]
 ```"""
 
 
 def summary_of(found: Any) -> str:
-    """The first sentence of a docstring."""
+    """Return the first sentence of a docstring."""
     paragraph = (inspect.getdoc(found) or "").split("\n\n")[0]
     return " ".join(paragraph.split()).split(". ")[0].rstrip(".")
+
+
+def example_of(found: Any) -> str:
+    """Return the lines below EXAMPLE in a docstring, or an empty string."""
+    _, _, below = (inspect.getdoc(found) or "").partition("\nEXAMPLE:\n")
+    return textwrap.dedent(below).strip()
 
 
 def default_of(defaults: dict[str, Any], argument: inspect.Parameter) -> str:
@@ -69,7 +94,7 @@ def default_of(defaults: dict[str, Any], argument: inspect.Parameter) -> str:
 
 
 def row(name: str, found: Any) -> str:
-    """The name, what it is, and its arguments with their defaults."""
+    """Return a row with the name, the summary, and the arguments with their defaults."""
     is_factory = Language.has_factory(name)
     defaults = Language.get_factory_meta(name).default_config if is_factory else {}
     given = inspect.signature(found).parameters.values()
@@ -80,7 +105,7 @@ def row(name: str, found: Any) -> str:
 
 
 def render() -> str:
-    """The whole page."""
+    """Return the whole page."""
     parser = configparser.ConfigParser(delimiters=("=",))
     parser.optionxform = str  # type: ignore[assignment,method-assign]
     parser.read(ROOT / "setup.cfg", encoding="utf8")
@@ -90,8 +115,13 @@ def render() -> str:
             continue
         lines += ["", f"## {TITLES[group]}: `{KEYS[group]}`", ""]
         lines += ["| name | what it is | arguments and defaults |", "| --- | --- | --- |"]
+        examples = []
         for entry in entries.strip().splitlines():
             name, target = (part.strip() for part in entry.split("="))
             module, function = target.split(":")
-            lines.append(row(name, getattr(import_module(module), function)))
+            found = getattr(import_module(module), function)
+            lines.append(row(name, found))
+            if shown := example_of(found):
+                examples += ["", f"`{name}`:", "", "```pycon", shown, "```"]
+        lines += examples
     return "\n".join(lines) + "\n"

@@ -1,6 +1,7 @@
 """What setup.cfg publishes exists, has every argument documented, and is in the docs' table."""
 
 import configparser
+import doctest
 import inspect
 import re
 import subprocess
@@ -65,6 +66,37 @@ def test_docstrings_cover_every_argument(group, name, target):
     for argument in inspect.signature(found).parameters:
         if argument not in skipped:
             assert re.search(rf"\b{argument}\b", text), f"{name}: {argument} is not documented"
+
+
+def corpus_of_the_examples():
+    """The names that the second block of docs/registered.md defines for the examples."""
+    page = (ROOT / "docs" / "registered.md").read_text(encoding="utf8")
+    names = {}
+    exec(re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[1], names)
+    return names
+
+
+WITH_EXAMPLES = (
+    "spacy_longtail.augment",
+    "spacy_longtail.corpus",
+    "spacy_longtail.losses",
+    "spacy_longtail.readers",
+    "spacy_longtail.scorers",
+)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("group", "name", "target"), ENTRIES)
+def test_the_example_of_a_docstring_runs(group, name, target, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = inspect.getdoc(target_of(target)) or ""
+    examples = doctest.DocTestParser().get_doctest(text, corpus_of_the_examples(), name, None, 0)
+    said = []
+
+    result = doctest.DocTestRunner().run(examples, out=said.append)
+
+    assert result.failed == 0, "".join(said)
+    assert result.attempted >= 1 or not target.startswith(WITH_EXAMPLES), "it has no EXAMPLE"
 
 
 def test_names_are_published_once_and_errors_used_and_unique():

@@ -330,6 +330,11 @@ def test_an_unchanged_copy_keeps_its_other_annotation_and_a_rewritten_one_has_no
     assert set(tagged) == {("Oslo fell ", "NN"), ("Rome fell ", "")}
 
 
+def test_one_of_no_augmenters_is_refused():
+    with pytest.raises(ValueError, match="L871"):
+        OneOf()
+
+
 def test_one_of_draws_evenly_and_passes_the_rest_on():
     def marker(name):
         def mark(nlp, eg):

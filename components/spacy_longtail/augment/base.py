@@ -1,4 +1,4 @@
-"""What the augmenters share: settings, the budget, and a copy that stays aligned."""
+"""Base classes of augmenters: settings, budget, and copies whose annotation stays aligned."""
 
 import random
 from abc import ABC, abstractmethod
@@ -24,9 +24,10 @@ Reader = Callable[[Language], Iterable[Example]]
 
 @dataclass(kw_only=True, eq=False, config=CHECKED)
 class Augmenter(ABC):
-    """A spaCy augmenter: it rewrites annotated sentences of an example, one decision per place.
+    """Augmenter: rewrites annotated sentences of an example, with one random decision per place.
 
-    References are unchanged. A rewritten copy has words, spaces, sentence starts and entities.
+    The example itself is not changed. A rewritten copy has words, spaces, sentence starts and
+    entities.
     """
 
     name: ClassVar[str]  # as published
@@ -43,7 +44,7 @@ class Augmenter(ABC):
         self._is_prepared = False
 
     def __call__(self, nlp: Language, example: Example) -> Iterator[Example]:
-        """The rewritten example, or the original and its rewritten copies (`budget`)."""
+        """Yield a rewritten copy, or with a budget the example and several copies."""
         if not self._is_prepared:
             self.prepare(nlp)
             self._is_prepared = True
@@ -60,14 +61,17 @@ class Augmenter(ABC):
             yield _rewritten(nlp, example, draft, edits)
 
     def prepare(self, nlp: Language) -> None:  # noqa: B027
-        """What is needed before the first example, such as the pools to draw from."""
+        """Prepare for the first example, such as by collecting replacements from a corpus."""
 
     @abstractmethod
     def edits(self, nlp: Language, sentence: DraftSentence) -> Iterator[Edit]:
-        """The edits of one sentence, in ascending order."""
+        """Yield the edits of one sentence, in ascending order."""
 
     def drafts(self, nlp: Language, corpus: Reader) -> Iterator[Draft]:
-        """The documents to draw from, of which one has to have a mention of each of `labels`."""
+        """Yield the documents of a corpus.
+
+        RAISES (ValueError): If none has a mention of one of `labels` (L115).
+        """
         known: set[str] = set()
         for eg in corpus(nlp):
             known.update(ent.label_ for ent in eg.reference.ents)
@@ -77,26 +81,27 @@ class Augmenter(ABC):
             raise ValueError(Errors.L115.format(who=self.name, problem=problem))
 
     def targets_type(self, label: int) -> bool:
+        """Return whether mentions of a type are rewritten. label (int): Hash of the type."""
         return self._targets is None or label in self._targets
 
 
 def _rewritten(nlp: Language, example: Example, draft: Draft, edits: list[Edit]) -> Example:
-    """The example with the edits made; itself, with all annotation, where they change nothing."""
+    """Return a copy of the example with the edits, or the example itself if they change nothing."""
     edits = [e for e in edits if [p.text for p in e.new] != draft.texts[e.start : e.end]]
     if not edits:
         return example
     reference = draft.rewritten(example.reference.vocab, edits)
     known = example.reference.user_data
-    if ANNOTATED_TYPES in known:  # a type that nobody looked for is not taught as O
+    if ANNOTATED_TYPES in known:  # types that were not annotated must not be learnt as O
         reference.user_data[ANNOTATED_TYPES] = known[ANNOTATED_TYPES]
     return Example(bare(reference) if same_tokens(example) else nlp.make_doc(reference.text), reference)
 
 
 class WordReplacement(Augmenter):
-    """Decides at each word that is not a stop word of the language."""
+    """Augmenter that decides at each word, except for stop words of the language."""
 
     def replaceable(self, nlp: Language, draft: Draft, start: int, end: int) -> Iterator[int]:
-        """The tokens from start to end that can be replaced."""
+        """Return the indices of tokens from start to end that can be replaced."""
         stop_words, texts = nlp.Defaults.stop_words, draft.texts
         return (i for i in range(start, end) if not (draft.fixed[i] or texts[i].lower() in stop_words))
 
@@ -108,4 +113,4 @@ class WordReplacement(Augmenter):
 
     @abstractmethod
     def replacement(self, nlp: Language, draft: Draft, place: int) -> list[Piece]:
-        """What replaces a token; empty to keep it."""
+        """Return the tokens that replace a token, or nothing to keep it."""

@@ -1,4 +1,4 @@
-"""What a rewritten copy keeps of a reference, as lists, and the edits that make the copy."""
+"""Drafts: the words, tags and sentence starts of a document as lists, and edits of them."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,14 +20,14 @@ Mention = tuple[int, int, int]  # first token, one past the last, hash of the ty
 
 
 class Piece(NamedTuple):
-    """A token of a replacement."""
+    """Token of a replacement."""
 
     text: str
     space: bool = False  # whether a blank follows; the last piece takes what the replaced token had
 
 
 class Edit(NamedTuple):
-    """Tokens to replace. The first new one takes the tag of the first old one; others continue."""
+    """Replacement of tokens. The first new token gets the tag of the first old one."""
 
     start: int  # first token replaced
     end: int  # one past the last
@@ -35,12 +35,12 @@ class Edit(NamedTuple):
 
 
 def in_capitals(text: str) -> bool:
-    """Whether a text is written in capitals, and too long for an acronym."""
+    """Return whether a text is written in capitals and is too long for an acronym."""
     return text.isupper() and sum(map(str.isalpha, text)) > ACRONYM
 
 
 def capitalised(new: Sequence[Piece], old: str) -> list[Piece]:
-    """With an initial capital if the replaced text had one. Nothing is lower-cased."""
+    """Return a replacement with an initial capital if the replaced text has one."""
     first = new[0].text
     text = first[:1].upper() + first[1:] if old[:1].isupper() else first
     return [new[0]._replace(text=text), *new[1:]]
@@ -49,8 +49,8 @@ def capitalised(new: Sequence[Piece], old: str) -> list[Piece]:
 class Draft:
     """Words, spaces, sentence starts and entity tags of a document.
 
-    Fixed tokens are never replaced, moved or drawn: whitespace, tokens without annotation, blocked
-    ones, and mentions that run across a sentence start.
+    Some tokens are fixed, so that they are never replaced, moved or used as replacements:
+    whitespace, tokens without annotation, blocked tokens, and mentions across a sentence start.
     """
 
     def __init__(self, doc: Doc) -> None:
@@ -75,13 +75,13 @@ class Draft:
         self._ends: list[int] = np.cumsum(sentence_lengths(doc)).tolist()
 
     def sentences(self) -> Iterator["DraftSentence"]:
-        """The annotated sentences, the whole document where no boundary is set."""
+        """Yield the annotated sentences; a document without boundaries is one sentence."""
         for start, end in pairwise([0, *self._ends]):
             if not all(self.fixed[start:end]):
                 yield DraftSentence(self, start, end)
 
     def rewritten(self, vocab: Vocab, edits: Iterable[Edit]) -> Doc:
-        """A document with the edits made. edits (Iterable[Edit]): Without overlap."""
+        """Return a document with the edits made. edits (Iterable[Edit]): Edits without overlap."""
         by_start = {edit.start: edit for edit in edits}
         words, spaces, end = list[str](), list[bool](), 0
         starts, tags = list[bool | int | None](), list[tuple[int, int]]()
@@ -104,7 +104,7 @@ class Draft:
 
 
 def _touch(left: str, right: str) -> bool:
-    """Whether two tokens would run together without a blank."""
+    """Return whether two tokens would run together without a blank."""
     return left[-1].isalnum() and right[0].isalnum()
 
 
@@ -123,7 +123,7 @@ class DraftSentence:
 
     @cached_property
     def first_word(self) -> int:
-        """The first token with a letter, -1 if none has."""
+        """Return the index of the first token with a letter, or -1."""
         texts = self.draft.texts
         return next((i for i in range(self.start, self.end) if any(map(str.isalpha, texts[i]))), -1)
 
@@ -132,7 +132,7 @@ class DraftSentence:
         return in_capitals(" ".join(self.draft.texts[self.start : self.end]))
 
     def cased(self, new: Sequence[Piece], start: int, end: int) -> list[Piece]:
-        """A replacement of tokens `start` to `end`, in capitals or with an initial one alike."""
+        """Return a replacement of tokens `start` to `end` with the capitals of these."""
         old = " ".join(self.draft.texts[start:end])
         if self.in_capitals or in_capitals(old):
             return [piece._replace(text=piece.text.upper()) for piece in new]

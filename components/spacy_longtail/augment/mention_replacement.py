@@ -22,18 +22,25 @@ def _key(texts: Sequence[str]) -> str:
 
 @dataclass(eq=False, config=CHECKED)
 class MentionReplacement(Augmenter):
-    """Replace mentions by others of the same type, drawn evenly from the distinct ones of a corpus.
+    """Replace mentions by random other mentions of the same type.
 
-    The tags follow the length of the new mention. It is never the old one, case aside, unless the
-    corpus has no other.
+    Each distinct mention of the corpus is equally likely. The tags follow the length of the new
+    mention. It differs from the old one in more than case, unless the corpus has no other.
 
-    corpus (Callable): A reader of the untouched training data, as spacy.Corpus.v1; it is read once.
-    level (float): Probability that a mention is replaced, in [0, 1].
-    labels (Optional[List[str]]): Types whose mentions are replaced; null for all.
-    budget (Optional[int]): null rewrites in place, n yields the original and n rewritten copies.
-    seed (int): Fixes the draws.
-    RETURNS (Callable): The augmenter, nlp and example to examples.
-    SOURCE: Dai & Adel 2020.
+    corpus (Callable): Reader of the untouched training data, such as spacy.Corpus.v1. It is read
+        once.
+    level (float): Probability that a mention is replaced, 0 to 1.
+    labels (Optional[List[str]]): Types whose mentions are replaced; null replaces those of all.
+    budget (Optional[int]): Number of rewritten copies that are added to each example; null replaces
+        the example by a rewritten copy.
+    seed (int): Random seed.
+    RETURNS (Callable): The augmenter, a function of nlp and an example to examples.
+    SOURCE: Dai & Adel 2020 (docs/methods.md, "Augmentation").
+    EXAMPLE:
+        >>> from spacy_longtail.augment import MentionReplacement
+        >>> augment = MentionReplacement(lambda nlp: examples, level=1.0, labels=["EVE"])
+        >>> [eg.reference.text for eg in augment(nlp, examples[0])]
+        ['Sandy came . ']
     """
 
     name: ClassVar[str] = "longtail.mention_replacement.v1"

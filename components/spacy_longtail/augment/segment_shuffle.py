@@ -1,4 +1,4 @@
-"""Shuffle within segments: the words of a mention, or between mentions, in another order."""
+"""Shuffle within segments: change the order of words within mentions and between them."""
 
 from collections.abc import Iterator
 
@@ -9,16 +9,23 @@ from .draft import BEGINS, OUTSIDE, DraftSentence, Edit, Piece, capitalised
 
 
 class SegmentShuffle(Augmenter):
-    """Shuffle the words of mentions, and of the runs of O tokens between them, within a sentence.
+    """Shuffle the words within each mention, and within each run of O tokens between mentions.
 
-    The tags stay where they are, and so do whitespace tokens.
+    Tags and whitespace tokens keep their places.
 
-    level (float): Probability that a segment is shuffled, in [0, 1].
-    labels (Optional[List[str]]): Rewrite only sentences with mentions of these types; null for all.
-    budget (Optional[int]): null rewrites in place, n yields the original and n rewritten copies.
-    seed (int): Fixes the draws.
-    RETURNS (Callable): The augmenter, nlp and example to examples.
-    SOURCE: Dai & Adel 2020.
+    level (float): Probability that a segment is shuffled, 0 to 1.
+    labels (Optional[List[str]]): Rewrite only sentences with mentions of these types; null rewrites
+        all.
+    budget (Optional[int]): Number of rewritten copies that are added to each example; null replaces
+        the example by a rewritten copy.
+    seed (int): Random seed.
+    RETURNS (Callable): The augmenter, a function of nlp and an example to examples.
+    SOURCE: Dai & Adel 2020 (docs/methods.md, "Augmentation").
+    EXAMPLE:
+        >>> from spacy_longtail.augment import SegmentShuffle
+        >>> augment = SegmentShuffle(level=1.0, seed=1)
+        >>> [eg.reference.text for eg in augment(nlp, examples[1])]
+        ['Sandy hit West Key . ']
     """
 
     name = "longtail.segment_shuffle.v1"
@@ -34,7 +41,7 @@ class SegmentShuffle(Augmenter):
 
 
 def segments(sentence: DraftSentence) -> Iterator[list[int]]:
-    """The words of each mention and of each maximal run of O tokens. Whitespace ends no segment."""
+    """Yield the words of each mention and of each run of O tokens, across whitespace tokens."""
     draft = sentence.draft
     places: list[int] = []
     before = OUTSIDE

@@ -16,20 +16,29 @@ from .draft import Draft, Piece, capitalised
 
 @dataclass(eq=False, config=CHECKED)
 class SynonymReplacement(WordReplacement):
-    """Replace words by synonyms from a thesaurus, drawn evenly.
+    """Replace words by random synonyms from a thesaurus.
 
-    A synonym of several words has the old tag at its first word. The others continue it: I-PER
-    after B-PER or I-PER, else O. Stop words of the language are not replaced. A word with an
-    initial capital gives one to its synonym.
+    The first word of a synonym gets the old tag, further words continue it: I-PER after B-PER or
+    I-PER, else O. Stop words of the language are not replaced. A synonym takes over the initial
+    capital of the word.
 
-    thesaurus (Union[str, Path, None]): A file of lines of word TAB synonym TAB synonym, in any
-        case; null is the English WordNet, through nltk.
-    level (float): Probability that a word is replaced, in [0, 1].
-    labels (Optional[List[str]]): Rewrite only sentences with mentions of these types; null for all.
-    budget (Optional[int]): null rewrites in place, n yields the original and n rewritten copies.
-    seed (int): Fixes the draws.
-    RETURNS (Callable): The augmenter, nlp and example to examples.
-    SOURCE: Dai & Adel 2020.
+    thesaurus (Union[str, Path, None]): File with a line "word TAB synonym TAB synonym" per word, in
+        any case; null uses the English WordNet through nltk.
+    level (float): Probability that a word is replaced, 0 to 1.
+    labels (Optional[List[str]]): Rewrite only sentences with mentions of these types; null rewrites
+        all.
+    budget (Optional[int]): Number of rewritten copies that are added to each example; null replaces
+        the example by a rewritten copy.
+    seed (int): Random seed.
+    RETURNS (Callable): The augmenter, a function of nlp and an example to examples.
+    SOURCE: Dai & Adel 2020 (docs/methods.md, "Augmentation").
+    EXAMPLE:
+        >>> from pathlib import Path
+        >>> from spacy_longtail.augment import SynonymReplacement
+        >>> _ = Path("synonyms.txt").write_text("hit\\tstruck", encoding="utf8")
+        >>> augment = SynonymReplacement("synonyms.txt", level=1.0)
+        >>> [eg.reference.text for eg in augment(nlp, examples[1])]
+        ['Sandy struck Key West . ']
     """
 
     name: ClassVar[str] = "longtail.synonym_replacement.v1"

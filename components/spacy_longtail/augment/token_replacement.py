@@ -17,18 +17,27 @@ from .draft import Draft, Piece
 
 @dataclass(eq=False, config=CHECKED)
 class TokenReplacement(WordReplacement):
-    """Replace tokens by others of the same tag (O, B-PER, I-PER), drawn by frequency in a corpus.
+    """Replace tokens by random tokens that have the same tag in a corpus, such as O or B-PER.
 
-    Stop words of the language are neither replaced nor drawn.
+    Stop words of the language are neither replaced nor used as replacements.
 
-    corpus (Callable): A reader of the untouched training data, as spacy.Corpus.v1; it is read once.
-    level (float): Probability that a token is replaced, in [0, 1].
-    labels (Optional[List[str]]): Rewrite only sentences with mentions of these types; null for all.
-    budget (Optional[int]): null rewrites in place, n yields the original and n rewritten copies.
-    power (float): A token is drawn in proportion to count^power, at least 0: 0 draws evenly.
-    seed (int): Fixes the draws.
-    RETURNS (Callable): The augmenter, nlp and example to examples.
-    SOURCE: Dai & Adel 2020; power 0 as Wang & Wang 2022.
+    corpus (Callable): Reader of the untouched training data, such as spacy.Corpus.v1. It is read
+        once.
+    level (float): Probability that a token is replaced, 0 to 1.
+    labels (Optional[List[str]]): Rewrite only sentences with mentions of these types; null rewrites
+        all.
+    budget (Optional[int]): Number of rewritten copies that are added to each example; null replaces
+        the example by a rewritten copy.
+    power (float): A replacement has a probability proportional to count^power, no unit, at least 0.
+        With 0 all are equally likely.
+    seed (int): Random seed.
+    RETURNS (Callable): The augmenter, a function of nlp and an example to examples.
+    SOURCE: Dai & Adel 2020; power 0 as Wang & Wang 2022 (docs/methods.md, "Augmentation").
+    EXAMPLE:
+        >>> from spacy_longtail.augment import TokenReplacement
+        >>> augment = TokenReplacement(lambda nlp: examples, level=1.0)
+        >>> [eg.reference.text for eg in augment(nlp, examples[1])]
+        ['Hurricane day Key West . ']
     """
 
     name: ClassVar[str] = "longtail.token_replacement.v1"

@@ -1,7 +1,9 @@
-"""The sentence resampling policies: corpus counts in, copies per sentence out. Pure functions.
+"""Resampling policies: compute how often each sentence is repeated.
 
-A policy is fitted on the counts of the untouched corpus; the fitted policy maps the counts of one
-sentence to its copies in total. SOURCE: Wang & Wang 2022, eq. 1-4.
+A policy is fitted on the counts of the untouched corpus. The fitted policy maps the counts of one
+sentence to its number of copies, the sentence itself included.
+
+SOURCE: Wang & Wang 2022, eq. 1-4.
 """
 
 import math
@@ -26,13 +28,13 @@ TOKEN_RATIO = 3.0  # kept tokens for each entity token, of balanced undersamplin
 
 @runtime_checkable
 class Repeats(Protocol):
-    """A resampling policy: fitted on corpus counts, it maps a unit's counts to copies."""
+    """Resampling policy: fitted on corpus counts, it maps a sentence's counts to its copies."""
 
     def fit(self, corpus: CorpusCounts) -> Callable[[SentenceCounts], float]: ...
 
 
 def guarded_ceil(value: float) -> int:
-    """The ceiling, where a value within 1e-9 (relative) of an integer is that integer."""
+    """Return the ceiling; a value within 1e-9 (relative) of an integer is rounded to it."""
     nearest = round(value)
     if abs(value - nearest) <= 1e-9 * max(1.0, abs(value)):
         return nearest
@@ -40,7 +42,7 @@ def guarded_ceil(value: float) -> int:
 
 
 def check_entities(policy: object, corpus: CorpusCounts) -> None:
-    """Refuse to resample what has no entity."""
+    """Raise L101 if a corpus has no entity, so that there is nothing to resample."""
     if corpus.n_units and not corpus.n_entity_tokens:
         name = f"longtail.{type(policy).__name__}.v1"
         raise ValueError(Errors.L101.format(policy=name, n_units=corpus.n_units))
@@ -52,8 +54,11 @@ class _Resampling(ABC):
     cap: Annotated[int, Field(ge=1)] | None = None
 
     def fit(self, corpus: CorpusCounts) -> Callable[[SentenceCounts], int]:
-        """corpus (CorpusCounts): Counts of the untouched corpus.
-        RETURNS (Callable): Counts of one sentence to its copies in total, at least 1.
+        """Return the fitted policy.
+
+        corpus (CorpusCounts): Counts of the untouched corpus.
+        RETURNS (Callable): Function from the counts of a sentence to its copies, at least 1.
+        RAISES (ValueError): If the corpus has no entity (L101).
         """
         check_entities(self, corpus)
         rareness = corpus.rareness()
@@ -71,21 +76,29 @@ class _Resampling(ABC):
         return copies
 
     def total(self, tokens: Mapping[str, int], rareness: Mapping[str, float]) -> float:
-        """What is summed over the types of a sentence."""
+        """Return the sum over the types of a sentence."""
         return sum(rareness.get(t, 0.0) * c for t, c in tokens.items())
 
     @abstractmethod
     def scaled(self, total: float, length: int) -> float:
-        """The sum, smoothed or by the length of the sentence, before the ceiling."""
+        """Return the sum, smoothed or divided by the length of the sentence, before rounding."""
 
 
 @dataclass(frozen=True, config=CHECKED)
 class sC(_Resampling):
-    """Smoothed count: 1 + the sentence's entity tokens.
+    """Smoothed count: repeat a sentence 1 + c times, with c its number of entity tokens.
 
-    formula (str): "paper" or "code"; both agree for sC.
-    cap (Optional[int]): Most copies of a sentence; null for no limit.
-    SOURCE: Wang & Wang 2022, eq. 1.
+    formula (str): "paper" or "code"; both are the same for sC.
+    cap (Optional[int]): Maximum number of copies of a sentence; null for no limit.
+    RETURNS (Repeats): The policy, for longtail.ResampledCorpus.v1.
+    SOURCE: Wang & Wang 2022, eq. 1 (docs/methods.md, "Resampling").
+    EXAMPLE:
+        >>> from spacy_longtail.corpus.counts import count_doc, count_docs
+        >>> from spacy_longtail.corpus.repeats import sC
+        >>> docs = [eg.reference for eg in examples]
+        >>> copies = sC().fit(count_docs(docs))
+        >>> [copies(count_doc(doc)) for doc in docs]
+        [3, 4, 1, 1]
     """
 
     def total(self, tokens: Mapping[str, int], rareness: Mapping[str, float]) -> float:
@@ -97,11 +110,21 @@ class sC(_Resampling):
 
 @dataclass(frozen=True, config=CHECKED)
 class sCR(_Resampling):
-    """Smoothed count and rareness: 1 + ceil(sqrt(sum r c)).
+    """Smoothed count and rareness: repeat a sentence 1 + ceil(sqrt(sum r c)) times.
+
+    c is the number of tokens of a type in the sentence, r the rareness of the type in bits.
 
     formula (str): "paper" as printed; "code" as the authors' script, with the 1 inside the ceiling.
-    cap (Optional[int]): Most copies of a sentence; null for no limit.
-    SOURCE: Wang & Wang 2022, eq. 2.
+    cap (Optional[int]): Maximum number of copies of a sentence; null for no limit.
+    RETURNS (Repeats): The policy, for longtail.ResampledCorpus.v1.
+    SOURCE: Wang & Wang 2022, eq. 2 (docs/methods.md, "Resampling").
+    EXAMPLE:
+        >>> from spacy_longtail.corpus.counts import count_doc, count_docs
+        >>> from spacy_longtail.corpus.repeats import sCR
+        >>> docs = [eg.reference for eg in examples]
+        >>> copies = sCR().fit(count_docs(docs))
+        >>> [copies(count_doc(doc)) for doc in docs]
+        [4, 4, 1, 1]
     """
 
     def scaled(self, total: float, length: int) -> float:
@@ -110,11 +133,21 @@ class sCR(_Resampling):
 
 @dataclass(frozen=True, config=CHECKED)
 class sCRD(_Resampling):
-    """Smoothed count, rareness and density: 1 + ceil(sum r c / sqrt(length)).
+    """Smoothed count, rareness and density: repeat 1 + ceil(sum r c / sqrt(length)) times.
+
+    As longtail.sCR.v1, but sentences that are short for their entities are repeated more often.
 
     formula (str): "paper" as printed; "code" as the authors' script, with the 1 inside the ceiling.
-    cap (Optional[int]): Most copies of a sentence; null for no limit.
-    SOURCE: Wang & Wang 2022, eq. 3.
+    cap (Optional[int]): Maximum number of copies of a sentence; null for no limit.
+    RETURNS (Repeats): The policy, for longtail.ResampledCorpus.v1.
+    SOURCE: Wang & Wang 2022, eq. 3 (docs/methods.md, "Resampling").
+    EXAMPLE:
+        >>> from spacy_longtail.corpus.counts import count_doc, count_docs
+        >>> from spacy_longtail.corpus.repeats import sCRD
+        >>> docs = [eg.reference for eg in examples]
+        >>> copies = sCRD().fit(count_docs(docs))
+        >>> [copies(count_doc(doc)) for doc in docs]
+        [4, 5, 1, 1]
     """
 
     def scaled(self, total: float, length: int) -> float:
@@ -123,11 +156,21 @@ class sCRD(_Resampling):
 
 @dataclass(frozen=True, config=CHECKED)
 class nsCRD(sCRD):
-    """Normalised and smoothed count, rareness and density: 1 + ceil(sum r sqrt(c) / sqrt(length)).
+    """Normalised sCRD: repeat a sentence 1 + ceil(sum r sqrt(c) / sqrt(length)) times.
+
+    As longtail.sCRD.v1, but long mentions count less.
 
     formula (str): "paper" as printed; "code" as the authors' script, with the 1 inside the ceiling.
-    cap (Optional[int]): Most copies of a sentence; null for no limit.
-    SOURCE: Wang & Wang 2022, eq. 4.
+    cap (Optional[int]): Maximum number of copies of a sentence; null for no limit.
+    RETURNS (Repeats): The policy, for longtail.ResampledCorpus.v1.
+    SOURCE: Wang & Wang 2022, eq. 4 (docs/methods.md, "Resampling").
+    EXAMPLE:
+        >>> from spacy_longtail.corpus.counts import count_doc, count_docs
+        >>> from spacy_longtail.corpus.repeats import nsCRD
+        >>> docs = [eg.reference for eg in examples]
+        >>> copies = nsCRD().fit(count_docs(docs))
+        >>> [copies(count_doc(doc)) for doc in docs]
+        [3, 5, 1, 1]
     """
 
     def total(self, tokens: Mapping[str, int], rareness: Mapping[str, float]) -> float:
@@ -139,7 +182,12 @@ class _RandomSampling(ABC):
     ratio: Ratio = 1.0
 
     def fit(self, corpus: CorpusCounts) -> Callable[[SentenceCounts], float]:
-        """corpus (CorpusCounts): Of the untouched corpus. RETURNS (Callable): Expected copies."""
+        """Return the fitted policy.
+
+        corpus (CorpusCounts): Counts of the untouched corpus.
+        RETURNS (Callable): Function from the counts of a sentence to its expected copies.
+        RAISES (ValueError): If the corpus has no entity (L101).
+        """
         check_entities(self, corpus)
         n_entity = corpus.n_entity_units
         with_entity, bare = self.copies(n_entity, corpus.n_units - n_entity)
@@ -147,15 +195,24 @@ class _RandomSampling(ABC):
 
     @abstractmethod
     def copies(self, n_entity: int, n_bare: int) -> tuple[float, float]:
-        """Expected copies of a sentence with entities, and of one without."""
+        """Return the expected copies of a sentence with entities, and of one without."""
 
 
 @dataclass(frozen=True, config=CHECKED)
 class RandomOversampling(_RandomSampling):
-    """Repeat sentences with entities at random until they are `ratio` times those without.
+    """Random oversampling: repeat sentences with entities until they are `ratio` times the others.
 
-    ratio (float): Sentences with entities for each one without. A corpus beyond it stays as it is.
+    ratio (float): Sentences with entities per sentence without, 0.001 to 1000. A corpus that
+        exceeds it is not changed.
+    RETURNS (Repeats): The policy, for longtail.ResampledCorpus.v1.
     SOURCE: The usual random oversampling, on sentences (docs/methods.md, "Resampling").
+    EXAMPLE:
+        >>> from spacy_longtail.corpus.counts import count_doc, count_docs
+        >>> from spacy_longtail.corpus.repeats import RandomOversampling
+        >>> docs = [eg.reference for eg in examples]
+        >>> copies = RandomOversampling(ratio=2.0).fit(count_docs(docs))
+        >>> [copies(count_doc(doc)) for doc in docs]
+        [2.0, 2.0, 1.0, 1.0]
     """
 
     def copies(self, n_entity: int, n_bare: int) -> tuple[float, float]:
@@ -164,10 +221,19 @@ class RandomOversampling(_RandomSampling):
 
 @dataclass(frozen=True, config=CHECKED)
 class RandomUndersampling(_RandomSampling):
-    """Drop sentences without entities at random until those with some are `ratio` times as many.
+    """Random undersampling: drop sentences without entities until there are 1 / `ratio` per other.
 
-    ratio (float): Sentences with entities for each one without. A corpus beyond it stays as it is.
+    ratio (float): Sentences with entities per sentence without, 0.001 to 1000. A corpus that
+        exceeds it is not changed.
+    RETURNS (Repeats): The policy, for longtail.ResampledCorpus.v1.
     SOURCE: The usual random undersampling, on sentences (docs/methods.md, "Resampling").
+    EXAMPLE:
+        >>> from spacy_longtail.corpus.counts import count_doc, count_docs
+        >>> from spacy_longtail.corpus.repeats import RandomUndersampling
+        >>> docs = [eg.reference for eg in examples]
+        >>> copies = RandomUndersampling(ratio=2.0).fit(count_docs(docs))
+        >>> [copies(count_doc(doc)) for doc in docs]
+        [1.0, 1.0, 0.5, 0.5]
     """
 
     def copies(self, n_entity: int, n_bare: int) -> tuple[float, float]:
@@ -175,11 +241,11 @@ class RandomUndersampling(_RandomSampling):
 
 
 def kept_tokens(entity: np.ndarray, ratio: float = TOKEN_RATIO) -> Ints1d:
-    """The tokens that balanced undersampling keeps of one sentence.
+    """Return the tokens of a sentence that balanced undersampling keeps.
 
-    entity (Array[bool]): (n_tokens,) whether each token belongs to an entity.
-    ratio (float): Tokens to keep for each entity token.
-    RETURNS (Ints1d): (n_kept,) ascending; none without an entity.
+    entity (Array[bool]): Whether each token belongs to an entity, shape (n_tokens,).
+    ratio (float): Tokens to keep per entity token.
+    RETURNS (Ints1d): Ascending token indices, shape (n_kept,); empty without an entity.
     """
     wanted = min(ratio * int(entity.sum()), len(entity))
     kept = entity.copy()

@@ -33,12 +33,17 @@ class CharacterTokenizer(DummyTokenizer):
 
 
 def create_character_tokenizer() -> Callable[[Language], CharacterTokenizer]:
-    """Makes every character that is not white space a token, for languages without spaces.
+    """Create a tokenizer that makes every character a token, for languages without spaces.
 
     A single blank belongs to the character before it, other white space is a token, as in spaCy.
-    A character is a Unicode code point: a letter and a combining mark are two tokens.
+    A character is a Unicode code point, so that a letter and a combining mark are two tokens.
 
-    RETURNS (Callable): Pipeline to tokenizer.
+    RETURNS (Callable): Function from a pipeline to its tokenizer.
+    EXAMPLE:
+        >>> from spacy_longtail.corpus.tokenizers import create_character_tokenizer
+        >>> nlp.tokenizer = create_character_tokenizer()(nlp)
+        >>> [token.text for token in nlp("飓风 Ida")]
+        ['飓', '风', 'I', 'd', 'a']
     """
     return lambda nlp: CharacterTokenizer(nlp.vocab)
 

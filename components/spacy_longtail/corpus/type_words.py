@@ -59,11 +59,15 @@ def in_words(labels: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
 
 
 def type_words(labels: list[str], descriptions: dict[str, str]) -> dict[str, str]:
-    """Types in words, for settings of components that want them so, such as those of spacy-llm.
+    """Return descriptions of types in words, for components that need them, as those of spacy-llm.
 
-    labels (List[str]): The types, in this order.
-    descriptions (Dict[str, str]): What they are, by type; others are described by their names.
-    RETURNS (Dict[str, str]): By type.
+    labels (List[str]): Types to describe, in the order of the result.
+    descriptions (Dict[str, str]): Descriptions by type. Other types are described by their names.
+    RETURNS (Dict[str, str]): Descriptions by type.
+    EXAMPLE:
+        >>> from spacy_longtail.corpus.type_words import type_words
+        >>> type_words(["EVE", "CreativeWork"], {"EVE": "named storm"})
+        {'EVE': 'named storm', 'CreativeWork': 'creative work'}
     """
     return in_words(labels, descriptions)
 

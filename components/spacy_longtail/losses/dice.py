@@ -30,6 +30,12 @@ class Dice(SoftmaxLoss, BinaryLoss):
         head crf and the component longtail_ner need.
     RETURNS (Loss): The loss, no unit, summed over annotated tokens.
     SOURCE: Wang & Wang 2022, App. B; Li et al. 2020, arXiv:1911.02855 (docs/methods.md, "Dice").
+    EXAMPLE:
+        >>> loss = {"@losses": "longtail.Dice.v1", "terms": "gold"}
+        >>> config = {"head": "crf", "loss": loss, "warmup": 200}
+        >>> ner = nlp.add_pipe("longtail_token_ner", config=config)
+        >>> ner.loss
+        Dice(alpha=0.0, smooth=1.0, power=2, terms='gold')
     """
 
     alpha: NonNegativeFloat = 0.0

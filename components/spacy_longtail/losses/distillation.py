@@ -31,6 +31,11 @@ class Distillation(Loss):
     RETURNS (Loss): The loss, in nats, summed over tokens with annotation or a teacher.
     RAISES (ValueError): If the base loss does not train a softmax.
     SOURCE: Hinton et al. 2015, arXiv:1503.02531 (docs/methods.md, "Distillation").
+    EXAMPLE:
+        >>> loss = {"@losses": "longtail.Distillation.v1", "temperature": 3.0}
+        >>> ner = nlp.add_pipe("longtail_token_ner", config={"loss": loss})
+        >>> ner.loss
+        Distillation(base=None, temperature=3.0, share=0.5)
     """
 
     base: TokenLoss | None = None

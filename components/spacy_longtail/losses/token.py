@@ -24,6 +24,12 @@ class CrossEntropy(GoldLoss):
         null every class has the weight 1.
     RETURNS (Loss): The loss, in nats, summed over annotated tokens.
     SOURCE: docs/methods.md, "Cross-entropy"; with class weights Nemoto et al. 2025 (WCE).
+    EXAMPLE:
+        >>> import numpy
+        >>> from spacy_longtail.losses import CrossEntropy
+        >>> logits, gold = numpy.array([[1.0, 0.0, -1.0]]), numpy.array([1])
+        >>> CrossEntropy().rows(logits, gold).f.round(4)  # without weights
+        array([1.4076])
     """
 
     weights: ClassWeights | None = None
@@ -44,6 +50,11 @@ class Focal(GoldLoss):
     weights (Optional[ClassWeights]): Class weights; with null every class has the weight 1.
     RETURNS (Loss): The loss, in nats, summed over annotated tokens.
     SOURCE: Lin et al. 2017, arXiv:1708.02002, eq. 4 (docs/methods.md, "Focal loss").
+    EXAMPLE:
+        >>> loss = {"@losses": "longtail.Focal.v1", "gamma": 3.0}
+        >>> ner = nlp.add_pipe("longtail_ner", config={"loss": loss})
+        >>> ner.loss
+        Focal(gamma=3.0, weights=None)
     """
 
     gamma: NonNegativeFloat = 2.0
@@ -66,6 +77,11 @@ class OneVersusRestFocal(BinaryLoss):
     RETURNS (Loss): The loss, in nats, summed over the tags of annotated tokens.
     SOURCE: Nemoto et al. 2025, eq. 5; the term of the other tags is ours (docs/methods.md,
         "One-versus-rest focal loss").
+    EXAMPLE:
+        >>> loss = {"@losses": "longtail.OneVersusRestFocal.v1"}
+        >>> ner = nlp.add_pipe("longtail_token_ner", config={"head": "sigmoid", "loss": loss})
+        >>> ner.loss
+        OneVersusRestFocal(gamma=2.0)
     """
 
     gamma: NonNegativeFloat = 2.0
@@ -85,6 +101,11 @@ class MoM(TokenLoss):
     RETURNS (Loss): The loss, in the unit of the base, summed over annotated tokens.
     SOURCE: Nemoto et al. 2025, eq. 1-2, with the sign corrected (docs/methods.md, "Majority or
         minority").
+    EXAMPLE:
+        >>> from spacy_longtail.losses import Focal, MoM
+        >>> loss = MoM(Focal(gamma=3.0), lam=0.3)
+        >>> loss.formula, loss.entity_factor
+        (Focal(gamma=3.0, weights=None), 0.3)
     """
 
     base: TokenLoss | None = None

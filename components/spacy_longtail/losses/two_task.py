@@ -49,6 +49,11 @@ class TwoTaskCrossEntropy(TwoTaskLoss):
     begin_weight (float): Weight of the begin output, no unit, above 0.
     RETURNS (Loss): The loss of a batch, in nats per annotated token.
     SOURCE: Nguyen et al. 2023, CE-2T; the weight is ours (docs/methods.md, "Two-task heads").
+    EXAMPLE:
+        >>> loss = {"@losses": "longtail.TwoTaskCrossEntropy.v1", "begin_weight": 2.0}
+        >>> ner = nlp.add_pipe("longtail_token_ner", config={"head": "two_task", "loss": loss})
+        >>> ner.loss
+        TwoTaskCrossEntropy(begin_weight=2.0)
     """
 
     begin_weight: PositiveFloat = 1.0
@@ -76,6 +81,11 @@ class AUCMargin(TwoTaskLoss):
     RETURNS (Loss): The loss of a batch, no unit.
     SOURCE: Nguyen et al. 2023, eq. 3 and Algorithm 1, with eq. 3c corrected (docs/methods.md,
         "Two-task heads"); Yuan et al. 2021.
+    EXAMPLE:
+        >>> loss = {"@losses": "longtail.AUCMargin.v1", "form": "running"}
+        >>> ner = nlp.add_pipe("longtail_token_ner", config={"head": "two_task", "loss": loss})
+        >>> ner.loss
+        AUCMargin(form='running', margin=1.0, begin_weight=100.0)
     """
 
     form: Literal["stateless", "running"] = "stateless"
@@ -129,6 +139,11 @@ class CompositionalAUC(TwoTaskLoss):
     auc (Optional[AUCMargin]): The AUC margin loss; null is longtail.AUCMargin.v1 with its defaults.
     RETURNS (Loss): The loss of a batch: nats per annotated token, or no unit, in turns.
     SOURCE: Nguyen et al. 2023, COMAUC-2T (docs/methods.md, "Two-task heads").
+    EXAMPLE:
+        >>> loss = {"@losses": "longtail.CompositionalAUC.v1"}
+        >>> ner = nlp.add_pipe("longtail_token_ner", config={"head": "two_task", "loss": loss})
+        >>> ner.loss
+        CompositionalAUC(auc=None)
     """
 
     has_tag_head: ClassVar[bool] = True

@@ -1,4 +1,4 @@
-"""Class-weight presets: class counts in, class weights out."""
+"""Class weights: computed from the class counts of the training data, or given."""
 
 import math
 from collections.abc import Mapping
@@ -14,7 +14,8 @@ Unit = Literal["tag", "type"]
 Scale = Literal["mean_one", "raw"]
 
 
-def _scaled(weights: dict[str, float], counts: Mapping[str, int], scale: Scale) -> dict[str, float]:
+def _scale(weights: dict[str, float], counts: Mapping[str, int], scale: Scale) -> dict[str, float]:
+    """Return the weights of seen classes times one factor, and 1 for unseen classes."""
     seen, factor = {c: w for c, w in weights.items() if counts[c] > 0}, 1.0
     if seen and scale == "mean_one":
         factor = sum(counts[c] for c in seen) / sum(counts[c] * w for c, w in seen.items())
@@ -23,11 +24,18 @@ def _scaled(weights: dict[str, float], counts: Mapping[str, int], scale: Scale) 
 
 @dataclass(frozen=True, config=CHECKED)
 class InverseFrequency:
-    """Weights inversely proportional to the class counts of the training data (WCE-1).
+    """Class weights inversely proportional to the class counts of the training data (WCE-1).
 
-    unit (str): "tag" counts B- and I- apart, "type" merges them (needed by longtail_ner).
-    scale (str): "mean_one" keeps the mean weight over training tokens at 1, "raw" leaves s / s_k.
-    SOURCE: Nemoto et al. 2025, section 4 (WCE-1).
+    unit (str): Unit of a class. "tag" counts B- and I- tags separately, "type" merges them, which
+        longtail_ner needs.
+    scale (str): "mean_one" scales the weights so that their mean over training tokens is 1. "raw"
+        leaves them at s / s_k, with s_k the tokens of class k and s their sum.
+    RETURNS (ClassWeights): The class weights, for the argument `weights` of a loss.
+    SOURCE: Nemoto et al. 2025, section 4, WCE-1 (docs/methods.md, "Class weights").
+    EXAMPLE:
+        >>> from spacy_longtail.losses import InverseFrequency
+        >>> InverseFrequency(scale="raw").resolve({"O": 80, "B-EVE": 16, "I-EVE": 4})
+        {'O': 1.25, 'B-EVE': 6.25, 'I-EVE': 25.0}
     """
 
     needs_counts: ClassVar[bool] = True
@@ -35,19 +43,29 @@ class InverseFrequency:
     scale: Scale = "mean_one"
 
     def resolve(self, counts: Mapping[str, int]) -> dict[str, float]:
-        """counts (Mapping[str, int]): Tokens per class. RETURNS (dict): Weights; 1 for none."""
+        """Return the weight of each class, 1 for classes without a token.
+
+        counts (Mapping[str, int]): Training tokens per class.
+        """
         total = sum(counts.values())
-        return _scaled({c: total / max(n, 1) for c, n in counts.items()}, counts, self.scale)
+        return _scale({c: total / max(n, 1) for c, n in counts.items()}, counts, self.scale)
 
 
 @dataclass(frozen=True, config=CHECKED)
 class LogInverseFrequency:
-    """Weights log10((s - s_k) / s_k + beta) from the class counts (WCE-2).
+    """Class weights log10((s - s_k) / s_k + beta), less extreme than inverse frequencies (WCE-2).
 
-    beta (float): Floor inside the logarithm, no unit; 1 gives log10(s / s_k). Published range 1-10.
-    unit (str): "tag" or "type", as for longtail.inverse_frequency.v1.
-    scale (str): "mean_one" or "raw".
-    SOURCE: Nemoto et al. 2025, section 4 (WCE-2).
+    s_k are the training tokens of class k, s their sum.
+
+    beta (float): Constant in the logarithm, no unit; 1 gives log10(s / s_k). The paper has 1 to 10.
+    unit (str): Unit of a class, "tag" or "type", as for longtail.inverse_frequency.v1.
+    scale (str): "mean_one" or "raw", as for longtail.inverse_frequency.v1.
+    RETURNS (ClassWeights): The class weights, for the argument `weights` of a loss.
+    SOURCE: Nemoto et al. 2025, section 4, WCE-2 (docs/methods.md, "Class weights").
+    EXAMPLE:
+        >>> from spacy_longtail.losses import LogInverseFrequency
+        >>> LogInverseFrequency(beta=1.0, scale="raw").resolve({"O": 900, "EVE": 100})["EVE"]
+        1.0
     """
 
     needs_counts: ClassVar[bool] = True
@@ -56,21 +74,30 @@ class LogInverseFrequency:
     scale: Scale = "mean_one"
 
     def resolve(self, counts: Mapping[str, int]) -> dict[str, float]:
-        """counts (Mapping[str, int]): Training tokens per class. RETURNS (dict): Class weights."""
+        """Return the weight of each class, 1 for classes without a token.
+
+        counts (Mapping[str, int]): Training tokens per class.
+        RAISES (ValueError): If beta makes a weight negative (L001).
+        """
         total = sum(counts.values())
         inner = {c: (total - n) / n + self.beta if n else 1.0 for c, n in counts.items()}
         if inner and min(inner.values()) < 1:  # a negative weight would reward errors
             rule = f"at least {2 - total / max(counts.values()):.4g} for this corpus"
             fix = "A lower one gives a frequent class a negative weight."
             raise ValueError(Errors.L001.format(name="beta", rule=rule, value=self.beta, fix=fix))
-        return _scaled({c: math.log10(x) for c, x in inner.items()}, counts, self.scale)
+        return _scale({c: math.log10(x) for c, x in inner.items()}, counts, self.scale)
 
 
 @dataclass(frozen=True, config=CHECKED)
 class LabelWeights:
-    """Explicit weights by entity type; types left out, and O, weigh 1.
+    """Class weights given for each entity type. O and types that are not named have the weight 1.
 
-    weights (Dict[str, float]): Weight per entity type, no unit, at least 0. "O" is accepted too.
+    weights (Dict[str, float]): Weight of entity types or of "O", no unit, at least 0.
+    RETURNS (ClassWeights): The class weights, for the argument `weights` of a loss.
+    EXAMPLE:
+        >>> from spacy_longtail.losses import LabelWeights
+        >>> LabelWeights({"EVE": 3.0}).resolve({"O": 80, "EVE": 16, "GEO": 4})
+        {'O': 1.0, 'EVE': 3.0, 'GEO': 1.0}
     """
 
     needs_counts: ClassVar[bool] = False
@@ -78,7 +105,11 @@ class LabelWeights:
     weights: dict[str, NonNegativeFloat]
 
     def resolve(self, counts: Mapping[str, int]) -> dict[str, float]:
-        """counts (Mapping[str, int]): With known classes as keys. RETURNS (dict): Class weights."""
+        """Return the weight of each class.
+
+        counts (Mapping[str, int]): Training tokens per class, of which the classes are read.
+        RAISES (ValueError): If a named type is not among the classes (L203).
+        """
         if unknown := ", ".join(sorted(set(self.weights) - set(counts))):
             shown = {"who": "longtail.label_weights.v1", "known": ", ".join(sorted(counts))}
             raise ValueError(Errors.L203.format(setting="weights", unknown=unknown, **shown))

@@ -1,4 +1,4 @@
-"""What readers share: the sentences they deal in, and what may wrap what."""
+"""Base class of readers, and checks of which reader can wrap which."""
 
 import warnings
 from abc import ABC, abstractmethod
@@ -18,7 +18,7 @@ TRAINING_READERS = ("longtail.ResampledCorpus.v1", "longtail.UndersampledCorpus.
 
 
 def sentences(nlp: Language, examples: Iterable[Example]) -> Iterator[Example]:
-    """One example for each annotated sentence; a document without boundaries stays whole."""
+    """Yield one example per annotated sentence; a document without boundaries stays whole."""
     for eg in examples:
         if len(sentence_lengths(eg.reference)) <= 1:
             yield eg
@@ -28,13 +28,13 @@ def sentences(nlp: Language, examples: Iterable[Example]) -> Iterator[Example]:
 
 
 def warn_of_document_annotation(eg: Example) -> None:
-    """Say that what a document has as a whole is lost where its sentences are taken out of it."""
+    """Warn that annotation of a whole document, such as cats, is lost if it is cut to sentences."""
     if eg.reference.cats or any(eg.reference.spans.values()):
         warnings.warn(Warnings.W015, stacklevel=2)
 
 
 class WrappingReader(ABC):
-    """A reader over another reader, which it calls again for each pass."""
+    """Reader that wraps another reader, which it calls again for each pass."""
 
     counts: ClassVar[bool] = False  # whether it counts the corpus, which then must not be rewritten
     copies: ClassVar[bool] = False  # whether it yields copies, or parts, of sentences
@@ -60,17 +60,17 @@ class WrappingReader(ABC):
 
     @abstractmethod
     def examples(self, nlp: Language) -> Iterator[Example]:
-        """The examples of one call."""
+        """Yield the examples of one call."""
 
 
 def check_dev_corpus(nlp: Language) -> None:
-    """Refuse a config that would score on resampled or augmented data."""
+    """Raise L109 if a config would score on resampled or augmented data."""
     if change := changed_by(nlp, "dev_corpus"):
         raise ValueError(Errors.L109.format(name=nlp.config["training"]["dev_corpus"], found=change))
 
 
 def changed_by(nlp: Language, which: str) -> str:
-    """What resamples or augments a corpus of [training]; "" where nothing does."""
+    """Return what resamples or augments a corpus of [training], or an empty string."""
     name = nlp.config["training"].get(which)
     if "corpora" not in nlp.config or not name:
         return ""
@@ -82,7 +82,7 @@ def changed_by(nlp: Language, which: str) -> str:
 
 
 def _training_readers(block: object) -> Iterator[str]:
-    """What changes the data, in a block and in those that it holds."""
+    """Yield the readers and augmenters that change the data, in a block and in blocks below it."""
     if isinstance(block, dict):
         if block.get("@readers") in TRAINING_READERS:
             yield block["@readers"]

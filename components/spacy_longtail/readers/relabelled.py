@@ -1,4 +1,4 @@
-"""Types left out of a corpus."""
+"""Relabelling: leave out entity types of a corpus."""
 
 import warnings
 from collections.abc import Iterator
@@ -12,15 +12,22 @@ from .base import Reader, WrappingReader
 
 
 class RelabelledCorpus(WrappingReader):
-    """Keep some entity types of a corpus; in copies of the documents the others become O.
+    """Keep some entity types of a corpus and turn the others into O, in copies of the documents.
 
-    So a model learns that the others are no entities, as both models of the "Double" baseline do.
+    A model thus learns that the others are no entities, as both models of the "Double" baseline do.
 
-    corpus (Callable): The reader to relabel, nlp to examples, such as spacy.Corpus.v1.
-    keep (Optional[List[str]]): The types to keep. Either this or `drop`.
-    drop (Optional[List[str]]): The types to leave out.
+    corpus (Callable): Reader to relabel, a function of nlp to examples, such as spacy.Corpus.v1.
+    keep (Optional[List[str]]): Types to keep. Give either this or `drop`.
+    drop (Optional[List[str]]): Types to leave out.
+    RETURNS (Callable): The reader, a function of nlp to examples.
+    RAISES (ValueError): If not exactly one of `keep` and `drop` is a list of types (L001).
     SOURCE: Nguyen, Nguyen & Rao 2020, the training sets of the two models (docs/methods.md,
         "Subsets of a corpus").
+    EXAMPLE:
+        >>> from spacy_longtail.readers import RelabelledCorpus
+        >>> corpus = RelabelledCorpus(lambda nlp: examples, keep=["GEO"])
+        >>> [[ent.text for ent in eg.reference.ents] for eg in corpus(nlp)]
+        [[], ['Key West'], [], []]
     """
 
     def __init__(
@@ -36,7 +43,7 @@ class RelabelledCorpus(WrappingReader):
         self._is_checked = False
 
     def examples(self, nlp: Language) -> Iterator[Example]:
-        """The corpus's examples; those with types left out are copies."""
+        """Yield the examples of the corpus; those with types left out are copies."""
         seen: set[str] = set()
         for eg in self.corpus(nlp):
             types = {ent.label_ for ent in eg.reference.ents}

@@ -1,4 +1,4 @@
-"""Resampling: each sentence as often as a policy says."""
+"""Resampling: repeat each sentence as often as a policy decides."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat
@@ -22,23 +22,33 @@ BUFFER = 500  # examples held back to shuffle a stream
 
 
 class ResampledCorpus(SampledCorpus):
-    """Yield each sentence of a corpus as often as a resampling policy says.
+    """Repeat each sentence of a corpus as often as a resampling policy decides.
 
-    The corpus is read twice: a counting pass that fits the policy and keeps some 20 bytes per
-    sentence, and a pass that yields. A sentence and its copies are the same object, until they are
-    joined. The order is seeded where spaCy does not shuffle.
+    The corpus is read twice: once to count it and fit the policy, which takes some 20 bytes per
+    sentence, and once to yield its sentences. The order is random with the seed where spaCy does
+    not shuffle.
 
-    Trained on single sentences and used on documents, spaCy's HashEmbedCNN loses several points of
-    F1 (docs/resampling.md). `join` therefore makes documents of about the corpus's own size.
+    A model that is trained on single sentences and used on documents loses several points of F1
+    with spaCy's HashEmbedCNN (docs/resampling.md). `join` therefore makes documents that are about
+    as long as those of the corpus.
 
-    corpus (Callable): The reader to resample, nlp to examples, such as spacy.Corpus.v1.
-    repeats (Repeats): The policy, such as longtail.sCR.v1. Fractions of a copy are drawn, so that
-        the number of sentences is the expected one to within one.
-    join (Optional[int]): Resampled sentences that make one training document, in shuffled order;
-        null takes the corpus's mean sentences per document, at most 10. 1 yields single sentences.
-    augmenter (Optional[Callable]): A spaCy augmenter for copies 2..n; null leaves copies identical.
-    seed (int): Fixes the draws and the order. Call i of one instance uses (seed, i).
+    corpus (Callable): Reader to resample, a function of nlp to examples, such as spacy.Corpus.v1.
+    repeats (Repeats): Resampling policy, such as longtail.sCR.v1. Fractions of a copy are rounded
+        at random, so that the total is the expected one to within one sentence.
+    join (Optional[int]): Number of resampled sentences per training document, in random order; null
+        is the mean number of sentences per document of the corpus, at most 10. 1 yields single
+        sentences.
+    augmenter (Optional[Callable]): spaCy augmenter that rewrites all copies but the first; null
+        leaves them identical.
+    seed (int): Random seed. Each call of one reader uses other random numbers.
+    RETURNS (Callable): The reader, a function of nlp to examples.
     SOURCE: Wang & Wang 2022 (docs/methods.md, "Resampling").
+    EXAMPLE:
+        >>> from spacy_longtail.corpus.repeats import sC
+        >>> from spacy_longtail.readers import ResampledCorpus
+        >>> corpus = ResampledCorpus(lambda nlp: examples, sC(), join=1)
+        >>> sorted(eg.reference[0].text for eg in corpus(nlp))
+        ['Hurricane', 'Hurricane', 'Hurricane', 'It', 'It', 'Sandy', 'Sandy', 'Sandy', 'Sandy']
     """
 
     copies = True
@@ -69,7 +79,7 @@ class ResampledCorpus(SampledCorpus):
         return copies
 
     def copied(self, nlp: Language, eg: Example, n: int) -> Iterable[Example]:
-        """The sentence, and copies that the augmenter has rewritten."""
+        """Yield the sentence, and copies that the augmenter has rewritten."""
         if self.augmenter is None:
             yield from repeat(eg, n)
             return
@@ -78,7 +88,7 @@ class ResampledCorpus(SampledCorpus):
             yield from self.augmenter(nlp, eg)
 
     def ordered(self, nlp: Language, examples: Iterator[Example], rng: Random) -> Iterator[Example]:
-        """A bounded shuffle: each example leaves from a random place of a full buffer."""
+        """Yield the examples in a random order, by a shuffle with a bounded buffer."""
         is_streamed = nlp.config["training"].get("max_epochs", 0) == -1
         if self._plan is not None and self._plan.join == 1 and not is_streamed:
             yield from examples  # spaCy shuffles the corpus that it keeps
@@ -96,7 +106,7 @@ class ResampledCorpus(SampledCorpus):
 
 
 def _members(augmenter: object) -> Iterator[object]:
-    """An augmenter and those that it chooses from."""
+    """Yield an augmenter and the augmenters that it chooses from."""
     yield augmenter
     for member in getattr(augmenter, "augmenters", ()):
         yield from _members(member)

@@ -1,4 +1,4 @@
-"""Sentences of a corpus, each as often as is decided over all of them, joined to documents."""
+"""Base class of readers that repeat or sample sentences and join them to documents."""
 
 from abc import abstractmethod
 from array import array
@@ -33,9 +33,9 @@ class SamplePlan(NamedTuple):
 
 
 class SampledCorpus(WrappingReader):
-    """Each sentence of a corpus as often as `copies_of` says, joined to documents.
+    """Reader that yields each sentence as often as `copies_of` decides, joined to documents.
 
-    Models that read over sentence borders must see borders in training.
+    Models whose context window crosses sentence boundaries must see boundaries in training.
     """
 
     counts = True
@@ -49,12 +49,12 @@ class SampledCorpus(WrappingReader):
 
     @property
     def name(self) -> str:
-        """The name under which it is registered."""
+        """Return the name under which the reader is registered."""
         return f"longtail.{type(self).__name__}.v1"
 
     @abstractmethod
     def copies_of(self, total: CorpusCounts, sentences: list[SentenceCounts]) -> Floats1d:
-        """(n_sentences,) how often each sentence is to come; fractions are drawn in each call."""
+        """Return the copies of each sentence, shape (n_sentences,); fractions are rounded later."""
 
     def ordered(self, nlp: Language, examples: Iterator[Example], rng: Random) -> Iterator[Example]:
         yield from examples
@@ -85,7 +85,7 @@ class SampledCorpus(WrappingReader):
         return SamplePlan(self.copies_of(total, units), self.join or max(mean, 1), sizes)
 
     def _repeated(self, nlp: Language, times: Ints1d, sizes: Sequence[int]) -> Iterator[Example]:
-        """The sentences again, which must be those that the counting pass saw."""
+        """Yield the copies of the sentences; raise L105 if they differ from the counted ones."""
         counted = zip(sizes, times.tolist(), strict=True)
         for eg, (size, n) in zip_longest(sentences(nlp, self.corpus(nlp)), counted, fillvalue=(None, 0)):
             if not isinstance(eg, Example) or size != len(eg.reference):
@@ -95,7 +95,7 @@ class SampledCorpus(WrappingReader):
 
 
 def generator(*seed: int) -> Random:
-    """A generator of its own for each combination of numbers."""
+    """Return a random generator for a combination of numbers."""
     return Random("/".join(map(str, seed)))
 
 

@@ -1,4 +1,4 @@
-"""Readers that draw some sentences of a corpus, for studies of small and of imbalanced corpora."""
+"""Readers that sample sentences of a corpus, for studies of small and imbalanced corpora."""
 
 import random
 import warnings
@@ -20,7 +20,7 @@ N_CANDIDATES = 64  # sentences outside that an exchange chooses from
 
 
 class Subset(SampledCorpus):
-    """Some sentences of a corpus, the same at each call, in corpus order, joined to documents."""
+    """Sample of sentences, the same at each call, in corpus order, joined to documents."""
 
     def __init__(
         self,
@@ -51,21 +51,30 @@ class Subset(SampledCorpus):
 
     @abstractmethod
     def draw(self, sentences: list[SentenceCounts], rng: random.Random) -> Ints1d:
-        """(n_drawn,) the sentences to yield."""
+        """Return the indices of the sentences in the sample, shape (n_drawn,)."""
 
 
 class LowResourceCorpus(Subset):
-    """A seeded draw of few sentences, uniform, those without entities too.
+    """Random sample of few sentences of a corpus, including sentences without entities.
 
-    A larger draw of the same seed and partition holds every smaller one.
+    A larger sample of the same seed and partition contains every smaller one.
 
-    corpus (Callable): The reader to draw from, nlp to examples, such as spacy.Corpus.v1.
-    n_sentences (int): Sentences to draw.
-    join (Optional[int]): Drawn sentences of one document; null takes the corpus's mean, at most 10.
-    partition (int): Number of the draw, so that one seed gives many.
-    seed (int): Fixes all partitions.
+    corpus (Callable): Reader to sample from, a function of nlp to examples, such as
+        spacy.Corpus.v1.
+    n_sentences (int): Number of sentences in the sample.
+    join (Optional[int]): Number of sentences per training document; null is the mean of the corpus,
+        at most 10.
+    partition (int): Number of the sample: each gives another one for the same seed.
+    seed (int): Random seed.
+    RETURNS (Callable): The reader, a function of nlp to examples.
+    RAISES (ValueError): If the corpus is too small, or cannot have the share (L120).
     SOURCE: Nguyen et al. 2023, section on low-resource settings; nesting is ours (docs/methods.md,
         "Subsets of a corpus").
+    EXAMPLE:
+        >>> from spacy_longtail.readers import LowResourceCorpus
+        >>> corpus = LowResourceCorpus(lambda nlp: examples, n_sentences=2, join=1, seed=3)
+        >>> [eg.reference.text for eg in corpus(nlp)]
+        ['Hurricane Ida came . ', 'Sandy hit Key West . ']
     """
 
     def draw(self, sentences: list[SentenceCounts], rng: random.Random) -> Ints1d:
@@ -75,19 +84,29 @@ class LowResourceCorpus(Subset):
 
 
 class ImbalancedCorpus(Subset):
-    """A seeded draw of sentences in which entities have a given share of the tokens.
+    """Random sample of sentences in which a given share of the tokens belongs to entities.
 
-    From a uniform draw, a sentence inside is exchanged for one outside of about its length,
-    whenever that brings the share nearer, until it is within a twentieth of what was asked for.
+    It starts from a uniform sample. A sentence of it is exchanged for one of about the same length
+    outside, whenever that brings the share closer, until the share is within 5 % of the given one.
 
-    corpus (Callable): The reader to draw from, nlp to examples, such as spacy.Corpus.v1.
-    entity_share (float): Entity tokens of all tokens, between 0 and 1, such as 0.01 to 0.20.
-    n_sentences (int): Sentences to draw.
-    join (Optional[int]): Drawn sentences of one document; null takes the corpus's mean, at most 10.
-    partition (int): Number of the draw, so that one seed gives many.
-    seed (int): Fixes all partitions.
+    corpus (Callable): Reader to sample from, a function of nlp to examples, such as
+        spacy.Corpus.v1.
+    entity_share (float): Share of entity tokens among all tokens, above 0 and at most 1.
+    n_sentences (int): Number of sentences in the sample.
+    join (Optional[int]): Number of sentences per training document; null is the mean of the corpus,
+        at most 10.
+    partition (int): Number of the sample: each gives another one for the same seed.
+    seed (int): Random seed.
+    RETURNS (Callable): The reader, a function of nlp to examples.
+    RAISES (ValueError): If the corpus is too small, or cannot have the share (L120).
     SOURCE: Nguyen et al. 2023, Figure 4; its algorithm is unstated, this one is ours
         (docs/methods.md, "Subsets of a corpus").
+    EXAMPLE:
+        >>> from spacy_longtail.readers import ImbalancedCorpus
+        >>> read, settings = lambda nlp: examples, {"n_sentences": 2, "join": 1}
+        >>> corpus = ImbalancedCorpus(read, entity_share=0.22, **settings)
+        >>> [eg.reference.text for eg in corpus(nlp)]
+        ['Hurricane Ida came . ', 'It rained all day . ']
     """
 
     def __init__(

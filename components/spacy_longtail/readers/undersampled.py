@@ -1,4 +1,4 @@
-"""Balanced undersampling: entity tokens and their neighbourhood."""
+"""Balanced undersampling: keep entity tokens and their neighbours."""
 
 from collections.abc import Iterator
 
@@ -24,10 +24,18 @@ class UndersampledCorpus(WrappingReader):
     tokens for each entity token. Sentences without entities are dropped, and documents without any.
     A baseline: it helps shallow models at best, since it destroys sentences that others learn from.
 
-    corpus (Callable): The reader to undersample, nlp to examples, such as spacy.Corpus.v1.
-    ratio (float): Tokens to keep for each entity token, at least 1. A last round may exceed it.
+    corpus (Callable): Reader to undersample, a function of nlp to examples, such as
+        spacy.Corpus.v1.
+    ratio (float): Number of tokens to keep per entity token, at least 1. The last round may exceed
+        it.
+    RETURNS (Callable): The reader, a function of nlp to examples.
     SOURCE: Akkasi et al. 2018, with the semantics of Wang & Wang 2022 (docs/methods.md,
         "Subsets of a corpus").
+    EXAMPLE:
+        >>> from spacy_longtail.readers import UndersampledCorpus
+        >>> corpus = UndersampledCorpus(lambda nlp: examples, ratio=1.0)
+        >>> [eg.reference.text for eg in corpus(nlp)]
+        ['Hurricane Ida ', 'Sandy Key West ']
     """
 
     copies = True
@@ -53,7 +61,7 @@ class UndersampledCorpus(WrappingReader):
 
 
 def document_tokens(doc: Doc, ratio: float = TOKEN_RATIO) -> Ints1d:
-    """The tokens that balanced undersampling keeps of a document, by sentence. (n_kept,)"""
+    """Return the tokens of a document that balanced undersampling keeps, shape (n_kept,)."""
     entity = np.isin(doc.to_array("ENT_IOB"), (1, 3)) & (doc.to_array("ENT_TYPE") != 0)
     if not entity.any():
         return np.zeros(0, dtype="int64")

@@ -12,8 +12,14 @@ from ..corpus.sentences import touched_sentences
 def score_gate(
     examples: Iterable[Example], *, labels: Iterable[str] = (), spans_key: str = "", **_: object
 ) -> dict[str, float]:
-    """examples (Iterable[Example]): Documents after the gate, with gold annotation.
-    RETURNS (Dict[str, float]): weak_sents_p, _r, _f and _open, of annotated sentences."""
+    """Return scores of flagged sentences, among those with annotation.
+
+    examples (Iterable[Example]): Documents after the gate, with gold annotation.
+    labels (Iterable[str]): Rare types of the gate.
+    spans_key (str): Key in doc.spans for the flagged sentences.
+    RETURNS (Dict[str, float]): weak_sents_p, weak_sents_r and weak_sents_f, and the share of
+        flagged sentences, weak_sents_open.
+    """
     labels = set(labels)
     score, n_all = PRFScore(), 0
     for eg in examples:
@@ -34,10 +40,16 @@ def score_gate(
 
 
 def make_gate_scorer() -> Callable:
-    """Scores of the gate: precision, recall and F1 of flagged sentences, and the open rate.
+    """Create the scorer of a gate: precision, recall and F1 of flagged sentences, and their share.
 
-    Sentences without annotation are left out: it is unknown whether a rare type is in them.
+    Sentences without annotation are ignored, as it is unknown whether they have a rare type.
 
-    RETURNS (Callable): The scorer.
+    RETURNS (Callable): Scorer, a function of examples to scores; see `score_gate`.
+    EXAMPLE:
+        >>> from spacy_longtail.scorers import make_gate_scorer
+        >>> doc = examples[1].predicted
+        >>> doc.spans["flagged"] = [doc[:]]
+        >>> make_gate_scorer()(examples, labels=["EVE"], spans_key="flagged")["weak_sents_r"]
+        0.5
     """
     return score_gate

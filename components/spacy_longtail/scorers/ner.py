@@ -24,21 +24,28 @@ def make_ner_scorer(
     prefix: str = "ents",
     labeled: Literal[True] = True,
 ) -> Callable[..., Block]:
-    """Entity scores with averages over declared types: every system is judged on the same ones.
+    """Create a scorer of entities with averages over declared types, the same for every system.
 
-    Adds to spaCy's ents_p, ents_r, ents_f and ents_per_type: support, ents_macro_f, ents_weighted_f
-    and ents_tail_f. A type without gold mentions counts 0 in the macro average. ents_macro_gold_f
-    averages over the types with gold mentions, and ents_macro_union_f over those with gold or
-    predicted ones, as seqeval does. Over words, with the prefix "ents": ents_o_f, F1 of O as a
-    class; ents_word_acc, the share of words with the right tag; ents_sentence_acc, the share of
-    sentences with nothing but right tags.
+    It adds to spaCy's ents_p, ents_r, ents_f and ents_per_type: the number of gold mentions of each
+    type (support), ents_macro_f, ents_weighted_f and ents_tail_f. A type without gold mentions
+    counts 0 in the macro average. ents_macro_gold_f averages over types with gold mentions, and
+    ents_macro_union_f over types with gold or predicted mentions, as seqeval does. With the prefix
+    "ents" there are scores of words as well: ents_o_f, F1 of O as a class; ents_word_acc, the share
+    of words with the right tag; ents_sentence_acc, the share of sentences without a wrong tag.
 
-    labels (Optional[List[str]]): The declared types; null takes those of the pipe and, with the
-        prefix "ents", those of the data that is scored.
-    tail (Optional[List[str]]): The rare types that ents_tail_f averages; null leaves that key out.
-    prefix (str): Of every key. With any other than "ents" only the declared types are looked at.
-    labeled (bool): Always true: mentions are compared with their types, as pipelines' configs say.
-    RETURNS (Callable): The scorer.
+    labels (Optional[List[str]]): Declared types; null takes the types of the pipe and, with the
+        prefix "ents", of the scored data.
+    tail (Optional[List[str]]): Rare types, which ents_tail_f averages; null leaves that score out.
+    prefix (str): Prefix of every key. With another one than "ents" only declared types are scored.
+    labeled (bool): Always true: mentions are compared with their types. It stands in the configs of
+        pipelines.
+    RETURNS (Callable): Scorer, a function of examples to scores, all in [0, 1] but for the table.
+    RAISES (ValueError): If a rare type is not declared (L301).
+    EXAMPLE:
+        >>> from spacy_longtail.scorers import make_ner_scorer
+        >>> scores = make_ner_scorer(labels=["EVE", "GEO", "ART"], tail=["EVE"])(examples)
+        >>> round(scores["ents_macro_f"], 3), scores["ents_tail_f"]
+        (0.667, 1.0)
     """
     if labels is not None and (unknown := sorted(set(tail or ()) - set(labels))):
         raise ValueError(Errors.L301.format(unknown=", ".join(unknown), known=", ".join(labels)))
