@@ -14,6 +14,7 @@ from typer.core import TyperCommand
 
 from ..errors import Errors
 from ..output.amounts import percent
+from ..output.console import echo
 from ..output.tables import text_table
 from ..training.startup import import_code
 from ..types import Overrides
@@ -40,7 +41,7 @@ class WithEarlierNames(TyperCommand):
             earlier, equals, value = argument.partition("=")
             name = RENAMED.get(earlier)
             if name in today:
-                typer.echo(f"{earlier} is now {name}. Version 0.4 will not know {earlier}.", err=True)
+                echo(f"{earlier} is now {name}. Version 0.4 will not know {earlier}.", err=True)
                 args[i] = f"{name}{equals}{value}"
         return super().parse_args(ctx, args)
 

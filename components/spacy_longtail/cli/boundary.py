@@ -20,6 +20,7 @@ from wasabi import Printer
 from ..about import __version__
 from ..errors import Errors
 from ..faults import is_coded, is_out_of_memory, raised_in
+from ..output.console import any_console
 from ..training.startup import end_processes
 from ..training.train import message_of
 
@@ -47,7 +48,11 @@ class Program(TyperGroup):
         arguments = list(sys.argv[1:] if args is None else args)
         name = str(settings.get("prog_name") or PROGRAM)
         self._main_shell_completion({}, name)
-        with boundary(arguments), self.make_context(name, list(arguments) or ["--help"]) as context:
+        with (
+            any_console(),
+            boundary(arguments),
+            self.make_context(name, list(arguments) or ["--help"]) as context,
+        ):
             self.invoke(context)
         sys.exit(0)
 

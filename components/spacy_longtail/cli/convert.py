@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from typer import Argument, Option
 from wasabi import msg
 
@@ -17,6 +16,7 @@ from ..corpus.formats.sources import FORMATS
 from ..corpus.rare import RARE_MENTIONS, RARE_SHARE, rare_sentence
 from ..corpus.tokenizers import Tokens
 from ..output.amounts import number
+from ..output.console import echo
 from ..training.loading import load_pipeline
 from .app import CORPUS_PANEL, Code, Json, app, print_json
 from .options import Allow, Misalignment, OffsetUnit, given_options
@@ -147,7 +147,7 @@ def _show_events(part: ConvertedPart) -> None:
         types = ", ".join(f"{name} {n}" for name, n in counts.items())
         msg.warn(f"{sum(counts.values())} {MEANINGS[kind]}{policy}: {types}")
         for example in part.examples[kind][:N_SHOWN]:
-            typer.echo(f"    {example}")
+            echo(f"    {example}")
 
 
 def _warn_of_length(name: str, part: ConvertedPart) -> None:

@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from typer import Argument, Option
 from wasabi import msg
 
 from ..output.amounts import number
+from ..output.console import echo
 from ..training.startup import use_gpu
 from ..unlabelled.distil import RECORD, DistilRequest, distil
 from ..unlabelled.pool import PoolOptions
@@ -79,7 +79,7 @@ def distil_command(
     counts = distilled.pseudo_labels
     kept, copies = number(counts.kept, "pseudo-labelled sentence"), number(counts.gold_copies, "time")
     known = f"{counts.sentences:,}, {counts.known:,} known"
-    typer.echo(f"{kept} of {known}; each gold document {copies}.")
+    echo(f"{kept} of {known}; each gold document {copies}.")
     if counts.unscored:
         shown = ", ".join(f"{label} ({n:,})" for label, n in counts.unscored.items())
         msg.warn(f"Entities without a score are missing tokens: {shown}")

@@ -9,6 +9,7 @@ from wasabi import msg
 
 from ..corpus.folder import read_types
 from ..errors import Errors
+from ..output.console import echo
 from ..output.writing import check_file, write_file
 from ..studies.trials.recipes import corpus_config, in_language, named_recipe, read_recipes, written
 from ..training.provenance import typed
@@ -45,6 +46,6 @@ def init_config(
         use = f"{use}` or `spacy train {typed(output)} --output OUTPUT{needed}"
     write_file(output, written(recipe, corpus_config(recipe, corpus), f"Train it with `{use}`."))
     msg.good(f"{output}: {recipe.comment.splitlines()[0]}")
-    typer.echo(f"Train it with: {use.replace('`', '')}")
+    echo(f"Train it with: {use.replace('`', '')}")
     if corpus is None:
-        typer.echo("`longtail train` fills in paths and types. `spacy train` needs them: give --corpus.")
+        echo("`longtail train` fills in paths and types. `spacy train` needs them: give --corpus.")

@@ -11,6 +11,7 @@ from typer import Argument, Option
 
 from ..extras import require
 from ..output.amounts import number
+from ..output.console import echo
 from ..studies.matrix.rounds import fold_plan
 from ..studies.matrix.summary import summarize_trials
 from ..studies.matrix.writing import summary_tables, write_matrix_report
@@ -68,8 +69,8 @@ def matrix(
             if as_json:
                 return print_json({"trials": trials})
             for trial in trials:
-                typer.echo(f"{trial['key']}  {trial['title']}, {trial['status']}")
-            return typer.echo(f"{number(len(trials), 'trial')}, {cut.schedule}")
+                echo(f"{trial['key']}  {trial['title']}, {trial['status']}")
+            return echo(f"{number(len(trials), 'trial')}, {cut.schedule}")
     records = study.run(TrialOptions(workers or 1, gpu_id, minutes, keep_models, retry_failed))
     summary = summarize_trials(study, records, groups)
     page = write_matrix_report(summary, study.output / "report") if summary.corpora else None

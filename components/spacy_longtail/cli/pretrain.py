@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from typer import Argument, Option
 from wasabi import msg
 
 from ..output.amounts import percent
+from ..output.console import echo
 from ..pretraining import MODEL, PretrainOptions, pretrain
 from .app import KNOWLEDGE_PANEL, Code, GpuId, Json, app, print_json, print_table
 from .options import LARGEST_SEED, Output, Set, read_names, read_settings
@@ -56,7 +56,7 @@ def pretrain_command(
     names, overrides = read_names("--parts", parts), read_settings(settings)
     training = (encoder, steps, words, power, names, evaluations, seed, gpu_id, overrides)
     options = PretrainOptions(*training, layers, teacher, share, bits, workers)
-    _, record = pretrain(donors, output, options, exclude or [], lambda text: typer.echo(text, err=True))
+    _, record = pretrain(donors, output, options, exclude or [], lambda text: echo(text, err=True))
     if as_json:
         return print_json({**record, "model": str(output / MODEL)})
     left_out = {donor["name"]: f"{donor['left_out']:,}" for donor in record["donors"]}

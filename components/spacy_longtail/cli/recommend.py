@@ -4,10 +4,10 @@ import os
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from typer import Option
 from wasabi import msg
 
+from ..output.console import echo
 from ..studies.matrix.advice import FOLDS, advise, find_pretrained, in_short, needs_torch, planned
 from ..studies.matrix.writing import summary_tables, write_matrix_report
 from ..studies.trials.run import TrialOptions
@@ -61,8 +61,8 @@ def recommend(
         return print_json({"candidates": rows})
     if dry_run:
         for method, candidate in reasons:
-            typer.echo(f"{method.name}: {candidate.why}")
-        return typer.echo(in_short(candidates, plan, folds, minutes))
+            echo(f"{method.name}: {candidate.why}")
+        return echo(in_short(candidates, plan, folds, minutes))
     usual = usual_workers(bool(transformer) or any(map(needs_torch, encoders)), gpu_id)
     options = TrialOptions(workers or usual, gpu_id, retry_failed=retry_failed)
     summary, choice = advise(
@@ -80,12 +80,10 @@ def recommend(
     msg.divider("Candidates")
     for candidate in candidates:
         msg.text(f"{' '.join(candidate.grid.values())}: {candidate.why}")
-    typer.echo(summary_tables(summary))
+    echo(summary_tables(summary))
     msg.good(f"{target}: {choice.method}")
-    typer.echo(
-        f"Train it with: python -m spacy_longtail train {typed(target)} {typed(corpus)} training/model"
-    )
-    return typer.echo(f"Report: {page.resolve()}")
+    echo(f"Train it with: python -m spacy_longtail train {typed(target)} {typed(corpus)} training/model")
+    return echo(f"Report: {page.resolve()}")
 
 
 def usual_workers(has_transformer: bool, gpu_id: int) -> int:

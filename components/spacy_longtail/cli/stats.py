@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from typer import Option
 from wasabi import msg, wrap
 
@@ -11,6 +10,7 @@ from ..corpus.rare import rare_sentence
 from ..corpus.statistics import MARK, Statistics, corpus_statistics, write_statistics
 from ..errors import Errors
 from ..evaluation.preview import Preview, preview
+from ..output.console import echo
 from ..output.writing import check_file
 from .app import CORPUS_PANEL, Corpus, Json, app, print_json, print_table
 
@@ -94,7 +94,7 @@ def _print_statistics(of: Statistics) -> None:
     for finding in of.diagnosis:
         msg.warn(finding.finding)
         for line in (finding.evidence, f"Try: {finding.advice}"):
-            typer.echo(wrap(line, indent=2, wrap_max=100))
+            echo(wrap(line, indent=2, wrap_max=100))
 
 
 def _type_row(of: Statistics, label: str) -> tuple[str, ...]:

@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from typer import Option
 from wasabi import msg
 
 from ..errors import Errors
 from ..output.amounts import number, percent
+from ..output.console import echo
 from ..studies.tuning.search import Search, best_of
 from .app import METHOD_PANEL, Code, Corpus, GpuId, Json, app, print_json, print_table
 from .options import DryRun, Minutes, Output, Seed, Set, Steps, read_settings
@@ -45,7 +45,7 @@ def tune(
             keys = ("name", "range", "baseline")
             return print_json({"parameters": [dict(zip(keys, row, strict=True)) for row in ranges]})
         print_table(("parameter", "range", "baseline"), ranges, "lll")
-        return typer.echo(f"{number(trials, 'trial')} of {number(study.steps, 'step')}")
+        return echo(f"{number(trials, 'trial')} of {number(study.steps, 'step')}")
     tried = study.run(trials, gpu_id=gpu_id, minutes=minutes)
     best = best_of(tried)
     if best is None:

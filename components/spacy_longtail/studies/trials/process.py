@@ -68,7 +68,12 @@ def run_process(command: list[str], log: Path, seconds: float | None, stop: Stop
     start, status, why = time.perf_counter(), "", ""
     with log.open("wb") as file:
         process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=file, stderr=subprocess.STDOUT, start_new_session=True
+            command,
+            stdin=subprocess.PIPE,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env={**os.environ, "PYTHONIOENCODING": "utf8"},  # whatever console this process has
         )
         try:
             while not status and process.poll() is None:

@@ -1,0 +1,62 @@
+"""Output on consoles that lack some characters: Windows code pages, ASCII, C locales."""
+
+import codecs
+import io
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+PLAIN = "longtail_plain"  # the error handler
+SIGNS = {  # what is printed instead; any other character becomes an escape such as \u65e5
+    "−": "-",
+    "–": "-",
+    "…": "...",
+    "✔": "[+]",
+    "✘": "[x]",
+    "⚠": "[!]",
+    "ℹ": "[i]",  # the mark of an information
+    "─": "-",
+    "│": "|",
+    "█": "#",
+    "▏": "",
+}
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    """Return plain text for characters that a console lacks, and where to continue."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lacking = error.object[error.start : error.end]
+    escaped = (c.encode("ascii", "backslashreplace").decode("ascii") for c in lacking)
+    return "".join(SIGNS.get(c, plain) for c, plain in zip(lacking, escaped, strict=True)), error.end
+
+
+codecs.register_error(PLAIN, _plain)
+
+
+@contextmanager
+def any_console() -> Iterator[None]:
+    """Print on any console: a character that it lacks does not end a command in mid-table.
+
+    Streams for which the user chose what to do, as with PYTHONIOENCODING=cp1252:replace, stay.
+    """
+    streams = [s for s in (sys.stdout, sys.stderr) if isinstance(s, io.TextIOWrapper)]
+    changed = {
+        stream: stream.errors for stream in streams if stream.errors in ("strict", "surrogateescape")
+    }
+    for stream in changed:
+        stream.reconfigure(errors=PLAIN)
+    try:
+        yield
+    finally:
+        for stream, errors in changed.items():
+            if not stream.closed:
+                stream.reconfigure(errors=errors)
+
+
+def echo(text: str, err: bool = False) -> None:
+    """Print a line. `typer.echo` would write UTF-8 where a console has ASCII alone.
+
+    text (str): The line. err (bool): Whether it goes to stderr.
+    """
+    (sys.stderr if err else sys.stdout).write(f"{text}\n")

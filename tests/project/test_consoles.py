@@ -1,0 +1,93 @@
+"""Every command's output on every console: code pages and ASCII lack characters that we print."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from spacy_longtail.cli import app
+from spacy_longtail.corpus.folder import CorpusTypes, write_corpus
+from spacy_longtail.evaluation.evaluate import evaluate_model
+from spacy_longtail.evaluation.records import write_evaluation
+from spacy_longtail.output.console import any_console
+from tests.util import blank, one_pipe, parse, small_ner, toy_corpus, train
+
+JAPANESE = "人名"
+
+
+def japanese_corpus(folder):
+    docs = [parse(blank(), f"[Ann{i}|{JAPANESE}] saw the [Fram|ART] .") for i in range(3)]
+    write_corpus(folder, {"train": docs, "dev": docs}, CorpusTypes([JAPANESE, "ART"], []))
+    return folder
+
+
+def printed(encoding, *arguments):
+    """What a command prints on a console of some encoding, and its exit code."""
+    environment = {**os.environ, "PYTHONIOENCODING": encoding, "COLUMNS": "200"}
+    command = [sys.executable, "-m", "spacy_longtail", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, env=environment, check=False)
+    return done.returncode, done.stdout.decode(encoding), done.stderr.decode(encoding)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
+def test_a_label_in_another_script_ends_no_command(encoding, tmp_path):
+    code, out, err = printed(encoding, "stats", japanese_corpus(tmp_path / "c"))
+    assert code == 0, err
+    assert r"\u4eba\u540d" in out and "Findings" in out and "UnicodeEncodeError" not in err
+    code, out, err = printed(encoding, "stats", tmp_path / "c", "--json")
+    assert code == 0 and json.loads(out)["labels"] == [JAPANESE, "ART"]
+
+
+@pytest.mark.slow
+def test_a_negative_difference_ends_no_report(tmp_path):
+    """It has the sign U+2212, which cp1252 lacks."""
+    corpus, metrics = toy_corpus(tmp_path / "corpus"), tmp_path / "metrics"
+    assert printed("cp1252", "stats", corpus, "-o", metrics / "stats.json")[0] == 0
+    for name, steps in (("baseline", 40), ("worse", 0)):
+        nlp = one_pipe("longtail_ner", **small_ner())
+        train(nlp, max(steps, 1))
+        nlp.to_disk(tmp_path / name)
+        labels = ["PER", "GEO", "ART", "NAT"]
+        data = corpus / "test.spacy"
+        found = evaluate_model(
+            tmp_path / name, data, labels, ["NAT"], name, corpus / "train.spacy", "test"
+        )
+        write_evaluation(found, metrics / f"{name}.json")
+    page = tmp_path / "r.html"
+    code, out, err = printed("cp1252", "evaluate", metrics, "--report", page, "--ours", "worse")
+    assert code == 0, err
+    assert "Report:" in out and "macro" in out
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii", "latin-1"])
+def test_signs_have_plain_forms_and_other_scripts_escapes(encoding, monkeypatch):
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding=encoding))
+    with any_console():
+        sys.stdout.write("✔ −1.5 人")
+    sys.stdout.flush()
+    assert raw.getvalue() == rb"[+] -1.5 \u4eba"
+    assert sys.stdout.errors == "strict"
+
+
+def test_what_the_user_chose_for_lacking_characters_stays(monkeypatch):
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="cp1252", errors="replace"))
+    with any_console():
+        sys.stdout.write("人")
+    sys.stdout.flush()
+    assert raw.getvalue() == b"?"
+
+
+@pytest.mark.parametrize("name", [None, "convert", "split", "stats", "evaluate", "mine", "tune"])
+def test_help_on_a_console_with_ascii_alone(name, monkeypatch):
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
+    with pytest.raises(SystemExit) as ended:
+        app([*([name] if name else []), "--help"])
+    sys.stdout.flush()
+    assert ended.value.code == 0 and b"Usage" in raw.getvalue()
