@@ -7,7 +7,6 @@ import pytest
 import spacy
 from spacy.training import Corpus
 
-from spacy_longtail.evaluation.chosen import Goal
 from spacy_longtail.evaluation.thresholds import fit_thresholds
 from spacy_longtail.pipes.scores.thresholds import for_share, points
 from tests.util import (
@@ -72,7 +71,7 @@ def test_the_threshold_of_a_recall_is_chosen_and_written(model, corpus):
     assert nlp.get_pipe("gate").cfg["threshold"] == found["threshold"] != 0.1 and after["r"] >= 0.9
     assert nlp.get_pipe_config("gate")["threshold"] == found["threshold"]
     with pytest.warns(UserWarning, match="LW082"):
-        few = fit_thresholds(path, corpus / "dev.spacy", goal=Goal(), min_mentions=50)["gate"]
+        few = fit_thresholds(path, corpus / "dev.spacy", min_mentions=50)["gate"]
     assert few.threshold == found["threshold"] and few.before == few.after
 
 

@@ -92,11 +92,16 @@ def config_overrides(context: typer.Context) -> Overrides:
 
 
 def refuse_given(context: typer.Context, names: Sequence[str], problem: str) -> None:
-    """Refuse options of a command line that would be ignored. problem (str): Says why."""
+    """Refuse options of a command line that would be ignored.
+
+    names (Sequence[str]): Names of the command's parameters. problem (str): Says why.
+    RAISES (ValueError): If one of them was given.
+    """
+    options = {parameter.name: max(parameter.opts, key=len) for parameter in context.command.params}
     for name in names:
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
-            raise ValueError(Errors.L420.format(name=name.replace("_", "-"), problem=problem))
+            raise ValueError(Errors.L420.format(name=options[name].lstrip("-"), problem=problem))
 
 
 def print_table(head: Sequence[str], rows: Sequence[Sequence[object]], aligns: str = "") -> None:

@@ -49,10 +49,11 @@ def audit(
     without a fold. What they contradict there is a suspect, rare types first.
     """
     if output is None:
-        of_suspects = ["config", "format", "part", "folds", "steps", "seed"]
+        of_suspects = ["config", "format", "part", "folds", "steps", "seed", "gpu_id"]
         refuse_given(context, of_suspects, "it needs -o")
         checks = list(check_corpus(corpus))
         if as_json:
+            refuse_given(context, ["verbose"], "--json has long texts whole")
             print_json([check._asdict() for check in checks])
         else:
             _print_checks(checks, verbose)

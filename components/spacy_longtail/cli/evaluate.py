@@ -69,7 +69,7 @@ def evaluate(
     Runs of one name and several seeds are one model.
     """
     if report is not None and corpus is None:
-        of_pipeline = ["output", "part", "name", "before", "type_names", "gpu_id"]
+        of_pipeline = ["output", "part", "name", "before", "type_names", "code", "gpu_id"]
         refuse_given(context, of_pipeline, "--report reads evaluations")
         return _report(model, report, baseline, ours, card, as_json)
     if corpus is None or report is not None:

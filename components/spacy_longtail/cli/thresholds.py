@@ -47,7 +47,7 @@ def thresholds(
         problem = f"Give either --output, a new folder, or --in-place, which replaces {model}."
         raise typer.BadParameter(problem)
     use_gpu(gpu_id)
-    goal = _goal("--", recall=recall, precision=precision, beta=beta) or Goal()
+    goal = _goal("--", recall=recall, precision=precision, beta=beta)
     gate_goal = _goal("--gate-", recall=gate_recall, beta=gate_beta, budget=gate_budget)
     if gate_budget is not None:
         check_budget(gate_budget)

@@ -85,6 +85,8 @@ def split_corpus(
     seed (int): Fixes the split.
     strict (bool): Whether a type that cannot be in all parts is an error, instead of a warning.
     """
+    if strict and not min_mentions:
+        raise ValueError(Errors.L420.format(name="strict", problem="--min-mentions 0 asks for none"))
     wanted = _wanted_shares(shares, folds)
     made = tuple(wanted) if folds is None else PARTS
     path, others = _part_to_split(source, target, part, made)

@@ -31,7 +31,7 @@ def fit_thresholds(
     model: Path,
     data: Path,
     *,
-    goal: Goal,
+    goal: Goal | None = None,
     gate_goal: Goal | None = None,
     calibrate: bool = True,
     abstain_key: str | None = None,
@@ -42,7 +42,7 @@ def fit_thresholds(
 
     model (Path): A trained pipeline: its folder, or the name of an installed package.
     data (Path): Development data, a .spacy file or a folder of them.
-    goal (Goal): Of the thresholds of entity types.
+    goal (Optional[Goal]): Of the thresholds of entity types; null is the best F1.
     gate_goal (Optional[Goal]): Of the gate's; null is the budget of a posterior gate that has one,
         else GATE_GOAL; a trained gate with fewer than GATE_LEAST sentences then stays as it is.
     calibrate (bool): Whether scores are made probabilities first.
@@ -64,6 +64,14 @@ def fit_thresholds(
         cfg = nlp.get_pipe(name).cfg  # type: ignore[attr-defined]
         keys = {setting: cfg.get(setting) for setting in ("spans_key", "scores_key")}
         check_keys(name, **keys, abstain_key=abstain_key)
+    gates = [name for name in names if is_gate(nlp, name)]
+    if gate_goal is not None and not gates:
+        problem = f"{given} has no gate"
+        raise ValueError(Errors.L420.format(name=f"gate-{gate_goal.kind}", problem=problem))
+    if goal is not None and len(gates) == len(names):
+        problem = f"{given} has entity scores in no component"
+        raise ValueError(Errors.L420.format(name=goal.kind, problem=problem))
+    goal = goal or Goal()
     check_docs(data)  # refuses a file that cannot be read, before the long work
     examples = list(Corpus(data)(nlp))
     chosen: Chosen = {}
