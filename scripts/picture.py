@@ -1,16 +1,16 @@
-"""Draw the rare types of five corpora: docs/rare_types.svg, a strip for each of three systems, and
+"""Draw the rare types of CrossNER: docs/rare_types.svg, bars for special and for general types, and
 docs/each_rare_type.svg, a line for each type."""
 
 from statistics import mean
 from typing import NamedTuple
 
 from dumbbells import Row, draw
-from pages.figures import RareType, rare_types
-from svg import label, picture
+from pages.figures import GENERAL, RareType, rare_types
+from svg import picture
 
-LEFT, RIGHT = 24, 616  # F1 of 0 and 100
-TOP, STRIP, BOTTOM = 62, 74, 46  # pixels
-NEAR = 9  # two points nearer than this share no line
+LEFT, RIGHT = 300, 580  # F1 of 0 and 70
+MOST = 70
+TOP, GROUP, BAR, GAP = 56, 40, 34, 26  # pixels
 
 
 class System(NamedTuple):
@@ -20,58 +20,50 @@ class System(NamedTuple):
 
 
 SYSTEMS = (
-    System("stock", "dot", "stock spaCy ner"),
-    System("plain", "dot", "the transformer all-MiniLM-L6-v2, fine-tuned with a plain head"),
-    System("ours", "ours", "spacy-longtail: the same transformer, pretrained on 71 corpora"),
+    System("stock", "dot", "stock spaCy"),
+    System("plain", "dot", "plain transformer"),
+    System("cnn", "ours", "ours, no torch"),
+    System("ours", "ours", "ours, transformer"),
 )
 
 
-def summary() -> str:
-    """What the strips say, in words."""
+def groups() -> dict[str, list[RareType]]:
+    """Return the rare types by group, the special ones first."""
     types = rare_types()
-    means = ", ".join(f"{s.name} {mean(t.f[s.key] for t in types):.1f}" for s in SYSTEMS)
-    return f"Mean F1 of {len(types)} rare types on test: {means}."
+    special = [t for t in types if t.name not in GENERAL]
+    general = [t for t in types if t.name in GENERAL]
+    return {
+        f"{len(special)} special types, such as enzyme or magazine": special,
+        f"{len(general)} general types, such as person or event": general,
+    }
+
+
+def summary() -> str:
+    """Return what the bars show, in words."""
+    parts = []
+    for name, types in groups().items():
+        means = ", ".join(f"{s.name} {mean(t.f[s.key] for t in types):.0f}" for s in SYSTEMS)
+        parts.append(f"{name}: {means}")
+    return f"Mean F1 on the test parts of CrossNER. {'. '.join(parts)}."
 
 
 def render() -> str:
-    """The strips, as SVG."""
-    types = rare_types()
-    lines = []
-    height = TOP + STRIP * len(SYSTEMS) + BOTTOM
-    for points in range(0, 101, 20):
-        x = f"{_x(points):.1f}"
-        lines.append(f'<line class="grid" x1="{x}" x2="{x}" y1="{TOP}" y2="{height - BOTTOM + 4}"/>')
-        lines.append(label(_x(points), height - 24, str(points)))
-    lines.append(label(_x(50), height - 8, "F1 on test; one dot is one type, the bar is the mean"))
-    for i, system in enumerate(SYSTEMS):
-        lines += _strip(system, types, TOP + STRIP * i)
-    title = f"{len(types)} types with 2 to {max(t.mentions for t in types)} mentions in training"
-    return picture(height, title, summary(), lines)
-
-
-def _strip(system: System, types: list[RareType], top: int) -> list[str]:
-    scores = sorted(t.f[system.key] for t in types)
-    average = mean(scores)
-    x = f"{_x(average):.1f}"
-    lines = [
-        f'<rect class="page" x="{LEFT - 4}" y="{top + 2}" width="440" height="18"/>',
-        f'<text x="{LEFT}" y="{top + 16}">{system.name}</text>',
-        f'<line class="change" x1="{x}" x2="{x}" y1="{top + 24}" y2="{top + 62}"/>',
-    ]
-    rows: list[float] = []  # the last point of each row of dots
-    for score in scores:
-        row = next((i for i, last in enumerate(rows) if _x(score) - last >= NEAR), len(rows))
-        rows[row : row + 1] = [_x(score)]
-        y = top + 43 + 8 * ((row + 1) // 2) * (-1) ** row
-        lines.append(f'<circle class="{system.style}" cx="{_x(score):.1f}" cy="{y}" r="3.6"/>')
-    lines.append(
-        f'<text class="head" x="{RIGHT}" y="{top + 16}" text-anchor="end">mean {average:.1f}</text>'
-    )
-    return lines
-
-
-def _x(points: float) -> float:
-    return LEFT + (RIGHT - LEFT) * points / 100
+    """Return the bars as SVG. Letters are large, so that a phone shows them."""
+    lines, y = ["<style>text { font-size: 20px; }</style>"], TOP
+    for name, types in groups().items():
+        lines.append(f'<text class="quiet" x="16" y="{y + 22}">{name}</text>')
+        y += GROUP
+        for system in SYSTEMS:
+            value = mean(t.f[system.key] for t in types)
+            width = (RIGHT - LEFT) * value / MOST
+            lines.append(f'<text x="{LEFT - 12}" y="{y + 22}" text-anchor="end">{system.name}</text>')
+            lines.append(
+                f'<rect class="{system.style}" x="{LEFT}" y="{y + 4}" width="{width:.1f}" height="24" rx="3"/>'
+            )
+            lines.append(f'<text class="head" x="{LEFT + width + 10:.1f}" y="{y + 22}">{value:.0f}</text>')
+            y += BAR
+        y += GAP
+    return picture(y - GAP + 16, "F1 of rare types, CrossNER, 100 or 200 sentences", summary(), lines)
 
 
 def render_each() -> str:

@@ -88,6 +88,7 @@ def _rare() -> Iterator[tuple[str, str]]:
         "unnamed": [t for t in types if t.overlap != "name"],
         "general": [t for t in types if t.name in GENERAL],
         "special": [t for t in types if t.name not in GENERAL],
+        "few special": [t for t in types if t.name not in GENERAL and t.mentions <= FEW],
     }
     for group, own in groups.items():
         yield f"{group}.n", str(len(own))
