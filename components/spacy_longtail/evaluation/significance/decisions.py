@@ -66,6 +66,16 @@ class Interval(NamedTuple):
     high: float
 
 
+class _Difference(NamedTuple):
+    """Difference in one score, and where its uncertainty comes from."""
+
+    value: float
+    residuals: Floats1d  # (n_units,), what each unit contributes beyond its share
+    shares: Floats1d  # (n_units,), of the mentions that the score counts; they add up to 1
+    seed_sd: float  # standard deviation of the value due to training seeds
+    seed_df: float  # degrees of freedom of that estimate
+
+
 def compare(
     baseline: np.ndarray,
     method: np.ndarray,
@@ -102,13 +112,11 @@ def compare(
     sides = [counts.astype("float64") for counts in (baseline, method)]
     first, second = sides
     parts = [_difference(first, second, own, is_paired, n_trainings) for own in metrics.values()]
-    residuals, shares = (np.stack([part[i] for part in parts], axis=1) for i in (1, 2))
-    seed_sd, df = np.array([part[3] for part in parts]), parts[0][4]  # all scores have the same df
-    below, above = _draw(residuals, shares, seed_sd, df, n_draws, seed)
+    below, above = _draw(parts, n_draws, seed)
     n_tail = int(ALPHA * (n_draws + 1) + ROUNDING)  # draws at and beyond each end of the interval
     decisions: dict[str, Decision] = {}
     for i, (name, metric) in enumerate(metrics.items()):
-        value = parts[i][0]
+        value = parts[i].value
         limits = below[:, i] if value > 0 else above[:, i]  # on the side of 0
         p = (1 + int((limits >= abs(value) - ROUNDING).sum())) / (n_draws + 1)
         decision = Decision(
@@ -210,8 +218,7 @@ def _linearised(counts: np.ndarray, metric: Metric) -> tuple[np.ndarray, np.ndar
 
 def _difference(
     baseline: np.ndarray, method: np.ndarray, metric: Metric, is_paired: bool, n_trainings: int
-) -> tuple[float, Floats1d, Floats1d, float, float]:
-    """Return the difference, residuals and shares of the units, and the seeds' deviation and df."""
+) -> _Difference:
     sides = [_linearised(side, metric) for side in (baseline, method)]
     sums = [side.sum(axis=0).mean(axis=0) for side in (baseline, method)]
     total = sums[0] + sums[1]
@@ -225,7 +232,7 @@ def _difference(
     residuals = sides[1][1].mean(axis=1) - sides[0][1].mean(axis=1) + shares * (gains - common)
     sd, df = _seed_sd(sides, metric, weights, total, is_paired, n_trainings)
     of_units = (shares * weights).sum(axis=1) / (present or 1.0)
-    return value, (residuals * weights).sum(axis=1), of_units, sd, df
+    return _Difference(value, (residuals * weights).sum(axis=1), of_units, sd, df)
 
 
 def _seed_sd(
@@ -258,9 +265,7 @@ def _seed_sd(
     return float(np.sqrt(variance * factor)), float(SEED_SD_DF + df)
 
 
-def _draw(
-    residuals: Floats2d, shares: Floats2d, seed_sd: Floats1d, df: float, n_draws: int, seed: int
-) -> tuple[Floats2d, Floats2d]:
+def _draw(differences: Sequence[_Difference], n_draws: int, seed: int) -> tuple[Floats2d, Floats2d]:
     """Return how far below and above the estimate each draw keeps a hypothesis, both sorted.
 
     If the true difference is u below the estimate, unit i contributes residual_i + u * share_i. A
@@ -271,6 +276,10 @@ def _draw(
     RETURNS (Tuple[Floats2d, Floats2d]): Distances, both (n_draws, n_scores), ascending.
     """
     rng = np.random.default_rng(seed)
+    residuals = np.stack([own.residuals for own in differences], axis=1)
+    shares = np.stack([own.shares for own in differences], axis=1)
+    seed_sd = np.array([own.seed_sd for own in differences])
+    df = differences[0].seed_df  # the same for all scores
     n_units, n_scores = residuals.shape
     students = rng.standard_normal(n_draws) * np.sqrt(df / rng.chisquare(df, n_draws))
     distances = np.empty((2, n_draws, n_scores))

@@ -176,7 +176,7 @@ def _early(runs: Mapping[str, Runs], best: str, baseline: str) -> str:
 
 def _undecided(best: str, baseline: str, early: str) -> Recommendation:
     """Return the baseline where methods were not trained long enough. early (str): Says so."""
-    guess = "" if best == baseline else f" Until then the best one is {best}."
+    guess = "" if best == baseline else f" Until then the best guess is {best}."
     return Recommendation(baseline, best, None, early + guess, [], True)
 
 
