@@ -1,6 +1,7 @@
 """Files of other tools that `convert` once read wrongly, or refused with a wrong message."""
 
 import json
+from pathlib import Path
 
 import pytest
 import spacy
@@ -9,8 +10,10 @@ from spacy.tokens import DocBin, Span
 from spacy_longtail.corpus import folder
 from spacy_longtail.corpus.folder import convert_corpus, read_conversion, read_types, stream_docs
 from spacy_longtail.corpus.formats.options import Columns
+from spacy_longtail.corpus.formats.sources import FORMATS
 from tests.util import refused, run_app
 
+ROOT = Path(__file__).parents[2]
 NLP = spacy.blank("en")
 FERRY = "The ferry Heron left Oban at nine."
 SHIP, PLACE = [10, 15, "SHIP"], [21, 25, "PLACE"]
@@ -573,6 +576,11 @@ def test_broken_xmi_is_refused(text, tmp_path):
 def test_formats_that_are_not_read_are_named_with_what_converts_them(name, text, advice, tmp_path):
     with pytest.raises(ValueError, match=rf"L831.*{name}.*{advice}"):
         converted(write(tmp_path / name, text))
+
+
+def test_the_docs_list_every_format():
+    page = (ROOT / "docs" / "corpora.md").read_text(encoding="utf8")
+    assert [name for name in FORMATS if f"| `{name}` |" not in page] == []
 
 
 # ---------------------------------------------------------------- .spacy
