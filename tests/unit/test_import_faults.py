@@ -9,8 +9,10 @@ from spacy.tokens import DocBin, Span
 
 from spacy_longtail.corpus import folder
 from spacy_longtail.corpus.folder import convert_corpus, read_conversion, read_types, stream_docs
+from spacy_longtail.corpus.formats.context import Events
 from spacy_longtail.corpus.formats.options import Columns
 from spacy_longtail.corpus.formats.sources import FORMATS
+from spacy_longtail.unlabelled.pool import PoolOptions, read_pool
 from tests.util import refused, run_app
 
 ROOT = Path(__file__).parents[2]
@@ -187,6 +189,17 @@ def test_a_token_that_begins_with_a_number_sign_is_no_comment(tmp_path):
     assert docs == [("#heron left #oban ", [("#oban", "PLACE")])] and events == {}
 
 
+def test_a_hashtag_is_no_comment_in_a_file_with_comments(tmp_path):
+    path = write(tmp_path / "a.conll", "# id 1 2\nsaw\tO\n#nora\tPERS\n#\tO\n")
+    docs, events = converted(path)
+    assert docs == [("saw #nora # ", [("#nora", "PERS")])] and events["comments"] == {"lines": 1}
+
+
+def test_a_mark_of_a_document_does_not_hide_a_comment(tmp_path):
+    path = write(tmp_path / "a.conll", "# one\n-DOCSTART- -X- O\n\nthe\tO\nheron\tB-SHIP\n")
+    assert converted(path, documents=True)[0] == [("the heron ", [("heron", "SHIP")])]
+
+
 def test_comments_can_be_switched_on_and_off(tmp_path):
     path = write(tmp_path / "a.conll", "the\tO\n#heron\tB-SHIP\nof\tB-X\n")
     assert converted(path, comments=True)[0] == [("the of ", [("of", "X")])]
@@ -242,6 +255,12 @@ def test_sentences_of_a_document_are_separated(tmp_path):
     one = conllu((1, "Oban", "NE=B-GEO"), (2, ".", "SpaceAfter=No"), text="Oban.")
     path = write(tmp_path / "a.conllu", f"# newdoc\n{one}{conllu((1, 'Go', '_'), text='Go')}")
     assert converted(path, documents=True)[0] == [("Oban. Go", [("Oban", "GEO")])]
+
+
+def test_a_sentence_of_a_document_may_say_nothing_of_spaces(tmp_path):
+    one = conllu((1, "Oban", "NE=B-GEO|SpaceAfter=No"), (2, ".", "_"))
+    path = write(tmp_path / "a.conllu", f"# newdoc\n{one}{conllu((1, 'Go', '_'), (2, 'on', '_'))}")
+    assert converted(path, documents=True)[0] == [("Oban. Go on ", [("Oban", "GEO")])]
 
 
 def test_a_tag_behind_a_blank_in_misc_is_read(tmp_path):
@@ -370,6 +389,13 @@ def test_spaces_after_tokens_are_kept(tmp_path):
 
 def test_the_text_beside_tokens_tells_their_spaces(tmp_path):
     record = {"text": "Heron's off", "tokens": ["Heron", "'s", "off"], "ner_tags": ["B-SHIP", "O", "O"]}
+    assert converted(write(tmp_path / "a.jsonl", lines(record)))[0] == [
+        ("Heron's off", [("Heron", "SHIP")])
+    ]
+
+
+def test_records_of_token_spans_keep_spaces(tmp_path):
+    record = {"text": "Heron's off", "tokenized_text": ["Heron", "'s", "off"], "ner": [[0, 0, "SHIP"]]}
     assert converted(write(tmp_path / "a.jsonl", lines(record)))[0] == [
         ("Heron's off", [("Heron", "SHIP")])
     ]
@@ -612,6 +638,21 @@ def test_of_several_groups_of_spans_one_must_be_named(tmp_path):
     with pytest.raises(ValueError, match=r"L4.*a, b.*--spans-key"):
         converted(path)
     assert converted(path, spans_key="b")[0][0] == ("The Heron left Oban.", [("Oban", "PLACE")])
+
+
+def test_a_document_without_the_named_group_of_spans_has_no_entity(tmp_path):
+    doc, bare = NLP("The Heron left."), NLP("No boat.")
+    doc.spans["sc"] = [Span(doc, 1, 2, "SHIP")]
+    DocBin(docs=[doc, bare]).to_disk(tmp_path / "a.spacy")
+    docs, events = converted(tmp_path / "a.spacy", spans_key="sc")
+    assert docs == [("The Heron left.", [("Heron", "SHIP")]), ("No boat.", [])]
+    assert events == {"groups": {"SHIP": 1}}
+
+
+def test_groups_of_spans_do_not_keep_text_from_being_read_as_a_pool(tmp_path):
+    path = docbin(tmp_path / "a.spacy", {"a": [(4, 9, "SHIP")], "b": [(15, 19, "PLACE")]})
+    docs = read_pool(path, NLP, PoolOptions(), Events())
+    assert [doc.text for doc in docs] == ["The Heron left Oban.", "No boat came."]
 
 
 # ---------------------------------------------------------------- parts, files and the command

@@ -1,4 +1,4 @@
-"""Documents made of documents: parts, some of the tokens, the words alone."""
+"""Documents made from documents: their parts, some of their tokens, their words alone."""
 
 from collections.abc import Collection, Iterator
 
@@ -19,9 +19,9 @@ KEPT_ATTRIBUTES: list[int | str] = [*ENTITY_ATTRIBUTES, "SENT_START", "TAG", "PO
 
 
 def cut(doc: Doc, bounds: Collection[tuple[int, int]]) -> Iterator[Doc]:
-    """Parts of a document as documents, with the annotation that `Span.as_doc` keeps.
+    """Yield parts of a document as documents, with the annotation that `Span.as_doc` keeps.
 
-    `as_doc` reads the whole document for each part: most of the time where there are many.
+    `as_doc` reads the whole document for each part, which is slow for many parts.
 
     bounds (Collection[Tuple[int, int]]): First token and one past the last of each, ascending,
         without overlap. Heads are kept where none is in another part. An entity that is cut is not
@@ -50,7 +50,7 @@ def cut(doc: Doc, bounds: Collection[tuple[int, int]]) -> Iterator[Doc]:
 
 
 def sentence_docs(doc: Doc) -> Iterator[Doc]:
-    """The sentences of a document as documents. A document of one sentence stays itself."""
+    """Return the sentences of a document as documents; a document of one sentence stays itself."""
     bounds = sentence_bounds(doc)
     return cut(doc, bounds) if len(bounds) > 1 else iter([doc])
 
@@ -60,7 +60,7 @@ def _has_place(key: object) -> bool:
 
 
 def take_tokens(doc: Doc, kept: Ints1d) -> Doc:
-    """A document of some of the tokens, with their entities, tags, lemmas and soft targets.
+    """Return a document of some tokens, with their entities, tags, lemmas and soft targets.
 
     kept (Ints1d): (n_kept,) ascending; entities are expected whole.
     RETURNS (Doc): The first kept token of each sentence begins it; unknown boundaries stay so.
@@ -80,7 +80,7 @@ def take_tokens(doc: Doc, kept: Ints1d) -> Doc:
 
 
 def bare(doc: Doc, vocab: Vocab | None = None) -> Doc:
-    """The words and spaces of a document, without annotation; in another vocabulary if given."""
+    """Return a document with the words and spaces alone, in another vocabulary if one is given."""
     return Doc(doc.vocab if vocab is None else vocab, *_words(doc))
 
 
@@ -89,7 +89,7 @@ def _words(tokens: Doc | Span | list[Token]) -> tuple[list[str], list[bool]]:
 
 
 def in_sentences(doc: Doc, vocab: Vocab) -> Doc:
-    """The words and spaces of a document in another vocabulary, with its boundaries alone."""
+    """Return the words, spaces and sentence boundaries of a document in another vocabulary."""
     copy = bare(doc, vocab)
     if doc.has_annotation("SENT_START"):
         for token, known in zip(copy, doc, strict=True):

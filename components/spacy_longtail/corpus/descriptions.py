@@ -1,4 +1,4 @@
-"""What a corpus says of itself: corpus.json in a source, types.json in a converted corpus."""
+"""Declarations of a corpus: corpus.json in a source, types.json in a converted corpus."""
 
 import json
 from pathlib import Path
@@ -42,7 +42,7 @@ class Declared(Record):
 
 
 def read_types(corpus: Path, allow_open: bool = False) -> CorpusTypes:
-    """The types of a converted corpus. allow_open (bool): Whether they may be open, undeclared."""
+    """Return the types of a converted corpus. allow_open (bool): Whether they may be free text."""
     path = corpus / TYPES
     if not path.is_file():
         fix = "Run `python -m spacy_longtail convert` first."
@@ -58,7 +58,7 @@ def read_types(corpus: Path, allow_open: bool = False) -> CorpusTypes:
 
 
 def has_open_types(corpus: Path) -> bool:
-    """Whether each mention of a converted corpus has a type of its own."""
+    """Return whether each mention of a converted corpus has a type of its own."""
     path = corpus / TYPES
     return path.is_file() and _read(path).open
 
@@ -66,7 +66,8 @@ def has_open_types(corpus: Path) -> bool:
 def write_types(corpus: Path, types: CorpusTypes, is_open: bool = False) -> None:
     """Write types.json.
 
-    types (CorpusTypes): What it says. is_open (bool): Whether it says instead that they are open.
+    types (CorpusTypes): The types.
+    is_open (bool): Whether to write instead that each mention has a type of its own.
     """
     optional = ("descriptions", "group_by")
     content = {key: value for key, value in types._asdict().items() if key not in optional or value}
@@ -76,10 +77,10 @@ def write_types(corpus: Path, types: CorpusTypes, is_open: bool = False) -> None
 
 
 def read_declared(source: Path) -> tuple[Path, Declared]:
-    """What corpus.json declares, or types.json where the source is a converted corpus.
+    """Return what corpus.json declares, or types.json if the source is a converted corpus.
 
     source (Path): A folder, or a file beside which it stands.
-    RETURNS (Tuple[Path, Declared]): The path, there or not; what is declared.
+    RETURNS (Tuple[Path, Declared]): The path, which may not exist, and the declarations.
     """
     folder = source if source.is_dir() else source.parent
     paths = [path for name in (DECLARED, TYPES) if (path := folder / name).is_file()]
@@ -120,5 +121,5 @@ def _bad(path: Path, problem: object, fix: str) -> ValueError:
 
 
 def write_json(path: Path, data: object) -> None:
-    """Indented, in UTF-8."""
+    """Write JSON, indented, in UTF-8."""
     path.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", encoding="utf8")

@@ -1,4 +1,4 @@
-"""Views of examples that pipes and readers train on and are scored by."""
+"""Views of examples, for training and scoring: their sentences, entities and types."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TypeVar
@@ -16,10 +16,11 @@ Placed = TypeVar("Placed", bound=Bounded)
 
 
 def split_sentences(eg: Example, make_doc: Callable[[str], Doc] | None = None) -> Iterator[Example]:
-    """One example per gold sentence. A boundary inside an entity does not cut it.
+    """Yield one example per gold sentence. A boundary inside an entity does not cut it.
 
-    make_doc (Optional[Callable]): The tokenizer, for examples whose tokens are not the gold ones
-        and may run across a boundary: it gets the text of each sentence. null takes gold tokens.
+    make_doc (Optional[Callable]): Tokenizer for examples whose predicted tokens differ from the
+        gold ones and may cross a boundary. It gets the text of each sentence. null takes the gold
+        tokens.
     """
     return _parts(eg, sentence_bounds(eg.reference), make_doc)
 
@@ -27,7 +28,7 @@ def split_sentences(eg: Example, make_doc: Callable[[str], Doc] | None = None) -
 def _parts(
     eg: Example, bounds: list[tuple[int, int]], make_doc: Callable[[str], Doc] | None = None
 ) -> Iterator[Example]:
-    """An example for each part, given by gold tokens."""
+    """Yield an example for each part of the gold tokens."""
     references = cut(eg.reference, bounds)
     if same_tokens(eg):
         return map(Example, cut(eg.predicted, bounds), references)
@@ -35,7 +36,7 @@ def _parts(
 
 
 def _gold_bounds(eg: Example) -> list[tuple[int, int]]:
-    """The sentences by gold tokens: as annotated, else as the predicted document has them."""
+    """Return the bounds of the sentences in gold tokens: annotated ones, else predicted ones."""
     if has_boundaries(eg.reference):
         return sentence_bounds(eg.reference)
     lengths = sentence_lengths(eg.predicted)
@@ -48,7 +49,7 @@ def _gold_bounds(eg: Example) -> list[tuple[int, int]]:
 
 
 def gold_entities(eg: Example) -> tuple[Ints1d, Ints1d]:
-    """Entity boundaries and types of the gold annotation, on the predicted tokens.
+    """Return entity boundaries and types of the gold annotation, on the predicted tokens.
 
     RETURNS (Tuple[Ints1d, Ints1d]): (n_tokens,) spaCy's codes, 0 no annotation (misaligned tokens
         too), 1 inside, 2 outside, 3 begins; (n_tokens,) hashes of the types, 0 outside entities.
@@ -68,7 +69,7 @@ def gold_entities(eg: Example) -> tuple[Ints1d, Ints1d]:
 
 
 def keep_types(eg: Example, labels: Collection[str]) -> Example:
-    """The example with every type outside `labels` annotated as O. The original is unchanged."""
+    """Return the example with every type outside `labels` annotated as O, in a copy."""
     left_out = [ent for ent in eg.reference.ents if ent.label_ not in labels]
     if not left_out:
         return eg
@@ -80,12 +81,12 @@ def keep_types(eg: Example, labels: Collection[str]) -> Example:
 
 
 def same_tokens(eg: Example) -> bool:
-    """Whether both sides have the same words, as with gold tokens."""
+    """Return whether the predicted tokens are the gold tokens."""
     return np.array_equal(eg.predicted.to_array("ORTH"), eg.reference.to_array("ORTH"))
 
 
 def sentences_with(examples: Iterable[Example], labels: Collection[str]) -> list[Example]:
-    """One example for each gold sentence that holds a type of `labels`.
+    """Return one example for each gold sentence with a type of `labels`.
 
     Where no gold boundaries are annotated, the sentences are those of the predicted document.
     """
@@ -100,10 +101,10 @@ def sentences_with(examples: Iterable[Example], labels: Collection[str]) -> list
 
 
 def entity_sentences(eg: Example, *, gold: bool = False) -> Iterator[tuple[Span, Ints1d]]:
-    """Gold entities with the indices of the sentences that they stand in.
+    """Yield gold entities with the indices of their sentences.
 
-    gold (bool): Whether the sentences are the gold ones, where an entity is in that of its first
-        token; else those of the predicted document.
+    gold (bool): Whether to use the gold sentences, where an entity belongs to the sentence of its
+        first token. Otherwise the sentences of the predicted document are used.
     """
     ends = np.cumsum(sentence_lengths(eg.reference if gold else eg.predicted))
     for ent in eg.reference.ents:
@@ -112,7 +113,7 @@ def entity_sentences(eg: Example, *, gold: bool = False) -> Iterator[tuple[Span,
 
 
 def flagged_sentences(eg: Example, labels: Collection[str]) -> np.ndarray:
-    """Whether a gold entity of these types stands in each predicted sentence. (n_sentences,)"""
+    """Return whether each predicted sentence has a gold entity of these types. (n_sentences,)"""
     flags = np.zeros(len(sentence_lengths(eg.predicted)), dtype=bool)
     if any(ent.label_ in labels for ent in eg.reference.ents):  # else it need not be aligned
         for ent, sentences in entity_sentences(eg):
@@ -122,10 +123,11 @@ def flagged_sentences(eg: Example, labels: Collection[str]) -> np.ndarray:
 
 
 def annotated_sentences(eg: Example, flags: np.ndarray) -> np.ndarray:
-    """Whether it is known of each predicted sentence if a type stands in it. (n_sentences,)
+    """Return whether the annotation tells of each predicted sentence if it has a type.
 
-    flags (ndarray): (n_sentences,), `flagged_sentences` of the types: one that is flagged is known,
+    flags (ndarray): (n_sentences,), `flagged_sentences` of the types. A flagged sentence is known,
         and so is one with an annotated token.
+    RETURNS (ndarray): (n_sentences,), bool.
     """
     missing = eg.reference.to_array("ENT_IOB") == 0
     if not missing.any():
@@ -137,9 +139,9 @@ def annotated_sentences(eg: Example, flags: np.ndarray) -> np.ndarray:
 
 
 def on_gold_tokens(eg: Example, spans: Iterable[Placed]) -> Iterator[tuple[Placed, int, int]]:
-    """Predicted spans with their first gold token and one past the last.
+    """Yield predicted spans with their first gold token and one past the last.
 
-    Left out are those that align with no gold token, or touch one without annotation: it is unknown
+    Spans that align with no gold token, or touch one without annotation, are skipped: it is unknown
     whether they are right.
     """
     x2y = eg.alignment.x2y
@@ -153,7 +155,7 @@ def on_gold_tokens(eg: Example, spans: Iterable[Placed]) -> Iterator[tuple[Place
 
 
 def trim_whitespace(start: Ints1d, end: Ints1d, space: np.ndarray) -> tuple[Ints1d, Ints1d]:
-    """Spans without the whitespace tokens at their ends: no entity begins or ends with one.
+    """Return spans without the whitespace tokens at their ends, where no entity may have one.
 
     start, end (Ints1d): (n_spans,), first token of each span and one past the last.
     space (ndarray): (n_tokens,), whether a token is whitespace.

@@ -1,4 +1,4 @@
-"""What can be the name of a type: one line of text, which tables, files and configs can hold."""
+"""Names of types: one line of text, which tables, files and configs can hold."""
 
 import unicodedata
 from functools import lru_cache
@@ -13,7 +13,7 @@ TAKEN = ("O", "*")
 
 
 def check_label(label: object, where: str = "") -> str:
-    """A type's name. where (str): Its place, as errors name it."""
+    """Return the name of a type, checked. where (str): Its place, as errors name it."""
     problem = _problem_of(label) if isinstance(label, str) else "it is no text"
     if problem:
         raise ValueError(Errors.L550.format(label=str(label)[:60], where=where, problem=problem))

@@ -1,4 +1,4 @@
-"""The parts of a converted corpus on disk, a file or folder of files each, all or nothing."""
+"""Parts of a converted corpus on disk: a file or a folder of files each, all or nothing."""
 
 import itertools
 from collections import Counter
@@ -14,12 +14,12 @@ from .formats.docbin import Tally, write_docs
 
 
 def with_name(folder: Path) -> Path:
-    """A folder by a path that ends in its name, where . or .. stands for it."""
+    """Return the path of a folder with its name at the end, instead of . or .."""
     return folder.resolve() if folder.name in ("", "..") else folder
 
 
 def part_path(corpus: Path, part: str) -> Path:
-    """Where a part of a converted corpus is: PART.spacy, or a folder PART of .spacy files."""
+    """Return the path of a part: PART.spacy, or a folder PART of .spacy files."""
     if part in ("", ".", "..") or set(part) & set("/\\\0"):
         raise ValueError(Errors.L548.format(part=part))
     folder = corpus / part
@@ -45,7 +45,7 @@ def write_part(folder: Path, part: str, docs: Iterable[Doc], docs_per_file: int 
 
 @contextmanager
 def replacing_parts(target: Path, parts: Iterable[str]) -> Iterator[Path]:
-    """As `replacing`, for parts of a corpus: neither file nor folder of one is left over.
+    """Replace parts of a corpus atomically, removing leftover files of earlier parts.
 
     target (Path): The folder of the corpus. parts (Iterable[str]): The parts that will be written.
     """

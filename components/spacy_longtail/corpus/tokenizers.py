@@ -19,7 +19,7 @@ UNITS = re.compile(r"(\S)( ?)|\s+")
 
 
 class CharacterTokenizer(DummyTokenizer):
-    """Every character a token. vocab (Vocab): The vocabulary of the documents."""
+    """Tokenizer that makes every character a token. vocab (Vocab): Vocabulary of the documents."""
 
     def __init__(self, vocab: Vocab) -> None:
         self.vocab = vocab
@@ -49,7 +49,7 @@ def create_character_tokenizer() -> Callable[[Language], CharacterTokenizer]:
 
 
 def tokenizer_config(lang: str, tokens: str) -> dict[str, dict[str, str]]:
-    """What a config's [nlp] block needs beside `lang`, to make the tokens of a converted corpus.
+    """Return what a config's [nlp] block needs beside `lang` to make the tokens of a corpus.
 
     RETURNS (Dict[str, Dict[str, str]]): tokenizer, or nothing where spaCy's own rules make them.
     """
@@ -62,7 +62,7 @@ def tokenizer_config(lang: str, tokens: str) -> dict[str, dict[str, str]]:
 
 
 def blank(lang: str, tokens: str) -> Language:
-    """A pipeline of a tokenizer alone."""
+    """Return a pipeline with a tokenizer alone."""
     config = {"nlp": tokenizer_config(lang, tokens)}
     try:
         return spacy.blank(lang, config=config)

@@ -109,13 +109,16 @@ class DocBinReader:
 
     def read(self, path: Path, context: Context) -> Iterator[Doc]:
         """Yield the documents. The place of an event is the document's number in its file."""
+        keys, is_annotated, place = set[str](), False, Place(path, 0)
         for i, doc in enumerate(stream_docs(path, context.nlp.vocab), 1):
             place = Place(path, i)
             if not len(doc):
                 context.events.add("empty", "texts", place)
                 continue
-            if self.spans_key or (doc.spans and not doc.has_annotation("ENT_IOB")):
-                _take_group(doc, self.spans_key, place, context)
+            keys |= {*doc.spans}
+            is_annotated |= doc.has_annotation("ENT_IOB")
+            if self.spans_key or (len(doc.spans) == 1 and not doc.has_annotation("ENT_IOB")):
+                _take_group(doc, self.spans_key or next(iter(doc.spans)), place, context)
             try:
                 _trim(doc, place, context.events)
             except ValueError as error:  # of spaCy, for entities that nothing begins
@@ -123,21 +126,21 @@ class DocBinReader:
             if not doc.has_annotation("ENT_IOB"):
                 context.events.add("unannotated", "documents", place)
             yield doc
+        is_lost = self.spans_key not in keys if self.spans_key else len(keys) > 1 and not is_annotated
+        if is_lost and not context.unlabelled:
+            missing = f"spans under {self.spans_key!r}" if self.spans_key else "entities"
+            problem = f"it has no {missing}, found the groups {', '.join(sorted(keys)) or 'none'}"
+            raise unreadable(place, f"{problem} in doc.spans", "Name a group with --spans-key.")
 
 
-def _take_group(doc: Doc, key: str | None, place: Place, context: Context) -> None:
+def _take_group(doc: Doc, key: str, place: Place, context: Context) -> None:
     """Make entities of a group of `doc.spans`; of overlapping spans, the longest is kept."""
-    keys = [*doc.spans]
-    if key is None and len(keys) == 1:
-        (key,) = keys
-    if key is None or key not in keys:
-        missing = f"it has no spans under {key!r}" if key else "it has no entities"
-        problem = f"{missing}, found the groups {', '.join(keys) or 'none'} in doc.spans"
-        raise unreadable(place, problem, "Name the group with --spans-key.")
-    for span in doc.spans[key]:
+    mentions: list[CharSpan] = []
+    for span in doc.spans.get(key, ()):
         context.events.add("groups", span.label_, place, f"{span.label_} {span.text!r}")
-    spans = [CharSpan(place, None, s.start_char, s.end_char, s.label_) for s in doc.spans[key]]
-    annotate(doc, [check_span(doc.text, span, context.events) for span in spans], context)
+        mention = CharSpan(place, None, span.start_char, span.end_char, span.label_)
+        mentions.append(check_span(doc.text, mention, context.events))
+    annotate(doc, mentions, context)
 
 
 def _trim(doc: Doc, place: Place, events: Events) -> None:

@@ -117,7 +117,8 @@ def doc_of_token_spans(record: JsonObject, place: Place, context: Context) -> Do
     if not words:
         return None
     starts = [i == 0 for sentence in sentences for i in range(len(sentence))]
-    doc = Doc(context.nlp.vocab, words=[word.strip() for word in words])
+    spaces = [space for space in _spaces(record, words) if space is not None]
+    doc = Doc(context.nlp.vocab, words=[word.strip() for word in words], spaces=spaces or None)
     if key != TOKENIZED:
         for token, is_start in zip(doc, starts, strict=True):
             token.is_sent_start = is_start

@@ -72,7 +72,8 @@ class ColumnReader(TagOptions):
         """
         token, tag = self.token_column or 0, -1 if self.tag_column is None else self.tag_column
         first = next((line for line in head if line.strip()), "")
-        row = next((line for line in head if line.strip() and line[0] != "#"), "")
+        rows = (line for line in head if line.strip() and line[0] != "#" and not line.startswith(MARK))
+        row = next(rows, "")
         comment_width = {True: 0, False: None, None: None}[self.comments]
         if self.comments is None and first[:1] == "#" and not self._is_row(first, len(cells_of(row))):
             comment_width = len(cells_of(row))
@@ -99,9 +100,11 @@ class ColumnReader(TagOptions):
         return token, tag, comment_width
 
     def _is_row(self, line: str, width: int) -> bool:
-        """Return whether a line that begins with # has a token and a tag, as #hashtag does."""
+        """Return whether a line that begins with # is a row, as "#hashtag O" and "# O" are."""
         cells, tag = cells_of(line), -1 if self.tag_column is None else self.tag_column
-        return len(cells) == width and -width <= tag < width and is_tag(cells[tag].strip())
+        if len(cells) != width or not -width <= tag < width:
+            return False
+        return line[1:2] not in (" ", "\t") or is_tag(cells[tag].strip())
 
     def _is_comment(self, line: str, width: int | None) -> bool:
         return width is not None and line[0] == "#" and not (width and self._is_row(line, width))

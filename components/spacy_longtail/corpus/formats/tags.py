@@ -198,6 +198,7 @@ def tokens_doc(vocab: Vocab, sentences: Sequence[Tagged]) -> Doc:
     words = [word for sentence in sentences for word in sentence.words]
     tags = [tag for sentence in sentences for tag in sentence.tags]
     starts: list[bool | int | None] = [i == 0 for s in sentences for i in range(len(s.words))]
-    known = [sentence.spaces for sentence in sentences if sentence.spaces is not None]
-    spaces = [*itertools.chain(*known)] if len(known) == len(sentences) else None
+    spaces = None
+    if any(sentence.spaces is not None for sentence in sentences):
+        spaces = [space for s in sentences for space in s.spaces or [True] * len(s.words)]
     return Doc(vocab, words=words, spaces=spaces, ents=tags, sent_starts=starts)
