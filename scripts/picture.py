@@ -60,7 +60,9 @@ def render() -> str:
             lines.append(
                 f'<rect class="{system.style}" x="{LEFT}" y="{y + 4}" width="{width:.1f}" height="24" rx="3"/>'
             )
-            lines.append(f'<text class="head" x="{LEFT + width + 10:.1f}" y="{y + 22}">{value:.0f}</text>')
+            lines.append(
+                f'<text class="head" x="{LEFT + width + 10:.1f}" y="{y + 22}">{value:.0f}</text>'
+            )
             y += BAR
         y += GAP
     return picture(y - GAP + 16, "F1 of rare types, CrossNER, 100 or 200 sentences", summary(), lines)

@@ -424,6 +424,10 @@ class Warnings:
         "[LW050] {n} tokens annotated {types} were not judged: the model of their fold did not learn "
         "the type. A type needs mentions in two folds at least."
     )
+    W206 = (
+        "[LW206] {encoder} knows {share} of the letters of {corpus}, and reads nothing in the others. "
+        "Train configs/baseline.cfg beside it, or pretrain an encoder on donors of this language."
+    )
     W103 = (
         "[LW103] {path} was pretrained on {share} of the dev and test sentences of {corpus}: scores "
         "there are partly memory. Score on other text, or pretrain with --exclude on this corpus."

@@ -10,8 +10,12 @@ from thinc.api import Config
 
 from spacy_longtail.encoders import in_language
 from spacy_longtail.studies.matrix.advice import find_pretrained
+from spacy_longtail.training.letters import share_of_letters
+from spacy_longtail.training.train import train_model
 from tests.project.pretraining import run_pretrain, write
-from tests.util import run_app, run_spacy, tiny_cnn
+from tests.util import ROOT, run_app, run_spacy, tiny_cnn
+
+ONE_STEP = {"training.max_steps": 1}
 
 GERMAN = [
     "Am Montag fuhr [Anna Groß|PERSON] mit der [Fähre Möwe|SHIP] nach [Cuxhaven|PORT].",
@@ -133,3 +137,28 @@ def test_donors_of_two_languages_make_a_multilingual_encoder(tmp_path):
     assert result.nlp.lang == "xx"
     shutil.rmtree(tmp_path / "out")
     assert run_pretrain([german], tmp_path / "out", tmp_path / "cnn").nlp.lang == "de"
+
+
+def hebrew(tmp_path):
+    write_export(tmp_path / "export.jsonl", "he")
+    run_app("convert", tmp_path / "export.jsonl", tmp_path / "all", "--lang", "he")
+    run_app("split", tmp_path / "all", tmp_path / "corpus")
+    return tmp_path / "corpus"
+
+
+def test_an_encoder_that_cannot_read_the_letters_is_not_tried(tmp_path):
+    said = []
+    assert find_pretrained(hebrew(tmp_path), said.append) == []
+    assert any("en_longtail_cnn is left out: it knows 3" in text for text in said)
+
+
+def test_training_warns_of_letters_that_the_encoder_does_not_know(tmp_path):
+    corpus = hebrew(tmp_path)
+    with pytest.warns(UserWarning, match=r"LW206.*en_longtail_cnn knows 3\d % of the letters"):
+        train_model(
+            ROOT / "configs" / "pretrained_cnn.cfg", corpus, tmp_path / "out", overrides=ONE_STEP
+        )
+
+
+def test_every_letter_of_german_is_known(german):
+    assert share_of_letters("en_longtail_cnn", german) == 1.0

@@ -36,6 +36,7 @@ from ..output.writing import check_folder, check_outside, coded_io, set_aside, w
 from ..pipes.numpy_blas import use_numpy_blas
 from ..pipes.sources import add_sources
 from ..types import Block, Overrides
+from .letters import FEWEST, share_of_letters
 from .loading import check_beginning, load_weights, sources_of_beginning, with_any_encoder
 from .provenance import CURVE_FILE, RUN_FILE, RunRecord, checksum, command, log_curve, read_run, versions
 from .startup import use_gpu
@@ -165,6 +166,7 @@ def train_model(
     for path in parts.values():
         check_docs(path)
     warn_seen(filled, corpus)
+    warn_letters(filled, corpus)
     use_gpu(gpu_id)
     check_trainable(given, config)
     check_models(filled)
@@ -214,6 +216,17 @@ def warn_seen(config: Config, corpus: Path) -> None:
         if (share := _share(folder, parts)) > MOST:
             shown = {"path": folder, "corpus": corpus, "share": f"{100 * share:.0f} %"}
             warnings.warn(Warnings.W103.format(**shown), stacklevel=3)
+
+
+def warn_letters(config: Config, corpus: Path) -> None:
+    """Warn of a pretrained encoder that cannot read most of a corpus's letters.
+
+    config (Config): Interpolated. corpus (Path): A folder that `convert` wrote.
+    """
+    encoder = config.get("paths", {}).get("pretrained")
+    if encoder and (share := share_of_letters(str(encoder), corpus)) < FEWEST:
+        shown = {"encoder": encoder, "share": f"{100 * share:.0f} %", "corpus": corpus}
+        warnings.warn(Warnings.W206.format(**shown), stacklevel=3)
 
 
 def _lists_seen(value: str) -> bool:

@@ -18,6 +18,7 @@ from ...extras import require
 from ...hub import load_transformer
 from ...output.amounts import number
 from ...output.writing import check_file, write_file
+from ...training.letters import FEWEST, share_of_letters
 from ...types import Overrides
 from ..trials.compose import OPTIONAL, compose, known_choices, read_base
 from ..trials.plan import Plan, read_plan
@@ -29,7 +30,6 @@ from .summary import Summary, summarize_trials
 
 FEW = 500  # training sentences
 MANY = 1000  # training sentences
-UNSPACED = ("zh", "ja", "th", "lo", "km", "my")  # languages whose words no blanks separate
 OPTIMIZER = "training.optimizer"
 FOLDS = 5
 WIDTH = 100  # of a comment
@@ -53,7 +53,7 @@ class Advice(NamedTuple):
 def find_pretrained(corpus: Path, say: Callable[[str], None] = msg.info) -> list[Path]:
     """Return the encoders to try where none is named: the package's CNN and installed transformers.
 
-    The CNN helps in every alphabet that was measured. The English transformers are tried on English
+    An encoder must know half of the corpus's letters. The English transformers are tried on English
     corpora alone, since they added nothing to stock spaCy in another language.
 
     corpus (Path): A folder that `convert` wrote.
@@ -62,9 +62,6 @@ def find_pretrained(corpus: Path, say: Callable[[str], None] = msg.info) -> list
     """
     lang = read_types(corpus).lang
     shipped, transformers = shipped_encoder(lang), installed_transformers(lang)
-    if lang in UNSPACED:
-        say(f"No pretrained encoder is tried: none has been measured to help in {lang!r}")
-        return []
     if not shipped.startswith(f"{lang}_"):
         say(f"{shipped} is tried, although it was pretrained on another language than {lang!r}")
     elif not (transformers and find_spec("torch") and find_spec("transformers")):
@@ -72,7 +69,9 @@ def find_pretrained(corpus: Path, say: Callable[[str], None] = msg.info) -> list
         transformers = []
     encoders = []
     for name in (shipped, *transformers):
-        if (share := _seen(Path(name), corpus)) > MOST:
+        if (known := share_of_letters(name, corpus)) < FEWEST:
+            say(f"{name} is left out: it knows {100 * known:.0f} % of the letters of these texts")
+        elif (share := _seen(Path(name), corpus)) > MOST:
             say(f"{name} is left out: it was pretrained on {100 * share:.0f} % of these sentences")
         else:
             encoders.append(Path(name))
