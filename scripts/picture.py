@@ -57,9 +57,8 @@ def render() -> str:
             value = mean(t.f[system.key] for t in types)
             width = (RIGHT - LEFT) * value / MOST
             lines.append(f'<text x="{LEFT - 12}" y="{y + 22}" text-anchor="end">{system.name}</text>')
-            lines.append(
-                f'<rect class="{system.style}" x="{LEFT}" y="{y + 4}" width="{width:.1f}" height="24" rx="3"/>'
-            )
+            place = f'x="{LEFT}" y="{y + 4}" width="{width:.1f}" height="24" rx="3"'
+            lines.append(f'<rect class="{system.style}" {place}/>')
             lines.append(
                 f'<text class="head" x="{LEFT + width + 10:.1f}" y="{y + 22}">{value:.0f}</text>'
             )

@@ -314,9 +314,7 @@ def test_candidates_follow_the_corpus():
     assert all(never_won & grid.keys() for grid in known[6:])
 
 
-def test_the_encoder_of_the_project_is_tried(
-    corpus, tmp_path, monkeypatch
-):
+def test_the_encoder_of_the_project_is_tried(corpus, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # an empty folder
     monkeypatch.setattr("spacy_longtail.studies.matrix.advice.installed_transformers", lambda lang: [])
     said = []

@@ -93,6 +93,7 @@ def encoder(tmp_path, monkeypatch):
     folder = tmp_path / "en_longtail_cnn"
     folder.mkdir()
     monkeypatch.setattr(advice, "shipped_encoder", lambda lang: str(folder))
+    monkeypatch.setattr(advice, "share_of_letters", lambda encoder, corpus: 1.0)
     words = ([f"The Fram{i} left Oslo at noon ."] for i in range(60))
     write_seen(folder, (Doc(VOCAB, words=text[0].split()) for text in words))
     (folder / "meta.json").write_text("{}", encoding="utf8")

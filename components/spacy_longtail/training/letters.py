@@ -29,7 +29,8 @@ def _letters(encoder: str) -> tuple[frozenset[str], bool]:
             table = node.attrs["subwords"]
             return frozenset(s.removeprefix("##") for s in table.subwords), table.is_plain
         if node.name == TRANSFORMER:
-            known = encoder_of(node).tokenizer.get_vocab()
+            tokenizer = encoder_of(node).tokenizer
+            known = {} if tokenizer is None else tokenizer.get_vocab()
             letters = frozenset(s.removeprefix("##") for s in known)
             return letters, all(s == s.lower() for s in letters if not s.startswith("["))
     return frozenset(), False
