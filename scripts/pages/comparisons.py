@@ -18,6 +18,7 @@ CORPORA = {corpus.lower(): name for name, corpus in {**CROSSNER, **LARGER}.items
 OURS = ("light", "light_large", "three", "six")
 SEEDS = (0, 1, 2)
 FINDS = 0.1  # macro F1; what finds less is ahead in no cost
+UNFINISHED = ("span_marker", "gliner")  # stopped before their end: a sentence says so, no table
 # peers whose trainings of the same protocol are in knowledge.jsonl, by their method there
 BORROWED = {
     "spacy": "ner",
@@ -43,7 +44,6 @@ class Cost(NamedTuple):
 
 
 COSTS = (
-    Cost("ECE", "", lambda r: r["test"]["calibration_error"], ".3f", min, "the best calibrated scores"),
     Cost(
         "minutes to train", " minutes", lambda r: r["core_minutes"], ".2f", min, "the shortest training"
     ),
@@ -73,7 +73,7 @@ def titles() -> dict[str, str]:
 def measured() -> list[dict[str, Any]]:
     """Records of whole corpora."""
     rows = read("peers") if (RECORDS / "peers.jsonl").is_file() else []
-    return [row for row in rows if not row["limit"]]
+    return [row for row in rows if not row["limit"] and row["peer"] not in UNFINISHED]
 
 
 def tests_of(rows: Sequence[dict[str, Any]]) -> tuple[Tests, set[tuple[str, str]]]:
@@ -120,8 +120,8 @@ def ahead(tests: Tests, rows: Sequence[dict[str, Any]], named: dict[str, str]) -
                 places.append(f"{domain_name(domain)} ({value:.1f} against {best[0]:.1f})")
         if places and "tokens" not in published["protocol"]:
             lines.append(
-                f"- **{published['title']}, by its published F1, is ahead of our best micro F1, without "
-                f"an example,** on {', '.join(places)}. [Caveats](#published-figures)."
+                f"- **{published['title']} is ahead of our best micro F1, by its published F1,** on "
+                f"{', '.join(places)}. [Protocol and caveats](#published-figures)."
             )
     for corpus, title in CORPORA.items():
         places = []
