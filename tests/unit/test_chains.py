@@ -73,7 +73,7 @@ def test_many_sequences_are_taken_in_blocks(monkeypatch):
     scores, lengths, transitions = chain([3, 0, 2, 1, 4, 2], 1)
     whole = viterbi(scores, lengths, transitions)
     for block in (1, 2, 4):
-        monkeypatch.setattr(chains, "MOST_PAIRS", block * K**2)
+        monkeypatch.setattr(chains, "MAX_PAIRS", block * K**2)
         assert np.array_equal(viterbi(scores, lengths, transitions), whole)
 
 
@@ -314,7 +314,7 @@ def test_only_sequences_that_need_it_are_summed_in_log_space():
 @pytest.mark.parametrize("block", [1, 2, 1000])
 def test_ordinary_and_extreme_sequences_of_a_batch_do_not_touch_each_other(loss, block, monkeypatch):
     scores, lengths, transitions, _ = mixed()
-    monkeypatch.setattr(path_sums, "MOST_PAIRS", block * K**2)
+    monkeypatch.setattr(path_sums, "MAX_PAIRS", block * K**2)
     tags, mask = legal_tags(lengths, 1), np.ones(len(scores))
 
     whole = chain_loss(loss, scores, tags, mask, lengths, transitions)

@@ -1,1 +1,1 @@
-"""Tags of sequences: their order, their packing, their best paths and the sums over all paths."""
+"""Chains of tags: order of tags, packed sequences, best paths, and sums over all paths."""

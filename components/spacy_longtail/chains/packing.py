@@ -1,8 +1,9 @@
-"""Linear chains of tags and single paths through them: the best, or a given one's score.
+"""Packed sequences, and single paths through linear chains of tags: the best or a given path.
 
-Vectorised over sequences and tags. Sequences are packed position after position, the longest first,
-so that the live rows of a position are the first of those before, and memory grows with the tokens
-alone. What is impossible scores -inf.
+The functions are vectorised over sequences and tags. Sequences are packed position by position with
+the longest sequence first, so that the sequences that reach a position are the first of those that
+reach the position before it. Memory grows with the number of tokens alone. Impossible tags and tag
+pairs have the score -inf.
 """
 
 from types import ModuleType
@@ -12,21 +13,24 @@ import numpy as np
 from thinc.api import get_array_module, to_numpy
 from thinc.types import Floats1d, Floats2d, Ints1d
 
-MOST_PAIRS = 2**22  # tag pairs that are looked at together, for a bound on memory
+MAX_PAIRS = 2**22  # tag pairs in memory at once
 
 
 class Transitions(NamedTuple):
-    """-inf shuts a tag, or a pair of tags; some pair must be open."""
+    """Scores of starts, tag pairs and ends. -inf masks a tag or a pair, but not all of them."""
 
     start: Floats1d  # (n_tags,), score of a tag at the first position
     trans: Floats2d  # (n_tags, n_tags), score of [from, to]
     end: Floats1d  # (n_tags,), score of a tag at the last position
 
     def plus(self, other: "Transitions") -> "Transitions":
+        """Return the sum of two transitions."""
         return Transitions(*(a + b for a, b in zip(self, other, strict=True)))
 
 
 class Packing(NamedTuple):
+    """Order of tokens by position in their sequence."""
+
     token: Ints1d  # (n_tokens,), the token of each packed row
     row: Ints1d  # (n_tokens,), the packed row of each token
     sequence: Ints1d  # (n_tokens,), which sequence a row belongs to, the longest being 0
@@ -35,11 +39,11 @@ class Packing(NamedTuple):
     starts: list[int]  # (n_positions + 1,), first row of each position
 
     def at(self, i: int) -> slice:
-        """The rows of a position; none of one where there is no token."""
+        """Return the rows of position i; empty if no sequence reaches it."""
         return slice(*self.starts[i : i + 2])
 
     def before(self, i: int) -> slice:
-        """The rows one position earlier, of the sequences that reach position i."""
+        """Return the rows one position before i, of the sequences that reach position i."""
         first = self.starts[i - 1]
         return slice(first, first + self.starts[i + 1] - self.starts[i])
 
@@ -49,9 +53,10 @@ class Packing(NamedTuple):
 
 
 def pack(lengths: Ints1d, xp: ModuleType = np) -> Packing:
-    """The packed order of sequences that stand one after another; empty ones have no row.
+    """Return the packed order of concatenated sequences; empty sequences have no row.
 
-    lengths (Ints1d): (n_sequences,), tokens per sequence.
+    lengths (Ints1d): Tokens per sequence, shape (n_sequences,).
+    xp (ModuleType): Array module of the result, NumPy or CuPy.
     """
     lengths = to_numpy(lengths).astype("int64")
     order = np.argsort(-lengths, kind="stable")
@@ -70,15 +75,17 @@ def pack(lengths: Ints1d, xp: ModuleType = np) -> Packing:
 
 
 def viterbi(scores: Floats2d, lengths: Ints1d, transitions: Transitions) -> Ints1d:
-    """The best tag path of every sequence.
+    """Return the best tag sequence of each sequence.
 
-    scores (Floats2d): (n_tokens, n_tags), the sequences one after another.
-    lengths (Ints1d): (n_sequences,), tokens per sequence, summing to n_tokens.
-    RETURNS (Ints1d): (n_tokens,) tag ids; ties go to the lowest tag.
+    scores (Floats2d): Scores of tags, shape (n_tokens, n_tags), the sequences one after another.
+    lengths (Ints1d): Tokens per sequence, shape (n_sequences,), summing to n_tokens.
+    transitions (Transitions): Scores of starts, tag pairs and ends.
+    RETURNS (Ints1d): Columns of tags, shape (n_tokens,). Ties go to the lowest column.
+    SOURCE: docs/methods.md, "Tags and decoding".
     """
     xp = get_array_module(scores)
     lengths = to_numpy(lengths)
-    block = max(MOST_PAIRS // scores.shape[1] ** 2, 1)
+    block = max(MAX_PAIRS // scores.shape[1] ** 2, 1)
     if len(lengths) > block:
         starts = np.arange(0, len(lengths), block)
         bounds = np.add.reduceat(lengths, starts).cumsum()[:-1].tolist()
@@ -106,7 +113,10 @@ def viterbi(scores: Floats2d, lengths: Ints1d, transitions: Transitions) -> Ints
 
 
 def best_legal(scores: Floats2d, lengths: Ints1d, legality: Transitions) -> Ints1d:
-    """As `viterbi`, if legal transitions score 0: only sequences whose best tags clash need it."""
+    """Return the best legal tag sequence of each sequence, for transitions that score 0 or -inf.
+
+    The result is that of `viterbi`, which runs on sequences alone whose best tags are not legal.
+    """
     xp = get_array_module(scores)
     tags = scores.argmax(axis=1)
     lengths = to_numpy(lengths).astype("int64")
@@ -129,9 +139,14 @@ def best_legal(scores: Floats2d, lengths: Ints1d, legality: Transitions) -> Ints
 def path_score(
     scores: Floats2d, tags: Ints1d, lengths: Ints1d, transitions: Transitions
 ) -> tuple[float, tuple[Floats2d, Transitions]]:
-    """The summed score of one path per sequence, and its gradient: the tags and tag pairs on it.
+    """Return the score of one path per sequence, summed over sequences, and its gradient.
 
-    tags (Ints1d): (n_tokens,), the paths one after another.
+    scores (Floats2d): Scores of tags, shape (n_tokens, n_tags), the sequences one after another.
+    tags (Ints1d): Columns of the paths, shape (n_tokens,).
+    lengths (Ints1d): Tokens per sequence, shape (n_sequences,).
+    transitions (Transitions): Scores of starts, tag pairs and ends.
+    RETURNS (Tuple[float, Tuple[Floats2d, Transitions]]): The sum, and how often each tag and each
+        tag pair is on a path.
     """
     xp = get_array_module(scores)
     n_tags = scores.shape[1]

@@ -1,8 +1,8 @@
-"""All paths through linear chains of tags, summed: partition functions, marginals, gradients.
+"""Sums over all paths through linear chains of tags: partition functions, marginals, gradients.
 
-The sums run in float64: each log-sum over previous tags is one matrix product of exponentials that
-the greatest scales. A sum whose terms all underflow is taken again in log space, so that path sums
-are exact however far scores lie apart.
+The sums are computed in float64. Each log-sum over the tags of a neighbour is one matrix
+multiplication of exponentials, scaled by their maximum. If all terms of a sum underflow, it is
+computed again in log space, so that path sums are exact for any difference of scores.
 """
 
 from collections.abc import Iterator
@@ -12,27 +12,30 @@ import numpy as np
 from thinc.api import get_array_module
 from thinc.types import Floats1d, Floats2d, Ints1d
 
-from .packing import MOST_PAIRS, Transitions, pack
+from .packing import MAX_PAIRS, Transitions, pack
 
-TINY = 1e-300  # stands for a sum over nothing: its logarithm is finite
-LEAST = 1e-290  # the least scaled sum that has lost nothing to underflow, which begins at 1e-308
-NOWHERE = -1e300  # stands for -inf where that would be taken from itself
+TINY = 1e-300  # in place of an empty sum, so that its logarithm is finite
+MIN_SUM = 1e-290  # minimum of a scaled sum without underflow, which begins at 1e-308
+FLOOR = -1e300  # in place of -inf, where -inf minus -inf would be NaN
 
 
 class Lost(NamedTuple):
-    """Sums over a neighbour's tags that underflowed."""
+    """Sums over a neighbour's tags that underflowed and were computed in log space."""
 
-    live: Ints1d  # (n_lost,), which sequences of the position
+    live: Ints1d  # (n_lost,), indices of the sequences among those that reach the position
     a: Floats2d  # (n_lost, n_tags), log path sums at the neighbour
-    log_sums: Floats2d  # (n_lost, n_tags), over the neighbour's tags, taken in log space
+    log_sums: Floats2d  # (n_lost, n_tags), log sums over the neighbour's tags
 
 
 class PathSums:
-    """The scores of all paths of every sequence, summed: partition function, marginals, gradients.
+    """Sums over all paths of each sequence: partition function, marginals and gradients.
 
-    scores (Floats2d): (n_tokens, n_tags), the sequences one after another; -inf shuts a tag.
-    lengths (Ints1d): (n_sequences,), tokens per sequence.
-    transitions (Transitions): Their scores. A sequence that they leave no path has log z -inf.
+    scores (Floats2d): Scores of tags, shape (n_tokens, n_tags), the sequences one after another;
+        -inf masks a tag.
+    lengths (Ints1d): Tokens per sequence, shape (n_sequences,).
+    transitions (Transitions): Scores of starts, tag pairs and ends. A sequence without a possible
+        path has log z -inf.
+    SOURCE: docs/methods.md, "Conditional random field".
     """
 
     def __init__(self, scores: Floats2d, lengths: Ints1d, transitions: Transitions) -> None:
@@ -46,22 +49,27 @@ class PathSums:
         self.left, self.right = xp.ones_like(rows), xp.ones_like(rows)  # their sums over neighbours
         self.lost_left: dict[int, list[Lost]] = {}  # by the later position
         self.lost_right: dict[int, list[Lost]] = {}
-        shut = bool(len(rows)) and float(rows.min()) == -np.inf  # sums over nothing are to be expected
-        self.log_mu = self._log_sums(rows, start, end, exact=shut)
-        if len(rows) and not shut and not min(float(self.left.min()), float(self.right.min())) >= LEAST:
-            self.log_mu = self._log_sums(rows, start, end, exact=True)
+        has_masked = bool(len(rows)) and float(rows.min()) == -np.inf  # then some sums are empty
+        self.log_mu = self._log_sums(rows, start, end, exact=has_masked)
+        if len(rows) and not has_masked:
+            minimum = min(float(self.left.min()), float(self.right.min()))
+            if not minimum >= MIN_SUM:  # NaN as well
+                self.log_mu = self._log_sums(rows, start, end, exact=True)
         top, scaled = self._scaled(self.log_mu[packing.at(0)])
         self.log_z = (top + xp.log(xp.maximum(scaled.sum(axis=1, keepdims=True), TINY)))[:, 0]
-        log_z = xp.maximum(self.log_z, NOWHERE)  # the longest sequence first
+        log_z = xp.maximum(self.log_z, FLOOR)  # the longest sequence first
         self.log_mu -= log_z[packing.sequence][:, None]
 
     def _scaled(self, a: Floats2d) -> tuple[Floats2d, Floats2d]:
-        """The greatest of each row, and the exponentials of the row below it."""
+        """Return the maximum of each row, and the exponentials of the row minus its maximum."""
         top = a.max(axis=1, keepdims=True) if len(a) else a[:, :1]
-        return top, self.xp.exp(a - self.xp.maximum(top, NOWHERE))
+        return top, self.xp.exp(a - self.xp.maximum(top, FLOOR))
 
     def _log_sums(self, rows: Floats2d, start: Floats1d, end: Floats1d, exact: bool) -> Floats2d:
-        """Of all paths through a tag; `exact` looks for sums that underflow: slow on a GPU."""
+        """Return the log sum of all paths through each tag, in packed order.
+
+        exact (bool): Whether to look for sums that underflow, which is slow on a GPU.
+        """
         xp, packing = self.xp, self.packing
         alpha, beta = rows + start, xp.empty_like(rows)
         beta[packing.last] = end
@@ -86,55 +94,61 @@ class PathSums:
         return alpha
 
     def _exact(self, log_sums: Floats2d, sums: Floats2d, a: Floats2d, trans: Floats2d) -> list[Lost]:
-        """Correct, in place, log sums over a neighbour's tags where the scaled sums underflowed.
+        """Correct log sums over a neighbour's tags in place where the scaled sums underflowed.
 
-        log_sums, sums (Floats2d): (n_live, n_tags), and the scaled sums they are of: these become
-            infinite where something was lost, so that gradients by matrix product pass it by.
-        a (Floats2d): (n_live, n_tags), log path sums at the neighbour.
-        trans (Floats2d): (n_tags, n_tags), scores of [neighbour's tag, own tag].
+        log_sums (Floats2d): Log sums, shape (n_live, n_tags).
+        sums (Floats2d): The scaled sums, in the same shape. They become infinite where they
+            underflowed, so that gradients by matrix multiplication leave these out.
+        a (Floats2d): Log path sums at the neighbour, shape (n_live, n_tags).
+        trans (Floats2d): Scores of [neighbour's tag, own tag], shape (n_tags, n_tags).
+        RETURNS (List[Lost]): The corrected sums, for the gradient.
         """
         xp = self.xp
-        small = sums < LEAST
+        small = sums < MIN_SUM
         if not bool(small.any()):
             return []
         has_path = (a > -xp.inf).astype("float64") @ (trans > -xp.inf).astype("float64") > 0
         log_sums[~has_path] = -xp.inf
         which = xp.flatnonzero((small & has_path).any(axis=1))
-        block = max(MOST_PAIRS // trans.size, 1)
+        block = max(MAX_PAIRS // trans.size, 1)
         parts = []
         for k in range(0, len(which), block):
             live = which[k : k + block]
             paths = a[live][:, :, None] + trans
             top = paths.max(axis=1)
-            scaled = xp.exp(paths - xp.maximum(top, NOWHERE)[:, None, :]).sum(axis=1)
+            scaled = xp.exp(paths - xp.maximum(top, FLOOR)[:, None, :]).sum(axis=1)
             log_sums[live] = top + xp.log(xp.maximum(scaled, TINY))
             sums[live] = xp.inf
             parts.append(Lost(live, a[live], log_sums[live]))
         return parts
 
     def _lost_pairs(self, i: int, d: Floats2d, forward: bool) -> Iterator[tuple[Ints1d, Floats2d]]:
-        """Pass the gradient on log sums that were taken in log space on to the pairs of tags.
+        """Backpropagate through the log sums that were computed in log space, to pairs of tags.
 
-        i (int): The later of the two positions. d (Floats2d): (n_live, n_tags), the gradient.
-        forward (bool): Whether the neighbour is the earlier.
-        YIELDS (Tuple[Ints1d, Floats2d]): Which sequences; (n_lost, neighbour's tags, own tags).
+        i (int): The later one of the two positions.
+        d (Floats2d): Gradient of the log sums, shape (n_live, n_tags).
+        forward (bool): Whether the neighbour is the earlier position.
+        YIELDS (Tuple[Ints1d, Floats2d]): Indices of the sequences, and the gradient, shape
+            (n_lost, neighbour's tags, own tags).
         """
         lost = self.lost_left if forward else self.lost_right
         trans = self.log_trans if forward else self.log_trans.T
         for live, a, log_sums in lost.get(i, ()):
-            floor = self.xp.maximum(log_sums, NOWHERE)
+            floor = self.xp.maximum(log_sums, FLOOR)
             yield live, self.xp.exp(a[:, :, None] + trans - floor[:, None, :]) * d[live][:, None, :]
 
     @property
     def log_marginals(self) -> Floats2d:
-        """Log probability of each tag at each token, over all paths. (n_tokens, n_tags)"""
+        """Return the log probability of each tag at each token, shape (n_tokens, n_tags)."""
         return self.log_mu[self.packing.row]
 
     def d_log_z(self, weights: Floats1d | float = 1.0) -> tuple[Floats2d, Transitions]:
-        """Gradient of the summed log partition functions: expected tags and tag pairs.
+        """Return the gradient of the summed log z: the expected counts of tags and tag pairs.
 
-        weights (Floats1d | float): (n_sequences,), factor of each, longest sequence first.
-        RETURNS: (n_tokens, n_tags), and the gradient on the transitions.
+        weights (Floats1d | float): Factor on each sequence, shape (n_sequences,), the longest
+            sequence first.
+        RETURNS (Tuple[Floats2d, Transitions]): Gradient of scores, shape (n_tokens, n_tags), and of
+            transitions.
         """
         xp, packing = self.xp, self.packing
         mu = xp.exp(self.log_mu)
@@ -148,10 +162,10 @@ class PathSums:
         return mu[packing.row], Transitions(starts, d_trans, ends)
 
     def d_log_sums(self, d_sums: Floats2d) -> tuple[Floats2d, Transitions]:
-        """Backpropagate through the log sums of all paths through a tag, log marginal + log z.
+        """Backpropagate through the log sums of all paths through a tag: log marginal plus log z.
 
-        d_sums (Floats2d): (n_tokens, n_tags), gradient on them.
-        RETURNS: As `d_log_z`.
+        d_sums (Floats2d): Gradient of the log sums, shape (n_tokens, n_tags).
+        RETURNS (Tuple[Floats2d, Transitions]): As for `d_log_z`.
         """
         xp, packing = self.xp, self.packing
         d_alpha = d_sums[packing.token].astype("float64")

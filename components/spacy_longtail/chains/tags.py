@@ -1,6 +1,6 @@
-"""The tag codec: spans to tag ids and back, and which tag may follow which. Column 0 is O.
+"""Tag codec: converts spans to tags and back, and knows which tag may follow which.
 
-Nothing else in the package knows the order of tags.
+Column 0 is O. No other module of the package knows the order of tags.
 """
 
 from collections.abc import Collection, Mapping
@@ -13,10 +13,12 @@ from thinc.types import Floats1d, Floats2d, Ints1d
 from .packing import Transitions
 
 Scheme = Literal["BIO", "BILUO"]
-ILLEGAL = -np.inf  # no learnt score makes up for it
+ILLEGAL = -np.inf  # score of impossible tags and tag pairs, whatever the learnt scores are
 
 
 class TagSpans(NamedTuple):
+    """Entities as columns."""
+
     start: Ints1d  # (n_spans,), first token
     end: Ints1d  # (n_spans,), one past the last token
     label: Ints1d  # (n_spans,), index into the codec's labels
@@ -24,47 +26,60 @@ class TagSpans(NamedTuple):
 
 @dataclass(frozen=True)
 class TagCodec:
-    """Spans of some types as one tag per token."""
+    """Codec of entities as one tag per token.
+
+    labels (Tuple[str, ...]): Entity types, in the order of their tags.
+    scheme (str): "BIO" or "BILUO".
+    """
 
     labels: tuple[str, ...]
     scheme: Scheme = "BILUO"
 
     @property
     def prefixes(self) -> str:
+        """Return the prefixes of the tags of a type, in order."""
         return self.scheme.replace("O", "")
 
     @property
     def tags(self) -> list[str]:
-        """All tags, O first: the columns of every logit matrix."""
+        """Return all tags in the order of the columns of logits, O first."""
         return ["O"] + [f"{p}-{label}" for label in self.labels for p in self.prefixes]
 
     def __len__(self) -> int:
         return 1 + len(self.labels) * len(self.prefixes)
 
     def layout(self) -> tuple[Ints1d, Ints1d]:
-        """The indices of the type and prefix of each column; O has the type -1. (n_tags,) each."""
+        """Return the indices of type and prefix of each column, shape (n_tags,); O has type -1."""
         label, prefix = np.divmod(np.arange(len(self)) - 1, len(self.prefixes))
         return label, np.where(label < 0, 0, prefix)
 
     def columns(self, labels: Collection[str]) -> Floats1d:
-        """1.0 for O and the tags of some types, 0.0 for others. (n_tags,)"""
+        """Return 1.0 for O and the tags of some types, 0.0 for other tags, shape (n_tags,)."""
         is_known = np.array([True, *(label in labels for label in self.labels)])
         return is_known[self.layout()[0] + 1].astype("float32")
 
     def beginnings(self) -> Floats2d:
-        """1.0 where a tag begins an entity of a type. (n_tags, n_types)"""
+        """Return 1.0 where a tag begins an entity of a type, shape (n_tags, n_types)."""
         label, prefix = self.layout()
         begins = np.array([p in "BU" for p in self.prefixes])[prefix]
         return ((label[:, None] == np.arange(len(self.labels))) & begins[:, None]).astype("float32")
 
     def token_tags(self, columns: Ints1d) -> tuple[Ints1d, Ints1d, Ints1d]:
-        """Whether a token is in an entity and begins one; its type, 0 outside. (n_tokens,) each."""
+        """Return whether each token is in an entity, whether it begins one, and its type.
+
+        columns (Ints1d): Columns of tags, shape (n_tokens,).
+        RETURNS (Tuple[Ints1d, Ints1d, Ints1d]): Shape (n_tokens,) each; the type is 0 outside of
+            entities.
+        """
         label, prefix = (of_column[columns] for of_column in self.layout())
         begins = np.array([p in "BU" for p in self.prefixes])[prefix]
         return label >= 0, (label >= 0) & begins, np.maximum(label, 0)
 
     def spans(self, columns: Ints1d) -> TagSpans:
-        """The entities of a legal tag sequence, or of several one after another. (n_tokens,) in."""
+        """Return the entities of legal tag sequences, one after another.
+
+        columns (Ints1d): Columns of tags, shape (n_tokens,).
+        """
         label, prefix = np.divmod(columns - 1, len(self.prefixes))
         entity = columns > 0
         inside = entity & ((prefix == 1) | (prefix == 2))
@@ -75,15 +90,18 @@ class TagCodec:
     def gold(
         self, iob: Ints1d, label: Ints1d, lengths: Ints1d, are_others_o: bool = True
     ) -> tuple[Ints1d, Floats1d]:
-        """Gold tags and mask from entity boundaries and types, the sentences one after another.
+        """Return gold tags and mask from spaCy's codes and types, the sentences one after another.
 
-        An entity across a sentence start cannot be predicted, and counts as not annotated.
+        An entity across a sentence boundary cannot be predicted and counts as not annotated.
 
-        iob (Ints1d): (n_tokens,), spaCy's codes: 0 no annotation, 1 inside, 2 outside, 3 begins.
-        label (Ints1d): (n_tokens,), index into `labels`, -1 for other types; read in entities only.
-        lengths (Ints1d): (n_sentences,), tokens per sentence.
-        are_others_o (bool): Whether entities of other types are O; else they are not annotated.
-        RETURNS (Tuple[Ints1d, Floats1d]): (n_tokens,) columns; (n_tokens,) 0.0 where not annotated.
+        iob (Ints1d): spaCy's codes, shape (n_tokens,): 0 missing, 1 inside, 2 outside, 3 begins.
+        label (Ints1d): Index into `labels`, shape (n_tokens,), -1 for other types. It is ignored
+            outside of entities.
+        lengths (Ints1d): Tokens per sentence, shape (n_sentences,).
+        are_others_o (bool): Whether entities of other types are O; otherwise they count as not
+            annotated.
+        RETURNS (Tuple[Ints1d, Floats1d]): Columns of tags, and a mask that is 0.0 for tokens
+            without annotation, shape (n_tokens,) each.
         """
         lengths = lengths[lengths > 0]
         first = np.zeros(len(iob), dtype=bool)
@@ -105,19 +123,13 @@ class TagCodec:
         column = 1 + label * len(self.prefixes) + prefix
         return np.where(known & mask, column, 0), mask.astype("float32")
 
-    def rows(self, columns: Ints1d) -> Floats2d:
-        """One row per tag, 1.0 in its column. (n_tokens, n_tags)"""
-        gold = np.zeros((len(columns), len(self)), dtype="float32")
-        gold[np.arange(len(columns)), columns] = 1.0
-        return gold
-
     def values(self, by_class: Mapping[str, float]) -> Floats1d:
-        """Numbers by tag, or by type, as one per column; 1.0 for others. (n_tags,)"""
+        """Return numbers given by tag or by type as one per column, 1.0 for others, (n_tags,)."""
         values = [by_class.get(tag, by_class.get(tag[2:], 1.0)) for tag in self.tags]
         return np.asarray(values, dtype="float32")
 
     def legality(self) -> Transitions:
-        """Additive scores: 0, or `ILLEGAL`. All O is always legal."""
+        """Return scores that are 0 for legal transitions, else `ILLEGAL`. O is legal anywhere."""
         tags = self.tags
         opens = np.array([t[0] in "OBU" for t in tags])
         closes = np.array([self.scheme == "BIO" or t[0] in "OLU" for t in tags])

@@ -14,20 +14,28 @@ from ..scores.spans import ScoredSpan
 
 
 def columns_of(moves: TransitionSystem) -> dict[str, int]:
-    """The column of each action, such as "O" or "B-PER"."""
+    """Return the column of each action, such as "O" or "B-PER"."""
     return {moves.get_class_name(i): i for i in range(moves.n_moves)}
 
 
 def action_weights(columns: Mapping[str, int], by_class: Mapping[str, float]) -> Floats1d:
-    """The class weight of each action, from those of types and of O. (n_moves,)"""
+    """Return the class weight of each action, shape (n_moves,).
+
+    columns (Mapping[str, int]): Column of each action, as of `columns_of`.
+    by_class (Mapping[str, float]): Class weights of types and of O.
+    """
     names = (remove_bilu_prefix(name) if "-" in name else name for name in columns)
     return np.asarray([by_class.get(name, 1.0) for name in names], dtype="float32")
 
 
-def least_cost(scores: Floats2d, d_scores: Floats2d) -> tuple[Floats2d, Floats1d]:
-    """The least-cost part of the probabilities p, renormalised; the log of its sum in each state.
+def split_least_cost(scores: Floats2d, d_scores: Floats2d) -> tuple[Floats2d, Floats1d]:
+    """Return the probabilities within the actions of least cost, and the log of their sum.
 
-    scores, d_scores (Floats2d): (n_states, n_moves), and spaCy's gradient: p less that part.
+    scores (Floats2d): Scores of actions, shape (n_states, n_moves).
+    d_scores (Floats2d): spaCy's gradient, in the same shape: the probabilities of actions minus
+        the first result.
+    RETURNS (Tuple[Floats2d, Floats1d]): Shapes (n_states, n_moves) and (n_states,).
+    SOURCE: docs/methods.md, "Transition-based NER".
     """
     z = scores - scores.max(axis=1, keepdims=True)
     e = np.exp(z)
@@ -37,10 +45,11 @@ def least_cost(scores: Floats2d, d_scores: Floats2d) -> tuple[Floats2d, Floats1d
     return q, np.minimum(z[best] - np.log(total * q[best]), 0.0)
 
 
-def shut_unlearnt(model: Model) -> None:
-    """Shut the actions whose weights are all zero, those of a type that was added after training.
+def mask_unlearnt(model: Model) -> None:
+    """Mask actions whose weights are all zero: those of types that were added after training.
 
-    spaCy does so when the type is added, but does not save it: loaded pipes would predict the type.
+    spaCy masks them when a type is added, but does not save that, so that a loaded pipe would
+    predict the type.
     """
     has_upper = model.attrs["has_upper"]
     layer = model.get_ref("upper" if has_upper else "lower")
@@ -49,20 +58,23 @@ def shut_unlearnt(model: Model) -> None:
     weights = layer.get_param("W").any(axis=1 if has_upper else (0, 2, 3))
     biases = layer.get_param("b").reshape(len(weights), -1).any(axis=1)
     learnt = to_numpy(weights | biases)
-    if learnt.any():  # else the model is yet to be trained
+    if learnt.any():  # otherwise the model is untrained
         model.attrs["unseen_classes"].update(np.flatnonzero(~learnt).tolist())
 
 
 def scored_entities(
     model: Model, columns: Mapping[str, int], docs: list[Doc], ents: list[list[Span]]
 ) -> list[list[ScoredSpan]]:
-    """The entities of each document, scored by the mean probability of their actions.
+    """Return the entities of each document, scored by the mean probability of their actions.
 
-    model (Model): A spacy.TransitionBasedParser.v2 with 3 state features; its encoder runs again.
+    model (Model): A spacy.TransitionBasedParser.v2 with 3 state features. Its encoder runs again.
+    columns (Mapping[str, int]): Column of each action, as of `columns_of`.
+    docs (List[Doc]): Documents.
+    ents (List[List[Span]]): Entities of each document that the model predicted.
     """
-    moves: list[int] = []  # the action taken at each token of an entity
-    token: list[int] = []  # where it stands in the batch
-    first: list[int] = []  # where its entity starts
+    moves: list[int] = []  # action of each token of an entity
+    token: list[int] = []  # index of the token in the batch
+    first: list[int] = []  # index of the first token of its entity
     offset = 0
     for doc, spans in zip(docs, ents, strict=True):
         for ent in spans:
@@ -104,9 +116,13 @@ def beginnings(model: Model, columns: Mapping[str, int], docs: list[Doc], labels
 
 
 def _probabilities(model: Model, docs: list[Doc], token: Ints1d, first: Ints1d) -> Floats2d:
-    """The softmax over all actions at each token, given where its entity starts. (n, n_moves)"""
+    """Return the probability of each action at some tokens, shape (n, n_moves).
+
+    token (Ints1d): Indices of the tokens in the batch, shape (n,).
+    first (Ints1d): Index of the first token of its entity, or of the token itself, shape (n,).
+    """
     inside = token > first
-    # what spaCy's parser sees: the token and, inside an entity, its first and last token
+    # spaCy's state features: the token and, inside an entity, its first and previous token
     ids = [token, np.where(inside, first, -1), np.where(inside, token - 1, -1)]
     features = np.ascontiguousarray(np.stack(ids, axis=1), dtype="int32")
     step = model.predict(docs)
@@ -114,7 +130,7 @@ def _probabilities(model: Model, docs: list[Doc], token: Ints1d, first: Ints1d) 
     if step.attrs["has_upper"]:
         scores = step.vec2scores.predict(scores)
     scores = np.asarray(scores).reshape(len(features), -1)
-    scores[:, step._class_mask == 0] = -np.inf  # actions that it never saw: spaCy never takes them
+    scores[:, step._class_mask == 0] = -np.inf  # masked, as spaCy does
     step.clear_memory()
     p = np.exp(scores - scores.max(axis=1, keepdims=True))
     return p / p.sum(axis=1, keepdims=True)

@@ -38,9 +38,9 @@ from .actions import (
     action_weights,
     beginnings,
     columns_of,
-    least_cost,
+    mask_unlearnt,
     scored_entities,
-    shut_unlearnt,
+    split_least_cost,
 )
 
 WHO = "longtail_ner"
@@ -68,11 +68,11 @@ def make_longtail_ner(
     write_probabilities: bool = False,
     scorer: Callable | None = None,
 ) -> "LongtailNER":
-    """A drop-in for `ner` with a loss block.
+    """Create a component that replaces `ner` and can train with any loss of p(gold).
 
     model (Model): As for `ner`: spacy.TransitionBasedParser.v2.
     moves, update_with_oracle_cut_size, incorrect_spans_key: As for `ner`.
-    beam_width (int): 1, as the update of a beam bypasses the loss.
+    beam_width (int): Always 1, since the update of a beam bypasses the loss.
     loss (Optional[Loss]): A loss of p(gold); null trains exactly as `ner` does.
     include (Optional[List[str]]): Types to learn and predict, all others are O; null is all.
     scores_key (Optional[str]): Key in doc.spans for the entities with their scores; null for none.
@@ -118,7 +118,7 @@ def check_gold_loss(loss: Loss) -> GoldLoss:
 
 
 class LongtailNER(EntityRecognizer):
-    """spaCy's EntityRecognizer with a loss of p(gold) in place of cross-entropy.
+    """spaCy's EntityRecognizer with a loss of p(gold) instead of cross-entropy.
 
     Each row of spaCy's own gradient, p - q, is multiplied by u(x), x the probability of the
     least-cost actions (docs/methods.md, "Transition-based NER"). The loss column shows the loss
@@ -155,7 +155,7 @@ class LongtailNER(EntityRecognizer):
         return examples if include is None else [keep_types(eg, set(include)) for eg in examples]
 
     def add_label(self, label: str) -> int:
-        """As for `ner`; with `include` the type joins it, or it would never be learnt."""
+        """Add a type, as for `ner`, and to `include`: otherwise it would never be learnt."""
         added: int = super().add_label(check_label(label))
         include = self.cfg["include"]
         if added and include is not None and label not in include:
@@ -199,7 +199,7 @@ class LongtailNER(EntityRecognizer):
         self.cfg["class_values"] = resolve_classes(self.loss, *given)
 
     def update(self, examples: Iterable[Example], **settings: Any) -> dict[str, float]:
-        """As for `ner`, on the included types alone."""
+        """Learn from a batch, as for `ner`, of the included types only."""
         losses: dict[str, float] = super().update(list(self._kept(examples)), **settings)
         return losses
 
@@ -214,11 +214,11 @@ class LongtailNER(EntityRecognizer):
         scores: Floats2d,
         losses: dict[str, float] | None,
     ) -> np.ndarray:
-        """spaCy's gradient, each row times u(x) of the loss. (n_states, n_moves)"""
+        """Return spaCy's gradient with each row times u(x) of the loss, (n_states, n_moves)."""
         if self.loss is None or self.formula is None:
             return super().get_batch_loss(states, golds, scores, losses)
         d_scores = super().get_batch_loss(states, golds, scores, None)
-        q, log_x = least_cost(np.asarray(scores), d_scores)
+        q, log_x = split_least_cost(np.asarray(scores), d_scores)
         columns, by_class = columns_of(self.moves), self.cfg["class_values"]
         weight = np.where(q[:, columns["O"]] > 0.5, 1.0, self.loss.entity_factor).astype(log_x.dtype)
         if by_class is not None:
@@ -234,12 +234,12 @@ class LongtailNER(EntityRecognizer):
 
     def from_bytes(self, bytes_data: bytes, exclude: Iterable[str] = ()) -> "LongtailNER":
         super().from_bytes(bytes_data, exclude=exclude)
-        shut_unlearnt(self.model)
+        mask_unlearnt(self.model)
         return self
 
     def from_disk(self, path: str | Path, exclude: Iterable[str] = ()) -> "LongtailNER":
         super().from_disk(path, exclude=exclude)
-        shut_unlearnt(self.model)
+        mask_unlearnt(self.model)
         return self
 
     def set_annotations(self, docs: Doc | Iterable[Doc], states: list[StateClass]) -> None:
@@ -261,14 +261,14 @@ class LongtailNER(EntityRecognizer):
                 write_probabilities(doc, self.name, tags, p)
 
     def candidates(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
-        """The entities that this pipe would add, before calibration and thresholds."""
+        """Return the entities that this pipe would add, before calibration and thresholds."""
         given = [{(ent.start, ent.end) for ent in doc.ents} for doc in docs]
         copies = [doc.copy() for doc in docs]
         super().set_annotations(copies, self.predict(copies))
         return self._scored(copies, given)
 
     def _scored(self, docs: list[Doc], given: list[set[tuple[int, int]]]) -> list[list[ScoredSpan]]:
-        """The entities of each document, without those that it came with."""
+        """Return the scored entities of each document, without those it had before."""
         pairs = zip(docs, given, strict=True)
         ents = [[ent for ent in doc.ents if (ent.start, ent.end) not in places] for doc, places in pairs]
         return scored_entities(self.model, columns_of(self.moves), docs, ents)
