@@ -11,6 +11,25 @@ def is_coded(message: BaseException | str) -> bool:
     return bool(CODE.match(str(message)))
 
 
+def message_of(error: BaseException) -> str:
+    """Return what an error says, on one line, with a full stop.
+
+    Of an error in a config it names the settings that are wrong, without the rest of their block.
+
+    error (BaseException): Any error; confection's has a title, and an entry for each wrong setting.
+    """
+    entries = getattr(error, "errors", None)
+    if isinstance(entries, (list, tuple)) and entries:
+        found = [f", found {entry['input']!r}" if "input" in entry else "" for entry in entries]
+        places = [" -> ".join(map(str, entry["loc"])) for entry in entries]
+        said = [entry["msg"].removeprefix("at root: ").replace("typing.", "") for entry in entries]
+        parts = [f"{p}: {m}{f}" for p, m, f in zip(places, said, found, strict=True)]
+        text = f"{getattr(error, 'title', None) or type(error).__name__}: {'; '.join(parts)}"
+    else:
+        text = " ".join(str(getattr(error, "text", None) or error).split()) or type(error).__name__
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
 def raised_in(error: BaseException) -> str:
     """The module of the code that raised an error; "" where nothing raised it."""
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]

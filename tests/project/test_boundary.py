@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import warnings
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -26,6 +27,7 @@ from spacy_longtail.corpus.descriptions import CorpusTypes
 from spacy_longtail.corpus.folder import write_corpus
 from spacy_longtail.corpus.labels import check_label
 from spacy_longtail.corpus.parts import part_path
+from tests.util import config_file, toy_corpus
 from tests.util import invoke as run
 
 COMMANDS = sorted(get_command(app).commands)
@@ -307,3 +309,37 @@ def test_a_reader_that_has_gone_while_help_is_printed():
         process.stdout.close()
         stderr = process.stderr.read()
     assert process.returncode == 141 and not stderr
+
+
+def test_a_wrong_setting_is_named_without_the_rest_of_its_block(tmp_path):
+    corpus = toy_corpus(tmp_path / "toy")
+    config = config_file("baseline")
+    given = ["--training.max_steps", "many"]
+    code, text = said(run("train", config, corpus, tmp_path / "out", *given))
+    assert code == "L438" and "max_steps: Input should be a valid integer, found 'many'" in text
+    assert "batcher" not in text
+
+
+def test_a_damaged_config_is_named_on_one_line(tmp_path):
+    corpus = toy_corpus(tmp_path / "toy")
+    (tmp_path / "broken.cfg").write_text("[paths]\n[nlp\n", encoding="utf8")
+    search = ["--config", tmp_path / "broken.cfg", "--search", "training.dropout=0:0.5"]
+    commands = [["train", tmp_path / "broken.cfg", corpus, tmp_path / "out"]]
+    commands += [["tune", corpus, *search]] if find_spec("optuna") else []
+    for command in commands:
+        assert "broken.cfg" in said(run(*command))[1]
+
+
+def test_a_damaged_pipeline_is_named_on_one_line(tmp_path):
+    corpus = toy_corpus(tmp_path / "toy")
+    spacy.blank("en").to_disk(tmp_path / "model")
+    (tmp_path / "model" / "config.cfg").write_text("xx{", encoding="utf8")
+    code, text = said(run("evaluate", tmp_path / "model", corpus))
+    assert code == "L408" and "model" in text
+
+
+def test_messages_name_the_files_of_the_command(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "corpus").mkdir()
+    message = boundary.refusal(ValueError("[E999] odd"), ["stats", "corpus", "--x", "5"])
+    assert message.startswith("[L857] spaCy cannot work with corpus: [E999] odd.")

@@ -19,10 +19,9 @@ from wasabi import Printer
 
 from ..about import __version__
 from ..errors import Errors
-from ..faults import is_coded, is_out_of_memory, raised_in
+from ..faults import is_coded, is_out_of_memory, message_of, raised_in
 from ..output.console import any_console
 from ..training.startup import end_processes
-from ..training.train import message_of
 
 FAILED = 1  # what the command looked at is not in order, or the command itself: L546
 REFUSED = 2  # it could not do its work with what it was given
@@ -105,7 +104,7 @@ def refusal(error: Exception, arguments: Sequence[str] = ()) -> str | None:
         return str(error)
     if isinstance(error, USAGE):
         usage = cast(click.UsageError, error)
-        text = " ".join(usage.format_message().split()).rstrip(".")
+        text = " ".join(usage.format_message().split()).rstrip(".").removeprefix("Invalid value: ")
         command = usage.ctx.command_path if usage.ctx else PROGRAM
         return Errors.L852.format(problem=f"{text}.", command=command)
     if is_out_of_memory(error):

@@ -16,6 +16,7 @@ from ..describers import label_encoder
 from ..encoders import META, check_encoder, in_language, located
 from ..errors import Errors
 from ..extras import require_of
+from ..faults import message_of
 from ..pipes.sources import Source, sources_of
 from ..pipes.token.tagging import TokenTagger
 
@@ -33,7 +34,7 @@ def load_pipeline(model: Path | str, exclude: Collection[str] = ()) -> Language:
         if str(error).startswith("[L"):
             raise
         require_of(_config_of(model))
-        problem = f"{type(error).__name__}: {error}".strip().rstrip(".")
+        problem = f"{type(error).__name__}: {message_of(error)}".rstrip(".")
         errors = (error.errors or ()) if isinstance(error, ConfigValidationError) else ()
         if gone := [str(entry["loc"][-1]) for entry in errors if "unexpected" in entry["msg"]]:
             problem = f"An earlier version saved it, with settings that are gone: {', '.join(gone)}."

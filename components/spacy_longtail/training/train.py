@@ -31,6 +31,7 @@ from ..corpus.type_words import in_words, problem_in_config
 from ..encoders import located
 from ..errors import SHIPPED_CONFIGS, Errors, Warnings
 from ..extras import require_of
+from ..faults import message_of
 from ..hub import check_models
 from ..output.writing import check_folder, check_outside, coded_io, set_aside, whole_folder
 from ..pipes.numpy_blas import use_numpy_blas
@@ -313,9 +314,3 @@ def uncomputed_scores(
         scores = Scorer(nlp).score(list(islice(examples, N_SCORED)))
     lost = sorted(name for name, weight in weights.items() if weight and scores.get(name) is None)
     return lost, sorted(name for name, value in scores.items() if isinstance(value, (int, float)))
-
-
-def message_of(error: Exception) -> str:
-    """What an error says, on one line, with a full stop."""
-    text = " ".join(str(getattr(error, "text", None) or error).split()) or type(error).__name__
-    return text if text.endswith((".", "!", "?")) else f"{text}."

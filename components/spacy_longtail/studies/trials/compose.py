@@ -12,6 +12,7 @@ from spacy.util import load_config
 from thinc.api import Config
 
 from ...errors import SHIPPED_CONFIGS, Errors
+from ...faults import message_of
 from ...types import Overrides
 
 HERE = Path(__file__).parent
@@ -34,7 +35,9 @@ def read_base(path: Path | None) -> Config:
     try:
         return load_config(path, interpolate=False)
     except (ValueError, ConfigParserError) as error:
-        raise ValueError(Errors.L470.format(path=path, problem=error, fix="Fix the config.")) from error
+        fix = "Correct that line, or take a config that `longtail init-config` wrote."
+        problem = message_of(error)
+        raise ValueError(Errors.L470.format(path=path, problem=problem, fix=fix)) from error
 
 
 def apply(config: Config, settings: Overrides) -> None:

@@ -15,6 +15,7 @@ from thinc.api import Config
 from ...corpus.folder import part_path, read_types
 from ...errors import Errors
 from ...extras import require_of
+from ...faults import message_of
 from ...training.train import corpus_overrides, known_sections
 from ...types import Block, Overrides
 from .compose import HERE, apply, block_of, compose, known_choices, read_base
@@ -108,7 +109,7 @@ def fill(config: Config, corpus: Path, name: str) -> Config:
     try:
         return _filled(filled)
     except (ValueError, ImportError, OSError, KeyError, TypeError) as error:
-        raise ValueError(Errors.L480.format(name=name, problem=str(error).strip())) from error
+        raise ValueError(Errors.L480.format(name=name, problem=message_of(error))) from error
 
 
 def _corpus_values(corpus: Path) -> Overrides:
