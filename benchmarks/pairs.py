@@ -2,9 +2,9 @@
 
     python benchmarks/pairs.py training/main_job corpus/field_notes --methods crf,pretrained
 
-The matrix has kept its models. Scores on dev and test of each seed, and what the paired test says
-over all seeds (p by Holm over the methods), go to benchmarks/results/pairs.jsonl; with the first
-seed's the speeds as multiples of the baseline's, read in turns in one process.
+The matrix has kept its models. Scores on dev and test of each seed, and the decisions on macro F1
+over all seeds (corrected for the number of methods), go to benchmarks/results/pairs.jsonl; with the
+first seed's the speeds as multiples of the baseline's, read in turns in one process.
 """
 
 import tempfile
@@ -22,6 +22,7 @@ from spacy_longtail.corpus.statistics import corpus_statistics, write_statistics
 from spacy_longtail.evaluation.evaluate import evaluate_model
 from spacy_longtail.evaluation.records import Evaluation, TrainingSettings, write_evaluation
 from spacy_longtail.evaluation.report import read_report, summary_table
+from spacy_longtail.evaluation.significance import MACRO
 from spacy_longtail.training.train import BEST
 from spacy_longtail.unlabelled.ensemble import build_ensemble
 from spacy_longtail.unlabelled.measuring import words_per_second
@@ -98,12 +99,11 @@ def main(
         record = {"corpus": corpus.name, "method": method, "speed_ratio": ratio}
         srsly.write_jsonl(RESULTS, [record], append=True, append_new_line=False)
         typer.echo(record)
-    for method, verdicts in report.verdicts.items():
-        for score, own in verdicts.items():
-            judged = {"value": own.value, "low": own.low, "high": own.high, "p": own.adjusted}
-            record = {"corpus": corpus.name, "method": method, "score": score, **judged}
-            srsly.write_jsonl(RESULTS, [record], append=True, append_new_line=False)
-            typer.echo(record)
+    for method, own in report.verdicts.items():
+        decided = {"value": own.value, "low": own.low, "high": own.high, "p": own.adjusted}
+        record = {"corpus": corpus.name, "method": method, "score": MACRO, **decided}
+        srsly.write_jsonl(RESULTS, [record], append=True, append_new_line=False)
+        typer.echo(record)
 
 
 if __name__ == "__main__":

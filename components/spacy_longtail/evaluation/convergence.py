@@ -1,4 +1,4 @@
-"""Whether trainings have come to their end, judged by their scores on dev."""
+"""Convergence: whether trainings would have improved with more steps, judged by scores on dev."""
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,20 +9,20 @@ import numpy as np
 from ..output.amounts import number
 from ..training.provenance import DEV_SCORE
 
-THIRD = 3  # the last part of a curve is one third, and as many evaluations at least
+THIRD = 3  # the slope is that of the last third of a curve, and of at least so many evaluations
 NOISE = 2.0  # standard errors that a slope must exceed
 ROUNDING = 1e-12  # of a slope
 
 
 def still_rising(curve: Sequence[Mapping[str, float]], patience: int = 0) -> str:
-    """Why a training ended too early to say what its method is worth; "" if it did not.
+    """Return why a training ended too early to judge its method, or "" if it did not.
 
-    It did if it has found nothing, or if its score rose over the last third of the evaluations by
-    more than they vary from one to the next. Fewer than three evaluations have no slope to test:
-    then a best checkpoint at the end counts.
+    It ended too early if the model finds nothing, or if the score rose over the last third of the
+    evaluations by more than it varies from one evaluation to the next. Fewer than three evaluations
+    have no slope to test: then it ended too early if the last evaluation is the best one.
 
     curve (Sequence[Mapping[str, float]]): One entry per evaluation: step, and scores in [0, 1].
-    patience (int): Steps without a better score after which it ended by itself; 0 for none.
+    patience (int): Steps without a better score after which training stops; 0 if it never does.
     RETURNS (str): A predicate, such as "has found nothing yet".
     """
     points = [(p["step"], p[DEV_SCORE]) for p in curve if DEV_SCORE in p and p.get("step", 0) > 0]
@@ -46,7 +46,7 @@ def still_rising(curve: Sequence[Mapping[str, float]], patience: int = 0) -> str
 
 
 def rising_of(runs: Iterable[Mapping[str, Any]]) -> str:
-    """What `still_rising` says of most runs of a method; "" if half of them had come to their end.
+    """Return why most runs of a method ended too early, or "" if at least half of them did not.
 
     runs (Iterable[Mapping[str, Any]]): With curve, and training (patience), as in an evaluation.
     """
@@ -56,9 +56,9 @@ def rising_of(runs: Iterable[Mapping[str, Any]]) -> str:
 
 
 def no_verdict(rising: Mapping[str, str]) -> str:
-    """Why nothing can be said of methods yet; "" if all of them have come to their end.
+    """Return why methods cannot be compared yet, or "" if all of them were trained long enough.
 
-    rising (Mapping[str, str]): What `rising_of` says, by name of the method.
+    rising (Mapping[str, str]): What `rising_of` returned, by name of the method.
     """
     reasons = ", ".join(f"{name} {why}" for name, why in rising.items() if why)
     return f"Not trained long enough: {reasons}. Give more steps." if reasons else ""

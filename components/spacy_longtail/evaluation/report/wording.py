@@ -34,10 +34,10 @@ def verdict(report: Report) -> tuple[str, list[str]]:
 
 
 def counted(report: Report) -> str:
-    """How many entities are found, and how many of those named are right: no statistics.
+    """Count the entities that are found, and the predictions that are correct, without statistics.
 
-    report (Report): What there is to say.
-    RETURNS (str): Two sentences on the rare types; on all, where the test part has no rare one.
+    report (Report): The comparison.
+    RETURNS (str): Two sentences on the rare types, or on all types if test has no rare one.
     """
     (right, predicted, gold), *others = report.mentions
     what = "rare entities" if report.is_rare else "entities"
@@ -50,10 +50,10 @@ def counted(report: Report) -> str:
 
 
 def stalled(report: Report, documents: Iterable[Document]) -> list[str]:
-    """Rare types that did not improve: what their mentions are taken for, and what to label.
+    """Describe the errors in rare types that did not improve, and what to label.
 
-    report (Report): What there is to say. documents (Iterable[Document]): Of a run of ours.
-    RETURNS (List[str]): Two sentences a type; of types without an error none.
+    report (Report): The comparison. documents (Iterable[Document]): Those of a run of ours.
+    RETURNS (List[str]): Two sentences for each type that has errors.
     """
     rows = [row for row in report.rows if row.rare and row.support and (row.difference or 0) <= 0]
     errors: dict[str, dict[str, list[str]]] = {row.name: defaultdict(list) for row in rows}
@@ -73,7 +73,7 @@ def stalled(report: Report, documents: Iterable[Document]) -> list[str]:
 
 
 def summarize(report: Report) -> dict[str, Any]:
-    """What the result table shows, as JSON. report (Report): What there is to say."""
+    """Return the content of the result table as JSON. report (Report): The comparison."""
     title, findings = verdict(report)
     tested = {f"{kind} F1": row.verdict for kind, row in report.averages.items() if row.verdict}
     return {
@@ -100,10 +100,10 @@ def _as_json(row: ScoreRow) -> dict[str, Any]:
 
 
 def summary_table(report: Report) -> str:
-    """The result table for a terminal.
+    """Return the result table for a terminal.
 
-    report (Report): What there is to say.
-    RETURNS (str): One line per type, then one per average, then the verdict.
+    report (Report): The comparison.
+    RETURNS (str): One line for each type and each average, then the verdict.
     """
     rows = [(row.name + " *" * row.rare, row.support, *_cells(row, report)) for row in report.rows]
     rows += [(kind, "", *_cells(row, report)) for kind, row in report.averages.items()]

@@ -22,7 +22,7 @@ Points = dict[float, dict[int, float]]  # F1 by size or share, ascending, and by
 
 
 class Curves(NamedTuple):
-    """The curves of one corpus."""
+    """Learning curves of all methods on one corpus."""
 
     x_name: str  # "sentences" or "% entity tokens"
     average: str  # "macro" or "micro"
@@ -30,7 +30,7 @@ class Curves(NamedTuple):
     findings: list[str]
 
     def table(self) -> tuple[list[float], list[tuple[str, list[Over]]]]:
-        """The sizes, and each method's mean and deviation at each of them."""
+        """Return the sizes, and each method's mean and standard deviation at each of them."""
         sizes = sorted({x for points in self.lines.values() for x in points})
         rows = []
         for name, points in self.lines.items():
