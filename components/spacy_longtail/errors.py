@@ -264,10 +264,7 @@ class Errors:
         "[L255] {path} has no component with scores to choose a threshold for, found {found}. Train one "
         "of this package, with scores_key or a gate."
     )
-    L411 = (
-        "[L411] {path} cannot be compared with {other}: {problem}. Evaluate both on the same data with "
-        "the same types."
-    )
+    L411 = "[L411] {path} cannot be compared with {other}: {problem}. Evaluate both on the same data."
     L840 = (
         "[L840] --map gives pipeline types the names {unknown}, which {corpus} does not declare. It "
         "declares {known}."

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from spacy.tokens import Doc
 
+from spacy_longtail.corpus.checks import check_corpus
 from spacy_longtail.corpus.folder import CorpusTypes, write_corpus
-from spacy_longtail.training.corpus_checks import check_corpus
 from tests.util import blank, invoke, parse, run_app
 
 NLP = blank()

@@ -10,11 +10,11 @@ import typer
 from typer import Option
 from wasabi import msg
 
+from ..corpus.checks import Check, check_corpus
 from ..corpus.formats.context import excerpt
 from ..output.amounts import number
 from ..output.writing import check_file, write_file
 from ..training.audit import Audit, ReviewFormat, audit_corpus, problem, review_records
-from ..training.corpus_checks import Check, check_corpus
 from ..training.startup import use_gpu
 from .app import CORPUS_PANEL, Code, Corpus, GpuId, Json, app, print_json, print_table, refuse_given
 from .boundary import FAILED

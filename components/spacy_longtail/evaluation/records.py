@@ -1,6 +1,6 @@
 """An evaluation, as it stands in its JSON file, and its one reader and writer."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -45,6 +45,24 @@ class Scores(Record):
     def of_type(self, label: str) -> TypeScores:
         """Zeros for a type that neither annotation nor predictions have."""
         return self.ents_per_type.get(label, NOTHING)
+
+    def averaged(self, labels: Sequence[str], tail: Sequence[str]) -> "Scores":
+        """Return the scores with the averages over other declared types.
+
+        `ents_per_type` has every type that is annotated or predicted, so that an evaluation need
+        not be repeated when the corpus gets a new type, or another tail.
+
+        labels (Sequence[str]): The declared types, at least one.
+        tail (Sequence[str]): The rare ones.
+        """
+        own = [self.of_type(label) for label in labels]
+        support = sum(score.support for score in own)
+        averages = {
+            "ents_macro_f": sum(score.f for score in own) / len(own),
+            "ents_weighted_f": sum(score.f * score.support for score in own) / max(support, 1),
+            "ents_tail_f": sum(self.of_type(t).f for t in tail) / len(tail) if tail else None,
+        }
+        return self.model_copy(update=averages)
 
 
 class TrainingSettings(Record):

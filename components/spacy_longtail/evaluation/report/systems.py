@@ -47,6 +47,16 @@ class Run(NamedTuple):
         """Of the training."""
         return self.evaluation.training.seed
 
+    def averaged(self, labels: list[str], tail: list[str]) -> "Run":
+        """Return the run with the averages over the types that the corpus has now.
+
+        A corpus gets a type, or another tail, when labels are merged into it. What was evaluated
+        before stays comparable.
+        """
+        scores = self.evaluation.scores.averaged(labels, tail)
+        now = {"labels": labels, "tail": tail, "scores": scores}
+        return self._replace(evaluation=self.evaluation.model_copy(update=now))
+
 
 def metrics_files(folder: Path) -> tuple[Path, list[Path]]:
     """The statistics and the evaluations in a folder of metrics, by name.
@@ -85,20 +95,17 @@ def read_runs(paths: list[Path], statistics: Statistics) -> list[Run]:
     statistics (Statistics): Of the corpus that all of them were evaluated on.
     RETURNS (List[Run]): In the order given.
     """
-    runs = [read_run(path, statistics.labels) for path in paths]
+    labels, tail = statistics.labels, statistics.tail
+    runs = [read_run(path, labels).averaged(labels, tail) for path in paths]
     origin: dict[tuple[str, int | None], Path] = {}
     for run in runs:
         other = origin.setdefault((run.name, run.seed), run.path)
         if other is not run.path:
             problem = f"{other} is of {run.name!r} with seed {run.seed} too: each needs its own"
             raise ValueError(Errors.L405.format(path=run.path, problem=problem, command="evaluate"))
-        evaluation, problem, against = run.evaluation, "", "the corpus statistics"
+        evaluation, problem, against = run.evaluation, "", "the other evaluations"
         if evaluation.part not in (None, PART_REPORTED):
             problem = f"it is of the part {evaluation.part!r}, reports are of {PART_REPORTED!r}"
-        elif set(evaluation.labels) != set(statistics.labels):
-            problem = f"labels are {evaluation.labels} here and {statistics.labels} there"
-        elif set(evaluation.tail) != set(statistics.tail):
-            problem = f"tail are {evaluation.tail} here and {statistics.tail} there"
         elif run.gold != runs[0].gold:
             problem, against = "their documents or gold entities differ", str(runs[0].path)
         if problem:

@@ -11,14 +11,14 @@ from typing import Literal, NamedTuple
 
 from spacy.tokens import Doc, Token
 
-from ..corpus.counts import entity_bounds
-from ..corpus.descriptions import CorpusTypes, read_types
-from ..corpus.formats.docbin import bare_vocab, stream_docs
-from ..corpus.rare import rare_sentence
-from ..corpus.sentences import all_bounds, has_boundaries
-from ..corpus.statistics.counting import PartTally, described_corpus, marked_up, present_parts
-from ..corpus.statistics.records import Statistics
-from ..corpus.tokenizers import blank
+from .counts import entity_bounds
+from .descriptions import CorpusTypes, read_types
+from .formats.docbin import bare_vocab, stream_docs
+from .rare import rare_sentence
+from .sentences import all_bounds, has_boundaries
+from .statistics.counting import PartTally, described_corpus, marked_up, present_parts
+from .statistics.records import Statistics
+from .tokenizers import blank
 
 Level = Literal["info", "good", "warn", "fail"]
 Results = Iterator[tuple[Level, str]]
