@@ -31,23 +31,24 @@ def convert(
     target: Annotated[Path, Argument(help="Folder to write train.spacy, dev.spacy, test.spacy to.")],
     lang: Annotated[str | None, Option(help="spaCy language code of the tokenizer.")] = None,
     format: Annotated[
-        str | None, Option(help=f"Format of the files, detected by default: {', '.join(FORMATS)}.")
+        str | None, Option(help=f"Format of the files: {', '.join(FORMATS)}.", show_default="detected")
     ] = None,
     open_types: Annotated[
         bool, Option("--open", help="Read each mention's type as free text, for `pretrain`.")
     ] = False,
     encoding: Annotated[
-        str | None, Option(help="Encoding of text files, such as cp1252; UTF-8 by default.")
+        str | None, Option(help="Encoding of text files, such as cp1252.", show_default="utf8")
     ] = None,
     scheme: Annotated[
-        Scheme | None, Option(help="Scheme of the tags; auto detects all but iob1, the default.")
+        Scheme | None, Option(help="Scheme of the tags; auto detects all but iob1.", show_default="auto")
     ] = None,
     token_column: Annotated[
         int | None,
-        Option(help="Column of the tokens, from 0, or from -1 backwards; by default the first."),
+        Option(help="Column of the tokens, from 0, or from -1 backwards.", show_default="the first"),
     ] = None,
     tag_column: Annotated[
-        int | None, Option(help="Column of the tags, from 0, or from -1 backwards; by default the last.")
+        int | None,
+        Option(help="Column of the tags, from 0, or from -1 backwards.", show_default="the last"),
     ] = None,
     columns: Annotated[
         str | None, Option(help="Columns by name: token=word,tag=ner,sentence=sent_id.")
@@ -57,13 +58,15 @@ def convert(
     ] = None,
     comments: Annotated[
         bool | None,
-        Option("--comments/--no-comments", help="Skip lines that begin with #; detected by default."),
+        Option(
+            "--comments/--no-comments", help="Skip lines that begin with #.", show_default="detected"
+        ),
     ] = None,
     documents: Annotated[
         bool, Option("--documents", help="Begin a document at each -DOCSTART- or # newdoc.")
     ] = False,
     misaligned: Misalignment = None,
-    tokens: Annotated[Tokens | None, Option(help="Unit of the tokens.")] = None,
+    tokens: Annotated[Tokens | None, Option(help="Unit of the tokens.", show_default="words")] = None,
     text_key: Annotated[str | None, Option(help="Key of the text in JSON records.")] = None,
     spans_key: Annotated[
         str | None, Option(help="Key of doc.spans whose spans become the entities.")
@@ -77,7 +80,7 @@ def convert(
         str | None, Option(help="Set sentence boundaries with the sentencizer, or with a pipeline.")
     ] = None,
     docs_per_file: Annotated[
-        int | None, Option(min=1, help="Number of documents per file; one file per part by default.")
+        int | None, Option(min=1, help="Number of documents per file.", show_default="all in one file")
     ] = None,
     rare_mentions: Annotated[
         int | None,

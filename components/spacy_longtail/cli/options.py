@@ -27,9 +27,12 @@ DryRun = Annotated[bool, Option("--dry-run", help="List what would run; run noth
 
 # of commands that read annotation: `convert`, `merge`
 Misalignment = Annotated[
-    Misaligned | None, Option(help="Handling of spans that start or end inside a token.")
+    Misaligned | None,
+    Option(help="Handling of spans that start or end inside a token.", show_default="missing"),
 ]
-OffsetUnit = Annotated[Offsets | None, Option(help="Unit of the character offsets.")]
+OffsetUnit = Annotated[
+    Offsets | None, Option(help="Unit of the character offsets.", show_default="detected")
+]
 Allow = Annotated[
     bool, Option("--allow", help="Accept the loss of more than a twentieth of the annotations.")
 ]
