@@ -150,7 +150,7 @@ class Errors:
 
     # Pipes and scorers
     L004 = (
-        "[L004] {who} needs corpus counts for {preset}, but got no 'counts_corpus'. Add to the config: "
+        "[L004] {who} needs corpus counts for {weights}, but got no 'counts_corpus'. Add to the config: "
         "[initialize.components.{name}] counts_corpus = ${{corpora.plain}}."
     )
     L007 = (

@@ -1,4 +1,4 @@
-"""The size of a token model's output layer: set, changed by name, or left to what is loaded."""
+"""Output layer of a token model: set its size, replace outputs by name, remove its weights."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,10 @@ from ..layers.transitions import transition_scores
 
 
 def set_outputs(model: Model, n_outputs: int, who: str) -> None:
-    """Size the output layer of an untrained model."""
+    """Set the number of outputs of an untrained model.
+
+    RAISES (ValueError): If the config gave the model another number (L209).
+    """
     output = output_of(model)
     n_known = output.maybe_get_dim("nO")
     if n_known not in (None, n_outputs):
@@ -21,16 +24,21 @@ def set_outputs(model: Model, n_outputs: int, who: str) -> None:
 
 
 def output_of(model: Model) -> Model:
-    """The layer that gives one output per tag."""
+    """Return the layer that gives one output per tag."""
     return model.get_ref("output_layer")
 
 
-def rename_outputs(model: Model, old: Sequence[str], new: Sequence[str], fill: Sequence[float]) -> None:
-    """Give a trained model other outputs: those of the same name keep their weights.
+def rename_outputs(
+    model: Model, old: Sequence[str], new: Sequence[str], biases: Sequence[float]
+) -> None:
+    """Replace the outputs of a trained model; outputs of the same name keep their weights.
 
-    The layers are replaced, so that an optimizer starts from zero with them.
+    The layers are replaced as well, so that an optimizer has no averages or moments for them.
 
-    fill (Sequence[float]): What each output of `new` has, whatever the input, if `old` lacks it.
+    old (Sequence[str]): Names of the outputs that the model has, in order.
+    new (Sequence[str]): Names of the outputs that it gets.
+    biases (Sequence[float]): Bias of each output of `new` that is not in `old`; its other weights
+        are 0.
     """
     kept = [i for i, name in enumerate(new) if name in old]
     source = [old.index(new[i]) for i in kept]
@@ -40,28 +48,31 @@ def rename_outputs(model: Model, old: Sequence[str], new: Sequence[str], fill: S
     forget_outputs(model, len(new))
     for ref, params in before.items():
         for name, rows in params.items():
-            if name not in ("P", "Q", "D"):  # which all outputs share
+            if name not in ("P", "Q", "D"):  # these are shared by all outputs
                 n_axes = 1 if ref == "output_layer" else rows.ndim
-                fresh = model.ops.alloc((len(new),) * n_axes + rows.shape[n_axes:])
+                resized = model.ops.alloc((len(new),) * n_axes + rows.shape[n_axes:])
                 if name == "b":
-                    fresh += model.ops.asarray1f(fill)
+                    resized += model.ops.asarray1f(biases)
                 at, was = (model.ops.xp.ix_(*[index] * n_axes) for index in (kept, source))
-                fresh[at] = rows[was]
-                rows = fresh
+                resized[at] = rows[was]
+                rows = resized
             model.get_ref(ref).set_param(name, rows)
 
 
 def forget_outputs(model: Model, n_outputs: int | None = None) -> None:
-    """Put fresh layers without weights in place of the sized ones."""
+    """Replace the output layer, and the transitions of a CRF, by layers without weights.
+
+    n_outputs (Optional[int]): Number of outputs; null leaves it open.
+    """
     output = output_of(model)
     for node in model.walk():  # containers that took their size from the output layer
         if node is not output and "nO" in node.dim_names and output in node.walk():
             node.set_dim("nO", n_outputs, force=True)  # type: ignore[arg-type]
     sizes = {"nO": n_outputs, "nI": output.maybe_get_dim("nI")}
     if is_described(output):
-        fresh: Model = described_linear(output.get_dim("nM"), output.attrs["residual"], **sizes)
+        layer: Model = described_linear(output.get_dim("nM"), output.attrs["residual"], **sizes)
     else:
-        fresh = Linear(init_W=zero_init, **sizes)
-    replace_model_node(model, output, fresh)
+        layer = Linear(init_W=zero_init, **sizes)
+    replace_model_node(model, output, layer)
     if "transitions" in model.ref_names:
         replace_model_node(model, model.get_ref("transitions"), transition_scores(n_outputs))

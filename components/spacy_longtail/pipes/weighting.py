@@ -38,6 +38,6 @@ def resolve_classes(
     counts = CorpusCounts()
     if weights.needs_counts:
         if reader is None or nlp is None:
-            raise ValueError(Errors.L004.format(who=who, preset=type(weights).__name__, name=name))
+            raise ValueError(Errors.L004.format(who=who, weights=type(weights).__name__, name=name))
         counts = count_docs(eg.reference for eg in reader(nlp))
     return weights.resolve(counts.classes(weights.unit, labels, prefixes))

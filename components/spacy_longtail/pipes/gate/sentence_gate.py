@@ -114,7 +114,7 @@ class SentenceGate(Gate, LongtailPipe):
             training examples, unless the config resamples or augments them.
         """
         if counts_corpus is None and nlp is not None and changed_by(nlp, "train_corpus"):
-            raise ValueError(Errors.L004.format(who=WHO, preset="swapped priors", name=self.name))
+            raise ValueError(Errors.L004.format(who=WHO, weights="swapped priors", name=self.name))
         self.cfg.update(FOUND)
         if labels is not None and self.cfg["rare_labels"] == AUTO:
             self.cfg["auto_labels"] = check_types("labels", labels, WHO)
