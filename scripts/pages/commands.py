@@ -92,12 +92,12 @@ def _required(parameter: Parameter) -> bool:
 def _values(parameter: Parameter) -> str:
     """What an option takes, after its name."""
     kind = parameter.kind
-    if isinstance(parameter.info, ArgumentInfo) or kind is bool:
-        return ""
     if get_origin(kind) is Annotated:
         kind = get_args(kind)[0]
     named = [k for k in get_args(kind) if k is not type(None)] if _is_union(kind) else [kind]
     (single,) = named
+    if isinstance(parameter.info, ArgumentInfo) or single is bool:
+        return ""
     if get_origin(single) is Literal:
         return " " + "/".join(map(str, get_args(single)))
     if get_origin(single) in (list, tuple):
@@ -113,6 +113,9 @@ def _is_union(kind: Any) -> bool:
 
 
 def _default(parameter: Parameter) -> str:
+    """Return the default, or the words that the help has for one that is worked out."""
+    if isinstance(parameter.info.show_default, str):
+        return parameter.info.show_default
     value = parameter.default.value if isinstance(parameter.default, Enum) else parameter.default
     if _required(parameter):
         return "required"
