@@ -10,6 +10,7 @@ from thinc.types import Floats2d
 
 from ..errors import Errors
 from ..layers.listeners import check_vectors, listener_in
+from ..layers.sentences import chain_over_tokens
 from ..layers.sentences import init as init_encoder
 from ..layers.torch_layer import require_torch, resize, rows_from_torch, rows_to_torch, torch_layer
 from ..settings import finite, whole
@@ -59,7 +60,7 @@ def FrozenEncoder(tok2vec: Model[list[Doc], list[Floats2d]]) -> Model[list[Doc],
 
 
 def _frozen(model: Model, docs: list[Doc], is_train: bool) -> tuple[list[Floats2d], Callable]:
-    return model.layers[0].predict(docs), lambda d_rows: []
+    return model.layers[0].predict(docs) if docs else [], lambda d_rows: []
 
 
 def BiLSTM(
@@ -90,10 +91,14 @@ def BiLSTM(
     encode = torch_layer(module, rows_to_torch, rows_from_torch, draw_for_inputs)
     encode.name = "bilstm"
     encode.set_dim("nO", 2 * width)
-    model: Model[list[Doc], list[Floats2d]] = chain(embed, encode)
+    model: Model[list[Doc], list[Floats2d]] = chain_over_tokens(_no_rows, embed, encode)
     model.set_ref("embed", embed)
     model.set_ref("encode", encode)
     return model
+
+
+def _no_rows(model: Model, docs: list[Doc]) -> list[Floats2d]:
+    return [model.ops.alloc2f(0, model.get_ref("encode").get_dim("nO")) for _ in docs]
 
 
 def lstm_settings(hidden_width: int, dropout: float) -> tuple[int, float]:

@@ -4,7 +4,7 @@ from spacy.tokens import Doc
 from thinc.api import Linear, Maxout, Model, chain, ragged2list, reduce_max, with_array, zero_init
 from thinc.types import Floats2d
 
-from ..layers.sentences import with_refs, with_sentences
+from ..layers.sentences import chain_over_tokens, with_refs, with_sentences
 from ..layers.torch_layer import rows_to_torch, torch_layer
 from ..settings import whole
 from .encoders import draw_for_inputs, lstm_settings
@@ -23,7 +23,7 @@ def SentenceGate(
     hidden: Model = Maxout(nO=hidden_width, nI=tok2vec.maybe_get_dim("nO"), nP=2)
     tokens: Model = chain(with_sentences(tok2vec), with_array(hidden))
     output: Model = Linear(nO=1, nI=hidden_width, init_W=zero_init)
-    return with_refs(chain(tokens, reduce_max(), output), tok2vec, output)
+    return with_refs(chain_over_tokens(_no_rows, tokens, reduce_max(), output), tok2vec, output)
 
 
 def RNNCNNGate(
@@ -86,4 +86,9 @@ def _gate(
     module = getattr(torch_gates, name)(width, rate, n_in=tok2vec.maybe_get_dim("nO"), **sizes)
     classify = torch_layer(module, convert_inputs=rows_to_torch, init=draw_for_inputs)
     classify.name = "sentence_gate"
-    return with_refs(chain(with_sentences(tok2vec), ragged2list(), classify), tok2vec, classify)
+    layers: tuple[Model, ...] = (with_sentences(tok2vec), ragged2list(), classify)
+    return with_refs(chain_over_tokens(_no_rows, *layers), tok2vec, classify)
+
+
+def _no_rows(model: Model, docs: list[Doc]) -> Floats2d:
+    return model.ops.alloc2f(0, 1)

@@ -1,11 +1,11 @@
 """One row of tag logits per token."""
 
 from spacy.tokens import Doc
-from thinc.api import Linear, Model, chain, list2ragged, with_array, zero_init
+from thinc.api import Linear, Model, list2ragged, with_array, zero_init
 from thinc.types import Floats2d, Ragged
 
 from ..layers.described import described_linear
-from ..layers.sentences import with_refs
+from ..layers.sentences import chain_over_tokens, with_refs
 from ..settings import whole
 
 
@@ -46,4 +46,10 @@ def DescribedTypes(
 
 
 def _tagger(tok2vec: Model[list[Doc], list[Floats2d]], output: Model) -> Model[list[Doc], Ragged]:
-    return with_refs(chain(tok2vec, list2ragged(), with_array(output)), tok2vec, output)
+    model = chain_over_tokens(_no_rows, tok2vec, list2ragged(), with_array(output))
+    return with_refs(model, tok2vec, output)
+
+
+def _no_rows(model: Model, docs: list[Doc]) -> Ragged:
+    n_tags = model.get_ref("output_layer").get_dim("nO")
+    return Ragged(model.ops.alloc2f(0, n_tags), model.ops.alloc1i(len(docs)))
