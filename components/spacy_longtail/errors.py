@@ -238,6 +238,11 @@ class Errors:
         "{who!r} as well, or call nlp.replace_listeners before {upstream!r} is left out."
     )
 
+    L814 = (
+        "[L814] {who!r} cannot be loaded with {path}: {problem}. Copy the pipeline from its source "
+        "again, or correct the file."
+    )
+
     # Training and pretraining
     L408 = (
         "[L408] {path} cannot be loaded as a pipeline: {problem} Copy it again, install what it was "

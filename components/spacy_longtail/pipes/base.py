@@ -4,15 +4,15 @@ import sys
 import threading
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator
-from functools import wraps
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any, ClassVar, Literal, cast
 
 import srsly
 from spacy import util
 from spacy.language import Language
-from spacy.pipeline.pipe import Pipe, deserialize_config
+from spacy.pipeline.pipe import Pipe
 from spacy.pipeline.trainable_pipe import TrainablePipe
 from spacy.tokens import Doc
 from spacy.util import minibatch
@@ -26,6 +26,7 @@ from ..layers.listeners import listener_in, remember
 from ..scorers import NER_SCORE_WEIGHTS
 from ..settings import finite
 from ..types import Block
+from .saved import check_cfg, read_cfg
 from .scores.spans import ScoredSpan, write_entities
 from .scores.thresholding import judge
 
@@ -124,6 +125,9 @@ class Secondary:
 class LongtailPipe(TrainablePipe):
     """A pipe with a model, an encoder in it, and settings that are saved as `cfg`."""
 
+    learnt: ClassVar[Mapping[str, Any]] = {}  # values of cfg beside the settings, with their types
+    required: ClassVar[tuple[str, ...]] = ()  # values that a saved cfg has
+
     def __init__(
         self,
         vocab: Vocab,
@@ -144,6 +148,18 @@ class LongtailPipe(TrainablePipe):
     def label_data(self) -> list[str]:
         return list(self.labels)
 
+    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> Self:
+        """Load the pipe, after a check of its `cfg`."""
+        util.from_bytes(bytes_data, {"cfg": partial(check_cfg, pipe=self)}, exclude)
+        super().from_bytes(bytes_data, exclude=exclude)
+        return self
+
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> Self:
+        """Load the pipe, after a check of its `cfg`."""
+        util.from_disk(path, {"cfg": partial(check_cfg, pipe=self)}, exclude)
+        super().from_disk(path, exclude=exclude)
+        return self
+
     def finish_update(self, sgd: Optimizer | None) -> None:
         """Step the optimizer, `head_rate` times as far outside the encoder."""
         super().finish_update(with_head_rate(sgd, self.model.get_ref("tok2vec"), self.head_rate))
@@ -160,6 +176,8 @@ class UntrainedPipe(Pipe):
     predict: Callable
     set_annotations: Callable
     saved: ClassVar[tuple[str, ...]] = ()  # attributes that are saved beside cfg
+    learnt: ClassVar[Mapping[str, Any]] = {}  # values of cfg beside the settings, with their types
+    required: ClassVar[tuple[str, ...]] = ()  # values that a saved cfg has
 
     def __init__(self, vocab: Vocab, name: str, scorer: Callable | None, **cfg: Any) -> None:
         self.vocab = vocab
@@ -183,7 +201,7 @@ class UntrainedPipe(Pipe):
         util.to_disk(path, parts, exclude)
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> Self:
-        parts = self._parts("from_disk", lambda file: self.cfg.update(deserialize_config(file)))
+        parts = self._parts("from_disk", lambda file: self.cfg.update(read_cfg(file, self)))
         util.from_disk(path, parts, exclude)
         self.restart()
         return self
@@ -193,7 +211,7 @@ class UntrainedPipe(Pipe):
         return data
 
     def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> Self:
-        parts = self._parts("from_bytes", lambda text: self.cfg.update(srsly.json_loads(text)))
+        parts = self._parts("from_bytes", lambda text: self.cfg.update(read_cfg(text, self)))
         util.from_bytes(data, parts, exclude)
         self.restart()
         return self

@@ -3,11 +3,13 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from typing import ClassVar
 
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.util import filter_spans, logger
+from typing_extensions import TypedDict
 
 from ..corpus.gazetteer import Gazetteer, Reliability, phrase_matcher, read_gazetteer
 from ..types import ENTITY_SCORES
@@ -17,6 +19,14 @@ from .scores.merging import remove_from
 from .scores.spans import ScoredSpan, blocked_tokens, write_entities, write_scores
 
 WHO = "longtail_gazetteer"
+
+
+class KeptNames(TypedDict):
+    """The names of a type, and how often they were right in other documents."""
+
+    names: list[list[str]]  # the words of each
+    right: int
+    n: int
 
 
 class TrainingGazetteer(DeclaredTypes, UntrainedPipe):
@@ -35,6 +45,8 @@ class TrainingGazetteer(DeclaredTypes, UntrainedPipe):
     """
 
     source = "the names of the training data"
+    learnt: ClassVar = {"names": dict[str, KeptNames]}
+    required = ("names",)
 
     def __init__(
         self,

@@ -1,6 +1,7 @@
 """`longtail_posterior_gate`: flags sentences in which the primary NER expects rare types."""
 
 from collections.abc import Callable, Iterable
+from typing import ClassVar
 
 import numpy as np
 from spacy.language import Language
@@ -47,6 +48,9 @@ class PosteriorGate(Gate, UntrainedPipe):
     scorer (Optional[Callable]): The scoring function.
     weak_labels (Optional[List[str]]): The earlier name of rare_labels, until version 0.4.
     """
+
+    learnt: ClassVar = {"start": list[float] | None}
+    required = ("rare_labels",)
 
     def __init__(
         self,

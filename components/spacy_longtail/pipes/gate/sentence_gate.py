@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import islice
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from spacy.language import Language
@@ -23,6 +23,8 @@ from ...types import WEAK_SENTENCES, Block
 from ..base import Gate, LongtailPipe, factory
 from ..label_checks import AUTO, check_labels, check_types
 from ..neighbours import boundary_setters
+from ..saved import Curve
+from ..scores.thresholding import CALIBRATION
 from ..token.tagging import HASH_EMBED_CNN
 from .flagging import write_all_flagged
 from .learning import FOUND, learn_counts, sentence_targets, warn_of_whole_documents, with_boundaries
@@ -55,6 +57,14 @@ class SentenceGate(Gate, LongtailPipe):
         0.4.
     SOURCE: Nguyen, Nguyen & Rao 2020, section 3.2; "auto" and the threshold are ours.
     """
+
+    learnt: ClassVar = {
+        "auto_labels": list[str] | None,
+        "weak_weight": float | None,
+        "kept_share": float,
+        CALIBRATION: Curve | None,
+    }
+    required = ("rare_labels", "auto_labels")
 
     def __init__(
         self,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from spacy.language import Language
@@ -21,6 +21,7 @@ from ...settings import whole
 from ..base import NERPipe, factory
 from ..label_checks import check_known, check_labels
 from ..neighbours import name_in
+from ..saved import Curves
 from ..scores.merging import merge_spans
 from ..scores.spans import ScoredSpan
 from ..scores.thresholding import CALIBRATION, check_judging
@@ -47,6 +48,9 @@ class MRCNER(NERPipe):
     scorer (Optional[Callable]): The scoring function.
     SOURCE: Li et al. 2020, arXiv:1910.11476; other losses than cross-entropy Nemoto et al. 2025.
     """
+
+    learnt: ClassVar = {CALIBRATION: Curves}
+    required = ("queries",)
 
     def __init__(
         self,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -16,9 +16,10 @@ from ...hub import no_model_code
 from ...settings import finite
 from ..base import EntityScorer, Lock, UntrainedPipe, factory
 from ..label_checks import check_known, check_types
+from ..saved import Curves
 from ..scores.merging import merge_spans
 from ..scores.spans import ScoredSpan
-from ..scores.thresholding import check_judging
+from ..scores.thresholding import CALIBRATION, check_judging
 from ..token.describing import describe_types
 
 WHO = "longtail_gliner"
@@ -40,6 +41,8 @@ class GLiNERNER(EntityScorer, UntrainedPipe):
     SOURCE: Zaratiana et al. 2024, arXiv:2311.08526.
     """
 
+    learnt: ClassVar = {"types": dict[str, str], CALIBRATION: Curves}
+    required = ("model_name", "types")
     _model: Any = None  # gliner's, loaded when it is first needed
 
     def __init__(

@@ -53,6 +53,8 @@ class EnsembleNER(TokenTagger):
     SOURCE: Lakshminarayanan et al. 2017, arXiv:1612.01474.
     """
 
+    required = ("types", "members", "scheme")
+
     def __init__(
         self,
         nlp: Language,

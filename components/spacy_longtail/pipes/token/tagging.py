@@ -11,20 +11,19 @@ import numpy as np
 import srsly
 from spacy import util
 from spacy.language import Language
-from spacy.pipeline.pipe import deserialize_config
 from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import Model, Optimizer, to_numpy
 from thinc.types import Floats1d, Floats2d, Ragged
 
-from ...chains.tags import TagCodec
+from ...chains.tags import Scheme, TagCodec
 from ...corpus.counts import count_docs
 from ...corpus.labels import check_label
 from ...corpus.sentences import sentence_lengths
 from ...describers import HashedDescriptions, LabelEncoder, as_describer
 from ...describers.label_encoder import DATA, data_in
 from ...errors import Errors
-from ...heads import HEADS, Gold, Head, Scores
+from ...heads import HEADS, Gold, Head, HeadName, Scores
 from ...heads.outputs import forget_outputs, output_of, rename_outputs, set_outputs
 from ...layers.described import is_described, lay_out, set_descriptions
 from ...layers.listeners import check_listened, nodes_of
@@ -35,6 +34,7 @@ from ...types import Block, TwoTaskState
 from ..base import NERPipe
 from ..label_checks import check_known, declared_without_mention, warn_without_mention
 from ..neighbours import name_in
+from ..saved import Curves, Weights, read_cfg
 from ..scores.probabilities import SETTING, write_probabilities
 from ..scores.spans import ScoredSpan
 from ..scores.thresholding import CALIBRATION
@@ -81,6 +81,19 @@ SETTINGS: Block = {
 }
 
 
+LEARNT: Block = {  # the types of values of cfg that no constructor declares
+    "head": HeadName,
+    "scheme": Scheme,
+    "types": list[str],
+    "class_values": Weights,
+    "state": dict[str, int | list[float]],
+    "descriptions": dict[str, str],
+    "unseen": list[str],
+    "reads_documents": bool,
+    CALIBRATION: Curves,
+}
+
+
 class Predictions(list[list[ScoredSpan]]):
     """The entities of each document, and the tag probabilities of its tokens if wanted."""
 
@@ -95,6 +108,8 @@ class TokenTagger(NERPipe):
     The loss column shows the summed loss of all annotated tokens, in the loss's unit.
     """
 
+    learnt = LEARNT
+    required = ("head", "scheme", "types")
     who: ClassVar[str]  # its factory
     samples_training = True  # else the untouched corpus shows the model what documents are
 
@@ -453,7 +468,7 @@ class TokenTagger(NERPipe):
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "TokenTagger":
         """Load a pipe with its types, which may differ in number from those before."""
         readers = {
-            "cfg": lambda b: self._read_cfg(srsly.json_loads(b), exclude),
+            "cfg": lambda b: self._read_cfg(read_cfg(b, self), exclude),
             DATA: self._take_describer_data,
         }
         util.from_bytes(bytes_data, readers, exclude)
@@ -468,7 +483,7 @@ class TokenTagger(NERPipe):
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "TokenTagger":
         """Load a pipe with its types, which may differ in number from those before."""
         readers = {
-            "cfg": lambda p: self._read_cfg(deserialize_config(p), exclude),
+            "cfg": lambda p: self._read_cfg(read_cfg(p, self), exclude),
             DATA: self._read_describer_data,
         }
         util.from_disk(path, readers, exclude)

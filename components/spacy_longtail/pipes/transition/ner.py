@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
+from spacy import util
 from spacy.language import Language
 from spacy.pipeline._parser_internals.stateclass import StateClass
 from spacy.pipeline._parser_internals.transition_system import TransitionSystem
@@ -30,6 +31,7 @@ from ..label_checks import (
     declared_without_mention,
     warn_without_mention,
 )
+from ..saved import Curves, Weights, check_cfg
 from ..scores.probabilities import SETTING, write_probabilities
 from ..scores.spans import ScoredSpan, add_scores
 from ..scores.thresholding import CALIBRATION, check_judging, judge
@@ -124,6 +126,21 @@ class LongtailNER(EntityRecognizer):
     least-cost actions (docs/methods.md, "Transition-based NER"). The loss column shows the loss
     summed over states in nats; without a loss the summed squared gradient, as stock `ner` does.
     """
+
+    learnt: ClassVar = {
+        "include": list[str] | None,
+        "scores_key": str | None,
+        "class_values": Weights,
+        CALIBRATION: Curves,
+        "thresholds": Weights,
+        "abstain_key": str | None,
+        SETTING: bool | None,
+        "update_with_oracle_cut_size": int,
+        "incorrect_spans_key": str | None,
+        "beam_width": Literal[1],
+        "moves": object,
+    }
+    required: ClassVar = ()  # a stock `ner` saves fewer
 
     def __init__(
         self,
@@ -233,11 +250,13 @@ class LongtailNER(EntityRecognizer):
         return d_scores
 
     def from_bytes(self, bytes_data: bytes, exclude: Iterable[str] = ()) -> "LongtailNER":
+        util.from_bytes(bytes_data, {"cfg": partial(check_cfg, pipe=self)}, exclude)
         super().from_bytes(bytes_data, exclude=exclude)
         mask_unlearnt(self.model)
         return self
 
     def from_disk(self, path: str | Path, exclude: Iterable[str] = ()) -> "LongtailNER":
+        util.from_disk(path, {"cfg": partial(check_cfg, pipe=self)}, exclude)
         super().from_disk(path, exclude=exclude)
         mask_unlearnt(self.model)
         return self

@@ -1,0 +1,86 @@
+"""The `cfg` file of a saved pipe: read, and checked before anything is changed."""
+
+import inspect
+import typing
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Protocol
+
+import srsly
+from pydantic import Field, TypeAdapter, ValidationError
+
+from ..errors import Errors
+from ..types import Block
+
+Curve = Annotated[list[float], Field(min_length=2, max_length=2)]  # slope and shift of a calibration
+Curves = dict[str, Curve] | None  # by type
+Weights = dict[str, float] | None  # by class
+
+
+class Saved(Protocol):
+    """A pipe whose settings and learnt values are saved as `cfg`."""
+
+    name: str
+    cfg: Block
+    learnt: ClassVar[Mapping[str, Any]]  # the types of values beside the constructor's settings
+    required: ClassVar[tuple[str, ...]]  # values without which a pipe cannot be loaded
+
+
+def read_cfg(source: Path | str, pipe: Saved) -> Block:
+    """Return the saved settings and learnt values of a pipe.
+
+    source (Path | str): The file, or the JSON text in a serialized pipe.
+    pipe (Saved): The pipe that loads them, as its config has built it.
+    RAISES (ValueError): If they are no JSON, lack a value that the pipe cannot do without, or have
+        one of a wrong type, or a type twice in a list of types.
+    """
+    try:
+        cfg = srsly.read_json(source) if isinstance(source, Path) else srsly.json_loads(source)
+        problem = _problem_of(cfg, pipe)
+    except (ValueError, OSError) as error:
+        problem = " ".join(f"it cannot be read ({error})".split())
+    if problem:
+        path = source if isinstance(source, Path) else "its serialized cfg"
+        raise ValueError(Errors.L814.format(who=pipe.name, path=path, problem=problem))
+    loaded: Block = cfg
+    return loaded
+
+
+def _problem_of(cfg: object, pipe: Saved) -> str:
+    """Return what is wrong with the values of a pipe, or an empty text."""
+    if not isinstance(cfg, dict):
+        return "it is no JSON object"
+    if missing := [key for key in pipe.required if key not in cfg]:
+        return f"it lacks {', '.join(map(repr, missing))}"
+    for key, kind in _kinds(type(pipe)).items():
+        if key not in cfg or key not in pipe.cfg:
+            continue
+        value = cfg[key]
+        try:
+            _adapter(kind).validate_python(value, strict=True)
+        except ValidationError as error:
+            first = error.errors()[0]
+            return f"{key!r} is {value!r}: {first['msg']}"
+        names = [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+        if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+            return f"{key!r} names {', '.join(twice)} more than once"
+    return ""
+
+
+def check_cfg(source: Path | str, pipe: Saved) -> None:
+    """Check the saved values of a pipe that reads them itself. Arguments as for `read_cfg`."""
+    read_cfg(source, pipe)
+
+
+@lru_cache
+def _kinds(pipe: type[Saved]) -> dict[str, Any]:
+    """Return the types of settings, as a pipe's constructor declares them, and of learnt values."""
+    hints = typing.get_type_hints(pipe.__init__, include_extras=True)
+    settings = {name: hints[name] for name in inspect.signature(pipe).parameters if name in hints}
+    return {**settings, **pipe.learnt}
+
+
+@lru_cache
+def _adapter(kind: Any) -> TypeAdapter:
+    return TypeAdapter(kind)

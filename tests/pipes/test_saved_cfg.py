@@ -1,0 +1,113 @@
+"""A `cfg` file that was changed after a pipeline was saved is refused, by its path."""
+
+import json
+
+import pytest
+import spacy
+
+import tests.pipes.gated  # noqa: F401  # registers a secondary
+from tests.util import (
+    GATE_MODEL,
+    MRC_MODEL,
+    QUERIES,
+    TOKEN_MODEL,
+    blank,
+    examples,
+    one_pipe,
+    small_ner,
+    train,
+    trained_once,
+)
+
+PRIMARY = {"model": TOKEN_MODEL}
+PIPES = {
+    "longtail_ner": small_ner(),
+    "longtail_token_ner": PRIMARY,
+    "longtail_sentence_gate": {"model": GATE_MODEL, "rare_labels": ["NAT"]},
+    "longtail_posterior_gate": {"rare_labels": ["NAT"]},
+    "longtail_gated_ner": {"model": TOKEN_MODEL, "labels": ["NAT"], "spans_key": None, "merge": "fill"},
+    "longtail_gated_pipe": {"pipe": {"factory": "test_secondary"}},
+    "longtail_mrc_ner": {"model": MRC_MODEL, "queries": QUERIES},
+    "longtail_gazetteer": {},
+    "longtail_ensemble_ner": {"members": {"a": {"head": "softmax", "model": TOKEN_MODEL}}},
+}
+LEARN = {*PIPES} - {"longtail_gated_pipe", "longtail_ensemble_ner", "longtail_posterior_gate"}
+
+
+def saved(factory, folder, **changes):
+    """A pipeline of one component, saved; then values of its cfg are changed, or taken out."""
+    if factory in LEARN:
+        nlp, _ = trained_once(one_pipe, 1, factory=factory, **PIPES[factory])
+    else:
+        nlp = one_pipe(factory, **PIPES[factory])
+    nlp.to_disk(folder)
+    path = folder / "ner" / "cfg"
+    cfg = {**json.loads(path.read_text(encoding="utf8")), **changes}
+    kept = {key: value for key, value in cfg.items() if value is not ...}
+    path.write_text(json.dumps(kept), encoding="utf8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("factory", "key", "value", "problem"),
+    [
+        ("longtail_ner", "scores_key", 3, "'scores_key' is 3"),
+        ("longtail_ner", "beam_width", 4, "'beam_width' is 4"),
+        ("longtail_ner", "include", ["PER", "PER"], "'include' names PER more than once"),
+        ("longtail_token_ner", "types", ["PER", "GEO", "PER"], "'types' names PER more than once"),
+        ("longtail_token_ner", "types", "PER", "'types' is 'PER'"),
+        ("longtail_token_ner", "types", ..., "lacks 'types'"),
+        ("longtail_token_ner", "scheme", "IOBES", "'scheme' is 'IOBES'"),
+        ("longtail_token_ner", "head", "svm", "'head' is 'svm'"),
+        ("longtail_token_ner", "thresholds", {"PER": "high"}, "'thresholds' is"),
+        ("longtail_token_ner", "calibration", {"PER": [1.0]}, "'calibration' is"),
+        ("longtail_token_ner", "warmup", True, "'warmup' is True"),
+        ("longtail_sentence_gate", "auto_labels", ["A", "A"], "'auto_labels' names A more than once"),
+        ("longtail_sentence_gate", "threshold", "low", "'threshold' is 'low'"),
+        ("longtail_sentence_gate", "rare_labels", ..., "lacks 'rare_labels'"),
+        ("longtail_posterior_gate", "rare_labels", ["NAT", "NAT"], "names NAT more than once"),
+        ("longtail_posterior_gate", "start", [0.5, "a"], "'start' is"),
+        ("longtail_gated_ner", "merge", "vote", "'merge' is 'vote'"),
+        ("longtail_gated_ner", "types", [1], "'types' is"),
+        ("longtail_gated_pipe", "label_map", ["A"], "'label_map' is"),
+        ("longtail_gated_pipe", "batch_size", 1.5, "'batch_size' is 1.5"),
+        ("longtail_mrc_ner", "queries", ..., "lacks 'queries'"),
+        ("longtail_mrc_ner", "queries", {"PER": 1}, "'queries' is"),
+        ("longtail_gazetteer", "names", {"PER": []}, "'names' is"),
+        ("longtail_ensemble_ner", "members", [], "'members' is"),
+    ],
+)
+def test_a_changed_value_is_refused_with_the_path_of_its_file(factory, key, value, problem, tmp_path):
+    path = saved(factory, tmp_path, **{key: value})
+    with pytest.raises(ValueError, match="L814") as refused:
+        spacy.load(tmp_path)
+    assert str(path) in str(refused.value) and problem in str(refused.value)
+
+
+@pytest.mark.parametrize("factory", PIPES)
+@pytest.mark.parametrize(("text", "problem"), [("[]", "no JSON object"), ("{", "cannot be read")])
+def test_a_file_that_is_no_json_object_is_refused(factory, text, problem, tmp_path):
+    path = saved(factory, tmp_path)
+    path.write_text(text, encoding="utf8")
+    with pytest.raises(ValueError, match=f"L814.*{problem}"):
+        spacy.load(tmp_path)
+
+
+@pytest.mark.parametrize("factory", PIPES)
+def test_what_was_saved_and_not_changed_is_loaded(factory, tmp_path):
+    saved(factory, tmp_path)
+    nlp = spacy.load(tmp_path)
+    again = blank().from_config(nlp.config).from_bytes(nlp.to_bytes())
+    assert again.get_pipe("ner").labels == nlp.get_pipe("ner").labels
+
+
+def test_serialized_values_are_checked_as_well():
+    nlp = one_pipe("longtail_token_ner", **PRIMARY)
+    train(nlp, 1)
+    nlp.get_pipe("ner").cfg["scheme"] = "IOBES"
+    data = nlp.to_bytes()
+    again = one_pipe("longtail_token_ner", **PRIMARY)
+    again.initialize(lambda: examples(again))
+    with pytest.raises(ValueError, match=r"L814.*its serialized cfg"):
+        again.from_bytes(data)
+    assert again.get_pipe("ner").cfg["scheme"] == "BIO"
