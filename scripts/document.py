@@ -22,7 +22,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "results.md": results.render,
     "comparisons.md": comparisons.render,
     "serving.md": figures.page("serving"),
-    **{f"{name}.md": figures.page(name) for name in ("start", "zero_shot", "checking", "faq")},
+    **{f"{name}.md": figures.page(name) for name in ("start", "zero_shot", "checking", "faq", "report")},
     "choose.md": figures.page("choose"),
     "costs.md": figures.page("costs"),
     "../README.md": figures.readme,

@@ -1,10 +1,11 @@
 """Draw how often the rule of decision shows a difference, by documents and seeds."""
 
 import math
+from collections.abc import Iterable, Sequence
 
 import svg
 
-from .records import read
+from .records import read, rows_of
 
 HEIGHT, TOP, BOTTOM, LEFT, PANEL, GAP = 250, 84, 204, 46, 128, 20
 SEEDS = {1: "other", 3: "third-line", 10: "curve"}  # class of each line
@@ -23,6 +24,75 @@ def shown() -> dict[tuple[float, int], dict[int, float]]:
             at = shares.setdefault((record["difference"], record["seeds"]), {})
             at[record["documents"]] = record["scores"]["macro F1"]["shown"]
     return shares
+
+
+def by_documents() -> str:
+    """Return rows: documents, false alarms, power for 5 and 10 points of macro F1, and coverage."""
+    shares, rows = shown(), []
+    for n in sorted({n for at in shares.values() for n in at} - {5, 6, 8}):
+        cells = [_percents(shares[difference, seeds][n] for seeds in SEEDS) for difference in (0, 5, 10)]
+        rows.append([str(n), *cells, _range(coverage(n))])
+    return rows_of(rows)
+
+
+def coverage(n_documents: int) -> list[float]:
+    """Return the coverage of the interval of macro F1 in each cell with so many documents."""
+    return [
+        record["scores"]["macro F1"]["covered"]
+        for record in read("decisions")
+        if record["rule"] == "decision" and record["documents"] == n_documents
+    ]
+
+
+def tested_cells() -> list[dict]:
+    """Return the figures of each cell and score that has enough documents to be tested."""
+    return [
+        own | {"difference": record["difference"], "score": score}
+        for record in read("decisions")
+        if record["rule"] == "decision"
+        for score, own in record["scores"].items()
+        if own["tested"] > 0.9
+    ]
+
+
+def narrowest() -> float:
+    """Return the smallest mean width of the other rules' intervals of very rare types, in points."""
+    return min(
+        record["scores"][score]["width"]
+        for record in read("decisions")
+        if "scores" in record and record["rule"] != "decision"
+        for score in ("F1 of in 5", "F1 of in 3")
+    )
+
+
+def by_rule() -> str:
+    """Return rows: a rule, and its false alarms for a type in 5 documents and in macro F1."""
+    rules = {
+        "decision": "one rule",
+        "studentised": "studentised, with a jackknife",
+        "bayesian": "Bayesian bootstrap",
+        "percentile": "bootstrap",
+    }
+    rows = []
+    for rule, words in rules.items():
+        cells = []
+        for n, score in ((10, "macro F1"), (200, "macro F1"), (200, "F1 of in 5"), (200, "F1 of in 3")):
+            at = {
+                r["seeds"]: r["scores"][score]["shown"]
+                for r in read("decisions")
+                if (r["rule"], r.get("difference"), r.get("documents")) == (rule, 0.0, n)
+            }
+            cells.append(_percents(at[seeds] for seeds in (1, 3, 6)))
+        rows.append([words, *cells])
+    return rows_of(rows)
+
+
+def _percents(shares: Iterable[float]) -> str:
+    return ", ".join(f"{100 * share:.0f}" for share in shares)
+
+
+def _range(shares: Sequence[float]) -> str:
+    return f"{100 * min(shares):.0f} to {100 * max(shares):.0f}"
 
 
 def render() -> str:

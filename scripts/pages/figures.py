@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from statistics import mean, stdev
 
-from . import advice, serving, zero_shot
+from . import advice, decisions, serving, zero_shot
 from .records import read, rows_of
 
 HERE = Path(__file__).parent
@@ -328,6 +328,31 @@ def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
+def _decisions() -> Iterator[tuple[str, str]]:
+    """What the simulation says of the rule of decision."""
+    cells = decisions.tested_cells()
+    alarms = [own["shown"] for own in cells if own["difference"] == 0]
+    covered = [own["covered"] for own in cells]
+    yield "decisions.by documents", decisions.by_documents()
+    yield "decisions.by rule", decisions.by_rule()
+    yield "decisions.cells", str(len(alarms))
+    yield "decisions.alarms", f"{100 * mean(alarms):.1f}"
+    yield "decisions.most alarms", f"{100 * max(alarms):.1f}"
+    yield "decisions.covered", f"{100 * mean(covered):.1f}"
+    yield "decisions.least covered", f"{100 * min(covered):.1f}"
+    yield "decisions.most covered", f"{100 * max(covered):.1f}"
+    by_score: dict[str, list[float]] = {}
+    for own in cells:
+        by_score.setdefault(own["score"], []).append(100 * own["covered"])
+    yield (
+        "decisions.by score",
+        " to ".join(f"{end(map(mean, by_score.values())):.1f}" for end in (min, max)),
+    )
+    yield "decisions.narrowest", f"{decisions.narrowest():.0f}"
+    within = sum(0.93 <= share <= 0.97 for share in covered)
+    yield "decisions.within", f"{100 * within / len(covered):.0f} %"
+
+
 PARTS: tuple[Callable[[], Iterable[tuple[str, str]]], ...] = (
     _rare,
     _corpora,
@@ -343,6 +368,7 @@ PARTS: tuple[Callable[[], Iterable[tuple[str, str]]], ...] = (
     _extended,
     _costs,
     _audit,
+    _decisions,
 )
 
 
