@@ -56,7 +56,7 @@ def tested_cells() -> list[dict]:
 
 
 def narrowest() -> float:
-    """Return the smallest mean width of the other rules' intervals of very rare types, in points."""
+    """Return the smallest mean width, in points, of other rules' intervals of very rare types."""
     return min(
         record["scores"][score]["width"]
         for record in read("decisions")
