@@ -10,6 +10,7 @@ import re
 import warnings
 from collections import Counter
 from typing import NamedTuple
+from xml.etree.ElementTree import Element, SubElement, tostring
 
 import numpy as np
 import pytest
@@ -183,6 +184,19 @@ def listed(key, text_key="text"):
     return lambda text, spans: {"id": 1, text_key: text, key: [list(s) for s in spans]}
 
 
+def light_tag(text, spans):
+    marks = [{"start": a, "end": b, "tag": t, "value": text[a:b]} for a, b, t in spans]
+    return {"examples": [{"content": text, "annotations": marks, "classifications": []}]}
+
+
+def bioc_json(text, spans, offset=7):
+    marks = []
+    for a, b, t in spans:
+        where = [{"offset": a + offset, "length": b - a}]
+        marks.append({"infons": {"type": t}, "text": text[a:b], "locations": where})
+    return {"id": "1", "passages": [{"offset": offset, "text": text, "annotations": marks}]}
+
+
 RECORDS = {
     "prodigy": prodigy,
     "prodigy_tokens": lambda text, spans: prodigy(text, spans, True),
@@ -196,6 +210,11 @@ RECORDS = {
     "ner_annotator": lambda text, spans: {
         "classes": ["PER"],
         "annotations": [[text, {"entities": [list(s) for s in spans]}]],
+    },
+    "light_tag": light_tag,
+    "bioc_json": bioc_json,
+    "rasa": lambda text, spans: {
+        "rasa_nlu_data": {"common_examples": [objects(label="entity")(text, spans)]}
     },
     "label_studio": label_studio,
     "json_min": json_min,
@@ -225,6 +244,48 @@ def brat_files(found):
         ann = "".join(f"T{j}\t{t} {a} {b}\t{text[a:b]}\n" for j, (a, b, t) in enumerate(spans, 1))
         files |= {f"{i:03}.txt": text, f"{i:03}.ann": f"{ann}R1\tloves Arg1:T1 Arg2:T2\n"}
     return files
+
+
+def bioc_xml(found):
+    root = Element("collection")
+    for sent in found:
+        (passage,) = bioc_json(*texts(sent))["passages"]
+        document = SubElement(root, "document")
+        SubElement(document, "id").text = "1"
+        inner = SubElement(document, "passage")
+        SubElement(inner, "offset").text = str(passage["offset"])
+        SubElement(inner, "text").text = passage["text"]
+        for mark in passage["annotations"]:
+            annotation = SubElement(inner, "annotation")
+            SubElement(annotation, "infon", key="type").text = mark["infons"]["type"]
+            where = {name: str(value) for name, value in mark["locations"][0].items()}
+            SubElement(annotation, "location", where)
+            SubElement(annotation, "text").text = mark["text"]
+    return tostring(root)
+
+
+def pubtator(found):
+    blocks = []
+    for i, sent in enumerate(found):
+        text, spans = texts(sent)
+        marks = "".join(f"{i}\t{a}\t{b}\t{text[a:b]}\t{t}\tD1\n" for a, b, t in spans)
+        blocks.append(f"{i}|t|{text}\n{marks}\n")
+    return "".join(blocks)
+
+
+def opennlp(found):
+    lines = []
+    for sent in found:
+        words = list(sent.words)
+        for a, b, label in sent.ents:
+            words[a] = f"<START:{label}> {words[a]}"
+            words[b - 1] += " <END>"
+        lines.append(" ".join(words) + "\n")
+    return "".join(lines)
+
+
+def dygie(sent):
+    return {"doc_key": "x", "sentences": [sent.words], "ner": [[[a, b - 1, t] for a, b, t in sent.ents]]}
 
 
 def numbered(found):
@@ -304,11 +365,15 @@ TOKEN_FORMATS = {
         of_tokens(lambda s: {"tokenized_text": s.words, "ner": [[a, b - 1, t] for a, b, t in s.ents]}),
         {},
     ),
+    "dygie": ("a.jsonl", of_tokens(dygie), {}),
+    "opennlp": ("a.train", opennlp, {"format": "opennlp"}),
     "spacy": ("a.spacy", lambda found: DocBin(docs=docs_of(found), store_user_data=True).to_bytes(), {}),
 }
 TOKEN_FORMATS["bilou"][2]["token_column"] = -1
 TEXT_FORMATS = {
     "brat": ("", brat_files, {}),
+    "bioc": ("a.xml", bioc_xml, {}),
+    "pubtator": ("a.pubtator", pubtator, {}),
     "articles": ("a.txt", marked("title: T\nkind: k\n\n"), {}),
     "open": ("a.txt", marked("domain: d\n\n", "; thing"), {}),
 } | {

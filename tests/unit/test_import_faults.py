@@ -536,6 +536,12 @@ def test_broken_bioc_is_refused(text, tmp_path):
         converted(write(tmp_path / "a.xml", text))
 
 
+def test_broken_bioc_json_is_refused(tmp_path):
+    path = write(tmp_path / "a.json", lines({"passages": [{"offset": "x", "text": "Oban"}]}))
+    with pytest.raises(ValueError, match=r"L401.*a\.json:1: the document has another form"):
+        converted(path)
+
+
 def test_pubtator_is_read(tmp_path):
     text = "1|t|The Heron left Oban.\n1|a|No boat.\n1\t4\t9\tHeron\tSHIP\tD1\n1\tCID\tD1\tD2\n\n2|t|Oban.\n2\t0\t4\tOban\tPLACE\t-\n"
     docs, events = converted(write(tmp_path / "a.pubtator.txt", text))

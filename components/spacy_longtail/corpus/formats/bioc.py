@@ -24,13 +24,7 @@ class BiocReader(SpanOptions):
     def read(self, path: Path, context: Context) -> Iterator[Text]:
         """Yield each passage as a text. Annotations that are not entities are counted."""
         for i, element in enumerate(xml_elements(path, "document"), 1):
-            place = Place(path, 0, i)
-            try:
-                yield from passage_texts(_document(element), place, context.events)
-            except (TypeError, KeyError, ValueError, AttributeError) as error:
-                if str(error).startswith("["):  # one of our own
-                    raise
-                raise unreadable(place, f"the document has another form ({error})", FIX) from error
+            yield from passage_texts(_document(element), Place(path, 0, i), context.events)
 
 
 def is_bioc(path: Path, head: str, siblings: set[str]) -> bool:
@@ -43,10 +37,13 @@ def passage_texts(document: JsonObject, place: Place, events: Events) -> Iterato
 
     document (Dict[str, Any]): As in JSON, with passages.
     """
-    for passage in document[PASSAGES]:
-        parts = [passage] if passage.get("text") else passage.get("sentences") or []
-        for part in parts:
-            yield _text_of(part, str(document.get("id", "")), place, events)
+    try:
+        for passage in document[PASSAGES]:
+            parts = [passage] if passage.get("text") else passage.get("sentences") or []
+            for part in parts:
+                yield _text_of(part, str(document.get("id", "")), place, events)
+    except (TypeError, KeyError, ValueError, AttributeError) as error:
+        raise unreadable(place, f"the document has another form ({error})", FIX) from error
 
 
 def _text_of(part: JsonObject, name: str, place: Place, events: Events) -> Text:

@@ -306,7 +306,7 @@ class ConlluSentence:
         while at < len(self.words):
             numbers, form, space = self.ranges.get(at, ("", "", None))
             first, _, last = numbers.partition("-")
-            n = int(last) - int(first) + 1 if first.isdecimal() and last.isdecimal() else 1
+            n = int(last[:9]) - int(first[:9]) + 1 if first.isdecimal() and last.isdecimal() else 1
             words = self.words[at : at + max(n, 1)]
             if not numbers:
                 kept.append(words[0])

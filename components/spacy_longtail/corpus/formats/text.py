@@ -112,8 +112,8 @@ def xml_elements(path: Path, tag: str) -> Iterator[ElementTree.Element]:
                 if element.tag == tag:
                     yield element
                     element.clear()
-    except ElementTree.ParseError as error:
-        line, _ = error.position
+    except (ElementTree.ParseError, LookupError, ValueError) as error:  # of an encoding, too
+        line, _ = getattr(error, "position", (1, 0))
         problem = f"this is no XML: {error}"
         raise unreadable(Place(path, line), problem, "Export the file again.") from error
     except BROKEN_GZIP as error:

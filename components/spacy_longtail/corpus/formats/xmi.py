@@ -31,12 +31,12 @@ class XmiReader(SpanOptions):
                 if not (begin.isdecimal() and end.isdecimal()):
                     continue
                 if name == "Sentence":
-                    starts.add(int(begin))
+                    starts.add(int(begin[:15]))
                 label = next((about[key] for key in LABELS if about.get(key)), "")
                 if name == "NamedEntity" and not label:
                     context.events.add("unreadable", "without a type", place)
                 elif label and (name == "NamedEntity" or "custom" in element.tag):
-                    span = CharSpan(place, None, int(begin), int(end), label)
+                    span = CharSpan(place, None, int(begin[:15]), int(end[:15]), label)
                     (spans if name == "NamedEntity" else others).append(span)
         if not text:
             raise unreadable(place, "it has no Sofa with a text", FIX)
