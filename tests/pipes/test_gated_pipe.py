@@ -119,6 +119,12 @@ def test_the_secondary_takes_the_place_of_the_primary(settings, expected):
     assert (0, 1, "PER") in rated <= {(ent.start, ent.end, ent.label_) for ent in doc.ents}
 
 
+def test_behind_a_primary_without_scores_the_scored_entities_are_the_secondarys():
+    doc = pipeline(None, pipe=SCORED)("FLAG ANN saw STORM .")
+    assert entities(doc) == [("ANN", "PER"), ("STORM", "NAT")]
+    assert [(span.text, span.label_) for span in doc.spans["entity_scores"]] == [("STORM", "NAT")]
+
+
 @pytest.mark.parametrize(
     ("merge", "pipe", "expected"),
     [
