@@ -14,8 +14,18 @@ from spacy_longtail.evaluation.records import TrainingSettings
 from spacy_longtail.training.provenance import read_run
 from spacy_longtail.training.train import train_model
 from spacy_longtail.unlabelled.ensemble import Ensemble
-from tests.project.test_distil import CONFIG, CONFIGS, TINY
-from tests.util import one_pipe, refused, run_app, run_spacy, small_ner, toy_corpus, toy_docs, train
+from tests.project.test_distil import CONFIG, TINY
+from tests.util import (
+    config_file,
+    one_pipe,
+    refused,
+    run_app,
+    run_spacy,
+    small_ner,
+    toy_corpus,
+    toy_docs,
+    train,
+)
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +33,7 @@ def place(tmp_path_factory):
     """A corpus, and three runs of two configs."""
     folder = tmp_path_factory.mktemp("ensemble")
     toy_corpus(folder / "gold", train=toy_docs(2))
-    for name, config, seed in (("a", CONFIG, 0), ("b", CONFIG, 1), ("c", CONFIGS / "token_crf.cfg", 2)):
+    for name, config, seed in (("a", CONFIG, 0), ("b", CONFIG, 1), ("c", config_file("token_crf"), 2)):
         overrides = {**TINY, "training.max_steps": 30, "training.seed": seed}
         train_model(config, folder / "gold", folder / name, overrides=overrides)
     return folder
@@ -108,7 +118,7 @@ def test_an_ensemble_is_of_no_seed(place, done):
 
 def test_an_ensemble_of_one_seed_has_it_and_says_how_it_was_made(place, tmp_path):
     overrides = {**TINY, "training.max_steps": 10, "training.seed": 1}
-    train_model(CONFIGS / "token_crf.cfg", place / "gold", tmp_path / "other", overrides=overrides)
+    train_model(config_file("token_crf"), place / "gold", tmp_path / "other", overrides=overrides)
     run(place / "b", tmp_path / "other", "-o", tmp_path / "out")
     found = evaluate_model(tmp_path / "out", place / "gold" / "test.spacy", ["GEO", "PER"], [])
     assert found.training == TrainingSettings(seed=1)
