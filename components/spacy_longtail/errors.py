@@ -258,7 +258,7 @@ class Errors:
     )
     L450 = "[L450] {path} cannot be audited: {problem}. {fix}"
     L495 = "[L495] {path} cannot be {role}: {problem}. {fix}."
-    L496 = "[L496] {path} cannot be gone on with: {problem}. {fix}."
+    L496 = "[L496] The pretraining in {path} cannot be resumed: {problem}. {fix}."
     L515 = (
         "[L515] --gpu-id {gpu_id} cannot be used: {problem}. Run: pip install 'spacy-longtail[gpu]'. Or "
         "leave --gpu-id out for the CPU."
@@ -331,7 +331,7 @@ class Errors:
         "[L851] The command is not done: {module} ended it with {call}. Remove that call, or raise an "
         "error instead."
     )
-    L852 = "[L852] {problem} See `{command} --help`."
+    L852 = "[L852] The command line is wrong: {problem} See `{command} --help`."
     L853 = (
         "[L853] Out of memory{problem}. Give the command less at a time: fewer --workers or "
         "--n-process, a smaller --batch-size, [training.batcher] size or [nlp] batch_size in the "

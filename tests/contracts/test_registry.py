@@ -111,6 +111,14 @@ def test_names_are_published_once_and_errors_used_and_unique():
             assert re.search(rf"(Errors|Warnings)\.{name}\b", code), name
 
 
+def test_no_error_is_a_mere_frame_for_what_its_caller_says():
+    """L401 is the frame of all importers, which name file, line, fault and fix."""
+    texts = {n: text for n, text in vars(Errors).items() if re.fullmatch(r"L\d+", n)}
+    own = {n: re.sub(r"\{.*?\}|\[L\d+\]", "", text) for n, text in texts.items()}
+    assert {n for n, text in own.items() if not re.search("[A-Za-z]{2,}", text)} == {"L401"}
+    assert not [n for n, text in own.items() if "what it names" in text]
+
+
 DESCRIBERS = sorted(entry.values[1] for entry in ENTRIES if "Descriptions" in entry.values[1])
 
 

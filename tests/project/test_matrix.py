@@ -4,6 +4,7 @@ import errno
 import json
 import multiprocessing
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -270,6 +271,8 @@ def test_a_plan_from_the_command_line(plan, corpus, tmp_path):
     names = {"config.cfg", "curve.jsonl", "dev.json", "log.txt", "record.json", "run.json", "test.json"}
     assert names <= {path.name for path in folder.iterdir()} and not (folder / "model").exists()
     assert [point["step"] for point in srsly.read_jsonl(folder / "curve.jsonl")] == [0, 2, 4]
+    command = shlex.split(srsly.read_json(folder / "run.json")["command"])
+    assert command[4] == str(folder / "config.cfg")  # which can be typed again
     second = invoke(*call)
     assert second.exit_code == 1
     assert {r["method"]: r for r in json.loads(second.stdout.splitlines()[-1])} == records

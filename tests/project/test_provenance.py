@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -105,6 +106,15 @@ def test_config_values_of_a_command_can_be_typed_again():
     }
     words = words_of_shell(command("train", [], overrides))
     assert parse_config_overrides(words[1:]) == overrides
+
+
+def test_a_run_that_is_moved_afterwards_names_its_final_place(corpus, tmp_path):
+    work, final = tmp_path / "work", tmp_path / "trials" / "one"
+    work.mkdir()
+    shutil.copy(CONFIG, work / "config.cfg")
+    train_model(work / "config.cfg", corpus, work / "model", overrides=STEPS, moved_to=final)
+    found = read_run(work / "model" / "model-best").command
+    assert f" train {final}/config.cfg {corpus} {final}/model " in found
 
 
 def test_code_of_ones_own_is_in_the_command(tmp_path, monkeypatch):

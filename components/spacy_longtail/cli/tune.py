@@ -50,7 +50,8 @@ def tune(
     best = best_of(tried)
     if best is None:
         problem = f"no trial has finished. The last one: {tried[-1].error or tried[-1].status}"
-        raise ValueError(Errors.L487.format(problem=problem, fix="Correct it, and give more --trials."))
+        fix = "Remove that cause, and run the same command with more --trials."
+        raise ValueError(Errors.L487.format(problem=problem, fix=fix))
     written = study.write_best(tried, best)
     if as_json:
         shown = [trial._asdict() for trial in tried]

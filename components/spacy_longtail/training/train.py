@@ -142,6 +142,7 @@ def train_model(
     gpu_id: int = -1,
     matmul: Matmul = "spacy",
     overrides: Overrides | None = None,
+    moved_to: Path | None = None,
 ) -> Path:
     """Train a config on a corpus, and keep beside the models how, and the scores on the way.
 
@@ -154,6 +155,8 @@ def train_model(
     matmul (str): Which library multiplies matrices in the training alone. "numpy" changes nothing
         where the config has a callback of its own in [nlp] after_pipeline_creation.
     overrides (Optional[Overrides]): Config values by dotted name.
+    moved_to (Optional[Path]): Where the caller moves the folder of config and output afterwards:
+        the recorded command names it, so that it can be typed again.
     RETURNS (Path): model-best.
     """
     given = load_filled(config, corpus, overrides)
@@ -190,11 +193,15 @@ def train_model(
         if not (new / BEST / "config.cfg").is_file():
             fix = "Training wrote no model; see the log."
             raise ValueError(Errors.L402.format(path=output / BEST, fix=fix))
+
+        def kept(path: Path) -> Path:
+            return path if moved_to is None else moved_to / path.name
+
         options: Block = {} if gpu_id < 0 else {"gpu-id": gpu_id}
         options |= {} if matmul == "spacy" else {"matmul": matmul}
         options |= overrides or {}
         record = RunRecord(
-            command=command("train", [config, corpus, output], options),
+            command=command("train", [kept(config), corpus, kept(output)], options),
             corpus=with_name(corpus).name,
             checksums={name: checksum(path) for name, path in parts.items()},
             versions=versions(),

@@ -80,7 +80,7 @@ class GatedNER(Secondary, TokenTagger):
         scheme = "BIO" if head == "two_task" else "BILUO"
         trained_with = check_head(head, loss, scheme, model, WHO)
         if trained_with.reads_soft:
-            reason, fix = "it reads soft targets, which are of all sentences", "Use its base."
+            reason, fix = "it reads soft targets, which are of all sentences", "Set loss to its 'base'."
             raise ValueError(Errors.L002.format(who=WHO, loss=loss, reason=reason, fix=fix))
         check_described(model, WHO, describe=describe)
         super().__init__(

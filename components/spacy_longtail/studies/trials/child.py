@@ -27,7 +27,9 @@ def run_child(work: Path, task: Task) -> None:
     for path in task.get("own_code", []):
         import_code(Path(path))
     corpus = Path(task["corpus"])
-    best = train_model(work / "config.cfg", corpus, work / MODEL, gpu_id=task["gpu_id"])
+    moved_to = Path(task["moved_to"]) if "moved_to" in task else None
+    config, output = work / "config.cfg", work / MODEL
+    best = train_model(config, corpus, output, gpu_id=task["gpu_id"], moved_to=moved_to)
     types = read_types(corpus)
     training = None if task["drawn"] else part_path(corpus, "train")
     for part in task["parts"]:

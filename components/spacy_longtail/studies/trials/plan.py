@@ -325,7 +325,8 @@ def _set_draw(config: Config, draw: Draw, partition: int, name: str) -> None:
 
 def unusable(path: Path | str, problem: str) -> ValueError:
     """The error to raise of a plan."""
-    return ValueError(Errors.L470.format(path=path, problem=problem, fix="docs/matrix.md has the form."))
+    fix = "docs/matrix.md shows what a plan has."
+    return ValueError(Errors.L470.format(path=path, problem=problem, fix=fix))
 
 
 def is_whole(value: object) -> bool:

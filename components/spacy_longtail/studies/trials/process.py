@@ -33,6 +33,7 @@ class Task(TypedDict):
     drawn: bool  # whether the training data is a draw, of which scores by frequency would be wrong
     parts: list[str]  # those to score
     own_code: NotRequired[list[str]]  # files to import before
+    moved_to: NotRequired[str]  # the folder's final place, which the recorded command names
 
 
 class Outcome(NamedTuple):

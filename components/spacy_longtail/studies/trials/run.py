@@ -22,7 +22,7 @@ from .child import MODEL
 from .keys import code_version, corpus_version, trial_key
 from .plan import Plan, Trial, unusable
 from .process import Outcome, Stop, Task, launch
-from .records import FOLDER, WORK, TrialRecord, finish, read_finished
+from .records import FOLDER, WORK, TrialRecord, finish, read_finished, trial_folder
 
 SCORED = ["dev", "test"]
 
@@ -196,6 +196,7 @@ def run_trial(options: TrialOptions, trial: Trial, work: Path, stop: Stop) -> Ou
     """
     corpus, name, is_drawn = str(trial.corpus), trial.method.name, trial.draw is not None
     task = Task(corpus=corpus, name=name, gpu_id=options.gpu_id, drawn=is_drawn, parts=SCORED)
+    task["moved_to"] = str(trial_folder(work.parents[1], work.name))
     outcome = launch(work, trial.config(), task, options.minutes, stop)
     for name in ("run.json", "curve.jsonl"):
         if (work / MODEL / name).is_file():
