@@ -485,6 +485,19 @@ def test_rasa_json_is_read(tmp_path):
     assert converted(path)[0] == [(FERRY, [("Heron", "SHIP")])]
 
 
+def test_the_value_of_rasa_may_be_a_synonym(tmp_path):
+    entity = {"start": 10, "end": 15, "value": "MV Heron", "entity": "SHIP"}
+    path = write(tmp_path / "a.jsonl", lines({"text": FERRY, "entities": [entity]}))
+    assert converted(path)[0] == [(FERRY, [("Heron", "SHIP")])]
+
+
+def test_tags_of_single_tokens_are_no_spans(tmp_path):
+    token = {"start": 10, "end": 15, "word": "Heron", "entity": "B-SHIP"}
+    path = write(tmp_path / "a.jsonl", lines({"text": FERRY, "entities": [token]}))
+    with pytest.raises(ValueError, match=r"L401.*'B-SHIP' of a single token.*aggregation_strategy"):
+        converted(path)
+
+
 def test_dygie_is_read(tmp_path):
     record = {
         "doc_key": "a",
@@ -613,6 +626,12 @@ def test_formats_that_are_not_read_are_named_with_what_converts_them(name, text,
 def test_the_docs_list_every_format():
     page = (ROOT / "docs" / "corpora.md").read_text(encoding="utf8")
     assert [name for name in FORMATS if f"| `{name}` |" not in page] == []
+
+
+def test_a_foreign_file_beside_the_corpus_is_not_in_the_way(tmp_path):
+    write(tmp_path / "in" / "nlu.yml", "nlu:\n- intent: x\n")
+    write(tmp_path / "in" / "a.jsonl", lines({"text": FERRY, "label": [SHIP]}))
+    assert converted(tmp_path / "in")[0] == [(FERRY, [("Heron", "SHIP")])]
 
 
 # ---------------------------------------------------------------- .spacy

@@ -23,7 +23,7 @@ FOREIGN: tuple[tuple[str, tuple[str, ...], tuple[str, ...], str], ...] = (
     (
         "Rasa's NLU format",
         (".yml", ".yaml", ".md"),
-        ("nlu:", "version:", "## intent"),
+        ("nlu:", "## intent"),
         "Write JSON with Rasa, which convert reads: rasa data convert nlu -f json --data PATH --out"
         " train.json.",
     ),

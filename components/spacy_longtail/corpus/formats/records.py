@@ -34,7 +34,7 @@ from .options import (
     check_columns,
 )
 from .spans import CharSpan, Text, keep_values
-from .tags import TagReader
+from .tags import TagReader, is_tag
 from .text import Place, unreadable
 
 SPANS = ("spans", "entities", "ents", "labels", "label", "annotations")  # the first that a record has
@@ -46,7 +46,6 @@ NAMED = ("id", "text", "content", "data", "answer", "tokens", "sents", OFFSETS, 
 SPAN_FIX = "A span is [start, end, type], or an object with start, end and label."
 BOUNDS = (("start", "end"), ("start_offset", "end_offset"), ("start_char", "end_char"), ("begin", "end"))
 TYPE_KEYS = ("label", "labels", "type", "entity_group", "tag", "entity")
-QUOTES = ("text", "value")  # of the covered text
 OTHER_FORM = (TypeError, KeyError, IndexError, AttributeError)  # where a record is read as by its tool
 
 
@@ -210,7 +209,12 @@ def _spans(items: Any, place: Place, events: Events) -> list[CharSpan]:
         if isinstance(item, list):
             spans.append(CharSpan(place, None, *item))
             continue
-        types = item[next((key for key in TYPE_KEYS if key in item), TYPE_KEYS[0])]
+        key = next((key for key in TYPE_KEYS if key in item), TYPE_KEYS[0])
+        types = item[key]
+        if key == "entity" and is_tag(str(types)):
+            problem = f"found the tag {types!r} of a single token instead of a span"
+            fix = "In Hugging Face's pipeline, set aggregation_strategy to join tokens."
+            raise unreadable(place, problem, fix)
         labels = types if isinstance(types, list) else [types]
         if item.get("correct") is False:  # reviewed in LightTag
             for label in labels:
@@ -218,7 +222,8 @@ def _spans(items: Any, place: Place, events: Events) -> list[CharSpan]:
             continue
         if not labels:
             events.add("unreadable", "without a type", place)
-        quote = next((item[key] for key in QUOTES if isinstance(item.get(key), str)), None)
+        said = item.get("value" if "tag" in item else "text")  # LightTag's; Rasa's value may be another
+        quote = said if isinstance(said, str) else None
         start, end = _bounds(item)
         spans += [CharSpan(place, quote, start, end, label) for label in labels]
     return spans

@@ -177,6 +177,8 @@ def _visible(paths: Iterable[Path]) -> list[Path]:
 def _part(path: Path, files: list[Path], format: str | None, given: Given) -> Source:
     """Return a part, refusing files of several formats and several files of a part."""
     by_format = _by_format(files, format, given)
+    for file in files if not by_format else ():
+        check_foreign(file, _head(file, given))
     if not by_format and path.is_dir():
         raise ValueError(Errors.L402.format(path=path / "*", fix=WANTED))
     readings = [f"{file.name} as {name}" for name, files in by_format.items() for file in files[:2]]
@@ -208,6 +210,10 @@ def _by_format(files: list[Path], format: str | None, given: Given) -> dict[str,
     return by_format
 
 
+def _head(path: Path, given: Given) -> str:
+    return head_of(path, str(given.get("encoding", FileOptions.encoding)))
+
+
 def _by_suffix(path: Path) -> list[str]:
     """Return the formats that a file may have by its name."""
     plain = unzipped(path)
@@ -220,9 +226,11 @@ def _detect(path: Path, siblings: set[str], given: Given) -> str | None:
     suffix, text = unzipped(path).suffix.lower(), beside(path, f"{unzipped(path).stem}.txt")
     if suffix == ".ann" and not text.is_file():
         raise ValueError(Errors.L402.format(path=text, fix="Every .ann file needs its .txt file."))
-    head = "" if suffix == ".spacy" else head_of(path, str(given.get("encoding", "utf8")))
-    check_foreign(path, head)
     names = _by_suffix(path)
+    if not names:
+        return None
+    head = "" if suffix == ".spacy" else _head(path, given)
+    check_foreign(path, head)
     for name in names:
         sniff = FORMATS[name].sniff
         if sniff and sniff(path, head, siblings):
