@@ -22,8 +22,9 @@ N_DRAWS = 9_999
 MIN_UNITS = 6  # with n units p cannot be below 2 ** (1 - n): six are the fewest with p below 0.05
 BATCH = 2**22  # numbers per batch of draws, 32 MiB
 ROUNDING = 1e-12  # differences below it are floating point error
-# Standard deviation of a score over training seeds: a part that all types share, and a part of each
-# type. Measured on benchmarks/results (decisions.jsonl has the figures).
+# Standard deviation of a score over training seeds: a part that all types share, and a part of
+# each type. Together they are 0.9 points of macro F1 of eight types, as in our records, and 1.7
+# points of F1 of one type (`benchmarks/decisions.py measure`).
 SEED_SD_SHARED, SEED_SD_TYPE = 0.007, 0.015
 SEED_SD_DF = 6  # degrees of freedom that this measurement is worth beside a comparison's own seeds
 
