@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import spacy
+from spacy.tokenizer import Tokenizer
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 from thinc.api import Model
@@ -305,3 +306,33 @@ def test_the_separator_is_one_piece_of_a_transformer(bert):
             at += 1
             assert [pieces[i] for i in own] == [token.text if "[" in token.text else token.lower_]
     assert [row.count("[SEP]") for row in full.wordpieces.strings] == [2] * 4
+
+
+def cut_otherwise(nlp, folder):
+    """A pipeline that cuts texts at spaces alone, with the NER of another, saved and loaded."""
+    other = blank()
+    other.tokenizer = Tokenizer(other.vocab)
+    other.add_pipe("ner", source=nlp)
+    other.to_disk(folder)
+    return other, spacy.load(folder)
+
+
+def test_queries_keep_their_tokens_in_a_pipeline_that_cuts_texts_in_other_ways(tmp_path):
+    nlp = blank()
+    queries = {**QUERIES, "GEO": "towns, cities?"}
+    nlp.add_pipe("longtail_mrc_ner", name="ner", config={"model": MODEL, "queries": queries})
+    nlp.initialize(lambda: examples(nlp))
+    expected = nlp.get_pipe("ner").cfg["cut_queries"]
+    assert expected["towns, cities?"]["words"] == ["towns", ",", "cities", "?"]
+    for other in cut_otherwise(nlp, tmp_path):
+        other(words(other, SENTENCES[0]))
+        assert other.get_pipe("ner").cfg["cut_queries"] == expected
+
+
+def test_queries_that_were_saved_without_tokens_are_cut_by_their_own_pipeline(tmp_path):
+    """As those of version 0.3.0."""
+    nlp = one_pipe("longtail_mrc_ner", model=MODEL, queries={**QUERIES, "GEO": "towns, cities?"})
+    nlp.initialize(lambda: examples(nlp))
+    expected = nlp.get_pipe("ner").cfg.pop("cut_queries")
+    nlp.to_disk(tmp_path)
+    assert spacy.load(tmp_path).get_pipe("ner").cfg["cut_queries"] == expected

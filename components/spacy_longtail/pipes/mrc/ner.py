@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
+from pathlib import Path
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -10,6 +11,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import logger
 from thinc.api import Model, Optimizer, set_dropout_rate
+from typing_extensions import Self, TypedDict
 
 from ...corpus.counts import count_docs
 from ...errors import Errors
@@ -28,6 +30,13 @@ from ..scores.thresholding import CALIBRATION, check_judging
 from .answers import gold_answers, learn, read_off
 
 WHO = "longtail_mrc_ner"
+
+
+class CutQuery(TypedDict):
+    """The tokens of a query. They are saved, as another pipeline may cut texts in other ways."""
+
+    words: list[str]
+    spaces: list[bool]  # whether a space follows each
 
 
 class MRCNER(NERPipe):
@@ -49,7 +58,7 @@ class MRCNER(NERPipe):
     SOURCE: Li et al. 2020, arXiv:1910.11476; other losses than cross-entropy Nemoto et al. 2025.
     """
 
-    learnt: ClassVar = {CALIBRATION: Curves}
+    learnt: ClassVar = {CALIBRATION: Curves, "cut_queries": dict[str, CutQuery]}
     required = ("queries",)
 
     def __init__(
@@ -92,6 +101,7 @@ class MRCNER(NERPipe):
             scorer,
             head_rate,
             queries=queries,
+            cut_queries={},
             separator=separator,
             batch_size=whole("batch_size", batch_size, "Use 64.", 1),
             **check_judging(thresholds, abstain_key, scores_key, WHO),
@@ -115,6 +125,7 @@ class MRCNER(NERPipe):
         """
         known = self.cfg["queries"]
         self.cfg["queries"] = {**known, **check_queries({label: query}, self.name)}
+        self._cut_queries()
         return int(label not in known)
 
     def initialize(
@@ -142,12 +153,41 @@ class MRCNER(NERPipe):
         self.cfg[CALIBRATION] = None
         n = len(self.labels)
         logger.info("%s: %d queries, so each sentence is read %d times", self.name, n, n)
+        self.cfg["cut_queries"] = {}  # the tokenizer may have changed since the pipe was built
+        self._cut_queries()
         sample = [eg.predicted for eg in islice((e for e in get_examples() if len(e.predicted)), 10)]
         self.model.initialize(X=next(self._ask(sample, 10)).asked)
 
     def _ask(self, docs: list[Doc], size: int) -> Iterator[Questions]:
+        self._cut_queries()
         queries = list(self.cfg["queries"].values())
-        return ask(docs, queries, self.cfg["separator"], self.tokenizer, size)
+        return ask(docs, queries, self.cfg["separator"], self._query_doc, size)
+
+    def _query_doc(self, query: str) -> Doc:
+        return Doc(self.vocab, **self.cfg["cut_queries"][query])
+
+    def _cut_queries(self) -> None:
+        """Cut the queries that have no tokens yet with the tokenizer of the pipe's own pipeline."""
+        for query in map(str.strip, self.cfg["queries"].values()):
+            if query not in self.cfg["cut_queries"]:
+                doc = self.tokenizer(query)
+                spaces = [bool(token.whitespace_) for token in doc]
+                cut: CutQuery = {"words": [token.text for token in doc], "spaces": spaces}
+                self.cfg["cut_queries"][query] = cut
+
+    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> Self:
+        """Load the pipe; one of version 0.3.0 has saved its queries without their tokens."""
+        self.cfg["cut_queries"] = {}
+        super().from_bytes(bytes_data, exclude=exclude)
+        self._cut_queries()
+        return self
+
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> Self:
+        """Load the pipe, as `from_bytes` does."""
+        self.cfg["cut_queries"] = {}
+        super().from_disk(path, exclude=exclude)
+        self._cut_queries()
+        return self
 
     def predict(self, docs: Iterable[Doc]) -> list[list[ScoredSpan]]:
         docs = list(docs)
