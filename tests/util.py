@@ -319,7 +319,8 @@ def tiny_bert(
     folder.mkdir(parents=True, exist_ok=True)
     words = {t.text.lower() for s in SENTENCES for t in parse(blank(), s)}
     letters = set(map(chr, range(97, 123)))
-    vocab = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *sorted(words | letters | set(others))]
+    subwords = letters | {f"##{letter}" for letter in letters}  # so that no two words are read alike
+    vocab = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *sorted(words | subwords | set(others))]
     (folder / "vocab.txt").write_text("\n".join(vocab), encoding="utf8")
     BertTokenizerFast(str(folder / "vocab.txt"), model_max_length=n_positions).save_pretrained(folder)
     sizes = {"vocab_size": len(vocab), "hidden_size": width, "intermediate_size": 2 * width}

@@ -35,6 +35,10 @@ class Errors:
         "[longtail] labels declares. Add them to 'labels' in types.json (or to labels of [longtail] in "
         "the config), or delete their descriptions."
     )
+    L802 = (
+        "[L802] {who} cannot tell the types {first} and {other} apart: {text!r} and {as_text!r} have "
+        "the same vector. Describe one of them in other words."
+    )
     L274 = (
         "[L274] {who} cannot start from {path}: {problem}. Name a pipeline that `pretrain` wrote, with "
         "its encoder, width and 'describe', or pretrained = null."

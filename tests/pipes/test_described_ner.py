@@ -11,6 +11,7 @@ import spacy
 from spacy_longtail.describers import HashedDescriptions
 from spacy_longtail.encoders import located
 from spacy_longtail.heads.outputs import output_of
+from spacy_longtail.pipes.token import describing
 from spacy_longtail.types import ANNOTATED_TYPES
 from tests.util import SMALL, TOKEN_MODEL, blank, examples, train
 
@@ -250,3 +251,39 @@ def test_a_sigmoid_cannot_leave_types_out():
     batch[0].reference.user_data[ANNOTATED_TYPES] = ["PER"]
     with pytest.raises(ValueError, match="L002"):
         nlp.update(batch)
+
+
+# Two descriptions with one vector: hashed words know neither case nor punctuation
+
+
+def test_labels_with_one_vector_are_refused_and_nothing_changes():
+    nlp = build()
+    train(nlp, 1)
+    pipe, labels = nlp.get_pipe("ner"), nlp.get_pipe("ner").labels
+    with pytest.raises(ValueError, match=r"L802.*A and B apart: 'person' and 'person\.'"):
+        pipe.set_labels({"A": "person", "C": "ship", "B": "person."})
+    assert pipe.labels == labels
+
+
+def test_a_type_with_the_vector_of_another_is_not_added():
+    nlp = build()
+    train(nlp, 1, ner={"descriptions": {"ART": "rowing boat"}})
+    pipe, labels = nlp.get_pipe("ner"), nlp.get_pipe("ner").labels
+    with pytest.raises(ValueError, match=r"L802.*ART and BOAT apart.*'Rowing boat!'"):
+        pipe.add_label("BOAT", "Rowing boat!")
+    assert pipe.labels == labels and "BOAT" not in pipe.cfg["descriptions"]
+
+
+def test_types_with_one_vector_are_not_trained():
+    nlp = build()
+    texts = {"ART": "a ship", "NAT": "a  (ship)"}
+    with pytest.raises(ValueError, match=r"L802.*ART and NAT apart|L802.*NAT and ART apart"):
+        train(nlp, 1, ner={"descriptions": texts})
+
+
+def test_equal_vectors_are_found_among_many_types(monkeypatch):
+    monkeypatch.setattr(describing, "COMPARED", 3)
+    texts = {f"T{i}": f"kind number {i}" for i in range(10)}
+    assert describing.describe_apart(texts, None, "ner").shape == (10, 300)
+    with pytest.raises(ValueError, match=r"L802.*T2 and T8 apart"):
+        describing.describe_apart({**texts, "T8": "kind, number 2"}, None, "ner")

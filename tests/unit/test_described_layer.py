@@ -1,5 +1,7 @@
 """The layer whose weights come from descriptions: formula, gradient, what is trained."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -159,26 +161,59 @@ def test_renamed_outputs_keep_what_types_share_and_their_own_weights():
     assert np.array_equal(fresh.get_param("P"), old["P"])
 
 
-def test_predictions_follow_every_change_of_the_weights(monkeypatch):
+def agrees(layer, codec, X):
+    return layer.predict(X) == pytest.approx(by_hand(weights_of(layer), codec, X), abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["W", "b", "P", "Q", "D"])
+def test_predictions_follow_a_change_in_place_that_keeps_the_sum_of_squares(name):
     layer, codec = made()
     X = drawn(3, N_IN, seed=0)
+    assert agrees(layer, codec, X)
+    values = layer.get_param(name)
+    values[...] = values[::-1].copy()  # the same numbers at other places
+    assert agrees(layer, codec, X)
 
-    def agree():
-        return layer.predict(X) == pytest.approx(by_hand(weights_of(layer), codec, X), abs=1e-4)
 
-    assert agree()
-    computed = []
-    monkeypatch.setattr(
-        described, "_weights", lambda own, plain=described._weights: computed.append(own) or plain(own)
-    )
+def test_predictions_follow_parameters_that_are_replaced():
+    layer, codec = made()
+    X = drawn(3, N_IN, seed=0)
+    assert agrees(layer, codec, X)
+    layer.set_param("D", layer.get_param("D")[::-1].copy())
+    assert agrees(layer, codec, X)
+
+
+def test_predictions_follow_another_layout_of_the_same_types():
+    layer, codec = made()
+    X = drawn(3, N_IN, seed=0)
     layer.predict(X)
-    assert not computed  # nothing has changed
-    for name in "WPQb":
-        layer.get_param(name)[...] *= 1.5  # in place, as an optimizer does
-        assert agree()
-    layer.set_param("D", layer.get_param("D")[::-1].copy())  # the same numbers for other types
-    assert agree()
-    assert len(described._LAST) <= described.MOST
-    found, backprop = layer(X, is_train=False)  # a gradient that is asked for is right here, too
-    _, wanted = layer.begin_update(X)
+    type_of, prefix_of = codec.layout()
+    lay_out(layer, np.where(type_of < 0, type_of, 2 - type_of), prefix_of)
+    weights = {**weights_of(layer), "D": weights_of(layer)["D"][::-1]}
+    assert layer.predict(X) == pytest.approx(by_hand(weights, codec, X), abs=1e-4)
+
+
+def test_weights_are_computed_once_while_nothing_changes(monkeypatch):
+    layer, _ = made()
+    X = drawn(3, N_IN, seed=0)
+    computed, plain = [], described._from_words
+    monkeypatch.setattr(described, "_from_words", lambda own: computed.append(own) or plain(own))
+    for _ in range(3):
+        layer.predict(X)
+    assert computed == [layer]
+
+
+def test_a_pickled_layer_has_no_remembered_weights():
+    layer, _ = made()
+    X = drawn(3, N_IN, seed=0)
+    layer.predict(X)
+    copy = pickle.loads(pickle.dumps(layer._func))
+    assert copy._last is None
+    assert copy(layer, X, is_train=False)[0] == pytest.approx(layer.predict(X))
+
+
+def test_a_gradient_that_is_asked_for_in_prediction_is_that_of_training():
+    layer, _ = made()
+    found, backprop = layer(drawn(3, N_IN, seed=0), is_train=False)
+    _, wanted = layer.begin_update(drawn(3, N_IN, seed=0))
     assert backprop(np.ones_like(found)) == pytest.approx(wanted(np.ones_like(found)), abs=1e-5)

@@ -57,6 +57,17 @@ def test_donors_are_sentences_with_their_own_types(tmp_path):
             assert doc.user_data[ANNOTATED_TYPES] == list(donor.descriptions)
 
 
+def test_types_whose_descriptions_have_the_same_words_are_one_type(tmp_path):
+    folder = corpus(
+        tmp_path / "donor",
+        train=["[Ann|A] sold a [saw|B]", "The [drill|C] broke"],
+        descriptions={"A": "person", "B": "hand tool", "C": "Hand tool."},
+    )
+    (donor,) = read(folder)
+    assert donor.descriptions == {"A": "person", "B": "hand tool"}
+    assert [e.label_ for doc in donor.train for e in doc.ents] == ["A", "B", "B"]
+
+
 def test_sentences_of_dev_and_test_of_a_target_are_left_out_and_counted(tmp_path):
     target = corpus(
         tmp_path / "target",

@@ -201,7 +201,7 @@ def test_a_loaded_pipeline_looks_for_types_by_their_descriptions(shipped):
 def test_a_batch_with_many_types_is_read_in_slices(shipped, monkeypatch):
     nlp = spacy.load(shipped)
     ner = nlp.get_pipe("ner")
-    ner.set_labels({f"type {i}": f"kind {i} of thing" for i in range(20)})
+    ner.set_labels({f"type {i}": f"kind {chr(97 + i)} of thing" for i in range(20)})
     docs = list(nlp.get_pipe("tok2vec").pipe(map(nlp.make_doc, ("Jon saw the Fram", "", "Oslo") * 3)))
     whole = ner.predict(docs)
     sizes, entities = [], ner.entities

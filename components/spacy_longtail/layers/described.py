@@ -1,6 +1,5 @@
-"""A linear layer whose weights are computed from vectors of what its types are in words."""
+"""A linear layer whose weights are computed from vectors of the descriptions of its types."""
 
-import operator
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -11,10 +10,6 @@ from thinc.types import Floats2d, Ints1d
 NAME = "described_linear"
 SCALE = 8.0  # of the vectors, which have unit length: else words learn slower than the residual
 NO_TYPE = -1  # in `type_of`: the output of O
-
-# what layers last predicted with, by their ids: arrays, their sums of squares, the weights
-_LAST: dict[int, tuple[list[np.ndarray], list[float], Floats2d]] = {}
-MOST = 32  # layers that are remembered
 
 
 def described_linear(
@@ -38,11 +33,11 @@ def described_linear(
         {"nO": nO, "nI": nI, "nD": None, "nM": width},
         dict.fromkeys(("W", "b", "P", "Q", "D")),
     )
-    return Model(NAME, forward, init=init, params=params, dims=dims, attrs=attrs)
+    return Model(NAME, Forward(), init=init, params=params, dims=dims, attrs=attrs)
 
 
 def is_described(layer: Model) -> bool:
-    """Whether a layer is one of these."""
+    """Return whether a layer computes weights from descriptions."""
     return layer.name == NAME
 
 
@@ -78,7 +73,7 @@ def init(layer: Model, X: Floats2d | None = None, Y: object = None) -> None:
 
 
 class Words(NamedTuple):
-    """What descriptions add to the weights of tags."""
+    """Projected descriptions, and the tags that they are for."""
 
     projected: Floats2d  # (n_prefixes, width, n_types), Q_k d_t
     tags: Ints1d  # (n,), all but O
@@ -95,32 +90,45 @@ def _words(layer: Model) -> Words:
     return Words(Q @ D.T, tags, prefix_of, type_of, SCALE / layer.get_dim("nM") ** 0.5)
 
 
-def _weights(layer: Model) -> Floats2d:
+def _from_words(layer: Model) -> tuple[Ints1d, Floats2d]:
+    """Return the tags of types, and the weights that their descriptions give them, (n, nI)."""
     words = _words(layer)
-    weights = layer.get_param("W").copy()
     products = words.projected.transpose(0, 2, 1) @ layer.get_param("P")
-    weights[words.tags] += words.scale * products[words.prefix_of, words.type_of]
-    return weights
+    return words.tags, words.scale * products[words.prefix_of, words.type_of]
 
 
-def _predicting(layer: Model) -> Floats2d:
-    """The weights of the tags, computed anew where something has changed since the last time."""
-    params = [layer.get_param(name) for name in ("W", "P", "Q", "D")]
-    arrays = [*params, *(layer.attrs[name] for name in ("type_of", "prefix_of"))]
-    sums = [float(np.vdot(array, array)) for array in params]  # an optimizer changes arrays in place
-    known, squares, weights = _LAST.get(layer.id, ([], [], None))
-    if squares != sums or not all(map(operator.is_, known, arrays)):
-        weights = _weights(layer)
-        if len(_LAST) >= MOST:
-            _LAST.clear()
-        _LAST[layer.id] = arrays, sums, weights
-    return weights
+class Forward:
+    """The forward pass of a layer, which remembers the weights that descriptions gave it last.
+
+    A prediction computes them again if any number that they depend on has changed, in place or not.
+    """
+
+    def __init__(self) -> None:
+        self._last: tuple[list[np.ndarray], tuple[Ints1d, Floats2d]] | None = None
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"_last": None}
+
+    def __call__(self, layer: Model, X: Floats2d, is_train: bool) -> tuple[Floats2d, Callable]:
+        """Return the logits, (n_tokens, nO), and the callback of their gradient."""
+        is_kept = not is_train and isinstance(X, np.ndarray)
+        return forward(layer, X, self._remembered(layer) if is_kept else _from_words(layer))
+
+    def _remembered(self, layer: Model) -> tuple[Ints1d, Floats2d]:
+        params = [layer.get_param(name) for name in ("P", "Q", "D")]
+        now = [*params, layer.attrs["type_of"], layer.attrs["prefix_of"]]
+        last = self._last  # another thread may replace it meanwhile
+        if last is not None and all(map(np.array_equal, last[0], now)):
+            return last[1]
+        computed = _from_words(layer)
+        self._last = [array.copy() for array in now], computed
+        return computed
 
 
-def forward(layer: Model, X: Floats2d, is_train: bool) -> tuple[Floats2d, Callable]:
+def forward(layer: Model, X: Floats2d, from_words: tuple[Ints1d, Floats2d]) -> tuple[Floats2d, Callable]:
     W, b, P, D = (layer.get_param(name) for name in ("W", "b", "P", "D"))
-    is_kept = not is_train and isinstance(W, np.ndarray)
-    weights = _predicting(layer) if is_kept else _weights(layer)
+    weights = W.copy()
+    weights[from_words[0]] += from_words[1]
 
     def backprop(dY: Floats2d) -> Floats2d:
         QD, tags, prefix_of, type_of, scale = _words(layer)

@@ -17,6 +17,7 @@ from ..corpus.formats.open_types import fine_and_coarse
 from ..corpus.formats.sources import find_parts
 from ..corpus.sentences import by_punctuation, has_boundaries, plain_text
 from ..corpus.type_words import in_words
+from ..describers.base import words
 from ..types import ANNOTATED_TYPES
 from .records import unusable
 
@@ -152,12 +153,17 @@ def _held_out(train: list[Doc], dev: list[Doc]) -> tuple[list[Doc], list[Doc]]:
 
 
 def _unite_types(docs: list[Doc], labels: list[str], given: dict[str, str]) -> dict[str, str]:
-    """The types of documents and their descriptions. Tags with one description become one type."""
+    """Unite types whose descriptions have the same words: no describer tells them apart.
+
+    RETURNS (Dict[str, str]): The description of each type. The documents have the united types.
+    """
     labels = sorted({*labels, *(ent.label_ for doc in docs for ent in doc.ents)})
     texts = {label: " ".join(text.split()) for label, text in in_words(labels, given).items()}
-    first: dict[str, str] = {}  # as device and DEVICE
-    names = {label: first.setdefault(text.casefold(), label) for label, text in texts.items()}
-    descriptions = {names[label]: text for label, text in texts.items()}
+    first: dict[tuple[str, ...], str] = {}  # as device, DEVICE and "device."
+    read = {label: text.casefold() for label, text in texts.items()}
+    keys = {label: tuple(words(text)) or (text,) for label, text in read.items()}
+    names = {label: first.setdefault(key, label) for label, key in keys.items()}
+    descriptions = {label: texts[label] for label in first.values()}
     for doc in docs:
         known = doc.user_data.get(ANNOTATED_TYPES, labels)  # of a partial annotation
         unknown = {names[label] for label in labels if label not in known}

@@ -26,6 +26,8 @@ from ..neighbours import upstream_of
 from ..sources import add_sources, sources_of
 
 ALIKE = 0.99  # cosine of vectors of one text by one describer
+ROUNDING = 1e-5  # greatest difference of numbers of one vector that is computed twice
+COMPARED = 1024  # types that are compared with all others at once
 # which of a pretrained head's prefixes a prefix starts from that it lacks
 FROM_PREFIX = {"B": "B", "I": "I", "L": "I", "U": "B"}
 
@@ -49,8 +51,27 @@ def describe_types(types: Iterable[str], given: Mapping[str, str], who: str) -> 
     return texts
 
 
+def describe_apart(texts: Mapping[str, str], describe: Describer | None, who: str) -> Floats2d:
+    """Return one row of unit length for each type, no two of them equal.
+
+    texts (Mapping[str, str]): Descriptions by type.
+    RAISES (ValueError): If two types have one vector: the second could never be predicted.
+    """
+    vectors, labels = vectors_of(list(texts.values()), describe, who), list(texts)
+    for start in range(0, len(labels), COMPARED):
+        cosines = vectors[start : start + COMPARED] @ vectors.T
+        others, types = np.nonzero(np.tril(cosines >= ALIKE, start - 1))
+        others += start
+        is_equal = np.abs(vectors[others] - vectors[types]).max(axis=1, initial=0.0) <= ROUNDING
+        if is_equal.any():
+            first, other = labels[types[is_equal][0]], labels[others[is_equal][0]]
+            shown = {"first": first, "text": texts[first], "other": other, "as_text": texts[other]}
+            raise ValueError(Errors.L802.format(who=who, **shown))
+    return vectors
+
+
 def vectors_of(texts: list[str], describe: Describer | None, who: str) -> Floats2d:
-    """One row of unit length for each description."""
+    """Return one row of unit length for each description."""
     describe = describe or HashedDescriptions()
     vectors = np.asarray(to_numpy(describe(texts)), dtype="float32")
     if empty := [text for text, row in zip(texts, vectors, strict=True) if not row.any()]:

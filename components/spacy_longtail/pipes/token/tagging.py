@@ -43,10 +43,10 @@ from .describing import (
     PretrainedHead,
     are_alike,
     check_described,
+    describe_apart,
     describe_types,
     read_pretrained,
     take_pretrained,
-    vectors_of,
 )
 from .gold import allowed_tags, check_taught, gold_types, soft_targets, tagged_entities
 
@@ -183,7 +183,7 @@ class TokenTagger(NERPipe):
                 raise ValueError(Errors.L271.format(who=self.name, problem=problem))
             if is_trained and is_new:
                 known = to_numpy(output_of(self.model).get_param("D"))
-                vectors = vectors_of(list(new.values()), self.describe, self.name)
+                vectors = describe_apart(new, self.describe, self.name)
                 if not are_alike(vectors[:-1], known):
                     problem = f"other vectors than in training, so that {label!r} cannot be added"
                     shown = {"who": self.name, "describe": self.describe, "problem": problem}
@@ -228,7 +228,7 @@ class TokenTagger(NERPipe):
         for label in types:
             check_label(label)
         texts = describe_types(types, given, self.name)
-        vectors = vectors_of(list(texts.values()), self.describe, self.name)
+        vectors = describe_apart(texts, self.describe, self.name)
         before = [name if name == "O" else f"{name} before" for name in self.head.outputs]
         forgotten = dict.fromkeys(("include", "class_values", "thresholds", CALIBRATION))
         self.cfg.update(forgotten, types=types, descriptions=texts, unseen=list(types))
@@ -286,7 +286,7 @@ class TokenTagger(NERPipe):
             texts = describe_types(self.labels, given, self.name)
             unseen = [label for label in self.labels if label not in mentioned]
             self.cfg.update(descriptions=texts, unseen=unseen)
-            self._set_descriptions(vectors_of(list(texts.values()), self.describe, self.name))
+            self._set_descriptions(describe_apart(texts, self.describe, self.name))
         sampled = get_examples() if self.samples_training else seen()
         sample = list(islice((eg.predicted for eg in sampled if len(eg.predicted)), 10))
         self.model.initialize(X=sample)
