@@ -122,12 +122,13 @@ def plain_loops(pipelines: Path, n_threads: int) -> dict[str, PlainLoop]:
     import torch
     from torch.ao.quantization import quantize_dynamic
 
-    from spacy_longtail.models.transformer import NAME, encoder_of
+    from spacy_longtail.layers.windows import TRANSFORMER
+    from spacy_longtail.models.transformer import encoder_of
 
     found = {}
     for layers, name in (("six", "six"), ("three", "three")):
         model = of_pipeline(pipelines / name).get_pipe("tok2vec").model
-        module = encoder_of(next(node for node in model.walk() if node.name == NAME)).eval()
+        module = encoder_of(next(node for node in model.walk() if node.name == TRANSFORMER)).eval()
         tokenizer, bert = module.tokenizer, module.encoder
         short = quantize_dynamic(bert, {torch.nn.Linear}, dtype=torch.qint8)
 
@@ -285,9 +286,10 @@ def throughput(corpus: Path, pipelines: Path, n_threads: int, rounds: int) -> li
 
 
 def pieces_per_word(model: Any, texts: list[list[str]]) -> float:
-    from spacy_longtail.models.transformer import NAME, encoder_of
+    from spacy_longtail.layers.windows import TRANSFORMER
+    from spacy_longtail.models.transformer import encoder_of
 
-    tokenizer = encoder_of(next(node for node in model.walk() if node.name == NAME)).tokenizer
+    tokenizer = encoder_of(next(node for node in model.walk() if node.name == TRANSFORMER)).tokenizer
     encodings = tokenizer.encode_batch(texts, is_pretokenized=True)
     return sum(len(e.ids) for e in encodings) / sum(map(len, texts))
 

@@ -22,6 +22,10 @@ class Errors:
         "[L265] {name!r} cannot be loaded: {problem} Name a model of the Hugging Face hub, or a folder, "
         "which works offline."
     )
+    L820 = (
+        "[L820] max_pieces = {wanted} is more than {name!r} can read: {known} subwords at once, besides "
+        "special ones. Set max_pieces = {known} or fewer, or null."
+    )
     L271 = (
         "[L271] The descriptions of {who} have {problem}. Correct "
         "[initialize.components.NAME.descriptions], or 'descriptions' in types.json."
@@ -153,6 +157,19 @@ class Errors:
     )
 
     # Pipes and scorers
+    L821 = (
+        "[L821] {setting} would average some weights of {who!r}, but not those of its torch layer, "
+        "which is of another package. Set use_averages = false and weight_mix = 1, or use "
+        "longtail.Transformer.v1."
+    )
+    L822 = (
+        "[L822] The encoder of {who} does not carry a query to the words of a sentence: the {n}th word "
+        "has the same vector whatever the query. Use a transformer or longtail.BiLSTM.v1."
+    )
+    L823 = (
+        "[L823] The query {query!r} is too long: it takes {n} of the {limit} {unit} that the encoder "
+        "reads at once, and a sentence needs at least {room}. Shorten the query."
+    )
     L004 = (
         "[L004] {who} needs corpus counts for {weights}, but got no 'counts_corpus'. Add to the config: "
         "[initialize.components.{name}] counts_corpus = ${{corpora.plain}}."

@@ -7,7 +7,9 @@ import pytest
 from spacy.util import fix_random_seed
 from thinc.api import Adam, Linear, PyTorchWrapper, chain
 
-from spacy_longtail.training.optimizers import TorchAdam, create_adam
+from spacy_longtail.layers.torch_layer import torch_layer
+from spacy_longtail.training.optimizers import TorchAdam, check_averages, create_adam
+from tests.util import blank
 
 torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
 
@@ -105,7 +107,7 @@ class Net(torch.nn.Module):
 def stepped(optimizer, n_steps=N_STEPS):
     """A layer of thinc and a module of torch after some steps, and their weights after each."""
     fix_random_seed(0)
-    model = chain(Linear(3, 3), PyTorchWrapper(Net()))
+    model = chain(Linear(3, 3), torch_layer(Net()))
     x = np.random.default_rng(0).normal(size=(4, 3)).astype("float32")
     model.initialize(X=x)
     history = []
@@ -169,3 +171,44 @@ def test_training_goes_on_from_the_weights_not_from_their_averages():
     with pytest.raises(KeyError), model.use_params(optimizer.averages):
         raise KeyError
     assert np.array_equal(weights_of(model)["used.weight"], history[-1]["used.weight"])
+
+
+@pytest.mark.parametrize("make", [Adam, create_adam])
+def test_moving_averages_reach_torch_layers(make):
+    optimizer = make(0.05, use_averages=True)
+    model, history = stepped(optimizer)
+    trained = model.layers[1].shims[0]._model.used.weight.detach().numpy().copy()
+    with model.use_params(optimizer.averages):
+        averaged = weights_of(model)["used.weight"]
+    expected, weights = np.zeros_like(averaged), [step["used.weight"] for step in history]
+    for n, own in enumerate(weights, 1):
+        decay = (1 + n) / (10 + n)
+        expected = decay * expected + (1 - decay) * own
+    assert averaged == pytest.approx(expected, abs=1e-5)
+    assert not np.allclose(averaged, trained, atol=1e-3)
+    assert np.array_equal(weights_of(model)["used.weight"], trained)
+
+
+def foreign(**optimizer):
+    """A pipeline over a torch layer of thinc, and the optimizer that its config names."""
+    nlp = blank()
+    tagger = nlp.add_pipe("tagger")
+    tagger.model = chain(Linear(3, 3), PyTorchWrapper(Net()))
+    nlp.config["training"]["optimizer"] = {"@optimizers": "longtail.Adam.v1", **optimizer}
+    return nlp
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [({}, "use_averages"), ({"use_averages": True}, "use_averages"), (MIXED, "weight_mix")],
+)
+def test_averages_that_a_foreign_torch_layer_would_not_get_are_refused(settings, named):
+    with pytest.raises(ValueError, match=rf"L821.*{named}.*'tagger'"):
+        check_averages(foreign(**settings))
+
+
+def test_a_foreign_torch_layer_that_is_frozen_or_not_averaged_is_trained():
+    check_averages(foreign(use_averages=False))
+    frozen = foreign()
+    frozen.config["training"]["frozen_components"] = ["tagger"]
+    check_averages(frozen)

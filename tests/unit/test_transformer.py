@@ -3,6 +3,7 @@
 import json
 import pickle
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -22,10 +23,10 @@ from spacy_longtail.describers.label_encoder import FILE  # noqa: E402
 from spacy_longtail.layers import int8, torch_transformer  # noqa: E402
 from spacy_longtail.layers.quantised import eight_bit, four_bit  # noqa: E402
 from spacy_longtail.layers.torch_transformer import from_bytes, short_form  # noqa: E402
+from spacy_longtail.layers.windows import windows_of  # noqa: E402
 from spacy_longtail.models import Transformer  # noqa: E402
-from spacy_longtail.models.transformer import Words, encoder_of, windows_of  # noqa: E402
+from spacy_longtail.models.transformer import encoder_of  # noqa: E402
 from spacy_longtail.pipes.token import tagging  # noqa: E402
-from spacy_longtail.training.optimizers import Averages, average_torch_modules  # noqa: E402
 
 WIDTH = 64
 LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": WIDTH}
@@ -79,15 +80,15 @@ def test_sentences_are_read_apart_and_the_order_is_kept(bert):
 @pytest.mark.parametrize("longest", [1, 5])
 def test_windows_take_each_word_once_and_fit(n_words, longest):
     lengths = np.random.default_rng(n_words).integers(1, longest + 1, size=n_words)
-    words = Words(np.arange(lengths.sum()), lengths)
     cuts = np.array([n_words]) if n_words < 9 else np.array([4, n_words - 4])
-    found = windows_of(words, cuts, 16)
-    starts = np.cumsum(lengths) - lengths
-    taken = np.concatenate([s.ids[s.first[s.kept]] for s in found])  # a piece is its place
-    assert taken.tolist() == starts.tolist()
-    assert max(len(s.ids) for s in found) <= 16
-    inner = [s for s in found if s.kept.stop < len(s.first)]
-    assert all(len(s.ids) > s.first[s.kept.stop - 1] + 1 for s in inner)  # something follows the last
+    found = windows_of(lengths, cuts, 16)
+    kept = [word for window in found for word in range(window.first, window.stop)]
+    assert kept == list(range(n_words))
+    assert all(window.start <= window.first < window.stop <= window.end for window in found)
+    assert max(lengths[window.start : window.end].sum() for window in found) <= 16
+    ends = np.cumsum(lengths)
+    inner = [window for window in found if window.stop < window.end]
+    assert all(ends[w.end - 1] > ends[w.stop - 1] - lengths[w.stop - 1] + 1 for w in inner)
 
 
 def test_it_is_saved_with_its_tokenizer_and_loads_without_the_folder(bert):
@@ -258,9 +259,9 @@ def test_int8_is_near_full_precision_and_is_saved(shipped, in_int8, tmp_path):
     texts = ("Jon saw the Fram in Oslo", "", "Rome sent help")
     wanted, found = rows_of(spacy.load(shipped), *texts), rows_of(in_int8, *texts)
     assert 0 < max(abs(a - b).max() for a, b in zip(wanted, found, strict=True) if len(a)) < 0.1
-    module = encoder_of(in_int8.get_pipe("tok2vec").model)
-    kinds = {type(layer).__module__ for layer in module.quantised().modules()}
-    assert any("int8" in kind for kind in kinds) and not module.training
+    shim = in_int8.get_pipe("tok2vec").model.shims[0]
+    kinds = {type(layer).__module__ for layer in shim.short_encoder().modules()}
+    assert any("int8" in kind for kind in kinds) and not shim._model.training
     in_int8.to_disk(tmp_path / "own")
     for again in (spacy.load(tmp_path / "own"), pickle.loads(pickle.dumps(in_int8))):
         for own, row in zip(rows_of(again, *texts), found, strict=True):
@@ -287,11 +288,48 @@ def test_int8_follows_the_weights_and_training_is_in_full_precision(shipped, in_
     [after] = rows_of(in_int8, text)
     assert abs(after - before).max() > 0.1
     shim = model.shims[0]
-    others = Averages({(shim.id, n): p.detach().numpy() * 0 for n, p in shim._model.named_parameters()})
-    average_torch_modules()
+    others = {(shim.id, n): p.detach().numpy() * 0 for n, p in shim._model.named_parameters()}
     with model.use_params(others):
         assert not rows_of(in_int8, text)[0].any()
     assert rows_of(in_int8, text)[0] == pytest.approx(after, abs=1e-6)
+
+
+def zeros_of(model) -> dict:
+    shim = model.shims[0]
+    return {(shim.id, n): p.detach().numpy() * 0 for n, p in shim._model.named_parameters()}
+
+
+def test_int8_is_of_the_trained_weights_after_an_error_under_averages(in_int8):
+    text = "Jon saw the Fram in Oslo"
+    model = in_int8.get_pipe("tok2vec").model
+    [before] = rows_of(in_int8, text)
+    with suppress(KeyError), model.use_params(zeros_of(model)):
+        assert not rows_of(in_int8, text)[0].any()
+        raise KeyError
+    assert rows_of(in_int8, text)[0] == pytest.approx(before, abs=1e-6)
+
+
+class Stopping:
+    """An optimizer that changes weights, and fails at the third."""
+
+    n_steps = 0
+
+    def __call__(self, key, weights, gradient, *, lr_scale=1.0):
+        self.n_steps += 1
+        if self.n_steps == 3:
+            raise KeyError(key)
+        return -weights, gradient
+
+
+def test_int8_is_of_the_weights_after_a_step_that_failed(in_int8):
+    text = "Jon saw the Fram in Oslo"
+    model = in_int8.get_pipe("tok2vec").model
+    rows, backprop = model.begin_update([in_int8.make_doc(text)])
+    [before] = rows_of(in_int8, text)  # as an annotating component predicts within a step
+    backprop([np.ones_like(rows[0])])
+    with pytest.raises(KeyError):
+        model.finish_update(Stopping())
+    assert abs(rows_of(in_int8, text)[0] - before).max() > 0.1
 
 
 def test_training_in_bfloat16_has_nearly_the_same_gradient(bert, monkeypatch):

@@ -2,18 +2,26 @@
 
 from collections.abc import Callable, Iterator
 from itertools import pairwise, product
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from spacy.tokens import Doc
 from spacy.util import minibatch
 from spacy.vocab import Vocab
-from thinc.api import Model
+from thinc.api import Model, to_numpy
 from thinc.types import Floats2d, Ints1d, Ints2d
 
 from ..corpus.sentences import sentence_lengths
 from ..corpus.type_words import problem_in_config
 from ..errors import Errors
+from .torch_layer import shim_of
+from .windows import TRANSFORMER, windows_of
+
+MAX_PIECES = 510  # that a transformer of spacy-transformers reads at once
+MAX_WORDS = 128  # of a query and its sentence that are read at once
+MIN_ROOM = 16  # words or subwords of a sentence beside a query
+REACH = 8  # words after a query that have to depend on it
+SAME = 1e-6  # least difference of two vectors that is not rounding
 
 
 def check_queries(queries: dict[str, str], who: str) -> dict[str, str]:
@@ -82,8 +90,84 @@ class Reading(NamedTuple):
     logits: Floats2d  # (n_rows, 2), an entity begins here, an entity ends here
 
 
+class Limit(NamedTuple):
+    """How much an encoder reads at once, and how much of it the words of documents take."""
+
+    sizes: list[Ints1d]  # of each document, (n_words,)
+    limit: int
+    unit: str
+
+
+def limit_of(encoder: Model[list[Doc], list[Floats2d]], docs: list[Doc]) -> Limit:
+    """Measure documents as an encoder reads them.
+
+    Transformers read a number of subwords; those of spacy-transformers, where they read spans of
+    words, at most as many as a span has words. Everything else gets `MAX_WORDS` words, since an
+    LSTM forgets what is further away.
+    """
+    words = [np.ones(len(doc), dtype="int64") for doc in docs]
+    for node in encoder.walk():
+        if node.name == TRANSFORMER:
+            from .torch_transformer import longest_window
+
+            module = shim_of(node)._model
+            lengths = [own.lengths for own in module.pieces.of(docs)]
+            return Limit(lengths, longest_window(module, node.attrs["max_pieces"]), "subwords")
+        if "get_spans" in node.attrs:
+            tokenizer = cast(Any, node).tokenizer  # of spacy-transformers
+            spans = node.attrs["get_spans"]([max(docs, key=len)])[0]
+            known = tokenizer.model_max_length - tokenizer.num_special_tokens_to_add()
+            window = max(map(len, spans)) if len(spans) > 1 else MAX_PIECES  # a word is a piece, or more
+            texts = sorted({token.text for doc in docs for token in doc})
+            ids = tokenizer(texts, add_special_tokens=False)["input_ids"]
+            n_pieces = {text: max(len(own), 1) for text, own in zip(texts, ids, strict=True)}
+            sizes = [np.array([n_pieces[token.text] for token in doc], dtype="int64") for doc in docs]
+            return Limit(sizes, min(known, window, MAX_PIECES), "subwords")
+    return Limit(words, MAX_WORDS, "words")
+
+
+class Part(NamedTuple):
+    """A query and as much of its sentence as the encoder reads at once."""
+
+    doc: Doc
+    kept: slice  # rows of words that no other part keeps
+
+
+def parts_of(encoder: Model[list[Doc], list[Floats2d]], X: list[Asked]) -> list[Part]:
+    """Cut long sentences into overlapping parts, each with the query before it.
+
+    Without the query a word's vector would be the same for all types.
+
+    RETURNS (List[Part]): In order; the rows that they keep are those of the sentences.
+    RAISES (ValueError): L823, for a query that leaves no room for a sentence.
+    """
+    sizes, limit, unit = limit_of(encoder, [asked.doc for asked in X])
+    parts = []
+    for asked, own in zip(X, sizes, strict=True):
+        n = asked.n_query
+        if own.sum() <= limit:
+            parts.append(Part(asked.doc, slice(n, len(asked.doc))))
+            continue
+        n_taken = int(own[:n].sum())
+        if limit - n_taken < MIN_ROOM:
+            given = {"query": asked.doc[: n - 1].text, "n": n_taken, "limit": limit, "unit": unit}
+            raise ValueError(Errors.L823.format(**given, room=MIN_ROOM))
+        sentence = np.array([len(asked.doc) - n])
+        columns = (column.tolist() for column in asked.doc.to_array(["ORTH", "SPACY"]).T)
+        words, spaces = columns
+        for start, end, first, stop in windows_of(own[n:], sentence, limit - n_taken):
+            inside = slice(n + start, n + end)
+            doc = Doc(
+                asked.doc.vocab, words[:n] + words[inside], [*map(bool, spaces[:n] + spaces[inside])]
+            )
+            parts.append(Part(doc, slice(n + first - start, n + stop - start)))
+    return parts
+
+
 def sentence_rows(tok2vec: Model[list[Doc], list[Floats2d]]) -> Model[list[Asked], Floats2d]:
     """Run an encoder on queries with sentences, and keep the rows of the sentences.
+
+    What is too long to be read at once is read in parts, each with the query before it.
 
     RETURNS (Model[List[Asked], Floats2d]): (n_rows, width), one sentence after another.
     """
@@ -96,17 +180,37 @@ def rows_init(model: Model, X: list[Asked] | None = None, Y: Floats2d | None = N
     model.layers[0].initialize(X=docs)
     if docs and model.maybe_get_dim("nO") is None:  # some encoders never set it
         model.set_dim("nO", model.layers[0].predict(docs)[0].shape[1])
+    if X:
+        check_query_is_carried(model.layers[0], X[0])
+
+
+def check_query_is_carried(encoder: Model[list[Doc], list[Floats2d]], asked: Asked) -> None:
+    """Refuse an encoder whose vectors do not depend on a query `REACH` words before.
+
+    RAISES (ValueError): L822.
+    """
+    words = [token.text for token in asked.doc]
+    after = (words[asked.n_query :] * REACH)[:REACH]
+    others = [word for word in words if word != words[0]] or ["?"]
+    rows = [
+        encoder.predict([Doc(asked.doc.vocab, words=[query, *after])])[0]
+        for query in (words[0], others[0])
+    ]
+    first, last = (np.abs(to_numpy(rows[0][i] - rows[1][i])).max() for i in (0, -1))
+    if first > SAME >= last:  # words that the encoder does not know have equal vectors anyway
+        raise ValueError(Errors.L822.format(who="longtail.MRC.v1", n=REACH))
 
 
 def rows_forward(model: Model, X: list[Asked], is_train: bool) -> tuple[Floats2d, Callable]:
-    vectors, backprop = model.layers[0]([asked.doc for asked in X], is_train)
-    rows = model.ops.xp.concatenate([v[asked.n_query :] for v, asked in zip(vectors, X, strict=True)])
+    parts = parts_of(model.layers[0], X)
+    vectors, backprop = model.layers[0]([part.doc for part in parts], is_train)
+    rows = model.ops.xp.concatenate([v[part.kept] for v, part in zip(vectors, parts, strict=True)])
 
     def backward(d_rows: Floats2d) -> list[Doc]:
-        d_vectors = [model.ops.alloc2f(len(asked.doc), d_rows.shape[1]) for asked in X]
-        ends = np.cumsum([len(asked.doc) - asked.n_query for asked in X]).tolist()
-        for asked, d_own, start, end in zip(X, d_vectors, [0, *ends], ends, strict=False):
-            d_own[asked.n_query :] = d_rows[start:end]
+        d_vectors = [model.ops.alloc2f(len(part.doc), d_rows.shape[1]) for part in parts]
+        ends = np.cumsum([part.kept.stop - part.kept.start for part in parts]).tolist()
+        for part, d_own, start, end in zip(parts, d_vectors, [0, *ends], ends, strict=False):
+            d_own[part.kept] = d_rows[start:end]
         return backprop(d_vectors)
 
     return rows, backward

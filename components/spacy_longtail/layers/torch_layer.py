@@ -6,12 +6,13 @@ Weights have a checksum: a damaged safetensors file would load, as any bit patte
 import copy
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 from thinc.api import ArgsKwargs, Model, PyTorchShim, PyTorchWrapper_v3, torch2xp, xp2torch
 from thinc.compat import has_torch
-from thinc.types import Floats2d
+from thinc.types import Floats2d, FloatsXd
 
 from ..errors import Errors
 from ..extras import extra
@@ -65,8 +66,10 @@ def torch_layer(
 
 
 class TorchShim(PyTorchShim):
-    """thinc's, for threads: after each prediction that goes back to training mode, in which dropout
-    changes what other threads are predicting at that moment.
+    """thinc's shim, but safe for threads, and with averaged weights.
+
+    After each prediction thinc's shim sets training mode, in which dropout changes what other
+    threads are predicting at that moment.
     """
 
     def predict(self, inputs: ArgsKwargs) -> Any:
@@ -76,6 +79,25 @@ class TorchShim(PyTorchShim):
         self._model.eval()
         with torch.no_grad():
             return self._model(*inputs.args, **inputs.kwargs)
+
+    @contextmanager
+    def use_params(self, params: Mapping[tuple[int, str], FloatsXd]) -> Iterator[None]:
+        """Use other weights for a while: those that an optimizer averaged.
+
+        thinc's own shim looks for them under names that no optimizer gives.
+
+        params (Mapping[Tuple[int, str], FloatsXd]): By this shim's id and the parameter's name.
+        """
+        trained = []
+        try:
+            for name, parameter in self._model.named_parameters():
+                if (other := params.get((self.id, name))) is not None:
+                    trained.append((parameter, parameter.data))
+                    parameter.data = xp2torch(other, device=parameter.device).clone()
+            yield
+        finally:
+            for parameter, tensor in trained:
+                parameter.data = tensor
 
 
 def shim_of(layer: Model) -> TorchShim:

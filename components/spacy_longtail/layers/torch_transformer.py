@@ -1,22 +1,26 @@
 """A transformer over batches of pieces. Needs torch: import it within functions."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
-from thinc.api import torch2xp, xp2torch
+from thinc.api import ArgsKwargs, torch2xp, xp2torch
+from thinc.types import FloatsXd
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from ..errors import Errors
 from ..hub import no_model_code
 from .int8 import can, in_int8
+from .pieces import Pieces
 from .quantised import GROUP, EightBit, FourBit, eight_bit, four_bit
+from .torch_depths import depths_of, positions_of
 from .torch_layer import TorchShim, load_state, read_safetensors, tensor_checksum, tensors_of
 from .torch_threads import side_by_side
+from .windows import DEFAULT_PIECES
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
@@ -50,10 +54,14 @@ class PieceEncoder(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.encoder: Any = None
-        self.tokenizer: Tokenizer | None = None
-        self.pieces: Any = None  # of the words that were read, by what reads them
-        self.int8: tuple[Any, ...] = ()  # the transformer in int8, once a prediction asked for it
+        self.pieces: Pieces | None = None
+        self.n_positions: int | None = None
         self.dropout = nn.Dropout(DROPOUT)
+
+    @property
+    def tokenizer(self) -> Tokenizer | None:
+        """The tokenizer; null before `build`."""
+        return None if self.pieces is None else self.pieces.tokenizer
 
     def build(self, config: "PretrainedConfig", tokenizer: Tokenizer, encoder: nn.Module | None) -> None:
         """Take a transformer, or one with random weights. Word embeddings are not trained."""
@@ -67,33 +75,33 @@ class PieceEncoder(nn.Module):
         self.encoder.get_input_embeddings().weight.requires_grad_(False)
         tokenizer.no_padding()
         tokenizer.no_truncation()
-        self.tokenizer = tokenizer
+        self.pieces = Pieces(tokenizer)
+        self.n_positions = positions_of(self.encoder)
 
     @property
     def width(self) -> int:
         """Columns of the states."""
         return int(self.encoder.config.hidden_size)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the weights in int8, which are made from the others."""
-        return {**self.__dict__, "int8": ()}
+    @property
+    def max_pieces(self) -> int | None:
+        """Subwords of a text that can be read at once, without special ones; null for no limit."""
+        if self.n_positions is None or self.pieces is None:
+            return None
+        return self.n_positions - self.pieces.n_special
 
-    def quantised(self) -> Any:
-        """The transformer with its linear layers in int8, made once for the weights as they are."""
-        if not self.int8:
-            self.int8 = (in_int8(self.encoder, self.encoder.get_input_embeddings()),)
-        return self.int8[0]
+    def forward(self, batches: Sequence[Padded], order: Tensor, encoder: Any = None) -> Tensor:
+        """Return the states of all words.
 
-    def forward(self, batches: Sequence[Padded], order: Tensor, int8: bool = False) -> Tensor:
-        """The states of all words.
-
-        batches (Sequence[Padded]): All sequences. int8 (bool): Whether to multiply in int8.
+        batches (Sequence[Padded]): All sequences.
         order (Tensor): (n_words,), the place of each word among the words of all batches.
+        encoder (Optional[nn.Module]): What reads them in place of the transformer, such as a copy
+            of it in int8.
         RETURNS (Tensor): (n_words, width).
         """
         if not batches:
             return torch.zeros((0, self.width), device=order.device, requires_grad=self.training)
-        encoder = self.quantised() if int8 else self.encoder
+        encoder = self.encoder if encoder is None else encoder
 
         def read(b: Padded) -> Tensor:
             states: Tensor = encoder(input_ids=b.ids, attention_mask=b.mask)[0]
@@ -107,44 +115,84 @@ class PieceEncoder(nn.Module):
                 states = [*map(read, batches)]
         return self.dropout(torch.cat(states).float()).index_select(0, order)
 
-    def depths(self) -> dict[str, int]:
-        """How many layers lie above each parameter."""
-        n_layers = int(self.encoder.config.num_hidden_layers)
-        depths = {}
-        for name, _ in self.named_parameters():
-            layer = next((int(part) for part in name.split(".") if part.isdigit()), -1)
-            depths[name] = n_layers - 1 - layer
-        return depths
-
 
 class TransformerShim(TorchShim):
-    """Steps lower layers less far; reads and writes a transformer, its config and its tokenizer."""
+    """Trains lower layers at lower rates, and predicts in int8 if asked to.
 
-    kept: float = KEPT
+    module, settings: As for thinc's PyTorchShim.
+    kept (float): Learning rate of a layer, as a multiple of that of the layer above it.
+    """
 
-    def begin_update(self, inputs: Any) -> Any:
-        """The outputs and a callback for their gradients. Weights in int8 are then outdated."""
-        self._model.int8 = ()
-        return super().begin_update(inputs)
+    def __init__(self, module: PieceEncoder, kept: float = KEPT, **settings: Any) -> None:
+        super().__init__(module, **settings)
+        self.kept = kept
+        self._short: tuple[Any, Any] | None = None  # the encoder, and its copy in int8
+        self._depths: tuple[Any, dict[str, int]] | None = None  # the encoder, and those in it
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state without copies that are made from the weights."""
+        return {**self.__dict__, "_short": None, "_depths": None}
+
+    def predict(self, inputs: ArgsKwargs) -> Tensor:
+        """Return the states of words. The keyword `int8` says whether to multiply in int8."""
+        options = dict(inputs.kwargs)
+        if options.pop("int8", False):
+            options["encoder"] = self.short_encoder()
+        states: Tensor = super().predict(ArgsKwargs(inputs.args, options))
+        return states
+
+    def short_encoder(self) -> Any:
+        """Return the transformer in int8, made of the weights as they are."""
+        encoder, short = self._model.encoder, self._short
+        if short is None or short[0] is not encoder:
+            short = encoder, in_int8(encoder, encoder.get_input_embeddings())
+            self._short = short
+        return short[1]
+
+    def begin_update(self, inputs: ArgsKwargs) -> Any:
+        """Return the outputs and a callback for their gradients, in full precision."""
+        self._short = None  # of no use in training
+        options = {name: value for name, value in inputs.kwargs.items() if name != "int8"}
+        return super().begin_update(ArgsKwargs(inputs.args, options))
 
     @contextmanager
-    def use_params(self, params: Any) -> Iterator[None]:
-        """Predict with other weights for a while, in int8 too."""
-        self._model.int8 = ()
-        with super().use_params(params):
-            yield
-        self._model.int8 = ()
+    def use_params(self, params: Mapping[tuple[int, str], FloatsXd]) -> Iterator[None]:
+        """Predict with other weights for a while, in int8 as well."""
+        self._short = None
+        try:
+            with super().use_params(params):
+                yield
+        finally:
+            self._short = None
 
     def finish_update(self, optimizer: Any) -> None:
-        """Step each layer `kept` times as far as the one above it."""
-        depths = self._model.depths()
-        for name, parameter in self._model.named_parameters():
-            if parameter.grad is None:
-                continue
-            data, gradient = torch2xp(parameter.data), torch2xp(parameter.grad)
-            weights, _ = optimizer((self.id, name), data, gradient, lr_scale=self.kept ** depths[name])
-            parameter.data = xp2torch(weights, requires_grad=True, device=parameter.device)
-            parameter.grad.zero_()
+        """Step each layer `kept` times as far as the layer above it."""
+        module = self._model
+        if self._depths is None or self._depths[0] is not module.encoder:
+            self._depths = module.encoder, depths_of(module.encoder)
+        depths = self._depths[1]
+        try:
+            for name, parameter in module.named_parameters():
+                if parameter.grad is None:
+                    continue
+                data, gradient = torch2xp(parameter.data), torch2xp(parameter.grad)
+                rate = self.kept ** depths[name.removeprefix("encoder.")]
+                weights, _ = optimizer((self.id, name), data, gradient, lr_scale=rate)
+                parameter.data = xp2torch(weights, requires_grad=True, device=parameter.device)
+                parameter.grad.zero_()
+        finally:  # an error may leave some layers with other weights
+            self._short = None
+
+
+def longest_window(module: PieceEncoder, max_pieces: int | None) -> int:
+    """Return how many subwords of a text are read together.
+
+    max_pieces (Optional[int]): The setting. What an older version saved may be more than the
+        encoder can read.
+    """
+    limit = module.max_pieces
+    wanted = DEFAULT_PIECES if max_pieces is None else max_pieces
+    return wanted if limit is None else min(wanted, limit)
 
 
 def to_bytes(module: PieceEncoder) -> bytes:

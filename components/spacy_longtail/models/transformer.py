@@ -1,16 +1,13 @@
 """A transformer as an ordinary tok2vec: sentences sorted by length, a row for each token."""
 
-from collections.abc import Callable, Iterable
-from functools import cached_property
-from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
-from spacy.attrs import ORTH
 from spacy.language import Language
 from spacy.tokens import Doc
 from thinc.api import ArgsKwargs, Model
-from thinc.types import Floats2d, Ints1d
+from thinc.types import Floats2d
 
 from ..corpus.sentences import sentence_lengths
 from ..errors import Errors
@@ -18,22 +15,20 @@ from ..extras import extra
 from ..hub import load_transformer
 from ..layers.listeners import nodes_of
 from ..layers.torch_layer import rows_from_torch, shim_of, torch_layer
+from ..layers.windows import DEFAULT_PIECES, TRANSFORMER, by_length, windows_of
 from ..settings import finite, whole
 
 if TYPE_CHECKING:  # an extra
-    from tokenizers import Tokenizer
-
     from ..layers.torch_transformer import PieceEncoder
 
-NAME = "transformer_tok2vec"
-MOST_PIECES = 12  # of a word
-MOST_CHARACTERS = 80  # of a word that are read
-MOST_WORDS = 100_000  # whose pieces are remembered
 CPU_PIECES = 512  # of a batch: what a layer computes of more leaves the cache of a core
 
 
 def Transformer(
-    name: str | None = None, layer_decay: float = 0.8, max_pieces: int = 254, batch_pieces: int = 4096
+    name: str | None = None,
+    layer_decay: float = 0.8,
+    max_pieces: int | None = None,
+    batch_pieces: int = 4096,
 ) -> Model[list[Doc], list[Floats2d]]:
     """A transformer as a tok2vec: a token's row is the last state of its first subword.
 
@@ -44,7 +39,8 @@ def Transformer(
     name (Optional[str]): A transformer on the Hugging Face hub, or its folder; null for a component
         with a `source`, or one whose weights are loaded.
     layer_decay (float): Learning rate of a layer, as a multiple of that of the layer above it.
-    max_pieces (int): Subwords that are read together; longer sentences become overlapping windows.
+    max_pieces (Optional[int]): Subwords that are read together; longer sentences become overlapping
+        windows. Null is 254, or what the transformer has positions for if that is less.
     batch_pieces (int): Subwords of a batch, with padding; on a CPU at most 512, which is faster.
     RETURNS (Model[List[Doc], List[Floats2d]]): One row per token, (n_tokens, hidden size).
     SOURCE: Devlin et al. 2019, BERT; rates by layer: Howard and Ruder 2018, ULMFiT.
@@ -56,16 +52,16 @@ def Transformer(
 
     rule, fix = "a number above 0, at most 1", "0.8 is the default."
     decay = finite("layer_decay", layer_decay, rule, fix, 1e-3, 1)
-    longest = whole("max_pieces", max_pieces, "254 is the default.", 8)
-    size = whole("batch_pieces", batch_pieces, "4096 is the default.", longest)
+    limit = None if max_pieces is None else whole("max_pieces", max_pieces, "Use null.", 8)
+    size = whole("batch_pieces", batch_pieces, "4096 is the default.", limit or DEFAULT_PIECES)
     module = torch_transformer.PieceEncoder()
     model = torch_layer(module, convert_inputs, rows_from_torch, init)
     save, load = torch_transformer.to_bytes, torch_transformer.from_bytes
-    shim = torch_transformer.TransformerShim(module, serialize_model=save, deserialize_model=load)
-    shim.kept = decay
-    model.shims[0] = shim
-    model.name = NAME
-    model.attrs.update(name=name, max_pieces=longest, batch_pieces=size)
+    model.shims[0] = torch_transformer.TransformerShim(
+        module, decay, serialize_model=save, deserialize_model=load
+    )
+    model.name = TRANSFORMER
+    model.attrs.update(name=name, max_pieces=limit, batch_pieces=size)
     return model
 
 
@@ -79,7 +75,7 @@ def use_int8(nlp: Language) -> Language:
     nlp (Language): A pipeline with a longtail.Transformer.v1; changed in place.
     RETURNS (Language): The pipeline.
     """
-    transformers = [node for node in nodes_of(nlp) if node.name == NAME]
+    transformers = [node for node in nodes_of(nlp) if node.name == TRANSFORMER]
     if not transformers:
         raise ValueError(Errors.L860)
     for node in transformers:
@@ -102,123 +98,43 @@ def init(model: Model, X: list[Doc] | None = None, Y: object = None) -> None:
             raise ValueError(Errors.L265.format(name=name, problem="'name' of the transformer is null."))
         tokenizer, encoder = load_transformer(name)
         module.build(encoder.config, tokenizer.backend_tokenizer, encoder)
+        wanted, known = model.attrs["max_pieces"], module.max_pieces
+        if wanted is not None and known is not None and wanted > known:
+            raise ValueError(Errors.L820.format(name=name, wanted=wanted, known=known))
         module.to(shim_of(model).device)
-
-
-class Words(NamedTuple):
-    """Words as subwords, one after the other."""
-
-    ids: Ints1d  # (n_pieces,)
-    lengths: Ints1d  # (n_words,)
-
-
-class Pieces:
-    """The subwords of words, remembered by the word's hash. Threads may share it."""
-
-    def __init__(self, tokenizer: "Tokenizer") -> None:
-        self.tokenizer = tokenizer
-        self.known: dict[int, list[int]] = {}
-
-    def __getstate__(self) -> dict[str, object]:
-        return {"tokenizer": self.tokenizer, "known": {}}
-
-    @cached_property
-    def ends(self) -> tuple[list[int], list[int]]:
-        """What the tokenizer puts before and behind a sequence."""
-        encoding = self.tokenizer.encode("a")
-        inner = [i for i, word in enumerate(encoding.word_ids) if word is not None]
-        return encoding.ids[: inner[0]], encoding.ids[inner[-1] + 1 :]
-
-    @cached_property
-    def unknown(self) -> int:
-        """The subword for what has none, such as white space."""
-        ids = map(self.tokenizer.token_to_id, ("[UNK]", "<unk>", "<|endoftext|>"))
-        return next((int(i) for i in ids if i is not None), 0)
-
-    def of(self, docs: Iterable[Doc]) -> list[Words]:
-        """The subwords of each document's words."""
-        docs = list(docs)
-        known = self.known if len(self.known) <= MOST_WORDS else {}  # other threads keep the old one
-        keys = [doc.to_array(ORTH).tolist() for doc in docs]
-        fresh: dict[int, str] = {}
-        for doc, doc_keys in zip(docs, keys, strict=True):
-            new = [key for key in {*doc_keys} if key not in known]
-            fresh |= {key: doc.vocab.strings[key][:MOST_CHARACTERS] for key in new}
-        if fresh:
-            texts = [[text] for text in fresh.values()]
-            options = {"is_pretokenized": True, "add_special_tokens": False}
-            encodings = self.tokenizer.encode_batch(texts, **options)
-            for key, encoding in zip(fresh, encodings, strict=True):
-                known[key] = encoding.ids[:MOST_PIECES] or [self.unknown]
-        self.known = known
-        by_doc = [[known[key] for key in doc_keys] for doc_keys in keys]
-        return [
-            Words(np.fromiter(chain.from_iterable(ids), "int64"), np.fromiter(map(len, ids), "int64"))
-            for ids in by_doc
-        ]
-
-
-class Window(NamedTuple):
-    """What is read together."""
-
-    ids: Ints1d  # subwords, without those at the ends
-    first: Ints1d  # (n_words,), where the first subword of each word stands
-    kept: slice  # the words whose states are taken
-
-
-def windows_of(words: Words, sentences: Ints1d, most: int) -> list[Window]:
-    """A document's sentences, cut into windows where they are longer than `most` subwords.
-
-    A window begins with a fourth of the one before, and its last eighth is read again after it.
-
-    RETURNS (List[Window]): In order; the words that are taken of them are the document's.
-    """
-    ends = np.cumsum(words.lengths)
-    starts = ends - words.lengths
-    windows, first = [], 0
-    for n in sentences.tolist():
-        at, last = first, first + n
-        while at < last:
-            low = max(int(np.searchsorted(starts, starts[at] - most // 4)), first) if at > first else at
-            high = int(np.searchsorted(ends, starts[low] + most, side="right"))
-            high = stop = min(max(high, at + 1), last)
-            if high < last:
-                stop = max(int(np.searchsorted(starts, ends[high - 1] - most // 8)), at + 1)
-            ids = words.ids[starts[low] : ends[high - 1]]
-            windows.append(Window(ids, starts[low:high] - starts[low], slice(at - low, stop - low)))
-            at = stop
-        first = last
-    return windows
 
 
 def convert_inputs(model: Model, docs: list[Doc], is_train: bool) -> tuple[ArgsKwargs, Callable]:
     """Documents as batches of sequences of similar lengths."""
     import torch
 
-    from ..layers.torch_transformer import Padded
+    from ..layers.torch_transformer import Padded, longest_window
 
     module = encoder_of(model)
-    if module.tokenizer is None:
+    pieces = module.pieces
+    if pieces is None:
         raise ValueError(Errors.L265.format(name=model.attrs["name"], problem="It has no weights yet."))
-    pieces = module.pieces = module.pieces or Pieces(module.tokenizer)
     device = shim_of(model).device
-    before, behind = pieces.ends
-    windows = [
-        sequence
-        for doc, words in zip(docs, pieces.of(docs), strict=True)
-        for sequence in windows_of(words, sentence_lengths(doc), model.attrs["max_pieces"])
-    ]
-    sizes = np.array([len(s.ids) for s in windows], dtype="int64") + len(before) + len(behind)
-    counts = np.array([s.kept.stop - s.kept.start for s in windows], dtype="int64")
+    before, after = pieces.ends
+    limit = longest_window(module, model.attrs["max_pieces"])
+    sequences, first_pieces = [], []  # of each window its subwords, and where its words begin
+    for doc, words in zip(docs, pieces.of(docs), strict=True):
+        ends = np.cumsum(words.lengths)
+        starts = ends - words.lengths
+        for start, end, first, stop in windows_of(words.lengths, sentence_lengths(doc), limit):
+            sequences.append(words.ids[starts[start] : ends[end - 1]])
+            first_pieces.append(starts[first:stop] - starts[start])
+    sizes = np.array([*map(len, sequences)], dtype="int64") + len(before) + len(after)
+    counts = np.array([*map(len, first_pieces)], dtype="int64")
     offsets = np.cumsum(counts) - counts
     batches, order = [], [np.zeros(0, dtype="int64")]
-    is_cpu, most = device.type == "cpu", model.attrs["batch_pieces"]
-    for chosen in _by_length(sizes, min(most, CPU_PIECES) if is_cpu else most):
+    is_cpu, size = device.type == "cpu", model.attrs["batch_pieces"]
+    for chosen in by_length(sizes, min(size, CPU_PIECES) if is_cpu else size):
         ids = np.zeros((len(chosen), int(sizes[chosen].max())), dtype="int64")
         for row, i in enumerate(chosen):
-            ids[row, : sizes[i]] = np.concatenate([before, windows[i].ids, behind])
+            ids[row, : sizes[i]] = np.concatenate([before, sequences[i], after])
         mask = np.arange(ids.shape[1]) < sizes[chosen][:, None]
-        columns = np.concatenate([windows[i].first[windows[i].kept] for i in chosen]) + len(before)
+        columns = np.concatenate([first_pieces[i] for i in chosen]) + len(before)
         rows = np.repeat(np.arange(len(chosen)), counts[chosen])
         arrays = (ids, mask.astype("int64"), rows, columns)
         batches.append(Padded(*(torch.from_numpy(a).to(device) for a in arrays)))
@@ -227,14 +143,3 @@ def convert_inputs(model: Model, docs: list[Doc], is_train: bool) -> tuple[ArgsK
     args = (batches, torch.from_numpy(place).to(device))
     int8 = not is_train and is_cpu and model.attrs.get("int8", False)
     return ArgsKwargs(args=args, kwargs={"int8": int8}), lambda d_inputs: []
-
-
-def _by_length(sizes: Ints1d, most: int) -> list[list[int]]:
-    """Batches of sequences, the shortest first, of at most so many subwords with padding."""
-    batches: list[list[int]] = []
-    for i in np.argsort(sizes, kind="stable").tolist():
-        if batches and sizes[i] * (len(batches[-1]) + 1) <= most:
-            batches[-1].append(i)
-        else:
-            batches.append([i])
-    return batches

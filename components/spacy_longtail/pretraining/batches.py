@@ -18,8 +18,8 @@ from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import IterableDataset, get_worker_info
 
 from ..corpus.formats.open_types import fine_and_coarse
+from ..layers.pieces import Pieces, Words
 from ..layers.subwords import SubwordTable
-from ..models.transformer import Pieces, Words
 from ..types import ANNOTATED_TYPES
 from .donors import Donor
 

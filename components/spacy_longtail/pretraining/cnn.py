@@ -16,10 +16,10 @@ from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
 
 from ..describers.static import subwords_of_texts
+from ..layers.pieces import Pieces
 from ..layers.quantised import eight_bit
 from ..layers.subwords import GOES_ON, NAME, NO_SUBWORDS, SubwordTable, plain
 from ..models.rich_embed import FIRST_SEED
-from ..models.transformer import Pieces
 from ..training.loading import load_pipeline
 from ..types import Block
 from .matcher import Matcher, add_described_ner, head_of, read_weights, write_weights

@@ -16,7 +16,8 @@ from ..errors import Errors
 from ..hub import load_transformer
 from ..layers.torch_layer import shim_of
 from ..layers.torch_transformer import PieceEncoder, from_bytes, short_form
-from ..models.transformer import NAME, encoder_of
+from ..layers.windows import TRANSFORMER
+from ..models.transformer import encoder_of
 from ..training.loading import load_pipeline
 from .batches import DonorBatch
 from .matcher import Matcher, add_described_ner, head_of, read_weights, write_weights
@@ -98,7 +99,7 @@ def _of_pipeline(name: str, folder: Path, role: str) -> Start:
     nlp = load_pipeline(name)
     head = head_of(nlp)
     tok2vec: Any = None if head is None else nlp.get_pipe("tok2vec")
-    if tok2vec is None or tok2vec.model.name != NAME:
+    if tok2vec is None or tok2vec.model.name != TRANSFORMER:
         problem = f"its components {', '.join(nlp.pipe_names) or '(none)'} are no pretrained transformer"
         fix = "Name a transformer, or a pipeline that `pretrain` wrote of one, as the folder model/"
         raise unusable(name, problem, fix, role)

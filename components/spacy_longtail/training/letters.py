@@ -14,7 +14,7 @@ from ..encoders import check_encoder
 from ..layers.listeners import nodes_of
 from ..layers.subwords import NAME as SUBWORDS
 from ..layers.subwords import plain
-from ..models.transformer import NAME as TRANSFORMER
+from ..layers.windows import TRANSFORMER
 from ..models.transformer import encoder_of
 
 FEWEST = 0.5  # share of letters below which an encoder is not tried

@@ -1,17 +1,18 @@
 """Adam as thinc has it, stepped by torch: in one pass over a parameter's memory, on all threads."""
 
 import math
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from thinc.api import Optimizer, PyTorchShim, xp2torch
+from spacy.language import Language
+from thinc.api import Model, Optimizer, PyTorchShim
 from thinc.backends import get_array_ops
 from thinc.compat import has_torch
 from thinc.optimizers import FloatOrSeq
 from thinc.types import FloatsXd
 
+from ..errors import Errors
+from ..layers.torch_layer import TorchShim
 from ..settings import finite, unused
 from ..types import Block
 
@@ -19,19 +20,11 @@ Key = tuple[int, str]  # of a layer or of a torch module, and the parameter's na
 Both = tuple[FloatsXd, FloatsXd]  # weights and gradient
 
 
-class Averages(dict[Key, FloatsXd]):
-    """Weights to evaluate and save in place of those trained, by parameter.
-
-    Torch modules take them once `average_torch_modules` was called. thinc's own averages change
-    nothing there, since a module looks for them under names that no optimizer gives.
-    """
-
-
 class TorchAdam(Optimizer):
     """Steps NumPy parameters through torch, and all others, such as those on a GPU, as thinc does.
 
-    weight_mix (float): Below 1, the averages are the weights before training, of torch modules too,
-        moved by this share of what training changed.
+    weight_mix (float): Below 1, the averages are the weights before training, moved by this share
+        of what training changed.
     settings: As for thinc's Optimizer.
     """
 
@@ -40,8 +33,7 @@ class TorchAdam(Optimizer):
         self.weight_mix = weight_mix
         self.before: dict[Key, FloatsXd] = {}
         if weight_mix < 1:
-            self.averages = Averages()
-            average_torch_modules()
+            self.averages = {}
 
     def __call__(self, key: Key, weights: FloatsXd, gradient: FloatsXd, *, lr_scale: float = 1) -> Both:
         """Step a parameter in place. Its gradient comes back as zeros.
@@ -110,31 +102,26 @@ class TorchAdam(Optimizer):
         )
 
 
-def average_torch_modules() -> None:
-    """Let torch modules take part in `use_params` where the parameters are `Averages`."""
-    original = PyTorchShim.use_params
-    if getattr(original, "takes_averages", False):
+def check_averages(nlp: Language) -> None:
+    """Refuse to average weights where the torch layers of another package would be left out.
+
+    thinc's shim for torch modules keeps the trained weights, whatever an optimizer averages.
+
+    nlp (Language): The pipeline to train.
+    RAISES (ValueError): If a component that is trained has such a layer.
+    """
+    settings = nlp.config.interpolate()["training"]
+    optimizer = settings["optimizer"]
+    setting = "weight_mix" if optimizer.get("weight_mix", 1.0) < 1 else "use_averages"
+    if setting == "use_averages" and not optimizer.get("use_averages", True):
         return
-
-    @contextmanager
-    def use_params(self: PyTorchShim, params: Mapping[Key, FloatsXd]) -> Iterator[None]:
-        if not isinstance(params, Averages):
-            with original(self, params):
-                yield
-            return
-        trained = []
-        for name, parameter in self._model.named_parameters():
-            if (average := params.get((self.id, name))) is not None:
-                trained.append((parameter, parameter.data))
-                parameter.data = xp2torch(average, device=parameter.device).clone()
-        try:
-            yield
-        finally:
-            for parameter, tensor in trained:
-                parameter.data = tensor
-
-    use_params.takes_averages = True  # type: ignore[attr-defined]
-    PyTorchShim.use_params = use_params  # type: ignore[method-assign]
+    for name, pipe in nlp.pipeline:
+        model = getattr(pipe, "model", None)
+        if name in settings["frozen_components"] or not isinstance(model, Model):
+            continue
+        shims = (shim for node in model.walk() for shim in node.shims)
+        if any(isinstance(shim, PyTorchShim) and not isinstance(shim, TorchShim) for shim in shims):
+            raise ValueError(Errors.L821.format(who=name, setting=setting))
 
 
 def _shares_memory(array: object) -> bool:
@@ -166,7 +153,8 @@ def create_adam(
     grad_clip (FloatOrSeq): Greatest norm of a parameter's gradient; 0 is none.
     L2_is_weight_decay (bool): Whether weights decay beside the update, as in AdamW; false adds L2
         times the weights to the gradient.
-    use_averages (bool): Whether spaCy evaluates and saves moving averages of thinc's own layers.
+    use_averages (bool): Whether spaCy evaluates and saves moving averages of the weights. Not for
+        torch layers of other packages, such as spacy-transformers.
     weight_mix (float): Share, above 0, of what training changes in the weights that spaCy evaluates
         and saves. Below 1 a pretrained encoder forgets less of rare types. 1 keeps trained weights.
     RETURNS (Optimizer): The optimizer.

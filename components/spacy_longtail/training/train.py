@@ -39,6 +39,7 @@ from ..pipes.sources import add_sources
 from ..types import Block, Overrides
 from .letters import FEWEST, share_of_letters
 from .loading import check_beginning, load_weights, sources_of_beginning, with_any_encoder
+from .optimizers import check_averages
 from .provenance import CURVE_FILE, RUN_FILE, RunRecord, checksum, command, log_curve, read_run, versions
 from .startup import use_gpu
 
@@ -182,6 +183,7 @@ def train_model(
             add_sources(nlp, sources_of_beginning(filled))
             if matmul == "numpy" and not filled["nlp"].get("after_pipeline_creation"):
                 use_numpy_blas(nlp)
+            check_averages(nlp)
             log_curve(nlp, new / CURVE_FILE)
             # the default streams are those of the moment in which spaCy was imported
             train(nlp, new, use_gpu=gpu_id, stdout=sys.stdout, stderr=sys.stderr)

@@ -1,0 +1,79 @@
+"""The subwords of words, as the tokenizer of a transformer cuts them."""
+
+from collections.abc import Iterable
+from functools import cached_property
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from spacy.attrs import ORTH
+from spacy.tokens import Doc
+from thinc.types import Ints1d
+
+if TYPE_CHECKING:  # an extra
+    from tokenizers import Tokenizer
+
+MAX_PIECES = 12  # of a word
+MAX_CHARACTERS = 80  # of a word that are read
+MAX_WORDS = 100_000  # whose subwords are remembered
+
+
+class Words(NamedTuple):
+    """Words as subwords, one after the other."""
+
+    ids: Ints1d  # (n_pieces,)
+    lengths: Ints1d  # (n_words,)
+
+
+class Pieces:
+    """Cuts words into subwords, and remembers them by the word's hash. Threads may share it.
+
+    tokenizer (Tokenizer): A tokenizer without padding and truncation.
+    """
+
+    def __init__(self, tokenizer: "Tokenizer") -> None:
+        self.tokenizer = tokenizer
+        self.known: dict[int, list[int]] = {}
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"tokenizer": self.tokenizer, "known": {}}
+
+    @cached_property
+    def ends(self) -> tuple[list[int], list[int]]:
+        """The special subwords before and after a sequence."""
+        encoding = self.tokenizer.encode("a")
+        inner = [i for i, word in enumerate(encoding.word_ids) if word is not None]
+        return encoding.ids[: inner[0]], encoding.ids[inner[-1] + 1 :]
+
+    @property
+    def n_special(self) -> int:
+        """Number of special subwords of a sequence."""
+        return sum(map(len, self.ends))
+
+    @cached_property
+    def unknown(self) -> int:
+        """The subword for what has none, such as white space."""
+        ids = map(self.tokenizer.token_to_id, ("[UNK]", "<unk>", "<|endoftext|>"))
+        return next((int(i) for i in ids if i is not None), 0)
+
+    def of(self, docs: Iterable[Doc]) -> list[Words]:
+        """Return the subwords of each document's words."""
+        docs = list(docs)
+        known = self.known if len(self.known) <= MAX_WORDS else {}  # other threads keep the old one
+        keys = [doc.to_array(ORTH).tolist() for doc in docs]
+        fresh: dict[int, str] = {}
+        for doc, doc_keys in zip(docs, keys, strict=True):
+            new = [key for key in {*doc_keys} if key not in known]
+            fresh |= {key: doc.vocab.strings[key][:MAX_CHARACTERS] for key in new}
+        if fresh:
+            texts = [[text] for text in fresh.values()]
+            options = {"is_pretokenized": True, "add_special_tokens": False}
+            encodings = self.tokenizer.encode_batch(texts, **options)
+            for key, encoding in zip(fresh, encodings, strict=True):
+                known[key] = encoding.ids[:MAX_PIECES] or [self.unknown]
+        self.known = known
+        by_doc = [[known[key] for key in doc_keys] for doc_keys in keys]
+        return [
+            Words(np.fromiter(chain.from_iterable(ids), "int64"), np.fromiter(map(len, ids), "int64"))
+            for ids in by_doc
+        ]
