@@ -307,11 +307,18 @@ def params(pipe) -> list[np.ndarray]:
 
 
 def tiny_bert(
-    folder: Path, n_positions: int = 512, others: Iterable[str] = (), width: int = 16, depth: int = 1
+    folder: Path,
+    n_positions: int = 512,
+    others: Iterable[str] = (),
+    width: int = 16,
+    depth: int = 1,
+    spells: bool = False,
 ) -> Path:
-    """A BERT of random weights, written as transformers has them.
+    """Write a BERT with random weights, as transformers has them.
 
-    It knows the words of the toy corpus and `others`, and cuts what is longer than n_positions.
+    It knows the words of the toy corpus and `others`, and cuts texts after n_positions subwords.
+
+    spells (bool): Whether it spells words that it does not know, so that it tells all words apart.
     """
     import torch
     from transformers import BertConfig, BertModel, BertTokenizerFast
@@ -319,8 +326,9 @@ def tiny_bert(
     folder.mkdir(parents=True, exist_ok=True)
     words = {t.text.lower() for s in SENTENCES for t in parse(blank(), s)}
     letters = set(map(chr, range(97, 123)))
-    subwords = letters | {f"##{letter}" for letter in letters}  # so that no two words are read alike
-    vocab = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *sorted(words | subwords | set(others))]
+    subwords = {f"##{letter}" for letter in letters} if spells else set()
+    known = words | letters | subwords | set(others)
+    vocab = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *sorted(known)]
     (folder / "vocab.txt").write_text("\n".join(vocab), encoding="utf8")
     BertTokenizerFast(str(folder / "vocab.txt"), model_max_length=n_positions).save_pretrained(folder)
     sizes = {"vocab_size": len(vocab), "hidden_size": width, "intermediate_size": 2 * width}

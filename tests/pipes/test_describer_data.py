@@ -24,7 +24,7 @@ def encoder(tmp_path):
     pytest.importorskip("transformers", reason="needs the extra 'transformers'")
     from tests.util import tiny_encoder
 
-    return tiny_encoder(tmp_path / "encoder", tiny_bert(tmp_path / "bert"))
+    return tiny_encoder(tmp_path / "encoder", tiny_bert(tmp_path / "bert", spells=True))
 
 
 def vectors(nlp: Language) -> np.ndarray:

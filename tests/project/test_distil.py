@@ -178,7 +178,7 @@ def test_a_pass_forgets_the_words_of_the_pool(place, tmp_path, monkeypatch, untr
 def test_an_encoder_teaches_types_by_their_descriptions(place, tmp_path):
     """Nobody has trained it for the types of the corpus. Their scores stay beside pseudo-labels."""
     pytest.importorskip("transformers", reason="needs the extra 'transformers'")
-    encoder = tiny_encoder(tmp_path / "encoder", tiny_bert(tmp_path / "bert"))
+    encoder = tiny_encoder(tmp_path / "encoder", tiny_bert(tmp_path / "bert", spells=True))
     request = request_for(place, policy=PseudoLabelPolicy(threshold=0.01), teacher=encoder)
     found, _ = distil(request, tmp_path / "out")
     counts = found.pseudo_labels

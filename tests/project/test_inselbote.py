@@ -41,4 +41,6 @@ def test_half_of_the_rare_names_of_test_do_not_occur_in_training(parts):
 
 def test_no_sentence_stands_in_two_parts(parts):
     sentences = [{sent.text for doc in docs for sent in doc.sents} for docs in parts.values()]
-    assert not (sentences[0] & sentences[1] or sentences[0] & sentences[2] or sentences[1] & sentences[2])
+    assert not (
+        sentences[0] & sentences[1] or sentences[0] & sentences[2] or sentences[1] & sentences[2]
+    )

@@ -131,7 +131,7 @@ def test_columns_that_nothing_uses_are_left_out():
 def teacher(donors, tmp_path_factory):
     """A tiny transformer that has learnt the donors."""
     folder = tmp_path_factory.mktemp("teacher")
-    bert, quick = tiny_bert(folder / "bert", width=64), dict.fromkeys(RATES, 0.01)
+    bert, quick = tiny_bert(folder / "bert", width=64, spells=True), dict.fromkeys(RATES, 0.01)
     given = {"steps": 60, "words": 100, "evaluations": 1, "settings": quick, "bits": (8, 8, 8)}
     return run(donors, folder / "out", bert, **given).model
 

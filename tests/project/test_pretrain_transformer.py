@@ -50,7 +50,7 @@ def notes(tmp_path):
 
 @pytest.fixture
 def bert(tmp_path):
-    return tiny_bert(tmp_path / "bert", width=64, depth=2)
+    return tiny_bert(tmp_path / "bert", width=64, depth=2, spells=True)
 
 
 @pytest.fixture(scope="module")
@@ -280,7 +280,7 @@ def test_a_pretrained_pipeline_finds_what_it_was_shown(notes, bert, tmp_path):
 )
 def test_options_that_make_no_sense(options, problem, notes, bert, tmp_path):
     if "OTHER" in options:
-        encoder = tiny_bert(tmp_path / "words", others=["ahoy"])
+        encoder = tiny_bert(tmp_path / "words", others=["ahoy"], spells=True)
         options = ["--teacher", go([notes], tmp_path / "other", encoder, steps=1).model]
     given = ["pretrain", notes, "--encoder", bert, "-o", tmp_path / "out", "--steps", 1, *options]
     done = refused(given, "", tmp_path / "out")

@@ -243,7 +243,7 @@ def trf(tmp_path, monkeypatch):
     """A transformer encoder that is installed."""
     pytest.importorskip("transformers", reason="needs the extra 'transformers'")
     site, name = tmp_path / "site", "en_longtail_trf"
-    folder = tiny_encoder(site / name, tiny_bert(tmp_path / "bert", width=384))
+    folder = tiny_encoder(site / name, tiny_bert(tmp_path / "bert", width=384, spells=True))
     (folder / "__init__.py").write_text(
         "from pathlib import Path\nfrom spacy.util import load_model_from_path\n"
         "def load(**given):\n    return load_model_from_path(Path(__file__).parent, **given)\n"

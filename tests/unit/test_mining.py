@@ -423,7 +423,7 @@ def test_from_pool_to_corpus(tmp_path, pipeline, pool, n_process):
 
 def test_an_encoder_mines_for_types_that_nobody_has_labelled(tmp_path, pool):
     pytest.importorskip("transformers", reason="needs the extra 'transformers'")
-    encoder = tiny_encoder(tmp_path / "encoder", tiny_bert(tmp_path / "bert"))
+    encoder = tiny_encoder(tmp_path / "encoder", tiny_bert(tmp_path / "bert", spells=True))
     corpus, out = tmp_path / "corpus", tmp_path / "next.jsonl"
     corpus.mkdir()
     texts = {"STORM": "named storm", "SHIP": "ship"}

@@ -35,7 +35,7 @@ DESCRIBED = {"@architectures": "longtail.DescribedTypes.v1", "width": 8, "tok2ve
 
 @pytest.fixture(scope="module")
 def bert(tmp_path_factory) -> Path:
-    return tiny_bert(tmp_path_factory.mktemp("bert"), width=WIDTH, depth=2)
+    return tiny_bert(tmp_path_factory.mktemp("bert"), width=WIDTH, depth=2, spells=True)
 
 
 def loaded(bert: Path, **settings):
