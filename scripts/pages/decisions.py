@@ -47,7 +47,7 @@ def coverage(n_documents: int) -> list[float]:
 def tested_cells() -> list[dict]:
     """Return the figures of each cell and score that has enough documents to be tested."""
     return [
-        own | {"difference": record["difference"], "score": score}
+        own | {name: record[name] for name in ("difference", "documents")} | {"score": score}
         for record in read("decisions")
         if record["rule"] == "decision"
         for score, own in record["scores"].items()

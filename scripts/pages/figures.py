@@ -348,6 +348,8 @@ def _decisions() -> Iterator[tuple[str, str]]:
         "decisions.by score",
         " to ".join(f"{end(map(mean, by_score.values())):.1f}" for end in (min, max)),
     )
+    six = [own["shown"] for own in cells if (own["documents"], own["difference"]) == (6, 0)]
+    yield "decisions.six", f"{100 * max(six):.1f}"
     yield "decisions.narrowest", f"{decisions.narrowest():.0f}"
     within = sum(0.93 <= share <= 0.97 for share in covered)
     yield "decisions.within", f"{100 * within / len(covered):.0f} %"
