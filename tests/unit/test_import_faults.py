@@ -1,5 +1,6 @@
 """Files of other tools that `convert` once read wrongly, or refused with a wrong message."""
 
+import itertools
 import json
 from pathlib import Path
 
@@ -549,6 +550,17 @@ def test_broken_bioc_is_refused(text, tmp_path):
         converted(write(tmp_path / "a.xml", text))
 
 
+def test_xml_neither_grows_nor_reads_other_files(tmp_path):
+    names = "abcdefghijkl"
+    grows = "".join(f'<!ENTITY {b} "{f"&{a};" * 10}">' for a, b in itertools.pairwise(names))
+    for i, entities in enumerate(
+        (f'<!ENTITY a "{"x" * 10}">{grows}', '<!ENTITY l SYSTEM "/etc/hosts">')
+    ):
+        text = BIOC_XML.replace('"BioC.dtd">', f'"BioC.dtd" [{entities}]>').replace("No boat.", "&l;")
+        with pytest.raises(ValueError, match=rf"L401.*{i}\.xml:.*this is no XML"):
+            converted(write(tmp_path / f"{i}.xml", text))
+
+
 def test_broken_bioc_json_is_refused(tmp_path):
     path = write(tmp_path / "a.json", lines({"passages": [{"offset": "x", "text": "Oban"}]}))
     with pytest.raises(ValueError, match=r"L401.*a\.json:1: the document has another form"):
@@ -612,6 +624,8 @@ def test_broken_xmi_is_refused(text, tmp_path):
     ("name", "text", "advice"),
     [
         ("a.parquet", "PAR1", "Parquet.*read_parquet"),
+        ("a.zip", "PK", "ZIP.*Unpack"),
+        ("a.xlsx", "PK", "Excel.*CSV"),
         ("a.tsv", "#FORMAT=WebAnno TSV 3.3\n\n", "WebAnno.*XMI"),
         ("nlu.yml", 'version: "3.1"\nnlu:\n- intent: x\n', "rasa data convert nlu -f json"),
         ("a.xml", "<?xml version='1.0'?>\n<GateDocument>\n", "GATE.*gatenlp"),

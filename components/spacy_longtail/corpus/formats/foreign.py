@@ -41,6 +41,8 @@ FOREIGN: tuple[tuple[str, tuple[str, ...], tuple[str, ...], str], ...] = (
         "It holds no text: write one JSON object per document with the text of its .plain.html file and"
         " spans.",
     ),
+    ("a ZIP archive", (".zip",), (), "Unpack it, and name the folder."),
+    ("an Excel file", (".xlsx", ".xls"), (), "Save it as CSV."),
     (
         "a pickle",
         (".pkl", ".pickle"),
