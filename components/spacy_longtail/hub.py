@@ -12,6 +12,7 @@ from thinc.api import Config
 
 from .errors import Errors
 from .extras import extra
+from .faults import message_of
 
 if TYPE_CHECKING:  # an extra
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -63,10 +64,14 @@ def no_model_code() -> Iterator[None]:
 
 
 def check_model(name: str) -> None:
-    """Refuse a model that is not here and cannot be had. name (str): On the hub, or a folder."""
+    """Refuse a model that is neither a folder, nor in the cache, nor on the hub.
+
+    name (str): A model of the hub, or a folder.
+    RAISES (ValueError): If there is none.
+    """
     problem = "It is a file" if Path(name).is_file() else ""
     if not (problem or Path(name).is_dir()):
-        with suppress(ImportError):  # whoever loads the model names the extra
+        with suppress(ImportError):  # the error of a missing extra comes when the model is loaded
             from huggingface_hub import model_info, try_to_load_from_cache
 
             try:
@@ -80,7 +85,12 @@ def check_model(name: str) -> None:
 
 
 def load_transformer(name: str) -> tuple["PreTrainedTokenizerBase", "PreTrainedModel"]:
-    """A tokenizer and transformer, if they can be had. name (str): On the hub, or its folder."""
+    """Load a tokenizer and a transformer, without code of their own.
+
+    name (str): A model of the hub, or its folder.
+    RETURNS (Tuple[PreTrainedTokenizerBase, PreTrainedModel]): Both, as transformers loads them.
+    RAISES (ValueError): If the extra is missing, or the model cannot be loaded.
+    """
     with extra("transformers", "transformers"):
         from transformers import AutoModel, AutoTokenizer
     check_model(name)
@@ -89,17 +99,24 @@ def load_transformer(name: str) -> tuple["PreTrainedTokenizerBase", "PreTrainedM
             tokenizer = AutoTokenizer.from_pretrained(name, use_fast=True, add_prefix_space=True)
             return tokenizer, AutoModel.from_pretrained(name)
     except Exception as error:  # of the hub, of torch, of safetensors: each its own kind
-        raise ValueError(Errors.L265.format(name=name, problem=" ".join(str(error).split()))) from error
+        raise ValueError(Errors.L265.format(name=name, problem=message_of(error))) from error
 
 
 def check_models(config: Config) -> None:
-    """Refuse a config that names such a model. config (Config): Interpolated."""
+    """Refuse a config that names a transformer which cannot be loaded.
+
+    config (Config): Interpolated.
+    RAISES (ValueError): If there is none of a name.
+    """
     for name in sorted(set(named_transformers(config))):
         check_model(name)
 
 
 def named_transformers(block: Mapping[str, object]) -> Iterator[str]:
-    """Transformers that a config names, by hub or folder. block (Mapping): Interpolated."""
+    """Yield the transformers that a config names, by hub or folder.
+
+    block (Mapping): The config, or a block of it, interpolated.
+    """
     name = block.get("name")
     if block.get("@architectures") in NAMES_ONE and isinstance(name, str):
         yield name
