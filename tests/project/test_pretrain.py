@@ -76,7 +76,7 @@ def same(one, other):
 def test_torch_and_thinc_read_words_alike(encoder):
     """With random weights, of random sentences, to the last digits of single precision."""
     nlp, rng = spacy.load(encoder), np.random.default_rng(0)
-    model, table = read_cnn(str(encoder), "en")
+    model, table = read_cnn(str(encoder))
     words = ["Maria", "sailed", "ROME", "x-ray", "3.14", "naïve", "\u4e2d\u6587", "storm", "it's", "\n"]
     docs = [Doc(nlp.vocab, rng.choice(words, size=n).tolist()) for n in (7, 1, 12, 3)]
     orths = np.concatenate([doc.to_array("ORTH").astype("int64") for doc in docs])
@@ -99,7 +99,7 @@ def test_torch_and_thinc_read_words_alike(encoder):
 
 
 def test_what_is_read_is_written_as_it_was(encoder):
-    model, table = read_cnn(str(encoder), "en")
+    model, table = read_cnn(str(encoder))
     before, after = spacy.load(encoder), blank()
     build_cnn(model, table, str(encoder), after)
     assert same(before, after)
@@ -159,7 +159,6 @@ def test_a_new_cnn_learns_from_a_teacher(donors, teacher, tmp_path, monkeypatch)
     [
         ({"encoder": "cnn"}, "L495"),
         ({"encoder": "STOCK"}, "L495"),
-        ({"encoder": "GERMAN"}, "L495"),
         ({"teacher": "en_longtail_cnn"}, "L495"),
         ({"teacher": "en_longtail_none"}, "L720"),
         ({"layers": 2}, "L213.*--layers"),
@@ -170,13 +169,10 @@ def test_a_new_cnn_learns_from_a_teacher(donors, teacher, tmp_path, monkeypatch)
 )
 def test_encoders_that_are_no_start_of_a_cnn(options, code, donors, encoder, tmp_path):
     given = {"encoder": encoder, **options}
-    if given["encoder"] in ("STOCK", "GERMAN"):
-        nlp = spacy.blank("de" if given["encoder"] == "GERMAN" else "en")
-        if nlp.lang == "de":
-            build_cnn(*read_cnn(str(encoder), "en"), "x", nlp)
-        else:
-            nlp.add_pipe("ner")
-            nlp.initialize()
+    if given["encoder"] == "STOCK":
+        nlp = spacy.blank("en")
+        nlp.add_pipe("ner")
+        nlp.initialize()
         nlp.to_disk(tmp_path / "other")
         given["encoder"] = tmp_path / "other"
     with pytest.raises(ValueError, match=code):
