@@ -288,7 +288,11 @@ def test_one_versus_rest_focal_sums_over_the_tags():
     assert f.sum() == pytest.approx(0.8978, abs=1e-4)
 
 
-@pytest.mark.parametrize("loss", [CrossEntropy(), Focal(1.5), Dice(terms="gold").formula], ids=str)
+@pytest.mark.parametrize(
+    "loss",
+    [CrossEntropy(), Focal(1.5), Dice(terms="gold").formula],
+    ids=lambda loss: type(loss).__name__,
+)
 def test_a_gold_loss_trains_a_softmax_as_a_function_of_p_gold(loss):
     x = 0.24472847
     f, u = loss.of_gold(np.log([x]))
