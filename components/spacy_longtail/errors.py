@@ -162,6 +162,10 @@ class Errors:
         "which is of another package. Set use_averages = false and weight_mix = 1, or use "
         "longtail.Transformer.v1."
     )
+    L824 = (
+        "[L824] longtail.RichEmbed.v1 has nothing to embed words by. Give it attrs with their rows, "
+        "include_static_vectors = true, or subwords."
+    )
     L822 = (
         "[L822] The encoder of {who} does not carry a query to the words of a sentence: the {n}th word "
         "has the same vector whatever the query. Use a transformer or longtail.BiLSTM.v1."

@@ -115,3 +115,13 @@ def test_what_is_taken_from_a_pipeline_needs_the_vectors_it_has_learnt_with():
         for is_train in (False, True):
             with pytest.raises(ValueError, match=code):
                 model([doc], is_train)
+
+
+def test_nothing_to_embed_words_by_is_refused():
+    with pytest.raises(ValueError, match=r"L824.*include_static_vectors"):
+        RichEmbed(attrs=[], rows=[])
+
+
+def test_an_attribute_that_spacy_does_not_know_is_refused():
+    with pytest.raises(ValueError, match=r"L001.*attrs.*NOISE"):
+        RichEmbed(attrs=["NORM", "NOISE"], rows=[50, 30])

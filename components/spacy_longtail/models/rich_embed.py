@@ -4,6 +4,7 @@ from collections.abc import Callable
 from types import ModuleType
 
 import numpy as np
+from spacy.attrs import IDS
 from spacy.ml import FeatureExtractor
 from spacy.ml.staticvectors import StaticVectors
 from spacy.tokens import Doc
@@ -47,6 +48,11 @@ def RichEmbed(
     if len(rows) != len(attrs):
         rule, fix = "one for each of attrs", f"Give {len(attrs)} numbers."
         raise ValueError(Errors.L001.format(name="rows", rule=rule, value=rows, fix=fix))
+    if not attrs and not include_static_vectors and subwords is None:
+        raise ValueError(Errors.L824)
+    if unknown := [name for name in attrs if name not in IDS]:
+        rule, fix = "names of spaCy's token attributes", "NORM, PREFIX, SUFFIX and SHAPE are usual."
+        raise ValueError(Errors.L001.format(name="attrs", rule=rule, value=unknown, fix=fix))
     sizes = [whole("rows", n, "1000 to 5000 is usual.", 1) for n in rows]
     parts: list[Model[list[Doc], Ragged]] = []
     if attrs:
