@@ -244,6 +244,8 @@ def trf(tmp_path, monkeypatch):
     pytest.importorskip("transformers", reason="needs the extra 'transformers'")
     site, name = tmp_path / "site", "en_longtail_trf"
     folder = tiny_encoder(site / name, tiny_bert(tmp_path / "bert", width=384, spells=True))
+    meta = json.loads((folder / "meta.json").read_text(encoding="utf8"))
+    (folder / "meta.json").write_text(json.dumps({**meta, "version": "1.0.0"}), encoding="utf8")
     (folder / "__init__.py").write_text(
         "from pathlib import Path\nfrom spacy.util import load_model_from_path\n"
         "def load(**given):\n    return load_model_from_path(Path(__file__).parent, **given)\n"
