@@ -61,8 +61,10 @@ def begin_probabilities(doc: Doc, name: str | None, labels: Collection[str], who
     if not len(doc):
         return np.zeros((0, len(labels)))
     tags, p = read_probabilities(doc, name, who)
-    check_rare_types(labels, [tag[2:] for tag in tags], who)
-    return p @ _begins(tags, tuple(labels))
+    begins = _begins(tags, tuple(labels))
+    if not begins.any(axis=0).all():
+        check_rare_types(labels, [tag[2:] for tag in tags if tag[2:]], who)
+    return p @ begins
 
 
 def check_rare_types(labels: Collection[str], known: Sequence[str], who: str) -> None:
