@@ -36,7 +36,7 @@ def test_a_report_runs_no_pipeline(tmp_path, option, value):
 
 def test_an_ensemble_that_is_not_measured_takes_no_part(tmp_path):
     command = ["ensemble", tmp_path / "a", tmp_path / "b", "-o", tmp_path / "c", "--part", "test"]
-    assert "--part would be ignored: it is of --gold" in said(command)
+    assert "--part would be ignored: it needs --gold" in said(command)
 
 
 def test_thresholds_of_a_gate_need_a_gate(corpus, tmp_path):

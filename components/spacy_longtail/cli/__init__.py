@@ -1,8 +1,8 @@
-"""The commands: `python -m spacy_longtail ...`. Thin: parse, call the package, print."""
+"""Commands of `python -m spacy_longtail`: each parses options, calls the package and prints."""
 
 from collections.abc import Sequence
 
-from . import (  # each adds its command
+from . import (  # importing a module registers its command
     audit,
     convert,
     distil,
@@ -24,14 +24,15 @@ from .app import app as app
 
 
 def main(args: Sequence[str] | None = None, prog_name: str = "python -m spacy_longtail") -> None:
-    """Entry point of `python -m spacy_longtail`, `longtail` and `spacy longtail`.
+    """Run a command of `python -m spacy_longtail`, `longtail` or `spacy longtail`.
 
-    args (Optional[Sequence[str]]): What follows the program's name; else of the process.
-    prog_name (str): What help calls the program.
+    args (Optional[Sequence[str]]): Arguments after the program's name. By default, those of the
+        process.
+    prog_name (str): Name of the program in help texts.
     """
     app(args=args, prog_name=prog_name)
 
 
 def longtail() -> None:
-    """Entry point of the console script."""
+    """Run a command of the console script `longtail`."""
     main(prog_name="longtail")

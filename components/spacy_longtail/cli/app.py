@@ -1,4 +1,4 @@
-"""The typer app, and what commands share."""
+"""The typer app, the arguments that commands have in common, and functions that print results."""
 
 import json
 import sys
@@ -23,30 +23,35 @@ from .boundary import Program, marked, version_line
 
 app = typer.Typer(
     name="spacy_longtail",
-    help="NER for rare types: convert a corpus, look at it, train, evaluate, report.",
+    help="NER for rare entity types: convert and inspect a corpus, train, evaluate and report.",
     cls=Program,
     pretty_exceptions_enable=False,
 )
 
-RENAMED = {"--products": "--matmul", "--cap": "--max-mentions"}  # options, since version 0.3
+RENAMED = {"--products": "--matmul", "--cap": "--max-mentions"}  # options renamed in version 0.3
 
 
 class WithEarlierNames(TyperCommand):
-    """A command whose options answer to their earlier names, too, with a warning."""
+    """Command that accepts earlier names of its options as well, with a warning."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
-        """Replace earlier names. args (list[str]): What was typed after the command's name."""
+        """Replace earlier names of options, then parse the arguments.
+
+        ctx (typer.Context): Context of the command.
+        args (list[str]): Arguments after the command's name; changed in place.
+        RETURNS (list[str]): Arguments that the command's parameters did not consume.
+        """
         today = {option for parameter in self.params for option in parameter.opts}
         for i, argument in enumerate(args):
             earlier, equals, value = argument.partition("=")
             name = RENAMED.get(earlier)
             if name in today:
-                echo(f"{earlier} is now {name}. Version 0.4 will not know {earlier}.", err=True)
+                echo(f"{earlier} is now {name}. Version 0.4 will not accept {earlier}.", err=True)
                 args[i] = f"{name}{equals}{value}"
         return super().parse_args(ctx, args)
 
 
-# what `--help` groups commands by
+# headings under which `--help` lists the commands
 CORPUS_PANEL = "Your corpus"
 TRAINING_PANEL = "Train and evaluate"
 PIPELINE_PANEL = "A trained pipeline"
@@ -55,8 +60,8 @@ UNLABELLED_PANEL = "Text without labels"
 KNOWLEDGE_PANEL = "Knowledge from elsewhere"
 
 
-Corpus = Annotated[Path, Argument(help="A folder that `convert` wrote.")]
-Json = Annotated[bool, Option("--json", help="Print JSON for machines.")]
+Corpus = Annotated[Path, Argument(help="Folder of a converted corpus.")]
+Json = Annotated[bool, Option("--json", help="Print the results as JSON.")]
 
 
 def _import_code(path: Path | None) -> None:
@@ -65,9 +70,10 @@ def _import_code(path: Path | None) -> None:
 
 
 Code = Annotated[
-    Path | None, Option("--code", "-c", callback=_import_code, help="Python file with code of your own.")
+    Path | None,
+    Option("--code", "-c", callback=_import_code, help="Python file to import, with your own code."),
 ]
-GpuId = Annotated[int, Option(min=-1, help="GPU to use, -1 for the CPU.")]
+GpuId = Annotated[int, Option(min=-1, help="ID of the GPU, or -1 for the CPU.")]
 
 
 def _print_version(wanted: bool) -> None:
@@ -79,22 +85,34 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def program(
     version: Annotated[
-        bool, Option("--version", help="Print versions.", callback=_print_version, is_eager=True)
+        bool,
+        Option(
+            "--version",
+            help="Print the versions of spacy-longtail, spaCy and Python.",
+            callback=_print_version,
+            is_eager=True,
+        ),
     ] = False,
-    debug: Annotated[bool, Option("--debug", help="Print the traceback of an error, too.")] = False,
+    debug: Annotated[bool, Option("--debug", help="Print the traceback of an error as well.")] = False,
 ) -> None:
-    """NER for rare types: convert a corpus, look at it, train, evaluate, report."""
+    """NER for rare entity types: convert and inspect a corpus, train, evaluate and report."""
 
 
 def config_overrides(context: typer.Context) -> Overrides:
-    """Config values, as --training.max_steps 500. context (typer.Context): Of the command."""
+    """Return config values of the command line, such as --training.max_steps 500.
+
+    context (typer.Context): Context of the command, with its extra arguments.
+    RETURNS (dict[str, object]): Value of each setting, by its dotted name.
+    """
     return parse_config_overrides(list(context.args))
 
 
 def refuse_given(context: typer.Context, names: Sequence[str], problem: str) -> None:
-    """Refuse options of a command line that would be ignored.
+    """Refuse options of the command line that would be ignored.
 
-    names (Sequence[str]): Names of the command's parameters. problem (str): Says why.
+    context (typer.Context): Context of the command.
+    names (Sequence[str]): Names of the command's parameters.
+    problem (str): Reason why they would be ignored, for the message.
     RAISES (ValueError): If one of them was given.
     """
     options = {parameter.name: max(parameter.opts, key=len) for parameter in context.command.params}
@@ -105,12 +123,22 @@ def refuse_given(context: typer.Context, names: Sequence[str], problem: str) -> 
 
 
 def print_table(head: Sequence[str], rows: Sequence[Sequence[object]], aligns: str = "") -> None:
-    """Print a table. aligns (str): l or r for each column; else all but the first are numbers."""
+    """Print a table.
+
+    head (Sequence[str]): Headings of the columns.
+    rows (Sequence[Sequence[object]]): Cells of each row.
+    aligns (str): "l" or "r" for each column. By default the first column is aligned left and all
+        others right.
+    """
     sys.stdout.write(text_table(head, rows, aligns) + "\n")
 
 
 def print_measured(systems: Sequence[MeasuredPipeline], part: str) -> None:
-    """Print scores, speed and size of pipelines. part (str): Of the corpus they are measured on."""
+    """Print the scores, speed and size of pipelines.
+
+    systems (Sequence[MeasuredPipeline]): Pipelines; speeds are relative to the first one's.
+    part (str): Part of the corpus on which they were measured.
+    """
     rows = []
     for row in systems:
         speed = f"{row.words_per_second:,.0f}", f"{row.speed_ratio:.2f}", f"{row.megabytes:.1f}"
@@ -122,16 +150,25 @@ def print_measured(systems: Sequence[MeasuredPipeline], part: str) -> None:
 
 @contextmanager
 def for_json(as_json: bool) -> Iterator[None]:
-    """Where trainings run: what spaCy prints of them goes to stderr, if stdout is for JSON."""
+    """Send the progress that spaCy prints during training to stderr if stdout is for JSON.
+
+    as_json (bool): Whether stdout is for JSON.
+    """
     with redirect_stdout(sys.stderr) if as_json else nullcontext():
         yield
 
 
 def say(text: str) -> None:
-    """Print progress on stderr: stdout may be for JSON."""
+    """Print progress on stderr, because stdout may be for JSON.
+
+    text (str): One line.
+    """
     sys.stderr.write(f"{marked('info', text)}\n")
 
 
 def print_json(data: object) -> None:
-    """Print what a program is to read. data (object): What JSON has."""
+    """Print data as JSON.
+
+    data (object): Dicts, lists, strings, numbers, bools and None.
+    """
     sys.stdout.write(json.dumps(data, indent=2) + "\n")

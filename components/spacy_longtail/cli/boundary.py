@@ -1,4 +1,4 @@
-"""The boundary around all commands: what ends one becomes a message on stderr and an exit code."""
+"""Boundary around all commands: turns errors and signals into messages and exit codes."""
 
 import os
 import platform
@@ -23,27 +23,31 @@ from ..faults import is_coded, is_out_of_memory, message_of, raised_in
 from ..output.console import any_console
 from ..training.startup import end_processes
 
-FAILED = 1  # what the command looked at is not in order, or the command itself: L546
-REFUSED = 2  # it could not do its work with what it was given
-INTERRUPTED = 130  # as shells have it: 128 + SIGINT
-CLOSED = 141  # whoever read stdout has gone: 128 + SIGPIPE
+FAILED = 1  # the command found a fault in its input, or has a bug itself (L546)
+REFUSED = 2  # the command cannot work with its input
+INTERRUPTED = 130  # as shells do: 128 + SIGINT
+CLOSED = 141  # the reader of stdout has closed it: 128 + SIGPIPE
 
 PROGRAM = "python -m spacy_longtail"
-STOPPED = "Interrupted. What is finished is kept. A command that can resume goes on from there."
-TEXT = Printer(no_print=True)  # gives texts, for stderr
-# typer may bring a click of its own, and spaCy raises what is in the other
+STOPPED = "Interrupted. Finished results are kept. Commands that can resume start from them."
+TEXT = Printer(no_print=True)  # formats texts, for stderr
+# typer may bundle its own click, whose classes differ from those that spaCy raises
 USAGE = (click.ClickException, typer.BadParameter.__mro__[2])
-SETTINGS = ("confection", "catalogue", "pydantic")  # whose errors name a setting or a function
+SETTINGS = ("confection", "catalogue", "pydantic")  # their errors name a setting or a function
 PARSERS = ("configparser", "json.decoder", "_csv", "srsly", "yaml")
-PRINTERS = ("wasabi", "click", "typer", "rich")  # of spaCy's commands, and of ours
-SPACY = re.compile(r"\[E(?!109\])\d+\]")  # its codes; E109 is any KeyError in a component
+PRINTERS = ("wasabi", "click", "typer", "rich")  # they print the reason before they exit
+SPACY = re.compile(r"\[E(?!109\])\d+\]")  # codes of spaCy; E109 can be any KeyError in a component
 
 
 class Program(TyperGroup):
-    """The program. Its commands run within the boundary."""
+    """Program whose commands run within the boundary."""
 
     def main(self, args: Sequence[str] | None = None, *given: object, **settings: object) -> NoReturn:
-        """Run a command. args (Optional[Sequence[str]]): What was typed; null takes sys.argv's."""
+        """Run a command and exit.
+
+        args (Optional[Sequence[str]]): Arguments after the program's name. By default, those of
+            sys.argv.
+        """
         arguments = list(sys.argv[1:] if args is None else args)
         name = str(settings.get("prog_name") or PROGRAM)
         self._main_shell_completion({}, name)
@@ -58,11 +62,12 @@ class Program(TyperGroup):
 
 @contextmanager
 def boundary(arguments: Sequence[str]) -> Iterator[None]:
-    """Run a command. What ends the command ends the process, with a message.
+    """Run a command, and exit with a message if an error or a signal ends it.
 
-    Coded warnings are messages too, without the line of code that they come from.
+    Warnings with a code are printed as messages as well, without the line of code that raised them.
 
-    arguments (Sequence[str]): What was typed after the program's name.
+    arguments (Sequence[str]): Arguments after the program's name.
+    RAISES (SystemExit): If the command does not succeed.
     """
     is_debugging = "--debug" in arguments[:1] or bool(os.environ.get("SPACY_LONGTAIL_DEBUG"))
     with warnings.catch_warnings(), _terminable():
@@ -78,9 +83,9 @@ def boundary(arguments: Sequence[str]) -> Iterator[None]:
             _drop_output()
             sys.exit(CLOSED)
         except SystemExit as stopped:
-            if isinstance(stopped.__context__, BrokenPipeError):  # rich ends so, whose reader has gone
+            if isinstance(stopped.__context__, BrokenPipeError):  # rich exits if stdout is closed
                 sys.exit(CLOSED)
-            if (module := raised_in(stopped)).startswith(PRINTERS):  # which have printed why
+            if (module := raised_in(stopped)).startswith(PRINTERS):  # it has printed the reason
                 sys.exit(REFUSED if stopped.code else 0)
             given = "" if stopped.code is None else repr(stopped.code)
             _end("fail", Errors.L851.format(call=f"sys.exit({given})", module=module), REFUSED)
@@ -95,10 +100,11 @@ def boundary(arguments: Sequence[str]) -> Iterator[None]:
 
 
 def refusal(error: Exception, arguments: Sequence[str] = ()) -> str | None:
-    """Return the message for an error that a user can cause; null for any other.
+    """Return the message for an error that a user can cause.
 
-    error (Exception): What ended the command.
-    arguments (Sequence[str]): What was typed, whose paths the message names.
+    error (Exception): Error that ended the command.
+    arguments (Sequence[str]): Arguments of the command line; the message names their paths.
+    RETURNS (Optional[str]): The message, or None for an error that is a bug.
     """
     if is_coded(error):
         return str(error)
@@ -116,7 +122,7 @@ def refusal(error: Exception, arguments: Sequence[str] = ()) -> str | None:
     if isinstance(error, OSError):
         if error.filename is not None:
             return Errors.L432.format(path=error.filename, problem=error.strerror or problem)
-        if error.strerror:  # as of a full disk that stdout is written to
+        if error.strerror:  # such as a full disk, when stdout is a file
             _drop_output()
         return Errors.L854.format(problem=problem, inputs=inputs)
     modules = {type(error).__module__, raised_in(error) if isinstance(error, ValueError) else ""}
@@ -128,20 +134,25 @@ def refusal(error: Exception, arguments: Sequence[str] = ()) -> str | None:
 
 
 def _inputs(arguments: Sequence[str]) -> str:
-    """Return the files and folders that a command was given, in words."""
+    """Return the files and folders among the arguments, for a message."""
     values = [argument.rpartition("=")[2] for argument in arguments]
     paths = [value for value in values if value and os.path.exists(value)]
     return ", ".join(paths) or "the command's files"
 
 
 def version_line() -> str:
-    """The versions of this package, spaCy and Python."""
+    """Return the versions of this package, spaCy and Python."""
     python = platform.python_version()
     return f"spacy-longtail {__version__}, spaCy {version('spacy')}, Python {python}"
 
 
 def marked(kind: Literal["fail", "warn", "info"], text: str) -> str:
-    """A message with the mark of its kind, on one line, so that what it names can be copied."""
+    """Return a message with the symbol of its kind, on one line so that paths can be copied.
+
+    kind (Literal["fail", "warn", "info"]): Kind of message.
+    text (str): The message.
+    RETURNS (str): Symbol and message.
+    """
     return f"{getattr(TEXT, kind)('')} {text}"
 
 
@@ -153,14 +164,14 @@ def _end(kind: Literal["fail", "warn"], message: str, code: int) -> NoReturn:
 
 
 def _drop_output() -> None:
-    """Let Python flush stdout at its end without an error of its own."""
+    """Redirect stdout to the null device, so that Python can flush it at exit without an error."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """Let SIGTERM interrupt as Ctrl-C does, so that half-written files are removed."""
+    """Treat SIGTERM like Ctrl-C, so that half-written files are removed."""
     before = signal.signal(signal.SIGTERM, _interrupt)
     try:
         yield
@@ -169,12 +180,12 @@ def _terminable() -> Iterator[None]:
 
 
 def _interrupt(_: int, frame: object) -> NoReturn:
-    """End the processes of `nlp.pipe` and interrupt."""
+    """End the processes of `nlp.pipe`, then interrupt the command."""
     end_processes()
     raise KeyboardInterrupt
 
 
-if hasattr(os, "register_at_fork"):  # a process that spaCy forks, and later ends, ends at once
+if hasattr(os, "register_at_fork"):  # spaCy's forked processes must end at once when terminated
     os.register_at_fork(after_in_child=lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL))
 
 

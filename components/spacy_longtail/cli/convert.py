@@ -1,4 +1,4 @@
-"""`convert`: annotated files to a corpus of .spacy files."""
+"""Command `convert`: converts annotated files into a corpus of .spacy files."""
 
 from pathlib import Path
 from typing import Annotated
@@ -21,40 +21,50 @@ from ..training.loading import load_pipeline
 from .app import CORPUS_PANEL, Code, Json, app, print_json
 from .options import Allow, Misalignment, OffsetUnit, given_options
 
-N_SHOWN = 3  # examples of each kind of event
-LONG = 60  # tokens of a document that is probably more than a sentence
+MAX_EXAMPLES_SHOWN = 3  # of each kind of event
+MAX_SENTENCE_LENGTH = 60  # tokens; longer documents probably have several sentences
 
 
 @app.command(rich_help_panel=CORPUS_PANEL)
 def convert(
-    source: Annotated[Path, Argument(help="A folder with train, dev and test, or one file.")],
-    target: Annotated[Path, Argument(help="Folder to write train.spacy, dev.spacy, test.spacy to.")],
+    source: Annotated[
+        Path, Argument(help="Annotated corpus: a folder with train, dev and test, or one file.")
+    ],
+    target: Annotated[Path, Argument(help="Folder for train.spacy, dev.spacy and test.spacy.")],
     lang: Annotated[str | None, Option(help="spaCy language code of the tokenizer.")] = None,
     format: Annotated[
         str | None, Option(help=f"Format of the files: {', '.join(FORMATS)}.", show_default="detected")
     ] = None,
     open_types: Annotated[
-        bool, Option("--open", help="Read each mention's type as free text, for `pretrain`.")
+        bool,
+        Option("--open", help="Read types as free text, one per mention. For `pretrain` alone."),
     ] = False,
     encoding: Annotated[
         str | None, Option(help="Encoding of text files, such as cp1252.", show_default="utf8")
     ] = None,
     scheme: Annotated[
-        Scheme | None, Option(help="Scheme of the tags; auto detects all but iob1.", show_default="auto")
+        Scheme | None,
+        Option(help="Scheme of the tags. auto detects every scheme except iob1.", show_default="auto"),
     ] = None,
     token_column: Annotated[
         int | None,
-        Option(help="Column of the tokens, from 0, or from -1 backwards.", show_default="the first"),
+        Option(
+            help="Column of the tokens, counted from 0, or from -1 backwards.", show_default="the first"
+        ),
     ] = None,
     tag_column: Annotated[
         int | None,
-        Option(help="Column of the tags, from 0, or from -1 backwards.", show_default="the last"),
+        Option(
+            help="Column of the tags, counted from 0, or from -1 backwards.", show_default="the last"
+        ),
     ] = None,
     columns: Annotated[
-        str | None, Option(help="Columns by name: token=word,tag=ner,sentence=sent_id.")
+        str | None,
+        Option(help="Columns of a table by name, such as token=word,tag=ner,sentence=sent_id."),
     ] = None,
     tag_names: Annotated[
-        str | None, Option(help="Tags that numbers stand for, as O,B-X, or a file with one per line.")
+        str | None,
+        Option(help="Names of numbered tags, such as O,B-X,I-X, or a file with one per line."),
     ] = None,
     comments: Annotated[
         bool | None,
@@ -63,24 +73,26 @@ def convert(
         ),
     ] = None,
     documents: Annotated[
-        bool, Option("--documents", help="Begin a document at each -DOCSTART- or # newdoc.")
+        bool, Option("--documents", help="Start a document at each -DOCSTART- or # newdoc line.")
     ] = False,
     misaligned: Misalignment = None,
-    tokens: Annotated[Tokens | None, Option(help="Unit of the tokens.", show_default="words")] = None,
+    tokens: Annotated[Tokens | None, Option(help="Unit of tokenization.", show_default="words")] = None,
     text_key: Annotated[str | None, Option(help="Key of the text in JSON records.")] = None,
     spans_key: Annotated[
         str | None, Option(help="Key of doc.spans whose spans become the entities.")
     ] = None,
     offsets: OffsetUnit = None,
     duplicates: Annotated[
-        Duplicates, Option(help="Handling of texts given several times with different annotation.")
+        Duplicates, Option(help="Handling of texts that occur several times with different annotation.")
     ] = "merge",
     allow: Allow = False,
     sentences: Annotated[
-        str | None, Option(help="Set sentence boundaries with the sentencizer, or with a pipeline.")
+        str | None,
+        Option(help="Set sentence boundaries with `sentencizer`, or with the pipeline of this name."),
     ] = None,
     docs_per_file: Annotated[
-        int | None, Option(min=1, help="Number of documents per file.", show_default="all in one file")
+        int | None,
+        Option(min=1, help="Number of documents in each file.", show_default="all in one file"),
     ] = None,
     rare_mentions: Annotated[
         int | None,
@@ -93,7 +105,10 @@ def convert(
     code: Code = None,
     as_json: Json = False,
 ) -> None:
-    """Check a corpus and write it as .spacy files, with its types and which of them are rare."""
+    """Check an annotated corpus and convert it to .spacy files.
+
+    types.json beside these files declares the entity types and which of them are rare.
+    """
     options = given_options(
         encoding=encoding,
         scheme=scheme,
@@ -139,32 +154,32 @@ def convert(
     msg.text(f"Types: {', '.join(types.labels)}")
     msg.text(rare_sentence(types.tail, mentions, types.labels))
     if "all" in conversion.parts:
-        msg.info("It is one part, 'all'. `split` makes train, dev and test of it.")
+        msg.info("The corpus has one part, 'all'. Split it into train, dev and test with `split`.")
     return None
 
 
 def _show_events(part: ConvertedPart) -> None:
-    """Print what was skipped or changed, by kind and type."""
+    """Print the numbers of skipped and changed annotations, by kind and type."""
     for kind, counts in part.events.items():
         policy = f" (--misaligned {part.misaligned})" if kind == "misaligned" else ""
         types = ", ".join(f"{name} {n}" for name, n in counts.items())
         msg.warn(f"{sum(counts.values())} {MEANINGS[kind]}{policy}: {types}")
-        for example in part.examples[kind][:N_SHOWN]:
+        for example in part.examples[kind][:MAX_EXAMPLES_SHOWN]:
             echo(f"    {example}")
 
 
 def _warn_of_length(name: str, part: ConvertedPart) -> None:
-    """Warn of documents that are probably more than the one sentence they count as."""
+    """Warn of documents that count as one sentence but probably have several."""
     mean = part.tokens / max(part.documents, 1)
-    if mean <= LONG or part.format == "spacy":
+    if mean <= MAX_SENTENCE_LENGTH or part.format == "spacy":
         return
     if not FORMATS[part.format].has_sentences:
         msg.warn(
-            f"{name}: documents of {mean:.0f} tokens on average, each of which counts as one"
-            " sentence. If they have several, convert with --sentences sentencizer."
+            f"{name}: documents have {mean:.0f} tokens on average, and each counts as one sentence."
+            " If they have several, convert with --sentences sentencizer."
         )
     elif part.format == "csv":
         msg.warn(
-            f"{name}: sentences of {mean:.0f} tokens on average. Name the column that numbers the"
+            f"{name}: sentences have {mean:.0f} tokens on average. Name the column that numbers the"
             " sentences: --columns token=...,tag=...,sentence=..."
         )

@@ -1,4 +1,4 @@
-"""`distil`: a student that learns from what a teacher reads in a pool."""
+"""Command `distil`: trains a student on the predictions of a teacher for a pool of text."""
 
 from pathlib import Path
 from typing import Annotated
@@ -29,16 +29,31 @@ from .options import BatchSize, Encoding, Pool, PoolFormat, Processes, Seed, Set
 
 @app.command("distil", cls=WithEarlierNames, rich_help_panel=UNLABELLED_PANEL)
 def distil_command(
-    teacher: Annotated[str, Argument(help="A pipeline with scores, or an encoder, as en_longtail_trf.")],
+    teacher: Annotated[
+        str,
+        Argument(help="Pipeline with entity scores, or a zero-shot encoder such as en_longtail_trf."),
+    ],
     pool: Pool,
     student: Annotated[Path, Option(help="Config of the student.")],
-    gold: Annotated[Path, Option(help="A folder that `convert` wrote, with train, dev and test.")],
+    gold: Annotated[Path, Option(help="Folder of a converted corpus with train, dev and test.")],
     output: Annotated[Path, Option("--output", "-o", help="Folder for the results.")],
-    threshold: Annotated[float, Option(min=1e-6, max=1, help="Least score of entities and of O.")] = 0.9,
-    max_mentions: Annotated[int, Option(min=1, help="Most pseudo-labelled mentions of a type.")] = 2000,
-    empty: Annotated[float, Option(min=0, max=0.9, help="Share of sentences without entities.")] = 0.2,
-    soft: Annotated[bool, Option("--soft", help="Keep tag distributions, for Distillation.v1.")] = False,
-    compare: Annotated[bool, Option("--compare/--no-compare", help="Also train on gold alone.")] = True,
+    threshold: Annotated[
+        float, Option(min=1e-6, max=1, help="Minimum confidence for entities and for O.")
+    ] = 0.9,
+    max_mentions: Annotated[
+        int, Option(min=1, help="Maximum number of pseudo-labelled mentions of each type.")
+    ] = 2000,
+    empty: Annotated[
+        float, Option(min=0, max=0.9, help="Fraction of pseudo-labelled sentences without entities.")
+    ] = 0.2,
+    soft: Annotated[
+        bool,
+        Option("--soft", help="Write the teacher's tag probabilities for longtail.Distillation.v1."),
+    ] = False,
+    compare: Annotated[
+        bool,
+        Option("--compare/--no-compare", help="Also train the student on the gold corpus alone."),
+    ] = True,
     pool_format: PoolFormat = None,
     encoding: Encoding = "utf8",
     split: Split = False,
@@ -50,9 +65,12 @@ def distil_command(
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:
-    """Train a small pipeline on what a large one reads in a pool of text, and on your annotation.
+    """Train a small pipeline on the predictions of a large one and on your annotated corpus.
 
-    Teacher, student and the student without that text are compared on the gold test part.
+    The large pipeline, the teacher, annotates a pool of unlabelled text. The small one, the
+    student, is trained on its confident predictions (pseudo-labels) together with the gold corpus.
+    Teacher, student and a student trained on the gold corpus alone are compared on the gold test
+    part.
     """
     use_gpu(gpu_id)
     request = DistilRequest(
@@ -78,13 +96,13 @@ def distil_command(
     print_measured(distilled.systems, "test")
     counts = distilled.pseudo_labels
     kept, copies = number(counts.kept, "pseudo-labelled sentence"), number(counts.gold_copies, "time")
-    known = f"{counts.sentences:,}, {counts.known:,} known"
-    echo(f"{kept} of {known}; each gold document {copies}.")
+    total = f"{counts.sentences:,}, of which {counts.known:,} are in the gold corpus"
+    echo(f"{kept} of {total}. Each gold document is repeated {copies}.")
     if counts.unscored:
         shown = ", ".join(f"{label} ({n:,})" for label, n in counts.unscored.items())
-        msg.warn(f"Entities without a score are missing tokens: {shown}")
+        msg.warn(f"Tokens of entities without a score count as not annotated: {shown}")
     if counts.lacking:
-        msg.warn(f"The teacher cannot read {', '.join(counts.lacking)}.")
+        msg.warn(f"The teacher cannot predict {', '.join(counts.lacking)}.")
     if left_out:
-        msg.warn(f"Left out: {left_out}")
-    return msg.good(f"The student is {distilled.systems[1].model}. Wrote {output / RECORD}")
+        msg.warn(f"Skipped: {left_out}")
+    return msg.good(f"Wrote {output / RECORD} and the student {distilled.systems[1].model}")

@@ -1,4 +1,4 @@
-"""`ensemble`: trained runs combined into one pipeline."""
+"""Command `ensemble`: combines several trained pipelines into one."""
 
 from pathlib import Path
 from typing import Annotated
@@ -15,24 +15,31 @@ from .app import PIPELINE_PANEL, Code, GpuId, Json, app, print_json, print_measu
 @app.command("ensemble", rich_help_panel=PIPELINE_PANEL)
 def ensemble_command(
     context: typer.Context,
-    runs: Annotated[list[Path], Argument(help="Folders of `train`, pipelines or packages.")],
-    output: Annotated[Path, Option("--output", "-o", help="Folder for the pipeline.")],
-    gold: Annotated[Path | None, Option(help="A converted corpus to measure them all on.")] = None,
-    part: Annotated[str, Option(help="The part of it.")] = "dev",
+    runs: Annotated[
+        list[Path],
+        Argument(help="Trained pipelines: folders that `train` wrote, pipelines or packages."),
+    ],
+    output: Annotated[Path, Option("--output", "-o", help="Folder for the new pipeline.")],
+    gold: Annotated[
+        Path | None, Option(help="Converted corpus on which to measure the pipelines and the ensemble.")
+    ] = None,
+    part: Annotated[str, Option(help="Part of the gold corpus: train, dev or test.")] = "dev",
     weights: Annotated[
-        bool, Option("--weights", help="Average weights, of runs that start from one encoder.")
+        bool,
+        Option("--weights", help="Average the weights. All runs must start from the same encoder."),
     ] = False,
     code: Code = None,
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:
-    """Combine the token NERs of several runs by the mean of their tag probabilities.
+    """Combine the token NERs of several trained pipelines by averaging their tag probabilities.
 
-    With --weights, make one network of them, as small and as fast as one run. What is written is an
-    ordinary pipeline, with tokenizer and other components of the first run.
+    With --weights their weights are averaged instead, so that the ensemble is as small and as fast
+    as one of them. The result is an ordinary pipeline. Its tokenizer and other components are those
+    of the first run.
     """
     if gold is None:
-        refuse_given(context, ["part"], "it is of --gold")
+        refuse_given(context, ["part"], "it needs --gold")
     use_gpu(gpu_id)
     ensemble = build_ensemble(runs, output, gold, part, weights, say)
     if as_json:

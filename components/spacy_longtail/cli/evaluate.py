@@ -1,4 +1,4 @@
-"""`evaluate`: scores of a trained pipeline, and the report on those of several."""
+"""Command `evaluate`: scores a trained pipeline, or writes a report on several evaluations."""
 
 import sys
 from collections.abc import Mapping
@@ -38,43 +38,65 @@ def evaluate(
     context: typer.Context,
     model: Annotated[
         Path,
-        Argument(help="Folder or package of a pipeline; for --report the folder of evaluations."),
+        Argument(help="Folder or package of a pipeline. With --report, a folder of evaluations."),
     ],
-    corpus: Annotated[Path | None, Argument(help="What `convert` wrote; none for --report.")] = None,
-    output: Annotated[Path | None, Option("--output", "-o", help="Also write JSON here.")] = None,
-    part: Annotated[str, Option(help="train, dev or test.")] = "test",
-    name: Annotated[str | None, Option(help="What reports call the model.")] = None,
-    before: Annotated[Path | None, Option(help="The earlier pipeline: count lost entities.")] = None,
+    corpus: Annotated[
+        Path | None, Argument(help="Folder of a converted corpus. Not used with --report.")
+    ] = None,
+    output: Annotated[
+        Path | None, Option("--output", "-o", help="Also write the evaluation to this JSON file.")
+    ] = None,
+    part: Annotated[str, Option(help="Part to evaluate on: train, dev or test.")] = "test",
+    name: Annotated[
+        str | None, Option(help="Name of the model in reports.", show_default="name of its folder")
+    ] = None,
+    before: Annotated[
+        Path | None, Option(help="Earlier pipeline, to count the entities that only it finds.")
+    ] = None,
     report: Annotated[
         Path | None,
-        Option(help="Write the HTML page on evaluations and stats.json, Markdown beside it."),
+        Option(help="Write an HTML report on a folder of evaluations to this file."),
     ] = None,
     baseline: Annotated[
-        str | None, Option(help="--report: model to compare with.", show_default="baseline")
+        str | None,
+        Option(help="With --report: name of the baseline model.", show_default="baseline"),
     ] = None,
-    ours: Annotated[str | None, Option(help="--report: our model.", show_default="best on dev")] = None,
-    card: Annotated[Path | None, Option(help="--report: write a model card into this pipeline.")] = None,
+    ours: Annotated[
+        str | None,
+        Option(help="With --report: name of the model to compare.", show_default="best on dev"),
+    ] = None,
+    card: Annotated[
+        Path | None,
+        Option(help="With --report: also write a model card to the folder of this pipeline."),
+    ] = None,
     type_names: Annotated[
         list[str] | None,
-        Option("--map", help="PERSON=PER: the corpus calls the pipeline's PERSON PER; repeatable."),
+        Option(
+            "--map",
+            help="PERSON=PER renames the pipeline's type PERSON to the corpus's PER. Repeatable.",
+        ),
     ] = None,
     code: Code = None,
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:
-    """Score a pipeline on the corpus's declared types, and keep every prediction for the report.
+    """Score a pipeline on the types that a corpus declares, or write a report on evaluations.
 
-    `evaluate METRICS --report PAGE.html` writes one self-contained page on a folder of evaluations.
-    One model is described, two are compared, of many the best on dev is compared with the baseline.
-    Runs of one name and several seeds are one model.
+    With -o, the scores and all predictions are written to a JSON file. `evaluate METRICS --report
+    PAGE.html` reads a folder of such files and writes one self-contained page, with a Markdown
+    version beside it. The report describes one model or compares two. If there are more, it
+    compares the best on dev with the baseline. Runs with the same name and different seeds count
+    as one model.
     """
     if report is not None and corpus is None:
         of_pipeline = ["output", "part", "name", "before", "type_names", "code", "gpu_id"]
         refuse_given(context, of_pipeline, "--report reads evaluations")
         return _report(model, report, baseline, ours, card, as_json)
     if corpus is None or report is not None:
-        raise typer.BadParameter("A pipeline needs a CORPUS, a folder of evaluations needs --report.")
-    refuse_given(context, ["baseline", "ours", "card"], "it is of --report")
+        raise typer.BadParameter(
+            "Give a pipeline and a CORPUS, or a folder of evaluations and --report."
+        )
+    refuse_given(context, ["baseline", "ours", "card"], "it needs --report")
     use_gpu(gpu_id)
     if output is not None:
         check_file(output, mark=MARK)
@@ -131,7 +153,7 @@ def _report(
 
 
 def _show(result: Evaluation, part: str) -> None:
-    """A table of the types, and the scores that a line can hold."""
+    """Print a table of the types, then one line for each group of scores."""
     scores, analysis = result.scores, result.analysis
     rows = [
         (t + " *" * (t in result.tail), s.support, *(f"{100 * v:.2f}" for v in (s.p, s.r, s.f)))
@@ -141,7 +163,7 @@ def _show(result: Evaluation, part: str) -> None:
     print_table(("type (* rare)", "support", "P", "R", "F"), rows)
     msg.text(_listed("F1", {kind: getattr(scores, name) for kind, name in AVERAGES.items()}))
     right = {"words": scores.ents_word_acc, "sentences": scores.ents_sentence_acc}
-    msg.text(_listed("All right", right))
+    msg.text(_listed("Accuracy", right))
     if analysis is not None:
         recall = {f"{name} mentions": part["recall"] for name, part in analysis["seen"].items()}
         msg.text(_listed("Recall", recall))

@@ -1,4 +1,4 @@
-"""`init-config`: a config of the package."""
+"""Command `init-config`: writes one of the package's configs."""
 
 from pathlib import Path
 from typing import Annotated
@@ -25,12 +25,15 @@ def _print_list(wanted: bool) -> None:
 
 @app.command("init-config", rich_help_panel=TRAINING_PANEL)
 def init_config(
-    name: Annotated[str, Argument(help="Of a config, or how it alone begins: 'pretrained'.")],
-    output: Annotated[Path, Option("--output", "-o", help="The file to write.")],
-    corpus: Annotated[Path | None, Option(help="A converted corpus, which `spacy train` needs.")] = None,
+    name: Annotated[str, Argument(help="Name of a config, or an unambiguous start of one.")],
+    output: Annotated[Path, Option("--output", "-o", help="File for the config.")],
+    corpus: Annotated[
+        Path | None,
+        Option(help="Folder of a converted corpus, to fill in paths and types for `spacy train`."),
+    ] = None,
     force: Annotated[bool, Option("--force", "-F", help="Replace an existing file.")] = False,
     listed: Annotated[
-        bool, Option("--list", help="List the configs.", callback=_print_list, is_eager=True)
+        bool, Option("--list", help="List the configs and exit.", callback=_print_list, is_eager=True)
     ] = False,
 ) -> None:
     """Write one of the package's configs, complete, for `longtail train` or `spacy train`."""

@@ -1,4 +1,4 @@
-"""`matrix`: many trainings by a plan."""
+"""Command `matrix`: trains and compares all methods of a plan."""
 
 import json
 import sys
@@ -24,31 +24,46 @@ from .options import DryRun, Minutes, Output, Retry, Set, Steps, Workers, read_n
 
 @app.command(rich_help_panel=METHOD_PANEL)
 def matrix(
-    plan: Annotated[str, Argument(help=f"A YAML file, or a preset: {', '.join(presets())}.")],
-    corpora: Annotated[list[Path] | None, Argument(help="Converted corpora; else the plan's.")] = None,
+    plan: Annotated[str, Argument(help=f"Plan: a YAML file or a preset ({', '.join(presets())}).")],
+    corpora: Annotated[
+        list[Path] | None,
+        Argument(help="Folders of converted corpora.", show_default="those of the plan"),
+    ] = None,
     output: Output = Path("training/matrix"),
     steps: Steps = None,
-    patience: Annotated[int | None, Option(min=1, help="Stop after steps without gain on dev.")] = None,
-    seeds: Annotated[str | None, Option(help="Seeds, separated by commas.")] = None,
-    sizes: Annotated[str | None, Option(help="Learning curves: training sentences, as 100,400.")] = None,
-    partitions: Annotated[int | None, Option(min=1, help="Draws of each size, six for a test.")] = None,
-    folds: Annotated[int | None, Option(min=3, help="Compare on folds of train and dev.")] = None,
+    patience: Annotated[
+        int | None,
+        Option(min=1, help="Number of steps without improvement on dev after which a trial stops."),
+    ] = None,
+    seeds: Annotated[str | None, Option(help="Random seeds of the trials, such as 0,1,2.")] = None,
+    sizes: Annotated[
+        str | None,
+        Option(help="Numbers of training sentences for learning curves, such as 100,400."),
+    ] = None,
+    partitions: Annotated[
+        int | None,
+        Option(min=1, help="Number of random samples of each size. A significance test needs six."),
+    ] = None,
+    folds: Annotated[
+        int | None,
+        Option(min=3, help="Number of cross-validation folds of train and dev to compare on."),
+    ] = None,
     settings: Set = None,
     workers: Workers = 1,
     minutes: Minutes = None,
-    keep_models: Annotated[bool, Option(help="Keep the trained pipelines.")] = False,
+    keep_models: Annotated[bool, Option(help="Keep the trained pipelines of all trials.")] = False,
     retry_failed: Retry = False,
     dry_run: DryRun = False,
     code: Code = None,
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:
-    """Train each method of a plan on each corpus with each seed; compare them, and recommend one.
+    """Train each method of a plan on each corpus with each seed, compare them and recommend one.
 
-    Finished trials are skipped, so that the same command resumes. A trial is run again when its
+    The same command resumes a run, because finished trials are skipped. A trial is repeated if its
     config, its corpus or the code has changed.
     """
-    require("scipy", "report")  # of the comparison, hours later
+    require("scipy", "report")  # now, because the comparison comes hours later
     given = {
         "corpora": [str(corpus) for corpus in corpora or []] or None,
         "steps": steps,
@@ -61,7 +76,7 @@ def matrix(
     read, groups = read_plan(plan, given), None
     with TemporaryDirectory(prefix="longtail-") as place:
         cut = read
-        if folds is not None:  # a content key is of data, which is cut for it
+        if folds is not None:  # trials are identified by their data, so a dry run needs the folds
             cut, groups = fold_plan(read, Path(place) if dry_run else output, folds)
         study = Matrix(cut, output, inputs=read.corpora)
         if dry_run:
@@ -84,7 +99,7 @@ def matrix(
     for record in summary.failed:
         sys.stderr.write(f"{marked('fail', f'{record.title}: {record.status}')}\n{record.error}\n")
     if summary.failed:
-        retry = "They are not run again unless the command has --retry-failed."
+        retry = "To repeat them, add --retry-failed to the command."
         sys.stderr.write(f"{number(len(summary.failed), 'trial')} failed. {retry}\n")
         raise typer.Exit(FAILED)
     return None

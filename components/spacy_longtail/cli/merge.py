@@ -1,4 +1,4 @@
-"""`merge`: labelled proposals into the corpus."""
+"""Command `merge`: adds labelled sentences to a corpus."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -15,18 +15,26 @@ from .options import Allow, Misalignment, OffsetUnit, given_options
 @app.command(rich_help_panel=UNLABELLED_PANEL)
 def merge(
     corpus: Corpus,
-    labelled: Annotated[Path, Argument(help="What the annotation tool exported.")],
+    labelled: Annotated[Path, Argument(help="File that the annotation tool exported.")],
     random_to: Annotated[
-        Literal["train", "dev", "test"], Option(help="Part for the random share.")
+        Literal["train", "dev", "test"], Option(help="Part for the random sample of `mine --random`.")
     ] = "dev",
-    unchanged: Annotated[bool, Option("--unchanged", help="Take a file with nothing changed.")] = False,
-    format: Annotated[str | None, Option(help="json or spacy, if not found.")] = None,
+    unchanged: Annotated[
+        bool, Option("--unchanged", help="Accept a file without any change of the annotation.")
+    ] = False,
+    format: Annotated[
+        str | None, Option(help="Format of the file: json or spacy.", show_default="detected")
+    ] = None,
     misaligned: Misalignment = None,
     offsets: OffsetUnit = None,
     allow: Allow = False,
     as_json: Json = False,
 ) -> None:
-    """Add the labels of sentences that `mine` proposed to a corpus; conflicts are kept apart."""
+    """Add sentences that `mine` proposed and you labelled to a corpus.
+
+    Sentences that the corpus has with other labels are conflicts. They are written to a file of
+    their own instead of the corpus.
+    """
     options = given_options(misaligned=misaligned, offsets=offsets)
     merged = merge_labels(corpus, labelled, random_to, unchanged, format=format, allow=allow, **options)
     mentions, left_out = merged.mentions.most_common(), merged.events.summary()
@@ -42,11 +50,12 @@ def merge(
     if mentions:
         msg.text(", ".join(f"{label} {n}" for label, n in mentions))
     if merged.new_types:
-        msg.info(f"New types, taken for rare: {', '.join(merged.new_types)}")
+        msg.info(f"New types, declared as rare: {', '.join(merged.new_types)}")
     if merged.n_known or merged.n_repeated:
-        msg.text(f"There already: {merged.n_known}; twice in the file: {merged.n_repeated}.")
+        msg.text(f"Already in the corpus: {merged.n_known}. Repeated in the file: {merged.n_repeated}.")
     if left_out:
-        msg.warn(f"Left out or changed: {left_out}")
+        msg.warn(f"Skipped or changed: {left_out}")
     if merged.conflicts:
-        msg.warn(f"{number(len(merged.conflicts), 'conflict')}, not added: {corpus / CONFLICTS}")
+        conflicts = number(len(merged.conflicts), "conflict")
+        msg.warn(f"{conflicts} not added. They are in {corpus / CONFLICTS}")
     return None

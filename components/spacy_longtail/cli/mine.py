@@ -1,4 +1,4 @@
-"""`mine`: which sentences of a pool to label next."""
+"""Command `mine`: proposes sentences of a pool to label next."""
 
 from collections import Counter
 from pathlib import Path
@@ -22,21 +22,49 @@ SUFFIXES = {Path(name).suffix for name in DEFAULT_NAMES.values()}
 
 @app.command("mine", rich_help_panel=UNLABELLED_PANEL)
 def mine_command(
-    pipeline: Annotated[str, Argument(help="A pipeline, or an encoder such as en_longtail_trf.")],
+    pipeline: Annotated[
+        str, Argument(help="Trained pipeline, or a zero-shot encoder such as en_longtail_trf.")
+    ],
     pool: Pool,
-    output: Annotated[Path | None, Option("--output", "-o", help="File for an annotation tool.")] = None,
-    labels: Annotated[int, Option(min=1, help="Sentences to propose.")] = 200,
-    corpus: Annotated[Path | None, Option(help="Its rare types count, its text is left out.")] = None,
-    exclude: Annotated[
-        list[Path] | None, Option(help="Sentences to leave out: files or folders of them; repeatable.")
+    output: Annotated[
+        Path | None,
+        Option(
+            "--output",
+            "-o",
+            help="File for the annotation tool.",
+            show_default=f"{' or '.join(dict.fromkeys(DEFAULT_NAMES.values()))}",
+        ),
     ] = None,
-    types: Annotated[str | None, Option(help="Types to look for, as EVE,NAT.")] = None,
-    quota: Annotated[str | None, Option(help="Labels by type, as EVE=50,NAT=30.")] = None,
-    random: Annotated[float, Option(min=0, max=0.9, help="Share drawn by lot, to evaluate on.")] = 0.1,
+    labels: Annotated[int, Option(min=1, help="Number of sentences to propose.")] = 200,
+    corpus: Annotated[
+        Path | None,
+        Option(
+            help="Folder of a converted corpus whose rare types define the target; its sentences are "
+            "excluded from the pool."
+        ),
+    ] = None,
+    exclude: Annotated[
+        list[Path] | None,
+        Option(help="File or folder with more sentences to exclude from the pool. Repeatable."),
+    ] = None,
+    types: Annotated[
+        str | None,
+        Option(help="Types to look for, such as EVE,NAT.", show_default="rare types of the corpus"),
+    ] = None,
+    quota: Annotated[
+        str | None, Option(help="Maximum number of sentences for a type, such as EVE=50,NAT=30.")
+    ] = None,
+    random: Annotated[
+        float,
+        Option(min=0, max=0.9, help="Fraction of the proposals sampled at random, to evaluate on."),
+    ] = 0.1,
     diversity: Annotated[
-        float, Option(min=0, max=1, help="How much likeness counts against a sentence.")
+        float,
+        Option(min=0, max=1, help="Penalty for sentences similar to earlier proposals, from 0 to 1."),
     ] = 0.5,
-    format: Annotated[ProposalFormat, Option(help="The tool that opens the file.")] = "prodigy",
+    format: Annotated[
+        ProposalFormat, Option(help="Annotation tool that will open the file.")
+    ] = "prodigy",
     pool_format: PoolFormat = None,
     encoding: Encoding = "utf8",
     split: Split = False,
@@ -47,11 +75,13 @@ def mine_command(
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:
-    """Find the sentences of a pool that are most likely to hold rare types, for you to label."""
+    """Propose sentences of a pool for you to label: those most likely to mention rare types."""
     output = output or Path(DEFAULT_NAMES[format])
     suffix = Path(DEFAULT_NAMES[format]).suffix
     if output.suffix != suffix and (format == "spacy" or output.suffix in SUFFIXES):
-        raise typer.BadParameter(f"--format {format} is not written to {output.name}.")
+        raise typer.BadParameter(
+            f"--format {format} writes {suffix} files, found --output {output.name}."
+        )
     use_gpu(gpu_id)
     request = MiningRequest(
         labels=labels,
@@ -78,15 +108,18 @@ def mine_command(
         return print_json({**counts, "left_out": left_out, "proposals": proposals})
     _print(mined)
     if left_out:
-        msg.warn(f"Left out: {left_out}")
+        msg.warn(f"Skipped: {left_out}")
     if n_chosen < labels:
         missing = labels - n_chosen
-        msg.warn(f"{missing} are missing: quotas are full, or the rest of the pool is like these.")
+        msg.warn(
+            f"Proposed {missing} fewer than --labels: the quotas are full, or the other sentences of "
+            "the pool are too similar to these."
+        )
     return msg.good(f"Wrote {output}: {number(n_chosen, 'sentence')} to label")
 
 
 def _quotas(text: str | None) -> dict[str, int]:
-    """EVE=50,NAT=30 of the command line."""
+    """Parse EVE=50,NAT=30 of the command line into numbers by type."""
     items = [tuple(map(str.strip, item.partition("=")[::2])) for item in read_names("--quota", text)]
     quotas = {name: int(number) for name, number in items if number.isdecimal()}
     if len(quotas) < len(items):
@@ -106,5 +139,5 @@ def _print(mined: Mined) -> None:
     if counts[RANDOM]:
         rows.append((RANDOM, f"{counts[RANDOM]:,}", "-", "-"))
     texts, sentences = number(scan.n_texts, "text"), number(scan.n_sentences, "sentence")
-    msg.divider(f"{texts}, {sentences}, {scan.n_known:,} known")
-    print_table(("type", "proposed", "expected mentions each", "in the pool"), rows)
+    msg.divider(f"{texts}, {sentences}, {scan.n_known:,} excluded")
+    print_table(("type", "proposed", "expected mentions per proposal", "per pool sentence"), rows)

@@ -1,4 +1,4 @@
-"""Options that several commands share, and how their texts are read."""
+"""Options that several commands have in common, and functions that parse their values."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,19 +11,26 @@ from typer import Argument, Option
 from ..corpus.formats.options import Misaligned, Offsets
 from ..types import Overrides
 
-LARGEST_SEED = 2**32 - 1
-MOST_PROCESSES = 1024
+MAX_SEED = 2**32 - 1
+MAX_PROCESSES = 1024
 
-Seed = Annotated[int, Option(min=0, max=LARGEST_SEED, help="Fixes what is drawn by lot.")]
-Workers = Annotated[int | None, Option(min=1, max=MOST_PROCESSES, help="Trials at a time.")]
+Seed = Annotated[int, Option(min=0, max=MAX_SEED, help="Random seed.")]
+Workers = Annotated[
+    int | None, Option(min=1, max=MAX_PROCESSES, help="Number of trials that run at the same time.")
+]
 
 # of commands that train by a plan: `matrix`, `tune`, `recommend`
-Output = Annotated[Path, Option("--output", "-o", help="Folder for results; a run there is resumed.")]
-Set = Annotated[list[str] | None, Option("--set", help="SECTION.NAME=VALUE of each config; repeatable.")]
-Steps = Annotated[int | None, Option(min=1, help="Training steps of every trial.")]
-Minutes = Annotated[float | None, Option(min=0.01, help="Time limit of a trial.")]
-Retry = Annotated[bool, Option(help="Run trials again that failed or ran out of time.")]
-DryRun = Annotated[bool, Option("--dry-run", help="List what would run; run nothing.")]
+Output = Annotated[
+    Path, Option("--output", "-o", help="Folder for the results. A run in this folder is resumed.")
+]
+Set = Annotated[
+    list[str] | None,
+    Option("--set", help="Override a setting of every config: SECTION.NAME=VALUE. Repeatable."),
+]
+Steps = Annotated[int | None, Option(min=1, help="Number of training steps of each trial.")]
+Minutes = Annotated[float | None, Option(min=0.01, help="Time limit of each trial, in minutes.")]
+Retry = Annotated[bool, Option(help="Repeat trials that failed or exceeded their time limit.")]
+DryRun = Annotated[bool, Option("--dry-run", help="List the trials without running them.")]
 
 # of commands that read annotation: `convert`, `merge`
 Misalignment = Annotated[
@@ -38,30 +45,45 @@ Allow = Annotated[
 ]
 
 # of commands that read text without labels: `mine`, `distil`
-Pool = Annotated[Path, Argument(help="Text: .txt, .jsonl, .spacy, a folder of files.")]
-PoolFormat = Annotated[str | None, Option(help="As --format of `convert`, if not found.")]
+Pool = Annotated[
+    Path, Argument(help="Unlabelled text: a .txt, .jsonl or .spacy file, or a folder of such files.")
+]
+PoolFormat = Annotated[
+    str | None,
+    Option(help="Format of the pool, as in `convert --format`.", show_default="detected"),
+]
 Encoding = Annotated[str, Option(help="Encoding of text files, such as cp1252.")]
-Split = Annotated[bool, Option("--split", help="Cut texts into sentences, where the pipeline does not.")]
-BatchSize = Annotated[int, Option(min=1, help="Texts at a time.")]
+Split = Annotated[
+    bool,
+    Option("--split", help="Split texts into sentences if the pipeline does not set boundaries."),
+]
+BatchSize = Annotated[int, Option(min=1, help="Number of texts in a batch.")]
 
 
 def given_options(**options: object) -> dict[str, object]:
-    """Return the options of a format that were given: those that are not None."""
+    """Return the options that were given, without those that are None."""
     return {name: value for name, value in options.items() if value is not None}
 
 
 def _processes(n: int) -> int:
-    if n == 0 or n < -1 or n > MOST_PROCESSES:
-        limits = f"from 1 to {MOST_PROCESSES}, or -1 for one per core"
+    if n == 0 or n < -1 or n > MAX_PROCESSES:
+        limits = f"from 1 to {MAX_PROCESSES}, or -1 for one per core"
         raise typer.BadParameter(f"--n-process is {limits}.")
     return n
 
 
-Processes = Annotated[int, Option(help="Pipelines at a time; -1 is one per core.", callback=_processes)]
+Processes = Annotated[
+    int, Option(help="Number of processes, or -1 for one per core.", callback=_processes)
+]
 
 
 def read_settings(given: Sequence[str] | None) -> Overrides:
-    """SECTION.NAME=VALUE of the command line: JSON where a value can be read as it, else text."""
+    """Parse SECTION.NAME=VALUE of the command line.
+
+    given (Optional[Sequence[str]]): Texts of --set.
+    RETURNS (dict[str, object]): Value of each setting: parsed as JSON if possible, else the text.
+    RAISES (typer.BadParameter): If a text has no "=" or its name no ".".
+    """
     settings: dict[str, object] = {}
     for text in given or ():
         name, separator, value = text.partition("=")
@@ -75,7 +97,13 @@ def read_settings(given: Sequence[str] | None) -> Overrides:
 
 
 def read_pairs(option: str, given: Sequence[str] | None) -> dict[str, str]:
-    """Read NAME=VALUE of the command line, each name once."""
+    """Parse NAME=VALUE of the command line.
+
+    option (str): Name of the option, for messages.
+    given (Optional[Sequence[str]]): Texts of the option.
+    RETURNS (dict[str, str]): Value of each name.
+    RAISES (typer.BadParameter): If a name or value is missing, or a name is repeated.
+    """
     pairs: dict[str, str] = {}
     for text in given or ():
         name, _, value = (side.strip() for side in text.partition("="))
@@ -86,7 +114,13 @@ def read_pairs(option: str, given: Sequence[str] | None) -> dict[str, str]:
 
 
 def read_numbers(option: str, text: str | None) -> list[int] | None:
-    """Numbers of the command line, separated by commas; null of none."""
+    """Parse whole numbers of the command line, separated by commas.
+
+    option (str): Name of the option, for messages.
+    text (Optional[str]): Text of the option.
+    RETURNS (Optional[list[int]]): The numbers, or None if the option was not given.
+    RAISES (typer.BadParameter): If one is not a whole number.
+    """
     try:
         return None if text is None else [int(part) for part in text.split(",")]
     except ValueError as error:
@@ -94,7 +128,13 @@ def read_numbers(option: str, text: str | None) -> list[int] | None:
 
 
 def read_names(option: str, text: str | None) -> tuple[str, ...]:
-    """Names of the command line, separated by commas, each once; none of null."""
+    """Parse names of the command line, separated by commas.
+
+    option (str): Name of the option, for messages.
+    text (Optional[str]): Text of the option.
+    RETURNS (tuple[str, ...]): The names, or an empty tuple if the option was not given.
+    RAISES (typer.BadParameter): If no name is given or one is repeated.
+    """
     names = tuple(name for part in (text or "").split(",") if (name := part.strip()))
     if text is not None and len(names) != max(1, len({*names})):
         raise typer.BadParameter(f"{option} takes names, each once, found {text!r}.")

@@ -1,4 +1,4 @@
-"""`pretrain`: an encoder that has seen entities of other corpora."""
+"""Command `pretrain`: pretrains an encoder on annotated corpora of other types."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,48 +10,77 @@ from ..output.amounts import percent
 from ..output.console import echo
 from ..pretraining import MODEL, PretrainOptions, pretrain
 from .app import KNOWLEDGE_PANEL, Code, GpuId, Json, app, print_json, print_table
-from .options import LARGEST_SEED, Output, Set, read_names, read_settings
+from .options import Output, Seed, Set, read_names, read_settings
 
 
 @app.command("pretrain", rich_help_panel=KNOWLEDGE_PANEL)
 def pretrain_command(
     donors: Annotated[
-        list[Path], Argument(help="Converted corpora of one language, or text as assets/open_types.")
+        list[Path],
+        Argument(
+            help="Source corpora to pretrain on: folders of converted corpora of one language, or of "
+            "free-text types such as assets/open_types."
+        ),
     ],
     output: Output,
     encoder: Annotated[
-        str, Option(help="Pipeline to go on from; 'cnn', a new one; or a transformer's name or folder.")
+        str,
+        Option(
+            help="Encoder to start from: a pipeline, the name or folder of a transformer, or `cnn` for "
+            "a new CNN."
+        ),
     ] = "en_longtail_cnn",
     exclude: Annotated[
         list[Path] | None,
-        Option(help="A corpus whose dev and test sentences donors leave out; repeatable."),
+        Option(help="Corpus whose dev and test sentences are excluded from the donors. Repeatable."),
     ] = None,
     steps: Annotated[
-        int | None, Option(min=1, help="Training steps.", show_default="12000, transformers 6000")
+        int | None,
+        Option(min=1, help="Number of training steps.", show_default="12000, transformers 6000"),
     ] = None,
-    words: Annotated[int, Option(min=1, help="Subwords of a batch, with padding.")] = 8192,
-    power: Annotated[float, Option(min=0, max=1, help="Donors are drawn by size to this power.")] = 0.5,
+    words: Annotated[
+        int, Option(min=1, help="Maximum number of subwords in a batch, padding included.")
+    ] = 8192,
+    power: Annotated[
+        float,
+        Option(
+            min=0, max=1, help="Sample donors with probability proportional to their size to this power."
+        ),
+    ] = 0.5,
     share: Annotated[
-        float | None, Option(min=0, max=1, help="Share of batches with open types.", show_default="0.6")
+        float | None,
+        Option(min=0, max=1, help="Fraction of the batches with free-text types.", show_default="0.6"),
     ] = None,
-    parts: Annotated[str, Option(help="Parts of the donors to train on.")] = "train",
-    layers: Annotated[int | None, Option(min=1, help="Layers to keep.", show_default="all")] = None,
-    teacher: Annotated[str | None, Option(help="Transformer of this command to learn from.")] = None,
+    parts: Annotated[str, Option(help="Parts of the donors to train on, such as train,dev.")] = "train",
+    layers: Annotated[
+        int | None,
+        Option(min=1, help="Number of layers of the transformer to keep.", show_default="all"),
+    ] = None,
+    teacher: Annotated[
+        str | None, Option(help="Pretrained transformer pipeline whose predictions are learned.")
+    ] = None,
     bits: Annotated[
         tuple[float, float, float] | None,
-        Option(help="Bits (4 to 8) on disk: layers, words, label encoder.", show_default="7 6 4"),
+        Option(
+            help="Number of bits (4 to 8) per saved weight of the layers, the word embeddings and the "
+            "label encoder.",
+            show_default="7 6 4",
+        ),
     ] = None,
-    evaluations: Annotated[int, Option(min=1, help="How often donors are scored.")] = 10,
+    evaluations: Annotated[
+        int, Option(min=1, help="Number of evaluations on the donors during training.")
+    ] = 10,
     settings: Set = None,
-    seed: Annotated[int, Option(min=0, max=LARGEST_SEED, help="Of weights, batches and dropout.")] = 0,
-    workers: Annotated[int, Option(min=0, help="Processes that make batches.")] = 0,
+    seed: Seed = 0,
+    workers: Annotated[int, Option(min=0, help="Number of processes that prepare batches.")] = 0,
     code: Code = None,
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:
-    """Pretrain an encoder, and a head that reads label descriptions, on corpora of other types.
+    """Pretrain an encoder and an NER head that reads label descriptions, on corpora of other types.
 
-    It writes a pipeline, which configs/pretrained_cnn.cfg or transformer.cfg starts from.
+    These source corpora are called donors. The result is a pipeline from which the configs
+    pretrained_cnn and transformer start.
     """
     names, overrides = read_names("--parts", parts), read_settings(settings)
     training = (encoder, steps, words, power, names, evaluations, seed, gpu_id, overrides)
@@ -64,6 +93,6 @@ def pretrain_command(
     for score in record["scores"][-1][1]:
         f1 = [percent(score[name]) for name in ("micro", "macro")]
         rows.append((score["name"], f"{score['sentences']:,}", left_out[score["name"]], *f1))
-    if rows:  # of open types no F1 is measured
-        print_table(("donor", "measured on", "left out", "micro F1", "macro F1"), rows)
-    return msg.text(f"model: {output / MODEL}")
+    if rows:  # donors with free-text types are not evaluated
+        print_table(("donor", "sentences evaluated", "excluded", "micro F1", "macro F1"), rows)
+    return msg.text(f"Model: {output / MODEL}")

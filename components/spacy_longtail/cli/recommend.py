@@ -1,4 +1,4 @@
-"""`recommend`: which method to use on a corpus."""
+"""Command `recommend`: recommends a method for a corpus."""
 
 import os
 from pathlib import Path
@@ -15,7 +15,7 @@ from ..training.provenance import typed
 from .app import METHOD_PANEL, Code, Corpus, GpuId, Json, app, print_json, say
 from .options import DryRun, Output, Retry, Set, Workers, read_settings
 
-USUAL_WORKERS = 4  # at most: each has a pipeline in memory
+MAX_DEFAULT_WORKERS = 4  # because each has a pipeline in memory
 
 
 @app.command(rich_help_panel=METHOD_PANEL)
@@ -23,21 +23,35 @@ def recommend(
     corpus: Corpus,
     output: Output = Path("training/recommend"),
     config: Annotated[
-        Path | None, Option(help="The config to write.", show_default="recommended.cfg in the folder")
+        Path | None,
+        Option(
+            help="File for the recommended config.", show_default="recommended.cfg in the output folder"
+        ),
     ] = None,
-    minutes: Annotated[float, Option(min=0.01, help="Budget of all trainings, wall clock.")] = 30,
-    folds: Annotated[int, Option(min=3, help="Folds of train and dev to compare on.")] = FOLDS,
+    minutes: Annotated[
+        float, Option(min=0.01, help="Time limit of all trials together, in minutes.")
+    ] = 30,
+    folds: Annotated[
+        int, Option(min=3, help="Number of cross-validation folds of train and dev to compare on.")
+    ] = FOLDS,
     steps: Annotated[
-        int | None, Option(min=1, help="Training steps of every trial.", show_default="until no better")
+        int | None,
+        Option(
+            min=1,
+            help="Number of training steps of each trial.",
+            show_default="until the score on dev stops improving",
+        ),
     ] = None,
     pretrained: Annotated[
         Path | None,
         Option(
-            help="An encoder to try: an installed package, or a pipeline that `pretrain` wrote.",
+            help="Pretrained encoder to try: an installed package or a pipeline that `pretrain` wrote.",
             show_default="en_longtail_cnn and installed transformers of docs/zero_shot.md, for English",
         ),
     ] = None,
-    transformer: Annotated[str | None, Option(help="A transformer to try, by name or folder.")] = None,
+    transformer: Annotated[
+        str | None, Option(help="Transformer to try: its name on the Hugging Face hub or a folder.")
+    ] = None,
     settings: Set = None,
     workers: Workers = None,
     retry_failed: Retry = False,
@@ -46,11 +60,12 @@ def recommend(
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:
-    """Try what a corpus's statistics suggest, within a budget, and write the config of what to use.
+    """Compare the methods that a corpus's statistics suggest, and write the config of the best.
 
-    Methods are compared on folds of train and dev. After each fold the better half goes on. The
-    command says how likely the best one is worse than stock spaCy. Without --workers it runs one
-    trial a core, four at most, and one with a transformer or a GPU.
+    The methods are compared by cross-validation on train and dev, within a time limit. After each
+    fold only the better half continues. The command reports whether the best method is
+    significantly better than stock spaCy. By default it runs one trial per core, at most four, or a
+    single one with a transformer or a GPU.
     """
     target = config or output / "recommended.cfg"
     encoders = [pretrained] if pretrained else find_pretrained(corpus, say)
@@ -63,8 +78,8 @@ def recommend(
         for method, candidate in reasons:
             echo(f"{method.name}: {candidate.why}")
         return echo(in_short(candidates, plan, folds, minutes))
-    usual = usual_workers(bool(transformer) or any(map(needs_torch, encoders)), gpu_id)
-    options = TrialOptions(workers or usual, gpu_id, retry_failed=retry_failed)
+    default = default_workers(bool(transformer) or any(map(needs_torch, encoders)), gpu_id)
+    options = TrialOptions(workers or default, gpu_id, retry_failed=retry_failed)
     summary, choice = advise(
         candidates, plan, output, target, minutes=minutes, folds=folds, options=options, say=say
     )
@@ -86,9 +101,14 @@ def recommend(
     return echo(f"Report: {page.resolve()}")
 
 
-def usual_workers(has_transformer: bool, gpu_id: int) -> int:
-    """Trials at a time, where nobody says: a transformer takes all cores, a GPU is one."""
+def default_workers(has_transformer: bool, gpu_id: int) -> int:
+    """Return how many trials run at the same time by default.
+
+    has_transformer (bool): Whether a candidate has a transformer, which uses all cores by itself.
+    gpu_id (int): ID of the GPU, or -1 for the CPU.
+    RETURNS (int): 1 with a transformer or a GPU, otherwise one per core, at most four.
+    """
     if has_transformer or gpu_id >= 0:
         return 1
-    affinity = getattr(os, "sched_getaffinity", None)  # of Linux
-    return min(len(affinity(0)) if affinity else os.cpu_count() or 1, USUAL_WORKERS)
+    affinity = getattr(os, "sched_getaffinity", None)  # exists on Linux only
+    return min(len(affinity(0)) if affinity else os.cpu_count() or 1, MAX_DEFAULT_WORKERS)

@@ -1,4 +1,4 @@
-"""`split`: a corpus into stratified parts or folds."""
+"""Command `split`: splits a corpus into stratified parts or cross-validation folds."""
 
 from collections import Counter
 from pathlib import Path
@@ -10,32 +10,53 @@ from wasabi import msg
 from ..corpus.rare import rare_sentence
 from ..corpus.splits import Split, read_shares, split_corpus
 from .app import CORPUS_PANEL, Json, app, print_json, print_table
-from .options import LARGEST_SEED
+from .options import Seed
 
 
 @app.command(rich_help_panel=CORPUS_PANEL)
 def split(
-    source: Annotated[Path, Argument(help="What `convert` wrote, a .spacy file or a folder of them.")],
+    source: Annotated[
+        Path,
+        Argument(help="Folder of a converted corpus, a .spacy file, or a folder of .spacy files."),
+    ],
     target: Annotated[Path, Argument(help="Folder for the parts, or for one folder per fold.")],
     parts: Annotated[
-        str | None, Option(help="Shares of the sentences.", show_default="train=0.8,dev=0.1,test=0.1")
+        str | None,
+        Option(
+            help="Fraction of the sentences in each part.", show_default="train=0.8,dev=0.1,test=0.1"
+        ),
     ] = None,
-    part: Annotated[str | None, Option(help="Part to split.", show_default="all, else train")] = None,
-    folds: Annotated[int | None, Option(help="Write this many folds instead, at least 3.")] = None,
-    unit: Annotated[Literal["doc", "sentence"], Option(help="sentence: cut at boundaries.")] = "doc",
-    group_by: Annotated[str | None, Option(help="user_data key that keeps documents together.")] = None,
+    part: Annotated[
+        str | None, Option(help="Part of the source to split.", show_default="all, otherwise train")
+    ] = None,
+    folds: Annotated[
+        int | None, Option(help="Write N cross-validation folds (at least 3) instead of one split.")
+    ] = None,
+    unit: Annotated[
+        Literal["doc", "sentence"],
+        Option(help="Unit that stays whole: `sentence` splits documents at sentence boundaries."),
+    ] = "doc",
+    group_by: Annotated[
+        str | None,
+        Option(help="Keep documents with the same value of this `user_data` key in one part."),
+    ] = None,
     near: Annotated[
         bool,
-        Option("--near", help="Keep sentences together that differ in names and numbers alone."),
+        Option("--near", help="Keep sentences that differ only in names and numbers in one part."),
     ] = False,
-    min_mentions: Annotated[int, Option(min=0, help="Least mentions of each type in each part.")] = 1,
-    seed: Annotated[int, Option(min=0, max=LARGEST_SEED, help="Fixes the split.")] = 0,
-    strict: Annotated[bool, Option("--strict", help="Refuse if a type cannot be in all parts.")] = False,
+    min_mentions: Annotated[
+        int, Option(min=0, help="Minimum number of mentions of every type in every part.")
+    ] = 1,
+    seed: Seed = 0,
+    strict: Annotated[
+        bool, Option("--strict", help="Fail if a type cannot be placed in every part.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Split a corpus so that each part has its share of every type, the rarest first.
+    """Split a corpus so that every part gets its fraction of the mentions of every type.
 
-    Documents with the same text, or with a sentence in common, stay in one part as far as possible.
+    The rarest types are distributed first. Documents with the same text, or with a sentence in
+    common, stay in one part if possible.
     """
     result = split_corpus(
         source,
@@ -68,7 +89,8 @@ def _print_split(result: Split) -> None:
     rows = [(name, *(_cell(n, sum(row)) for n in row)) for name, row in amounts]
     head = ("type (* rare)", *(f"{n} {100 * part.share:.4g} %" for n, part in result.parts.items()))
     print_table(head, rows)
-    learnt = [result.parts["train"]] if "train" in result.parts else parts  # folds have one tail
+    # folds have no train part of their own, so rare types are counted over all of them
+    learnt = [result.parts["train"]] if "train" in result.parts else parts
     mentions = sum((Counter(part.mentions) for part in learnt), Counter())
     msg.text(rare_sentence(result.types.tail, mentions, result.types.labels))
 

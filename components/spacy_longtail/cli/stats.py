@@ -1,4 +1,4 @@
-"""`stats`: what a corpus holds, and what that means for training on it."""
+"""Command `stats`: counts a corpus by type and part, and says what that means for training."""
 
 from pathlib import Path
 from typing import Annotated
@@ -14,20 +14,27 @@ from ..output.console import echo
 from ..output.writing import check_file
 from .app import CORPUS_PANEL, Corpus, Json, app, print_json, print_table
 
-# rows of the first table, by field
+# fields that are rows of the first table
 COUNTS = ("documents", "sentences", "entity_sentences", "tokens", "entity_tokens", "mentions")
 
 
 @app.command(rich_help_panel=CORPUS_PANEL)
 def stats(
     corpus: Corpus,
-    output: Annotated[Path | None, Option("--output", "-o", help="Also write JSON here.")] = None,
+    output: Annotated[
+        Path | None, Option("--output", "-o", help="Also write the statistics to this JSON file.")
+    ] = None,
     encoder: Annotated[
-        str | None, Option(help="Show what this encoder knows of each type before training.")
+        str | None,
+        Option(help="Also score this pretrained encoder on each type, before any training."),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Count a corpus by type and part: rareness, unseen mentions, leakage; and what to try."""
+    """Count a corpus by type and part, and suggest what to try.
+
+    The tables show how rare each type is, how many mentions of dev and test are unseen in training,
+    and which sentences leak from training into other parts.
+    """
     if as_json and encoder is not None:
         raise ValueError(Errors.L420.format(name="encoder", problem="--json prints the counts alone"))
     if output is not None:
@@ -86,7 +93,7 @@ def _print_statistics(of: Statistics) -> None:
         "repeats in the part",
         "also in training",
         "with an entity",
-        "alike but for names",
+        "same but for names",
     )
     print_table(head, rows)
     msg.text(f"Texts with different annotations: {of.conflicts.texts:,}")
@@ -111,7 +118,7 @@ def _type_row(of: Statistics, label: str) -> tuple[str, ...]:
 
 
 def _cell(value: float | None) -> str:
-    """A count as it is, a share in points of 100."""
+    """Format a count as it is, a fraction as a percentage without its sign."""
     if value is None:
         return "-"
     return f"{value:,}" if isinstance(value, int) else f"{100 * value:.0f}"

@@ -1,4 +1,4 @@
-"""`thresholds`: least scores of entities and of flagged sentences, chosen on development data."""
+"""Command `thresholds`: chooses minimum scores of entities and flagged sentences on dev data."""
 
 import warnings
 from pathlib import Path
@@ -23,26 +23,59 @@ def thresholds(
     model: Annotated[Path, Argument(help="Folder or package of a trained pipeline.")],
     corpus: Corpus,
     output: Annotated[Path | None, Option("--output", "-o", help="Folder for the new pipeline.")] = None,
-    in_place: Annotated[bool, Option("--in-place", help="Write them into the model itself.")] = False,
-    part: Annotated[str, Option(help="Choose on this part; never on test.")] = "dev",
-    recall: Annotated[float | None, Option(min=0, max=1, help="Recall to keep, of every type.")] = None,
-    precision: Annotated[float | None, Option(min=0, max=1, help="Precision to reach, by type.")] = None,
-    beta: Annotated[float | None, Option(min=0, max=1000, help="Best F-beta.", show_default="1")] = None,
+    in_place: Annotated[
+        bool, Option("--in-place", help="Write the thresholds into the given pipeline itself.")
+    ] = False,
+    part: Annotated[
+        str, Option(help="Part to choose the thresholds on. It should not be test.")
+    ] = "dev",
+    recall: Annotated[
+        float | None, Option(min=0, max=1, help="Recall that every type must keep.")
+    ] = None,
+    precision: Annotated[
+        float | None, Option(min=0, max=1, help="Precision that every type must reach.")
+    ] = None,
+    beta: Annotated[
+        float | None,
+        Option(min=0, max=1000, help="Maximize the F-beta of every type.", show_default="1"),
+    ] = None,
     gate_recall: Annotated[
-        float | None, Option(min=0, max=1, help="Recall of the gate; else 0.9, or its budget.")
+        float | None,
+        Option(
+            min=0,
+            max=1,
+            help="Recall that the gate must keep.",
+            show_default="0.9, or the gate's budget",
+        ),
     ] = None,
-    gate_beta: Annotated[float | None, Option(min=0, max=1000, help="Best F-beta of the gate.")] = None,
-    gate_budget: Annotated[float | None, Option(help="Most sentences flagged, a share above 0.")] = None,
-    calibrate: Annotated[bool, Option(help="Make scores probabilities first.")] = True,
+    gate_beta: Annotated[
+        float | None, Option(min=0, max=1000, help="Maximize the F-beta of the gate.")
+    ] = None,
+    gate_budget: Annotated[
+        float | None,
+        Option(help="Maximum fraction of sentences that the gate may flag, greater than 0."),
+    ] = None,
+    calibrate: Annotated[
+        bool, Option(help="Calibrate the scores first, so that they are probabilities.")
+    ] = True,
     abstain_key: Annotated[
-        str | None, Option(help="Key in doc.spans for what falls below; else the component's.")
+        str | None,
+        Option(
+            help="Key in doc.spans for entities below their threshold.",
+            show_default="that of the component",
+        ),
     ] = None,
-    min_mentions: Annotated[int, Option(min=1, help="Mentions to choose on, at least.")] = 10,
+    min_mentions: Annotated[
+        int, Option(min=1, help="Minimum number of mentions of a type to choose a threshold.")
+    ] = 10,
     code: Code = None,
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:
-    """Choose thresholds for types and for the gate on development data, and write them."""
+    """Choose a threshold for each type and for the gate on development data.
+
+    Give --output for a new pipeline with these thresholds, or --in-place to change the given one.
+    """
     if in_place == (output is not None):
         problem = f"Give either --output, a new folder, or --in-place, which replaces {model}."
         raise typer.BadParameter(problem)
@@ -80,7 +113,7 @@ def thresholds(
 
 
 def _goal(prefix: str, **given: float | None) -> Goal | None:
-    """The goal of some options, if one of them is given."""
+    """Return the goal that one of these options gives, or None if none of them is given."""
     goals = [Goal(kind, value) for kind, value in given.items() if value is not None]
     if len(goals) > 1:
         named = " and ".join(f"{prefix}{goal.kind}" for goal in goals)

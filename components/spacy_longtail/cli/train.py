@@ -1,4 +1,4 @@
-"""`train`: one training."""
+"""Command `train`: trains a config on a converted corpus."""
 
 from pathlib import Path
 from typing import Annotated
@@ -18,16 +18,21 @@ from .app import TRAINING_PANEL, Code, Corpus, GpuId, WithEarlierNames, app, con
 )
 def train(
     context: typer.Context,
-    config: Annotated[Path, Argument(help="A config, such as configs/config.cfg.")],
+    config: Annotated[Path, Argument(help="Config file, such as configs/config.cfg.")],
     corpus: Corpus,
-    output: Annotated[Path, Argument(help="Folder for the models; replaces an earlier training.")],
+    output: Annotated[
+        Path, Argument(help="Folder for the trained pipelines. An earlier training is replaced.")
+    ],
     code: Code = None,
     gpu_id: GpuId = -1,
     matmul: Annotated[
-        Matmul, Option(help="Library that multiplies matrices; numpy is faster on new AMD CPUs.")
+        Matmul, Option(help="Library for matrix multiplication. numpy is faster on new AMD CPUs.")
     ] = "spacy",
 ) -> None:
-    """Train a config on a converted corpus. Config values can follow: --training.max_steps 500."""
+    """Train a config on a converted corpus.
+
+    Settings of the config can be overridden at the end, such as --training.max_steps 500.
+    """
     overrides = config_overrides(context)
     best = train_model(config, corpus, output, gpu_id=gpu_id, matmul=matmul, overrides=overrides)
-    msg.good(f"Saved to {output}; the best checkpoint is {best}")
+    msg.good(f"Saved to {output}. The best checkpoint is {best}")

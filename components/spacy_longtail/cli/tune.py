@@ -1,4 +1,4 @@
-"""`tune`: the best values of a method's parameters, searched on development data."""
+"""Command `tune`: searches the best values of a config's settings on development data."""
 
 from pathlib import Path
 from typing import Annotated
@@ -17,10 +17,13 @@ from .options import DryRun, Minutes, Output, Seed, Set, Steps, read_settings
 @app.command(rich_help_panel=METHOD_PANEL)
 def tune(
     corpus: Corpus,
-    config: Annotated[Path, Option("--config", help="The config to start from.")],
-    search: Annotated[list[str], Option(help="SECTION.NAME=LOW:HIGH[:log], or =A,B,C; repeatable.")],
+    config: Annotated[Path, Option("--config", help="Config to start from.")],
+    search: Annotated[
+        list[str],
+        Option(help="Setting to search: SECTION.NAME=LOW:HIGH[:log] or SECTION.NAME=A,B,C. Repeatable."),
+    ],
     output: Output = Path("training/tune"),
-    trials: Annotated[int, Option(min=1, help="Trials in all, the baseline's too.")] = 20,
+    trials: Annotated[int, Option(min=1, help="Total number of trials, including the baseline.")] = 20,
     steps: Steps = None,
     settings: Set = None,
     seed: Seed = 0,
@@ -32,8 +35,8 @@ def tune(
 ) -> None:
     """Search the values with the best macro F1 on dev, and write the best config.
 
-    The first trial is the baseline. Hopeless trials are pruned. The same command resumes. --seed is
-    of the search; system.seed is the trainings'.
+    The first trial is the baseline. Trials without prospects are stopped early. The same command
+    resumes a search. --seed is the random seed of the search, system.seed that of the trainings.
     """
     length = {} if steps is None else {"training.max_steps": steps}
     study = Search(config, {**read_settings(settings), **length}, search, corpus, output, seed)
