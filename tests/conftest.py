@@ -39,6 +39,12 @@ def pytest_runtestloop():
     gc.enable()
 
 
+@pytest.fixture(autouse=True)
+def no_code_of_another_test(monkeypatch):
+    """Forget files that another test imported with --code: commands and keys of trials name them."""
+    monkeypatch.setattr("spacy_longtail.training.startup._imported", [])
+
+
 @pytest.fixture(scope="session", autouse=True)
 def encoders(tmp_path_factory):
     """The transformer encoders, as if their wheels were installed, for processes of tests, too."""

@@ -126,7 +126,7 @@ def test_no_words_at_all(X):
     assert [y.shape for y in model.predict(X)] == [(0, 8) for _ in X]
     if X:
         Y, backprop = model.begin_update(X)
-        assert [d.shape for d in backprop(Y)] == [(0, 5) for _ in X]
+        assert backprop(Y) == []
         model.finish_update(Adam(0.1))
 
 

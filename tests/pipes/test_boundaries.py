@@ -84,7 +84,7 @@ def test_an_entity_across_a_boundary_that_is_set_is_in_both_sentences():
     eg = Example(reference.copy(), reference)
     for i in (2, 5):
         eg.predicted[i].is_sent_start = True
-    counts = learn_counts([eg], ["NAT"], {"data": "full"}, "gate")
+    counts = learn_counts([eg], ["NAT"], [], {"data": "full"}, "gate")
     assert counts == {"weak_weight": pytest.approx(1 / 3)}  # 2 of 3 sentences
 
 

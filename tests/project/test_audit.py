@@ -130,7 +130,7 @@ def test_convert_reads_the_review_file_back(planted, tmp_path):
         path = tmp_path / style / "train.jsonl"
         path.parent.mkdir()
         path.write_text("".join(json.dumps(r) + "\n" for r in records), encoding="utf8")
-        run_app("convert", path, tmp_path / f"{style}-c")
+        run_app("convert", path, tmp_path / f"{style}-c", "--duplicates", "keep")  # of planted faults
         (read,) = (tmp_path / f"{style}-c").glob("*.spacy")
         docs = load_docs(read, spacy.blank("en"))
         order = list(dict.fromkeys(s.doc_i for s in found.suspects))

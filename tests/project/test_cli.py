@@ -125,7 +125,7 @@ def test_code_of_ones_own_is_imported(corpus, tmp_path, monkeypatch):
     for own in (command, ["evaluate", best, corpus]):
         run_app(*own, "-c", code)
     run = json.loads((tmp_path / "model" / "run.json").read_text(encoding="utf8"))
-    assert f"--code {tmp_path.name}/functions.py" in run["command"]
+    assert f"--code {tmp_path}/functions.py" in run["command"]
     # the process of a trial imports it, too
     version = code_version.__wrapped__()
     (tmp_path / "work").mkdir()

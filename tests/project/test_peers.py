@@ -143,7 +143,7 @@ def test_the_page_says_first_where_peers_are_ahead(monkeypatch):
     first, _, rest = comparisons.render().partition("## What wins where")
     assert re.search(r"\*\*AI:\*\* macro F1 85\.0 by flair, CRF, our best [67]\d\.\d by ours", first)
     assert "the shortest training" not in first
-    assert "| flair, CRF | 2 |  | 4.00 | 10 | 20 | 1.5 | 40 |" in rest
+    assert "| flair, CRF | 2 | 4.00 | 10 | 20 | 1.5 | 40 |" in rest
 
 
 @pytest.fixture
