@@ -23,7 +23,7 @@ def run(tmp_path_factory):
     docs = [parse(own, text) for text in SENTENCES * 4]
     types = CorpusTypes(["PER", "GEO", "ART", "NAT"], ["NAT"], "en", "words")
     write_corpus(folder / "tiny", {"train": docs, "dev": docs, "test": docs}, types)
-    for name, steps in (("baseline", 12), ("ours", 60), ("alike", 12)):
+    for name, steps in (("baseline", 6), ("ours", 60), ("alike", 6)):
         nlp = one_pipe(model=TOKEN_MODEL)
         train(nlp, steps)
         (folder / name).mkdir()
