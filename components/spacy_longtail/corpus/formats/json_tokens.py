@@ -5,13 +5,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from spacy.tokens import Doc
-from spacy.util import get_words_and_spaces
 
 from .context import Context
 from .json_files import JsonObject
 from .options import Columns
 from .spans import CharSpan, annotate, check_text, read_label
-from .tags import Tagged, TaggedToken, TagReader, tokens_doc
+from .tags import Tagged, TaggedToken, TagReader, spaces_in, tokens_doc
 from .text import Place, unreadable
 
 TAG = "ner_tags"  # as data sets on the Hugging Face hub usually call it
@@ -75,14 +74,8 @@ def _spaces(record: JsonObject, words: list[str]) -> list[bool] | list[None]:
     after, text = record.get(SPACES), record.get("text")
     if isinstance(after, list) and [type(value) for value in after] == [bool] * len(words):
         return after
-    if isinstance(text, str):
-        try:
-            found, spaces = get_words_and_spaces(words, text)
-        except ValueError:  # a text of other words
-            return [None] * len(words)
-        if found == words:
-            return spaces
-    return [None] * len(words)
+    spaces = spaces_in(text, words) if isinstance(text, str) else None
+    return spaces or [None] * len(words)
 
 
 def tag_texts(tags: list[Any], place: Place, names: tuple[str, ...] | None) -> list[str]:

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Literal
 
 from spacy.tokens import Doc
-from spacy.util import get_words_and_spaces
 
 from .context import Context, Events
 from .options import DEFAULT_COLUMNS, Columns, TagOptions, check_columns
-from .tags import Rows, TaggedToken, is_tag, tagged_docs
+from .tags import Rows, TaggedToken, is_tag, spaces_in, tagged_docs
 from .text import Place, lines, open_text, unreadable
 
 MARK, NEWDOC = "-DOCSTART-", "# newdoc"  # of a document, in columns and in CoNLL-U
@@ -55,13 +54,9 @@ class ColumnReader(TagOptions):
         head = list(itertools.islice(lines(path, self.encoding), N_HEAD))
         is_plain = (self.token_column, self.tag_column, self.documents) == (None, None, False)
         if is_plain and all(map(_is_piped, filter(str.strip, head))):
-            return tagged_docs(lambda: _piped_rows(path, self.encoding), context, self.scheme)
-        token, tag, comment_width = self._look_at(path, head)
-        rows = partial(self._rows, path, token, tag, comment_width)
-        events = iter([context.events])  # comments are counted once, however often rows are read
-        return tagged_docs(
-            lambda: rows(next(events, Events())), context, self.scheme, documents=self.documents
-        )
+            return tagged_docs(lambda _: _piped_rows(path, self.encoding), context, self.scheme)
+        rows = partial(self._rows, path, *self._look_at(path, head))
+        return tagged_docs(rows, context, self.scheme, documents=self.documents)
 
     def _look_at(self, path: Path, head: list[str]) -> tuple[int, int, int | None]:
         """Return the columns of token and tag, and how wide rows are beside comments.
@@ -210,11 +205,8 @@ class ConlluReader(TagOptions):
 
     def read(self, path: Path, context: Context) -> Iterator[Doc]:
         """Yield a document per sentence, or per `# newdoc`."""
-        events = iter([context.events])
         rows = partial(self._rows, path, context.unlabelled)
-        return tagged_docs(
-            lambda: rows(next(events, Events())), context, self.scheme, documents=self.documents
-        )
+        return tagged_docs(rows, context, self.scheme, documents=self.documents)
 
     def _rows(self, path: Path, unlabelled: bool, events: Events) -> Rows:
         """Yield the words of each sentence; words without a tag are O."""
@@ -322,18 +314,9 @@ class ConlluSentence:
             at += len(words)
         if not self.text and all(word.space is None for word in kept):
             return iter(kept)
-        spaces = _spaces_in(self.text, [word.word for word in kept])
+        spaces = spaces_in(" ".join(self.text.split()), [word.word for word in kept])
         spaces = spaces or [word.space is not False for word in kept]
         return (word._replace(space=space) for word, space in zip(kept, spaces, strict=True))
-
-
-def _spaces_in(text: str, words: list[str]) -> list[bool]:
-    """Return whether a blank follows each word of a text, or nothing if it has other words."""
-    try:
-        found, spaces = get_words_and_spaces(words, " ".join(text.split()))
-    except ValueError:
-        return []
-    return spaces if found == words else []
 
 
 # --- CSV
@@ -357,7 +340,7 @@ class CsvReader(TagOptions):
 
     def read(self, path: Path, context: Context) -> Iterator[Doc]:
         """Yield a document per sentence."""
-        return tagged_docs(lambda: self._rows(path, context.unlabelled), context, self.scheme)
+        return tagged_docs(lambda _: self._rows(path, context.unlabelled), context, self.scheme)
 
     def _rows(self, path: Path, unlabelled: bool) -> Rows:
         columns, running = self.columns if any(self.columns) else KAGGLE, ""

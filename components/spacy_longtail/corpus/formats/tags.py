@@ -3,12 +3,14 @@
 import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Literal, NamedTuple
 
 from spacy.tokens import Doc
+from spacy.util import get_words_and_spaces
 from spacy.vocab import Vocab
 
-from .context import Context
+from .context import Context, Events
 from .options import Scheme
 from .text import Place, unreadable
 
@@ -156,24 +158,27 @@ def _outside_tag(tags: Iterator[str | None], place: Place) -> str:
 
 
 def tagged_docs(
-    read_rows: Callable[[], Rows], context: Context, scheme: Scheme, documents: bool = False
+    read_rows: Callable[[Events], Rows], context: Context, scheme: Scheme, documents: bool = False
 ) -> Iterator[Doc]:
     """Yield one document per sentence, or one for all sentences from mark to mark.
 
     The tokens are as given. Where the spacing is unknown, spaCy trains on these tokens.
 
-    read_rows (Callable[[], Rows]): Reads the rows of a file, each time from its start.
+    read_rows (Callable[[Events], Rows]): Reads the rows of a file, each time from its start. It
+        counts what it skips in the given events.
     scheme (str): Scheme of the tags.
     documents (bool): Whether the sentences between two marks form one document.
     """
 
     def all_tags() -> Iterator[str | None]:
-        return (row.tag for row in read_rows() if isinstance(row, TaggedToken))
+        return (row.tag for row in read_rows(Events()) if isinstance(row, TaggedToken))
 
     reader = TagReader(context, scheme, all_tags)
     sentences: list[Tagged] = []
     is_marked = False
-    for is_row, group in itertools.groupby(read_rows(), lambda row: isinstance(row, TaggedToken)):
+    for is_row, group in itertools.groupby(
+        read_rows(context.events), lambda row: isinstance(row, TaggedToken)
+    ):
         if not is_row:
             is_marked = "document" in group
             continue
@@ -191,6 +196,15 @@ def tagged_docs(
             sentences.append(tagged)
     if sentences:
         yield tokens_doc(context.nlp.vocab, sentences)
+
+
+def spaces_in(text: str, words: list[str]) -> list[bool] | None:
+    """Return whether a blank follows each word of a text, or None if the text has other words."""
+    with suppress(ValueError):  # of spaCy
+        found, spaces = get_words_and_spaces(words, text)
+        if found == words:
+            return spaces
+    return None
 
 
 def tokens_doc(vocab: Vocab, sentences: Sequence[Tagged]) -> Doc:
