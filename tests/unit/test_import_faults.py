@@ -41,64 +41,673 @@ def converted(source, **options):
     return found, read_conversion(target).parts["all"].events
 
 
-# ---------------------------------------------------------------- columns and tables
+def conllu(*words, text=""):
+    """Sentence of (ID, form, MISC)."""
+    rows = [f"{i}\t{form}\t_\t_\t_\t_\t_\t_\t_\t{misc}\n" for i, form, misc in words]
+    return (f"# text = {text}\n" if text else "") + "".join(rows) + "\n"
 
 
-def test_a_csv_with_an_index_column_is_not_cut_at_each_token(tmp_path):
-    path = write(tmp_path / "a.csv", ",word,tag\n0,Anna,B-PER\n1,sings,O\n2,loudly,O\n")
-    docs, _ = converted(path, columns=Columns("word", "tag"))
-    assert docs == [("Anna sings loudly ", [("Anna", "PER")])]
+def task(*annotations, key="annotations"):
+    """Task of Label Studio. annotations: Type of the one region, and further keys."""
+    listed = []
+    for label, more in annotations:
+        value = {"start": 10, "end": 15, "text": "Heron", "labels": [label]}
+        listed.append({"result": [{"type": "labels", "value": value}], **more})
+    return {"data": {"text": FERRY}, key: listed}
 
 
-def test_a_csv_with_two_columns_of_one_name_is_refused(tmp_path):
-    path = write(tmp_path / "a.csv", "Sentence #,Word,Word,Tag\nSentence: 1,Anna,x,B-PER\n")
-    with pytest.raises(ValueError, match=r"L401.*a\.csv:1: there are 2 columns of the name Word"):
-        converted(path)
-
-
-def test_two_columns_of_one_name_are_fine_if_neither_is_read(tmp_path):
-    path = write(tmp_path / "a.csv", "word,x,x,tag\nAnna,1,2,B-PER\n")
-    docs, _ = converted(path, columns=Columns("word", "tag"))
-    assert docs == [("Anna ", [("Anna", "PER")])]
-
-
-def test_conllu_plus_with_two_columns_form_is_refused(tmp_path):
-    text = "# global.columns = ID FORM FORM MISC\n1\tAnna\tx\tNE=B-PER\n"
-    with pytest.raises(ValueError, match=r"L401.*:2: there are two columns FORM"):
-        converted(write(tmp_path / "a.conllup", text))
-
-
-def test_conllu_plus_without_misc_is_told_that_it_has_none(tmp_path):
-    text = "# global.columns = ID FORM LEMMA X:TAGS\n1\tAnna\tAnna\tB-PER\n"
-    path = write(tmp_path / "a.conllup", text)
-    with pytest.raises(ValueError, match=r"L401.*no column MISC with the tags.*--columns tag="):
-        converted(path)
-    assert converted(path, columns=Columns(tag="x:tags"))[0] == [("Anna ", [("Anna", "PER")])]
-
-
-def test_conllu_plus_with_a_column_of_entities_needs_no_option(tmp_path):
-    text = "# global.columns = ID FORM PARSEME:NE\n1\tAnna\tB-PER\n"
-    assert converted(write(tmp_path / "a.conllup", text))[0] == [("Anna ", [("Anna", "PER")])]
+# ---------------------------------------------------------------- what is read
 
 
 @pytest.mark.parametrize(
-    ("text", "what"),
+    ("name", "text", "options", "docs", "events"),
     [
-        ("1\tThe\tO\n1\tHeron\tB-SHIP\n\n2\tStorm\tO\n2\tcame\tO\n", "the same throughout"),
-        ("notes/a 0 The O\nnotes/a 1 Heron B-SHIP\n", "the same throughout"),
-        ("1\tHeron\tB-SHIP\tO\n2\tleft\tO\tO\n3\tOban\tB-PLACE\tO\n", "a running number"),
+        pytest.param(
+            "a.csv",
+            ",word,tag\n0,Anna,B-PER\n1,sings,O\n2,loudly,O\n",
+            {"columns": Columns("word", "tag")},
+            [("Anna sings loudly ", [("Anna", "PER")])],
+            {},
+            id="an index column of a csv cuts no sentence",
+        ),
+        pytest.param(
+            "a.csv",
+            "word,x,x,tag\nAnna,1,2,B-PER\n",
+            {"columns": Columns("word", "tag")},
+            [("Anna ", [("Anna", "PER")])],
+            {},
+            id="two columns of one name are fine if neither is read",
+        ),
+        pytest.param(
+            "a.conll",
+            "1\tThe\tO\n2\tHeron\tB-SHIP\n",
+            {"token_column": 0},
+            [("1 2 ", [("2", "SHIP")])],
+            {},
+            id="the first column is read if it is named, even if it holds numbers",
+        ),
+        pytest.param(
+            "a.conll",
+            "1\tThe\tO\n2\tHeron\tB-SHIP\n",
+            {"token_column": 1},
+            [("The Heron ", [("Heron", "SHIP")])],
+            {},
+            id="another column than the first is read if it is named",
+        ),
+        pytest.param(
+            "a.tsv",
+            "Nora\tPERS\nQuist\tPERS\nsaw\tO\nOban\tLOC\n",
+            {},
+            [("Nora Quist saw Oban ", [("Nora Quist", "PERS"), ("Oban", "LOC")])],
+            {"unprefixed": {"PERS": 2, "LOC": 1}},
+            id="tags without a prefix in columns are read as IO, with a notice",
+        ),
+        pytest.param(
+            "a.jsonl",
+            lines({"tokens": ["Nora", "Quist", "saw"], "ner_tags": ["PERS", "PERS", "O"]}),
+            {},
+            [("Nora Quist saw ", [("Nora Quist", "PERS")])],
+            {"unprefixed": {"PERS": 2}},
+            id="tags without a prefix in JSON are read as IO, with a notice",
+        ),
+        pytest.param(
+            "a.csv",
+            "Sentence #,Word,Tag\n1,Nora,PERS\n1,Quist,PERS\n1,saw,OTHER\n1,Oban,LOC\n",
+            {},
+            [("Nora Quist saw Oban ", [("Nora Quist", "PERS"), ("Oban", "LOC")])],
+            {"unprefixed": {"PERS": 2, "LOC": 1}, "outside": {"OTHER": 1}},
+            id="OTHER is no type in a file without O",
+        ),
+        pytest.param(
+            "a.tsv",
+            "Nora\tPERS\nsaw\tO\nthings\tOTHER\n",
+            {},
+            [("Nora saw things ", [("Nora", "PERS"), ("things", "OTHER")])],
+            {"unprefixed": {"PERS": 1, "OTHER": 1}},
+            id="OTHER is a type in a file with O",
+        ),
+        pytest.param(
+            "a.conll",
+            "# id 11-22\tdomain=train\nthe _ _ O\nheron _ _ B-SHIP\n\n"
+            "# id 11-23\tdomain=train\noban _ _ O\n",
+            {},
+            [("the heron ", [("heron", "SHIP")]), ("oban ", [])],
+            {"comments": {"lines": 2}},
+            id="comments with tabs are skipped in a file that begins with one",
+        ),
+        pytest.param(
+            "a.conll",
+            "# sent_id = 1\nthe\tO\nheron\tB-SHIP\n\n# sent_id = 2\noban\tO\n",
+            {},
+            [("the heron ", [("heron", "SHIP")]), ("oban ", [])],
+            {"comments": {"lines": 2}},
+            id="comments without tabs are skipped in a file that begins with one",
+        ),
+        pytest.param(
+            "a.conll",
+            "#heron\tO\nleft\tO\n#oban\tB-PLACE\n",
+            {},
+            [("#heron left #oban ", [("#oban", "PLACE")])],
+            {},
+            id="a token that begins with a number sign is no comment",
+        ),
+        pytest.param(
+            "a.conll",
+            "# id 1 2\nsaw\tO\n#nora\tPERS\n#\tO\n",
+            {},
+            [("saw #nora # ", [("#nora", "PERS")])],
+            {"comments": {"lines": 1}, "unprefixed": {"PERS": 1}},
+            id="a hashtag is no comment in a file with comments",
+        ),
+        pytest.param(
+            "a.conll",
+            "# one\n-DOCSTART- -X- O\n\nthe\tO\nheron\tB-SHIP\n",
+            {"documents": True},
+            [("the heron ", [("heron", "SHIP")])],
+            {"comments": {"lines": 1}},
+            id="a mark of a document does not hide a comment",
+        ),
+        pytest.param(
+            "a.conll",
+            "the\tO\n#heron\tB-SHIP\nof\tB-X\n",
+            {"comments": True},
+            [("the of ", [("of", "X")])],
+            {"comments": {"lines": 1}},
+            id="comments can be switched on",
+        ),
+        pytest.param(
+            "a.iob",
+            "Heron|NNP|B-SHIP left|VBD|O\nNo|DT|O boat|NN|O\n",
+            {},
+            [("Heron left ", [("Heron", "SHIP")]), ("No boat ", [])],
+            {},
+            id="sentences of spaCy 2 stand on a line each",
+        ),
+        pytest.param(
+            "a.conll",
+            "May\tB-PER\nleft\tO\n\nMay\tO\nleft\tO\n",
+            {},
+            [("May left ", [("May", "PER")]), ("May left ", [])],
+            {},
+            id="sentences of given tokens recur with other annotation",
+        ),
+        pytest.param(
+            "a.conllup",
+            "# global.columns = ID FORM PARSEME:NE\n1\tAnna\tB-PER\n",
+            {},
+            [("Anna ", [("Anna", "PER")])],
+            {},
+            id="CoNLL-U Plus with one column of entities needs no option",
+        ),
+        pytest.param(
+            "a.conllup",
+            "# global.columns = ID FORM LEMMA X:TAGS\n1\tAnna\tAnna\tB-PER\n",
+            {"columns": Columns(tag="x:tags")},
+            [("Anna ", [("Anna", "PER")])],
+            {},
+            id="CoNLL-U Plus needs no MISC if the column of the tags is named",
+        ),
+        pytest.param(
+            "a.conllu",
+            conllu((1, "Heron", "NE=B-SHIP|SpaceAfter=No"), (2, "'s", "_"), (3, "off", "SpaceAfter=No")),
+            {},
+            [("Heron's off", [("Heron", "SHIP")])],
+            {},
+            id="SpaceAfter=No joins words",
+        ),
+        pytest.param(
+            "a.conllu",
+            conllu((1, "Heron", "NE=B-SHIP"), (2, "'s", "_"), (3, "off", "_"), text="Heron's off"),
+            {},
+            [("Heron's off", [("Heron", "SHIP")])],
+            {},
+            id="the text of a sentence tells its spaces",
+        ),
+        pytest.param(
+            "a.conllu",
+            conllu(("1-2", "Heron's", "_"), (1, "Heron", "NE=B-SHIP"), (2, "'s", "_"), (3, "off", "_")),
+            {},
+            [("Heron's off ", [("Heron", "SHIP")])],
+            {},
+            id="words of a multiword token that spell it stay apart",
+        ),
+        pytest.param(
+            "a.conllu",
+            conllu(
+                ("1-2", "du", "_"),
+                (1, "de", "_"),
+                (2, "le", "NE=B-GEO"),
+                (3, "Mans", "NE=I-GEO"),
+                text="du Mans",
+            ),
+            {},
+            [("du Mans", [("du Mans", "GEO")])],
+            {"contracted": {"B-GEO": 1}},
+            id="a multiword token that its words do not spell is one token",
+        ),
+        pytest.param(
+            "a.conllu",
+            "# newdoc\n"
+            + conllu((1, "Oban", "NE=B-GEO"), (2, ".", "SpaceAfter=No"), text="Oban.")
+            + conllu((1, "Go", "_"), text="Go"),
+            {"documents": True},
+            [("Oban. Go", [("Oban", "GEO")])],
+            {},
+            id="a blank separates the sentences of a document",
+        ),
+        pytest.param(
+            "a.conllu",
+            "# newdoc\n"
+            + conllu((1, "Oban", "NE=B-GEO|SpaceAfter=No"), (2, ".", "_"))
+            + conllu((1, "Go", "_"), (2, "on", "_")),
+            {"documents": True},
+            [("Oban. Go on ", [("Oban", "GEO")])],
+            {},
+            id="a sentence of a document may say nothing of spaces",
+        ),
+        pytest.param(
+            "a.conllu",
+            conllu((1, "Nora", "name=B-PER"), (2, "Quist", "SpaceAfter=No name=I-PER")),
+            {},
+            [("Nora Quist", [("Nora Quist", "PER")])],
+            {},
+            id="a tag behind a blank in MISC is read",
+        ),
+        pytest.param(
+            "a.conllu",
+            conllu((1, "Ida", "Gloss=to go|NE=B-named storm|X=1")),
+            {},
+            [("Ida ", [("Ida", "named storm")])],
+            {},
+            id="a value in MISC may have blanks",
+        ),
+        pytest.param(
+            "a.jsonl",
+            lines(
+                {
+                    "tokens": ["Heron", "'s", "off"],
+                    "ner_tags": ["B-SHIP", "O", "O"],
+                    "space_after": [False, True, False],
+                }
+            ),
+            {},
+            [("Heron's off", [("Heron", "SHIP")])],
+            {},
+            id="spaces after tokens are kept",
+        ),
+        pytest.param(
+            "a.jsonl",
+            lines(
+                {
+                    "text": "Heron's off",
+                    "tokens": ["Heron", "'s", "off"],
+                    "ner_tags": ["B-SHIP", "O", "O"],
+                }
+            ),
+            {},
+            [("Heron's off", [("Heron", "SHIP")])],
+            {},
+            id="the text beside tokens with tags tells their spaces",
+        ),
+        pytest.param(
+            "a.jsonl",
+            lines(
+                {
+                    "text": "Heron's off",
+                    "tokenized_text": ["Heron", "'s", "off"],
+                    "ner": [[0, 0, "SHIP"]],
+                }
+            ),
+            {},
+            [("Heron's off", [("Heron", "SHIP")])],
+            {},
+            id="the text beside tokens with spans tells their spaces",
+        ),
+        pytest.param(
+            "a.json",
+            "\n"
+            + json.dumps({"text": FERRY, "label": [SHIP]}, indent=2)
+            + "\n"
+            + json.dumps({"text": "No boat.", "label": []}, indent=2),
+            {},
+            [(FERRY, [("Heron", "SHIP")]), ("No boat.", [])],
+            {},
+            id="indented objects are read",
+        ),
+        pytest.param(
+            "a.json",
+            json.dumps(
+                {
+                    "classes": ["SHIP"],
+                    "annotations": [
+                        [FERRY, {"entities": [SHIP]}],
+                        None,
+                        ["No boat.", {"entities": []}],
+                    ],
+                },
+                indent=4,
+            ),
+            {},
+            [(FERRY, [("Heron", "SHIP")]), ("No boat.", [])],
+            {"unlabelled": {"records": 1}},
+            id="an indented file of NER Annotator is read",
+        ),
+        pytest.param(
+            "a.jsonl",
+            lines({"text": FERRY, "spans": [{"start_char": 10, "end_char": 15, "label": "SHIP"}]}),
+            {},
+            [(FERRY, [("Heron", "SHIP")])],
+            {},
+            id="spans may have start_char and end_char",
+        ),
+        pytest.param(
+            "a.jsonl",
+            lines({"text": FERRY, "spans": [{"begin": 10, "end": 15, "type": "SHIP"}]}),
+            {},
+            [(FERRY, [("Heron", "SHIP")])],
+            {},
+            id="spans may have begin and type",
+        ),
+        pytest.param(
+            "a.jsonl",
+            lines({"text": FERRY, "spans": [{"offset": 10, "length": 5, "label": "SHIP"}]}),
+            {},
+            [(FERRY, [("Heron", "SHIP")])],
+            {},
+            id="spans may have offset and length",
+        ),
+        pytest.param(
+            "a.json",
+            json.dumps([task(("SHIP", {"ground_truth": False}), ("BIRD", {"ground_truth": True}))]),
+            {},
+            [(FERRY, [("Heron", "BIRD")])],
+            {"further": {"annotations": 1}},
+            id="the ground truth of a task of Label Studio is taken",
+        ),
+        pytest.param(
+            "a.json",
+            json.dumps([task(("SHIP", {}), key="completions")]),
+            {},
+            [(FERRY, [("Heron", "SHIP")])],
+            {},
+            id="completions of older Label Studio are read",
+        ),
+        pytest.param(
+            "a.json",
+            json.dumps(
+                {
+                    "examples": [
+                        {
+                            "content": FERRY,
+                            "metadata": {"source": "log"},
+                            "annotations": [
+                                {
+                                    "start": 10,
+                                    "end": 15,
+                                    "tag": "SHIP",
+                                    "value": "Heron",
+                                    "correct": True,
+                                },
+                                {
+                                    "start": 21,
+                                    "end": 25,
+                                    "tag": "PLACE",
+                                    "value": "Oban",
+                                    "correct": False,
+                                },
+                            ],
+                        }
+                    ],
+                    "relations": [],
+                }
+            ),
+            {},
+            [(FERRY, [("Heron", "SHIP")])],
+            {"rejected": {"PLACE": 1}},
+            id="what was reviewed as wrong in LightTag is skipped",
+        ),
+        pytest.param(
+            "a.jsonl",
+            lines(
+                {
+                    "text": FERRY,
+                    "entities": [{"start": 10, "end": 15, "value": "MV Heron", "entity": "SHIP"}],
+                }
+            ),
+            {},
+            [(FERRY, [("Heron", "SHIP")])],
+            {},
+            id="the value of Rasa may be a synonym",
+        ),
+        pytest.param(
+            "a.jsonl",
+            lines(
+                {
+                    "doc_key": "a",
+                    "sentences": [["Heron", "left", "."], ["Oban", "slept"]],
+                    "ner": [[[0, 0, "SHIP"]], [[3, 3, "PLACE"]]],
+                }
+            ),
+            {},
+            [("Heron left . Oban slept ", [("Heron", "SHIP"), ("Oban", "PLACE")])],
+            {},
+            id="spans of DyGIE count the tokens of the document",
+        ),
+        pytest.param(
+            "a.json",
+            json.dumps(
+                {
+                    "documents": [
+                        {
+                            "id": "7",
+                            "passages": [
+                                {
+                                    "offset": 9,
+                                    "text": "The Heron left.",
+                                    "annotations": [
+                                        {
+                                            "infons": {"type": "SHIP"},
+                                            "text": "Heron",
+                                            "locations": [{"offset": 13, "length": 5}],
+                                        }
+                                    ],
+                                }
+                            ],
+                        }
+                    ]
+                },
+                indent=1,
+            ),
+            {},
+            [("The Heron left.", [("Heron", "SHIP")])],
+            {},
+            id="a collection of BioC in JSON is read by passage",
+        ),
+        pytest.param(
+            "a.pubtator.txt",
+            "1|t|The Heron left Oban.\n1|a|No boat.\n1\t4\t9\tHeron\tSHIP\tD1\n1\tCID\tD1\tD2\n\n"
+            "2|t|Oban.\n2\t0\t4\tOban\tPLACE\t-\n",
+            {},
+            [("The Heron left Oban. No boat.", [("Heron", "SHIP")]), ("Oban.", [("Oban", "PLACE")])],
+            {"ignored": {"relations": 1}},
+            id="PubTator is read without its relations",
+        ),
+        pytest.param(
+            "a.txt",
+            "The <START:ship> Heron II <END> left <START:place> Oban <END> .\nNo boat .\n",
+            {},
+            [
+                ("The Heron II left Oban . ", [("Heron II", "ship"), ("Oban", "place")]),
+                ("No boat . ", []),
+            ],
+            {},
+            id="OpenNLP is known by its marks",
+        ),
     ],
 )
-def test_a_first_column_that_holds_no_tokens_is_refused(text, what, tmp_path):
-    path = write(tmp_path / "a.conll", text)
-    with pytest.raises(ValueError, match=rf"L401.*a\.conll:1: .*{what}.*--token-column and --tag-col"):
-        converted(path)
+def test_a_file_of_another_tool_is_read(name, text, options, docs, events, tmp_path):
+    assert converted(write(tmp_path / name, text), **options) == (docs, events)
 
 
-def test_a_first_column_that_is_named_is_taken_as_it_is(tmp_path):
-    path = write(tmp_path / "a.conll", "1\tThe\tO\n2\tHeron\tB-SHIP\n")
-    assert converted(path, token_column=0)[0] == [("1 2 ", [("2", "SHIP")])]
-    assert converted(path, token_column=1)[0] == [("The Heron ", [("Heron", "SHIP")])]
+# ---------------------------------------------------------------- what is refused
+
+
+BIOC_XML = """<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE collection SYSTEM "BioC.dtd">
+<collection><source>x</source><document><id>7</id>
+<passage><offset>0</offset><text>No boat.</text></passage>
+<passage><offset>9</offset><text>The Heron left Oban.</text>
+<annotation id="T1"><infon key="type">SHIP</infon><location offset="13" length="5"/><text>Heron</text></annotation>
+<annotation id="T2"><infon key="type">X</infon><location offset="9" length="3"/>
+<location offset="19" length="4"/><text>The left</text></annotation>
+</passage></document></collection>
+"""
+
+XMI = """<?xml version="1.0" encoding="UTF-8"?>
+<xmi:XMI xmlns:xmi="http://www.omg.org/XMI" xmlns:cas="http:///uima/cas.ecore"
+ xmlns:seg="http:///de/tudarmstadt/ukp/dkpro/core/api/segmentation/type.ecore"
+ xmlns:ner="http:///de/tudarmstadt/ukp/dkpro/core/api/ner/type.ecore">
+<seg:Sentence begin="0" end="14"/><seg:Sentence begin="15" end="20"/>
+<ner:NamedEntity begin="3" end="8" value="SHIP"/><ner:NamedEntity begin="15" end="19" value="PLACE"/>
+<cas:Sofa sofaString="&#128674; Heron left. Oban."/></xmi:XMI>
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        pytest.param(
+            "a.csv",
+            "Sentence #,Word,Word,Tag\nSentence: 1,Anna,x,B-PER\n",
+            r"L401.*a\.csv:1: there are 2 columns of the name Word",
+            id="two columns of the name of the tokens",
+        ),
+        pytest.param(
+            "a.conllup",
+            "# global.columns = ID FORM FORM MISC\n1\tAnna\tx\tNE=B-PER\n",
+            r"L401.*:2: there are two columns FORM",
+            id="two columns FORM",
+        ),
+        pytest.param(
+            "a.conllup",
+            "# global.columns = ID FORM LEMMA X:TAGS\n1\tAnna\tAnna\tB-PER\n",
+            r"L401.*no column MISC with the tags.*--columns tag=",
+            id="CoNLL-U Plus without MISC",
+        ),
+        pytest.param(
+            "a.conll",
+            "1\tThe\tO\n1\tHeron\tB-SHIP\n\n2\tStorm\tO\n2\tcame\tO\n",
+            r"L401.*a\.conll:1: .*the same throughout.*--token-column and --tag-col",
+            id="numbers of sentences in the first column",
+        ),
+        pytest.param(
+            "a.conll",
+            "notes/a 0 The O\nnotes/a 1 Heron B-SHIP\n",
+            r"L401.*a\.conll:1: .*the same throughout.*--token-column and --tag-col",
+            id="names of documents in the first column",
+        ),
+        pytest.param(
+            "a.conll",
+            "1\tHeron\tB-SHIP\tO\n2\tleft\tO\tO\n3\tOban\tB-PLACE\tO\n",
+            r"L401.*a\.conll:1: .*a running number.*--token-column and --tag-col",
+            id="numbers of tokens in the first column",
+        ),
+        pytest.param(
+            "a.conll",
+            "The\tO\t-\tanna\nHeron\tB-SHIP\t-\tbert\n",
+            r"L401.*'anna', has no tags.*--tag-column 1",
+            id="no tags in the last column but in another",
+        ),
+        pytest.param(
+            "a.tsv",
+            "Word\tTag\nAnna\tPER\nsings\tO\n",
+            r"L401.*a\.tsv:1: .*names of columns.*--format csv",
+            id="names of columns in the first line",
+        ),
+        pytest.param(
+            "a.tsv",
+            "Nora\tB-PERS\nsaw\tO\nOban\tLOC\n",
+            r"L401.*:3: tag 'LOC' has no prefix.*'B-PERS' at .*a\.tsv:1",
+            id="a tag without a prefix behind one with a prefix",
+        ),
+        pytest.param(
+            "a.tsv",
+            "Nora\tPERS\nsaw\tO\nOban\tB-LOC\n",
+            r"L401.*:3: tag 'B-LOC' has a prefix.*'PERS' at .*a\.tsv:1",
+            id="a tag with a prefix behind one without",
+        ),
+        pytest.param(
+            "a.tsv",
+            "Nora\tNNP\nsleeps\tVBZ\n",
+            r"L401.*:1: no token has the tag O, found NNP, VBZ",
+            id="parts of speech instead of tags",
+        ),
+        pytest.param(
+            "a.tsv", "Nora\t-\nsleeps\tO\n", r"L401.*:1: unknown tag '-'", id="a hyphen as a tag"
+        ),
+        pytest.param(
+            "a.json",
+            '{\n "text": "a",\n "label": [}\n',
+            r"L401.*a\.json:3: ",
+            id="a broken indented object, by its line",
+        ),
+        pytest.param(
+            "a.jsonl",
+            lines(
+                {
+                    "text": FERRY,
+                    "entities": [{"start": 10, "end": 15, "word": "Heron", "entity": "B-SHIP"}],
+                }
+            ),
+            r"L401.*'B-SHIP' of a single token.*aggregation_strategy",
+            id="tags of single tokens instead of spans",
+        ),
+        pytest.param("a.xml", "<collection><document>", r"L401.*a\.xml", id="BioC that is no XML"),
+        pytest.param(
+            "a.xml",
+            BIOC_XML.replace('offset="13"', 'offset="x"'),
+            r"L401.*a\.xml",
+            id="BioC with an offset that is no number",
+        ),
+        pytest.param(
+            "a.json",
+            lines({"passages": [{"offset": "x", "text": "Oban"}]}),
+            r"L401.*a\.json:1: the document has another form",
+            id="BioC in JSON with an offset that is no number",
+        ),
+        pytest.param(
+            "a.txt",
+            "<START:a> x <END>\n<START:a> x\n",
+            r"L401.*a\.txt:2: .*<START:type>",
+            id="a name of OpenNLP without an end",
+        ),
+        pytest.param(
+            "a.txt",
+            "<START:a> x <END>\n<START:a> <START:b> x <END>\n",
+            r"L401.*a\.txt:2: .*<START:type>",
+            id="a name of OpenNLP within another one",
+        ),
+        pytest.param(
+            "a.txt",
+            "<START:a> x <END>\n<START:a> <END>\n",
+            r"L401.*a\.txt:2: .*<START:type>",
+            id="a name of OpenNLP without a token",
+        ),
+        pytest.param(
+            "a.txt",
+            "<START:a> x <END>\nx <END> <START:a>\n",
+            r"L401.*a\.txt:2: .*<START:type>",
+            id="an end of OpenNLP without a name",
+        ),
+        pytest.param("a.xmi", XMI.replace("sofaString", "x"), r"L401.*a\.xmi", id="XMI without a text"),
+        pytest.param(
+            "a.xmi",
+            XMI.replace('end="19"', 'end="99"'),
+            r"L401.*a\.xmi",
+            id="XMI with a span behind its text",
+        ),
+        pytest.param("a.xmi", "no xml", r"L401.*a\.xmi", id="XMI that is no XML"),
+        pytest.param("a.parquet", "PAR1", r"L831.*a\.parquet.*Parquet.*read_parquet", id="Parquet"),
+        pytest.param("a.zip", "PK", r"L831.*a\.zip.*ZIP.*Unpack", id="a ZIP archive"),
+        pytest.param("a.xlsx", "PK", r"L831.*a\.xlsx.*Excel.*CSV", id="an Excel file"),
+        pytest.param(
+            "a.tsv",
+            "#FORMAT=WebAnno TSV 3.3\n\n",
+            r"L831.*a\.tsv.*WebAnno.*XMI",
+            id="WebAnno's columns",
+        ),
+        pytest.param(
+            "nlu.yml",
+            'version: "3.1"\nnlu:\n- intent: x\n',
+            r"L831.*nlu\.yml.*rasa data convert nlu -f json",
+            id="Rasa's YAML",
+        ),
+        pytest.param(
+            "a.xml",
+            "<?xml version='1.0'?>\n<GateDocument>\n",
+            r"L831.*a\.xml.*GATE.*gatenlp",
+            id="GATE's XML",
+        ),
+        pytest.param(
+            "a.json",
+            '{\n "annotatable": {"parts": ["s1v1"]},\n "entities": []}',
+            r"L831.*a\.json.*tagtog.*no text",
+            id="tagtog's annotation without its text",
+        ),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_refused(name, text, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        converted(write(tmp_path / name, text))
+
+
+def test_comments_can_be_switched_off(tmp_path):
+    path = write(tmp_path / "a.conll", "# a b\nthe\tO\nheron\tB-SHIP\n")
+    with pytest.raises(ValueError, match=r"L401.*a\.conll:2"):
+        converted(path, comments=False)
+
+
+# ---------------------------------------------------------------- columns and tables
 
 
 @pytest.mark.parametrize(
@@ -106,18 +715,6 @@ def test_a_first_column_that_is_named_is_taken_as_it_is(tmp_path):
 )
 def test_numbers_and_repeated_tokens_among_others_are_tokens(text, tmp_path):
     assert "Ann" in str(converted(write(tmp_path / "a.conll", text))[0])
-
-
-def test_a_last_column_without_tags_is_refused_if_another_has_them(tmp_path):
-    path = write(tmp_path / "a.conll", "The\tO\t-\tanna\nHeron\tB-SHIP\t-\tbert\n")
-    with pytest.raises(ValueError, match=r"L401.*'anna', has no tags.*--tag-column 1"):
-        converted(path)
-
-
-def test_names_of_columns_in_the_first_line_are_refused(tmp_path):
-    path = write(tmp_path / "a.tsv", "Word\tTag\nAnna\tPER\nsings\tO\n")
-    with pytest.raises(ValueError, match=r"L401.*a\.tsv:1: .*names of columns.*--format csv"):
-        converted(path)
 
 
 @pytest.mark.parametrize("scheme", ["auto", "iob1", "iob2"])
@@ -131,147 +728,6 @@ def test_several_tags_in_a_cell_are_refused_in_every_scheme(scheme, tag, tmp_pat
     ) as error:
         converted(path, scheme=scheme)
     assert "--scheme" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("a.tsv", "Nora\tPERS\nQuist\tPERS\nsaw\tO\nOban\tLOC\n"),
-        (
-            "a.jsonl",
-            lines(
-                {"tokens": ["Nora", "Quist", "saw", "Oban"], "ner_tags": ["PERS", "PERS", "O", "LOC"]}
-            ),
-        ),
-        ("a.csv", "Sentence #,Word,Tag\n1,Nora,PERS\n1,Quist,PERS\n1,saw,OTHER\n1,Oban,LOC\n"),
-    ],
-)
-def test_tags_without_a_prefix_are_read_as_io_with_a_notice(name, text, tmp_path):
-    docs, events = converted(write(tmp_path / name, text))
-    assert docs == [("Nora Quist saw Oban ", [("Nora Quist", "PERS"), ("Oban", "LOC")])]
-    assert events["unprefixed"] == {"PERS": 2, "LOC": 1}
-
-
-def test_other_is_a_type_where_the_file_has_o(tmp_path):
-    path = write(tmp_path / "a.tsv", "Nora\tPERS\nsaw\tO\nthings\tOTHER\n")
-    assert converted(path)[0] == [("Nora saw things ", [("Nora", "PERS"), ("things", "OTHER")])]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("Nora\tB-PERS\nsaw\tO\nOban\tLOC\n", r":3: tag 'LOC' has no prefix.*'B-PERS' at .*a\.tsv:1"),
-        ("Nora\tPERS\nsaw\tO\nOban\tB-LOC\n", r":3: tag 'B-LOC' has a prefix.*'PERS' at .*a\.tsv:1"),
-        ("Nora\tNNP\nsleeps\tVBZ\n", r":1: no token has the tag O, found NNP, VBZ"),
-        ("Nora\t-\nsleeps\tO\n", r":1: unknown tag '-'"),
-    ],
-)
-def test_tags_that_are_of_no_one_scheme_are_refused(text, message, tmp_path):
-    with pytest.raises(ValueError, match=rf"L401.*{message}"):
-        converted(write(tmp_path / "a.tsv", text))
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "# id 11-22\tdomain=train\nthe _ _ O\nheron _ _ B-SHIP\n\n# id 11-23\tdomain=train\noban _ _ O\n",
-        "# sent_id = 1\nthe\tO\nheron\tB-SHIP\n\n# sent_id = 2\noban\tO\n",
-    ],
-)
-def test_comments_are_skipped_in_files_that_begin_with_one(text, tmp_path):
-    docs, events = converted(write(tmp_path / "a.conll", text))
-    assert docs == [("the heron ", [("heron", "SHIP")]), ("oban ", [])]
-    assert events == {"comments": {"lines": 2}}
-
-
-def test_a_token_that_begins_with_a_number_sign_is_no_comment(tmp_path):
-    path = write(tmp_path / "a.conll", "#heron\tO\nleft\tO\n#oban\tB-PLACE\n")
-    docs, events = converted(path)
-    assert docs == [("#heron left #oban ", [("#oban", "PLACE")])] and events == {}
-
-
-def test_a_hashtag_is_no_comment_in_a_file_with_comments(tmp_path):
-    path = write(tmp_path / "a.conll", "# id 1 2\nsaw\tO\n#nora\tPERS\n#\tO\n")
-    docs, events = converted(path)
-    assert docs == [("saw #nora # ", [("#nora", "PERS")])] and events["comments"] == {"lines": 1}
-
-
-def test_a_mark_of_a_document_does_not_hide_a_comment(tmp_path):
-    path = write(tmp_path / "a.conll", "# one\n-DOCSTART- -X- O\n\nthe\tO\nheron\tB-SHIP\n")
-    assert converted(path, documents=True)[0] == [("the heron ", [("heron", "SHIP")])]
-
-
-def test_comments_can_be_switched_on_and_off(tmp_path):
-    path = write(tmp_path / "a.conll", "the\tO\n#heron\tB-SHIP\nof\tB-X\n")
-    assert converted(path, comments=True)[0] == [("the of ", [("of", "X")])]
-    path = write(tmp_path / "b.conll", "# a b\nthe\tO\nheron\tB-SHIP\n")
-    with pytest.raises(ValueError, match=r"L401.*b\.conll:2"):
-        converted(path, comments=False)
-
-
-def test_spacy_2_sentences_on_a_line_are_read(tmp_path):
-    path = write(tmp_path / "a.iob", "Heron|NNP|B-SHIP left|VBD|O\nNo|DT|O boat|NN|O\n")
-    assert converted(path)[0] == [("Heron left ", [("Heron", "SHIP")]), ("No boat ", [])]
-
-
-# ---------------------------------------------------------------- CoNLL-U
-
-
-def conllu(*words, text=""):
-    """Sentence of (ID, form, MISC)."""
-    rows = [f"{i}\t{form}\t_\t_\t_\t_\t_\t_\t_\t{misc}\n" for i, form, misc in words]
-    return (f"# text = {text}\n" if text else "") + "".join(rows) + "\n"
-
-
-def test_space_after_no_joins_words(tmp_path):
-    text = conllu((1, "Heron", "NE=B-SHIP|SpaceAfter=No"), (2, "'s", "_"), (3, "off", "SpaceAfter=No"))
-    assert converted(write(tmp_path / "a.conllu", text))[0] == [("Heron's off", [("Heron", "SHIP")])]
-
-
-def test_the_text_of_a_sentence_tells_its_spaces(tmp_path):
-    text = conllu((1, "Heron", "NE=B-SHIP"), (2, "'s", "_"), (3, "off", "_"), text="Heron's off")
-    assert converted(write(tmp_path / "a.conllu", text))[0] == [("Heron's off", [("Heron", "SHIP")])]
-
-
-def test_words_of_a_multiword_token_that_spell_it_stay_apart(tmp_path):
-    text = conllu(("1-2", "Heron's", "_"), (1, "Heron", "NE=B-SHIP"), (2, "'s", "_"), (3, "off", "_"))
-    path = write(tmp_path / "a.conllu", text)
-    assert converted(path)[0] == [("Heron's off ", [("Heron", "SHIP")])]
-
-
-def test_a_multiword_token_that_its_words_do_not_spell_is_one_token(tmp_path):
-    text = conllu(
-        ("1-2", "du", "_"),
-        (1, "de", "_"),
-        (2, "le", "NE=B-GEO"),
-        (3, "Mans", "NE=I-GEO"),
-        text="du Mans",
-    )
-    docs, events = converted(write(tmp_path / "a.conllu", text))
-    assert docs == [("du Mans", [("du Mans", "GEO")])]
-    assert events == {"contracted": {"B-GEO": 1}}
-
-
-def test_sentences_of_a_document_are_separated(tmp_path):
-    one = conllu((1, "Oban", "NE=B-GEO"), (2, ".", "SpaceAfter=No"), text="Oban.")
-    path = write(tmp_path / "a.conllu", f"# newdoc\n{one}{conllu((1, 'Go', '_'), text='Go')}")
-    assert converted(path, documents=True)[0] == [("Oban. Go", [("Oban", "GEO")])]
-
-
-def test_a_sentence_of_a_document_may_say_nothing_of_spaces(tmp_path):
-    one = conllu((1, "Oban", "NE=B-GEO|SpaceAfter=No"), (2, ".", "_"))
-    path = write(tmp_path / "a.conllu", f"# newdoc\n{one}{conllu((1, 'Go', '_'), (2, 'on', '_'))}")
-    assert converted(path, documents=True)[0] == [("Oban. Go on ", [("Oban", "GEO")])]
-
-
-def test_a_tag_behind_a_blank_in_misc_is_read(tmp_path):
-    text = conllu((1, "Nora", "name=B-PER"), (2, "Quist", "SpaceAfter=No name=I-PER"))
-    assert converted(write(tmp_path / "a.conllu", text))[0] == [("Nora Quist", [("Nora Quist", "PER")])]
-
-
-def test_a_value_in_misc_may_have_blanks(tmp_path):
-    text = conllu((1, "Ida", "Gloss=to go|NE=B-named storm|X=1"))
-    assert converted(write(tmp_path / "a.conllu", text))[0] == [("Ida ", [("Ida", "named storm")])]
 
 
 # ---------------------------------------------------------------- texts given several times
@@ -349,91 +805,12 @@ def test_copies_with_equal_annotation_are_kept(tmp_path):
     assert docs == [(FERRY, [("Heron", "SHIP")])] * 3 and events == {}
 
 
-def test_sentences_of_given_tokens_recur(tmp_path):
-    path = write(tmp_path / "a.conll", "May\tB-PER\nleft\tO\n\nMay\tO\nleft\tO\n")
-    assert converted(path)[0] == [("May left ", [("May", "PER")]), ("May left ", [])]
-
-
-def task(*annotations, key="annotations"):
-    """Task of Label Studio. annotations: Type of the one region, and further keys."""
-    listed = []
-    for label, more in annotations:
-        value = {"start": 10, "end": 15, "text": "Heron", "labels": [label]}
-        listed.append({"result": [{"type": "labels", "value": value}], **more})
-    return {"data": {"text": FERRY}, key: listed}
-
-
-def test_the_ground_truth_of_a_task_is_taken(tmp_path):
-    record = task(("SHIP", {"ground_truth": False}), ("BIRD", {"ground_truth": True}))
-    docs, events = converted(write(tmp_path / "a.json", json.dumps([record])))
-    assert docs == [(FERRY, [("Heron", "BIRD")])] and events == {"further": {"annotations": 1}}
-
-
 def test_two_annotators_of_a_task_who_contradict_each_other_are_refused(tmp_path):
     with pytest.raises(ValueError, match="L830"):
         converted(write(tmp_path / "a.json", json.dumps([task(("SHIP", {}), ("BIRD", {}))])))
 
 
-def test_completions_of_older_label_studio_are_read(tmp_path):
-    path = write(tmp_path / "a.json", json.dumps([task(("SHIP", {}), key="completions")]))
-    assert converted(path)[0] == [(FERRY, [("Heron", "SHIP")])]
-
-
 # ---------------------------------------------------------------- JSON
-
-
-def test_spaces_after_tokens_are_kept(tmp_path):
-    record = {"tokens": ["Heron", "'s", "off"], "ner_tags": ["B-SHIP", "O", "O"]}
-    path = write(tmp_path / "a.jsonl", lines({**record, "space_after": [False, True, False]}))
-    assert converted(path)[0] == [("Heron's off", [("Heron", "SHIP")])]
-
-
-def test_the_text_beside_tokens_tells_their_spaces(tmp_path):
-    record = {"text": "Heron's off", "tokens": ["Heron", "'s", "off"], "ner_tags": ["B-SHIP", "O", "O"]}
-    assert converted(write(tmp_path / "a.jsonl", lines(record)))[0] == [
-        ("Heron's off", [("Heron", "SHIP")])
-    ]
-
-
-def test_records_of_token_spans_keep_spaces(tmp_path):
-    record = {"text": "Heron's off", "tokenized_text": ["Heron", "'s", "off"], "ner": [[0, 0, "SHIP"]]}
-    assert converted(write(tmp_path / "a.jsonl", lines(record)))[0] == [
-        ("Heron's off", [("Heron", "SHIP")])
-    ]
-
-
-def test_indented_objects_are_read(tmp_path):
-    one = json.dumps({"text": FERRY, "label": [SHIP]}, indent=2)
-    two = json.dumps({"text": "No boat.", "label": []}, indent=2)
-    docs, _ = converted(write(tmp_path / "a.json", f"\n{one}\n{two}\n"))
-    assert docs == [(FERRY, [("Heron", "SHIP")]), ("No boat.", [])]
-
-
-def test_an_indented_file_of_ner_annotator_is_read(tmp_path):
-    pairs = [[FERRY, {"entities": [SHIP]}], None, ["No boat.", {"entities": []}]]
-    path = write(tmp_path / "a.json", json.dumps({"classes": ["SHIP"], "annotations": pairs}, indent=4))
-    docs, events = converted(path)
-    assert docs == [(FERRY, [("Heron", "SHIP")]), ("No boat.", [])]
-    assert events == {"unlabelled": {"records": 1}}
-
-
-def test_the_line_of_a_broken_indented_object_is_named(tmp_path):
-    path = write(tmp_path / "a.json", '{\n "text": "a",\n "label": [}\n')
-    with pytest.raises(ValueError, match=r"L401.*a\.json:3: "):
-        converted(path)
-
-
-@pytest.mark.parametrize(
-    "span",
-    [
-        {"start_char": 10, "end_char": 15, "label": "SHIP"},
-        {"begin": 10, "end": 15, "type": "SHIP"},
-        {"offset": 10, "length": 5, "label": "SHIP"},
-    ],
-)
-def test_spans_may_have_other_keys(span, tmp_path):
-    path = write(tmp_path / "a.jsonl", lines({"text": FERRY, "spans": [span]}))
-    assert converted(path)[0] == [(FERRY, [("Heron", "SHIP")])]
 
 
 def test_what_spacy_writes_of_a_doc_as_json_is_read(tmp_path):
@@ -466,88 +843,12 @@ def test_spacy_2_training_files_are_read(tmp_path):
 # ---------------------------------------------------------------- formats of other tools
 
 
-def test_light_tag_is_read(tmp_path):
-    right = {"start": 10, "end": 15, "tag": "SHIP", "value": "Heron", "correct": True}
-    wrong = {"start": 21, "end": 25, "tag": "PLACE", "value": "Oban", "correct": False}
-    example = {"content": FERRY, "metadata": {"source": "log"}, "annotations": [right, wrong]}
-    docs, events = converted(
-        write(tmp_path / "a.json", json.dumps({"examples": [example], "relations": []}))
-    )
-    assert docs == [(FERRY, [("Heron", "SHIP")])] and events == {"rejected": {"PLACE": 1}}
-
-
-def test_rasa_json_is_read(tmp_path):
-    example = {
-        "text": FERRY,
-        "intent": "x",
-        "entities": [{"start": 10, "end": 15, "value": "Heron", "entity": "SHIP"}],
-    }
-    path = write(tmp_path / "a.json", json.dumps({"rasa_nlu_data": {"common_examples": [example]}}))
-    assert converted(path)[0] == [(FERRY, [("Heron", "SHIP")])]
-
-
-def test_the_value_of_rasa_may_be_a_synonym(tmp_path):
-    entity = {"start": 10, "end": 15, "value": "MV Heron", "entity": "SHIP"}
-    path = write(tmp_path / "a.jsonl", lines({"text": FERRY, "entities": [entity]}))
-    assert converted(path)[0] == [(FERRY, [("Heron", "SHIP")])]
-
-
-def test_tags_of_single_tokens_are_no_spans(tmp_path):
-    token = {"start": 10, "end": 15, "word": "Heron", "entity": "B-SHIP"}
-    path = write(tmp_path / "a.jsonl", lines({"text": FERRY, "entities": [token]}))
-    with pytest.raises(ValueError, match=r"L401.*'B-SHIP' of a single token.*aggregation_strategy"):
-        converted(path)
-
-
-def test_dygie_is_read(tmp_path):
-    record = {
-        "doc_key": "a",
-        "sentences": [["Heron", "left", "."], ["Oban", "slept"]],
-        "ner": [[[0, 0, "SHIP"]], [[3, 3, "PLACE"]]],
-    }
-    docs, _ = converted(write(tmp_path / "a.jsonl", lines(record)))
-    assert docs == [("Heron left . Oban slept ", [("Heron", "SHIP"), ("Oban", "PLACE")])]
-
-
-BIOC_XML = """<?xml version="1.0" encoding="UTF-8"?>
-<!DOCTYPE collection SYSTEM "BioC.dtd">
-<collection><source>x</source><document><id>7</id>
-<passage><offset>0</offset><text>No boat.</text></passage>
-<passage><offset>9</offset><text>The Heron left Oban.</text>
-<annotation id="T1"><infon key="type">SHIP</infon><location offset="13" length="5"/><text>Heron</text></annotation>
-<annotation id="T2"><infon key="type">X</infon><location offset="9" length="3"/>
-<location offset="19" length="4"/><text>The left</text></annotation>
-</passage></document></collection>
-"""
-
-
 def test_bioc_xml_is_read_by_passage(tmp_path):
     docs, events = converted(write(tmp_path / "a.xml", BIOC_XML), allow=True)
     assert docs == [("No boat.", []), ("The Heron left Oban.", [("Heron", "SHIP")])]
     assert events == {"discontinuous": {"X": 1}}
     found = stream_docs(tmp_path / "a.xml-converted" / "all.spacy", NLP.vocab)
     assert [doc.user_data["document"] for doc in found] == ["7", "7"]
-
-
-def test_bioc_json_is_read_by_passage(tmp_path):
-    annotation = {
-        "infons": {"type": "SHIP"},
-        "text": "Heron",
-        "locations": [{"offset": 13, "length": 5}],
-    }
-    passage = {"offset": 9, "text": "The Heron left.", "annotations": [annotation]}
-    path = write(
-        tmp_path / "a.json", json.dumps({"documents": [{"id": "7", "passages": [passage]}]}, indent=1)
-    )
-    assert converted(path)[0] == [("The Heron left.", [("Heron", "SHIP")])]
-
-
-@pytest.mark.parametrize(
-    "text", ["<collection><document>", BIOC_XML.replace('offset="13"', 'offset="x"')]
-)
-def test_broken_bioc_is_refused(text, tmp_path):
-    with pytest.raises(ValueError, match=r"L401.*a\.xml"):
-        converted(write(tmp_path / "a.xml", text))
 
 
 def test_xml_neither_grows_nor_reads_other_files(tmp_path):
@@ -561,80 +862,11 @@ def test_xml_neither_grows_nor_reads_other_files(tmp_path):
             converted(write(tmp_path / f"{i}.xml", text))
 
 
-def test_broken_bioc_json_is_refused(tmp_path):
-    path = write(tmp_path / "a.json", lines({"passages": [{"offset": "x", "text": "Oban"}]}))
-    with pytest.raises(ValueError, match=r"L401.*a\.json:1: the document has another form"):
-        converted(path)
-
-
-def test_pubtator_is_read(tmp_path):
-    text = "1|t|The Heron left Oban.\n1|a|No boat.\n1\t4\t9\tHeron\tSHIP\tD1\n1\tCID\tD1\tD2\n\n2|t|Oban.\n2\t0\t4\tOban\tPLACE\t-\n"
-    docs, events = converted(write(tmp_path / "a.pubtator.txt", text))
-    assert docs == [
-        ("The Heron left Oban. No boat.", [("Heron", "SHIP")]),
-        ("Oban.", [("Oban", "PLACE")]),
-    ]
-    assert events == {"ignored": {"relations": 1}}
-
-
-def test_opennlp_is_read(tmp_path):
-    text = "The <START:ship> Heron II <END> left <START:place> Oban <END> .\nNo boat .\n"
-    docs, _ = converted(write(tmp_path / "a.txt", text))
-    assert docs == [
-        ("The Heron II left Oban . ", [("Heron II", "ship"), ("Oban", "place")]),
-        ("No boat . ", []),
-    ]
-
-
-@pytest.mark.parametrize(
-    "text", ["<START:a> x", "<START:a> <START:b> x <END>", "<START:a> <END>", "x <END> <START:a>"]
-)
-def test_broken_opennlp_is_refused(text, tmp_path):
-    path = write(tmp_path / "a.txt", f"<START:a> x <END>\n{text}\n")
-    with pytest.raises(ValueError, match=r"L401.*a\.txt:2: .*<START:type>"):
-        converted(path)
-
-
-XMI = """<?xml version="1.0" encoding="UTF-8"?>
-<xmi:XMI xmlns:xmi="http://www.omg.org/XMI" xmlns:cas="http:///uima/cas.ecore"
- xmlns:seg="http:///de/tudarmstadt/ukp/dkpro/core/api/segmentation/type.ecore"
- xmlns:ner="http:///de/tudarmstadt/ukp/dkpro/core/api/ner/type.ecore">
-<seg:Sentence begin="0" end="14"/><seg:Sentence begin="15" end="20"/>
-<ner:NamedEntity begin="3" end="8" value="SHIP"/><ner:NamedEntity begin="15" end="19" value="PLACE"/>
-<cas:Sofa sofaString="&#128674; Heron left. Oban."/></xmi:XMI>
-"""
-
-
 def test_uima_cas_xmi_is_read_with_its_sentences(tmp_path):
     docs, _ = converted(write(tmp_path / "a.xmi", XMI))
     assert docs == [("\U0001f6a2 Heron left. Oban.", [("Heron", "SHIP"), ("Oban", "PLACE")])]
     (doc,) = stream_docs(tmp_path / "a.xmi-converted" / "all.spacy", NLP.vocab)
     assert [sentence.text for sentence in doc.sents] == ["\U0001f6a2 Heron left.", "Oban."]
-
-
-@pytest.mark.parametrize(
-    "text", [XMI.replace("sofaString", "x"), XMI.replace('end="19"', 'end="99"'), "no xml"]
-)
-def test_broken_xmi_is_refused(text, tmp_path):
-    with pytest.raises(ValueError, match=r"L401.*a\.xmi"):
-        converted(write(tmp_path / "a.xmi", text))
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "advice"),
-    [
-        ("a.parquet", "PAR1", "Parquet.*read_parquet"),
-        ("a.zip", "PK", "ZIP.*Unpack"),
-        ("a.xlsx", "PK", "Excel.*CSV"),
-        ("a.tsv", "#FORMAT=WebAnno TSV 3.3\n\n", "WebAnno.*XMI"),
-        ("nlu.yml", 'version: "3.1"\nnlu:\n- intent: x\n', "rasa data convert nlu -f json"),
-        ("a.xml", "<?xml version='1.0'?>\n<GateDocument>\n", "GATE.*gatenlp"),
-        ("a.json", '{\n "annotatable": {"parts": ["s1v1"]},\n "entities": []}', "tagtog.*no text"),
-    ],
-)
-def test_formats_that_are_not_read_are_named_with_what_converts_them(name, text, advice, tmp_path):
-    with pytest.raises(ValueError, match=rf"L831.*{name}.*{advice}"):
-        converted(write(tmp_path / name, text))
 
 
 def test_the_docs_list_every_format():
