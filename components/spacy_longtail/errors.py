@@ -1,4 +1,4 @@
-"""Every message this package raises or warns with, under a stable code. `what, found, fix`."""
+"""Messages of errors and warnings, by stable code: what is wrong, where, and what to do."""
 
 SHIPPED_CONFIGS = (
     "Name a config file. `longtail init-config NAME -o config.cfg` writes one of the package's."
@@ -10,121 +10,126 @@ class Errors:
     L001 = "[L001] '{name}' must be {rule}, found {value!r}. {fix}"
     L002 = "[L002] {who} cannot train with {loss}: {reason}. {fix}"
     L203 = (
-        "[L203] '{setting}' of {who} names types that the data does not have: {unknown}. Known types: "
-        "{known}. With max_epochs = -1 give the pipe a 'counts_corpus'."
+        "[L203] '{setting}' of {who} names types that the data does not have: {unknown}. The data has "
+        "{known}. Correct the setting or, if max_epochs = -1, give the component a 'counts_corpus'."
     )
-    L209 = "[L209] The model of {who} does not fit: {problem}. {fix}"
+    L209 = "[L209] {who} cannot use this model: {problem}. {fix}"
     L251 = (
-        "[L251] 'thresholds' of {who} need entity scores. Set scores_key = \"entity_scores\", or "
-        "thresholds = null."
+        "[L251] 'thresholds' of {who} need entity scores, but scores_key is null. Set scores_key = "
+        '"entity_scores", or thresholds = null.'
     )
     L265 = (
-        "[L265] {name!r} cannot be loaded: {problem} Name a model of the Hugging Face hub, or a folder, "
-        "which works offline."
+        "[L265] {name!r} cannot be loaded: {problem} Name a model on the Hugging Face hub, or a local "
+        "folder, which also works offline."
     )
     L820 = (
-        "[L820] max_pieces = {wanted} is more than {name!r} can read: {known} subwords at once, besides "
-        "special ones. Set max_pieces = {known} or fewer, or null."
+        "[L820] max_pieces = {wanted} exceeds the context window of {name!r}: it holds {known} subwords "
+        "besides special ones. Set max_pieces = {known} or less, or null."
     )
     L271 = (
-        "[L271] The descriptions of {who} have {problem}. Correct "
-        "[initialize.components.NAME.descriptions], or 'descriptions' in types.json."
+        "[L271] The label descriptions of {who} have {problem}. Correct "
+        "[initialize.components.NAME.descriptions] in the config, or 'descriptions' in types.json."
     )
     L800 = (
         "[L800] The label encoder of {name!r} needs the word embeddings of that encoder, which the "
         "pipeline does not have. Load the pipeline with its tok2vec, or install {name!r}."
     )
     L801 = (
-        "[L801] {who} has descriptions of the types {unknown}, which neither the training data has nor "
-        "[longtail] labels declares. Add them to 'labels' in types.json (or to labels of [longtail] in "
-        "the config), or delete their descriptions."
+        "[L801] {who} has descriptions of the types {unknown}, which the training data does not have "
+        "and [longtail] labels does not declare. Add them to 'labels' in types.json (or to labels of "
+        "[longtail] in the config), or delete their descriptions."
     )
     L802 = (
         "[L802] {who} cannot tell the types {first} and {other} apart: {text!r} and {as_text!r} have "
         "the same vector. Describe one of them in other words."
     )
     L274 = (
-        "[L274] {who} cannot start from {path}: {problem}. Name a pipeline that `pretrain` wrote, with "
-        "its encoder, width and 'describe', or pretrained = null."
+        "[L274] {who} cannot start from {path}: {problem}. Set 'pretrained' to a pipeline that "
+        "`pretrain` wrote, with the same encoder, width and 'describe', or to null."
     )
     L402 = "[L402] {path} does not exist. {fix}"
-    L403 = "[L403] {path} holds no sentence. {fix}"
+    L403 = "[L403] {path} has no sentences. {fix}"
     L405 = (
-        "[L405] {path} cannot be a report's input: {problem}. Write it with `python -m spacy_longtail "
+        "[L405] {path} cannot be used for a report: {problem}. Write it with `python -m spacy_longtail "
         "{command}`."
     )
     L410 = (
-        "[L410] No evaluation can be the report's {role} {name!r}, found {found}. Give evaluations, and "
-        "name the models with --baseline and --ours."
+        "[L410] The report needs an evaluation of the {role} {name!r}, found {found}. Evaluate that "
+        "model, or name others with --baseline and --ours."
     )
     L420 = "[L420] --{name} would be ignored: {problem}. Leave it out."
     L432 = "[L432] {path} cannot be read or written: {problem}. Check the disk and the permissions."
-    L437 = "[L437] {path} would be replaced, but {problem}. Name another output, or move what is there."
+    L437 = "[L437] {path} would be replaced, but {problem}. Name another output, or move it away."
     L487 = "[L487] There is nothing to compare: {problem} {fix}"
-    L513 = "[L513] Soft targets cannot be learnt: {problem}. {fix}"
+    L513 = "[L513] The soft targets cannot be used for training: {problem}. {fix}"
 
     # Corpora
     L101 = (
-        "[L101] {policy} was fitted on {n_units} units without an entity. Check the path of the "
+        "[L101] {policy} found no entity in the {n_units} units of its corpus. Check the path of the "
         "training corpus and its annotation."
     )
     L401 = "[L401] {path}:{line}: {problem}. {fix}"
     L404 = "[L404] {path} cannot be a .spacy file: {problem}. {fix}"
     L419 = (
-        "[L419] {corpus} has open types: each mention has a type of its own. `pretrain` alone can read "
-        "it. Name a corpus that declares its types."
+        "[L419] {corpus} has free-text types, one per mention, which only `pretrain` can use. Name a "
+        "corpus that declares its types."
     )
     L421 = (
-        "[L421] The format of {path} is unclear: {problem}. Name it with --format (--pool-format of a "
-        "pool), one of {known}."
+        "[L421] The format of {path} cannot be detected: {problem}. Name it with --format (for a pool, "
+        "--pool-format), one of {known}."
     )
     L428 = (
-        "[L428] There is no tokenizer of {lang!r}: {problem}. Use a code of "
+        "[L428] There is no tokenizer for the language {lang!r}: {problem}. Use a code of "
         "https://spacy.io/usage/models#languages, xx, or --tokens characters."
     )
     L430 = "[L430] {path} does not describe a corpus: {problem}. {fix}"
-    L440 = "[L440] There is no such split: {problem}. {fix}"
+    L440 = "[L440] The corpus cannot be split in this way: {problem}. {fix}"
     L548 = "[L548] {part!r} cannot be the name of a part. Use a plain name such as train, dev or test."
-    L550 = "[L550] {label!r} cannot be a type{where}: {problem}. Correct its name."
+    L550 = "[L550] {label!r} cannot be the name of a type{where}: {problem}. Correct it."
     L581 = "[L581] --{option} {given!r} cannot be used: {problem}."
     L700 = (
-        "[L700] {source} is not converted: {problem}. Correct the source or the options, or pass "
-        "--allow to convert it all the same."
+        "[L700] {source} was not converted: {problem}. Correct the source or the options, or pass "
+        "--allow to convert it anyway."
     )
     L830 = (
         "[L830] {source}: {n} of {total} texts are given several times with {how} annotation, "
-        "such as {example}. Keep one annotation of each. --duplicates first takes the first one, "
+        "such as {example}. Keep one annotation of each text. --duplicates first takes the first one, "
         "--duplicates keep makes a document of each."
     )
     L831 = "[L831] {path} is {format}, which `convert` does not read. {fix}"
     L745 = (
-        "[L745] A document's soft targets are {n} numbers, but its {tokens} tokens and {tags} tags take "
-        "{wanted}. It begins with {text!r}. Leave the tokens as `distil` wrote them, or run it again."
+        "[L745] The document that starts with {text!r} has {n} numbers of soft targets, but its "
+        "{tokens} tokens and {tags} tags need {wanted}. Leave the tokens as `distil` wrote them, or run "
+        "`distil` again."
     )
 
     # Readers and augmenters
     L105 = (
-        "[L105] 'corpus' changed after the counting pass of {n} units. Wrap a reader that yields the "
-        "same units in the same order each time (no shuffle, no augmenter, no random limit)."
+        "[L105] 'corpus' yields other units than when its {n} units were counted. Wrap a reader that "
+        "yields the same units in the same order each time: without shuffling, augmenter or random "
+        "limit."
     )
     L108 = (
-        "[L108] {outer} cannot wrap {inner}, which {what}. Wrap them the other way round, or leave one "
-        "out; give an augmenter to the outer reader."
+        "[L108] {outer} cannot wrap {inner}, which {what}. Wrap them in the opposite order, or remove "
+        "one of them. Give an augmenter to the outer reader."
     )
     L109 = (
         "[L109] [training] dev_corpus = {name!r} is read through {found}, which changes the data. Use "
         "spacy.Corpus.v1 alone for development data."
     )
-    L115 = "[L115] {who} found in its 'corpus' {problem}. Check its path, its entities, the settings."
+    L115 = (
+        "[L115] {who} found {problem} in its 'corpus'. Check the path of the corpus, its entities and "
+        "the settings."
+    )
     L116 = (
-        "[L116] {path} cannot be a thesaurus: {problem}. Write lines of word TAB synonym TAB synonym, "
-        "in UTF-8."
+        "[L116] {path} cannot be used as a thesaurus: {problem}. Write lines of word TAB synonym TAB "
+        "synonym, in UTF-8."
     )
     L117 = (
-        "[L117] longtail.synonym_replacement.v1 without a 'thesaurus' takes synonyms from WordNet, "
-        "found {found}. Run: pip install nltk && python -m nltk.downloader wordnet. Or name a thesaurus."
+        "[L117] longtail.synonym_replacement.v1 without a 'thesaurus' needs WordNet, found {found}. "
+        "Run: pip install nltk && python -m nltk.downloader wordnet. Or set 'thesaurus' to a file."
     )
-    L120 = "[L120] {who} cannot draw from the corpus: {problem}. Check its path and its annotation."
+    L120 = "[L120] {who} cannot sample the corpus: {problem}. Check its path and its annotation."
 
     # Losses, heads, layers, models
     L221 = (
@@ -132,47 +137,47 @@ class Errors:
         "source again, with the config that it was trained with."
     )
     L230 = (
-        "[L230] 'queries' of {who} must give each of at least one type a query in words, found "
-        '{found!r}. Write a block [components.ner.queries] with lines such as PER = "Find persons.". '
-        "A type holds no : or = and begins with none of @ # ; [, a query is one line without ${{."
+        "[L230] 'queries' of {who} must have a query for at least one type, found {found!r}. Write a "
+        'block [components.ner.queries] with lines such as PER = "Find persons.". A type must not '
+        "contain : or = nor start with @ # ; or [. A query must be one line without ${{."
     )
     L240 = (
-        "[L240] {who} needs its word vectors: {problem}. Name the folder that `spacy init vectors` "
-        "made: [initialize] vectors, or --paths.vectors."
+        "[L240] {who} needs its word vectors: {problem}. Set [initialize] vectors in the config, or "
+        "--paths.vectors, to the folder that `spacy init vectors` wrote."
     )
     L241 = "[L241] {who} cannot use its encoder: {problem}. {fix}"
 
     L292 = (
-        "[L292] {who}: {problem}. Name a running server's URL that takes this model, and the variable "
-        "that holds its key, or key_variable = null."
+        "[L292] {who}: {problem}. Set the URL to a running server that has this model, and "
+        "key_variable to the environment variable with its key, or to null."
     )
     L720 = (
         "[L720] There is no pipeline {source}. Name a folder with a pipeline, an installed package, or "
-        "en_longtail_cnn. Wheels of others are in assets/encoders of this package's repository: pip "
-        "install --no-deps assets/encoders/NAME-VERSION-py3-none-any.whl."
+        "en_longtail_cnn. Wheels of other encoders are in assets/encoders of this package's "
+        "repository: pip install --no-deps assets/encoders/NAME-VERSION-py3-none-any.whl."
     )
     L890 = (
-        "[L890] {name} {version} is installed, and this version of spacy-longtail loads {major}.x. Run: "
+        "[L890] {name} {version} is installed, but this version of spacy-longtail needs {major}.x. Run: "
         "pip install '{name}=={major}.*'"
     )
 
     # Pipes and scorers
     L821 = (
         "[L821] {setting} would average some weights of {who!r}, but not those of its torch layer, "
-        "which is of another package. Set use_averages = false and weight_mix = 1, or use "
+        "which comes from another package. Set use_averages = false and weight_mix = 1, or use "
         "longtail.Transformer.v1."
     )
     L824 = (
-        "[L824] longtail.RichEmbed.v1 has nothing to embed words by. Give it attrs with their rows, "
-        "include_static_vectors = true, or subwords."
+        "[L824] longtail.RichEmbed.v1 has no features to embed words with. Give it attrs with their "
+        "rows, include_static_vectors = true, or subwords."
     )
     L822 = (
-        "[L822] The encoder of {who} does not carry a query to the words of a sentence: the {n}th word "
-        "has the same vector whatever the query. Use a transformer or longtail.BiLSTM.v1."
+        "[L822] The encoder of {who} does not see the query and the sentence together: word {n} has "
+        "the same vector for every query. Use a transformer or longtail.BiLSTM.v1."
     )
     L823 = (
-        "[L823] The query {query!r} is too long: it takes {n} of the {limit} {unit} that the encoder "
-        "reads at once, and a sentence needs at least {room}. Shorten the query."
+        "[L823] The query {query!r} is too long: it takes {n} of the {limit} {unit} of the encoder's "
+        "context window, and a sentence needs at least {room}. Shorten the query."
     )
     L004 = (
         "[L004] {who} needs corpus counts for {weights}, but got no 'counts_corpus'. Add to the config: "
@@ -183,20 +188,22 @@ class Errors:
         "the class weights."
     )
     L870 = (
-        "[L870] {loss} has class weights that were not resolved, or were forgotten by set_labels. "
-        "Initialize the component with a 'counts_corpus', or train it with a loss without weights."
+        "[L870] {loss} has class weights that were not resolved yet, or that set_labels has removed. "
+        "Initialize the component with a 'counts_corpus', or train it with a loss without class "
+        "weights."
     )
     L871 = (
         "[L871] longtail.one_of.v1 has no augmenter to choose from. Give it at least one, in a config "
         "as a block below [corpora.train.augmenter.*]."
     )
     L205 = (
-        "[L205] {who} cannot learn when to open: {problem}. Check 'rare_labels', 'auto_share' and the "
-        "corpus, and put a sentencizer before the gate and into annotating_components."
+        "[L205] {who} cannot learn which sentences to flag: {problem}. Check 'rare_labels', "
+        "'auto_share' and the corpus, and put a sentencizer before the gate and into "
+        "annotating_components."
     )
     L206 = (
-        "[L206] {label!r} cannot be added to {who}: its types come from {source} alone. Add the type "
-        "there, and initialize the pipe again."
+        "[L206] {label!r} cannot be added to {who}, because its types come from {source}. Add the type "
+        "there, and initialize the component again."
     )
     L207 = (
         "[L207] merge = '{merge}' of {who} needs a primary NER before it that writes entity scores to "
@@ -204,63 +211,70 @@ class Errors:
     )
     L210 = "[L210] {who} needs {needs} before it, found {found}. {fix}"
     L212 = (
-        "[L212] The labels that {who} was given, {found}, are not its own: {own}. Write the labels file "
+        "[L212] The labels given to {who} are {found}, but its own are {own}. Write the labels file "
         "again with `spacy init labels`, or remove it."
     )
-    L215 = "[L215] {who} found no entity to learn from. Check the corpus, 'labels' and 'include'."
+    L215 = (
+        "[L215] {who} found no entity to train on. Check the corpus and the settings 'labels' and "
+        "'include'."
+    )
     L218 = (
-        "[L218] The saved {who} has {saved}, its config {found}. They are fixed in a trained pipe: take "
-        "the override away, or train anew."
+        "[L218] The saved {who} has {saved}, but its config has {found}. These settings are fixed in a "
+        "trained component: remove the override, or train the component again."
     )
     L232 = (
-        "[L232] {who} has no query for the types {unknown}. Add them to 'queries', or with add_query; "
-        "or leave the types out with longtail.RelabelledCorpus.v1."
+        "[L232] {who} has no query for the types {unknown}. Add queries with the setting 'queries' or "
+        "with add_query, or remove the types with longtail.RelabelledCorpus.v1."
     )
-    L250 = "[L250] {other!r} stands after {name!r} in [nlp] pipeline and {problem}. Put it before that."
+    L250 = (
+        "[L250] {other!r} comes after {name!r} in [nlp] pipeline and {problem}. Move {other!r} before "
+        "{name!r}."
+    )
     L254 = (
-        "[L254] {who} found no doc.spans['{key}']: no gate has seen the document. Keep the gate before "
-        "it enabled, or disable {who} as well."
+        "[L254] {who} found no doc.spans['{key}'], so no gate has processed the document. Enable the "
+        "gate before it, or disable {who} as well."
     )
     L272 = (
-        "[L272] 'describe' of {who}, {describe}, gives {problem}. It must give one row of finite "
+        "[L272] 'describe' of {who}, {describe}, returns {problem}. It must return one row of finite "
         "numbers for each text, the same as in training."
     )
     L285 = "[L285] {who} cannot use its secondary: {problem}. {fix}"
     L290 = (
         "[L290] {who} stops: its secondary failed on {n} sentences in a row, and max_failures = "
-        "{limit}. The last: {problem}. Repair it, raise max_failures, or disable {who!r}."
+        "{limit}. The last error: {problem}. Repair the secondary, raise max_failures, or disable "
+        "{who!r}."
     )
     L296 = (
-        "[L296] {path} cannot be loaded as a GLiNER model: {problem}. Name one of the Hugging Face hub "
-        "such as urchade/gliner_medium-v2.1, or a folder that GLiNER.save_pretrained wrote."
+        "[L296] {path} cannot be loaded as a GLiNER model: {problem}. Name a model on the Hugging Face "
+        "hub such as urchade/gliner_medium-v2.1, or a folder that GLiNER.save_pretrained wrote."
     )
     L301 = (
-        "[L301] 'tail' of longtail.ner_scorer.v1 names types outside 'labels': {unknown}. Declared: "
-        "{known}."
+        "[L301] 'tail' of longtail.ner_scorer.v1 names types that 'labels' does not have: {unknown}. "
+        "'labels' has {known}. Correct one of the two settings."
     )
     L303 = (
-        "[L303] {who} cannot {what}: its members were trained apart. Put it into [training] "
-        "frozen_components; or train members anew, and run `ensemble` again."
+        "[L303] {who} cannot {what}, because its members were trained separately. Put it into "
+        "[training] frozen_components, or train new members and run `ensemble` again."
     )
 
     L810 = (
-        "[L810] {who} found no probabilities of {wanted} on a document, found those of: {found}. Set "
-        "write_probabilities = true in an enabled longtail_token_ner or longtail_ner (in place of a "
-        "stock ner) before it; or add {who} to this pipeline anew, without source, which does this."
+        "[L810] {who} found no probabilities of {wanted} on a document, only those of: {found}. Set "
+        "write_probabilities = true in an enabled longtail_token_ner or longtail_ner (instead of a "
+        "stock ner) before it. Or add {who} to this pipeline again without source, which sets it."
     )
     L811 = (
-        "[L811] {who} found probabilities of {n} tokens on a document of {tokens} tokens. Put the "
-        "component that merges or splits tokens behind it, or before the NER."
+        "[L811] {who} found probabilities of {n} tokens on a document of {tokens} tokens. Move the "
+        "component that merges or splits tokens after {who}, or before the NER."
     )
     L812 = (
-        "[L812] {who} looks for the types {unknown}, which its primary does not know: {known}. Correct "
+        "[L812] {who} looks for the types {unknown}, but its primary knows only {known}. Correct "
         "'rare_labels', or name another component as 'primary'."
     )
 
     L813 = (
-        "[L813] {who!r} listens to {upstream!r}, which {state}. It would read the vectors of {other!r} "
-        "and find what is not there. Enable {upstream!r} after {other!r} and before {who!r}, disable "
-        "{who!r} as well, or call nlp.replace_listeners before {upstream!r} is left out."
+        "[L813] {who!r} listens to {upstream!r}, which {state}. It would use the vectors of {other!r} "
+        "instead and predict wrong entities. Enable {upstream!r} after {other!r} and before {who!r}, "
+        "disable {who!r} as well, or call nlp.replace_listeners before removing {upstream!r}."
     )
 
     L814 = (
@@ -270,15 +284,15 @@ class Errors:
 
     # Training and pretraining
     L408 = (
-        "[L408] {path} cannot be loaded as a pipeline: {problem} Copy it again, install what it was "
-        "trained with, or name its code with --code."
+        "[L408] {path} cannot be loaded as a pipeline: {problem} Copy it again, install the packages "
+        "that it was trained with, or name its code with --code."
     )
     L417 = (
-        "[L417] {path} is not what `train` left beside the model: {problem}. Copy it again, or delete "
-        "it: the model is then evaluated without it."
+        "[L417] {path} is damaged: {problem}. `train` writes this file beside the model. Copy it again, "
+        "or delete it to evaluate the model without it."
     )
     L438 = (
-        "[L438] {path} cannot be trained: {problem} Change that setting in the config, or the option "
+        "[L438] {path} cannot be trained: {problem} Correct the setting in the config, or the option "
         "that overrides it."
     )
     L450 = "[L450] {path} cannot be audited: {problem}. {fix}"
@@ -286,18 +300,18 @@ class Errors:
     L496 = "[L496] The pretraining in {path} cannot be resumed: {problem}. {fix}."
     L515 = (
         "[L515] --gpu-id {gpu_id} cannot be used: {problem}. Run: pip install 'spacy-longtail[gpu]'. Or "
-        "leave --gpu-id out for the CPU."
+        "omit --gpu-id to use the CPU."
     )
 
     # Evaluation and output
     L255 = (
-        "[L255] {path} has no component with scores to choose a threshold for, found {found}. Train one "
-        "of this package, with scores_key or a gate."
+        "[L255] {path} has no component with entity scores and no gate, so there is no threshold to "
+        "choose. It has {found}. Train a component of this package with scores_key, or a gate."
     )
     L411 = "[L411] {path} cannot be compared with {other}: {problem}. Evaluate both on the same data."
     L840 = (
-        "[L840] --map gives pipeline types the names {unknown}, which {corpus} does not declare. It "
-        "declares {known}."
+        "[L840] --map renames types of the pipeline to {unknown}, which {corpus} does not declare. It "
+        "declares {known}. Correct --map."
     )
     L841 = (
         "[L841] {model} and {data} have no type in common, so that every score would be 0. The pipeline "
@@ -316,36 +330,36 @@ class Errors:
     # Studies
     L470 = "[L470] {path} cannot be used: {problem} {fix}"
     L471 = (
-        "[L471] The setting {name!r} has no place: the config has no block [{block}]. Correct the name, "
-        "or choose a config that has it."
+        "[L471] The setting {name!r} cannot be set, because the config has no block [{block}]. Correct "
+        "the name, or choose a config with this block."
     )
     L477 = "[L477] The study {path} cannot be opened: {problem}. Name another --output, or delete it."
-    L480 = "[L480] The pipeline of {name} cannot be built: {problem} Correct the setting, or drop it."
+    L480 = "[L480] The pipeline of {name} cannot be built: {problem} Correct the setting, or remove it."
     L483 = "[L483] The search cannot be run: {problem} {fix}"
     L563 = (
-        "[L563] {path} was pretrained on {share} of the sentences of {corpus}: on its folds it would be "
-        "scored for what it remembers. Leave --pretrained out, or pretrain on other corpora."
+        "[L563] {path} was pretrained on {share} of the sentences of {corpus}, so its scores on the "
+        "folds would measure memory. Omit --pretrained, or pretrain on other corpora."
     )
     L723 = "[L723] There is no config {name!r}. The configs are: {known}."
 
     # Unlabelled text
-    L500 = "[L500] Mining cannot look for rare types: {problem}. {fix}"
+    L500 = "[L500] `mine` cannot look for rare types: {problem}. {fix}"
     L503 = (
-        "[L503] Nothing of {path} can be proposed: {known} of {n} sentences are known or excluded, and "
-        "nothing speaks for a rare type in the others. Name a pool of other text."
+        "[L503] No sentence of {path} can be proposed: {known} of {n} sentences are excluded or in the "
+        "corpus already, and no rare type is expected in the others. Name a pool of other text."
     )
     L506 = "[L506] {path} cannot be merged: {problem}. {fix}"
-    L509 = "[L509] {path} cannot teach: {problem}. {fix}"
+    L509 = "[L509] {path} cannot be the teacher: {problem}. {fix}"
     L510 = (
-        "[L510] Nothing of {path} can be a pseudo-label: {problem}. Name other text, lower --threshold, "
-        "or give components that read entities a scores_key."
+        "[L510] No sentence of {path} can be pseudo-labelled: {problem}. Name other text, lower "
+        "--threshold, or set scores_key in the teacher's components."
     )
     L514 = "[L514] {path} cannot become part of an ensemble: {problem}. {fix}"
 
     # Commands
     L213 = (
-        "[L213] {name} = {value!r} of {who} has no effect here: it is for {where}. Remove it, or change "
-        "the other setting."
+        "[L213] {name} = {value!r} of {who} has no effect, because it applies only to {where}. Remove "
+        "it, or change the other setting."
     )
     L406 = "[L406] {package} is not installed. Run: pip install 'spacy-longtail[{extra}]'"
     L850 = (
@@ -353,12 +367,12 @@ class Errors:
         "--code."
     )
     L851 = (
-        "[L851] The command is not done: {module} ended it with {call}. Remove that call, or raise an "
-        "error instead."
+        "[L851] The command did not finish, because {module} called {call}. Remove that call, or raise "
+        "an error instead."
     )
     L852 = "[L852] The command line is wrong: {problem} See `{command} --help`."
     L853 = (
-        "[L853] Out of memory{problem}. Give the command less at a time: fewer --workers or "
+        "[L853] Out of memory{problem}. Reduce the memory that the command needs: fewer --workers or "
         "--n-process, a smaller --batch-size, [training.batcher] size or [nlp] batch_size in the "
         "config, or shorter documents."
     )
@@ -367,33 +381,34 @@ class Errors:
         "permissions of {inputs} and the network, and run the same command again."
     )
     L855 = (
-        "[L855] A setting is refused: {problem} It comes from {inputs} or from an option. Correct it "
-        "there; `longtail init-config --list` names configs that are right."
+        "[L855] A setting is invalid: {problem} It comes from {inputs} or from an option. Correct it "
+        "there. `longtail init-config --list` lists valid configs."
     )
     L856 = (
-        "[L856] A damaged file was read: {problem} It is among {inputs}, or in a folder of these; "
+        "[L856] A file is damaged: {problem} It is one of {inputs}, or in one of these folders. "
         "`longtail --debug` shows where it was read. Write it again with the command that made it, or "
         "copy it again."
     )
     L857 = (
-        "[L857] spaCy cannot work with {inputs}: {problem} Where that names a setting, change it in the "
-        "config, or with --SECTION.NAME or --set; where it names a text, correct that and convert again."
+        "[L857] spaCy cannot work with {inputs}: {problem} If the message names a setting, change it in "
+        "the config, or with --SECTION.NAME or --set. If it names a text, correct the text and convert "
+        "it again."
     )
     L858 = (
         "[L858] A text of {inputs} is too long: {problem} Cut the documents into sentences with "
-        "`convert --sentences sentencizer`, or raise [nlp] max_length if the memory is large enough."
+        "`convert --sentences sentencizer`, or raise [nlp] max_length if there is enough memory."
     )
     L859 = (
-        "[L859] {name} cannot be set: the command trains on the corpus that it is given. Leave {name} "
-        "out, and give the other corpus as the argument."
+        "[L859] {name} cannot be set, because the command trains on the corpus of its argument. Omit "
+        "{name}, and give the other corpus as the argument."
     )
     L860 = (
-        "[L860] The pipeline has no longtail.Transformer.v1, and nothing else predicts in int8. Load a "
-        "pipeline with that encoder, or leave use_int8 out."
+        "[L860] use_int8 has no effect, because the pipeline has no longtail.Transformer.v1, and "
+        "nothing else predicts in int8. Load a pipeline with that encoder, or omit use_int8."
     )
     L546 = (
-        "[L546] This should not happen: {what} Please report it with the traceback above. Versions: "
-        "{versions}."
+        "[L546] This is a bug in spacy-longtail: {what} Please report it with the traceback above. "
+        "Versions: {versions}."
     )
 
 
@@ -404,17 +419,21 @@ class Warnings:
         "[LW195] {path}: {names} is not read. Parts are called train, dev (or valid, validation) and "
         "test."
     )
-    W040 = "[LW040] Look at the split: {problem}."
+    W040 = "[LW040] Check the split: {problem}."
 
     # Readers and augmenters
-    W012 = "[LW012] {who} {problem}. A model cannot learn from what is not there."
+    W012 = "[LW012] {who} {problem}. A model cannot learn types without mentions."
 
-    W015 = "[LW015] Text categories or span groups of documents are lost where sentences are taken out."
+    W015 = (
+        "[LW015] Text categories or span groups of some documents are lost, because sentences were "
+        "taken from them."
+    )
 
     # Losses, heads, layers, models
     W106 = (
-        "[LW106] {who!r} takes its word vectors from another component, which has not read the text: "
-        "it predicts from zeros. Put that before it, enabled; or use nlp.replace_listeners."
+        "[LW106] {who!r} gets its word vectors from another component, which has not processed the "
+        "text, so it predicts from zeros. Enable that component before {who!r}, or use "
+        "nlp.replace_listeners."
     )
 
     # Pipes and scorers
@@ -423,41 +442,44 @@ class Warnings:
         "the types of the data."
     )
     W003 = (
-        "[LW003] {n} of {total} documents have no entity annotation at all (not even O) and are left "
-        "out of the scores."
+        "[LW003] {n} of {total} documents have no entity annotation at all (not even O) and are not "
+        "scored."
     )
     W006 = (
-        "[LW006] {who} was not initialized with the types {found}: their entities count as not "
-        "annotated. Add them with add_label or add_query, or initialize again."
+        "[LW006] {who} was not initialized with the types {found}, so their entities count as not "
+        "annotated. Add them with add_label or add_query, or initialize the component again."
     )
     W180 = (
         "[LW180] The training data has no mention of the types {types}. {who} keeps them as declared, "
         "and {how} until it is trained on mentions of them."
     )
-    W062 = "[LW062] The secondary of {who} failed on a sentence, left to the primary: {problem}"
+    W062 = (
+        "[LW062] The secondary of {who} failed on a sentence, which keeps the entities of the primary: "
+        "{problem}"
+    )
     W080 = (
-        "[LW080] The types of {who} overlap with other components: {problem}. The primary should leave "
-        "them out ('include')."
+        "[LW080] The types of {who} overlap with those of other components: {problem}. Exclude them "
+        "from the primary with its setting 'include'."
     )
     W107 = (
         "[LW107] {who!r} learns from documents without sentence boundaries, each as one sentence, "
-        "{where}. Put what sets boundaries before it and into annotating_components."
+        "{where}. Put a component that sets boundaries before it and into annotating_components."
     )
 
-    W114 = "[LW114] {name!r}: weak_labels is now rare_labels. Version 0.4 will not know weak_labels."
+    W114 = "[LW114] {name!r}: weak_labels is now rare_labels. Version 0.4 will not accept weak_labels."
 
     # Training and pretraining
     W050 = (
-        "[LW050] {n} tokens annotated {types} were not judged: the model of their fold did not learn "
-        "the type. A type needs mentions in two folds at least."
+        "[LW050] {n} tokens annotated as {types} were not judged, because the model of their fold was "
+        "not trained on that type. A type needs mentions in at least two folds."
     )
     W206 = (
-        "[LW206] {encoder} knows {share} of the letters of {corpus}, and reads nothing in the others. "
-        "Train configs/baseline.cfg beside it, or pretrain an encoder on donors of this language."
+        "[LW206] {encoder} knows {share} of the letters of {corpus} and cannot use the others. Compare "
+        "it with configs/baseline.cfg, or pretrain an encoder on donors of this language."
     )
     W103 = (
-        "[LW103] {path} was pretrained on {share} of the dev and test sentences of {corpus}: scores "
-        "there are partly memory. Score on other text, or pretrain with --exclude on this corpus."
+        "[LW103] {path} was pretrained on {share} of the dev and test sentences of {corpus}, so scores "
+        "on them partly measure memory. Evaluate on other text, or pretrain with --exclude {corpus}."
     )
 
     # Evaluation and output
@@ -467,8 +489,8 @@ class Warnings:
     )
     W200 = "[LW200] --map {name}={value} has no effect: the pipeline predicts no {name}."
     W034 = (
-        "[LW034] {folder} holds {names}, left there by a run that was killed, or that still runs. If "
-        "none does, delete it."
+        "[LW034] {folder} contains {names}, left by a run that was killed or is still running. Delete "
+        "it if no run is active."
     )
     W082 = "[LW082] {name!r} keeps {keeps}: {problem}."
 
@@ -478,21 +500,21 @@ class Warnings:
         "Use longtail.ner_scorer.v1, with ents_macro_f = 1.0 and ents_f = 0.0 in "
         "[training.score_weights]."
     )
-    W097 = "[LW097] {path} is no longer a record of this trial: it is run again."
+    W097 = "[LW097] {path} is not a valid record of this trial, so the trial is run again."
 
     # Unlabelled text
     W113 = (
-        "[LW113] Entities without a score: {n} of {total} that were read in {path} ({types}). Their "
-        "tokens count as missing. Set scores_key, or secondary_scores_key of a longtail_gated_pipe."
+        "[LW113] {n} of {total} entities predicted in {path} have no score ({types}). Their tokens "
+        "count as not annotated. Set scores_key, or secondary_scores_key of a longtail_gated_pipe."
     )
 
     W198 = (
-        "[LW198] {pipeline} cannot find {types}: no sentence is proposed for them. Use an encoder such "
-        "as en_longtail_trf, which finds types by their descriptions."
+        "[LW198] {pipeline} cannot predict {types}, so no sentence is proposed for them. Use an encoder "
+        "such as en_longtail_trf, which finds types by their descriptions."
     )
 
     # Commands
     W086 = (
-        "[LW086] Thresholds are chosen on test: scores on it say no longer what the pipeline is worth. "
-        "Use --part dev."
+        "[LW086] Thresholds are chosen on test, so scores on test no longer show how good the pipeline "
+        "is. Use --part dev."
     )

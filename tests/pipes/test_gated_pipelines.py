@@ -276,7 +276,7 @@ def pipeline(order=("ner", "gate", "weak_ner"), **settings):
     [
         (("ner", "weak_ner", "gate"), "L210"),
         (("gate", "weak_ner", "ner"), "L207"),
-        (("ner", "gate", "ruler", "weak_ner"), "L250.*'ruler' stands after 'gate'"),
+        (("ner", "gate", "ruler", "weak_ner"), "L250.*'ruler' comes after 'gate'"),
     ],
 )
 def test_components_in_the_wrong_order_are_refused(order, found):

@@ -200,7 +200,7 @@ def test_what_is_not_annotated_or_not_learnt_is_no_suspect():
     assert find_suspects(docs, found, []).suspects == []
     read_as(found, 2 * n, "PER")
     found.learnt[2 * n : 2 * n + 2, 3] = 0.0
-    with pytest.warns(UserWarning, match=r"LW050.* 2 tokens annotated NAT"):
+    with pytest.warns(UserWarning, match=r"LW050.* 2 tokens annotated as NAT"):
         assert find_suspects(docs, found, []).suspects == []
 
 

@@ -127,7 +127,7 @@ REFUSED = [  # files, settings, message
         "L421.*dev.conll as columns, dev.iob as",
     ),
     ({"train.spacy": "not a docbin"}, {}, "L404"),
-    ({"a.iob": IOB, "b.csv": "x"}, {}, "L421.*in is.*a.iob as columns, b.csv as csv"),
+    ({"a.iob": IOB, "b.csv": "x"}, {}, "L421.*in cannot.*a.iob as columns, b.csv as csv"),
     ({"a.jsonl": JSONL}, {"tag_column": 1}, "L420.*--tag-column would be ignored"),
     ({"a.iob": IOB}, {"misaligned": "missing"}, "L420.*--misaligned would be ignored"),
     ({"a.iob": IOB}, {"sentences": "sentencizer"}, "L420.*--sentences would be ignored"),
@@ -269,7 +269,7 @@ def test_open_types_are_not_declared(tmp_path):
         assert found == {"open": True, "lang": "en", "tokens": "words"}
         assert ents(target / "all.spacy") == [[("Ann", "Poet"), ("Rome", "City;  place")]]
         assert has_open_types(target) and read_types(target, allow_open=True).labels == []
-    with pytest.raises(ValueError, match=r"L419.*has open types"):
+    with pytest.raises(ValueError, match=r"L419.*has free-text types"):
         read_types(target)
     for command in ("stats", "split"):
         refused([command, target, *([tmp_path / "c"] if command == "split" else [])], "L419")
@@ -434,6 +434,6 @@ def test_the_command_reads_what_its_options_say(tmp_path):
         ("Rome", "GEO", True),
     ]
     assert read_types(tmp_path / "out").lang == "de"
-    assert "one part, 'all'. `split` makes" in " ".join(shown.output.split())
+    assert "one part, 'all'. Split it into" in " ".join(shown.output.split())
     for options, code in ((["--scheme", "x"], "L852"), (["--docs-per-file", "0"], "L852")):
         refused(["convert", path, tmp_path / "other", *options], code, tmp_path / "other")

@@ -453,7 +453,7 @@ def test_a_rare_type_that_the_pipeline_cannot_find_stops_no_mining(tmp_path, pip
     out = tmp_path / "next.jsonl"
     options = ["--corpus", tmp_path / "corpus", "--labels", 2, "--random", 0]
     said = run_app("mine", pipeline, pool, "-o", out, *options).stderr
-    assert "[LW198]" in said and "cannot find STORM" in " ".join(said.split())
+    assert "[LW198]" in said and "cannot predict STORM" in " ".join(said.split())
     assert {row["meta"]["reason"].split()[0] for row in srsly.read_jsonl(out)} == {"NAT"}
     refused(["mine", pipeline, pool, "-o", tmp_path / "b", *options, "--types", "STORM"], "L500")
 

@@ -163,7 +163,7 @@ def test_what_a_killed_run_left_is_named(here):
         left = new.parent.name
     for name in (left, f"{NEW}other-a1b2_c3d", f"{NEW}run-b-a1b2_c3d"):
         (here / name).mkdir()
-    with pytest.warns(UserWarning, match=rf"LW034.* holds {left}, left"), whole_folder(Path("run")):
+    with pytest.warns(UserWarning, match=rf"LW034.* contains {left}, left"), whole_folder(Path("run")):
         pass
     assert (here / left).is_dir()
 
