@@ -13,8 +13,8 @@ WAYS = {
 DATA = {
     "8 donors with 36 types": "the 8 donors of the first encoder, 36 types",
     "71 donors, no open types": "71 donors",
-    "71 donors, 3,000 open sentences": "71 donors and 3,000 sentences with open types",
-    "71 donors, 11,523 open sentences": "71 donors and 11,523 sentences with open types",
+    "71 donors, 3,000 open sentences": "71 donors and 3,000 sentences with free-text types",
+    "71 donors, 11,523 open sentences": "71 donors and 11,523 sentences with free-text types",
     "71 donors, 11,523 open sentences and assets/open_types": "the last and `assets/open_types`",
     "assets/open_types alone": "`assets/open_types` alone",
 }
