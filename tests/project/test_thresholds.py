@@ -160,7 +160,7 @@ def test_choosing_again_begins_with_the_raw_scores(model, corpus, tmp_path):
     ("options", "code"),
     [
         (["--recall", "0.9", "--precision", "0.9"], "L852"),
-        (["--gate-recall", "0.9", "--gate-beta", "1"], "L852"),
+        (["--gate-recall", "0.9", "--gate-budget", "0.1"], "L852"),
         (["--part", "nope"], "L402"),
         (["--abstain-key", "entity_scores"], "L001"),
     ],
@@ -222,7 +222,7 @@ def test_a_gate_is_calibrated_and_gets_its_threshold(gated, corpus, tmp_path):
     n_open = sum(len(doc.spans["weak_sentences"]) for doc in docs)
     assert n_open / 96 == pytest.approx(gate["after"]["open"])
     assert set(found["weak_ner"]["types"]) == set(WEAK)
-    strict = chosen(model, corpus, "--in-place", "--gate-beta", 0.1)["gate"]
+    strict = chosen(model, corpus, "--in-place", "--gate-recall", 0.1)["gate"]
     assert strict["after"]["p"] >= gate["after"]["p"]
 
 

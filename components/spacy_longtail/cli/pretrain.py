@@ -41,12 +41,6 @@ def pretrain_command(
     words: Annotated[
         int, Option(min=1, help="Maximum number of subwords in a batch, padding included.")
     ] = 8192,
-    power: Annotated[
-        float,
-        Option(
-            min=0, max=1, help="Sample donors with probability proportional to their size to this power."
-        ),
-    ] = 0.5,
     share: Annotated[
         float | None,
         Option(min=0, max=1, help="Fraction of the batches with free-text types.", show_default="0.6"),
@@ -83,7 +77,7 @@ def pretrain_command(
     pretrained_cnn and transformer start.
     """
     names, overrides = read_names("--parts", parts), read_settings(settings)
-    training = (encoder, steps, words, power, names, evaluations, seed, gpu_id, overrides)
+    training = (encoder, steps, words, names, evaluations, seed, gpu_id, overrides)
     options = PretrainOptions(*training, layers, teacher, share, bits, workers)
     _, record = pretrain(donors, output, options, exclude or [], lambda text: echo(text, err=True))
     if as_json:

@@ -48,9 +48,6 @@ def thresholds(
             show_default="0.9, or the gate's budget",
         ),
     ] = None,
-    gate_beta: Annotated[
-        float | None, Option(min=0, max=1000, help="Maximize the F-beta of the gate.")
-    ] = None,
     gate_budget: Annotated[
         float | None,
         Option(help="Maximum fraction of sentences that the gate may flag, greater than 0."),
@@ -81,7 +78,7 @@ def thresholds(
         raise typer.BadParameter(problem)
     use_gpu(gpu_id)
     goal = _goal("--", recall=recall, precision=precision, beta=beta)
-    gate_goal = _goal("--gate-", recall=gate_recall, beta=gate_beta, budget=gate_budget)
+    gate_goal = _goal("--gate-", recall=gate_recall, budget=gate_budget)
     if gate_budget is not None:
         check_budget(gate_budget)
     if output is not None:

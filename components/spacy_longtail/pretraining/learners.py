@@ -39,6 +39,7 @@ from .transformer import (
     write_transformer,
 )
 
+POWER = 0.5  # of the number of sentences: donors are drawn in proportion to it
 SHARE = 0.6  # of the batches: those with open types
 NEAR, NEAR_CNN = 0.55, 0.65  # cosine of label vectors from which types may both be right
 CHUNK = 1024  # label texts that are compared with all others at once
@@ -323,7 +324,7 @@ def _weigh(packed: list[PackedDonor], options: PretrainOptions) -> None:
         raise unused("--share", options.share, "`pretrain`", "donors with and without open types")
     share = SHARE if options.share is None else options.share
     for donors, part in zip(kinds, (share, 1 - share), strict=True):
-        sizes = [len(donor.train) ** options.power for donor in donors]
+        sizes = [len(donor.train) ** POWER for donor in donors]
         for donor, size in zip(donors, sizes, strict=True):
             donor.weight = size / sum(sizes) * (part if is_mixed else 1.0)
 

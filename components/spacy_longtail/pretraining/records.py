@@ -13,7 +13,6 @@ class PretrainOptions(NamedTuple):
     encoder: str = "en_longtail_cnn"  # a pipeline to go on from, "cnn" for a new one, or a transformer
     steps: int | None = None  # null is 12,000 of a CNN, 6,000 of a transformer
     words: int = 8_192  # subwords of a batch, with padding
-    power: float = 0.5  # donors are drawn by their number of sentences to this power
     parts: tuple[str, ...] = ("train",)  # of the donors, to train on
     evaluations: int = 10  # how often donors are scored
     seed: int = 0  # of weights, batches and dropout
