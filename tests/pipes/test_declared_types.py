@@ -43,7 +43,7 @@ def test_a_declared_type_without_mention_is_as_if_it_were_added_after_training(h
     other.get_pipe("ner").add_label("SHIP", "ship or boat")
 
     assert nlp.get_pipe("ner").labels[-1] == "SHIP"
-    assert nlp.get_pipe("ner").cfg["descriptions"]["SHIP"] == "ship or boat"
+    assert nlp.get_pipe("ner").types.descriptions["SHIP"] == "ship or boat"
     assert logits(nlp) == pytest.approx(logits(other), abs=1e-4)
 
 
@@ -53,14 +53,14 @@ def test_a_declared_type_is_learnt_as_soon_as_mentions_appear(head):
     with pytest.warns(UserWarning, match="LW180"):
         train(nlp, 5)
     pipe = nlp.get_pipe("ner")
-    assert pipe.cfg["unseen"] == ["SHIP"]
+    assert pipe.types.unseen == ("SHIP",)
     optimizer = nlp.resume_training()
     optimizer.learn_rate = 0.02
 
     for _ in range(60):
         nlp.update([*examples(nlp), ships(nlp)], sgd=optimizer)
 
-    assert pipe.cfg["unseen"] == []
+    assert pipe.types.unseen == ()
     assert output_of(pipe.model).get_param("W")[pipe.codec.tags.index("B-SHIP")].any()
     assert (1, 2, "SHIP") in found(nlp("The Vega sank near Oslo ."))
 
@@ -70,7 +70,7 @@ def test_a_saved_pipe_remembers_which_types_it_has_not_seen(tmp_path):
     with pytest.warns(UserWarning, match="LW180"):
         train(nlp, 2)
     nlp.to_disk(tmp_path)
-    assert spacy.load(tmp_path).get_pipe("ner").cfg["unseen"] == ["SHIP"]
+    assert spacy.load(tmp_path).get_pipe("ner").types.unseen == ("SHIP",)
 
 
 def test_labels_are_set_after_training_with_a_declared_type():
@@ -81,7 +81,7 @@ def test_labels_are_set_after_training_with_a_declared_type():
     assert nlp.get_pipe("ner").labels == ("SHIP", "BIRD")
     assert logits(nlp).shape[1] == 5
     nlp.update([ships(nlp)])  # BIRD stays as its description says, SHIP is learnt
-    assert nlp.get_pipe("ner").cfg["unseen"] == ["BIRD"]
+    assert nlp.get_pipe("ner").types.unseen == ("BIRD",)
 
 
 @pytest.mark.parametrize("head", ["softmax", "crf", "sigmoid", "two_task"])
@@ -128,7 +128,7 @@ def test_the_gate_and_the_secondary_accept_a_rare_type_without_a_mention():
     with pytest.warns(UserWarning, match=r"LW180.*SHIP.*weak_ner"):
         train(nlp, 2)
     assert nlp.get_pipe("weak_ner").labels == ("NAT", "SHIP")
-    assert nlp.get_pipe("weak_ner").cfg["unseen"] == ["SHIP"]
+    assert nlp.get_pipe("weak_ner").types.unseen == ("SHIP",)
 
 
 def test_declared_types_alone_are_nothing_to_learn_from():

@@ -86,8 +86,8 @@ def test_a_type_that_is_added_leaves_the_others_as_they_are(head, scheme):
         pipe.add_label("BOAT", "other")
     after = logits(pipe, docs)
     assert np.array_equal(after[:, : before.shape[1]], before)
-    assert pipe.cfg["descriptions"]["ART"] == "ship"
-    assert pipe.cfg["descriptions"]["BOAT"] == "rowing boat"
+    assert pipe.types.descriptions["ART"] == "ship"
+    assert pipe.types.descriptions["BOAT"] == "rowing boat"
     new = after[:, before.shape[1] :]
     assert new.shape[1] == len(pipe.codec.prefixes) and new.std() > 0
     kept = [[(e.start, e.end, e.label) for e in doc if e.label != "BOAT"] for doc in pipe.predict(docs)]
@@ -110,7 +110,7 @@ def test_a_type_is_added_before_training_and_after_and_learnt(factory, model, is
         nlp.initialize(lambda: examples(nlp))
     assert set(pipe.labels) == {"ART", "NAT", "PER"}
     assert output_of(pipe.model).get_dim("nO") == len(pipe.codec)
-    assert pipe.cfg["descriptions"].get("PER") == text
+    assert pipe.types.descriptions.get("PER") == text
     optimizer = nlp.resume_training()
     optimizer.learn_rate = 0.02
     for _ in range(40):
@@ -125,14 +125,14 @@ def test_descriptions_are_those_given_or_the_words_of_the_name_hashed():
     nlp = build()
     train(nlp, 1, ner={"descriptions": {"ART": "  the \n Fram ", "GEO": "Oslo"}})
     pipe = nlp.get_pipe("ner")
-    texts = pipe.cfg["descriptions"]
+    texts = pipe.types.descriptions
     assert texts["ART"] == "the Fram" and texts["GEO"] == "Oslo" and texts["PER"] == "person"
     assert list(texts) == list(pipe.labels)
     nlp = build()
     train(nlp, 1)
     assert nlp.config["components"]["ner"]["describe"] == {"@misc": "longtail.HashedDescriptions.v1"}
     pipe = nlp.get_pipe("ner")
-    expected = HashedDescriptions()(list(pipe.cfg["descriptions"].values()))
+    expected = HashedDescriptions()(list(pipe.types.descriptions.values()))
     assert output_of(pipe.model).get_param("D") == pytest.approx(expected, abs=1e-6)
 
 
@@ -231,14 +231,14 @@ def test_a_type_that_cannot_be_described_is_refused_and_nothing_changes(is_train
     pipe.add_label("ART", "work of art")
     if is_trained:
         train(nlp, 3, ner={"descriptions": {"PER": "person"}})  # of the data, though not learnt
-    before = dict(pipe.cfg["descriptions"])
+    before = dict(pipe.types.descriptions)
     for text in ("", "  ", "Work of  ART"):
         with pytest.raises(ValueError, match="L271"):
             pipe.add_label("SHIP", text)
     if is_trained:
         with pytest.raises(ValueError, match="L272"):
             pipe.add_label("SHIP", "+++")  # without a word
-    assert pipe.cfg["descriptions"] == before == {"ART": "work of art"} and "SHIP" not in pipe.labels
+    assert pipe.types.descriptions == before == {"ART": "work of art"} and "SHIP" not in pipe.labels
     plain = build(model=TOKEN_MODEL).get_pipe("ner")
     with pytest.raises(ValueError, match="L213"):
         plain.add_label("SHIP", "ship")
@@ -271,7 +271,7 @@ def test_a_type_with_the_vector_of_another_is_not_added():
     pipe, labels = nlp.get_pipe("ner"), nlp.get_pipe("ner").labels
     with pytest.raises(ValueError, match=r"L802.*ART and BOAT apart.*'Rowing boat!'"):
         pipe.add_label("BOAT", "Rowing boat!")
-    assert pipe.labels == labels and "BOAT" not in pipe.cfg["descriptions"]
+    assert pipe.labels == labels and "BOAT" not in pipe.types.descriptions
 
 
 def test_types_with_one_vector_are_not_trained():

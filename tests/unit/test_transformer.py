@@ -178,13 +178,13 @@ def test_a_loaded_pipeline_looks_for_types_by_their_descriptions(shipped):
     ner = nlp.get_pipe("ner")
     ner.set_labels({"STORM": "named storm", "SHIP": "ship", "PLACE": "town"})
     assert ner.labels == ("STORM", "SHIP", "PLACE")
-    expected = LabelEncoder(str(shipped))(list(ner.cfg["descriptions"].values()))
+    expected = LabelEncoder(str(shipped))(list(ner.types.descriptions.values()))
     assert ner.model.get_ref("output_layer").get_param("D") == pytest.approx(expected, abs=1e-5)
     own = ner.model.get_ref("output_layer").get_param
     assert not own("W")[1:].any() and not own("b")[1:].any()
     list(nlp.pipe(["Jon saw the Fram in Oslo", ""]))
     ner.set_labels(["river"])
-    assert ner.labels == ("river",) and ner.cfg["descriptions"] == {"river": "river"}
+    assert ner.labels == ("river",) and ner.types.descriptions == {"river": "river"}
     ner.add_label("lake")
     assert ner.labels == ("river", "lake")
     for bad in ({}, {"A": " "}, {"A": "x", "B": "X"}, {"A": 3}):

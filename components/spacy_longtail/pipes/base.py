@@ -5,7 +5,7 @@ import threading
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial, wraps
+from functools import wraps
 from pathlib import Path
 from typing import Any, ClassVar, Literal, cast
 
@@ -26,7 +26,7 @@ from ..layers.listeners import listener_in, remember
 from ..scorers import NER_SCORE_WEIGHTS
 from ..settings import finite
 from ..types import Block
-from .saved import check_cfg, read_cfg
+from .saved import read_cfg
 from .scores.spans import ScoredSpan, write_entities
 from .scores.thresholding import judge
 
@@ -122,9 +122,20 @@ class Secondary:
     cfg: Block  # with spans_key, merge and scores_key
 
 
+def _calls(pipe: Any, method: str, cfg: Callable) -> dict[str, Callable]:
+    """Return the functions that save or load a pipe, by the names of the files.
+
+    pipe (LongtailPipe | UntrainedPipe): Its `saved` names the attributes to save beside `cfg`.
+    method (str): "to_disk", "from_disk", "to_bytes" or "from_bytes".
+    cfg (Callable): Saves or loads `cfg`.
+    """
+    return {"cfg": cfg, **{name: getattr(getattr(pipe, name), method) for name in pipe.saved}}
+
+
 class LongtailPipe(TrainablePipe):
     """A pipe with a model, an encoder in it, and settings that are saved as `cfg`."""
 
+    saved: ClassVar[tuple[str, ...]] = ()  # attributes that are saved beside cfg
     learnt: ClassVar[Mapping[str, Any]] = {}  # values of cfg beside the settings, with their types
     required: ClassVar[tuple[str, ...]] = ()  # values that a saved cfg has
 
@@ -148,16 +159,43 @@ class LongtailPipe(TrainablePipe):
     def label_data(self) -> list[str]:
         return list(self.labels)
 
+    def saved_cfg(self) -> Block:
+        """Return the settings and learnt values that are saved as `cfg`."""
+        return self.cfg
+
+    def load_cfg(self, saved: Block, exclude: Iterable[str]) -> None:
+        """Take over saved settings and learnt values, which were checked.
+
+        saved (Dict[str, Any]): As `saved_cfg` returned it.
+        exclude (Iterable[str]): Parts that are not loaded, such as "model".
+        """
+        self.cfg.update(saved)
+
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """Serialize the pipe."""
+        own = _calls(self, "to_bytes", lambda: srsly.json_dumps(self.saved_cfg()))
+        saved = srsly.msgpack_loads(super().to_bytes(exclude=[*exclude, "cfg"]))
+        data: bytes = srsly.msgpack_dumps({**saved, **util.to_dict(own, exclude)})
+        return data
+
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> Self:
         """Load the pipe, after a check of its `cfg`."""
-        util.from_bytes(bytes_data, {"cfg": partial(check_cfg, pipe=self)}, exclude)
-        super().from_bytes(bytes_data, exclude=exclude)
+        own = _calls(self, "from_bytes", lambda text: self.load_cfg(read_cfg(text, self), exclude))
+        util.from_bytes(bytes_data, own, exclude)
+        super().from_bytes(bytes_data, exclude=[*exclude, "cfg"])
         return self
+
+    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
+        """Save the pipe in a folder."""
+        super().to_disk(path, exclude=[*exclude, "cfg"])
+        own = _calls(self, "to_disk", lambda file: srsly.write_json(file, self.saved_cfg()))
+        util.to_disk(path, own, exclude)
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> Self:
         """Load the pipe, after a check of its `cfg`."""
-        util.from_disk(path, {"cfg": partial(check_cfg, pipe=self)}, exclude)
-        super().from_disk(path, exclude=exclude)
+        own = _calls(self, "from_disk", lambda file: self.load_cfg(read_cfg(file, self), exclude))
+        util.from_disk(path, own, exclude)
+        super().from_disk(path, exclude=[*exclude, "cfg"])
         return self
 
     def finish_update(self, sgd: Optimizer | None) -> None:
@@ -193,25 +231,23 @@ class UntrainedPipe(Pipe):
     def label_data(self) -> list[str]:
         return list(self.labels)
 
-    def _parts(self, method: str, cfg: Callable) -> dict[str, Callable]:
-        return {"cfg": cfg, **{name: getattr(getattr(self, name), method) for name in self.saved}}
-
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        parts = self._parts("to_disk", lambda file: srsly.write_json(file, self.cfg))
+        parts = _calls(self, "to_disk", lambda file: srsly.write_json(file, self.cfg))
         util.to_disk(path, parts, exclude)
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> Self:
-        parts = self._parts("from_disk", lambda file: self.cfg.update(read_cfg(file, self)))
+        parts = _calls(self, "from_disk", lambda file: self.cfg.update(read_cfg(file, self)))
         util.from_disk(path, parts, exclude)
         self.restart()
         return self
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        data: bytes = util.to_bytes(self._parts("to_bytes", lambda: srsly.json_dumps(self.cfg)), exclude)
+        parts = _calls(self, "to_bytes", lambda: srsly.json_dumps(self.cfg))
+        data: bytes = util.to_bytes(parts, exclude)
         return data
 
     def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> Self:
-        parts = self._parts("from_bytes", lambda text: self.cfg.update(read_cfg(text, self)))
+        parts = _calls(self, "from_bytes", lambda text: self.cfg.update(read_cfg(text, self)))
         util.from_bytes(data, parts, exclude)
         self.restart()
         return self
@@ -252,10 +288,6 @@ class EntityScorer:
         """Write the entities beside those that are there, and their scores if scores_key is set."""
         for doc, spans in zip(docs, scores, strict=True):
             write_entities(doc, judge(doc, spans, self.cfg, self.name), self.cfg["scores_key"])
-
-
-class NERPipe(EntityScorer, LongtailPipe):
-    """A pipe with a model that finds entities with their scores."""
 
 
 def check_head_rate(head_rate: float) -> float:

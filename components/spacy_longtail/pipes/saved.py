@@ -22,7 +22,6 @@ class Saved(Protocol):
     """A pipe whose settings and learnt values are saved as `cfg`."""
 
     name: str
-    cfg: Block
     learnt: ClassVar[Mapping[str, Any]]  # the types of values beside the constructor's settings
     required: ClassVar[tuple[str, ...]]  # values without which a pipe cannot be loaded
 
@@ -54,7 +53,7 @@ def _problem_of(cfg: object, pipe: Saved) -> str:
     if missing := [key for key in pipe.required if key not in cfg]:
         return f"it lacks {', '.join(map(repr, missing))}"
     for key, kind in _kinds(type(pipe)).items():
-        if key not in cfg or key not in pipe.cfg:
+        if key not in cfg:
             continue
         value = cfg[key]
         try:
@@ -69,7 +68,7 @@ def _problem_of(cfg: object, pipe: Saved) -> str:
 
 
 def check_cfg(source: Path | str, pipe: Saved) -> None:
-    """Check the saved values of a pipe that reads them itself. Arguments as for `read_cfg`."""
+    """Check the saved values of a pipe that loads them itself. Arguments as for `read_cfg`."""
     read_cfg(source, pipe)
 
 

@@ -75,7 +75,7 @@ def load_for_types(model: Path | str, descriptions: Mapping[str, str]) -> Langua
     for _, pipe in nlp.pipeline if descriptions else ():
         if not isinstance(pipe, TokenTagger) or not pipe.is_described:
             continue
-        if is_encoder or pipe.cfg["unseen"] == list(pipe.labels):
+        if is_encoder or pipe.types.unseen == pipe.labels:
             pipe.set_labels(descriptions)
     return nlp
 

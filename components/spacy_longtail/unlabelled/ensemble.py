@@ -153,7 +153,7 @@ def average(pipelines: Sequence[Language], paths: Sequence[Path | str]) -> Ensem
     }
     _settle(pipelines)
     pipe = cast(EnsembleNER, nlp.replace_pipe(name, ensemble_ner.WHO, config=settings))
-    pipe.compose(tagger.cfg["types"], dict(zip(blocks, taggers, strict=True)))
+    pipe.compose(tagger.labels, dict(zip(blocks, taggers, strict=True)))
     if vectors is not None:
         nlp.vocab.vectors = vectors
     for encoder in encoders[0]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from pathlib import Path
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -11,7 +10,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import logger
 from thinc.api import Model, Optimizer, set_dropout_rate
-from typing_extensions import Self, TypedDict
+from typing_extensions import TypedDict
 
 from ...corpus.counts import count_docs
 from ...errors import Errors
@@ -20,7 +19,8 @@ from ...layers.reading import Questions, ask, check_queries
 from ...losses import CrossEntropy
 from ...losses.base import BinaryLoss, Loss, check_loss
 from ...settings import whole
-from ..base import NERPipe, factory
+from ...types import Block
+from ..base import EntityScorer, LongtailPipe, factory
 from ..label_checks import check_known, check_labels
 from ..neighbours import name_in
 from ..saved import Curves
@@ -39,7 +39,7 @@ class CutQuery(TypedDict):
     spaces: list[bool]  # whether a space follows each
 
 
-class MRCNER(NERPipe):
+class MRCNER(EntityScorer, LongtailPipe):
     """NER that puts a query for each entity type to each sentence, and reads off the answers.
 
     Entity score: the sigmoid of the span's logit. Of overlapping answers the one of the higher
@@ -175,19 +175,10 @@ class MRCNER(NERPipe):
                 cut: CutQuery = {"words": [token.text for token in doc], "spaces": spaces}
                 self.cfg["cut_queries"][query] = cut
 
-    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> Self:
-        """Load the pipe; one of version 0.3.0 has saved its queries without their tokens."""
-        self.cfg["cut_queries"] = {}
-        super().from_bytes(bytes_data, exclude=exclude)
+    def load_cfg(self, saved: Block, exclude: Iterable[str]) -> None:
+        """Take over saved values; version 0.3.0 saved queries without their tokens."""
+        self.cfg.update({"cut_queries": {}, **saved})
         self._cut_queries()
-        return self
-
-    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> Self:
-        """Load the pipe, as `from_bytes` does."""
-        self.cfg["cut_queries"] = {}
-        super().from_disk(path, exclude=exclude)
-        self._cut_queries()
-        return self
 
     def predict(self, docs: Iterable[Doc]) -> list[list[ScoredSpan]]:
         docs = list(docs)

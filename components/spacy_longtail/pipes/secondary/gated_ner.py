@@ -91,7 +91,6 @@ class GatedNER(Secondary, TokenTagger):
             scorer=scorer,
             head_rate=head_rate,
             describe=describe,
-            types=[],
             include=[],
             labels=labels if isinstance(labels, str) else list(labels),
             head=head,

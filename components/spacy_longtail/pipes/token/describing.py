@@ -13,8 +13,9 @@ from thinc.api import Model, to_numpy
 from thinc.types import Floats2d
 
 from ...corpus.type_words import in_words, problem_of_texts
-from ...describers import Describer, HashedDescriptions
+from ...describers import Describer, HashedDescriptions, LabelEncoder
 from ...describers.base import unit_rows
+from ...describers.label_encoder import data_in
 from ...encoders import check_encoder
 from ...errors import Errors
 from ...heads.outputs import output_of
@@ -70,6 +71,24 @@ def describe_apart(texts: Mapping[str, str], describe: Describer | None, who: st
     return vectors
 
 
+def extended(layer: Model, texts: Mapping[str, str], describe: Describer | None, who: str) -> Floats2d:
+    """Return the vectors that a trained output layer has, and that of one more type.
+
+    layer (Model): Described output layer with one vector for each type but the last.
+    texts (Mapping[str, str]): Descriptions of all types, that of the new one last.
+    describe (Optional[Describer]): Describer of the pipe; None hashes the words.
+    who (str): Name of the pipe, for messages.
+    RETURNS (Floats2d): Shape (n_types, nD).
+    RAISES (ValueError): If the describer is not the one of the training (L272), or the new vector
+        equals another one (L802).
+    """
+    known, vectors = to_numpy(layer.get_param("D")), describe_apart(texts, describe, who)
+    if not are_alike(vectors[:-1], known):
+        problem = f"other vectors than in training, so that {list(texts)[-1]!r} cannot be added"
+        raise ValueError(Errors.L272.format(who=who, describe=describe, problem=problem))
+    return np.concatenate([known, vectors[-1:]])
+
+
 def vectors_of(texts: list[str], describe: Describer | None, who: str) -> Floats2d:
     """Return one row of unit length for each description."""
     describe = describe or HashedDescriptions()
@@ -78,6 +97,39 @@ def vectors_of(texts: list[str], describe: Describer | None, who: str) -> Floats
         problem = f"nothing but zeros for {', '.join(map(repr, empty))}"
         raise ValueError(Errors.L272.format(who=who, describe=describe, problem=problem))
     return unit_rows(vectors)
+
+
+class DescriberData:
+    """Data of a describer, saved in the folder of its pipe. A describer without data has no file.
+
+    describe (Optional[Describer]): The describer, if the pipe has one.
+    """
+
+    def __init__(self, describe: Describer | None) -> None:
+        self.describe = describe
+
+    def to_bytes(self) -> bytes:
+        """Return the data."""
+        return b"" if self.describe is None else self.describe.to_bytes()
+
+    def from_bytes(self, data: bytes) -> None:
+        """Give saved data to the describer."""
+        if self.describe is not None:
+            self.describe.from_bytes(data)
+
+    def to_disk(self, path: Path) -> None:
+        """Write the data, or remove a file that an earlier describer has left."""
+        if data := self.to_bytes():
+            path.write_bytes(data)
+        else:
+            path.unlink(missing_ok=True)
+
+    def from_disk(self, path: Path) -> None:
+        """Load the data. Version 0.3.0 wrote that of label encoders beside the components."""
+        if path.is_file():
+            self.from_bytes(path.read_bytes())
+        elif isinstance(self.describe, LabelEncoder):
+            self.from_bytes(data_in(path.parents[1]))
 
 
 class PretrainedHead(NamedTuple):
@@ -121,7 +173,7 @@ def take_pretrained(pipe: Any, head: PretrainedHead, nlp: Language | None) -> No
     A tok2vec with a `source` has its weights already; the config of a saved pipeline has none.
     """
     layer, theirs = output_of(pipe.model), output_of(head.pipe.model)
-    texts = [head.pipe.cfg["descriptions"][label] for label in head.pipe.labels]
+    texts = [head.pipe.types.descriptions[label] for label in head.pipe.labels]
     tok2vec, upstream = tok2vec_of(nlp, pipe), tok2vec_of(head.nlp, head.pipe)
     problem = ""
     for name, dim in (("encoder", "nI"), ("width", "nM")):

@@ -18,6 +18,7 @@ from ...losses import CrossEntropy
 from ..base import factory
 from ..scores.thresholding import check_judging
 from .tagging import TokenTagger
+from .type_table import TypeTable
 
 WHO = "longtail_ensemble_ner"
 
@@ -96,10 +97,9 @@ class EnsembleNER(TokenTagger):
 
     def compose(self, types: Iterable[str], weights: Mapping[str, TokenTagger]) -> None:
         """Take over what was trained."""
-        self.cfg["types"] = list(types)
         for name, tagger in weights.items():
-            self.cfg["members"][name] = {"types": list(tagger.cfg["types"])}
-        self._build_head()
+            self.cfg["members"][name] = {"types": list(tagger.labels)}
+        self._use(TypeTable(tuple(types)))
         for (model, _), name in zip(self._classifiers(), self._heads, strict=True):
             forget_outputs(model)
             model.from_bytes(weights[name].model.to_bytes())

@@ -89,7 +89,7 @@ class TokenNER(TokenTagger):
         self, mentioned: list[str], nlp: Language | None, labels: list[str] | None
     ) -> Collection[str]:
         # those of add_label come first
-        found = dict.fromkeys([*self.cfg["types"], *(mentioned if labels is None else labels)])
+        found = dict.fromkeys([*self.labels, *(mentioned if labels is None else labels)])
         known = list(dict.fromkeys([*found, *declared_types(nlp)]))
         include = known if self.cfg["include"] is None else self.cfg["include"]
         check_known("include", include, known, WHO)

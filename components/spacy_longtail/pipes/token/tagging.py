@@ -2,26 +2,24 @@
 
 import copy
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
-import srsly
-from spacy import util
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
-from thinc.api import Model, Optimizer, to_numpy
+from thinc.api import Model, Optimizer
 from thinc.types import Floats1d, Floats2d, Ragged
 
 from ...chains.tags import Scheme, TagCodec
 from ...corpus.counts import count_docs
 from ...corpus.labels import check_label
 from ...corpus.sentences import sentence_lengths
-from ...describers import HashedDescriptions, LabelEncoder, as_describer
-from ...describers.label_encoder import DATA, data_in
+from ...describers import HashedDescriptions, as_describer
+from ...describers.label_encoder import DATA
 from ...errors import Errors
 from ...heads import HEADS, Gold, Head, HeadName, Scores
 from ...heads.outputs import forget_outputs, output_of, rename_outputs, set_outputs
@@ -31,24 +29,25 @@ from ...losses import CrossEntropy
 from ...losses.base import Loss, check_loss
 from ...settings import unused
 from ...types import Block, TwoTaskState
-from ..base import NERPipe
+from ..base import EntityScorer, LongtailPipe
 from ..label_checks import check_known, declared_without_mention, warn_without_mention
 from ..neighbours import name_in
-from ..saved import Curves, Weights, read_cfg
+from ..saved import Curves, Weights
 from ..scores.probabilities import SETTING, write_probabilities
 from ..scores.spans import ScoredSpan
 from ..scores.thresholding import CALIBRATION
 from ..weighting import Reader, resolve_classes
 from .describing import (
+    DescriberData,
     PretrainedHead,
-    are_alike,
     check_described,
     describe_apart,
-    describe_types,
+    extended,
     read_pretrained,
     take_pretrained,
 )
 from .gold import allowed_tags, check_taught, gold_types, soft_targets, tagged_entities
+from .type_table import TypeTable, resize_outputs
 
 MOST_OUTPUTS = 1 << 22  # of the model in a slice of a batch: some 50 MB while it is decoded
 
@@ -71,12 +70,9 @@ DEFAULT_TOKEN_MODEL: Block = {
 SETTINGS: Block = {
     "head": "softmax",
     "scheme": "BIO",
-    "types": [],  # the gold types that are learnt, in the order of their columns
     "warmup": 0,
     "class_values": None,  # what the loss's preset resolved to, by class
     "state": TwoTaskState()._asdict(),
-    "descriptions": {},  # by type, of a model that has use for them
-    "unseen": [],  # the described types that no training example has had a mention of so far
     SETTING: False,
 }
 
@@ -102,13 +98,14 @@ class Predictions(list[list[ScoredSpan]]):
         self.probabilities: list[Floats2d] = []  # (n_tokens, n_tags) of each document, or no element
 
 
-class TokenTagger(NERPipe):
+class TokenTagger(EntityScorer, LongtailPipe):
     """A pipe whose model gives outputs a token, read by a head.
 
     The loss column shows the summed loss of all annotated tokens, in the loss's unit.
     """
 
     learnt = LEARNT
+    saved = (DATA,)
     required = ("head", "scheme", "types")
     who: ClassVar[str]  # its factory
     samples_training = True  # else the untouched corpus shows the model what documents are
@@ -132,7 +129,7 @@ class TokenTagger(NERPipe):
         self.describe = as_describer(describe)
         self._share_layers(nlp)
         self._next_state: TwoTaskState | None = None  # after the optimizer's next step
-        self._build_head()
+        self._use(TypeTable())
 
     def _share_layers(self, nlp: Language | None) -> None:
         """Let the describer use weights of the pipeline, or of this pipe's own encoder."""
@@ -140,86 +137,73 @@ class TokenTagger(NERPipe):
             self.describe.share([*self.model.walk(), *(() if nlp is None else nodes_of(nlp))])
 
     def _build_head(self) -> None:
-        self.codec = TagCodec(tuple(self.cfg["types"]), self.cfg["scheme"])
+        self.codec = TagCodec(self.types.labels, self.cfg["scheme"])
         by_class, kind = self.cfg["class_values"], HEADS[self.cfg["head"]]
         values = None if by_class is None else self.codec.values(by_class)
         self.head: Head = kind(self.codec, self.loss, values)
 
+    def _use(self, types: TypeTable) -> None:
+        """Set the types, with a head for their tags. The model keeps its outputs."""
+        self.types = types
+        self._build_head()
+
     @property
     def labels(self) -> tuple[str, ...]:
-        return self.codec.labels
+        return self.types.labels
 
-    def set_types(self, types: Iterable[str]) -> None:
-        """The types to learn. Weights for others, if there are any, are forgotten."""
-        self.cfg["types"] = list(types)
-        self._build_head()
+    def set_types(self, labels: Iterable[str]) -> None:
+        """Set the types to learn. The model forgets its weights for others, if it has any."""
+        self._use(replace(self.types, labels=tuple(labels)))
         if output_of(self.model).has_param("W"):
             forget_outputs(self.model)
         set_outputs(self.model, len(self.head.outputs), self.name)
 
     @property
     def is_described(self) -> bool:
-        """Whether the weights of types come from descriptions."""
+        """Return whether the weights of types come from descriptions."""
         return is_described(output_of(self.model))
 
     def add_label(self, label: str, description: str | None = None) -> int:
-        """Add a type, before training or after: what was learnt of the others stays.
+        """Add a type, before training or after. The weights of other types do not change.
 
         label (str): The type.
-        description (Optional[str]): What it is in words, for a model of longtail.DescribedTypes.v1,
-            which may find it without a mention to learn from; null takes the words of its name.
+        description (Optional[str]): Description of the type, for a model of
+            longtail.DescribedTypes.v1, which may find it without a mention to learn from; null
+            takes the words of its name.
         RETURNS (int): 0 if the type is there already, else 1.
         """
         check_label(label)
         check_described(self.model, self.name, description=description)
-        is_trained, is_new = output_of(self.model).has_param("W"), label not in self.cfg["types"]
-        texts, vectors = self.cfg["descriptions"], None
+        before, head, vectors = self.types, self.head, None
+        table = before.adding(label, self.is_described)
+        is_new = table.labels != before.labels
         if self.is_described:
-            text = texts.get(label)
-            given = texts if description is None else {**texts, label: description}
-            new = describe_types(dict.fromkeys([*self.cfg["types"], label]), given, self.name)
-            if is_trained and not is_new and new[label] != text:
+            table = table.describing({} if description is None else {label: description}, self.name)
+        if self.is_described and output_of(self.model).has_param("W"):
+            text = before.descriptions.get(label)
+            if is_new:
+                vectors = extended(output_of(self.model), table.descriptions, self.describe, self.name)
+            elif table.descriptions[label] != text:
                 problem = f"another text for {label!r} than {text!r}, for which its weights were learnt"
                 raise ValueError(Errors.L271.format(who=self.name, problem=problem))
-            if is_trained and is_new:
-                known = to_numpy(output_of(self.model).get_param("D"))
-                vectors = describe_apart(new, self.describe, self.name)
-                if not are_alike(vectors[:-1], known):
-                    problem = f"other vectors than in training, so that {label!r} cannot be added"
-                    shown = {"who": self.name, "describe": self.describe, "problem": problem}
-                    raise ValueError(Errors.L272.format(**shown))
-                vectors = np.concatenate([known, vectors[-1:]])
-            texts = new
-        self.cfg["descriptions"] = texts
-        if not is_new:
-            return 0
-        if self.cfg.get("include") is not None:
+        if is_new and self.cfg.get("include") is not None:
             self.cfg["include"] = [*self.cfg["include"], label]
-        before = self.head.outputs
-        self.cfg["types"].append(label)
-        if self.is_described:
-            self.cfg["unseen"] = [*self.cfg["unseen"], label]
-        self._build_head()
-        if is_trained:
-            # a described type starts from its words alone
-            described = [0.0] * len(self.head.outputs)
-            biases = described if self.is_described else self.head.initial_biases(before)
-            rename_outputs(self.model, before, self.head.outputs, biases)
-        elif output_of(self.model).maybe_get_dim("nO") == len(before):  # by the config
-            forget_outputs(self.model)
-            set_outputs(self.model, len(self.head.outputs), self.name)
+        self._use(table)
+        if is_new:
+            resize_outputs(self.model, head, self.head)
         if vectors is not None:
             self._set_descriptions(vectors)
-        return 1
+        return int(is_new)
 
     def set_labels(self, labels: Mapping[str, str] | Iterable[str]) -> None:
-        """Look for other types by descriptions, and forget thresholds and what single types learnt.
+        """Find other types, by their descriptions. Thresholds and weights of single types are lost.
 
-        labels (Mapping[str, str] | Iterable[str]): Descriptions by type, or telling types alone.
+        labels (Mapping[str, str] | Iterable[str]): Descriptions by type, or the names of the types
+            if these describe them.
+        RAISES (ValueError): If the model is not trained, or two types have one description.
         """
         check_described(self.model, self.name, labels=labels)
-        given = dict(labels) if isinstance(labels, Mapping) else {}
-        types = list(dict.fromkeys([labels] if isinstance(labels, str) else labels))
+        types = tuple(dict.fromkeys([labels] if isinstance(labels, str) else labels))
         problem = "" if types else "no type"
         if not output_of(self.model).has_param("W"):
             problem = "no trained weights to be read with: load a pretrained encoder, or train first"
@@ -227,12 +211,12 @@ class TokenTagger(NERPipe):
             raise ValueError(Errors.L271.format(who=self.name, problem=problem))
         for label in types:
             check_label(label)
-        texts = describe_types(types, given, self.name)
-        vectors = describe_apart(texts, self.describe, self.name)
+        given = labels if isinstance(labels, Mapping) else {}
+        table = TypeTable(types, unseen=types).describing(given, self.name)
+        vectors = describe_apart(table.descriptions, self.describe, self.name)
         before = [name if name == "O" else f"{name} before" for name in self.head.outputs]
-        forgotten = dict.fromkeys(("include", "class_values", "thresholds", CALIBRATION))
-        self.cfg.update(forgotten, types=types, descriptions=texts, unseen=list(types))
-        self._build_head()
+        self.cfg.update(dict.fromkeys(("include", "class_values", "thresholds", CALIBRATION)))
+        self._use(table)
         rename_outputs(self.model, before, self.head.outputs, [0.0] * len(self.head.outputs))
         self._set_descriptions(vectors)
 
@@ -280,13 +264,13 @@ class TokenTagger(NERPipe):
         if self.is_described:
             head = None if pretrained is None else read_pretrained(pretrained, self.name)
             self._settle_describer(nlp, head)
-            given = {**self.cfg["descriptions"], **(descriptions or {})}
-            if unknown := ", ".join(sorted(given.keys() - {*known, *self.labels})):
+            texts = {**self.types.descriptions, **(descriptions or {})}
+            if unknown := ", ".join(sorted(texts.keys() - {*known, *self.labels})):
                 raise ValueError(Errors.L801.format(who=self.name, unknown=unknown))
-            texts = describe_types(self.labels, given, self.name)
-            unseen = [label for label in self.labels if label not in mentioned]
-            self.cfg.update(descriptions=texts, unseen=unseen)
-            self._set_descriptions(describe_apart(texts, self.describe, self.name))
+            table = TypeTable(self.labels, unseen=self.labels).describing(texts, self.name)
+            self.types = table.seeing(mentioned)
+            vectors = describe_apart(table.descriptions, self.describe, self.name)
+            self._set_descriptions(vectors)
         sampled = get_examples() if self.samples_training else seen()
         sample = list(islice((eg.predicted for eg in sampled if len(eg.predicted)), 10))
         self.model.initialize(X=sample)
@@ -327,16 +311,15 @@ class TokenTagger(NERPipe):
 
     def _gold(self, examples: list[Example]) -> Gold:
         are_others_o = self.cfg.get("include") is not None
-        codes, label, lengths = gold_types(examples, self.cfg["types"], self.name, are_others_o)
+        codes, label, lengths = gold_types(examples, self.labels, self.name, are_others_o)
         gold = Gold(*self.codec.gold(codes, label, lengths, are_others_o), lengths)
         allowed = allowed_tags(examples, self.codec)
         if allowed is not None and not self.head.can_mask:
             head, fix = f"head = {self.cfg['head']!r}", "Use head = 'softmax' or 'crf'."
             reason = "documents say which types they were annotated with, it cannot leave out others"
             raise ValueError(Errors.L002.format(who=self.name, loss=head, reason=reason, fix=fix))
-        if self.cfg["unseen"]:
-            learnt = {self.cfg["types"][i] for i in np.unique(label[label >= 0])}
-            self.cfg["unseen"] = [t for t in self.cfg["unseen"] if t not in learnt]
+        if self.types.unseen:
+            self.types = self.types.seeing({self.labels[i] for i in np.unique(label[label >= 0])})
         return gold._replace(allowed=allowed)
 
     @property
@@ -346,7 +329,7 @@ class TokenTagger(NERPipe):
         A described type without a mention is left out of training, as if it were added afterwards:
         otherwise its own weights would learn that it never occurs, whatever its description says.
         """
-        unseen = self.cfg["unseen"]
+        unseen = self.types.unseen
         return self.codec.columns({*self.labels}.difference(unseen)) if unseen else None
 
     def get_loss(self, examples: Iterable[Example], scores: Scores) -> tuple[float, Scores]:
@@ -445,69 +428,29 @@ class TokenTagger(NERPipe):
         scores = self.model.predict(docs) if scores is None else scores
         return self.head.marginals(scores, lengths, outside)
 
-    def _read_cfg(self, saved: Block, exclude: Iterable[str]) -> None:
+    def saved_cfg(self) -> Block:
+        """Return the settings, the types, and what was learnt of them."""
+        return {**self.cfg, **self.types.to_cfg()}
+
+    def load_cfg(self, saved: Block, exclude: Iterable[str]) -> None:
+        """Take over saved settings and types, which may differ in number from those before."""
         built = self.cfg["head"]
-        self.cfg.update(saved)
-        if self.cfg["head"] != built:
-            raise ValueError(Errors.L218.format(who=self.name, saved=self.cfg["head"], found=built))
-        self._build_head()
+        if saved.get("head", built) != built:
+            raise ValueError(Errors.L218.format(who=self.name, saved=saved["head"], found=built))
+        table = TypeTable.from_cfg(saved)
+        self.cfg.update({key: value for key, value in saved.items() if key not in table.to_cfg()})
+        self._use(table)
         for model, head in self._classifiers() if "model" not in exclude else ():
             forget_outputs(model, len(head.outputs))
 
     def _classifiers(self) -> list[tuple[Model, Head]]:
-        """The models that give outputs a token, and what reads each."""
+        """Return the models that give outputs per token, each with the head that reads it."""
         return [(self.model, self.head)]
 
-    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """Serialize the pipe with the data of its describer."""
-        parts = srsly.msgpack_loads(super().to_bytes(exclude=exclude))
-        parts |= util.to_dict({DATA: self._describer_data}, exclude)
-        data: bytes = srsly.msgpack_dumps(parts)
-        return data
-
-    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "TokenTagger":
-        """Load a pipe with its types, which may differ in number from those before."""
-        readers = {
-            "cfg": lambda b: self._read_cfg(read_cfg(b, self), exclude),
-            DATA: self._take_describer_data,
-        }
-        util.from_bytes(bytes_data, readers, exclude)
-        super().from_bytes(bytes_data, exclude=exclude)
-        return self
-
-    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """Save the pipe with the data of its describer."""
-        super().to_disk(path, exclude=exclude)
-        util.to_disk(path, {DATA: self._write_describer_data}, exclude)
-
-    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "TokenTagger":
-        """Load a pipe with its types, which may differ in number from those before."""
-        readers = {
-            "cfg": lambda p: self._read_cfg(read_cfg(p, self), exclude),
-            DATA: self._read_describer_data,
-        }
-        util.from_disk(path, readers, exclude)
-        super().from_disk(path, exclude=exclude)
-        return self
-
-    def _describer_data(self) -> bytes:
-        return b"" if self.describe is None else self.describe.to_bytes()
-
-    def _take_describer_data(self, data: bytes) -> None:
-        if self.describe is not None:
-            self.describe.from_bytes(data)
-
-    def _write_describer_data(self, path: Path) -> None:
-        if data := self._describer_data():
-            path.write_bytes(data)
-        else:
-            path.unlink(missing_ok=True)
-
-    def _read_describer_data(self, path: Path) -> None:
-        if path.is_file():
-            self._take_describer_data(path.read_bytes())
-        elif isinstance(self.describe, LabelEncoder):  # version 0.3 wrote it beside the components
-            self._take_describer_data(data_in(path.parents[1]))
+    @property
+    def describer(self) -> DescriberData:
+        """Return the data of the describer, which is saved with the pipe."""
+        return DescriberData(self.describe)
 
 
 def check_head(head: str, loss: Loss | None, scheme: str, model: Model, who: str) -> Loss:
