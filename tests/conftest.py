@@ -41,7 +41,7 @@ def pytest_runtestloop():
 
 @pytest.fixture(autouse=True)
 def no_code_of_another_test(monkeypatch):
-    """Forget files that another test imported with --code: commands and keys of trials name them."""
+    """Forget files that another test imported with --code: commands and trials name them."""
     monkeypatch.setattr("spacy_longtail.training.startup._imported", [])
 
 

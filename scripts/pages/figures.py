@@ -195,6 +195,27 @@ def _claims() -> Iterator[tuple[str, str]]:
             yield f"claims.sCR elsewhere.{part}.{key}", span.replace("-", "−")
 
 
+def _recipe() -> Iterator[tuple[str, str]]:
+    """Yield rows of the plain transformer with and without our recipe's settings, and of ours."""
+    runs = {(r["corpus"], r["method"]): r["test"] for r in records_of("plain_transformer")}
+    ways = {
+        "2e-4": "plain transformer, 400 steps",
+        "2e-4, decay and mix": "plain transformer, 400 steps, with our two settings",
+    }
+    rows = [
+        (title, *(f"{100 * runs[f'crossner_{c.lower()}', way]['ents_macro_f']:.1f}" for c in CORPORA))
+        for way, title in ways.items()
+    ]
+    for system, title in (
+        ("plain", "plain transformer, to its end"),
+        ("ours", "ours, six layers, 400 steps"),
+    ):
+        rows.append(
+            (title, *(f"{score(system, f'crossner_{c.lower()}', 'macro'):.1f}" for c in CORPORA))
+        )
+    yield "recipe.rows", rows_of(rows)
+
+
 def _budgets() -> Iterator[tuple[str, str]]:
     rows = [r for r in records_of("budgets") if r["corpus"] == "gmb_subset"]
     for name in ("primary", "secondary", "replace 0.1"):
@@ -371,6 +392,7 @@ PARTS: tuple[Callable[[], Iterable[tuple[str, str]]], ...] = (
     _costs,
     _audit,
     _decisions,
+    _recipe,
 )
 
 
