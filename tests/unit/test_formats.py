@@ -588,9 +588,6 @@ def test_documents_between_marks_and_words_of_the_syntax(tmp_path):
     rest = "\t_" * 8 + "\n"
     text = f"{conllu(1, 'a', 'B-X')}1.1\tnothing{rest}{conllu(2, 'b', 'O')}"
     assert chars(read(write(tmp_path / "a.conllu", text))[0]) == ("a b", [(0, 1, "X")])
-    text = "# global.columns = ID FORM PARSEME:NE\n1\tAnn\tB-PER\n2\tleft\t_\n"
-    path = write(tmp_path / "a.conllup", text)
-    assert chars(read(path, columns=Columns(tag="parseme:ne"))[0]) == ("Ann left", [(0, 3, "PER")])
     misc = conllu(1, "a", "B-X", "name=B-Z|ner=B-Z|NE")
     assert read(write(tmp_path / "b.conllu", misc))[0].ents[0].label_ == "X"
 

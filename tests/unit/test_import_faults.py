@@ -201,9 +201,9 @@ def task(*annotations, key="annotations"):
         ),
         pytest.param(
             "a.conllup",
-            "# global.columns = ID FORM LEMMA X:TAGS\n1\tAnna\tAnna\tB-PER\n",
+            "# global.columns = ID FORM LEMMA X:TAGS\n1\tAnna\tAnna\tB-PER\n2\tsings\tsing\t_\n",
             {"columns": Columns(tag="x:tags")},
-            [("Anna ", [("Anna", "PER")])],
+            [("Anna sings ", [("Anna", "PER")])],
             {},
             id="CoNLL-U Plus needs no MISC if the column of the tags is named",
         ),

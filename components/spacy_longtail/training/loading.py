@@ -1,6 +1,6 @@
 """Loading what is trained already, and what a config starts from."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -26,10 +26,15 @@ FIXES = {  # of paths in [initialize]
 }
 
 
-def load_pipeline(model: Path | str, exclude: Collection[str] = ()) -> Language:
-    """Load a pipeline, folder or package. exclude (Collection[str]): Components not to build."""
+def load_pipeline(model: Path | str) -> Language:
+    """Load a pipeline.
+
+    model (Path | str): Its folder, or the name of an installed package.
+    RETURNS (Language): The pipeline.
+    RAISES (ValueError): L408 if it cannot be loaded, L406 if it needs an extra that is missing.
+    """
     try:
-        return spacy.load(str(model), exclude=exclude)  # a name can be that of a package
+        return spacy.load(str(model))
     except Exception as error:  # what is damaged can fail anywhere, each in its own way
         if str(error).startswith("[L"):
             raise
