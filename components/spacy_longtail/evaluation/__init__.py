@@ -1,1 +1,1 @@
-"""Scoring trained models, comparing them, choosing their thresholds, and reporting it."""
+"""Evaluation of trained pipelines: scores, comparisons, thresholds and reports."""

@@ -1,4 +1,4 @@
-"""Evaluations taken apart: confused types, kinds of error, scores by length, what has changed."""
+"""Analysis of predictions: confused types, kinds of error, scores by length, changed entities."""
 
 from bisect import bisect_right
 from collections import Counter
@@ -31,15 +31,17 @@ def analyse(
     mentions: Mapping[str, int],
     surfaces: Collection[tuple[str, str]],
 ) -> Analysis:
-    """Take the predictions of a pipeline apart. Documents without annotation are left out.
+    """Analyse the predictions of a pipeline. Documents without annotation are ignored.
 
     examples (Iterable[Example]): Documents with predictions and gold annotation.
-    labels (Sequence[str]): The declared types. tail (Collection[str]): The rare ones.
-    mentions (Mapping[str, int]): Of the training data, by type.
-    surfaces (Collection[Tuple[str, str]]): Their texts, case-folded, each with its type.
-    RETURNS (Analysis): confusion (labels, counts), errors (mentions of each of KINDS, per_type),
-        lengths (sentences by words), buckets (head, mid, tail: types by training mentions) and seen
-        (mentions that training has, and the others). Scores are in [0, 1], 0/0 is null.
+    labels (Sequence[str]): The declared types.
+    tail (Collection[str]): The rare types.
+    mentions (Mapping[str, int]): Number of training mentions of each type.
+    surfaces (Collection[Tuple[str, str]]): Case-folded text and type of each training mention.
+    RETURNS (Analysis): confusion (labels, counts), errors (number of mentions of each of KINDS,
+        also per_type), lengths (scores by sentence length in words), buckets (scores of head, mid
+        and tail types by training mentions) and seen (scores of mentions that occur in training,
+        and of the others). Scores are in [0, 1], and null for 0/0.
     """
     examples = list(examples)
     by_doc = [pair_mentions(*_mentions(eg)) for eg in examples]
@@ -57,14 +59,14 @@ def analyse(
 
 
 def _mentions(eg: Example) -> tuple[list[Mention], list[Mention]]:
-    """Gold mentions, and the predicted ones that can be judged, on gold tokens as in the scorer."""
+    """Return gold mentions and those predictions that the scorer judges, both in gold tokens."""
     gold = [Mention(e.start, e.end, e.label_, e.text.casefold()) for e in eg.reference.ents]
     placed = on_gold_tokens(eg, eg.predicted.ents)
     return gold, [Mention(start, end, e.label_, e.text.casefold()) for e, start, end in placed]
 
 
 def _confusion(pairs: Iterable[MentionPair], labels: Sequence[str]) -> Analysis:
-    """How often each gold type (a row) is predicted as each type, whatever the boundaries."""
+    """Count how often each gold type (row) is predicted as each type (column)."""
     place = {label: i for i, label in enumerate(labels)}
     counts = [[0] * (len(labels) + 1) for _ in range(len(labels) + 1)]
     for pair in pairs:
@@ -74,7 +76,7 @@ def _confusion(pairs: Iterable[MentionPair], labels: Sequence[str]) -> Analysis:
 
 
 def _errors(pairs: Iterable[MentionPair], labels: Sequence[str]) -> Analysis:
-    """How many mentions are right, and in what way the others are wrong."""
+    """Count the mentions of each kind of error, in total and by type."""
     counts: Counter[tuple[str, str]] = Counter()
     for pair in pairs:
         if mention := pair.gold or pair.predicted:
@@ -87,7 +89,10 @@ def _errors(pairs: Iterable[MentionPair], labels: Sequence[str]) -> Analysis:
 def _length_bins(
     by_doc: Iterable[Sequence[MentionPair]], n_tokens: Iterable[int], sentences: SentenceResults
 ) -> list[Analysis]:
-    """Sentence accuracy, and micro F1 of the mentions that begin in them, the shortest first."""
+    """Return sentence accuracy and micro F1 by sentence length, the shortest first.
+
+    A mention counts for the sentence in which it begins.
+    """
     bins = np.minimum((sentences.length - 1) // WIDTH, N_BINS - 1)  # -1 without words
     starts, places = sentences.start.tolist(), bins.tolist()
     scores = {place: PRFScore() for place in range(-1, N_BINS)}
@@ -115,7 +120,7 @@ def _buckets(
     labels: Sequence[str],
     tail: Collection[str],
 ) -> Analysis:
-    """Return the scores of each bucket of types; null for a bucket without types."""
+    """Return the scores of each bucket of types, null for a bucket without types."""
     rows = {}
     for name, types in bucket_types(mentions, labels, tail).items():
         counts = {t: per_type[t] for t in types if t in per_type}
@@ -131,7 +136,10 @@ def _buckets(
 
 
 def _seen(pairs: Iterable[MentionPair], surfaces: Collection[tuple[str, str]]) -> Analysis:
-    """Recall and precision of the mentions that training has with the same type, case aside."""
+    """Return the scores of mentions seen in training with the same type, and of unseen ones.
+
+    Texts are compared without regard to case.
+    """
     counts: Counter[tuple[bool, bool, bool]] = Counter()  # is seen, is gold, is right
     for pair in pairs:
         for is_gold, mention in ((True, pair.gold), (False, pair.predicted)):
@@ -154,9 +162,10 @@ def _seen(pairs: Iterable[MentionPair], surfaces: Collection[tuple[str, str]]) -
 def entity_changes(before: Evaluation, after: Evaluation) -> dict[str, dict[str, int]]:
     """Compare the entities that two pipelines found in the same documents.
 
-    before (Evaluation): Of the pipeline as it was. after (Evaluation): Of the new one.
-    RETURNS (Dict[str, Dict[str, int]]): By type, the most frequent before first: entities before
-        and after; those kept, with the same bounds and type; and those lost.
+    before (Evaluation): Evaluation of the earlier pipeline.
+    after (Evaluation): Evaluation of the new pipeline.
+    RETURNS (Dict[str, Dict[str, int]]): Numbers of entities by type, in descending order of those
+        before: before, after, kept (found by both with the same boundaries and type) and lost.
     """
     counts = {name: Counter[str]() for name in ("before", "after", "kept", "lost")}
     for was, now in zip(map(_places, before.documents), map(_places, after.documents), strict=True):

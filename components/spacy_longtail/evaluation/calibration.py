@@ -1,4 +1,4 @@
-"""Scores and outcomes on development data, and the curves that make the scores probabilities."""
+"""Calibration of scores on development data: curves that turn scores into probabilities."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -16,9 +16,9 @@ from ..pipes.scores.thresholds import calibration_error, fit_curve, log_odds
 from .chosen import CalibrationError
 
 N_FOLDS = 5
-LEAST = 5  # right and wrong entities of a type, each, for a curve of its own
+MIN_OUTCOMES = 5  # both right and wrong candidates that a type needs for its own curve
 
-Curves = dict[str, tuple[float, float]]  # slope and shift of log odds by type
+Curves = dict[str, tuple[float, float]]  # slope and shift of the log odds, by type
 
 
 class Scored(NamedTuple):
@@ -26,17 +26,18 @@ class Scored(NamedTuple):
 
     logits: Floats1d  # log odds of the score
     right: Ints1d
-    fold: Ints1d  # by document, for an estimate on what a curve was not fitted to
+    fold: Ints1d  # fold of the document, to estimate the error on data that a curve was not fitted to
 
 
 def entity_outcomes(
     pipe: Any, examples: list[Example], batch_size: int
 ) -> tuple[dict[str, Scored], dict[str, int]]:
-    """The candidates of each type with their outcomes, and the gold mentions of each type.
+    """Return the candidates of each type with their outcomes, and the number of gold mentions.
 
-    pipe (Any): A NER with entity scores.
-    examples (List[Example]): As they are where it stands in the pipeline.
-    batch_size (int): Documents at a time.
+    pipe (Any): An NER with entity scores.
+    examples (List[Example]): Examples whose predicted documents earlier components have processed.
+    batch_size (int): Number of documents in a batch.
+    RETURNS (Tuple[Dict[str, Scored], Dict[str, int]]): Candidates and gold mentions, both by type.
     """
     rows: dict[str, list[tuple[float, bool, int]]] = {label: [] for label in pipe.labels}
     n_gold = dict.fromkeys(pipe.labels, 0)
@@ -47,7 +48,8 @@ def entity_outcomes(
             gold = {(ent.label_, ent.start, ent.end) for ent in eg.reference.ents}
             for label, *_ in gold:
                 n_gold[label] = n_gold.get(label, 0) + 1
-            # of two that align with one mention the better is right: any threshold keeps it longer
+            # if two candidates align with one mention, the one with the higher score is right,
+            # because every threshold that keeps the other keeps it as well
             for span, start, end in on_gold_tokens(eg, sorted(spans, key=lambda s: -s.score)):
                 is_right = (span.label, start, end) in gold
                 gold.discard((span.label, start, end))
@@ -62,7 +64,11 @@ def entity_outcomes(
 
 
 def fit_curves(by_type: Mapping[str, Scored]) -> Curves:
-    """A curve for each type with enough right and wrong candidates, "*" for the other types."""
+    """Fit a curve for each type with enough right and wrong candidates, and "*" for all others.
+
+    by_type (Mapping[str, Scored]): Candidates of each type.
+    RETURNS (Curves): Slope and shift of the log odds. Types that share "*" have no own entry.
+    """
     enough = {name: scored for name, scored in by_type.items() if _is_enough(scored)}
     curves = {name: fit_curve(scored.logits, scored.right) for name, scored in enough.items()}
     rest = _pooled([scored for name, scored in by_type.items() if name not in curves])
@@ -73,7 +79,7 @@ def fit_curves(by_type: Mapping[str, Scored]) -> Curves:
 
 def _is_enough(scored: Scored) -> bool:
     n_right = int(scored.right.sum())
-    return min(n_right, len(scored.right) - n_right) >= LEAST
+    return min(n_right, len(scored.right) - n_right) >= MIN_OUTCOMES
 
 
 def _pooled(parts: list[Scored]) -> Scored:
@@ -82,9 +88,12 @@ def _pooled(parts: list[Scored]) -> Scored:
 
 
 def measure_error(by_type: Mapping[str, Scored]) -> CalibrationError:
-    """Calibration error before and after; each curve is fitted without the documents judged.
+    """Estimate the calibration error before and after calibration by cross-fitting.
 
-    by_type (Mapping[str, Scored]): The candidates of each type.
+    The error of each fold is that of curves fitted to the other folds.
+
+    by_type (Mapping[str, Scored]): Candidates of each type.
+    RETURNS (CalibrationError): Expected calibration errors in [0, 1].
     """
     before = _pooled(list(by_type.values()))
     after, right = [], []
@@ -102,5 +111,11 @@ def measure_error(by_type: Mapping[str, Scored]) -> CalibrationError:
 
 
 def folds_of(n_docs: int) -> Ints1d:
-    """A fold for each document: neighbours, which are often alike, in different ones."""
+    """Return the fold of each document.
+
+    Neighbouring documents, which are often similar, are in different folds.
+
+    n_docs (int): Number of documents.
+    RETURNS (Ints1d): Folds from 0, shape (n_docs,).
+    """
     return np.arange(n_docs) % N_FOLDS

@@ -11,7 +11,7 @@ from ..training.provenance import DEV_SCORE
 
 THIRD = 3  # the slope is that of the last third of a curve, and of at least so many evaluations
 NOISE = 2.0  # standard errors that a slope must exceed
-ROUNDING = 1e-12  # of a slope
+ROUNDING = 1e-12  # smaller slopes are floating point error
 
 
 def still_rising(curve: Sequence[Mapping[str, float]], patience: int = 0) -> str:
@@ -39,7 +39,7 @@ def still_rising(curve: Sequence[Mapping[str, float]], patience: int = 0) -> str
     n = max(len(scores) // THIRD, THIRD)
     x = steps[-n:] - steps[-n:].mean()
     slope = float((x * scores[-n:]).sum() / (x**2).sum())
-    # from one evaluation to the next; a straight line has no variance
+    # variance between neighbouring evaluations, so that a straight line has none
     variance = np.diff(scores[-2 * n :]).var(ddof=1) / 2
     is_rising = slope > max(NOISE * float(np.sqrt(variance / (x**2).sum())), ROUNDING)
     return f"still rose by {1e4 * slope:.1f} points in 100 steps" if is_rising else ""
@@ -48,7 +48,9 @@ def still_rising(curve: Sequence[Mapping[str, float]], patience: int = 0) -> str
 def rising_of(runs: Iterable[Mapping[str, Any]]) -> str:
     """Return why most runs of a method ended too early, or "" if at least half of them did not.
 
-    runs (Iterable[Mapping[str, Any]]): With curve, and training (patience), as in an evaluation.
+    runs (Iterable[Mapping[str, Any]]): Runs with "curve" and "training" (patience), as in an
+        evaluation.
+    RETURNS (str): A predicate as `still_rising` returns it, that of the first such run.
     """
     curves = [(run.get("curve") or [], (run.get("training") or {}).get("patience") or 0) for run in runs]
     rising = [why for why in itertools.starmap(still_rising, curves) if why]
@@ -58,7 +60,8 @@ def rising_of(runs: Iterable[Mapping[str, Any]]) -> str:
 def no_verdict(rising: Mapping[str, str]) -> str:
     """Return why methods cannot be compared yet, or "" if all of them were trained long enough.
 
-    rising (Mapping[str, str]): What `rising_of` returned, by name of the method.
+    rising (Mapping[str, str]): Result of `rising_of`, by name of the method.
+    RETURNS (str): Two sentences for reports.
     """
     reasons = ", ".join(f"{name} {why}" for name, why in rising.items() if why)
     return f"Not trained long enough: {reasons}. Give more steps." if reasons else ""

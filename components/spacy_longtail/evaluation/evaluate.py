@@ -25,7 +25,7 @@ from .analysis import analyse
 from .names import check_types, rename_types
 from .records import Document, Evaluation, Scores, TrainingSettings
 
-UNNAMED = (*MODELS, "model")  # what `train` calls every pipeline
+UNNAMED = (*MODELS, "model")  # folder names that `train` gives to every pipeline
 
 
 def evaluate_model(
@@ -42,22 +42,23 @@ def evaluate_model(
 ) -> Evaluation:
     """Run a pipeline over a .spacy file and score it on the declared types.
 
-    model (Path | str): A pipeline folder, as `spacy train` writes it, or an installed package.
-    data (Path): A .spacy file, or a folder of them.
-    labels (List[str]): The declared types. tail (List[str]): The rare ones.
-    name (Optional[str]): What reports call the model; null is its folder's name, or where that is
-        model-best, model-last or model the name of the folder above.
-    training (Optional[Path]): What it was trained on, a .spacy file or a folder of them: for scores
-        by frequency and of unseen mentions. Null leaves the analysis out.
-    part (Optional[str]): Which part of the corpus the data is; reports are of test.
-    descriptions (Optional[Mapping[str, str]]): Of the declared types, by which a pretrained encoder
-        finds them. A trained pipeline keeps its types.
-    names (Optional[Mapping[str, str]]): What the corpus calls the pipeline's types, by their names
-        in the pipeline; for those that differ.
-    group_by (Optional[str]): Key of user_data, as in the corpus's types: documents with the same
-        value are one unit of tests and intervals.
+    model (Path | str): Folder of a pipeline, or name of an installed package.
+    data (Path): A .spacy file, or a folder of such files.
+    labels (List[str]): The declared types.
+    tail (List[str]): The rare types.
+    name (Optional[str]): Name of the model in reports. By default the name of its folder or, if
+        that is model-best, model-last or model, the name of the parent folder.
+    training (Optional[Path]): Training data, a .spacy file or a folder of such files, for scores by
+        type frequency and of unseen mentions. Without it there is no analysis.
+    part (Optional[str]): Part of the corpus that the data is. Reports accept only "test".
+    descriptions (Optional[Mapping[str, str]]): Description of each declared type, by which a
+        pretrained encoder finds it. A trained pipeline keeps its own types.
+    names (Optional[Mapping[str, str]]): Name in the corpus of each type of the pipeline that has
+        another name there.
+    group_by (Optional[str]): Key of user_data. Documents with the same value form one unit of
+        significance tests and intervals.
     RETURNS (Evaluation): Scores in [0, 1], their analysis, documents with gold and predicted
-        entities, and how the pipeline was made, where the command `train` left that.
+        entities and, if the command `train` recorded it, how the pipeline was made.
     RAISES (ValueError): If pipeline and data have no type in common.
     """
     place = Path(os.path.abspath(pipeline_folder(model)))  # "." has no parent
@@ -100,26 +101,30 @@ def evaluate_model(
         analysis=details,
         secondaries={n: dict(pipe.usage) for n, pipe in secondaries.items()},
         words_per_second=sum(len(eg.predicted) for eg in examples) / max(seconds, 1e-9),
-        # what is not annotated has no scores
+        # documents without annotation cannot be scored
         documents=[_document(eg, group_by) for eg in examples if eg.reference.has_annotation("ENT_IOB")],
     )
 
 
 def score_pipeline(nlp: Language, data: Path, labels: list[str], tail: list[str]) -> Scores:
-    """The scores alone, of a pipeline that is loaded.
+    """Score a loaded pipeline on the declared types.
 
-    data (Path): A .spacy file, or a folder of them.
-    labels (List[str]): The declared types. tail (List[str]): The rare ones.
+    nlp (Language): The pipeline.
+    data (Path): A .spacy file, or a folder of such files.
+    labels (List[str]): The declared types.
+    tail (List[str]): The rare types.
+    RETURNS (Scores): Scores in [0, 1].
     """
     check_docs(data)
     return Scores(**make_ner_scorer(labels, tail)(_read(nlp, data)[0]))
 
 
 def update_performance(nlp: Language, data: Path, names: Collection[str] | None = None) -> None:
-    """Measure anew what training left in the pipeline's meta: the pipeline has changed since.
+    """Update the scores in the meta data of a pipeline that has changed since its training.
 
-    data (Path): A .spacy file, or a folder of them: those of dev.
-    names (Optional[Collection[str]]): The scores; null are those that are there.
+    nlp (Language): The pipeline, changed in place.
+    data (Path): Dev part: a .spacy file, or a folder of such files.
+    names (Optional[Collection[str]]): Names of the scores. By default those that are there.
     """
     scores = nlp.evaluate(list(Corpus(data)(nlp)))
     kept = nlp.meta.setdefault("performance", {})
@@ -127,7 +132,7 @@ def update_performance(nlp: Language, data: Path, names: Collection[str] | None 
 
 
 def _read(nlp: Language, data: Path) -> tuple[list[Example], float]:
-    """Documents as they are annotated and as a pipeline reads them, and the seconds it took."""
+    """Return documents with annotation and predictions, and the seconds that predicting took."""
     examples = list(Corpus(data)(nlp))
     start = time.perf_counter()
     for eg, doc in zip(examples, nlp.pipe(eg.predicted for eg in examples), strict=True):
@@ -136,7 +141,10 @@ def _read(nlp: Language, data: Path) -> tuple[list[Example], float]:
 
 
 def _training_settings(nlp: Language) -> TrainingSettings:
-    """Of one training: the config of an ensemble is of its first member, but for the seed."""
+    """Return the training settings in a pipeline's config.
+
+    The config of an ensemble is that of its first member, so that only its seed is valid.
+    """
     settings = nlp.config.interpolate()["training"]
     if any(isinstance(pipe, EnsembleNER) for _, pipe in nlp.pipeline):
         return TrainingSettings(seed=settings["seed"])
@@ -144,7 +152,7 @@ def _training_settings(nlp: Language) -> TrainingSettings:
 
 
 def _document(eg: Example, group_by: str | None = None) -> Document:
-    """A document in characters, as the scorer compares it, without what cannot be judged."""
+    """Return a document in character offsets, with those predictions that the scorer judges."""
     doc, gold = eg.predicted, eg.reference
     scores: dict[tuple[int, int], float] = {}
     if ENTITY_SCORES in doc.spans:

@@ -1,4 +1,4 @@
-"""The threshold of a gate, or its budget, chosen on development data."""
+"""Choice of a gate's threshold or budget on development data."""
 
 import warnings
 
@@ -23,10 +23,10 @@ from .chosen import CalibrationError, ChosenGate, GatePoint, Goal
 
 Gate = SentenceGate | PosteriorGate
 
-GATE_GOAL = Goal("recall", 0.9)  # of a gate for which none is given
-# sentences that GATE_GOAL is chosen on at least: of fewer it may leave out one or two. With 13
-# mentions it opened 81 % of all sentences, for no gain
-GATE_LEAST = 30
+GATE_GOAL = Goal("recall", 0.9)  # by default
+# Minimum number of sentences with a rare type for GATE_GOAL. With fewer, a recall of 0.9 allows
+# only one or two missed sentences: with 13 the gate flagged 81 % of all sentences, for no gain.
+GATE_MIN_SENTENCES = 30
 
 
 def fit_gate(
@@ -37,15 +37,18 @@ def fit_gate(
     least: int,
     calibrate: bool = True,
 ) -> ChosenGate:
-    """Choose what a gate flags, and write it into the gate. With no choice it stays as it is.
+    """Choose the threshold or budget of a gate and set it. If none can be chosen, nothing changes.
 
-    nlp (Language): The pipeline; settings of its config change with those of the gate.
-    gate (SentenceGate | PosteriorGate): Its component.
-    examples (List[Example]): With sentences set, as they are where the gate stands.
-    goal (Optional[Goal]): Null keeps a posterior gate's budget. Else it is GATE_GOAL, for which a
-        trained gate needs GATE_LEAST sentences. A share of sentences is a posterior gate's budget.
-    least (int): Sentences with a rare type that a threshold is chosen on at least.
-    calibrate (bool): Whether the scores of a trained gate are made probabilities first.
+    nlp (Language): The pipeline. The gate's settings in its config are changed as well.
+    gate (SentenceGate | PosteriorGate): The gate of this pipeline.
+    examples (List[Example]): Examples with sentence boundaries, whose predicted documents earlier
+        components have processed.
+    goal (Optional[Goal]): Goal of the choice. By default a posterior gate keeps its budget. A gate
+        without a budget gets GATE_GOAL, for which a trained gate needs GATE_MIN_SENTENCES
+        sentences. A goal of the kind "budget" becomes the budget of a posterior gate.
+    least (int): Minimum number of sentences with a rare type to choose a threshold.
+    calibrate (bool): Whether to calibrate the scores of a trained gate first.
+    RETURNS (ChosenGate): The choice, and the gate's scores before and after.
     """
     before = _point(nlp, gate, examples)
     truth = [flagged_sentences(eg, gate.labels) for eg in examples]
@@ -67,7 +70,7 @@ def fit_gate(
             chosen = _choose(gate, goal, least, expected[known].max(axis=1), right)
             settings["threshold"] = chosen.threshold if chosen else gate.cfg["threshold"]
     else:
-        goal, least = (goal, least) if goal else (GATE_GOAL, GATE_LEAST)
+        goal, least = (goal, least) if goal else (GATE_GOAL, GATE_MIN_SENTENCES)
         logits = np.concatenate([gate.model.ops.to_numpy(gate.logits(b)).ravel() for b in batches])
         fold = np.repeat(folds_of(len(examples)), [len(rows) for rows in truth])
         scored = Scored(logits[known], right, fold[known])
@@ -96,7 +99,7 @@ def fit_gate(
 
 
 def _point(nlp: Language, gate: Gate, examples: list[Example]) -> GatePoint:
-    """What the gate does as it is set: it reads the documents anew."""
+    """Process the documents with the gate as it is set, and return its scores."""
     if isinstance(gate, PosteriorGate):
         gate.restart()
     with nlp.select_pipes(enable=[gate.name]):
@@ -109,11 +112,11 @@ def _point(nlp: Language, gate: Gate, examples: list[Example]) -> GatePoint:
 def _choose(
     gate: Gate, goal: Goal, least: int, scores: Floats1d, right: np.ndarray
 ) -> OperatingPoint | None:
-    """The cut of the goal. A warning says where there is none, or too little to choose it on."""
+    """Return the operating point of a goal, or warn that there is none or too little data."""
     n_weak = int(right.sum())
     chosen = goal.choose(points(scores, right, n_weak)) if n_weak >= least else None
     if chosen is None:
-        few = f"{n_weak} sentences with a rare type are too few, {least} are wanted"
+        few = f"a choice needs {least} sentences with a rare type, found {n_weak}"
         problem = few if n_weak < least else f"no threshold reaches a {goal} of sentences"
         keeps = f"threshold = {gate.cfg['threshold']:g}"
         warnings.warn(Warnings.W082.format(name=gate.name, keeps=keeps, problem=problem), stacklevel=4)

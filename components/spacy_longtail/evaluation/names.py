@@ -1,4 +1,4 @@
-"""Types that the pipeline and the corpus call by different names."""
+"""Types with different names in the pipeline and in the corpus."""
 
 import warnings
 from collections import Counter
@@ -12,10 +12,10 @@ from ..errors import Errors, Warnings
 
 
 def rename_types(examples: Sequence[Example], names: Mapping[str, str]) -> None:
-    """Give predicted entities the names that the corpus has for their types, in place.
+    """Rename the types of predicted entities to the corpus's names, in place.
 
-    examples (Sequence[Example]): With the predictions of a pipeline.
-    names (Mapping[str, str]): The corpus's name of a type, by the pipeline's.
+    examples (Sequence[Example]): Examples with the predictions of a pipeline.
+    names (Mapping[str, str]): Name of a type in the corpus, by its name in the pipeline.
     """
     predicted = {ent.label_ for eg in examples for ent in eg.predicted.ents}
     for name in sorted(set(names) - predicted):
@@ -27,10 +27,12 @@ def rename_types(examples: Sequence[Example], names: Mapping[str, str]) -> None:
 
 
 def check_types(examples: Sequence[Example], labels: Collection[str], model: str, data: str) -> None:
-    """Warn where a pipeline predicts types that the corpus does not have, and propose their names.
+    """Warn of predicted types that the corpus does not have, and suggest names of the corpus.
 
-    examples (Sequence[Example]): With gold annotation and predictions.
-    labels (Collection[str]): The declared types. model, data (str): As messages name them.
+    examples (Sequence[Example]): Examples with gold annotation and predictions.
+    labels (Collection[str]): The declared types.
+    model (str): Name of the pipeline for messages.
+    data (str): Name of the data for messages.
     RAISES (ValueError): If no predicted type is declared or occurs in the data.
     """
     gold = Counter(ent.label_ for eg in examples for ent in eg.reference.ents)
@@ -41,7 +43,7 @@ def check_types(examples: Sequence[Example], labels: Collection[str], model: str
     missing = [label for label in dict.fromkeys([*labels, *gold]) if label not in predicted]
     pairs = _likely_names(examples, foreign, missing)
     options = " ".join(f"--map {name}={label}" for name, label in pairs.items())
-    fix = f"If they are types of the corpus under other names, say so: {options or '--map THIS=THAT'}."
+    fix = f"If the corpus has these types under other names, add {options or '--map THIS=THAT'}."
     shown = {
         "model": model,
         "data": data,
@@ -56,7 +58,7 @@ def check_types(examples: Sequence[Example], labels: Collection[str], model: str
 def _likely_names(
     examples: Sequence[Example], foreign: Collection[str], missing: Collection[str]
 ) -> dict[str, str]:
-    """Return the type of the corpus that most often stands where a foreign one is predicted."""
+    """Return the corpus type that is most often annotated where an unknown type is predicted."""
     together: dict[str, Counter[str]] = {label: Counter() for label in foreign}
     for eg in examples:
         gold = {(ent.start, ent.end): ent.label_ for ent in eg.reference.ents}

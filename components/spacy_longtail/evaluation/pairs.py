@@ -1,26 +1,28 @@
-"""Gold and predicted mentions of a document that belong together, and what is wrong with a pair."""
+"""Pairs of gold and predicted mentions of a document, and the kind of error of each pair."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 
 class Mention(NamedTuple):
-    start: int  # of the first token, or character
-    end: int  # one past the last
+    """Gold or predicted mention."""
+
+    start: int  # first token or character
+    end: int  # one past the last token or character
     label: str
     text: str = ""  # case-folded
-    score: float | None = None  # of a prediction
+    score: float | None = None  # of a prediction with a score
 
 
 class MentionPair(NamedTuple):
-    """A gold and a predicted mention that belong together; null where a mention has no other."""
+    """Gold mention with its prediction, either of which may be missing."""
 
     gold: Mention | None
     predicted: Mention | None
 
     @property
     def kind(self) -> str:
-        """correct, type, boundary, type_and_boundary, missed or spurious."""
+        """Return "correct", "type", "boundary", "type_and_boundary", "missed" or "spurious"."""
         if self.gold is None:
             return "spurious"
         if self.predicted is None:
@@ -31,13 +33,15 @@ class MentionPair(NamedTuple):
 
 
 def pair_mentions(gold: Sequence[Mention], predicted: Sequence[Mention]) -> list[MentionPair]:
-    """Every mention of a document once, with the one of the other side that it belongs to.
+    """Pair gold mentions of a document with overlapping predictions, each mention at most once.
 
-    Exact bounds come first, then most shared places; among equals the same type, then the leftmost.
-    Pairs are made one after another, so that there may be fewer than there could be.
+    Candidates with equal boundaries are paired first, then those with the largest overlap. Ties go
+    to candidates of the same type, then to the leftmost. The matching is greedy, so it may have
+    fewer pairs than possible.
 
-    gold (Sequence[Mention]): In the order of the text. predicted (Sequence[Mention]): Too.
-    RETURNS (List[MentionPair]): Pairs, then gold mentions without another, then predicted ones.
+    gold (Sequence[Mention]): Gold mentions in the order of the text.
+    predicted (Sequence[Mention]): Predicted mentions in the order of the text.
+    RETURNS (List[MentionPair]): Pairs, then unpaired gold mentions, then unpaired predictions.
     """
 
     def rank(places: tuple[int, int]) -> tuple[bool, int, bool]:
@@ -59,7 +63,7 @@ def pair_mentions(gold: Sequence[Mention], predicted: Sequence[Mention]) -> list
 
 
 def _overlaps(gold: Sequence[Mention], predicted: Sequence[Mention]) -> Iterator[tuple[int, int]]:
-    """Indices of gold and predicted mentions that overlap, the leftmost first."""
+    """Yield the indices of gold and predicted mentions that overlap, from left to right."""
     first = 0
     for i, g in enumerate(gold):
         while first < len(predicted) and predicted[first].end <= g.start:

@@ -1,4 +1,4 @@
-"""What a pretrained encoder knows of a corpus's types before anything is trained."""
+"""Preview of a pretrained encoder on the types of a corpus, before any training."""
 
 from functools import cache
 from pathlib import Path
@@ -19,18 +19,18 @@ N_NEAREST = 3
 
 
 class TypePreview(NamedTuple):
-    """What an encoder knows of one type."""
+    """Zero-shot score and nearest known types of one type."""
 
     label: str
     description: str
-    mentions: int  # in the training part
-    support: int  # in the dev part
+    mentions: int  # number in the training part
+    support: int  # number of gold mentions in the dev part
     f: float  # zero-shot F1 on dev, in [0, 1]
     nearest: list[tuple[str, float]]  # known types in words, with the cosine to the description
 
 
 class Preview(NamedTuple):
-    """What an encoder knows of all types of a corpus."""
+    """Zero-shot scores of an encoder on all types of a corpus."""
 
     encoder: str
     macro_f: float  # zero-shot, on dev
@@ -39,17 +39,18 @@ class Preview(NamedTuple):
 
 @cache
 def known_types() -> list[str]:
-    """Return the types that the shipped encoders learnt from, in words."""
+    """Return the descriptions of the types on which the shipped encoders were pretrained."""
     known = srsly.read_json(KNOWN_TYPES)
     return [*known["donors"], *known["free_text"]]
 
 
 def preview(corpus: Path, encoder: str) -> Preview:
-    """Return what a pretrained encoder finds on dev by descriptions, and which types are near.
+    """Score a pretrained encoder on dev by label descriptions, and find the nearest known types.
 
-    corpus (Path): A folder that `convert` wrote, with train and dev.
-    encoder (str): An installed encoder such as "en_longtail_cnn", or a folder of `pretrain`.
-    RETURNS (Preview): The types in declared order. No weight is changed.
+    corpus (Path): Folder of a converted corpus with train and dev.
+    encoder (str): An installed encoder such as "en_longtail_cnn", or a folder that `pretrain`
+        wrote. Its weights are not changed.
+    RETURNS (Preview): The types in declared order.
     RAISES (ValueError): If the corpus has no dev part, or the encoder reads no descriptions.
     """
     types = read_types(corpus)

@@ -1,4 +1,4 @@
-"""An evaluation, as it stands in its JSON file, and its one reader and writer."""
+"""Records of an evaluation's JSON file, with its reader and writer."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,24 +12,28 @@ from ..output.writing import write_file
 from ..records import Number, Record, read_record
 from ..training.provenance import Method, RunRecord
 
-MARK = '"checksum":'  # near the beginning of an evaluation
+MARK = '"checksum":'  # near the beginning of an evaluation, which may be replaced
 
 
 class PRF(Record):
+    """Precision, recall and F1 in [0, 1]."""
+
     p: float
     r: float
     f: float
 
 
 class TypeScores(PRF):
-    support: int  # gold mentions
+    """Scores of one type."""
+
+    support: int  # number of gold mentions
 
 
-NOTHING = TypeScores(p=0.0, r=0.0, f=0.0, support=0)  # of a type that does not occur
+NOTHING = TypeScores(p=0.0, r=0.0, f=0.0, support=0)  # scores of a type that does not occur
 
 
 class Scores(Record):
-    """What the scorers found on the data, in [0, 1]; a gate adds its own."""
+    """Scores of a pipeline in [0, 1]. Gates add their own."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -43,17 +47,18 @@ class Scores(Record):
     ents_sentence_acc: float | None = None
 
     def of_type(self, label: str) -> TypeScores:
-        """Zeros for a type that neither annotation nor predictions have."""
+        """Return the scores of a type, which are 0 if it is neither annotated nor predicted."""
         return self.ents_per_type.get(label, NOTHING)
 
     def averaged(self, labels: Sequence[str], tail: Sequence[str]) -> "Scores":
         """Return the scores with the averages over other declared types.
 
-        `ents_per_type` has every type that is annotated or predicted, so that an evaluation need
-        not be repeated when the corpus gets a new type, or another tail.
+        `ents_per_type` has every type that is annotated or predicted. So an evaluation stays valid
+        if the corpus gets a new type or declares other types as rare.
 
         labels (Sequence[str]): The declared types, at least one.
-        tail (Sequence[str]): The rare ones.
+        tail (Sequence[str]): The rare types.
+        RETURNS (Scores): A copy with macro, weighted and tail F1 over these types.
         """
         own = [self.of_type(label) for label in labels]
         support = sum(score.support for score in own)
@@ -66,7 +71,7 @@ class Scores(Record):
 
 
 class TrainingSettings(Record):
-    """What [training] of the pipeline's config says."""
+    """Settings of [training] in the pipeline's config."""
 
     seed: int | None = None
     max_steps: int | None = None
@@ -77,10 +82,10 @@ EntityScore = Annotated[float, Field(ge=0, le=1)] | None
 
 
 class Document(Record):
-    """Places are in characters, in the order of the text."""
+    """Document with gold and predicted entities in character offsets, in the order of the text."""
 
     title: JsonValue = ""
-    group: JsonValue = None  # value of the corpus's group_by: documents of one value are one unit
+    group: JsonValue = None  # value of group_by; documents with the same value are one unit
     text: str
     sentences: list[tuple[int, int]]
     gold: list[tuple[int, int, str]]
@@ -88,30 +93,34 @@ class Document(Record):
 
 
 class Evaluation(Record):
-    """A pipeline's scores on a part of a corpus, how it was made, and what it predicted."""
+    """Scores of a pipeline on a part of a corpus, its origin and its predictions."""
 
-    name: str  # what reports call the model
+    name: str  # of the model in reports
     model: str
     data: str
     part: str | None = None
     checksum: str | None = None  # of the data
     labels: list[str]
     tail: list[str]
-    names: dict[str, str] = Field(default_factory=dict)  # the corpus's, by those of the pipeline
+    names: dict[str, str] = Field(default_factory=dict)  # corpus type by pipeline type
     training: TrainingSettings
     method: Method = Method()
     run: RunRecord = RunRecord()
-    curve: list[dict[str, Number]] = Field(default_factory=list)  # one entry an evaluation on dev
-    performance: dict[str, Number]  # what training left in the pipeline
+    curve: list[dict[str, Number]] = Field(default_factory=list)  # one entry per evaluation on dev
+    performance: dict[str, Number]  # scores on dev in the pipeline's meta data
     scores: Scores
-    analysis: dict[str, Any] | None = None  # of `analyse`
+    analysis: dict[str, Any] | None = None  # result of `analyse`
     secondaries: dict[str, dict[str, Number]] = Field(default_factory=dict)  # usage by component
     words_per_second: float
     documents: list[Document]
 
 
 def usage_in_words(used: Mapping[str, float]) -> str:
-    """What a longtail_gated_pipe gave to its secondary. used (Mapping[str, float]): Its counts."""
+    """Describe how often a longtail_gated_pipe used its secondary.
+
+    used (Mapping[str, float]): Usage counts of the component.
+    RETURNS (str): One sentence for reports.
+    """
     share = 100 * used["flagged"] / max(1, used["sentences"])
     cost = f"{number(used['calls'], 'call')}, {number(used['words'], 'word')}, {used['seconds']:,.1f} s"
     rest = f"; {used['refused']:,} were of types that it may not set" if used["refused"] else ""
@@ -122,10 +131,10 @@ def usage_in_words(used: Mapping[str, float]) -> str:
 
 
 def read_evaluation(path: Path) -> Evaluation:
-    """Read what the command `evaluate` wrote."""
+    """Read a file that the command `evaluate` wrote."""
     return read_record(Evaluation, path, "evaluate")
 
 
 def write_evaluation(evaluation: Evaluation, path: Path) -> None:
-    """Write an evaluation as JSON, the folder made if need be."""
+    """Write an evaluation as JSON. Missing folders are created."""
     write_file(path, srsly.json_dumps(evaluation.as_json(), indent=0))

@@ -1,4 +1,4 @@
-"""Thresholds and calibration of a pipeline, chosen on development data and written into it."""
+"""Choice of a pipeline's thresholds and calibration on development data."""
 
 import shutil
 import warnings
@@ -24,7 +24,7 @@ from .evaluate import update_performance
 from .gates import Gate, fit_gate
 from .records import PRF
 
-SECONDARY = "longtail_gated_ner"  # its entities have scores in any case
+SECONDARY = "longtail_gated_ner"  # its entities always have scores
 
 
 def fit_thresholds(
@@ -40,17 +40,21 @@ def fit_thresholds(
 ) -> Chosen:
     """Choose thresholds and calibration on development data, and write them into the pipeline.
 
-    model (Path): A trained pipeline: its folder, or the name of an installed package.
-    data (Path): Development data, a .spacy file or a folder of them.
-    goal (Optional[Goal]): Of the thresholds of entity types; null is the best F1.
-    gate_goal (Optional[Goal]): Of the gate's; null is the budget of a posterior gate that has one,
-        else GATE_GOAL; a trained gate with fewer than GATE_LEAST sentences then stays as it is.
-    calibrate (bool): Whether scores are made probabilities first.
-    abstain_key (Optional[str]): Key in doc.spans for entities below their threshold; null keeps the
-        component's own, and drops them where it has none.
-    min_mentions (int): Gold mentions, or sentences, that a threshold is chosen on at least.
-    output (Optional[Path]): Folder for the pipeline; null writes it where it is.
-    RETURNS (Chosen): By component.
+    model (Path): Folder of a trained pipeline, or name of an installed package.
+    data (Path): Development data: a .spacy file, or a folder of such files.
+    goal (Optional[Goal]): Goal of the types' thresholds. By default the best F1.
+    gate_goal (Optional[Goal]): Goal of the gate. By default the budget of a posterior gate that has
+        one, otherwise GATE_GOAL. A trained gate with fewer than GATE_MIN_SENTENCES sentences with
+        a rare type then stays as it is.
+    calibrate (bool): Whether to calibrate the scores first.
+    abstain_key (Optional[str]): Key in doc.spans for entities below their threshold. By default the
+        key of the component; without one these entities are dropped.
+    min_mentions (int): Minimum number of gold mentions (of a gate: sentences with a rare type) to
+        choose a threshold.
+    output (Optional[Path]): Folder for the pipeline. By default it replaces the given one.
+    RETURNS (Chosen): The choices, by name of the component.
+    RAISES (ValueError): If no component has scores, a goal has no component that it applies to, or
+        an installed package would be changed.
     """
     folder = pipeline_folder(model)
     if output is None and folder != model:
@@ -79,7 +83,7 @@ def fit_thresholds(
         if name in names and is_gate(nlp, name):
             gate = cast(Gate, nlp.get_pipe(name))
             chosen[name] = fit_gate(nlp, gate, examples, gate_goal, min_mentions, calibrate)
-            continue  # it has read the documents anew
+            continue  # fit_gate has already processed the documents
         if name in names:
             pipe: Any = nlp.get_pipe(name)
             by_type, n_gold = entity_outcomes(pipe, examples, nlp.batch_size)
@@ -107,7 +111,7 @@ def fit_thresholds(
 
 
 def _scored_pipes(nlp: Language, path: Path) -> list[str]:
-    """The gate and each NER that has scores; a warning names the others."""
+    """Return the names of gates and of NERs with entity scores, and warn of NERs without."""
     scored, others = list[str](), list[str]()
     for name, pipe in nlp.pipeline:
         if is_gate(nlp, name):
@@ -137,12 +141,15 @@ def choose_types(
     goal: Goal,
     least: int,
 ) -> dict[str, ChosenType]:
-    """Choose a threshold for each type of a NER. Warnings name the types that get none.
+    """Choose a threshold for each type of an NER. Warnings name the types without one.
 
-    name (str): Of the component.
-    by_type (Mapping[str, Scored]): Candidates. n_gold (Mapping[str, int]): Gold mentions.
-    curves (Curves): Of the calibration. goal (Goal): Of the thresholds.
-    least (int): Gold mentions that a threshold is chosen on.
+    name (str): Name of the component, for warnings.
+    by_type (Mapping[str, Scored]): Candidates of each type.
+    n_gold (Mapping[str, int]): Number of gold mentions of each type.
+    curves (Curves): Calibration curves.
+    goal (Goal): Goal of the thresholds.
+    least (int): Minimum number of gold mentions to choose a threshold.
+    RETURNS (Dict[str, ChosenType]): Threshold of each type, with scores before and after.
     """
     types: dict[str, ChosenType] = {}
     few, unreachable = list[str](), list[str]()
@@ -164,7 +171,7 @@ def choose_types(
             before=_prf(everything),
             after=_prf(cut),
         )
-    problem = f"fewer than {least} mentions are too few to choose a threshold on"
+    problem = f"a choice needs at least {least} mentions"
     for labels, why in ((few, problem), (unreachable, f"no threshold reaches a {goal}")):
         if labels:
             _warn(name, f"every entity of {', '.join(labels)}", why)

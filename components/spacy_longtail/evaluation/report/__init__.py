@@ -1,4 +1,4 @@
-"""The report on the runs of a corpus: an HTML page, its Markdown twin, a table for a terminal."""
+"""Report on the runs of a corpus: an HTML page, a Markdown version, a table for the terminal."""
 
 from .card import write_card
 from .comparison import read_report

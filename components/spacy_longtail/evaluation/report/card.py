@@ -1,4 +1,4 @@
-"""The model card: what a pipeline was trained on, what it scores, and where not to trust it."""
+"""Model card: a pipeline's training data, its scores and its limits."""
 
 import math
 from collections.abc import Mapping
@@ -18,21 +18,22 @@ from .page import render
 from .systems import AVERAGES, Run, System
 
 META_KEY = "spacy_longtail"  # in meta.json
-FEW = 30  # test mentions: with fewer a type's score says little
-CARD = "README.md"  # where `spacy package` looks for it
-MARK = "made with spacy-longtail"  # in each card
+FEW = 30  # with fewer test mentions the score of a type is unreliable
+CARD = "README.md"  # the name that `spacy package` looks for
+MARK = "made with spacy-longtail"  # in each card, which may be replaced
 
 
 def write_card(
     statistics: Path, evaluations: list[Path], model: Path, output: Path | None = None
 ) -> Path:
-    """Write a pipeline's card into it: README.md and meta.json, which `spacy package` includes.
+    """Write a model card into a pipeline: README.md and meta.json, which `spacy package` includes.
 
-    statistics (Path): Of the corpus, as the command `stats` writes them.
-    evaluations (List[Path]): Of runs on it; one of them is of this pipeline.
-    model (Path): The pipeline's folder, or an installed package.
-    output (Optional[Path]): A copy of it, to write into instead.
+    statistics (Path): Statistics of the corpus, as the command `stats` writes them.
+    evaluations (List[Path]): Evaluations on the corpus, one of which is of this pipeline.
+    model (Path): Folder of the pipeline, or name of an installed package.
+    output (Optional[Path]): Copy of the pipeline to write to instead.
     RETURNS (Path): The README.
+    RAISES (ValueError): If no evaluation is of this pipeline as it is now (L414).
     """
     folder = located(model)
     if not (folder / "meta.json").is_file():
@@ -50,19 +51,19 @@ def write_card(
     meta[META_KEY] = card
     sources = [{"name": source} if isinstance(source, str) else source for source in sources_of(meta)]
     text = render("card.md", card=card, meta=meta, few=FEW, system=system, sources=sources)
-    with coded_io(target), replacing(target) as folder:  # both or none
+    with coded_io(target), replacing(target) as folder:  # writes both files or none
         srsly.write_json(folder / "meta.json", meta)
         (folder / CARD).write_text(text, encoding="utf8", errors="replace")
     return target / CARD
 
 
 def _run_of(systems: list[System], model: Path, now: Mapping[str, float]) -> tuple[System, Run]:
-    """The run that a pipeline, as it is now, was evaluated in, and its method."""
+    """Return the system and the run of the evaluation of a pipeline as it is now."""
     runs = [(system, run) for system in systems for run in system.runs]
     problem = f"there are those of {', '.join(run.evaluation.model for _, run in runs)}"
     for system, run in runs:
         if Path(run.evaluation.model).resolve() == model.resolve():
-            left = run.evaluation.performance  # by training
+            left = run.evaluation.performance  # scores in the meta data at that time
             if all(math.isclose(now.get(k, math.nan), v, abs_tol=1e-9) for k, v in left.items()):
                 return system, run
             problem = f"its own scores are not those in {run.path}"
@@ -71,9 +72,11 @@ def _run_of(systems: list[System], model: Path, now: Mapping[str, float]) -> tup
 
 
 def card_data(stats: Statistics, run: Run) -> dict[str, Any]:
-    """What meta.json keeps of a pipeline. Scores are in [0, 1].
+    """Return the content of the card for meta.json.
 
-    stats (Statistics): Of the corpus. run (Run): The pipeline's.
+    stats (Statistics): Statistics of the corpus.
+    run (Run): Run of the pipeline.
+    RETURNS (Dict[str, Any]): JSON data with scores in [0, 1].
     """
     found = intervals(stack([run.counts]), named_metrics(stats.labels, stats.tail)).items()
     ranges = {name: [round(f.low, 4), round(f.high, 4)] for name, f in found if f.low < f.high}

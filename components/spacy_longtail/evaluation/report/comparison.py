@@ -1,4 +1,4 @@
-"""A report's content: the runs of a corpus, and one method side by side with the baseline."""
+"""Content of a report: the runs of a corpus, and one method compared with the baseline."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,19 +21,19 @@ from .systems import AVERAGES, System, choose, group, read_runs, read_statistics
 
 HEADLINES = ("macro", "tail", "micro")  # the averages that a report mentions first
 
-Ends = tuple[float, float]  # of an interval
+Ends = tuple[float, float]  # both ends of an interval
 
 
 class ScoreRow(NamedTuple):
-    """F1 of a type, or an average of F1. Scores are means over seeds, null where there are none."""
+    """F1 of a type, or an average of F1. Scores are means over seeds, or null."""
 
     name: str
     baseline: float | None
     ours: float | None
     interval: Ends | None  # of ours
     baseline_interval: Ends | None
-    verdict: Decision | None  # null without a baseline, and for a type that test does not have
-    support: int = 0  # gold mentions of a type in the test part
+    verdict: Decision | None  # null without a baseline, and for a type without test mentions
+    support: int = 0  # number of gold mentions of a type in the test part
     rare: bool = False
     p: float | None = None  # precision of ours
     r: float | None = None  # recall
@@ -44,27 +44,32 @@ class ScoreRow(NamedTuple):
 
 
 class Report(NamedTuple):
-    """All that a report says, before it is written. Scores are in [0, 1], means over seeds."""
+    """Content of a report. Scores are in [0, 1] and means over seeds."""
 
     statistics: Statistics  # of the corpus
     systems: list[System]
-    baseline: str | None  # null: there is one method, and nothing to compare it with
+    baseline: str | None  # null if there is only one method
     ours: str
-    by_dev: bool  # ours was chosen by the dev score, not named by the caller
-    unit: str  # that intervals and tests sample: document or group
+    by_dev: bool  # whether ours was chosen by its dev score and not by name
+    unit: str  # unit of intervals and tests: document or group
     n_units: int
     n_seeds: int  # of ours
     rows: list[ScoreRow]  # the types with the most mentions first
     averages: dict[str, ScoreRow]
-    early: str  # why nothing can be said yet; "" if both were trained long enough
-    is_rare: bool  # whether the mentions are of rare types; else of all
-    # correct, predicted and gold, means over seeds: of ours, and of the baseline if there is one
+    early: str  # why there is no result yet, or "" if both were trained long enough
+    is_rare: bool  # whether `mentions` counts rare types only
+    # numbers of correct, predicted and gold mentions: of ours, then of the baseline if there is one
     mentions: list[list[float]]
-    verdicts: dict[str, Decision]  # in macro F1, of all systems but the baseline
+    verdicts: dict[str, Decision]  # in macro F1, of all systems except the baseline
 
 
 def read_systems(statistics: Path, evaluations: list[Path]) -> tuple[Statistics, list[System]]:
-    """Read a corpus's statistics, and the runs on it by method."""
+    """Read the statistics of a corpus and the runs on it.
+
+    statistics (Path): Statistics of the corpus, as the command `stats` writes them.
+    evaluations (List[Path]): Evaluations on the corpus.
+    RETURNS (Tuple[Statistics, List[System]]): The statistics, and the runs grouped by method.
+    """
     stats = read_statistics(statistics)
     return stats, group(read_runs(evaluations, stats))
 
@@ -74,12 +79,12 @@ def read_report(
 ) -> Report:
     """Read runs of a corpus and compare them.
 
-    statistics (Path): The corpus statistics, as the command `stats` writes them.
-    evaluations (List[Path]): One or more, of any methods and seeds, all on the same test part.
-    baseline (Optional[str]): Name of the method to compare with; null takes the one called
-        "baseline".
-    ours (Optional[str]): Name of the one to compare; null takes the best macro F1 on dev.
-    RETURNS (Report): What there is to say.
+    statistics (Path): Statistics of the corpus, as the command `stats` writes them.
+    evaluations (List[Path]): One or more evaluations of any methods and seeds, all on the same test
+        part.
+    baseline (Optional[str]): Name of the baseline. By default "baseline".
+    ours (Optional[str]): Name of the method to compare. By default the best in macro F1 on dev.
+    RETURNS (Report): Content of the report.
     """
     stats, systems = read_systems(statistics, evaluations)
     other, best, by_dev = choose(systems, baseline, ours)
@@ -157,7 +162,7 @@ def _decisions(
 
 
 def _cells(interval: Interval | None) -> tuple[float | None, Ends | None]:
-    """Return a score and its interval, which a score without any mention does not have."""
+    """Return a score and its interval. A score without any mention has no interval."""
     if interval is None:
         return None, None
     return interval.value, (interval.low, interval.high) if interval.low < interval.high else None

@@ -1,4 +1,4 @@
-"""A report as one HTML file that loads nothing, and as Markdown, filled into templates."""
+"""Writer of a report: one self-contained HTML file and a Markdown version, from templates."""
 
 import math
 import re
@@ -22,8 +22,8 @@ from .systems import mean, spread
 from .wording import counted, stalled, verdict
 
 SUFFIXES = (".html", ".htm")
-SIGNATURE = "Made by spacy-longtail"  # near the end of both files
-WORST = 10  # sentences of the Markdown twin
+SIGNATURE = "Made by spacy-longtail"  # near the end of both files, which may be replaced
+WORST = 10  # number of sentences in the Markdown version
 SPACES = re.compile(r"\s+")
 MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|#&])")
 NO_BREAK = "\u00a0"
@@ -31,10 +31,11 @@ NUMBERS = re.compile(r"\b[pt] [<=] (?=[-\d\u2212])|(?<=\d) (?:%|points?\b)|^< ")
 
 
 def check_report(target: Path) -> Path:
-    """Refuse a page that cannot be written, or that would replace something else.
+    """Refuse a report that cannot be written, or that would replace another file.
 
     target (Path): The HTML file.
-    RETURNS (Path): Its Markdown twin.
+    RETURNS (Path): The Markdown file beside it.
+    RAISES (ValueError): If the name has another suffix, or a file there is not a report.
     """
     if target.suffix.lower() not in SUFFIXES:
         problem = f"its name does not end in {' or '.join(SUFFIXES)}"
@@ -46,10 +47,10 @@ def check_report(target: Path) -> Path:
 
 
 def write_report(report: Report, target: Path) -> Path:
-    """Write the page, and its Markdown twin beside it. Both or none.
+    """Write the HTML page and the Markdown version beside it, both or none.
 
-    report (Report): What there is to say.
-    target (Path): The HTML file. Of its name no file is overwritten that no report wrote.
+    report (Report): Content of the report.
+    target (Path): The HTML file. Only earlier reports are replaced.
     RETURNS (Path): The Markdown file.
     """
     twin = check_report(target)
@@ -63,7 +64,7 @@ def write_report(report: Report, target: Path) -> Path:
 
 
 def _values(report: Report) -> dict[str, object]:
-    """What the templates show."""
+    """Return the variables of the templates."""
     stats, systems = report.statistics, report.systems
     training = {t: counts.mentions for t, counts in stats.parts["train"].types.items()}
     runs = [run for system in systems for run in system.runs]
@@ -71,7 +72,7 @@ def _values(report: Report) -> dict[str, object]:
     ours, baseline = ([s.runs[0] for s in systems if s.name == name] for name in names)
     first, *others = (read_evaluation(run.path).documents for run in (*ours, *baseline))
     marked = mark_documents(first, stats.tail, others[0] if others else [])
-    # a model may know types that the corpus does not declare
+    # a model may predict types that the corpus does not declare
     labels = {label for s in marked for mark in s.marks for label in mark.labels}
     every = stats.labels + sorted(labels - set(stats.labels))
     versions = {", ".join(map(" ".join, run.evaluation.run.versions.items())) for run in runs}
@@ -103,15 +104,16 @@ def _values(report: Report) -> dict[str, object]:
         "n_left_out": max(len(marked) - LIMIT, 0),
         "worst": [sentence for sentence in marked if sentence.errors][:WORST],
         "limit": LIMIT,
-        "type_numbers": {label: i for i, label in enumerate(every)},  # a label may hold spaces
+        # class names in HTML are numbered, because a label may have spaces
+        "type_numbers": {label: i for i, label in enumerate(every)},
     }
 
 
 def render(template: str, **values: object) -> str:
     """Fill in one of the package's templates.
 
-    template (str): Its file name; what goes into a page is escaped.
-    values (object): Its variables; one that is missing is an error.
+    template (str): File name of the template. Values in HTML templates are escaped.
+    values (object): Variables of the template. A missing one is an error.
     RETURNS (str): The text.
     """
     loader = PackageLoader("spacy_longtail.evaluation.report")
@@ -139,17 +141,17 @@ def render(template: str, **values: object) -> str:
 
 
 def cell(mean_spread: tuple[float | None, float | None]) -> str:
-    """Mean and spread over seeds, points of 100."""
+    """Format mean and spread over seeds, in points of 100."""
     value, deviation = mean_spread
     return percent(value) + ("" if deviation is None else f" ± {100 * deviation:.1f}")
 
 
 def unbroken(text: str) -> str:
-    """A text in which no line ends between a number and what belongs to it."""
+    """Replace spaces beside numbers with non-breaking ones, so that lines do not end there."""
     return NUMBERS.sub(lambda match: match[0].replace(" ", NO_BREAK), text)
 
 
 def _code(text: str) -> str:
-    """Text as code in a cell of a Markdown table."""
+    """Format text as code in a cell of a Markdown table."""
     shown = SPACES.sub(" ", text).replace("|", "\\|").replace("`", "'")
     return f"`{shown}`" if text else "–"

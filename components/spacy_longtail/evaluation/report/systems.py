@@ -1,4 +1,4 @@
-"""The runs of a report, read and checked, by method, and which method it is about."""
+"""Runs of a report: reads and checks them, groups them by method and chooses our method."""
 
 import hashlib
 import json
@@ -20,17 +20,17 @@ from ..significance import MentionCounts, mention_counts, stack
 
 STATISTICS_FILE = "stats.json"
 PART_REPORTED = "test"
-AVERAGES = {  # what the page shows to the score it reads
+AVERAGES = {  # score of an evaluation, by the name that reports show
     "macro": "ents_macro_f",
     "micro": "ents_f",
     "weighted": "ents_weighted_f",
     "tail": "ents_tail_f",
 }
-BASELINE = "baseline"  # what a baseline is called unless someone says otherwise
+BASELINE = "baseline"  # default name of the baseline
 
 
 class Run(NamedTuple):
-    """An evaluation without its documents, so that hundreds fit in memory."""
+    """Evaluation without its documents, so that hundreds fit in memory."""
 
     path: Path
     evaluation: Evaluation
@@ -39,19 +39,23 @@ class Run(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Of the method."""
+        """Return the name of the method."""
         return self.evaluation.name
 
     @property
     def seed(self) -> int | None:
-        """Of the training."""
+        """Return the random seed of the training."""
         return self.evaluation.training.seed
 
     def averaged(self, labels: list[str], tail: list[str]) -> "Run":
         """Return the run with the averages over the types that the corpus has now.
 
-        A corpus gets a type, or another tail, when labels are merged into it. What was evaluated
-        before stays comparable.
+        Merging labels into a corpus may add types or change which are rare. Earlier evaluations
+        stay comparable in this way.
+
+        labels (List[str]): The declared types.
+        tail (List[str]): The rare types.
+        RETURNS (Run): A copy with other averages.
         """
         scores = self.evaluation.scores.averaged(labels, tail)
         now = {"labels": labels, "tail": tail, "scores": scores}
@@ -59,10 +63,11 @@ class Run(NamedTuple):
 
 
 def metrics_files(folder: Path) -> tuple[Path, list[Path]]:
-    """The statistics and the evaluations in a folder of metrics, by name.
+    """Return the statistics file and the evaluation files of a folder.
 
-    folder (Path): What `stats -o FOLDER/stats.json` and `evaluate -o FOLDER/NAME.json` wrote.
-    RETURNS (Tuple[Path, List[Path]]): The statistics, the evaluations.
+    folder (Path): Folder with stats.json of `stats` and NAME.json of `evaluate`.
+    RETURNS (Tuple[Path, List[Path]]): The statistics, and the evaluations sorted by name.
+    RAISES (ValueError): If there is no such folder.
     """
     if not folder.is_dir():
         fix = "Run the commands `stats` and `evaluate` with -o into that folder."
@@ -72,9 +77,11 @@ def metrics_files(folder: Path) -> tuple[Path, list[Path]]:
 
 
 def read_statistics(path: Path) -> Statistics:
-    """Read the statistics of a corpus, and make sure that they have every part and type.
+    """Read the statistics of a corpus, and check that they have every part and type.
 
     path (Path): A file that the command `stats` wrote.
+    RETURNS (Statistics): The statistics.
+    RAISES (ValueError): If a part or type is missing.
     """
     stats = read_file(path)
     problem = "" if stats.labels else "it names no types"
@@ -88,12 +95,14 @@ def read_statistics(path: Path) -> Statistics:
 
 
 def read_runs(paths: list[Path], statistics: Statistics) -> list[Run]:
-    """Read evaluations and make sure that their scores may stand side by side.
+    """Read evaluations, and check that their scores are comparable.
 
-    paths (List[Path]): Files that the command `evaluate` wrote, a method under one name for all
-        seeds.
-    statistics (Statistics): Of the corpus that all of them were evaluated on.
-    RETURNS (List[Run]): In the order given.
+    paths (List[Path]): Files that the command `evaluate` wrote. Runs of a method with different
+        seeds have the same name.
+    statistics (Statistics): Statistics of the corpus on which all were evaluated.
+    RETURNS (List[Run]): The runs in the given order.
+    RAISES (ValueError): If two have the same name and seed, or if they were evaluated on different
+        data or on another part than test.
     """
     labels, tail = statistics.labels, statistics.tail
     runs = [read_run(path, labels).averaged(labels, tail) for path in paths]
@@ -101,7 +110,7 @@ def read_runs(paths: list[Path], statistics: Statistics) -> list[Run]:
     for run in runs:
         other = origin.setdefault((run.name, run.seed), run.path)
         if other is not run.path:
-            problem = f"{other} is of {run.name!r} with seed {run.seed} too: each needs its own"
+            problem = f"{other} is of {run.name!r} with seed {run.seed} too, but seeds must differ"
             raise ValueError(Errors.L405.format(path=run.path, problem=problem, command="evaluate"))
         evaluation, problem, against = run.evaluation, "", "the other evaluations"
         if evaluation.part not in (None, PART_REPORTED):
@@ -114,7 +123,13 @@ def read_runs(paths: list[Path], statistics: Statistics) -> list[Run]:
 
 
 def read_run(path: Path, labels: list[str]) -> Run:
-    """Read an evaluation, and count its mentions of some types, as `mention_counts` does."""
+    """Read an evaluation and count its mentions.
+
+    path (Path): A file that the command `evaluate` wrote.
+    labels (List[str]): The declared types.
+    RETURNS (Run): The evaluation without its documents.
+    RAISES (ValueError): If no document is annotated.
+    """
     evaluation = read_evaluation(path)
     documents = evaluation.documents
     if not documents:
@@ -127,49 +142,54 @@ def read_run(path: Path, labels: list[str]) -> Run:
 
 
 class System(NamedTuple):
-    """A method: its runs, one per seed."""
+    """Method with its runs, one for each seed."""
 
     name: str
     runs: list[Run]
 
     @property
     def seeds(self) -> list[int | None]:
+        """Return the random seeds of the runs."""
         return [run.seed for run in self.runs]
 
     def scores(self, kind: str) -> list[float]:
-        """One of AVERAGES on test, a value a seed; no tail of a corpus without rare types."""
+        """Return one of AVERAGES on test for each seed. A corpus without rare types has no tail."""
         key = AVERAGES[kind]
         return self.values(lambda run: getattr(run.scores, key) if kind != "tail" or run.tail else None)
 
     def dev(self) -> list[float]:
-        """Macro F1 on dev, as training left it; none if it measured none."""
+        """Return macro F1 on dev for each seed, as measured during training."""
         return self.values(lambda run: run.performance.get(DEV_SCORE))
 
     def values(self, read: Callable[[Evaluation], float | None]) -> list[float]:
-        """The numbers that evaluations hold in some place, those that have one."""
+        """Return a number of each evaluation, without those that do not have it.
+
+        read (Callable): Returns the number of an evaluation, or None.
+        """
         return [value for value in (read(run.evaluation) for run in self.runs) if value is not None]
 
     def rising(self) -> str:
-        """Why its trainings ended too early; "" if they did not."""
+        """Return why most trainings ended too early, or "" if they did not."""
         runs = (run.evaluation for run in self.runs)
         return rising_of({"curve": run.curve, "training": run.training.as_json()} for run in runs)
 
     def counts(self) -> Ints4d:
-        """Mentions of all runs: (n_units, n_seeds, n_types + 1, 3)."""
+        """Return the mention counts of all runs, shape (n_units, n_seeds, n_types + 1, 3)."""
         return stack([run.counts for run in self.runs])
 
 
 def mean(values: Sequence[float]) -> float | None:
+    """Return the mean, or None without values."""
     return statistics.mean(values) if values else None
 
 
 def spread(values: Sequence[float]) -> float | None:
-    """Standard deviation over seeds; one value has none."""
+    """Return the standard deviation over seeds, or None for fewer than two values."""
     return statistics.stdev(values) if len(values) > 1 else None
 
 
 def group(runs: Sequence[Run]) -> list[System]:
-    """Runs by method, in the order in which methods first come, seeds in order."""
+    """Group runs by method, in the order of each method's first run, sorted by seed."""
     by_name: dict[str, list[Run]] = {}
     for run in runs:
         by_name.setdefault(run.name, []).append(run)
@@ -179,13 +199,14 @@ def group(runs: Sequence[Run]) -> list[System]:
 def choose(
     systems: Sequence[System], baseline: str | None = None, ours: str | None = None
 ) -> tuple[System | None, System, bool]:
-    """The method that a report is about, and its baseline. No score on test has a say in it.
+    """Choose the baseline and our method, without regard to scores on test.
 
-    systems (Sequence[System]): At least one.
-    baseline (Optional[str]): Name of the baseline; null takes the one called "baseline".
-    ours (Optional[str]): Name of ours; null takes the best macro F1 on dev, the first of equals.
-    RETURNS (Tuple[Optional[System], System, bool]): The baseline, null beside one method alone;
-        ours; whether its scores on dev chose it among several.
+    systems (Sequence[System]): At least one system.
+    baseline (Optional[str]): Name of the baseline. By default "baseline".
+    ours (Optional[str]): Name of our method. By default the first with the best macro F1 on dev.
+    RETURNS (Tuple[Optional[System], System, bool]): The baseline, or None if there is only one
+        system; our method; and whether it was chosen among several by its scores on dev.
+    RAISES (ValueError): If there is no such system, or none with scores on dev.
     """
     by_name = {system.name: system for system in systems}
     names = ", ".join(by_name) or "none"

@@ -1,4 +1,4 @@
-"""What a comparison says, in sentences and for a terminal."""
+"""Wording of a report: its sentences, and the table for the terminal."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from ..significance import TOO_FEW, describe, headline, how_tested
 from .comparison import HEADLINES, Report, ScoreRow
 from .marks import pairs_of, place_of
 
-SHOWN = 3  # kinds of error of a type, and mentions of each
+MAX_SHOWN = 3  # kinds of error of a type, and example mentions of each kind
 FATES = {"missed": "missed", "boundary": "found with other ends", "spurious": "not in the annotation"}
 
 
@@ -65,8 +65,8 @@ def stalled(report: Report, documents: Iterable[Document]) -> list[str]:
                 errors[labels[0]][fate].append(doc.text[slice(*place_of(pair))])
     texts, training = [], report.statistics.parts["train"].types
     for label, by_fate in errors.items():
-        fates = sorted(by_fate.items(), key=lambda item: -len(item[1]))[:SHOWN]
-        said = [f"{len(m)} {fate} ({', '.join(dict.fromkeys(m[:SHOWN]))})" for fate, m in fates]
+        fates = sorted(by_fate.items(), key=lambda item: -len(item[1]))[:MAX_SHOWN]
+        said = [f"{len(m)} {fate} ({', '.join(dict.fromkeys(m[:MAX_SHOWN]))})" for fate, m in fates]
         n = number(training[label].mentions, "training mention")
         texts += [f"{label}: {'; '.join(said)}. It has {n}: label ten more."] if said else []
     return texts

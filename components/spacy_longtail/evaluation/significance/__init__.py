@@ -1,4 +1,4 @@
-"""Whether a system is better than another one, and how precisely a score is known."""
+"""Significance tests of differences between systems, and confidence intervals of scores."""
 
 from .decisions import (
     ALPHA,

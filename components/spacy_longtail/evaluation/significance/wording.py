@@ -1,4 +1,4 @@
-"""Decisions in words: the one renderer that reports, plans, recommendations and curves use."""
+"""Wording of decisions, for reports, plans, recommendations and learning curves."""
 
 from collections.abc import Mapping
 
