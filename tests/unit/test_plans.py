@@ -183,7 +183,7 @@ REFUSED = {
     "max_steps is 7 for 'a' and 1000": ["methods: {a: {training.max_steps: 7}, b: {}}"],
     "eval_frequency is 7 for 'a'": [GRID + "methods: {a: {training.eval_frequency: 7}}"],
     "patience is 7 .* and 0": [GRID + "methods: {a: {training.patience: 7}}"],
-    "two evaluations at least, 200 steps": [GRID + "patience: 199"],
+    "at least two evaluations, 200 steps": [GRID + "patience: 199"],
     "max_epochs is 7": [GRID + "settings: {training.max_epochs: 7}"],
     "eval_frequency": [f"{GRID}settings: {{training.eval_frequency: {n}}}" for n in (0, "x", 1001)],
 }

@@ -1,1 +1,1 @@
-"""Many trainings: plans, searches, curves, recommendations, and pretraining on donors."""
+"""Studies of many trainings: plans of trials, learning curves, recommendations and searches."""

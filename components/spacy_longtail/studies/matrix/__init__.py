@@ -1,1 +1,1 @@
-"""What the trials of a plan show: tables, learning curves, a recommendation, pages."""
+"""Results of a plan's trials: tables, learning curves, recommendations and pages."""

@@ -1,4 +1,4 @@
-"""Advice on a corpus: statistics choose candidates, trials within a budget compare them."""
+"""Advice on a corpus: its statistics select candidates, which trials within a budget compare."""
 
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
@@ -28,44 +28,48 @@ from .recommendation import Recommendation
 from .rounds import Rounds, fold_plan
 from .summary import Summary, summarize_trials
 
-FEW = 500  # training sentences
-MANY = 1000  # training sentences
+FEW = 500  # training sentences; with fewer, losses for small corpora are candidates
+MANY = 1000  # training sentences; with fewer, the largest pretrained encoder is tried first
 OPTIMIZER = "training.optimizer"
 FOLDS = 5
-WIDTH = 100  # of a comment
-CONFIG = "config.cfg"  # of a pipeline
-DESCRIBED = "longtail.DescribedTypes.v1"  # in it
-TORCH = '"longtail.Transformer.v1"'  # in it
+WIDTH = 100  # of a comment, in characters
+CONFIG = "config.cfg"  # in a pipeline's folder
+DESCRIBED = "longtail.DescribedTypes.v1"  # in the config of a pretrained encoder
+TORCH = '"longtail.Transformer.v1"'  # in the config of a transformer
 SCHEDULE = ("training.max_steps", "training.eval_frequency")  # of a recipe
-MARK = "Written by spacy-longtail"  # in the first line of a config
+MARK = "Written by spacy-longtail"  # in the first line of a config, which may be replaced
 
 
 class CandidateGrid(NamedTuple):
+    """Method to try, as choices by axis, and the reason."""
+
     grid: dict[str, str]
     why: str
 
 
 class Advice(NamedTuple):
+    """Results of the trials and the recommendation."""
+
     summary: Summary
     recommendation: Recommendation
 
 
 def find_pretrained(corpus: Path, say: Callable[[str], None] = msg.info) -> list[Path]:
-    """Return the encoders to try where none is named: the package's CNN and installed transformers.
+    """Return the encoders to try by default: the package's CNN and installed transformers.
 
-    An encoder must know half of the corpus's letters. The English transformers are tried on English
-    corpora alone, since they added nothing to stock spaCy in another language.
+    An encoder must know half of the corpus's letters. The English transformers are tried only on
+    English corpora, because in other languages they added nothing to stock spaCy.
 
-    corpus (Path): A folder that `convert` wrote.
-    say (Callable): Receives what is not tried, and the reason.
-    RETURNS (List[Path]): Names of encoders that have not been pretrained on this corpus.
+    corpus (Path): Folder of a converted corpus.
+    say (Callable): Receives a message for each encoder that is not tried.
+    RETURNS (List[Path]): Names of encoders that were not pretrained on this corpus.
     """
     lang = read_types(corpus).lang
     shipped, transformers = shipped_encoder(lang), installed_transformers(lang)
     if not shipped.startswith(f"{lang}_"):
         say(f"{shipped} is tried, although it was pretrained on another language than {lang!r}")
     elif not (transformers and find_spec("torch") and find_spec("transformers")):
-        say("No transformer is tried: it takes the extra 'transformers' and one of docs/zero_shot.md")
+        say("No transformer is tried: install the extra 'transformers' and one of docs/zero_shot.md")
         transformers = []
     encoders = []
     for name in (shipped, *transformers):
@@ -79,7 +83,7 @@ def find_pretrained(corpus: Path, say: Callable[[str], None] = msg.info) -> list
 
 
 def needs_torch(pretrained: Path) -> bool:
-    """Whether the tok2vec of an encoder is a transformer."""
+    """Return whether the tok2vec of an encoder is a transformer."""
     config = located(pretrained) / CONFIG
     return config.is_file() and TORCH in config.read_text(encoding="utf8")
 
@@ -91,15 +95,16 @@ def _seen(pretrained: Path, corpus: Path) -> float:
 def choose_candidates(
     statistics: Statistics, pretrained: Sequence[CandidateGrid] = (), transformer: str | None = None
 ) -> list[CandidateGrid]:
-    """What is worth a try on a corpus, after stock spaCy what won most often in our records first.
+    """Choose the methods to try on a corpus.
 
-    Losses and resampling won on no corpus that `recommend` was checked on. They come last, for the
-    time that is left. Augmentation and secondaries, which never won either, are not tried.
+    Stock spaCy comes first, as the baseline, then the methods that won most often in our records.
+    Losses and resampling did not win on any corpus on which `recommend` was checked, so they come
+    last and use the remaining time. Augmentation and secondaries never won and are not tried.
 
-    statistics (Statistics): Of the corpus.
-    pretrained (Sequence[CandidateGrid]): The recipes of pretrained encoders.
-    transformer (Optional[str]): A transformer's name on the hub, or its folder.
-    RETURNS (List[CandidateGrid]): Choices by axis, and the reason.
+    statistics (Statistics): Statistics of the corpus.
+    pretrained (Sequence[CandidateGrid]): Methods with pretrained encoders.
+    transformer (Optional[str]): Name of a transformer on the Hugging Face hub, or its folder.
+    RETURNS (List[CandidateGrid]): The methods in the order in which they are tried.
     """
     train = statistics.parts["train"]
     n_sentences = train.sentences
@@ -129,26 +134,29 @@ def planned(
     pretrained: Sequence[Path] = (),
     transformer: str | None = None,
 ) -> tuple[list[CandidateGrid], Plan]:
-    """What is to be compared on a corpus.
+    """Plan the comparison of candidates on a corpus.
 
-    corpus (Path): A folder that `convert` wrote.
-    steps (Optional[int]): Of each training; null trains each until it is no better on dev.
-    settings (Optional[Overrides]): Config values by dotted name, for all.
-    pretrained (Sequence[Path]): Encoders to try: installed packages, or pipelines of `pretrain`.
-    transformer (Optional[str]): A transformer to be tried: its name on the hub, or its folder.
-    RETURNS (Tuple[List[CandidateGrid], Plan]): The candidates, and their plan on the corpus.
+    corpus (Path): Folder of a converted corpus.
+    steps (Optional[int]): Number of steps of each training. By default each training stops when its
+        score on dev no longer improves.
+    settings (Optional[Overrides]): Config values by dotted name, for all candidates.
+    pretrained (Sequence[Path]): Encoders to try: installed packages, or pipelines that `pretrain`
+        wrote.
+    transformer (Optional[str]): Transformer to try: a name on the Hugging Face hub, or a folder.
+    RETURNS (Tuple[List[CandidateGrid], Plan]): The candidates, and the plan with their methods.
+    RAISES (ValueError): If an encoder cannot be used, or was pretrained on this corpus.
     """
     settings = settings or {}
     statistics = corpus_statistics(corpus)
     n_sentences = statistics.parts["train"].sentences
     encoders, first = dict[str, Overrides](), list[CandidateGrid]()
-    # with few sentences the largest transformer won on all corpora that it was measured on
+    # with few sentences the largest transformer won on all measured corpora, so it is tried first
     largest_first = [*pretrained[1:2], *pretrained[:1], *pretrained[2:]]
     for path in largest_first if n_sentences < MANY else pretrained:
         name = str(path) if str(path) in TRANSFORMERS else "pretrained"
         recipe, beginning = _beginning(path, corpus)
         ways = {name: beginning}
-        if recipe == "pretrained_cnn":  # of many sentences it may learn more with its weights not mixed
+        if recipe == "pretrained_cnn":  # with many sentences, unmixed weights may be better
             mixed = {**beginning, OPTIMIZER: read_recipes()[recipe].settings[OPTIMIZER]}
             ways = {name: mixed} if n_sentences < MANY else {**ways, f"{name}_mixed": mixed}
         encoders |= ways
@@ -189,18 +197,22 @@ def advise(
     options: TrialOptions,
     say: Callable[[str], None] = msg.info,
 ) -> Advice:
-    """Compare candidates on folds of a corpus within a budget, and write the config to use.
+    """Compare candidates by cross-validation within a budget, and write the recommended config.
 
-    Every candidate gets a fold while half of the budget lasts. After each fold the better half of
-    them and stock spaCy go on, while there is time.
+    Candidates are trained on the first fold until half of the budget is spent. After each fold the
+    better half of them continues with stock spaCy, while there is time.
 
-    candidates (List[CandidateGrid]): As `planned` returned them. plan (Plan): Of the same.
-    output (Path): Folder of the trials; resumed. config (Path): The file to write.
-    minutes (float): Budget. folds (int): Of train and dev together, at least 3.
-    options (TrialOptions): How trials are run. say (Callable): Gets progress.
-    RETURNS (Advice): What the trials show.
+    candidates (List[CandidateGrid]): Candidates that `planned` returned.
+    plan (Plan): Plan that `planned` returned.
+    output (Path): Folder of the trials. A run in this folder is resumed.
+    config (Path): File for the recommended config.
+    minutes (float): Time limit of all trials together.
+    folds (int): Number of folds of train and dev together, at least 3.
+    options (TrialOptions): Options of the trials.
+    say (Callable): Receives messages about the progress.
+    RETURNS (Advice): Results of the trials and the recommendation.
     """
-    require("scipy", "report")  # of the comparison, hours later
+    require("scipy", "report")  # now, because the comparison comes hours later
     (corpus,) = plan.corpora
     check_file(config, [corpus], MARK)
     cut, groups = fold_plan(plan, output, folds)
@@ -217,7 +229,7 @@ def advise(
 
 
 def _beginning(pretrained: Path, corpus: Path) -> tuple[str, Overrides]:
-    """The recipe that starts from an encoder, and its settings beside the choices of other axes."""
+    """Return the name of the recipe that starts from an encoder, and the settings for its axis."""
     folder = check_encoder(pretrained)
     if (share := _seen(pretrained, corpus)) > MOST:
         shown = {"path": pretrained, "share": f"{100 * share:.0f} %", "corpus": corpus}
@@ -235,7 +247,7 @@ def _beginning(pretrained: Path, corpus: Path) -> tuple[str, Overrides]:
 
 
 def _evidence(summary: Summary, choice: Recommendation, candidates: list[CandidateGrid]) -> list[str]:
-    """What a config says of where it comes from."""
+    """Return the comment of the recommended config: the choice, its evidence and all scores."""
     about = summary.corpora[0]
     lines = [
         f"{MARK} {__version__} for the corpus {about.corpus}: {choice.method}.",
@@ -251,6 +263,13 @@ def _evidence(summary: Summary, choice: Recommendation, candidates: list[Candida
 
 
 def in_short(candidates: list[CandidateGrid], cut: Plan, folds: int, minutes: float) -> str:
-    """What will be tried, in a line. cut (Plan): On folds."""
+    """Summarize a comparison in one line.
+
+    candidates (List[CandidateGrid]): The candidates.
+    cut (Plan): Their plan on folds.
+    folds (int): Number of folds.
+    minutes (float): Time limit of all trials together.
+    RETURNS (str): A line for people.
+    """
     time = number(minutes, "minute")
     return f"{len(candidates)} candidates, {folds} folds, {cut.schedule}, {time} in all"

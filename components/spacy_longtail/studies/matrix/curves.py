@@ -1,4 +1,4 @@
-"""Scores by the size of the training data, or by its share of entity tokens, over partitions."""
+"""Learning curves: scores by the size of the training data or its fraction of entity tokens."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -45,13 +45,14 @@ def read_curves(
     read: Callable[[TrialRecord], MentionCounts],
     average: str = "macro",
 ) -> Curves:
-    """Read the curves of the trials on one corpus that have a draw.
+    """Read the learning curves of the trials on one corpus.
 
-    records (Sequence[TrialRecord]): Of finished trials.
+    records (Sequence[TrialRecord]): Records of finished trials. Those that were trained on the
+        whole training part are ignored.
     baseline (str): Name of the method that others are compared with.
-    read (Callable): Returns the mentions that a trial found in the test part.
+    read (Callable): Returns the mention counts of a trial on the test part.
     average (str): "macro" or "micro".
-    RETURNS (Curves): With what may be said of them.
+    RETURNS (Curves): The curves, with findings in sentences.
     """
     by_size: dict[str, dict[float, list[TrialRecord]]] = {}
     x_name = "sentences"
@@ -75,7 +76,7 @@ def read_curves(
             decided = _decide(by_size[baseline][x], by_size[name][x], read, average)
             if decided is not None:
                 decisions[name, x] = decided
-    # all methods and sizes of a chart are read together
+    # all methods and sizes of a chart are read together, so they are corrected together
     family = correct({f"{name}/{x!r}": own for (name, x), own in decisions.items()})
     corrected = dict(zip(decisions, family.values(), strict=True))
     findings: list[str] = []
@@ -95,7 +96,7 @@ def _decide(
     read: Callable[[TrialRecord], MentionCounts],
     average: str,
 ) -> Decision | None:
-    """Compare two methods on the partitions that both have; None where they share none."""
+    """Compare two methods on the partitions that both have, or return None if there are none."""
     by_seed = [{record.seed: record for record in records} for records in (baseline, method)]
     if not (shared := sorted(by_seed[0].keys() & by_seed[1].keys())):
         return None
@@ -108,7 +109,7 @@ def _decide(
 def _describe_line(
     name: str, baseline: str, by_x: dict[float, Decision], x_name: str, average: str
 ) -> list[str]:
-    """Say how far a method is ahead at each size, and where that is significant."""
+    """Describe the lead of a method at each size, and where it is significant."""
     if not by_x:
         return []
     gains = ", ".join(f"{signed(100 * own.value)} at {x:g}" for x, own in by_x.items())

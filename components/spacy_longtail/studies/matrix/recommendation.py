@@ -1,4 +1,4 @@
-"""Which method to use: by the development part, or by folds that hold out each document once."""
+"""Recommendation of a method, by the dev part or by cross-validation."""
 
 import statistics
 from collections.abc import Collection, Iterable, Mapping
@@ -33,14 +33,14 @@ Runs = Mapping[Cell, Run]
 
 
 class Recommendation(NamedTuple):
-    """The method to use. Another method than the baseline needs evidence that it is better."""
+    """Recommended method. A method other than the baseline needs evidence that it is better."""
 
     method: str
-    best: str  # the best mean, which may be chance
-    verdict: Decision | None  # on the best against the baseline; null if it is the baseline
+    best: str  # method with the best mean score, which may be by chance
+    verdict: Decision | None  # on the best against the baseline, null if it is the baseline
     text: str
     evidence: list[str]
-    is_early: bool = False  # the baseline or the best would get better with more steps
+    is_early: bool = False  # whether the baseline or the best would improve with more steps
 
 
 def recommend(
@@ -48,12 +48,13 @@ def recommend(
 ) -> Recommendation:
     """Recommend the best method on dev if it is shown to beat the baseline, else the baseline.
 
-    Where one of the two was not trained long enough there is no verdict, and the baseline stays.
+    If one of the two was not trained long enough, there is no verdict and the baseline is kept.
 
     scored (Mapping[str, Mapping[int, Path]]): Evaluations on dev, by method and seed.
     labels (List[str]): The declared types.
-    baseline (str): Name of the method that stays unless another is shown to be better.
-    RETURNS (Recommendation): The choice, also in words. p is corrected by Holm for all methods.
+    baseline (str): Name of the method that is kept unless another one is shown to be better.
+    RETURNS (Recommendation): The choice, also in words. p is corrected for all methods (Holm).
+    RAISES (ValueError): If the baseline has no evaluation.
     """
     runs = _read({n: {(0, s): path for s, path in cells.items()} for n, cells in scored.items()}, labels)
     _check_baseline(runs, baseline)
@@ -86,25 +87,26 @@ def recommend_by_folds(
 ) -> Recommendation:
     """Recommend the best method on held-out folds, if the evidence suffices to prefer it.
 
-    A recommendation is a choice and not a claim: to stay with a baseline that is worse costs as
-    much as to leave one that is better. So the test is one-sided and p may be up to 0.2. It is
-    multiplied by the number of candidates, because the best of many is lucky as well as good.
+    A recommendation is a choice and not a claim: keeping a worse baseline costs as much as leaving
+    a better one. So the test is one-sided and p may be up to 0.2. It is multiplied by the number of
+    candidates, because the best of many is lucky as well as good.
 
     scored (Mapping[str, Mapping[Tuple[int, int], Path]]): Evaluations on the held-out documents, by
         method, fold and seed.
     labels (List[str]): The declared types.
-    baseline (str): Name of the method that stays unless the evidence for another one suffices.
-    n_folds (int): Number of folds of the corpus. Fewer may be done.
-    failed (Optional[Mapping[str, Collection[Tuple[int, int]]]]): Folds and seeds of trials without
-        an evaluation, by method.
-    RETURNS (Recommendation): The choice, also in words. Methods with a fixed number of steps
-        have no verdict while one of them gets better. Methods with a patience do.
+    baseline (str): Name of the method that is kept unless the evidence for another one suffices.
+    n_folds (int): Number of folds of the corpus. Not all of them need to be trained.
+    failed (Optional[Mapping[str, Collection[Tuple[int, int]]]]): Folds and seeds of failed trials,
+        by method.
+    RETURNS (Recommendation): The choice, also in words. With a fixed number of steps there is no
+        verdict while one of the two methods still improves. With a patience there is.
+    RAISES (ValueError): If the baseline has no evaluation.
     """
     runs = _read(scored, labels)
     _check_baseline(runs, baseline)
     tried = {name: {*cells, *(failed or {}).get(name, ())} for name, cells in runs.items()}
     most = max(map(len, tried.values()), default=0)
-    # a method that was dropped after a fold is not the best, however lucky it was there
+    # a method that was dropped after a fold cannot be the best, however lucky it was there
     pairs = _pairs(runs, baseline, [name for name in runs if len(tried[name]) == most])
     best = _best(pairs, baseline)
     early = _early(runs, best, baseline)
@@ -117,7 +119,7 @@ def recommend_by_folds(
     first, second = pairs[best]
     n_done = len({fold for fold, _ in second})
     decision, unit = _decide(first, second, n_done), _unit(second)
-    n_tried = len(runs) - 1  # those that were dropped after a fold were candidates, too
+    n_tried = len(runs) - 1  # methods that were dropped after a fold count as well
     p = min(n_tried * decision.one_sided, 1.0)
     evidence = describe(best, {f"{MACRO} on held-out documents": decision}, unit)
     evidence.append(f"{n_done} of {number(n_folds, 'fold')} trained; each document is judged once.")
@@ -130,7 +132,7 @@ def recommend_by_folds(
     text = f"Stay with {baseline}. The best candidate is {best}, {gain}, which is not enough: {shown}."
     if is_enough:
         text = f"Use {best}: {gain}, {shown}."
-    if early:  # methods with a patience are compared as their configs train them
+    if early:  # methods with a patience are compared nevertheless
         text += f" That may change with more steps. {early}"
     return Recommendation(best if is_enough else baseline, best, decision, text, evidence, bool(early))
 
@@ -155,7 +157,7 @@ def _pairs(
     for name in names:
         cells = sorted(runs[baseline].keys() & runs[name].keys())
         by_seed = {seed: {f for f, s in cells if s == seed} for _, seed in cells}
-        folds = max(by_seed.values(), key=len, default=set())  # of the first seed that has most
+        folds = max(by_seed.values(), key=len, default=set())  # of the first seed with most folds
         if cells := [cell for cell in cells if cell[0] in folds and by_seed[cell[1]] >= folds]:
             first, second = ({cell: runs[n][cell] for cell in cells} for n in (baseline, name))
             pairs[name] = first, second
@@ -169,13 +171,19 @@ def _best(pairs: Mapping[str, tuple[Runs, Runs]], baseline: str) -> str:
 
 
 def _early(runs: Mapping[str, Runs], best: str, baseline: str) -> str:
-    """Return in words which of the two was not trained long enough; "" if both were."""
+    """Return in words which of the two was not trained long enough, or "" if both were."""
     systems = [System(name, list(runs[name].values())) for name in dict.fromkeys((baseline, best))]
     return no_verdict({system.name: system.rising() for system in systems})
 
 
 def _undecided(best: str, baseline: str, early: str) -> Recommendation:
-    """Return the baseline where methods were not trained long enough. early (str): Says so."""
+    """Recommend the baseline, because methods were not trained long enough.
+
+    best (str): Name of the best method.
+    baseline (str): Name of the baseline.
+    early (str): Sentences that say which methods need more steps.
+    RETURNS (Recommendation): The baseline, without a verdict.
+    """
     guess = "" if best == baseline else f" Until then the best guess is {best}."
     return Recommendation(baseline, best, None, early + guess, [], True)
 
@@ -205,5 +213,6 @@ def macro_of(runs: Runs) -> float:
     """Compute macro F1 of all held-out documents together, mean over seeds, in [0, 1].
 
     runs (Mapping[Tuple[int, int], Run]): Evaluations by fold and seed.
+    RETURNS (float): Macro F1.
     """
     return statistics.mean(_macro(runs)(_counts(runs).sum(axis=0)).tolist())

@@ -1,4 +1,4 @@
-"""A plan on folds, and its trials fold by fold within a budget: the better half goes on."""
+"""Successive halving: trials of a plan fold by fold within a budget, with ever fewer methods."""
 
 import statistics
 import time
@@ -22,16 +22,18 @@ from .recommendation import macro_of
 from .summary import Folds
 
 FOLDS = "folds"  # in the output folder
-FIRST_PART = 0.5  # of the budget, for the first fold
-LONGEST = 0.4  # of the budget, for a trial beside the baseline
+FIRST_PART = 0.5  # fraction of the budget for the first fold
+MAX_PART = 0.4  # fraction of the budget for one trial, except those of the baseline
 
 
 def fold_plan(plan: Plan, output: Path, n_folds: int) -> tuple[Plan, Folds]:
-    """A plan with the folds of its corpora in their place, each trained as long as it gets better.
+    """Replace the corpora of a plan by their cross-validation folds, which are written.
 
-    plan (Plan): The plan. output (Path): Folder of the trials, in which the folds are written.
-    n_folds (int): Of train and dev together, at least 3.
+    plan (Plan): The plan.
+    output (Path): Folder of the trials, in which the folds are written.
+    n_folds (int): Number of folds of train and dev together, at least 3.
     RETURNS (Tuple[Plan, Mapping[Path, List[Path]]]): The plan, and the folds of each corpus.
+    RAISES (ValueError): If the plan has learning curves.
     """
     if plan.draws:
         raise unusable("The plan", "sizes and shares cannot be compared on folds.")
@@ -40,14 +42,14 @@ def fold_plan(plan: Plan, output: Path, n_folds: int) -> tuple[Plan, Folds]:
 
 
 def write_folds(corpus: Path, output: Path, n_folds: int) -> list[Path]:
-    """Write a corpus for each fold of train and dev together, stratified over types.
+    """Write a corpus for each cross-validation fold of train and dev, stratified by type.
 
     The fold is the test part of its corpus, and the next fold is the dev part.
 
-    corpus (Path): A folder that `convert` wrote.
-    output (Path): Folder of the results. Folds that are there are taken as they are.
-    n_folds (int): At least 3.
-    RETURNS (List[Path]): The folder of each fold.
+    corpus (Path): Folder of a converted corpus.
+    output (Path): Folder of the results. Existing folds are reused.
+    n_folds (int): Number of folds, at least 3.
+    RETURNS (List[Path]): Folder of each fold.
     """
     types = read_types(corpus)
     paths = {part: part_path(corpus, part) for part in ("train", "dev")}
@@ -71,11 +73,13 @@ def write_folds(corpus: Path, output: Path, n_folds: int) -> list[Path]:
 
 
 class Rounds:
-    """Trials fold by fold, of ever fewer methods.
+    """Successive halving: runs trials fold by fold and keeps the better half of the methods.
 
-    matrix (Matrix): A plan on folds. options (TrialOptions): How trials are run.
-    minutes (float): Wall-clock time that they may take. labels (List[str]): The declared types.
-    say (Callable): Gets progress.
+    matrix (Matrix): Trials of a plan on folds.
+    options (TrialOptions): Options of the trials.
+    minutes (float): Time limit of all trials together (wall clock).
+    labels (List[str]): The declared types.
+    say (Callable): Receives messages about the progress.
     """
 
     def __init__(
@@ -91,12 +95,12 @@ class Rounds:
         self.end = time.monotonic() + self.seconds
         self.keys = {(t.method.name, t.corpus): key for key, t in matrix.trials.items()}
         self.records: dict[str, TrialRecord] = {}
-        self.held_out: Callable[[str], Run] = cache(  # each file once, by content key
+        self.held_out: Callable[[str], Run] = cache(  # reads each file once, by content key
             lambda key: read_run(trial_folder(matrix.output, key) / "test.json", labels)
         )
 
     def run(self) -> dict[str, TrialRecord]:
-        """The records of what there was time for."""
+        """Run the trials until they are done or the time is up, and return their records."""
         names = [method.name for method in self.matrix.plan.methods]
         for i, fold in enumerate(self.matrix.plan.corpora):
             keys = {self.keys[name, fold]: name for name in names}
@@ -118,9 +122,12 @@ class Rounds:
         return self.records
 
     def _first(self, names: list[str], missing: list[str], fold: Path) -> None:
-        """A fold of as many methods as half of the budget allows; all of it, until one is done."""
+        """Train methods on the first fold until half of the budget is spent.
+
+        Until one method besides the baseline is done, the whole budget may be used.
+        """
         ready = [name for name in names if name not in missing]
-        self._train(ready, fold)  # they take no time
+        self._train(ready, fold)  # reads their records, which takes no time
         for start in range(0, len(missing), workers := self.options.workers):
             is_enough = any(self._is_done(name, fold) for name in names if name != self.baseline)
             if len(ready) + start > 1 and self._left() < (1 - FIRST_PART) * self.seconds * is_enough:
@@ -132,9 +139,9 @@ class Rounds:
         return self.end - time.monotonic()
 
     def _train(self, names: list[str], fold: Path) -> None:
-        """Run trials. No other than the baseline may take a large part of the time."""
+        """Run trials of a fold. All except the baseline have a time limit."""
         keys = [self.keys[name, fold] for name in names]
-        limit = None if self.baseline in names else LONGEST * self.seconds / 60
+        limit = None if self.baseline in names else MAX_PART * self.seconds / 60
         records = self.matrix.run(replace(self.options, minutes=limit), keys)
         self.records |= {key: records[key] for key in keys}
         if self.baseline in names and not self._is_done(self.baseline, fold):
@@ -143,7 +150,7 @@ class Rounds:
             raise ValueError(Errors.L487.format(problem=problem, fix="Add --retry-failed."))
 
     def _affordable(self, names: list[str], missing: list[str]) -> list[str]:
-        """The baseline and the best others that fit into the time that is left together."""
+        """Return the baseline and the best other methods that fit into the remaining time."""
         chosen: list[str] = []
         taken = [0.0]
         for name in names:
@@ -158,6 +165,6 @@ class Rounds:
         return record is not None and record.is_done
 
     def _score(self, name: str) -> float:
-        """Macro F1 of what was held out so far."""
+        """Return macro F1 of a method on all folds that were held out so far."""
         folds = [fold for fold in self.matrix.plan.corpora if self._is_done(name, fold)]
         return macro_of({(i, 0): self.held_out(self.keys[name, f]) for i, f in enumerate(folds)})

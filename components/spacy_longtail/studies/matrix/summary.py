@@ -1,4 +1,4 @@
-"""The records of a plan put together, corpus by corpus."""
+"""Summary of a plan's finished trials, by corpus."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -18,58 +18,65 @@ from ..trials.run import Matrix
 from .curves import Curves, Over, read_curves
 from .recommendation import Cell, Recommendation, recommend, recommend_by_folds
 
-COLUMNS = {  # of the tables: where a record has the score
+COLUMNS = {  # part and score of a record, by column of the tables
     "macro, dev": ("dev", "ents_macro_f"),
     "macro, test": ("test", "ents_macro_f"),
     "micro, test": ("test", "ents_f"),
     "tail, test": ("test", "ents_tail_f"),
 }
-FOLD_COLUMNS = {  # of folds, whose test part is what they hold out
+FOLD_COLUMNS = {  # of plans on folds, whose test part is the held-out fold
     "macro, held out": ("test", "ents_macro_f"),
     "tail, held out": ("test", "ents_tail_f"),
     "micro, held out": ("test", "ents_f"),
     "macro, dev": ("dev", "ents_macro_f"),
 }
 
-Folds = Mapping[Path, list[Path]]  # of each corpus
+Folds = Mapping[Path, list[Path]]  # folds by corpus
 
 
 class MethodRow(NamedTuple):
+    """Scores and costs of one method on one corpus."""
+
     method: str
     n_seeds: int
     n_trials: int
-    scores: dict[str, Over]  # by the columns of the summary
-    seconds: float  # mean of a trial
-    steps: float  # mean of a training
-    rising: str  # why it was not trained long enough
+    scores: dict[str, Over]  # by column of the summary
+    seconds: float  # mean of the trials
+    steps: float  # mean of the trials
+    rising: str  # why most trials were not trained long enough, or ""
 
 
 class CorpusSummary(NamedTuple):
+    """Results of the trials on one corpus."""
+
     corpus: str
-    rows: list[MethodRow]  # by mean macro F1 on dev, the best first
-    report: Report | None = None  # null where trials have draws, or the baseline is not finished
+    rows: list[MethodRow]  # by mean score of the first column, the best first
+    report: Report | None = None  # null for learning curves, or if the baseline is not finished
     recommendation: Recommendation | None = None
     curves: Sequence[Curves] = ()
 
 
 class Summary(NamedTuple):
-    schedule: str  # how long each training was
+    """Results of all trials of a plan."""
+
+    schedule: str  # length of each training, in words
     baseline: str
     corpora: list[CorpusSummary]
     n_trials: int
     failed: list[TrialRecord]
-    missing: int  # trials that have no record here
+    missing: int  # number of trials without a record
     columns: tuple[str, ...] = tuple(COLUMNS)
 
 
 def summarize_trials(
     matrix: Matrix, records: Mapping[str, TrialRecord], folds: Folds | None = None
 ) -> Summary:
-    """Put the finished trials of a plan together.
+    """Summarize the finished trials of a plan.
 
-    matrix (Matrix): The plan. records (Mapping[str, TrialRecord]): By content key.
-    folds (Optional[Mapping[Path, List[Path]]]): Of plans on folds, those of each corpus.
-    RETURNS (Summary): Scores, tests and recommendations. The latter know nothing of test.
+    matrix (Matrix): Trials of the plan.
+    records (Mapping[str, TrialRecord]): Records of trials by content key.
+    folds (Optional[Mapping[Path, List[Path]]]): Folds of each corpus, for a plan on folds.
+    RETURNS (Summary): Scores, tests and recommendations. The latter do not use the test part.
     """
     done: dict[Path, dict[str, TrialRecord]] = {path: {} for path in matrix.plan.corpora}
     lost: list[Trial] = []
@@ -97,7 +104,13 @@ def summarize_trials(
 def _folded(
     path: Path, matrix: Matrix, records: Mapping[Path, Mapping[str, TrialRecord]], lost: Sequence[Trial]
 ) -> CorpusSummary:
-    """A corpus by its folds: scores are means over folds and seeds. lost: Trials that failed."""
+    """Summarize the trials on the folds of a corpus. Scores are means over folds and seeds.
+
+    path (Path): Folder of the corpus.
+    matrix (Matrix): Trials of the plan.
+    records (Mapping[Path, Mapping[str, TrialRecord]]): Finished trials by fold and content key.
+    lost (Sequence[Trial]): Failed trials.
+    """
     rows = _rows([r for group in records.values() for r in group.values()], FOLD_COLUMNS)
     places = {fold: i for i, fold in enumerate(records)}
     held_out: dict[str, dict[Cell, Path]] = {}
@@ -128,7 +141,7 @@ def _corpus(path: Path, matrix: Matrix, records: Mapping[str, TrialRecord]) -> C
         def read(record: TrialRecord) -> MentionCounts:
             return read_key(record.key)
 
-        kinds = ("macro", "micro") if len(labels) > 1 else ("macro",)  # of one type they are the same
+        kinds = ("macro", "micro") if len(labels) > 1 else ("macro",)  # equal for a single type
         curves = [read_curves(list(records.values()), baseline, read, kind) for kind in kinds]
         return CorpusSummary(path.name, rows, curves=curves)
     if baseline not in {row.method for row in rows}:
@@ -139,12 +152,12 @@ def _corpus(path: Path, matrix: Matrix, records: Mapping[str, TrialRecord]) -> C
     statistics = matrix.output / "report" / path.name / STATISTICS_FILE
     write_statistics(corpus_statistics(path), statistics)
     evaluations = [trial_folder(matrix.output, key) / "test.json" for key in records]
-    report = read_report(statistics, evaluations, baseline)  # on the best of the others on dev
+    report = read_report(statistics, evaluations, baseline)  # compares the best method on dev
     return CorpusSummary(path.name, rows, report, recommend(dev, labels, baseline))
 
 
 def _rows(records: list[TrialRecord], columns: Mapping[str, tuple[str, str]]) -> list[MethodRow]:
-    """A row per method, the best in the first column first."""
+    """Return a row for each method, sorted by the first column in descending order."""
     by_method: dict[str, list[TrialRecord]] = {}
     for record in records:
         by_method.setdefault(record.method, []).append(record)

@@ -1,4 +1,4 @@
-"""The pages on a plan's trials: an index, and one page per corpus; a table for a terminal."""
+"""Writer of a plan's results: an index, a page for each corpus, and tables for the terminal."""
 
 from pathlib import Path
 
@@ -16,9 +16,10 @@ INDEX = "index"
 
 
 def write_matrix_report(summary: Summary, folder: Path) -> Path:
-    """Write index.html, index.md, and a page for each corpus that trials were trained on in full.
+    """Write index.html, index.md, and a page for each corpus with a report.
 
-    summary (Summary): What the trials show. folder (Path): Where.
+    summary (Summary): Results of the trials.
+    folder (Path): Folder for the pages.
     RETURNS (Path): index.html.
     """
     for corpus in summary.corpora:
@@ -34,14 +35,22 @@ def write_matrix_report(summary: Summary, folder: Path) -> Path:
 
 
 def not_trained(corpus: CorpusSummary) -> str:
-    """Which methods were not trained long enough, in words; "" if the recommendation says so."""
+    """Return in words which methods were not trained long enough.
+
+    corpus (CorpusSummary): Results of the trials on a corpus.
+    RETURNS (str): Sentences, or "" if there are none or the recommendation says so already.
+    """
     if corpus.recommendation is not None and corpus.recommendation.is_early:
         return ""
     return no_verdict({row.method: row.rising for row in corpus.rows})
 
 
 def summary_tables(summary: Summary) -> str:
-    """Tables and advice for a terminal. summary (Summary): Of the trials. RETURNS (str): Lines."""
+    """Return tables and recommendations for the terminal.
+
+    summary (Summary): Results of the trials.
+    RETURNS (str): Lines of text.
+    """
     parts = []
     for corpus in summary.corpora:
         parts.append(Printer(no_print=True).divider(corpus.corpus) or "")

@@ -1,4 +1,4 @@
-"""The process of one trial: train, score, leave the files in a folder."""
+"""Process of one trial: trains and scores a pipeline, and writes the files into a folder."""
 
 import os
 import sys
@@ -19,10 +19,10 @@ MODEL = "model"
 
 
 def run_child(work: Path, task: Task) -> None:
-    """Train and score. The training's log goes to stdout.
+    """Train and score a pipeline. The log of the training goes to stdout.
 
-    work (Path): The folder of the trial, with config.cfg in it.
-    task (Task): What to train on and to score.
+    work (Path): Folder of the trial, with config.cfg in it.
+    task (Task): Corpus to train on, and parts to score.
     """
     for path in task.get("own_code", []):
         import_code(Path(path))
@@ -48,8 +48,8 @@ def run_child(work: Path, task: Task) -> None:
 
 
 def _end_with_parent() -> None:
-    """End this process when the one that started it is gone: its end of the pipe closes."""
-    while os.read(0, 1):  # not sys.stdin: its lock, held here, would abort an ending process
+    """End this process when its parent ends, which closes the pipe that is stdin."""
+    while os.read(0, 1):  # not sys.stdin, whose lock would abort this process when it exits
         pass
     os._exit(1)
 
@@ -59,7 +59,7 @@ if __name__ == "__main__":
     folder = Path(sys.argv[1])
     try:
         run_child(folder, srsly.read_json(folder / "task.json"))
-    except ValueError as error:  # of a bug the traceback is the end of the log
+    except ValueError as error:  # the traceback of a bug is printed at the end of the log
         if not is_coded(error):
             raise
         print(error, flush=True)

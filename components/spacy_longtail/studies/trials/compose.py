@@ -1,4 +1,4 @@
-"""A config made of a base and of named choices, one per axis: head, gate, encoder, reader ..."""
+"""Composition of a config from a base and named choices, one for each axis (head, encoder ...)."""
 
 import copy
 from collections.abc import Mapping
@@ -17,18 +17,23 @@ from ...types import Overrides
 
 HERE = Path(__file__).parent
 BASE = HERE / "base.cfg"
-OPTIONAL = "optional"  # settings of a choice that hold only where the config has their block
-LAST = "last"  # components of a choice that go to the end of the pipeline
+OPTIONAL = "optional"  # settings of a choice that apply only if the config has their block
+LAST = "last"  # components of a choice that are added at the end of the pipeline
 
 
 @cache
 def known_choices() -> dict[str, dict[str, Overrides]]:
-    """The settings of each choice, by axis, in the order in which axes are applied."""
+    """Return the settings of each choice by axis, in the order in which axes are applied."""
     return srsly.read_yaml(HERE / "choices.yml")
 
 
 def read_base(path: Path | None) -> Config:
-    """A config as it is written, variables and all; null is the one that comes with the package."""
+    """Read a config without interpolating its variables.
+
+    path (Optional[Path]): The file. By default the base of all plans in the package.
+    RETURNS (Config): The config, not interpolated.
+    RAISES (ValueError): If there is no such file, or it is not a config.
+    """
     path = path or BASE
     if not path.is_file():
         raise ValueError(Errors.L402.format(path=path, fix=SHIPPED_CONFIGS))
@@ -43,9 +48,11 @@ def read_base(path: Path | None) -> Config:
 def apply(config: Config, settings: Overrides) -> None:
     """Set config values in place.
 
-    config (Config): Not interpolated.
-    settings (Overrides): By dotted name, a mapping in place of a whole block; those under
-        "optional" where their block is there. Under "last" are components for the pipeline's end.
+    config (Config): The config, not interpolated.
+    settings (Overrides): Values by dotted name. A mapping replaces a whole block. Settings under
+        "optional" apply only if the config has them, and components under "last" are added at
+        the end of the pipeline.
+    RAISES (ValueError): If the config has no such block.
     """
     optional, last = settings.get(OPTIONAL, {}), settings.get(LAST, [])
     for name, value in settings.items():
@@ -67,19 +74,24 @@ def apply(config: Config, settings: Overrides) -> None:
 
 
 def block_of(config: object, sections: list[str]) -> dict[str, Any] | None:
-    """A block of a config; null where it has none."""
+    """Return a block of a config, or None if it has no such block.
+
+    config (object): The config.
+    sections (List[str]): Names of the block and its parents, from the outside in.
+    """
     for section in sections:
         config = config.get(section) if isinstance(config, Mapping) else None
     return config if isinstance(config, dict) else None
 
 
 def compose(base: Config, choices: Mapping[str, Overrides], settings: Overrides) -> Config:
-    """A config of its own: the base, then the choices in the order of the axes, then the settings.
+    """Compose a config: the base, then the choices in the order of the axes, then the settings.
 
-    base (Config): Not interpolated; left alone.
-    choices (Mapping[str, Overrides]): The settings of the choice of each axis.
-    settings (Overrides): What holds besides; it wins.
-    RETURNS (Config): Not interpolated.
+    base (Config): Config to start from, not interpolated. It is not changed.
+    choices (Mapping[str, Overrides]): Settings of the choice of each axis.
+    settings (Overrides): Other settings, which override those of the choices.
+    RETURNS (Config): A new config, not interpolated.
+    RAISES (ValueError): If the config has no block for a setting.
     """
     config = Config(copy.deepcopy(dict(base)))
     for axis in known_choices():

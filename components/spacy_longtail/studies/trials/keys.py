@@ -1,4 +1,4 @@
-"""What makes a trial the same trial: its config, its data and the code that runs it."""
+"""Content keys of trials: checksums of the config, the data and the code."""
 
 import hashlib
 from collections.abc import Mapping
@@ -15,21 +15,23 @@ from ...training.startup import imported_code
 from .plan import Trial
 
 PACKAGE = Path(__file__).parents[2]
-# what a trained model or its scores cannot depend on
+# code on which a trained model and its scores cannot depend
 IDLE = (
     *("cli", "errors.py", "output", "corpus/statistics", "evaluation/report"),
     *("evaluation/significance", "pretraining", "studies", "corpus/checks.py", "unlabelled"),
 )
 
-content_of = cache(file_content)  # one command reads a file once
+content_of = cache(file_content)  # so that a command reads each file once
 
-CorpusVersion = Mapping[str, object]  # JSON data, equal where trials can be shared
+CorpusVersion = Mapping[str, object]  # JSON data, equal for corpora that can share trials
 
 
 @cache
 def code_version() -> str:
-    """A checksum of the installed versions, and of the code of this package and of --code that a
-    training runs."""
+    """Return a checksum of installed versions and of the code that a training runs.
+
+    The code is that of this package and of the files given by --code.
+    """
     sources = hashlib.sha256()
     paths = [*PACKAGE.rglob("*.py"), PACKAGE / "corpus" / "type_words.yml"]
     files = {path.relative_to(PACKAGE).as_posix(): path for path in paths}
@@ -42,9 +44,11 @@ def code_version() -> str:
 
 
 def corpus_version(corpus: Path) -> CorpusVersion:
-    """What of a corpus a trial depends on: types, language, and a checksum of each part.
+    """Return the data of a corpus on which a trial depends.
 
-    corpus (Path): A folder that `convert` wrote.
+    corpus (Path): Folder of a converted corpus.
+    RETURNS (CorpusVersion): Types, language and a checksum of each part.
+    RAISES (ValueError): If train, dev or test is missing.
     """
     paths = {part: part_path(corpus, part) for part in PARTS}
     for path in paths.values():
@@ -54,10 +58,10 @@ def corpus_version(corpus: Path) -> CorpusVersion:
 
 
 def config_content(config: Config) -> dict[str, object]:
-    """What of a config a trial depends on: all but where its corpus lies.
+    """Return the data of a config on which a trial depends: all except the path of its corpus.
 
-    config (Config): Not interpolated.
-    RETURNS (Dict[str, object]): JSON data. What other paths lead to counts by its content.
+    config (Config): The config, not interpolated.
+    RETURNS (Dict[str, object]): JSON data. Other paths are represented by the content of the files.
     """
     paths = {k: v for k, v in config.get("paths", {}).items() if k not in ("train", "dev")}
     sections = {**config, "paths": paths}
@@ -71,8 +75,10 @@ def config_content(config: Config) -> dict[str, object]:
 
 
 def trial_key(trial: Trial, corpus: CorpusVersion) -> str:
-    """The content key of a trial. Where the corpus lies has no part in it.
+    """Return the content key of a trial, which does not depend on the path of the corpus.
 
-    trial (Trial): The trial. corpus (CorpusVersion): What `corpus_version` returned.
+    trial (Trial): The trial.
+    corpus (CorpusVersion): Result of `corpus_version`.
+    RETURNS (str): The key.
     """
     return digest({"config": config_content(trial.config()), "corpus": corpus, "code": code_version()})

@@ -1,4 +1,4 @@
-"""A plan of trials, read from YAML: methods, corpora, draws and seeds, all with equal steps."""
+"""Plan of trials, read from YAML: methods, corpora, samples and seeds, all with equal steps."""
 
 import itertools
 import json
@@ -22,14 +22,14 @@ from .compose import HERE, apply, compose, known_choices, read_base
 from .recipes import make_config, read_recipes
 
 PRESETS = HERE / "presets"
-SEED = 0  # of all draws: partitions make them differ
+SEED = 0  # random seed of all samples, which differ by their partition
 PLAIN = "${corpora.plain}"
-DRAWN = {"sizes", "shares", "n_sentences", "seeds"}  # fields that another kind of draw replaces
+DRAWN = {"sizes", "shares", "n_sentences", "seeds"}  # fields that --sizes or shares replace
 OF_CORPORA = (
     *("paths.train", "paths.dev", "nlp.lang", "nlp.tokenizer"),
     *("longtail.labels", "longtail.tail", "longtail.frequent"),
 )
-OWNERS = {  # settings that the plan makes from these
+OWNERS = {  # settings of configs, by the field of a plan that sets them
     "training.max_steps": "steps",
     "training.patience": "patience",
     "system.seed": "seeds",
@@ -43,12 +43,12 @@ Names = Annotated[list[str], Field(min_length=1)]
 
 
 class PlanFile(BaseModel):
-    """The fields of a plan. What it does not name has its default."""
+    """Fields of a plan. All of them have defaults."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     corpora: list[str] = []
-    steps: Positive = 1000  # with patience at most
+    steps: Positive = 1000  # with a patience, the maximum
     patience: Positive = 0
     seeds: Number | Annotated[list[Seed], Field(min_length=1)] = 3
     grids: list[dict[str, str | Names]] = []
@@ -64,12 +64,12 @@ class PlanFile(BaseModel):
 
     @property
     def seed_list(self) -> list[int]:
-        """Each seed once; where there are draws, the partitions."""
+        """Return each seed once or, for learning curves, each partition."""
         seeds = self.partitions if self.sizes or self.shares else self.seeds
         return list(range(seeds)) if isinstance(seeds, int) else list(dict.fromkeys(seeds))
 
     def problem(self) -> str:
-        """What contradicts itself or would be ignored; "" if nothing does."""
+        """Return which fields contradict each other or would be ignored, or ""."""
         names = [with_name(Path(corpus)).name for corpus in self.corpora]
         given, drawn = self.model_fields_set, self.sizes or self.shares
         problems = {
@@ -91,39 +91,43 @@ def _repeats(values: list[Any]) -> bool:
 
 @dataclass(frozen=True)
 class Draw:
-    """Some of the training sentences."""
+    """Random sample of the training sentences."""
 
     n_sentences: int
-    entity_share: float | None = None  # null is a uniform draw
+    entity_share: float | None = None  # fraction of entity tokens; null is a uniform sample
 
     @property
     def x(self) -> tuple[str, float]:
-        """What changes along a curve, and where on it this draw is."""
+        """Return the name of the learning curve's x axis, and the value of this sample."""
         if self.entity_share is None:
             return "sentences", self.n_sentences
         return "% entity tokens", 100 * self.entity_share
 
     def reader(self) -> Block:
-        """The reader that draws it."""
+        """Return the config block of the reader that draws this sample."""
         name = "LowResourceCorpus" if self.entity_share is None else "ImbalancedCorpus"
         settings = {key: value for key, value in asdict(self).items() if value is not None}
         return {"@readers": f"longtail.{name}.v1", **settings}
 
 
 def title_of(corpus: str, method: str, draw: Draw | None, seed: int) -> str:
-    """A trial for people. RETURNS (str): Corpus, method, draw and seed."""
+    """Return the title of a trial: corpus, method, sample and seed."""
     drawn = "" if draw is None else f", {number(draw.n_sentences, 'sentence')}"
     share = "" if draw is None or draw.entity_share is None else f" with {draw.x[1]:g} % entity tokens"
     return f"{corpus}, {method}{drawn}{share}, seed {seed}"
 
 
 class TrialMethod(NamedTuple):
+    """Method of a plan."""
+
     name: str
-    choices: dict[str, str]  # by axis; none of a method that is a config of its own
+    choices: dict[str, str]  # by axis; empty for a method with its own config
     config: Config  # not interpolated
 
 
 class Trial(NamedTuple):
+    """One training of a plan."""
+
     corpus: Path
     method: TrialMethod
     seed: int
@@ -131,11 +135,11 @@ class Trial(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Corpus, method, draw and seed, for people."""
+        """Return corpus, method, sample and seed, for people."""
         return title_of(self.corpus.name, self.method.name, self.draw, self.seed)
 
     def config(self) -> Config:
-        """The complete config of the training."""
+        """Return the complete config of the training, not interpolated."""
         config = compose(self.method.config, {}, {"system.seed": self.seed})
         if self.draw is not None:
             _set_draw(config, self.draw, self.seed, self.method.name)
@@ -143,31 +147,33 @@ class Trial(NamedTuple):
 
 
 class Plan(NamedTuple):
+    """Plan of trials: every method on every corpus and sample with every seed."""
+
     corpora: list[Path]
     methods: list[TrialMethod]
     seeds: list[int]
-    draws: list[Draw]  # none is all of the training data
-    steps: int  # of every training; with patience at most
+    draws: list[Draw]  # empty for the whole training part
+    steps: int  # of every training; with a patience, the maximum
     baseline: str
-    patience: int = 0  # steps without a better score on dev that end a training; 0: none do
+    patience: int = 0  # steps without improvement on dev that end a training; 0 for no such limit
 
     @property
     def schedule(self) -> str:
-        """How long each training is, for people."""
+        """Return the length of each training, for people."""
         if not self.patience:
             return f"{number(self.steps, 'step')} each"
         until = f"each until it is no better on dev for {self.patience:,} steps"
         return f"{until}, {self.steps:,} at most"
 
     def trials(self) -> Iterator[Trial]:
-        """All trials, those of one seed after the other, so that a table fills evenly."""
+        """Yield all trials, seed by seed, so that all rows of a table fill at the same time."""
         draws: list[Draw | None] = [*self.draws] or [None]
         for seed, corpus, draw in itertools.product(self.seeds, self.corpora, draws):
             yield from (Trial(corpus, method, seed, draw) for method in self.methods)
 
 
 def presets() -> list[str]:
-    """The names of the plans that come with the package."""
+    """Return the names of the package's plans."""
     return sorted(path.stem for path in PRESETS.glob("*.yml"))
 
 
@@ -175,8 +181,10 @@ def read_plan(source: str, given: Overrides | None = None) -> Plan:
     """Read a plan and check it.
 
     source (str): A YAML file, or the name of a preset.
-    given (Optional[Overrides]): Values that replace the file's; settings are added to its own.
+    given (Optional[Overrides]): Fields that replace those of the file. Settings are added to those
+        of the file.
     RETURNS (Plan): The plan.
+    RAISES (ValueError): If there is no such plan, or it is invalid.
     """
     path = PRESETS / f"{source}.yml" if source in presets() else Path(source)
     if not path.is_file():
@@ -185,7 +193,7 @@ def read_plan(source: str, given: Overrides | None = None) -> Plan:
     values = {name: value for name, value in (given or {}).items() if value is not None}
     fields = _read_fields(path, values)
     settings = {**fields.settings, "training.max_steps": fields.steps}
-    if fields.patience:  # without one a config that has its own is refused
+    if fields.patience:  # if the plan has none, configs with a patience of their own are refused
         settings["training.patience"] = fields.patience
     methods = _read_methods(fields, settings, path)
     _check_equal(methods, fields.steps, fields.patience, path)
@@ -200,12 +208,12 @@ def read_plan(source: str, given: Overrides | None = None) -> Plan:
 
 
 def _read_fields(path: Path, given: Overrides) -> PlanFile:
-    """What a plan's file says, with values of the command line, checked."""
+    """Read and check the fields of a plan's file, with values of the command line."""
     with coded_io(path):
         text = path.read_bytes()
     try:
         read = srsly.yaml_loads(text.decode("utf8"))
-    except Exception as error:  # srsly's parser has many
+    except Exception as error:  # srsly's parser raises many types of errors
         raise unusable(path, f"it is no YAML ({' '.join(str(error).split())}).") from error
     if not isinstance(read, dict):
         raise unusable(path, "it holds no mapping.")
@@ -219,19 +227,24 @@ def _read_fields(path: Path, given: Overrides) -> PlanFile:
 
 
 def _overridden(read: Overrides, given: Overrides) -> Overrides:
-    """A plan with values of the command line: each replaces those that it has no place beside."""
+    """Return the fields of a plan with values of the command line, without conflicting fields."""
     replaced = set(DRAWN) if {"sizes", "shares"} & set(given) else set()
     if "steps" in given:
         replaced.add("patience")
     kept = {name: value for name, value in read.items() if name not in replaced}
     settings = read.get("settings", {})
-    if isinstance(settings, dict):  # else the check of the fields refuses it
+    if isinstance(settings, dict):  # the check of the fields refuses anything else
         settings = {**settings, **given.get("settings", {})}
     return {**kept, **given, "settings": settings}
 
 
 def _read_methods(fields: PlanFile, settings: Overrides, path: Path) -> list[TrialMethod]:
-    """The methods that a plan names. settings (Overrides): Of all of them."""
+    """Return the methods of a plan.
+
+    fields (PlanFile): Fields of the plan.
+    settings (Overrides): Config values for all methods.
+    path (Path): The plan, for messages.
+    """
     base, known = _read_config(path, fields.config), known_choices()
     _check_known("axis", fields.choices, known, path)
     catalog = {axis: {**named, **fields.choices.get(axis, {})} for axis, named in known.items()}
@@ -262,7 +275,7 @@ def _read_config(path: Path, name: str) -> Config:
 
 
 def _name(choices: Mapping[str, str], catalog: Mapping[str, Mapping[str, Overrides]]) -> str:
-    """The head, and whatever else is not the first of its axis."""
+    """Return the name of a method: its head, and choices other than the first of their axis."""
     usual = {axis: next(iter(names)) for axis, names in catalog.items() if axis != "head"}
     return "-".join(choice for axis, choice in choices.items() if choice != usual.get(axis))
 
@@ -270,7 +283,7 @@ def _name(choices: Mapping[str, str], catalog: Mapping[str, Mapping[str, Overrid
 def _picked(
     grids: list[dict[str, str | list[str]]], catalog: Mapping[str, Mapping[str, Overrides]], path: Path
 ) -> Iterator[dict[str, str]]:
-    """The choice of every axis, of each method of the grids, once each."""
+    """Yield the choice of every axis for each combination of the grids, without repetition."""
     first = {axis: next(iter(choices)) for axis, choices in catalog.items()}
     seen = set()
     for grid in grids:
@@ -292,7 +305,7 @@ def _check_known(what: str, names: Iterable[str], known: Iterable[str], path: Pa
 
 
 def _check_equal(methods: list[TrialMethod], steps: int, patience: int, path: Path) -> None:
-    """Refuse methods that are trained or evaluated for other steps than the rest."""
+    """Refuse methods whose number of steps or evaluations differs from the others."""
     frequency = methods[0].config["training"].get("eval_frequency")
     for method in methods:
         training = method.config["training"]
@@ -304,14 +317,20 @@ def _check_equal(methods: list[TrialMethod], steps: int, patience: int, path: Pa
                 problem = f"training.{name} is {is_now} for {method.name!r} and {value} for the others."
                 raise unusable(path, problem)
     if not is_whole(frequency) or not 0 < frequency <= steps:
-        problem = f"training.eval_frequency must be at most its {steps} steps, found {frequency}."
+        problem = f"training.eval_frequency must be from 1 to the {steps} steps, found {frequency}."
         raise unusable(path, problem)
     if 0 < patience < 2 * frequency:
-        raise unusable(path, f"patience must be two evaluations at least, {2 * frequency} steps.")
+        raise unusable(path, f"patience must be at least two evaluations, {2 * frequency} steps.")
 
 
 def _set_draw(config: Config, draw: Draw, partition: int, name: str) -> None:
-    """Let every reader of the training data read the draw."""
+    """Replace the training data of a config by a sample.
+
+    config (Config): The config, changed in place.
+    draw (Draw): The sample.
+    partition (int): Number of the sample; each number gives another one.
+    name (str): Name of the method, for messages.
+    """
     plain, train = config["corpora"].get("plain"), config["corpora"]["train"]
     reads = json.dumps(train, default=str)
     if plain is None or not (train == plain or (PLAIN in reads and "${paths.train}" not in reads)):
@@ -324,11 +343,11 @@ def _set_draw(config: Config, draw: Draw, partition: int, name: str) -> None:
 
 
 def unusable(path: Path | str, problem: str) -> ValueError:
-    """The error to raise of a plan."""
+    """Return the error for an invalid plan."""
     fix = "docs/matrix.md shows what a plan has."
     return ValueError(Errors.L470.format(path=path, problem=problem, fix=fix))
 
 
 def is_whole(value: object) -> bool:
-    """Whether a value is a whole number; true and false are none."""
+    """Return whether a value is a whole number and not a bool."""
     return isinstance(value, int) and not isinstance(value, bool)

@@ -1,4 +1,4 @@
-"""A trial's process: started, watched with a time limit and a log, and ended with its children."""
+"""Start and supervision of a trial's process: its log, its time limit and its end."""
 
 import json
 import os
@@ -18,37 +18,41 @@ from ...output.writing import coded_io
 from ...training.startup import imported_code
 
 CHILD = [sys.executable, "-m", "spacy_longtail.studies.trials.child"]
-POLL = 0.05  # seconds between looks at a process
-SHOWN = 5  # last lines of a log that an error shows
+POLL = 0.05  # seconds between two checks of a process
+MAX_LINES_SHOWN = 5  # last lines of a log that an error shows
 
-Stop = Callable[[], str | None]  # says why a trial must end, else null
+Stop = Callable[[], str | None]  # returns why a trial must end, or None
 
 
 class Task(TypedDict):
-    """What a trial's process is told: task.json."""
+    """Task of a trial's process, in task.json."""
 
     corpus: str
-    name: str  # what reports call the model
+    name: str  # of the model in reports
     gpu_id: int
-    drawn: bool  # whether the training data is a draw, of which scores by frequency would be wrong
-    parts: list[str]  # those to score
-    own_code: NotRequired[list[str]]  # files to import before
-    moved_to: NotRequired[str]  # the folder's final place, which the recorded command names
+    drawn: bool  # whether the training data is a sample, so that scores by frequency would be wrong
+    parts: list[str]  # parts to score
+    own_code: NotRequired[list[str]]  # files to import first
+    moved_to: NotRequired[str]  # final folder of the trial, for the recorded command
 
 
 class Outcome(NamedTuple):
+    """End of a process."""
+
     status: str  # "done", "failed", "timeout" or "stopped"
     seconds: float
-    error: str  # the last lines of the log, or why it was stopped
+    error: str  # last lines of the log, or the reason why it was stopped
 
 
 def launch(work: Path, config: Config, task: Task, minutes: float | None, stop: Stop) -> Outcome:
-    """Train and score in a process of its own.
+    """Train and score a pipeline in a separate process.
 
-    work (Path): A folder for its files. config (Config): Complete, not interpolated.
-    task (Task): What to train on and to score.
-    minutes (Optional[float]): Its time limit. stop (Callable): Tells why it must end, else null.
-    RETURNS (Outcome): How it ended.
+    work (Path): Folder for the files of the process.
+    config (Config): Complete config, not interpolated.
+    task (Task): Corpus to train on, and parts to score.
+    minutes (Optional[float]): Time limit.
+    stop (Callable): Returns why the process must end, or None.
+    RETURNS (Outcome): End of the process.
     """
     with coded_io(work):
         config.to_disk(work / "config.cfg", interpolate=False)
@@ -59,12 +63,13 @@ def launch(work: Path, config: Config, task: Task, minutes: float | None, stop: 
 
 
 def run_process(command: list[str], log: Path, seconds: float | None, stop: Stop) -> Outcome:
-    """Run a command to its end, its output in a file.
+    """Run a command to its end, and write its output to a file.
 
-    command (List[str]): The command. It has a pipe as stdin, which closes when this process dies.
-    log (Path): The file. seconds (Optional[float]): Its time limit.
-    stop (Callable): Called every moment; a text ends the process and says why.
-    RETURNS (Outcome): How it ended.
+    command (List[str]): The command. Its stdin is a pipe, which closes when this process ends.
+    log (Path): File for the output.
+    seconds (Optional[float]): Time limit.
+    stop (Callable): Called regularly. If it returns a text, the process is ended for this reason.
+    RETURNS (Outcome): End of the process.
     """
     start, status, why = time.perf_counter(), "", ""
     with log.open("wb") as file:
@@ -74,7 +79,7 @@ def run_process(command: list[str], log: Path, seconds: float | None, stop: Stop
             stdout=file,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            env={**os.environ, "PYTHONIOENCODING": "utf8"},  # whatever console this process has
+            env={**os.environ, "PYTHONIOENCODING": "utf8"},  # so that the log is always UTF-8
         )
         try:
             while not status and process.poll() is None:
@@ -89,13 +94,15 @@ def run_process(command: list[str], log: Path, seconds: float | None, stop: Stop
     took, code = time.perf_counter() - start, process.returncode
     if not status and code:
         lines = [x for x in log.read_text(encoding="utf8", errors="replace").splitlines() if x.strip()]
-        shown = "\n".join(lines[-SHOWN:]) or f"It ended with exit code {code}, without a message."
+        shown = (
+            "\n".join(lines[-MAX_LINES_SHOWN:]) or f"It ended with exit code {code}, without a message."
+        )
         return Outcome("failed", took, shown)
     return Outcome(status or "done", took, why)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End a process and those that it started: they are a group."""
+    """End a process and its children, which form a process group."""
     if os.name == "posix":
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""The configs of the project: each is a recipe of recipes.yml, written out whole."""
+"""Recipes of recipes.yml, from which the package's configs are written."""
 
 import copy
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,18 +20,20 @@ from ...training.train import corpus_overrides, known_sections
 from ...types import Block, Overrides
 from .compose import HERE, apply, block_of, compose, known_choices, read_base
 
-VARIABLES = ("paths", "longtail")  # sections of values that the others refer to
+VARIABLES = ("paths", "longtail")  # sections with values to which other sections refer
 FILES = ("baseline", "pretrained_cnn", "transformer", "gated", "config", "extended")  # in configs/
 
 
 @dataclass(frozen=True)
 class Recipe:
-    comment: str  # what the config begins with
-    choices: dict[str, str] = field(default_factory=dict)  # by axis: of choices.yml, or of recipes.yml
-    settings: Overrides = field(default_factory=dict)  # what holds besides
-    without: tuple[str, ...] = ()  # blocks and values of base and choices to leave out, by dotted name
-    options: str = ""  # what a training needs on its command line beside the corpus
-    comments: dict[str, str] = field(default_factory=dict)  # in place of the usual ones, by dotted name
+    """Recipe of one config."""
+
+    comment: str  # at the top of the config
+    choices: dict[str, str] = field(default_factory=dict)  # by axis, of choices.yml or recipes.yml
+    settings: Overrides = field(default_factory=dict)  # other settings, by dotted name
+    without: tuple[str, ...] = ()  # blocks and values to remove, by dotted name
+    options: str = ""  # options that a training needs besides the corpus
+    comments: dict[str, str] = field(default_factory=dict)  # own comments, by dotted name
 
 
 @cache
@@ -46,7 +48,12 @@ def read_recipes() -> dict[str, Recipe]:
 
 
 def named_recipe(name: str) -> Recipe:
-    """The recipe of a config. name (str): Of the config, or how it alone begins."""
+    """Return the recipe of a config.
+
+    name (str): Name of the config, or an unambiguous start of it.
+    RETURNS (Recipe): The recipe.
+    RAISES (ValueError): If no config or several have this name.
+    """
     recipes = read_recipes()
     names = [name] if name in recipes else [known for known in recipes if known.startswith(name)]
     if len(names) != 1:
@@ -69,27 +76,34 @@ def in_language(recipe: Recipe, lang: str) -> Recipe:
 
 
 def written(recipe: Recipe, config: Config, use: str) -> str:
-    """The text of a config, with the comments of its recipe.
+    """Return the text of a config with the comments of its recipe.
 
-    recipe (Recipe): What it is made of. config (Config): Not interpolated. use (str): How to train.
+    recipe (Recipe): The recipe.
+    config (Config): The config, not interpolated.
+    use (str): Sentence that says how to train it.
+    RETURNS (str): The text.
     """
     head = [*recipe.comment.splitlines(), use]
     return commented(config, head, {**_table()["comments"], **recipe.comments})
 
 
 def commented(config: Config, head: Iterable[str], comments: Mapping[str, str]) -> str:
-    """A config's text with comments, which `Config.to_str` cannot keep.
+    """Return the text of a config with comments, which `Config.to_str` cannot write.
 
-    config (Config): Not interpolated. head (Iterable[str]): Lines to begin with.
-    comments (Mapping[str, str]): By dotted name of a value, or of a block.
+    config (Config): The config, not interpolated.
+    head (Iterable[str]): Comment lines at the top.
+    comments (Mapping[str, str]): Comments by dotted name of a value or a block.
+    RETURNS (str): The text.
     """
     return "\n".join([*(f"# {line}".rstrip() for line in head), *_lines(config, comments)]) + "\n"
 
 
 def corpus_config(recipe: Recipe, corpus: Path | None) -> Config:
-    """A recipe's config with the paths and types of a corpus, not interpolated.
+    """Return a recipe's config with the paths and types of a corpus.
 
-    corpus (Optional[Path]): A folder that `convert` wrote; null leaves the paths open.
+    recipe (Recipe): The recipe.
+    corpus (Optional[Path]): Folder of a converted corpus. Without it the paths are null.
+    RETURNS (Config): The config, not interpolated.
     """
     config = make_config(recipe)
     settings: Overrides = {"paths.train": None, "paths.dev": None}
@@ -98,11 +112,13 @@ def corpus_config(recipe: Recipe, corpus: Path | None) -> Config:
 
 
 def fill(config: Config, corpus: Path, name: str) -> Config:
-    """A config as `spacy init fill-config` leaves it, with the corpus's paths and types.
+    """Fill in a config as `spacy init fill-config` does, with the paths and types of a corpus.
 
-    config (Config): Not interpolated. corpus (Path): A folder that `convert` wrote.
-    name (str): What messages call the config.
-    RETURNS (Config): Not interpolated.
+    config (Config): The config, not interpolated. It is not changed.
+    corpus (Path): Folder of a converted corpus.
+    name (str): Name of the config for messages.
+    RETURNS (Config): The filled config, not interpolated.
+    RAISES (ValueError): If the pipeline cannot be built (L480).
     """
     filled = Config(copy.deepcopy(dict(config)))
     apply(filled, known_sections(_corpus_values(corpus), filled))
@@ -117,7 +133,7 @@ def _corpus_values(corpus: Path) -> Overrides:
 
 
 def make_config(recipe: Recipe) -> Config:
-    """A recipe's config with every value that spaCy would fill in, not interpolated."""
+    """Return a recipe's config with all defaults filled in, not interpolated."""
     table, known = _table()["choices"], known_choices()
     choices = recipe.choices.items()
     picked = {axis: {**known[axis], **table.get(axis, {})}[choice] for axis, choice in choices}
@@ -146,7 +162,10 @@ def _filled(config: Config) -> Config:
 
 
 def _lines(block: Block, comments: Mapping[str, str], section: str = "") -> Iterator[str]:
-    """A block's values, then the blocks in it. `Config.to_str` puts deep blocks last."""
+    """Yield the lines of a block's values, then those of its blocks.
+
+    `Config.to_str` writes deep blocks last, which separates them from their parents.
+    """
     blocks = {}
     for key, value in block.items():
         name = f"{section}.{key}" if section else key
@@ -165,7 +184,7 @@ def _lines(block: Block, comments: Mapping[str, str], section: str = "") -> Iter
 
 
 def _is_short(name: str, block: Block) -> bool:
-    """Whether a block is written on one line: one value at most, no section and no component."""
+    """Return whether a block is written on one line: it has at most one value and is no section."""
     parents, _, _ = name.rpartition(".")
     is_place = parents in ("", "components") or name.startswith("initialize.")
     return not is_place and len(block) <= 1 and not any(isinstance(v, dict) for v in block.values())

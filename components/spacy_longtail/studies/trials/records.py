@@ -1,4 +1,4 @@
-"""The finished trials of an output folder: a folder each, with record.json in it."""
+"""Records of finished trials. Each has a folder in the output folder, with record.json in it."""
 
 import json
 import os
@@ -15,13 +15,13 @@ from .plan import Draw, title_of
 
 RECORD = "record.json"
 FOLDER = "trials"
-WORK = "work"  # folder of trials that are running
+WORK = "work"  # folder of running trials
 
 
 class TrialRecord(BaseModel):
-    """What is kept of a trial, by content key."""
+    """Record of a finished trial."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)  # of later versions
+    model_config = ConfigDict(extra="allow", frozen=True)  # later versions may add fields
 
     key: str
     corpus: str
@@ -30,46 +30,55 @@ class TrialRecord(BaseModel):
     seed: int
     draw: Draw | None
     steps: int
-    training: dict[str, int]  # patience: steps without a better score that ended it; 0: none did
-    curve: list[dict[str, int | float]]  # step, and macro F1 on dev in [0, 1], of one that is done
-    code: str  # its version
+    training: dict[str, int]  # patience: steps without improvement that end a training, or 0
+    curve: list[dict[str, int | float]]  # step, and macro F1 on dev in [0, 1]; empty if it failed
+    code: str  # version of the code
     status: Literal["done", "failed", "timeout"]
     seconds: float
     error: str
-    dev: dict[str, JsonValue] = {}  # scores in [0, 1], of one that is done
+    dev: dict[str, JsonValue] = {}  # scores in [0, 1]; empty if it failed
     test: dict[str, JsonValue] = {}
 
     @property
     def title(self) -> str:
-        """Corpus, method, draw and seed, for people."""
+        """Return corpus, method, sample and seed, for people."""
         return title_of(self.corpus, self.method, self.draw, self.seed)
 
     @property
     def is_done(self) -> bool:
+        """Return whether the trial was trained and scored."""
         return self.status == "done"
 
     def score(self, part: str, name: str) -> float | None:
-        """A score on dev or test, in [0, 1]; null where there is none."""
+        """Return a score on "dev" or "test" in [0, 1], or None if there is no such score."""
         value = (self.dev if part == "dev" else self.test).get(name)
         return value if isinstance(value, (int, float)) else None
 
     @property
     def steps_trained(self) -> int:
-        """Until its last evaluation; of a training without any, those of its plan."""
+        """Return the steps until the last evaluation, or those of the plan if there was none."""
         return int(self.curve[-1]["step"]) if self.curve else self.steps
 
     def data(self) -> dict[str, JsonValue]:
-        """As JSON data."""
+        """Return the record as JSON data."""
         return self.model_dump(exclude=set() if self.is_done else {"dev", "test"})
 
 
 def trial_folder(output: Path, key: str) -> Path:
-    """Where a finished trial's files are. output (Path): The folder. key (str): The trial's."""
+    """Return the folder of a finished trial.
+
+    output (Path): Folder of the results.
+    key (str): Content key of the trial.
+    """
     return output / FOLDER / key
 
 
 def read_finished(output: Path) -> dict[str, TrialRecord]:
-    """The records of an output folder by content key. output (Path): It need not be there."""
+    """Read the records of an output folder. Invalid ones are ignored with a warning.
+
+    output (Path): Folder of the results, which need not exist.
+    RETURNS (Dict[str, TrialRecord]): Records by content key.
+    """
     records = {}
     for path in sorted((output / FOLDER).glob(f"*/{RECORD}")):
         record = _read(path)
@@ -81,7 +90,7 @@ def read_finished(output: Path) -> dict[str, TrialRecord]:
 
 
 def _read(path: Path) -> TrialRecord | None:
-    """A record; null if somebody has changed it, or there is none."""
+    """Read a record, or return None if there is none or it is invalid."""
     with coded_io(path):
         text = path.read_bytes() if path.is_file() else b""
     try:
@@ -91,16 +100,19 @@ def _read(path: Path) -> TrialRecord | None:
 
 
 def finish(output: Path, work: Path, record: TrialRecord) -> None:
-    """Make a trial's working folder its final one: that is one rename. A trial that is done stays.
+    """Move the working folder of a trial to its final place, unless it is done already.
 
-    output (Path): The folder of results. work (Path): The working folder.
-    record (TrialRecord): What is kept of the trial.
+    The move is a single rename, so that an interrupted one leaves nothing half-written.
+
+    output (Path): Folder of the results.
+    work (Path): Working folder of the trial.
+    record (TrialRecord): Record of the trial.
     """
     target = trial_folder(output, record.key)
     write_file(work / RECORD, json.dumps(record.data(), indent=1))
     with coded_io(work):
         target.parent.mkdir(exist_ok=True)
         before = _read(target / RECORD)
-        if before is None or not before.is_done:  # else another process was first
-            shutil.rmtree(target, ignore_errors=True)  # a failure, tried again
+        if before is None or not before.is_done:  # another process may have been faster
+            shutil.rmtree(target, ignore_errors=True)  # an earlier failure
             os.rename(work, target)

@@ -1,4 +1,4 @@
-"""A plan run: what is not finished yet, several at a time, each trial in a process of its own."""
+"""Runner of a plan: runs unfinished trials, several at a time, each in a separate process."""
 
 import json
 import shutil
@@ -31,20 +31,23 @@ Runner = Callable[[Trial, Path, Stop], Outcome]
 
 @dataclass(frozen=True)
 class TrialOptions:
-    """How a plan is run; none of it changes a figure."""
+    """Options of a run, none of which changes a score."""
 
-    workers: int = 1  # trials at a time
-    gpu_id: int = -1  # -1 is the CPU
-    minutes: float | None = None  # time limit of a trial
-    keep_models: bool = False  # keep model-best and model-last
-    retry_failed: bool = False  # run failed trials again, and those that ran out of time
+    workers: int = 1  # number of trials that run at the same time
+    gpu_id: int = -1  # -1 for the CPU
+    minutes: float | None = None  # time limit of each trial
+    keep_models: bool = False  # whether to keep model-best and model-last
+    retry_failed: bool = False  # whether to repeat trials that failed or exceeded their time limit
 
 
 class Matrix:
-    """A plan and its output folder.
+    """Trials of a plan, and the folder of their results.
 
-    plan (Plan): The plan. output (Path): The folder.
-    inputs (Optional[Sequence[Path]]): What the folder must not hold; null is the plan's corpora.
+    plan (Plan): The plan.
+    output (Path): Folder of the results.
+    inputs (Optional[Sequence[Path]]): Folders that the output folder must not contain. By default
+        the plan's corpora.
+    RAISES (ValueError): If the plan has no corpus, or two trials are the same training.
     """
 
     def __init__(self, plan: Plan, output: Path, inputs: Sequence[Path] | None = None) -> None:
@@ -60,7 +63,11 @@ class Matrix:
                 raise unusable("The plan", f"{same.title!r} and {trial.title!r} are the same training.")
 
     def check(self, keys: Iterable[str]) -> None:
-        """Build the pipeline of every method once: mistakes show before hours of training."""
+        """Build the pipeline of every method once, so that mistakes show before hours of training.
+
+        keys (Iterable[str]): Content keys of the trials.
+        RAISES (ValueError): If a pipeline cannot be built (L480).
+        """
         trials = (self.trials[key] for key in keys)
         kinds = {(t.method.name, t.corpus, t.draw is None): t for t in trials}
         for (name, corpus, _), trial in kinds.items():
@@ -77,7 +84,7 @@ class Matrix:
             warn_seen(filled.interpolate(), corpus)
 
     def listed(self) -> list[dict[str, object]]:
-        """The trials as JSON data, checked as before a run. Nothing is written."""
+        """Return the trials as JSON data, checked as before a run. Nothing is written."""
         finished = read_finished(self.output)
         self.check(key for key in self.trials if key not in finished)
         rows: list[dict[str, object]] = []
@@ -88,9 +95,11 @@ class Matrix:
         return rows
 
     def missing(self, keys: Iterable[str], *, retry_failed: bool = False) -> list[str]:
-        """Those of the trials that are not finished.
+        """Return the unfinished trials.
 
-        keys (Iterable[str]): Of the trials. retry_failed (bool): Failed ones count as not finished.
+        keys (Iterable[str]): Content keys of trials.
+        retry_failed (bool): Whether failed trials count as unfinished.
+        RETURNS (List[str]): Content keys of unfinished trials.
         """
         records = read_finished(self.output)
         return [k for k in keys if k not in records or (retry_failed and not records[k].is_done)]
@@ -98,17 +107,19 @@ class Matrix:
     def run(
         self, options: TrialOptions, keys: Iterable[str] | None = None, runner: Runner | None = None
     ) -> dict[str, TrialRecord]:
-        """Run what is not finished. Stopping it at any moment loses the running trials alone.
+        """Run the unfinished trials. An interruption loses only the running ones.
 
-        options (TrialOptions): How. keys (Optional[Iterable[str]]): Trials to run; null is all.
-        runner (Optional[Callable]): What runs one trial, if not a process of its own.
-        RETURNS (Dict[str, TrialRecord]): The records of the plan's finished trials, by content key.
+        options (TrialOptions): Options of the run.
+        keys (Optional[Iterable[str]]): Content keys of the trials to run. By default all.
+        runner (Optional[Callable]): Function that runs one trial. By default in a separate process.
+        RETURNS (Dict[str, TrialRecord]): Records of the plan's finished trials, by content key.
         """
         among = list(self.trials if keys is None else keys)
         missing = self.missing(among, retry_failed=options.retry_failed)
         if missing:
             with coded_io(self.output):
-                (self.output / FOLDER).mkdir(parents=True, exist_ok=True)  # it is known by it
+                # by this folder, output folders are recognised when a run is resumed
+                (self.output / FOLDER).mkdir(parents=True, exist_ok=True)
             if runner is None:
                 check_gpu(options.gpu_id)
                 self.check(missing)
@@ -117,13 +128,13 @@ class Matrix:
         return {key: r for key, r in read_finished(self.output).items() if key in self.trials}
 
     def _run(self, keys: list[str], total: int, workers: int, runner: Runner) -> None:
-        """Run trials, several at a time, behind a progress bar."""
+        """Run trials, several at a time, with a progress bar."""
         stopped: list[str] = []
 
         def train(key: str) -> TrialRecord | None:
             try:
                 return None if stopped else self._train(key, runner, lambda: next(iter(stopped), None))
-            except BaseException as error:  # a full disk: every trial would meet it
+            except BaseException as error:  # such as a full disk, which stops all trials
                 stopped.append(str(error))
                 raise
 
@@ -136,16 +147,16 @@ class Matrix:
                     if (record := future.result()) is not None:
                         bar.write(_line(record), file=sys.stderr)  # stdout may be for JSON
                         bar.update()
-            except BaseException:  # Ctrl-C, too
+            except BaseException:  # Ctrl-C as well
                 stopped.append("Interrupted.")
                 raise
 
     def _train(self, key: str, runner: Runner, stop: Stop) -> TrialRecord | None:
-        """Run one trial, and keep its record; null if it was stopped."""
+        """Run one trial and write its record, or return None if it was stopped."""
         trial, work = self.trials[key], self.output / WORK / key
         try:
             with coded_io(work):
-                shutil.rmtree(work, ignore_errors=True)  # of a process that was killed
+                shutil.rmtree(work, ignore_errors=True)  # left by a process that was killed
                 work.mkdir(parents=True)
                 outcome = runner(trial, work, stop)
             if outcome.status == "stopped":
@@ -157,7 +168,7 @@ class Matrix:
         return record
 
     def _record(self, key: str, trial: Trial, outcome: Outcome, work: Path) -> TrialRecord:
-        """What is kept of a trial; dev.json and test.json are there if it ended well."""
+        """Return the record of a trial. dev.json and test.json exist if it is done."""
         scores, points = {}, []
         if outcome.status == "done":
             files = {part: (work / f"{part}.json").read_text(encoding="utf8") for part in SCORED}
@@ -181,7 +192,7 @@ class Matrix:
 
 
 def _line(record: TrialRecord) -> str:
-    """How a trial ended, in a line."""
+    """Return one line on the end of a trial."""
     if record.is_done:
         dev, test = (f"{100 * (record.score(p, DEV_SCORE) or 0):.1f}" for p in SCORED)
         return f"{record.title}: macro F1 {dev} on dev, {test} on test, {record.seconds:.0f} s"
@@ -189,10 +200,13 @@ def _line(record: TrialRecord) -> str:
 
 
 def run_trial(options: TrialOptions, trial: Trial, work: Path, stop: Stop) -> Outcome:
-    """Run one trial in a process of its own.
+    """Run one trial in a separate process.
 
-    options (TrialOptions): How. trial (Trial): The trial. work (Path): An empty folder for it.
-    stop (Callable): Tells why it must end, else null. RETURNS (Outcome): How it ended.
+    options (TrialOptions): Options of the run.
+    trial (Trial): The trial.
+    work (Path): Empty folder for its files.
+    stop (Callable): Returns why the trial must end, or None.
+    RETURNS (Outcome): End of the process.
     """
     corpus, name, is_drawn = str(trial.corpus), trial.method.name, trial.draw is not None
     task = Task(corpus=corpus, name=name, gpu_id=options.gpu_id, drawn=is_drawn, parts=SCORED)

@@ -1,1 +1,1 @@
-"""The search over settings of one method, with Optuna."""
+"""Search over the settings of one config, with Optuna."""

@@ -1,4 +1,4 @@
-"""A search with Optuna over config values: each trial is a training in a process of its own."""
+"""Search over config values with Optuna. Each trial is a training in a separate process."""
 
 import json
 import random
@@ -36,25 +36,27 @@ if TYPE_CHECKING:  # Optuna is an extra
     from optuna.samplers import BaseSampler
     from optuna.trial import FrozenTrial
 
-STUDY = "study.db"  # of Optuna
+STUDY = "study.db"  # Optuna's database
 MODELS = "models"
-WORK = "work-"  # how the folder of a running trial begins
+WORK = "work-"  # prefix of the folder of a running trial
 BEST_CONFIG = "best.cfg"
 LEAST_EVALUATIONS = 3
-STARTUP = 5  # trials that come to their end before any is pruned
-WARMUP = 1 / 3  # of the steps before a trial can be pruned
+STARTUP = 5  # number of finished trials before any is pruned
+WARMUP = 1 / 3  # fraction of the steps before a trial can be pruned
 BASELINE, VALUES, ERROR = "baseline", "values", "error"  # attributes of a trial
 
 Runner = Callable[["Trial", Path, Stop], Outcome]
-Choice = str | float | bool | None  # what Optuna draws from
+Choice = str | float | bool | None  # a value of a categorical parameter
 
-# how long a training is, and when it is evaluated
+# settings of the length of a training and of its evaluations, which must be equal for all trials
 LENGTHS = tuple(f"training.{name}" for name in ("max_steps", "max_epochs", "patience", "eval_frequency"))
-DIGITS = 4  # of a drawn number: finer differences tell nothing, and the config stays readable
+DIGITS = 4  # significant digits of a sampled number; more would make the config unreadable
 FORM = "Write SECTION.NAME=LOW:HIGH, with :log after it for a logarithmic range, or SECTION.NAME=A,B,C."
 
 
 class Parameter(NamedTuple):
+    """Config value to search, with its range or choices."""
+
     name: str  # dotted, as in the config
     baseline: object  # the config's value
     low: float = 0.0
@@ -65,13 +67,13 @@ class Parameter(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What it can be, for people."""
+        """Return the range or the choices, for people."""
         if self.choices:
             return ", ".join(f"{choice}" for choice in self.choices)
         return f"{self.low:g} to {self.high:g}{' (log)' if self.log else ''}"
 
     def has(self, value: object) -> bool:
-        """Whether a value is one that could be drawn."""
+        """Return whether a value is in the range or among the choices."""
         if self.choices:
             return value in self.choices
         if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -79,7 +81,7 @@ class Parameter(NamedTuple):
         return self.low <= value <= self.high and (not self.whole or value == int(value))
 
     def suggest(self, trial: "Trial") -> object:
-        """A value for a trial."""
+        """Return the value for a trial."""
         if self.choices:
             return trial.suggest_categorical(self.name, list(self.choices))
         if self.whole:
@@ -107,7 +109,7 @@ def read_parameters(config: Config, given: list[str]) -> list[Parameter]:
 
 
 def cannot_search(problem: str, fix: str) -> ValueError:
-    """The error to raise of a search that cannot be run."""
+    """Return the error for a search that cannot be run."""
     return ValueError(Errors.L483.format(problem=problem, fix=fix))
 
 
@@ -139,7 +141,7 @@ def _choices(spec: str) -> tuple[Choice, ...]:
     choices = tuple(_value(part) for part in spec.split(","))
     is_nested = any(isinstance(value, (list, dict)) for value in choices)
     if is_nested or len(set(choices)) < max(len(choices), 2):
-        raise ValueError("choices are two numbers or words at least, each once")
+        raise ValueError("choices must be at least two numbers or words, each once")
     return choices
 
 
@@ -151,29 +153,32 @@ def _value(text: str) -> Choice:
 
 
 class FailedTrialError(Exception):
-    """A training failed: it counts, and the search goes on."""
+    """Failed training. It counts as a trial, and the search continues."""
 
 
 class Tried(NamedTuple):
-    """A finished trial."""
+    """Finished trial."""
 
     number: int
     values: Overrides  # by name of the parameter
     is_baseline: bool
     status: str  # done, pruned or failed
-    score: float | None  # macro F1 on dev: of the best checkpoint, or the best until it was pruned
-    curve: list[tuple[int, float]]  # steps, and the same after them
+    score: float | None  # best macro F1 on dev
+    curve: list[tuple[int, float]]  # step, and macro F1 on dev
     seconds: float
     error: str
 
 
 class Search:
-    """What is searched, on what, and where the results go. Every trial trains equal steps.
+    """Search over settings of a config. All trials are trained for the same number of steps.
 
-    config (Path): A config file. settings (Overrides): Config values by dotted name; they win.
-    given (List[str]): SECTION.NAME=LOW:HIGH[:log] or SECTION.NAME=A,B,C.
-    corpus (Path): A folder that `convert` wrote.
-    output (Path): The folder; a search there is resumed. seed (int): Of the draws.
+    config (Path): Config to start from.
+    settings (Overrides): Config values by dotted name, which override those of the config.
+    given (List[str]): Settings to search: SECTION.NAME=LOW:HIGH[:log] or SECTION.NAME=A,B,C.
+    corpus (Path): Folder of a converted corpus.
+    output (Path): Folder of the results. A search in this folder is resumed.
+    seed (int): Random seed of the search.
+    RAISES (ValueError): If the search cannot be run (L483), or a setting is invalid.
     """
 
     def __init__(
@@ -208,11 +213,16 @@ class Search:
         self.name = f"tune-{digest(content)}"
 
     def check(self) -> None:
-        """Build the pipelines at the space's corners: mistakes show before hours of training."""
+        """Build the pipelines with the first and the last values of all settings.
+
+        So mistakes show before hours of training.
+
+        RAISES (ValueError): If a pipeline cannot be built (L480).
+        """
         for i in (0, -1):
             values = {p.name: (p.choices or (p.low, p.high))[i] for p in self.parameters}
             shown = ", ".join(f"{name} = {value}" for name, value in values.items())
-            with warnings.catch_warnings():  # of ends of ranges, which nobody may ever draw
+            with warnings.catch_warnings():  # the ends of a range may never be sampled
                 warnings.simplefilter("ignore")
                 fill(compose(self.config, {}, values), self.corpus, f"the config with {shown}")
         whole = self.config.interpolate()
@@ -224,7 +234,7 @@ class Search:
         warn_seen(whole, self.corpus)
 
     def model(self, number: int) -> Path:
-        """Where the models of a trial are kept."""
+        """Return the folder with the models of a trial."""
         return self.output / MODELS / f"{self.name}-{number}"
 
     def run(
@@ -235,14 +245,15 @@ class Search:
         minutes: float | None = None,
         runner: Runner | None = None,
     ) -> list[Tried]:
-        """Run trials until there are enough. Stopping it loses the running trial alone.
+        """Run trials until there are enough. An interruption loses only the running trial.
 
-        One process at a time may run a search in one folder.
+        Only one process at a time may run a search in a folder.
 
-        n_trials (int): How many in all. gpu_id (int): -1 is the CPU.
-        minutes (Optional[float]): Time limit of a trial.
-        runner (Optional[Callable]): What runs one trial, if not a process of its own.
-        RETURNS (List[Tried]): All finished trials, those of earlier runs too.
+        n_trials (int): Total number of trials, including those of earlier runs.
+        gpu_id (int): ID of the GPU, or -1 for the CPU.
+        minutes (Optional[float]): Time limit of each trial.
+        runner (Optional[Callable]): Function that runs one trial. By default in a separate process.
+        RETURNS (List[Tried]): All finished trials, including those of earlier runs.
         """
         if runner is None:
             check_gpu(gpu_id)
@@ -250,7 +261,7 @@ class Search:
             runner = partial(run_trial, self, gpu_id, minutes)
         with coded_io(self.output):
             (self.output / MODELS).mkdir(parents=True, exist_ok=True)
-        for left in self.output.glob(f"{WORK}*"):  # by a search that was killed
+        for left in self.output.glob(f"{WORK}*"):  # left by a search that was killed
             shutil.rmtree(left, ignore_errors=True)
         study = self._study()
         for n in range(len(_finished(study)), n_trials):
@@ -266,14 +277,14 @@ class Search:
     def _sampler(self, n_finished: int) -> "BaseSampler":
         """Return the sampler of the next trial.
 
-        Its draws depend on the seed and on the finished trials alone, so that a resumed search
-        proposes what an uninterrupted one does.
+        It depends only on the seed and the finished trials, so that a resumed search samples the
+        same values as an uninterrupted one.
         """
         seed = random.Random(f"{self.seed}/{n_finished}").getrandbits(32)
         return import_optuna().samplers.TPESampler(seed=seed)
 
     def _study(self) -> "Study":
-        """The study of the search, made if it is not there. Its first trial is the baseline."""
+        """Load or create the Optuna study of the search. Its first trial is the baseline."""
         optuna, path = import_optuna(), self.output / STUDY
         try:
             study: Study = optuna.create_study(
@@ -283,7 +294,7 @@ class Search:
                 direction="maximize",
                 load_if_exists=True,
             )
-        except Exception as error:  # of the database
+        except Exception as error:  # the database raises many types of errors
             problem = f"{error}".splitlines()[0]
             raise ValueError(Errors.L477.format(path=path, problem=problem)) from error
         is_queued = any(trial.state.name == "WAITING" for trial in study.trials)
@@ -293,7 +304,7 @@ class Search:
         return study
 
     def _objective(self, runner: Runner, trial: "Trial") -> float:
-        """Train with the values of a trial; keep its models. RETURNS (float): Macro F1 on dev."""
+        """Train with the values of a trial, keep its models and return macro F1 on dev."""
         is_baseline = BASELINE in trial.user_attrs
         drawn = [p for p in self.parameters if not is_baseline or p.has(p.baseline)]
         values = {p.name: p.suggest(trial) for p in drawn}
@@ -305,18 +316,18 @@ class Search:
             outcome = runner(trial, work, watch)
             if outcome.status == "stopped":
                 raise import_optuna().TrialPruned(outcome.error)
-            watch()  # what came after the last look
+            watch()  # reports evaluations since the last check
             if outcome.status != "done":
                 trial.set_user_attr(ERROR, outcome.error)
                 raise FailedTrialError(outcome.error)
             target = self.model(trial.number)
-            shutil.rmtree(target, ignore_errors=True)  # of a study that was deleted
+            shutil.rmtree(target, ignore_errors=True)  # left by a study that was deleted
             (work / MODEL).rename(target)
             score: float = json.loads((work / "dev.json").read_text("utf8"))["scores"][DEV_SCORE]
         return score
 
     def _after(self, study: "Study", trial: "FrozenTrial") -> None:
-        """Print a line on a trial, and delete the models that nobody needs."""
+        """Print a line on a trial, and delete all models except the best and the baseline."""
         tried = _finished(study)
         best = best_of(tried)
         for run in tried:
@@ -326,10 +337,11 @@ class Search:
                 shutil.rmtree(self.model(run.number), ignore_errors=True)
 
     def write_best(self, tried: list[Tried], best: Tried) -> Path:
-        """Write the best config, which `spacy train` takes as it is.
+        """Write the best config, which `spacy train` accepts without changes.
 
-        tried (List[Tried]): All finished trials. best (Tried): The best.
-        RETURNS (Path): The file.
+        tried (List[Tried]): All finished trials.
+        best (Tried): The best trial.
+        RETURNS (Path): The config file.
         """
         n_pruned = sum(trial.status == "pruned" for trial in tried)
         trials, steps = number(len(tried), "trial"), number(self.steps, "step")
@@ -345,7 +357,7 @@ class Search:
 
 
 def import_optuna() -> ModuleType:
-    """Optuna without its chatter."""
+    """Return the module optuna, with its log messages turned off."""
     with extra("optuna", "tune"):
         import optuna
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -357,7 +369,7 @@ def _finished(study: "Study") -> list[Tried]:
 
 
 def _tried(trial: "FrozenTrial") -> Tried | None:
-    """What a trial of the study shows; null if it runs, or was interrupted."""
+    """Return a finished trial of the study, or None if it is running or was interrupted."""
     kept, curve = trial.user_attrs, sorted(trial.intermediate_values.items())
     status = {"COMPLETE": "done", "PRUNED": "pruned"}.get(trial.state.name)
     if status is None and ERROR not in kept:
@@ -375,29 +387,32 @@ def _tried(trial: "FrozenTrial") -> Tried | None:
 
 
 def best_of(tried: list[Tried]) -> Tried | None:
-    """The trial with the best macro F1 on dev, of equals the baseline, then the first."""
+    """Return the trial with the best macro F1 on dev, or None if none is done.
+
+    Among equal trials the baseline is preferred, then the first.
+    """
     done = [trial for trial in tried if trial.status == "done" and trial.score is not None]
     return max(done, key=lambda t: (t.score, t.is_baseline, -t.number), default=None)
 
 
 def _watch(trial: "Trial", work: Path, seen: set[int], steps: int) -> str | None:
-    """Tell the study of new evaluations, and why a training must end; null lets it go on."""
+    """Report new evaluations to the study, and return why the training must end, or None."""
     points: dict[int, float] = {}
     target = work / MODEL
     for folder in (*in_progress(target), target):
-        with suppress(FileNotFoundError):  # a training is renamed when it is done
+        with suppress(FileNotFoundError):  # the folder is renamed when the training is done
             points |= {int(p["step"]): p[DEV_SCORE] for p in read_curve(folder / BEST) if DEV_SCORE in p}
     new = [step for step in points if step not in seen]
     for step in new:
         trial.report(points[step], step)
     seen.update(new)
-    # others are compared with the baseline; a finished training costs no more
+    # the baseline is needed for comparison, and pruning a finished training saves nothing
     is_safe = not new or new[-1] >= steps or BASELINE in trial.user_attrs
     return None if is_safe or not trial.should_prune() else f"Pruned after step {new[-1]}."
 
 
 def title(trial: Tried) -> str:
-    """A trial in a line, for people."""
+    """Return one line on a trial, for people."""
     values = ", ".join(f"{name} {value}" for name, value in trial.values.items())
     score = "" if trial.score is None else f", macro F1 on dev {percent(trial.score)}"
     error = f": {trial.error.splitlines()[-1]}" if trial.error else ""
@@ -408,12 +423,15 @@ def title(trial: Tried) -> str:
 def run_trial(
     search: Search, gpu_id: int, minutes: float | None, trial: "Trial", work: Path, stop: Stop
 ) -> Outcome:
-    """Train in a process of its own, and score on dev alone.
+    """Train in a separate process, and score on dev only.
 
-    search (Search): What is searched. gpu_id (int): -1 is the CPU.
-    minutes (Optional[float]): Time limit. trial (Trial): With its values.
-    work (Path): An empty folder for its files. stop (Callable): Tells why it must end, else null.
-    RETURNS (Outcome): How it ended.
+    search (Search): The search.
+    gpu_id (int): ID of the GPU, or -1 for the CPU.
+    minutes (Optional[float]): Time limit.
+    trial (optuna.Trial): Trial with its values.
+    work (Path): Empty folder for its files.
+    stop (Callable): Returns why the training must end, or None.
+    RETURNS (Outcome): End of the process.
     """
     corpus, name = str(search.corpus), f"trial {trial.number}"
     task = Task(corpus=corpus, name=name, gpu_id=gpu_id, drawn=False, parts=["dev"])
