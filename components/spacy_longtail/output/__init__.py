@@ -1,1 +1,1 @@
-"""What leaves the program: files, tables, and numbers in words."""
+"""Output of commands: safe writing of files, tables, and numbers in words."""

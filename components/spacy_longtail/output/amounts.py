@@ -1,24 +1,29 @@
-"""Amounts in words and in points of 100."""
+"""Formatting of amounts: numbers with nouns, scores in points of 100, p values."""
 
 
 def number(n: float, noun: str, plural: str = "") -> str:
-    """1 sentence, 2,000 sentences, 0.5 minutes. plural (str): Where it takes more than an s."""
+    """Return a number with its noun, such as "1 sentence" or "2,000 sentences".
+
+    n (float): The number.
+    noun (str): The noun in the singular.
+    plural (str): The noun in the plural. By default with an s.
+    """
     shown = f"{n:,}" if isinstance(n, int) else f"{n:g}"
     return f"{shown} {noun if n == 1 else plural or f'{noun}s'}"
 
 
 def verb(n: int, word: str) -> str:
-    """1 stands, 2 stand."""
+    """Return a verb in the third person that agrees with a number: 1 "stands", 2 "stand"."""
     return word if n != 1 else {"have": "has", "are": "is"}.get(word, f"{word}s")
 
 
 def percent(score: float | None) -> str:
-    """A score in [0, 1] as points of 100 with one decimal."""
+    """Format a score in [0, 1] in points of 100 with one decimal."""
     return "–" if score is None else f"{100 * score:.1f}"
 
 
 def signed(points: float | None) -> str:
-    """Points with a sign, a real minus; what rounds to nothing has none."""
+    """Format points with a sign, which is a typographic minus. 0.0 has no sign."""
     if points is None:
         return "–"
     rounded = round(points, 1)

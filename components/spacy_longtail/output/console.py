@@ -6,15 +6,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-PLAIN = "longtail_plain"  # the error handler
-SIGNS = {  # what is printed instead; any other character becomes an escape such as \u65e5
+PLAIN = "longtail_plain"  # name of the error handler
+SIGNS = {  # replacements; any other character becomes an escape such as \u65e5
     "−": "-",
     "–": "-",
     "…": "...",
     "✔": "[+]",
     "✘": "[x]",
     "⚠": "[!]",
-    "ℹ": "[i]",  # the mark of an information
+    "ℹ": "[i]",  # symbol of an information
     "─": "-",
     "│": "|",
     "█": "#",
@@ -36,9 +36,10 @@ codecs.register_error(PLAIN, _plain)
 
 @contextmanager
 def any_console() -> Iterator[None]:
-    """Print on any console: a character that it lacks does not end a command in mid-table.
+    """Replace characters that a console lacks, so that they do not end a command with an error.
 
-    Streams for which the user chose what to do, as with PYTHONIOENCODING=cp1252:replace, stay.
+    Streams with an error handler of the user's choice, such as that of
+    PYTHONIOENCODING=cp1252:replace, are not changed.
     """
     streams = [s for s in (sys.stdout, sys.stderr) if isinstance(s, io.TextIOWrapper)]
     changed = {
@@ -55,8 +56,9 @@ def any_console() -> Iterator[None]:
 
 
 def echo(text: str, err: bool = False) -> None:
-    """Print a line. `typer.echo` would write UTF-8 where a console has ASCII alone.
+    """Print a line in the encoding of the console. `typer.echo` always writes UTF-8.
 
-    text (str): The line. err (bool): Whether it goes to stderr.
+    text (str): The line.
+    err (bool): Whether to print on stderr.
     """
     (sys.stderr if err else sys.stdout).write(f"{text}\n")

@@ -1,4 +1,4 @@
-"""Tables of text, for a terminal."""
+"""Tables of text for the terminal."""
 
 from collections.abc import Sequence
 from typing import Literal, cast
@@ -7,11 +7,14 @@ from wasabi import table
 
 
 def text_table(head: Sequence[str], rows: Sequence[Sequence[object]], aligns: str = "") -> str:
-    """A table with a line below its head.
+    """Return a table with a line below its head.
 
-    head (Sequence[str]): The names of its columns. rows (Sequence[Sequence[object]]): Their values.
-    aligns (str): l or r for each column; else all but the first are numbers.
+    head (Sequence[str]): Headings of the columns.
+    rows (Sequence[Sequence[object]]): Cells of each row.
+    aligns (str): "l" or "r" for each column. By default the first column is aligned left and all
+        others right.
+    RETURNS (str): The table.
     """
-    widest = max(len(str(cell)) for row in (head, *rows) for cell in row)  # else 30 are kept apart
+    widest = max(len(str(cell)) for row in (head, *rows) for cell in row)  # wasabi cuts cells at 30
     sides = cast(tuple[Literal["l", "r"], ...], tuple(aligns or "l" + "r" * (len(head) - 1)))
     return table(rows, header=head, divider=True, max_col=widest, aligns=sides)

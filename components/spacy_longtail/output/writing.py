@@ -1,4 +1,4 @@
-"""Where a command may write, and writing that happens whole or not at all."""
+"""Safe output: checks where a command may write, and atomic writing of files and folders."""
 
 import os
 import re
@@ -13,25 +13,29 @@ from pathlib import Path
 
 from ..errors import Errors, Warnings
 
-NEW = ".longtail-"  # how a folder or file begins that is being written
-RANDOM = r"\w{8}"  # of tempfile, at the end of a name
-INSIDE = "new"  # in a folder that is being written
-ASSETS = "assets"  # a project's own data
-ENDS = 1 << 16  # bytes of a file's beginning, and of its end, that are searched for a mark
-LONGEST = 40  # characters of a target's name in a folder that is being written
-NOT_IN_NAMES = frozenset('<>:"/\\|?*')  # of files, on Windows
+NEW = ".longtail-"  # prefix of temporary files and folders
+RANDOM = r"\w{8}"  # suffix that tempfile adds
+INSIDE = "new"  # the new content, in a temporary folder
+ASSETS = "assets"  # folder with a project's own data
+ENDS = 1 << 16  # number of bytes at both ends of a file that are searched for a mark
+MAX_NAME = 40  # characters of the target's name in the name of a temporary folder
+NOT_IN_NAMES = frozenset('<>:"/\\|?*')  # characters that Windows forbids in names of files
 DEVICES = {"CON", "PRN", "AUX", "NUL", *(f"{port}{i}" for port in ("COM", "LPT") for i in range(1, 10))}
 
 
 @contextmanager
 def coded_io(path: Path) -> Iterator[None]:
-    """What the system refuses becomes a coded error."""
+    """Turn errors of the operating system into errors with a code.
+
+    path (Path): Path for the message, if the error names none.
+    RAISES (ValueError): If reading or writing fails (L432).
+    """
     try:
         yield
     except OSError as error:
         place, problem = error.filename or path, error.strerror or error
         if isinstance(error, shutil.Error) and isinstance(error.args[0], list):
-            _, place, problem = error.args[0][0]  # of all that copytree could not copy
+            _, place, problem = error.args[0][0]  # the first that copytree could not copy
         raise ValueError(Errors.L432.format(path=place, problem=problem)) from error
 
 
@@ -41,10 +45,11 @@ def check_folder(
     """Refuse an output folder that would replace something else, before any work.
 
     target (Path): The folder, existing or new.
-    inputs (Iterable[Path]): What the command reads: none of them may be the folder, or lie in it.
-    foreign (Callable[[Path], str]): Says in words what a folder that is not empty holds that the
-        command did not write; "" for nothing of the kind.
-    RETURNS (Path): The folder, absolute, links followed.
+    inputs (Iterable[Path]): Files and folders that the command reads. None of them may be the
+        folder or lie in it.
+    foreign (Callable[[Path], str]): Returns why a non-empty folder must not be replaced, or "".
+    RETURNS (Path): The folder as an absolute path without links.
+    RAISES (ValueError): If the folder cannot be written or must not be replaced.
     """
     full = _checked(target, inputs, "folder")
     if full.exists() and not full.is_dir():
@@ -59,7 +64,7 @@ def check_folder(
 
 
 def unless_holds(*names: str) -> Callable[[Path], str]:
-    """For `check_folder`: a folder is of the command where it holds one of these names."""
+    """Return a check for `check_folder` that accepts a folder with one of these files."""
     return lambda folder: "" if any((folder / n).exists() for n in names) else f"it holds no {names[0]}"
 
 
@@ -67,10 +72,11 @@ def check_file(target: Path, inputs: Iterable[Path] = (), mark: str = "") -> Pat
     """Refuse an output file that would replace something else, before any work.
 
     target (Path): The file, existing or new.
-    inputs (Iterable[Path]): What the command reads: none of them may be the file.
-    mark (str): A text near the beginning or the end of every file of this kind: a file without it
-        is something else, and is not replaced.
-    RETURNS (Path): The file, absolute, links followed.
+    inputs (Iterable[Path]): Files and folders that the command reads. None of them may be the file.
+    mark (str): Text near the beginning or the end of every file of this kind. A file without it is
+        not replaced.
+    RETURNS (Path): The file as an absolute path without links.
+    RAISES (ValueError): If the file cannot be written or must not be replaced.
     """
     full = _checked(target, inputs, "file")
     if full.exists() and not full.is_file():
@@ -82,10 +88,12 @@ def check_file(target: Path, inputs: Iterable[Path] = (), mark: str = "") -> Pat
 
 
 def check_outside(target: Path, folders: Iterable[Path], kind: str) -> None:
-    """Refuse an output in a folder that the command reads: it would be read, too, the next time.
+    """Refuse an output in a folder that the command reads, because the next run would read it.
 
-    target (Path): The output, checked as a folder or a file. kind (str): Which of them it is.
-    folders (Iterable[Path]): What the command reads; a file among them holds nothing.
+    target (Path): The output.
+    folders (Iterable[Path]): Files and folders that the command reads.
+    kind (str): "folder" or "file", for the message.
+    RAISES (ValueError): If the output lies in one of the folders.
     """
     for folder in folders:
         if folder.resolve() in target.resolve().parents:
@@ -94,7 +102,7 @@ def check_outside(target: Path, folders: Iterable[Path], kind: str) -> None:
 
 
 def has_mark(path: Path, mark: str) -> bool:
-    """Whether a file is empty, or has a text near its beginning or end."""
+    """Return whether a file is empty, or has a text near its beginning or end."""
     wanted = mark.encode("utf8")
     with coded_io(path), path.open("rb") as file:
         head = file.read(ENDS)
@@ -103,7 +111,7 @@ def has_mark(path: Path, mark: str) -> bool:
 
 
 def _checked(target: Path, inputs: Iterable[Path], kind: str) -> Path:
-    """An output's absolute path, if it neither is nor holds what must stay."""
+    """Return the absolute path of an output that neither is nor contains a protected folder."""
     try:
         full = target.resolve()  # raises for links in a circle up to Python 3.12
         with suppress(FileNotFoundError, NotADirectoryError):
@@ -126,31 +134,33 @@ def _checked(target: Path, inputs: Iterable[Path], kind: str) -> Path:
 
 
 def _check_open(place: Path) -> None:
-    """Whether a place is a folder that can be written to."""
+    """Refuse a path that is not a folder or cannot be written to."""
     if not (place.is_dir() and os.access(place, os.W_OK | os.X_OK)):
         problem = "it cannot be written to" if place.is_dir() else "it is not a folder"
         raise ValueError(Errors.L432.format(path=place, problem=problem))
 
 
 def is_file_name(name: str) -> bool:
-    """Whether a file or folder may have the name on every system: what is written travels.
+    """Return whether a file may have this name on every system, because outputs are copied.
 
-    Windows takes a device for a file whatever its extension, and drops a dot or a space at the end.
+    Windows reserves names of devices with any extension, and drops a dot or space at the end.
     """
     bad = not name or name[-1] in " ." or any(c in NOT_IN_NAMES or ord(c) < 32 for c in name)
     return not bad and name.partition(".")[0].rstrip().upper() not in DEVICES
 
 
 def nearest(path: Path) -> Path:
-    """The path itself if it is there, else the first of its parents that is."""
+    """Return the path if it exists, otherwise its nearest parent that exists."""
     path = path.absolute()
     return next(place for place in (path, *path.parents) if place.exists())
 
 
 def write_file(path: Path, content: str | bytes) -> None:
-    """Write a file, its folder created if needed. All of it, or what was there stays.
+    """Write a file atomically. Missing folders are created.
 
-    path (Path): The file. content (str | bytes): A text is written in UTF-8.
+    path (Path): The file.
+    content (str | bytes): Content of the file. Text is written in UTF-8.
+    RAISES (ValueError): If writing fails (L432). An earlier file is then unchanged.
     """
     # a lone surrogate is legal in JSON and has no UTF-8
     data = content.encode("utf8", "replace") if isinstance(content, str) else content
@@ -169,21 +179,21 @@ def write_file(path: Path, content: str | bytes) -> None:
 
 
 def in_progress(target: Path) -> list[Path]:
-    """The folders that are to take a target's place: of `whole_folder`, running or killed."""
+    """Return the temporary folders of `whole_folder` for a target, of any process."""
     near = nearest(target.resolve().parent)
     pattern = re.compile(re.escape(_prefix(target)) + RANDOM)  # not those of run-b, if this is run
     return [path / INSIDE for path in sorted(near.iterdir()) if pattern.fullmatch(path.name)]
 
 
 def _prefix(target: Path) -> str:
-    return f"{NEW}{target.resolve().name[:LONGEST]}-"
+    return f"{NEW}{target.resolve().name[:MAX_NAME]}-"
 
 
 @contextmanager
 def whole_folder(target: Path) -> Iterator[Path]:
-    """A new folder that takes the target's place when the block ends without an error.
+    """Replace a folder by a new one if the block ends without an error.
 
-    target (Path): The folder. What it holds is deleted: `check_folder` says whether that may be.
+    target (Path): The folder. Its content is deleted, so `check_folder` should be called before.
     YIELDS (Path): The new folder, empty, beside the target.
     """
     target = target.resolve()
@@ -204,7 +214,12 @@ def whole_folder(target: Path) -> Iterator[Path]:
 
 
 def set_aside(new: Path, target: Path) -> Path:
-    """Keep what a `whole_folder` holds so far, beside the target. RETURNS (Path): Where."""
+    """Keep the unfinished content of a `whole_folder` beside the target.
+
+    new (Path): The new folder of `whole_folder`.
+    target (Path): The folder that it would replace.
+    RETURNS (Path): The folder in which the content is kept.
+    """
     target = target.resolve()
     names = (f"{target.name}.stopped" + f"-{n}" * (n > 1) for n in count(1))
     aside = next(path for name in names if not (path := target.with_name(name)).exists())
@@ -215,7 +230,7 @@ def set_aside(new: Path, target: Path) -> Path:
 
 
 def _move(moves: Iterable[tuple[Path, Path]]) -> None:
-    """Rename files and folders; where one cannot be, those before it are renamed back."""
+    """Rename files and folders. If one cannot be renamed, all others are renamed back."""
     with ExitStack() as undo:
         for here, there in moves:
             os.replace(here, there)
@@ -225,14 +240,15 @@ def _move(moves: Iterable[tuple[Path, Path]]) -> None:
 
 @contextmanager
 def replacing(target: Path, stale: Iterable[Path] = ()) -> Iterator[Path]:
-    """A new folder whose entries replace those of the target when the block ends without an error.
+    """Replace some entries of a folder if the block ends without an error.
 
-    target (Path): The folder to change, or to make. Its other entries are kept.
-    stale (Iterable[Path]): What is not left over even if nothing takes its place.
+    target (Path): The folder, existing or new. Its other entries are kept.
+    stale (Iterable[Path]): Entries that are removed even if no new ones replace them.
+    YIELDS (Path): A new folder for the new entries, empty.
     """
     if target.exists() and not target.is_dir():
         raise ValueError(Errors.L436.format(path=target, problem="it is not a folder", kind="folder"))
-    # within a target that exists: it may be a disk of its own, or stand where nobody can write
+    # inside an existing target, which may be a separate disk or have a read-only parent
     near = target if target.is_dir() else nearest(target)
     with coded_io(target), tempfile.TemporaryDirectory(prefix=NEW, dir=near) as folder:
         new, old = Path(folder) / INSIDE, Path(folder) / "old"

@@ -1,1 +1,1 @@
-"""What unlabelled text gives: sentences worth a label, and what a teacher reads in it."""
+"""Use of unlabelled text: sentences to label next, and pseudo-labels of a teacher."""

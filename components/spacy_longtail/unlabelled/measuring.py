@@ -1,4 +1,4 @@
-"""Pipelines measured beside each other: their scores, their speed and their size."""
+"""Comparison of pipelines: their scores, speed and size."""
 
 import math
 import time
@@ -15,13 +15,13 @@ from ..evaluation.evaluate import score_pipeline
 from ..records import Record
 from ..types import Block
 
-PASSES = 3  # of each pipeline over the same texts, to see how fast it is
-MOST = 20_000  # words of the part that are read for it
-WARM = 32  # documents that are read before time is taken
+PASSES = 3  # timed passes of each pipeline over the same texts
+MAX_WORDS = 20_000  # words of the part that are timed
+WARM = 32  # documents that are processed before time is measured
 
 
 class MeasuredPipeline(Record):
-    """A pipeline on a part of a corpus."""
+    """Scores, speed and size of a pipeline."""
 
     name: str
     model: str
@@ -36,10 +36,17 @@ class MeasuredPipeline(Record):
 def measure(
     pipelines: Mapping[str, tuple[Language, Path]], gold: Path, types: CorpusTypes, part: str = "test"
 ) -> list[MeasuredPipeline]:
-    """Score pipelines on a part of a corpus, and see how fast they are, beside each other."""
+    """Measure the scores and the relative speed of pipelines on a part of a corpus.
+
+    pipelines (Mapping[str, Tuple[Language, Path]]): Pipelines with their folders, by name.
+    gold (Path): Folder of a converted corpus.
+    types (CorpusTypes): Types of the corpus.
+    part (str): Part of the corpus.
+    RETURNS (List[MeasuredPipeline]): In the same order. Speeds are relative to the first one's.
+    """
     data = part_path(gold, part)
     docs = load_docs(data, blank(types.lang, types.tokens))
-    some = docs[:: max(1, -(-sum(map(len, docs)) // MOST))]  # from all over the part
+    some = docs[:: max(1, -(-sum(map(len, docs)) // MAX_WORDS))]  # evenly spaced in the part
     texts, n_words = [doc.text for doc in some], sum(map(len, some))
     speeds = words_per_second([nlp for nlp, _ in pipelines.values()], texts, n_words)
     measured = []
@@ -59,10 +66,16 @@ def words_per_second(
     n_words: int,
     clock: Callable[[], float] = time.perf_counter,
 ) -> list[float]:
-    """How fast pipelines read the same texts, in this process: each in the fastest of its passes.
+    """Measure the speed of pipelines on the same texts, each in the fastest of its passes.
 
-    They take turns, after a few texts that are not timed: what else the machine does slows none of
-    them alone. A word is one of the corpus, whatever a pipeline's tokenizer makes of it.
+    The pipelines take turns after a warm-up, so that other load on the machine slows all of them.
+    Words are those of the corpus and not those of a pipeline's tokenizer.
+
+    pipelines (Sequence[Language]): The pipelines.
+    texts (List[str]): The texts.
+    n_words (int): Number of words in all texts.
+    clock (Callable): Returns the time in seconds.
+    RETURNS (List[float]): Words per second of each pipeline.
     """
     for nlp in pipelines:
         list(nlp.pipe(texts[:WARM]))

@@ -1,4 +1,4 @@
-"""A sentence of the pool: what it is known by, and as it may be proposed for labelling."""
+"""Sentences of a pool, as they are stored and proposed for labelling."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -13,8 +13,8 @@ from ..corpus.examples import trim_whitespace
 from ..corpus.likeness import digest
 from ..corpus.sentences import plain_text, sentence_lengths
 
-N_HASHED = 128  # columns of the vectors of words, where the pipeline has none
-PLACE = "mine_place"  # in user_data: where a text stands
+N_HASHED = 128  # width of hashed word vectors, for pipelines without vectors
+PLACE = "mine_place"  # key of user_data: position of a text in the pool
 
 
 @dataclass
@@ -26,7 +26,7 @@ class PoolSentence:
 
     @staticmethod
     def tokens(doc: Doc, start: int, end: int) -> tuple[list[str], list[bool]]:
-        """Words and spaces of some tokens of a document."""
+        """Return the words and spaces of some tokens of a document."""
         tokens = list(doc[start:end])
         return [token.text for token in tokens], [bool(token.whitespace_) for token in tokens]
 
@@ -37,18 +37,25 @@ class PoolSentence:
 
 @dataclass
 class Unit(PoolSentence):
-    """A sentence that may be proposed. Offsets of entities are tokens."""
+    """Sentence that may be proposed. Offsets of entities count tokens."""
 
-    ents: list[tuple[int, int, str]]  # what the pipeline reads in it
-    expected: list[float]  # mentions of each rare type
+    ents: list[tuple[int, int, str]]  # predicted entities
+    expected: list[float]  # expected number of mentions of each rare type
     vector: list[float]
-    document: str  # its text in the pool
-    about: dict[str, str | int | float] = field(default_factory=dict)  # what the pool says of it
+    document: str  # position of its text in the pool
+    about: dict[str, str | int | float] = field(default_factory=dict)  # meta data of the pool
 
     @classmethod
     def of(cls, doc: Doc, start: int, end: int, expected: Floats1d, vector: Floats1d) -> "Unit":
-        """A sentence of a document. start, end (int): Its tokens."""
-        known = doc.user_data.items()  # what the pool says is plain, what components write is not
+        """Return a sentence of a document.
+
+        doc (Doc): The document with predictions.
+        start (int): First token.
+        end (int): One past the last token.
+        expected (Floats1d): Expected mentions, shape (n_types,).
+        vector (Floats1d): Vector of the sentence.
+        """
+        known = doc.user_data.items()  # meta data of the pool has plain keys and values
         about = {str(k): v for k, v in known if isinstance(k, str) and isinstance(v, str | int | float)}
         ents = [ent for ent in doc.ents if start <= ent.start and ent.end <= end]
         return cls(
@@ -61,7 +68,7 @@ class Unit(PoolSentence):
         )
 
     def doc(self, vocab: Vocab) -> Doc:
-        """The sentence as a document, with the entities that were read."""
+        """Return the sentence as a document with the predicted entities."""
         made = Doc(vocab, words=self.words, spaces=[*self.spaces[:-1], False])
         made.set_ents([Span(made, a, b, label=label) for a, b, label in self.ents], default="outside")
         made.user_data.update(self.about)
@@ -69,14 +76,14 @@ class Unit(PoolSentence):
 
 
 def lot(text: str, seed: int) -> float:
-    """A number in [0, 1) to draw by. It is the same for texts that are the same."""
+    """Return a pseudo-random number in [0, 1) to sample by, the same for equal texts."""
     return digest(f"{seed}\n{plain_text(text)}") / 2**64
 
 
 def sentences_of(doc: Doc) -> list[tuple[int, int]]:
-    """First token and one past the last of each sentence as the pipeline reads them.
+    """Return the first token and one past the last of each sentence of a document.
 
-    White space at the ends is left out: nothing is left of some.
+    White space at both ends is excluded, so that some sentences may be empty.
     """
     ends = np.cumsum(sentence_lengths(doc))
     first, last = trim_whitespace(ends - np.diff(ends, prepend=0), ends, doc.to_array("IS_SPACE"))
@@ -84,7 +91,11 @@ def sentences_of(doc: Doc) -> list[tuple[int, int]]:
 
 
 def sentence_vectors(doc: Doc, bounds: Iterable[tuple[int, int]]) -> list[Floats1d]:
-    """A vector of each sentence: the mean of its tokens' in doc.tensor, else of hashed words."""
+    """Return a vector of each sentence: the mean of its tokens in doc.tensor or of hashed words.
+
+    doc (Doc): The document.
+    bounds (Iterable[Tuple[int, int]]): First token and one past the last of each sentence.
+    """
     rows = to_numpy(doc.tensor)
     if rows.ndim == 2 and len(rows) == len(doc):
         return [rows[start : max(end, start + 1)].mean(axis=0) for start, end in bounds]
