@@ -1,4 +1,4 @@
-"""Suspect annotations: where models that never saw a document read it otherwise."""
+"""Suspected annotation errors: annotations that models trained on other documents contradict."""
 
 import warnings
 from bisect import bisect_right
@@ -25,25 +25,27 @@ from .out_of_fold import OutOfFold, out_of_fold
 
 ReviewFormat = Literal["prodigy", "doccano"]
 UNANNOTATED = -1
-TINY = 1e-12  # cleanlab wants rows that sum to 1, even where a model knows none of the classes
+TINY = 1e-12  # cleanlab needs rows that sum to 1, even if a model knows none of the classes
 
 
 class Suspect(NamedTuple):
-    doc_i: int  # in the part, from 0
+    """Suspected annotation error."""
+
+    doc_i: int  # index of the document in the part
     start: int  # first token
     end: int  # one past the last token
     annotated: str  # type, or O
-    read: str  # what the model makes of it: type, or O
-    p: float  # probability of that
-    score: float  # label quality, 0 to 1: low is suspect
-    type: str  # the rare one of the two, else the annotated one, else the one that is read
+    read: str  # predicted type, or O
+    p: float  # probability of the prediction
+    score: float  # label quality in [0, 1]; low values are suspicious
+    type: str  # the rare one of both types, otherwise the annotated one, otherwise the predicted one
     rare: bool
 
 
 class Audit(NamedTuple):
     docs: list[Doc]
     suspects: list[Suspect]  # rare types first, then by score
-    agreement: dict[str, tuple[int, int]]  # by class: tokens read as annotated, all
+    agreement: dict[str, tuple[int, int]]  # by class: tokens predicted as annotated, all tokens
 
 
 def audit_corpus(
@@ -58,15 +60,17 @@ def audit_corpus(
 ) -> Audit:
     """Find annotations that models trained on the rest of the corpus contradict.
 
-    corpus (Path): A folder that `convert` wrote.
-    part (str): The part to look at; "train" is all of a corpus that was not split.
-    config (Optional[Path]): A config with a longtail_token_ner to train; null is a small one.
-    folds (int): Trainings; each reads the documents that it was not trained on.
-    steps (int): Training steps of each. seed (int): Fixes folds and trainings.
-    gpu_id (int): -1 is the CPU.
+    corpus (Path): Folder of a converted corpus.
+    part (str): Part to audit. "train" is the whole of a corpus that was not split.
+    config (Optional[Path]): Config with a longtail_token_ner to train. By default a small pipeline.
+    folds (int): Number of cross-validation folds.
+    steps (int): Number of training steps on each fold.
+    seed (int): Random seed of folds and trainings.
+    gpu_id (int): ID of the GPU, or -1 for the CPU.
     RETURNS (Audit): The suspects, and how far the models agree with the annotation.
+    RAISES (ValueError): If the part has no mention, or the config cannot be used (L450).
     """
-    _cleanlab()  # before the work
+    _cleanlab()  # fails early if it is not installed
     types = read_types(corpus)
     path = present_parts(corpus).get(part) or part_path(corpus, part)
     docs = load_docs(path, spacy.blank("xx"))
@@ -113,7 +117,7 @@ def find_suspects(docs: list[Doc], reading: OutOfFold, tail: list[str]) -> Audit
 
 
 def _annotated(docs: list[Doc], classes: list[str]) -> Ints1d:
-    """The class of each token; whitespace counts as not annotated."""
+    """Return the class of each token. White space counts as not annotated."""
     column = {get_string_id(name): i for i, name in enumerate(classes)}
     tokens = [doc.to_array(["ENT_IOB", "ENT_TYPE", "IS_SPACE"]) for doc in docs]
     iob, label, is_space = np.concatenate(tokens).T
@@ -125,7 +129,7 @@ def _annotated(docs: list[Doc], classes: list[str]) -> Ints1d:
 
 
 def _judged(given: Ints1d, p: Floats2d, judged: Ints1d) -> tuple[Ints1d, Ints1d, Floats1d, Floats1d]:
-    """Of each token: whether it is flagged, the class it is read as, its probability, quality."""
+    """Return per token: whether it is flagged, the predicted class, its probability, quality."""
     find_label_issues, get_label_quality_scores = _cleanlab()
     flagged, read = np.zeros(len(given), dtype=bool), np.zeros(len(given), dtype="int64")
     best, quality = np.ones(len(given)), np.ones(len(given))
@@ -142,7 +146,7 @@ def _judged(given: Ints1d, p: Floats2d, judged: Ints1d) -> tuple[Ints1d, Ints1d,
 def _groups(
     docs: list[Doc], flagged: Ints1d, given: Ints1d, read: Ints1d
 ) -> Iterator[tuple[Ints1d, tuple[int, int]]]:
-    """The flagged tokens of each suspect, with its first token and one past its last."""
+    """Return the flagged tokens of each suspect, with its first token and one past its last."""
     entity = np.cumsum(np.concatenate([doc.to_array("ENT_IOB") for doc in docs]) == 3)
     lengths = [end - start for doc in docs for start, end in sentence_bounds(doc)]
     sentence = np.repeat(np.arange(len(lengths)), lengths)
@@ -164,7 +168,7 @@ def _cleanlab() -> tuple[Callable, Callable]:
 
 
 def problem(doc: Doc, suspect: Suspect) -> str:
-    """What is suspect, in words."""
+    """Describe a suspected error in words."""
     text = doc[suspect.start : suspect.end].text
     return f"{text!r}: annotated {suspect.annotated}, the model reads {suspect.read} ({suspect.p:.2f})"
 

@@ -18,7 +18,7 @@ from ..layers.windows import TRANSFORMER
 from ..models.transformer import encoder_of
 
 FEWEST = 0.5  # share of letters below which an encoder is not tried
-N_DOCS = 500  # documents that are looked at
+N_DOCS = 500  # number of documents that are counted
 
 
 @lru_cache(maxsize=8)
@@ -40,8 +40,8 @@ def share_of_letters(encoder: str, corpus: Path) -> float:
     """Return the share of a corpus's training letters that an encoder has subwords for.
 
     encoder (str): An installed encoder such as "en_longtail_cnn", or a folder of `pretrain`.
-    corpus (Path): A folder that `convert` wrote.
-    RETURNS (float): In [0, 1]. 1 where the encoder has no list of subwords, or the text no letters.
+    corpus (Path): Folder of a converted corpus.
+    RETURNS (float): In [0, 1]. 1 if the encoder has no list of subwords or the text no letters.
     """
     known, is_plain = _letters(encoder)
     texts = (doc.text for doc in islice(stream_docs(part_path(corpus, "train"), Vocab()), N_DOCS))

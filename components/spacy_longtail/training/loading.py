@@ -1,4 +1,4 @@
-"""Loading what is trained already, and what a config starts from."""
+"""Loading of trained pipelines, and of the weights that a training starts from."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -29,13 +29,13 @@ FIXES = {  # of paths in [initialize]
 def load_pipeline(model: Path | str) -> Language:
     """Load a pipeline.
 
-    model (Path | str): Its folder, or the name of an installed package.
+    model (Path | str): Folder of the pipeline, or name of an installed package.
     RETURNS (Language): The pipeline.
     RAISES (ValueError): L408 if it cannot be loaded, L406 if it needs an extra that is missing.
     """
     try:
         return spacy.load(str(model))
-    except Exception as error:  # what is damaged can fail anywhere, each in its own way
+    except Exception as error:  # a damaged pipeline can fail anywhere, with any error
         if str(error).startswith("[L"):
             raise
         require_of(_config_of(model))
@@ -48,7 +48,7 @@ def load_pipeline(model: Path | str) -> Language:
 
 
 def _config_of(model: Path | str) -> Mapping[str, object]:
-    """Return the config of a pipeline, not interpolated; an empty one where it cannot be read."""
+    """Return the config of a pipeline, not interpolated, or an empty one if it is unreadable."""
     with suppress(Exception):
         return load_config(located(Path(model)) / "config.cfg")
     return {}
@@ -86,7 +86,11 @@ def load_for_types(model: Path | str, descriptions: Mapping[str, str]) -> Langua
 
 
 def check_beginning(config: Config) -> None:
-    """Refuse absent or unused sources, vectors and weights. config (Config): Interpolated."""
+    """Refuse missing or unused sources, vectors and weights.
+
+    config (Config): The config, interpolated.
+    RAISES (ValueError): If a path does not exist or would be ignored.
+    """
     for block in config.get("components", {}).values():
         if "source" in block and "factory" not in block:
             check_encoder(str(block["source"]))
@@ -105,7 +109,7 @@ def with_any_encoder(config: Config) -> Config:
     """Return a config whose `source` pipelines spaCy accepts, whatever their language is.
 
     config (Config): Checked by `check_beginning`, not interpolated.
-    RETURNS (Config): The same but for the sources of another language than [nlp] lang.
+    RETURNS (Config): The same config, except for sources of another language than [nlp] lang.
     """
     changed, filled = config.copy(), config.interpolate()
     for name, block in filled.get("components", {}).items():
@@ -115,7 +119,10 @@ def with_any_encoder(config: Config) -> Config:
 
 
 def sources_of_beginning(config: Config) -> list[Source]:
-    """The corpora behind the components a training starts from. config (Config): Interpolated."""
+    """Return the corpora on which the components that a training starts from were trained.
+
+    config (Config): The config, interpolated.
+    """
     blocks = [block for block in config.get("components", {}).values() if "factory" not in block]
     metas = [located(Path(block["source"])) / META for block in blocks if "source" in block]
     known = [sources_of(srsly.read_json(path)) for path in metas if path.is_file()]
@@ -123,14 +130,15 @@ def sources_of_beginning(config: Config) -> list[Source]:
 
 
 def load_weights(nlp: Language, config: Config) -> None:
-    """Put the weights that training starts from into a pipeline, as spaCy does after initializing.
+    """Load the weights that a training starts from, as spaCy does after initialization.
 
-    nlp (Language): Gets them; need not be initialized. config (Config): Filled and interpolated.
+    nlp (Language): The pipeline, which need not be initialized.
+    config (Config): The config, filled and interpolated.
     """
     path, block = config["initialize"]["init_tok2vec"], config["pretraining"]
     if path is not None and block:
         try:
             get_tok2vec_ref(nlp, block).from_bytes(Path(path).read_bytes())
-        except Exception as error:  # of the file, of msgpack, of thinc: each its own kind
+        except Exception as error:  # the file, msgpack and thinc raise different errors
             problem = f"{type(error).__name__}: {error}".rstrip(".")
             raise ValueError(f"{path} does not fit {block.get('component')!r}: {problem}") from error

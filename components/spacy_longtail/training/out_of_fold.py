@@ -1,4 +1,4 @@
-"""Out-of-fold class probabilities: what models that never saw a document make of its tokens."""
+"""Out-of-fold class probabilities: predictions of models for documents of other folds."""
 
 import io
 import json
@@ -26,7 +26,7 @@ from ..pipes.token.ner import TokenNER
 from .loading import with_any_encoder
 from .train import corpus_overrides, known_sections
 
-BATCH = 64  # documents read at once
+BATCH = 64  # number of documents in a batch
 # The rest is spaCy's default, and longtail_token_ner's: softmax, a HashEmbedCNN of its own
 OWN_CONFIG = """
 [nlp]
@@ -45,9 +45,11 @@ size = 1000
 
 
 class OutOfFold(NamedTuple):
+    """Out-of-fold class probabilities of the tokens of all documents."""
+
     classes: list[str]  # O, then the types
-    p: Floats2d  # (n_tokens, n_classes), the tokens of all documents one after another
-    learnt: Floats2d  # (n_tokens, n_classes), 1.0 if the model that read the token has the class
+    p: Floats2d  # (n_tokens, n_classes), the tokens of all documents in order
+    learnt: Floats2d  # (n_tokens, n_classes), 1.0 if the token's model was trained on the class
 
 
 def out_of_fold(
@@ -60,13 +62,16 @@ def out_of_fold(
     seed: int = 0,
     gpu_id: int = -1,
 ) -> OutOfFold:
-    """Train a model for each fold on the other folds, and read the fold with it.
+    """Train a model for each fold on the other folds, and predict the fold with it.
 
-    docs (List[Doc]): Annotated documents. fold (Ints1d): (n_docs,), the fold of each.
-    types (CorpusTypes): The types, and the language of the pipelines.
-    config (Optional[Path]): A config with a longtail_token_ner; null is a small one of our own.
-    steps (int): Training steps per fold. seed (int): Of the trainings. gpu_id (int): -1 is the CPU.
-    RETURNS (OutOfFold): Probabilities of classes: the tags of a type in one.
+    docs (List[Doc]): Annotated documents.
+    fold (Ints1d): Fold of each document, shape (n_docs,).
+    types (CorpusTypes): Types of the corpus, and the language of the pipelines.
+    config (Optional[Path]): Config with a longtail_token_ner. By default a small pipeline.
+    steps (int): Number of training steps on each fold.
+    seed (int): Random seed of the trainings.
+    gpu_id (int): ID of the GPU, or -1 for the CPU.
+    RETURNS (OutOfFold): Class probabilities, in which all tags of a type are added up.
     """
     classes = list(dict.fromkeys(["O", *types.labels, *(e.label_ for doc in docs for e in doc.ents)]))
     bounds = np.cumsum([0, *map(len, docs)])
@@ -82,7 +87,7 @@ def out_of_fold(
             nlp = _trained(_settings(config, types, place, steps, seed), place, gpu_id)
         known, rows = class_probabilities(nlp, held_out, config)
         seen = {"O", *(ent.label_ for doc in rest for ent in doc.ents)}
-        # a pipe may know more types than it has learnt, from their descriptions
+        # a component may know types by their descriptions without having been trained on them
         shared = [i for i, name in enumerate(known) if name in classes and name in seen]
         columns = np.array([classes.index(known[i]) for i in shared])
         tokens = np.flatnonzero(np.repeat(fold == i, np.diff(bounds)))
@@ -92,7 +97,7 @@ def out_of_fold(
 
 
 def _settings(path: Path | None, types: CorpusTypes, place: Path, steps: int, seed: int) -> Config:
-    """The config of one fold: the user's, or our own, on the files in `place`."""
+    """Return the config of one fold, the user's or the default, with the files in `place`."""
     if path is not None and not path.is_file():
         raise ValueError(Errors.L402.format(path=path, fix="Name a config file."))
     base = load_config(path or DEFAULT_CONFIG_PATH)
@@ -125,18 +130,21 @@ def _trained(config: Config, output: Path, gpu_id: int) -> Language:
 def class_probabilities(
     nlp: Language, docs: list[Doc], config: Path | None = None
 ) -> tuple[list[str], Floats2d]:
-    """The classes of a pipeline's token NER, O first, and their probabilities.
+    """Return the classes of a pipeline's token NER and their probabilities.
 
-    nlp (Language): A pipeline with a longtail_token_ner whose head is softmax or crf.
-    docs (List[Doc]): Their annotation is not used. config (Optional[Path]): For the message.
-    RETURNS (Tuple[List[str], Floats2d]): Classes, (n_tokens, n_classes): the tags of a type in one.
+    nlp (Language): Pipeline with a longtail_token_ner whose head is softmax or crf.
+    docs (List[Doc]): Documents, whose annotation is not used.
+    config (Optional[Path]): The config, for the message.
+    RETURNS (Tuple[List[str], Floats2d]): Classes, O first, and probabilities of shape (n_tokens,
+        n_classes), in which all tags of a type are added up.
+    RAISES (ValueError): If no component has such probabilities (L450).
     """
     pipes = [pipe for _, pipe in nlp.pipeline]
     readable = (p for p in pipes if isinstance(p, TokenNER) and p.cfg["head"] in SOFT_HEADS)
     if (pipe := next(readable, None)) is None:
         factories = ", ".join(nlp.get_pipe_meta(name).factory for name in nlp.pipe_names)
         problem = f"it trains {factories}, without a probability of each class"
-        fix = "Use a longtail_token_ner with head = 'softmax' or 'crf', or leave --config out."
+        fix = "Use a longtail_token_ner with head = 'softmax' or 'crf', or omit --config."
         raise ValueError(Errors.L450.format(path=config, problem=problem, fix=fix))
     with nlp.select_pipes(enable=nlp.pipe_names[: pipes.index(pipe)]):
         stream = nlp.pipe(bare(doc, nlp.vocab) for doc in docs)
