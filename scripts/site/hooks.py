@@ -29,6 +29,7 @@ COPIED = (  # linked as they are
     "assets/field_notes/GUIDELINES.md",
     "recipes/ray_bulk.py",
     "recipes/ray_matrix.py",
+    "recipes/serve.py",
     "recipes/spark_bulk.py",
     *(f"tutorials/{path.name}" for path in sorted((ROOT / "tutorials").glob("*.ipynb"))),
 )

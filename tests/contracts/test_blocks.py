@@ -174,7 +174,7 @@ LIISBET = "f20-ice-on-blades.txt"  # an article that docs/augmentation.md reads
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("blocks")
-    for name in ("configs", "assets", "tutorials"):
+    for name in ("configs", "assets", "recipes", "tutorials"):
         (path / name).symlink_to(ROOT / name)
     source = ROOT / "assets" / "field_notes"
     for file in [source / "corpus.json", *source.glob("*/*.txt")]:
