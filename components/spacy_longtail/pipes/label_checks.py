@@ -8,11 +8,11 @@ from spacy.language import Language
 from ..corpus.labels import check_label, declared_types
 from ..errors import Errors, Warnings
 
-AUTO = "auto"  # in place of a list of types: found when the pipeline is initialised
+AUTO = "auto"  # instead of a list of types, which is then found at initialization
 
 
 def check_types(setting: str, labels: Collection[str] | str, who: str) -> list[str]:
-    """The types that a setting names."""
+    """Return the types that a setting names."""
     types = {t.strip() for t in labels}
     if isinstance(labels, str) or not types or "" in types or len(types) < len(labels):
         rule = "a list of at least one type, each named once and none blank"
@@ -21,7 +21,7 @@ def check_types(setting: str, labels: Collection[str] | str, who: str) -> list[s
 
 
 def check_labels(given: Collection[str] | None, labels: Collection[str], who: str) -> None:
-    """Refuse labels of `init labels` that are not the pipe's own."""
+    """Refuse labels of `init labels` that differ from the component's own."""
     if given is not None and sorted(given) != sorted(labels):
         raise ValueError(Errors.L212.format(who=who, found=list(given), own=list(labels)))
 

@@ -1,4 +1,4 @@
-"""Matrix products of a pipeline by NumPy's BLAS, where that is faster than spaCy's."""
+"""Matrix multiplication with NumPy's BLAS, which is faster than spaCy's on some CPUs."""
 
 from collections.abc import Callable
 
@@ -9,27 +9,27 @@ from ..layers.listeners import nodes_of
 
 
 def use_numpy_blas(nlp: Language) -> Language:
-    """Let every model of a pipeline multiply matrices by NumPy's BLAS, in prediction and training.
+    """Use NumPy's BLAS for matrix multiplication in all components, in prediction and training.
 
-    spaCy comes with another one, BLIS, which takes plain C where it does not know the CPU, as AMD's
-    fourth Zen. What is computed is the same but for rounding. NumPy's takes all cores unless the
-    variable OPENBLAS_NUM_THREADS says otherwise. Models on a GPU, and on Apple's own BLAS, stay as
-    they are; components that are added later, too.
+    spaCy uses BLIS, which falls back to generic C code on CPUs that it does not know, such as AMD
+    Zen 4. Results are the same except for rounding. NumPy's BLAS uses all cores unless the
+    environment variable OPENBLAS_NUM_THREADS is set. Models on a GPU or on Apple's BLAS, and
+    components that are added later, are not changed.
 
-    nlp (Language): The pipeline, of any components; changed in place.
+    nlp (Language): The pipeline, with any components; changed in place.
     RETURNS (Language): The pipeline.
     """
     for node in nodes_of(nlp):
-        # not Apple's, which is one of NumPy's
+        # the exact type, because Apple's ops are a subclass of NumpyOps
         if isinstance(node.ops, NumpyOps) and type(node.ops) is NumpyOps and node.ops.use_blis:
             node.ops = NumpyOps(use_blis=False)
     return nlp
 
 
 def create_numpy_blas() -> Callable[[Language], Language]:
-    """Lets a pipeline multiply matrices by NumPy's BLAS, in training and once it is loaded.
+    """Create a callback that makes a pipeline use NumPy's BLAS, in training and after loading.
 
-    For [nlp.after_pipeline_creation]. See `use_numpy_blas`.
+    It is for [nlp.after_pipeline_creation]. See `use_numpy_blas`.
 
     RETURNS (Callable[[Language], Language]): `use_numpy_blas`.
     """

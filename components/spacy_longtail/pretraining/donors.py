@@ -1,4 +1,4 @@
-"""Donors: corpora to learn from, without the sentences of the target's dev and test parts."""
+"""Donors: source corpora for pretraining, without the sentences of excluded corpora."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -29,7 +29,7 @@ FEWEST = 3  # words of a sentence of a text file
 
 
 class Donor(NamedTuple):
-    """A corpus to learn from."""
+    """Source corpus for pretraining."""
 
     name: str
     descriptions: dict[str, str]  # of the types that its documents were annotated with
@@ -82,7 +82,7 @@ def common_language(languages: Iterable[str]) -> str:
 
 
 def excluded_texts(corpora: Iterable[Path], vocab: Vocab) -> set[str]:
-    """The sentences of the dev and test parts of corpora, without white space."""
+    """Return the sentences of the dev and test parts of corpora, without white space."""
     texts: set[str] = set()
     for corpus in corpora:
         paths = [path for name in ("dev", "test") if (path := part_path(corpus, name)).exists()]
@@ -134,7 +134,7 @@ def _sentences(folder: Path, parts: list[str], vocab: Vocab) -> tuple[list[Doc],
 
 
 def _text_files(folder: Path, vocab: Vocab) -> Iterator[Doc]:
-    """The sentences of a corpus of open types that is not converted, such as assets/open_types."""
+    """Return the sentences of a text corpus with free-text types, such as assets/open_types."""
     context = Context(spacy.blank(vocab.lang, vocab=vocab), Events())
     for part in find_parts(folder, (), "open").parts.values():
         yield from (doc for doc in part.read(context) if len(doc) >= FEWEST)

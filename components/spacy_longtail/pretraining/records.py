@@ -1,4 +1,4 @@
-"""What is asked of a pretraining, and what it refuses."""
+"""Options of a pretraining, and errors of its inputs."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,28 +8,28 @@ from ..errors import Errors
 
 
 class PretrainOptions(NamedTuple):
-    """How to pretrain."""
+    """Options of a pretraining."""
 
-    encoder: str = "en_longtail_cnn"  # a pipeline to go on from, "cnn" for a new one, or a transformer
-    steps: int | None = None  # null is 12,000 of a CNN, 6,000 of a transformer
-    words: int = 8_192  # subwords of a batch, with padding
-    parts: tuple[str, ...] = ("train",)  # of the donors, to train on
-    evaluations: int = 10  # how often donors are scored
-    seed: int = 0  # of weights, batches and dropout
-    gpu_id: int = -1  # -1 is the CPU
-    settings: Mapping[str, Any] = {}  # rates by dotted name
-    layers: int | None = None  # of a transformer, to keep; null keeps all
-    teacher: str | None = None  # a pretrained pipeline of a transformer, whose predictions are learnt
-    share: float | None = None  # of the batches, those with open types; null is 0.6
-    bits: tuple[float, float, float] | None = None  # of a transformer's weights on disk; null is 7, 6, 4
-    workers: int = 0  # processes that make batches
+    encoder: str = "en_longtail_cnn"  # pipeline to start from, "cnn" for a new one, or a transformer
+    steps: int | None = None  # null is 12,000 for a CNN, 6,000 for a transformer
+    words: int = 8_192  # maximum number of subwords in a batch, padding included
+    parts: tuple[str, ...] = ("train",)  # parts of the donors to train on
+    evaluations: int = 10  # number of evaluations on the donors
+    seed: int = 0  # random seed of weights, batches and dropout
+    gpu_id: int = -1  # -1 for the CPU
+    settings: Mapping[str, Any] = {}  # rates such as the learning rate, by dotted name
+    layers: int | None = None  # number of layers of a transformer to keep; null keeps all
+    teacher: str | None = None  # pretrained transformer pipeline whose predictions are learned
+    share: float | None = None  # fraction of the batches with free-text types; null is 0.6
+    bits: tuple[float, float, float] | None = None  # per saved weight of a transformer; null is 7, 6, 4
+    workers: int = 0  # number of processes that prepare batches
 
 
 def unusable(path: object, problem: str, fix: str, role: str = "a donor") -> ValueError:
-    """L495, to be raised of a donor, a corpus to exclude, an encoder or a teacher."""
+    """Return the error for an unusable donor, excluded corpus, encoder or teacher (L495)."""
     return ValueError(Errors.L495.format(path=path, role=role, problem=problem, fix=fix))
 
 
 def not_resumable(path: Path, problem: str, fix: str) -> ValueError:
-    """L496, to be raised of the folder of an earlier run."""
+    """Return the error for an earlier run that cannot be resumed (L496)."""
     return ValueError(Errors.L496.format(path=path, problem=problem, fix=fix))
