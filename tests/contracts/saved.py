@@ -24,7 +24,7 @@ TEXTS = (
     "Jon Berg and Maria met in Rome. Rome sent help when Storm Ida passed. It rained.",
     *("Old Maria sold the Fram in Oslo .", "The Fram  left\n\nRome .", "Maria", " ", ""),
 )
-FEWER = {"width": 16, "embed_size": 40, "window_size": 3, "hidden_width": 16}  # at most, or files grow
+FEWER = {"width": 16, "embed_size": 40, "window_size": 10, "hidden_width": 16}  # at most, or files grow
 RNNCNN = {"@architectures": "longtail.RNNCNNGate.v1", "tok2vec": SMALL, "hidden_width": 8}
 TORCH = {  # weights in safetensors
     "longtail_sentence_gate: rnncnn": Case(

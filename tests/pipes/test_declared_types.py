@@ -8,7 +8,18 @@ import spacy
 from spacy.training import Example
 
 from spacy_longtail.heads.outputs import output_of
-from tests.util import GATE_MODEL, SMALL, TOKEN_MODEL, blank, examples, found, parse, run_app, train
+from tests.util import (
+    GATE_MODEL,
+    SMALL,
+    TOKEN_MODEL,
+    blank,
+    config_file,
+    examples,
+    found,
+    parse,
+    run_app,
+    train,
+)
 
 DESCRIBED = {"@architectures": "longtail.DescribedTypes.v1", "width": 16, "tok2vec": SMALL}
 DECLARED = ["PER", "GEO", "ART", "NAT", "SHIP"]  # no toy sentence mentions a SHIP
@@ -177,7 +188,7 @@ def test_a_corpus_that_declares_a_type_without_mention_goes_the_whole_way(config
     run_app("split", tmp_path / "whole", corpus)
     run_app("stats", corpus, "-o", tmp_path / "stats.json")
     steps = ["--training.max_steps=10", "--training.eval_frequency=10"]
-    trained = run_app("train", f"configs/{config}.cfg", corpus, run, *steps)
+    trained = run_app("train", config_file(config), corpus, run, *steps)
     run_app("evaluate", run / "model-best", corpus, "-o", tmp_path / "metrics.json")
 
     assert json.loads((corpus / "types.json").read_text())["labels"] == ["PER", "GEO", "BIRD"]
