@@ -2,9 +2,10 @@
 
     python benchmarks/serving.py CORPUS PIPELINES --transformer MINILM
 
-trains what PIPELINES lacks (a few minutes), then measures in turn, each system once a round, in one
-process for each number of threads. Appends JSON records to benchmarks/results/serving.jsonl. Run it
-alone on the machine. ONNX Runtime takes part where onnx and onnxruntime are installed.
+trains what PIPELINES lacks (a few minutes), then measures in turn, each system once a round, in
+one process for each number of threads. Appends JSON records to benchmarks/results/serving.jsonl.
+Run it alone on the machine. `--only user` measures one text at a time, eight threads and batches
+alone. ONNX Runtime takes part where onnx and onnxruntime are installed.
 """
 
 import gc
@@ -331,25 +332,68 @@ def probe(corpus: Path, pipelines: Path, name: str) -> dict[str, Any]:
     return {"name": name, "part": "serving", **found}
 
 
+def ways_to_serve(corpus: Path, pipelines: Path, rounds: int) -> list[dict[str, Any]]:
+    """Texts per second one at a time, by eight threads and in batches, over those of stock `ner`.
+
+    The systems take turns, and every ratio has the same definition: the median over rounds of a
+    system's texts per second over those of stock `ner` as `spacy.load` loads it, in the same round.
+    """
+    from spacy_longtail import use_numpy_blas
+
+    texts = [" ".join(words) for words in read(corpus)][:300]
+    folders = {"stock CNN ner": "baseline", "our CNN": "pretrained_cnn"}
+    loaded = {name: of_pipeline(pipelines / folder) for name, folder in folders.items()}
+    for name, folder in folders.items():
+        loaded[f"{name}, NumPy's BLAS"] = use_numpy_blas(of_pipeline(pipelines / folder))
+    pool = ThreadPoolExecutor(8)
+    ways: dict[str, Callable[[Language], object]] = {
+        "one text at a time": lambda nlp: [nlp(text) for text in texts],
+        "eight threads": lambda nlp: list(pool.map(nlp, texts)),
+        "batches": lambda nlp: list(nlp.pipe(texts, batch_size=256)),
+    }
+    found = []
+    for way, serve in ways.items():
+        rates: dict[str, list[float]] = {name: [] for name in loaded}
+        for i in range(rounds + 1):
+            for name, nlp in loaded.items():
+                gc.collect()
+                seconds = timed(lambda serve=serve, nlp=nlp: serve(nlp))
+                if i:  # the first warms up
+                    rates[name].append(len(texts) / seconds)
+        for name, own in rates.items():
+            ratios = [a / b for a, b in zip(own, rates["stock CNN ner"], strict=True)]
+            rate = round(statistics.median(own), 1)
+            ratio = round(statistics.median(ratios), 3)
+            found.append({"name": name, "part": "user", "way": way, "texts_per_second": rate})
+            found[-1]["times_stock"] = ratio
+    pool.shutdown()
+    threads = {name: os.environ.get(f"{name}_NUM_THREADS") for name in ("OMP", "OPENBLAS")}
+    return [{**record, "num_threads": threads} for record in found]
+
+
 def main(
     corpus: Annotated[Path, typer.Argument(help="A folder that `convert` wrote.")],
     pipelines: Annotated[Path, typer.Argument(help="Where trained pipelines are, or will be.")],
     transformer: Annotated[str, typer.Option(help="MiniLM: its name on the hub, or a folder.")] = MINILM,
     threads: Annotated[list[int], typer.Option(help="Numbers of threads.")] = [1, 2],  # noqa: B006
     rounds: Annotated[int, typer.Option(help="Rounds after the first.")] = 5,
-    only: Annotated[str, typer.Option(hidden=True)] = "",
+    only: Annotated[
+        str, typer.Option(help="user: one text at a time, threads and batches, of what is trained.")
+    ] = "",
     results: Annotated[Path, typer.Option(help="JSONL to append to.")] = ROOT
     / "benchmarks/results/serving.jsonl",
 ) -> None:
     """Measure everything and append the records."""
     warnings.simplefilter("ignore")
-    if only.isdigit():
+    if only == "user":
+        records = ways_to_serve(corpus, pipelines, rounds)
+    elif only.isdigit():
         records = throughput(corpus, pipelines, int(only), rounds)
     elif only:
         records = [probe(corpus, pipelines, only)]
     else:
         train(corpus, pipelines, transformer)
-        for own in [*map(str, threads), *systems(pipelines)]:
+        for own in [*map(str, threads), "user", *systems(pipelines)]:
             n = own if own.isdigit() else "1"
             given = [str(corpus), str(pipelines), "--only", own, "--rounds", str(rounds)]
             variables = {f"{name}_NUM_THREADS": n for name in ("OMP", "OPENBLAS", "MKL")}

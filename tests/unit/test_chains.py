@@ -13,7 +13,7 @@ from thinc.api import Ragged
 from spacy_longtail.chains import packing as chains
 from spacy_longtail.chains import sums as path_sums
 from spacy_longtail.chains.packing import Transitions, best_legal, path_score, viterbi
-from spacy_longtail.chains.sums import PathSums
+from spacy_longtail.chains.sums import PathSums, tag_marginals
 from spacy_longtail.chains.tags import TagCodec
 from spacy_longtail.heads import HEADS
 from spacy_longtail.heads.crf import likelihood_loss, marginal_loss
@@ -203,6 +203,22 @@ far = st.one_of(
 )
 
 
+@given(lengths=RAGGED, seed=st.integers(0, 10**6), legal=st.booleans())
+def test_tag_marginals_are_the_sums_over_all_paths(lengths, seed, legal):
+    scores, lengths, transitions = chain(lengths, seed, legal=legal)
+    p = tag_marginals(scores, lengths, transitions)
+    for start, paths in paths_of(scores, lengths, transitions):
+        ids = np.array(list(paths))
+        tags = expected(paths, ids.shape[1])[1]
+        assert p[start : start + len(tags)] == pytest.approx(tags, abs=1e-12)
+
+
+def test_tag_marginals_do_not_use_logarithms_for_usual_scores(monkeypatch):
+    monkeypatch.setattr(path_sums, "PathSums", None)
+    scores, lengths, transitions = chain([3, 0, 4], 0, legal=True)
+    assert tag_marginals(scores, lengths, transitions).sum(axis=1) == pytest.approx(np.ones(7))
+
+
 @st.composite
 def far_chains(draw, masked=False):
     lengths = draw(st.lists(st.integers(0, 4), min_size=1, max_size=3).filter(any))
@@ -231,6 +247,7 @@ def test_path_sums_are_exact_however_far_scores_lie_apart(drawn, seed):
         log_zs.append((-n, start, log_z))
         assert d_scores[own] == pytest.approx(tags, abs=1e-8)
         assert np.exp(sums.log_marginals[own]) == pytest.approx(tags, abs=1e-8)
+        assert tag_marginals(scores, lengths, transitions)[own] == pytest.approx(tags, abs=1e-8)
         all_pairs += pairs
         total = np.zeros((n, K))
         for i, tag in itertools.product(range(n), range(K)):

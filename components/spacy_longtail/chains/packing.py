@@ -93,22 +93,16 @@ def viterbi(scores: Floats2d, lengths: Ints1d, transitions: Transitions) -> Ints
         return xp.concatenate([viterbi(part, n, transitions) for part, n in parts])
     packing = pack(lengths, xp)
     rows = scores[packing.token]
-    best = transitions.start + rows[packing.at(0)]
-    back = xp.zeros(rows.shape, dtype="int32")
+    best = rows + transitions.start  # of the best path that ends in each tag
     into = xp.ascontiguousarray(transitions.trans.T)
     for i in range(1, packing.n_positions):  # over positions only
-        here = packing.at(i)
-        n_live = here.stop - here.start
-        paths = best[:n_live, None, :] + into[None]
-        back[here] = paths.argmax(axis=2)
-        best[:n_live] = xp.take_along_axis(paths, back[here][:, :, None], axis=2)[:, :, 0] + rows[here]
-    tag = (best + transitions.end).argmax(axis=1)
+        here, before = packing.at(i), packing.before(i)
+        best[here] = (best[before][:, None, :] + into).max(axis=2) + rows[here]
     tags = xp.zeros(len(rows), dtype="int64")
-    for i in range(packing.n_positions - 1, -1, -1):
-        here = packing.at(i)
-        n_live = here.stop - here.start
-        tags[here] = tag[:n_live]
-        tag[:n_live] = back[here][xp.arange(n_live), tag[:n_live]]
+    tags[packing.last] = (best[packing.last] + transitions.end).argmax(axis=1)
+    for i in range(packing.n_positions - 1, 0, -1):
+        before = packing.before(i)
+        tags[before] = (best[before] + into[tags[packing.at(i)]]).argmax(axis=1)
     return tags[packing.row]
 
 

@@ -53,7 +53,8 @@ class Decoded(NamedTuple):
     """Predicted tags."""
 
     tags: Ints1d  # (n_tokens,), columns of a legal tag sequence per sentence
-    p: Floats1d  # (n_tokens,), probability of that tag
+    # (n_tokens,), probability of that tag; 1.0 in sentences without an entity, which no score needs
+    p: Floats1d
 
 
 class Head(ABC, Generic[Output]):

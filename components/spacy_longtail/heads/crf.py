@@ -6,7 +6,7 @@ from thinc.api import Model, get_array_module
 from thinc.types import Floats1d, Floats2d, Ints1d, Ragged
 
 from ..chains.packing import Transitions, path_score, viterbi
-from ..chains.sums import PathSums
+from ..chains.sums import PathSums, tag_marginals
 from ..chains.tags import ILLEGAL
 from ..layers.transitions import Lattice, with_transitions
 from ..losses.base import GoldLoss
@@ -125,5 +125,4 @@ class CRFHead(TagHead[Lattice]):
         return viterbi(logits, lengths, self._transitions(logits, scores))
 
     def _probabilities(self, logits: Floats2d, lengths: Ints1d, scores: Lattice) -> Floats2d:
-        sums = PathSums(logits, lengths, self._transitions(logits, scores))
-        return get_array_module(logits).exp(sums.log_marginals)
+        return tag_marginals(logits, lengths, self._transitions(logits, scores))

@@ -1,5 +1,6 @@
 """Heads with an output per tag and independent tokens: a softmax, or a sigmoid per tag."""
 
+import numpy as np
 from thinc.api import get_array_module, to_numpy
 from thinc.types import Floats1d, Floats2d, Ints1d, Ragged
 
@@ -19,8 +20,15 @@ class TagHead(Head[Output]):
         logits = self._masked(scores, outside)
         xp = get_array_module(logits)
         columns, p = self._best(logits, lengths, scores), xp.ones(len(logits))
-        if score:
-            p = self._bounded(logits, lengths, scores)[xp.arange(len(columns)), columns]
+        lengths = to_numpy(lengths)[to_numpy(lengths) > 0]
+        if score and len(columns):
+            # only entities have scores, so that sentences without them need no probabilities
+            starts = np.cumsum(lengths) - lengths
+            is_scored = np.maximum.reduceat(to_numpy(columns), starts) > 0
+            tokens = xp.asarray(np.flatnonzero(np.repeat(is_scored, lengths)))
+            if len(tokens):
+                scored = self._bounded(logits[tokens], lengths[is_scored], scores)
+                p[tokens] = scored[xp.arange(len(tokens)), columns[tokens]]
         return Decoded(to_numpy(columns), to_numpy(p))
 
     def marginals(self, scores: Output, lengths: Ints1d, outside: Floats1d) -> Floats2d:

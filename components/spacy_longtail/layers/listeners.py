@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from weakref import WeakSet
 
 from spacy.language import Language
-from spacy.pipeline.tok2vec import Tok2VecListener
+from spacy.pipeline.tok2vec import Tok2Vec, Tok2VecListener
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 from thinc.api import Model
@@ -73,6 +73,16 @@ def check_listened(pipe: Listening, docs: Sequence[Doc]) -> None:
         bare = [doc for doc in bare if doc._.trf_data is None]
     if bare and listener_in(pipe.model) is not None:
         warnings.warn(Warnings.W106.format(who=pipe.name), stacklevel=4)
+
+
+def encoders_of(pipe: Listening) -> Iterator[Model]:
+    """Yield the models of the tok2vec components whose vectors a component's listener reads."""
+    own: object = pipe
+    for nlp in list(_PIPELINES):
+        if any(other is own for _, other in nlp.components):
+            for _, encoder in nlp.components:
+                if isinstance(encoder, Tok2Vec) and pipe.name in encoder.listening_components:
+                    yield encoder.model
 
 
 def _misread(nlp: Language, pipe: Listening) -> dict[str, str] | None:

@@ -1,6 +1,7 @@
 """Words embedded by their attributes, static vectors and subwords."""
 
 from collections.abc import Callable
+from functools import cache
 from types import ModuleType
 
 import numpy as np
@@ -105,13 +106,18 @@ def _predict(model: Model[list[Doc], list[Floats2d]], docs: list[Doc]) -> list[F
 
 def _distinct(xp: ModuleType, keys: Ints2d) -> tuple[Ints1d, Ints1d]:
     """Where each distinct row of keys stands first, and which of them each row is."""
-    factors = np.random.default_rng(0).integers(1, 2**63, keys.shape[1], dtype="uint64") * 2 + 1
-    sums = (keys * xp.asarray(factors)).sum(axis=1, dtype="uint64")  # modulo 2 ** 64
+    sums = (keys * xp.asarray(_factors(keys.shape[1]))).sum(axis=1, dtype="uint64")  # modulo 2 ** 64
     _, first, word_of = xp.unique(sums, return_index=True, return_inverse=True)
     if (keys[first][word_of] != keys).any():  # two rows with one sum
         every = xp.arange(len(keys))
         return every, every
     return first, word_of
+
+
+@cache
+def _factors(n_columns: int) -> np.ndarray:
+    """Return a random odd factor for each column of keys, drawn once per width."""
+    return np.random.default_rng(0).integers(1, 2**63, n_columns, dtype="uint64") * 2 + 1
 
 
 def init(

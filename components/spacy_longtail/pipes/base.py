@@ -22,10 +22,11 @@ from thinc.types import FloatsXd
 from typing_extensions import Self
 
 from ..errors import Errors, Warnings
-from ..layers.listeners import listener_in, remember
+from ..layers.listeners import encoders_of, listener_in, remember
 from ..scorers import NER_SCORE_WEIGHTS
 from ..settings import finite
 from ..types import Block
+from .numpy_blas import use_faster_blas
 from .saved import read_cfg
 from .scores.spans import ScoredSpan, write_entities
 from .scores.thresholding import judge
@@ -183,6 +184,7 @@ class LongtailPipe(TrainablePipe):
         own = _calls(self, "from_bytes", lambda text: self.load_cfg(read_cfg(text, self), exclude))
         util.from_bytes(bytes_data, own, exclude)
         super().from_bytes(bytes_data, exclude=[*exclude, "cfg"])
+        use_faster_blas(self.model, *encoders_of(self))
         return self
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
@@ -196,6 +198,7 @@ class LongtailPipe(TrainablePipe):
         own = _calls(self, "from_disk", lambda file: self.load_cfg(read_cfg(file, self), exclude))
         util.from_disk(path, own, exclude)
         super().from_disk(path, exclude=[*exclude, "cfg"])
+        use_faster_blas(self.model, *encoders_of(self))
         return self
 
     def finish_update(self, sgd: Optimizer | None) -> None:
