@@ -439,7 +439,8 @@ class Warnings:
     # Pipes and scorers
     W002 = (
         "[LW002] The types {types}, {problem}. Set longtail.labels and longtail.tail in the config to "
-        "the types of the data."
+        "the types that you look for: one without a mention yet may stay, and counts 0 until the data "
+        "has one."
     )
     W003 = (
         "[LW003] {n} of {total} documents have no entity annotation at all (not even O) and are not "

@@ -58,6 +58,11 @@ def test_by_hand():
     assert make_ner_scorer()([], labels=())["ents_macro_f"] == 0.0
 
 
+def test_the_warning_of_a_declared_type_without_mentions_does_not_ask_to_drop_it():
+    with pytest.warns(UserWarning, match=r"LW002.*types Z, .*without a mention yet may stay"):
+        make_ner_scorer(labels=["A", "Z"])(HAND)
+
+
 def test_types_that_nobody_declared_or_found_are_named():
     with pytest.warns(UserWarning, match="LW002.*Z"):  # declared, without gold: it counts 0
         assert make_ner_scorer(labels=["A", "Z"])(HAND)["ents_macro_f"] == pytest.approx(0.25)

@@ -46,7 +46,7 @@ def recommend(
         Path | None,
         Option(
             help="Pretrained encoder to try: an installed package or a pipeline that `pretrain` wrote.",
-            show_default="en_longtail_cnn and installed transformers of docs/zero_shot.md, for English",
+            show_default="en_longtail_cnn, and for English installed transformers of docs/zero_shot.md",
         ),
     ] = None,
     transformer: Annotated[

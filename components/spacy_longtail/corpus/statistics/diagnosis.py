@@ -29,7 +29,7 @@ ADVICE = {
     "near_leakage": "Scores on them are partly memory. `longtail split --near` keeps documents with "
     "such sentences together.",
     "few_mentions": "More annotation is the surest help (`longtail mine` says of what). Then start from "
-    "an encoder that has seen entities elsewhere: `longtail init-config pretrained` for English, "
+    "an encoder that has seen entities elsewhere: `longtail init-config pretrained`, "
     "docs/encoders.md. `longtail recommend` compares the rest.",
     "not_measurable.dev": "Where such a type decides, the best model is chosen by luck. Weigh ents_f "
     "beside ents_macro_f in [training.score_weights], or make a larger dev part.",
@@ -37,7 +37,7 @@ ADVICE = {
     "seeds, or a larger test part (`longtail split --min-mentions`).",
     "unseen": "A model that remembers names will miss them. Try a transformer as the encoder "
     "(docs/token_ner.md), and more varied mentions (longtail.mention_replacement.v1).",
-    "low_resource": "Start from a pretrained encoder: `longtail init-config pretrained` for English, or "
+    "low_resource": "Start from a pretrained encoder: `longtail init-config pretrained`, or "
     "a transformer. Without one try `longtail init-config token_two_task`, made for this size.",
 }
 
