@@ -272,6 +272,11 @@ def test_bad_settings_of_the_model_are_refused(settings, code):
     assert not re.search("pass(?!word)", f"{caught.value!r} {caught.value.__context__!r}")
 
 
+def test_a_field_that_names_a_cache_is_no_secret():
+    fields = {"prompt_cache_key": "garden", "keep_alive": 60}
+    assert create_chat_completions("tiny", "http://localhost/v1", config=fields).config == fields
+
+
 @pytest.mark.parametrize(
     "endpoint",
     [

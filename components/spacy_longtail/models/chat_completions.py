@@ -15,7 +15,10 @@ from ..settings import finite, whole
 # without a user or a password
 ENDPOINT = re.compile(r"(?a:https?://([\w.-]+|\[[\da-fA-F:.]+\])(:\d+)?)(/\S*)?")
 VERSION = re.compile(r"(?i)(api-?)?version=v?\d[\w.-]{0,24}")  # what some services need in a query
-SECRET = re.compile(r"(?i)(^|[^a-z])key$|api.?key|access.?token|secret|passw|credential|authorization")
+# prompt_cache_key is a field of the chat protocol that holds no key
+SECRET = re.compile(
+    r"(?i)(^|[^a-z])(?<!cache_)key$|api.?key|access.?token|secret|passw|credential|authorization"
+)
 
 
 def create_chat_completions(
