@@ -205,7 +205,8 @@ def test_a_gate_with_a_source_reads_the_ner_of_its_new_pipeline(name, tmp_path):
     assert scores == pytest.approx(mentions(nlp.get_pipe("ner"), docs), abs=1e-6)
     again = spacy.load(tmp_path)
     docs = list(again.pipe(words(again, text) for text in SENTENCES))
-    assert np.array_equal(again.get_pipe("gate").predict(docs), scores)
+    # loaded pipelines may multiply by another BLAS
+    assert again.get_pipe("gate").predict(docs) == pytest.approx(scores, abs=1e-6)
 
 
 def test_a_gate_with_a_source_in_a_config_reads_the_ner_that_is_trained(tmp_path):
