@@ -142,7 +142,8 @@ def test_copies_read_what_one_reads_and_members_have_the_order_of_their_names():
     blocks = config["components"]["ner"]["members"]
     config["components"]["ner"]["members"] = dict(reversed(blocks.items()))
     again = spacy.blank("en").from_config(config).from_bytes(nlp.to_bytes())
-    np.testing.assert_array_equal(marginals(again), marginals(nlp))
+    # a loaded pipeline may multiply by another library, which rounds in another order
+    np.testing.assert_allclose(marginals(again), marginals(nlp), atol=1e-6)
 
 
 def test_what_others_listen_to_stays():

@@ -123,7 +123,7 @@ def test_what_is_written(place, done):
     ratio = student.words_per_second / teacher.words_per_second
     assert teacher.speed_ratio == 1.0 and student.speed_ratio == pytest.approx(ratio, 0.01, 1e-3)
     assert student.model == str(output / "student/model-best")
-    assert "student without pool" in result.output and "1 known" in result.output
+    assert "student without pool" in result.output and "of which 1 " in result.output
     # the corpus is gold and what the teacher is sure of
     gold, dev = (docs_in(place / "gold" / f"{part}.spacy") for part in ("train", "dev"))
     train = docs_in(output / "corpus/train.spacy")

@@ -181,7 +181,10 @@ def test_pipelines_without_scores_are_refused(factory, code, corpus, tmp_path):
 
 @pytest.mark.parametrize(
     ("goal", "least", "why"),
-    [(Goal(), 1000, "too few"), (Goal("precision", 1.1), 2, "no threshold reaches")],
+    [
+        (Goal(), 1000, "a choice needs 1000 sentences"),
+        (Goal("precision", 1.1), 2, "no threshold reaches"),
+    ],
 )
 def test_a_gate_without_a_threshold_to_choose_stays_as_it_was(gated, corpus, tmp_path, goal, least, why):
     nlp = spacy.load(gated)
