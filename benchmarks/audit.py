@@ -19,7 +19,8 @@ from spacy.tokens import Doc, Span
 
 from spacy_longtail import __version__
 from spacy_longtail.corpus.folder import CorpusTypes, load_docs, part_path, read_types, write_corpus
-from spacy_longtail.training.audit import Suspect, audit_corpus
+from spacy_longtail.corpus.suspects import Suspect
+from spacy_longtail.training.out_of_fold import audit_corpus
 
 ROOT = Path(__file__).parents[1]
 Errors = dict[tuple[int, int, int], tuple[str, str]]  # document, first token, end: true type, planted

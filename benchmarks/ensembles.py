@@ -18,13 +18,13 @@ import typer
 from spacy_longtail.cli.options import read_settings
 from spacy_longtail.corpus.folder import read_types
 from spacy_longtail.corpus.parts import part_path
+from spacy_longtail.evaluation.ensemble import build_ensemble
 from spacy_longtail.evaluation.evaluate import evaluate_model
 from spacy_longtail.evaluation.records import write_evaluation
 from spacy_longtail.evaluation.report.systems import read_run
 from spacy_longtail.evaluation.significance import compare, named_metrics, stack
 from spacy_longtail.training.train import BEST
 from spacy_longtail.unlabelled.distil import STUDENT, DistilRequest, distil
-from spacy_longtail.unlabelled.ensemble import build_ensemble
 
 RESULTS = Path(__file__).parent / "results" / "ensembles.jsonl"
 METRICS = {"macro": "macro F1", "tail": "tail F1", "micro": "micro F1"}

@@ -19,13 +19,13 @@ import typer
 from spacy_longtail.corpus.folder import load_docs
 from spacy_longtail.corpus.parts import part_path
 from spacy_longtail.corpus.statistics import corpus_statistics, write_statistics
+from spacy_longtail.evaluation.ensemble import build_ensemble
 from spacy_longtail.evaluation.evaluate import evaluate_model
+from spacy_longtail.evaluation.measuring import words_per_second
 from spacy_longtail.evaluation.records import Evaluation, TrainingSettings, write_evaluation
 from spacy_longtail.evaluation.report import read_report, summary_table
 from spacy_longtail.evaluation.significance import MACRO
 from spacy_longtail.training.train import BEST
-from spacy_longtail.unlabelled.ensemble import build_ensemble
-from spacy_longtail.unlabelled.measuring import words_per_second
 
 RESULTS = Path(__file__).parent / "results" / "pairs.jsonl"
 PARTS = ("dev", "test")

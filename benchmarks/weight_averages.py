@@ -15,9 +15,9 @@ import typer
 
 from spacy_longtail.corpus.parts import part_path
 from spacy_longtail.corpus.statistics import corpus_statistics
+from spacy_longtail.evaluation.ensemble import build_ensemble
 from spacy_longtail.evaluation.evaluate import evaluate_model
 from spacy_longtail.training.train import BEST
-from spacy_longtail.unlabelled.ensemble import build_ensemble
 
 RESULTS = Path(__file__).parent / "results" / "weight_averages.jsonl"
 PARTS = ("dev", "test")

@@ -30,7 +30,7 @@ from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
 from spacy_longtail.corpus.folder import convert_corpus
-from spacy_longtail.unlabelled.ensemble import average
+from spacy_longtail.training.averaging import average
 from tests.pipes import gated  # noqa: F401  # registers factories
 from tests.util import (
     GATE_MODEL,

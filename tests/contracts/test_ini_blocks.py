@@ -32,7 +32,7 @@ from thinc.api import Config
 from spacy_longtail import convert_ner
 from spacy_longtail.corpus.formats.docbin import write_docs
 from spacy_longtail.corpus.soft import write_soft
-from spacy_longtail.unlabelled.ensemble import average
+from spacy_longtail.training.averaging import average
 from tests.util import SENTENCES, blank, parse, tiny_bert, toy_vectors
 
 ROOT = Path(__file__).parents[2]

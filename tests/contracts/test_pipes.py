@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import tests.pipes.gated  # noqa: F401  # registers a secondary
-from spacy_longtail.unlabelled.ensemble import average
+from spacy_longtail.training.averaging import average
 from tests.contracts.check_pipe import (
     CHECKS,
     N_STEPS,

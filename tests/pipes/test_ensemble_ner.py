@@ -8,7 +8,7 @@ import spacy
 from spacy.tokens import Span
 from spacy.util import fix_random_seed
 
-from spacy_longtail.unlabelled.ensemble import average
+from spacy_longtail.training.averaging import average
 from spacy_longtail.unlabelled.teacher import PoolTeacher, soft_tagger
 from tests.util import (
     SENTENCES,

@@ -5,8 +5,8 @@ import pytest
 import spacy
 from spacy.util import fix_random_seed
 
+from spacy_longtail.training.averaging import average, average_weights
 from spacy_longtail.training.provenance import read_run
-from spacy_longtail.unlabelled.ensemble import average, average_weights
 from tests.util import HEADS, TOKEN_MODEL, blank, examples, params, run_app, tiny_bert, words
 
 TEXT = "Maria Berg sailed the Fram to Oslo"

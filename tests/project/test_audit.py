@@ -14,10 +14,10 @@ from spacy.util import load_config
 
 from spacy_longtail.corpus.folder import CorpusTypes, load_docs, read_types, write_corpus
 from spacy_longtail.corpus.splits import document_folds
+from spacy_longtail.corpus.suspects import OutOfFold, find_suspects, review_records
 from spacy_longtail.corpus.tokenizers import blank as blank_of
 from spacy_longtail.training import out_of_fold as module
-from spacy_longtail.training.audit import audit_corpus, find_suspects, review_records
-from spacy_longtail.training.out_of_fold import OutOfFold, class_probabilities, out_of_fold
+from spacy_longtail.training.out_of_fold import audit_corpus, class_probabilities, out_of_fold
 from tests.util import (
     SMALL,
     TOKEN_MODEL,

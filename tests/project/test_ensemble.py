@@ -9,11 +9,11 @@ import spacy
 
 from spacy_longtail.corpus.descriptions import CorpusTypes
 from spacy_longtail.corpus.folder import write_corpus
+from spacy_longtail.evaluation.ensemble import Ensemble
 from spacy_longtail.evaluation.evaluate import evaluate_model
 from spacy_longtail.evaluation.records import TrainingSettings
 from spacy_longtail.training.provenance import read_run
 from spacy_longtail.training.train import train_model
-from spacy_longtail.unlabelled.ensemble import Ensemble
 from tests.project.test_distil import CONFIG, TINY
 from tests.util import (
     config_file,

@@ -13,12 +13,12 @@ from typer import Argument, Option
 from typer.core import TyperCommand
 
 from ..errors import Errors
+from ..evaluation.measuring import MeasuredPipeline
 from ..output.amounts import percent
 from ..output.console import echo
 from ..output.tables import text_table
 from ..training.startup import import_code
 from ..types import Overrides
-from ..unlabelled.measuring import MeasuredPipeline
 from .boundary import Program, marked, version_line
 
 app = typer.Typer(

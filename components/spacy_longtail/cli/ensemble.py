@@ -7,8 +7,8 @@ import typer
 from typer import Argument, Option
 from wasabi import msg
 
+from ..evaluation.ensemble import build_ensemble
 from ..training.startup import use_gpu
-from ..unlabelled.ensemble import build_ensemble
 from .app import PIPELINE_PANEL, Code, GpuId, Json, app, print_json, print_measured, refuse_given, say
 
 

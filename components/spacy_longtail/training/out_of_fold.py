@@ -5,7 +5,6 @@ import json
 import tempfile
 import warnings
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import spacy
@@ -19,7 +18,10 @@ from thinc.types import Floats2d, Ints1d
 from tqdm import tqdm
 
 from ..corpus.cutting import bare
-from ..corpus.folder import CorpusTypes
+from ..corpus.folder import CorpusTypes, load_docs, part_path, read_types
+from ..corpus.splits import document_folds
+from ..corpus.statistics.counting import present_parts
+from ..corpus.suspects import Audit, OutOfFold, cleanlab, find_suspects
 from ..errors import Errors
 from ..heads import SOFT_HEADS
 from ..pipes.token.ner import TokenNER
@@ -42,14 +44,6 @@ discard_oversize = false
 tolerance = 0.2
 size = 1000
 """
-
-
-class OutOfFold(NamedTuple):
-    """Out-of-fold class probabilities of the tokens of all documents."""
-
-    classes: list[str]  # O, then the types
-    p: Floats2d  # (n_tokens, n_classes), the tokens of all documents in order
-    learnt: Floats2d  # (n_tokens, n_classes), 1.0 if the token's model was trained on the class
 
 
 def out_of_fold(
@@ -151,3 +145,37 @@ def class_probabilities(
         tags = np.concatenate([pipe.marginals(batch) for batch in minibatch(stream, BATCH)])
     label, _ = pipe.codec.layout()
     return ["O", *pipe.codec.labels], tags @ np.eye(1 + len(pipe.codec.labels))[label + 1]
+
+
+def audit_corpus(
+    corpus: Path,
+    *,
+    part: str = "train",
+    config: Path | None = None,
+    folds: int = 5,
+    steps: int = 300,
+    seed: int = 0,
+    gpu_id: int = -1,
+) -> Audit:
+    """Find annotations that models trained on the rest of the corpus contradict.
+
+    corpus (Path): Folder of a converted corpus.
+    part (str): Part to audit. "train" is the whole of a corpus that was not split.
+    config (Optional[Path]): Config with a longtail_token_ner to train. By default a small pipeline.
+    folds (int): Number of cross-validation folds.
+    steps (int): Number of training steps on each fold.
+    seed (int): Random seed of folds and trainings.
+    gpu_id (int): ID of the GPU, or -1 for the CPU.
+    RETURNS (Audit): The suspects, and how far the models agree with the annotation.
+    RAISES (ValueError): If the part has no mention, or the config cannot be used (L450).
+    """
+    cleanlab()  # fails early if it is not installed
+    types = read_types(corpus)
+    path = present_parts(corpus).get(part) or part_path(corpus, part)
+    docs = load_docs(path, spacy.blank("xx"))
+    if not any(doc.ents for doc in docs):
+        fix = "Check the part, and that its entities are annotated."
+        raise ValueError(Errors.L450.format(path=path, problem="it has no mention", fix=fix))
+    fold = document_folds(docs, folds, seed, types.group_by)
+    reading = out_of_fold(docs, fold, types, config=config, steps=steps, seed=seed, gpu_id=gpu_id)
+    return find_suspects(docs, reading, types.tail)

@@ -18,13 +18,13 @@ from ..corpus.tokenizers import blank
 from ..corpus.type_words import in_words
 from ..encoders import located
 from ..errors import Errors, Warnings
+from ..evaluation.measuring import MeasuredPipeline, measure
 from ..output.writing import check_folder, check_outside, unless_holds, write_file
 from ..records import Record
 from ..training.loading import load_for_types, load_pipeline
 from ..training.provenance import shortened
 from ..training.train import BEST, check_trainable, load_filled, refuse_parts, train_model
 from ..types import Block, Overrides
-from .measuring import MeasuredPipeline, measure
 from .mining import corpus_keys
 from .pool import PoolOptions, add_sentences, processed, read_pool
 from .pseudo_labels import PseudoLabelled, PseudoLabelPolicy, Selection

@@ -13,15 +13,13 @@ from thinc.types import Floats1d, Floats2d, Ints1d
 
 from ..corpus.likeness import text_key
 from ..errors import Errors
-from ..heads import SOFT_HEADS
-from ..pipes.gazetteer import TrainingGazetteer
 from ..pipes.scores.probabilities import SETTING, read_probabilities
 from ..pipes.scores.spans import read_scores, scored_spans
-from ..pipes.secondary.gated_ner import GatedNER
 from ..pipes.secondary.gliner_ner import GLiNERNER
 from ..pipes.token.ensemble_ner import EnsembleNER
 from ..pipes.token.ner import TokenNER
 from ..pipes.token.tagging import TokenTagger
+from ..training.taggers import entity_pipes, only_tagger, taggers_of, types_read_by
 from ..types import ENTITY_SCORES
 from .pseudo_labels import ReadMention, ReadSentence, Selection
 from .units import sentences_of
@@ -53,9 +51,9 @@ class PoolTeacher:
             if cfg.get("thresholds"):
                 cfg["abstain_key"] = cfg["abstain_key"] or DOUBTS
                 self.doubts.append(cfg["abstain_key"])
-        keys = [getattr(pipe, "cfg", {}).get("scores_key") for pipe in _readers(nlp)]
+        keys = [getattr(pipe, "cfg", {}).get("scores_key") for pipe in entity_pipes(nlp)]
         self.keys = list(dict.fromkeys(key for key in keys if key))  # of doc.spans, with its scores
-        self.taggers = _taggers(nlp)
+        self.taggers = taggers_of(nlp)
         for tagger in self.taggers:
             tagger.cfg[SETTING] = True
         known = types_read_by(nlp)
@@ -130,30 +128,6 @@ def soft_tagger(nlp: Language) -> TokenTagger:
         problem = f"{', '.join(nlp.pipe_names)} is not one longtail_token_ner with a softmax or CRF head"
         raise ValueError(Errors.L513.format(problem=problem, fix="Leave --soft out."))
     return tagger
-
-
-def only_tagger(nlp: Language) -> TokenTagger | None:
-    """The component in whose marginals is all that the pipeline reads; null where there is none.
-
-    A gazetteer of training names does not count: the component has learnt from these names.
-    """
-    taggers = [tagger for tagger in _taggers(nlp) if tagger.cfg["head"] in SOFT_HEADS]
-    readers = [pipe for pipe in _readers(nlp) if not isinstance(pipe, TrainingGazetteer)]
-    return taggers[0] if taggers and len(readers) == 1 else None
-
-
-def types_read_by(nlp: Language) -> list[str]:
-    """The types that the components read which write entities."""
-    return list(dict.fromkeys(label for p in _readers(nlp) for label in getattr(p, "labels", ())))
-
-
-def _readers(nlp: Language) -> list[Any]:
-    return [pipe for name, pipe in nlp.pipeline if "doc.ents" in nlp.get_pipe_meta(name).assigns]
-
-
-def _taggers(nlp: Language) -> list[TokenTagger]:
-    """Those that read every sentence: a secondary reads what its gate flags."""
-    return [p for _, p in nlp.pipeline if isinstance(p, TokenTagger) and not isinstance(p, GatedNER)]
 
 
 def annotate(

@@ -11,9 +11,9 @@ from ..corpus.descriptions import CorpusTypes
 from ..corpus.folder import load_docs
 from ..corpus.parts import part_path
 from ..corpus.tokenizers import blank
-from ..evaluation.evaluate import score_pipeline
 from ..records import Record
 from ..types import Block
+from .evaluate import score_pipeline
 
 PASSES = 3  # timed passes of each pipeline over the same texts
 MAX_WORDS = 20_000  # words of the part that are timed

@@ -5,27 +5,29 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from functools import cache
 from operator import itemgetter
-from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
-import spacy
 from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from thinc.types import Floats1d, Floats2d, Ints1d
 
-from ..corpus.folder import load_docs, part_path, read_types
 from ..corpus.formats.tasks import TASKS, Task
 from ..corpus.sentences import sentence_bounds
-from ..corpus.splits import document_folds
-from ..corpus.statistics.counting import present_parts
-from ..errors import Errors, Warnings
+from ..errors import Warnings
 from ..extras import extra
-from .out_of_fold import OutOfFold, out_of_fold
 
 ReviewFormat = Literal["prodigy", "doccano"]
 UNANNOTATED = -1
 TINY = 1e-12  # cleanlab needs rows that sum to 1, even if a model knows none of the classes
+
+
+class OutOfFold(NamedTuple):
+    """Out-of-fold class probabilities of the tokens of all documents."""
+
+    classes: list[str]  # O, then the types
+    p: Floats2d  # (n_tokens, n_classes), the tokens of all documents in order
+    learnt: Floats2d  # (n_tokens, n_classes), 1.0 if the token's model was trained on the class
 
 
 class Suspect(NamedTuple):
@@ -46,40 +48,6 @@ class Audit(NamedTuple):
     docs: list[Doc]
     suspects: list[Suspect]  # rare types first, then by score
     agreement: dict[str, tuple[int, int]]  # by class: tokens predicted as annotated, all tokens
-
-
-def audit_corpus(
-    corpus: Path,
-    *,
-    part: str = "train",
-    config: Path | None = None,
-    folds: int = 5,
-    steps: int = 300,
-    seed: int = 0,
-    gpu_id: int = -1,
-) -> Audit:
-    """Find annotations that models trained on the rest of the corpus contradict.
-
-    corpus (Path): Folder of a converted corpus.
-    part (str): Part to audit. "train" is the whole of a corpus that was not split.
-    config (Optional[Path]): Config with a longtail_token_ner to train. By default a small pipeline.
-    folds (int): Number of cross-validation folds.
-    steps (int): Number of training steps on each fold.
-    seed (int): Random seed of folds and trainings.
-    gpu_id (int): ID of the GPU, or -1 for the CPU.
-    RETURNS (Audit): The suspects, and how far the models agree with the annotation.
-    RAISES (ValueError): If the part has no mention, or the config cannot be used (L450).
-    """
-    _cleanlab()  # fails early if it is not installed
-    types = read_types(corpus)
-    path = present_parts(corpus).get(part) or part_path(corpus, part)
-    docs = load_docs(path, spacy.blank("xx"))
-    if not any(doc.ents for doc in docs):
-        fix = "Check the part, and that its entities are annotated."
-        raise ValueError(Errors.L450.format(path=path, problem="it has no mention", fix=fix))
-    fold = document_folds(docs, folds, seed, types.group_by)
-    reading = out_of_fold(docs, fold, types, config=config, steps=steps, seed=seed, gpu_id=gpu_id)
-    return find_suspects(docs, reading, types.tail)
 
 
 def find_suspects(docs: list[Doc], reading: OutOfFold, tail: list[str]) -> Audit:
@@ -130,7 +98,7 @@ def _annotated(docs: list[Doc], classes: list[str]) -> Ints1d:
 
 def _judged(given: Ints1d, p: Floats2d, judged: Ints1d) -> tuple[Ints1d, Ints1d, Floats1d, Floats1d]:
     """Return per token: whether it is flagged, the predicted class, its probability, quality."""
-    find_label_issues, get_label_quality_scores = _cleanlab()
+    find_label_issues, get_label_quality_scores = cleanlab()
     flagged, read = np.zeros(len(given), dtype=bool), np.zeros(len(given), dtype="int64")
     best, quality = np.ones(len(given)), np.ones(len(given))
     present, label = np.unique(given[judged], return_inverse=True)  # cleanlab wants every class to occur
@@ -160,7 +128,8 @@ def _groups(
         yield group, (int(rows[0]), int(rows[-1]) + 1)
 
 
-def _cleanlab() -> tuple[Callable, Callable]:
+def cleanlab() -> tuple[Callable, Callable]:
+    """Return the functions of cleanlab that flag labels and score them."""
     with extra("cleanlab", "audit"):
         from cleanlab.filter import find_label_issues
         from cleanlab.rank import get_label_quality_scores
