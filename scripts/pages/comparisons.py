@@ -1,6 +1,6 @@
 """docs/comparisons.md: what a user would pick instead, from the records of benchmarks/peers.py."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from statistics import mean
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ PEERS = RECORDS.parent / "peers"
 CORPORA = {corpus.lower(): name for name, corpus in {**CROSSNER, **LARGER}.items()}
 OURS = ("light", "light_large", "three", "six")
 SEEDS = (0, 1, 2)
-FINDS = 0.1  # macro F1; what finds less is ahead in no cost
+FINDS = 0.1  # minimum macro F1 of systems whose costs are compared
 UNFINISHED = ("span_marker", "gliner")  # stopped before their end: a sentence says so, no table
 # peers whose trainings of the same protocol are in knowledge.jsonl, by their method there
 BORROWED = {
@@ -29,8 +29,9 @@ BORROWED = {
     "spacy_sm": "ner, en_core_web_sm",
 }
 BORROWED_TEXT = """\
-\\* from `benchmarks/results/knowledge.jsonl`: the same sentences and seeds. Stock spaCy had the patience
-of 200 updates that it has here, and ours had their numbers of steps. Costs were not measured there."""
+\\* These scores are from `benchmarks/results/knowledge.jsonl`, with the same sentences and seeds. Stock
+spaCy had a patience of 200 updates, as in the other rows, and our systems had the steps that their
+configs say. Costs were not measured in these trainings."""
 F1 = {"ents_macro_f": "macro", "ents_tail_f": "tail", "ents_f": "micro"}
 
 
@@ -40,24 +41,22 @@ class Cost(NamedTuple):
     value: Callable[[dict[str, Any]], float | None]  # of a record
     shown: str  # its format
     best: Callable[..., float]
-    wins: str  # what the best one is said to have
+    wins: str  # name of the row where a peer is ahead
 
 
 COSTS = (
+    Cost("minutes to train", " minutes", lambda r: r["core_minutes"], ".2f", min, "shortest training"),
     Cost(
-        "minutes to train", " minutes", lambda r: r["core_minutes"], ".2f", min, "the shortest training"
-    ),
-    Cost(
-        "words a second",
-        " words a second",
+        "words per second",
+        " words per second",
         lambda r: r["words_per_core_second"],
         ",.0f",
         max,
-        "the fastest prediction",
+        "fastest prediction",
     ),
-    Cost("peak MiB", " MiB", lambda r: r["peak_mib"], ",.0f", min, "the least memory"),
-    Cost("MiB on disk", " MiB", lambda r: r["disk_mib"], ",.1f", min, "the smallest model"),
-    Cost("lines", "", lambda r: r["lines"], ".0f", min, "the fewest lines of code"),
+    Cost("peak MiB", " MiB", lambda r: r["peak_mib"], ",.0f", min, "lowest peak memory"),
+    Cost("MiB on disk", " MiB", lambda r: r["disk_mib"], ",.1f", min, "smallest model"),
+    Cost("lines", "", lambda r: r["lines"], ".0f", min, "fewest lines of code"),
 )
 
 Tests = dict[tuple[str, str], list[dict[str, Any]]]  # scores on test by peer and corpus
@@ -109,9 +108,35 @@ def leaders(tests: Tests, peers: Sequence[str], corpus: str, name: str) -> tuple
 
 
 def ahead(tests: Tests, rows: Sequence[dict[str, Any]], named: dict[str, str]) -> str:
-    """Where a peer is ahead of all of ours: published figures, F1, costs."""
-    others = [peer for peer in named if peer not in OURS]
-    lines = []
+    """Return where a peer is ahead of all of ours: in published figures, in F1 and in costs."""
+    parts = [
+        _listed(
+            "By their published F1, these models are ahead of our best micro F1 "
+            "([protocol and caveats](#published-figures)):",
+            ("model", "ahead on (published F1 against ours)"),
+            _ahead_by_published(tests),
+        ),
+        _listed(
+            "In our own measurement, a peer is ahead in F1 here:",
+            ("corpus", "score", "best of the others", "our best"),
+            _ahead_in_f1(tests, named),
+        ),
+        _listed(
+            "Costs of the best system, among those with a macro F1 of at least 10:",
+            ("", "best of all", "our best"),
+            _ahead_in_costs(rows, named),
+        ),
+    ]
+    return "\n\n".join(part for part in parts if part) or "No system was ahead in any measurement."
+
+
+def _listed(sentence: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a sentence with a table below it, or nothing if the table would be empty."""
+    return f"{sentence}\n\n{table(head, rows)}" if rows else ""
+
+
+def _ahead_by_published(tests: Tests) -> list[tuple[str, str]]:
+    found = []
     for published in figures():
         places = []
         for domain, value in published["f1"].items():
@@ -119,33 +144,34 @@ def ahead(tests: Tests, rows: Sequence[dict[str, Any]], named: dict[str, str]) -
             if best and value > best[0]:
                 places.append(f"{domain_name(domain)} ({value:.1f} against {best[0]:.1f})")
         if places and "tokens" not in published["protocol"]:
-            lines.append(
-                f"- **{published['title']} is ahead of our best micro F1, by its published F1,** on "
-                f"{', '.join(places)}. [Protocol and caveats](#published-figures)."
-            )
+            found.append((published["title"], ", ".join(places)))
+    return found
+
+
+def _ahead_in_f1(tests: Tests, named: dict[str, str]) -> list[tuple[str, ...]]:
+    others = [peer for peer in named if peer not in OURS]
+    found = []
     for corpus, title in CORPORA.items():
-        places = []
         for name, short in F1.items():
             best, ours = (leaders(tests, peers, corpus, name) for peers in (others, OURS))
             if best and ours and best[0] > ours[0]:
-                places.append(
-                    f"{short} F1 {best[0]:.1f} by {named[best[1]]}, our best {ours[0]:.1f} by "
-                    f"{named[ours[1]]}"
-                )
-        if places:
-            lines.append(f"- **{title}:** {'; '.join(places)}.")
+                cells = (f"{value:.1f} ({named[peer]})" for value, peer in (best, ours))
+                found.append((title, short, *cells))
+    return found
+
+
+def _ahead_in_costs(rows: Sequence[dict[str, Any]], named: dict[str, str]) -> list[tuple[str, ...]]:
     finding = [r for r in rows if r["test"]["ents_macro_f"] > FINDS]
+    found = []
     for cost in COSTS:
         values = means(finding, cost)
-        if values and (winner := cost.best(values, key=lambda peer: values[peer])) not in OURS:
+        winner = cost.best(values, key=lambda peer: values[peer]) if values else OURS[0]
+        if winner not in OURS:
             mine = [peer for peer in values if peer in OURS]
-            title = named[winner][0].upper() + named[winner][1:]
-            text = f"- **{title} has {cost.wins}**: {values[winner]:{cost.shown}}{cost.unit}"
-            if mine:
-                best = cost.best(mine, key=lambda peer: values[peer])
-                text += f", and ours {values[best]:{cost.shown}} ({named[best]})"
-            lines.append(text + ".")
-    return "\n".join(lines) or "- On nothing that was measured."
+            peers = [winner, *([cost.best(mine, key=lambda peer: values[peer])] if mine else [])]
+            cells = [f"{values[peer]:{cost.shown}}{cost.unit} ({named[peer]})" for peer in peers]
+            found.append((cost.wins, *cells, *([] if mine else [""])))
+    return found
 
 
 def wins(tests: Tests, named: dict[str, str]) -> str:
@@ -157,26 +183,28 @@ def wins(tests: Tests, named: dict[str, str]) -> str:
         for name in ("ents_macro_f", "ents_tail_f"):
             for peers in (OURS, others):
                 best = leaders(tests, peers, corpus, name)
-                cells.append(f"{best[0]:.1f} {named[best[1]]}" if best else "")
+                cells.append(f"{best[0]:.1f} ({named[best[1]]})" if best else "")
         if any(cells):
             found.append((title, *cells))
     head = ("corpus", "macro: our best", "best of the others", "tail: our best", "best of the others")
     return table(head, found)
 
 
-def scores(tests: Tests, borrowed: set[tuple[str, str]], named: dict[str, str]) -> str:
-    corpora = [corpus for corpus in CORPORA if any(key[1] == corpus for key in tests)]
+def scores(
+    tests: Tests, borrowed: set[tuple[str, str]], named: dict[str, str], corpora: Iterable[str]
+) -> str:
+    """Return the table of macro and tail F1 on some corpora."""
+    known = [corpus for corpus in corpora if any(key[1] == corpus for key in tests)]
     found = []
     for peer, title in named.items():
-        if not any(key[0] == peer for key in tests):
-            continue
         cells = []
-        for corpus in corpora:
+        for corpus in known:
             macro, tail = (score(tests, peer, corpus, name) for name in ("ents_macro_f", "ents_tail_f"))
             mark = "\\*" if (peer, corpus) in borrowed else ""
             cells.append("" if macro is None else f"{macro:.1f} / {tail:.1f}{mark}")
-        found.append((title, *cells))
-    return table(("", *(CORPORA[corpus] for corpus in corpora)), found)
+        if any(cells):
+            found.append((title, *cells))
+    return table(("", *(CORPORA[corpus] for corpus in known)), found)
 
 
 def means(rows: Sequence[dict[str, Any]], cost: Cost) -> dict[str, float]:
@@ -231,7 +259,8 @@ def render() -> str:
     text = fill(TEXT.read_text(encoding="utf8")).format(
         ahead=ahead(tests, rows, named),
         wins=wins(tests, named),
-        scores=scores(tests, borrowed, named),
+        crossner=scores(tests, borrowed, named, map(str.lower, CROSSNER.values())),
+        larger=scores(tests, borrowed, named, LARGER.values()),
         borrowed=BORROWED_TEXT if borrowed else "",
         costs=costs(rows, named),
         published=published(tests, named),

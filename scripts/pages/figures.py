@@ -326,17 +326,17 @@ def _audit() -> Iterator[tuple[str, str]]:
     n = seeds[0][0]["all"]["errors"]
     rows = {
         "planted errors": [str(r["all"]["errors"]) for r, *_ in seeds],
-        "suspects": last,
-        f"share of the first {n} that are planted errors": [
+        "suspected errors": last,
+        f"share of planted errors among the first {n}": [
             _percent(f[str(n)]["precision"]) for f in firsts
         ],
-        f"planted errors found by reading the first {2 * n}": [
+        f"planted errors found by reviewing the first {2 * n}": [
             _percent(f[str(2 * n)]["recall"]) for f in firsts
         ],
-        "planted errors found by reading all suspects": [
+        "planted errors found by reviewing all suspected errors": [
             _percent(first[k]["recall"]) for first, k in zip(firsts, last, strict=True)
         ],
-        "suspects of a rare type": last_rare,
+        "suspected errors of a rare type": last_rare,
         "planted errors of a rare type": [str(r["rare"]["errors"]) for r, *_ in seeds],
         "planted errors of a rare type found": [
             _percent(rare[k]["recall"]) for (_, _, rare), k in zip(seeds, last_rare, strict=True)

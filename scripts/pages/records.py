@@ -1,5 +1,6 @@
 """Records of benchmarks/results, and tables of them."""
 
+import re
 import statistics
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -7,18 +8,22 @@ from pathlib import Path
 import srsly
 
 RECORDS = Path(__file__).parents[2] / "benchmarks" / "results"
+NUMBERS = re.compile(r"[\d.,+±−%/*\\ -]*")  # what a cell of a column of numbers consists of
 
 
 def read(name: str) -> list[dict]:
     return list(srsly.read_jsonl(RECORDS / f"{name}.jsonl"))
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    return rows_of([head, ["---", *["--:"] * (len(head) - 1)], *rows])
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a Markdown table, in which columns of numbers are aligned at the right."""
+    columns = zip(*rows, strict=True)
+    align = ["--:" if all(NUMBERS.fullmatch(cell) for cell in column) else "---" for column in columns]
+    return rows_of([head, align, *rows])
 
 
 def rows_of(rows: Iterable[Sequence[str]]) -> str:
-    """The rows of a table whose head stands on the page."""
+    """Return rows of a table whose head is in the template."""
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 

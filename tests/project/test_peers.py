@@ -141,8 +141,10 @@ def test_the_page_says_first_where_peers_are_ahead(monkeypatch):
     rows = [record("flair", 0.9, 3.0), record("flair", 0.8, 5.0), record("light", 0.6, 1.0)]
     monkeypatch.setattr(comparisons, "measured", lambda: rows)
     first, _, rest = comparisons.render().partition("## What wins where")
-    assert re.search(r"\*\*AI:\*\* macro F1 85\.0 by flair, CRF, our best [67]\d\.\d by ours", first)
-    assert "the shortest training" not in first
+    assert re.search(
+        r"\| AI \| macro \| 85\.0 \(flair, CRF\) \| [67]\d\.\d \(ours, six layers\) \|", first
+    )
+    assert "shortest training" not in first
     assert "| flair, CRF | 2 | 4.00 | 10 | 20 | 1.5 | 40 |" in rest
 
 
