@@ -2,8 +2,7 @@
 
 from . import encoders as encoders  # spacy.load finds the encoder that comes with the package
 from .about import __version__
-from .models.transformer import use_int8
-from .pipes.numpy_blas import use_numpy_blas
+from .layers.serving import use_int8, use_numpy_blas
 from .pipes.scores.spans import register_score_extension
 from .pipes.transition.ner import convert_ner
 

@@ -22,6 +22,14 @@ class Record(BaseModel):
         return self.model_dump(exclude_unset=True)
 
 
+class PRF(Record):
+    """Precision, recall and F1 in [0, 1]."""
+
+    p: float
+    r: float
+    f: float
+
+
 Kept = TypeVar("Kept", bound=Record)
 
 

@@ -140,7 +140,7 @@ def test_the_light_core_imports_nothing_heavy():
         "import sys, spacy, spacy_longtail, spacy_longtail.pipes.gate.sentence_gate, spacy_longtail.pipes.secondary.gated_ner\n"
         "import spacy_longtail.pipes.secondary.gated_pipe\n"
         "import spacy_longtail.readers, spacy_longtail.scorers, spacy_longtail.cli\n"
-        "import spacy_longtail.pipes.secondary.gliner_ner\n"
+        "import spacy_longtail.pipes.gliner_ner\n"
         "heavy = {'matplotlib', 'spacy_llm', 'gliner', 'transformers', 'spacy_transformers', 'pandas', 'scipy'} & set(sys.modules)\n"
         "assert not heavy, heavy"
     )

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from spacy.tokens import Doc, Span
 
-from spacy_longtail.pipes.secondary.gliner_ner import sentence_parts
+from spacy_longtail.pipes.gliner_ner import sentence_parts
 from tests.util import blank, one_pipe, shared_gliner, tiny_bert, tiny_gliner
 
 pytest.importorskip("gliner", reason="needs the extra 'gliner'")

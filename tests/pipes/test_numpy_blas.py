@@ -10,8 +10,8 @@ from spacy.util import fix_random_seed
 from thinc.api import NumpyOps
 
 from spacy_longtail import use_numpy_blas
-from spacy_longtail.pipes import numpy_blas
-from spacy_longtail.pipes.numpy_blas import MAX_PRODUCTS, BlockOps
+from spacy_longtail.layers import serving
+from spacy_longtail.layers.serving import MAX_PRODUCTS, BlockOps
 from tests.util import toy_docs
 
 NAME = "longtail.numpy_blas.v1"
@@ -109,7 +109,7 @@ def test_no_block_is_large_enough_for_threads_of_openblas():
 
 @pytest.fixture
 def is_faster(monkeypatch, request):
-    monkeypatch.setattr(numpy_blas, "is_numpy_faster", lambda: request.param)
+    monkeypatch.setattr(serving, "is_numpy_faster", lambda: request.param)
 
 
 def with_shared_encoder():

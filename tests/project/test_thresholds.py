@@ -10,10 +10,10 @@ import spacy
 from spacy.tokens import Doc, DocBin
 from spacy.training import Corpus, Example
 
-from spacy_longtail.evaluation.calibration import Scored, entity_outcomes, measure_error
-from spacy_longtail.evaluation.chosen import Goal
 from spacy_longtail.evaluation.thresholds import fit_thresholds
 from spacy_longtail.numerics import sigmoid
+from spacy_longtail.pipes.scores.calibration import Scored, entity_outcomes, measure_error
+from spacy_longtail.pipes.scores.chosen import Goal
 from spacy_longtail.pipes.scores.spans import ScoredSpan
 from spacy_longtail.pipes.scores.thresholds import log_odds
 from tests.util import (

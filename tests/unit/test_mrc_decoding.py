@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc
 from thinc.api import NumpyOps
 
-from spacy_longtail.layers.reading import ask, check_queries, paired_rows
+from spacy_longtail.layers.reading import paired_rows
 from spacy_longtail.pipes.mrc.answers import nearest_pairs, training_pairs
+from spacy_longtail.pipes.mrc.queries import ask, check_queries
 from spacy_longtail.pipes.scores.merging import merge_spans
 from spacy_longtail.pipes.scores.spans import ScoredSpan
 

@@ -10,10 +10,10 @@ from wasabi import msg
 
 from ..corpus.folder import part_path
 from ..errors import Warnings
-from ..evaluation.chosen import ChosenGate, ChosenTypes, Goal, chosen_json
 from ..evaluation.thresholds import fit_thresholds
 from ..output.writing import check_folder
 from ..pipes.gate.posterior_gate import check_budget
+from ..pipes.scores.chosen import ChosenGate, ChosenTypes, Goal, chosen_json
 from ..training.startup import use_gpu
 from .app import PIPELINE_PANEL, Code, Corpus, GpuId, Json, app, print_json, print_table
 

@@ -9,18 +9,10 @@ from pydantic import ConfigDict, Field, JsonValue
 
 from ..output.amounts import number
 from ..output.writing import write_file
-from ..records import Number, Record, read_record
+from ..records import PRF, Number, Record, read_record
 from ..training.provenance import Method, RunRecord
 
 MARK = '"checksum":'  # near the beginning of an evaluation, which may be replaced
-
-
-class PRF(Record):
-    """Precision, recall and F1 in [0, 1]."""
-
-    p: float
-    r: float
-    f: float
 
 
 class TypeScores(PRF):

@@ -1,8 +1,6 @@
 """Choice of a pipeline's thresholds and calibration on development data."""
 
 import shutil
-import warnings
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,18 +9,16 @@ from spacy.language import Language
 from spacy.training import Corpus
 
 from ..corpus.formats.docbin import check_docs
-from ..errors import Errors, Warnings
-from ..numerics import sigmoid
+from ..errors import Errors
 from ..output.writing import check_folder, coded_io, unless_holds, whole_folder
+from ..pipes.gate.fitting import Gate, fit_gate
 from ..pipes.neighbours import is_gate
-from ..pipes.scores.thresholding import ANY_TYPE, CALIBRATION, check_keys
-from ..pipes.scores.thresholds import OperatingPoint, points
+from ..pipes.scores.calibration import entity_outcomes, fit_curves, measure_error
+from ..pipes.scores.choosing import choose_types, warn_kept
+from ..pipes.scores.chosen import CHOSEN, Chosen, ChosenTypes, Goal, chosen_json
+from ..pipes.scores.thresholding import CALIBRATION, check_keys
 from ..training.loading import load_pipeline, pipeline_folder
-from .calibration import Curves, Scored, entity_outcomes, fit_curves, measure_error
-from .chosen import CHOSEN, Chosen, ChosenType, ChosenTypes, Goal, chosen_json
 from .evaluate import update_performance
-from .gates import Gate, fit_gate
-from .records import PRF
 
 SECONDARY = "longtail_gated_ner"  # its entities always have scores
 
@@ -125,58 +121,5 @@ def _scored_pipes(nlp: Language, path: Path) -> list[str]:
     if not scored:
         raise ValueError(Errors.L255.format(path=path, found=", ".join(nlp.pipe_names) or "none"))
     for name in others:
-        _warn(name, "its settings", "it has no entity scores, which 'scores_key' sets")
+        warn_kept(name, "its settings", "it has no entity scores, which 'scores_key' sets")
     return scored
-
-
-def _warn(name: str, keeps: str, problem: str) -> None:
-    warnings.warn(Warnings.W082.format(name=name, keeps=keeps, problem=problem), stacklevel=4)
-
-
-def choose_types(
-    name: str,
-    by_type: Mapping[str, Scored],
-    n_gold: Mapping[str, int],
-    curves: Curves,
-    goal: Goal,
-    least: int,
-) -> dict[str, ChosenType]:
-    """Choose a threshold for each type of an NER. Warnings name the types without one.
-
-    name (str): Name of the component, for warnings.
-    by_type (Mapping[str, Scored]): Candidates of each type.
-    n_gold (Mapping[str, int]): Number of gold mentions of each type.
-    curves (Curves): Calibration curves.
-    goal (Goal): Goal of the thresholds.
-    least (int): Minimum number of gold mentions to choose a threshold.
-    RETURNS (Dict[str, ChosenType]): Threshold of each type, with scores before and after.
-    """
-    types: dict[str, ChosenType] = {}
-    few, unreachable = list[str](), list[str]()
-    for label, scored in by_type.items():
-        curve = curves.get(label, curves.get(ANY_TYPE))
-        slope, shift = curve or (1.0, 0.0)
-        ways = points(sigmoid(scored.logits * slope + shift), scored.right, n_gold[label])
-        everything = ways[-1] if ways else OperatingPoint(0.0, 0.0, 0.0, 0)
-        cut = goal.choose(ways) if n_gold[label] >= least else None
-        if cut is None:
-            (few if n_gold[label] < least else unreachable).append(label)
-        if cut is None or not cut.threshold:
-            cut = everything
-        types[label] = ChosenType(
-            mentions=n_gold[label],
-            candidates=len(scored.right),
-            calibrated=curve is not None,
-            threshold=cut.threshold or None,
-            before=_prf(everything),
-            after=_prf(cut),
-        )
-    problem = f"a choice needs at least {least} mentions"
-    for labels, why in ((few, problem), (unreachable, f"no threshold reaches a {goal}")):
-        if labels:
-            _warn(name, f"every entity of {', '.join(labels)}", why)
-    return types
-
-
-def _prf(point: OperatingPoint) -> PRF:
-    return PRF(p=point.precision, r=point.recall, f=point.f())

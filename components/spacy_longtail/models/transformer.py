@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from spacy.language import Language
 from spacy.tokens import Doc
 from thinc.api import ArgsKwargs, Model
 from thinc.types import Floats2d
@@ -13,7 +12,6 @@ from ..corpus.sentences import sentence_lengths
 from ..errors import Errors
 from ..extras import extra
 from ..hub import load_transformer
-from ..layers.listeners import nodes_of
 from ..layers.torch_layer import rows_from_torch, shim_of, torch_layer
 from ..layers.windows import DEFAULT_PIECES, TRANSFORMER, by_length, windows_of
 from ..settings import finite, whole
@@ -63,24 +61,6 @@ def Transformer(
     model.name = TRANSFORMER
     model.attrs.update(name=name, max_pieces=limit, batch_pieces=size)
     return model
-
-
-def use_int8(nlp: Language) -> Language:
-    """Let the transformers of a pipeline predict in int8 on a CPU, more than twice as fast.
-
-    The linear layers round their weights once, and what they read in each batch. Scores move a
-    little: compare `evaluate` before and after. Training, and predictions on a GPU, do not use
-    int8. A pipeline that is saved afterwards predicts in int8 when it is loaded.
-
-    nlp (Language): A pipeline with a longtail.Transformer.v1; changed in place.
-    RETURNS (Language): The pipeline.
-    """
-    transformers = [node for node in nodes_of(nlp) if node.name == TRANSFORMER]
-    if not transformers:
-        raise ValueError(Errors.L860)
-    for node in transformers:
-        node.attrs["int8"] = True
-    return nlp
 
 
 def encoder_of(model: Model) -> "PieceEncoder":

@@ -23,10 +23,10 @@ from typing_extensions import Self
 
 from ..errors import Errors, Warnings
 from ..layers.listeners import encoders_of, listener_in, remember
+from ..layers.serving import use_faster_blas
 from ..scorers import NER_SCORE_WEIGHTS
 from ..settings import finite
 from ..types import Block
-from .numpy_blas import use_faster_blas
 from .saved import read_cfg
 from .scores.spans import ScoredSpan, write_entities
 from .scores.thresholding import judge

@@ -33,8 +33,8 @@ from ..errors import SHIPPED_CONFIGS, Errors, Warnings
 from ..extras import require_of
 from ..faults import message_of
 from ..hub import check_models
+from ..layers.serving import use_numpy_blas
 from ..output.writing import check_folder, check_outside, coded_io, set_aside, whole_folder
-from ..pipes.numpy_blas import use_numpy_blas
 from ..pipes.sources import add_sources
 from ..types import Block, Overrides
 from .letters import FEWEST, share_of_letters

@@ -13,9 +13,9 @@ from thinc.types import Floats1d, Floats2d, Ints1d
 
 from ..corpus.likeness import text_key
 from ..errors import Errors
+from ..pipes.gliner_ner import GLiNERNER
 from ..pipes.scores.probabilities import SETTING, read_probabilities
 from ..pipes.scores.spans import read_scores, scored_spans
-from ..pipes.secondary.gliner_ner import GLiNERNER
 from ..pipes.token.ensemble_ner import EnsembleNER
 from ..pipes.token.ner import TokenNER
 from ..pipes.token.tagging import TokenTagger

@@ -9,11 +9,12 @@ from thinc.api import Model, to_numpy
 from thinc.types import Floats1d, Floats2d, Ints1d, Ints2d
 
 from ...chains.tags import TagCodec
-from ...layers.reading import Questions, Reading
+from ...layers.reading import Reading
 from ...losses.base import BinaryLoss
 from ...numerics import binary_cross_entropy, sigmoid
 from ..scores.spans import ScoredSpan
 from ..token.gold import gold_types
+from .queries import Questions
 
 WEIGHTS = np.array([1.0, 1.0, 0.1]) / 2.1  # of begins, ends and spans
 MOST_PAIRS = 100  # wrong ones to learn from, for a query and a sentence

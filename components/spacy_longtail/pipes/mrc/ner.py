@@ -15,7 +15,6 @@ from typing_extensions import TypedDict
 from ...corpus.counts import count_docs
 from ...errors import Errors
 from ...layers.listeners import listener_in
-from ...layers.reading import Questions, ask, check_queries
 from ...losses import CrossEntropy
 from ...losses.base import BinaryLoss, Loss, check_loss
 from ...settings import whole
@@ -28,6 +27,7 @@ from ..scores.merging import merge_spans
 from ..scores.spans import ScoredSpan
 from ..scores.thresholding import CALIBRATION, check_judging
 from .answers import gold_answers, learn, read_off
+from .queries import Questions, ask, check_queries
 
 WHO = "longtail_mrc_ner"
 

@@ -9,11 +9,11 @@ from spacy.util import minibatch
 from thinc.types import Floats1d, Ints1d
 from tqdm import tqdm
 
-from ..corpus.examples import on_gold_tokens
-from ..numerics import sigmoid
-from ..pipes.scores.thresholding import ANY_TYPE
-from ..pipes.scores.thresholds import calibration_error, fit_curve, log_odds
+from ...corpus.examples import on_gold_tokens
+from ...numerics import sigmoid
 from .chosen import CalibrationError
+from .thresholding import ANY_TYPE
+from .thresholds import calibration_error, fit_curve, log_odds
 
 N_FOLDS = 5
 MIN_OUTCOMES = 5  # both right and wrong candidates that a type needs for its own curve

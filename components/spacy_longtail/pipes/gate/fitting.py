@@ -8,18 +8,18 @@ from spacy.training import Example
 from spacy.util import minibatch
 from thinc.types import Floats1d
 
-from ..corpus.examples import annotated_sentences, flagged_sentences
-from ..errors import Warnings
-from ..numerics import sigmoid
-from ..pipes.gate.budget import start_scores
-from ..pipes.gate.posterior_gate import THRESHOLD, PosteriorGate
-from ..pipes.gate.sentence_gate import SentenceGate
-from ..pipes.scores.thresholding import CALIBRATION
-from ..pipes.scores.thresholds import OperatingPoint, fit_curve, points
-from ..scorers.gate import score_gate
-from ..types import Block
-from .calibration import Scored, folds_of, measure_error
-from .chosen import CalibrationError, ChosenGate, GatePoint, Goal
+from ...corpus.examples import annotated_sentences, flagged_sentences
+from ...errors import Warnings
+from ...numerics import sigmoid
+from ...scorers.gate import score_gate
+from ...types import Block
+from ..scores.calibration import Scored, folds_of, measure_error
+from ..scores.chosen import CalibrationError, ChosenGate, GatePoint, Goal
+from ..scores.thresholding import CALIBRATION
+from ..scores.thresholds import OperatingPoint, fit_curve, points
+from .budget import start_scores
+from .posterior_gate import THRESHOLD, PosteriorGate
+from .sentence_gate import SentenceGate
 
 Gate = SentenceGate | PosteriorGate
 

@@ -2,9 +2,8 @@
 
 from typing import NamedTuple
 
-from ..pipes.scores.thresholds import OperatingPoint, best_f, for_precision, for_recall, for_share
-from ..records import Record
-from .records import PRF
+from ...records import PRF, Record
+from .thresholds import OperatingPoint, best_f, for_precision, for_recall, for_share
 
 CHOSEN = "thresholds.json"  # in the pipeline's folder
 CHOOSERS = {

@@ -1,0 +1,68 @@
+"""Queries of `longtail_mrc_ner`: checked, and put to every sentence."""
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise, product
+from typing import NamedTuple
+
+import numpy as np
+from spacy.tokens import Doc
+from spacy.util import minibatch
+from spacy.vocab import Vocab
+from thinc.types import Ints1d
+
+from ...corpus.sentences import sentence_lengths
+from ...corpus.type_words import problem_in_config
+from ...errors import Errors
+from ...layers.reading import Asked
+
+
+def check_queries(queries: dict[str, str], who: str) -> dict[str, str]:
+    """Refuse types without a query, and what a config cannot hold."""
+    is_text = all(text.strip() and "\n" not in text for text in [*queries, *queries.values()])
+    if not queries or not is_text or problem_in_config(queries):
+        raise ValueError(Errors.L230.format(who=who, found=queries))
+    return dict(queries)
+
+
+class Questions(NamedTuple):
+    """Documents to read at once. A row is a token of a sentence, once for each query put to it."""
+
+    asked: list[Asked]
+    question: Ints1d  # (n_rows,), index into `asked`
+    token: Ints1d  # (n_rows,), index among the tokens of all documents
+    type: Ints1d  # (n_rows,), index of the query
+
+
+def ask(
+    docs: list[Doc], queries: list[str], separator: str, tokenizer: Callable[[str], Doc], size: int
+) -> Iterator[Questions]:
+    """Put every query to every sentence: sentence after sentence, query after query.
+
+    queries (List[str]): In words; the pipeline's tokenizer cuts them as it cuts any text.
+    """
+    prefixes = []
+    for query in queries:
+        doc = tokenizer(query.strip())
+        spaces = [bool(token.whitespace_) for token in doc[:-1]]
+        prefixes.append(([*(token.text for token in doc), separator], [*spaces, True, True]))
+    for batch in minibatch(product(_sentences(docs), enumerate(prefixes)), size):
+        asked = [
+            Asked(Doc(vocab, before + words, spaces_before + spaces), len(before))
+            for (vocab, words, spaces, _), (_, (before, spaces_before)) in batch
+        ]
+        lengths = np.array([len(words) for (_, words, _, _), _ in batch])
+        question = np.repeat(np.arange(len(batch)), lengths)
+        shift = np.array([first for (*_, first), _ in batch]) - (np.cumsum(lengths) - lengths)
+        types = np.array([type_i for _, (type_i, _) in batch])
+        yield Questions(asked, question, np.arange(len(question)) + shift[question], types[question])
+
+
+def _sentences(docs: list[Doc]) -> Iterator[tuple[Vocab, list[int], list[bool], int]]:
+    """Vocab, words and spaces of each, and where it begins among the tokens of all documents."""
+    n_before = 0
+    for doc in docs:
+        words, spaces = (column.tolist() for column in doc.to_array(["ORTH", "SPACY"]).T)
+        ends = np.cumsum(sentence_lengths(doc)).tolist()
+        for start, end in pairwise([0, *ends]):
+            yield doc.vocab, words[start:end], [*map(bool, spaces[start:end])], n_before + start
+        n_before += len(doc)
