@@ -15,7 +15,7 @@ from typing import Annotated
 import srsly
 import typer
 
-from spacy_longtail.corpus.statistics import corpus_statistics
+from spacy_longtail.corpus.converted import ConvertedCorpus
 from spacy_longtail.studies.matrix.advice import MANY, advise, find_pretrained, planned
 from spacy_longtail.studies.trials.run import TrialOptions
 
@@ -38,7 +38,7 @@ MANY_CANDIDATES = {
 def trained(corpus: Path) -> dict[str, list[float]]:
     """Macro F1 on test of the candidates, one value a seed, in [0, 1]."""
     names = dict(CANDIDATES)
-    if corpus_statistics(corpus).parts["train"].sentences >= MANY:
+    if ConvertedCorpus(corpus).statistics.parts["train"].sentences >= MANY:
         names |= MANY_CANDIDATES
     short = corpus.name.removesuffix("_subset")
     scores: dict[str, list[float]] = {}

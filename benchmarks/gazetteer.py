@@ -16,8 +16,8 @@ import typer
 from spacy.language import Language
 from spacy.training import Corpus
 
+from spacy_longtail.corpus.converted import ConvertedCorpus
 from spacy_longtail.corpus.parts import part_path
-from spacy_longtail.corpus.statistics import corpus_statistics
 from spacy_longtail.evaluation.evaluate import evaluate_model
 from spacy_longtail.training.train import BEST
 
@@ -39,7 +39,7 @@ def main(
     method: Annotated[str, typer.Option(help="Of the runs.")] = "crf-pretrained-described",
 ) -> None:
     """Score each run three ways, and append records."""
-    found = corpus_statistics(corpus)
+    found = ConvertedCorpus(corpus).statistics
     ways = {"none": [], "rare": found.tail, "all": None}
     for file in sorted(matrix.glob("trials/*/record.json")):
         run = srsly.read_json(file)

@@ -16,9 +16,10 @@ import spacy
 import srsly
 import typer
 
+from spacy_longtail.corpus.converted import ConvertedCorpus
 from spacy_longtail.corpus.folder import load_docs
 from spacy_longtail.corpus.parts import part_path
-from spacy_longtail.corpus.statistics import corpus_statistics, write_statistics
+from spacy_longtail.corpus.statistics import write_statistics
 from spacy_longtail.evaluation.ensemble import build_ensemble
 from spacy_longtail.evaluation.evaluate import evaluate_model
 from spacy_longtail.evaluation.measuring import words_per_second
@@ -67,7 +68,7 @@ def main(
     """Combine, score, compare, and append records."""
     members = methods.split(",")
     pair = " + ".join(members)
-    found = corpus_statistics(corpus)
+    found = ConvertedCorpus(corpus).statistics
     with tempfile.TemporaryDirectory(prefix="pairs-") as name:
         work, files = Path(name), []
         ratios: dict[str, float] = {}

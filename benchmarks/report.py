@@ -19,9 +19,10 @@ from spacy.tokens import Doc
 from tqdm import tqdm
 
 from spacy_longtail.about import __version__
+from spacy_longtail.corpus.converted import ConvertedCorpus
 from spacy_longtail.corpus.descriptions import CorpusTypes
 from spacy_longtail.corpus.folder import load_docs, part_path, read_types
-from spacy_longtail.corpus.statistics import corpus_statistics, write_statistics
+from spacy_longtail.corpus.statistics import write_statistics
 from spacy_longtail.evaluation.records import (
     Document,
     Evaluation,
@@ -122,7 +123,7 @@ def main(
     rng = random.Random(0)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        write_statistics(corpus_statistics(corpus), folder / "stats.json")
+        write_statistics(ConvertedCorpus(corpus).statistics, folder / "stats.json")
         paths = []
         for method in tqdm(range(methods), unit="method"):
             found = {label: rng.random() for label in types.labels}

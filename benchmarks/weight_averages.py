@@ -13,8 +13,8 @@ from typing import Annotated
 import srsly
 import typer
 
+from spacy_longtail.corpus.converted import ConvertedCorpus
 from spacy_longtail.corpus.parts import part_path
-from spacy_longtail.corpus.statistics import corpus_statistics
 from spacy_longtail.evaluation.ensemble import build_ensemble
 from spacy_longtail.evaluation.evaluate import evaluate_model
 from spacy_longtail.training.train import BEST
@@ -40,7 +40,7 @@ def main(
     groups: Annotated[str, typer.Option(help="Seeds that are averaged.")] = "0+1,2+3,0+1+2,0+1+2+3+4",
 ) -> None:
     """Average, score, and append records."""
-    found, runs = corpus_statistics(corpus), runs_of(matrix, method, corpus.name)
+    found, runs = ConvertedCorpus(corpus).statistics, runs_of(matrix, method, corpus.name)
     several = [tuple(map(int, group.split("+"))) for group in groups.split(",")]
     for seeds in [*((seed,) for seed in sorted(runs)), *several]:
         if not {*seeds} <= {*runs}:

@@ -47,7 +47,7 @@ def stats(monkeypatch):
     """Let `stats` do something else."""
 
     def run_as(function, *arguments):
-        monkeypatch.setattr("spacy_longtail.cli.stats.corpus_statistics", function)
+        monkeypatch.setattr("spacy_longtail.cli.stats.ConvertedCorpus", function)
         return run(*arguments, "stats", "corpus")
 
     return run_as

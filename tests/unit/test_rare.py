@@ -8,9 +8,9 @@ import srsly
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spacy_longtail.corpus.converted import ConvertedCorpus
 from spacy_longtail.corpus.folder import CorpusTypes, convert_corpus, read_types
 from spacy_longtail.corpus.rare import rare_sentence, rare_types, tail_types
-from spacy_longtail.corpus.statistics import corpus_statistics
 from spacy_longtail.training.train import corpus_overrides
 from tests.util import invoke, refused
 
@@ -130,7 +130,7 @@ def test_a_declared_type_without_a_mention_is_kept_as_rare(tmp_path):
     assert types.labels == ["PER", "GEO", "EVE", "STORM"]
     assert types.tail == ["EVE", "GEO", "STORM"]
     assert types.descriptions == {"STORM": "named storm"}
-    statistics = corpus_statistics(tmp_path / "out")
+    statistics = ConvertedCorpus(tmp_path / "out").statistics
     assert statistics.tail == statistics.buckets["tail"] == ["EVE", "GEO", "STORM"]
     assert statistics.parts["train"].types["STORM"].mentions == 0
 

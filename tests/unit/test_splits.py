@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
 from spacy_longtail.corpus import splits
+from spacy_longtail.corpus.converted import ConvertedCorpus
 from spacy_longtail.corpus.folder import CorpusTypes, load_docs, read_types, write_corpus
 from spacy_longtail.corpus.splits import (
     bound_groups,
@@ -23,7 +24,6 @@ from spacy_longtail.corpus.splits import (
     stratify,
     totals,
 )
-from spacy_longtail.corpus.statistics import corpus_statistics
 from tests.util import parse, refused
 
 RUN = CliRunner()
@@ -327,7 +327,7 @@ def test_fewer_groups_than_parts_are_never_made(tmp_path):
 def test_what_split_has_separated_stats_does_not_find_again(tmp_path):
     documents = [[f"[Ann|PER] saw ship {i % 20} .", f"[Bo|PER] left at {i} ."] for i in range(40)]
     split_corpus(written(tmp_path / "a.spacy", *documents), tmp_path / "t")
-    leakage = corpus_statistics(tmp_path / "t").leakage
+    leakage = ConvertedCorpus(tmp_path / "t").statistics.leakage
     assert [leakage[part].sentences for part in ("dev", "test")] == [0, 0]
 
 

@@ -18,7 +18,7 @@ from spacy.tokens import Doc, DocBin
 from typer.main import get_command
 
 from spacy_longtail.cli import app
-from spacy_longtail.corpus import statistics
+from spacy_longtail.corpus.converted import ConvertedCorpus
 from spacy_longtail.corpus.counts import count_doc, count_docs, entity_bounds
 from spacy_longtail.corpus.folder import PARTS, CorpusTypes, convert_corpus, write_corpus
 from spacy_longtail.corpus.rare import tail_types
@@ -92,7 +92,7 @@ def write(folder, labels=("PER", "ART"), tail=("ART",), **parts):
 
 def corpus_statistics(folder):
     """As the JSON file has them."""
-    return statistics.corpus_statistics(folder).as_json()
+    return ConvertedCorpus(folder).statistics.as_json()
 
 
 @pytest.fixture
@@ -218,7 +218,7 @@ def test_sentences_are_near_that_differ_in_names_and_numbers_alone(tmp_path):
             "[Bo|PER] left .",  # so short that it is alike by chance
         ],
     }
-    found = statistics.corpus_statistics(write(tmp_path / "c", **parts))
+    found = ConvertedCorpus(write(tmp_path / "c", **parts)).statistics
     assert found.leakage["dev"].near == 1
     (finding,) = [finding for finding in found.diagnosis if finding.rule == "near_leakage"]
     assert finding.part == "dev" and "--near" in finding.advice
@@ -310,7 +310,7 @@ def test_the_command_prints_and_writes(corpus, tmp_path):
         assert text in shown.output
     found = json.loads(target.read_text(encoding="utf8"))
     assert found == json.loads(json.dumps(corpus_statistics(corpus)))
-    assert read_statistics(target) == statistics.corpus_statistics(corpus)
+    assert read_statistics(target) == ConvertedCorpus(corpus).statistics
     assert json.loads(run_app("stats", corpus, "--json").output) == found
 
 

@@ -6,8 +6,9 @@ from typing import Annotated
 from typer import Option
 from wasabi import msg, wrap
 
+from ..corpus.converted import ConvertedCorpus
 from ..corpus.rare import rare_sentence
-from ..corpus.statistics import MARK, Statistics, corpus_statistics, write_statistics
+from ..corpus.statistics import MARK, Statistics, write_statistics
 from ..errors import Errors
 from ..evaluation.preview import Preview, preview
 from ..output.console import echo
@@ -39,7 +40,7 @@ def stats(
         raise ValueError(Errors.L420.format(name="encoder", problem="--json prints the counts alone"))
     if output is not None:
         check_file(output, mark=MARK)
-    statistics = corpus_statistics(corpus)
+    statistics = ConvertedCorpus(corpus).statistics
     if output is not None:
         write_statistics(statistics, output)
     if as_json:

@@ -1,5 +1,6 @@
 """Parts of a converted corpus on disk: a file or a folder of files each, all or nothing."""
 
+import hashlib
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -11,6 +12,8 @@ from spacy.tokens import Doc
 from ..errors import Errors
 from ..output.writing import coded_io, replacing
 from .formats.docbin import Tally, write_docs
+
+CHUNK = 1 << 20  # number of bytes of a file that are read at a time
 
 
 def with_name(folder: Path) -> Path:
@@ -55,3 +58,13 @@ def replacing_parts(target: Path, parts: Iterable[str]) -> Iterator[Path]:
             raise ValueError(Errors.L437.format(path=path, problem="it holds more than .spacy files"))
     with coded_io(target), replacing(target, stale) as folder:
         yield folder
+
+
+def checksum(path: Path) -> str:
+    """Return the SHA-256 of a file, or of the .spacy files of a folder in order, as hexadecimal."""
+    digest = hashlib.sha256()
+    for part in sorted(path.rglob("*.spacy")) if path.is_dir() else [path]:
+        with part.open("rb") as file:
+            while chunk := file.read(CHUNK):
+                digest.update(chunk)
+    return digest.hexdigest()

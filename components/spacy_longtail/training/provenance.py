@@ -16,6 +16,7 @@ from spacy.language import Language
 from spacy.util import registry
 
 from ..about import __version__
+from ..corpus.parts import checksum as checksum
 from ..encoders import located
 from ..errors import Errors
 from ..pipes.scores.thresholding import CALIBRATION
@@ -27,7 +28,6 @@ RUN_FILE = "run.json"  # beside model-best, or in an ensemble: how it was made
 DEV_SCORE = "ents_macro_f"  # what checkpoints and methods are chosen by, on dev
 CURVE_FILE = "curve.jsonl"  # beside model-best: one line per evaluation, written at once
 CURVE_LOGGER = "longtail.CurveLogger.v1"  # while a training goes on: no saved config has it
-CHUNK = 1 << 20  # bytes of a file at a time
 DIGITS = 16  # of a short checksum
 PACKAGES = ("spacy", "thinc", "numpy", "torch", "spacy-transformers", "transformers")
 # of a pipe: what methods differ in
@@ -64,16 +64,6 @@ def digest(value: object) -> str:
     """A short checksum of JSON data."""
     text = json.dumps(value, sort_keys=True, default=str)
     return hashlib.sha256(text.encode("utf8", "replace")).hexdigest()[:DIGITS]
-
-
-def checksum(path: Path) -> str:
-    """SHA-256 of a file, or of the .spacy files of a folder one after the other, as hexadecimal."""
-    digest = hashlib.sha256()
-    for part in sorted(path.rglob("*.spacy")) if path.is_dir() else [path]:
-        with part.open("rb") as file:
-            while chunk := file.read(CHUNK):
-                digest.update(chunk)
-    return digest.hexdigest()
 
 
 def file_content(path: str) -> str:

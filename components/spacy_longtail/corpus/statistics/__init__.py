@@ -1,6 +1,5 @@
 """What a corpus holds, and what that means for training on it."""
 
-from .counting import corpus_statistics as corpus_statistics
 from .records import MARK as MARK
 from .records import Statistics as Statistics
 from .records import read_statistics as read_statistics

@@ -13,7 +13,7 @@ from spacy.tokens import Doc
 
 from ..counts import CorpusCounts, EntityBounds, count_doc, entity_bounds
 from ..cutting import cut
-from ..folder import PARTS, CorpusTypes, part_path, read_types
+from ..folder import PARTS, CorpusTypes, part_path
 from ..formats.docbin import bare_vocab, stream_docs
 from ..likeness import template_key
 from ..sentences import all_bounds
@@ -96,15 +96,6 @@ def tally_part(path: Path) -> PartTally:
     for doc in stream_docs(path, bare_vocab()):
         tally.add(doc)
     return tally
-
-
-def corpus_statistics(corpus: Path) -> Statistics:
-    """Count everything about a corpus, in one pass over each part.
-
-    corpus (Path): A folder that `convert` wrote; dev and test may be absent.
-    """
-    tallies = {part: tally_part(path) for part, path in present_parts(corpus).items()}
-    return described_corpus(corpus, read_types(corpus), tallies)
 
 
 def described_corpus(corpus: Path, types: CorpusTypes, tallies: Mapping[str, PartTally]) -> Statistics:

@@ -9,9 +9,10 @@ from typing import NamedTuple
 from wasabi import msg
 
 from ...about import __version__
+from ...corpus.converted import ConvertedCorpus
 from ...corpus.folder import PARTS, part_path, read_types
 from ...corpus.seen import MOST, seen_share
-from ...corpus.statistics import Statistics, corpus_statistics
+from ...corpus.statistics import Statistics
 from ...encoders import TRANSFORMERS, check_encoder, installed_transformers, located, shipped_encoder
 from ...errors import Errors
 from ...extras import require
@@ -147,7 +148,7 @@ def planned(
     RAISES (ValueError): If an encoder cannot be used, or was pretrained on this corpus.
     """
     settings = settings or {}
-    statistics = corpus_statistics(corpus)
+    statistics = ConvertedCorpus(corpus).statistics
     n_sentences = statistics.parts["train"].sentences
     encoders, first = dict[str, Overrides](), list[CandidateGrid]()
     # with few sentences the largest transformer won on all measured corpora, so it is tried first

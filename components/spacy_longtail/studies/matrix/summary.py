@@ -5,8 +5,9 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from ...corpus.converted import ConvertedCorpus
 from ...corpus.folder import read_types
-from ...corpus.statistics import corpus_statistics, write_statistics
+from ...corpus.statistics import write_statistics
 from ...evaluation.convergence import rising_of
 from ...evaluation.report import read_report
 from ...evaluation.report.comparison import Report
@@ -150,7 +151,7 @@ def _corpus(path: Path, matrix: Matrix, records: Mapping[str, TrialRecord]) -> C
     for key, record in records.items():
         dev.setdefault(record.method, {})[record.seed] = trial_folder(matrix.output, key) / "dev.json"
     statistics = matrix.output / "report" / path.name / STATISTICS_FILE
-    write_statistics(corpus_statistics(path), statistics)
+    write_statistics(ConvertedCorpus(path).statistics, statistics)
     evaluations = [trial_folder(matrix.output, key) / "test.json" for key in records]
     report = read_report(statistics, evaluations, baseline)  # compares the best method on dev
     return CorpusSummary(path.name, rows, report, recommend(dev, labels, baseline))
