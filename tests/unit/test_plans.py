@@ -84,20 +84,31 @@ def test_own_choices_and_methods(plan, tmp_path):
     assert known_choices()["loss"]["focal"]["components.ner.loss"]["gamma"] == 2.0
 
 
-PRESETS = ["paper-auc", "paper-gate", "paper-imbalance", "paper-mom", "paper-resampling", "quick"]
+PAPERS = ["paper-auc", "paper-gate", "paper-imbalance", "paper-mom", "paper-resampling"]
+PRESETS = [*PAPERS, "quick", "quick-transformers"]
 
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_presets_are_plans(name):
     found = read_plan(name)
     assert presets() == PRESETS and found.baseline in names(found)
-    assert bool(found.corpora) == (name != "quick")
+    assert bool(found.corpora) == (name in PAPERS)
     assert all(m.config["training"]["max_steps"] == found.steps for m in found.methods)
     short = read_plan(name, {"steps": 300, "corpora": ["x"]})
     assert (short.steps, short.patience, short.corpora) == (300, 0, [Path("x")])
     if name == "paper-auc":
         assert [draw.n_sentences for draw in found.draws] == [20, 50, 100, 200, 500]
         assert len(list(found.trials())) == 5 * 3 * 5
+
+
+def test_quick_presets_compare_the_recommended_encoders_with_stock_spacy():
+    cnn, transformers = read_plan("quick"), read_plan("quick-transformers")
+    assert names(cnn) == ["ner", "crf", "softmax", "pretrained_cnn"]
+    assert names(transformers) == ["ner", "pretrained_cnn", "en_longtail_trf_small", "en_longtail_trf"]
+    assert cnn.baseline == transformers.baseline == "ner"
+    for method in transformers.methods[2:]:
+        assert method.config["paths"]["pretrained"] == method.name
+        assert method.config["training"]["optimizer"]["learn_rate"]["total_steps"] == 400
 
 
 # --- draws

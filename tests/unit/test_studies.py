@@ -38,11 +38,11 @@ def test_settings_and_numbers_as_typed():
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        (("--seeds", "4,5", "--steps", "500"), ("tiny, crf, seed 5", "6 trials, 500 steps each")),
+        (("--seeds", "4,5", "--steps", "500"), ("tiny, crf, seed 5", "8 trials, 500 steps each")),
         (("--steps", "500", "--patience", "200"), ("no better on dev for 200 steps, 500 at most",)),
-        ((), ("9 trials, each until it is no better on dev for 300 steps, 2,000 at most",)),
-        (("--sizes", "2,4", "--partitions", "3"), ("crf, 4 sentences, seed 2", "18 trials")),
-        (("--folds", "3"), ("tiny-fold-2, ner, seed 0", "27 trials")),
+        ((), ("12 trials, each until it is no better on dev for 300 steps, 2,000 at most",)),
+        (("--sizes", "2,4", "--partitions", "3"), ("crf, 4 sentences, seed 2", "24 trials")),
+        (("--folds", "3"), ("tiny-fold-2, ner, seed 0", "36 trials")),
     ],
 )
 def test_a_matrix_lists_its_trials(options, named, corpus, tmp_path):

@@ -176,6 +176,7 @@ def planned(
         "steps": steps,
         "settings": dict(settings),
         "grids": [candidate.grid for candidate in candidates],
+        "methods": {},
         "seeds": 1,
     }
     plan = read_plan("quick", given)
