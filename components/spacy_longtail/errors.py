@@ -333,7 +333,10 @@ class Errors:
         "[L471] The setting {name!r} cannot be set, because the config has no block [{block}]. Correct "
         "the name, or choose a config with this block."
     )
-    L477 = "[L477] The study {path} cannot be opened: {problem}. Name another --output, or delete it."
+    L477 = (
+        "[L477] {path} is a search of version 0.3 or earlier, which this version cannot resume. Use "
+        "that version to resume it, or name another --output."
+    )
     L480 = "[L480] The pipeline of {name} cannot be built: {problem} Correct the setting, or remove it."
     L483 = "[L483] The search cannot be run: {problem} {fix}"
     L563 = (
@@ -500,6 +503,10 @@ class Warnings:
         "[LW092] Trials are compared by macro F1 on dev, but the config chooses checkpoints by {found}. "
         "Use longtail.ner_scorer.v1, with ents_macro_f = 1.0 and ents_f = 0.0 in "
         "[training.score_weights]."
+    )
+    W208 = (
+        "[LW208] {n} trials in {path} were run by other versions of spacy-longtail, spaCy or their "
+        "dependencies, or with other --code, so they are run again. The old results are kept."
     )
     W097 = "[LW097] {path} is not a valid record of this trial, so the trial is run again."
 

@@ -9,8 +9,8 @@ import typer
 from thinc.api import Config
 
 from spacy_longtail.cli import app
-from spacy_longtail.studies.trials.keys import code_version
 from spacy_longtail.studies.trials.process import Task, launch
+from spacy_longtail.studies.trials.store import code_version
 from spacy_longtail.training import startup
 from tests.util import invoke, one_pipe, refused, run_app, small_ner, train
 

@@ -20,8 +20,8 @@ import srsly
 from spacy_longtail.studies.trials import process as processes
 from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.process import Outcome, run_process
-from spacy_longtail.studies.trials.records import read_finished
 from spacy_longtail.studies.trials.run import Matrix, TrialOptions
+from spacy_longtail.studies.trials.store import TrialStore
 from tests.util import invoke, toy_corpus
 
 FORK = multiprocessing.get_context("fork") if hasattr(os, "fork") else None
@@ -122,7 +122,7 @@ def test_a_full_disk_stops_all_and_counts_no_trial(plan, corpus, tmp_path, fake)
 
     with pytest.raises(ValueError, match="L432"):
         found.run(TrialOptions(), runner=full)
-    assert len(read_finished(tmp_path / "out")) == 1 and len(calls) == 2
+    assert len(TrialStore(tmp_path / "out").records()) == 1 and len(calls) == 2
     assert len(found.run(TrialOptions(), runner=fake)) == 4
     assert_each_once(tmp_path / "out", found)
 
@@ -210,7 +210,7 @@ def test_killed_in_mid_trial(plan, corpus, tmp_path, fake):
     process.kill()
     process.join()
     found = matrix(plan, corpus, output)
-    kept = read_finished(output)
+    kept = TrialStore(output).records()
     assert 3 <= len(kept) < 9
     running = {t for t in fake.titles() if t not in {found.trials[key].title for key in kept}}
     assert 1 <= len(running) <= 2 and any((output / "work").iterdir())
@@ -240,7 +240,7 @@ def test_ctrl_c_gives_running_trials_back(plan, corpus, tmp_path, fake, monkeypa
     finally:
         signal.signal(signal.SIGINT, before)
     thread.join()
-    assert not read_finished(tmp_path / "out")
+    assert not TrialStore(tmp_path / "out").records()
     found = matrix(plan, corpus, tmp_path / "out")  # the folder is known as one of trials
     assert len(found.run(TrialOptions(), runner=fake)) == 4
     assert_each_once(tmp_path / "out", found)

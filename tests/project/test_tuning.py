@@ -46,10 +46,8 @@ def finished(score, steps=(0, 2, 4, 6)):
     """A runner that trains nothing: its score is a function of the values."""
 
     def run(trial, work, stop):
-        best = work / "model" / "model-best"
-        best.mkdir(parents=True)
-        (best / "number").write_text(str(trial.number))
-        found = score(trial.user_attrs["values"])
+        (work / "model" / "model-best").mkdir(parents=True)
+        found = score(values_of(trial))
         for n in range(1, len(steps) + 1):
             write_curve(work, [(step, found) for step in steps[:n]])
             if (why := stop()) is not None:
@@ -58,6 +56,16 @@ def finished(score, steps=(0, 2, 4, 6)):
         return Outcome("done", 1.0, "")
 
     return run
+
+
+def values_of(trial):
+    """Lam and dropout of a trial's config."""
+    config = trial.config()
+    return {LAM: config["components"]["ner"]["loss"]["lam"], DROPOUT: config["training"]["dropout"]}
+
+
+def number_of(trial):
+    return int(trial.method.name.removeprefix("trial "))
 
 
 def write_curve(work, points):
@@ -145,9 +153,6 @@ def test_the_first_trial_is_the_baseline(corpus, tmp_path):
     own = search.config["components"]["ner"]["loss"]["lam"]
     assert tried[0].values[LAM] == own < 0.6  # out of the range
     assert tried[0] == best_of(tried)  # of equals the baseline
-    (study,) = optuna.get_all_study_summaries(f"sqlite:///{tmp_path}/out/study.db")
-    first = optuna.load_study(study_name=study.study_name, storage=f"sqlite:///{tmp_path}/out/study.db")
-    assert first.trials[0].params == {DROPOUT: tried[0].values[DROPOUT]}  # what the sampler learns from
     assert all(0.6 <= t.values[LAM] <= 0.9 for t in tried[1:])
     assert search.run(2, runner=finished(near)) == tried  # enough are there
 
@@ -159,8 +164,24 @@ def test_a_seed_fixes_the_draws(corpus, tmp_path):
 
     first = lams("once")
     assert lams("again") == first != lams("other", seed=1)
-    kept = {path.name.rpartition("-")[2] for path in (tmp_path / "once" / "models").iterdir()}
-    assert "0" in kept and len(kept) == 2  # the models of the baseline and of the best
+
+
+def test_the_models_of_the_baseline_and_of_the_best_trial_are_kept(corpus, tmp_path):
+    tried = search_of(corpus, tmp_path).run(6, runner=finished(near))
+
+    kept = {path.parent.name for path in (tmp_path / "trials").glob("*/model")}
+    assert kept == {tried[0].key, best_of(tried).key} and len(kept) == 2
+
+
+def test_the_sampler_learns_nothing_of_a_baseline_that_is_out_of_range(corpus, tmp_path, monkeypatch):
+    studies, create = [], optuna.create_study
+    monkeypatch.setattr(
+        optuna, "create_study", lambda **given: studies.append(create(**given)) or studies[0]
+    )
+
+    search_of(corpus, tmp_path, f"{LAM}=0.6:0.9", f"{DROPOUT}=0:0.5").run(1, runner=finished(near))
+
+    assert studies[0].trials[0].params.keys() == {DROPOUT}
 
 
 def test_a_hopeless_training_is_pruned_and_another_search_is_another_study(corpus, tmp_path):
@@ -169,7 +190,7 @@ def test_a_hopeless_training_is_pruned_and_another_search_is_another_study(corpu
     *_, last = search.run(7, runner=finished(lambda values: 0.1))
     assert (last.status, last.score) == ("pruned", 0.1)
     assert last.curve[-1][0] == 2  # the first third of the steps is safe
-    assert not search.model(last.number).exists()
+    assert not (search.store.place(last.key) / "model").exists()
     more = {**TINY, "training.dropout": 0.3}
     given = [((), {}), ((f"{LAM}=0:0.5",), {}), ((), {"seed": 1}), ((), {"settings": more})]
     names = {search_of(corpus, tmp_path / "names", *texts, **own).name for texts, own in given}
@@ -186,12 +207,12 @@ def test_the_process_of_a_pruned_training_ends(corpus, tmp_path):
     *_, last = search.run(7)
     assert last.status == "pruned" and last.score == max(f for _, f in last.curve)
     assert 1000 <= last.curve[-1][0] < 3000
-    assert not list((tmp_path / "out").glob("work-*"))
+    assert not list((tmp_path / "out" / "work").iterdir())
 
 
 def test_a_trial_that_fails_is_recorded_and_the_rest_go_on(corpus, tmp_path):
     def run(trial, work, stop):
-        if trial.number == 1:
+        if number_of(trial) == 1:
             return Outcome("failed", 2.0, "ValueError: a\nlast line")
         return finished(near)(trial, work, stop)
 
@@ -207,7 +228,7 @@ def test_a_search_that_was_stopped_goes_on(corpus, tmp_path, broken):
     search = search_of(corpus, tmp_path / "out")
 
     def breaks(trial, work, stop):
-        if trial.number == broken:
+        if number_of(trial) == broken:
             raise OSError(28, "No space left")
         return finished(near)(trial, work, stop)
 
@@ -219,7 +240,7 @@ def test_a_search_that_was_stopped_goes_on(corpus, tmp_path, broken):
 @pytest.mark.parametrize("stopped_at", [5, 12])
 def test_a_search_that_was_stopped_proposes_what_an_uninterrupted_one_does(stopped_at, corpus, tmp_path):
     def interrupted(trial, work, stop):
-        if trial.number == stopped_at:
+        if number_of(trial) == stopped_at:
             raise KeyboardInterrupt
         return finished(near)(trial, work, stop)
 
@@ -232,20 +253,26 @@ def test_a_search_that_was_stopped_proposes_what_an_uninterrupted_one_does(stopp
     assert len({trial.values[LAM] for trial in whole}) == 13
 
 
-def test_a_search_that_was_killed_before_its_first_trial_has_one_baseline(corpus, tmp_path):
-    search = search_of(corpus, tmp_path / "out")
-    (tmp_path / "out").mkdir()
-    search._study()
-    tried = search.run(3, runner=finished(near))
-    assert [trial.is_baseline for trial in tried] == [True, False, False]
-
-
 def test_what_a_killed_search_left_is_deleted_at_the_next_start(corpus, tmp_path):
-    left = tmp_path / "out" / "work-abcd1234" / "model"
-    left.mkdir(parents=True)
-    (tmp_path / "out" / "models").mkdir()
-    search_of(corpus, tmp_path / "out").run(1, runner=finished(near))
-    assert not left.parent.exists()
+    search = search_of(corpus, tmp_path / "out")
+    (tried,) = search.run(1, runner=finished(near))
+    left = search.store.place(tried.key).rename(tmp_path / "out" / "work" / tried.key)
+
+    search.run(1, runner=finished(near))
+
+    assert not left.exists()
+
+
+def test_a_trial_with_the_values_of_an_earlier_one_is_not_trained_again(corpus, tmp_path):
+    trained = []
+
+    def run(trial, work, stop):
+        trained.append(number_of(trial))
+        return finished(near)(trial, work, stop)
+
+    tried = search_of(corpus, tmp_path, f"{LAM}=0.4,0.6").run(8, runner=run)
+
+    assert [own.number for own in tried] == list(range(8)) and len(trained) == 3
 
 
 def test_the_best_config_is_complete_and_commented(corpus, tmp_path):
@@ -281,15 +308,15 @@ def command(corpus, output, *more):
 
 
 def test_what_a_user_gets_wrong_ends_with_a_message(corpus, tmp_path, monkeypatch):
-    spoilt = tmp_path / "spoilt"
-    (spoilt / "models").mkdir(parents=True)
-    (spoilt / "study.db").write_text("no database")
+    earlier = tmp_path / "earlier"
+    (earlier / "models").mkdir(parents=True)
+    (earlier / "study.db").write_text("the database of version 0.3")
     monkeypatch.setattr(module, "run_trial", lambda *_: Outcome("failed", 1.0, "trace\nKaboom"))
     for output, more, code in [
         (tmp_path / "out", ["--steps", "3"], "L483"),
         (tmp_path / "out", ["--config", "none.cfg"], "L402"),
         (tmp_path / "out", ["--trials", "2"], "Kaboom"),
-        (spoilt, [], "L477"),
+        (earlier, [], "L477"),
     ]:
         done = command(corpus, output, *more)
         assert (done.exit_code, code in done.output) == (2, True), done.output
@@ -309,7 +336,7 @@ def test_a_search_from_the_command_line(corpus, tmp_path):
     result = json.loads(done.stdout)
     assert [t["status"] for t in result["trials"]] == ["done", "done"]
     assert result["trials"][0]["curve"][-1][0] == 6
-    for kept in (output / "models").iterdir():
-        spacy.load(kept / "model-best")
+    for trial in result["trials"]:
+        spacy.load(output / "trials" / trial["key"] / "model" / "model-best")
     few = ["--training.max_steps", "2", "--training.eval_frequency", "1"]
     run_spacy("train", output / "best.cfg", *few)

@@ -8,7 +8,7 @@ import spacy
 
 from spacy_longtail.corpus.descriptions import CorpusTypes
 from spacy_longtail.corpus.folder import write_corpus
-from spacy_longtail.studies.trials.records import read_finished
+from spacy_longtail.studies.trials.store import TrialStore
 from tests.util import SENTENCES, parse, run_script
 
 from .util import RECIPES
@@ -28,7 +28,7 @@ def test_each_trial_is_a_task(tmp_path):
     command = [sys.executable, RECIPES / "ray_matrix.py", "plan.yml", "tiny", "-o", "out"]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
-    records = read_finished(tmp_path / "out").values()
+    records = TrialStore(tmp_path / "out").records().values()
     assert sorted(record.method for record in records) == ["crf", "softmax"]
     assert all(record.is_done for record in records)
     assert (tmp_path / "out" / "report" / "index.html").is_file()

@@ -18,8 +18,8 @@ from spacy_longtail.studies.matrix.rounds import fold_plan, write_folds
 from spacy_longtail.studies.matrix.summary import summarize_trials
 from spacy_longtail.studies.matrix.writing import summary_tables, write_matrix_report
 from spacy_longtail.studies.trials.plan import read_plan
-from spacy_longtail.studies.trials.records import read_finished
 from spacy_longtail.studies.trials.run import Matrix, TrialOptions
+from spacy_longtail.studies.trials.store import TrialStore
 from tests.unit.test_matrix_report import ENDED, LABELS, RISING, Scored, evaluation
 from tests.util import blank, numbered, tiny_bert, tiny_encoder, toy_corpus
 
@@ -181,7 +181,7 @@ def test_each_round_has_the_better_half_and_the_baseline(corpus, tmp_path, monke
     assert config["components"]["ner"]["head"] == "crf"
     assert config["paths"]["train"] == str(corpus / "train.spacy")  # not a fold's
     assert config["training"]["max_steps"] == 4
-    assert len(read_finished(tmp_path / "out")) == len(runner.begun)
+    assert len(TrialStore(tmp_path / "out").records()) == len(runner.begun)
     again = Scored({})
     resumed, *_ = advised(corpus, tmp_path, monkeypatch, again, minutes=10)
     assert not again.begun and resumed.recommendation.text == found.recommendation.text

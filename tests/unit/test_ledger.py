@@ -2,7 +2,7 @@
 
 import pytest
 
-from spacy_longtail.studies.trials.records import TrialRecord, finish, read_finished, trial_folder
+from spacy_longtail.studies.trials.store import TrialRecord, TrialStore
 
 
 def record_of(key, status="done", **more):
@@ -15,19 +15,19 @@ def end(output, key, status="done", name="w", **more):
     work = output / "work" / name
     work.mkdir(parents=True)
     (work / "log.txt").write_text(name, encoding="utf8")
-    finish(output, work, record_of(key, status, **more))
+    TrialStore(output).finish(work, record_of(key, status, **more))
 
 
 def log(output, key):
-    return (trial_folder(output, key) / "log.txt").read_text(encoding="utf8")
+    return (TrialStore(output).place(key) / "log.txt").read_text(encoding="utf8")
 
 
 def test_a_finished_trial_has_a_folder(tmp_path):
-    assert read_finished(tmp_path) == {}
+    assert TrialStore(tmp_path).records() == {}
     draw, curve = {"n_sentences": 9, "entity_share": None}, [{"step": 2, "ents_macro_f": 0.1}]
     kept = {"draw": draw, "curve": curve, "dev": {"ents_f": 0.5}, "test": {"ents_f": None}, "score": 1}
     end(tmp_path, "k", **kept)
-    (record,) = read_finished(tmp_path).values()
+    (record,) = TrialStore(tmp_path).records().values()
     assert record == record_of("k", **kept)
     assert {name: record.data()[name] for name in kept} == kept and log(tmp_path, "k") == "w"
 
@@ -35,16 +35,16 @@ def test_a_finished_trial_has_a_folder(tmp_path):
 def test_a_failure_can_be_tried_again_and_what_is_done_stays(tmp_path):
     for status in ("failed", "timeout", "done"):
         end(tmp_path, "k", status, name=status)
-        assert read_finished(tmp_path)["k"].status == status
+        assert TrialStore(tmp_path).records()["k"].status == status
     end(tmp_path, "k", "failed", name="second")
-    assert log(tmp_path, "k") == "done" and read_finished(tmp_path)["k"].status == "done"
+    assert log(tmp_path, "k") == "done" and TrialStore(tmp_path).records()["k"].status == "done"
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"key": "other"}', "\0\0"])
 def test_a_folder_that_somebody_has_changed(text, tmp_path):
     end(tmp_path, "k")
-    (trial_folder(tmp_path, "k") / "record.json").write_text(text, encoding="utf8")
+    (TrialStore(tmp_path).place("k") / "record.json").write_text(text, encoding="utf8")
     with pytest.warns(UserWarning, match="LW097"):
-        assert read_finished(tmp_path) == {}
+        assert TrialStore(tmp_path).records() == {}
     end(tmp_path, "k", name="again")
-    assert read_finished(tmp_path)["k"].status == "done"
+    assert TrialStore(tmp_path).records()["k"].status == "done"

@@ -200,7 +200,8 @@ class Scored:
         ]
         self.trained.append((name, trial.seed, steps))
         lines = ({"step": p["step"], "scores": {"ents_macro_f": 100 * p["ents_macro_f"]}} for p in curve)
-        (work / "curve.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+        (work / "model").mkdir()
+        (work / "model" / "curve.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
         for part, result in found.items():
             result |= {"name": name, "part": part, "curve": curve}
             result["training"] = {"seed": trial.seed, **own}

@@ -7,8 +7,8 @@ import typer
 
 from spacy_longtail.cli.options import read_numbers, read_settings
 from spacy_longtail.studies.trials.plan import read_plan
-from spacy_longtail.studies.trials.records import finish
 from spacy_longtail.studies.trials.run import Matrix
+from spacy_longtail.studies.trials.store import TrialStore
 from tests.unit.test_ledger import record_of
 from tests.util import numbered, refused, run_app, toy_corpus
 
@@ -54,7 +54,7 @@ def test_trials_are_listed_with_their_status(corpus, tmp_path):
     output, given = tmp_path / "out", {"steps": 100, "seeds": [0, 1]}
     (key, *others) = Matrix(read_plan("quick", {**given, "corpora": [str(corpus)]}), output).trials
     (output / "work" / key).mkdir(parents=True)
-    finish(output, output / "work" / key, record_of(key))
+    TrialStore(output).finish(output / "work" / key, record_of(key))
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
     options = ("--steps", "100", "--seeds", "0,1", "--json")
     found = json.loads(listed("matrix", "quick", corpus, "-o", output, *options))["trials"]

@@ -9,6 +9,7 @@ from wasabi import msg
 from ..errors import Errors
 from ..output.amounts import number, percent
 from ..output.console import echo
+from ..studies.trials.run import TrialOptions
 from ..studies.tuning.search import Search, best_of
 from .app import METHOD_PANEL, Code, Corpus, GpuId, Json, app, print_json, print_table
 from .options import DryRun, Minutes, Output, Seed, Set, Steps, read_settings
@@ -49,7 +50,7 @@ def tune(
             return print_json({"parameters": [dict(zip(keys, row, strict=True)) for row in ranges]})
         print_table(("parameter", "range", "baseline"), ranges, "lll")
         return echo(f"{number(trials, 'trial')} of {number(study.steps, 'step')}")
-    tried = study.run(trials, gpu_id=gpu_id, minutes=minutes)
+    tried = study.run(trials, TrialOptions(gpu_id=gpu_id, minutes=minutes))
     best = best_of(tried)
     if best is None:
         problem = f"no trial has finished. The last one: {tried[-1].error or tried[-1].status}"

@@ -15,7 +15,7 @@ from ...evaluation.significance import (
     stack,
 )
 from ...output.amounts import signed
-from ..trials.records import TrialRecord
+from ..trials.store import TrialRecord
 
 Over = tuple[float | None, float | None]  # mean and standard deviation, in [0, 1]
 Points = dict[float, dict[int, float]]  # F1 by size or share, ascending, and by partition

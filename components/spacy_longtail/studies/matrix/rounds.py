@@ -16,8 +16,8 @@ from ...output.amounts import number
 from ...output.writing import check_folder, coded_io, unless_holds, whole_folder
 from ...training.provenance import checksum, digest
 from ..trials.plan import Plan, unusable
-from ..trials.records import FOLDER, TrialRecord, trial_folder
 from ..trials.run import Matrix, TrialOptions
+from ..trials.store import FOLDER, TrialRecord, TrialStore
 from .recommendation import macro_of
 from .summary import Folds
 
@@ -59,8 +59,7 @@ def write_folds(corpus: Path, output: Path, n_folds: int) -> list[Path]:
     data = {part: checksum(path) for part, path in paths.items()}
     place = output / FOLDS / digest({**types._asdict(), **data, "folds": n_folds, "seed": 0})
     check_folder(output, [corpus], unless_holds(FOLDER))
-    with coded_io(output):
-        (output / FOLDER).mkdir(parents=True, exist_ok=True)
+    TrialStore(output).create()
     folders = []
     for i in range(n_folds):
         folder = place / f"{corpus.resolve().name}-fold-{i}"
@@ -96,7 +95,7 @@ class Rounds:
         self.keys = {(t.method.name, t.corpus): key for key, t in matrix.trials.items()}
         self.records: dict[str, TrialRecord] = {}
         self.held_out: Callable[[str], Run] = cache(  # reads each file once, by content key
-            lambda key: read_run(trial_folder(matrix.output, key) / "test.json", labels)
+            lambda key: read_run(matrix.store.place(key) / "test.json", labels)
         )
 
     def run(self) -> dict[str, TrialRecord]:

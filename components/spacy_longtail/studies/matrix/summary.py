@@ -14,8 +14,8 @@ from ...evaluation.report.comparison import Report
 from ...evaluation.report.systems import STATISTICS_FILE, mean, read_run, spread
 from ...evaluation.significance import MentionCounts
 from ..trials.plan import Trial
-from ..trials.records import TrialRecord, trial_folder
 from ..trials.run import Matrix
+from ..trials.store import TrialRecord
 from .curves import Curves, Over, read_curves
 from .recommendation import Cell, Recommendation, recommend, recommend_by_folds
 
@@ -117,7 +117,7 @@ def _folded(
     held_out: dict[str, dict[Cell, Path]] = {}
     for fold, group in records.items():
         for key, record in group.items():
-            place = trial_folder(matrix.output, key) / "test.json"
+            place = matrix.store.place(key) / "test.json"
             held_out.setdefault(record.method, {})[places[fold], record.seed] = place
     if matrix.plan.baseline not in held_out:
         return CorpusSummary(path.name, rows)
@@ -137,7 +137,7 @@ def _corpus(path: Path, matrix: Matrix, records: Mapping[str, TrialRecord]) -> C
 
         @cache
         def read_key(key: str) -> MentionCounts:
-            return read_run(trial_folder(matrix.output, key) / "test.json", labels).counts
+            return read_run(matrix.store.place(key) / "test.json", labels).counts
 
         def read(record: TrialRecord) -> MentionCounts:
             return read_key(record.key)
@@ -149,10 +149,10 @@ def _corpus(path: Path, matrix: Matrix, records: Mapping[str, TrialRecord]) -> C
         return CorpusSummary(path.name, rows)
     dev: dict[str, dict[int, Path]] = {}
     for key, record in records.items():
-        dev.setdefault(record.method, {})[record.seed] = trial_folder(matrix.output, key) / "dev.json"
+        dev.setdefault(record.method, {})[record.seed] = matrix.store.place(key) / "dev.json"
     statistics = matrix.output / "report" / path.name / STATISTICS_FILE
     write_statistics(ConvertedCorpus(path).statistics, statistics)
-    evaluations = [trial_folder(matrix.output, key) / "test.json" for key in records]
+    evaluations = [matrix.store.place(key) / "test.json" for key in records]
     report = read_report(statistics, evaluations, baseline)  # compares the best method on dev
     return CorpusSummary(path.name, rows, report, recommend(dev, labels, baseline))
 

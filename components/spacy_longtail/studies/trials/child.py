@@ -13,9 +13,7 @@ from ...evaluation.records import write_evaluation
 from ...faults import is_coded
 from ...training.startup import import_code
 from ...training.train import train_model
-from .process import Task
-
-MODEL = "model"
+from .process import MODEL, Task
 
 
 def run_child(work: Path, task: Task) -> None:

@@ -18,6 +18,7 @@ from ...output.writing import coded_io
 from ...training.startup import imported_code
 
 CHILD = [sys.executable, "-m", "spacy_longtail.studies.trials.child"]
+MODEL = "model"  # output folder of the training, in the working folder
 POLL = 0.05  # seconds between two checks of a process
 MAX_LINES_SHOWN = 5  # last lines of a log that an error shows
 

@@ -1,7 +1,5 @@
 """Runner of a plan: runs unfinished trials, several at a time, each in a separate process."""
 
-import json
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
@@ -14,17 +12,12 @@ from tqdm import tqdm
 
 from ...errors import Errors
 from ...hub import check_models
-from ...output.writing import check_folder, coded_io, unless_holds
-from ...training.provenance import DEV_SCORE, read_curve, short
+from ...output.writing import check_folder, unless_holds
 from ...training.startup import check_gpu
 from ...training.train import check_trainable, load_filled, warn_seen
-from .child import MODEL
-from .keys import code_version, corpus_version, trial_key
 from .plan import Plan, Trial, unusable
 from .process import Outcome, Stop, Task, launch
-from .records import FOLDER, WORK, TrialRecord, finish, read_finished, trial_folder
-
-SCORED = ["dev", "test"]
+from .store import FOLDER, SCORED, TrialRecord, TrialStore, corpus_version, trial_key
 
 Runner = Callable[[Trial, Path, Stop], Outcome]
 
@@ -41,7 +34,7 @@ class TrialOptions:
 
 
 class Matrix:
-    """Trials of a plan, and the folder of their results.
+    """Trials of a plan, and the store of their results.
 
     plan (Plan): The plan.
     output (Path): Folder of the results.
@@ -54,13 +47,15 @@ class Matrix:
         if not plan.corpora:
             raise unusable("The plan", "it has no corpus: name folders that `convert` wrote.")
         check_folder(output, plan.corpora if inputs is None else inputs, unless_holds(FOLDER))
-        self.plan, self.output = plan, output
+        self.plan, self.output, self.store = plan, output, TrialStore(output)
         versions = {corpus: corpus_version(corpus) for corpus in plan.corpora}
         self.trials: dict[str, Trial] = {}
         for trial in plan.trials():
-            same = self.trials.setdefault(trial_key(trial, versions[trial.corpus]), trial)
+            key = trial_key(trial.config(), versions[trial.corpus])
+            same = self.trials.setdefault(key, trial)
             if same is not trial:
                 raise unusable("The plan", f"{same.title!r} and {trial.title!r} are the same training.")
+        self.store.warn_outdated(self.trials, {trial.title for trial in self.trials.values()})
 
     def check(self, keys: Iterable[str]) -> None:
         """Build the pipeline of every method once, so that mistakes show before hours of training.
@@ -85,7 +80,7 @@ class Matrix:
 
     def listed(self) -> list[dict[str, object]]:
         """Return the trials as JSON data, checked as before a run. Nothing is written."""
-        finished = read_finished(self.output)
+        finished = self.store.records()
         self.check(key for key in self.trials if key not in finished)
         rows: list[dict[str, object]] = []
         for key, trial in self.trials.items():
@@ -101,7 +96,7 @@ class Matrix:
         retry_failed (bool): Whether failed trials count as unfinished.
         RETURNS (List[str]): Content keys of unfinished trials.
         """
-        records = read_finished(self.output)
+        records = self.store.records()
         return [k for k in keys if k not in records or (retry_failed and not records[k].is_done)]
 
     def run(
@@ -117,30 +112,36 @@ class Matrix:
         among = list(self.trials if keys is None else keys)
         missing = self.missing(among, retry_failed=options.retry_failed)
         if missing:
-            with coded_io(self.output):
-                # by this folder, output folders are recognised when a run is resumed
-                (self.output / FOLDER).mkdir(parents=True, exist_ok=True)
+            self.store.create()
             if runner is None:
                 check_gpu(options.gpu_id)
                 self.check(missing)
-                runner = partial(run_trial, options)
-            self._run(missing, len(among), options.workers, runner)
-        return {key: r for key, r in read_finished(self.output).items() if key in self.trials}
+                runner = partial(run_trial, options, SCORED)
+            self._run(missing, len(among), options, runner)
+        return {key: r for key, r in self.store.records().items() if key in self.trials}
 
-    def _run(self, keys: list[str], total: int, workers: int, runner: Runner) -> None:
+    def _run(self, keys: list[str], total: int, options: TrialOptions, runner: Runner) -> None:
         """Run trials, several at a time, with a progress bar."""
         stopped: list[str] = []
 
         def train(key: str) -> TrialRecord | None:
+            trial = self.trials[key]
+
+            def start(work: Path) -> Outcome:
+                return runner(trial, work, lambda: next(iter(stopped), None))
+
+            length = {"steps": self.plan.steps, "patience": self.plan.patience}
             try:
-                return None if stopped else self._train(key, runner, lambda: next(iter(stopped), None))
+                if stopped:
+                    return None
+                return self.store.train(key, trial, start, keep_model=options.keep_models, **length)
             except BaseException as error:  # such as a full disk, which stops all trials
                 stopped.append(str(error))
                 raise
 
         with (
             tqdm(total=total, initial=total - len(keys), unit="trial", smoothing=0) as bar,
-            ThreadPoolExecutor(workers) as pool,
+            ThreadPoolExecutor(options.workers) as pool,
         ):
             try:
                 for future in as_completed([pool.submit(train, key) for key in keys]):
@@ -151,70 +152,33 @@ class Matrix:
                 stopped.append("Interrupted.")
                 raise
 
-    def _train(self, key: str, runner: Runner, stop: Stop) -> TrialRecord | None:
-        """Run one trial and write its record, or return None if it was stopped."""
-        trial, work = self.trials[key], self.output / WORK / key
-        try:
-            with coded_io(work):
-                shutil.rmtree(work, ignore_errors=True)  # left by a process that was killed
-                work.mkdir(parents=True)
-                outcome = runner(trial, work, stop)
-            if outcome.status == "stopped":
-                return None
-            record = self._record(key, trial, outcome, work)
-            finish(self.output, work, record)
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
-        return record
-
-    def _record(self, key: str, trial: Trial, outcome: Outcome, work: Path) -> TrialRecord:
-        """Return the record of a trial. dev.json and test.json exist if it is done."""
-        scores, points = {}, []
-        if outcome.status == "done":
-            files = {part: (work / f"{part}.json").read_text(encoding="utf8") for part in SCORED}
-            scores = {part: json.loads(text)["scores"] for part, text in files.items()}
-            points = read_curve(work / MODEL)
-        about = {"corpus": trial.corpus.name, "method": trial.method.name, "seed": trial.seed}
-        data = {
-            **about,
-            "key": key,
-            "choices": trial.method.choices,
-            "draw": trial.draw,
-            "steps": self.plan.steps,
-            "training": {"patience": self.plan.patience},
-            "curve": [{k: p[k] for k in ("step", DEV_SCORE)} for p in points if DEV_SCORE in p],
-            "code": code_version(),
-            "status": outcome.status,
-            "seconds": round(outcome.seconds, 1),
-            "error": outcome.error.replace(str(self.output), short(self.output)),
-        }
-        return TrialRecord.model_validate({**data, **scores})
-
 
 def _line(record: TrialRecord) -> str:
     """Return one line on the end of a trial."""
     if record.is_done:
-        dev, test = (f"{100 * (record.score(p, DEV_SCORE) or 0):.1f}" for p in SCORED)
+        dev, test = (f"{100 * (record.score(part) or 0):.1f}" for part in SCORED)
         return f"{record.title}: macro F1 {dev} on dev, {test} on test, {record.seconds:.0f} s"
     return f"{record.title}: {record.status}: {''.join(record.error.strip().splitlines()[-1:])}"
 
 
-def run_trial(options: TrialOptions, trial: Trial, work: Path, stop: Stop) -> Outcome:
+def run_trial(
+    options: TrialOptions, parts: Sequence[str], trial: Trial, work: Path, stop: Stop
+) -> Outcome:
     """Run one trial in a separate process.
 
     options (TrialOptions): Options of the run.
+    parts (Sequence[str]): Parts to score: dev, test.
     trial (Trial): The trial.
     work (Path): Empty folder for its files.
     stop (Callable): Returns why the trial must end, or None.
     RETURNS (Outcome): End of the process.
     """
-    corpus, name, is_drawn = str(trial.corpus), trial.method.name, trial.draw is not None
-    task = Task(corpus=corpus, name=name, gpu_id=options.gpu_id, drawn=is_drawn, parts=SCORED)
-    task["moved_to"] = str(trial_folder(work.parents[1], work.name))
-    outcome = launch(work, trial.config(), task, options.minutes, stop)
-    for name in ("run.json", "curve.jsonl"):
-        if (work / MODEL / name).is_file():
-            shutil.copy(work / MODEL / name, work / name)
-    if not options.keep_models:
-        shutil.rmtree(work / MODEL, ignore_errors=True)
-    return outcome
+    task = Task(
+        corpus=str(trial.corpus),
+        name=trial.method.name,
+        gpu_id=options.gpu_id,
+        drawn=trial.draw is not None,
+        parts=list(parts),
+        moved_to=str(TrialStore(work.parents[1]).place(work.name)),
+    )
+    return launch(work, trial.config(), task, options.minutes, stop)

@@ -5,11 +5,9 @@ import random
 import shutil
 import sys
 import warnings
-from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
+from itertools import count
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,33 +17,35 @@ from ...errors import Errors, Warnings
 from ...extras import extra
 from ...hub import check_models
 from ...output.amounts import number, percent
-from ...output.writing import check_folder, coded_io, in_progress, unless_holds, write_file
-from ...training.provenance import DEV_SCORE, digest, read_curve, typed
+from ...output.writing import check_folder, unless_holds, write_file
+from ...training.provenance import DEV_SCORE, digest, typed
 from ...training.startup import check_gpu
-from ...training.train import BEST, refuse_parts, warn_seen
+from ...training.train import refuse_parts, warn_seen
 from ...types import Overrides
-from ..trials.child import MODEL
 from ..trials.compose import block_of, compose, read_base
-from ..trials.keys import code_version, config_content, corpus_version
-from ..trials.plan import is_whole
-from ..trials.process import Outcome, Stop, Task, launch
+from ..trials.plan import Trial, TrialMethod, is_whole
+from ..trials.process import MODEL, Outcome
 from ..trials.recipes import commented, fill
+from ..trials.run import Runner, TrialOptions, run_trial
+from ..trials.store import (
+    FOLDER,
+    TrialRecord,
+    TrialStore,
+    code_version,
+    config_content,
+    corpus_version,
+    read_points,
+    trial_key,
+)
 
 if TYPE_CHECKING:  # Optuna is an extra
-    from optuna import Study, Trial
-    from optuna.samplers import BaseSampler
-    from optuna.trial import FrozenTrial
+    import optuna
 
-STUDY = "study.db"  # Optuna's database
-MODELS = "models"
-WORK = "work-"  # prefix of the folder of a running trial
+DATABASE = "study.db"  # of Optuna, in which version 0.3 stored its trials
 BEST_CONFIG = "best.cfg"
 LEAST_EVALUATIONS = 3
 STARTUP = 5  # number of finished trials before any is pruned
 WARMUP = 1 / 3  # fraction of the steps before a trial can be pruned
-BASELINE, VALUES, ERROR = "baseline", "values", "error"  # attributes of a trial
-
-Runner = Callable[["Trial", Path, Stop], Outcome]
 Choice = str | float | bool | None  # a value of a categorical parameter
 
 # settings of the length of a training and of its evaluations, which must be equal for all trials
@@ -80,7 +80,7 @@ class Parameter(NamedTuple):
             return False
         return self.low <= value <= self.high and (not self.whole or value == int(value))
 
-    def suggest(self, trial: "Trial") -> object:
+    def suggest(self, trial: "optuna.Trial") -> object:
         """Return the value for a trial."""
         if self.choices:
             return trial.suggest_categorical(self.name, list(self.choices))
@@ -91,10 +91,12 @@ class Parameter(NamedTuple):
 
 
 def read_parameters(config: Config, given: list[str]) -> list[Parameter]:
-    """What to search of a config.
+    """Return the settings to search, with their ranges or choices.
 
-    config (Config): Complete and interpolated.
+    config (Config): The complete config, interpolated.
     given (List[str]): SECTION.NAME=LOW:HIGH[:log] or SECTION.NAME=A,B,C, as on the command line.
+    RETURNS (List[Parameter]): The settings in the given order.
+    RAISES (ValueError): If a setting is not in the config, or its range is invalid (L483).
     """
     parameters: dict[str, Parameter] = {}
     for text in given:
@@ -152,10 +154,6 @@ def _value(text: str) -> Choice:
         return text
 
 
-class FailedTrialError(Exception):
-    """Failed training. It counts as a trial, and the search continues."""
-
-
 class Tried(NamedTuple):
     """Finished trial."""
 
@@ -167,6 +165,7 @@ class Tried(NamedTuple):
     curve: list[tuple[int, float]]  # step, and macro F1 on dev
     seconds: float
     error: str
+    key: str  # of its folder among the trials
 
 
 class Search:
@@ -202,13 +201,16 @@ class Search:
         if not (is_whole(steps) and is_whole(frequency) and 0 < LEAST_EVALUATIONS * frequency <= steps):
             problem = f"pruning needs {LEAST_EVALUATIONS} evaluations, found {steps} steps."
             raise cannot_search(problem, "Give more --steps, or --set training.eval_frequency=N.")
-        check_folder(output, [corpus], unless_holds(MODELS))
+        if (output / DATABASE).is_file():
+            raise ValueError(Errors.L477.format(path=output / DATABASE))
+        check_folder(output, [corpus], unless_holds(FOLDER))
         self.corpus, self.output, self.seed = corpus, output, seed
-        self.steps: int = steps
+        self.store, self.steps = TrialStore(output), int(steps)
         epochs = -1 if training["max_epochs"] == -1 else 0  # -1 streams
         self.config = compose(filled, {}, {"training.patience": 0, "training.max_epochs": epochs})
         self.parameters = read_parameters(whole, given)
-        data = {"corpus": corpus_version(corpus), "code": code_version(), "seed": seed}
+        self.data = corpus_version(corpus)
+        data = {"corpus": self.data, "code": code_version(), "seed": seed}
         content = {"config": config_content(self.config), "space": self.parameters, **data}
         self.name = f"tune-{digest(content)}"
 
@@ -233,48 +235,61 @@ class Search:
         check_models(whole)
         warn_seen(whole, self.corpus)
 
-    def model(self, number: int) -> Path:
-        """Return the folder with the models of a trial."""
-        return self.output / MODELS / f"{self.name}-{number}"
-
     def run(
-        self,
-        n_trials: int,
-        *,
-        gpu_id: int = -1,
-        minutes: float | None = None,
-        runner: Runner | None = None,
+        self, n_trials: int, options: TrialOptions | None = None, runner: Runner | None = None
     ) -> list[Tried]:
         """Run trials until there are enough. An interruption loses only the running trial.
 
+        The search is replayed from its first trial: a trial that is in the store is not run again.
         Only one process at a time may run a search in a folder.
 
         n_trials (int): Total number of trials, including those of earlier runs.
-        gpu_id (int): ID of the GPU, or -1 for the CPU.
-        minutes (Optional[float]): Time limit of each trial.
+        options (Optional[TrialOptions]): GPU, and time limit of each trial.
         runner (Optional[Callable]): Function that runs one trial. By default in a separate process.
         RETURNS (List[Tried]): All finished trials, including those of earlier runs.
         """
+        options = options or TrialOptions()
         if runner is None:
-            check_gpu(gpu_id)
+            check_gpu(options.gpu_id)
             self.check()
-            runner = partial(run_trial, self, gpu_id, minutes)
-        with coded_io(self.output):
-            (self.output / MODELS).mkdir(parents=True, exist_ok=True)
-        for left in self.output.glob(f"{WORK}*"):  # left by a search that was killed
-            shutil.rmtree(left, ignore_errors=True)
-        study = self._study()
-        for n in range(len(_finished(study)), n_trials):
+            runner = partial(run_trial, options, ["dev"])
+        self.store.create()
+        stored, study, tried = self.store.records(), self._study(), list[Tried]()
+        records = dict(stored)
+        for n in count():
             study.sampler = self._sampler(n)
-            study.optimize(
-                partial(self._objective, runner),
-                n_trials=1,
-                callbacks=[self._after],
-                catch=(FailedTrialError,),
-            )
-        return _finished(study)
+            drawn = study.ask()
+            values = self._values(drawn)
+            trial = self._trial(n, values)
+            key = trial_key(trial.config(), self.data, search=self.name)
+            if n == 0:
+                self.store.warn_outdated([key], [trial.title])
+            is_known = key in stored and stored[key].method == trial.method.name
+            if n >= n_trials and not is_known:
+                return tried
+            reported = set[int]()
+            if key not in records:
+                start = partial(self._start, runner, trial, drawn, reported)
+                record = self.store.train(key, trial, start, steps=self.steps, keep_model=True)
+                assert record is not None  # only a pruned trial is stopped
+                records[key] = record
+            tried.append(self._finished(study, drawn, values, records[key], reported))
+            if not is_known:
+                sys.stderr.write(f"{title(tried[-1])}\n")  # stdout is for results
+                kept = {tried[0].key, getattr(best_of(tried), "key", "")}
+                for other in {own.key for own in tried} - kept:
+                    shutil.rmtree(self.store.place(other) / MODEL, ignore_errors=True)
+        return tried
 
-    def _sampler(self, n_finished: int) -> "BaseSampler":
+    def _study(self) -> "optuna.Study":
+        """Return an empty study in memory, whose first trial will be the baseline."""
+        optuna = import_optuna()
+        pruner = optuna.pruners.MedianPruner(STARTUP, int(WARMUP * self.steps))
+        study: optuna.Study = optuna.create_study(pruner=pruner, direction="maximize")
+        study.enqueue_trial({p.name: p.baseline for p in self.parameters if p.has(p.baseline)})
+        return study
+
+    def _sampler(self, n_finished: int) -> "optuna.samplers.BaseSampler":
         """Return the sampler of the next trial.
 
         It depends only on the seed and the finished trials, so that a resumed search samples the
@@ -283,58 +298,62 @@ class Search:
         seed = random.Random(f"{self.seed}/{n_finished}").getrandbits(32)
         return import_optuna().samplers.TPESampler(seed=seed)
 
-    def _study(self) -> "Study":
-        """Load or create the Optuna study of the search. Its first trial is the baseline."""
-        optuna, path = import_optuna(), self.output / STUDY
-        try:
-            study: Study = optuna.create_study(
-                storage=f"sqlite:///{path}",
-                pruner=optuna.pruners.MedianPruner(STARTUP, int(WARMUP * self.steps)),
-                study_name=self.name,
-                direction="maximize",
-                load_if_exists=True,
-            )
-        except Exception as error:  # the database raises many types of errors
-            problem = f"{error}".splitlines()[0]
-            raise ValueError(Errors.L477.format(path=path, problem=problem)) from error
-        is_queued = any(trial.state.name == "WAITING" for trial in study.trials)
-        if not (is_queued or any(trial.is_baseline for trial in _finished(study))):
-            values = {p.name: p.baseline for p in self.parameters if p.has(p.baseline)}
-            study.enqueue_trial(values, user_attrs={BASELINE: True})
-        return study
+    def _values(self, drawn: "optuna.Trial") -> Overrides:
+        """Return the values of a trial. Optuna learns only those of the baseline in its ranges."""
+        if drawn.number:
+            return {p.name: p.suggest(drawn) for p in self.parameters}
+        for parameter in self.parameters:
+            if parameter.has(parameter.baseline):
+                parameter.suggest(drawn)
+        return {p.name: p.baseline for p in self.parameters}
 
-    def _objective(self, runner: Runner, trial: "Trial") -> float:
-        """Train with the values of a trial, keep its models and return macro F1 on dev."""
-        is_baseline = BASELINE in trial.user_attrs
-        drawn = [p for p in self.parameters if not is_baseline or p.has(p.baseline)]
-        values = {p.name: p.suggest(trial) for p in drawn}
-        baseline = {p.name: p.baseline for p in self.parameters}
-        trial.set_user_attr(VALUES, baseline if is_baseline else values)
-        with coded_io(self.output), TemporaryDirectory(prefix=WORK, dir=self.output) as folder:
-            work = Path(folder)
-            watch = partial(_watch, trial, work, set(), self.steps)
-            outcome = runner(trial, work, watch)
-            if outcome.status == "stopped":
-                raise import_optuna().TrialPruned(outcome.error)
-            watch()  # reports evaluations since the last check
-            if outcome.status != "done":
-                trial.set_user_attr(ERROR, outcome.error)
-                raise FailedTrialError(outcome.error)
-            target = self.model(trial.number)
-            shutil.rmtree(target, ignore_errors=True)  # left by a study that was deleted
-            (work / MODEL).rename(target)
-            score: float = json.loads((work / "dev.json").read_text("utf8"))["scores"][DEV_SCORE]
-        return score
+    def _trial(self, n: int, values: Overrides) -> Trial:
+        config = compose(self.config, {}, values)
+        seed = config.interpolate()["system"]["seed"]
+        return Trial(self.corpus, TrialMethod(f"trial {n}", {}, config), seed, None)
 
-    def _after(self, study: "Study", trial: "FrozenTrial") -> None:
-        """Print a line on a trial, and delete all models except the best and the baseline."""
-        tried = _finished(study)
-        best = best_of(tried)
-        for run in tried:
-            if run.number == trial.number:
-                sys.stderr.write(f"{title(run)}\n")  # stdout is for results
-            if not run.is_baseline and run != best:
-                shutil.rmtree(self.model(run.number), ignore_errors=True)
+    def _start(
+        self, runner: Runner, trial: Trial, drawn: "optuna.Trial", reported: set[int], work: Path
+    ) -> Outcome:
+        """Run a trial, which is stopped if Optuna prunes it."""
+
+        def stop() -> str | None:
+            new = _report(drawn, read_points(work), reported)
+            # the baseline is needed for comparison, and pruning a finished training saves nothing
+            is_safe = not new or new[-1] >= self.steps or drawn.number == 0
+            return None if is_safe or not drawn.should_prune() else f"Pruned after step {new[-1]}."
+
+        outcome = runner(trial, work, stop)
+        return outcome._replace(status="pruned") if outcome.status == "stopped" else outcome
+
+    def _finished(
+        self,
+        study: "optuna.Study",
+        drawn: "optuna.Trial",
+        values: Overrides,
+        record: TrialRecord,
+        reported: set[int],
+    ) -> Tried:
+        """Tell Optuna the result of a trial, and return it."""
+        states = import_optuna().trial.TrialState
+        points = {int(point["step"]): float(point[DEV_SCORE]) for point in record.curve}
+        _report(drawn, points, reported)
+        score = record.score("dev") if record.is_done else None
+        if score is not None:
+            study.tell(drawn, score)
+        else:
+            study.tell(drawn, state=states.PRUNED if record.status == "pruned" else states.FAIL)
+        return Tried(
+            number=drawn.number,
+            values=values,
+            is_baseline=not drawn.number,
+            status=record.status if record.status in ("done", "pruned") else "failed",
+            score=max(points.values(), default=None) if score is None else score,
+            curve=sorted(points.items()),
+            seconds=record.seconds,
+            error=record.error,
+            key=record.key,
+        )
 
     def write_best(self, tried: list[Tried], best: Tried) -> Path:
         """Write the best config, which `spacy train` accepts without changes.
@@ -364,28 +383,6 @@ def import_optuna() -> ModuleType:
     return optuna
 
 
-def _finished(study: "Study") -> list[Tried]:
-    return [tried for trial in study.trials if (tried := _tried(trial)) is not None]
-
-
-def _tried(trial: "FrozenTrial") -> Tried | None:
-    """Return a finished trial of the study, or None if it is running or was interrupted."""
-    kept, curve = trial.user_attrs, sorted(trial.intermediate_values.items())
-    status = {"COMPLETE": "done", "PRUNED": "pruned"}.get(trial.state.name)
-    if status is None and ERROR not in kept:
-        return None
-    return Tried(
-        number=trial.number,
-        values=kept.get(VALUES, {}),
-        is_baseline=BASELINE in kept,
-        status=status or "failed",
-        score=trial.value if status == "done" else max((f for _, f in curve), default=None),
-        curve=curve,
-        seconds=round(trial.duration.total_seconds(), 1) if trial.duration else 0.0,
-        error=kept.get(ERROR, ""),
-    )
-
-
 def best_of(tried: list[Tried]) -> Tried | None:
     """Return the trial with the best macro F1 on dev, or None if none is done.
 
@@ -395,20 +392,13 @@ def best_of(tried: list[Tried]) -> Tried | None:
     return max(done, key=lambda t: (t.score, t.is_baseline, -t.number), default=None)
 
 
-def _watch(trial: "Trial", work: Path, seen: set[int], steps: int) -> str | None:
-    """Report new evaluations to the study, and return why the training must end, or None."""
-    points: dict[int, float] = {}
-    target = work / MODEL
-    for folder in (*in_progress(target), target):
-        with suppress(FileNotFoundError):  # the folder is renamed when the training is done
-            points |= {int(p["step"]): p[DEV_SCORE] for p in read_curve(folder / BEST) if DEV_SCORE in p}
-    new = [step for step in points if step not in seen]
+def _report(drawn: "optuna.Trial", points: dict[int, float], reported: set[int]) -> list[int]:
+    """Report new evaluations to Optuna, and return their steps."""
+    new = [step for step in points if step not in reported]
     for step in new:
-        trial.report(points[step], step)
-    seen.update(new)
-    # the baseline is needed for comparison, and pruning a finished training saves nothing
-    is_safe = not new or new[-1] >= steps or BASELINE in trial.user_attrs
-    return None if is_safe or not trial.should_prune() else f"Pruned after step {new[-1]}."
+        drawn.report(points[step], step)
+    reported.update(new)
+    return new
 
 
 def title(trial: Tried) -> str:
@@ -418,21 +408,3 @@ def title(trial: Tried) -> str:
     error = f": {trial.error.splitlines()[-1]}" if trial.error else ""
     name = f"trial {trial.number}{' (baseline)' if trial.is_baseline else ''}"
     return f"{name}: {values}: {trial.status}{score}, {trial.seconds:.0f} s{error}"
-
-
-def run_trial(
-    search: Search, gpu_id: int, minutes: float | None, trial: "Trial", work: Path, stop: Stop
-) -> Outcome:
-    """Train in a separate process, and score on dev only.
-
-    search (Search): The search.
-    gpu_id (int): ID of the GPU, or -1 for the CPU.
-    minutes (Optional[float]): Time limit.
-    trial (optuna.Trial): Trial with its values.
-    work (Path): Empty folder for its files.
-    stop (Callable): Returns why the training must end, or None.
-    RETURNS (Outcome): End of the process.
-    """
-    corpus, name = str(search.corpus), f"trial {trial.number}"
-    task = Task(corpus=corpus, name=name, gpu_id=gpu_id, drawn=False, parts=["dev"])
-    return launch(work, compose(search.config, {}, trial.user_attrs[VALUES]), task, minutes, stop)

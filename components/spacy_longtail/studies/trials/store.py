@@ -1,0 +1,283 @@
+"""Store of trials: a folder with each finished trial, found again by the key of its content.
+
+The commands `matrix`, `recommend` and `tune` keep their trials in such folders.
+"""
+
+import json
+import os
+import shutil
+import warnings
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, JsonValue
+from spacy.util import dict_to_dot
+from thinc.api import Config
+
+from ...corpus.folder import PARTS, part_path, read_types
+from ...errors import Errors, Warnings
+from ...output.writing import coded_io, in_progress, write_file
+from ...training.provenance import (
+    CURVE_FILE,
+    DEV_SCORE,
+    RUN_FILE,
+    checksum,
+    digest,
+    file_content,
+    read_curve,
+    short,
+    shortened,
+    versions,
+)
+from ...training.startup import imported_code
+from ...training.train import BEST
+from .plan import Draw, Trial, title_of
+from .process import MODEL, Outcome
+
+RECORD = "record.json"
+FOLDER = "trials"
+WORK = "work"  # folder of running trials
+SCORED = ("dev", "test")  # parts that can be scored
+
+CorpusVersion = Mapping[str, object]  # JSON data, equal for corpora that can share trials
+
+content_of = cache(file_content)  # so that a command reads each file once
+
+
+class TrialRecord(BaseModel):
+    """Record of a finished trial."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)  # later versions may add fields
+
+    key: str
+    corpus: str
+    method: str
+    choices: dict[str, str]  # by axis
+    seed: int | None
+    draw: Draw | None
+    steps: int
+    training: dict[str, int]  # patience: steps without improvement that end a training, or 0
+    curve: list[dict[str, int | float]]  # step, and macro F1 on dev in [0, 1]
+    code: str  # result of `code_version`
+    status: Literal["done", "failed", "timeout", "pruned"]
+    seconds: float
+    error: str
+    dev: dict[str, JsonValue] = {}  # scores in [0, 1]; empty if it is not done
+    test: dict[str, JsonValue] = {}
+
+    @property
+    def title(self) -> str:
+        """Return corpus, method, sample and seed, for people."""
+        return title_of(self.corpus, self.method, self.draw, self.seed)
+
+    @property
+    def is_done(self) -> bool:
+        """Return whether the trial was trained and scored."""
+        return self.status == "done"
+
+    def score(self, part: str, name: str = DEV_SCORE) -> float | None:
+        """Return a score on "dev" or "test" in [0, 1], or None if there is no such score."""
+        value = (self.dev if part == "dev" else self.test).get(name)
+        return value if isinstance(value, (int, float)) else None
+
+    @property
+    def steps_trained(self) -> int:
+        """Return the steps until the last evaluation, or those of the plan if there was none."""
+        return int(self.curve[-1]["step"]) if self.curve else self.steps
+
+    def data(self) -> dict[str, JsonValue]:
+        """Return the record as JSON data."""
+        return self.model_dump(exclude=set() if self.is_done else set(SCORED))
+
+
+@cache
+def code_version() -> str:
+    """Return a checksum of the installed versions and of the files given by --code."""
+    return digest({"versions": versions(), "code": [checksum(path) for path in imported_code()]})
+
+
+def corpus_version(corpus: Path) -> CorpusVersion:
+    """Return the data of a corpus on which a trial depends.
+
+    corpus (Path): Folder of a converted corpus.
+    RETURNS (CorpusVersion): Types, language and a checksum of each part.
+    RAISES (ValueError): If train, dev or test is missing.
+    """
+    paths = {part: part_path(corpus, part) for part in PARTS}
+    for path in paths.values():
+        if not path.exists():
+            raise ValueError(Errors.L402.format(path=path, fix="Trials need train, dev and test."))
+    return {**read_types(corpus)._asdict(), **{part: checksum(path) for part, path in paths.items()}}
+
+
+def config_content(config: Config) -> dict[str, object]:
+    """Return the data of a config on which a trial depends: all except the path of its corpus.
+
+    config (Config): The config, not interpolated.
+    RETURNS (Dict[str, object]): JSON data. Other paths are represented by the content of the files.
+    """
+    paths = {k: v for k, v in config.get("paths", {}).items() if k not in ("train", "dev")}
+    sections = {**config, "paths": paths}
+    files = {}
+    for name, value in dict_to_dot(sections).items():
+        text = str(value)
+        may_be_file = name.startswith("paths.") or "/" in text or Path(text).suffix
+        if may_be_file and "\0" not in text and (content := content_of(text)):
+            files[name] = content
+    return {**shortened(sections), "files": files}
+
+
+def trial_key(config: Config, corpus: CorpusVersion, **more: object) -> str:
+    """Return the content key of a trial, which does not depend on the path of the corpus.
+
+    config (Config): Complete config of the training, not interpolated.
+    corpus (CorpusVersion): Result of `corpus_version`.
+    **more (object): Other JSON data on which the trial depends.
+    RETURNS (str): The key.
+    """
+    content = {"config": config_content(config), "corpus": corpus, "code": code_version()}
+    return digest({**content, **more})
+
+
+def read_points(work: Path) -> dict[int, float]:
+    """Return macro F1 on dev by step, of a training that may still be running.
+
+    work (Path): Working folder of the trial.
+    RETURNS (Dict[int, float]): Scores in [0, 1] of all evaluations so far.
+    """
+    points: dict[int, float] = {}
+    for folder in (*in_progress(work / MODEL), work / MODEL):
+        with suppress(FileNotFoundError):  # the folder is renamed when the training is done
+            points |= {int(p["step"]): p[DEV_SCORE] for p in read_curve(folder / BEST) if DEV_SCORE in p}
+    return points
+
+
+@dataclass(frozen=True)
+class TrialStore:
+    """Store of finished trials in an output folder.
+
+    output (Path): The folder, which need not exist.
+    """
+
+    output: Path
+
+    def place(self, key: str) -> Path:
+        """Return the folder of a finished trial."""
+        return self.output / FOLDER / key
+
+    def records(self) -> dict[str, TrialRecord]:
+        """Return the records by content key. Invalid ones are ignored with a warning."""
+        records = {}
+        for path in sorted((self.output / FOLDER).glob(f"*/{RECORD}")):
+            record = _read(path)
+            if record is not None and record.key == path.parent.name:
+                records[record.key] = record
+            else:
+                warnings.warn(Warnings.W097.format(path=path), stacklevel=2)
+        return records
+
+    def warn_outdated(self, keys: Collection[str], titles: Collection[str]) -> None:
+        """Warn of trials that were run by other versions, so that they are run again.
+
+        keys (Collection[str]): Keys of the trials to run.
+        titles (Collection[str]): Titles of the trials to run.
+        """
+        others = [r for key, r in self.records().items() if key not in keys and r.title in titles]
+        if n := sum(record.code != code_version() for record in others):
+            warnings.warn(Warnings.W208.format(n=n, path=self.output / FOLDER), stacklevel=3)
+
+    def create(self) -> None:
+        """Create the folder by which an output folder is recognised when a run is resumed."""
+        with coded_io(self.output):
+            (self.output / FOLDER).mkdir(parents=True, exist_ok=True)
+
+    def train(
+        self,
+        key: str,
+        trial: Trial,
+        start: Callable[[Path], Outcome],
+        *,
+        steps: int,
+        patience: int = 0,
+        keep_model: bool = False,
+    ) -> TrialRecord | None:
+        """Run a trial in a working folder and store it.
+
+        key (str): Content key of the trial.
+        trial (Trial): The trial.
+        start (Callable): Trains and scores in the given empty folder, and returns how it ended.
+        steps (int): Number of steps of the training; with a patience, the maximum.
+        patience (int): Steps without improvement on dev that end the training, or 0.
+        keep_model (bool): Whether to keep model-best and model-last.
+        RETURNS (Optional[TrialRecord]): The record, or None if the trial was stopped.
+        """
+        work = self.output / WORK / key
+        try:
+            with coded_io(work):
+                shutil.rmtree(work, ignore_errors=True)  # left by a process that was killed
+                work.mkdir(parents=True)
+                outcome = start(work)
+                curve = [{"step": step, DEV_SCORE: f} for step, f in read_points(work).items()]
+                for name in (RUN_FILE, CURVE_FILE):
+                    with suppress(FileNotFoundError):
+                        shutil.copy(work / MODEL / name, work / name)
+                if not keep_model:
+                    shutil.rmtree(work / MODEL, ignore_errors=True)
+            if outcome.status == "stopped":
+                return None
+            scores = {}
+            if outcome.status == "done":
+                files = {part: work / f"{part}.json" for part in SCORED}
+                texts = {part: path.read_text("utf8") for part, path in files.items() if path.is_file()}
+                scores = {part: json.loads(text)["scores"] for part, text in texts.items()}
+            data = {
+                "key": key,
+                "corpus": trial.corpus.name,
+                "method": trial.method.name,
+                "choices": trial.method.choices,
+                "seed": trial.seed,
+                "draw": trial.draw,
+                "steps": steps,
+                "training": {"patience": patience},
+                "curve": curve,
+                "code": code_version(),
+                "status": outcome.status,
+                "seconds": round(outcome.seconds, 1),
+                "error": outcome.error.replace(str(self.output), short(self.output)),
+            }
+            record = TrialRecord.model_validate({**data, **scores})
+            self.finish(work, record)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+        return record
+
+    def finish(self, work: Path, record: TrialRecord) -> None:
+        """Move the working folder of a trial to its final place, unless it is done already.
+
+        The move is a single rename, so that an interrupted one leaves nothing half-written.
+
+        work (Path): Working folder of the trial.
+        record (TrialRecord): Record of the trial.
+        """
+        target = self.place(record.key)
+        write_file(work / RECORD, json.dumps(record.data(), indent=1))
+        with coded_io(work):
+            target.parent.mkdir(exist_ok=True)
+            before = _read(target / RECORD)
+            if before is None or not before.is_done:  # another process may have been faster
+                shutil.rmtree(target, ignore_errors=True)  # an earlier failure
+                os.rename(work, target)
+
+
+def _read(path: Path) -> TrialRecord | None:
+    """Read a record, or return None if there is none or it is invalid."""
+    with coded_io(path):
+        text = path.read_bytes() if path.is_file() else b""
+    try:
+        return TrialRecord.model_validate_json(text)
+    except ValueError:
+        return None
