@@ -61,7 +61,7 @@ def matrix(
     """Train each method of a plan on each corpus with each seed, compare them and recommend one.
 
     The same command resumes a run, because finished trials are skipped. A trial is repeated if its
-    config, its corpus or the code has changed.
+    config, its corpus, an installed version or a file of --code has changed.
     """
     require("scipy", "report")  # now, because the comparison comes hours later
     given = {
