@@ -25,8 +25,8 @@ from spacy.training import Corpus
 
 from spacy_longtail import __version__
 from spacy_longtail.corpus.folder import convert_corpus, stream_docs
-from spacy_longtail.corpus.repeats import sCR
 from spacy_longtail.readers import ResampledCorpus
+from spacy_longtail.readers.repeats import sCR
 
 ROOT = Path(__file__).parents[1]
 LABELS = ("PER", "ORG", "GEO", "NAT")

@@ -47,7 +47,7 @@ TESTS = {  # of each subject: its files in the package, and those that test them
             "pipes/test_token_ner.py",
         ],
     ),
-    "repeats": ("corpus/repeats.py", ["unit/test_repeats.py", "pipes/test_readers.py"]),
+    "repeats": ("readers/repeats.py", ["unit/test_repeats.py", "pipes/test_readers.py"]),
     "merging": (
         "pipes/scores/merging.py",
         [

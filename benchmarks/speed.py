@@ -34,13 +34,13 @@ from spacy_longtail.chains.packing import viterbi
 from spacy_longtail.chains.tags import TagCodec
 from spacy_longtail.corpus.examples import keep_types
 from spacy_longtail.corpus.folder import load_docs
-from spacy_longtail.corpus.repeats import sCR
 from spacy_longtail.heads.crf import marginal_loss
 from spacy_longtail.losses import CrossEntropy
 from spacy_longtail.models.rich_embed import RichEmbed
 from spacy_longtail.pipes.gate.sentence_gate import DEFAULT_GATE_MODEL
 from spacy_longtail.pipes.token.tagging import DEFAULT_TOKEN_MODEL
 from spacy_longtail.readers import ResampledCorpus, sentences
+from spacy_longtail.readers.repeats import sCR
 from spacy_longtail.studies.trials.recipes import make_config, read_recipes
 
 ROOT = Path(__file__).parents[1]

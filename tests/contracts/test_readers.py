@@ -9,7 +9,6 @@ from spacy.training import Corpus
 from spacy.training.augment import create_lower_casing_augmenter
 from spacy.util import registry
 
-from spacy_longtail.corpus.repeats import sC, sCR
 from spacy_longtail.readers import (
     ImbalancedCorpus,
     LowResourceCorpus,
@@ -17,6 +16,7 @@ from spacy_longtail.readers import (
     ResampledCorpus,
     UndersampledCorpus,
 )
+from spacy_longtail.readers.repeats import sC, sCR
 from tests.contracts.check_reader import CHECKS, Fixed, pipeline, read
 from tests.util import blank, examples
 

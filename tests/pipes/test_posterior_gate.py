@@ -8,11 +8,11 @@ import spacy
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 
-from spacy_longtail.corpus.sentences import sentence_lengths
 from spacy_longtail.pipes.gate.flagging import flagged_parts
 from spacy_longtail.pipes.scores.probabilities import read_probabilities
 from spacy_longtail.pipes.transition.actions import beginnings, columns_of
 from spacy_longtail.pipes.transition.ner import LongtailNER
+from spacy_longtail.sentences import sentence_lengths
 from spacy_longtail.unlabelled.expectations import expected_mentions, record_expectations
 from tests.util import (
     GATE_MODEL,

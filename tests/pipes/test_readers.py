@@ -8,8 +8,8 @@ from spacy.util import registry
 
 from spacy_longtail.augment import MentionReplacement, OneOf
 from spacy_longtail.corpus.counts import count_doc, count_docs
-from spacy_longtail.corpus.repeats import RandomUndersampling, nsCRD, sC, sCR, sCRD
 from spacy_longtail.readers import LowResourceCorpus, ResampledCorpus, UndersampledCorpus
+from spacy_longtail.readers.repeats import RandomUndersampling, nsCRD, sC, sCR, sCRD
 from tests.util import Fixed, blank, examples, small_ner, two_sentences
 
 NLP = blank()

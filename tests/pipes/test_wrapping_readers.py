@@ -8,13 +8,13 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_longtail.corpus.counts import count_docs
-from spacy_longtail.corpus.repeats import kept_tokens
 from spacy_longtail.readers import (
     ImbalancedCorpus,
     LowResourceCorpus,
     RelabelledCorpus,
     UndersampledCorpus,
 )
+from spacy_longtail.readers.repeats import kept_tokens
 from spacy_longtail.readers.sampled import rounded
 from spacy_longtail.readers.undersampled import document_tokens
 from tests.contracts.check_reader import Fixed, corpus_of

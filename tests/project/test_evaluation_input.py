@@ -8,7 +8,7 @@ import spacy
 import srsly
 
 from spacy_longtail.corpus.folder import CorpusTypes, write_corpus
-from spacy_longtail.corpus.seen import FILE
+from spacy_longtail.training.seen import FILE
 from tests.util import invoke, parse, refused, run_app, tiny_cnn, toy_corpus
 
 TEXTS = ["Maria saw Oslo .", "Oslo was far .", "Jon met Maria ."]

@@ -17,12 +17,12 @@ from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
 from spacy_longtail.corpus.cutting import bare
-from spacy_longtail.corpus.seen import FILE as SEEN
-from spacy_longtail.corpus.seen import sketch
 from spacy_longtail.heads.outputs import output_of
 from spacy_longtail.pretraining.donors import read_donors
 from spacy_longtail.scorers import make_ner_scorer
 from spacy_longtail.training.loading import load_weights
+from spacy_longtail.training.seen import FILE as SEEN
+from spacy_longtail.training.seen import sketch
 from spacy_longtail.training.train import load_filled
 from tests.project.pretraining import RATES, killed, two_donors, write
 from tests.project.pretraining import run_pretrain as run

@@ -6,7 +6,7 @@ from spacy.training import Example
 
 from spacy_longtail.corpus.counts import CorpusCounts, count_doc, count_docs
 from spacy_longtail.corpus.examples import keep_types, sentences_with
-from spacy_longtail.corpus.sentences import sentence_lengths
+from spacy_longtail.sentences import sentence_lengths
 from tests.util import blank, examples, parse, two_sentences
 
 NLP = blank()

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from spacy_longtail.corpus.counts import CorpusCounts
-from spacy_longtail.corpus.repeats import (
+from spacy_longtail.readers.repeats import (
     RandomOversampling,
     RandomUndersampling,
     guarded_ceil,

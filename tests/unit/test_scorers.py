@@ -12,10 +12,10 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 
-from spacy_longtail.corpus.sentences import sentence_bounds
 from spacy_longtail.evaluation.evaluate import evaluate_model
 from spacy_longtail.scorers import NER_SCORE_WEIGHTS, make_ner_scorer
 from spacy_longtail.scorers.tokens import token_results
+from spacy_longtail.sentences import sentence_bounds
 from tests.util import SENTENCES, blank, config_file, parse
 
 NLP = blank()

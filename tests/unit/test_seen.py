@@ -8,12 +8,12 @@ from spacy.vocab import Vocab
 from thinc.api import Config
 
 from spacy_longtail.corpus.folder import CorpusTypes, write_corpus
-from spacy_longtail.corpus.seen import FILE, LEAST_WORDS, SAMPLED, seen_share, sketch, write_seen
 from spacy_longtail.encoders import TRANSFORMERS, check_encoder
 from spacy_longtail.pipes.sources import sources_of
 from spacy_longtail.studies.matrix import advice
 from spacy_longtail.studies.matrix.advice import find_pretrained, planned
 from spacy_longtail.training import train
+from spacy_longtail.training.seen import FILE, LEAST_WORDS, SAMPLED, seen_share, sketch, write_seen
 from spacy_longtail.training.train import warn_seen
 from tests.util import blank, parse
 

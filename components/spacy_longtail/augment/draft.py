@@ -11,7 +11,7 @@ import numpy as np
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ..corpus.sentences import sentence_lengths
+from ..sentences import sentence_lengths
 
 MISSING, INSIDE, OUTSIDE, BEGINS = range(4)  # spaCy's codes
 ACRONYM = 4  # letters: USA and NATO are written in capitals anywhere

@@ -11,11 +11,11 @@ from typing import Literal, NamedTuple
 
 from spacy.tokens import Doc, Token
 
+from ..sentences import all_bounds, has_boundaries
 from .counts import entity_bounds
 from .descriptions import CorpusTypes, read_types
 from .formats.docbin import bare_vocab, stream_docs
 from .rare import rare_sentence
-from .sentences import all_bounds, has_boundaries
 from .statistics.counting import PartTally, described_corpus, marked_up, present_parts
 from .statistics.records import Statistics
 from .tokenizers import blank

@@ -7,9 +7,9 @@ from spacy.tokens import Doc, Span, Token
 from spacy.vocab import Vocab
 from thinc.types import Ints1d
 
+from ..sentences import sentence_bounds, sentence_lengths
 from ..types import ANNOTATED_TYPES, TOKEN_PROBABILITIES
 from .counts import entity_bounds
-from .sentences import sentence_bounds, sentence_lengths
 from .soft import SOFT, read_soft, write_soft
 
 ENTITY_ATTRIBUTES: list[int | str] = ["ENT_IOB", "ENT_TYPE", "ENT_KB_ID", "ENT_ID"]

@@ -9,8 +9,8 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from thinc.types import Ints1d
 
+from ..sentences import Bounded, bounds_at, has_boundaries, sentence_bounds, sentence_lengths
 from .cutting import bare, cut
-from .sentences import Bounded, bounds_at, has_boundaries, sentence_bounds, sentence_lengths
 
 Placed = TypeVar("Placed", bound=Bounded)
 

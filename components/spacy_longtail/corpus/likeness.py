@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 
 from spacy.tokens import Doc
 
+from ..sentences import all_bounds, plain_text
 from .counts import EntityBounds, entity_bounds
-from .sentences import all_bounds, plain_text
 
 NUMBERS = re.compile(r"\d+")
 MIN_WORDS = 5  # of a template, beside its names and numbers: shorter ones are alike by chance

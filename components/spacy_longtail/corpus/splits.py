@@ -15,13 +15,13 @@ from thinc.types import Floats2d, Ints1d, Ints2d
 from ..errors import Errors, Warnings
 from ..output.amounts import number, verb
 from ..output.writing import NEW, check_folder, check_outside, is_file_name
+from ..sentences import all_bounds, plain_text, sentence_lengths
 from .counts import count_docs, entity_bounds
 from .cutting import sentence_docs
 from .folder import PARTS, CorpusTypes, check_corpus_folder, load_docs, read_types, write_corpus
 from .likeness import sentence_keys
 from .parts import part_path, replacing_parts
 from .rare import tail_types
-from .sentences import all_bounds, plain_text, sentence_lengths
 
 ALL = "all"  # the part of a corpus that was converted from one file
 SHARES = {"train": 0.8, "dev": 0.1, "test": 0.1}

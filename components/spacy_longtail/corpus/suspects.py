@@ -13,9 +13,9 @@ from spacy.tokens import Doc
 from thinc.types import Floats1d, Floats2d, Ints1d
 
 from ..corpus.formats.tasks import TASKS, Task
-from ..corpus.sentences import sentence_bounds
 from ..errors import Warnings
 from ..extras import extra
+from ..sentences import sentence_bounds
 
 ReviewFormat = Literal["prodigy", "doccano"]
 UNANNOTATED = -1

@@ -10,7 +10,7 @@ from thinc.api import Model, chain
 from thinc.layers.chain import forward as run_chain
 from thinc.types import Floats2d, Ragged
 
-from ..corpus.sentences import sentence_lengths
+from ..sentences import sentence_lengths
 
 
 def with_sentences(tok2vec: Model[list[Doc], list[Floats2d]]) -> Model[list[Doc], Ragged]:

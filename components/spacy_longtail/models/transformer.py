@@ -8,12 +8,12 @@ from spacy.tokens import Doc
 from thinc.api import ArgsKwargs, Model
 from thinc.types import Floats2d
 
-from ..corpus.sentences import sentence_lengths
 from ..errors import Errors
 from ..extras import extra
 from ..hub import load_transformer
 from ..layers.torch_layer import rows_from_torch, shim_of, torch_layer
 from ..layers.windows import DEFAULT_PIECES, TRANSFORMER, by_length, windows_of
+from ..sentences import sentence_lengths
 from ..settings import finite, whole
 
 if TYPE_CHECKING:  # an extra

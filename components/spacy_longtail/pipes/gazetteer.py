@@ -11,7 +11,7 @@ from spacy.training import Example
 from spacy.util import filter_spans, logger
 from typing_extensions import TypedDict
 
-from ..corpus.gazetteer import Gazetteer, Reliability, phrase_matcher, read_gazetteer
+from ..readers.gazetteer import Gazetteer, Reliability, phrase_matcher, read_gazetteer
 from ..types import ENTITY_SCORES
 from .base import DeclaredTypes, UntrainedPipe, factory
 from .label_checks import check_labels, check_types

@@ -9,10 +9,10 @@ from spacy.tokens import Doc
 from thinc.api import get_torch_default_device
 
 from ..corpus.labels import check_label
-from ..corpus.sentences import sentence_bounds
 from ..errors import Errors
 from ..extras import extra, require
 from ..hub import no_model_code
+from ..sentences import sentence_bounds
 from ..settings import finite
 from .base import EntityScorer, Lock, UntrainedPipe, factory
 from .label_checks import check_known, check_types

@@ -15,9 +15,9 @@ from ..corpus.formats.context import Context, Events
 from ..corpus.formats.docbin import stream_sentences
 from ..corpus.formats.open_types import fine_and_coarse
 from ..corpus.formats.sources import find_parts
-from ..corpus.sentences import by_punctuation, has_boundaries, plain_text
 from ..corpus.type_words import in_words
 from ..describers.base import words
+from ..sentences import by_punctuation, has_boundaries, plain_text
 from ..types import ANNOTATED_TYPES
 from .records import unusable
 

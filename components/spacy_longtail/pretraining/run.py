@@ -14,7 +14,6 @@ from spacy.util import fix_random_seed
 from tqdm import tqdm
 
 from ..corpus.descriptions import read_declared
-from ..corpus.seen import write_seen
 from ..corpus.tokenizers import blank
 from ..describers.label_encoder import data_in
 from ..encoders import META, located
@@ -24,6 +23,7 @@ from ..output.writing import check_folder, check_outside, replacing, unless_hold
 from ..pipes.sources import add_sources
 from ..settings import unused
 from ..training.provenance import digest, file_content, shortened, versions
+from ..training.seen import write_seen
 from ..types import Block
 from .donors import common_language, read_donors
 from .records import PretrainOptions, not_resumable, unusable

@@ -10,8 +10,8 @@ from spacy.training import Example, dont_augment
 from spacy.util import dot_to_object
 
 from ..corpus.examples import split_sentences
-from ..corpus.sentences import sentence_lengths
 from ..errors import Errors, Warnings
+from ..sentences import sentence_lengths
 
 Reader = Callable[[Language], Iterable[Example]]
 TRAINING_READERS = ("longtail.ResampledCorpus.v1", "longtail.UndersampledCorpus.v1")

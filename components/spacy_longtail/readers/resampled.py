@@ -11,11 +11,11 @@ from spacy.util import logger
 from thinc.types import Floats1d
 
 from ..corpus.counts import CorpusCounts
-from ..corpus.repeats import Repeats
 from ..errors import Errors
 from ..settings import unused
 from ..types import SentenceCounts
 from .base import Reader
+from .repeats import Repeats
 from .sampled import SampledCorpus
 
 BUFFER = 500  # examples held back to shuffle a stream
@@ -44,7 +44,7 @@ class ResampledCorpus(SampledCorpus):
     RETURNS (Callable): The reader, a function of nlp to examples.
     SOURCE: Wang & Wang 2022 (docs/methods.md, "Resampling").
     EXAMPLE:
-        >>> from spacy_longtail.corpus.repeats import sC
+        >>> from spacy_longtail.readers.repeats import sC
         >>> from spacy_longtail.readers import ResampledCorpus
         >>> corpus = ResampledCorpus(lambda nlp: examples, sC(), join=1)
         >>> sorted(eg.reference[0].text for eg in corpus(nlp))

@@ -10,11 +10,11 @@ from thinc.types import Ints1d
 
 from ..corpus.cutting import bare, take_tokens
 from ..corpus.examples import same_tokens
-from ..corpus.repeats import TOKEN_RATIO, kept_tokens
-from ..corpus.sentences import sentence_lengths
 from ..errors import Errors
+from ..sentences import sentence_lengths
 from ..settings import finite
 from .base import Reader, WrappingReader, warn_of_document_annotation
+from .repeats import TOKEN_RATIO, kept_tokens
 
 
 class UndersampledCorpus(WrappingReader):

@@ -6,7 +6,7 @@ from spacy.scorer import PRFScore
 from spacy.training import Example
 
 from ..corpus.examples import annotated_sentences, flagged_sentences
-from ..corpus.sentences import touched_sentences
+from ..sentences import touched_sentences
 
 
 def score_gate(

@@ -11,7 +11,6 @@ from spacy.training.pretrain import get_tok2vec_ref
 from spacy.util import is_package, load_config
 from thinc.api import Config, ConfigValidationError
 
-from ..corpus import seen
 from ..describers import label_encoder
 from ..encoders import META, check_encoder, in_language, located
 from ..errors import Errors
@@ -19,6 +18,7 @@ from ..extras import require_of
 from ..faults import message_of
 from ..pipes.sources import Source, sources_of
 from ..pipes.token.tagging import TokenTagger
+from . import seen
 
 FIXES = {  # of paths in [initialize]
     "vectors": "Write it with `spacy init vectors`.",

@@ -25,7 +25,6 @@ from wasabi import msg
 from ..corpus.folder import CorpusTypes, part_path, read_types
 from ..corpus.formats.docbin import check_docs
 from ..corpus.parts import with_name
-from ..corpus.seen import FILE, MOST, seen_share
 from ..corpus.tokenizers import tokenizer_config
 from ..corpus.type_words import in_words, problem_in_config
 from ..encoders import located
@@ -41,6 +40,7 @@ from .letters import FEWEST, share_of_letters
 from .loading import check_beginning, load_weights, sources_of_beginning, with_any_encoder
 from .optimizers import check_averages
 from .provenance import CURVE_FILE, RUN_FILE, RunRecord, checksum, command, log_curve, read_run, versions
+from .seen import FILE, MOST, seen_share
 from .startup import use_gpu
 
 BEST = "model-best"

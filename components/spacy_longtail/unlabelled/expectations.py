@@ -14,12 +14,12 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 from thinc.types import Floats2d
 
-from ..corpus.sentences import sentence_lengths, sums_by_sentence, touched_sentences
 from ..pipes.base import Secondary
 from ..pipes.gate.sentence_gate import SentenceGate
 from ..pipes.neighbours import ask_for_probabilities, has_action_probabilities
 from ..pipes.scores.probabilities import begin_probabilities
 from ..pipes.token.tagging import TokenTagger
+from ..sentences import sentence_lengths, sums_by_sentence, touched_sentences
 
 KEY = "expected_mentions"  # in Doc.user_data: by component, its "labels" and "mentions"
 RECORDER = "longtail_expected_mentions"  # factory of the components that `mine` adds to a pipeline

@@ -16,12 +16,12 @@ from ..corpus.formats.context import Events
 from ..corpus.formats.docbin import stream_docs
 from ..corpus.likeness import text_key
 from ..corpus.parts import part_path
-from ..corpus.sentences import by_punctuation
 from ..corpus.type_words import in_words
 from ..errors import Errors, Warnings
 from ..output.writing import check_file, check_outside
 from ..pipes.gate.sentence_gate import SentenceGate
 from ..pipes.neighbours import BOUNDARIES
+from ..sentences import by_punctuation
 from ..training.loading import load_for_types
 from .expectations import has_expectations, record_expectations
 from .pool import BATCH, PoolOptions, add_sentences, processed, read_pool

@@ -18,10 +18,10 @@ from ..corpus.formats.sources import find_parts
 from ..corpus.formats.tasks import prodigy_task
 from ..corpus.likeness import exact_key, text_key
 from ..corpus.parts import part_path, replacing_parts, write_part
-from ..corpus.sentences import by_punctuation
 from ..corpus.tokenizers import blank
 from ..errors import Errors
 from ..output.writing import coded_io, write_file
+from ..sentences import by_punctuation
 from .proposals import ID, MINED, READ, SHARE, Entities, entities_digest, entities_of, proposal_id
 from .scan import RANDOM
 from .units import sentences_of

@@ -11,7 +11,7 @@ from thinc.types import Floats1d
 
 from ..corpus.examples import trim_whitespace
 from ..corpus.likeness import digest
-from ..corpus.sentences import plain_text, sentence_lengths
+from ..sentences import plain_text, sentence_lengths
 
 N_HASHED = 128  # width of hashed word vectors, for pipelines without vectors
 PLACE = "mine_place"  # key of user_data: position of a text in the pool

@@ -11,12 +11,12 @@ from spacy.attrs import IS_SPACE
 from spacy.strings import get_string_id
 from spacy.tokens import Doc
 
+from ...sentences import all_bounds
 from ..counts import CorpusCounts, EntityBounds, count_doc, entity_bounds
 from ..cutting import cut
 from ..folder import PARTS, CorpusTypes, part_path
 from ..formats.docbin import bare_vocab, stream_docs
 from ..likeness import template_key
-from ..sentences import all_bounds
 from .diagnosis import diagnose
 from .records import Conflicts, Leakage, MarkedPlace, PartStatistics, Statistics, TypeStatistics
 

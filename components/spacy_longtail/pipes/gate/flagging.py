@@ -6,8 +6,8 @@ import numpy as np
 from spacy.tokens import Doc, Span, SpanGroup
 from thinc.types import Floats1d, Ints1d
 
-from ...corpus.sentences import sentence_lengths, touched_sentences
 from ...errors import Errors
+from ...sentences import sentence_lengths, touched_sentences
 from ..scores.spans import ScoredSpan
 from ..scores.thresholding import PIPES
 

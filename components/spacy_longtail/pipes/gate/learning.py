@@ -13,8 +13,8 @@ from thinc.types import Floats1d
 
 from ...corpus.examples import annotated_sentences, entity_sentences, flagged_sentences
 from ...corpus.rare import rare_types
-from ...corpus.sentences import has_boundaries, sentence_lengths
 from ...errors import Errors, Warnings
+from ...sentences import has_boundaries, sentence_lengths
 from ...types import Block, Overrides
 from ..label_checks import check_known
 from ..neighbours import boundary_setters

@@ -9,8 +9,8 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.types import Floats2d
 
-from ...corpus.sentences import sums_by_sentence
 from ...errors import Errors
+from ...sentences import sums_by_sentence
 from ...settings import finite
 from ...types import WEAK_SENTENCES
 from ..base import Gate, UntrainedPipe, factory

@@ -10,10 +10,10 @@ from spacy.util import minibatch
 from spacy.vocab import Vocab
 from thinc.types import Ints1d
 
-from ...corpus.sentences import sentence_lengths
 from ...corpus.type_words import problem_in_config
 from ...errors import Errors
 from ...layers.reading import Asked
+from ...sentences import sentence_lengths
 
 
 def check_queries(queries: dict[str, str], who: str) -> dict[str, str]:

@@ -11,11 +11,11 @@ from thinc.api import Model, Optimizer
 
 from ...corpus.examples import flagged_sentences, sentences_with
 from ...corpus.labels import declared_types
-from ...corpus.sentences import has_boundaries, sentence_lengths
 from ...errors import Errors
 from ...heads import Gold, HeadName
 from ...layers.listeners import check_listened, listener_in
 from ...losses.base import Loss
+from ...sentences import has_boundaries, sentence_lengths
 from ...types import ENTITY_SCORES, WEAK_SENTENCES
 from ..base import Secondary, factory
 from ..gate.flagging import flagged_parts, within

@@ -11,8 +11,8 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import logger, minibatch
 
-from ...corpus.sentences import sentence_lengths
 from ...errors import Errors, Warnings
+from ...sentences import sentence_lengths
 from ...settings import whole
 from ...types import ENTITY_SCORES, WEAK_SENTENCES
 from ..base import Lock, Secondary, StoppedError, UntrainedPipe, factory

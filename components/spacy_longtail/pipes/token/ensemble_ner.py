@@ -10,11 +10,11 @@ from thinc.api import Model
 from thinc.types import Ragged
 
 from ...chains.tags import TagCodec
-from ...corpus.sentences import sentence_lengths
 from ...errors import Errors
 from ...heads import HEADS, Head
 from ...heads.outputs import forget_outputs
 from ...losses import CrossEntropy
+from ...sentences import sentence_lengths
 from ..base import factory
 from ..scores.thresholding import check_judging
 from .tagging import TokenTagger

@@ -11,11 +11,11 @@ from thinc.types import Floats1d, Floats2d, Ints1d
 
 from ...chains.tags import TagCodec
 from ...corpus.examples import gold_entities, same_tokens, trim_whitespace
-from ...corpus.sentences import sentence_lengths
 from ...corpus.soft import SoftTags, read_soft
 from ...errors import Errors, Warnings
 from ...heads import Decoded
 from ...losses.base import Loss
+from ...sentences import sentence_lengths
 from ...types import ANNOTATED_TYPES, SoftTargets
 from ..scores.spans import ScoredSpan
 

@@ -17,7 +17,6 @@ from thinc.types import Floats1d, Floats2d, Ragged
 from ...chains.tags import Scheme, TagCodec
 from ...corpus.counts import count_docs
 from ...corpus.labels import check_label
-from ...corpus.sentences import sentence_lengths
 from ...describers import HashedDescriptions, as_describer
 from ...describers.label_encoder import DATA
 from ...errors import Errors
@@ -27,6 +26,7 @@ from ...layers.described import is_described, lay_out, set_descriptions
 from ...layers.listeners import check_listened, nodes_of
 from ...losses import CrossEntropy
 from ...losses.base import Loss, check_loss
+from ...sentences import sentence_lengths
 from ...settings import unused
 from ...types import Block, TwoTaskState
 from ..base import EntityScorer, LongtailPipe

@@ -11,7 +11,6 @@ from wasabi import msg
 from ...about import __version__
 from ...corpus.converted import ConvertedCorpus
 from ...corpus.folder import PARTS, part_path, read_types
-from ...corpus.seen import MOST, seen_share
 from ...corpus.statistics import Statistics
 from ...encoders import TRANSFORMERS, check_encoder, installed_transformers, located, shipped_encoder
 from ...errors import Errors
@@ -20,6 +19,7 @@ from ...hub import load_transformer
 from ...output.amounts import number
 from ...output.writing import check_file, write_file
 from ...training.letters import FEWEST, share_of_letters
+from ...training.seen import MOST, seen_share
 from ...types import Overrides
 from ..trials.compose import OPTIONAL, compose, known_choices, read_base
 from ..trials.plan import Plan, read_plan

@@ -9,10 +9,10 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 from thinc.types import Ints1d
 
+from ..corpus.formats.docbin import stream_sentences
 from ..encoders import located
 from ..errors import Errors
-from .formats.docbin import stream_sentences
-from .sentences import plain_text
+from ..sentences import plain_text
 
 FILE = "seen.bin"  # beside the meta.json of a pipeline: ascending, 4 bytes each, little-endian
 SAMPLED = 4  # one sentence in so many, the same whatever corpus it is in
