@@ -1,10 +1,12 @@
-"""Draw the small corpora in other languages that benchmarks/languages.yml trains on.
+"""Draw the small corpora that benchmarks/languages.yml and benchmarks/domains.yml train on.
 
     python benchmarks/languages.py SOURCES corpus/languages
+    python benchmarks/languages.py SOURCES corpus/domains --name dimb_re --language en --train 300
 
 SOURCES holds folders such as de_smartdata, each with train.iob, perhaps dev.iob and test.iob, and
-types.json. The name begins with the code of the language. 400 sentences to train on and 300 to
-choose by are drawn at random, and the test part is the corpus's own, or what is left.
+types.json. Without --language, the name begins with the code of the language. The sentences to
+train on and 300 to choose by are drawn at random, and the test part is the corpus's own, or what
+is left.
 """
 
 import json
@@ -21,7 +23,7 @@ TARGETS = (
     *("de_smartdata", "de_biofid", "es_pharmaconer", "fr_echr"),
     *("it_linkedbooks", "nl_globalise", "hu_nerkor", "fi_turku_one"),
 )
-N_TRAIN, N_DEV, MOST_TEST = 400, 300, 2000
+N_DEV, MOST_TEST = 300, 2000
 
 
 def sentences(path: Path) -> list[str]:
@@ -30,14 +32,14 @@ def sentences(path: Path) -> list[str]:
     return [block.strip("\n") for block in blocks if block.strip() and "-DOCSTART-" not in block]
 
 
-def draw(source: Path, target: Path, seed: int = 0) -> None:
+def draw(source: Path, target: Path, n_train: int, seed: int = 0) -> None:
     """Write the parts of a small corpus, in which every type has a mention to train on."""
     rng = random.Random(seed)
     train, dev, test = (sentences(source / f"{part}.iob") for part in ("train", "dev", "test"))
     rng.shuffle(train)
     rng.shuffle(dev)
-    rest = train[N_TRAIN:]
-    parts = {"train": train[:N_TRAIN], "dev": dev[:N_DEV] or rest[:N_DEV]}
+    rest = train[n_train:]
+    parts = {"train": train[:n_train], "dev": dev[:N_DEV] or rest[:N_DEV]}
     parts["test"] = test[:MOST_TEST] or rest[N_DEV if not dev else 0 :][:MOST_TEST]
     seen = {block for name in ("train", "dev") for block in parts[name]}
     parts["test"] = [block for block in parts["test"] if block not in seen]
@@ -60,12 +62,15 @@ def main(
     sources: Annotated[Path, typer.Argument(exists=True, help="Folder of the corpora.")],
     output: Annotated[Path, typer.Argument(help="Folder for the converted corpora.")],
     names: Annotated[list[str] | None, typer.Option("--name", help="Corpus; repeatable.")] = None,
+    n_train: Annotated[int, typer.Option("--train", help="Sentences to train on.")] = 400,
+    language: Annotated[str | None, typer.Option(help="Code of the language.")] = None,
 ) -> None:
     """Draw and convert the target corpora."""
     for name in names or TARGETS:
         with tempfile.TemporaryDirectory() as folder:
-            draw(sources / name, Path(folder))
-            types = convert_corpus(Path(folder), output / name, name.partition("_")[0])
+            draw(sources / name, Path(folder), n_train)
+            spoken = language or name.partition("_")[0]
+            types = convert_corpus(Path(folder), output / name, spoken)
         print(name, len(types.labels), "types")
 
 

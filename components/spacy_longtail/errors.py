@@ -43,6 +43,11 @@ class Errors:
         "[L802] {who} cannot tell the types {first} and {other} apart: {text!r} and {as_text!r} have "
         "the same vector. Describe one of them in other words."
     )
+    L803 = (
+        "[L803] {path}{place}: {problem}. Lists of names are files names/TYPE.txt with one name per "
+        'line, or a file names.jsonl with lines such as {{"label": "HERB", "pattern": "lemon balm"}}. '
+        "Put them beside the corpus and convert it again, or name them with --paths.names."
+    )
     L274 = (
         "[L274] {who} cannot start from {path}: {problem}. Set 'pretrained' to a pipeline that "
         "`pretrain` wrote, with the same encoder, width and 'describe', or to null."

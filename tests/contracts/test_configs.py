@@ -87,6 +87,8 @@ def test_only_the_training_corpus_is_resampled(path):
     for name, block in config["corpora"].items():
         if name == "pretrain":  # of `spacy pretrain`: text without labels
             assert block["@readers"] == "spacy.JsonlCorpus.v1"
+        elif name == "names":
+            assert block["@readers"] == "longtail.NamesCorpus.v1"
         elif name != "train":
             assert block["@readers"] == "spacy.Corpus.v1" and block["augmenter"] is None
     training = config["training"]

@@ -53,7 +53,8 @@ CASES = [
 
 
 def test_every_published_reader_and_policy_is_checked():
-    assert {n for n in registry.readers.get_all() if n.startswith("longtail.")} == set(MAKERS)
+    published = {n for n in registry.readers.get_all() if n.startswith("longtail.")}
+    assert published - {"longtail.NamesCorpus.v1"} == set(MAKERS)  # that one wraps no corpus
     policies = {"sC", "sCR", "sCRD", "nsCRD", "RandomOversampling", "RandomUndersampling"}
     assert {n.split(".")[1] for n in POLICIES} == policies
 

@@ -7,8 +7,10 @@ from typer import Option
 from wasabi import msg, wrap
 
 from ..corpus.converted import ConvertedCorpus
+from ..corpus.names import NAMES, count_names, read_names, words_by
 from ..corpus.rare import rare_sentence
 from ..corpus.statistics import MARK, Statistics, write_statistics
+from ..corpus.tokenizers import blank
 from ..errors import Errors
 from ..evaluation.preview import Preview, preview
 from ..output.console import echo
@@ -47,6 +49,7 @@ def stats(
         print_json(statistics.as_json())
     else:
         _print_statistics(statistics)
+        _print_names(ConvertedCorpus(corpus))
         if encoder is not None:
             _print_preview(preview(corpus, encoder))
 
@@ -68,6 +71,29 @@ def _print_preview(known: Preview) -> None:
     msg.text(
         f"Macro F1 on dev without training: {100 * known.macro_f:.1f}. Where it is low and no known "
         "type is near, expect less from pretraining: improve the descriptions, or label more sentences."
+    )
+
+
+def _print_names(corpus: ConvertedCorpus) -> None:
+    """Print how the listed names occur in the training part, if the corpus has lists."""
+    path = corpus.folder / NAMES
+    if not path.is_file():
+        return
+    nlp = blank(corpus.types.lang, corpus.types.tokens)
+    counts = count_names(read_names(path, words_by(nlp)), corpus.docs("train", nlp.vocab))
+    msg.divider(f"Lists of names ({NAMES}) in the training part")
+    head = (
+        "type",
+        "names",
+        "also of another type",
+        "annotated so",
+        "annotated otherwise",
+        "not annotated",
+    )
+    print_table(head, [(label, *(f"{n:,}" for n in row)) for label, row in counts.items()])
+    msg.text(
+        "Names that are often annotated otherwise, or not at all, have several meanings. "
+        "`init-config pretrained_cnn_names` writes a config that learns how far to rely on each list."
     )
 
 

@@ -1,6 +1,7 @@
 """A corpus folder: converting a source into it, and its types."""
 
 import math
+import shutil
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -32,6 +33,7 @@ from .formats.docbin import stream_docs
 from .formats.duplicates import Duplicates
 from .formats.options import Misaligned
 from .formats.sources import FORMATS, find_parts
+from .names import NAMES, Names, convert_names
 from .parts import part_path, replacing_parts, write_part  # noqa: F401  # for importers
 from .rare import rare_types, tail_types
 from .tokenizers import Tokens, blank
@@ -115,7 +117,7 @@ def convert_corpus(
 
     report: dict[str, ConvertedPart] = {}
     happened: list[tuple[Events, Misaligned]] = []
-    with replacing_parts(target, parts) as folder:
+    with replacing_parts(target, parts, [NAMES]) as folder:
         for name, part in parts.items():
             context = Context(nlp, Events(), declared.labels, tokens)
             docs: Iterable[Doc] = part.read(context, duplicates)
@@ -132,10 +134,11 @@ def convert_corpus(
         empty = CorpusTypes([], [], lang, tokens)
         types = empty if is_open else _types(report, declared, empty, rare_mentions)
         write_types(folder, types, is_open)
+        names = convert_names(source, folder, nlp)
         write_json(folder / REPORT, Conversion(lang=lang, tokens=tokens, parts=report).as_json())
     for file in ignored:
         warnings.warn(Warnings.W195.format(path=source, names=file.name), stacklevel=2)
-    for problem in _problems(types, report, declared):
+    for problem in _problems(types, report, declared, names):
         warnings.warn(Warnings.W030.format(path=source, problem=problem), stacklevel=2)
     return types
 
@@ -164,7 +167,7 @@ def _types(
 
 
 def _problems(
-    types: CorpusTypes, report: Mapping[str, ConvertedPart], declared: Declared
+    types: CorpusTypes, report: Mapping[str, ConvertedPart], declared: Declared, names: Names
 ) -> Iterator[str]:
     """Yield what is legal and probably not meant."""
     if missing := [name for name in PARTS if name not in report and "all" not in report]:
@@ -174,6 +177,8 @@ def _problems(
     if unknown and types.labels:
         text = "They are neither scored nor counted as rare"
         yield f"corpus.json does not declare the types {', '.join(unknown)}. {text}"
+    if strange := [label for label in names if label not in types.labels]:
+        yield f"there are lists of names for {', '.join(strange)}, which are no types of the corpus"
     if described := [label for label in declared.descriptions if label not in types.labels]:
         text = "They have no mention: name them in labels of corpus.json to keep them"
         yield f"the descriptions of {', '.join(described)} are left out. {text}"
@@ -198,15 +203,23 @@ def check_corpus_folder(target: Path, parts: Iterable[str], inputs: Iterable[Pat
     check_folder(target, inputs, foreign)
 
 
-def write_corpus(target: Path, parts: Mapping[str, Iterable[Doc]], types: CorpusTypes) -> None:
+def write_corpus(
+    target: Path, parts: Mapping[str, Iterable[Doc]], types: CorpusTypes, source: Path | None = None
+) -> None:
     """Write PART.spacy for each part, and types.json. All files or none.
 
     target (Path): The folder to write; files of these names in it are replaced, others kept.
+    parts (Mapping[str, Iterable[Doc]]): The documents of each part.
+    types (CorpusTypes): The types.
+    source (Optional[Path]): Folder of the corpus that the documents are from, whose lists of names
+        are copied.
     """
     with replacing_parts(target, parts) as folder:
         for part, docs in parts.items():
             write_part(folder, part, docs)
         write_types(folder, types)
+        if source is not None and (names := source / NAMES).is_file():
+            shutil.copyfile(names, folder / NAMES)
 
 
 def load_docs(path: Path, nlp: Language) -> list[Doc]:

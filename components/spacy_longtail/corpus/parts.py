@@ -47,16 +47,18 @@ def write_part(folder: Path, part: str, docs: Iterable[Doc], docs_per_file: int 
 
 
 @contextmanager
-def replacing_parts(target: Path, parts: Iterable[str]) -> Iterator[Path]:
+def replacing_parts(target: Path, parts: Iterable[str], files: Iterable[str] = ()) -> Iterator[Path]:
     """Replace parts of a corpus atomically, removing leftover files of earlier parts.
 
-    target (Path): The folder of the corpus. parts (Iterable[str]): The parts that will be written.
+    target (Path): The folder of the corpus.
+    parts (Iterable[str]): The parts that will be written.
+    files (Iterable[str]): Names of other files that are removed, if no new ones replace them.
     """
     stale = [path for part in parts for path in (target / part, target / f"{part}.spacy")]
     for path in stale:
         if path.is_dir() and any(p.suffix != ".spacy" for p in path.rglob("*") if p.is_file()):
             raise ValueError(Errors.L437.format(path=path, problem="it holds more than .spacy files"))
-    with coded_io(target), replacing(target, stale) as folder:
+    with coded_io(target), replacing(target, [*stale, *(target / name for name in files)]) as folder:
         yield folder
 
 

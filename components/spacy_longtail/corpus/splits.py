@@ -121,7 +121,7 @@ def split_corpus(
         for folder, rows_of in corpora.items():
             place = folders.enter_context(replacing_parts(folder, [*rows_of, *(p.stem for p in others)]))
             rows = {name: [units.docs[i] for i in rows] for name, rows in rows_of.items()}
-            write_corpus(place, rows, types)
+            write_corpus(place, rows, types, source)
             for path in others:
                 (shutil.copytree if path.is_dir() else shutil.copyfile)(path, place / path.name)
     return Split(types, parts)

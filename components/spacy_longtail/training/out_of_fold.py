@@ -19,6 +19,7 @@ from tqdm import tqdm
 
 from ..corpus.cutting import bare
 from ..corpus.folder import CorpusTypes, load_docs, part_path, read_types
+from ..corpus.names import NAMES
 from ..corpus.splits import document_folds
 from ..corpus.statistics.counting import present_parts
 from ..corpus.suspects import Audit, OutOfFold, cleanlab, find_suspects
@@ -97,7 +98,7 @@ def _settings(path: Path | None, types: CorpusTypes, place: Path, steps: int, se
     base = load_config(path or DEFAULT_CONFIG_PATH)
     if path is None:
         base = base.merge(Config().from_str(OWN_CONFIG))
-    known = corpus_overrides(types, place / "train.spacy", place / "dev.spacy")
+    known = corpus_overrides(types, place / "train.spacy", place / "dev.spacy", place / NAMES)
     settings = {"training.max_steps": steps, "training.patience": 0, "training.seed": seed}
     settings["training.eval_frequency"] = steps  # the fold's scores are not looked at
     known = known_sections({**known, **settings}, base)

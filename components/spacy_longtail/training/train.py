@@ -24,6 +24,7 @@ from wasabi import msg
 
 from ..corpus.folder import CorpusTypes, part_path, read_types
 from ..corpus.formats.docbin import check_docs
+from ..corpus.names import NAMES
 from ..corpus.parts import with_name
 from ..corpus.tokenizers import tokenizer_config
 from ..corpus.type_words import in_words, problem_in_config
@@ -50,11 +51,12 @@ Matmul = Literal["spacy", "numpy"]
 N_SCORED = 100  # examples, since a reader may be endless
 
 
-def corpus_overrides(types: CorpusTypes, train: Path, dev: Path) -> Overrides:
+def corpus_overrides(types: CorpusTypes, train: Path, dev: Path, names: Path) -> Overrides:
     """What a config needs to know of a corpus.
 
     types (CorpusTypes): Its types, language and tokens.
     train (Path): The part to train on. dev (Path): The part that chooses the best model.
+    names (Path): Lists of names, which may not exist.
     """
     frequent = [label for label in types.labels if label not in types.tail]
     return {
@@ -62,6 +64,7 @@ def corpus_overrides(types: CorpusTypes, train: Path, dev: Path) -> Overrides:
         **{f"nlp.{name}": value for name, value in tokenizer_config(types.lang, types.tokens).items()},
         "paths.train": str(train),
         "paths.dev": str(dev),
+        "paths.names": str(names) if names.exists() else None,
         "longtail.labels": types.labels,
         "longtail.tail": types.tail,
         "longtail.descriptions": types.descriptions,
@@ -76,7 +79,8 @@ def filled_in(config: Path, corpus: Path, overrides: Overrides | None = None) ->
     config (Path): A config of this project. corpus (Path): A folder that `convert` wrote.
     overrides (Optional[Overrides]): Config values by dotted name.
     """
-    given = corpus_overrides(read_types(corpus), *(part_path(corpus, part) for part in ("train", "dev")))
+    train_part, dev_part = (part_path(corpus, part) for part in ("train", "dev"))
+    given = corpus_overrides(read_types(corpus), train_part, dev_part, corpus / NAMES)
     values = {**known_sections(given, load_config(config, interpolate=False)), **(overrides or {})}
     for name in ("longtail.descriptions", "longtail.queries"):
         if problem := problem_in_config(values.get(name) or {}):
@@ -115,7 +119,8 @@ def known_sections(overrides: Overrides, config: Config) -> Block:
 
     def is_known(name: str) -> bool:
         part, key = name.split(".", 1)
-        return part in config and (part != "longtail" or key in config[part])
+        is_named = part not in ("longtail", "paths") or key in config[part]
+        return part in config and is_named
 
     known = {name: value for name, value in overrides.items() if is_known(name)}
     section = config.get("longtail", {})

@@ -9,6 +9,7 @@ from spacy.tokens import Doc
 
 from ...errors import Errors
 from ...settings import one_of
+from ..names import NAMES
 from . import bioc, brat, docbin, markup, open_types, opennlp, pubtator, records, tables, xmi
 from .context import Context
 from .duplicates import Duplicates, single_copies
@@ -73,7 +74,7 @@ FORMATS = {
     "xmi": Format(xmi.XmiReader, (".xmi",), has_sentences=False),
 }
 WANTED = "Give a file, or a folder with train, dev and test, each a file PART.* or a folder PART."
-OURS = ("corpus.json", "types.json", "conversion.json")  # beside a corpus, no part of it
+OURS = ("corpus.json", "types.json", "conversion.json", NAMES)  # beside a corpus, no part of it
 ALIASES = {"dev": ("valid", "validation", "val", "devel", "development")}
 
 

@@ -66,7 +66,8 @@ def write_folds(corpus: Path, output: Path, n_folds: int) -> list[Path]:
         if not folder.is_dir():
             with coded_io(folder), whole_folder(folder) as new:
                 chosen = parts_of_fold(fold, i, n_folds)
-                write_corpus(new, {name: [docs[k] for k in at] for name, at in chosen.items()}, types)
+                rows = {name: [docs[k] for k in at] for name, at in chosen.items()}
+                write_corpus(new, rows, types, corpus)
         folders.append(folder)
     return folders
 

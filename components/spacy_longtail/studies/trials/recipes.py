@@ -13,6 +13,7 @@ from spacy.util import get_sourced_components, load_model_from_config
 from thinc.api import Config
 
 from ...corpus.folder import part_path, read_types
+from ...corpus.names import NAMES
 from ...errors import Errors
 from ...extras import require_of
 from ...faults import message_of
@@ -129,7 +130,8 @@ def fill(config: Config, corpus: Path, name: str) -> Config:
 
 
 def _corpus_values(corpus: Path) -> Overrides:
-    return corpus_overrides(read_types(corpus), *(part_path(corpus, part) for part in ("train", "dev")))
+    train, dev = (part_path(corpus, part) for part in ("train", "dev"))
+    return corpus_overrides(read_types(corpus), train, dev, corpus / NAMES)
 
 
 def make_config(recipe: Recipe) -> Config:

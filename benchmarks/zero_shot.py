@@ -1,0 +1,50 @@
+"""Score pretrained encoders by label descriptions alone, on the test part of converted corpora.
+
+    python benchmarks/zero_shot.py corpus/domains/pico_breast corpus/languages/de_smartdata
+
+Appends one JSON record for each corpus and encoder to benchmarks/results/zero_shot.jsonl.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import srsly
+import typer
+
+from spacy_longtail.corpus.folder import part_path, read_types
+from spacy_longtail.corpus.type_words import in_words
+from spacy_longtail.evaluation.evaluate import score_pipeline
+from spacy_longtail.pipes.token.describing import read_pretrained
+
+RESULTS = Path(__file__).parent / "results" / "zero_shot.jsonl"
+ENCODERS = ["en_longtail_cnn", "en_longtail_trf_small", "en_longtail_trf"]
+
+
+def main(
+    corpora: Annotated[list[Path], typer.Argument(exists=True, help="Converted corpora.")],
+    encoders: Annotated[list[str], typer.Option("--encoder", help="Repeatable.")] = ENCODERS,
+    output: Annotated[Path, typer.Option(help="JSONL file to append to.")] = RESULTS,
+) -> None:
+    """Score each encoder on the test part of each corpus, without any training."""
+    for corpus in corpora:
+        types = read_types(corpus)
+        for encoder in encoders:
+            pipe = read_pretrained(encoder, "benchmark")
+            pipe.pipe.set_labels(in_words(types.labels, types.descriptions))
+            test = part_path(corpus, "test")
+            scores = score_pipeline(pipe.nlp, test, types.labels, types.tail)
+            record = {
+                "corpus": corpus.name,
+                "encoder": encoder,
+                "n_types": len(types.labels),
+                "n_rare": len(types.tail),
+                "macro": round(100 * scores.ents_macro_f, 1),
+                "tail": round(100 * (scores.ents_tail_f or 0), 1),
+                "micro": round(100 * scores.ents_f, 1),
+            }
+            print(record)
+            srsly.write_jsonl(output, [record], append=True, append_new_line=False)
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,184 @@
+"""Lists of names by type, such as catalogues, registers or price lists."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from spacy.language import Language
+from spacy.matcher import PhraseMatcher
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
+
+from ..errors import Errors
+from .labels import check_label
+
+NAMES = "names.jsonl"  # in a converted corpus
+SOURCES = (NAMES, "names")  # beside the parts of a corpus: a file of patterns, or a folder of TYPE.txt
+MIN_CHARACTERS = 2  # a name of one letter would match far too often
+WORD_KEYS = ("LOWER", "TEXT", "ORTH")  # of a token pattern
+
+Names = dict[str, list[list[str]]]  # the words of each name, by type
+
+
+def find_names(source: Path) -> Path | None:
+    """Return the list of names that belongs to a corpus, if there is one.
+
+    source (Path): Folder of the corpus, or its file.
+    RETURNS (Optional[Path]): `names.jsonl`, or a folder `names`.
+    """
+    folder = source if source.is_dir() else source.parent
+    return next((path for name in SOURCES if (path := folder / name).exists()), None)
+
+
+def read_names(path: Path, tokenize: Callable[[str], Iterable[str]]) -> Names:
+    """Read lists of names.
+
+    path (Path): A folder with a file TYPE.txt for each type, one name per line, or a JSONL file of
+        patterns as spaCy's `entity_ruler` writes them: {"label": "HERB", "pattern": "lemon balm"}.
+        A pattern may also be a list of tokens, each with LOWER, TEXT or ORTH alone.
+    tokenize (Callable[[str], Iterable[str]]): Returns the words of a name.
+    RETURNS (Names): The words of each name by type, in the order of the file, each name once.
+        Names that differ in case alone are one name, and names of one character are left out.
+    RAISES (ValueError): If the file cannot be read (L803).
+    """
+    names: dict[str, dict[tuple[str, ...], list[str]]] = {}
+    for place, label, pattern in _entries(path):
+        words = _words_of(pattern, tokenize)
+        if words is None:
+            problem = f"its pattern has more than words: {json.dumps(pattern, ensure_ascii=False)}"
+            raise ValueError(Errors.L803.format(path=path, place=place, problem=problem))
+        if sum(map(len, words)) >= MIN_CHARACTERS:
+            names.setdefault(label, {}).setdefault(_key(words), words)
+    if not names:
+        raise ValueError(Errors.L803.format(path=path, place="", problem="it holds no name"))
+    return {label: list(distinct.values()) for label, distinct in names.items()}
+
+
+def write_names(path: Path, names: Names) -> None:
+    """Write lists of names as patterns that spaCy's `entity_ruler` also reads.
+
+    path (Path): The file.
+    names (Names): The words of each name by type.
+    """
+    with path.open("w", encoding="utf8") as file:
+        for label, of_type in names.items():
+            for words in of_type:
+                pattern = [{"TEXT": word} for word in words]
+                file.write(json.dumps({"label": label, "pattern": pattern}, ensure_ascii=False) + "\n")
+
+
+def words_by(nlp: Language) -> Callable[[str], list[str]]:
+    """Return a function that splits a name into words as a pipeline's tokenizer does."""
+    return lambda text: [token.text for token in nlp.make_doc(text) if not token.is_space]
+
+
+def matcher_of(vocab: Vocab, names: Mapping[str, Iterable[list[str]]]) -> PhraseMatcher:
+    """Return a matcher of names by type, which ignores case.
+
+    vocab (Vocab): Vocabulary of the documents.
+    names (Mapping[str, Iterable[List[str]]]): The words of each name by type.
+    """
+    matcher = PhraseMatcher(vocab, attr="LOWER")
+    for label, of_type in names.items():
+        matcher.add(label, [Doc(vocab, words=words) for words in of_type])
+    return matcher
+
+
+def convert_names(source: Path, folder: Path, nlp: Language) -> Names:
+    """Write the lists of names of a corpus into its converted folder, if it has any.
+
+    source (Path): Folder of the corpus, or its file.
+    folder (Path): The folder to write names.jsonl into.
+    nlp (Language): Pipeline with the tokenizer of the corpus.
+    RETURNS (Names): The names; none if there are no lists.
+    RAISES (ValueError): If they cannot be read (L803).
+    """
+    if (path := find_names(source)) is None:
+        return {}
+    names = read_names(path, words_by(nlp))
+    write_names(folder / NAMES, names)
+    return names
+
+
+class ListCounts(NamedTuple):
+    """How the names of one list occur in annotated documents."""
+
+    names: int  # number of names in the list
+    shared: int  # names that the list of another type has as well
+    as_type: int = 0  # occurrences that are annotated with the type of the list
+    as_other: int = 0  # occurrences that overlap another mention, or one with other boundaries
+    unannotated: int = 0  # occurrences outside of mentions
+
+
+def count_names(names: Names, docs: Iterable[Doc]) -> dict[str, ListCounts]:
+    """Count how often listed names occur in documents, and how they are annotated there.
+
+    names (Names): The words of each name by type.
+    docs (Iterable[Doc]): Annotated documents of one vocabulary.
+    RETURNS (Dict[str, ListCounts]): Counts by type. Occurrences may overlap.
+    """
+    lists_of = Counter(_key(words) for of_type in names.values() for words in of_type)
+    counts = {
+        label: [len(of_type), sum(lists_of[_key(words)] > 1 for words in of_type), 0, 0, 0]
+        for label, of_type in names.items()
+    }
+    matcher: PhraseMatcher | None = None
+    for doc in docs:
+        matcher = matcher or matcher_of(doc.vocab, names)
+        ents = {(ent.start, ent.end): ent.label_ for ent in doc.ents}
+        types = doc.to_array("ENT_TYPE")
+        for span in matcher(doc, as_spans=True):
+            is_exact = ents.get((span.start, span.end)) == span.label_
+            column = 2 if is_exact else 3 if types[span.start : span.end].any() else 4
+            counts[span.label_][column] += 1
+    return {label: ListCounts(*row) for label, row in counts.items()}
+
+
+def _key(words: Iterable[str]) -> tuple[str, ...]:
+    return tuple(map(str.lower, words))
+
+
+def _entries(path: Path) -> Iterator[tuple[str, str, Any]]:
+    """Yield the place, type and pattern of each entry. The place begins with a comma."""
+    if path.is_dir():
+        for file in sorted(path.glob("*.txt")):
+            label = check_label(file.stem)
+            for i, line in enumerate(_lines(file), start=1):
+                yield f", {file.name}, line {i}", label, line
+        return
+    for i, line in enumerate(_lines(path), start=1):
+        try:
+            entry = json.loads(line)
+            yield f", line {i}", check_label(entry["label"]), entry["pattern"]
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            problem = 'it is no pattern such as {"label": "HERB", "pattern": "lemon balm"}'
+            shown = {"path": path, "place": f", line {i}", "problem": problem}
+            raise ValueError(Errors.L803.format(**shown)) from error
+
+
+def _lines(path: Path) -> Iterator[str]:
+    """Yield the lines of a text file that are not blank, without white space at their ends."""
+    try:
+        with path.open(encoding="utf-8-sig") as file:
+            yield from filter(None, map(str.strip, file))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(Errors.L803.format(path=path, place="", problem=error)) from error
+
+
+def _words_of(pattern: Any, tokenize: Callable[[str], Iterable[str]]) -> list[str] | None:
+    """Return the words of a pattern, or None if it has operators or other attributes."""
+    if isinstance(pattern, str):
+        return list(tokenize(pattern))
+    if not isinstance(pattern, list):
+        return None
+    words = [next(iter(token.values())) for token in pattern if _is_word(token)]
+    return words if len(words) == len(pattern) else None
+
+
+def _is_word(token: Any) -> bool:
+    if not isinstance(token, dict) or len(token) != 1:
+        return False
+    ((key, word),) = token.items()
+    return key.upper() in WORD_KEYS and isinstance(word, str)

@@ -1,0 +1,133 @@
+"""Encoder that also sees which lists of names a token occurs in."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import spacy
+import srsly
+from spacy.matcher import PhraseMatcher
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
+from thinc.api import Model, deserialize_attr, serialize_attr
+from thinc.types import Floats2d
+
+from ..corpus.names import Names, matcher_of, read_names, words_by
+from ..errors import Errors
+from ..settings import finite
+
+SCALE = 16.0  # of the features, so that their weights learn as fast as the head does
+
+
+class NameMatcher:
+    """Names by type, which are found in documents. It is saved with its model.
+
+    names (Names): The words of each name by type.
+    """
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+        self._vocab: Vocab | None = None
+        self._matcher: PhraseMatcher | None = None
+
+    def __call__(self, doc: Doc) -> list[tuple[int, int, int]]:
+        """Return the matches in a document: number of the type, first token, end."""
+        if self._matcher is None or self._vocab is not doc.vocab:
+            self._vocab, self._matcher = doc.vocab, matcher_of(doc.vocab, self.names)
+            self._type_of = {doc.vocab.strings[label]: i for i, label in enumerate(self.names)}
+        return [(self._type_of[key], start, end) for key, start, end in self._matcher(doc)]
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"names": self.names, "_vocab": None, "_matcher": None}
+
+
+@serialize_attr.register(NameMatcher)
+def _names_to_bytes(_: NameMatcher, value: NameMatcher, name: str, model: Model) -> bytes:
+    return srsly.msgpack_dumps(value.names)
+
+
+@deserialize_attr.register(NameMatcher)
+def _names_from_bytes(_: NameMatcher, value: bytes, name: str, model: Model) -> NameMatcher:
+    return NameMatcher(srsly.msgpack_loads(value))
+
+
+def ListedNames(
+    tok2vec: Model[list[Doc], list[Floats2d]], names: str | None = None, dropout: float = 0.3
+) -> Model[list[Doc], list[Floats2d]]:
+    """Add to an encoder's vectors what lists of names say of each token.
+
+    Each type of the lists has two learnt vectors, for the first word of a listed name and for the
+    others. They are added to the vectors of the tokens that the list contains, so training decides
+    how far each list can be relied on: a list with wrong or ambiguous names does less harm than in
+    an `entity_ruler`. In training, a match is left out at random, so that the component also learns
+    to find names that are in no list. The lists are read at initialisation and saved with the
+    pipeline.
+
+    tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, such as a listener.
+    names (Optional[str]): Lists of names: a file `names.jsonl`, or a folder with TYPE.txt files.
+    dropout (float): Probability in [0, 1) that a match is left out in training.
+    RETURNS (Model[List[Doc], List[Floats2d]]): One row per token, of the encoder's width.
+    RAISES (ValueError): At initialisation, if there are no lists (L803).
+    EXAMPLE:
+        >>> from spacy.ml.models import build_hash_embed_cnn_tok2vec
+        >>> from spacy_longtail.models import ListedNames
+        >>> model = ListedNames(tok2vec, names=names)
+        >>> model.initialize(X=docs).predict(docs)[0].shape
+        (6, 96)
+    """
+    rule, fix = "a number from 0 to 0.99", "0.3 is the default."
+    chance = finite("dropout", dropout, rule, fix, low=0.0, high=0.99)
+    dims = {"nO": tok2vec.maybe_get_dim("nO"), "nF": None}
+    about = {"path": names, "dropout": chance, "matcher": NameMatcher({})}
+    return Model(
+        "listed_names", forward, init=init, layers=[tok2vec], dims=dims, params={"W": None}, attrs=about
+    )
+
+
+def init(
+    model: Model[list[Doc], list[Floats2d]], X: list[Doc] | None = None, Y: list[Floats2d] | None = None
+) -> None:
+    """Initialize the encoder, read the lists, and start their vectors at zero."""
+    tok2vec = model.layers[0]
+    tok2vec.initialize(X=X, Y=Y)
+    path = model.attrs["path"]
+    if path is None:
+        problem = "the setting 'names' of longtail.ListedNames.v1 is null"
+        raise ValueError(Errors.L803.format(path="names.jsonl", place="", problem=problem))
+    vocab = X[0].vocab if X else Vocab()
+    model.attrs["matcher"] = NameMatcher(
+        read_names(Path(path), words_by(spacy.blank(vocab.lang or "xx")))
+    )
+    model.set_dim("nO", tok2vec.get_dim("nO"), force=True)
+    model.set_dim("nF", 2 * len(model.attrs["matcher"].names), force=True)
+    model.set_param("W", model.ops.alloc2f(model.get_dim("nF"), model.get_dim("nO")))
+
+
+def forward(
+    model: Model[list[Doc], list[Floats2d]], docs: list[Doc], is_train: bool
+) -> tuple[list[Floats2d], Callable]:
+    vectors, backprop = model.layers[0](docs, is_train)
+    features = _features(model, docs, is_train)
+    added = model.ops.unflatten(
+        features @ model.get_param("W"), model.ops.asarray1i(list(map(len, docs)))
+    )
+
+    def backward(d_vectors: list[Floats2d]) -> list[Doc]:
+        model.inc_grad("W", features.T @ model.ops.flatten(d_vectors))
+        return backprop(d_vectors)
+
+    return [own + more for own, more in zip(vectors, added, strict=True)], backward
+
+
+def _features(model: Model, docs: list[Doc], is_train: bool) -> Floats2d:
+    """Return the matches of each token, (n_tokens, 2 * n_types): first words, then others."""
+    matcher, chance = model.attrs["matcher"], model.attrs["dropout"]
+    features = np.zeros((sum(map(len, docs)), model.get_dim("nF")), dtype="float32")
+    begin = 0
+    for doc in docs:
+        for column, start, end in matcher(doc):
+            if not is_train or np.random.random() >= chance:
+                features[begin + start, 2 * column] = SCALE
+                features[begin + start + 1 : begin + end, 2 * column + 1] = SCALE
+        begin += len(doc)
+    return model.ops.asarray2f(features)

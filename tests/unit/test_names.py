@@ -1,0 +1,276 @@
+"""Lists of names: reading them, counting them in a corpus, and the encoder that sees them."""
+
+import pickle
+
+import numpy as np
+import pytest
+import spacy
+import srsly
+from spacy.language import Language
+from spacy.ml.models import build_hash_embed_cnn_tok2vec
+from spacy.tokens import Doc, Span
+from thinc.api import Adam
+
+from spacy_longtail.augment import MentionReplacement
+from spacy_longtail.corpus.names import count_names, read_names, words_by, write_names
+from spacy_longtail.models import ListedNames
+from spacy_longtail.readers import create_names_corpus
+from tests.util import examples, invoke, refused, run_app, toy_corpus, toy_docs
+
+NAMES = {"EVE": [["Sandy"], ["Storm", "Ida"]], "GEO": [["Oslo"]]}
+
+
+def write(path, *entries):
+    path.write_text("".join(f"{entry}\n" for entry in entries), encoding="utf8")
+    return path
+
+
+def listed(path, names=NAMES):
+    write_names(path, names)
+    return str(path)
+
+
+def encoder(names, **settings):
+    inner = build_hash_embed_cnn_tok2vec(
+        width=8, depth=1, embed_size=50, window_size=1, maxout_pieces=2, subword_features=True,
+        pretrained_vectors=None,
+    )  # fmt: skip
+    return ListedNames(inner, names=names, **settings)
+
+
+def doc_of(*words: str) -> Doc:
+    return Doc(spacy.blank("en").vocab, words=list(words))
+
+
+def test_a_folder_has_a_file_with_names_for_each_type(tmp_path):
+    write(tmp_path / "HERB.txt", "lemon balm", "", "  rue ")
+    write(tmp_path / "BIRD.txt", "robin")
+    assert read_names(tmp_path, str.split) == {"BIRD": [["robin"]], "HERB": [["lemon", "balm"], ["rue"]]}
+
+
+def test_patterns_of_an_entity_ruler_are_read(tmp_path):
+    nlp = spacy.blank("en")
+    ruler = nlp.add_pipe("entity_ruler")
+    ruler.add_patterns(
+        [
+            {"label": "HERB", "pattern": "lemon-balm tea"},
+            {"label": "HERB", "pattern": [{"LOWER": "rue"}], "id": "rue"},
+        ]
+    )
+    srsly.write_jsonl(tmp_path / "names.jsonl", ruler.patterns)
+    read = read_names(tmp_path / "names.jsonl", words_by(nlp))
+    assert sorted(read["HERB"]) == [["lemon", "-", "balm", "tea"], ["rue"]]
+
+
+def test_written_names_are_read_again_and_fit_an_entity_ruler(tmp_path):
+    path = tmp_path / "names.jsonl"
+    write_names(path, NAMES)
+    assert read_names(path, str.split) == NAMES
+    nlp = spacy.blank("en")
+    nlp.add_pipe("entity_ruler").from_disk(path)
+    assert [(ent.text, ent.label_) for ent in nlp("Storm Ida hit").ents] == [("Storm Ida", "EVE")]
+
+
+def test_names_that_differ_in_case_are_one_and_single_letters_are_left_out(tmp_path):
+    write(tmp_path / "HERB.txt", "Rue", "rue", "x", "Éclair")
+    assert read_names(tmp_path, str.split) == {"HERB": [["Rue"], ["Éclair"]]}
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ('{"label": "HERB"}', "line 1: it is no pattern"),
+        ("HERB\true", "line 1: it is no pattern"),
+        ('{"label": "HERB", "pattern": [{"LOWER": "rue", "OP": "+"}]}', "more than words"),
+        ('{"label": "HERB", "pattern": [{"LEMMA": "rue"}]}', "more than words"),
+        ('{"label": "HERB", "pattern": 3}', "more than words"),
+        ('{"label": "HERB", "pattern": "x"}', "it holds no name"),
+    ],
+)
+def test_a_wrong_list_is_refused_with_its_line(tmp_path, line, problem):
+    path = write(tmp_path / "names.jsonl", line)
+    with pytest.raises(ValueError, match=r"L803.*names\.jsonl") as error:
+        read_names(path, str.split)
+    assert problem in str(error.value)
+
+
+def test_a_list_in_another_encoding_is_refused(tmp_path):
+    (tmp_path / "HERB.txt").write_bytes("Kräuter\n".encode("cp1252"))
+    with pytest.raises(ValueError, match=r"L803.*HERB\.txt.*utf-8"):
+        read_names(tmp_path, str.split)
+
+
+def test_occurrences_are_counted_by_their_annotation():
+    doc = doc_of("Sandy", "hit", "Oslo", "and", "oslo", "after", "Storm", "Ida")
+    doc.ents = [Span(doc, 0, 1, "EVE"), Span(doc, 2, 3, "ORG"), Span(doc, 7, 8, "EVE")]
+    counts = count_names({**NAMES, "PER": [["sandy"]]}, [doc])
+    assert counts["EVE"] == (2, 1, 1, 1, 0)  # Storm Ida has other boundaries
+    assert counts["GEO"] == (1, 0, 0, 1, 1)  # Oslo is an ORG, oslo nothing
+    assert counts["PER"] == (1, 1, 0, 1, 0)
+
+
+def test_untrained_lists_leave_the_encoder_as_it_is(tmp_path):
+    docs = [doc_of("Sandy", "hit", "Oslo"), doc_of()]
+    model = encoder(listed(tmp_path / "names.jsonl"))
+    model.initialize(X=docs)
+    for row, plain in zip(model.predict(docs), model.layers[0].predict(docs), strict=True):
+        assert np.array_equal(row, plain)
+
+
+def test_each_list_has_a_vector_for_first_and_for_other_words(tmp_path):
+    doc = doc_of("storm", "IDA", "reached", "Oslo")
+    model = encoder(listed(tmp_path / "names.jsonl"))
+    model.initialize(X=[doc])
+    model.set_param("W", np.arange(32, dtype="float32").reshape(4, 8))
+    (added,) = (row - plain for row, plain in zip(model.predict([doc]), model.layers[0].predict([doc])))
+    expected = 16 * np.stack([np.arange(0, 8), np.arange(8, 16), np.zeros(8), np.arange(16, 24)])
+    assert np.allclose(added, expected, atol=1e-4)
+
+
+def test_the_gradient_of_a_lists_vector_is_the_sum_over_its_matches(tmp_path):
+    doc = doc_of("Oslo", "and", "Oslo")
+    model = encoder(listed(tmp_path / "names.jsonl"), dropout=0.0)
+    model.initialize(X=[doc])
+    _, backprop = model.begin_update([doc])
+    backprop([np.asarray([[1] * 8, [2] * 8, [4] * 8], dtype="float32")])
+    assert np.allclose(model.get_grad("W")[2], 16 * (1 + 4))
+    assert not model.get_grad("W")[[0, 1, 3]].any()
+
+
+def test_matches_are_left_out_at_random_in_training_alone(tmp_path):
+    docs = [doc_of("Oslo") for _ in range(200)]
+    model = encoder(listed(tmp_path / "names.jsonl"), dropout=0.5)
+    model.initialize(X=docs)
+    model.set_param("W", np.ones((4, 8), dtype="float32"))
+    plain = model.layers[0].predict(docs)
+
+    def share_with_match(rows):
+        return np.mean([not np.allclose(row, other) for row, other in zip(rows, plain, strict=True)])
+
+    assert share_with_match(model.predict(docs)) == 1.0
+    assert 0.35 < share_with_match(model.begin_update(docs)[0]) < 0.65
+
+
+def test_lists_are_saved_with_the_model_and_need_no_file(tmp_path):
+    doc = doc_of("Sandy", "hit", "Oslo")
+    path = tmp_path / "names.jsonl"
+    model = encoder(listed(path))
+    model.initialize(X=[doc])
+    model.set_param("W", np.ones((4, 8), dtype="float32"))
+    path.unlink()
+    loaded = encoder(str(path)).from_bytes(model.to_bytes())
+    pickled = pickle.loads(pickle.dumps(model))
+    for other in (loaded, pickled):
+        assert np.array_equal(other.predict([doc])[0], model.predict([doc])[0])
+
+
+def test_another_vocabulary_is_matched_as_well(tmp_path):
+    model = encoder(listed(tmp_path / "names.jsonl"))
+    first, other = doc_of("Oslo"), Doc(spacy.blank("de").vocab, words=["nach", "Oslo"])
+    model.initialize(X=[first])
+    model.set_param("W", np.ones((4, 8), dtype="float32"))
+    model.predict([first])
+    added = model.predict([other])[0] - model.layers[0].predict([other])[0]
+    assert np.allclose(added, [[0] * 8, [16] * 8], atol=1e-4)
+
+
+def test_training_learns_what_a_list_is_worth(tmp_path):
+    """Only the list tells names apart from other words that were never seen."""
+    names = {"EVE": [[f"name{i}"] for i in range(200)]}
+    model = encoder(listed(tmp_path / "names.jsonl", names), dropout=0.0)
+    known = [doc_of(f"name{i}", f"other{i}") for i in range(100)]
+    model.initialize(X=known)
+    optimizer = Adam(0.01)
+    target = np.asarray([[1] * 8, [-1] * 8], dtype="float32")
+    for _ in range(60):
+        rows, backprop = model.begin_update(known)
+        backprop([(row - target) / len(known) for row in rows])
+        model.finish_update(optimizer)
+    new = [doc_of(f"name{i}", f"other{i}") for i in range(100, 200)]
+    listed_words, others = (np.mean([row[i].mean() for row in model.predict(new)]) for i in (0, 1))
+    assert listed_words - others > 1.0
+
+
+def test_without_lists_initialization_is_refused():
+    with pytest.raises(ValueError, match=r"L803.*null"):
+        encoder(None).initialize(X=[doc_of("Oslo")])
+
+
+@pytest.mark.parametrize("dropout", [1.0, -0.1, "much"])
+def test_a_wrong_dropout_is_refused(dropout):
+    with pytest.raises(ValueError, match=r"L001.*dropout"):
+        encoder("names.jsonl", dropout=dropout)
+
+
+def test_mention_replacement_draws_from_lists(tmp_path):
+    nlp: Language = spacy.blank("en")
+    corpus = create_names_corpus(listed(tmp_path / "names.jsonl", {"GEO": [["Lake", "Vättern"]]}))
+    augment = MentionReplacement(corpus, level=1.0)
+    copies = [new.reference for eg in examples(nlp) for new in augment(nlp, eg)]
+    assert {ent.text for doc in copies for ent in doc.ents if ent.label_ == "GEO"} == {"Lake Vättern"}
+
+
+def test_the_reader_refuses_a_path_that_is_null():
+    with pytest.raises(ValueError, match=r"L803.*null"):
+        list(create_names_corpus(None)(spacy.blank("en")))
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    """A converted corpus whose source has lists, and which is converted again."""
+    source = toy_corpus(tmp_path / "source", train=toy_docs(), dev=toy_docs())
+    (source / "names").mkdir()
+    write(source / "names" / "GEO.txt", "Key West", "Oslo")
+    assert invoke("convert", source, tmp_path / "corpus").exit_code == 0
+    return tmp_path / "corpus"
+
+
+def test_convert_writes_lists_that_stats_counts_and_split_copies(corpus, tmp_path):
+    assert read_names(corpus / "names.jsonl", str.split) == {"GEO": [["Key", "West"], ["Oslo"]]}
+    assert "annotated otherwise" in invoke("stats", corpus).output
+    assert invoke("split", corpus, tmp_path / "folds", "--folds", "3").exit_code == 0
+    assert (tmp_path / "folds" / "fold-0" / "names.jsonl").read_bytes() == (
+        corpus / "names.jsonl"
+    ).read_bytes()
+
+
+def test_convert_removes_lists_that_the_source_no_longer_has(corpus, tmp_path):
+    (tmp_path / "source" / "names" / "GEO.txt").unlink()
+    (tmp_path / "source" / "names").rmdir()
+    assert invoke("convert", tmp_path / "source", corpus).exit_code == 0
+    assert not (corpus / "names.jsonl").exists()
+
+
+def test_convert_warns_of_a_list_for_an_unknown_type(tmp_path):
+    source = toy_corpus(tmp_path / "source", train=toy_docs(), dev=toy_docs())
+    (source / "names").mkdir()
+    write(source / "names" / "GEOO.txt", "Oslo")
+    output = " ".join(invoke("convert", source, tmp_path / "corpus").output.split())
+    assert "lists of names for GEOO, which are no types of the corpus" in output
+
+
+def test_convert_refuses_a_broken_list_and_writes_nothing(tmp_path):
+    source = toy_corpus(tmp_path / "source", train=toy_docs(), dev=toy_docs())
+    write(source / "names.jsonl", "{")
+    refused(["convert", source, tmp_path / "corpus"], "L803", tmp_path / "corpus")
+
+
+@pytest.mark.slow
+def test_the_recipe_trains_on_a_corpus_with_lists(corpus, tmp_path):
+    config, output = tmp_path / "names.cfg", tmp_path / "output"
+    run_app("init-config", "pretrained_cnn_names", "-o", config)
+    steps = ["--training.max_steps", 20, "--training.eval_frequency", 10]
+    run_app("train", config, corpus, output, *steps)
+    nlp = spacy.load(output / "model-best")
+    assert nlp.get_pipe("ner").model.get_ref("tok2vec").attrs["matcher"].names == {
+        "GEO": [["Key", "West"], ["Oslo"]]
+    }
+    assert [len(doc) for doc in nlp.pipe(["A trip to Key West .", ""])] == [6, 0]
+
+
+@pytest.mark.slow
+def test_the_recipe_refuses_a_corpus_without_lists(tmp_path):
+    corpus = toy_corpus(tmp_path / "corpus", train=toy_docs(), dev=toy_docs())
+    config = tmp_path / "names.cfg"
+    run_app("init-config", "pretrained_cnn_names", "-o", config)
+    refused(["train", config, corpus, tmp_path / "output"], "L803", tmp_path / "output")
