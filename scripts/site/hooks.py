@@ -17,6 +17,7 @@ PAGES = {
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
     "benchmarks/REPORT.md": "measurements.md",
+    "benchmarks/EARLIER.md": "earlier_measurements.md",
     "recipes/README.md": "recipes.md",
     "tutorials/README.md": "tutorials.md",
     "components/spacy_longtail/encoders/en_longtail_cnn/README.md": "en_longtail_cnn.md",

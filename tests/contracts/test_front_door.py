@@ -119,6 +119,7 @@ def test_links_between_pages_lead_somewhere():
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", ROOT / "SECURITY.md"]
     pages += [
         *(ROOT / "docs").glob("*.md"),
+        *(ROOT / "benchmarks").glob("*.md"),
         *(ROOT / "recipes").glob("*.md"),
         ROOT / "tutorials" / "README.md",
     ]

@@ -7,7 +7,11 @@ from spacy_longtail.studies.trials.plan import presets
 
 ROOT = Path(__file__).parents[2]
 PLANS = sorted((ROOT / "benchmarks").glob("*.yml"))
-PAGES = [ROOT / "README.md", ROOT / "benchmarks" / "REPORT.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "benchmarks").glob("*.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+]
 NAMED = re.compile(r"\bbenchmarks/(\w+\.(?:json|yml))\b")
 COMMAND = re.compile(r"^python -m spacy_longtail matrix (\S+) (corpus/\S+) -o \S+", re.MULTILINE)
 
