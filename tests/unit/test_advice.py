@@ -9,6 +9,7 @@ import spacy
 from spacy.tokens import DocBin
 
 from spacy_longtail.corpus.descriptions import read_types, write_types
+from spacy_longtail.corpus.names import write_names
 from spacy_longtail.evaluation.report.systems import read_run
 from spacy_longtail.evaluation.significance import Decision
 from spacy_longtail.studies.matrix import advice
@@ -286,6 +287,17 @@ def test_advice_tries_the_pretrained_recipes_first(corpus, trf, tmp_path, monkey
     assert ours[cnn]["@optimizers"] == "Adam.v1"
     steps = {m.name: m.config["training"]["max_steps"] for m in plan.methods}
     assert steps.pop(name) == 400 and {*steps.values()} == {plan.steps}  # as its recipe has it
+
+
+def test_advice_tries_lists_of_names_if_the_corpus_has_them(corpus):
+    write_names(corpus / "names.jsonl", {"GEO": [["Oslo"]]})
+    _, plan = planned(corpus, None, {}, [Path("en_longtail_cnn")])
+    cnn = "crf-pretrained-described-gazetteer"
+    lists = cnn.replace("pretrained", "pretrained_lists")
+    assert [method.name for method in plan.methods][:3] == ["ner", lists, cnn]
+    config = {method.name: method.config for method in plan.methods}[lists]
+    assert config["components"]["ner"]["model"]["tok2vec"]["tok2vec"]["width"] == 96
+    assert config["corpora"]["train"]["augmenter"]["corpus"] == "${corpora.names}"
 
 
 def test_no_trial_but_the_baseline_takes_more_than_a_part_of_the_budget(corpus, tmp_path, monkeypatch):

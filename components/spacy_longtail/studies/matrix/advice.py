@@ -11,6 +11,7 @@ from wasabi import msg
 from ...about import __version__
 from ...corpus.converted import ConvertedCorpus
 from ...corpus.folder import PARTS, part_path, read_types
+from ...corpus.names import NAMES
 from ...corpus.statistics import Statistics
 from ...encoders import TRANSFORMERS, check_encoder, installed_transformers, located, shipped_encoder
 from ...errors import Errors
@@ -160,6 +161,10 @@ def planned(
         if recipe == "pretrained_cnn":  # with many sentences, unmixed weights may be better
             mixed = {**beginning, OPTIMIZER: read_recipes()[recipe].settings[OPTIMIZER]}
             ways = {name: mixed} if n_sentences < MANY else {**ways, f"{name}_mixed": mixed}
+            if (corpus / NAMES).is_file():
+                own = read_recipes()["pretrained_cnn_names"].settings
+                lists = {**beginning, OPTIONAL: {}, **own, "paths.pretrained": str(path)}
+                ways = {f"{name}_lists": lists, **ways}
         encoders |= ways
         for way in ways:
             grid = {**read_recipes()[recipe].choices, "encoder": way}
