@@ -52,7 +52,7 @@ def build_package(metrics: Path, output: Path, baseline: str, version: str) -> P
         shutil.copytree(chosen.model, model)
         meta = json.loads((model / "meta.json").read_text(encoding="utf8"))
         (model / "meta.json").write_text(json.dumps({**meta, "name": name}), encoding="utf8")
-        write_card(statistics, evaluations, Path(chosen.model), model)
+        write_card(report, Path(chosen.model), model)
         archive = _built(model, new, name, version, output)
         record = Packaged(chosen.name, str(output / archive.relative_to(new)), choice.text)
         srsly.write_json(new / RECORD, record._asdict())

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from spacy_longtail.evaluation.report import read_report, write_report
-from tests.unit.test_report import WEAK, evaluation, statistics, write
+from tests.reports import WEAK, evaluation, statistics, write
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -21,7 +21,7 @@ from spacy_longtail.studies.matrix.writing import summary_tables, write_matrix_r
 from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.run import Matrix, TrialOptions
 from spacy_longtail.studies.trials.store import TrialStore
-from tests.unit.test_matrix_report import ENDED, LABELS, RISING, Scored, evaluation
+from tests.trials import ENDED, LABELS, RISING, Scored, evaluation
 from tests.util import blank, numbered, tiny_bert, tiny_encoder, toy_corpus
 
 pytest.importorskip("scipy")
@@ -199,7 +199,6 @@ class Timed(Scored):
     def __call__(self, trial, work, stop):
         seconds = self.by_name.get(trial.method.name, self.usual)
         self.now += seconds
-        (work / "model").mkdir()  # as with --keep-models
         return super().__call__(trial, work, stop)._replace(seconds=seconds)
 
 

@@ -11,6 +11,7 @@ from spacy.scorer import get_ner_prf
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
+from spacy_longtail.corpus.converted import TrainingCounts
 from spacy_longtail.evaluation import analysis
 from spacy_longtail.evaluation.pairs import Mention, pair_mentions
 from spacy_longtail.scorers import make_ner_scorer
@@ -21,7 +22,8 @@ N_TOKENS = 12
 
 
 def analyse(data, labels, mentions=None, surfaces=(), tail=()):
-    found = analysis.analyse(data, labels, tail, mentions or {}, surfaces)
+    training = TrainingCounts(mentions=mentions or {}, surfaces=set(surfaces))
+    found = analysis.analyse(data, labels, tail, training)
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     return found
 

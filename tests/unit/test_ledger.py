@@ -2,13 +2,8 @@
 
 import pytest
 
-from spacy_longtail.studies.trials.store import TrialRecord, TrialStore
-
-
-def record_of(key, status="done", **more):
-    plain = {"corpus": "tiny", "method": "crf", "choices": {}, "seed": 0, "draw": None, "steps": 4}
-    ended = {"training": {"patience": 0}, "curve": [], "code": "c", "seconds": 0.1, "error": ""}
-    return TrialRecord.model_validate({"key": key, "status": status, **plain, **ended, **more})
+from spacy_longtail.studies.trials.store import TrialStore
+from tests.trials import record_of
 
 
 def end(output, key, status="done", name="w", **more):

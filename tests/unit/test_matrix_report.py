@@ -1,49 +1,28 @@
 """What is said of a plan's trials: recommendations, learning curves, tables and pages."""
 
 import json
-import random
 import re
 
 import pytest
-import spacy
 
-from spacy_longtail.corpus.descriptions import CorpusTypes
 from spacy_longtail.corpus.statistics import Statistics
 from spacy_longtail.evaluation.significance import mention_counts
-from spacy_longtail.scorers import make_ner_scorer
 from spacy_longtail.studies.matrix.advice import CandidateGrid, choose_candidates, find_pretrained
 from spacy_longtail.studies.matrix.curves import read_curves
 from spacy_longtail.studies.matrix.recommendation import recommend
 from spacy_longtail.studies.matrix.summary import summarize_trials
 from spacy_longtail.studies.matrix.writing import summary_tables, write_matrix_report
 from spacy_longtail.studies.trials.plan import read_plan
-from spacy_longtail.studies.trials.process import Outcome
 from spacy_longtail.studies.trials.run import Matrix, TrialOptions
-from tests.unit.test_ledger import record_of
+from tests.trials import ENDED, LABELS, RISING, Scored, evaluation, record_of
 from tests.util import (
     corpus_statistics_of,
     documents_of,
-    evaluation_data,
-    examples,
     part_statistics,
     toy_corpus,
     toy_docs,
     type_statistics,
 )
-
-LABELS = ["PER", "GEO"]
-TYPES = CorpusTypes(["PER", "GEO", "ART", "NAT"], ["NAT"], "en", "words")
-
-
-def evaluation(skill, seed=0, n_documents=60):
-    """Documents whose mentions are found with probability `skill`; the gold is the same for all."""
-    gold, luck = random.Random(1), random.Random(f"{skill}/{seed}")
-    documents = []
-    for _ in range(n_documents):
-        spans = [[i, i + 1, gold.choice(LABELS)] for i in range(3)]
-        found = [[*span, None] for span in spans if luck.random() < skill]
-        documents.append({"text": "abc", "sentences": [[0, 3]], "gold": spans, "predicted": found})
-    return evaluation_data(documents)
 
 
 def evaluations(folder, skills, seeds=(0, 1)):
@@ -92,8 +71,6 @@ def test_all_seeds_of_both_count(tmp_path):
     assert found.method == "crf" and found.verdict.n_seeds == (1, 2)
 
 
-RISING = [{"step": 10 * i, "ents_macro_f": 0.1 * i} for i in range(4)]
-ENDED = [{"step": 10 * i, "ents_macro_f": 0.3 - 0.1 * i} for i in range(4)]
 NOTHING = [{"step": 10, "ents_macro_f": 0.0}]
 
 
@@ -173,58 +150,6 @@ def test_sizes_that_were_not_trained_long_enough_are_left_out():
 @pytest.fixture
 def corpus(tmp_path):
     return toy_corpus(tmp_path / "tiny", dev=toy_docs(3), test=toy_docs(4))
-
-
-class Scored:
-    """Runs a trial by writing evaluations in which a method's skill tells how much is found."""
-
-    def __init__(self, skills, seconds=0.01, failing=(), needs=None):
-        self.skills, self.seconds, self.failing, self.begun = skills, seconds, failing, []
-        self.needs, self.trained = needs or {}, []  # steps of the best checkpoint, by method
-
-    def __call__(self, trial, work, stop):
-        name = trial.method.name
-        self.begun.append((name, trial.seed))
-        if name in self.failing:
-            return Outcome("failed", 0.1, "Kaboom")
-        luck = random.Random(f"{name}/{trial.seed}")
-        skill = self.skills.get(name, 0.5)
-        found = {part: judged(skill, luck, times) for part, times in (("dev", 3), ("test", 4))}
-        found["test"]["performance"] = {"ents_macro_f": found["dev"]["scores"]["ents_macro_f"]}
-        settings = trial.config()["training"]
-        own = {key: settings[key] for key in ("max_steps", "patience")}
-        steps = min(own["max_steps"], self.needs.get(name, 2) + (own["patience"] or own["max_steps"]))
-        curve = [
-            {"step": step, "ents_macro_f": step / 1000 if step < self.needs.get(name, 2) else 0.5}
-            for step in range(2, steps + 1, 2)
-        ]
-        self.trained.append((name, trial.seed, steps))
-        lines = ({"step": p["step"], "scores": {"ents_macro_f": 100 * p["ents_macro_f"]}} for p in curve)
-        (work / "model").mkdir()
-        (work / "model" / "curve.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-        for part, result in found.items():
-            result |= {"name": name, "part": part, "curve": curve}
-            result["training"] = {"seed": trial.seed, **own}
-            (work / f"{part}.json").write_text(json.dumps(result), encoding="utf8")
-        return Outcome("done", self.seconds, "")
-
-
-def judged(skill, luck, times):
-    """An evaluation of the toy sentences."""
-    found = examples(spacy.blank("en"), times)
-    documents = []
-    for eg in found:
-        spans = [[ent.start_char, ent.end_char, ent.label_] for ent in eg.reference.ents]
-        kept = [span for span in spans if luck.random() < skill]
-        eg.predicted.set_ents([eg.predicted.char_span(*span) for span in kept])
-        text = eg.reference.text
-        predicted = [[*span, None] for span in kept]
-        documents.append(
-            {"text": text, "sentences": [[0, len(text)]], "gold": spans, "predicted": predicted}
-        )
-    scores = make_ner_scorer(TYPES.labels, TYPES.tail)(found)
-    own = {"labels": TYPES.labels, "tail": TYPES.tail, "scores": scores, "documents": documents}
-    return {"model": "m", "data": "d", "performance": {}, "words_per_second": 1.0, **own}
 
 
 def run(corpus, output, runner, **given):

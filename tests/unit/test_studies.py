@@ -9,7 +9,7 @@ from spacy_longtail.cli.options import read_numbers, read_settings
 from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.run import Matrix
 from spacy_longtail.studies.trials.store import TrialStore
-from tests.unit.test_ledger import record_of
+from tests.trials import record_of
 from tests.util import numbered, refused, run_app, toy_corpus
 
 

@@ -10,7 +10,7 @@ import typer
 from typer import Argument, Option
 from wasabi import msg
 
-from ..corpus.folder import part_path, read_types
+from ..corpus.converted import ConvertedCorpus
 from ..corpus.type_words import in_words
 from ..errors import Errors
 from ..evaluation.analysis import entity_changes
@@ -100,21 +100,21 @@ def evaluate(
     use_gpu(gpu_id)
     if output is not None:
         check_file(output, mark=MARK)
-    types = read_types(corpus)
-    train, data = part_path(corpus, "train"), part_path(corpus, part)
-    training = train if train.exists() else None
+    converted = ConvertedCorpus(corpus)
+    types = converted.types
     names = read_pairs("--map", type_names)
     if unknown := sorted(set(names.values()) - set(types.labels)):
         raise ValueError(Errors.L840.format(corpus=corpus, unknown=unknown, known=types.labels))
     score = partial(
         evaluate_model,
-        data=data,
+        data=converted.path(part),
         labels=types.labels,
         tail=types.tail,
         descriptions=in_words(types.labels, types.descriptions),
         names=names,
         group_by=types.group_by,
     )
+    training = converted.training if converted.path("train").exists() else None
     result = score(model, name=name, training=training, part=part)
     was = score(before) if before else None
     changes = entity_changes(was, result) if was else {}
@@ -143,7 +143,7 @@ def _report(
     report = read_report(statistics, evaluations, baseline, ours)
     written = {"Report": page, "Markdown": write_report(report, page)}
     if card is not None:
-        written["Model card"] = write_card(statistics, evaluations, card)
+        written["Model card"] = write_card(report, card)
     if as_json:
         return print_json(summarize(report))
     sys.stdout.write(summary_table(report))

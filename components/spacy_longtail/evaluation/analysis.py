@@ -10,6 +10,7 @@ import numpy as np
 from spacy.scorer import PRFScore
 from spacy.training import Example
 
+from ..corpus.converted import TrainingCounts
 from ..corpus.examples import on_gold_tokens
 from ..corpus.statistics.counting import buckets as bucket_types
 from ..scorers.ner import count_mentions, macro_f, support
@@ -28,16 +29,14 @@ def analyse(
     examples: Iterable[Example],
     labels: Sequence[str],
     tail: Collection[str],
-    mentions: Mapping[str, int],
-    surfaces: Collection[tuple[str, str]],
+    training: TrainingCounts,
 ) -> Analysis:
     """Analyse the predictions of a pipeline. Documents without annotation are ignored.
 
     examples (Iterable[Example]): Documents with predictions and gold annotation.
     labels (Sequence[str]): The declared types.
     tail (Collection[str]): The rare types.
-    mentions (Mapping[str, int]): Number of training mentions of each type.
-    surfaces (Collection[Tuple[str, str]]): Case-folded text and type of each training mention.
+    training (TrainingCounts): Mentions of the training part, by type and by text.
     RETURNS (Analysis): confusion (labels, counts), errors (number of mentions of each of KINDS,
         also per_type), lengths (scores by sentence length in words), buckets (scores of head, mid
         and tail types by training mentions) and seen (scores of mentions that occur in training,
@@ -53,8 +52,8 @@ def analyse(
         "confusion": _confusion(pairs, types),
         "errors": _errors(pairs, types),
         "lengths": _length_bins(by_doc, lengths, token_results(examples).sentences),
-        "buckets": _buckets(per_type, mentions, labels, tail),
-        "seen": _seen(pairs, surfaces),
+        "buckets": _buckets(per_type, training.mentions, labels, tail),
+        "seen": _seen(pairs, training.surfaces),
     }
 
 

@@ -10,9 +10,9 @@ from spacy.language import Language
 from spacy.pipeline.pipe import Pipe
 from spacy.training import Corpus, Example
 
+from ..corpus.converted import TrainingCounts
 from ..corpus.examples import on_gold_tokens
 from ..corpus.formats.docbin import check_docs
-from ..corpus.statistics.counting import tally_part
 from ..pipes.neighbours import is_gate
 from ..pipes.secondary.gated_pipe import GatedPipe
 from ..pipes.token.ensemble_ner import EnsembleNER
@@ -34,7 +34,7 @@ def evaluate_model(
     labels: list[str],
     tail: list[str],
     name: str | None = None,
-    training: Path | None = None,
+    training: TrainingCounts | None = None,
     part: str | None = None,
     descriptions: Mapping[str, str] | None = None,
     names: Mapping[str, str] | None = None,
@@ -48,8 +48,8 @@ def evaluate_model(
     tail (List[str]): The rare types.
     name (Optional[str]): Name of the model in reports. By default the name of its folder or, if
         that is model-best, model-last or model, the name of the parent folder.
-    training (Optional[Path]): Training data, a .spacy file or a folder of such files, for scores by
-        type frequency and of unseen mentions. Without it there is no analysis.
+    training (Optional[TrainingCounts]): Counts of the training part, for scores by type frequency
+        and of unseen mentions. Without them there is no analysis.
     part (Optional[str]): Part of the corpus that the data is. Reports accept only "test".
     descriptions (Optional[Mapping[str, str]]): Description of each declared type, by which a
         pretrained encoder finds it. A trained pipeline keeps its own types.
@@ -68,7 +68,6 @@ def evaluate_model(
     run, curve = read_run(place), read_curve(place)
     nlp = load_for_types(model, descriptions or {})
     check_docs(data)  # refuses a file that cannot be read, before the long work
-    tally = None if training is None else tally_part(training)
     secondaries = {name: pipe for name, pipe in nlp.pipeline if isinstance(pipe, GatedPipe)}
     for pipe in secondaries.values():
         pipe.usage.update(dict.fromkeys(pipe.usage, 0))
@@ -79,9 +78,7 @@ def evaluate_model(
     for pipe_name, pipe in nlp.pipeline:
         if is_gate(nlp, pipe_name):
             scores.update(cast(Pipe, pipe).score(examples))
-    details = None
-    if tally is not None:
-        details = analyse(examples, labels, tail, tally.counts.mentions, tally.surfaces)
+    details = None if training is None else analyse(examples, labels, tail, training)
     performance = nlp.meta.get("performance", {})
     return Evaluation(
         name=name,

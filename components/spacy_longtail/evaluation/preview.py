@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import srsly
 
-from ..corpus.folder import part_path, read_types
-from ..corpus.statistics.counting import tally_part
+from ..corpus.converted import ConvertedCorpus
 from ..corpus.type_words import in_words
 from ..encoders import KNOWN_TYPES
 from ..errors import Errors
@@ -53,8 +52,8 @@ def preview(corpus: Path, encoder: str) -> Preview:
     RETURNS (Preview): The types in declared order.
     RAISES (ValueError): If the corpus has no dev part, or the encoder reads no descriptions.
     """
-    types = read_types(corpus)
-    dev = part_path(corpus, "dev")
+    found = ConvertedCorpus(corpus)
+    types, dev = found.types, found.path("dev")
     if not dev.exists():
         raise ValueError(Errors.L402.format(path=dev, fix="`split` makes the parts."))
     texts = in_words(types.labels, types.descriptions)
@@ -65,13 +64,10 @@ def preview(corpus: Path, encoder: str) -> Preview:
     )
     head.pipe.set_labels(texts)
     scores = score_pipeline(head.nlp, dev, types.labels, types.tail)
-    mentions = tally_part(part_path(corpus, "train")).counts.mentions
     rows = []
     for label, cosines in zip(types.labels, given @ known.T, strict=True):
         best = np.argsort(-cosines)[:N_NEAREST]
         nearest = [(known_types()[i], float(cosines[i])) for i in best]
-        found = scores.ents_per_type[label]
-        rows.append(
-            TypePreview(label, texts[label], mentions.get(label, 0), found.support, found.f, nearest)
-        )
+        own, n_mentions = scores.ents_per_type[label], found.training.mentions.get(label, 0)
+        rows.append(TypePreview(label, texts[label], n_mentions, own.support, own.f, nearest))
     return Preview(encoder, scores.ents_macro_f, rows)

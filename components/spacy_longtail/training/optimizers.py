@@ -1,4 +1,4 @@
-"""Adam as thinc has it, stepped by torch: in one pass over a parameter's memory, on all threads."""
+"""Adam with the updates of thinc's, computed by torch in one pass over each parameter."""
 
 import math
 from typing import Any
@@ -16,16 +16,17 @@ from ..layers.torch_layer import TorchShim
 from ..settings import finite, unused
 from ..types import Block
 
-Key = tuple[int, str]  # of a layer or of a torch module, and the parameter's name
-Both = tuple[FloatsXd, FloatsXd]  # weights and gradient
+Key = tuple[int, str]  # ID of the layer or torch module, and name of the parameter
+WeightsAndGradient = tuple[FloatsXd, FloatsXd]
 
 
 class TorchAdam(Optimizer):
-    """Steps NumPy parameters through torch, and all others, such as those on a GPU, as thinc does.
+    """Adam optimizer: updates NumPy parameters with torch, and all others with thinc.
 
-    weight_mix (float): Below 1, the averages are the weights before training, moved by this share
-        of what training changed.
-    settings: As for thinc's Optimizer.
+    learn_rate (FloatOrSeq): Learning rate, a number or a schedule.
+    weight_mix (float): Fraction of the trained weights in the averages; the rest are the weights
+        before training. With 1, the averages are moving averages.
+    **settings (Any): Settings of thinc's Optimizer.
     """
 
     def __init__(self, learn_rate: FloatOrSeq, *, weight_mix: float = 1.0, **settings: Any) -> None:
@@ -35,15 +36,18 @@ class TorchAdam(Optimizer):
         if weight_mix < 1:
             self.averages = {}
 
-    def __call__(self, key: Key, weights: FloatsXd, gradient: FloatsXd, *, lr_scale: float = 1) -> Both:
-        """Step a parameter in place. Its gradient comes back as zeros.
+    def __call__(
+        self, key: Key, weights: FloatsXd, gradient: FloatsXd, *, lr_scale: float = 1
+    ) -> WeightsAndGradient:
+        """Update a parameter in place, and set its gradient to zero.
 
-        key (Tuple[int, str]): What the parameter is known by.
-        weights (FloatsXd), gradient (FloatsXd): Of the same shape.
+        key (Tuple[int, str]): ID of the layer, and name of the parameter.
+        weights (FloatsXd): Weights, of any shape.
+        gradient (FloatsXd): Gradient, of the same shape.
         lr_scale (float): Factor on the learning rate.
         RETURNS (Tuple[FloatsXd, FloatsXd]): Weights and gradient.
         """
-        averages, self.averages = self.averages, None  # thinc's step would keep its own
+        averages, self.averages = self.averages, None  # so that thinc's update does not average as well
         if self.weight_mix < 1 and key not in self.before:
             self.before[key] = weights.copy()
         try:
@@ -63,7 +67,9 @@ class TorchAdam(Optimizer):
             ops.update_averages(averages[key], stepped[0], self.nr_update[key])
         return stepped
 
-    def _stepped(self, key: Key, weights: FloatsXd, gradient: FloatsXd, lr_scale: float) -> Both:
+    def _stepped(
+        self, key: Key, weights: FloatsXd, gradient: FloatsXd, lr_scale: float
+    ) -> WeightsAndGradient:
         decays_all = self.L2_is_weight_decay and self.learn_rate * lr_scale * self.L2 >= 1
         if not has_torch or decays_all or not all(map(_shares_memory, (weights, gradient))):
             return super().__call__(key, weights, gradient, lr_scale=lr_scale)
@@ -103,12 +109,12 @@ class TorchAdam(Optimizer):
 
 
 def check_averages(nlp: Language) -> None:
-    """Refuse to average weights where the torch layers of another package would be left out.
+    """Check that the averages of an optimizer would include all trained weights.
 
-    thinc's shim for torch modules keeps the trained weights, whatever an optimizer averages.
+    thinc's shim for torch modules ignores averages, so torch layers of other packages are refused.
 
     nlp (Language): The pipeline to train.
-    RAISES (ValueError): If a component that is trained has such a layer.
+    RAISES (ValueError): If a trained component has such a layer (L821).
     """
     settings = nlp.config.interpolate()["training"]
     optimizer = settings["optimizer"]
@@ -125,7 +131,7 @@ def check_averages(nlp: Language) -> None:
 
 
 def _shares_memory(array: object) -> bool:
-    """Whether torch can write to the array's own memory."""
+    """Return whether torch can write to the memory of an array."""
     return isinstance(array, np.ndarray) and array.dtype == np.float32 and array.flags.carray
 
 
@@ -141,23 +147,26 @@ def create_adam(
     use_averages: bool = True,
     weight_mix: float = 1.0,
 ) -> TorchAdam:
-    """thinc's Adam.v1. Where torch is installed it steps on a CPU, in less than half the time.
+    """Create an Adam optimizer that is more than twice as fast as thinc's on a CPU with torch.
 
-    Settings and updates are those of Adam.v1, up to rounding. thinc steps a parameter on a GPU.
+    Settings and updates are those of thinc's Adam.v1, up to rounding. Without torch, and on a GPU,
+    thinc computes the updates. All numbers except weight_mix may be schedules.
 
-    learn_rate (FloatOrSeq): Learning rate, a number or a schedule, as are the other numbers.
-    L2 (FloatOrSeq): Strength of the decay of weights.
-    beta1 (FloatOrSeq): Share of the gradients' mean that an update keeps, between 0 and 1.
-    beta2 (FloatOrSeq): Share of their mean square that an update keeps, between 0 and 1.
-    eps (FloatOrSeq): Added to the root of the mean square.
-    grad_clip (FloatOrSeq): Greatest norm of a parameter's gradient; 0 is none.
-    L2_is_weight_decay (bool): Whether weights decay beside the update, as in AdamW; false adds L2
-        times the weights to the gradient.
-    use_averages (bool): Whether spaCy evaluates and saves moving averages of the weights. Not for
-        torch layers of other packages, such as spacy-transformers.
-    weight_mix (float): Share, above 0, of what training changes in the weights that spaCy evaluates
-        and saves. Below 1 a pretrained encoder forgets less of rare types. 1 keeps trained weights.
+    learn_rate (FloatOrSeq): Learning rate.
+    L2 (FloatOrSeq): Strength of the weight decay.
+    beta1 (FloatOrSeq): Decay rate of the mean of the gradients, between 0 and 1.
+    beta2 (FloatOrSeq): Decay rate of the mean of their squares, between 0 and 1.
+    eps (FloatOrSeq): Number added to the root of the mean square.
+    grad_clip (FloatOrSeq): Maximum norm of a parameter's gradient, or 0 for no maximum.
+    L2_is_weight_decay (bool): Whether weights decay apart from the update, as in AdamW. Otherwise
+        L2 times the weights is added to the gradient.
+    use_averages (bool): Whether spaCy evaluates and saves moving averages of the weights. Must be
+        false for torch layers of other packages, such as those of spacy-transformers.
+    weight_mix (float): Fraction of the trained weights, above 0 and at most 1, in the weights that
+        spaCy evaluates and saves; the rest are the weights before training. With less than 1, a
+        pretrained encoder forgets less of rare types.
     RETURNS (Optimizer): The optimizer.
+    RAISES (ValueError): If weight_mix is not in this range, or below 1 with use_averages.
     SOURCE: Kingma and Ba 2015, algorithm 1; Loshchilov and Hutter 2019, algorithm 2; weight_mix:
         Wortsman et al. 2022, Robust fine-tuning of zero-shot models.
     """

@@ -1,4 +1,4 @@
-"""Where a figure comes from: command, checksum of the data, settings, versions, and the curve."""
+"""Provenance of a model: its command, checksums of its data, settings, versions and curve."""
 
 import hashlib
 import json
@@ -24,13 +24,13 @@ from ..records import Record, problem_of
 from ..types import Overrides
 from .startup import imported_code
 
-RUN_FILE = "run.json"  # beside model-best, or in an ensemble: how it was made
-DEV_SCORE = "ents_macro_f"  # what checkpoints and methods are chosen by, on dev
-CURVE_FILE = "curve.jsonl"  # beside model-best: one line per evaluation, written at once
-CURVE_LOGGER = "longtail.CurveLogger.v1"  # while a training goes on: no saved config has it
-DIGITS = 16  # of a short checksum
+RUN_FILE = "run.json"  # beside model-best, or in the folder of an ensemble
+DEV_SCORE = "ents_macro_f"  # score on dev by which checkpoints and methods are chosen
+CURVE_FILE = "curve.jsonl"  # beside model-best, with a line for each evaluation
+CURVE_LOGGER = "longtail.CurveLogger.v1"  # during a training; no saved config has it
+DIGITS = 16  # number of digits of a short checksum
 PACKAGES = ("spacy", "thinc", "numpy", "torch", "spacy-transformers", "transformers")
-# of a pipe: what methods differ in
+# settings of a pipe in which methods differ
 DETAILS = (
     *("factory", "head", "include", "loss", "merge", "scheme"),
     *("threshold", "thresholds", "rare_labels"),
@@ -40,46 +40,49 @@ Block = dict[str, JsonValue]  # settings
 
 
 class RunRecord(Record):
-    """How a model was made; nothing is known of one that neither `train` nor `ensemble` made."""
+    """Record of a training or an ensemble. It is empty for models that other programs made."""
 
     command: str = ""
     corpus: str = ""
-    checksums: dict[str, str] = Field(default_factory=dict)  # of the files of each part
+    checksums: dict[str, str] = Field(default_factory=dict)  # of the data, by part
     versions: dict[str, str] = Field(default_factory=dict)
     seconds: float | None = None
 
     def write(self, folder: Path) -> None:
-        """Leave it in a folder (Path): of the models, or an ensemble's own."""
+        """Write the record to run.json in a folder."""
         srsly.write_json(folder / RUN_FILE, self.model_dump())
 
 
 class Method(Record):
-    """What makes a pipeline's method. Absolute paths are shortened."""
+    """Settings that make the method of a pipeline. Absolute paths are shortened."""
 
     reader: Block = Field(default_factory=dict)  # of the training data
-    pipes: dict[str, Block] = Field(default_factory=dict)  # settings by name
+    pipes: dict[str, Block] = Field(default_factory=dict)  # settings by name of the pipe
 
 
 def digest(value: object) -> str:
-    """A short checksum of JSON data."""
+    """Return a short checksum of JSON data."""
     text = json.dumps(value, sort_keys=True, default=str)
     return hashlib.sha256(text.encode("utf8", "replace")).hexdigest()[:DIGITS]
 
 
 def file_content(path: str) -> str:
-    """A checksum of a file, or of a folder's files; "" if there is neither, as for a hub's name."""
+    """Return a checksum of a file or of all files of a folder, or "" if there is neither.
+
+    path (str): The path, or the name of an installed package or of a model on a hub.
+    """
     root = located(path)
     try:
         files = sorted(p for p in root.rglob("*") if p.is_file()) if root.is_dir() else [root]
         if not all(file.is_file() for file in files):
             return ""
-    except OSError:  # a text that is too long for a name
+    except OSError:  # the text is too long for a path
         return ""
     return digest([(file.relative_to(root).as_posix(), checksum(file)) for file in files])
 
 
 def versions() -> dict[str, str]:
-    """Python and the packages that figures depend on, those that are installed."""
+    """Return the versions of Python and of the installed packages on which scores depend."""
     installed = {"python": platform.python_version(), "spacy-longtail": __version__}
     for name in PACKAGES:
         with suppress(PackageNotFoundError):
@@ -88,12 +91,12 @@ def versions() -> dict[str, str]:
 
 
 def short(path: str | Path) -> str:
-    """The last two names of a path: the folders above it are private."""
+    """Return the last two names of a path, because the folders above may be private."""
     return "/".join(str(path).replace("\\", "/").rstrip("/").split("/")[-2:])
 
 
 def shortened(value: Any) -> Any:
-    """A setting with every absolute path in it shortened, in lists and blocks too."""
+    """Return a setting in which all absolute paths are shortened, also in lists and blocks."""
     if isinstance(value, Mapping):
         return {key: shortened(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
@@ -107,8 +110,8 @@ def shortened(value: Any) -> Any:
 def typed(path: str | Path) -> str:
     """Return a path as it can be typed in a shell in the working folder.
 
-    A relative path stays. An absolute one becomes relative to the working folder, or begins with ~
-    in the home folder, so that a report that is passed on does not name its author.
+    An absolute path becomes relative to the working folder or to the home folder (~), so that a
+    shared report does not name its author.
     """
     path = Path(path)
     if path.is_absolute() and path.is_relative_to(Path.cwd()):
@@ -121,8 +124,10 @@ def typed(path: str | Path) -> str:
 def command(name: str, paths: list[Path], options: Overrides) -> str:
     """Return a command as it can be typed again in the same folder, in a POSIX shell.
 
-    name (str): Of the command. paths (List[Path]): Its arguments.
-    options (Overrides): By name, without the dashes; --code is added.
+    name (str): Name of the command.
+    paths (List[Path]): Its arguments.
+    options (Overrides): Its options by name, without the dashes. --code is added.
+    RETURNS (str): The command.
     """
     words = ["python", "-m", "spacy_longtail", name, *map(typed, paths)]
     code = [("code", path) for path in imported_code()]
@@ -136,7 +141,7 @@ def command(name: str, paths: list[Path], options: Overrides) -> str:
 
 
 def _as_override(value: object) -> str:
-    """Return a config value as spaCy's overrides have it: JSON, or a text that is no JSON."""
+    """Return a config value as spaCy parses it in overrides: as JSON or as text."""
     if isinstance(value, str) and not value.startswith("--"):
         try:
             json.loads(value)
@@ -146,7 +151,11 @@ def _as_override(value: object) -> str:
 
 
 def read_run(model: Path) -> RunRecord:
-    """How a model was made, as `ensemble` or `train` left it. model (Path): A pipeline folder."""
+    """Read the record of a training or ensemble, which is empty if there is none.
+
+    model (Path): Folder of the pipeline.
+    RAISES (ValueError): If run.json is invalid (L417).
+    """
     inside = model / RUN_FILE
     path = inside if inside.is_file() else model.parent / RUN_FILE
     if not path.is_file():
@@ -158,14 +167,24 @@ def read_run(model: Path) -> RunRecord:
 
 
 def log_curve(nlp: Language, path: Path) -> None:
-    """Let the next training of a pipeline write a line of JSON for each evaluation."""
+    """Make the next training of a pipeline write a line of JSON for each evaluation.
+
+    nlp (Language): The pipeline, whose config is changed until the training starts.
+    path (Path): The file.
+    """
     training = nlp.config["training"]
     training["logger"] = {"@loggers": CURVE_LOGGER, "logger": training["logger"], "path": str(path)}
 
 
 @registry.loggers(CURVE_LOGGER)
 def curve_logger(logger: Callable, path: str) -> Callable:
-    """The logger of the config, and the file. What is saved from then on has that logger alone."""
+    """Create a logger that also writes each evaluation to a file.
+
+    When the training starts, the config gets its own logger back, so that saved configs have it.
+
+    logger (Callable): Logger of the config.
+    path (str): The file.
+    """
 
     def setup(nlp: Language, stdout: IO[str], stderr: IO[str]) -> tuple:
         training = nlp.config["training"]
@@ -193,17 +212,21 @@ def curve_logger(logger: Callable, path: str) -> Callable:
 
 
 def read_curve(model: Path) -> list[dict[str, float]]:
-    """The scores of a model's training, one entry per evaluation: step, and scores in [0, 1].
+    """Read the scores of all evaluations of a training.
 
-    model (Path): A pipeline folder; the log is looked for beside it.
-    RETURNS (List[Dict[str, float]]): Without null scores, and evaluations without any other.
+    model (Path): Folder of the pipeline, beside which the file is.
+    RETURNS (List[Dict[str, float]]): Step and scores in [0, 1] of each evaluation with scores, or
+        nothing if there is no file.
+    RAISES (ValueError): If an entry has no step or no scores (L417).
     """
     path = model.parent / CURVE_FILE
     if not path.is_file():
         return []
     points = []
     try:
-        for line in srsly.read_jsonl(path, skip=True):  # the last one is cut where training was killed
+        for line in srsly.read_jsonl(
+            path, skip=True
+        ):  # the last line is cut off if the training was killed
             scores = {k: v / 100 for k, v in line["scores"].items() if k != "speed" and v is not None}
             if scores:
                 points.append({"step": int(line["step"]), **scores})
@@ -214,7 +237,7 @@ def read_curve(model: Path) -> list[dict[str, float]]:
 
 
 def method(nlp: Language) -> Method:
-    """What makes the method of a trained pipeline."""
+    """Return the settings that make the method of a trained pipeline."""
     config = nlp.config.interpolate()
     pipes: dict[str, Block] = {}
     for name in nlp.pipe_names:

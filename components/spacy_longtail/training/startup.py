@@ -1,4 +1,4 @@
-"""Around the work: where to compute, code that configs name (`--code`), processes that are left."""
+"""Start and end of a command: choice of the device, import of `--code`, end of processes."""
 
 import gc
 from collections.abc import Collection
@@ -17,27 +17,32 @@ _imported: list[Path] = []
 
 
 def use_gpu(gpu_id: int) -> None:
-    """Compute on a GPU from now on. gpu_id (int): -1 is the CPU."""
+    """Choose the device of all computations from now on.
+
+    gpu_id (int): ID of the GPU, or -1 for the CPU.
+    RAISES (ValueError): If there is no such GPU, or CuPy or torch is missing (L515).
+    """
     try:
-        setup_gpu(gpu_id, silent=True)  # spaCy says it
-    except Exception as error:  # CuPy and torch have their own
+        setup_gpu(gpu_id, silent=True)  # spaCy prints it itself
+    except Exception as error:  # CuPy and torch raise errors of their own
         raise ValueError(Errors.L515.format(gpu_id=gpu_id, problem=str(error).rstrip("."))) from error
 
 
 def check_gpu(gpu_id: int) -> None:
-    """Refuse a GPU that other processes could not use, without using it in this one.
+    """Check that other processes can use a GPU, without using it in this one.
 
-    gpu_id (int): -1 is the CPU. RAISES (ValueError): If there is none, or what it needs is missing.
+    gpu_id (int): ID of the GPU, or -1 for the CPU.
+    RAISES (ValueError): If there is no such GPU, or CuPy or torch is missing (L515).
     """
     if gpu_id >= 0 and not has_gpu:
         use_gpu(gpu_id)
 
 
 def import_code(path: Path) -> None:
-    """Run a Python file, whose registered names configs may then use.
+    """Run a Python file, so that configs can use the functions that it registers.
 
     path (Path): The file.
-    RAISES (ValueError): If there is no such file, or it fails or ends the program while it runs.
+    RAISES (ValueError): If there is no such file (L402), or it raises an error or exits (L850).
     """
     if not path.is_file():
         raise ValueError(Errors.L402.format(path=path, fix="--code names a Python file."))
@@ -45,7 +50,7 @@ def import_code(path: Path) -> None:
         import_file("python_code", path)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # sys.exit, too, which would end the command without a word
+    except BaseException as error:  # including sys.exit, which would end the command silently
         problem = f"{type(error).__name__}: {error}".rstrip(".: ")
         if isinstance(error, SystemExit):
             problem = 'it calls sys.exit, which belongs below `if __name__ == "__main__":`'
@@ -54,17 +59,17 @@ def import_code(path: Path) -> None:
 
 
 def imported_code() -> list[Path]:
-    """Return the files imported so far, which the processes that this one starts need as well."""
+    """Return the files imported so far. Processes that this one starts must import them as well."""
     return list(_imported)
 
 
 def end_processes(others: Collection[BaseProcess] = ()) -> None:
-    """End the processes that `nlp.pipe` started, where nobody reads their results any more.
+    """End the processes that `nlp.pipe` started, if their results will not be read any more.
 
-    spaCy waits until they end, and they wait until somebody reads what they send. At its end Python
-    waits until they read what was sent to them.
+    Otherwise spaCy would wait for these processes, which wait until their results are read. When
+    Python exits, it would wait until they have read their input.
 
-    others (Collection[BaseProcess]): Processes that go on.
+    others (Collection[BaseProcess]): Processes to keep.
     """
     if left := [process for process in active_children() if process not in others]:
         for process in left:

@@ -1,4 +1,4 @@
-"""One training on a converted corpus: `spacy train` with the corpus's paths and types filled in."""
+"""Training of a config on a converted corpus, whose paths and types are filled in."""
 
 import logging
 import sys
@@ -46,17 +46,19 @@ from .startup import use_gpu
 
 BEST = "model-best"
 MODELS = (BEST, "model-last")
-COMMAND = "python -m spacy_longtail train "  # how the command in our run.json begins
+COMMAND = "python -m spacy_longtail train "  # start of the command in run.json
 Matmul = Literal["spacy", "numpy"]
-N_SCORED = 100  # examples, since a reader may be endless
+N_SCORED = 100  # maximum number of examples, because a reader may be endless
 
 
 def corpus_overrides(types: CorpusTypes, train: Path, dev: Path, names: Path) -> Overrides:
-    """What a config needs to know of a corpus.
+    """Return the config values that depend on a corpus.
 
-    types (CorpusTypes): Its types, language and tokens.
-    train (Path): The part to train on. dev (Path): The part that chooses the best model.
+    types (CorpusTypes): Types, language and tokens of the corpus.
+    train (Path): Training part.
+    dev (Path): Part by which the best checkpoint is chosen.
     names (Path): Lists of names, which may not exist.
+    RETURNS (Overrides): Config values by dotted name.
     """
     frequent = [label for label in types.labels if label not in types.tail]
     return {
@@ -74,10 +76,14 @@ def corpus_overrides(types: CorpusTypes, train: Path, dev: Path, names: Path) ->
 
 
 def filled_in(config: Path, corpus: Path, overrides: Overrides | None = None) -> Block:
-    """The overrides that make a config one for this corpus, and those given, which win.
+    """Return the overrides that fit a config to a corpus, with the given ones.
 
-    config (Path): A config of this project. corpus (Path): A folder that `convert` wrote.
-    overrides (Optional[Overrides]): Config values by dotted name.
+    config (Path): Config file.
+    corpus (Path): Folder of a converted corpus.
+    overrides (Optional[Overrides]): Config values by dotted name, which override those of the
+        corpus.
+    RETURNS (Block): Config values by dotted name.
+    RAISES (ValueError): If a label description cannot stand in a config (L271).
     """
     train_part, dev_part = (part_path(corpus, part) for part in ("train", "dev"))
     given = corpus_overrides(read_types(corpus), train_part, dev_part, corpus / NAMES)
@@ -89,14 +95,17 @@ def filled_in(config: Path, corpus: Path, overrides: Overrides | None = None) ->
 
 
 def load_filled(config: Path, corpus: Path, overrides: Overrides | None = None) -> Config:
-    """A config as it is trained on a corpus, not interpolated.
+    """Load a config as it is trained on a corpus.
 
-    config (Path): A config of this project. corpus (Path): A folder that `convert` wrote.
+    config (Path): Config file.
+    corpus (Path): Folder of a converted corpus.
     overrides (Optional[Overrides]): Config values by dotted name.
+    RETURNS (Config): The config, not interpolated.
+    RAISES (ValueError): If there is no such file (L402), or the config is invalid (L438).
     """
     if not config.is_file():
         raise ValueError(Errors.L402.format(path=config, fix=SHIPPED_CONFIGS))
-    try:  # refuses overrides of what is not there
+    try:  # spaCy refuses overrides of missing sections
         filled = load_config(config, overrides=filled_in(config, corpus, overrides), interpolate=False)
         for name in ("seed", "gpu_allocator"):  # spaCy reads them before it checks [training]
             if name not in filled.get("training", {}):
@@ -111,10 +120,12 @@ def load_filled(config: Path, corpus: Path, overrides: Overrides | None = None) 
 
 
 def known_sections(overrides: Overrides, config: Config) -> Block:
-    """The overrides of what a config has, in which its own words for a type win over the corpus's.
+    """Return those overrides of a corpus for which a config has a place.
 
-    overrides (Overrides): As `corpus_overrides` gives them. config (Config): Not interpolated.
-    RETURNS (Block): Those of its sections; of [longtail] those of the names that it has.
+    overrides (Overrides): Result of `corpus_overrides`.
+    config (Config): The config, not interpolated.
+    RETURNS (Block): Overrides of the sections and, in [longtail], of the names that the config has.
+        Its own label descriptions and queries replace those of the corpus.
     """
 
     def is_known(name: str) -> bool:
@@ -135,7 +146,7 @@ def known_sections(overrides: Overrides, config: Config) -> Block:
 
 
 def refuse_parts(overrides: Overrides) -> None:
-    """Refuse settings that would put other data in the place of what a command trains on."""
+    """Refuse settings that would replace the training data of a command (L859)."""
     if given := [name for name in ("paths.train", "paths.dev") if name in overrides]:
         raise ValueError(Errors.L859.format(name=given[0]))
 
@@ -150,26 +161,29 @@ def train_model(
     overrides: Overrides | None = None,
     moved_to: Path | None = None,
 ) -> Path:
-    """Train a config on a corpus, and keep beside the models how, and the scores on the way.
+    """Train a config on a corpus, and write the provenance and the curve beside the models.
 
-    The training is written beside the output folder and takes its place at the end. If it fails or
-    is stopped, an earlier model stays as it was, and OUTPUT.stopped has what was trained so far.
+    The files are written to a temporary folder, which replaces the output folder at the end. If the
+    training fails or is stopped, an earlier model is unchanged, and OUTPUT.stopped has the last
+    checkpoints.
 
-    config (Path): A config of this project. corpus (Path): A folder that `convert` wrote.
-    output (Path): The folder for model-best and model-last; one of an earlier training is replaced.
-    gpu_id (int): -1 is the CPU.
-    matmul (str): Which library multiplies matrices in the training alone. "numpy" changes nothing
-        where the config has a callback of its own in [nlp] after_pipeline_creation.
+    config (Path): Config file.
+    corpus (Path): Folder of a converted corpus.
+    output (Path): Folder for model-best and model-last. An earlier training in it is replaced.
+    gpu_id (int): ID of the GPU, or -1 for the CPU.
+    matmul (str): Library for matrix multiplication during the training: "spacy" or "numpy". It has
+        no effect if the config has its own callback in [nlp] after_pipeline_creation.
     overrides (Optional[Overrides]): Config values by dotted name.
-    moved_to (Optional[Path]): Where the caller moves the folder of config and output afterwards:
-        the recorded command names it, so that it can be typed again.
-    RETURNS (Path): model-best.
+    moved_to (Optional[Path]): Folder to which the caller will move config and output. The recorded
+        command names it, so that it can be typed again.
+    RETURNS (Path): Folder of the best checkpoint.
+    RAISES (ValueError): If the config cannot be trained, or the output folder has other content.
     """
     given = load_filled(config, corpus, overrides)
-    settings = filled_in(config, corpus, overrides)
     filled = given.interpolate()
-    parts = {n: Path(str(settings.get(f"paths.{n}", part_path(corpus, n)))) for n in ("train", "dev")}
-    named = (Path(p) for p in filled.get("paths", {}).values() if isinstance(p, str) and p)
+    paths = filled.get("paths", {})
+    parts = {n: Path(str(paths.get(n) or part_path(corpus, n))) for n in ("train", "dev")}
+    named = (Path(p) for p in paths.values() if isinstance(p, str) and p)
     inputs = [config, corpus, *parts.values(), *(path for path in named if path.exists())]
     check_folder(output, inputs, foreign_to_run)
     check_outside(output, [path for path in inputs if (path / "config.cfg").is_file()], "folder")
@@ -190,7 +204,7 @@ def train_model(
                 use_numpy_blas(nlp)
             check_averages(nlp)
             log_curve(nlp, new / CURVE_FILE)
-            # the default streams are those of the moment in which spaCy was imported
+            # by default spaCy writes to the streams that existed when it was imported
             train(nlp, new, use_gpu=gpu_id, stdout=sys.stdout, stderr=sys.stderr)
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt) or (new / BEST).is_dir():
@@ -219,10 +233,10 @@ def train_model(
 
 
 def warn_seen(config: Config, corpus: Path) -> None:
-    """Warn of an encoder that was pretrained on the parts of a corpus that models are scored on.
+    """Warn of encoders that were pretrained on the dev or test part of a corpus.
 
-    config (Config): Interpolated. An encoder is a folder that a component or [initialize] names.
-    corpus (Path): A folder that `convert` wrote.
+    config (Config): The config, interpolated. Its components and [initialize] name the encoders.
+    corpus (Path): Folder of a converted corpus.
     """
     parts = tuple(path for name in ("dev", "test") if (path := part_path(corpus, name)).exists())
     blocks = {name: config.get(name, {}) for name in ("components", "initialize")}
@@ -234,9 +248,10 @@ def warn_seen(config: Config, corpus: Path) -> None:
 
 
 def warn_letters(config: Config, corpus: Path) -> None:
-    """Warn of a pretrained encoder that cannot read most of a corpus's letters.
+    """Warn of a pretrained encoder that lacks most letters of a corpus.
 
-    config (Config): Interpolated. corpus (Path): A folder that `convert` wrote.
+    config (Config): The config, interpolated.
+    corpus (Path): Folder of a converted corpus.
     """
     encoder = config.get("paths", {}).get("pretrained")
     if encoder and (share := share_of_letters(str(encoder), corpus)) < FEWEST:
@@ -245,23 +260,23 @@ def warn_letters(config: Config, corpus: Path) -> None:
 
 
 def _lists_seen(value: str) -> bool:
-    """Whether a setting is a folder that lists the sentences it was pretrained on."""
+    """Return whether a setting is an encoder with a list of the sentences of its pretraining."""
     if not value or "\n" in value or "\0" in value:
         return False
     try:
         return (located(value) / FILE).is_file()
-    except OSError:  # a text that is too long for a path
+    except OSError:  # the text is too long for a path
         return False
 
 
 @lru_cache(maxsize=64)
 def _share(folder: str, parts: tuple[Path, ...]) -> float:
-    """As `seen_share`, once for all methods of a plan."""
+    """Return the result of `seen_share`, computed once for all methods of a plan."""
     return seen_share(Path(folder), parts)
 
 
 def foreign_to_run(folder: Path) -> str:
-    """What a folder holds that no training of ours wrote, in words; "" if there is nothing.
+    """Return in words which content of a folder `train` did not write, or "" if there is none.
 
     folder (Path): A folder that is not empty.
     """
@@ -276,10 +291,12 @@ def foreign_to_run(folder: Path) -> str:
 
 
 def check_trainable(config: Config, path: Path) -> Language:
-    """Build a config's pipeline, readers and training settings, as spaCy will, and score nothing.
+    """Check a config before training: build its pipeline, readers and training settings.
 
-    config (Config): With overrides, not interpolated. path (Path): Of the file, for the message.
+    config (Config): The config with overrides, not interpolated.
+    path (Path): Path of the config, for messages.
     RETURNS (Language): The pipeline, not initialized.
+    RAISES (ValueError): If the config cannot be trained (L438).
     """
     check_beginning(config.interpolate())
     try:
@@ -296,15 +313,16 @@ def check_trainable(config: Config, path: Path) -> Language:
             scores = f"{', '.join(lost)}, computed are {', '.join(known) or 'none'}"
             raise ValueError(f"no component computes what [training.score_weights] weighs: {scores}.")
         load_weights(nlp, filled)
-    except Exception as error:  # a config can name any function, and each fails in its own way
+    except Exception as error:  # a config can name any function, which can raise any error
         raise ValueError(Errors.L438.format(path=path, problem=message_of(error))) from error
     return nlp
 
 
 def check_known(config: Config, filled: Config) -> None:
-    """Refuse settings of these sections that spaCy would drop silently.
+    """Refuse unknown settings of sections in which spaCy ignores them.
 
-    config (Config): As written. filled (Config): As spaCy filled it.
+    config (Config): The config as it was written.
+    filled (Config): The config as spaCy filled it.
     """
     for section in ("nlp", "training", "initialize"):
         if unknown := sorted(set(config.get(section, {})) - set(filled[section])):
@@ -315,16 +333,17 @@ def check_known(config: Config, filled: Config) -> None:
 def uncomputed_scores(
     nlp: Language, reader: Callable[[Language], Iterable[Example]], weights: Mapping[str, float | None]
 ) -> tuple[list[str], list[str]]:
-    """The scores that choose the best model, and that no component computes.
+    """Return the scores that would choose the best checkpoint but that no component computes.
 
-    nlp (Language): A pipeline, trained or not. reader (Callable): Of the development data.
-    weights (Mapping[str, Optional[float]]): As in [training.score_weights].
-    RETURNS (Tuple[List[str], List[str]]): Those missing, and the numbers that are computed.
+    nlp (Language): The pipeline, which need not be trained.
+    reader (Callable): Reader of the development data.
+    weights (Mapping[str, Optional[float]]): The weights in [training.score_weights].
+    RETURNS (Tuple[List[str], List[str]]): Missing scores, and computed ones.
     """
-    # with the right answers as predictions: a scorer needs no trained model
+    # the gold annotation serves as predictions, so that no trained model is needed
     examples = (Example(eg.reference.copy(), eg.reference) for eg in reader(nlp))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # on so few examples
+        warnings.simplefilter("ignore")  # of scorers with so few examples
         scores = Scorer(nlp).score(list(islice(examples, N_SCORED)))
     lost = sorted(name for name, weight in weights.items() if weight and scores.get(name) is None)
     return lost, sorted(name for name, value in scores.items() if isinstance(value, (int, float)))

@@ -13,7 +13,7 @@ from ...errors import Errors
 from ...output.writing import check_file, coded_io, replacing
 from ...pipes.sources import sources_of
 from ..significance import intervals, named_metrics, stack
-from .comparison import HEADLINES, read_systems
+from .comparison import HEADLINES, Report
 from .page import render
 from .systems import AVERAGES, Run, System
 
@@ -23,13 +23,10 @@ CARD = "README.md"  # the name that `spacy package` looks for
 MARK = "made with spacy-longtail"  # in each card, which may be replaced
 
 
-def write_card(
-    statistics: Path, evaluations: list[Path], model: Path, output: Path | None = None
-) -> Path:
+def write_card(report: Report, model: Path, output: Path | None = None) -> Path:
     """Write a model card into a pipeline: README.md and meta.json, which `spacy package` includes.
 
-    statistics (Path): Statistics of the corpus, as the command `stats` writes them.
-    evaluations (List[Path]): Evaluations on the corpus, one of which is of this pipeline.
+    report (Report): Report on evaluations, one of which is of this pipeline.
     model (Path): Folder of the pipeline, or name of an installed package.
     output (Optional[Path]): Copy of the pipeline to write to instead.
     RETURNS (Path): The README.
@@ -38,11 +35,11 @@ def write_card(
     folder = located(model)
     if not (folder / "meta.json").is_file():
         raise ValueError(Errors.L402.format(path=folder / "meta.json", fix="Name a trained pipeline."))
-    stats, systems = read_systems(statistics, evaluations)
     made = srsly.read_json(folder / "meta.json").get("performance", {})
-    system, run = _run_of(systems, model, made)
+    system, run = _run_of(report.systems, model, made)
     target = output or folder
     check_file(target / CARD, mark=MARK)
+    stats = report.statistics
     card = card_data(stats, run)
     meta = srsly.read_json(target / "meta.json")
     if not meta.get("description"):

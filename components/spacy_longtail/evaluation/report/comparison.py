@@ -63,17 +63,6 @@ class Report(NamedTuple):
     verdicts: dict[str, Decision]  # in macro F1, of all systems except the baseline
 
 
-def read_systems(statistics: Path, evaluations: list[Path]) -> tuple[Statistics, list[System]]:
-    """Read the statistics of a corpus and the runs on it.
-
-    statistics (Path): Statistics of the corpus, as the command `stats` writes them.
-    evaluations (List[Path]): Evaluations on the corpus.
-    RETURNS (Tuple[Statistics, List[System]]): The statistics, and the runs grouped by method.
-    """
-    stats = read_statistics(statistics)
-    return stats, group(read_runs(evaluations, stats))
-
-
 def read_report(
     statistics: Path, evaluations: list[Path], baseline: str | None = None, ours: str | None = None
 ) -> Report:
@@ -86,7 +75,8 @@ def read_report(
     ours (Optional[str]): Name of the method to compare. By default the best in macro F1 on dev.
     RETURNS (Report): Content of the report.
     """
-    stats, systems = read_systems(statistics, evaluations)
+    stats = read_statistics(statistics)
+    systems = group(read_runs(evaluations, stats))
     other, best, by_dev = choose(systems, baseline, ours)
     metrics = named_metrics(stats.labels, stats.tail)
     names = [f"{kind} F1" for kind in AVERAGES] + [f"F1 of {label}" for label in stats.labels]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import srsly
 
-from ...corpus.folder import part_path, read_types
+from ...corpus.converted import ConvertedCorpus
 from ...evaluation.evaluate import evaluate_model
 from ...evaluation.records import write_evaluation
 from ...faults import is_coded
@@ -24,17 +24,16 @@ def run_child(work: Path, task: Task) -> None:
     """
     for path in task.get("own_code", []):
         import_code(Path(path))
-    corpus = Path(task["corpus"])
+    corpus = ConvertedCorpus(Path(task["corpus"]))
     moved_to = Path(task["moved_to"]) if "moved_to" in task else None
     config, output = work / "config.cfg", work / MODEL
-    best = train_model(config, corpus, output, gpu_id=task["gpu_id"], moved_to=moved_to)
-    types = read_types(corpus)
-    training = None if task["drawn"] else part_path(corpus, "train")
+    best = train_model(config, corpus.folder, output, gpu_id=task["gpu_id"], moved_to=moved_to)
+    types = corpus.types
+    training = None if task["drawn"] else corpus.training
     for part in task["parts"]:
-        data = part_path(corpus, part)
         result = evaluate_model(
             best,
-            data,
+            corpus.path(part),
             types.labels,
             types.tail,
             name=task["name"],
