@@ -82,6 +82,14 @@ def test_each_part_of_the_corpus_is_in_the_key(change, tmp_path, corpus):
     assert (keys_of(tmp_path, corpus) == before) == (change == "conversion")
 
 
+def test_the_lists_of_names_are_in_the_key(tmp_path, corpus):
+    before = keys_of(tmp_path, corpus)
+
+    (corpus / "names.jsonl").write_text('{"label": "GEO", "pattern": "Oslo"}\n', encoding="utf8")
+
+    assert keys_of(tmp_path, corpus) != before
+
+
 def test_the_installed_versions_are_in_the_key(tmp_path, corpus, monkeypatch):
     before = keys_of(tmp_path, corpus)
     monkeypatch.setattr(store, "versions", lambda: {"spacy": "9.9"})

@@ -14,10 +14,10 @@ from ...errors import Errors
 from ...evaluation.report.systems import Run, read_run
 from ...output.amounts import number
 from ...output.writing import check_folder, coded_io, unless_holds, whole_folder
-from ...training.provenance import checksum, digest
+from ...training.provenance import digest
 from ..trials.plan import Plan, unusable
 from ..trials.run import Matrix, TrialOptions
-from ..trials.store import FOLDER, TrialRecord, TrialStore
+from ..trials.store import FOLDER, TrialRecord, TrialStore, content_of_parts
 from .recommendation import macro_of
 from .summary import Folds
 
@@ -56,8 +56,8 @@ def write_folds(corpus: Path, output: Path, n_folds: int) -> list[Path]:
     vocab = blank(types.lang, types.tokens)
     docs = [doc for path in paths.values() for doc in load_docs(path, vocab)]
     fold = document_folds(docs, n_folds, group_by=types.group_by)
-    data = {part: checksum(path) for part, path in paths.items()}
-    place = output / FOLDS / digest({**types._asdict(), **data, "folds": n_folds, "seed": 0})
+    data = {**types._asdict(), **content_of_parts(corpus, paths)}
+    place = output / FOLDS / digest({**data, "folds": n_folds, "seed": 0})
     check_folder(output, [corpus], unless_holds(FOLDER))
     TrialStore(output).create()
     folders = []

@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import warnings
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -19,6 +19,7 @@ from spacy.util import dict_to_dot
 from thinc.api import Config
 
 from ...corpus.folder import PARTS, part_path, read_types
+from ...corpus.names import NAMES
 from ...errors import Errors, Warnings
 from ...output.writing import coded_io, in_progress, write_file
 from ...training.provenance import (
@@ -104,14 +105,25 @@ def corpus_version(corpus: Path) -> CorpusVersion:
     """Return the data of a corpus on which a trial depends.
 
     corpus (Path): Folder of a converted corpus.
-    RETURNS (CorpusVersion): Types, language and a checksum of each part.
+    RETURNS (CorpusVersion): Types, language and checksums of the parts and of the lists of names.
     RAISES (ValueError): If train, dev or test is missing.
     """
-    paths = {part: part_path(corpus, part) for part in PARTS}
-    for path in paths.values():
+    for path in (part_path(corpus, part) for part in PARTS):
         if not path.exists():
             raise ValueError(Errors.L402.format(path=path, fix="Trials need train, dev and test."))
-    return {**read_types(corpus)._asdict(), **{part: checksum(path) for part, path in paths.items()}}
+    return {**read_types(corpus)._asdict(), **content_of_parts(corpus, PARTS)}
+
+
+def content_of_parts(corpus: Path, parts: Iterable[str]) -> dict[str, str]:
+    """Return checksums of parts of a corpus and, if it has any, of its lists of names.
+
+    corpus (Path): Folder of a converted corpus.
+    parts (Iterable[str]): Names of the parts, which must exist.
+    """
+    paths = {part: part_path(corpus, part) for part in parts}
+    if (corpus / NAMES).is_file():
+        paths[NAMES] = corpus / NAMES
+    return {name: checksum(path) for name, path in paths.items()}
 
 
 def config_content(config: Config) -> dict[str, object]:
