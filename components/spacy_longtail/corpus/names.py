@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 from spacy.language import Language
 from spacy.matcher import PhraseMatcher
 from spacy.tokens import Doc
+from spacy.util import minibatch
 from spacy.vocab import Vocab
+from tqdm import tqdm
 
 from ..errors import Errors
 from .labels import check_label
@@ -17,6 +19,8 @@ from .labels import check_label
 NAMES = "names.jsonl"  # in a converted corpus
 SOURCES = (NAMES, "names")  # beside the parts of a corpus: a file of patterns, or a folder of TYPE.txt
 MIN_CHARACTERS = 2  # a name of one letter would match far too often
+PATIENCE = 2.0  # seconds before a progress bar appears
+BATCH = 10_000  # number of names that are added to a matcher at once
 WORD_KEYS = ("LOWER", "TEXT", "ORTH")  # of a token pattern
 
 Names = dict[str, list[list[str]]]  # the words of each name, by type
@@ -44,7 +48,9 @@ def read_names(path: Path, tokenize: Callable[[str], Iterable[str]]) -> Names:
     RAISES (ValueError): If the file cannot be read (L803).
     """
     names: dict[str, dict[tuple[str, ...], list[str]]] = {}
-    for place, label, pattern in _entries(path):
+    for place, label, pattern in tqdm(
+        _entries(path), "names", delay=PATIENCE, disable=None, leave=False
+    ):
         words = _words_of(pattern, tokenize)
         if words is None:
             problem = f"its pattern has more than words: {json.dumps(pattern, ensure_ascii=False)}"
@@ -82,7 +88,8 @@ def matcher_of(vocab: Vocab, names: Mapping[str, Iterable[list[str]]]) -> Phrase
     """
     matcher = PhraseMatcher(vocab, attr="LOWER")
     for label, of_type in names.items():
-        matcher.add(label, [Doc(vocab, words=words) for words in of_type])
+        for batch in minibatch(of_type, BATCH):  # a million documents would fill the memory
+            matcher.add(label, [Doc(vocab, words=words) for words in batch])
     return matcher
 
 
