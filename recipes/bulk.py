@@ -1,4 +1,4 @@
-"""What the bulk recipes share: checked input, predictions as columns, output all or nothing."""
+"""Shared code of the bulk recipes: checks the input, predicts, and writes all output or none."""
 
 import shutil
 from collections.abc import Iterable, Iterator
@@ -21,35 +21,37 @@ from spacy.tokens import Doc, DocBin
 from spacy_longtail.types import ENTITY_SCORES
 
 DOCUMENTS = pa.schema([("id", pa.string()), ("text", pa.string())])
-# A schema of its own, for Arrow takes "2020-01-01" for a time where it has to guess.
+# With an explicit schema: without one, Arrow guesses that "2020-01-01" is a time.
 PARSE = pj.ParseOptions(explicit_schema=DOCUMENTS, unexpected_field_behavior="ignore")
-READ = pj.ReadOptions(block_size=64 * 2**20)  # no line may be longer
+READ = pj.ReadOptions(block_size=64 * 2**20)  # limit of a line, in bytes
 ENTITIES = pa.list_(
     pa.struct(
         [("start", pa.int32()), ("end", pa.int32()), ("label", pa.string()), ("score", pa.float64())]
     )
 )
-SHOWN = 3  # ids in a message
+SHOWN = 3  # maximum number of ids in a message
 
 Model = Annotated[str, typer.Argument(help="A trained pipeline: a folder or an installed package.")]
 Source = Annotated[
     Path,
     typer.Argument(metavar="INPUT", exists=True, help="A .jsonl or .parquet file or a folder of them."),
 ]
-Output = Annotated[Path, typer.Argument(help="Folder for the Parquet files; must not exist.")]
-WithDocs = Annotated[bool, typer.Option("--docs", help="Write the documents too, as DocBins.")]
+Output = Annotated[Path, typer.Argument(help="Folder for the Parquet files. It must not exist.")]
+WithDocs = Annotated[bool, typer.Option("--docs", help="Write the documents as well, as DocBins.")]
 
 
 @lru_cache(maxsize=1)
 def load(model: str) -> Language:
-    """The pipeline, loaded once in a process, however many tasks that runs."""
+    """Return the pipeline, which is loaded once per process for all its tasks."""
     return spacy.load(model)
 
 
 class Work(NamedTuple):
-    model: str  # what spacy.load takes, in any folder
-    files: list[str]  # absolute, all .jsonl or all .parquet
-    ids: pa.ChunkedArray  # of all documents, none twice
+    """Checked input of a run."""
+
+    model: str  # argument of spacy.load, valid in any working directory
+    files: list[str]  # absolute paths, all .jsonl or all .parquet
+    ids: pa.ChunkedArray  # unique ids of all documents
 
 
 def prepare(model: str, source: Path, output: Path) -> Work:
@@ -57,10 +59,10 @@ def prepare(model: str, source: Path, output: Path) -> Work:
 
     model (str): A trained pipeline: a folder, or an installed package.
     source (Path): A .jsonl or .parquet file, or a folder of either, with `id` and `text`.
-    output (Path): Where the predictions go.
-    RETURNS (Work): What is to be done.
-    RAISES (typer.BadParameter): On an output that exists, a pipeline that cannot be loaded,
-        documents that are none, have no id or text, are too long for the pipeline, or share an id.
+    output (Path): Folder for the predictions.
+    RETURNS (Work): The pipeline, the files and the ids of the run.
+    RAISES (typer.BadParameter): If the output exists, the pipeline cannot be loaded, there are no
+        documents, or a document has no id or text, is too long for the pipeline, or shares its id.
     """
     if output.exists():
         raise typer.BadParameter(f"{output} exists already. Delete it, or choose another folder.")
@@ -77,8 +79,8 @@ def prepare(model: str, source: Path, output: Path) -> Work:
     repeated = counts.filter(pc.greater(counts.field("counts"), 1)).field("values")
     if len(repeated):
         raise typer.BadParameter(
-            f"{len(repeated)} ids in {source} stand for more than one document, such as "
-            f"{_some(repeated)}. Ids must be unique: the output has a row for each."
+            f"{len(repeated)} ids in {source} belong to more than one document, such as "
+            f"{_some(repeated)}. Make them unique: the output has one row per id."
         )
     return Work(model, [str(file) for file in files], ids)
 
@@ -86,7 +88,7 @@ def prepare(model: str, source: Path, output: Path) -> Work:
 def _input_files(source: Path) -> list[Path]:
     source = source.resolve()
     found = [source] if source.is_file() else sorted(p for p in source.glob("*") if p.is_file())
-    # an empty file is a shard without documents, and no Parquet file
+    # an empty file is a shard without documents, and is not valid Parquet
     files = [p for p in found if p.suffix in (".jsonl", ".parquet") and p.stat().st_size]
     if not files:
         raise typer.BadParameter(f"{source} has no .jsonl or .parquet file with content.")
@@ -96,10 +98,10 @@ def _input_files(source: Path) -> list[Path]:
 
 
 def _read_ids(file: Path, max_length: int) -> pa.Array:
-    """The ids of a file whose every document has an id, and a text that the pipeline takes."""
+    """Return the ids of a file, after checking the id and the text of every document."""
     try:
         documents = _read(file)
-    except ValueError as error:  # Arrow's own are ValueErrors too
+    except ValueError as error:  # Arrow's errors are ValueErrors as well
         raise typer.BadParameter(f"{file} has no strings `id` and `text` throughout: {error}") from error
     for name in DOCUMENTS.names:
         if documents[name].null_count:
@@ -132,7 +134,7 @@ def _some(ids: pa.Array) -> str:
 
 
 def output_schema(docs: bool) -> pa.Schema:
-    """The columns of the output; `doc` only where it is wanted."""
+    """Return the columns of the output, with `doc` if `docs` is true."""
     fields = [("id", pa.string()), ("entities", ENTITIES)]
     return pa.schema([*fields, ("doc", pa.binary())] if docs else fields)
 
@@ -141,14 +143,14 @@ def predict(nlp: Language, ids: Iterable[str], texts: Iterable[str], docs: bool)
     """Run the pipeline over documents.
 
     nlp (Language): The pipeline.
-    ids (Iterable[str]): One for each document.
-    texts (Iterable[str]): In the order of the ids.
-    docs (bool): Whether to give the documents too, each a DocBin's bytes.
-    RETURNS (dict[str, list]): Columns as in `output_schema`.
+    ids (Iterable[str]): The id of each document.
+    texts (Iterable[str]): The text of each document, in the order of the ids.
+    docs (bool): Whether to return the documents as well, each as the bytes of a DocBin.
+    RETURNS (dict[str, list]): The columns of `output_schema`.
     """
     columns: dict[str, list] = {name: [] for name in output_schema(docs).names}
     columns["id"] = list(ids)
-    with nlp.memory_zone():  # else a worker keeps every word that it ever saw
+    with nlp.memory_zone():  # otherwise a worker keeps every word that it has seen
         for doc in nlp.pipe(texts):
             columns["entities"].append(_entities(doc))
             if docs:
@@ -175,12 +177,14 @@ def _entities(doc: Doc) -> list[dict[str, Any]]:
 
 @contextmanager
 def all_or_nothing(output: Path, ids: pa.ChunkedArray) -> Iterator[Path]:
-    """Give a folder to write to. It becomes the output if every document is in it once, else goes.
+    """Yield a folder to write to, which becomes the output if it holds every document once.
 
-    output (Path): The folder that is to be there in the end.
-    ids (pa.ChunkedArray): Of the documents.
-    YIELDS (Path): A folder beside the output, not made yet.
-    RAISES (RuntimeError): If what was written cannot be read or does not hold each id exactly once.
+    Otherwise the folder is deleted.
+
+    output (Path): The final folder.
+    ids (pa.ChunkedArray): The ids of all documents.
+    YIELDS (Path): A path beside the output, which does not exist yet.
+    RAISES (RuntimeError): If the files cannot be read or do not hold each id exactly once.
     """
     output = output.resolve()
     part = output.with_name(f"{output.name}.part-{uuid4().hex[:8]}")
@@ -196,12 +200,12 @@ def _check_written(folder: Path, ids: pa.ChunkedArray) -> None:
     try:
         written = dataset(folder, format="parquet").to_table(columns=["id"])["id"].cast(ids.type)
     except (OSError, ValueError) as error:
-        raise RuntimeError(f"What was written cannot be read: {error}") from error
+        raise RuntimeError(f"The files that were written cannot be read: {error}") from error
     n_missing = len(ids) - pc.sum(pc.is_in(ids, value_set=written)).as_py()
     n_again = len(written) - pc.count_distinct(written).as_py()
     n_strange = len(written) - pc.sum(pc.is_in(written, value_set=ids)).as_py()
     if n_missing or n_again or n_strange:
         raise RuntimeError(
             f"Of {len(ids)} documents {n_missing} have no row, {n_again} rows repeat another and "
-            f"{n_strange} belong to none."
+            f"{n_strange} rows belong to no document."
         )

@@ -1,4 +1,4 @@
-"""Bulk inference with Ray Data: every worker loads the pipeline once. See README.md."""
+"""Bulk inference with Ray Data, where each worker loads the pipeline once. See README.md."""
 
 import logging
 from collections.abc import Iterator
@@ -26,11 +26,11 @@ from bulk import (
 from ray.exceptions import RayError
 from wasabi import msg
 
-LOCAL = "local"  # Ray's word for a cluster of its own, on this machine
+LOCAL = "local"  # tells Ray to start a cluster on this machine
 
 
 class Predictor:
-    """What an actor runs: made once, called with a block of documents at a time."""
+    """Ray actor: loads the pipeline once, then predicts one block of documents per call."""
 
     def __init__(self, model: str, docs: bool):
         self.nlp, self.docs = spacy.load(model), docs
@@ -43,8 +43,8 @@ class Predictor:
 
 @contextmanager
 def cluster(address: str, workers: int) -> Iterator[None]:
-    """A connection to a cluster. A cluster on this machine ends with it, and so do its tasks."""
-    # one CPU more than workers: reading and writing need some too
+    """Connect to a cluster. A cluster on this machine is stopped at the end, with its tasks."""
+    # one CPU more than workers, because reading and writing need some as well
     num_cpus = workers + 1 if address == LOCAL else None
     ray.init(address, num_cpus=num_cpus, include_dashboard=False, logging_level=logging.WARNING)
     try:
@@ -54,7 +54,7 @@ def cluster(address: str, workers: int) -> Iterator[None]:
 
 
 def run(work: Work, folder: Path, workers: int, block_size: int, retries: int, docs: bool) -> None:
-    """Predict on the cluster that Ray is connected to. A block whose worker dies is done again."""
+    """Predict on the connected cluster. If a worker crashes, its block is predicted again."""
     if work.files[0].endswith(".parquet"):
         documents = ray.data.read_parquet(work.files, columns=["id", "text"])
     else:
@@ -62,10 +62,10 @@ def run(work: Work, folder: Path, workers: int, block_size: int, retries: int, d
     documents.repartition(target_num_rows_per_block=block_size).map_batches(
         Predictor,
         fn_constructor_args=(work.model, docs),
-        batch_size=None,  # the block
+        batch_size=None,  # the whole block
         batch_format="pyarrow",
         compute=ray.data.ActorPoolStrategy(size=workers),
-        max_restarts=retries,  # Ray's default is for ever, which a document that kills never ends
+        max_restarts=retries,  # without a limit, a document that crashes workers never ends
         max_task_retries=retries,
     ).write_parquet(str(folder))
 
@@ -74,19 +74,19 @@ def main(
     model: Model,
     source: Source,
     output: Output,
-    workers: Annotated[int, typer.Option(min=1, help="Processes that predict.")] = 2,
+    workers: Annotated[int, typer.Option(min=1, help="Number of processes that predict.")] = 2,
     block_size: Annotated[
-        int, typer.Option(min=1, help="Documents that a worker takes at a time: a file each.")
+        int, typer.Option(min=1, help="Documents per block, which is one task and one file.")
     ] = 1000,
     retries: Annotated[
-        int, typer.Option(min=-1, help="Deaths that a worker, or a block, may cost; -1: any number.")
+        int, typer.Option(min=-1, help="Crashes tolerated per worker and per block; -1: no limit.")
     ] = 3,
     docs: WithDocs = False,
     address: Annotated[
-        str, typer.Option(envvar="RAY_ADDRESS", help="A running cluster's address.")
+        str, typer.Option(envvar="RAY_ADDRESS", help="Address of a running cluster.")
     ] = LOCAL,
 ) -> None:
-    """Find the entities of many documents, with a row for each document exactly once."""
+    """Find the entities of many documents, and write exactly one row per document."""
     work = prepare(model, source, output)
     try:
         with all_or_nothing(output, work.ids) as folder, cluster(address, workers):

@@ -1,4 +1,4 @@
-"""A matrix on a Ray cluster: every task is a trial. See README.md."""
+"""A matrix on a Ray cluster, where each trial is a task. See README.md."""
 
 import logging
 from pathlib import Path
@@ -14,33 +14,35 @@ from spacy_longtail.studies.matrix.writing import summary_tables, write_matrix_r
 from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.run import Matrix, TrialOptions
 
-LOCAL = "local"  # Ray's word for a cluster of its own, on this machine
+LOCAL = "local"  # tells Ray to start a cluster on this machine
 
 
 @ray.remote
 def work(plan: str, corpora: list[str], output: str, options: TrialOptions, key: str) -> None:
-    """Run the trial with a content key."""
+    """Run the trial with this content key."""
     Matrix(read_plan(plan, {"corpora": corpora or None}), Path(output)).run(options, [key])
 
 
 def main(
-    plan: Annotated[str, typer.Argument(help="A YAML file, or a preset of the command `matrix`.")],
+    plan: Annotated[str, typer.Argument(help="A YAML file or a preset of the command `matrix`.")],
     corpora: Annotated[list[Path] | None, typer.Argument(help="Folders that `convert` wrote.")] = None,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="A folder that all nodes share.")
     ] = Path("training/matrix"),
     workers: Annotated[
-        int, typer.Option(min=1, help="CPUs of a cluster on this machine, in trials.")
+        int, typer.Option(min=1, help="Trials at a time, for a cluster on this machine.")
     ] = 2,
-    cpus: Annotated[float, typer.Option(min=0.1, help="CPUs that Ray keeps for a trial.")] = 1,
-    gpus: Annotated[float, typer.Option(min=0, help="GPUs that Ray keeps for a trial.")] = 0,
-    retries: Annotated[int, typer.Option(min=0, help="Deaths of a worker that are tolerated.")] = 3,
-    minutes: Annotated[float | None, typer.Option(min=0.01, help="Time limit of a trial.")] = None,
+    cpus: Annotated[float, typer.Option(min=0.1, help="CPUs that Ray reserves for each trial.")] = 1,
+    gpus: Annotated[float, typer.Option(min=0, help="GPUs that Ray reserves for each trial.")] = 0,
+    retries: Annotated[int, typer.Option(min=0, help="Crashes tolerated per trial.")] = 3,
+    minutes: Annotated[
+        float | None, typer.Option(min=0.01, help="Time limit of a trial, in minutes.")
+    ] = None,
     address: Annotated[
-        str, typer.Option(envvar="RAY_ADDRESS", help="A running cluster's address.")
+        str, typer.Option(envvar="RAY_ADDRESS", help="Address of a running cluster.")
     ] = LOCAL,
 ) -> None:
-    """Train a plan's trials on a cluster, each once, also when a worker dies; then the report."""
+    """Train each trial of a plan once on a cluster, even if workers crash, and write the report."""
     paths = [str(path.resolve()) for path in corpora or []]
     source = str(Path(plan).resolve()) if Path(plan).is_file() else plan
     try:
@@ -55,10 +57,10 @@ def main(
         keys = matrix.missing(matrix.trials)
         ray.get([task.remote(source, paths, str(matrix.output), options, key) for key in keys])
     except (RayError, RuntimeError, ValueError) as error:
-        msg.fail(f"A worker ended: {error} Finished trials are kept: run the command again.", exits=1)
+        msg.fail(f"A worker crashed: {error} Finished trials are kept. Run the command again.", exits=1)
     finally:
         ray.shutdown()
-    summary = summarize_trials(matrix, matrix.run(options))  # what a dead worker left, if anything
+    summary = summarize_trials(matrix, matrix.run(options))  # and what crashed workers left
     typer.echo(summary_tables(summary))
     if summary.corpora:
         typer.echo(f"Report: {write_matrix_report(summary, matrix.output / 'report')}")

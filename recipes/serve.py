@@ -1,10 +1,10 @@
-"""Serve a trained pipeline over HTTP, with nothing but the standard library.
+"""Serve a trained pipeline over HTTP with the standard library alone.
 
     python recipes/serve.py training/mine/model-best --port 8080
 
-`GET /health` says which pipeline and version answer. `POST /entities` takes
-`{"texts": ["Storm Ida ...", ...]}` and returns the entities of each text, with scores where the
-pipeline gives them.
+`GET /health` returns the name and version of the pipeline. `POST /entities` accepts
+`{"texts": ["Storm Ida ...", ...]}` and returns the entities of each text, with scores if the
+pipeline has them.
 """
 
 import argparse
@@ -20,13 +20,13 @@ from spacy.tokens import Doc
 
 import spacy_longtail
 
-MAX_BYTES = 1_000_000  # of a request's body
+MAX_BYTES = 1_000_000  # limit for the body of a request
 WARM_UP = ["Storm Ida sank the Cutty Sark off Lisbon.", "No names here."]
 SCORES_KEY = "entity_scores"
 
 
 class RequestError(Exception):
-    """A request that cannot be answered, with the status that says so."""
+    """Error for a request that cannot be answered, with the HTTP status of the response."""
 
     def __init__(self, status: HTTPStatus, message: str) -> None:
         super().__init__(message)
@@ -36,13 +36,13 @@ class RequestError(Exception):
 class Service(ThreadingHTTPServer):
     """HTTP server that shares one pipeline between the threads of its requests."""
 
-    daemon_threads = False  # requests that were begun are answered before the process ends
+    daemon_threads = False  # running requests are answered before the process ends
 
     def __init__(self, address: tuple[str, int], nlp: Language) -> None:
         """Warm the pipeline up before the port opens.
 
-        address (tuple[str, int]): Host and port; port 0 takes a free one.
-        nlp (Language): The pipeline. Its components must be safe for threads.
+        address (tuple[str, int]): Host and port; port 0 selects a free one.
+        nlp (Language): The pipeline. Its components must be thread-safe.
         """
         find_entities(nlp, WARM_UP)
         self.nlp = nlp
@@ -53,7 +53,7 @@ class Handler(BaseHTTPRequestHandler):
     """Answers one request with JSON."""
 
     server: Service
-    timeout = 30  # seconds that a silent client keeps its thread
+    timeout = 30  # seconds after which a silent client loses its thread
 
     def do_GET(self) -> None:
         if self.path == "/health":
@@ -73,10 +73,10 @@ class Handler(BaseHTTPRequestHandler):
         self._answer(HTTPStatus.OK, {"entities": find_entities(self.server.nlp, texts)})
 
     def log_message(self, format: str, *args: object) -> None:
-        """Log nothing: a line per request is the proxy's work, and texts may be private."""
+        """Log nothing: a proxy can log requests, and texts may be private."""
 
     def _read_texts(self) -> list[str]:
-        """Return the texts of the request's body, or say what is wrong with it."""
+        """Return the texts in the body of the request, or raise a RequestError."""
         length = self.headers.get("Content-Length", "")
         if not length.isdecimal():
             raise RequestError(HTTPStatus.LENGTH_REQUIRED, "the header Content-Length is missing")
@@ -110,14 +110,14 @@ def find_entities(nlp: Language, texts: list[str]) -> list[list[dict]]:
 
     nlp (Language): The pipeline.
     texts (list[str]): The texts of one request.
-    RETURNS (list[list[dict]]): For each text, its entities with start and end in characters, label,
-        text, and score where the pipeline gives one, else null.
+    RETURNS (list[list[dict]]): The entities of each text with start and end in characters, label,
+        text, and score, which is None if the pipeline gives none.
     """
     return [_entities_of(doc) for doc in nlp.pipe(texts)]
 
 
 def describe(nlp: Language) -> dict[str, str]:
-    """Return what a monitor wants to know: the pipeline's name and version, and this package's."""
+    """Return the name and version of the pipeline and the version of this package."""
     name, version = nlp.meta["name"], nlp.meta["version"]
     return {"pipeline": name, "version": version, "spacy_longtail": spacy_longtail.__version__}
 
@@ -139,13 +139,13 @@ def _entities_of(doc: Doc) -> list[dict]:
 
 
 def main() -> None:
-    """Load the pipeline and answer until the process is told to stop."""
+    """Load the pipeline and answer requests until the process is stopped."""
     parser = argparse.ArgumentParser(description="Serve a trained pipeline over HTTP.")
     parser.add_argument("pipeline", help="folder or installed package of a pipeline")
     parser.add_argument("--host", default="127.0.0.1", help="0.0.0.0 in a container")
     parser.add_argument("--port", type=int, default=8080)
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # `docker stop` ends it as Ctrl-C does
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # `docker stop` acts like Ctrl-C
     nlp = spacy.load(Path(options.pipeline) if Path(options.pipeline).is_dir() else options.pipeline)
     with Service((options.host, options.port), nlp) as service:
         host, port = service.server_address[:2]

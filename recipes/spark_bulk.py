@@ -1,4 +1,4 @@
-"""Bulk inference with Spark's mapInPandas: a worker loads the pipeline once. See README.md."""
+"""Bulk inference with Spark's mapInPandas: each worker loads the pipeline once. See README.md."""
 
 import os
 import sys
@@ -33,7 +33,7 @@ Frames = Iterator[pd.DataFrame]
 
 
 def predictor(model: str, docs: bool) -> Callable[[Frames], Frames]:
-    """What a task runs on its partition."""
+    """Return the function that a task runs on its partition."""
 
     def run(frames: Frames) -> Frames:
         nlp = load(model)
@@ -45,15 +45,15 @@ def predictor(model: str, docs: bool) -> Callable[[Frames], Frames]:
 
 @contextmanager
 def session(master: str | None, workers: int, retries: int) -> Iterator[SparkSession]:
-    """A session: a task whose worker dies is done again. When it ends, no task writes on."""
-    if master is None:  # the workers of this machine run this Python, activated or not
+    """Start a Spark session that repeats tasks of crashed workers, and stop all tasks at the end."""
+    if master is None:  # workers on this machine use this Python, even if it is not activated
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     spark = (
         SparkSession.builder.appName("spacy bulk inference")
         .master(master or f"local[{workers},{retries + 1}]")
-        .config("spark.task.maxFailures", retries + 1)  # a cluster's; local[n,f] has its own
+        .config("spark.task.maxFailures", retries + 1)  # of a cluster; local[n,f] has its own
         .config("spark.executorEnv.OMP_NUM_THREADS", "1")  # the workers share the cores
-        # a task's files count from the moment that the job is committed, not before
+        # files of a task become visible only when the job is committed
         .config("spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version", "1")
         .config("spark.ui.enabled", "false")
         .getOrCreate()
@@ -65,13 +65,13 @@ def session(master: str | None, workers: int, retries: int) -> Iterator[SparkSes
 
 
 def run(spark: SparkSession, work: Work, folder: Path, partitions: int, docs: bool) -> None:
-    """Predict, a task for each partition."""
-    # every worker finds the module, and with it the pipeline that it loaded before
+    """Predict with one task per partition."""
+    # workers import the module by its name, so that its cache of the pipeline is kept
     spark.sparkContext.addPyFile(bulk.__file__)
     files = [f"file://{file}" for file in work.files]
     reader = spark.read.schema(from_arrow_schema(DOCUMENTS)).option("mode", "FAILFAST")
     documents = reader.parquet(*files) if files[0].endswith(".parquet") else reader.json(files)
-    # by id: a task that is done again gets the documents it had
+    # partitioned by id, so that a repeated task gets the same documents
     documents.repartition(partitions, "id").mapInPandas(
         predictor(work.model, docs), from_arrow_schema(output_schema(docs))
     ).write.parquet(f"file://{folder}")
@@ -81,17 +81,19 @@ def main(
     model: Model,
     source: Source,
     output: Output,
-    workers: Annotated[int, typer.Option(min=1, help="Processes that predict, on this machine.")] = 2,
+    workers: Annotated[
+        int, typer.Option(min=1, help="Number of processes that predict, on this machine.")
+    ] = 2,
     partitions: Annotated[
-        int, typer.Option(min=1, help="Parts that the documents are dealt to: a task, and a file, each.")
+        int, typer.Option(min=1, help="Number of partitions; each is one task and one file.")
     ] = 32,
-    retries: Annotated[int, typer.Option(min=0, help="Deaths that a task may cost.")] = 3,
+    retries: Annotated[int, typer.Option(min=0, help="Crashes tolerated per task.")] = 3,
     docs: WithDocs = False,
     master: Annotated[
-        str | None, typer.Option(help="A cluster's master.", show_default="this machine")
+        str | None, typer.Option(help="Master of a cluster.", show_default="this machine")
     ] = None,
 ) -> None:
-    """Find the entities of many documents, with a row for each document exactly once."""
+    """Find the entities of many documents, and write exactly one row per document."""
     work = prepare(model, source, output)
     try:
         with all_or_nothing(output, work.ids) as folder, session(master, workers, retries) as spark:
