@@ -45,7 +45,7 @@ def predictor(model: str, docs: bool) -> Callable[[Frames], Frames]:
 
 @contextmanager
 def session(master: str | None, workers: int, retries: int) -> Iterator[SparkSession]:
-    """Start a Spark session that repeats tasks of crashed workers, and stop all tasks at the end."""
+    """Start a Spark session that repeats tasks of crashed workers, and stop all at the end."""
     if master is None:  # workers on this machine use this Python, even if it is not activated
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     spark = (
