@@ -61,7 +61,33 @@ def kill_at(monkeypatch, step, saves, learner):
     def own(self, at):
         if at == step:
             raise KeyboardInterrupt
-        monkeypatch.setattr(run, "SECONDS", -1.0 if at + 1 in saves else 1e9)
+        monkeypatch.setattr(run, "SAVE_INTERVAL", -1.0 if at + 1 in saves else 1e9)
         return whole(self, at)
 
     monkeypatch.setattr(learner, "step", own)
+
+
+def tiny_xlm_roberta(folder):
+    """Write an XLM-R with random weights and a SentencePiece (Unigram) tokenizer of the donors."""
+    import torch
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+    from transformers import XLMRobertaConfig, XLMRobertaModel, XLMRobertaTokenizerFast
+
+    tokenizer = Tokenizer(models.Unigram())
+    tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.Metaspace(), decoders.Metaspace()
+    special = ["<s>", "<pad>", "</s>", "<unk>"]
+    trainer = trainers.UnigramTrainer(
+        vocab_size=120, special_tokens=special, unk_token="<unk>", show_progress=False
+    )
+    texts = [parse(blank(), text).text for text in (*SENTENCES, *SHIPS)]
+    tokenizer.train_from_iterator(texts, trainer)
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
+    )
+    XLMRobertaTokenizerFast(tokenizer_object=tokenizer).save_pretrained(folder)
+    sizes = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2}
+    sizes |= {"vocab_size": tokenizer.get_vocab_size(), "num_attention_heads": 2}
+    torch.manual_seed(0)
+    config = XLMRobertaConfig(pad_token_id=1, max_position_embeddings=300, **sizes)
+    XLMRobertaModel(config).save_pretrained(folder)
+    return folder

@@ -132,7 +132,7 @@ def teacher(donors, tmp_path_factory):
     """A tiny transformer that has learnt the donors."""
     folder = tmp_path_factory.mktemp("teacher")
     bert, quick = tiny_bert(folder / "bert", width=64, spells=True), dict.fromkeys(RATES, 0.01)
-    given = {"steps": 60, "words": 100, "evaluations": 1, "settings": quick, "bits": (8, 8, 8)}
+    given = {"steps": 60, "words": 100, "evaluations": 1, "settings": quick}
     return run(donors, folder / "out", bert, **given).model
 
 
@@ -162,7 +162,6 @@ def test_a_new_cnn_learns_from_a_teacher(donors, teacher, tmp_path, monkeypatch)
         ({"teacher": "en_longtail_cnn"}, "L495"),
         ({"teacher": "en_longtail_none"}, "L720"),
         ({"layers": 2}, "L213.*--layers"),
-        ({"bits": (8, 8, 8)}, "L213.*--bits"),
         ({"settings": {"training.optimizer": "Adam.v1"}}, "L213.*training.optimizer"),
     ],
     ids=str,
@@ -190,8 +189,8 @@ def test_a_run_that_was_killed_comes_to_the_same_weights(
     straight, said = run(donors, tmp_path / "straight", encoder, seed=3), []
     killed(monkeypatch, killed_at, saves, CNNLearner, donors, tmp_path / "killed", encoder, seed=3)
     again = run(donors, tmp_path / "killed", encoder, seed=3, say=said.append)
-    goes_on = [text for text in said if text.startswith("Continues")]
-    assert goes_on == ([f"Continues at step {saves[-1]}"] if saves else [])
+    goes_on = [text for text in said if text.startswith("Resuming")]
+    assert goes_on == ([f"Resuming at step {saves[-1]}"] if saves else [])
     assert same(straight.nlp, again.nlp) and straight.record["key"] == again.record["key"]
     scores = again.scores
     assert straight.scores == scores and [step for step, _ in scores] == [4, 8, 12]

@@ -187,7 +187,7 @@ def test_a_transformer_that_was_killed_comes_to_the_same_weights(
 
 
 def test_donors_are_scored_as_the_pipeline_finds_their_types(donors, bert, tmp_path):
-    first = go(donors, tmp_path / "first", bert, steps=80, words=100, bits=(8, 8, 8))
+    first = go(donors, tmp_path / "first", bert, steps=80, words=100)
     scores = first.scores[-1][1]
     assert max(score["micro"] for score in scores) > 0.3
     nlp = spacy.load(first.model)
@@ -197,7 +197,7 @@ def test_donors_are_scored_as_the_pipeline_finds_their_types(donors, bert, tmp_p
         nlp.get_pipe("ner").set_labels(donor.descriptions)
         examples = [Example(nlp(bare(doc)), doc) for doc in donor.dev]
         assert make_ner_scorer(list(donor.descriptions))(examples)["ents_f"] == score["micro"]
-    slow = {"settings": dict.fromkeys(FAST, 1e-09), "steps": 1, "bits": (8, 8, 8)}
+    slow = {"settings": dict.fromkeys(FAST, 1e-09), "steps": 1}
     more = go(donors, tmp_path / "more", first.model, **slow)  # it goes on
     after = [s["micro"] for s in more.scores[-1][1]]
     assert after == pytest.approx([s["micro"] for s in scores], abs=0.2)
@@ -241,13 +241,12 @@ def call(*arguments):
 def test_a_pretrained_pipeline_finds_what_it_was_shown(notes, bert, tmp_path):
     out, small, moved = tmp_path / "out", tmp_path / "small", tmp_path / "moved"
     own = [notes, "--words", 400, "--evaluations", 1]
-    done = call(*own, "--encoder", bert, "--steps", 60, "--bits", 8, 8, 8, "-o", out)
+    done = call(*own, "--encoder", bert, "--steps", 60, "-o", out)
     assert done.exit_code == 0, done.output
     record = json.loads((out / "pretrain.json").read_text(encoding="utf8"))
     assert [(d["name"], d["sentences"], d["open"], len(d["types"])) for d in record["donors"]] == [
         ("notes", 3, True, 9)
     ]
-    assert record["options"]["bits"] == [8, 8, 8]
     (out / "model").rename(moved)  # it finds its label encoder wherever it lies
     assert read_pretrained(moved, "ner").pipe.describe(["ship"]).any()
     nlp = spacy.load(moved)
@@ -274,7 +273,6 @@ def test_a_pretrained_pipeline_finds_what_it_was_shown(notes, bert, tmp_path):
         (["--set", "components.ner.head=crf"], "L213.*components.ner.head"),
         (["--set", "training.dropout=high"], "L001.*training.dropout"),
         (["--gpu-id", 99], "L515"),
-        (["--bits", 1, 4, 4], "L001.*bits"),
     ],
     ids=str,
 )

@@ -53,14 +53,14 @@ def pretrain_command(
     teacher: Annotated[
         str | None, Option(help="Pretrained transformer pipeline whose predictions are learned.")
     ] = None,
-    bits: Annotated[
-        tuple[float, float, float] | None,
+    teacher_cache: Annotated[
+        Path | None,
         Option(
-            help="Number of bits (4 to 8) per saved weight of the layers, the word embeddings and the "
-            "label encoder.",
-            show_default="7 6 4",
+            help="Folder in which the teacher's states of the donors' words are stored (8 bits), so "
+            "that they are computed once. Several runs may share it."
         ),
     ] = None,
+    bits: Annotated[tuple[float, float, float] | None, Option(hidden=True)] = None,
     evaluations: Annotated[
         int, Option(min=1, help="Number of evaluations on the donors during training.")
     ] = 10,
@@ -77,8 +77,23 @@ def pretrain_command(
     pretrained_cnn and transformer start.
     """
     names, overrides = read_names("--parts", parts), read_settings(settings)
-    training = (encoder, steps, words, names, evaluations, seed, gpu_id, overrides)
-    options = PretrainOptions(*training, layers, teacher, share, bits, workers)
+    if bits is not None:
+        echo("--bits has no effect any more, and version 0.4 will not accept it.", err=True)
+    options = PretrainOptions(
+        encoder=encoder,
+        steps=steps,
+        words=words,
+        parts=names,
+        evaluations=evaluations,
+        seed=seed,
+        gpu_id=gpu_id,
+        settings=overrides,
+        layers=layers,
+        teacher=teacher,
+        teacher_cache=teacher_cache,
+        share=share,
+        workers=workers,
+    )
     _, record = pretrain(donors, output, options, exclude or [], lambda text: echo(text, err=True))
     if as_json:
         return print_json({**record, "model": str(output / MODEL)})

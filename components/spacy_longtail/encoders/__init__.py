@@ -1,4 +1,4 @@
-"""Pretrained encoders: spaCy pipelines that configs name, as `en_longtail_cnn` of the package."""
+"""Pretrained encoders: spaCy pipelines that a config can name, such as `en_longtail_cnn`."""
 
 import atexit
 import shutil
@@ -17,13 +17,13 @@ from thinc.api import Config
 from ..errors import Errors
 
 HERE = Path(__file__).parent
-TRANSFORMERS = ("en_longtail_trf", "en_longtail_trf_small")  # each a package of its own
-MAJOR = "1"  # version of these packages that this code loads
-KNOWN_TYPES = HERE / "known_types.json"  # that the shipped encoders learnt from, in words
-META = "meta.json"  # of a pipeline, and of a package of one
+TRANSFORMERS = ("en_longtail_trf", "en_longtail_trf_small")  # separate packages
+MAJOR = "1"  # major version of these packages that this code loads
+KNOWN_TYPES = HERE / "known_types.json"  # descriptions that the shipped encoders were pretrained on
+META = "meta.json"  # of a pipeline, and of a package that contains one
 
-# spaCy's `source = "en_longtail_cnn"` finds installed packages alone: this folder looks like their
-# place. At the end of the path it hides none.
+# spaCy's `source = "en_longtail_cnn"` only finds installed packages, so this folder is searched as
+# theirs is. At the end of the path, it cannot hide any of them.
 if str(HERE) not in sys.path:
     sys.path.append(str(HERE))
 
@@ -39,7 +39,10 @@ def shipped_encoder(lang: str) -> str:
 
 
 def installed_transformers(lang: str) -> list[str]:
-    """Return the installed transformer encoders of a language, the best first."""
+    """Return the installed transformer encoders of a language, the most accurate one first.
+
+    lang (str): spaCy language code.
+    """
     return [name for name in TRANSFORMERS if name.startswith(f"{lang}_") and _package(name)]
 
 
@@ -50,7 +53,7 @@ def in_language(source: str, lang: str) -> str:
     spaCy refuses a source of another language (E150), although the weights of an encoder do not
     depend on it: the tokenizer and `nlp.lang` are those of the pipeline that is trained.
 
-    source (str): An installed package of a pipeline, or a folder.
+    source (str): Installed package of a pipeline, or a folder.
     lang (str): Language code of the pipeline that gets the components.
     RETURNS (str): The source itself if it has that language; else a temporary copy that declares
         it, which is deleted when the program ends.
@@ -73,10 +76,10 @@ def in_language(source: str, lang: str) -> str:
 
 
 def located(source: str | Path) -> Path:
-    """Where an encoder, or a file of it, lies.
+    """Return the path of an encoder, or of a file in it.
 
-    source (str | Path): An installed package of a pipeline, as "en_longtail_cnn", or a file of it;
-        anything else is a path.
+    source (str | Path): Installed package of a pipeline, such as "en_longtail_cnn", or a file in
+        it, such as "en_longtail_cnn/meta.json". Anything else is a path.
     """
     name, *rest = Path(source).parts or ("",)
     package = _package(name)
@@ -86,7 +89,7 @@ def located(source: str | Path) -> Path:
 def check_encoder(source: str | Path) -> Path:
     """Return the folder of an encoder.
 
-    source (str | Path): An installed package such as "en_longtail_trf", or a folder.
+    source (str | Path): Installed package such as "en_longtail_trf", or a folder.
     RAISES (ValueError): If there is no pipeline, or the package has another major version.
     """
     path = located(source)
@@ -100,10 +103,10 @@ def check_encoder(source: str | Path) -> Path:
 
 
 def _package(name: str) -> Path | None:
-    """The folder of the pipeline in an installed package."""
+    """Return the folder of the pipeline in an installed package; null if there is none."""
     spec = None
     if name.isidentifier():
-        with suppress(ImportError, ValueError):  # of a module that cannot say where it is from
+        with suppress(ImportError, ValueError):  # a module without a known origin
             spec = find_spec(name)
     if spec is None or spec.origin is None:
         return None

@@ -1,4 +1,7 @@
-"""Pretraining of an encoder and a described head on donors: corpora with types of their own."""
+"""Pretraining of an encoder, and of a head that reads label descriptions, on donors.
+
+Donors are source corpora: annotated corpora with types of their own.
+"""
 
 from .records import PretrainOptions
 from .run import MODEL, pretrain

@@ -1,4 +1,4 @@
-"""Donors as arrays of subwords, and the batches that are drawn from them."""
+"""Donors as arrays of subwords, and the batches that are sampled from them."""
 
 import re
 from collections import Counter
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import chain, count
 from random import Random
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -19,29 +19,33 @@ from torch.utils.data import IterableDataset, get_worker_info
 
 from ..corpus.formats.open_types import fine_and_coarse
 from ..layers.pieces import Pieces, Words
+from ..layers.quantised import EightBit
 from ..layers.subwords import SubwordTable
 from ..types import ANNOTATED_TYPES
 from .donors import Donor
 
-POOL = 1024  # sentences that are sorted by length together
-MISSING = -1  # the tag of a word without annotation
-IGNORED = -100  # of a word that no loss is taken of
-MOST_SUBWORDS = 128  # of a sentence
-DROPPED = 0.3  # share of a donor's batches that some of its types are left out of
-MOST_TYPES = 300  # candidates of a batch with open types
-NOTE = re.compile(r"\s*\(.*\)\s*$")  # behind a type's name
+POOL_SIZE = 1024  # number of sentences that are sorted by length together
+MISSING = -1  # tag of a word without annotation
+IGNORED = -100  # gold index of a word that the loss ignores
+MAX_SUBWORDS = 128  # per sentence
+DROP_RATE = 0.3  # fraction of a donor's batches in which some of its types do not compete
+MAX_TYPES = 300  # number of competing types in a batch with free-text types
+NOTE = re.compile(r"\s*\(.*\)\s*$")  # explanation in brackets after the name of a type
 
 
 class TableCutter:
-    """Cuts words into the subwords of a table, as `Pieces` does for a transformer."""
+    """Splits words into the subwords of a CNN's table, with the interface of `Pieces`.
 
-    ends: tuple[list[int], list[int]] = ([], [])
+    table (SubwordTable): The subwords.
+    """
+
+    ends: tuple[list[int], list[int]] = ([], [])  # a CNN needs no special subwords
 
     def __init__(self, table: SubwordTable) -> None:
         self.cut = cache(lambda word: table.cut([word])[0] or [0])
 
     def of(self, docs: Iterable[Doc]) -> Iterator[Words]:
-        """The subwords of each document's words. A word without any counts as one."""
+        """Yield the subwords of each document's words; the first one for words without any."""
         for doc in docs:
             rows = [self.cut(token.text) for token in doc]
             ids = np.array([*chain.from_iterable(rows)], dtype="int64")
@@ -52,103 +56,134 @@ Cutter = Pieces | TableCutter
 
 
 class Sentence(NamedTuple):
-    """A sentence of a donor."""
+    """Sentence of a donor."""
 
-    ids: np.ndarray  # (n_subwords,)
-    first: np.ndarray  # (n_words,), the first subword of each
-    words: np.ndarray  # (n_words,), hashes
-    tags: list[np.ndarray]  # (n_words,); with open types the fine ones, then the coarse ones
-    unknown: np.ndarray  # (n_types,), the types that nobody looked for; with open types (0,)
+    ids: np.ndarray  # subwords, shape (n_subwords,)
+    first: np.ndarray  # position of each word's first subword, shape (n_words,)
+    words: np.ndarray  # hashes of the words, shape (n_words,)
+    tags: list[np.ndarray]  # shape (n_words,); of free-text types the fine and the coarse tags
+    unknown: np.ndarray  # types that were not annotated, shape (n_types,), or empty
+    start: int  # place of the first word among the words of the donor's part
 
 
 @dataclass
 class PackedDonor:
-    """The sentences of a donor as arrays."""
+    """Sentences of a donor as arrays."""
 
     name: str
-    is_open: bool
-    texts: list[list[int]]  # for each type the places of the label texts that it goes by
+    is_open: bool  # whether types are free text
+    texts: list[list[int]]  # for each type, the indices of the label texts that describe it
     train: list[Sentence]
     dev: list[Sentence]
-    weight: float = 0.0  # donors are drawn in proportion to it
+    weight: float = 0.0  # donors are sampled in proportion to it
+    taught: EightBit | None = None  # states of a teacher for the words of `train`, if stored
 
 
 def pack(donor: Donor, cutter: Cutter, texts: dict[str, int]) -> PackedDonor:
-    """A donor as arrays.
+    """Return a donor as arrays.
 
-    A type goes by its description, and by its name alone where that is clear. Of open types, the
-    fine and the coarse ones are two annotations of one corpus.
+    The label texts of a type are its descriptions, and its name alone if no other type has it.
+    Fine and coarse free-text types are two annotations of the same sentences.
+
+    donor (Donor): The donor.
+    cutter (Cutter): Splits words into subwords.
+    texts (Dict[str, int]): Label texts of all donors with their indices; new ones are added.
     """
     names = {text: NOTE.sub("", text) for text in donor.descriptions.values()}
-    times = Counter(name.casefold() for name in names.values())
-    places = []
+    counts = Counter(name.casefold() for name in names.values())
+    indices = []
     for text, name in names.items():
-        is_clear = bool(name) and times[name.casefold()] == 1 and not donor.is_open
+        is_clear = bool(name) and counts[name.casefold()] == 1 and not donor.is_open
         forms = dict.fromkeys(" ".join(form.split()) for form in ([text, name] if is_clear else [text]))
-        places.append([texts.setdefault(form, len(texts)) for form in forms])
+        indices.append([texts.setdefault(form, len(texts)) for form in forms])
     train, dev = (_pack(donor, docs, cutter) for docs in (donor.train, donor.dev))
-    return PackedDonor(donor.name, donor.is_open, places, train, dev)
+    return PackedDonor(donor.name, donor.is_open, indices, train, dev)
 
 
 def _pack(donor: Donor, docs: Sequence[Doc], cutter: Cutter) -> list[Sentence]:
+    """Return sentences as arrays, without words after the first `MAX_SUBWORDS` subwords."""
     types = list(donor.descriptions)
-    places = {label: i for i, label in enumerate(types)}
-    before, behind = cutter.ends
-    room = MOST_SUBWORDS - len(before) - len(behind)
-    sentences = []
+    indices = {label: i for i, label in enumerate(types)}
+    before, after = cutter.ends
+    limit = MAX_SUBWORDS - len(before) - len(after)
+    sentences: list[Sentence] = []
+    start = 0
     for doc, words in zip(docs, cutter.of(docs), strict=True):
         ends = np.cumsum(words.lengths)
-        n = int(np.searchsorted(ends, room, side="right"))  # words
-        ids = np.concatenate([before, words.ids[: ends[n - 1] if n else 0], behind]).astype("int64")
-        first = ((ends - words.lengths)[:n] + len(before)).astype("int64")
-        hashes = doc.to_array(ORTH)[:n].astype("int64")  # torch has no unsigned numbers
+        n_words = int(np.searchsorted(ends, limit, side="right"))
+        ids = np.concatenate([before, words.ids[: ends[n_words - 1] if n_words else 0], after])
+        first = ((ends - words.lengths)[:n_words] + len(before)).astype("int64")
+        hashes = doc.to_array(ORTH)[:n_words].astype("int64")  # torch has no unsigned integers
         tags = []
         for level in (0, 1) if donor.is_open else (None,):
             row = np.where(doc.to_array(ENT_IOB) == 0, MISSING, 0).astype("int64")
             for ent in doc.ents:
                 label = ent.label_ if level is None else fine_and_coarse(ent.label_)[level]
-                row[ent.start : ent.end] = 2 + 2 * places[label]
+                row[ent.start : ent.end] = 2 + 2 * indices[label]
                 row[ent.start] -= 1
-            tags.append(row[:n])
+            tags.append(row[:n_words])
         known = types if donor.is_open else doc.user_data.get(ANNOTATED_TYPES, types)
         unknown = np.array([] if known == types else ~np.isin(types, known), dtype=bool)
-        sentences.append(Sentence(ids, first, hashes, tags, unknown))
+        sentences.append(Sentence(ids.astype("int64"), first, hashes, tags, unknown, start))
+        start += n_words
     return sentences
 
 
-class DonorBatch(NamedTuple):
-    """Sentences of one donor, and the types that compete for them."""
+def places_of(sentences: Iterable[Sentence]) -> np.ndarray:
+    """Return the places of the words of sentences among those of their donor's part, (n_words,)."""
+    return np.concatenate([np.arange(s.start, s.start + len(s.first)) for s in sentences])
 
-    ids: Tensor  # (n_sentences, n_subwords)
-    mask: Tensor
-    rows: Tensor  # (n_words,)
-    columns: Tensor  # (n_words,)
-    words: Tensor  # (n_words,): hashes of the words
-    gold: Tensor  # (n_words,): 0 for O, 1 + 2 t and 2 + 2 t for B and I of the t-th candidate
-    texts: Tensor  # (n_candidates,): which of all label texts the candidates go by
-    off: Tensor  # (n_words, n_candidates): left out of the softmax
+
+class DonorBatch(NamedTuple):
+    """Sentences of one donor, and the types that compete for their words."""
+
+    ids: Tensor  # subwords, shape (n_sentences, n_subwords)
+    mask: Tensor  # 0 for padding, same shape
+    rows: Tensor  # sentence of each word, shape (n_words,)
+    columns: Tensor  # position of each word's first subword, shape (n_words,)
+    words: Tensor  # hashes of the words, shape (n_words,)
+    gold: Tensor  # 0 for O, 1 + 2t for B and 2 + 2t for I of competing type t, shape (n_words,)
+    texts: Tensor  # index of each competing type's label text, shape (n_types,)
+    off: Tensor  # whether to mask a type in the softmax, shape (n_words, n_types)
+    taught: Tensor  # stored states of a teacher, shape (n_words, hidden), or (n_words, 0)
 
     def to(self, device: torch.device | str) -> "DonorBatch":
-        """The same batch on a device."""
+        """Return the batch on a device."""
         return DonorBatch(*(tensor.to(device, non_blocking=True) for tensor in self))
 
 
-def collate(sentences: list[Sentence], *of_words: np.ndarray) -> DonorBatch:
-    """Sentences side by side. of_words (np.ndarray): `gold`, `texts` and `off` of the batch."""
+def collate(
+    sentences: Sequence[Sentence],
+    gold: np.ndarray,
+    texts: np.ndarray,
+    off: np.ndarray,
+    taught: np.ndarray,
+) -> DonorBatch:
+    """Return sentences as one batch. The other arguments are fields of the batch."""
     ids = [torch.from_numpy(sentence.ids) for sentence in sentences]
     padded, mask = (pad_sequence(t, batch_first=True) for t in (ids, [*map(torch.ones_like, ids)]))
     lengths = torch.tensor([len(sentence.first) for sentence in sentences])
     rows = torch.arange(len(sentences)).repeat_interleave(lengths)
     columns = np.concatenate([sentence.first for sentence in sentences])
     words = np.concatenate([sentence.words for sentence in sentences])
-    others: list[Any] = [torch.from_numpy(array) for array in (columns, words, *of_words)]
-    return DonorBatch(padded, mask, rows, *others)
+    arrays = (columns, words, gold, texts, off, taught)
+    return DonorBatch(padded, mask, rows, *map(torch.from_numpy, arrays))
+
+
+def unlabelled(sentences: Sequence[Sentence], texts: Iterable[int] = ()) -> DonorBatch:
+    """Return sentences as a batch without gold tags. texts (Iterable[int]): Label texts."""
+    indices, none = np.array([*texts], dtype="int64"), np.zeros((0, 0))
+    return collate(sentences, none[0:0], indices, none, none)
 
 
 class Batches(IterableDataset):
-    """Batches without an end, each of one donor, which depends on the seed and its number alone.
+    """Endless stream of batches. Each is of one donor, and depends on the seed and its number only.
 
-    near (np.ndarray): (n_texts, n_texts), which label texts are close to each other.
+    donors (Sequence[PackedDonor]): The donors.
+    near (np.ndarray): Whether label texts are similar, shape (n_texts, n_texts).
+    size (int): Maximum number of subwords in a batch, padding included.
+    seed (int): Random seed.
+    start (int): Number of the first batch.
     """
 
     def __init__(
@@ -158,38 +193,49 @@ class Batches(IterableDataset):
         self.size, self.seed, self.start = size, seed, start
 
     def __iter__(self) -> Iterator[DonorBatch]:
-        worker = get_worker_info()  # torch takes batches of its workers in turn
+        worker = get_worker_info()  # torch takes the batches of its workers in turn
         turn, n = (worker.id, worker.num_workers) if worker else (0, 1)
         weights = [donor.weight for donor in self.donors]
         streams = [self._stream(donor) for donor in self.donors]
         for number in count():
             rng = Random(f"{self.seed}-{number}")
             i = rng.choices(range(len(weights)), weights)[0]
-            sentences = next(streams[i])  # those before `start`, too
+            sentences = next(streams[i])  # also of batches before `start`, to advance the stream
             if number >= self.start and (number - self.start) % n == turn:
                 yield batch_of(self.donors[i], sentences, rng, self.near)
 
     def _stream(self, donor: PackedDonor) -> Iterator[list[Sentence]]:
-        """Sentences of similar length: each comes once before any comes again."""
+        """Yield sentences of similar length. All have been yielded once before any is repeated."""
         rng = Random(f"{self.seed}-{donor.name}")
         while True:
             order = list(donor.train)
             rng.shuffle(order)
             batches: list[list[Sentence]] = []
-            for start in range(0, len(order), POOL):
+            for start in range(0, len(order), POOL_SIZE):
                 batches.append([])
-                for sentence in sorted(order[start : start + POOL], key=lambda s: len(s.ids)):
+                for sentence in sorted(order[start : start + POOL_SIZE], key=lambda s: len(s.ids)):
                     if batches[-1] and len(sentence.ids) * (len(batches[-1]) + 1) > self.size:
-                        batches.append([])  # the last one of a batch is the longest
+                        batches.append([])  # the last sentence of a batch is its longest
                     batches[-1].append(sentence)
             rng.shuffle(batches)
             yield from reversed(batches)
 
 
 def batch_of(
-    donor: PackedDonor, sentences: list[Sentence], rng: Random, near: np.ndarray, drop: float = DROPPED
+    donor: PackedDonor,
+    sentences: list[Sentence],
+    rng: Random,
+    near: np.ndarray,
+    drop_rate: float = DROP_RATE,
 ) -> DonorBatch:
-    """A batch of some sentences of a donor. near (np.ndarray): As in `Batches`."""
+    """Return a batch of sentences, with a random choice of the types that compete.
+
+    donor (PackedDonor): The donor.
+    sentences (List[Sentence]): Sentences of its training part.
+    rng (Random): Random generator.
+    near (np.ndarray): Whether label texts are similar, shape (n_texts, n_texts).
+    drop_rate (float): Probability that some of the donor's types do not compete.
+    """
     n_types = len(donor.texts)
     level = rng.randrange(len(sentences[0].tags))
     tags = np.concatenate([sentence.tags[level] for sentence in sentences])
@@ -198,26 +244,30 @@ def batch_of(
     if donor.is_open:
         present = np.unique(types[types >= 0]).tolist()
         rng.shuffle(present)
-        kept = sorted(present[:MOST_TYPES]) or [rng.randrange(n_types)]
+        kept = sorted(present[:MAX_TYPES]) or [rng.randrange(n_types)]
     else:
         kept = list(range(n_types))
-        if n_types > 1 and rng.random() < drop:
+        if n_types > 1 and rng.random() < drop_rate:
             kept = sorted(rng.sample(kept, rng.randint(max(1, n_types // 3), n_types - 1)))
     texts = np.array([rng.choice(donor.texts[t]) for t in kept])
-    place = np.full(n_types + 1, -1)
-    place[kept] = np.arange(len(kept))
-    at = place[types]
+    columns = np.full(n_types + 1, -1)  # the last entry is that of O
+    columns[kept] = np.arange(len(kept))
+    at = columns[types]
     gold = np.where(at >= 0, 1 + 2 * at + (tags + 1) % 2, np.where(tags == MISSING, IGNORED, 0))
-    is_left_out = (types >= 0) & (at < 0)
-    if is_left_out.any():  # its type is not a candidate: O, unless a candidate could be meant
-        unsure = [t for t in np.unique(types[is_left_out]) if near[donor.texts[t][0]][texts].any()]
-        gold[is_left_out & np.isin(types, unsure)] = IGNORED
+    is_dropped = (types >= 0) & (at < 0)
+    if is_dropped.any():  # O, unless a competing type could be meant as well
+        unsure = [t for t in np.unique(types[is_dropped]) if near[donor.texts[t][0]][texts].any()]
+        gold[is_dropped & np.isin(types, unsure)] = IGNORED
     off = np.zeros((len(sentences), len(kept)), dtype=bool)
     for row, sentence, labels in zip(off, sentences, np.split(at, np.cumsum(lengths)[:-1]), strict=True):
-        if donor.is_open:  # what could be meant by a type of the sentence, beside that type
+        if donor.is_open:  # mask what could be meant by a type of the sentence, except that type
             mentioned = np.unique(labels[labels >= 0])
             row[:] = near[np.ix_(texts[mentioned], texts)].any(axis=0)
             row[mentioned] = False
         elif len(sentence.unknown):
             row[:] = sentence.unknown[kept]
-    return collate(sentences, gold, texts, np.repeat(off, lengths, axis=0))
+    taught = np.zeros((len(tags), 0), dtype="float32")
+    if donor.taught is not None:
+        places = places_of(sentences)
+        taught = EightBit(*(array[places] for array in donor.taught)).expand()
+    return collate(sentences, gold, texts, np.repeat(off, lengths, axis=0), taught)

@@ -1,4 +1,4 @@
-"""spaCy's CNN over hashed attributes and subwords as a bi-encoder: in torch, and as a pipeline."""
+"""spaCy's CNN over hashed attributes and subwords as a bi-encoder, in torch and as a pipeline."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -27,33 +27,38 @@ from .records import unusable
 from .transformer import ENCODER, Start
 
 ATTRIBUTES = ("NORM", "PREFIX", "SUFFIX", "SHAPE")
-BEGINS = ("\u2581", "\u0120")  # of SentencePiece and of byte pairs: before a word's first subword
-BROKEN = "\ufffd"  # of a part of a character
-EPSILON = 1e-8  # of layer normalisation, as in thinc
-PIECES = 3  # of maxout
-ROWS = (5000, 1000, 2500, 2500)  # of the hash tables of a new CNN
-OF_WORD, OF_TEXT = 12, 64  # subwords that training reads, at most
-COLUMNS = 128  # of the table in training
-LAST_LATIN = 0x24F  # code points
-FEWEST_FOREIGN = 20  # times that a subword of another script occurs in the donors, to be kept
-SMOOTHED = 5  # times more that each subword counts as read
-BATCH = 512
+WORD_STARTS = ("\u2581", "\u0120")  # mark of a word's first subword: SentencePiece, byte pairs
+BROKEN = "\ufffd"  # part of a character
+EPSILON = 1e-8  # of layer normalization, as in thinc
+N_PIECES = 3  # of maxout
+N_ROWS = (5000, 1000, 2500, 2500)  # of the hash tables of a new CNN
+WORD_SUBWORDS, TEXT_SUBWORDS = 12, 64  # maximum number of subwords that training reads
+N_COLUMNS = 128  # of the table of subwords in training
+LAST_LATIN = 0x24F  # code point
+MIN_FOREIGN = 20  # occurrences in the donors, for a subword of another script to be kept
+SMOOTHING = 5  # added to the number of occurrences of each subword
+BATCH_SIZE = 512
 
 CNNStart = tuple["CNNBiEncoder", SubwordTable]
 
 
 class Maxout(nn.Module):
-    """thinc's Maxout with layer normalisation."""
+    """thinc's Maxout with layer normalization.
+
+    n_in (int): Number of columns of the inputs.
+    n_out (int): Number of columns of the outputs.
+    """
 
     def __init__(self, n_in: int, n_out: int) -> None:
         super().__init__()
-        self.W = nn.Parameter(torch.empty(n_out, PIECES, n_in))
-        self.b = nn.Parameter(torch.zeros(n_out, PIECES))
+        self.W = nn.Parameter(torch.empty(n_out, N_PIECES, n_in))
+        self.b = nn.Parameter(torch.zeros(n_out, N_PIECES))
         self.G = nn.Parameter(torch.ones(n_out))
         self.shift = nn.Parameter(torch.zeros(n_out))
         nn.init.uniform_(self.W, -((6 / (n_in + n_out)) ** 0.5), (6 / (n_in + n_out)) ** 0.5)
 
     def forward(self, rows: Tensor) -> Tensor:
+        """Return the outputs, shape (n_rows, n_out). rows (Tensor): Shape (n_rows, n_in)."""
         n_out, n_pieces, n_in = self.W.shape
         best = functional.linear(rows, self.W.view(-1, n_in), self.b.view(-1))
         best = best.view(len(rows), n_out, n_pieces).amax(2)
@@ -63,7 +68,10 @@ class Maxout(nn.Module):
 class CNN(nn.Module):
     """longtail.RichEmbed.v1 with attributes and subwords, and spacy.MaxoutWindowEncoder.v2.
 
-    vectors (Tensor): (n_subwords, n_columns), the table of subwords at first.
+    vectors (Tensor): Initial vectors of the subwords, shape (n_subwords, n_columns).
+    rows (Sequence[int]): Number of rows of each hash table.
+    width (int): Number of columns of the states.
+    depth (int): Number of convolutions.
     """
 
     def __init__(self, vectors: Tensor, rows: Sequence[int], width: int = 96, depth: int = 4) -> None:
@@ -77,27 +85,35 @@ class CNN(nn.Module):
         self.blocks = nn.ModuleList([Maxout(width * 3, width) for _ in range(depth)])
 
     def mean(self, subwords: Tensor) -> Tensor:
-        """Mean vectors, (n_texts, n_columns). subwords (Tensor): (n_texts, n_subwords), padded."""
+        """Return the mean vector of each text, shape (n_texts, n_columns).
+
+        subwords (Tensor): Subwords of each text, padded, shape (n_texts, n_subwords).
+        """
         lengths = (subwords < len(self.vectors)).sum(1, keepdim=True).clamp(min=1)
         table = torch.cat([self.vectors, self.vectors.new_zeros(1, self.vectors.shape[1])])
         return functional.embedding(subwords, table).sum(1) / lengths
 
     def embed(self, rows: Tensor, subwords: Tensor) -> Tensor:
-        """Words by themselves, (n_words, width).
+        """Return the embeddings of words, without their context, shape (n_words, width).
 
-        rows (Tensor): (n_words, n_attributes, 4), of the hash tables.
-        subwords (Tensor): (n_words, n_subwords), padded.
+        rows (Tensor): Rows of the hash tables, shape (n_words, n_attributes, 4).
+        subwords (Tensor): Subwords of each word, padded, shape (n_words, n_subwords).
         """
         parts = [functional.embedding(rows[:, i], table).sum(1) for i, table in enumerate(self.tables)]
         parts.append(self.project(self.mean(subwords)))
         return self.mix(torch.cat(parts, 1))
 
     def encode(self, words: Tensor, lengths: Tensor, dropout: float = 0.0) -> Tensor:
-        """(n_tokens, width). words (Tensor): The same. lengths (Tensor): (n_sentences,)."""
+        """Return the states of words in their sentences, shape (n_words, width).
+
+        words (Tensor): Embeddings, shape (n_words, width).
+        lengths (Tensor): Number of words of each sentence, shape (n_sentences,).
+        dropout (float): Dropout rate of each convolution, in training.
+        """
         n = int(lengths.sum()) + self.depth * (len(lengths) + 1)
         sentence = torch.arange(len(lengths), device=words.device).repeat_interleave(lengths)
         at = torch.arange(len(words), device=words.device) + self.depth * (1 + sentence)
-        X = words.new_zeros(n, self.width).index_copy(0, at, words)  # sentences, with zeros between them
+        X = words.new_zeros(n, self.width).index_copy(0, at, words)  # sentences with zeros in between
         edge = words.new_zeros(1, self.width)
         for block in self.blocks:
             window = torch.cat([torch.cat([edge, X[:-1]]), X, torch.cat([X[1:], edge])], 1)
@@ -106,7 +122,11 @@ class CNN(nn.Module):
 
 
 class CNNBiEncoder(Matcher):
-    """The CNN below the head of longtail.DescribedTypes.v1, labels read by the same subwords."""
+    """CNN below the head of longtail.DescribedTypes.v1. The same subwords encode the labels.
+
+    encoder (CNN): The CNN.
+    width (int): Number of columns in which words and labels are compared.
+    """
 
     encoder: CNN
 
@@ -114,14 +134,19 @@ class CNNBiEncoder(Matcher):
         super().__init__(encoder, encoder.width, encoder.vectors.shape[1], width)
 
     def describe(self, subwords: Tensor) -> Tensor:
-        """(n_labels, n_columns), of unit length. subwords (Tensor): Padded, a row for a label."""
+        """Return the vectors of labels, of unit length, shape (n_labels, n_columns).
+
+        subwords (Tensor): Subwords of each label, padded, shape (n_labels, n_subwords).
+        """
         return functional.normalize(self.encoder.mean(subwords), dim=1)
 
 
 def reduce_columns(model: CNNBiEncoder, counts: np.ndarray, n_columns: int) -> None:
-    """Keep the directions of the subword table that the projections of words and labels use most.
+    """Reduce the table of subwords to the directions that the projections use most.
 
-    counts (np.ndarray): (n_subwords,), how often the donors have each subword.
+    model (CNNBiEncoder): The model; changed in place.
+    counts (np.ndarray): Occurrences of each subword in the donors, shape (n_subwords,).
+    n_columns (int): Number of columns to keep.
     """
     parts = (model.encoder.vectors, model.encoder.project.weight, model.Q)
     table, words, labels = (part.detach().double().cpu().numpy() for part in parts)
@@ -140,7 +165,11 @@ def reduce_columns(model: CNNBiEncoder, counts: np.ndarray, n_columns: int) -> N
 
 
 class Vocabulary:
-    """The distinct words of sentences."""
+    """The distinct words of sentences.
+
+    orths (np.ndarray): Hashes of the words, with repetitions, shape (n_words,).
+    vocab (Vocab): Vocabulary that has the words.
+    """
 
     def __init__(self, orths: np.ndarray, vocab: Vocab) -> None:
         self.keys, self.counts = np.unique(orths, return_counts=True)
@@ -148,95 +177,118 @@ class Vocabulary:
         self.words = [lexeme.text for lexeme in self.lexemes]
 
     def features(self, table: SubwordTable, n_rows: Sequence[int]) -> tuple[Tensor, Tensor]:
-        """What `CNN.embed` reads of each word. n_rows (Sequence[int]): Of the hash tables."""
+        """Return the arguments of `CNN.embed` for every word.
+
+        table (SubwordTable): The subwords.
+        n_rows (Sequence[int]): Number of rows of each hash table.
+        """
         rows = []
         for i, (name, n) in enumerate(zip(ATTRIBUTES, n_rows, strict=True)):
             keys = np.array([getattr(lexeme, name.lower()) for lexeme in self.lexemes], dtype="uint64")
             rows.append(NumpyOps().hash(keys, FIRST_SEED + i) % n)
         hashed = torch.from_numpy(np.stack(rows, axis=1).astype("int32"))
-        return hashed, padded(table.cut(self.words), len(table.subwords), OF_WORD)
+        return hashed, padded(table.cut(self.words), len(table.subwords), WORD_SUBWORDS)
 
     def frequencies(self, table: SubwordTable) -> np.ndarray:
-        """How often the sentences have each subword, (n_subwords,)."""
+        """Return the number of occurrences of each subword, shape (n_subwords,)."""
         rows = table.cut(self.words)
-        times = np.repeat(self.counts, [*map(len, rows)])
-        return np.bincount([*chain.from_iterable(rows)], times, minlength=len(table.subwords))
+        counts = np.repeat(self.counts, [*map(len, rows)])
+        return np.bincount([*chain.from_iterable(rows)], counts, minlength=len(table.subwords))
 
 
-def padded(rows: Sequence[Sequence[int]], n_subwords: int, most: int) -> Tensor:
-    """Subwords of texts in one array, padded with `n_subwords`. most (int): Of a text."""
-    cut = [torch.tensor(row[:most], dtype=torch.int32) for row in ([n_subwords], *rows)]
+def padded(rows: Sequence[Sequence[int]], n_subwords: int, max_length: int) -> Tensor:
+    """Return the subwords of texts as one array, padded with `n_subwords`.
+
+    rows (Sequence[Sequence[int]]): Subwords of each text.
+    n_subwords (int): Number of subwords in the table.
+    max_length (int): Maximum number of subwords of a text; further ones are cut off.
+    """
+    cut = [torch.tensor(row[:max_length], dtype=torch.int32) for row in ([n_subwords], *rows)]
     return pad_sequence(cut, batch_first=True, padding_value=n_subwords)[1:]
 
 
 def subwords_of(tokenizer: Tokenizer) -> dict[str, int]:
-    """A tokenizer's subwords as a table writes them, with their numbers, without special ones."""
+    """Return the subwords of a tokenizer with their ids, written as in a table.
+
+    Special subwords and parts of characters are skipped.
+    """
     special = tokenizer.get_added_tokens_decoder()
     tokens = {i: tokenizer.id_to_token(i) for i in range(tokenizer.get_vocab_size()) if i not in special}
-    is_marked = any(token.startswith(BEGINS) for token in tokens.values())
+    is_marked = any(token.startswith(WORD_STARTS) for token in tokens.values())
     subwords: dict[str, int] = {}
     for i, token in tokens.items():
-        goes_on = not token.startswith(BEGINS) if is_marked else token.startswith(GOES_ON)
+        is_inner = not token.startswith(WORD_STARTS) if is_marked else token.startswith(GOES_ON)
         text = tokenizer.decode([i]).strip()
-        text = text.removeprefix(GOES_ON) if goes_on else text
+        text = text.removeprefix(GOES_ON) if is_inner else text
         if text.split() == [text] and BROKEN not in text:
-            subwords.setdefault(f"{GOES_ON * goes_on}{text}", i)
+            subwords.setdefault(f"{GOES_ON * is_inner}{text}", i)
     return subwords
 
 
 def new_cnn(teacher: Start, vocabulary: Vocabulary, texts: list[str]) -> CNNStart:
-    """A CNN with those subwords of a teacher that the donors have, and the table of them.
+    """Return a new CNN and its table, with those subwords of a teacher that occur in the donors.
 
-    Their vectors are the states of the label encoder and the teacher for each subword alone, side
-    by side, in the directions in which frequent subwords differ most. texts (List[str]): Labels.
+    The vector of a subword consists of its states in the label encoder and in the teacher, where
+    it is encoded alone, projected to the directions in which frequent subwords differ most.
+
+    teacher (Start): The transformer.
+    vocabulary (Vocabulary): Words of the donors.
+    texts (List[str]): Label texts of the donors.
     """
     tokenizer = teacher.tokenizer
     ids = subwords_of(tokenizer)
     is_plain = all(subword == plain(subword) for subword in ids)
     whole = SubwordTable(NO_SUBWORDS.vectors, list(ids), is_plain)
-    in_words = vocabulary.frequencies(whole)
-    in_texts = [*chain.from_iterable(subwords_of_texts(whole, texts))]
-    is_kept = in_words >= [*map(_fewest, ids)]
-    is_kept[in_texts] = True
+    counts = vocabulary.frequencies(whole)
+    is_kept = counts >= [*map(_min_count, ids)]
+    is_kept[[*chain.from_iterable(subwords_of_texts(whole, texts))]] = True
     kept = np.flatnonzero(is_kept)
     table = SubwordTable(NO_SUBWORDS.vectors, [whole.subwords[i] for i in kept], is_plain)
     pieces, ends = np.array(list(ids.values()))[kept], Pieces(tokenizer).ends
-    read = (_alone(encoder, pieces, *ends) for encoder in (teacher.labels, teacher.model.encoder))
-    X = np.concatenate([*read], axis=1)
-    weights = (in_words[kept] + SMOOTHED) ** 0.5
+    encoders = (teacher.labels, teacher.model.encoder)
+    X = np.concatenate([_states_alone(own, pieces, *ends) for own in encoders], axis=1)
+    weights = (counts[kept] + SMOOTHING) ** 0.5
     weights /= weights.sum()
     X -= weights @ X
     _, directions = np.linalg.eigh(X.T @ (X * weights[:, None]))
-    vectors = X @ directions[:, ::-1][:, :COLUMNS]
-    return CNNBiEncoder(CNN(torch.from_numpy(vectors / vectors.std()), ROWS)), table
+    vectors = X @ directions[:, ::-1][:, :N_COLUMNS]
+    return CNNBiEncoder(CNN(torch.from_numpy(vectors / vectors.std()), N_ROWS)), table
 
 
-def _fewest(subword: str) -> int:
-    """How often the donors must have a subword. Latin letters stay: they make up any word."""
+def _min_count(subword: str) -> int:
+    """Return how often a subword must occur in the donors to be kept.
+
+    Single Latin letters are always kept, so that every Latin word has subwords.
+    """
     if any(ord(letter) > LAST_LATIN for letter in subword):
-        return FEWEST_FOREIGN
+        return MIN_FOREIGN
     return int(len(subword.removeprefix(GOES_ON)) > 1)
 
 
 @torch.no_grad()
-def _alone(encoder: Any, pieces: np.ndarray, before: list[int], behind: list[int]) -> np.ndarray:
-    """Each subword as a transformer reads it alone, (n_subwords, hidden), of unit length."""
-    rows = torch.tensor([[*before, piece, *behind] for piece in pieces.tolist()]).split(BATCH)
+def _states_alone(encoder: Any, pieces: np.ndarray, before: list[int], after: list[int]) -> np.ndarray:
+    """Return the state of each subword alone, of unit length, shape (n_subwords, hidden)."""
+    rows = torch.tensor([[*before, piece, *after] for piece in pieces.tolist()]).split(BATCH_SIZE)
     device = next(encoder.parameters()).device
     states = [encoder.eval()(input_ids=ids.to(device)).last_hidden_state[:, len(before)] for ids in rows]
     return functional.normalize(torch.cat(states).double(), dim=1).cpu().numpy()
 
 
 def read_cnn(name: str) -> CNNStart:
-    """Read the pipeline of a CNN that `pretrain` wrote, of any language, and its subwords."""
+    """Load the CNN of a pipeline that `pretrain` wrote, of any language, and its subwords.
+
+    name (str): Name of an installed pipeline, or a folder.
+    RAISES (ValueError): If the pipeline is another one.
+    """
     nlp = load_pipeline(name)
     head = head_of(nlp)
     config = {} if head is None else nlp.config["components"]["tok2vec"].get("model", {})
     embed, encode = config.get("embed", {}), config.get("encode", {})
     block = _tok2vec(embed.get("width"), embed.get("rows"), encode.get("depth"), embed.get("subwords"))
     if head is None or config != block:
-        problem = f"its components {', '.join(nlp.pipe_names) or '(none)'} are no pretrained CNN"
-        fix = "Name a pipeline of a CNN that `pretrain` wrote, as the folder model/, or en_longtail_cnn"
+        names = ", ".join(nlp.pipe_names) or "none"
+        problem = f"it is not a pretrained CNN. Its components: {names}"
+        fix = "Name the folder model/ that `pretrain` wrote for a CNN, or en_longtail_cnn"
         raise unusable(name, problem, fix, ENCODER)
     table: SubwordTable = _nodes(nlp, NAME)[0].attrs["subwords"]
     cnn = CNN(torch.from_numpy(table.vectors.expand()), embed["rows"], embed["width"], encode["depth"])
@@ -246,21 +298,26 @@ def read_cnn(name: str) -> CNNStart:
 
 
 def build_cnn(model: CNNBiEncoder, table: SubwordTable, name: str, nlp: Language) -> None:
-    """Add `tok2vec` and `ner` to an empty pipeline, which needs neither torch nor a file."""
+    """Add `tok2vec` and `ner` to an empty pipeline, which needs neither torch nor another file.
+
+    model (CNNBiEncoder): The trained weights.
+    table (SubwordTable): The subwords; their vectors are replaced by those of the model.
+    name (str): Folder of the pipeline, which its config names as the source of the subwords.
+    nlp (Language): The pipeline; changed in place.
+    """
     cnn = model.encoder
     codes = eight_bit(cnn.vectors.detach().cpu().float().numpy())
-    table = SubwordTable(codes, table.subwords, table.is_plain)
     block = _tok2vec(cnn.width, list(map(len, cnn.tables)), cnn.depth, name)
     nlp.add_pipe("tok2vec", config={"model": block})
-    _nodes(nlp, NAME)[0].attrs["subwords"] = table
+    _nodes(nlp, NAME)[0].attrs["subwords"] = SubwordTable(codes, table.subwords, table.is_plain)
     add_described_ner(nlp, model, {"@misc": "longtail.SubwordDescriptions.v1", "source": name})
     write_weights(_pairs(nlp, model))
 
 
 def _tok2vec(width: int, rows: list[int], depth: int, subwords: str) -> Block:
-    """The config of the CNN, with the defaults of its architectures."""
+    """Return the config of a CNN, with the defaults of its architectures."""
     embed = {"width": width, "attrs": list(ATTRIBUTES), "rows": rows, "subwords": subwords}
-    encode = {"width": width, "window_size": 1, "maxout_pieces": PIECES, "depth": depth}
+    encode = {"width": width, "window_size": 1, "maxout_pieces": N_PIECES, "depth": depth}
     block = {
         "@architectures": "spacy.Tok2Vec.v2",
         "embed": {"@architectures": "longtail.RichEmbed.v1", **embed},
@@ -270,6 +327,7 @@ def _tok2vec(width: int, rows: list[int], depth: int, subwords: str) -> Block:
 
 
 def _pairs(nlp: Language, model: CNNBiEncoder) -> Iterator[tuple[Model, str, Tensor]]:
+    """Yield the parameters of a CNN in a pipeline and in torch."""
     cnn = model.encoder
     for node, table in zip(_nodes(nlp, "hashembed"), cnn.tables, strict=True):
         yield node, "E", table

@@ -21,11 +21,11 @@ from ..sentences import by_punctuation, has_boundaries, plain_text
 from ..types import ANNOTATED_TYPES
 from .records import unusable
 
-HELD_OUT = 0.05  # of the sentences of a donor without a dev part
-MOST_HELD_OUT = 500  # sentences that its F1 is measured on
+HELD_OUT = 0.05  # fraction of the sentences that is held out if a donor has no dev part
+MAX_HELD_OUT = 500  # number of sentences of a donor that are evaluated
 KNOWN_PARTS = (*PARTS, "all")
-SEED = 0  # of what is held out: the same in every run
-FEWEST = 3  # words of a sentence of a text file
+SEED = 0  # the same in every run, so that runs hold out the same sentences
+MIN_WORDS = 3  # per sentence of a text file
 
 
 class Donor(NamedTuple):
@@ -37,7 +37,7 @@ class Donor(NamedTuple):
     tokens: str  # words or characters
     train: list[Doc]  # sentences
     dev: list[Doc]
-    n_excluded: int  # sentences left out, since they occur in a corpus to exclude
+    n_excluded: int  # number of sentences that were excluded
     is_open: bool = False  # each mention has a type of its own, "fine; coarse"
 
 
@@ -46,17 +46,19 @@ def read_donors(
 ) -> list[Donor]:
     """Read donors, one sentence per document, each with the types that it was annotated with.
 
-    folders (Iterable[Path]): Folders that `convert` wrote, or of text files with open types.
-    exclude (Iterable[Path]): Corpora whose dev and test sentences no donor may have.
-    parts (Iterable[str]): Parts of the donors to train on; F1 is measured on dev, or on a twentieth
-        of the sentences where there is none, or where dev is trained on.
-    vocab (Vocab): Of the pipeline.
-    RETURNS (List[Donor]): In the order given.
+    folders (Iterable[Path]): Folders that `convert` wrote, or of text files with free-text types.
+    exclude (Iterable[Path]): Corpora whose dev and test sentences are excluded from all donors.
+    parts (Iterable[str]): Parts of the donors to train on. F1 is measured on dev, or on a twentieth
+        of the sentences if there is no dev part or it is trained on.
+    vocab (Vocab): Vocabulary of the pipeline.
+    RETURNS (List[Donor]): The donors, in the order given.
+    RAISES (ValueError): If a donor or an excluded corpus cannot be used.
     """
     folders, parts = list(folders), list(dict.fromkeys(parts))
     names = [folder.resolve().name for folder in folders]
     if len({*names}) < len(names):
-        raise unusable(", ".join(names), "two have one name", "Name each once, or rename a folder")
+        problem = "two donors have the same name"
+        raise unusable(", ".join(names), problem, "Name each donor once, or rename a folder")
     if not parts or not set(parts) <= set(KNOWN_PARTS):
         problem = f"the parts to train on are {', '.join(parts) or 'none'}"
         raise unusable(names[0], problem, f"Name some of {', '.join(KNOWN_PARTS)}")
@@ -69,8 +71,8 @@ def read_donors(
     for i, donor in enumerate(donors):
         train = [doc for doc in donor.train if plain_text(doc.text) not in measured]
         if not any(doc.ents for doc in train):
-            problem = "it has no entity beside those that are excluded or measured"
-            raise unusable(donor.name, problem, "Leave it out")
+            problem = "no entity remains beside the excluded and evaluated sentences"
+            raise unusable(donor.name, problem, "Omit this donor")
         donors[i] = donor._replace(train=train)
     return donors
 
@@ -82,19 +84,24 @@ def common_language(languages: Iterable[str]) -> str:
 
 
 def excluded_texts(corpora: Iterable[Path], vocab: Vocab) -> set[str]:
-    """Return the sentences of the dev and test parts of corpora, without white space."""
+    """Return the sentences of the dev and test parts of corpora, without white space.
+
+    corpora (Iterable[Path]): Folders that `convert` wrote.
+    vocab (Vocab): Vocabulary of the pipeline.
+    RAISES (ValueError): If a corpus has neither part.
+    """
     texts: set[str] = set()
     for corpus in corpora:
         paths = [path for name in ("dev", "test") if (path := part_path(corpus, name)).exists()]
         if not paths:
-            fix = "Name a converted corpus; `split` makes parts of a whole one"
-            raise unusable(corpus, "it has no dev and no test", fix, "a corpus to exclude")
+            fix = "Name a converted corpus, and run `split` if it has no parts"
+            raise unusable(corpus, "it has neither dev nor test", fix, "an excluded corpus")
         texts.update(*(_texts(doc) for path in paths for doc in stream_sentences(path, vocab)))
     return texts
 
 
 def _texts(doc: Doc) -> set[str]:
-    """What a sentence is known by. A text without boundaries is cut at punctuation, too."""
+    """Return a sentence in comparable form; a document without boundaries also in sentences."""
     texts = {plain_text(doc.text)}
     if not has_boundaries(doc):
         texts.update(plain_text(part.text) for part in by_punctuation([doc])[0].sents)
@@ -114,7 +121,7 @@ def _read(folder: Path, parts: list[str], forbidden: set[str], vocab: Vocab) -> 
         levels = (fine_and_coarse(ent.label_) for doc in train for ent in doc.ents)
         dev, descriptions = [], {name: name for names in levels for name in names}
         if "" in descriptions:
-            fix = "Write each type as `fine type; coarse type`, or as one type alone"
+            fix = "Write each type as `fine type; coarse type`, or as a single type"
             raise unusable(folder, "a mention has an empty type", fix)
     else:
         train, dev = _held_out(train, dev)
@@ -124,7 +131,7 @@ def _read(folder: Path, parts: list[str], forbidden: set[str], vocab: Vocab) -> 
 
 
 def _sentences(folder: Path, parts: list[str], vocab: Vocab) -> tuple[list[Doc], list[Doc]]:
-    """Those of the parts to train on, and those of dev where it is none of them."""
+    """Return the sentences of the parts to train on, and those of dev if it is not trained on."""
     there = {part: path for part in KNOWN_PARTS if (path := part_path(folder, part)).exists()}
     wanted = [part for part in parts if part in there] or [part for part in ("all",) if part in there]
     if not wanted:
@@ -134,14 +141,14 @@ def _sentences(folder: Path, parts: list[str], vocab: Vocab) -> tuple[list[Doc],
 
 
 def _text_files(folder: Path, vocab: Vocab) -> Iterator[Doc]:
-    """Return the sentences of a text corpus with free-text types, such as assets/open_types."""
+    """Yield the sentences of a text corpus with free-text types, such as assets/open_types."""
     context = Context(spacy.blank(vocab.lang, vocab=vocab), Events())
     for part in find_parts(folder, (), "open").parts.values():
-        yield from (doc for doc in part.read(context) if len(doc) >= FEWEST)
+        yield from (doc for doc in part.read(context) if len(doc) >= MIN_WORDS)
 
 
 def _held_out(train: list[Doc], dev: list[Doc]) -> tuple[list[Doc], list[Doc]]:
-    """What to train on and what to measure on: some of dev, or a part of train without one."""
+    """Return sentences to train on and to evaluate: of dev, or of train if dev is empty."""
     seen = {plain_text(doc.text) for doc in dev}
     train = [doc for doc in train if plain_text(doc.text) not in seen]
     rng = np.random.default_rng(SEED)
@@ -149,23 +156,26 @@ def _held_out(train: list[Doc], dev: list[Doc]) -> tuple[list[Doc], list[Doc]]:
         held_out = set(rng.permutation(len(train))[: int(HELD_OUT * len(train))].tolist())
         dev = [doc for i, doc in enumerate(train) if i in held_out]
         train = [doc for i, doc in enumerate(train) if i not in held_out]
-    return train, [dev[i] for i in sorted(rng.permutation(len(dev))[:MOST_HELD_OUT].tolist())]
+    return train, [dev[i] for i in sorted(rng.permutation(len(dev))[:MAX_HELD_OUT].tolist())]
 
 
 def _unite_types(docs: list[Doc], labels: list[str], given: dict[str, str]) -> dict[str, str]:
-    """Unite types whose descriptions have the same words: no describer tells them apart.
+    """Unite types whose descriptions have the same words, since no describer can tell them apart.
 
-    RETURNS (Dict[str, str]): The description of each type. The documents have the united types.
+    docs (List[Doc]): The documents; their entities are changed in place.
+    labels (List[str]): Declared types.
+    given (Dict[str, str]): Descriptions of some types.
+    RETURNS (Dict[str, str]): The description of each remaining type.
     """
     labels = sorted({*labels, *(ent.label_ for doc in docs for ent in doc.ents)})
     texts = {label: " ".join(text.split()) for label, text in in_words(labels, given).items()}
-    first: dict[tuple[str, ...], str] = {}  # as device, DEVICE and "device."
-    read = {label: text.casefold() for label, text in texts.items()}
-    keys = {label: tuple(words(text)) or (text,) for label, text in read.items()}
+    first: dict[tuple[str, ...], str] = {}  # one of device, DEVICE and "device."
+    folded = {label: text.casefold() for label, text in texts.items()}
+    keys = {label: tuple(words(text)) or (text,) for label, text in folded.items()}
     names = {label: first.setdefault(key, label) for label, key in keys.items()}
     descriptions = {label: texts[label] for label in first.values()}
     for doc in docs:
-        known = doc.user_data.get(ANNOTATED_TYPES, labels)  # of a partial annotation
+        known = doc.user_data.get(ANNOTATED_TYPES, labels)  # some types, in a partial annotation
         unknown = {names[label] for label in labels if label not in known}
         doc.user_data[ANNOTATED_TYPES] = [name for name in descriptions if name not in unknown]
         if any(names[ent.label_] != ent.label_ for ent in doc.ents):

@@ -1,7 +1,7 @@
-"""Bi-encoders in training on donors and open types: a transformer, and a CNN."""
+"""Learners: bi-encoders of a transformer or a CNN, in training on donors."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,18 +19,20 @@ from ..chains.tags import TagCodec
 from ..corpus.cutting import bare
 from ..describers.label_encoder import subwords_of_labels
 from ..describers.static import subwords_of_texts
+from ..encoders import located
 from ..errors import Errors
 from ..layers.pieces import Pieces
 from ..output.writing import write_file
 from ..scorers import make_ner_scorer
 from ..settings import finite, unused
+from ..training.provenance import file_content
 from ..types import Block
-from .batches import IGNORED, Batches, Cutter, DonorBatch, PackedDonor, TableCutter, collate, pack
-from .cnn import OF_TEXT, CNNStart, Vocabulary, build_cnn, new_cnn, padded, reduce_columns
+from .batches import IGNORED, Batches, Cutter, DonorBatch, PackedDonor, TableCutter, pack, unlabelled
+from .cnn import TEXT_SUBWORDS, CNNStart, Vocabulary, build_cnn, new_cnn, padded, reduce_columns
 from .donors import Donor
 from .records import PretrainOptions, unusable
+from .teaching import store_states
 from .transformer import (
-    BITS,
     TEACHER,
     BiEncoder,
     Start,
@@ -39,26 +41,26 @@ from .transformer import (
     write_transformer,
 )
 
-POWER = 0.5  # of the number of sentences: donors are drawn in proportion to it
-SHARE = 0.6  # of the batches: those with open types
-NEAR, NEAR_CNN = 0.55, 0.65  # cosine of label vectors from which types may both be right
-CHUNK = 1024  # label texts that are compared with all others at once
-SCORED = 64  # sentences that are scored together
-OFF = -1e4
-TEMPERATURE = 2.0  # that predictions of a teacher are learnt at
-TEACHES, TEACHES_CNN = 0.5, 0.6  # share of a teacher's predictions in the loss
-TABLE_RATE = 0.5  # of the subword vectors of a CNN, times the encoder's
+POWER = 0.5  # donors are sampled in proportion to this power of their number of sentences
+SHARE = 0.6  # fraction of the batches with free-text types
+NEAR, NEAR_CNN = 0.55, 0.65  # cosine of label vectors above which both types may be right
+CHUNK = 1024  # number of label texts that are compared with all others at once
+SCORED = 64  # number of sentences that are scored together
+OFF = -1e4  # logit of a masked type
+TEMPERATURE = 2.0  # at which a teacher's predictions are learned
+TEACHES, TEACHES_CNN = 0.5, 0.6  # weight of a teacher's predictions in the loss
+TABLE_RATE = 0.5  # learning rate of a CNN's subword vectors, relative to that of the encoder
 BETAS = (0.9, 0.98)  # of AdamW for a CNN
-N_OTHERS = 64  # label texts at random, beside the candidates, whose predictions a CNN learns
-KEPT = 96  # columns of the table of subwords that is written
+N_OTHERS = 64  # number of random label texts whose predictions a CNN learns besides the candidates'
+N_COLUMNS = 96  # of the table of subwords that is written
 
 
 class PretrainRates(NamedTuple):
-    """How fast a bi-encoder learns."""
+    """Rates of the training of a bi-encoder."""
 
-    encoder_rate: float = 2e-4  # the highest, after the warm-up
+    encoder_rate: float = 2e-4  # learning rate of the encoder, at the end of the warm-up
     head_rate: float = 1e-3
-    warmup: float = 0.05  # of the steps
+    warmup: float = 0.05  # fraction of the steps
     weight_decay: float = 0.01
     dropout: float = 0.1
 
@@ -67,15 +69,21 @@ OF_CNN = PretrainRates(encoder_rate=2e-3, head_rate=2e-3, warmup=0.03)
 
 
 class BiEncoderLearner(ABC):
-    """A learner. What a step does depends on its number and the seed alone."""
+    """Bi-encoder in training. A step depends on its number and the random seed only.
+
+    donors (List[Donor]): The donors.
+    options (PretrainOptions): The options.
+    usual (PretrainRates): Rates that the options do not set.
+    cutter (Cutter): Splits words into subwords.
+    """
 
     model: Any  # a Matcher
-    module: nn.Module  # all that is trained
-    vectors: Tensor  # (n_texts, n_columns), of all label texts
+    module: nn.Module  # everything that is trained
+    vectors: Tensor  # vectors of all label texts, shape (n_texts, n_columns)
     near = NEAR
-    teacher: BiEncoder | None = None  # a pretrained transformer whose predictions are learnt, too
-    teacher_vectors: Tensor  # (n_texts, hidden), of all label texts as its own label encoder reads them
-    match: nn.Module | None = None  # from states of the model to those of its teacher
+    teacher: BiEncoder | None = None
+    teacher_vectors: Tensor  # the teacher's vectors of all label texts, shape (n_texts, hidden)
+    match: nn.Module | None = None  # maps states of the model to those of its teacher
     teaches, n_others = TEACHES, 0
 
     def __init__(
@@ -89,42 +97,57 @@ class BiEncoderLearner(ABC):
         self.device = torch.device("cpu" if options.gpu_id < 0 else f"cuda:{options.gpu_id}")
         self.is_half = self.device.type == "cuda"
         self.stream: Iterator[DonorBatch] | None = None
-        self.texts: dict[str, int] = {}  # label texts, each once, with their places
+        self.texts: dict[str, int] = {}  # distinct label texts with their indices
         self.packed = [pack(donor, cutter, self.texts) for donor in donors]
         _weigh(self.packed, options)
 
     def begin(self, module: nn.Module, groups: list[Block]) -> None:
-        """Begin to train. groups (List): Of parameters, as for AdamW, with the highest `rate`."""
+        """Prepare the training.
+
+        module (nn.Module): Everything that is trained.
+        groups (List[Dict[str, Any]]): Groups of parameters for AdamW, each with its maximum `rate`.
+        """
         self.module = module
         self.optimizer = torch.optim.AdamW(groups, fused=self.is_half)
 
     @abstractmethod
     def states(self, batch: DonorBatch) -> Tensor:
-        """The words of a batch as the encoder reads them, (n_words, width)."""
+        """Return the encoder's states of the words of a batch, shape (n_words, width)."""
 
     def describe(self, texts: Tensor) -> Tensor:
-        """Vectors of labels, (n_types, n_columns). texts (Tensor): Their places among all texts."""
+        """Return the vectors of labels, shape (n_types, n_columns).
+
+        texts (Tensor): Indices of the label texts, shape (n_types,).
+        """
         return self.vectors[texts]
 
     @abstractmethod
     def finish(self, name: str, nlp: Language) -> None:
-        """Add the trained components to an empty pipeline. name (str): Where it will be found."""
+        """Add the trained components to an empty pipeline. name (str): Folder of the pipeline."""
 
     def write(self, nlp: Language, folder: Path) -> None:
-        """Write the finished pipeline. folder (Path): To write."""
+        """Write the finished pipeline to a folder."""
         nlp.to_disk(folder)
 
-    def read_teacher(self, start: Start) -> None:
-        """Take a teacher. start (Start): Its weights."""
+    def learn_from(self, start: Start, say: Callable[[str], None]) -> None:
+        """Let the model learn the predictions of a teacher.
+
+        start (Start): The teacher.
+        say (Callable[[str], None]): Called with messages on the progress.
+        """
         labels = BiEncoder(start.labels).to(self.device)
         self.teacher_vectors = labels.describe(subwords_of_labels(start.tokenizer, self.texts))
         self.teacher = start.model.to(self.device).eval()
+        if self.options.teacher_cache is not None:
+            content = file_content(str(located(str(self.options.teacher))))
+            store_states(self.options.teacher_cache, self.teacher, content, self.packed, say)
 
     def loss(self, batch: DonorBatch) -> Tensor:
-        """Cross-entropy per word, and how far predictions and states are from a teacher's.
+        """Return the loss per word.
 
-        A CNN's predictions are compared for the candidates and for label texts at random. A linear
-        map of its states is to be the teacher's last states, of mean 0 and variance 1.
+        This is the cross-entropy, averaged with the divergence from a teacher's predictions. A CNN
+        also learns the teacher's predictions for random label texts, and a linear map of its states
+        to the teacher's states, which are normalized to mean 0 and variance 1.
         """
         n, texts = 1 + 2 * len(batch.texts), batch.texts
         if self.teacher is not None and self.n_others:
@@ -132,34 +155,38 @@ class BiEncoderLearner(ABC):
             texts = torch.cat([texts, others])
         states = self.states(batch)
         every = self.model.logits(functional.dropout(states, self.rates.dropout), self.describe(texts))
-        logits = _without_off(every[:, :n], batch)
+        logits = _masked(every[:, :n], batch)
         loss = functional.cross_entropy(logits, batch.gold, ignore_index=IGNORED)
         if self.teacher is None:
             return loss
         with torch.no_grad():
-            read = self.teacher.states(batch)
-            theirs = self.teacher.logits(read, self.teacher_vectors[texts])
+            taught = batch.taught if batch.taught.shape[1] else self.teacher.states(batch)
+            predicted = self.teacher.logits(taught, self.teacher_vectors[texts])
         if self.match is None:
-            far = _divergence(logits, _without_off(theirs, batch))
-            return (1 - self.teaches) * loss + self.teaches * far
-        loss = (1 - self.teaches) * loss + self.teaches * _divergence(every, theirs)
-        wanted = functional.layer_norm(read, read.shape[1:])
-        return loss + functional.mse_loss(self.match(states), wanted)
+            divergence = _divergence(logits, _masked(predicted, batch))
+            return (1 - self.teaches) * loss + self.teaches * divergence
+        loss = (1 - self.teaches) * loss + self.teaches * _divergence(every, predicted)
+        return loss + functional.mse_loss(
+            self.match(states), functional.layer_norm(taught, taught.shape[1:])
+        )
 
     def batches(self, start: int) -> Iterator[DonorBatch]:
-        """The batches from a step on. start (int): Its number."""
+        """Return the stream of batches. start (int): Number of the first step."""
         options = self.options
         near = torch.cat([(v @ self.vectors.T > self.near).cpu() for v in self.vectors.split(CHUNK)])
-        drawn = Batches(self.packed, near.numpy(), options.words, options.seed, start)
-        loader = DataLoader(drawn, batch_size=None, num_workers=options.workers, pin_memory=self.is_half)
+        stream = Batches(self.packed, near.numpy(), options.words, options.seed, start)
+        loader = DataLoader(
+            stream, batch_size=None, num_workers=options.workers, pin_memory=self.is_half
+        )
         return iter(loader)
 
     def step(self, step: int) -> Tensor:
-        """One update. step (int): Its number. RETURNS (Tensor): The loss of a word."""
+        """Update the weights once and return the loss per word. step (int): Number of the step."""
         if self.stream is None:
             self.stream = self.batches(step)
         batch = next(self.stream).to(self.device)
-        torch.manual_seed((self.options.seed * 1_000_003 + step) % 2**31)  # dropout, when resumed too
+        # so that dropout is the same when a run is resumed
+        torch.manual_seed((self.options.seed * 1_000_003 + step) % 2**31)
         done = (step + 0.5) / (self.options.steps or 1)
         rate = done / max(self.rates.warmup, done) * (1 - done)
         for group in self.optimizer.param_groups:
@@ -173,7 +200,7 @@ class BiEncoderLearner(ABC):
         return loss.detach()
 
     def scores(self) -> list[Block]:
-        """F1 on the donors' sentences that are not trained on."""
+        """Return F1 on the evaluated sentences of each donor that has any."""
         self.module.eval()
         pairs = zip(self.donors, self.packed, strict=True)
         return [self._score(donor, packed) for donor, packed in pairs if donor.dev]
@@ -182,11 +209,10 @@ class BiEncoderLearner(ABC):
     def _score(self, donor: Donor, packed: PackedDonor) -> Block:
         labels = list(donor.descriptions)
         codec = TagCodec(tuple(labels), "BIO")
-        texts = np.array([texts[0] for texts in packed.texts])
         examples = []
         for start in range(0, len(donor.dev), SCORED):
             sentences = packed.dev[start : start + SCORED]
-            batch = collate(sentences, np.zeros(0), texts, np.zeros((0, 0))).to(self.device)
+            batch = unlabelled(sentences, [texts[0] for texts in packed.texts]).to(self.device)
             logits = self.model.logits(self.states(batch), self.describe(batch.texts))
             tags = logits.argmax(1).cpu().numpy()
             ends = np.cumsum([len(sentence.first) for sentence in sentences])
@@ -200,62 +226,92 @@ class BiEncoderLearner(ABC):
         return {"name": donor.name, **f1, "sentences": len(examples)}
 
     def save(self, path: Path, progress: Block) -> None:
-        """Write a state. progress (Block): What it says beside the weights."""
+        """Write the state of the training, from which it can be resumed.
+
+        path (Path): File to write.
+        progress (Dict[str, Any]): Further entries of the state.
+        """
         state = {"weights": self.module.state_dict(), "optimizer": self.optimizer.state_dict()}
         file = BytesIO()
         torch.save({**progress, **state}, file)
         write_file(path, file.getvalue())
 
     def load(self, state: Block) -> None:
-        """Take up a state."""
+        """Resume from a state. Its weights are removed from the dictionary."""
         self.module.load_state_dict(state.pop("weights"))
         self.optimizer.load_state_dict(state.pop("optimizer"))
 
 
 class TransformerLearner(BiEncoderLearner):
-    """A learner of a transformer and a head."""
+    """Transformer and head in training.
+
+    start (Start): The weights to start from.
+    teacher (Optional[Start]): Teacher with the same tokenizer.
+    donors (List[Donor]): The donors.
+    options (PretrainOptions): The options.
+    say (Callable[[str], None]): Called with messages on the progress.
+    """
 
     def __init__(
-        self, start: Start, teacher: Start | None, donors: list[Donor], options: PretrainOptions
+        self,
+        start: Start,
+        teacher: Start | None,
+        donors: list[Donor],
+        options: PretrainOptions,
+        say: Callable[[str], None],
     ) -> None:
         super().__init__(donors, options, PretrainRates(), Pieces(start.tokenizer))
-        self.tokenizer, rule = start.tokenizer, "a number from 4 to 8"
-        given = options.bits or BITS
-        self.bits: Any = tuple(finite("--bits", n, rule, "7 6 4 is usual.", 4, 8) for n in given)
-        self.label_data, reader = short_labels(start, self.bits)
+        self.tokenizer = start.tokenizer
+        self.label_data, labels = short_labels(start)
         self.model = start.model.to(self.device)
-        labels = BiEncoder(reader.encoder).to(self.device)
-        self.vectors = labels.describe(subwords_of_labels(self.tokenizer, self.texts))
+        label_model = BiEncoder(labels.encoder).to(self.device)
+        self.vectors = label_model.describe(subwords_of_labels(self.tokenizer, self.texts))
         if teacher is not None:
             if teacher.tokenizer.get_vocab() != self.tokenizer.get_vocab():
-                fix = "Name a pipeline of the same tokenizer"
-                raise unusable(options.teacher, "its tokenizer is not the encoder's", fix, TEACHER)
-            self.read_teacher(teacher)
+                problem = "its tokenizer differs from that of the encoder"
+                fix = "Name a pipeline with the same tokenizer"
+                raise unusable(options.teacher, problem, fix, TEACHER)
+            self.learn_from(teacher, say)
         self.model.encoder.get_input_embeddings().requires_grad_(False)
-        below = [p for p in self.model.encoder.parameters() if p.requires_grad]
+        encoder = [p for p in self.model.encoder.parameters() if p.requires_grad]
         head = [self.model.P, self.model.Q, *self.model.o.parameters()]
-        rates = ((below, self.rates.encoder_rate), (head, self.rates.head_rate))
+        rates = ((encoder, self.rates.encoder_rate), (head, self.rates.head_rate))
         decay = {"weight_decay": self.rates.weight_decay}
         self.begin(self.model, [{"params": weights, "rate": rate, **decay} for weights, rate in rates])
 
     def states(self, batch: DonorBatch) -> Tensor:
+        """Return the states of words, shape (n_words, hidden)."""
         return self.model.states(batch)
 
     def finish(self, name: str, nlp: Language) -> None:
+        """Add the trained components to an empty pipeline. name (str): Folder of the pipeline."""
         model = self.model.cpu()
-        self.short = build_transformer(model, self.label_data, name, self.tokenizer, nlp, self.bits)
+        self.short = build_transformer(model, self.label_data, name, self.tokenizer, nlp)
 
     def write(self, nlp: Language, folder: Path) -> None:
+        """Write the finished pipeline to a folder, with quantized weights."""
         write_transformer(nlp, folder, self.short)
 
 
 class CNNLearner(BiEncoderLearner):
-    """A learner of a CNN and a head. Without a start it makes a new CNN, which needs a teacher."""
+    """CNN and head in training.
+
+    start (Optional[CNNStart]): The weights to start from; null makes a new CNN from the teacher.
+    teacher (Optional[Start]): Teacher, whose tokenizer splits the donors' words if there is one.
+    donors (List[Donor]): The donors.
+    options (PretrainOptions): The options.
+    say (Callable[[str], None]): Called with messages on the progress.
+    """
 
     teaches, n_others = TEACHES_CNN, N_OTHERS
 
     def __init__(
-        self, start: CNNStart | None, teacher: Any, donors: list[Donor], options: PretrainOptions
+        self,
+        start: CNNStart | None,
+        teacher: Any,
+        donors: list[Donor],
+        options: PretrainOptions,
+        say: Callable[[str], None],
     ) -> None:
         cutter = TableCutter(start[1]) if teacher is None and start else Pieces(teacher.tokenizer)
         super().__init__(donors, options, OF_CNN, cutter)
@@ -269,43 +325,46 @@ class CNNLearner(BiEncoderLearner):
         self.features = [part.to(self.device) for part in features]
         self.keys = torch.from_numpy(self.vocabulary.keys).to(self.device)
         rows = subwords_of_texts(self.table, list(self.texts))
-        self.labels = padded(rows, len(self.table.subwords), OF_TEXT).to(self.device)
+        self.labels = padded(rows, len(self.table.subwords), TEXT_SUBWORDS).to(self.device)
         if teacher is None:
-            self.near = NEAR_CNN  # of means of subwords more labels are alike
+            self.near = NEAR_CNN  # means of subwords are more similar than a transformer's vectors
             with torch.no_grad():
                 self.vectors = torch.cat([*map(self.model.describe, self.labels.split(CHUNK))])
         else:
-            self.read_teacher(teacher)
+            self.learn_from(teacher, say)
             self.vectors = self.teacher_vectors
             self.match = nn.Linear(cnn.width, teacher.model.P.shape[2]).to(self.device)
         rates, decay = self.rates, self.rates.weight_decay
         module = nn.ModuleList([self.model] if self.match is None else [self.model, self.match])
-        below = [p for p in cnn.parameters() if p is not cnn.vectors]
-        known = {*map(id, cnn.parameters())}
-        head = [p for p in module.parameters() if id(p) not in known]
-        groups = [  # subword vectors are learnt slowly, and not decayed
+        encoder = [p for p in cnn.parameters() if p is not cnn.vectors]
+        of_cnn = {*map(id, cnn.parameters())}
+        head = [p for p in module.parameters() if id(p) not in of_cnn]
+        groups = [  # subword vectors are learned slowly, and not decayed
             {"params": [cnn.vectors], "rate": TABLE_RATE * rates.encoder_rate, "weight_decay": 0.0},
-            {"params": below, "rate": rates.encoder_rate, "weight_decay": decay},
+            {"params": encoder, "rate": rates.encoder_rate, "weight_decay": decay},
             {"params": head, "rate": rates.head_rate, "weight_decay": decay},
         ]
-        self.begin(module, [{**g, "betas": BETAS} for g in groups])
+        self.begin(module, [{**group, "betas": BETAS} for group in groups])
 
     def states(self, batch: DonorBatch) -> Tensor:
+        """Return the states of words, shape (n_words, width)."""
         places = torch.searchsorted(self.keys, batch.words)
         cnn, (rows, subwords) = self.model.encoder, self.features
         lengths = torch.bincount(batch.rows, minlength=len(batch.ids))
         return cnn.encode(cnn.embed(rows[places], subwords[places]), lengths, self.rates.dropout / 2)
 
     def describe(self, texts: Tensor) -> Tensor:
-        """The vectors of subwords are trained."""
+        """Return the vectors of labels, computed anew since those of their subwords are trained."""
         return self.model.describe(self.labels[texts])
 
     def finish(self, name: str, nlp: Language) -> None:
-        reduce_columns(self.model, self.vocabulary.frequencies(self.table), KEPT)
+        """Add the trained components to an empty pipeline. name (str): Folder of the pipeline."""
+        reduce_columns(self.model, self.vocabulary.frequencies(self.table), N_COLUMNS)
         build_cnn(self.model, self.table, name, nlp)
 
 
 def _rates(options: PretrainOptions, usual: PretrainRates) -> PretrainRates:
+    """Return the rates with the changes of `--set`."""
     changed = {}
     for name, value in options.settings.items():
         if name not in [f"training.{known}" for known in usual._fields]:
@@ -317,31 +376,40 @@ def _rates(options: PretrainOptions, usual: PretrainRates) -> PretrainRates:
 
 
 def _weigh(packed: list[PackedDonor], options: PretrainOptions) -> None:
-    """Donors are drawn by their size to a power, within their kind's share of all batches."""
+    """Set the weights by which donors are sampled, within the share of free-text or other types."""
     kinds = [[donor for donor in packed if donor.is_open == is_open] for is_open in (True, False)]
     is_mixed = all(kinds)
     if options.share is not None and not is_mixed:
-        raise unused("--share", options.share, "`pretrain`", "donors with and without open types")
+        where = "donors of both kinds, with and without free-text types"
+        raise unused("--share", options.share, "`pretrain`", where)
     share = SHARE if options.share is None else options.share
-    for donors, part in zip(kinds, (share, 1 - share), strict=True):
+    for donors, fraction in zip(kinds, (share, 1 - share), strict=True):
         sizes = [len(donor.train) ** POWER for donor in donors]
         for donor, size in zip(donors, sizes, strict=True):
-            donor.weight = size / sum(sizes) * (part if is_mixed else 1.0)
+            donor.weight = size / sum(sizes) * (fraction if is_mixed else 1.0)
 
 
-def _without_off(logits: Tensor, batch: DonorBatch) -> Tensor:
-    """Logits of the candidates, (n_words, 1 + 2 n_candidates), without those that are left out."""
+def _masked(logits: Tensor, batch: DonorBatch) -> Tensor:
+    """Return the logits of the candidates, masked, shape (n_words, 1 + 2 * n_types)."""
     return logits.masked_fill(functional.pad(batch.off.repeat_interleave(2, dim=1), (1, 0)), OFF)
 
 
-def _divergence(logits: Tensor, theirs: Tensor) -> Tensor:
-    """KL divergence from a teacher's predictions, in nats per word times squared temperature."""
-    log_p, log_q = (functional.log_softmax(z / TEMPERATURE, 1) for z in (logits, theirs))
+def _divergence(logits: Tensor, taught: Tensor) -> Tensor:
+    """Return the KL divergence from a teacher's predictions, in nats per word.
+
+    It is multiplied by the squared temperature.
+
+    SOURCE: Hinton et al. 2015, arXiv:1503.02531.
+    """
+    log_p, log_q = (functional.log_softmax(z / TEMPERATURE, 1) for z in (logits, taught))
     return functional.kl_div(log_p, log_q, log_target=True, reduction="batchmean") * TEMPERATURE**2
 
 
 def legal(tags: np.ndarray) -> np.ndarray:
-    """Tags in which an entity that starts with I starts with B, (n_tokens,)."""
+    """Return tags in which every entity starts with B, shape (n_tokens,).
+
+    tags (np.ndarray): 0 for O, 1 + 2t for B and 2 + 2t for I of type t, shape (n_tokens,).
+    """
     types = np.where(tags > 0, (tags - 1) // 2, -1)
     before = np.concatenate([[-1], types[:-1]])
     return np.where((tags > 0) & (tags % 2 == 0) & (types != before), tags - 1, tags)

@@ -1,4 +1,4 @@
-"""The head: it compares words and label descriptions, in torch and in the written pipeline."""
+"""Head that compares words with label descriptions, in torch and in a pipeline."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -12,42 +12,51 @@ from torch import Tensor, nn
 from ..layers.described import SCALE, is_described
 from ..types import Block
 
-PREFIXES = 2  # B and I
+N_PREFIXES = 2  # B and I
 NAMES = (
     "person|organization|location|event|creative work|product|date|time|quantity|money|disease|"
     "chemical|species|law|award|language|nationality|occupation"
 )
-GENERAL = {  # types that a pipeline looks for before it is told others, and their descriptions
+# descriptions of the types that a pipeline predicts before it is given others
+GENERAL = {
     **{name: name for name in NAMES.split("|")},
     "money": "amount of money",
     "chemical": "chemical substance",
 }
 
-Pairs = Iterable[tuple[Any, str, Tensor]]  # a layer of thinc, its parameter, and the first rows in torch
+# a layer of thinc, the name of its parameter, and the tensor of its first rows in torch
+Pairs = Iterable[tuple[Any, str, Tensor]]
 
 
 class Matcher(nn.Module):
-    """z[token, type, k] = 8 <P_k h, Q_k d> / sqrt(width), and <o, h> + b for O.
+    """Bi-encoder: an encoder of words, and a head that compares words with label vectors.
 
-    h is a word as the encoder reads it, d the vector of a label, of unit length.
+    The logit of tag k (B or I) of a type is 8 <P_k h, Q_k d> / sqrt(width), and that of O is
+    <o, h> + b. Here h is the encoder's state of the word, and d the vector of the type's
+    description, of unit length.
+
+    encoder (nn.Module): Encoder of words.
+    n_words (int): Number of columns of h.
+    n_labels (int): Number of columns of d.
+    width (int): Number of columns in which words and labels are compared.
     """
 
     def __init__(self, encoder: nn.Module, n_words: int, n_labels: int, width: int) -> None:
         super().__init__()
         self.encoder, self.width = encoder, width
-        self.P = nn.Parameter(torch.empty(PREFIXES, width, n_words))
-        self.Q = nn.Parameter(torch.empty(PREFIXES, width, n_labels))
+        self.P = nn.Parameter(torch.empty(N_PREFIXES, width, n_words))
+        self.Q = nn.Parameter(torch.empty(N_PREFIXES, width, n_labels))
         for part in (self.P, self.Q):
-            for k in range(PREFIXES):
+            for k in range(N_PREFIXES):
                 nn.init.xavier_uniform_(part[k])
         self.o = nn.Linear(n_words, 1)
         nn.init.zeros_(self.o.bias)
 
     def logits(self, states: Tensor, vectors: Tensor) -> Tensor:
-        """One row of logits per word: O, then B and I of each type.
+        """Return the logits of O and of B and I of each type, shape (n_words, 1 + 2 * n_types).
 
-        states (Tensor): (n_words, n_columns of h). vectors (Tensor): (n_types, n_columns of d).
-        RETURNS (Tensor): (n_words, 1 + 2 n_types).
+        states (Tensor): States of words, shape (n_words, n_columns of h).
+        vectors (Tensor): Vectors of labels, shape (n_types, n_columns of d).
         """
         words = torch.einsum("nh,kmh->nkm", states, self.P)
         types = torch.einsum("th,kmh->tkm", vectors, self.Q) * (SCALE / self.width**0.5)
@@ -55,17 +64,17 @@ class Matcher(nn.Module):
         return torch.cat([self.o(states), matched], dim=1)
 
     def pairs(self, nlp: Language) -> Pairs:
-        """The parameters of the head in a pipeline and here: of W and b those of O."""
+        """Return the head's parameters in a pipeline and in torch; of W and b, the rows of O."""
         values = {"P": self.P, "Q": self.Q, "W": self.o.weight, "b": self.o.bias}
         return [(head_of(nlp), name, value) for name, value in values.items()]
 
 
 def head_of(nlp: Language) -> Any:
-    """The described output layer of a pipeline that `pretrain` wrote; None of any other."""
+    """Return the output layer of a pipeline that `pretrain` wrote; None for other pipelines."""
     ner: Any = nlp.get_pipe("ner") if {"tok2vec", "ner"} <= set(nlp.pipe_names) else None
     model = getattr(ner, "model", None)
     layer = model.maybe_get_ref("output_layer") if isinstance(model, Model) else None
-    is_own = layer is not None and is_described(layer) and len(layer.get_param("P")) == PREFIXES
+    is_own = layer is not None and is_described(layer) and len(layer.get_param("P")) == N_PREFIXES
     return layer if is_own else None
 
 
@@ -76,7 +85,7 @@ def read_weights(pairs: Pairs) -> None:
 
 
 def write_weights(pairs: Pairs) -> None:
-    """Copy weights of torch into a pipeline, whose other rows stay."""
+    """Copy weights of torch into a pipeline. Further rows of the pipeline's layers are kept."""
     for layer, name, values in pairs:
         rows = layer.get_param(name).copy()
         rows[: len(values)] = values.detach().cpu().float().numpy()
@@ -84,10 +93,12 @@ def write_weights(pairs: Pairs) -> None:
 
 
 def add_described_ner(nlp: Language, head: Matcher, block: Block, data: bytes = b"") -> None:
-    """Add a `ner` for general types behind `tok2vec`, and initialise the pipeline.
+    """Add an NER for general types after `tok2vec`, and initialize the pipeline.
 
-    head (Matcher): Whose widths it takes. block (Block): The config of the describer.
-    data (bytes): The describer's data, beside what it shares with `tok2vec`.
+    nlp (Language): The pipeline, with the component `tok2vec`.
+    head (Matcher): Defines the widths.
+    block (Block): Config of the describer.
+    data (bytes): Data of the describer, without what it shares with `tok2vec`.
     """
     listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": head.P.shape[2]}
     model = {"@architectures": "longtail.DescribedTypes.v1", "width": head.width, "residual": True}

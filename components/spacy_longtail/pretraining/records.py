@@ -20,16 +20,11 @@ class PretrainOptions(NamedTuple):
     settings: Mapping[str, Any] = {}  # rates such as the learning rate, by dotted name
     layers: int | None = None  # number of layers of a transformer to keep; null keeps all
     teacher: str | None = None  # pretrained transformer pipeline whose predictions are learned
+    teacher_cache: Path | None = None  # folder for the teacher's states; null computes them per batch
     share: float | None = None  # fraction of the batches with free-text types; null is 0.6
-    bits: tuple[float, float, float] | None = None  # per saved weight of a transformer; null is 7, 6, 4
     workers: int = 0  # number of processes that prepare batches
 
 
 def unusable(path: object, problem: str, fix: str, role: str = "a donor") -> ValueError:
     """Return the error for an unusable donor, excluded corpus, encoder or teacher (L495)."""
     return ValueError(Errors.L495.format(path=path, role=role, problem=problem, fix=fix))
-
-
-def not_resumable(path: Path, problem: str, fix: str) -> ValueError:
-    """Return the error for an earlier run that cannot be resumed (L496)."""
-    return ValueError(Errors.L496.format(path=path, problem=problem, fix=fix))

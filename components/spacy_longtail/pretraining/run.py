@@ -1,4 +1,4 @@
-"""Pretraining: an encoder is trained on donors. The same call goes on where it stopped."""
+"""Pretraining run: trains an encoder on donors, and resumes if it was interrupted."""
 
 import sys
 import time
@@ -17,6 +17,7 @@ from ..corpus.descriptions import read_declared
 from ..corpus.tokenizers import blank
 from ..describers.label_encoder import data_in
 from ..encoders import META, located
+from ..errors import Errors
 from ..extras import extra
 from ..layers.torch_layer import require_torch
 from ..output.writing import check_folder, check_outside, replacing, unless_holds
@@ -26,18 +27,20 @@ from ..training.provenance import digest, file_content, shortened, versions
 from ..training.seen import write_seen
 from ..types import Block
 from .donors import common_language, read_donors
-from .records import PretrainOptions, not_resumable, unusable
+from .records import PretrainOptions, unusable
 
 if TYPE_CHECKING:
     from .learners import BiEncoderLearner
 
-CNN = "cnn"  # a new one
+CNN = "cnn"  # name of a new CNN
 STATE = "state.pt"
 RECORD = "pretrain.json"
-MODEL = "model"  # the folder of the pipeline
-SECONDS = 300.0  # between two states on disk
-SHOWN = 10  # steps between two losses on the bar
+MODEL = "model"  # folder of the pipeline
+SAVE_INTERVAL = 300.0  # seconds
+LOSS_INTERVAL = 10  # steps between updates of the loss in the progress bar
 CNN_STEPS, TRANSFORMER_STEPS = 12_000, 6_000
+# options that may change when a run is resumed
+FREE = {"gpu_id": -1, "workers": 0, "evaluations": 1}
 
 
 def pretrain(
@@ -47,10 +50,17 @@ def pretrain(
     exclude: list[Path],
     say: Callable[[str], None],
 ) -> tuple[Language, Block]:
-    """Pretrain an encoder and a described head on donors, and write them. The same call resumes.
+    """Pretrain an encoder and a head that reads label descriptions, and write both as a pipeline.
 
-    folders (List[Path]): Donors: folders that `convert` wrote, or of text files with open types.
-    RETURNS (Tuple[Language, Block]): The pipeline, as output/model has it, and the record.
+    If the run was interrupted, the same call resumes it.
+
+    folders (List[Path]): Donors, as for `read_donors`.
+    output (Path): Folder to write.
+    options (PretrainOptions): The options.
+    exclude (List[Path]): Corpora whose dev and test sentences are excluded from the donors.
+    say (Callable[[str], None]): Called with messages on the progress.
+    RETURNS (Tuple[Language, Dict[str, Any]]): The pipeline of output/model, and the record.
+    RAISES (ValueError): If an option, a donor, the encoder or the output folder cannot be used.
     """
     check_folder(output, [*folders, *exclude], unless_holds(RECORD, STATE))
     check_outside(output, [*folders, *exclude], "folder")
@@ -61,16 +71,16 @@ def pretrain(
     options = options._replace(steps=options.steps or (CNN_STEPS if is_cnn else TRANSFORMER_STEPS))
     state = _state(output, _key([*folders, *exclude], options))
     fix_random_seed(options.seed)
-    learner = _learner(folders, options, exclude, is_cnn)
+    learner = _learner(folders, options, exclude, is_cnn, say)
     donors = []
     for donor in learner.donors:
         n, n_words = len(donor.train), sum(map(len, donor.train))
         counts = {"sentences": n, "words": n_words, "left_out": donor.n_excluded}
         donors.append({"name": donor.name, **counts, "types": donor.descriptions, "open": donor.is_open})
-        left_out = f", {donor.n_excluded:,} left out" if exclude else ""
-        say(f"{donor.name}: {n:,} sentences{left_out}, {len(donor.descriptions):,} types")
+        excluded = f", {donor.n_excluded:,} excluded" if exclude else ""
+        say(f"{donor.name}: {n:,} sentences{excluded}, {len(donor.descriptions):,} types")
     if state["step"]:
-        say(f"Continues at step {state['step']:,}")
+        say(f"Resuming at step {state['step']:,}")
         learner.load(state)
     _train(learner, output / STATE, state, options)
     record = {
@@ -86,7 +96,7 @@ def pretrain(
     nlp = blank(common_language(d.lang for d in learner.donors), learner.donors[0].tokens)
     learner.finish(str(output / MODEL), nlp)
     add_sources(nlp, [{"name": donor.name} for donor in learner.donors])
-    with replacing(output, [output / STATE]) as new:  # all or nothing, in place of the state
+    with replacing(output, [output / STATE]) as new:  # the state is replaced by the results
         learner.write(nlp, new / MODEL)
         write_seen(new / MODEL, (doc for donor in learner.donors for doc in donor.train))
         srsly.write_json(new / RECORD, record, indent=1)
@@ -94,32 +104,36 @@ def pretrain(
 
 
 def _is_cnn(options: PretrainOptions) -> bool:
-    """Return whether to train a new CNN, or a pipeline without a label encoder."""
+    """Return whether to train a CNN: a new one, or a pipeline without a label encoder."""
     folder = located(options.encoder)
     is_pipeline = (folder / META).is_file() and not data_in(folder)
+    if options.teacher is None and options.teacher_cache is not None:
+        raise unused("--teacher-cache", options.teacher_cache, "`pretrain`", "runs with --teacher")
     if options.encoder != CNN and not is_pipeline:
         return False
-    for name in ("layers", "bits"):
-        if (value := getattr(options, name)) is not None:
-            raise unused(f"--{name}", value, "`pretrain`", "a transformer")
+    if options.layers is not None:
+        raise unused("--layers", options.layers, "`pretrain`", "a transformer")
     if options.encoder == CNN and options.teacher is None:
-        problem = "a new CNN learns from a transformer, and no teacher is named"
-        fix = "Add --teacher en_longtail_trf, or go on from a CNN with --encoder en_longtail_cnn"
+        problem = "a new CNN learns from a transformer, but no teacher is named"
+        fix = "Add --teacher en_longtail_trf, or start from a CNN with --encoder en_longtail_cnn"
         raise unusable(CNN, problem, fix, "the encoder")
     return True
 
 
 def _key(folders: list[Path], options: PretrainOptions) -> str:
-    """What makes it the same pretraining: options and data, wherever they lie."""
+    """Return a checksum of the options and the data, independent of where the files are."""
     names = {"encoder": options.encoder, "teacher": options.teacher}
-    read = {name: path and (file_content(path) or path) for name, path in names.items()}
-    same = {"gpu_id": -1, "workers": 0, "evaluations": 1}
+    content = {name: path and (file_content(path) or path) for name, path in names.items()}
+    is_cached = {"teacher_cache": options.teacher_cache is not None}
     data = [file_content(str(folder)) for folder in folders]
-    return digest({"options": {**options._asdict(), **same, **read}, "data": data})
+    return digest({"options": {**options._asdict(), **FREE, **is_cached, **content}, "data": data})
 
 
 def _state(output: Path, key: str) -> Block:
-    """The state to go on from, or a new one. A finished or another pretraining's is refused."""
+    """Return the state to resume from, or that of a new run.
+
+    RAISES (ValueError): If the folder has a finished run, or one with another key.
+    """
     import torch
 
     record, path = output / RECORD, output / STATE
@@ -132,20 +146,29 @@ def _state(output: Path, key: str) -> Block:
     try:
         state: Block = read(path)
         is_other = state["key"] != key
-    except Exception as error:  # of JSON, zip and torch: each its own kind
+    except Exception as error:  # JSON, zip and torch raise errors of many classes
         problem = f"it is damaged ({type(error).__name__}: {error})"
-        raise not_resumable(path, problem, "Delete it") from error
+        raise _not_resumable(path, problem, "Delete it") from error
     if is_other:
         problem = "it holds a pretraining with other options or donors"
-        raise not_resumable(output, problem, "Name a new folder")
+        raise _not_resumable(output, problem, "Name a new folder")
     if path == record:
-        raise not_resumable(output, "it is finished", "Use it, or delete the folder to train again")
+        raise _not_resumable(output, "it is finished", "Use it, or delete the folder to train again")
     return state
 
 
+def _not_resumable(path: Path, problem: str, fix: str) -> ValueError:
+    return ValueError(Errors.L496.format(path=path, problem=problem, fix=fix))
+
+
 def _learner(
-    folders: list[Path], options: PretrainOptions, exclude: list[Path], is_cnn: bool
+    folders: list[Path],
+    options: PretrainOptions,
+    exclude: list[Path],
+    is_cnn: bool,
+    say: Callable[[str], None],
 ) -> "BiEncoderLearner":
+    """Load the encoder, the teacher and the donors."""
     from .cnn import read_cnn
     from .learners import CNNLearner, TransformerLearner
     from .transformer import TEACHER, read_start
@@ -158,11 +181,17 @@ def _learner(
     teacher = None if options.teacher is None else read_start(options.teacher, role=TEACHER)
     lang = common_language(read_declared(folder)[1].lang for folder in folders)
     donors = read_donors(folders, exclude, options.parts, blank(lang, "words").vocab)
-    return (CNNLearner if is_cnn else TransformerLearner)(start, teacher, donors, options)
+    return (CNNLearner if is_cnn else TransformerLearner)(start, teacher, donors, options, say)
 
 
 def _train(learner: "BiEncoderLearner", path: Path, state: Block, options: PretrainOptions) -> None:
-    """Train to the end. path (Path): Of the state. state (Block): Is brought up to date."""
+    """Train to the last step.
+
+    learner (BiEncoderLearner): The learner.
+    path (Path): File of the state.
+    state (Dict[str, Any]): Progress so far; changed in place.
+    options (PretrainOptions): The options.
+    """
     start, saved = time.monotonic() - state["seconds"], time.monotonic()
     steps = options.steps or 0
     every = max(steps // options.evaluations, 1)
@@ -170,7 +199,7 @@ def _train(learner: "BiEncoderLearner", path: Path, state: Block, options: Pretr
         for step in range(state["step"], steps):
             loss, is_last = learner.step(step), step + 1 == steps
             state |= {"step": step + 1, "seconds": time.monotonic() - start}
-            if state["step"] % SHOWN == 0 or is_last:
+            if state["step"] % LOSS_INTERVAL == 0 or is_last:
                 bar.set_postfix_str(f"loss {float(loss):.3f}", refresh=False)
             bar.update()
             if state["step"] % every == 0 or is_last:
@@ -179,6 +208,6 @@ def _train(learner: "BiEncoderLearner", path: Path, state: Block, options: Pretr
                 if scores:
                     f1 = mean(score["micro"] for score in scores)
                     bar.write(f"step {step + 1:,}: micro F1 {100 * f1:.1f}", file=sys.stderr)
-            if is_last or time.monotonic() - saved > SECONDS:
+            if is_last or time.monotonic() - saved > SAVE_INTERVAL:
                 learner.save(path, state)
                 saved = time.monotonic()

@@ -1,4 +1,4 @@
-"""A transformer as a bi-encoder: what it starts from, and the pipeline that it becomes."""
+"""Transformer as a bi-encoder: the weights to start from, and the pipeline that is written."""
 
 import copy
 from pathlib import Path
@@ -26,16 +26,17 @@ from .records import unusable
 ENCODER, TEACHER = "the encoder", "the teacher"
 CPU = torch.device("cpu")
 LABEL_POSITIONS, POSITIONS = 64, 256
-BITS = (7.0, 6.0, 4.0)  # of weights on disk: layers, word embeddings, label encoder
-
-Bits = tuple[float, float, float]
+LAYER_BITS, WORD_BITS, LABEL_BITS = 7, 6, 4  # bits per saved weight
 
 
 class BiEncoder(Matcher):
-    """A transformer that reads words and labels.
+    """Transformer that encodes both words and labels.
 
-    h is a word's first subword as the encoder reads it in its sentence, d the mean of a label's
-    subwords as the same encoder reads the label, of unit length.
+    The state of a word is that of its first subword in the sentence. The vector of a label is the
+    mean of its subwords' states, of unit length.
+
+    encoder (nn.Module): Transformer without a head.
+    width (int): Number of columns in which words and labels are compared.
     """
 
     def __init__(self, encoder: Any, width: int = 256) -> None:
@@ -43,32 +44,38 @@ class BiEncoder(Matcher):
         super().__init__(encoder, hidden, hidden, width)
 
     def states(self, batch: DonorBatch) -> Tensor:
-        """Words as the encoder reads them, (n_words, hidden); in half precision on a GPU."""
+        """Return the states of words, shape (n_words, hidden). A GPU computes in half precision."""
         device = batch.ids.device.type
         with torch.autocast(device, dtype=torch.bfloat16, enabled=device == "cuda"):
-            hidden = self.encoder(input_ids=batch.ids, attention_mask=batch.mask).last_hidden_state
+            hidden = self.encoder(input_ids=batch.ids, attention_mask=batch.mask)[0]
             return hidden[batch.rows, batch.columns].float()
 
     def describe(self, texts: list[list[int]]) -> Tensor:
-        """Labels as the encoder reads them, (n_texts, hidden). texts (List[List[int]]): Ids."""
+        """Return the vectors of labels, shape (n_texts, hidden).
+
+        texts (List[List[int]]): Subwords of each label, with special ones.
+        """
         return mean_states(self.encoder, texts)
 
 
 class Start(NamedTuple):
-    """A transformer to go on from."""
+    """Transformer that pretraining starts from."""
 
     model: BiEncoder
-    labels: nn.Module  # the transformer that reads label descriptions
+    labels: nn.Module  # transformer that encodes label descriptions
     tokenizer: Tokenizer
-    label_data: bytes | None = None  # of a pipeline: its weights in few bits are kept
+    label_data: bytes | None = None  # quantized label encoder of a pipeline, which is kept
 
 
 def read_start(name: str, layers: int | None = None, role: str = ENCODER) -> Start:
-    """Read a transformer, or a pipeline of one that `pretrain` wrote.
+    """Load a published transformer, or a pipeline of one that `pretrain` wrote.
 
-    layers (Optional[int]): To keep, spread over all, with the last; null keeps all.
+    name (str): Name of a model on the Hugging Face hub, of an installed pipeline, or a folder.
+    layers (Optional[int]): Number of layers to keep, evenly spaced; null keeps all.
+    role (str): `ENCODER` or `TEACHER`. A teacher has to be a pipeline.
+    RAISES (ValueError): If there is no such transformer, or it cannot have this role.
     """
-    # a published transformer has no predictions to teach
+    # a published transformer has no head, hence no predictions to learn from
     folder = check_encoder(name) if role == TEACHER else located(name)
     start = _of_pipeline(name, folder, role) if (folder / META).is_file() else _published(name)
     if layers is not None:
@@ -80,13 +87,21 @@ def _published(name: str) -> Start:
     before = torch.get_rng_state()
     tokenizer, loaded = load_transformer(name)
     if not torch.equal(before, torch.get_rng_state()):
-        # missing weights, as a pooler's, are drawn twice: so a seed gives the head its weights
+        # Missing weights, such as a pooler's, were drawn at random. Earlier versions loaded every
+        # model twice. Doing so here as well gives the head the same weights for the same seed.
         tokenizer, loaded = load_transformer(name)
     encoder: Any = loaded
     layers = getattr(getattr(encoder, "encoder", None), "layer", None)
     embeddings = getattr(encoder, "embeddings", None)
+    problem = ""
     if not isinstance(layers, nn.ModuleList) or not hasattr(embeddings, "word_embeddings"):
-        problem = f"{type(encoder).__name__} is not built as BERT or RoBERTa are."
+        problem = f"The architecture of {type(encoder).__name__} is not that of BERT or RoBERTa."
+    elif not tokenizer.is_fast:
+        problem = (
+            f"{type(tokenizer).__name__} gives no offsets of subwords. Save the model with its fast "
+            "tokenizer (a file tokenizer.json) first."
+        )
+    if problem:
         raise ValueError(Errors.L265.format(name=name, problem=problem))
     encoder.pooler = None
     backend = tokenizer.backend_tokenizer
@@ -100,8 +115,9 @@ def _of_pipeline(name: str, folder: Path, role: str) -> Start:
     head = head_of(nlp)
     tok2vec: Any = None if head is None else nlp.get_pipe("tok2vec")
     if tok2vec is None or tok2vec.model.name != TRANSFORMER:
-        problem = f"its components {', '.join(nlp.pipe_names) or '(none)'} are no pretrained transformer"
-        fix = "Name a transformer, or a pipeline that `pretrain` wrote of one, as the folder model/"
+        names = ", ".join(nlp.pipe_names) or "none"
+        problem = f"it is not a pretrained transformer. Its components: {names}"
+        fix = "Name a transformer, or the folder model/ that `pretrain` wrote for one"
         raise unusable(name, problem, fix, role)
     words = encoder_of(tok2vec.model)
     model = BiEncoder(words.encoder, head.get_dim("nM"))
@@ -111,55 +127,68 @@ def _of_pipeline(name: str, folder: Path, role: str) -> Start:
 
 
 def keep_layers(encoder: Any, name: str, layers: int) -> None:
-    """Leave out layers of a transformer. name (str): Of it. layers (int): To keep."""
+    """Remove layers of a transformer, so that evenly spaced ones and the last one remain.
+
+    encoder (nn.Module): The transformer; changed in place.
+    name (str): Its name, for the error.
+    layers (int): Number of layers to keep.
+    RAISES (ValueError): If it has fewer layers.
+    """
     known = encoder.encoder.layer
     if layers > len(known):
-        fix = f"Give --layers {len(known)} or fewer"
+        fix = f"Use --layers {len(known)} or fewer"
         raise unusable(name, f"it has {len(known)}", fix, f"cut to {layers} layers")
     kept = [known[round((i + 1) * len(known) / layers) - 1] for i in range(layers)]
     encoder.encoder.layer = nn.ModuleList(kept)
     encoder.config.num_hidden_layers = layers
 
 
-def short_labels(start: Start, bits: Bits) -> tuple[bytes, PieceEncoder]:
-    """Return the label encoder in few bits: its data, and the transformer that is loaded from it.
+def short_labels(start: Start) -> tuple[bytes, PieceEncoder]:
+    """Return the data of the quantized label encoder, and the transformer that is loaded from it.
 
-    Training with the vectors of the short weights makes up for what they lose.
+    Words are trained against the vectors of the quantized label encoder, so that training
+    compensates for what quantization loses.
     """
     module = _subword_encoder(start.labels, start.tokenizer, LABEL_POSITIONS)
-    _, embeddings, labels = bits
-    short = from_bytes(PieceEncoder(), short_form(module, labels, embeddings), CPU)
+    short = from_bytes(PieceEncoder(), short_form(module, LABEL_BITS, WORD_BITS), CPU)
     if start.label_data is None:
-        return label_weights(module, short, labels), short
+        return label_weights(module, short, LABEL_BITS), short
     module.encoder.set_input_embeddings(short.encoder.get_input_embeddings())
     return start.label_data, module
 
 
 def build_transformer(
-    model: BiEncoder, labels: bytes, name: str, tokenizer: Tokenizer, nlp: Language, bits: Bits
+    model: BiEncoder, labels: bytes, name: str, tokenizer: Tokenizer, nlp: Language
 ) -> bytes:
     """Add `tok2vec` and `ner` to an empty pipeline.
 
-    labels (bytes): The data of the label encoder.
-    RETURNS (bytes): The weights of `tok2vec` in few bits.
+    model (BiEncoder): The trained weights, on the CPU.
+    labels (bytes): Data of the label encoder.
+    name (str): Folder of the pipeline, which its config names as the source of the label encoder.
+    tokenizer (Tokenizer): Tokenizer of the transformer.
+    nlp (Language): The pipeline; changed in place.
+    RETURNS (bytes): Quantized weights of `tok2vec`, for `write_transformer`.
     """
-    data = short_form(_subword_encoder(model.encoder, tokenizer, POSITIONS), *bits[:2])
+    module = _subword_encoder(model.encoder, tokenizer, POSITIONS)
+    data = short_form(module, LAYER_BITS, WORD_BITS)
     block = {"@architectures": "longtail.Transformer.v1"}
     tok2vec: Any = nlp.add_pipe("tok2vec", config={"model": block})
     shim = shim_of(tok2vec.model)
     shim._model = from_bytes(shim._model, data, CPU)
     add_described_ner(nlp, model, {"@misc": "longtail.LabelEncoder.v1", "name": name}, labels)
-    # archives pack bfloat16 well
+    # archives compress float32 values well that were rounded to bfloat16
     write_weights((layer, param, values.bfloat16()) for layer, param, values in model.pairs(nlp))
     return data
 
 
 def write_transformer(nlp: Language, folder: Path, weights: bytes) -> None:
-    """Write a pipeline with the weights of its transformer in few bits.
+    """Write a pipeline with quantized weights of its transformer.
 
-    The pipeline itself stays an ordinary one: what it learns afterwards is saved in full precision.
+    Only this copy is quantized. A pipeline that is trained further saves its full precision.
 
-    folder (Path): To write. weights (bytes): What `build_transformer` returned.
+    nlp (Language): The pipeline.
+    folder (Path): Folder to write.
+    weights (bytes): The weights that `build_transformer` returned.
     """
     tok2vec: Any = nlp.get_pipe("tok2vec")
     shim = shim_of(tok2vec.model)
@@ -171,16 +200,21 @@ def write_transformer(nlp: Language, folder: Path, weights: bytes) -> None:
         shim._serialize_model = ordinary
 
 
-def _subword_encoder(encoder: Any, tokenizer: Tokenizer, most: int) -> PieceEncoder:
-    """A transformer with its tokenizer, without the embeddings of positions that are never read."""
+def _subword_encoder(encoder: Any, tokenizer: Tokenizer, n_positions: int) -> PieceEncoder:
+    """Return a transformer with its tokenizer, without embeddings of positions beyond a limit.
+
+    RoBERTa counts positions from its padding index, so its embeddings are kept.
+    """
     embeddings: Any = getattr(encoder, "embeddings", None)
-    positions = getattr(embeddings, "position_embeddings", None)
-    if positions is not None and positions.num_embeddings > most and positions.padding_idx is None:
-        positions.weight = nn.Parameter(positions.weight[:most].detach().clone())
-        positions.num_embeddings = encoder.config.max_position_embeddings = most
+    positions: Any = getattr(embeddings, "position_embeddings", None)
+    n_known = 0 if positions is None or positions.padding_idx is not None else positions.num_embeddings
+    if n_known > n_positions:
+        positions.weight = nn.Parameter(positions.weight[:n_positions].detach().clone())
+        positions.num_embeddings = encoder.config.max_position_embeddings = n_positions
         for name in ("position_ids", "token_type_ids"):
             if hasattr(embeddings, name):
-                embeddings.register_buffer(name, getattr(embeddings, name)[:, :most], persistent=False)
+                rows = getattr(embeddings, name)[:, :n_positions]
+                embeddings.register_buffer(name, rows, persistent=False)
     module = PieceEncoder()
     module.build(encoder.config, tokenizer, encoder)
     return module

@@ -1,1 +1,1 @@
-"""Use of unlabelled text: sentences to label next, and pseudo-labels of a teacher."""
+"""Unlabelled text: sentences to label next, and pseudo-labels of a teacher."""

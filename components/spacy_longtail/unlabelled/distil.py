@@ -1,4 +1,4 @@
-"""Distillation: a student learns from gold sentences, and from many that a teacher has read."""
+"""Distillation: trains a student on a gold corpus and on the predictions of a teacher."""
 
 import itertools
 import json
@@ -31,25 +31,31 @@ from .pseudo_labels import PseudoLabelled, PseudoLabelPolicy, Selection
 from .teacher import PoolTeacher, TeachingPass, annotate, soft_tagger
 
 RECORD = "distil.json"
-PSEUDO_LABELS = "pseudo_labels.json"  # beside the corpus: what was chosen for it
+PSEUDO_LABELS = "pseudo_labels.json"  # counts of the pseudo-labels, beside the corpus
 DISTILLATION = "longtail.Distillation.v1"
 STUDENT, WITHOUT, CORPUS = "student", "without_pool", "corpus"
-FEWEST, MOST = 2, 20  # copies of a gold document
+MIN_COPIES, MAX_COPIES = 2, 20  # of a gold document
 
 
 @dataclass(frozen=True)
 class DistilRequest:
-    """What is distilled.
+    """Options of a distillation.
 
-    teacher (Path | str): A trained pipeline; or an encoder, which finds types by descriptions.
-    pool (Path): As `read_pool` takes it.
-    config (Path): The student's. gold (Path): A converted corpus.
-    policy (PseudoLabelPolicy): Which sentences are kept. settings (PoolOptions): Of the pool.
-    gold_copies (Optional[int]): How often each gold document stands in the training part; null
-        takes as many copies as `copies_for` says.
-    soft (bool): Whether sentences keep the teacher's tag distributions.
-    compare (bool): Whether a student of gold sentences alone is trained, too.
-    split (bool): Whether texts are cut into sentences by punctuation, where the pipeline does not.
+    teacher (Path | str): Trained pipeline, or an encoder that finds types by their descriptions.
+    pool (Path): File or folder of files with texts.
+    config (Path): Config of the student.
+    gold (Path): Folder of a converted corpus with train, dev and test.
+    policy (PseudoLabelPolicy): Policy of the selection of pseudo-labelled sentences.
+    settings (PoolOptions): Options of the pool's files.
+    gold_copies (Optional[int]): Number of copies of each gold document in the training part; null
+        for that of `copies_for`.
+    soft (bool): Whether sentences keep the probabilities of all tags.
+    compare (bool): Whether to train a student on the gold corpus alone as well.
+    split (bool): Whether to split texts into sentences by punctuation if the pipeline does not.
+    batch_size (int): Number of texts that the teacher processes together.
+    n_process (int): Number of processes.
+    gpu_id (int): GPU to train on; -1 for the CPU.
+    overrides (Dict[str, Any]): Settings of the student's config, by dotted name.
     """
 
     teacher: Path | str
@@ -69,23 +75,23 @@ class DistilRequest:
 
 
 class PseudoLabelCounts(Record):
-    """What a teacher gave."""
+    """Counts of the pseudo-labels."""
 
     texts: int
     sentences: int
-    known: int  # that stand in the gold corpus
-    lacking: list[str]  # declared types that the teacher cannot read
+    known: int  # sentences that are in the gold corpus
+    lacking: list[str]  # types of the corpus that the teacher cannot predict
     scored: int  # mentions with a score
-    unscored: dict[str, int]  # mentions without one, by type: missing tokens
+    unscored: dict[str, int]  # mentions without one, by type; their tokens are missing annotation
     kept: int  # sentences
     mentions: dict[str, int]  # by type
     tokens: int
     missing: int  # tokens without annotation
-    gold_copies: int  # of each gold document beside them
+    gold_copies: int  # copies of each gold document in the training part
 
 
 class Distilled(Record):
-    """The result, as distil.json has it."""
+    """Result of a distillation, the content of distil.json."""
 
     corpus: str
     settings: Block
@@ -96,22 +102,27 @@ class Distilled(Record):
 def distil(
     request: DistilRequest, output: Path, say: Callable[[str], None] = lambda _: None
 ) -> tuple[Distilled, Events]:
-    """Annotate the pool, train the student with and without it, and compare.
+    """Annotate the pool, train the student with and without it, and compare both with the teacher.
 
-    Everything is checked before the pool is read. Nothing is written before sentences are chosen.
+    Everything is checked before the pool is processed, and nothing is written before pseudo-labels
+    are selected.
 
-    RETURNS (Tuple[Distilled, Events]): The result; what of the pool was left out.
+    request (DistilRequest): The options.
+    output (Path): Folder to write.
+    say (Callable[[str], None]): Called with messages on the progress.
+    RETURNS (Tuple[Distilled, Events]): The result, and counts of skipped texts.
+    RAISES (ValueError): If an option or file cannot be used, or no sentence is selected.
     """
     types, config = read_types(request.gold), _checked(request, output)
     nlp, events = load_for_types(request.teacher, in_words(types.labels, types.descriptions)), Events()
     teacher = PoolTeacher(nlp, request.teacher, types.labels)
     if request.soft:
-        soft_tagger(nlp)  # which has to be there
+        soft_tagger(nlp)  # raises an error if there is none
     if request.split:
         add_sentences(nlp)
-    say(f"{request.teacher}: reading {request.pool}.")
+    say(f"Annotating {request.pool} with {request.teacher}.")
     counts = _pseudo_labels(request, types, teacher, output, events)
-    # without the pool there are no soft targets
+    # without the pool, there are no soft targets
     losses = {name: block.get("loss") or {} for name, block in config["components"].items()}
     taught = [name for name, loss in losses.items() if loss.get("@losses") == DISTILLATION]
     alone = {f"components.{name}.loss.share": 0.0 for name in taught}
@@ -137,18 +148,21 @@ def distil(
 
 
 def _checked(request: DistilRequest, output: Path) -> Block:
-    """Refuse what cannot work, before any work. RETURNS: The student's config, filled in."""
+    """Check the options before any work.
+
+    RETURNS (Dict[str, Any]): The student's config, with defaults.
+    """
     for path in (*(part_path(request.gold, part) for part in PARTS), request.pool):
         if not path.exists():
-            fix = "`split` makes the parts. A pool is a file of text, or a folder of them."
+            fix = "Name an existing pool, and run `split` if the corpus lacks a part."
             raise ValueError(Errors.L402.format(path=path, fix=fix))
     refuse_parts(request.overrides)
     config = load_filled(request.config, request.gold, request.overrides)
     student = check_trainable(config, request.config)
     losses = [getattr(pipe, "loss", None) for _, pipe in student.pipeline]
     if request.soft != any(getattr(loss, "reads_soft", False) for loss in losses):
-        problem = f"--soft and a loss of {request.config} that reads them go together"
-        fix = f"Set loss to {DISTILLATION} with a share above 0, and name --soft; or neither."
+        problem = f"--soft and a loss in {request.config} that uses soft targets need each other"
+        fix = f"Set the loss to {DISTILLATION} with a share above 0 and pass --soft, or do neither."
         raise ValueError(Errors.L513.format(problem=problem, fix=fix))
     inputs = [request.pool, request.config, request.gold, Path(request.teacher)]
     check_folder(output, [path for path in inputs if path.exists()], unless_holds(PSEUDO_LABELS))
@@ -159,6 +173,7 @@ def _checked(request: DistilRequest, output: Path) -> Block:
 def _pseudo_labels(
     request: DistilRequest, types: CorpusTypes, teacher: PoolTeacher, output: Path, events: Events
 ) -> PseudoLabelCounts:
+    """Write the training corpus of the student: gold documents and pseudo-labelled sentences."""
     known = corpus_keys(request.gold, teacher.nlp)
     texts = iter(read_pool(request.pool, teacher.nlp, request.settings, events))
     batches = processed(teacher.nlp, texts, request.batch_size, request.n_process)
@@ -170,8 +185,8 @@ def _pseudo_labels(
     if not any(reading.kept for reading in chosen):
         threshold = request.policy.threshold
         problem = (
-            f"of {seen.sentences} sentences {seen.known} stand in {request.gold} already, and "
-            f"{seen.scored} of {total} entities in the others have scores, below {threshold}"
+            f"of {seen.sentences} sentences, {seen.known} are in {request.gold}, and {seen.scored} of "
+            f"{total} entities in the others have scores, all below {threshold}"
         )
         raise ValueError(Errors.L510.format(path=request.pool, problem=problem))
     if n:
@@ -191,8 +206,13 @@ def _pseudo_labels(
 
 
 def copies_for(gold: int, pool: int) -> int:
-    """So many that gold has half as many words as the pool or more, within FEWEST and MOST."""
-    return min(max(math.ceil(pool / max(2 * gold, 1)), FEWEST), MOST)
+    """Return the number of copies with which gold has at least half as many words as the pool.
+
+    gold (int): Number of words in the gold documents.
+    pool (int): Number of words in the pseudo-labelled sentences.
+    RETURNS (int): Between MIN_COPIES and MAX_COPIES.
+    """
+    return min(max(math.ceil(pool / max(2 * gold, 1)), MIN_COPIES), MAX_COPIES)
 
 
 def _counted(

@@ -1,7 +1,7 @@
-"""How many mentions of each type the components of a pipeline expect in each sentence.
+"""Expected number of mentions of each type in each sentence, by the components of a pipeline.
 
-The expectation is the sum over tokens of the probability that a mention begins there: exact for a
-CRF and a softmax, after the greedy path so far for a transition system.
+The expectation is the sum over tokens of the probability that a mention begins there. It is exact
+for a CRF and a softmax. For a transition system, it is conditional on the greedy path so far.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,15 +21,15 @@ from ..pipes.scores.probabilities import begin_probabilities
 from ..pipes.token.tagging import TokenTagger
 from ..sentences import sentence_lengths, sums_by_sentence, touched_sentences
 
-KEY = "expected_mentions"  # in Doc.user_data: by component, its "labels" and "mentions"
-RECORDER = "longtail_expected_mentions"  # factory of the components that `mine` adds to a pipeline
+KEY = "expected_mentions"  # in Doc.user_data: "labels" and "mentions" by component
+RECORDER = "longtail_expected_mentions"  # factory of components that `mine` adds
 
 
 class Expected(NamedTuple):
-    """What one component expects."""
+    """Expectations of one component."""
 
     labels: tuple[str, ...]
-    mentions: Floats2d  # (n_sentences, n_types), the sentences of all documents in order
+    mentions: Floats2d  # for the sentences of all documents in order, shape (n_sentences, n_types)
 
 
 def has_expectations(pipe: object) -> bool:
@@ -40,11 +40,11 @@ def has_expectations(pipe: object) -> bool:
 
 
 def record_expectations(nlp: Language) -> None:
-    """Let a pipeline write to each document what its components expect there.
+    """Let a pipeline write the expectations of its components to each document.
 
-    nlp (Language): The pipeline; changed in place. It is for predictions alone afterwards.
+    nlp (Language): The pipeline; changed in place. Afterwards, use it for predictions only.
     """
-    gates: dict[str, str] = {}  # the trained gate that flags sentences under each key of doc.spans
+    gates: dict[str, str] = {}  # by key of doc.spans, the trained gate that flags sentences
     for name, pipe in nlp.pipeline:
         if isinstance(pipe, SentenceGate):
             gates[pipe.cfg["spans_key"]] = name
@@ -56,7 +56,7 @@ def record_expectations(nlp: Language) -> None:
 
 
 def expected_mentions(docs: Sequence[Doc]) -> list[Expected]:
-    """Return what each component expects in documents that such a pipeline has read."""
+    """Return the expectations of each component for documents of such a pipeline."""
     records = [doc.user_data[KEY] for doc in docs]
     expected = []
     for name, record in records[0].items() if records else ():
@@ -66,20 +66,25 @@ def expected_mentions(docs: Sequence[Doc]) -> list[Expected]:
 
 
 class Recorder:
-    """A component directly behind one that expects mentions: writes these to Doc.user_data.
+    """Component that writes the expectations of the preceding component to Doc.user_data.
 
-    There it reads the same vectors. Later encoders of the pipeline would replace them.
+    It directly follows that component, because later encoders of the pipeline would replace the
+    vectors that the component used.
+
+    pipe (Any): The component.
+    of (str): Its name.
+    gate (Optional[str]): Name of the trained gate if the component is a secondary.
     """
 
     def __init__(self, pipe: Any, of: str, gate: str | None) -> None:
-        """Store the component, its name, and that of the trained gate before a secondary."""
         self.counted, self.of, self.gate = pipe, of, gate
 
     def __call__(self, doc: Doc) -> Doc:
+        """Record the expectations for a document."""
         return next(self.pipe([doc]))
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
-        """Record what the component expects in each of the documents."""
+        """Record the expectations for each document of a stream."""
         for docs in minibatch(stream, size=batch_size):
             ends = np.cumsum([len(sentence_lengths(doc)) for doc in docs])
             for doc, mentions in zip(docs, np.split(self._mentions(docs), ends[:-1]), strict=True):
@@ -90,8 +95,9 @@ class Recorder:
     def _mentions(self, docs: list[Doc]) -> Floats2d:
         """Return the expected mentions, shape (n_sentences, n_types).
 
-        A trained gate expects what it opens for: its probability, shared by its types. Behind it a
-        secondary's expectation counts as often as the gate opens; behind others, where they flag.
+        The expectation of a trained gate is its probability, shared equally by its types. That of
+        a secondary is multiplied by the probability of its gate if the gate is trained; otherwise
+        it counts in flagged sentences only.
         """
         labels = list(self.counted.labels)
         pipe: Any = self.counted
@@ -113,5 +119,5 @@ class Recorder:
 
 @Language.factory(RECORDER, default_config={"gate": None})
 def make_recorder(nlp: Language, name: str, pipe_name: str, gate: str | None) -> Recorder:
-    """Build the component behind `pipe_name` of the same pipeline."""
+    """Build the component that follows `pipe_name` in the same pipeline."""
     return Recorder(nlp.get_pipe(pipe_name), pipe_name, gate)

@@ -1,4 +1,4 @@
-"""Mining a pool: which sentences to label next."""
+"""Mining: the sentences of a pool to label next."""
 
 import warnings
 from collections.abc import Iterable, Mapping
@@ -30,30 +30,35 @@ from .scan import RANDOM, Proposal, Scan, choose, share_out
 from .units import sentences_of
 
 CORPUS_PARTS = ("train", "dev", "test", "all")
-KEPT = 10  # candidates per label of a quota
-FEWEST = 200  # candidates of each type at least
+CANDIDATES = 10  # per sentence of a quota
+MIN_CANDIDATES = 200  # per type
 
 
 class Mined(NamedTuple):
-    """What a pool gave."""
+    """Result of mining."""
 
     proposals: list[Proposal]
     types: list[str]
     scan: Scan
-    events: Events  # what was left out
+    events: Events  # counts of skipped texts
 
 
 @dataclass(frozen=True)
 class MiningRequest:
-    """What to look for, and how many.
+    """Options of mining.
 
-    labels (int): Sentences to propose. types (Sequence[str]): The rare types; empty takes the
-        corpus's tail, or what a gate of the pipeline opens for.
-    corpus (Optional[Path]): A folder with types.json. Sentences of its parts need no label.
-    random (float): Share of the labels that is drawn by lot, for an evaluation without bias.
-    diversity (float): How much of its score a sentence loses that is like those chosen, in [0, 1].
-    split (bool): Whether texts are cut into sentences by punctuation, where the pipeline does not.
-    exclude (Sequence[Path]): Sentences that are not wanted, in any format of a pool.
+    labels (int): Number of sentences to propose.
+    types (Tuple[str, ...]): Types to look for. Without any, these are the rare types of the corpus,
+        or else those of the pipeline's sentence gates.
+    corpus (Optional[Path]): Folder of a converted corpus, whose sentences are excluded.
+    quotas (Mapping[str, int]): Maximum number of sentences for some types.
+    random (float): Fraction of the proposals that is sampled at random, to evaluate on.
+    diversity (float): Penalty for sentences similar to earlier proposals, in [0, 1].
+    seed (int): Random seed.
+    batch_size (int): Number of texts that the pipeline processes together.
+    n_process (int): Number of processes.
+    split (bool): Whether to split texts into sentences by punctuation if the pipeline does not.
+    exclude (Tuple[Path, ...]): Files or folders with more sentences to exclude.
     """
 
     labels: int
@@ -77,11 +82,21 @@ def mine(
     options: PoolOptions,
     format: ProposalFormat,
 ) -> Mined:
-    """Propose sentences of a pool for labelling, with what the pipeline reads in them."""
+    """Write the sentences of a pool to label next, with the pipeline's predictions.
+
+    pipeline (Path | str): Trained pipeline, or an encoder that finds types by their descriptions.
+    pool (Path): File or folder of files with texts.
+    output (Path): File to write.
+    request (MiningRequest): The options.
+    options (PoolOptions): Options of the pool's files.
+    format (str): Annotation tool that will open the file.
+    RETURNS (Mined): The proposals, and counts of the pass over the pool.
+    RAISES (ValueError): If an option or file cannot be used, or no sentence can be proposed.
+    """
     inputs = [pool, Path(pipeline), *request.exclude, *filter(None, [request.corpus])]
     check_file(output, [path for path in inputs if path.exists()])
     if output.is_file() and output.stat().st_size:
-        raise ValueError(Errors.L437.format(path=output, problem="its file may hold labels"))
+        raise ValueError(Errors.L437.format(path=output, problem="the file may contain labels"))
     check_outside(output, [pool], "file")
     nlp, types = _load(pipeline, request)
     n_random = round(request.random * request.labels)
@@ -91,7 +106,7 @@ def mine(
     known = set() if request.corpus is None else corpus_keys(request.corpus, nlp)
     for path in request.exclude:
         known |= keys_of(read_pool(path, nlp, PoolOptions(encoding=options.encoding), Events()), nlp)
-    sizes = {label: max(FEWEST, KEPT * n) for label, n in quotas.items()}
+    sizes = {label: max(MIN_CANDIDATES, CANDIDATES * n) for label, n in quotas.items()}
     scan = Scan(types, {**sizes, RANDOM: n_random}, known, request.seed)
     events = Events()
     texts = iter(read_pool(pool, nlp, options, events))
@@ -105,9 +120,9 @@ def mine(
 
 
 def _load(pipeline: Path | str, request: MiningRequest) -> tuple[Language, list[str]]:
-    """A pipeline whose probabilities count mentions, and the types to look for."""
+    """Return a pipeline that gives expected mentions, and the types to look for."""
     declared = None if request.corpus is None else read_types(request.corpus)
-    # those that an encoder finds: all compete for each token
+    # an encoder looks for all of them, so that they compete for each token
     labels = [*(declared.labels if declared else ()), *request.types]
     nlp = load_for_types(pipeline, in_words(labels, declared.descriptions if declared else {}))
     counting = [pipe for _, pipe in nlp.pipeline if has_expectations(pipe)]
@@ -121,29 +136,34 @@ def _load(pipeline: Path | str, request: MiningRequest) -> tuple[Language, list[
         warnings.warn(Warnings.W198.format(**shown), stacklevel=3)
     problem, fix = "", "Use a pipeline with longtail_token_ner or ner, or an encoder."
     if not counting:
-        problem = f"no component of {pipeline} has probabilities that count mentions"
+        problem = f"no component of {pipeline} gives expected mentions"
     elif not types or RANDOM in types:
         problem = f"the types to look for are {', '.join(types) or 'none'}"
         fix = "Name types with --types EVE,NAT, or a converted corpus with --corpus."
     elif unknown := [label for label in types if label not in known]:
         problem = f"{pipeline} cannot find {', '.join(unknown)}"
-        fix = f"Name types among {', '.join(known)}, or an encoder in place of the pipeline."
+        fix = f"Name types among {', '.join(known)}, or an encoder instead of the pipeline."
     if problem:
         raise ValueError(Errors.L500.format(problem=problem, fix=fix))
     return nlp, types
 
 
 def corpus_keys(corpus: Path, nlp: Language) -> set[int]:
-    """The sentences and documents of a corpus, as `text_key` knows them."""
+    """Return the keys (of `text_key`) of the sentences and documents of a corpus.
+
+    corpus (Path): Folder of a converted corpus.
+    nlp (Language): The pipeline that processes the pool.
+    """
     paths = [path for part in CORPUS_PARTS if (path := part_path(corpus, part)).exists()]
     return keys_of((doc for path in paths for doc in stream_docs(path, nlp.vocab)), nlp)
 
 
 def keys_of(docs: Iterable[Doc], nlp: Language) -> set[int]:
-    """Documents and their sentences, as `text_key` knows them.
+    """Return the keys (of `text_key`) of documents and their sentences.
 
-    nlp (Language): The pipeline that reads the pool. A document without sentence boundaries is cut
-        as the pipeline cuts a text, and by punctuation, too.
+    docs (Iterable[Doc]): The documents.
+    nlp (Language): The pipeline that processes the pool. Documents without sentence boundaries are
+        split by this pipeline and by punctuation.
     """
     keys: set[int] = set()
     setters = {name for name in nlp.pipe_names if BOUNDARIES & {*nlp.get_pipe_meta(name).assigns}}

@@ -1,4 +1,4 @@
-"""Pools of text without labels, as a stream of documents, and a pass of a pipeline over one."""
+"""Pools of unlabelled text as a stream of documents, and the pass of a pipeline over a pool."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -30,8 +30,8 @@ from .units import PLACE
 ReadFile = Callable[[Path, Context], Iterator[Doc]]
 TEXT = "Write one JSON object with a 'text' per line."
 DEFAULT_ENCODING = FileOptions.encoding
-BATCH = 64  # documents whose probabilities are counted together
-ZONE = 40  # batches after which words are forgotten
+BATCH = 64  # number of documents that are evaluated together
+ZONE = 40  # number of batches after which new words are removed from the vocabulary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,17 +71,24 @@ def processed(nlp: Language, texts: Iterator[Doc], size: int, n_process: int) ->
 
 
 def add_sentences(nlp: Language) -> None:
-    """Let a pipeline cut texts into sentences by punctuation, if no component of it does."""
+    """Split texts into sentences by punctuation, if no component of the pipeline splits them.
+
+    nlp (Language): The pipeline; changed in place.
+    """
     if not any("token.is_sent_start" in nlp.get_pipe_meta(name).assigns for name in nlp.pipe_names):
         nlp.add_pipe("sentencizer", first=True)
 
 
 def read_pool(source: Path, nlp: Language, options: PoolOptions, events: Events) -> Iterator[Doc]:
-    """The texts of a pool as documents without annotation, one file in memory at most.
+    """Yield the texts of a pool as documents without annotation, with one file in memory.
 
-    source (Path): A file, or a folder of files, of a format that `convert` reads; .txt is one text
-        per line, and JSON needs no spans.
-    YIELDS (Doc): With the words and whole numbers beside a text, and its place, in user_data.
+    source (Path): File or folder of files in a format that `convert` reads. A .txt file has one
+        text per line, and JSON needs no spans.
+    nlp (Language): The pipeline that will process the documents.
+    options (PoolOptions): Options of the files.
+    events (Events): Counts skipped texts.
+    YIELDS (Doc): Documents, with their place and metadata (strings and integers) in user_data.
+    RAISES (ValueError): If there is no text.
     """
     context = Context(nlp, events)
     n_texts = 0
@@ -94,12 +101,17 @@ def read_pool(source: Path, nlp: Language, options: PoolOptions, events: Events)
             n_texts += 1
             yield doc
     if not n_texts:
-        fix = f"Left out: {events.summary() or 'nothing'}."
+        fix = f"Skipped: {events.summary() or 'nothing'}."
         raise ValueError(Errors.L403.format(path=source, fix=fix))
 
 
 def pool_files(source: Path, options: PoolOptions) -> list[tuple[Path, ReadFile]]:
-    """Every file of a pool, by the format that its name speaks for or that is set."""
+    """Return the files of a pool, each with a function that reads it.
+
+    source (Path): File or folder of files.
+    options (PoolOptions): Options of the files. Without a format, it is detected for each file.
+    RAISES (ValueError): If there is no file.
+    """
     files = [source]
     if source.is_dir():
         files = sorted(p for p in source.rglob("*") if _is_of_pool(p, source) and not p.is_dir())
@@ -120,29 +132,31 @@ def pool_files(source: Path, options: PoolOptions) -> list[tuple[Path, ReadFile]
 
 
 def _is_of_pool(path: Path, root: Path) -> bool:
-    """Whether a file may hold texts: not what is hidden, describes a corpus or belongs to brat."""
+    """Return whether a file may have texts: it is neither hidden, declaration nor annotation."""
     hidden = any(part.startswith(".") for part in path.relative_to(root).parts)
     return not hidden and path.name not in OURS and unzipped(path).suffix.lower() != ".ann"
 
 
 def _lines(encoding: str, path: Path, context: Context) -> Iterator[Doc]:
+    """Yield the lines of a text file."""
     for i, line in enumerate(lines(path, encoding), 1):
         if line.strip():
             yield from _made(line.strip(), context, Place(path, i))
 
 
 def _records(encoding: str, path: Path, context: Context) -> Iterator[Doc]:
+    """Yield the texts of a JSON file, which need no spans."""
     for place, record in read_records(path, encoding):
         data, meta = record.get("data"), record.get("meta")
         task = data if isinstance(data, dict) else record
         about = {**task, **(meta if isinstance(meta, dict) else {})}
         text = task.get("text", data)
-        if task is data and "text" not in task:  # Label Studio may call its only text otherwise
+        if task is data and "text" not in task:  # in Label Studio, the only text may have any name
             texts = [name for name, value in task.items() if isinstance(value, str)]
             text = about.pop(texts[0]) if len(texts) == 1 else None
         words = record.get("tokenized_text", record.get("tokens"))
         if text is None and isinstance(words, list) and words and {*map(type, words)} == {str}:
-            # of tokens, as on the Hugging Face hub or for GLiNER
+            # lists of tokens, as on the Hugging Face hub or for GLiNER
             docs = [Doc(context.nlp.vocab, words=[check_text(word, place) for word in words])]
         elif isinstance(text, str):
             docs = _made(check_text(text, place), context, place, record.get("tokens"))
@@ -155,7 +169,7 @@ def _records(encoding: str, path: Path, context: Context) -> Iterator[Doc]:
 
 
 def _made(text: str, context: Context, place: Place, tokens: object = None) -> list[Doc]:
-    """The document of a text; none where the pipeline cannot read it."""
+    """Return the document of a text, or none if the pipeline cannot process it."""
     if not text.strip() or len(text) > context.nlp.max_length or is_tangled(text):
         context.events.add("too long" if text.strip() else "empty", "texts", place)
         return []
@@ -165,10 +179,10 @@ def _made(text: str, context: Context, place: Place, tokens: object = None) -> l
 
 
 def _without_annotation(part: Source, path: Path, context: Context) -> Iterator[Doc]:
-    """Yield the documents of a file with their words and sentence boundaries alone."""
+    """Yield the documents of a file with only their words and sentence boundaries."""
     vocab = context.nlp.vocab
     context = context._replace(unlabelled=True)
-    if part.format == "spacy":  # its strings would stay in the pipeline's vocabulary
+    if part.format == "spacy":  # otherwise, its strings would stay in the pipeline's vocabulary
         context = context._replace(nlp=blank(context.nlp.lang or "xx", "words"))
     for doc in part.read(context):
         made = in_sentences(doc, vocab)

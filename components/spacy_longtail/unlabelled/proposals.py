@@ -1,7 +1,7 @@
-"""Proposed sentences as files for annotation tools, and how a label finds its way back.
+"""Files of proposed sentences for annotation tools.
 
-Every proposal has an id that is made of its share and its text: `merge` knows by it what was
-proposed, in which share, and whether the text was changed.
+The id of a proposal is a checksum of its share (mined or random) and its text. By it, `merge`
+recognises proposals, and refuses texts that were changed.
 """
 
 import json
@@ -26,38 +26,48 @@ DEFAULT_NAMES: dict[ProposalFormat, str] = {
     "label-studio": "next.json",
     "spacy": "next.spacy",
 }
-ID, SHARE, READ = "mine_id", "mine_share", "mine_read"  # READ: what the pipeline has read
-MINED = "mined"  # the share of what was chosen for a type
+ID, SHARE, READ = "mine_id", "mine_share", "mine_read"  # READ: digest of the predictions
+MINED = "mined"  # share of the sentences that were chosen for a type
 
 
 def proposal_id(share: str, text: str) -> str:
-    """The id of a proposed text. share (str): "mined" or "random". RETURNS (str): 16 digits."""
+    """Return the id of a proposed sentence, 16 hexadecimal digits.
+
+    share (str): "mined" or "random".
+    text (str): Text of the sentence.
+    """
     return format(digest(f"{share}\n{text}"), "016x")
 
 
 def entities_of(doc: Doc) -> Entities:
-    """Entities of a text, counted in characters other than white space: tools fold it."""
+    """Return the entities of a text. Offsets skip white space, which tools may change."""
     before = [0, *accumulate(not c.isspace() for c in doc.text)]
     return tuple((before[e.start_char], before[e.end_char], e.label_) for e in doc.ents)
 
 
 def entities_digest(doc: Doc) -> str:
-    """What the entities of a document are known by. RETURNS (str): 16 digits."""
+    """Return a checksum of the entities of a document, 16 hexadecimal digits."""
     return format(digest(json.dumps(sorted(entities_of(doc)))), "016x")
 
 
 def write_proposals(
     proposals: Sequence[Proposal], path: Path, format: ProposalFormat, vocab: Vocab
 ) -> None:
-    """Write the sentences with what the pipeline reads in them, all or nothing.
+    """Write proposed sentences with the entities that the pipeline predicts, atomically.
 
-    Beside each stand its id, share, score, the reason, what was read, and its place in the pool.
+    Each has its id, share, score, the reason of its choice, a checksum of the predicted entities,
+    and its place in the pool as metadata.
+
+    proposals (Sequence[Proposal]): The proposals.
+    path (Path): File to write.
+    format (str): "prodigy", "doccano", "label-studio" or "spacy".
+    vocab (Vocab): Vocabulary of the pipeline.
     """
     docs = [proposal.unit.doc(vocab) for proposal in proposals]
     for proposal, doc in zip(proposals, docs, strict=True):
         share, why = MINED, f"{proposal.chosen_for} {proposal.score:.2f}"
         if proposal.chosen_for == RANDOM:
-            share, why = RANDOM, "drawn by lot"
+            share, why = RANDOM, "random sample"
         about: dict[str, object] = {
             ID: proposal_id(share, proposal.unit.text),
             SHARE: share,

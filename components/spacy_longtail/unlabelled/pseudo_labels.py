@@ -1,8 +1,8 @@
-"""Pseudo-labels: what a teacher is sure of in text that nobody labelled, as training data.
+"""Pseudo-labels: confident predictions of a teacher for unlabelled text, as training data.
 
-An entity counts where its score reaches the threshold, and a token is O where the teacher says so
-with that probability. All other tokens, and those of entities without a score, are missing: neither
-right nor wrong for the student.
+An entity is annotated if its score reaches the threshold, and a token is O if the teacher's
+probability of O reaches it. All other tokens, and those of entities without a score, are missing
+annotation, which the student's loss ignores.
 """
 
 from collections import Counter
@@ -26,33 +26,37 @@ from .units import PoolSentence, lot
 
 
 class ReadMention(NamedTuple):
-    """An entity that a teacher reads."""
+    """Entity that a teacher predicts."""
 
     start: int  # first token in its sentence
-    end: int  # one past the last
+    end: int  # one past the last token
     label: str
-    score: float | None  # null where the teacher gives none: it is no pseudo-label
+    score: float | None  # null if the teacher gives none; then it is not annotated
 
 
 @dataclass
 class ReadSentence(PoolSentence):
-    """A sentence of the pool as the teacher reads it."""
+    """Sentence of the pool with the predictions of a teacher."""
 
-    mentions: list[ReadMention]  # of declared types
-    sure: Ints1d  # (n_tokens,) bool: O, as far as the threshold asks
-    log_p: Floats2d | None = None  # (n_tokens, n_tags), float16, of the soft targets
+    mentions: list[ReadMention]  # of types of the corpus
+    sure: Ints1d  # whether a token is O with sufficient probability, shape (n_tokens,)
+    log_p: Floats2d | None = None  # float16, soft targets, shape (n_tokens, n_tags)
 
     @property
     def least(self) -> float:
-        """The least score of its entities, of those that have one."""
+        """Minimum score of its entities, 1.0 without any."""
         return min((m.score for m in self.mentions if m.score is not None), default=1.0)
 
     def doc(
         self, vocab: Vocab, kept: Collection[int], tags: Sequence[str], known: list[str] | None = None
     ) -> Doc:
-        """The sentence as training data, the scores of its entities in doc.spans.
+        """Return the sentence as training data, with the scores of its entities in doc.spans.
 
-        known (Optional[List[str]]): Types that the teacher reads; others are missing.
+        vocab (Vocab): Vocabulary of the document.
+        kept (Collection[int]): Indices of the mentions to annotate.
+        tags (Sequence[str]): Columns of the soft targets.
+        known (Optional[List[str]]): Types that the teacher predicts; the document declares that
+            others were not annotated. Null stands for all types.
         """
         starts: list[object] = [i == 0 for i in range(len(self.words))]
         spaces = [*self.spaces[:-1], False]
@@ -73,12 +77,12 @@ class ReadSentence(PoolSentence):
 
 @dataclass(frozen=True)
 class PseudoLabelPolicy:
-    """Which sentences are kept.
+    """Policy of the selection of pseudo-labelled sentences.
 
-    threshold (float): Least score of an entity, and least probability of O.
-    cap (int): Most pseudo-labelled mentions of a type.
-    empty (float): Share of sentences without any entity.
-    seed (int): Fixes which of these are drawn.
+    threshold (float): Minimum confidence for entities and for O.
+    cap (int): Maximum number of pseudo-labelled mentions of each type.
+    empty (float): Fraction of the sentences that have no entity.
+    seed (int): Random seed of the sample of these.
     """
 
     threshold: float = 0.9
@@ -88,18 +92,21 @@ class PseudoLabelPolicy:
 
 
 class PseudoLabelled(NamedTuple):
-    """A sentence, and which of its mentions are annotated."""
+    """Selected sentence."""
 
     sentence: ReadSentence
-    kept: Collection[int] = ()
+    kept: Collection[int] = ()  # indices of the mentions to annotate
 
 
 class Selection:
-    """The sentences that may be kept, as they stream by, in bounded memory.
+    """Selection of sentences from a stream, in bounded memory.
 
-    The result is as if all of them had been kept: a sentence is wanted for a type only while fewer
-    than `cap` mentions of the type stand in sentences above it. So the first `cap` of each type are
-    enough.
+    The result is the same as if all sentences were stored. A sentence can only be selected for a
+    type while the better sentences have fewer than `cap` mentions of the type, so that the best
+    `cap` sentences of each type are enough.
+
+    policy (PseudoLabelPolicy): The policy.
+    labels (Sequence[str]): Types of the corpus.
     """
 
     def __init__(self, policy: PseudoLabelPolicy, labels: Sequence[str]) -> None:
@@ -114,17 +121,17 @@ class Selection:
         return mention.score is not None and mention.score >= self.policy.threshold
 
     def add(self, sentence: ReadSentence, key: int) -> None:
-        """Offer a sentence. key (int): What its text is known by."""
+        """Store a sentence if it may be selected. key (int): Key of its text, of `text_key`."""
         if not sentence.mentions and sentence.sure.all():
             self.empty.add(1.0 - lot(sentence.text, self.policy.seed), key, sentence)
         for label in {m.label for m in sentence.mentions if self._is_sure(m)}:
             self.best[label].add(sentence.least, key, sentence)
 
     def choose(self) -> list[PseudoLabelled]:
-        """Sentences with entities, best first; then those without."""
-        by_score = itemgetter(0, 1)  # and by the text, where scores are the same
+        """Return the selected sentences: those with entities by their score, then the others."""
+        by_score = itemgetter(0, 1)  # by the key of the text if scores are equal
         rows = sorted((row for ranked in self.best.values() for row in ranked.heap), key=by_score)
-        surest = {key: (score, sentence) for score, key, sentence in rows}  # of a text's readings
+        surest = {key: (score, sentence) for score, key, sentence in rows}  # of equal texts
         taken: dict[int, PseudoLabelled] = {}
         counts: Counter[str] = Counter()
         for _, key in sorted(((score, key) for key, (score, _) in surest.items()), reverse=True):

@@ -1,4 +1,4 @@
-"""Labels come back: annotated proposals join the corpus, nothing lost and nothing twice."""
+"""Merging of labelled proposals into a corpus, without losses and repetitions."""
 
 import itertools
 from collections import Counter
@@ -31,13 +31,13 @@ CONFLICTS = "conflicts.jsonl"  # in the corpus
 
 @dataclass
 class Merged:
-    """What became of the labelled sentences."""
+    """Result of a merge."""
 
     parts: Counter[str] = field(default_factory=Counter)  # sentences added, by part
     mentions: Counter[str] = field(default_factory=Counter)  # added, by type
-    n_known: int = 0  # in the corpus already, annotated alike
-    n_repeated: int = 0  # in the file twice, annotated alike
-    conflicts: list[tuple[Doc, str]] = field(default_factory=list)  # annotated otherwise: not added
+    n_known: int = 0  # sentences that the corpus has with the same annotation
+    n_repeated: int = 0  # repetitions in the file with the same annotation
+    conflicts: list[tuple[Doc, str]] = field(default_factory=list)  # with another annotation: not added
     new_types: list[str] = field(default_factory=list)
     events: Events = field(default_factory=Events)
 
@@ -52,18 +52,20 @@ def merge_labels(
     allow: bool = False,
     **options: object,
 ) -> Merged:
-    """Add labelled proposals to a corpus: what was mined to train, the random share where wanted.
+    """Add labelled proposals to a corpus: mined sentences to train, the random sample to any part.
 
-    A sentence that is annotated in two ways, by two annotators of one task too, or otherwise than
-    in the corpus, is not added: it goes to conflicts.jsonl in the corpus, in Prodigy's format.
+    A sentence that has two annotations, or another one than in the corpus, is a conflict. It is not
+    added, but written to conflicts.jsonl in the corpus, in Prodigy's format.
 
-    corpus (Path): A converted corpus.
-    labelled (Path): What the annotation tool exported.
-    random_to (str): Part for the random share.
-    unchanged (bool): Whether a file in which no label was changed is accepted.
+    corpus (Path): Folder of a converted corpus; changed in place.
+    labelled (Path): File that the annotation tool exported.
+    random_to (str): Part for the random sample.
+    unchanged (bool): Whether to accept a file in which no annotation was changed.
     format (Optional[str]): Name of the format; null detects it.
     allow (bool): Whether more than a twentieth of the annotations may be lost.
     **options (object): Options of the format, such as offsets="utf-16".
+    RETURNS (Merged): The counts and the conflicts.
+    RAISES (ValueError): If the file has other sentences than `mine` proposed, or nobody changed it.
     """
     types = read_types(corpus)
     nlp = blank(types.lang, types.tokens)
@@ -85,11 +87,11 @@ def merge_labels(
         if known.get(key) == pair[1] or (key not in known and pair in in_any_case):
             merged.n_known += 1
         elif key in known:
-            merged.conflicts.append((doc, "the corpus has it, annotated otherwise"))
+            merged.conflicts.append((doc, "the corpus has it with another annotation"))
         elif pair in seen:
             merged.n_repeated += 1
         elif len(versions[key]) > 1:
-            merged.conflicts.append((doc, "the file has it twice, annotated in two ways"))
+            merged.conflicts.append((doc, "the file has it with two annotations"))
         else:
             part = random_to if doc.user_data[SHARE] == RANDOM else "train"
             new.setdefault(part, []).append(doc)
@@ -102,15 +104,15 @@ def merge_labels(
 
 
 def _check_proposed(docs: list[Doc], path: Path, unchanged: bool) -> None:
-    """Refuse labels of other sentences, and what a pipeline has read and nobody has looked at."""
-    problem, fix = "", "Export the labels of what `mine` proposed, with its fields."
+    """Refuse sentences that were not proposed, and a file with only the pipeline's predictions."""
+    problem, fix = "", "Export the sentences that `mine` proposed with all their fields."
     for doc in docs:
         share = doc.user_data.get(SHARE)
         if share not in (MINED, RANDOM) or doc.user_data.get(ID) != proposal_id(share, doc.text):
             problem = f"{doc.text[:60]!r} was not proposed, or its text was changed"
     if not problem and not unchanged and all(d.user_data.get(READ) == entities_digest(d) for d in docs):
-        problem = f"all {len(docs)} sentences have just the entities that the pipeline has read"
-        fix = "Label it first; with --unchanged it is merged all the same."
+        problem = f"all {len(docs)} sentences only have the entities that the pipeline predicted"
+        fix = "Label the file first, or pass --unchanged if all predictions are right."
     if problem:
         raise ValueError(Errors.L506.format(path=path, problem=problem, fix=fix))
 
@@ -118,8 +120,8 @@ def _check_proposed(docs: list[Doc], path: Path, unchanged: bool) -> None:
 def _known(corpus: Path, nlp: Language) -> tuple[dict[int, Entities], set[tuple[int, Entities]]]:
     """Return the annotation of each document and each sentence of the corpus.
 
-    RETURNS (Tuple[dict, set]): The entities by the exact text, since "May" may be a name where
-        "may" is none; and the pairs of a text in any case and its entities.
+    RETURNS (Tuple[dict, set]): The entities by the exact text, since "May" can be a name while
+        "may" is not, and the pairs of case-folded text and entities.
     """
     paths = [path for part in PARTS if (path := part_path(corpus, part)).exists()]
     known: dict[int, Entities] = {}
@@ -136,6 +138,7 @@ def _known(corpus: Path, nlp: Language) -> tuple[dict[int, Entities], set[tuple[
 def _write(
     corpus: Path, nlp: Language, new: dict[str, list[Doc]], types: CorpusTypes, merged: Merged
 ) -> None:
+    """Write the parts with new sentences, new types, and the conflicts."""
     tasks = [prodigy_task(doc, 0, len(doc), {"problem": why}) for doc, why in merged.conflicts]
     path = corpus / CONFLICTS
     with coded_io(path):
@@ -144,13 +147,13 @@ def _write(
         for part, docs in new.items():
             own = part_path(corpus, part)
             old = stream_docs(own, nlp.vocab) if own.exists() else iter(())
-            # a folder of files stays one: as many documents in each as the first has
+            # if the part is a folder of files, each new file has as many documents as the first one
             first = sorted(own.rglob("*.spacy"))[0] if own.is_dir() else None
             n_docs = None if first is None else sum(1 for _ in stream_docs(first, nlp.vocab))
             write_part(folder, part, itertools.chain(old, docs), n_docs)
         if merged.new_types:
             labels, tail = [*types.labels, *merged.new_types], [*types.tail, *merged.new_types]
             write_types(folder, types._replace(labels=labels, tail=tail))
-    if tasks:  # a file merged again adds none
+    if tasks:  # without repetitions if a file is merged again
         lines = dict.fromkeys([*before, *map(srsly.json_dumps, tasks)])
         write_file(path, "".join(f"{line}\n" for line in lines))

@@ -1,4 +1,4 @@
-"""Sentences that may be proposed, kept from a pass over a pool, and which of them to propose."""
+"""Candidates from a pass over a pool, and the choice of sentences to propose from them."""
 
 import heapq
 from collections import Counter
@@ -15,36 +15,45 @@ from ..errors import Errors
 from .expectations import expected_mentions
 from .units import Unit, lot, sentence_vectors, sentences_of
 
-RANDOM = "random"  # the share that is drawn by lot
-LEAST = 1e-4  # expected mentions of a sentence that is worth keeping
-NEAR = 0.97  # cosine of vectors less their mean, above which two sentences are near-duplicates
-NEIGHBOURS = 3  # of those chosen, whose mean likeness is the penalty
-PER_DOCUMENT = 0.1  # largest share of all proposals that one text of the pool may give
+RANDOM = "random"  # name of the random sample
+MIN_EXPECTED = 1e-4  # expected mentions of a candidate
+NEAR = 0.97  # cosine of centred vectors above which sentences are near-duplicates
+NEIGHBOURS = 3  # number of similar proposals whose mean similarity is the penalty
+PER_DOCUMENT = 0.1  # maximum fraction of the proposals from one text of the pool
 
 Kept = TypeVar("Kept")
 
 
 @dataclass
 class Best(Generic[Kept]):
-    """The sentences that score highest, each text once, where it does best: a bounded heap."""
+    """Bounded heap of the sentences with the highest scores. Equal texts count once.
+
+    size (int): Maximum number of sentences.
+    """
 
     size: int
     heap: list[tuple[float, int, Kept]] = field(default_factory=list)
-    scores: dict[int, float] = field(default_factory=dict)  # of what the heap has, by key
+    scores: dict[int, float] = field(default_factory=dict)  # scores in the heap, by key
 
     @property
     def floor(self) -> float:
-        """What a sentence must exceed to be kept."""
+        """Score that a sentence has to exceed to be stored."""
         if len(self.heap) < self.size:
             return -np.inf
         return self.heap[0][0] if self.heap else np.inf
 
     def add(self, score: float, key: int, unit: Kept) -> None:
+        """Store a sentence if its score is high enough.
+
+        score (float): The score. Of equal texts, the highest score counts.
+        key (int): Key of the text, of `text_key`.
+        unit (Kept): The sentence.
+        """
         known = self.scores.get(key)
         if not self.size or (known is not None and score <= known):
             return
         self.scores[key] = score
-        if known is not None:  # a text rarely beats itself, so it may be looked for
+        if known is not None:  # rare enough for a linear search
             at = next(i for i, row in enumerate(self.heap) if row[1] == key)
             self.heap[at] = (score, key, unit)
             heapq.heapify(self.heap)
@@ -55,24 +64,33 @@ class Best(Generic[Kept]):
             del self.scores[dropped]
 
     def ranked(self) -> list[tuple[float, Kept]]:
-        """Best first."""
+        """Return scores and sentences, the highest score first."""
         return [(score, unit) for score, _, unit in sorted(self.heap, key=lambda row: (-row[0], row[1]))]
 
 
 class Scan:
-    """What a pass has found so far."""
+    """Pass over a pool that collects candidates.
+
+    types (List[str]): Rare types to look for.
+    sizes (Mapping[str, int]): Number of candidates for each type, and for `RANDOM`.
+    known (Collection[int]): Keys of texts that are excluded.
+    seed (int): Random seed of the random sample.
+    """
 
     def __init__(
         self, types: list[str], sizes: Mapping[str, int], known: Collection[int] = (), seed: int = 0
     ) -> None:
         self.types, self.known, self.seed = types, known, seed
         self.best: dict[str, Best[Unit]] = {name: Best(n) for name, n in sizes.items()}
-        self.expected: Floats1d = np.zeros(len(types))  # mentions in what was read
+        self.expected: Floats1d = np.zeros(len(types))  # mentions in the pool
         self.n_texts = self.n_sentences = 0
-        self.n_known = 0  # sentences that the corpus has already
+        self.n_known = 0  # excluded sentences
 
     def read(self, batches: Iterable[list[Doc]]) -> None:
-        """Count the mentions that a pipeline expected in documents, and keep the best sentences."""
+        """Collect candidates from documents, and sum up their expected mentions.
+
+        batches (Iterable[List[Doc]]): Documents with the expectations of `record_expectations`.
+        """
         for batch in batches:
             bounds = [sentences_of(doc) for doc in batch]
             ends = np.cumsum([*map(len, bounds)])
@@ -82,7 +100,10 @@ class Scan:
             self.n_texts += len(batch)
 
     def _expected(self, docs: list[Doc], n: int) -> Floats2d:
-        """The most mentions of each rare type that any component expects. (n_sentences, n_types)"""
+        """Return the expected mentions of each rare type, shape (n_sentences, n_types).
+
+        Where several components expect mentions of a type, the maximum counts.
+        """
         most = np.zeros((n, len(self.types)))
         for component in expected_mentions(docs):
             for i, label in enumerate(component.labels):
@@ -92,6 +113,7 @@ class Scan:
         return most
 
     def _offer(self, doc: Doc, bounds: list[tuple[int, int]], expected: Floats2d) -> None:
+        """Store the sentences of a document that are among the best so far."""
         vectors: list[Floats1d] | None = None
         for i, (start, end) in enumerate(bounds):
             if start == end:
@@ -103,7 +125,8 @@ class Scan:
                 self.n_known += 1
                 continue
             self.expected += expected[i]
-            scores = {t: float(x) for t, x in zip(self.types, expected[i], strict=True) if x > LEAST}
+            row = zip(self.types, expected[i].tolist(), strict=True)
+            scores = {label: score for label, score in row if score > MIN_EXPECTED}
             scores[RANDOM] = 1.0 - lot(text, self.seed)
             into = [name for name, score in scores.items() if score > self.best[name].floor]
             if into:
@@ -114,19 +137,25 @@ class Scan:
 
 
 class Proposal(NamedTuple):
-    """A sentence to label."""
+    """Sentence to label."""
 
     unit: Unit
     chosen_for: str  # a type, or "random"
-    score: float  # expected mentions of the type; of a random one, of all rare types
+    score: float  # expected mentions of the type; for a random one, of all rare types
 
 
 def share_out(n: int, types: list[str], given: Mapping[str, int]) -> dict[str, int]:
-    """Labels for each type: as given, the rest in equal parts, the first types one more."""
+    """Return the number of sentences for each type.
+
+    n (int): Number of sentences in total.
+    types (List[str]): The types.
+    given (Mapping[str, int]): Numbers for some types. The others share the rest equally.
+    RAISES (ValueError): If the given numbers are for other types, or exceed the total.
+    """
     if not set(given) <= set(types) or sum(given.values()) > n:
         shown = ",".join(f"{t}={k}" for t, k in given.items())
-        problem = f"--quota {shown} cannot be filled from {n} labels of {', '.join(types)}"
-        fix = "Name rare types, with a sum of at most the labels that no random share takes."
+        problem = f"--quota {shown} does not fit {n} sentences for {', '.join(types)}"
+        fix = "Name rare types, and reduce the quotas or --random."
         raise ValueError(Errors.L500.format(problem=problem, fix=fix))
     rest = [t for t in types if t not in given]
     each, more = divmod(n - sum(given.values()), len(rest)) if rest else (0, 0)
@@ -142,13 +171,19 @@ def choose(
     capped: Collection[str] = (),
     per_document: float = PER_DOCUMENT,
 ) -> list[Proposal]:
-    """The proposals: the random share first, then types in turn, by what their quotas lack.
+    """Choose the proposals: the random sample first, then for types in turn.
 
-    penalty (float): How much of its score a sentence loses that is like those chosen, in [0, 1].
-    capped (Collection[str]): Rankings that get no more than their quota; the others also get what a
-        ranking cannot fill.
-    per_document (float): Largest share of all proposals that one text of the pool may give.
-    RETURNS (List[Proposal]): No text twice.
+    The next type is the one whose quota has the largest unfilled fraction. Its next proposal is the
+    candidate with the highest score, after a penalty for similarity to earlier proposals.
+
+    scan (Scan): The candidates.
+    quotas (Mapping[str, int]): Number of sentences for each type.
+    n_random (int): Size of the random sample.
+    penalty (float): Fraction of its score that a sentence loses for full similarity, in [0, 1].
+    capped (Collection[str]): Types that get at most their quota. Others may also get the sentences
+        that a type lacks.
+    per_document (float): Maximum fraction of the proposals from one text of the pool.
+    RETURNS (List[Proposal]): The proposals, without equal texts.
     """
     drawn = [unit for _, unit in scan.best[RANDOM].ranked()[:n_random]]
     chosen = [Proposal(unit, RANDOM, sum(unit.expected)) for unit in drawn]
@@ -158,25 +193,26 @@ def choose(
     ranked = [(name, *row) for name in quotas for row in scan.best[name].ranked()]
     names, scores = np.array([name for name, *_ in ranked]), np.array([score for _, score, _ in ranked])
     units, is_left = [unit for *_, unit in ranked], np.ones(len(ranked), dtype=bool)
-    # likeness is to what the candidates are not all like anyway
+    # similarity is that of centred vectors, since the candidates of a pool have much in common
     mean = np.mean([unit.vector for unit in units], axis=0) if units else 0.0
     rows = np.array([_direction(unit, mean) for unit in units])
-    likeness = np.zeros((len(units), 0))  # to the chosen ones that are most like each candidate
-    texts, documents, counts = set[str](), Counter[str](), Counter[str]()  # lots ask for no document
+    # of each candidate to its most similar proposals
+    similarity = np.zeros((len(units), 0))
+    texts, documents, counts = set[str](), Counter[str](), Counter[str]()
     new, open_to = drawn, [name for name, k in quotas.items() if k]
     while open_to and len(chosen) < n:
         if new and units:
             texts.update(skeleton(unit.text) for unit in new)
             near = rows @ np.stack([_direction(unit, mean) for unit in new]).T
-            likeness = np.sort(np.concatenate([likeness, near], axis=1), axis=1)[:, -NEIGHBOURS:]
-            is_left &= likeness[:, -1] < NEAR
+            similarity = np.sort(np.concatenate([similarity, near], axis=1), axis=1)[:, -NEIGHBOURS:]
+            is_left &= similarity[:, -1] < NEAR
             new = []
         name = max(open_to, key=lambda label: (quotas[label] - counts[label]) / quotas[label])
         left = np.flatnonzero(is_left & (names == name))
         if not len(left):
             open_to.remove(name)
             continue
-        lost = np.maximum(likeness[left].mean(axis=1), 0.0) if likeness.shape[1] else 0.0
+        lost = np.maximum(similarity[left].mean(axis=1), 0.0) if similarity.shape[1] else 0.0
         at = left[np.argmax(scores[left] * (1 - penalty * lost))]
         is_left[at], unit = False, units[at]
         if skeleton(unit.text) in texts or documents[unit.document] >= most:
@@ -191,6 +227,6 @@ def choose(
 
 
 def _direction(unit: Unit, mean: Floats1d | float) -> Floats1d:
-    """The vector of a sentence less the mean, of unit length."""
+    """Return the centred vector of a sentence, of unit length."""
     centred = np.asarray(unit.vector) - mean
     return centred / max(float(np.linalg.norm(centred)), 1e-12)

@@ -1,4 +1,4 @@
-"""A teacher: a pipeline that says how sure it is of what it reads."""
+"""Teacher: a pipeline that annotates a pool of text with its confidence."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -24,26 +24,32 @@ from ..types import ENTITY_SCORES
 from .pseudo_labels import ReadMention, ReadSentence, Selection
 from .units import sentences_of
 
-DOUBTS = "teacher_doubts"  # doc.spans key of entities that the teacher's own thresholds keep out
+DOUBTS = "teacher_doubts"  # doc.spans key of entities below the teacher's own thresholds
 
 
 @dataclass
 class TeachingPass:
-    """What a pass over a pool has seen."""
+    """Counts of a pass over a pool."""
 
     texts: int = 0
     sentences: int = 0
-    known: int = 0  # that stand in the gold corpus
+    known: int = 0  # sentences that are in the gold corpus
     scored: int = 0  # mentions with a score
     unscored: Counter[str] = field(default_factory=Counter)  # mentions without one, by type
 
 
 class PoolTeacher:
-    """A pipeline that says how sure it is; it is made to write its scores and probabilities."""
+    """Pipeline that annotates a pool. It is set up to write its scores and probabilities.
+
+    nlp (Language): The pipeline; settings of its components are changed in place.
+    path (Path | str): Its name or folder, for errors.
+    labels (Sequence[str]): Types of the corpus.
+    RAISES (ValueError): If it gives no scores, or predicts none of the types.
+    """
 
     def __init__(self, nlp: Language, path: Path | str, labels: Sequence[str]) -> None:
         self.nlp, self.labels = nlp, tuple(labels)
-        self.doubts: list[str] = []  # of doc.spans, with entities that its thresholds keep out
+        self.doubts: list[str] = []  # keys of doc.spans with entities below its thresholds
         for _, pipe in nlp.pipeline:
             cfg = getattr(pipe, "cfg", {})
             if isinstance(pipe, TokenNER | EnsembleNER | GLiNERNER):
@@ -52,33 +58,39 @@ class PoolTeacher:
                 cfg["abstain_key"] = cfg["abstain_key"] or DOUBTS
                 self.doubts.append(cfg["abstain_key"])
         keys = [getattr(pipe, "cfg", {}).get("scores_key") for pipe in entity_pipes(nlp)]
-        self.keys = list(dict.fromkeys(key for key in keys if key))  # of doc.spans, with its scores
+        self.keys = list(dict.fromkeys(key for key in keys if key))  # keys of doc.spans with its scores
         self.taggers = taggers_of(nlp)
         for tagger in self.taggers:
             tagger.cfg[SETTING] = True
         known = types_read_by(nlp)
-        problem, fix = "", "Name a teacher of these types."
+        problem, fix = "", "Name a teacher that predicts some of these types."
         if not self.keys:
-            problem = f"no component of {', '.join(nlp.pipe_names) or 'none'} gives scores"
-            fix = "Set scores_key = 'entity_scores' in a component of this package that reads entities."
+            problem = f"none of its components ({', '.join(nlp.pipe_names)}) gives scores"
+            fix = "Set scores_key = 'entity_scores' in one of this package that predicts entities."
         elif not set(known) & set(labels):
-            problem = f"it reads {', '.join(known) or 'none'}, where {', '.join(labels)} are declared"
+            problem = f"it predicts {', '.join(known) or 'none'}, but the corpus has {', '.join(labels)}"
         if problem:
             raise ValueError(Errors.L509.format(path=path, problem=problem, fix=fix))
 
     @property
     def lacking(self) -> list[str]:
-        """The declared types that the teacher cannot read."""
+        """Types of the corpus that the teacher cannot predict."""
         known = types_read_by(self.nlp)
         return [label for label in self.labels if label not in known]
 
     @property
     def soft_tags(self) -> list[str]:
-        """Names of the columns of soft targets: the teacher's tags of declared types."""
+        """Columns of the soft targets: the teacher's tags of types of the corpus."""
         codec = soft_tagger(self.nlp).codec
         return [codec.tags[i] for i in np.flatnonzero(codec.columns(self.labels))]
 
     def read(self, docs: list[Doc], threshold: float, soft: bool) -> Iterator[list[ReadSentence]]:
+        """Yield the sentences of each document, with their predictions.
+
+        docs (List[Doc]): Documents that the pipeline has processed.
+        threshold (float): Minimum probability of O for tokens that are annotated as O.
+        soft (bool): Whether to add the probabilities of all tags.
+        """
         outside, log_p = self._marginals(docs, soft)
         at = 0
         for doc in docs:
@@ -88,7 +100,13 @@ class PoolTeacher:
             yield list(self._sentences(doc, outside[rows] >= threshold, own))
 
     def _marginals(self, docs: list[Doc], soft: bool) -> tuple[Floats1d, Floats2d | None]:
-        """Probabilities to be in no declared entity, the taggers' least, and log probabilities."""
+        """Return the probability of O, and log probabilities of all tags if they are wanted.
+
+        O means no entity of a type of the corpus. Where several components tag a token, the minimum
+        of their probabilities counts.
+
+        RETURNS (Tuple[Floats1d, Optional[Floats2d]]): Shapes (n_tokens,) and (n_tokens, n_tags).
+        """
         outside, log_p = np.ones(sum(map(len, docs))), None
         for tagger in self.taggers:
             rows = [read_probabilities(doc, tagger.name, tagger.name)[1] for doc in docs if len(doc)]
@@ -97,12 +115,17 @@ class PoolTeacher:
             no_entity = p[:, 0] + p[:, ~declared].sum(axis=1)
             outside = np.minimum(outside, no_entity)
             if soft:
-                with np.errstate(divide="ignore"):  # of what is impossible
+                with np.errstate(divide="ignore"):  # some tags are impossible
                     log_p = np.log(np.column_stack([no_entity, p[:, declared][:, 1:]])).astype("float16")
         return outside, log_p
 
     def _sentences(self, doc: Doc, sure: Ints1d, log_p: Floats2d | None) -> Iterator[ReadSentence]:
-        """What stands between the bounds; entities across them are not annotated."""
+        """Yield the sentences of a document. Entities across boundaries are not annotated.
+
+        doc (Doc): The document.
+        sure (Ints1d): Whether the probability of O reaches the threshold, shape (n_tokens,).
+        log_p (Optional[Floats2d]): Log probabilities of tags, shape (n_tokens, n_tags).
+        """
         scores = {place: s.score for key in self.keys for place, s in read_scores(doc, key).items()}
         sure = sure.copy()
         ents = [ent for ent in doc.ents if ent.label_ in self.labels]
@@ -122,11 +145,14 @@ class PoolTeacher:
 
 
 def soft_tagger(nlp: Language) -> TokenTagger:
-    """The component whose marginals are soft targets."""
+    """Return the component whose tag probabilities are soft targets.
+
+    RAISES (ValueError): If the pipeline's entities do not come from a single such component.
+    """
     tagger = only_tagger(nlp)
     if tagger is None:
         problem = f"{', '.join(nlp.pipe_names)} is not one longtail_token_ner with a softmax or CRF head"
-        raise ValueError(Errors.L513.format(problem=problem, fix="Leave --soft out."))
+        raise ValueError(Errors.L513.format(problem=problem, fix="Omit --soft."))
     return tagger
 
 
@@ -137,7 +163,15 @@ def annotate(
     selection: Selection,
     soft: bool,
 ) -> TeachingPass:
-    """Let a teacher read a pool, and keep what it is sure of."""
+    """Offer the sentences of a pool, as a teacher annotates them, to a selection.
+
+    teacher (PoolTeacher): The teacher.
+    batches (Iterable[List[Doc]]): Documents that its pipeline has processed.
+    known (Collection[int]): Keys of the sentences in the gold corpus, which are skipped.
+    selection (Selection): Selects the sentences to keep.
+    soft (bool): Whether sentences keep the probabilities of all tags.
+    RETURNS (TeachingPass): The counts.
+    """
     seen = TeachingPass()
     for batch in batches:
         for sentences in teacher.read(batch, selection.policy.threshold, soft):

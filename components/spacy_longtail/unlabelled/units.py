@@ -1,4 +1,4 @@
-"""Sentences of a pool, as they are stored and proposed for labelling."""
+"""Sentences of a pool as they are stored and proposed."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ PLACE = "mine_place"  # key of user_data: position of a text in the pool
 
 @dataclass
 class PoolSentence:
-    """The tokens of a sentence, without its document."""
+    """Tokens of a sentence, independent of its document."""
 
     words: list[str]
     spaces: list[bool]
@@ -32,12 +32,13 @@ class PoolSentence:
 
     @property
     def text(self) -> str:
+        """Text of the sentence, without white space at its end."""
         return "".join(w + " " * s for w, s in zip(self.words, self.spaces, strict=True)).rstrip(" ")
 
 
 @dataclass
 class Unit(PoolSentence):
-    """Sentence that may be proposed. Offsets of entities count tokens."""
+    """Candidate: a sentence that may be proposed. Entities are given by token offsets."""
 
     ents: list[tuple[int, int, str]]  # predicted entities
     expected: list[float]  # expected number of mentions of each rare type

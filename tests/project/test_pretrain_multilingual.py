@@ -1,0 +1,142 @@
+"""`pretrain` of a transformer with a SentencePiece tokenizer, and of a CNN that learns from it."""
+
+import numpy as np
+import pytest
+import spacy
+
+from tests.project.pretraining import run_pretrain, tiny_xlm_roberta, two_donors
+from tests.util import invoke
+
+torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
+transformers = pytest.importorskip("transformers", reason="needs the extra 'transformers'")
+
+from spacy_longtail.models.transformer import encoder_of  # noqa: E402
+
+FAST = {"training.encoder_rate": 0.01, "training.head_rate": 0.01}
+
+
+@pytest.fixture(scope="module")
+def donors(tmp_path_factory):
+    return two_donors(tmp_path_factory.mktemp("corpus"))
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory):
+    return tiny_xlm_roberta(tmp_path_factory.mktemp("xlm"))
+
+
+@pytest.fixture(scope="module")
+def pretrained(donors, encoder, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pretrained")
+    given = {"steps": 60, "words": 100, "evaluations": 1, "settings": FAST}
+    return run_pretrain(donors, folder / "out", encoder, **given)
+
+
+def test_an_xlm_roberta_learns_the_donors(pretrained):
+    nlp = spacy.load(pretrained.model)
+    nlp.get_pipe("ner").set_labels({"BOAT": "ship"})
+
+    doc = nlp("The Fram left late .")
+
+    assert max(score["micro"] for score in pretrained.scores[-1][1]) > 0.3
+    assert [ent.text for ent in doc.ents] == ["Fram"]
+
+
+def test_a_loaded_xlm_roberta_gives_the_states_of_the_saved_one(pretrained):
+    loaded = spacy.load(pretrained.model)
+    docs = [loaded.make_doc("The Fram left Hamina .")]
+
+    saved, read = (nlp.get_pipe("tok2vec").predict(docs)[0] for nlp in (pretrained.nlp, loaded))
+
+    assert encoder_of(loaded.get_pipe("tok2vec").model).encoder.config.model_type == "xlm-roberta"
+    assert np.array_equal(saved, read)
+
+
+def test_training_starts_from_a_pretrained_xlm_roberta(pretrained, donors, tmp_path):
+    config = tmp_path / "transformer.cfg"
+    assert invoke("init-config", "transformer", "-o", config).exit_code == 0
+    settings = ["--training.max_steps", 2, "--training.eval_frequency", 2]
+    # the listener is as wide as the encoder
+    settings += ["--components.ner.model.tok2vec.width", 64]
+
+    done = invoke(
+        "train", config, donors[0], tmp_path / "out", "--paths.pretrained", pretrained.model, *settings
+    )
+
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "out" / "model-best" / "config.cfg").is_file()
+
+
+def test_a_cnn_learns_from_an_xlm_roberta_with_its_subwords(pretrained, donors, tmp_path):
+    given = {"teacher": str(pretrained.model), "steps": 2, "words": 100}
+
+    done = run_pretrain(donors, tmp_path / "out", "cnn", **given)
+
+    nodes = done.nlp.get_pipe("tok2vec").model.walk()
+    table = next(node for node in nodes if node.name == "subword_vectors").attrs["subwords"]
+    assert "t" in table.subwords and "##a" in table.subwords
+    assert "<s>" not in table.subwords
+
+
+def test_a_tokenizer_without_offsets_is_refused(encoder, donors, tmp_path, monkeypatch):
+    monkeypatch.setattr(transformers.XLMRobertaTokenizerFast, "is_fast", False)
+
+    with pytest.raises(ValueError, match=r"L265.*XLMRobertaTokenizerFast gives no offsets"):
+        run_pretrain(donors, tmp_path / "out", encoder)
+
+
+# States of a teacher that are stored
+
+
+def test_states_of_a_teacher_are_computed_once(pretrained, donors, tmp_path):
+    cache = tmp_path / "cache"
+    given = {"teacher": str(pretrained.model), "steps": 2, "words": 100, "teacher_cache": cache}
+    first: list[str] = []
+    second: list[str] = []
+
+    one = run_pretrain(donors, tmp_path / "one", "cnn", say=first.append, **given)
+    files = {path: path.stat().st_mtime_ns for path in cache.rglob("*")}
+    two = run_pretrain(donors, tmp_path / "two", "cnn", say=second.append, **given)
+
+    assert sum("computing the teacher" in text for text in first) == 2
+    assert not any("computing the teacher" in text for text in second)
+    assert files == {path: path.stat().st_mtime_ns for path in cache.rglob("*")}
+    assert one.scores == two.scores
+
+
+def test_another_teacher_has_states_of_its_own(pretrained, donors, encoder, tmp_path):
+    cache = tmp_path / "cache"
+    other = run_pretrain(donors, tmp_path / "other", encoder, steps=1, seed=1)
+    for i, teacher in enumerate((pretrained.model, other.model)):
+        given = {"teacher": str(teacher), "steps": 1, "teacher_cache": cache}
+        run_pretrain(donors[:1], tmp_path / f"cnn{i}", "cnn", **given)
+
+    assert len(list(cache.iterdir())) == 2
+
+
+def test_stored_states_are_close_to_those_of_the_teacher(pretrained, donors):
+    from spacy_longtail.layers.pieces import Pieces
+    from spacy_longtail.pretraining.batches import pack, unlabelled
+    from spacy_longtail.pretraining.donors import read_donors
+    from spacy_longtail.pretraining.teaching import store_states
+    from spacy_longtail.pretraining.transformer import TEACHER, read_start
+
+    start = read_start(str(pretrained.model), role=TEACHER)
+    teacher = start.model.eval()
+    [donor] = read_donors(donors[:1], [], ["train"], spacy.blank("en").vocab)
+    packed = pack(donor, Pieces(start.tokenizer), {})
+    with torch.no_grad():
+        exact = teacher.states(unlabelled(packed.train)).numpy()
+
+    store_states(pretrained.model.parent / "cache", teacher, "0123456789abcdef", [packed])
+
+    cosines = (exact * packed.taught.expand()).sum(1) / (
+        np.linalg.norm(exact, axis=1) * np.linalg.norm(packed.taught.expand(), axis=1)
+    )
+    assert cosines.min() > 0.99
+    assert len(cosines) == sum(len(sentence.first) for sentence in packed.train)
+
+
+def test_a_cache_without_a_teacher_is_refused(donors, encoder, tmp_path):
+    with pytest.raises(ValueError, match=r"L213.*--teacher-cache"):
+        run_pretrain(donors, tmp_path / "out", encoder, teacher_cache=tmp_path / "cache")
