@@ -90,6 +90,21 @@ def test_what_is_near_to_a_type_of_the_sentence_is_left_out(notes, bert):
     assert len(batch.texts) == 1 and not batch.gold.any() and not batch.off.any()
 
 
+def test_a_type_is_described_in_any_of_its_languages_at_random(donors, bert, tmp_path):
+    folder = tmp_path / "ships"
+    shutil.copytree(donors[1], folder)
+    types = json.loads((folder / "types.json").read_text(encoding="utf8"))
+    types["other_descriptions"] = {"SHIP": ["Schiff", "navire"]}
+    (folder / "types.json").write_text(json.dumps(types), encoding="utf8")
+    donor, names = packed(folder, bert)
+    near = np.eye(len(names), dtype=bool)
+
+    batches = [batch_of(donor, donor.train, random.Random(i), near, 0.0) for i in range(30)]
+
+    used = {names[i] for batch in batches for i in batch.texts.tolist()}
+    assert used == {"ship", "Schiff", "navire", "port"}
+
+
 def test_types_that_are_left_out_are_not_o_where_a_near_one_competes(notes, bert):
     donor, names = packed(notes, bert)
     donor.is_open = False

@@ -231,3 +231,16 @@ def test_a_partial_annotation_stays_partial(tmp_path):
     [donor] = read_donors([tmp_path / "a"], [], ["train"], nlp.vocab)
     assert {doc.text: doc.user_data[ANNOTATED_TYPES] for doc in donor.train} == {docs[0].text: ["PER"]}
     assert [doc.user_data[ANNOTATED_TYPES] for doc in donor.dev] == [["GEO", "PER"]]
+
+
+def test_other_descriptions_survive_conversion_and_belong_to_known_types(tmp_path):
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "train.iob2").write_text("Fram B-SHIP\nsank O\n", encoding="utf8")
+    declared = '{"other_descriptions": {"SHIP": ["Schiff", "navire"], "PORT": ["Hafen"]}}'
+    (source / "corpus.json").write_text(declared, encoding="utf8")
+
+    convert_corpus(source, tmp_path / "converted")
+    [donor] = read(tmp_path / "converted")
+
+    assert donor.other_descriptions == {"SHIP": ["Schiff", "navire"]}

@@ -23,6 +23,7 @@ class CorpusTypes(NamedTuple):
     tokens: str = "words"  # that it makes, or "characters"
     descriptions: dict[str, str] = {}  # noqa: RUF012  of types, in words; others are their names
     group_by: str | None = None  # key of user_data: documents of one value stay in one part or fold
+    other_descriptions: dict[str, list[str]] = {}  # noqa: RUF012  in other words or languages
 
 
 TypeName = Annotated[str, AfterValidator(check_label)]
@@ -38,6 +39,7 @@ class Declared(Record):
     tokens: Tokens = "words"
     descriptions: dict[str, Words] = Field(default_factory=dict)
     group_by: Words | None = None
+    other_descriptions: dict[str, list[Words]] = Field(default_factory=dict)
     open: bool = False  # each mention has a type of its own, and none is declared
 
 
@@ -69,7 +71,7 @@ def write_types(corpus: Path, types: CorpusTypes, is_open: bool = False) -> None
     types (CorpusTypes): The types.
     is_open (bool): Whether to write instead that each mention has a type of its own.
     """
-    optional = ("descriptions", "group_by")
+    optional = ("descriptions", "group_by", "other_descriptions")
     content = {key: value for key, value in types._asdict().items() if key not in optional or value}
     if is_open:
         content = {"open": True, "lang": types.lang, "tokens": types.tokens}
@@ -92,7 +94,11 @@ def check_declared(path: Path, declared: Declared, is_open: bool, needed: bool =
 
     path (Path): What declares them.
     """
-    names = [name for name in ("labels", "tail", "descriptions") if getattr(declared, name)]
+    names = [
+        name
+        for name in ("labels", "tail", "descriptions", "other_descriptions")
+        if getattr(declared, name)
+    ]
     if is_open and names:
         problem = f"it declares {' and '.join(names)}, but the types of the corpus are open"
         raise _bad(path, problem, "Take them out.")

@@ -163,7 +163,8 @@ def _types(
         tail = tail_types(train, labels, rare_mentions)
     texts = {label: text for label, text in declared.descriptions.items() if label in known}
     found = empty._replace(labels=list(labels), tail=list(tail), descriptions=texts)
-    return found._replace(group_by=declared.group_by)
+    others = {label: own for label, own in declared.other_descriptions.items() if label in known}
+    return found._replace(group_by=declared.group_by, other_descriptions=others)
 
 
 def _problems(

@@ -89,13 +89,15 @@ def pack(donor: Donor, cutter: Cutter, texts: dict[str, int]) -> PackedDonor:
     cutter (Cutter): Splits words into subwords.
     texts (Dict[str, int]): Label texts of all donors with their indices; new ones are added.
     """
-    names = {text: NOTE.sub("", text) for text in donor.descriptions.values()}
+    names = {label: NOTE.sub("", text) for label, text in donor.descriptions.items()}
     counts = Counter(name.casefold() for name in names.values())
     indices = []
-    for text, name in names.items():
-        is_clear = bool(name) and counts[name.casefold()] == 1 and not donor.is_open
-        forms = dict.fromkeys(" ".join(form.split()) for form in ([text, name] if is_clear else [text]))
-        indices.append([texts.setdefault(form, len(texts)) for form in forms])
+    for label, text in donor.descriptions.items():
+        forms, name = [text, *donor.other_descriptions.get(label, ())], names[label]
+        if name and counts[name.casefold()] == 1 and not donor.is_open:
+            forms.insert(1, name)
+        distinct = dict.fromkeys(" ".join(form.split()) for form in forms)
+        indices.append([texts.setdefault(form, len(texts)) for form in distinct])
     train, dev = (_pack(donor, docs, cutter) for docs in (donor.train, donor.dev))
     return PackedDonor(donor.name, donor.is_open, indices, train, dev)
 

@@ -39,6 +39,7 @@ class Donor(NamedTuple):
     dev: list[Doc]
     n_excluded: int  # number of sentences that were excluded
     is_open: bool = False  # each mention has a type of its own, "fine; coarse"
+    other_descriptions: dict[str, list[str]] = {}  # noqa: RUF012  further descriptions of some types
 
 
 def read_donors(
@@ -117,6 +118,7 @@ def _read(folder: Path, parts: list[str], forbidden: set[str], vocab: Vocab) -> 
     read, dev = (list(_text_files(folder, vocab)), []) if is_text else _sentences(folder, parts, vocab)
     train = [doc for doc in read if forbidden.isdisjoint(_texts(doc))]
     n_excluded = len(read) - len(train)
+    others: dict[str, list[str]] = {}
     if is_open:
         levels = (fine_and_coarse(ent.label_) for doc in train for ent in doc.ents)
         dev, descriptions = [], {name: name for names in levels for name in names}
@@ -126,8 +128,9 @@ def _read(folder: Path, parts: list[str], forbidden: set[str], vocab: Vocab) -> 
     else:
         train, dev = _held_out(train, dev)
         descriptions = _unite_types([*train, *dev], types.labels, types.descriptions)
-    name = folder.resolve().name
-    return Donor(name, descriptions, types.lang, types.tokens, train, dev, n_excluded, is_open)
+        others = {label: own for label, own in types.other_descriptions.items() if label in descriptions}
+    name, read_by = folder.resolve().name, (types.lang, types.tokens)
+    return Donor(name, descriptions, *read_by, train, dev, n_excluded, is_open, others)
 
 
 def _sentences(folder: Path, parts: list[str], vocab: Vocab) -> tuple[list[Doc], list[Doc]]:
