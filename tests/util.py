@@ -231,6 +231,17 @@ HEADS: dict[str, dict] = {
 }
 
 
+# overrides of a config that trains in a second
+TINY = {
+    "training.max_steps": 12,
+    "training.eval_frequency": 6,
+    "training.optimizer.learn_rate": 0.02,
+    "components.tok2vec.model.width": 32,
+    "components.tok2vec.model.depth": 1,
+    "components.tok2vec.model.embed_size": 200,
+}
+
+
 def small_ner(**settings):
     parser = {"@architectures": "spacy.TransitionBasedParser.v2", "state_type": "ner", "tok2vec": SMALL}
     sizes = {"hidden_width": 16, "maxout_pieces": 2, "use_upper": True, "extra_state_tokens": False}

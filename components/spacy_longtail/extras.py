@@ -11,7 +11,8 @@ from .errors import Errors
 def extra(package: str, name: str) -> Iterator[None]:
     """Turn a failing import into an error that names the extra to install.
 
-    package (str): What cannot be imported; "" for whatever the error names. name (str): The extra.
+    package (str): Name of the package; "" takes the one that the error names.
+    name (str): Name of the extra.
     RAISES (ValueError): If an import within the block fails.
     """
     try:

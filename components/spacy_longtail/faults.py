@@ -7,12 +7,12 @@ CODE = re.compile(r"\[LW?\d+\]")
 
 
 def is_coded(message: BaseException | str) -> bool:
-    """Whether an error or a warning is one of `errors.py`, which says how to fix what it names."""
+    """Return whether an error or warning has a code of `errors.py`."""
     return bool(CODE.match(str(message)))
 
 
 def message_of(error: BaseException) -> str:
-    """Return what an error says, on one line, with a full stop.
+    """Return the message of an error on one line, with a full stop.
 
     Of an error in a config it names the settings that are wrong, without the rest of their block.
 
@@ -31,11 +31,11 @@ def message_of(error: BaseException) -> str:
 
 
 def raised_in(error: BaseException) -> str:
-    """The module of the code that raised an error; "" where nothing raised it."""
+    """Return the module whose code raised an error, or "" if nothing raised it."""
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     return str(frames[-1].f_globals.get("__name__", "")) if frames else ""
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether the memory of the machine or of its GPU is full. torch and cupy name it so."""
+    """Return whether an error means out of memory, on the machine or on its GPU."""
     return isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"

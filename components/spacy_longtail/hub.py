@@ -17,7 +17,7 @@ from .faults import message_of
 if TYPE_CHECKING:  # an extra
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-SECONDS = 5.0  # that the hub may take to answer
+SECONDS = 5.0  # time limit of the hub's answer
 NAMES_ONE = tuple(f"spacy-transformers.TransformerModel.v{n}" for n in (1, 2, 3))  # by its `name`
 
 # the ways by which transformers runs code that a model's files name, or asks on stdin whether to

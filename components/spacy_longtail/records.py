@@ -1,4 +1,4 @@
-"""Records: what JSON files hold, as pydantic models, and what is wrong with a file, in words."""
+"""Records: pydantic models of JSON files, and messages about wrong files."""
 
 from pathlib import Path
 from typing import Any, TypeVar
@@ -7,18 +7,18 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from .errors import Errors
 
-LONGEST = 60  # characters of a value that a message shows
+MAX_SHOWN = 60  # characters of a value in a message
 
 Number = int | float  # 1 stays 1, and 1.0 stays 1.0
 
 
 class Record(BaseModel):
-    """A JSON object with known keys. Others are left out. Nothing is converted, as "1" to 1."""
+    """JSON object with known keys. Other keys are ignored, and no value is converted."""
 
     model_config = ConfigDict(frozen=True, strict=True, allow_inf_nan=False)
 
     def as_json(self) -> dict[str, Any]:
-        """JSON data: the keys that were given, in their order."""
+        """Return the keys that were given as JSON data, in their order."""
         return self.model_dump(exclude_unset=True)
 
 
@@ -34,7 +34,12 @@ Kept = TypeVar("Kept", bound=Record)
 
 
 def read_record(kind: type[Kept], path: Path, command: str) -> Kept:
-    """Read what a command wrote. command (str): Its name."""
+    """Return the record in a file that a command wrote.
+
+    kind (type): Kind of record. path (Path): The file.
+    command (str): Name of the command, for the message.
+    RAISES (ValueError): L405 if the file is missing or wrong.
+    """
     problem = "there is no such file"
     if path.is_file():
         try:
@@ -45,12 +50,13 @@ def read_record(kind: type[Kept], path: Path, command: str) -> Kept:
 
 
 def problem_of(error: ValidationError, subject: str = "the file") -> str:
-    """What keeps data from being a record, in words.
+    """Return what is wrong with data, for a message.
 
-    RETURNS (str): The problem that is nearest to the top, with its place and what was found there.
+    error (ValidationError): Raised by a record. subject (str): Name of the data.
+    RETURNS (str): The problem nearest to the top, with its place and the value there.
     """
     first = min(error.errors(), key=lambda problem: len(problem["loc"]))
     place = ", ".join([subject, *map(repr, first["loc"])])
     value = repr(first["input"])
-    shown = value if len(value) <= LONGEST else f"{value[:LONGEST]}..."
+    shown = value if len(value) <= MAX_SHOWN else f"{value[:MAX_SHOWN]}..."
     return f"{place}: {first['msg']}" + ("" if first["type"] == "missing" else f", found {shown}")

@@ -1,4 +1,4 @@
-"""The sentences of a document: how long they are, where they begin, which of them spans touch."""
+"""Sentences of a document: their lengths and bounds, and which of them spans touch."""
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -12,7 +12,7 @@ from thinc.types import Floats2d, Ints1d
 
 
 class Bounded(Protocol):
-    """What begins and ends at a token, as spaCy's spans do."""
+    """Protocol of objects that have a first token and an end, as spaCy's spans."""
 
     @property
     def start(self) -> int: ...
@@ -22,7 +22,10 @@ class Bounded(Protocol):
 
 
 def sentence_lengths(doc: Doc) -> Ints1d:
-    """Tokens of each sentence; the whole document where no boundary is set. (n_sentences,)"""
+    """Return the number of tokens of each sentence, (n_sentences,).
+
+    A document without boundaries is one sentence.
+    """
     if not len(doc):
         return np.zeros(0, dtype="int64")
     starts = np.flatnonzero(doc.to_array("SENT_START") == 1)
@@ -30,7 +33,7 @@ def sentence_lengths(doc: Doc) -> Ints1d:
 
 
 def sums_by_sentence(docs: Sequence[Doc], rows: Floats2d) -> Floats2d:
-    """Sum up the rows of the tokens of each sentence.
+    """Return the sum of the rows of each sentence's tokens.
 
     docs (Sequence[Doc]): The documents. rows (Floats2d): Shape (n_tokens, n), of all their tokens.
     RETURNS (Floats2d): Shape (n_sentences, n), the sentences of all documents in order.
@@ -40,7 +43,7 @@ def sums_by_sentence(docs: Sequence[Doc], rows: Floats2d) -> Floats2d:
 
 
 def touched_sentences(doc: Doc, spans: Iterable[Bounded]) -> np.ndarray:
-    """Whether a span has a token in each sentence. (n_sentences,)"""
+    """Return whether a span has a token in each sentence, (n_sentences,)."""
     ends = np.cumsum(sentence_lengths(doc))
     flags = np.zeros(len(ends), dtype=bool)
     for span in spans:
@@ -51,33 +54,33 @@ def touched_sentences(doc: Doc, spans: Iterable[Bounded]) -> np.ndarray:
 
 
 def plain_text(text: str) -> str:
-    """The text by which duplicates are known: without white space, which tokens may have or not."""
+    """Return a text as duplicates are compared: in lower case and without white space."""
     return "".join(text.split()).casefold()
 
 
 def by_punctuation(docs: Iterable[Doc]) -> list[Doc]:
-    """Copies of documents with sentences by spaCy's rules of punctuation."""
+    """Return copies of documents with the sentence boundaries of spaCy's Sentencizer."""
     rules = Sentencizer()
     return [rules(doc.copy()) for doc in docs]
 
 
 def has_boundaries(doc: Doc) -> bool:
-    """Whether sentence boundaries are annotated, even if there are none."""
+    """Return whether sentence boundaries are annotated, even if there are none."""
     return doc.has_annotation("SENT_START")
 
 
 def sentence_bounds(doc: Doc) -> list[tuple[int, int]]:
-    """First token, and one past the last, of each sentence. No boundary cuts an entity."""
+    """Return first token and end of each sentence. Boundaries inside entities are ignored."""
     return bounds_at(doc, doc.to_array(SENT_START) == 1)
 
 
 def all_bounds(doc: Doc) -> list[tuple[int, int]]:
-    """First token, and one past the last, of each sentence. Boundaries may cut entities."""
+    """Return first token and end of each sentence. Boundaries may cut entities."""
     return list(pairwise([0, *np.cumsum(sentence_lengths(doc)).tolist()]))
 
 
 def bounds_at(doc: Doc, begins: np.ndarray) -> list[tuple[int, int]]:
-    """First token, and one past the last, of each part; none begins inside an entity.
+    """Return first token and end of each part. No part begins inside an entity.
 
     begins (ndarray): (n_tokens,), whether a part begins at each token.
     """

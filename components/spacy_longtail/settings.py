@@ -1,4 +1,4 @@
-"""Checks of settings, which arrive from a config as they are written there."""
+"""Checks of settings, which have the types that a config gave them."""
 
 import math
 from typing import SupportsFloat
@@ -14,7 +14,11 @@ CHECKED = ConfigDict(extra="forbid", arbitrary_types_allowed=True, allow_inf_nan
 def finite(
     name: str, value: object, rule: str, fix: str, low: float = -math.inf, high: float = math.inf
 ) -> float:
-    """A config number as a float, refused unless it is finite and within [low, high]."""
+    """Return a config number as a float that is finite and within [low, high].
+
+    name (str): Name of the setting. rule, fix (str): Texts of the message.
+    RAISES (ValueError): L001.
+    """
     try:
         number = float(value) if isinstance(value, (str, SupportsFloat)) else math.nan
     except (TypeError, ValueError):
@@ -25,7 +29,7 @@ def finite(
 
 
 def unused(name: str, value: object, who: str, where: str) -> ValueError:
-    """L213, to be raised of a setting that would be ignored."""
+    """Return the error (L213) for a setting that would be ignored."""
     return ValueError(Errors.L213.format(name=name, value=value, who=who, where=where))
 
 
@@ -37,7 +41,7 @@ def one_of(name: str, value: object, known: tuple[object, ...]) -> None:
 
 
 def whole(name: str, value: object, fix: str, low: float = 0) -> int:
-    """A config number as an int of at least `low`. RAISES (ValueError): L001."""
+    """Return a config number as an int of at least `low`. RAISES (ValueError): L001."""
     rule = "a whole number" + (f" of at least {low}" if math.isfinite(low) else "")
     number = finite(name, value, rule, fix, low=low)
     if number != int(number):
@@ -46,5 +50,5 @@ def whole(name: str, value: object, fix: str, low: float = 0) -> int:
 
 
 def seed_of(value: object) -> int:
-    """A seed. RAISES (ValueError): L001."""
+    """Return a random seed. RAISES (ValueError): L001."""
     return whole("seed", value, "Any whole number fixes the draws.", low=-math.inf)

@@ -1,4 +1,4 @@
-"""Shapes and protocols that modules share, and the names of the Doc attributes that pipes share."""
+"""Types and protocols that modules share, and the keys under which pipes store results in a Doc."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -22,14 +22,14 @@ Block = dict[str, Any]  # of a config, or the cfg of a pipe: whatever stands the
 
 
 class SoftTargets(NamedTuple):
-    """What a teacher made of tokens, for a student with tags of its own."""
+    """Tag probabilities of a teacher, for the tags of a student."""
 
     log_p: Floats2d  # (n_tokens, n_tags), log probabilities; -inf for tags that the teacher has not
     known: Floats1d  # (n_tokens,), 1.0 where there is a teacher, else 0.0
 
 
 class SentenceCounts(NamedTuple):
-    """What one sentence (or document) holds. Prefixes are merged, whitespace is not counted."""
+    """Counts of a sentence or document, without whitespace. Prefixes are merged."""
 
     tokens: dict[str, int]  # entity tokens per type
     length: int  # annotated tokens, O included
@@ -39,7 +39,7 @@ class SentenceCounts(NamedTuple):
 
 @runtime_checkable
 class ClassWeights(Protocol):
-    """Turns the counts of classes into a weight for each."""
+    """Class weights: computes a weight for each class from the counts."""
 
     @property
     def unit(self) -> str: ...  # "type" or "tag"
@@ -51,7 +51,7 @@ class ClassWeights(Protocol):
 
 
 class TwoTaskState(NamedTuple):
-    """What a two-task loss carries from batch to batch. A pair: entity head, begin head."""
+    """State of a two-task loss between batches. Pairs: entity head, begin head."""
 
     a: tuple[float, float] = (0.0, 0.0)  # running mean score of the positives
     b: tuple[float, float] = (0.0, 0.0)  # running mean score of the negatives

@@ -23,6 +23,7 @@ from spacy_longtail.unlabelled.distil import Distilled, DistilRequest, distil
 from spacy_longtail.unlabelled.pseudo_labels import PseudoLabelPolicy
 from tests.pipes import gated  # noqa: F401  # registers components
 from tests.util import (
+    TINY,
     blank,
     config_file,
     refused,
@@ -34,14 +35,6 @@ from tests.util import (
 )
 
 CONFIG = config_file("token_softmax")
-TINY = {
-    "training.max_steps": 12,
-    "training.eval_frequency": 6,
-    "training.optimizer.learn_rate": 0.02,
-    "components.tok2vec.model.width": 32,
-    "components.tok2vec.model.depth": 1,
-    "components.tok2vec.model.embed_size": 200,
-}
 SET = [part for name, value in TINY.items() for part in ("--set", f"{name}={value}")]
 DISTILLATION = '[components.ner.loss]\n@losses = "longtail.Distillation.v1"\nbase = null\n\n'
 

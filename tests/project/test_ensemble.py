@@ -14,8 +14,8 @@ from spacy_longtail.evaluation.evaluate import evaluate_model
 from spacy_longtail.evaluation.records import TrainingSettings
 from spacy_longtail.training.provenance import read_run
 from spacy_longtail.training.train import train_model
-from tests.project.test_distil import CONFIG, TINY
 from tests.util import (
+    TINY,
     config_file,
     one_pipe,
     refused,
@@ -26,6 +26,8 @@ from tests.util import (
     toy_docs,
     train,
 )
+
+CONFIG = config_file("token_softmax")
 
 
 @pytest.fixture(scope="module")

@@ -3,12 +3,13 @@
 import json
 
 import pytest
+import srsly
 from typer.main import get_command
 
 from spacy_longtail.cli import app
 from spacy_longtail.corpus.folder import load_docs, read_types
+from spacy_longtail.unlabelled.proposals import ID, SHARE, proposal_id
 from spacy_longtail.unlabelled.scan import RANDOM
-from tests.unit.test_mining import task, written
 from tests.util import blank, run_app, toy_corpus
 
 # a training's log is on stdout, and run.json says what was done; a config is the output itself
@@ -44,8 +45,11 @@ def test_a_split(tmp_path):
 
 def test_a_merge(tmp_path):
     corpus = toy_corpus(tmp_path / "toy")
-    tasks = [task("Ida came .", [(0, 3, "NAT")], "mined"), task("Bo went .", [(0, 2, "NAT")], RANDOM)]
-    written(tmp_path / "labelled.jsonl", tasks)
+    mined = {"text": "Ida came .", "spans": [{"start": 0, "end": 3, "label": "NAT"}], "answer": "accept"}
+    mined["meta"] = {ID: proposal_id("mined", "Ida came ."), SHARE: "mined"}
+    drawn = {"text": "Bo went .", "spans": [{"start": 0, "end": 2, "label": "NAT"}], "answer": "accept"}
+    drawn["meta"] = {ID: proposal_id(RANDOM, "Bo went ."), SHARE: RANDOM}
+    srsly.write_jsonl(tmp_path / "labelled.jsonl", [mined, drawn])
     call = ("merge", corpus, tmp_path / "labelled.jsonl", "--random-to", "train")
     found = run(*call)
     assert found["added"] == {"train": 2} and found["mentions"] == {"NAT": 2}

@@ -18,9 +18,9 @@ from spacy_longtail.evaluation.significance import mention_counts
 from spacy_longtail.training import startup
 from spacy_longtail.training.provenance import checksum, command, read_curve, read_run
 from spacy_longtail.training.train import train_model
-from tests.project.test_cli import CONFIG
-from tests.util import run_app, toy_corpus
+from tests.util import config_file, run_app, toy_corpus
 
+CONFIG = config_file("baseline")
 STEPS = {"training.max_steps": 4, "training.eval_frequency": 2}
 
 

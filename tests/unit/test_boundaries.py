@@ -4,7 +4,7 @@ import json
 
 import pytest
 import spacy
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
@@ -12,10 +12,9 @@ from spacy.tokens import Doc, DocBin
 from spacy_longtail.corpus.boundaries import BATCH, boundary_pipeline, with_boundaries
 from spacy_longtail.corpus.folder import convert_corpus, stream_docs
 from spacy_longtail.corpus.formats.context import Events
-from tests.util import invoke, run_app
+from tests.util import refused, run_app
 
-from .test_formats import NLP, QUICK, write
-
+NLP = spacy.blank("en")
 TEXT = "Ann went to St. Ives. She saw it."
 RECORD = {"text": TEXT, "entities": [[0, 3, "PER"], [12, 20, "GEO"]]}
 
@@ -44,27 +43,38 @@ def pipeline(*names):
     return nlp
 
 
-def test_a_boundary_inside_an_entity_is_dropped(tmp_path):
-    path = write(
-        tmp_path / "a.jsonl", json.dumps({"text": "So."})[:-1] + ', "label": []}\n' + json.dumps(RECORD)
-    )
-    words = [t.text for t in NLP(TEXT)]
-    assert words[3:5] == ["St.", "Ives"]
-    convert_corpus(path, tmp_path / "out", sentences=pipeline("longtail_test_halves"))
+@pytest.fixture
+def source(tmp_path):
+    """A file with two records, the second of which has two sentences."""
+    path = tmp_path / "a.jsonl"
+    path.write_text(f'{{"text": "So.", "label": []}}\n{json.dumps(RECORD)}', encoding="utf8")
+    return path
+
+
+def test_a_pipeline_sets_boundaries_but_not_inside_an_entity(source, tmp_path):
+    assert [token.text for token in NLP(TEXT)][3:5] == ["St.", "Ives"]
+    convert_corpus(source, tmp_path / "out", sentences=pipeline("longtail_test_halves"))
     assert sentences(tmp_path / "out")[1] == ["Ann went to", "St. Ives.", "She saw it", "."]
-    assert convert_corpus(path, tmp_path / "two", sentences="sentencizer")
-    assert sentences(tmp_path / "two") == [["So."], ["Ann went to St. Ives.", "She saw it."]]
+
+
+def test_the_sentencizer_sets_boundaries_but_not_inside_an_entity(source, tmp_path):
+    convert_corpus(source, tmp_path / "out", sentences="sentencizer")
+    assert sentences(tmp_path / "out") == [["So."], ["Ann went to St. Ives.", "She saw it."]]
+
+
+def test_entities_across_a_boundary_are_counted(tmp_path):
     words = ["x", "a", ".", "b", "c", "."]
     doc = Doc(NLP.vocab, words=words, ents=["B-PER", "B-GEO", "I-GEO", "I-GEO", "O", "O"])
     events = Events()
     nlp = boundary_pipeline("sentencizer", "en", "words")
     (found,) = with_boundaries([doc], nlp, tmp_path / "a.json", events)
-    assert len(list(found.sents)) == 1 and found is doc
+    assert found is doc
+    assert len(list(found.sents)) == 1
     assert events.counts == {"joined": {"GEO": 1}}
     assert events.examples["joined"] == ["a.json:1: GEO 'a . b'"]
 
 
-@QUICK
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lengths=st.lists(st.integers(1, 9), max_size=4), n=st.integers(0, 3), data=st.data())
 def test_entities_lie_within_sentences_and_nothing_else_changes(lengths, n, data, tmp_path):
     docs, gold = [], []
@@ -83,29 +93,32 @@ def test_entities_lie_within_sentences_and_nothing_else_changes(lengths, n, data
     assert all(a is b for a, b in zip(docs, found, strict=True))
 
 
-def test_boundaries_that_are_there_stay_and_a_pipeline_sets_them(tmp_path):
-    docs = [
-        Doc(NLP.vocab, words=["a", ".", "b"], sent_starts=s, ents=["O"] * 3) for s in ([1, -1, -1], None)
-    ]
-    DocBin(docs=docs).to_disk(tmp_path / "a.spacy")
+def test_boundaries_that_are_there_stay(tmp_path):
+    known = Doc(NLP.vocab, words=["a", ".", "b"], sent_starts=[1, -1, -1], ents=["O"] * 3)
+    unknown = Doc(NLP.vocab, words=["a", ".", "b"], ents=["O"] * 3)
+    DocBin(docs=[known, unknown]).to_disk(tmp_path / "a.spacy")
     convert_corpus(tmp_path / "a.spacy", tmp_path / "out", sentences="sentencizer", allow=True)
-    assert [len(s) for s in sentences(tmp_path / "out")] == [1, 2]
-    for nlp in (pipeline(), pipeline("longtail_test_none"), pipeline("entity_ruler")):
-        with pytest.raises(ValueError, match=r"L581.*sentences"):
-            boundary_pipeline(nlp, "en", "words")
+    assert [len(found) for found in sentences(tmp_path / "out")] == [1, 2]
 
 
-def test_the_pipelines_own_entities_are_not_taken(tmp_path):
+@pytest.mark.parametrize("names", [[], ["longtail_test_none"], ["entity_ruler"]])
+def test_a_pipeline_that_sets_no_boundaries_is_refused(names):
+    with pytest.raises(ValueError, match=r"L581.*sentences"):
+        boundary_pipeline(pipeline(*names), "en", "words")
+
+
+def test_entities_of_the_pipeline_are_not_taken(source, tmp_path):
     nlp = pipeline("sentencizer", "entity_ruler")
     nlp.get_pipe("entity_ruler").add_patterns([{"label": "PER", "pattern": "She"}])
     nlp.to_disk(tmp_path / "model")
-    path = write(tmp_path / "a.jsonl", json.dumps(RECORD))
-    for i, (chosen, code) in enumerate((("model", ""), ("none", "L408"))):
-        target = tmp_path / f"out{i}"
-        shown = invoke("convert", path, target, "--sentences", tmp_path / chosen, "--text-key", "text")
-        assert shown.exit_code == (2 if code else 0) and code in shown.output
-    (doc,) = stream_docs(tmp_path / "out0" / "all.spacy", NLP.vocab)
-    assert [e.text for e in doc.ents] == ["Ann", "St. Ives"] and len(list(doc.sents)) == 2
+    run_app("convert", source, tmp_path / "out", "--sentences", tmp_path / "model")
+    _, doc = stream_docs(tmp_path / "out" / "all.spacy", NLP.vocab)
+    assert [e.text for e in doc.ents] == ["Ann", "St. Ives"]
+    assert len(list(doc.sents)) == 2
+
+
+def test_a_pipeline_that_is_not_there_is_refused(source, tmp_path):
+    refused(["convert", source, tmp_path / "out", "--sentences", tmp_path / "none"], "L408")
 
 
 @pytest.mark.parametrize(

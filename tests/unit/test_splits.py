@@ -1,7 +1,6 @@
 """Splits: the algorithm against enumeration and random splits, the command on small corpora."""
 
 import itertools
-import time
 
 import numpy as np
 import pytest
@@ -12,22 +11,14 @@ from spacy.tokens import Doc, DocBin
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
-from spacy_longtail.corpus import splits
+from spacy_longtail.corpus import stratification
 from spacy_longtail.corpus.converted import ConvertedCorpus
 from spacy_longtail.corpus.folder import CorpusTypes, load_docs, read_types, write_corpus
-from spacy_longtail.corpus.splits import (
-    bound_groups,
-    divide,
-    document_folds,
-    read_shares,
-    split_corpus,
-    stratify,
-    totals,
-)
+from spacy_longtail.corpus.splits import divide, document_folds, read_shares, split_corpus
+from spacy_longtail.corpus.stratification import Search, connected_groups, stratify, totals
 from tests.util import parse, refused
 
 RUN = CliRunner()
-UNIQUE = np.unique
 
 
 @st.composite
@@ -97,11 +88,11 @@ def test_what_cannot_be_met_is_not_searched_for_without_end(monkeypatch):
     mentions = np.zeros((520, 30), dtype=int)
     for column in mentions.T:
         column[rng.choice(20, 10, replace=False)] = 1
-    steps = []
-    monkeypatch.setattr(splits, "SEARCH", 400)
-    monkeypatch.setattr(splits.np, "unique", lambda *a, **k: steps.append(1) or UNIQUE(*a, **k))
+    needs, candidates = [], Search.candidates
+    monkeypatch.setattr(stratification, "MAX_STEPS_BACK", 400)
+    monkeypatch.setattr(Search, "candidates", lambda *a: needs.append(a) or candidates(*a))
     stratify(mentions, np.ones(520, dtype=int), [1 / 10] * 10, 1)
-    assert 400 < len(steps) < 3000
+    assert 400 < len(needs) < 3000
 
 
 @given(problems(), st.integers(1, 2))
@@ -164,20 +155,16 @@ def test_types_are_spread_far_better_than_by_chance(shares):
         assert np.abs(got / shares - 1).max() < 0.15
 
 
-def test_time_grows_with_the_corpus():
-    mentions, sizes = skewed(n_groups=48_000)
-    words, tags = ["Ida", "left", "."] * 8000, ["B-PER", "O", "O"] * 8000
-    doc = Doc(EN.vocab, words=words, ents=tags, sent_starts=[True, False, False] * 8000)
-    start = time.process_time()
-    stratify(mentions, sizes, [0.8, 0.1, 0.1], least=5)
+def test_every_sentence_of_a_long_document_is_a_unit():
+    words, tags = ["Ida", "left", "."] * 800, ["B-PER", "O", "O"] * 800
+    doc = Doc(EN.vocab, words=words, ents=tags, sent_starts=[True, False, False] * 800)
     units = divide([doc], "sentence", [])
-    assert time.process_time() - start < 18  # about five
-    assert len(units.docs) == units.mentions.sum() == 8000
+    assert len(units.docs) == units.mentions.sum() == 800
 
 
 @given(st.lists(st.tuples(*[st.sampled_from([None, "a", "b", "c"])] * 2), min_size=1, max_size=12))
-def test_bound_groups_are_the_connected_units(keys):
-    groups = bound_groups([a for a, _ in keys], [b for _, b in keys])
+def test_connected_groups_are_the_connected_units(keys):
+    groups = connected_groups([a for a, _ in keys], [b for _, b in keys])
     joined = np.eye(len(keys), dtype=bool)
     for i, j in itertools.product(range(len(keys)), repeat=2):
         joined[i, j] |= any(x is not None and x == y for x, y in zip(keys[i], keys[j], strict=True))

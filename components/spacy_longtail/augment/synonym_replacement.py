@@ -67,7 +67,7 @@ class SynonymReplacement(WordReplacement):
 
 
 def read_thesaurus(path: Path) -> dict[str, list[str]]:
-    """Lower-cased words to their distinct synonyms. Entries of several words match no token."""
+    """Return the distinct synonyms of lower-cased words. Entries of several words are ignored."""
     if not path.is_file():
         raise ValueError(Errors.L402.format(path=path, fix="Name a thesaurus file."))
     thesaurus: dict[str, dict[str, None]] = {}
@@ -89,7 +89,7 @@ def read_thesaurus(path: Path) -> dict[str, list[str]]:
 
 @cache
 def wordnet_synonyms(word: str) -> list[str]:
-    """The other lemmas of every sense of a word in nltk's WordNet, most frequent sense first."""
+    """Return the other lemmas of a word in nltk's WordNet, the most frequent sense first."""
     synsets = importlib.import_module("nltk.corpus").wordnet.synsets(word)
     names = (name for synset in synsets for name in synset.lemma_names())
     lemmas = dict.fromkeys(name.replace("_", " ") for name in names)

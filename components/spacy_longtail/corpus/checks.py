@@ -62,7 +62,7 @@ class Check(NamedTuple):
 
 
 def run_check(results: Results, section: str, good: str = "") -> Iterator[Check]:
-    """What a check has to say. good (str): What to say where it finds no fault; else nothing."""
+    """Yield the results of a check, or `good` if it finds no fault."""
     clean = True
     for level, text in results:
         clean = clean and level in ("info", "good")
@@ -73,13 +73,13 @@ def run_check(results: Results, section: str, good: str = "") -> Iterator[Check]
 
 @dataclass
 class Oddities:
-    """What looks wrong in a part: counts by kind, and some examples."""
+    """Oddities of a part: number of each kind, and some examples."""
 
     n: Counter[str] = field(default_factory=Counter)
     examples: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, doc: Doc) -> None:
-        """Look at a document."""
+        """Count the oddities of a document."""
         sentences = all_bounds(doc)
         is_bare = len(doc) > 0 and not any(token.ent_iob for token in doc)
         self.n["empty"] += not len(doc)
@@ -121,7 +121,7 @@ def _is_punctuation(token: Token) -> bool:
 
 
 def _is_broken(token: Token) -> bool:
-    """Whether it has control characters, unassigned ones, or what replaces bad bytes."""
+    """Return whether a token has control or unassigned characters, or U+FFFD."""
     if token.is_alpha or token.is_space:
         return False
     kinds = {unicodedata.category(letter) for letter in token.text}
@@ -129,7 +129,7 @@ def _is_broken(token: Token) -> bool:
 
 
 def _findings(statistics: Statistics) -> Results:
-    """What the statistics find, as far as it is a fault."""
+    """Yield those findings of the statistics that are faults."""
     mentions = {t: counts.mentions for t, counts in statistics.parts["train"].types.items()}
     yield "info", rare_sentence(statistics.tail, mentions, statistics.labels)
     for finding in statistics.diagnosis:
@@ -138,7 +138,7 @@ def _findings(statistics: Statistics) -> Results:
 
 
 def _names(statistics: Statistics) -> Results:
-    """Types that may be one: misspelt, or in other case or punctuation."""
+    """Yield types that may be one: misspelt, or with other case or punctuation."""
     labels = statistics.labels + statistics.undeclared
     parts = statistics.parts.values()
     mentions = {label: sum(part.types[label].mentions for part in parts) for label in labels}
@@ -151,7 +151,7 @@ def _names(statistics: Statistics) -> Results:
 
 
 def _tokens(types: CorpusTypes, paths: Mapping[str, Path]) -> Results:
-    """Whether the tokens are those that a pipeline will make in production."""
+    """Yield whether the tokens are those that a pipeline makes of the text."""
     try:
         nlp = blank(types.lang, types.tokens)
     except ValueError as error:
@@ -181,10 +181,10 @@ def _tokens(types: CorpusTypes, paths: Mapping[str, Path]) -> Results:
 
 
 def check_corpus(corpus: Path) -> Iterator[Check]:
-    """Everything that can be said of a corpus before a training.
+    """Yield the results of all checks of a corpus, section by section.
 
     corpus (Path): A folder that `convert` wrote.
-    YIELDS (Check): Level (info, good, warn, fail), section and text, section by section.
+    YIELDS (Check): Level (info, good, warn, fail), section and text.
     """
     types, paths = read_types(corpus), present_parts(corpus)
     tallies = {part: PartTally() for part in paths}

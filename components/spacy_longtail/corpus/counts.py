@@ -1,4 +1,4 @@
-"""Corpus statistics: tokens and mentions per type, rareness. Streaming."""
+"""Counts of tokens and mentions by type, and the rareness of types."""
 
 import math
 from collections import Counter
@@ -15,9 +15,9 @@ EntityBounds = tuple[int, int, int]  # first token, one past the last, hash of t
 
 
 def entity_bounds(doc: Doc) -> list[EntityBounds]:
-    """The place and the type of each entity, as doc.ents has them.
+    """Return bounds and type of each entity, as in doc.ents.
 
-    Tokens inside an entity that nothing begins, for which doc.ents raises, are of none.
+    Tokens inside an entity that nothing begins, for which doc.ents raises, are ignored.
     """
     iob, label = doc.to_array([ENT_IOB, ENT_TYPE]).T
     starts = np.flatnonzero((iob == 3) & (label != 0))
@@ -27,7 +27,7 @@ def entity_bounds(doc: Doc) -> list[EntityBounds]:
 
 
 def count_doc(doc: Doc, bounds: Iterable[EntityBounds] | None = None) -> SentenceCounts:
-    """Count one document or sentence. Whitespace and unannotated tokens (`-`) are left out."""
+    """Return the counts of a document or sentence, without whitespace and unannotated tokens."""
     is_space, iob = doc.to_array([IS_SPACE, ENT_IOB]).T
     words = (is_space == 0) & (iob != 0)
     tokens, mentions, singles = Counter[str](), Counter[str](), Counter[str]()
@@ -41,7 +41,7 @@ def count_doc(doc: Doc, bounds: Iterable[EntityBounds] | None = None) -> Sentenc
 
 @dataclass
 class CorpusCounts:
-    """Totals over a corpus. `add` streams one unit in."""
+    """Totals of a corpus. `add` streams one unit in."""
 
     n_tokens: int = 0
     n_units: int = 0  # sentences, or documents
@@ -63,7 +63,7 @@ class CorpusCounts:
 
     @property
     def labels(self) -> list[str]:
-        """Types with a mention, most frequent first."""
+        """Return the types with a mention, most frequent first."""
         return sorted(self.mentions, key=lambda t: (-self.mentions[t], t))
 
     @property
@@ -71,11 +71,14 @@ class CorpusCounts:
         return sum(self.tokens.values())
 
     def rareness(self) -> dict[str, float]:
-        """Self-information of each type, -log2(C_t / N), bits. SOURCE: Wang & Wang 2022, eq. 2."""
+        """Return the self-information of each type in bits: -log2(C_t / N).
+
+        SOURCE: Wang & Wang 2022, eq. 2.
+        """
         return {t: -math.log2(c / self.n_tokens) + 0.0 for t, c in self.tokens.items() if c}
 
     def classes(self, unit: str, labels: Iterable[str], prefixes: str) -> dict[str, int]:
-        """Tokens per class for class weights: O and each type, or O and each tag.
+        """Return the tokens of each class for class weights: O and each type, or O and each tag.
 
         unit (str): "type" merges the prefixes, "tag" keeps them.
         prefixes (str): "BI" or "BILU", the tags of a type, in order.
@@ -95,7 +98,7 @@ class CorpusCounts:
 
 
 def count_docs(docs: Iterable[Doc]) -> CorpusCounts:
-    """Count a stream of documents, each one unit."""
+    """Return the counts of documents, each of which is one unit."""
     counts = CorpusCounts()
     for doc in docs:
         counts.add(count_doc(doc))

@@ -1,4 +1,4 @@
-"""Documents made from documents: their parts, some of their tokens, their words alone."""
+"""New documents from a document: its parts, some of its tokens, or its words alone."""
 
 from collections.abc import Collection, Iterator
 
@@ -25,7 +25,7 @@ def cut(doc: Doc, bounds: Collection[tuple[int, int]]) -> Iterator[Doc]:
 
     bounds (Collection[Tuple[int, int]]): First token and one past the last of each, ascending,
         without overlap. Heads are kept where none is in another part. An entity that is cut is not
-        annotated. Each part keeps what user_data says of the document.
+        annotated. Each part keeps the document's user_data.
     """
     if not bounds:
         return
@@ -37,7 +37,7 @@ def cut(doc: Doc, bounds: Collection[tuple[int, int]]) -> Iterator[Doc]:
             rows[first:last, : len(ENTITY_ATTRIBUTES)] = 0
     if (part[place + rows[:, -1].astype("int32")] != part).any():
         attributes, rows = attributes[:-1], rows[:, :-1]
-    # not what spaCy's extensions keep of single tokens and spans, by character
+    # without the values that spaCy's extensions store for single tokens and spans, by character
     about = {k: v for k, v in doc.user_data.items() if k not in BY_TOKEN and not _has_place(k)}
     for start, end in bounds:
         piece = Doc(doc.vocab, *_words(doc[start:end]), user_data=dict(about))

@@ -123,7 +123,7 @@ def flagged_sentences(eg: Example, labels: Collection[str]) -> np.ndarray:
 
 
 def annotated_sentences(eg: Example, flags: np.ndarray) -> np.ndarray:
-    """Return whether the annotation tells of each predicted sentence if it has a type.
+    """Return whether the annotation says of each predicted sentence whether it has a type.
 
     flags (ndarray): (n_sentences,), `flagged_sentences` of the types. A flagged sentence is known,
         and so is one with an annotated token.

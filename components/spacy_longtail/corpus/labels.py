@@ -1,4 +1,4 @@
-"""Names of types: one line of text, which tables, files and configs can hold."""
+"""Checks of the names of types, which must fit on a line of tables, files and configs."""
 
 import unicodedata
 from functools import lru_cache

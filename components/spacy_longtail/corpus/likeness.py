@@ -1,4 +1,4 @@
-"""What a text is recognised by when it comes again: as it stands, in other case, with other names.
+"""Keys by which repeated texts are recognised: exactly, in any case, or with other names.
 
 Two texts are the same if only their white space differs, which tokens may have or not.
 """
@@ -22,12 +22,12 @@ def digest(text: str) -> int:
 
 
 def exact_key(text: str) -> int:
-    """Return what a text is recognised by where case matters, as it does for names. 64 bits."""
+    """Return a key of a text that distinguishes case, as names need. 64 bits."""
     return digest("".join(text.split()))
 
 
 def text_key(text: str) -> int:
-    """Return what a text is recognised by in any case. 64 bits."""
+    """Return a key of a text in any case. 64 bits."""
     return digest(plain_text(text))
 
 
@@ -37,7 +37,7 @@ def skeleton(text: str) -> str:
 
 
 def template_key(doc: Doc, start: int, end: int, bounds: Iterable[EntityBounds]) -> int:
-    """Return what a sentence is recognised by, whatever its names and numbers are.
+    """Return a key of a sentence that is the same for other names and numbers.
 
     doc (Doc): The document. start, end (int): The sentence's first token, and one past its last.
     bounds (Iterable[EntityBounds]): The entities of the document; each is replaced by its type.
@@ -53,9 +53,9 @@ def template_key(doc: Doc, start: int, end: int, bounds: Iterable[EntityBounds])
 
 
 def sentence_keys(doc: Doc, near: bool = False) -> Iterator[int]:
-    """Yield what each sentence of a document is recognised by; blank ones are left out.
+    """Yield the key of each sentence of a document; blank sentences are skipped.
 
-    near (bool): Whether sentences are the same that differ in names and numbers alone.
+    near (bool): Whether sentences that differ only in names and numbers have the same key.
     """
     bounds = entity_bounds(doc) if near else []
     for start, end in all_bounds(doc):

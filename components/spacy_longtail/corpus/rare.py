@@ -1,4 +1,4 @@
-"""Which types of a corpus are rare, and the sentence that tells users so.
+"""Rule by which types of a corpus are rare, and the sentence that says so to users.
 
 This module has the one definition that commands, reports and benchmarks use. A limit in mentions
 serves small corpora, where every type has little to learn from. A share of the most frequent type

@@ -1,4 +1,4 @@
-"""Soft targets: what a teacher made of each token, kept with a document through `.spacy` files."""
+"""Soft targets: a teacher's tag probabilities of each token, stored with the document."""
 
 import math
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from thinc.types import Floats2d
 from ..errors import Errors
 
 SOFT = "soft_tags"  # key in Doc.user_data
-LEAST = -60000.0  # log probability of what is impossible, within float16
+MIN_LOG_P = -60000.0  # log probability of an impossible tag, within float16
 
 
 class SoftTags(NamedTuple):
@@ -20,17 +20,17 @@ class SoftTags(NamedTuple):
 
 
 def write_soft(doc: Doc, tags: Sequence[str], log_p: Floats2d) -> None:
-    """Keep the distributions in Doc.user_data: float16 as bytes, which msgpack holds as they are.
+    """Store the distributions in Doc.user_data, as bytes of float16, which msgpack stores as is.
 
     doc (Doc): A row for each of its tokens. tags (Sequence[str]): A name for each column.
     log_p (Floats2d): (n_tokens, n_tags); logarithms keep the digits of what is nearly impossible.
     """
-    rows = np.maximum(log_p, LEAST).astype("float16")
+    rows = np.maximum(log_p, MIN_LOG_P).astype("float16")
     doc.user_data[SOFT] = {"tags": list(tags), "log_p": rows.tobytes()}
 
 
 def read_soft(doc: Doc) -> SoftTags | None:
-    """What `write_soft` kept, if anything."""
+    """Return the soft targets of a document, or None. RAISES (ValueError): L745."""
     kept = doc.user_data.get(SOFT)
     if kept is None:
         return None

@@ -1,8 +1,8 @@
-"""A converted corpus into stratified parts or folds: each has its share of every type."""
+"""Splitting a converted corpus into stratified parts or cross-validation folds."""
 
 import shutil
 import warnings
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import spacy
 from spacy.tokens import Doc
-from thinc.types import Floats2d, Ints1d, Ints2d
+from thinc.types import Ints1d, Ints2d
 
 from ..errors import Errors, Warnings
 from ..output.amounts import number, verb
@@ -22,18 +22,16 @@ from .folder import PARTS, CorpusTypes, check_corpus_folder, load_docs, read_typ
 from .likeness import sentence_keys
 from .parts import part_path, replacing_parts
 from .rare import tail_types
+from .stratification import connected_groups, holders_of, join_groups, stratify
 
 ALL = "all"  # the part of a corpus that was converted from one file
 SHARES = {"train": 0.8, "dev": 0.1, "test": 0.1}
 SHARES_FIX = "Write shares as train=0.8,dev=0.1,test=0.1."
-SEARCH = 10_000  # steps back in search of groups that give every part its least mentions
-ROUNDS = 3  # of that search, each for types that the one before has left short
 SHOWN = 60  # characters of a sentence in a warning
-MOVES = 300  # of single groups, after every group has its part
 
 
 class Units(NamedTuple):
-    """What is divided: documents or sentences."""
+    """Units that are assigned to parts: documents or sentences."""
 
     docs: list[Doc]
     labels: list[str]
@@ -67,7 +65,7 @@ def split_corpus(
     seed: int = 0,
     strict: bool = False,
 ) -> Split:
-    """Write a corpus in parts that each have their share of every type. All files or none.
+    """Write a corpus in parts that each have their share of every type; all files or none.
 
     Documents of the same text stay in one part, and so do documents that share a sentence, unless
     that sentence is in so many that they would fill more than half of the largest part.
@@ -80,9 +78,9 @@ def split_corpus(
     unit (str): "doc", or "sentence", which cuts documents at boundaries outside entities.
     group_by (Optional[str]): Key in doc.user_data; documents with the same value stay together.
         Null takes that of types.json. It is written there, and holds for later folds, too.
-    near (bool): Whether sentences count as shared that differ in names and numbers alone.
-    min_mentions (int): Least mentions of each type in each part.
-    seed (int): Fixes the split.
+    near (bool): Whether sentences that differ only in names and numbers count as shared.
+    min_mentions (int): Minimum number of mentions of each type in each part.
+    seed (int): Random seed.
     strict (bool): Whether a type that cannot be in all parts is an error, instead of a warning.
     """
     if strict and not min_mentions:
@@ -96,11 +94,9 @@ def split_corpus(
     docs = load_docs(path, spacy.blank("xx"))
     units = divide(docs, unit, types.labels if types else [])
     group_by = group_by or (types.group_by if types else None)
-    sentences = [{*sentence_keys(doc, near)} for doc in units.docs]
-    groups = bound_groups(_texts(units.docs), _keys(units.docs, group_by, path))
-    groups = join_sharing(groups, sentences, units.sizes, list(wanted.values()))
-    of_unit = assign(units, groups, list(wanted.values()), min_mentions, seed)
-    _warn_of_shared(units.docs, sentences, of_unit, near)
+    bonds = _bonds(units.docs, group_by, path)
+    of_unit = assign(units, list(wanted.values()), bonds, min_mentions, seed, near)
+    _warn_of_shared(units.docs, of_unit, near)
     chosen = {name: np.flatnonzero(of_unit == i) for i, name in enumerate(wanted)}
     parts = {name: _counted(units, chosen[name], share) for name, share in wanted.items()}
     _check_mentions(parts, units.labels, min_mentions, strict)
@@ -128,7 +124,7 @@ def split_corpus(
 
 
 def read_shares(text: str) -> dict[str, float]:
-    """Shares as they are typed: train=0.8,dev=0.2."""
+    """Return shares as they are typed: train=0.8,dev=0.2. RAISES (ValueError): L440."""
     shares: dict[str, float] = {}
     for piece in text.split(","):
         name, _, share = (side.strip() for side in piece.partition("="))
@@ -141,9 +137,10 @@ def read_shares(text: str) -> dict[str, float]:
 
 
 def divide(docs: list[Doc], unit: str, declared: list[str]) -> Units:
-    """The units of a corpus.
+    """Return the units of a corpus.
 
-    declared (List[str]): Types that come first among the labels, whether they occur or not.
+    docs (List[Doc]): The documents. unit (str): "doc" or "sentence".
+    declared (List[str]): Types that come first among the labels, even if they do not occur.
     """
     parts = docs if unit == "doc" else [part for doc in docs for part in sentence_docs(doc)]
     labels = list(dict.fromkeys([*declared, *count_docs(docs).labels]))
@@ -156,8 +153,29 @@ def divide(docs: list[Doc], unit: str, declared: list[str]) -> Units:
     return Units(parts, labels, mentions, sizes)
 
 
-def assign(units: Units, groups: Ints1d, shares: list[float], least: int, seed: int) -> Ints1d:
-    """The part of each unit, as `stratify` gives it to whole groups."""
+def assign(
+    units: Units,
+    shares: Sequence[float],
+    bonds: Sequence[Hashable | None],
+    min_mentions: int = 1,
+    seed: int = 0,
+    near: bool = False,
+) -> Ints1d:
+    """Return the part of each unit, stratified over types.
+
+    Units of the same text get one part, and so do units that share a sentence, as far as possible.
+
+    units (Units): The units. shares (Sequence[float]): Share of each part.
+    bonds (Sequence[Optional[Hashable]]): Units with the same value get one part; null is no bond.
+    min_mentions (int): Minimum number of mentions of each type in each part.
+    seed (int): Random seed.
+    near (bool): Whether sentences that differ only in names and numbers count as shared.
+    RETURNS (Ints1d): (n_units,)
+    RAISES (ValueError): L440 if there are fewer groups than parts.
+    """
+    groups = connected_groups([plain_text(doc.text) for doc in units.docs], bonds)
+    sentences = [{*sentence_keys(doc, near)} for doc in units.docs]
+    groups = join_groups(groups, sentences, units.sizes, shares)
     n_groups = int(groups.max(initial=-1)) + 1
     if n_groups < len(shares):
         text = "of texts that stay together cannot fill"
@@ -165,7 +183,7 @@ def assign(units: Units, groups: Ints1d, shares: list[float], least: int, seed: 
         raise _no_split(f"{number(n_groups, 'group')} {text} {len(shares)} parts", fix)
     amounts = np.zeros((n_groups, len(units.labels) + 1), dtype="int64")
     np.add.at(amounts, groups, np.hstack([units.mentions, units.sizes[:, None]]))
-    return stratify(amounts[:, :-1], amounts[:, -1], shares, least, seed)[groups]
+    return stratify(amounts[:, :-1], amounts[:, -1], shares, min_mentions, seed)[groups]
 
 
 def document_folds(docs: list[Doc], folds: int, seed: int = 0, group_by: str | None = None) -> Ints1d:
@@ -175,14 +193,11 @@ def document_folds(docs: list[Doc], folds: int, seed: int = 0, group_by: str | N
     group_by (Optional[str]): Key in doc.user_data; documents with the same value stay together.
     RETURNS (Ints1d): (n_docs,)
     """
-    units, shares = divide(docs, "doc", []), [1 / folds] * folds
-    groups = bound_groups(_texts(docs), _values(docs, group_by))
-    groups = join_sharing(groups, [{*sentence_keys(doc)} for doc in docs], units.sizes, shares)
-    return assign(units, groups, shares, 1, seed)
+    return assign(divide(docs, "doc", []), [1 / folds] * folds, _values(docs, group_by), seed=seed)
 
 
 def parts_of_fold(of_unit: Ints1d, i: int, n_folds: int) -> dict[str, Ints1d]:
-    """The units of each part of a fold: it is the test part, and the next fold is the dev part.
+    """Return the units of each part of a fold: it is the test part, and the next fold is dev.
 
     of_unit (Ints1d): (n_units,) the fold of each. i (int): The fold.
     """
@@ -190,255 +205,22 @@ def parts_of_fold(of_unit: Ints1d, i: int, n_folds: int) -> dict[str, Ints1d]:
     return {name: np.flatnonzero(part == k) for k, name in enumerate(PARTS)}
 
 
-def bound_groups(*keys: Sequence[Hashable | None]) -> Ints1d:
-    """Number the groups of units that must stay together: those that share a key, over any chain.
-
-    keys (Sequence[Optional[Hashable]]): A key per unit, for each kind of bond; null binds nothing.
-    RETURNS (Ints1d): (n_units,) the group of each unit, numbered by its first unit.
-    """
-    above = list(range(len(keys[0])))
-    for kind in keys:
-        first: dict[Hashable, int] = {}
-        for i, key in enumerate(kind):
-            if key is not None:
-                a, b = sorted((_top(above, first.setdefault(key, i)), _top(above, i)))
-                above[b] = a
-    return np.unique([_top(above, i) for i in range(len(above))], return_inverse=True)[1]
-
-
-def join_sharing(
-    groups: Ints1d, sentences: Sequence[Iterable[int]], sizes: Ints1d, shares: Sequence[float]
-) -> Ints1d:
-    """Join groups that share a sentence, those with the sentences of the fewest groups first.
-
-    A greeting or a headline that stands in most documents would join all of them. A sentence is
-    passed over if its groups, joined, were larger than half of the largest part, unless it is only
-    two of the groups that were given; or if fewer groups than parts were left.
-
-    groups (Ints1d): (n_units,), from 0. sentences (Sequence[Iterable[int]]): Keys of each unit's.
-    sizes (Ints1d): (n_units,), sentences. shares (Sequence[float]): Share of each part.
-    RETURNS (Ints1d): (n_units,), the new groups, numbered from 0.
-    """
-    holders: dict[int, set[int]] = {}
-    for group, keys in zip(groups.tolist(), sentences, strict=True):
-        for key in keys:
-            holders.setdefault(key, set()).add(group)
-    weights = np.bincount(groups, weights=sizes).tolist()
-    limit, above, n_left = max(shares) / 2 * sum(weights), list(range(len(weights))), len(weights)
-    members = dict.fromkeys(above, 1)
-    for given in sorted((own for own in holders.values() if len(own) > 1), key=len):
-        tops = sorted({_top(above, group) for group in given})
-        is_small = sum(weights[i] for i in tops) <= limit or sum(members[i] for i in tops) == 2
-        if is_small and n_left - len(tops) + 1 >= len(shares):
-            n_left -= len(tops) - 1
-            for i in tops[1:]:
-                above[i] = tops[0]
-                weights[tops[0]] += weights[i]
-                members[tops[0]] += members[i]
-    joined = np.array([_top(above, i) for i in range(len(above))], dtype="int64")
-    return np.unique(joined[groups], return_inverse=True)[1]
-
-
-def _top(above: list[int], i: int) -> int:
-    """Return the group that a group has joined, over any chain."""
-    while above[i] != i:
-        above[i] = i = above[above[i]]
-    return i
-
-
-def _texts(docs: Iterable[Doc]) -> list[str]:
-    return [plain_text(doc.text) for doc in docs]
-
-
 def _values(docs: Iterable[Doc], name: str | None) -> list[str | None]:
     return [repr(doc.user_data[name]) if name in doc.user_data else None for doc in docs]
 
 
-def _warn_of_shared(
-    docs: list[Doc], sentences: Sequence[Iterable[int]], of_unit: Ints1d, near: bool
-) -> None:
+def _warn_of_shared(docs: list[Doc], of_unit: Ints1d, near: bool) -> None:
     """Warn of sentences that could not be kept in one part."""
-    holders: dict[int, list[int]] = {}
-    for i, keys in enumerate(sentences):
-        for key in keys:
-            holders.setdefault(key, []).append(i)
-    apart = {key: own for key, own in holders.items() if len({*of_unit[own].tolist()}) > 1}
+    holders = holders_of(({*sentence_keys(doc, near)} for doc in docs), range(len(docs)))
+    apart = {key: own for key, own in holders.items() if len({*of_unit[list(own)].tolist()}) > 1}
     if apart:
         key = max(apart, key=lambda key: len(apart[key]))
-        doc = docs[apart[key][0]]
+        doc = docs[min(apart[key])]
         at = list(sentence_keys(doc, near)).index(key)
         text = [t for start, end in all_bounds(doc) if (t := doc[start:end].text).strip()][at]
         stand = f"{number(len(apart), 'sentence')} {verb(len(apart), 'stand')} in more than one part"
         most = f"{text.strip()[:SHOWN]!r} is in {number(len(apart[key]), 'document')}"
         _warn(f"{stand}. To keep all their documents together would leave parts without any: {most}")
-
-
-def stratify(
-    mentions: Ints2d, sizes: Ints1d, shares: Sequence[float], least: int = 1, seed: int = 0
-) -> Ints1d:
-    """Put groups into parts, so that each part has its share of the mentions of every type.
-
-    First, groups are reserved that give every part its least mentions of each type, as far as there
-    are enough. Then each type's groups go where most of it is wanted, the rarest type's first, and
-    at last what has no mention. In the end, single groups move while that brings the parts nearer
-    to their shares. A part exceeds its share by at most the largest group, unless more than that is
-    reserved for it.
-
-    mentions (Ints2d): (n_groups, n_types), mentions of each type.
-    sizes (Ints1d): (n_groups,), sentences, at least 1.
-    shares (Sequence[float]): Share of each part, above 0, in sum 1.
-    least (int): Least mentions of each type in each part.
-    seed (int): Fixes how ties are broken.
-    RETURNS (Ints1d): (n_groups,), the part of each group.
-    SOURCE: Sechidis et al. 2011, On the Stratification of Multi-Label Data, for the second step.
-    """
-    order = np.random.default_rng(seed).permutation(len(sizes))
-    bare = sizes * (np.sum(mentions, axis=1) == 0)  # counts like a type
-    amounts = np.column_stack([mentions, bare, sizes])[order].astype("float64")
-    wanted = np.outer(shares, amounts.sum(axis=0))
-    at_risk = wanted[:, :-2].min(axis=0) < 2 * least
-    for _ in range(ROUNDS):
-        part = _spread(amounts, wanted, _reserved(amounts, wanted, least, np.flatnonzero(at_risk)))
-        short = (totals(amounts, part, len(wanted))[:, :-2] < least).any(axis=0)
-        if not (short & ~at_risk).any():
-            break
-        at_risk |= short
-    _refine(amounts, wanted, part, least)
-    return part[np.argsort(order)]
-
-
-def totals(amounts: Floats2d, part: Ints1d, n_parts: int) -> Floats2d:
-    """The sum of each column in each part; groups of part -1 are left out. (n_parts, n_columns)"""
-    return np.stack([amounts[part == p].sum(axis=0) for p in range(n_parts)])
-
-
-def _weights(wanted: Floats2d) -> Floats2d:
-    """What squared deviations weigh: relative to what is wanted, the size as much as all types."""
-    weights = 1 / np.maximum(wanted, 1.0) ** 2
-    weights[:, -1] *= wanted.shape[1] - 1
-    return weights
-
-
-def _reserved(amounts: Floats2d, wanted: Floats2d, least: int, types: Ints1d) -> Ints1d:
-    """Groups that give every part its least mentions of types that have enough, and one at all.
-
-    RETURNS (Ints1d): (n_groups,), the part, -1 where nothing is reserved.
-    """
-    gifts = np.minimum(amounts[:, types], least)
-    gifts = gifts[:, gifts.sum(axis=0) >= len(wanted) * least]
-    gifts = gifts[:, np.argsort(gifts.sum(axis=0), kind="stable")]  # the rarest first
-    gifts = np.hstack([np.ones((len(amounts), 1)), gifts])
-    floors = np.array([1] + [least] * (gifts.shape[1] - 1))
-    part = _search(gifts, floors, amounts, wanted, SEARCH)
-    kept: list[int] = []
-    # what cannot be reserved at once is tried type by type, each with time left for the others
-    for column in range(len(floors)) if part is None else ():
-        columns = [*kept, column]
-        tried = _search(gifts[:, columns], floors[columns], amounts, wanted, SEARCH // 4)
-        if tried is not None:
-            kept, part = columns, tried
-    return part
-
-
-def _search(
-    gifts: Floats2d, floors: Ints1d, amounts: Floats2d, wanted: Floats2d, limit: int
-) -> Ints1d | None:
-    """Groups for every part so that each column reaches its floor, found by trying and going back.
-
-    A part that takes the nearest document for one type may take the last one of another.
-    gifts (Floats2d): (n_groups, n_columns), what a group adds to a floor. limit (int): Steps back.
-    RETURNS (Optional[Ints1d]): (n_groups,) parts, -1 where not needed; null if none was found.
-    """
-    part, weights = np.full(len(gifts), -1), _weights(wanted)
-    holders = [np.flatnonzero(column) for column in gifts.T]
-    had, held = np.zeros((len(wanted), len(floors))), np.zeros_like(wanted)
-    free = gifts.sum(axis=0)
-
-    def put(g: int, p: int, sign: int) -> None:
-        part[g] = p if sign > 0 else -1
-        had[p] += sign * gifts[g]
-        held[p] += sign * amounts[g]
-        free[:] -= sign * gifts[g]
-
-    def options(need: Floats2d) -> tuple[int, Iterator[int]]:
-        """A part, and the groups that help it with the scarcest need, the best fit first."""
-        missing = need.sum(axis=0)
-        scarcest = int(np.where(missing > 0, free / np.maximum(missing, 1), np.inf).argmin())
-        p = int(need[:, scarcest].argmax())
-        groups = holders[scarcest][part[holders[scarcest]] < 0]
-        cost = (amounts[groups] * (amounts[groups] - 2 * (wanted[p] - held[p]))) @ weights[p]
-        groups = groups[np.argsort(cost, kind="stable")]
-        alike = np.unique(gifts[groups], axis=0, return_index=True)[1]  # one of each kind will do
-        return p, iter(groups[np.sort(alike)].tolist())
-
-    path: list[tuple[int, Iterator[int], int]] = []
-    n_back = 0
-    while n_back <= limit:
-        need = np.maximum(floors - had, 0)
-        if not need.any():
-            return part
-        p, groups = (0, iter(())) if (need.sum(axis=0) > free).any() else options(need)
-        while (g := next(groups, None)) is None:
-            if not path:
-                return None
-            p, groups, last = path.pop()
-            put(last, p, -1)
-            n_back += 1
-        put(g, p, 1)
-        path.append((p, groups, g))
-    return None
-
-
-def _spread(amounts: Floats2d, wanted: Floats2d, part: Ints1d) -> Ints1d:
-    """Give each group that has no part one: the rarest type's first, then what has no mention.
-
-    It goes where the greatest share of the type is still wanted, seen from the middle of the group:
-    small parts get neither more nor less than theirs. A part that has its size takes no more.
-    """
-    part = part.copy()
-    wants = (wanted - totals(amounts, part, len(wanted))).tolist()  # lists: faster element by element
-    rows = amounts.tolist()
-    bare = amounts.shape[1] - 2
-    while (part < 0).any():
-        left = amounts[part < 0, :-1].sum(axis=0)
-        column = min(np.flatnonzero(left).tolist(), key=lambda i: (i == bare, left[i]))
-        target = wanted[:, column].tolist()
-        groups = np.flatnonzero((part < 0) & (amounts[:, column] > 0))
-        for g in groups[np.argsort(-amounts[groups, column], kind="stable")].tolist():
-            half = amounts[g, column] / 2
-            able = [p for p, want in enumerate(wants) if want[-1] > 1e-9]
-            taker = max(able, key=lambda p: ((wants[p][column] - half) / target[p], wants[p][-1]))
-            part[g] = taker
-            wants[taker] = [want - amount for want, amount in zip(wants[taker], rows[g], strict=True)]
-    return part
-
-
-def _refine(amounts: Floats2d, wanted: Floats2d, part: Ints1d, least: int) -> None:
-    """Move single groups in place, the best move first, while parts come nearer to what is wanted.
-
-    No part loses its least mentions of a type or its last group, or grows beyond its size by more
-    than the largest group.
-    """
-    weights = _weights(wanted)
-    squares = amounts**2 @ weights.T
-    floors = np.append(np.full(amounts.shape[1] - 2, least), [0, 0])
-    groups = np.arange(len(amounts))
-    size, limit = amounts[:, -1], wanted[:, -1] + amounts[:, -1].max()
-    for _ in range(MOVES):
-        have = totals(amounts, part, len(wanted))
-        slopes = amounts @ (2 * weights * (have - wanted)).T
-        leave = (squares - slopes)[groups, part]
-        after = have[part] - amounts
-        stays = ((after < floors) & (have[part] >= floors) & (amounts > 0)).any(axis=1)
-        stays |= np.bincount(part, minlength=len(wanted))[part] == 1
-        change = squares + slopes + leave[:, None]
-        change[have[:, -1] + size[:, None] > limit] = np.inf
-        change[stays] = np.inf
-        change[groups, part] = np.inf
-        g, p = np.unravel_index(change.argmin(), change.shape)
-        if not change[g, p] < -1e-9:
-            return
-        part[g] = p
 
 
 def _no_split(problem: str, fix: str) -> ValueError:
@@ -450,7 +232,7 @@ def _warn(problem: str) -> None:
 
 
 def _wanted_shares(shares: Mapping[str, float] | None, folds: int | None) -> dict[str, float]:
-    """The share of each part, or of each fold."""
+    """Return the share of each part, or of each fold."""
     if folds is None:
         shares = dict(shares or SHARES)
         if len(shares) < 2 or abs(sum(shares.values()) - 1) > 1e-6 or min(shares.values()) <= 0:
@@ -469,7 +251,7 @@ def _wanted_shares(shares: Mapping[str, float] | None, folds: int | None) -> dic
 def _part_to_split(
     source: Path, target: Path, part: str | None, made: Sequence[str]
 ) -> tuple[Path, list[Path]]:
-    """The part to split, and the corpus's parts that are carried over: those that are not made."""
+    """Return the part to split, and the parts of the corpus that are copied: those not made."""
     places = {name: part_path(source, name) for name in (ALL, *PARTS, *([part] if part else []))}
     places = {name: path for name, path in places.items() if path.exists()}
     check_folder(target, [source])
@@ -490,8 +272,8 @@ def _part_to_split(
     return places[chosen], [places[name] for name in others if name not in made]
 
 
-def _keys(docs: list[Doc], name: str | None, path: Path) -> list[str | None]:
-    """The value of user_data that binds each unit to others; null where it binds to none."""
+def _bonds(docs: list[Doc], name: str | None, path: Path) -> list[str | None]:
+    """Return the value of user_data that binds each unit to others; null where it binds to none."""
     keys = _values(docs, name)
     n_without = keys.count(None)
     if name is not None and n_without == len(docs):

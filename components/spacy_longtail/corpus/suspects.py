@@ -143,9 +143,9 @@ def problem(doc: Doc, suspect: Suspect) -> str:
 
 
 def review_records(audit: Audit, format: ReviewFormat) -> list[Task]:
-    """The sentences with suspects, in the order of their first one, with the annotation as it is.
+    """Return the sentences with suspected errors, with their annotation unchanged, the worst first.
 
-    audit (Audit): What was found.
+    audit (Audit): Suspected errors of a corpus.
     format (str): "prodigy" (text, tokens, spans, meta) or "doccano" (text, label, meta's fields).
     RETURNS (List[Task]): meta: score, the least; problem, in words; type, of the first
         suspect; document, its number from 0; start, the sentence's first character in it.

@@ -73,7 +73,7 @@ def type_words(labels: list[str], descriptions: dict[str, str]) -> dict[str, str
 
 
 def problem_of_texts(texts: Mapping[str, str]) -> str:
-    """What is wrong with descriptions, in words; "" for nothing.
+    """Return what is wrong with descriptions, or "".
 
     texts (Mapping[str, str]): By type, without white space at the ends.
     """
@@ -87,7 +87,7 @@ def problem_of_texts(texts: Mapping[str, str]) -> str:
 
 
 def problem_in_config(texts: Mapping[str, str]) -> str:
-    """What keeps descriptions from standing in a config, in words; "" for nothing."""
+    """Return why descriptions cannot be written to a config, or ""."""
     for label, text in texts.items():
         if UNFIT.search(label):
             return f"the type {label!r}: no config holds one with ':' or '=', or that begins with #;@["

@@ -1,4 +1,4 @@
-"""A gazetteer of training data: the names that are of one type wherever they stand there."""
+"""Gazetteer of training data: the names that have one type wherever they occur."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
@@ -12,18 +12,18 @@ from ..types import ANNOTATED_TYPES
 
 Words = tuple[str, ...]
 OUTSIDE = 2  # of ENT_IOB
-OTHER = ""  # in place of a type, where a name stands without being annotated as just that name
+OTHER = ""  # instead of a type, where a name occurs but is not annotated as just that name
 
 
 class Reliability(NamedTuple):
-    """How often a gazetteer of the other documents is right of a name in the one left out."""
+    """How often a gazetteer of all other documents is right about a name in a document."""
 
     right: int
     n: int
 
     @property
     def precision(self) -> float:
-        """The chance that the next name is right, by the rule of succession: 0.5 of no name."""
+        """Return the probability that a name is right, by the rule of succession."""
         return (self.right + 1) / (self.n + 2)
 
 
@@ -33,15 +33,14 @@ class Gazetteer(NamedTuple):
 
 
 def read_gazetteer(docs: Callable[[], Iterable[Doc]], vocab: Vocab) -> Gazetteer:
-    """The names that are annotated with one and the same type wherever their words stand.
+    """Return the names that are annotated with the same type wherever their words occur.
 
-    A document that comes again with the same annotation, as resampling repeats it, counts once.
-    Words without annotation count for nothing, nor does an O in a document that was annotated for
-    other types than the name's alone.
+    A repeated document with the same annotation, as from resampling, counts once. Words without
+    annotation are ignored, and so is an O in a document that was annotated for other types only.
 
-    docs (Callable[[], Iterable[Doc]]): The documents with gold entities, which are read twice.
-    vocab (Vocab): Of the pipeline.
-    RETURNS (Gazetteer): Names and, by type, what leaving out one document after the other says.
+    docs (Callable[[], Iterable[Doc]]): Returns the gold documents; called twice.
+    vocab (Vocab): Vocabulary of the pipeline.
+    RETURNS (Gazetteer): Names by type, and the reliability of each type by leave-one-out.
     SOURCE: Tjong Kim Sang & De Meulder 2003, the baseline: names with one class in training data.
     """
     names: defaultdict[Words, set[str]] = defaultdict(set)
@@ -71,14 +70,14 @@ def read_gazetteer(docs: Callable[[], Iterable[Doc]], vocab: Vocab) -> Gazetteer
 
 
 def _one_type(labels: Counter[str]) -> str:
-    """The type that all places have; OTHER where it is not one, or there is none."""
+    """Return the type that all places have, or OTHER."""
     return next(iter(labels)) if len(labels) == 1 else OTHER
 
 
 def _labels_of(
     doc: Doc, matcher: PhraseMatcher, names: Mapping[Words, set[str]]
 ) -> dict[Words, Counter[str]]:
-    """What each name that stands in a document is annotated as there."""
+    """Return how each name that occurs in a document is annotated there."""
     ents = {(ent.start, ent.end): ent.label_ for ent in doc.ents}
     looked_for = doc.user_data.get(ANNOTATED_TYPES)  # null where all types were
     labels: defaultdict[Words, Counter[str]] = defaultdict(Counter)
@@ -92,7 +91,7 @@ def _labels_of(
 
 
 def phrase_matcher(vocab: Vocab, names: Mapping[str, Iterable[Words]]) -> PhraseMatcher:
-    """A matcher of the words of names, by type."""
+    """Return a matcher of names by type."""
     matcher = PhraseMatcher(vocab)
     for label, phrases in names.items():
         matcher.add(label, [Doc(vocab, words=list(words)) for words in phrases])

@@ -121,7 +121,7 @@ def check_losses(
 
 
 class Context(NamedTuple):
-    """What every reader gets beside the path.
+    """Context of a reader, beside the path.
 
     nlp (Language): Its tokenizer makes the tokens of formats that have none.
     events (Events): Counts what is skipped or changed.

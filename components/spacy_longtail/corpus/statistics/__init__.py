@@ -1,4 +1,4 @@
-"""What a corpus holds, and what that means for training on it."""
+"""Statistics of a corpus, and what they mean for training."""
 
 from .records import MARK as MARK
 from .records import Statistics as Statistics

@@ -1,4 +1,4 @@
-"""One pass over the parts of a corpus: what is counted."""
+"""Counting the parts of a corpus in one pass."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -24,30 +24,30 @@ N_EXAMPLES = 3
 
 
 class CountedSentence(NamedTuple):
-    """What tells whether a sentence stands elsewhere, too."""
+    """Hashes and annotation of a sentence, by which it is recognised elsewhere."""
 
-    words: int  # a hash that equal words share, whatever their case; 0 without words
-    exact: int  # a hash that equal words share in the same case: "May" is a name, "may" is not
-    template: int  # a hash of the sentence without its names and numbers; 0 for a short one
+    words: int  # hash of the words in any case; 0 without words
+    exact: int  # hash of the words in their case: "May" is a name, "may" is not
+    template: int  # hash of the sentence without its names and numbers; 0 for a short one
     entities: tuple[tuple[int, int, str], ...]  # first word, last word, type
     complete: bool  # whether each word is annotated
     text: str  # with its entities marked up
 
 
 def counted_sentences(doc: Doc) -> Iterator[Doc]:
-    """The sentences of a document; one without sentence boundaries is one sentence.
+    """Return the sentences of a document. Without boundaries, the document is one sentence.
 
-    An entity that runs across a boundary is not annotated there: no pipe learns it.
+    An entity across a boundary counts as not annotated, because no pipe learns it.
     """
     bounds = all_bounds(doc)
     return iter([doc]) if len(bounds) == 1 else cut(doc, bounds)
 
 
 def present_parts(corpus: Path) -> dict[str, Path]:
-    """Where the parts of a converted corpus are, those that it has.
+    """Return the paths of the parts of a converted corpus that exist.
 
-    RETURNS (Dict[str, Path]): By part. A corpus that was not split has all of it as train; else
-        train is named whether it is there or not.
+    RETURNS (Dict[str, Path]): By part. All of a corpus without a split is train. Otherwise
+        train is named even if it does not exist.
     """
     paths = {part: part_path(corpus, part) for part in PARTS}
     whole = part_path(corpus, "all")
@@ -58,7 +58,7 @@ def present_parts(corpus: Path) -> dict[str, Path]:
 
 @dataclass
 class PartTally:
-    """What a part holds: `add` streams documents in."""
+    """Counts of a part. `add` streams documents in."""
 
     n_docs: int = 0
     counts: CorpusCounts = field(default_factory=CorpusCounts)
@@ -91,7 +91,7 @@ class PartTally:
 
 
 def tally_part(path: Path) -> PartTally:
-    """Count a .spacy file or folder, one file at a time in memory."""
+    """Return the counts of a .spacy file or folder, with one file at a time in memory."""
     tally = PartTally()
     for doc in stream_docs(path, bare_vocab()):
         tally.add(doc)
@@ -99,7 +99,7 @@ def tally_part(path: Path) -> PartTally:
 
 
 def described_corpus(corpus: Path, types: CorpusTypes, tallies: Mapping[str, PartTally]) -> Statistics:
-    """The statistics of a corpus, from what its parts hold."""
+    """Return the statistics of a corpus from the counts of its parts."""
     training = tallies["train"]
     occurring = {label for tally in tallies.values() for label in tally.counts.mentions}
     undeclared = sorted(occurring - set(types.labels))
@@ -162,7 +162,7 @@ def buckets(
 
 
 def _repetitions(tallies: Mapping[str, PartTally]) -> dict[str, Any]:
-    """Count sentences that stand in a part twice, in training too, or with two annotations."""
+    """Return the sentences that are repeated in a part or in training, or have two annotations."""
     training = {sentence.words for sentence in tallies["train"].sentences}
     templates = {sentence.template for sentence in tallies["train"].sentences} - {0}
     first: dict[int, tuple[str, CountedSentence]] = {}
@@ -192,7 +192,7 @@ def _repetitions(tallies: Mapping[str, PartTally]) -> dict[str, Any]:
 
 
 def marked_up(doc: Doc, first: int, last: int, bounds: Iterable[EntityBounds]) -> str:
-    """The text of some tokens, those of the entities that are given marked up as [Oslo|GEO]."""
+    """Return the text of tokens `first` to `last`, with the given entities marked as [Oslo|GEO]."""
     chunks = [token.text_with_ws for token in doc[first:last]]
     for start, end, label in bounds:
         if first <= start < last:

@@ -1,4 +1,4 @@
-"""What the statistics of a corpus mean for training on it: findings, each with what to try."""
+"""Diagnosis of a corpus: what its statistics mean for training, and what to try."""
 
 from collections.abc import Iterator, Mapping
 
@@ -11,7 +11,7 @@ UNSEEN = 0.5  # share of test mentions
 NEAR = 0.1  # share of a part's sentences
 LOW_RESOURCE = 500  # training sentences
 
-# By rule, or by rule and part, the most serious first. Each names what this package has for it.
+# By rule, or by rule and part, the most serious first
 ADVICE = {
     "no_entity": "Check the path, and the annotation layer that was exported.",
     "absent_part.dev": "A training cannot choose its best model without it. `longtail split` makes one.",
@@ -43,7 +43,7 @@ ADVICE = {
 
 
 def diagnose(statistics: Statistics) -> list[Finding]:
-    """All findings, the most serious first.
+    """Return all findings, the most serious first.
 
     RETURNS (List[Finding]): One for each rule that applies, or for each part where parts differ.
     """
@@ -56,7 +56,7 @@ def diagnose(statistics: Statistics) -> list[Finding]:
 
 
 def _findings(of: Statistics) -> Iterator[tuple[str, str | None, str, str]]:
-    """Rule, part or null, finding and evidence."""
+    """Yield rule, part or null, finding and evidence."""
     training, test = of.parts["train"], of.parts.get("test")
     if not training.mentions:
         yield "no_entity", None, "Training has no entity.", f"Tokens that are O: {training.tokens:,}."
@@ -119,7 +119,7 @@ def _findings(of: Statistics) -> Iterator[tuple[str, str | None, str, str]]:
 
 
 def _of_types(text: str, evidence: Mapping[str, str]) -> tuple[str, str]:
-    """A finding about types, and its evidence by type. text (str): With {types}, and {have}."""
+    """Return a finding about types and its evidence. text (str): With {types} and {have}."""
     n = len(evidence)
     shown = text.format(types=number(n, "type"), have=verb(n, "have"))
     listed = "; ".join(f"{label}: {value}" for label, value in evidence.items())

@@ -1,4 +1,4 @@
-"""The statistics of a corpus, as they stand in stats.json, and their one reader and writer.
+"""Statistics of a corpus: the records of stats.json, and how they are read and written.
 
 Shares are in [0, 1]; docs/checking.md explains each key.
 """
@@ -33,12 +33,12 @@ class PartStatistics(Record):
 
 
 class Leakage(Record):
-    """Sentences of a part that training has, too."""
+    """Sentences of a part that also occur in training."""
 
     sentences: int
     entity_sentences: int
     share: float
-    near: int = 0  # others that differ from a training sentence in names and numbers alone
+    near: int = 0  # others that differ from a training sentence only in names and numbers
     examples: list[str]
 
 
@@ -48,7 +48,7 @@ class MarkedPlace(Record):
 
 
 class Conflicts(Record):
-    """Texts that are annotated in more than one way."""
+    """Texts with different annotations."""
 
     texts: int
     examples: list[list[MarkedPlace]]  # two places of one text each
@@ -63,7 +63,7 @@ class Finding(Record):
 
 
 class Statistics(Record):
-    """Everything that is counted of a corpus, and what it means."""
+    """Statistics of a corpus, and what they mean for training."""
 
     corpus: str
     lang: str
@@ -79,16 +79,16 @@ class Statistics(Record):
 
     @property
     def unseen(self) -> dict[str, float | None]:
-        """The share of each declared type's test mentions with a wording that training lacks."""
+        """Return the share of test mentions that are unseen in training, by declared type."""
         test = self.parts["test"].types if "test" in self.parts else {}
         return {label: test[label].unseen if test else None for label in self.labels}
 
 
 def read_statistics(path: Path) -> Statistics:
-    """Read what the command `stats` wrote."""
+    """Return the statistics that `stats` wrote. RAISES (ValueError): L405."""
     return read_record(Statistics, path, "stats")
 
 
 def write_statistics(statistics: Statistics, path: Path) -> None:
-    """Write statistics as JSON, the folder made if need be."""
+    """Write statistics as JSON. Missing folders are created."""
     write_file(path, json.dumps(statistics.as_json(), indent=2))
