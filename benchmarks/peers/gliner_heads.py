@@ -1,6 +1,6 @@
-"""GLiNER from random heads on the encoder, with the defaults of `create_training_args`.
+"""GLiNER with randomly initialized heads on the encoder and the defaults of `create_training_args`.
 
-Rounds are compared by the loss on dev, which is all that its Trainer measures.
+Rounds are compared by the loss on dev, the only score that its Trainer computes.
 """
 
 from gliner import GLiNER, GLiNERConfig

@@ -1,6 +1,6 @@
-"""Token classification by Hugging Face's Trainer, as in the guide of transformers.
+"""Token classification with Hugging Face's Trainer, as in the guide of transformers.
 
-Settings replace the defaults of TrainingArguments.
+The settings replace defaults of TrainingArguments.
 """
 
 import torch
@@ -9,7 +9,7 @@ from protocol import Sentence, entities_of, macro_f1, run
 
 
 def encode(tokenizer, sentences, ids):
-    """Inputs with the tag of each word at its first subword."""
+    """Return model inputs with the tag of each word at its first subword."""
     rows = []
     for sentence in sentences:
         row = tokenizer(sentence.words, is_split_into_words=True, truncation=True)

@@ -1,8 +1,8 @@
-"""Peers whose weights come from a hub, where it can be reached.
+"""Measure peers whose weights are downloaded from a hub.
 
     python benchmarks/peers/hub.py NAME CORPUS...
 
-NAME is one of `hub` in peers.yml. `--model` reads the weights from a folder instead.
+NAME is a key of `hub` in peers.yml. `--model` loads the weights from a folder instead.
 """
 
 import sys
@@ -18,15 +18,15 @@ import peers  # noqa: E402
 
 
 def main(
-    name: Annotated[str, typer.Argument(help="Of `hub` in peers.yml.")],
+    name: Annotated[str, typer.Argument(help="Key of `hub` in peers.yml.")],
     corpora: Annotated[list[Path], typer.Argument(help="Folders that `convert` wrote.")],
-    model: Annotated[str, typer.Option(help="Folder or name of other weights.")] = "",
-    seeds: Annotated[str, typer.Option(help="Seeds of what is trained.")] = "0",
-    threads: Annotated[int, typer.Option(help="Threads.")] = 1,
-    work: Annotated[Path, typer.Option(help="For environments and runs.")] = peers.WORK,
-    results: Annotated[Path, typer.Option(help="JSONL to append to.")] = peers.RESULTS,
+    model: Annotated[str, typer.Option(help="Folder or hub name of other weights.")] = "",
+    seeds: Annotated[str, typer.Option(help="Random seeds, for peers that are trained.")] = "0",
+    threads: Annotated[int, typer.Option(help="Number of threads.")] = 1,
+    work: Annotated[Path, typer.Option(help="Folder for environments and runs.")] = peers.WORK,
+    results: Annotated[Path, typer.Option(help="JSON lines file to append to.")] = peers.RESULTS,
 ) -> None:
-    """Measure one of them on each corpus."""
+    """Measure a peer on each corpus."""
     settings = {"model": model} if model else {}
     chosen = peers.read_peers([name], "hub", settings)
     peers.measure(

@@ -1,4 +1,4 @@
-"""This package: `convert` and `train`. The setting `config` is a file of configs/."""
+"""This package, with `convert` and `train`. The setting `config` names a file in configs/."""
 
 import json
 import subprocess

@@ -1,7 +1,8 @@
-"""What peers share: a task to read and predictions to hand in. It needs nothing but Python.
+"""Interface of a peer: how it reads its task and writes its predictions, in plain Python.
 
-A peer is a module with `train(task)`, `predict(model, sentences)` and `run(train, predict)` as its
-last line. `python PEER.py TASK.json` trains in the task's folder and writes `result.json` there.
+A peer is a module with the functions `train(task)` and `predict(model, sentences)`, whose last line
+is `run(train, predict)`. `python PEER.py TASK.json` trains in the folder of the task and writes
+`result.json` there.
 """
 
 import json
@@ -13,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-Entity = tuple[int, int, str, float | None]  # first word, word behind the last, type, score
+Entity = tuple[int, int, str, float | None]  # first word, end (exclusive), type, score
 Words = list[str]
 
 
@@ -23,20 +24,20 @@ class Sentence(NamedTuple):
 
 
 class Task(NamedTuple):
-    """A peer's task. A round is `passes` passes over the training sentences and a score on dev."""
+    """Task of a peer. A round is `passes` passes over the training sentences and a score on dev."""
 
     train: list[Sentence]
     dev: list[Sentence]
     test: list[Words]
     types: list[str]
     rare: list[str]
-    encoder: str  # a folder
+    encoder: str  # folder of a transformer
     seed: int
     passes: int
-    patience: int  # rounds without a better score, behind which training ends
-    rounds: int  # at most
-    settings: dict[str, Any]  # of this peer
-    folder: Path  # where it trains and writes
+    patience: int  # rounds without a better score until training stops
+    rounds: int  # maximum
+    settings: dict[str, Any]  # settings of this peer
+    folder: Path  # for the model and the result
 
     @property
     def tags(self) -> list[str]:
@@ -44,7 +45,7 @@ class Task(NamedTuple):
 
     @property
     def round(self) -> list[Sentence]:
-        """The training sentences of one round."""
+        """Return the training sentences of one round."""
         return self.train * self.passes
 
 
@@ -56,7 +57,7 @@ def read_task(path: Path) -> Task:
 
 
 def entities_of(tags: Sequence[str], scores: Sequence[float] | None = None) -> list[Entity]:
-    """Entities of IOB2 tags. The score of one is the mean of its words' scores."""
+    """Return the entities of IOB2 tags. An entity's score is the mean score of its words."""
     entities: list[Entity] = []
     start: int | None = None
     for i, tag in enumerate([*tags, "O"]):
@@ -70,9 +71,9 @@ def entities_of(tags: Sequence[str], scores: Sequence[float] | None = None) -> l
 
 
 def in_words(words: Words, entities: Sequence[tuple[int, int, str, float | None]]) -> list[Entity]:
-    """Entities by characters of the words joined by blanks, as entities by words.
+    """Convert character offsets in the words joined by blanks to word offsets.
 
-    An entity that cuts a word takes the whole word, unless one before it has that.
+    An entity that starts or ends inside a word gets the whole word, unless it is taken already.
     """
     word_at: list[int] = []
     for i, word in enumerate(words):
@@ -86,7 +87,7 @@ def in_words(words: Words, entities: Sequence[tuple[int, int, str, float | None]
 
 
 def macro_f1(types: Sequence[str], gold: Sequence[Words], predicted: Sequence[Words]) -> float:
-    """Macro F1 over the types, of IOB2 tags: what rounds are compared by."""
+    """Return the macro F1 of IOB2 tags over the types, by which rounds are compared."""
     right, n_gold, n_predicted = (dict.fromkeys(types, 0) for _ in range(3))
     for gold_tags, tags in zip(gold, predicted, strict=True):
         wanted, entities = set(entities_of(gold_tags)), entities_of(tags)
@@ -100,12 +101,12 @@ def macro_f1(types: Sequence[str], gold: Sequence[Words], predicted: Sequence[Wo
 
 
 def disk(folder: Path) -> float:
-    """MiB of a folder's files."""
+    """Return the size of a folder's files, in MiB."""
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 2**20
 
 
 def core_seconds() -> float:
-    """What cores have spent on this process and those that it started."""
+    """Return the CPU time of this process and its child processes, in seconds."""
     return sum(os.times()[:4])
 
 
@@ -115,8 +116,8 @@ def run(
 ) -> None:
     """Train, predict dev and test, and write the result.
 
-    train (Callable): From a task to a model, ready to predict, and its folder on disk.
-    predict (Callable): From a model and sentences to the entities of each.
+    train (Callable): Function of a task that returns a model and its folder on disk.
+    predict (Callable): Function of a model and sentences that returns the entities of each.
     """
     task = read_task(Path(sys.argv[1]))
     seconds, cores = {}, {}
@@ -125,7 +126,7 @@ def run(
     seconds["train"], cores["train"] = time.perf_counter() - start[0], core_seconds() - start[1]
     parts = {"dev": [sentence.words for sentence in task.dev], "test": task.test}
     entities = {}
-    for part, sentences in parts.items():  # dev warms up
+    for part, sentences in parts.items():  # predicting dev warms the model up before test is timed
         start = time.perf_counter(), core_seconds()
         entities[part] = predict(model, sentences)
         seconds[part], cores[part] = time.perf_counter() - start[0], core_seconds() - start[1]

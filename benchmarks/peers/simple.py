@@ -1,4 +1,4 @@
-"""simpletransformers' NERModel, with its defaults. Tags weigh what scikit-learn calls balanced."""
+"""simpletransformers' NERModel with its defaults and scikit-learn's "balanced" class weights."""
 
 from collections import Counter
 from functools import partial
@@ -54,7 +54,7 @@ def predict(model, sentences):
     entities = []
     for row, output in zip(tags, outputs, strict=True):
         found = [next(iter(word.values())) for word in row]
-        logits = [next(iter(word.values()))[0] for word in output]  # of a word's first subword
+        logits = [next(iter(word.values()))[0] for word in output]  # of each word's first subword
         scores = [torch.tensor(word).softmax(-1).max().item() for word in logits]
         entities.append(entities_of(found, scores))
     return entities

@@ -1,6 +1,6 @@
-"""SpanMarker, as its README trains it, with the defaults of TrainingArguments.
+"""SpanMarker, trained as in its README, with the defaults of TrainingArguments.
 
-Rounds are compared by the loss on dev: its F1 reads a script from a hub.
+Rounds are compared by the loss on dev, because its F1 would load a script from a hub.
 """
 
 from datasets import Dataset
@@ -41,7 +41,7 @@ def train(task):
         callbacks=[EarlyStoppingCallback(task.patience)],
     )
     trainer.compute_metrics = None
-    trainer.remove_callback(ModelCardCallback)  # it asks for F1
+    trainer.remove_callback(ModelCardCallback)  # it computes F1
     trainer.train()
     trainer.save_model(task.folder / "model")
     return SpanMarkerModel.from_pretrained(task.folder / "model"), task.folder / "model"

@@ -1,7 +1,7 @@
-"""Stock spaCy `ner`, with the config that `spacy init config` writes.
+"""Stock spaCy `ner` with the config that `spacy init config` writes.
 
-The setting `start` names what it starts from: nothing, vectors (those of en_core_web_lg), a
-transformer, or a pipeline such as en_core_web_sm, whose tok2vec it takes.
+The setting `start` names its initial weights: nothing, vectors (those of en_core_web_lg), a
+transformer, or a pipeline such as en_core_web_sm, whose tok2vec is copied.
 """
 
 import spacy
@@ -18,7 +18,7 @@ def write(sentences, path):
 
 
 def train(task):
-    start, steps = task.settings["start"], task.settings["steps"]  # steps of a round
+    start, steps = task.settings["start"], task.settings["steps"]  # steps per round
     optimize = "accuracy" if start == "vectors" else "efficiency"
     config = init_config(lang="en", pipeline=["ner"], optimize=optimize, gpu=start == "transformer")
     if start == "transformer":

@@ -1,6 +1,7 @@
 """GLiNER or GLiNER2 with the weights of the setting `model`, without training.
 
-Types are their names in lower case, with blanks. The threshold is the package's default.
+Types are given by their names, in lower case and with blanks. The threshold is the default of the
+package.
 """
 
 import re
@@ -9,7 +10,7 @@ from protocol import in_words, run
 
 
 def in_blanks(label):
-    """politicalParty, political_party and political-party are "political party"."""
+    """Return "political party" for politicalParty, political_party and political-party."""
     return re.sub(r"[_-]+|(?<=[a-z])(?=[A-Z])", " ", label).lower()
 
 
@@ -44,7 +45,7 @@ def second(model, texts, types):
 
 
 def apart(spans):
-    """The best spans of which no two overlap."""
+    """Return the highest-scoring spans without overlaps."""
     kept = []
     for span in spans:
         if all(span[1] <= other[0] or other[1] <= span[0] for other in kept):
