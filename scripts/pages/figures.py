@@ -94,6 +94,7 @@ def _rare() -> Iterator[tuple[str, str]]:
         yield f"{group}.n", str(len(own))
         for system in SYSTEMS:
             yield f"{group}.{system}", f"{mean(t.f[system] for t in own):.1f}"
+            yield f"{group}.{system} round", f"{mean(t.f[system] for t in own):.0f}"
     for system in ("cnn", "ours"):
         for other in ("stock", "plain"):
             higher = sum(t.f[system] > t.f[other] for t in types)

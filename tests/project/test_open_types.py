@@ -1,4 +1,4 @@
-"""The corpus of open types: what its card says, and that each of its marks can be read."""
+"""The corpus of free-text types: what its card says, and that each of its marks can be read."""
 
 import re
 from collections import Counter

@@ -1257,7 +1257,7 @@ def test_empty_texts_of_brat_are_counted(tmp_path):
     assert counts(events) == {"empty": {"texts": 1}}
 
 
-# ---------------------------------------------------------------- numbered sentences of open types
+# ---------------------------------------------------------- numbered sentences of free-text types
 
 
 @pytest.mark.parametrize(

@@ -79,19 +79,21 @@ def convert_corpus(
     rare_mentions: int | None = None,
     **options: object,
 ) -> CorpusTypes:
-    """Write the parts of a corpus as `.spacy` files, its types, and what was skipped; or nothing.
+    """Convert a corpus to `.spacy` files with its types and a record of everything skipped.
 
-    source (Path): A file or folder in one of the formats; a folder may have train, dev and test in
-        it. corpus.json in it, or beside the file, may declare lang, tokens, labels and tail.
+    All files are written, or none.
+
+    source (Path): File or folder in one of the formats. A folder may contain train, dev and test.
+        corpus.json in it, or beside the file, may declare lang, tokens, labels and tail.
     target (Path): Folder to write.
-    lang (Optional[str]): spaCy language code; null takes corpus.json's, else "en".
-    format (Optional[str]): Name of the format; null detects it.
-    open_types (bool): Whether each mention has a type of its own, which only `pretrain` reads.
+    lang (Optional[str]): spaCy language code. Defaults to that of corpus.json, else "en".
+    format (Optional[str]): Name of the format. Detected by default.
+    open_types (bool): Whether the corpus has free-text types, which only `pretrain` accepts.
     sentences (Optional[Union[str, Language]]): "sentencizer" or a pipeline, which sets the sentence
         boundaries of documents without any.
     duplicates (str): What to do with texts given several times with different annotation: "merge",
         "keep", "first" or "refuse".
-    docs_per_file (Optional[int]): Number of documents in each file of a part; null writes one file.
+    docs_per_file (Optional[int]): Number of documents per file of a part. Null writes one file.
     allow (bool): Whether more than a twentieth of the annotations may be lost.
     rare_mentions (Optional[int]): Maximum number of training mentions of a rare type; null takes
         the limit of `corpus.rare`. It must be null if the corpus declares its tail.
@@ -108,7 +110,7 @@ def convert_corpus(
     is_open = open_types or declared.open or "open" in formats
     check_declared(path, declared, is_open, "articles" in formats)
     if rare_mentions is not None and (is_open or "tail" in declared.model_fields_set):
-        problem = "open types are never rare" if is_open else f"{path} declares the tail"
+        problem = "free-text types are never rare" if is_open else f"{path} declares the tail"
         raise ValueError(Errors.L420.format(name="rare-mentions", problem=problem))
     lang, tokens = lang or declared.lang, cast(Tokens, options.get("tokens") or declared.tokens)
     nlp = blank(lang, tokens)

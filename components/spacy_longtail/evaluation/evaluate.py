@@ -53,8 +53,8 @@ def evaluate_model(
     part (Optional[str]): Part of the corpus that the data is. Reports accept only "test".
     descriptions (Optional[Mapping[str, str]]): Description of each declared type, by which a
         pretrained encoder finds it. A trained pipeline keeps its own types.
-    names (Optional[Mapping[str, str]]): Name in the corpus of each type of the pipeline that has
-        another name there.
+    names (Optional[Mapping[str, str]]): Corpus types by pipeline type, for types with different
+        names.
     group_by (Optional[str]): Key of user_data. Documents with the same value form one unit of
         significance tests and intervals.
     RETURNS (Evaluation): Scores in [0, 1], their analysis, documents with gold and predicted

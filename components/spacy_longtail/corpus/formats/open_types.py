@@ -1,4 +1,4 @@
-"""Open types: each mention has a type of its own, as "football club; organization".
+"""Free-text types: each mention has a type of its own, as "football club; organization".
 
 Sentences with marks, or numbered ones in sents.json with their mentions in ann00.txt and so on.
 """
@@ -53,7 +53,7 @@ def _check_levels(label: str, place: Place) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class OpenReader(FileOptions, SpanOptions):
-    """Reader of open types: one document per sentence, of marked text or of a numbered list."""
+    """Reader of free-text types, one document per sentence, from marked text or a numbered list."""
 
     misaligned: Misaligned = "expand"
 

@@ -30,24 +30,38 @@ SEED_SD_DF = 6  # degrees of freedom that this measurement is worth beside a com
 
 
 class Decision(NamedTuple):
-    """Result of one comparison of two systems in one score. Scores are in [0, 1]."""
+    """Result of the comparison of two systems in one score. Scores are in [0, 1].
 
-    baseline: float  # mean over seeds
+    baseline (float): Score of the baseline, as the mean over seeds.
+    method (float): Score of the method.
+    value (float): Difference, method minus baseline.
+    low, high (float): 95 % interval of the difference.
+    p (float): Two-sided p-value, at most 0.05 exactly if the interval excludes 0.
+    adjusted (float): p after Holm's correction.
+    n_comparisons (int): Number of comparisons that were corrected together.
+    n_units (int): Number of documents, or groups, of the test set.
+    n_with (int): Number of these with gold mentions of the types of the score.
+    n_seeds (Tuple[int, int]): Number of seeds of the baseline and of the method.
+    outcome (str): "better", "worse", "not significant", "too few documents to tell" or "not trained
+        long enough".
+    """
+
+    baseline: float
     method: float
-    value: float  # method minus baseline
-    low: float  # of the 95 % interval of the difference
+    value: float
+    low: float
     high: float
-    p: float  # two-sided; at most 0.05 exactly where the interval excludes 0
-    adjusted: float  # p after Holm's correction
-    n_comparisons: int  # that were corrected together
-    n_units: int  # documents or groups of the test set
-    n_with: int  # those that have gold mentions of the types of the score
-    n_seeds: tuple[int, int]  # of the baseline and of the method
+    p: float
+    adjusted: float
+    n_comparisons: int
+    n_units: int
+    n_with: int
+    n_seeds: tuple[int, int]
     outcome: Outcome
 
     @property
     def is_shown(self) -> bool:
-        """Whether a difference was shown."""
+        """Return whether the difference is significant."""
         return self.outcome in ("better", "worse")
 
     @property
@@ -105,7 +119,8 @@ def compare(
     primary (str): Name of the score that was declared before the test set was looked at.
     is_paired (bool): Whether seed i of both systems has the same training sentences.
     n_trainings (int): Trainings behind each seed, such as the folds of cross-validation.
-    n_draws (int): Number of random draws. seed (int): Random seed of the draws.
+    n_draws (int): Number of random draws.
+    seed (int): Random seed of the draws.
     RETURNS (Dict[str, Decision]): A decision for each score.
     SOURCE: Yeh 2000, More accurate tests for the statistical significance of result differences;
         Smyth 2004, Linear models and empirical Bayes methods (for the spread over seeds).
@@ -140,11 +155,11 @@ def compare(
 
 
 def correct(family: Mapping[str, Decision]) -> dict[str, Decision]:
-    """Correct decisions that are read together for their number (Holm).
+    """Correct p-values of decisions that are considered together for their number (Holm).
 
     Scores with too few documents were not tested, so they are not counted.
 
-    family (Mapping[str, Decision]): By score, or by system.
+    family (Mapping[str, Decision]): Decisions by score or by system.
     RETURNS (Dict[str, Decision]): The same decisions with corrected p and outcome.
     """
     tested = [name for name, own in family.items() if own.outcome != TOO_FEW]

@@ -32,10 +32,10 @@ def mention_counts(documents: Sequence[Document], labels: Sequence[str]) -> Ment
     unit of its own. Sentences are never units, because sentences of one document share its subject
     and its difficulty.
 
-    documents (Sequence[Document]): As in an evaluation. A mention that is annotated twice in a
-        document counts once; if it is predicted twice, one of the predictions is wrong.
+    documents (Sequence[Document]): Documents of an `Evaluation`. A mention that is annotated twice
+        in a document counts once; if it is predicted twice, one of the predictions is wrong.
     labels (Sequence[str]): The declared types. Other types are counted in the last row.
-    RETURNS (MentionCounts): Units are in the order of their first documents.
+    RETURNS (MentionCounts): Counts of the units, in the order of their first documents.
     """
     column = {label: i for i, label in enumerate(labels)}
     keys = [i if doc.group is None else json.dumps(doc.group) for i, doc in enumerate(documents)]

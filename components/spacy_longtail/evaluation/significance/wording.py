@@ -56,12 +56,13 @@ def headline(method: str, baseline: str, decisions: Mapping[str, Decision]) -> s
 def describe(
     method: str, decisions: Mapping[str, Decision], unit: str = "document", primary: str = MACRO
 ) -> list[str]:
-    """Describe the decisions on a method in sentences, scores in points of 100.
+    """Describe the decisions on a method in sentences, with scores in points of 100.
 
-    method (str): Its name.
-    decisions (Mapping[str, Decision]): By score, as `compare` returned them for this method.
-    unit (str): What the test set was sampled in. primary (str): The score that is tested alone.
-    RETURNS (List[str]): What was shown, what was not, then how it was tested.
+    method (str): Name of the method.
+    decisions (Mapping[str, Decision]): Decisions by score, as `compare` returns them.
+    unit (str): Unit of the test, "document" or "group".
+    primary (str): Name of the score that is tested alone.
+    RETURNS (List[str]): Significant differences, other scores, and the test that was used.
     """
     shown, rest = [], []
     for name, own in decisions.items():

@@ -24,11 +24,13 @@ def check_merging(merge: str, scores_key: str | None, who: str) -> None:
 
 
 def merge_spans(spans: Iterable[ScoredSpan]) -> list[ScoredSpan]:
-    """Accept spans by score, best first, where they overlap nothing accepted before.
+    """Merge spans: accept them by score unless they overlap one that was accepted before.
 
-    RETURNS (List[ScoredSpan]): What stays, by position. Ties go to the secondary, then to the
-        longer span, then to the earlier one.
-    SOURCE: ours (docs/methods.md, "Merging"), in place of Nguyen et al. 2020, eq. 8-9.
+    Ties go to the secondary, then to the longer span, then to the earlier one.
+
+    spans (Iterable[ScoredSpan]): Spans of both models over one document.
+    RETURNS (List[ScoredSpan]): The accepted spans, by position.
+    SOURCE: ours (docs/methods.md, "Merging"), instead of Nguyen et al. 2020, eq. 8-9.
     """
     taken: set[int] = set()
     kept = []

@@ -83,12 +83,12 @@ def score_of(span: Span, key: str) -> float | None:
 
 
 def register_score_extension(key: str = ENTITY_SCORES, name: str = "score") -> None:
-    """Let every span say its score, as `ent._.score`.
+    """Register an extension of spans that returns their scores, as `ent._.score`.
 
-    The score is read when it is asked for, from the span of these bounds and this type in
-    doc.spans[key]; null for one without a score.
+    The score is looked up at each access, from the span in doc.spans[key] with the same boundaries
+    and type. It is None for a span without a score.
 
-    key (str): Key in doc.spans, the `scores_key` of the pipes, or their `abstain_key`.
+    key (str): Key in doc.spans: the `scores_key` or the `abstain_key` of the pipes.
     name (str): Name of the extension.
     """
     known = Span.get_extension(name)[2] if Span.has_extension(name) else None

@@ -296,9 +296,10 @@ class LongtailNER(EntityRecognizer):
 def convert_ner(nlp: Language, name: str = "ner", config: Overrides | None = None) -> LongtailNER:
     """Turn a trained stock `ner` of a pipeline into a `longtail_ner` with the same weights.
 
-    nlp (Language): The pipeline; changed in place. name (str): The component to convert.
+    nlp (Language): The pipeline, changed in place.
+    name (str): Name of the component to convert.
     config (Optional[Mapping]): Settings of longtail_ner, such as loss, include and scores_key.
-    RETURNS (LongtailNER): The new component; predictions are unchanged until it is trained on.
+    RETURNS (LongtailNER): The new component. Its predictions are unchanged until it is trained.
     """
     factory = nlp.get_pipe_meta(name).factory
     if factory != "ner":
