@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from griffe import Extension, Object
 
-ARGUMENT = re.compile(r"(?:^|(?<=[.;] ))((?:\w+(?:, )?)+) \(([^()]*(?:\([^()]*\)[^()]*)*)\): ")
+ARGUMENT = re.compile(r"(?:^|(?<=[.;] ))(\w+(?:, \w+)*) \(([^()]*)\): ")
 SECTION = re.compile(r"^(RETURNS|RAISES|YIELDS|SOURCE|EXAMPLE)\b(?: \((.*?)\))?:? ?(.*)$")
 TITLES = {
     "PARAMETERS": "Parameters",
