@@ -114,7 +114,7 @@ def test_class_weights_are_finite_for_a_type_without_a_mention(weights):
     pipe = nlp.get_pipe("ner")
     with pytest.warns(UserWarning, match="LW180"):
         pipe.initialize(lambda: examples(nlp), nlp=nlp, counts_corpus=lambda nlp: examples(nlp))
-    assert np.isfinite(list(pipe.cfg["class_values"].values())).all()
+    assert np.isfinite(list(pipe.tokens.class_values.values())).all()
 
 
 @pytest.mark.parametrize("include", [None, ["PER", "SHIP"]])

@@ -250,7 +250,7 @@ def test_class_weights_are_counted_where_the_secondary_learns(spans_key, n_outsi
     nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=weak(loss=loss, spans_key=spans_key))
     pipe = nlp.get_pipe("weak_ner")
     pipe.initialize(lambda: examples(nlp), nlp=nlp, counts_corpus=lambda nlp: examples(nlp))
-    saved = pipe.cfg["class_values"]
+    saved = pipe.tokens.class_values
     # two U-ART, and the tokens outside: behind a gate those of the four sentences with a rare type
     assert saved["U-ART"] / saved["O"] == pytest.approx(n_outside / 2)
     assert set(saved) == {"O", *(f"{p}-{t}" for t in WEAK for p in "BILU")}

@@ -12,6 +12,7 @@ from spacy.util import registry
 from spacy_longtail.heads import HEADS as HEAD_CLASSES
 from spacy_longtail.losses.base import BinaryLoss, GoldLoss
 from spacy_longtail.pipes.token.ner import TokenNER
+from spacy_longtail.types import TwoTaskState
 from tests.util import (
     HEADS,
     SENTENCES,
@@ -63,7 +64,7 @@ def test_a_type_added_before_initialisation_stays_and_initialising_again_starts_
     reference = parse(nlp, "The [Vega|BOAT] left .")
     nlp.initialize(lambda: [Example(words(nlp, "The [Vega|BOAT] left ."), reference)])
     assert pipe.label_data[-1] == "BOAT" and len(pipe.label_data) == 6
-    assert pipe.cfg["state"] == {"a": (0, 0), "b": (0, 0), "alpha": (0, 0), "n_updates": 0}
+    assert pipe.state == TwoTaskState(a=(0, 0), b=(0, 0), alpha=(0, 0), n_updates=0)
     pipe.initialize(lambda: examples(nlp), nlp=nlp, labels=["ZZZ"])  # as `init labels` wrote them
     assert pipe.label_data[-1] == "ZZZ" and pipe.model.get_ref("output_layer").get_dim("nO")
     nlp.update(examples(nlp), sgd=nlp.resume_training())
@@ -137,7 +138,7 @@ def gradient_of(nlp, data):
 def test_tokens_without_annotation_are_free(settings):
     nlp, _ = trained(settings, 5)
     if settings.get("loss"):
-        nlp.get_pipe("ner").cfg["state"]["n_updates"] = 1
+        nlp.get_pipe("ner").state = nlp.get_pipe("ner").state._replace(n_updates=1)
     eg = examples(nlp)[0]
     reference = eg.reference.copy()
     reference.set_ents([Span(reference, 0, 1, label="PER")], outside=[reference[1:3]], default="missing")
@@ -157,7 +158,7 @@ def test_misaligned_tokens_count_as_not_annotated(settings):
     pipe = nlp.get_pipe("ner")
     reference = parse(nlp, "[Maria|PER] saw [New York|GEO] .")
     other = Doc(nlp.vocab, words=["Mar", "ia", "saw", "New", "York."], spaces=[0, 1, 1, 1, 0])
-    gold = pipe._gold([Example(other, reference)])
+    gold = pipe.gold([Example(other, reference)])
     assert gold.mask.tolist() == [1, 1, 1, 0, 0]
     assert [pipe.codec.tags[c][0] for c in gold.tags[:3]] in (list("BIO"), list("BLO"))
     assert np.isfinite(gradient_of(nlp, [Example(other, reference)])[0])
@@ -173,7 +174,7 @@ def test_no_entity_crosses_a_sentence_start_in_training_or_prediction(settings):
     reference = parse(nlp, SENTENCES[1])
     predicted = words(nlp, SENTENCES[1])
     predicted[3].is_sent_start = True
-    assert pipe._gold([Example(predicted, reference)]).mask.tolist() == [1, 1, 0, 0] + [1] * 6
+    assert pipe.gold([Example(predicted, reference)]).mask.tolist() == [1, 1, 0, 0] + [1] * 6
     loss, _ = gradient_of(nlp, [Example(predicted, reference)])
     assert loss < 1000  # no illegal gold path
 
@@ -233,14 +234,14 @@ def test_types_that_are_not_included_are_o_and_unknown_ones_not_annotated():
     assert nlp.get_pipe("ner").labels == ("ART", "NAT")
     assert {e.label_ for s in SENTENCES for e in nlp(words(nlp, s)).ents} == {"ART", "NAT"}
     data = examples(nlp)[:1]  # Maria, Oslo, Fram
-    gold = nlp.get_pipe("ner")._gold(data)
+    gold = nlp.get_pipe("ner").gold(data)
     assert gold.mask.tolist() == [1] * 8
     assert gold.tags.tolist() == [0, 0, 0, 0, 0, 0, 1, 0]
     assert len(data[0].reference.ents) == 3
     nlp, _ = trained({}, 5)
     eg = Example(words(nlp, "[Vega|SHIP] met [Maria|PER]"), parse(nlp, "[Vega|SHIP] met [Maria|PER]"))
     with pytest.warns(UserWarning, match=r"LW006.*SHIP"):
-        assert nlp.get_pipe("ner")._gold([eg]).mask.tolist() == [0, 1, 1]
+        assert nlp.get_pipe("ner").gold([eg]).mask.tolist() == [0, 1, 1]
 
 
 @pytest.mark.parametrize("loss", [None, {"@losses": "longtail.CompositionalAUC.v1"}])
@@ -273,13 +274,13 @@ def counted(nlp, **settings):
 def test_class_weights_are_resolved_bound_and_saved():
     nlp = build(loss={**CE, "weights": {"@misc": "longtail.inverse_frequency.v1"}})
     pipe = counted(nlp)
-    values = pipe.cfg["class_values"]
+    values = pipe.tokens.class_values
     assert values["B-NAT"] > values["B-PER"] > values["O"] > 0
     again = blank().from_config(nlp.config).from_bytes(nlp.to_bytes()).get_pipe("ner")
     assert again.head.class_values == pytest.approx(pipe.head.class_values)
     heavy, _ = gradient_of(nlp, examples(nlp)[1:2])  # a NAT and a PER
-    nlp.get_pipe("ner").cfg["class_values"] = dict.fromkeys(values, 1.0)
-    nlp.get_pipe("ner")._build_head()
+    pipe.tokens.class_values = dict.fromkeys(values, 1.0)
+    pipe.tokens.use(pipe.types)
     plain, _ = gradient_of(nlp, examples(nlp)[1:2])
     assert heavy > 1.2 * plain
 
@@ -292,9 +293,9 @@ def test_two_task_state_moves_and_counts_updates_whatever_is_accumulated():
         for half in (data[:4], data[4:]):
             nlp.update(half, sgd=False)
         nlp.get_pipe("ner").finish_update(optimizer)
-    state = nlp.get_pipe("ner").cfg["state"]
-    assert state["n_updates"] == 3
-    assert all(v != 0 for v in (*state["a"], *state["b"], *state["alpha"]))
+    state = nlp.get_pipe("ner").state
+    assert state.n_updates == 3
+    assert all(v != 0 for v in (*state.a, *state.b, *state.alpha))
 
 
 LOSSES = sorted(name for name in registry.losses.get_all() if name.startswith("longtail."))

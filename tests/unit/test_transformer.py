@@ -26,7 +26,7 @@ from spacy_longtail.layers.torch_transformer import from_bytes, short_form  # no
 from spacy_longtail.layers.windows import windows_of  # noqa: E402
 from spacy_longtail.models import Transformer  # noqa: E402
 from spacy_longtail.models.transformer import encoder_of  # noqa: E402
-from spacy_longtail.pipes.token import tagging  # noqa: E402
+from spacy_longtail.pipes.token import token_model  # noqa: E402
 
 WIDTH = 64
 LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": WIDTH}
@@ -205,15 +205,13 @@ def test_a_batch_with_many_types_is_read_in_slices(shipped, monkeypatch):
     ner.set_labels({f"type {i}": f"kind {chr(97 + i)} of thing" for i in range(20)})
     docs = list(nlp.get_pipe("tok2vec").pipe(map(nlp.make_doc, ("Jon saw the Fram", "", "Oslo") * 3)))
     whole = ner.predict(docs)
-    sizes, entities = [], ner.entities
-    monkeypatch.setattr(
-        ner, "entities", lambda part, *of: sizes.append(len(part)) or entities(part, *of)
-    )
-    monkeypatch.setattr(tagging, "MOST_OUTPUTS", 5 * len(ner.head.outputs))
-    assert ner.predict(docs) == whole and sizes == [3, 3, 3]
-    monkeypatch.setattr(tagging, "MOST_OUTPUTS", 1)  # a document is read whole
+    monkeypatch.setattr(token_model, "MAX_OUTPUTS", 5 * len(ner.head.outputs))
     assert ner.predict(docs) == whole
-    assert sum(sizes[3:]) == len(docs) and max(sizes[3:]) <= 2
+    assert [len(part) for part in ner.tokens.slices(docs)] == [3, 3, 3]
+    monkeypatch.setattr(token_model, "MAX_OUTPUTS", 1)  # a document is read whole
+    assert ner.predict(docs) == whole
+    sizes = [len(part) for part in ner.tokens.slices(docs)]
+    assert sum(sizes) == len(docs) and max(sizes) <= 2
 
 
 def test_a_label_encoder_that_is_damaged_or_of_another_encoder(shipped, tmp_path):

@@ -33,11 +33,11 @@ class Describer(Protocol):
         ...
 
     def to_bytes(self) -> bytes:
-        """Return what the describer needs beside its settings and the layers that it shares."""
+        """Return the data that the describer needs beside its settings and shared layers."""
         ...
 
     def from_bytes(self, data: bytes) -> None:
-        """Take over what `to_bytes` returned."""
+        """Take over data that `to_bytes` returned."""
         ...
 
 

@@ -26,7 +26,7 @@ class HashedDescriptions(WithoutData):
     seed: int = 0
 
     def __call__(self, texts: list[str]) -> Floats2d:
-        """texts (List[str]): Descriptions. RETURNS (Floats2d): (n_texts, width)."""
+        """Return one row per description, shape (n_texts, width)."""
         rows = np.zeros((len(texts), self.width))
         for row, text in zip(rows, texts, strict=True):
             for word in words(text.casefold()):

@@ -47,7 +47,7 @@ class LabelEncoder:
     _layers: tuple[Model, ...] = field(default=(), init=False, repr=False, compare=False)
 
     def __call__(self, texts: list[str]) -> Floats2d:
-        """texts (List[str]): Descriptions. RETURNS (Floats2d): (n_texts, width of the encoder)."""
+        """Return one row per description, as wide as the states of the encoder."""
         module = self.module
         return mean_states(module.encoder, subwords_of_labels(module.tokenizer, texts)).numpy()
 
@@ -70,7 +70,7 @@ class LabelEncoder:
 
     @cached_property
     def module(self) -> "PieceEncoder":
-        """The transformer that reads labels, loaded when it is needed and kept."""
+        """Return the transformer that reads labels, which is loaded once."""
         require_torch()
         import torch
 

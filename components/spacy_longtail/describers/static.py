@@ -26,7 +26,7 @@ class SubwordDescriptions:
     _layers: tuple[Model, ...] = field(default=(), init=False, repr=False, compare=False)
 
     def __call__(self, texts: list[str]) -> Floats2d:
-        """texts (List[str]): Descriptions. RETURNS (Floats2d): (n_texts, width of the vectors)."""
+        """Return one row per description, as wide as the subword vectors."""
         table = self._shared or self._read()
         return unit_rows(table.means(subwords_of_texts(table, texts)))
 

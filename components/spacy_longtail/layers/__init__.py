@@ -1,1 +1,1 @@
-"""Thinc layers with forward and backward passes of their own."""
+"""Layers of thinc and torch, with their forward and backward passes."""

@@ -1,4 +1,4 @@
-"""A linear layer whose weights are computed from vectors of the descriptions of its types."""
+"""Linear layer whose weights are computed from the descriptions of types."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -15,13 +15,13 @@ NO_TYPE = -1  # in `type_of`: the output of O
 def described_linear(
     width: int, residual: bool, nO: int | None = None, nI: int | None = None
 ) -> Model[Floats2d, Floats2d]:
-    """Logits of a token: z[t, k] = <P_k h, Q_k d_t> / sqrt(width) + <W[t, k], h> + b[t, k].
+    """Create a layer for logits z[t, k] = <P_k h, Q_k d_t> / sqrt(width) + <W[t, k], h> + b[t, k].
 
     h is a token's vector, d_t that of a type's description, k the prefix of a tag (B, I, ...). The
     residual W and b of a type start at 0: with few mentions words decide, with many the type's own
     weights. O has no words, W[O] and b[O] alone.
 
-    residual (bool): Whether types have weights of their own; false trains what types share alone.
+    residual (bool): Whether types have weights of their own; false trains only the shared ones.
     RETURNS (Model[Floats2d, Floats2d]): With the params W (n_tags, nI), b (n_tags,), P (n_prefixes,
         width, nI), Q (n_prefixes, width, nD) and D (n_types, nD), which is not trained. Before it
         is initialized, `lay_out` says which tag is of which type.
@@ -42,10 +42,10 @@ def is_described(layer: Model) -> bool:
 
 
 def lay_out(layer: Model, type_of: Ints1d, prefix_of: Ints1d) -> None:
-    """Say what each output is of.
+    """Set the type and the prefix of each output.
 
-    type_of (Ints1d): (n_tags,), index of the type, NO_TYPE for O.
-    prefix_of (Ints1d): (n_tags,), index of the prefix; of O without a meaning.
+    type_of (Ints1d): Index of the type, NO_TYPE for O, shape (n_tags,).
+    prefix_of (Ints1d): Index of the prefix, any for O, shape (n_tags,).
     """
     for name, values in {"type_of": type_of, "prefix_of": prefix_of}.items():
         layer.attrs[name] = np.asarray(values, dtype="int64")

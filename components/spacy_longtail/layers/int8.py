@@ -1,4 +1,4 @@
-"""Transformers in int8, for predictions on a CPU. Needs torch: import it within functions."""
+"""Transformers in int8, for predictions on a CPU. It needs torch: import it within functions."""
 
 import copy
 import warnings
@@ -17,17 +17,18 @@ LIKE_BERT = {"BertModel", "RobertaModel", "XLMRobertaModel"}  # by the class: th
 
 @cache
 def can(*features: str) -> bool:
-    """Whether this CPU has one of these instruction sets, by torch's names."""
+    """Return whether this CPU has one of these instruction sets, by torch's names."""
     flags: dict[str, bool] = getattr(torch.cpu, "get_capabilities", dict)()
     return any(flags.get(name, False) for name in features)
 
 
 class Int8Linear(nn.Module):
-    """A linear layer that multiplies in int8. Each row of weights and each word has a scale.
+    """Linear layer in int8: weights are quantized per output channel, activations per token.
 
-    What a word gets does not depend on the other words of its batch.
+    The output for a token does not depend on the other tokens of its batch.
 
-    weights (Tensor): (n_out, n_in). bias (Optional[Tensor]): (n_out,).
+    weights (Tensor): Shape (n_out, n_in).
+    bias (Optional[Tensor]): Shape (n_out,).
     """
 
     def __init__(self, weights: Tensor, bias: Tensor | None) -> None:
@@ -35,12 +36,12 @@ class Int8Linear(nn.Module):
         n_out, n_in = weights.shape
         weights = weights.detach().float()
         self.bias = torch.zeros(n_out) if bias is None else bias.detach().float()
-        # behind an activation the least value is small beside the greatest
+        # after an activation the minimum is small compared with the maximum
         self.least = 0.2 if n_in > n_out else 1.0
         self.settle(weights, weights.abs().amax(dim=1).clamp_min(TINY) / 127)
 
     def settle(self, weights: Tensor, scales: Tensor) -> None:
-        """Round the weights. scales (Tensor): (n_out,)."""
+        """Quantize the weights. scales (Tensor): Shape (n_out,)."""
         codes = (weights / scales[:, None]).round_().to(torch.int8)
         self.unit = 254 / (1 + self.least)  # codes of a word reach from -127 to 127
         self.zero = round(self.unit - 127)
@@ -50,7 +51,7 @@ class Int8Linear(nn.Module):
 
     @torch.no_grad()
     def forward(self, inputs: Tensor) -> Tensor:
-        """Rows of outputs, (..., n_out), float32. inputs (Tensor): (..., n_in)."""
+        """Return outputs in float32, shape (..., n_out). inputs (Tensor): Shape (..., n_in)."""
         words = inputs.reshape(-1, inputs.shape[-1])
         lowest = words.amin(dim=1, keepdim=True).mul_(-1 / self.least)
         largest = words.amax(dim=1, keepdim=True).maximum(lowest).clamp_min_(TINY)
@@ -58,7 +59,7 @@ class Int8Linear(nn.Module):
         return outputs.view(*inputs.shape[:-1], -1)
 
     def products(self, words: Tensor, largest: Tensor) -> Tensor:
-        """The products of words, each divided by its largest value. (n_words, n_out)"""
+        """Return the products of tokens, each divided by its maximum, shape (n_words, n_out)."""
         n = len(words)
         scaled = words * (self.unit / largest)
         codes = words.new_empty((-(-n // ROWS) * ROWS, words.shape[1]), dtype=torch.int8)
@@ -68,10 +69,10 @@ class Int8Linear(nn.Module):
 
 
 class ReducedLinear(Int8Linear):
-    """The same on a CPU where sums of products of 8 bits overflow: words then have 7 bits."""
+    """Linear layer in int8 for CPUs whose sums of 8-bit products overflow: tokens have 7 bits."""
 
     def settle(self, weights: Tensor, scales: Tensor) -> None:
-        """Pack the weights. scales (Tensor): (n_out,)."""
+        """Quantize and pack the weights. scales (Tensor): Shape (n_out,)."""
         self.ends = torch.zeros(weights.shape[1])  # the range of words that are scaled
         self.ends[:2] = torch.tensor([-self.least, 1.0])
         with warnings.catch_warnings():  # torch means to move this to a package of its own
@@ -81,7 +82,7 @@ class ReducedLinear(Int8Linear):
             self.packed = torch.ops.quantized.linear_prepack(short, None)
 
     def products(self, words: Tensor, largest: Tensor) -> Tensor:
-        """The products of words, each divided by its largest value. (n_words, n_out)"""
+        """Return the products of tokens, each divided by its maximum, shape (n_words, n_out)."""
         scaled = words.new_empty((len(words) + 1, words.shape[1]))
         torch.div(words, largest, out=scaled[:-1])
         scaled[-1] = self.ends  # torch takes its scale from the least and the greatest of all values
@@ -90,12 +91,12 @@ class ReducedLinear(Int8Linear):
 
 
 def short_linear(weights: Tensor, bias: Tensor | None) -> Int8Linear:
-    """A linear layer in int8, as this CPU can add it up."""
+    """Return a linear layer in int8 that this CPU computes without overflow."""
     return (Int8Linear if can(*ADDS_EIGHT) else ReducedLinear)(weights, bias)
 
 
 class Int8Layer(nn.Module):
-    """A layer of BERT, with one product for queries, keys and values."""
+    """Layer of BERT in int8, with one multiplication for queries, keys and values."""
 
     def __init__(self, layer: Any) -> None:
         super().__init__()
@@ -110,7 +111,10 @@ class Int8Layer(nn.Module):
         self.first_norm, self.last_norm = words.LayerNorm, layer.output.LayerNorm
 
     def forward(self, states: Tensor, mask: Tensor) -> Tensor:
-        """The next states. mask (Tensor): (n_sequences * n_heads, 1, n_pieces), added to scores."""
+        """Return the next states.
+
+        mask (Tensor): Added to attention scores, shape (n_sequences * n_heads, 1, n_pieces).
+        """
         n, length, width = states.shape
         size = width // self.n_heads
         heads = self.split(states).view(n, length, 3, self.n_heads, size).permute(2, 0, 3, 1, 4)
@@ -123,7 +127,7 @@ class Int8Layer(nn.Module):
 
 
 class Int8Bert(nn.Module):
-    """BERT, or a transformer of the same layers. Its embeddings are shared."""
+    """BERT in int8, or a transformer of the same layers. Its embeddings are shared."""
 
     def __init__(self, encoder: Any) -> None:
         super().__init__()
@@ -132,7 +136,10 @@ class Int8Bert(nn.Module):
         self.n_heads = encoder.config.num_attention_heads
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> tuple[Tensor]:
-        """The states of pieces. Both (n_sequences, n_pieces); the mask is 0 for padding."""
+        """Return the states of subwords.
+
+        input_ids, attention_mask (Tensor): Shape (n_sequences, n_pieces). The mask of padding is 0.
+        """
         states: Tensor = self.embeddings(input_ids=input_ids)
         mask = ((1 - attention_mask) * FAR).repeat_interleave(self.n_heads, dim=0)[:, None]
         for layer in self.layers:
@@ -141,7 +148,11 @@ class Int8Bert(nn.Module):
 
 
 def in_int8(encoder: Any, shared: nn.Module) -> Any:
-    """A copy of an encoder with its linear layers in int8. shared (Module): What is not copied."""
+    """Return a copy of an encoder with all of its linear layers in int8.
+
+    encoder (PreTrainedModel): Transformer. Layers of BERT are replaced as a whole.
+    shared (Module): Module that both use, such as the word embeddings.
+    """
     is_plain = getattr(encoder.config, "position_embedding_type", "absolute") == "absolute"
     if type(encoder).__name__ in LIKE_BERT and is_plain and not encoder.config.is_decoder:
         return Int8Bert(encoder).eval()

@@ -1,4 +1,4 @@
-"""What a model needs of its pipeline: rows of an encoder in another component, and word vectors."""
+"""Dependencies of a model on its pipeline: a shared encoder, and word vectors."""
 
 import re
 import warnings
@@ -31,16 +31,16 @@ class Listening(Protocol):
 
 
 def nodes_of(nlp: Language) -> Iterator[Model]:
-    """The layers of all models of a pipeline, those of disabled components too."""
+    """Yield the layers of all models of a pipeline, including disabled components."""
     models = (getattr(pipe, "model", None) for _, pipe in nlp.components)
     return (node for model in models if isinstance(model, Model) for node in model.walk())
 
 
 def listener_in(model: Model) -> str | None:
-    """The name of a listener anywhere in a model, spaCy's or a transformer's; None for none.
+    """Return the name of a listener anywhere in a model, spaCy's or a transformer's.
 
-    They share no base class: spaCy, spacy-transformers, spacy-curated-transformers each have one.
-    What is built of layers keeps the name of a listener that `nlp.replace_listeners` has taken out.
+    spaCy, spacy-transformers and spacy-curated-transformers have listeners without a common base
+    class. A combination of layers keeps the name of a listener that was replaced.
     """
     return next((node.name for node in model.walk() if LISTENER.fullmatch(node.name)), None)
 
@@ -56,7 +56,8 @@ def check_listened(pipe: Listening, docs: Sequence[Doc]) -> None:
     All encoders of a kind write to one place, so without its own encoder a listener reads what
     another has written there. It warns of documents that no encoder has read.
 
-    pipe (Listening): The component. docs (Sequence[Doc]): What it is about to read.
+    pipe (Listening): The component.
+    docs (Sequence[Doc]): Documents that it is about to process.
     RAISES (ValueError): If another encoder of the running pipeline was the last to write there.
     """
     vocab = next((doc.vocab for doc in docs if len(doc)), None)

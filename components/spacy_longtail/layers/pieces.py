@@ -1,4 +1,4 @@
-"""The subwords of words, as the tokenizer of a transformer cuts them."""
+"""Subwords of words, by the tokenizer of a transformer."""
 
 from collections.abc import Iterable
 from functools import cached_property
@@ -26,7 +26,7 @@ class Words(NamedTuple):
 
 
 class Pieces:
-    """Cuts words into subwords, and remembers them by the word's hash. Threads may share it.
+    """Tokenizer of words to subwords, which caches them by the word's hash. Threads may share it.
 
     tokenizer (Tokenizer): A tokenizer without padding and truncation.
     """
@@ -40,19 +40,19 @@ class Pieces:
 
     @cached_property
     def ends(self) -> tuple[list[int], list[int]]:
-        """The special subwords before and after a sequence."""
+        """Return the special subwords before and after a sequence."""
         encoding = self.tokenizer.encode("a")
         inner = [i for i, word in enumerate(encoding.word_ids) if word is not None]
         return encoding.ids[: inner[0]], encoding.ids[inner[-1] + 1 :]
 
     @property
     def n_special(self) -> int:
-        """Number of special subwords of a sequence."""
+        """Return the number of special subwords of a sequence."""
         return sum(map(len, self.ends))
 
     @cached_property
     def unknown(self) -> int:
-        """The subword for what has none, such as white space."""
+        """Return the subword for tokens without any, such as white space."""
         ids = map(self.tokenizer.token_to_id, ("[UNK]", "<unk>", "<|endoftext|>"))
         return next((int(i) for i in ids if i is not None), 0)
 

@@ -1,4 +1,4 @@
-"""Weights in few bits: eight, with a scale of each row, or four, with a scale of each group."""
+"""Quantization of weights: eight bits with a scale per row, four bits with a scale per group."""
 
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ class EightBit(NamedTuple):
     scales: np.ndarray  # (n_rows,) float32
 
     def expand(self) -> np.ndarray:
-        """The matrix, float32."""
+        """Return the matrix in float32."""
         return self.codes.astype("float32") * self.scales[:, None]
 
 
@@ -30,24 +30,24 @@ class FourBit(NamedTuple):
     levels: np.ndarray  # (16,) float32
 
     def expand(self) -> np.ndarray:
-        """The matrix, float32."""
+        """Return the matrix in float32."""
         codes = np.stack([self.codes >> 4, self.codes & 15], axis=-1).reshape(-1)
         values = self.levels[codes].reshape(-1, GROUP) * self.scales.astype("float32")[:, None]
         return values.reshape(len(self.codes), -1)
 
 
 def eight_bit(matrix: np.ndarray, bits: float = 8) -> EightBit:
-    """A matrix in eight bits a weight. What was expanded from them gives the same codes again.
+    """Quantize a matrix to eight bits per weight. Expanded weights are quantized to the same codes.
 
     matrix (np.ndarray): (n_rows, n_columns).
-    bits (float): That are used of the eight: an archive, such as a wheel, packs the others away.
+    bits (float): Number of bits that are used, the others being compressed away in an archive.
     """
     scales = np.maximum(np.abs(matrix).max(axis=1), TINY).astype("float32") / round(2 ** (bits - 1) - 1)
     return EightBit(np.round(matrix / scales[:, None]).astype("int8"), scales)
 
 
 def four_bit(matrix: np.ndarray, seed: int = 0) -> FourBit:
-    """A matrix in four bits a weight: 16 levels, fitted to its weights, times a group's scale.
+    """Quantize a matrix to four bits per weight: 16 levels, fitted to the weights, times a scale.
 
     matrix (np.ndarray): (n_rows, n_columns), columns a multiple of 64.
     """

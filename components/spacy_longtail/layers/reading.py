@@ -1,4 +1,4 @@
-"""Reading comprehension: queries put to sentences, a sentence's rows, vectors of token pairs."""
+"""Layers of reading comprehension: rows of a sentence after a query, vectors of token pairs."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, cast
@@ -27,7 +27,7 @@ class Asked(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What a model makes of the tokens of sentences; a gradient on it has the same shape."""
+    """Output of a model for the tokens of sentences; a gradient on it has the same shape."""
 
     vectors: Floats2d  # (n_rows, width)
     logits: Floats2d  # (n_rows, 2), an entity begins here, an entity ends here
@@ -110,7 +110,7 @@ def parts_of(encoder: Model[list[Doc], list[Floats2d]], X: list[Asked]) -> list[
 def sentence_rows(tok2vec: Model[list[Doc], list[Floats2d]]) -> Model[list[Asked], Floats2d]:
     """Run an encoder on queries with sentences, and keep the rows of the sentences.
 
-    What is too long to be read at once is read in parts, each with the query before it.
+    Long sentences are read in parts, each with the query before it.
 
     RETURNS (Model[List[Asked], Floats2d]): (n_rows, width), one sentence after another.
     """
@@ -160,7 +160,7 @@ def rows_forward(model: Model, X: list[Asked], is_train: bool) -> tuple[Floats2d
 
 
 def paired_rows() -> Model[tuple[Floats2d, Ints2d], Floats2d]:
-    """Rows at pairs of places: (n_rows, width) and (n_pairs, 2) to (n_pairs, 2 width)."""
+    """Create a layer that joins two rows: (n_rows, width), (n_pairs, 2) to (n_pairs, 2 width)."""
     return Model("paired_rows", pairs_forward)
 
 

@@ -1,4 +1,4 @@
-"""Layers around an encoder: token vectors regrouped by sentence, and what pipes look up."""
+"""Layers around an encoder: token vectors regrouped by sentence, and refs for components."""
 
 from collections.abc import Callable
 from functools import partial

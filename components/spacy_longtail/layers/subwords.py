@@ -1,4 +1,4 @@
-"""Static vectors of subwords: a word has the mean of those of its subwords; none is unknown."""
+"""Static vectors of subwords. The vector of a word is the mean of its subwords' vectors."""
 
 import unicodedata
 from collections.abc import Callable
@@ -28,10 +28,10 @@ NAME = "subword_vectors"
 
 @dataclass
 class SubwordTable:
-    """A vector for each subword. A word is cut from left to right, where subwords are longest.
+    """Table of subword vectors. A word is split from left to right into the longest subwords.
 
-    vectors (EightBit): (n_subwords, n_columns).
-    subwords (List[str]): As they are written, after `GOES_ON` where they go on with a word.
+    vectors (EightBit): Shape (n_subwords, n_columns).
+    subwords (List[str]): Texts of subwords, after `GOES_ON` for those within a word.
     is_plain (bool): Whether they are in lower case and without accents.
     """
 
@@ -44,11 +44,11 @@ class SubwordTable:
         return int(self.vectors.codes.shape[1])
 
     def cut(self, words: list[str]) -> list[list[int]]:
-        """The subwords of each word, as rows of the table, without letters where none begins."""
+        """Return the subwords of each word as rows of the table, skipping letters without any."""
         return [self._cut(plain(word) if self.is_plain else word) for word in words]
 
     def of_words(self, words: list[str]) -> Floats2d:
-        """RETURNS (Floats2d): (n_words, n_columns), zeros for a word without a subword."""
+        """Return one row per word, shape (n_words, n_columns); zeros if it has no subwords."""
         if len(self._known) > MOST_CACHED:
             self._known = {}  # another one: threads may be reading this
         known = self._known
@@ -58,7 +58,10 @@ class SubwordTable:
         return np.stack([known[word] for word in words]) if words else none
 
     def means(self, rows: list[list[int]]) -> Floats2d:
-        """Mean vectors, (n_texts, n_columns). rows (List[List[int]]): Of each text."""
+        """Return the mean vector of each text, shape (n_texts, n_columns).
+
+        rows (List[List[int]]): Subwords of each text, as rows of the table.
+        """
         flat = np.array([row for ids in rows for row in ids], dtype="int64")
         vectors = self.vectors.codes[flat] * self.vectors.scales[flat, None]
         sums = np.zeros((len(flat) + 1, self.n_columns))
@@ -104,7 +107,7 @@ class SubwordTable:
         return cls(EightBit(read["codes"], read["scales"]), subwords, read["is_plain"])
 
     def __getstate__(self) -> dict[str, object]:
-        """Return the state without what is computed again where it is needed."""
+        """Return the state without cached values."""
         return {"vectors": self.vectors, "subwords": self.subwords, "is_plain": self.is_plain}
 
 
@@ -112,13 +115,17 @@ NO_SUBWORDS = SubwordTable(EightBit(np.zeros((0, 0), "int8"), np.zeros(0, "float
 
 
 def plain(word: str) -> str:
-    """In lower case, and without the accents of letters."""
+    """Return a word in lower case and without accents."""
     apart = unicodedata.normalize("NFD", word.lower())
     return "".join(letter for letter in apart if unicodedata.category(letter) != "Mn")
 
 
 def read_subwords(source: str) -> SubwordTable:
-    """The table of subwords of an encoder."""
+    """Load the table of subwords of an encoder.
+
+    source (str): Name or folder of the encoder.
+    RAISES (ValueError): If it has none (L265).
+    """
     nlp = load_model_from_path(check_encoder(source))
     tables = (node.attrs["subwords"] for node in nodes_of(nlp) if node.name == NAME)
     table: SubwordTable | None = next(tables, None)
@@ -128,9 +135,9 @@ def read_subwords(source: str) -> SubwordTable:
 
 
 def subword_vectors(source: str, width: int) -> Model[list[Doc], Ragged]:
-    """Vectors of words, projected: (n_tokens, width).
+    """Create a layer that projects the vectors of words, (n_tokens, width).
 
-    The vectors are read at initialisation, saved with the model, and not trained.
+    The vectors are loaded at initialization, saved with the model, and not trained.
     """
     dims, attrs = {"nO": width, "nM": None}, {"source": source, "subwords": NO_SUBWORDS}
     return Model(NAME, forward, init=init, params={"W": None}, dims=dims, attrs=attrs)

@@ -1,4 +1,4 @@
-"""A bidirectional LSTM over documents of any lengths. Needs torch: import it within functions."""
+"""Bidirectional LSTM over documents of any length. It needs torch: import it within functions."""
 
 from typing import NamedTuple
 
@@ -67,7 +67,7 @@ class BiLSTM(nn.Module):
         self.backwards = nn.ModuleList(nn.LSTM(width, self.n_hidden) for width in widths)
 
     def forward(self, rows: Tensor, lengths: list[int]) -> Tensor:
-        """The states of all words.
+        """Return the states of all words.
 
         RETURNS (Tensor): (n_tokens, 2 * n_hidden), forward and backward states.
         """
@@ -82,7 +82,7 @@ class BiLSTM(nn.Module):
 
 
 def _run(lstm: nn.Module, rows: Tensor, order: Order) -> Tensor:
-    """The states of one direction, a row for each of the rows: (n_tokens, n_hidden)."""
+    """Return the states of one direction, shape (n_tokens, n_hidden)."""
     states = []
     for index in order.indices:
         steps = rows.index_select(0, index.flatten()).view(*index.shape, -1)

@@ -1,4 +1,4 @@
-"""How deep the parameters of a transformer lie. Needs torch: import it within functions."""
+"""Depths of a transformer's parameters. It needs torch: import it within functions."""
 
 from typing import Any
 

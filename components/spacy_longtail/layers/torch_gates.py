@@ -1,4 +1,4 @@
-"""Sentence classifiers over the rows of words. Needs torch: import it within functions."""
+"""Sentence classifiers over rows of words. They need torch: import it within functions."""
 
 from abc import ABC, abstractmethod
 
@@ -34,10 +34,10 @@ class _Reader(nn.Module, ABC):
 
     @abstractmethod
     def reset(self) -> None:
-        """Draw new weights for what comes after the states, `output` among them."""
+        """Draw new weights for all layers after the states, including `output`."""
 
     def forward(self, rows: Tensor, lengths: list[int]) -> Tensor:
-        """The logit of each sentence.
+        """Return the logit of each sentence.
 
         rows (Tensor): (n_tokens, n_in), of all sentences.
         RETURNS (Tensor): (n_sentences, 1).
@@ -48,7 +48,7 @@ class _Reader(nn.Module, ABC):
 
     @abstractmethod
     def reduce(self, rows: Tensor, states: Tensor, sentences: "Sentences") -> Tensor:
-        """(n_sentences, width of the output layer)"""
+        """Return one row per sentence, as wide as the input of the output layer."""
 
 
 class Sentences:
@@ -60,17 +60,17 @@ class Sentences:
         self.of_row = torch.repeat_interleave(torch.arange(len(sizes), device=sizes.device), sizes)
 
     def max(self, rows: Tensor) -> Tensor:
-        """The largest value of each column. (n_sentences, width)"""
+        """Return the maximum of each column in each sentence, shape (n_sentences, width)."""
         index = self.of_row.unsqueeze(1).expand_as(rows)
         empty = rows.new_zeros(len(self.last), rows.shape[1])
         return empty.scatter_reduce(0, index, rows, "amax", include_self=False)
 
     def sum(self, rows: Tensor) -> Tensor:
-        """(n_sentences, width)"""
+        """Return the sum of each column in each sentence, shape (n_sentences, width)."""
         return rows.new_zeros(len(self.last), rows.shape[1]).index_add(0, self.of_row, rows)
 
     def softmax(self, scores: Tensor) -> Tensor:
-        """Weights that sum to 1 over the rows of a sentence, in each column. As `scores`."""
+        """Return weights that sum to 1 over the rows of a sentence, in each column of `scores`."""
         weights = torch.exp(scores - self.max(scores.detach())[self.of_row])
         return weights / self.sum(weights)[self.of_row]
 

@@ -24,7 +24,7 @@ SIZE_BYTES = 8  # a safetensors file begins with the size of its header, little-
 
 
 def require_torch() -> None:
-    """Check that what a torch layer needs is installed, and prepare torch for forked processes."""
+    """Check that the packages of torch layers are installed, and prepare for forked processes."""
     with extra("", "torch"):
         import safetensors.torch  # noqa: F401
         import torch  # noqa: F401
@@ -47,7 +47,7 @@ def torch_layer(
     convert_outputs: Callable | None = None,
     init: Callable | None = None,
 ) -> Model:
-    """A torch module as a thinc layer, whose weights are read and written without pickle.
+    """Return a torch module as a thinc layer, whose weights are saved without pickle.
 
     module (torch.nn.Module): Of a class that pickles; it returns float32. One that learns the width
         `n_in` of its inputs later has `resize`, and `first` names the weights that tell the width.
@@ -73,7 +73,7 @@ class TorchShim(PyTorchShim):
     """
 
     def predict(self, inputs: ArgsKwargs) -> Any:
-        """The module's outputs, in evaluation mode; `begin_update` sets training mode by itself."""
+        """Return the module's outputs in evaluation mode; `begin_update` sets training mode."""
         import torch
 
         self._model.eval()
@@ -101,7 +101,7 @@ class TorchShim(PyTorchShim):
 
 
 def shim_of(layer: Model) -> TorchShim:
-    """The shim of what `torch_layer` returned."""
+    """Return the shim of a layer that `torch_layer` returned."""
     return cast(TorchShim, layer.shims[0])
 
 
@@ -114,7 +114,7 @@ def resize(layer: Model, n_in: int) -> None:
 
 
 def rows_to_torch(model: Model, X: list[Floats2d], is_train: bool) -> tuple[ArgsKwargs, Callable]:
-    """convert_inputs for a module of rows (n_tokens, width) and a list of n_docs lengths."""
+    """Convert the rows of documents to one tensor (n_tokens, width) and a list of lengths."""
     lengths = [*map(len, X)]
     rows = xp2torch(model.ops.flatten(X), requires_grad=is_train, device=shim_of(model).device)
 
@@ -125,7 +125,7 @@ def rows_to_torch(model: Model, X: list[Floats2d], is_train: bool) -> tuple[Args
 
 
 def rows_from_torch(model: Model, X_Y: tuple, is_train: bool) -> tuple[list[Floats2d], Callable]:
-    """convert_outputs for a module that gives one row per token: those of each of the inputs."""
+    """Convert a tensor with one row per token to the rows of each document."""
     X, rows = X_Y
 
     def to_gradient(d_Y: list[Floats2d]) -> ArgsKwargs:
@@ -136,7 +136,7 @@ def rows_from_torch(model: Model, X_Y: tuple, is_train: bool) -> tuple[list[Floa
 
 
 def to_safetensors(module: "torch.nn.Module") -> bytes:
-    """The weights of a module as a safetensors file, with their checksum in its metadata."""
+    """Return the weights of a module as a safetensors file, with a checksum in its metadata."""
     import safetensors.torch
 
     tensors = tensors_of(module)
@@ -144,7 +144,7 @@ def to_safetensors(module: "torch.nn.Module") -> bytes:
 
 
 def tensors_of(module: "torch.nn.Module") -> dict[str, "torch.Tensor"]:
-    """Copies of a module's weights. No two share memory, as tied weights and those of cuDNN do."""
+    """Return copies of a module's weights that share no memory, as tied weights and cuDNN's do."""
     import torch
 
     return {
@@ -156,7 +156,7 @@ def tensors_of(module: "torch.nn.Module") -> dict[str, "torch.Tensor"]:
 def from_safetensors(
     module: "torch.nn.Module", data: bytes, device: "torch.device"
 ) -> "torch.nn.Module":
-    """A copy of a module with the weights of a safetensors file; the module keeps its own."""
+    """Return a copy of a module with the weights of a safetensors file."""
     who = type(module).__name__
     tensors, _ = read_safetensors(data, who)
     loaded: Any = copy.deepcopy(module)
@@ -168,7 +168,10 @@ def from_safetensors(
 
 
 def read_safetensors(data: bytes, who: str) -> tuple[dict[str, "torch.Tensor"], dict[str, str]]:
-    """The tensors and the metadata of a safetensors file, checked against its checksum."""
+    """Return the tensors and the metadata of a safetensors file.
+
+    RAISES (ValueError): If it is no such file, or the weights do not have their checksum (L221).
+    """
     import safetensors.torch
 
     try:
@@ -183,7 +186,10 @@ def read_safetensors(data: bytes, who: str) -> tuple[dict[str, "torch.Tensor"], 
 
 
 def load_state(module: "torch.nn.Module", tensors: dict[str, "torch.Tensor"], who: str) -> None:
-    """Load weights into a module of the same names and shapes."""
+    """Load weights into a module.
+
+    RAISES (ValueError): If names or shapes of weights differ (L221).
+    """
     try:
         module.load_state_dict(tensors)
     except RuntimeError as error:
@@ -192,7 +198,7 @@ def load_state(module: "torch.nn.Module", tensors: dict[str, "torch.Tensor"], wh
 
 
 def tensor_checksum(tensors: dict[str, "torch.Tensor"]) -> str:
-    """SHA-256 of all contents in the order of names."""
+    """Return the SHA-256 of all contents in the order of names."""
     import torch
 
     digest = hashlib.sha256()

@@ -1,4 +1,4 @@
-"""A transformer over batches of pieces. Needs torch: import it within functions."""
+"""A transformer over batches of subwords. It needs torch: import it within functions."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ from .quantised import GROUP, EightBit, FourBit, eight_bit, four_bit
 from .torch_depths import depths_of, positions_of
 from .torch_layer import TorchShim, load_state, read_safetensors, tensor_checksum, tensors_of
 from .torch_threads import side_by_side
-from .windows import DEFAULT_PIECES
+from .windows import DEFAULT_PIECES, Sequences, by_length
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
@@ -32,7 +32,7 @@ KEPT = 0.8  # of the learning rate, from a layer to the one below
 
 
 def has_bf16() -> bool:
-    """Whether this CPU multiplies in bfloat16, in which training takes two thirds of the time."""
+    """Return whether this CPU multiplies in bfloat16, which shortens training by a third."""
     return can("avx512_bf16", "amx_bf16")
 
 
@@ -45,8 +45,38 @@ class Padded(NamedTuple):
     columns: Tensor  # (n_words,), where its first piece stands
 
 
+def pad_batches(
+    sequences: Sequences, ends: tuple[list[int], list[int]], limit: int, device: torch.device
+) -> tuple[list[Padded], Tensor]:
+    """Put sequences of similar lengths into batches, with special subwords and padding.
+
+    sequences (Sequences): Windows of documents.
+    ends (Tuple[List[int], List[int]]): Special subwords before and after a sequence.
+    limit (int): Maximum number of subwords of a batch, with padding.
+    device (torch.device): Device of the tensors.
+    RETURNS (Tuple[List[Padded], Tensor]): The batches, and the position in them of each word of the
+        documents, shape (n_words,).
+    """
+    before, after = ends
+    sizes = np.array([*map(len, sequences.ids)], dtype="int64") + len(before) + len(after)
+    counts = np.array([*map(len, sequences.columns)], dtype="int64")
+    offsets = np.cumsum(counts) - counts
+    batches, order = [], [np.zeros(0, dtype="int64")]
+    for chosen in by_length(sizes, limit):
+        ids = np.zeros((len(chosen), int(sizes[chosen].max())), dtype="int64")
+        for row, i in enumerate(chosen):
+            ids[row, : sizes[i]] = np.concatenate([before, sequences.ids[i], after])
+        mask = np.arange(ids.shape[1]) < sizes[chosen][:, None]
+        columns = np.concatenate([sequences.columns[i] for i in chosen]) + len(before)
+        rows = np.repeat(np.arange(len(chosen)), counts[chosen])
+        arrays = (ids, mask.astype("int64"), rows, columns)
+        batches.append(Padded(*(torch.from_numpy(a).to(device) for a in arrays)))
+        order += [np.arange(offsets[i], offsets[i] + counts[i]) for i in chosen]
+    return batches, torch.from_numpy(np.argsort(np.concatenate(order))).to(device)
+
+
 class PieceEncoder(nn.Module):
-    """A transformer that gives a word the state of its first piece.
+    """Transformer that represents a word by the state of its first subword.
 
     It is empty until `build` is called: at initialisation, or when weights are loaded.
     """
@@ -60,7 +90,7 @@ class PieceEncoder(nn.Module):
 
     @property
     def tokenizer(self) -> Tokenizer | None:
-        """The tokenizer; null before `build`."""
+        """Return the tokenizer; None before `build`."""
         return None if self.pieces is None else self.pieces.tokenizer
 
     def build(self, config: "PretrainedConfig", tokenizer: Tokenizer, encoder: nn.Module | None) -> None:
@@ -80,12 +110,12 @@ class PieceEncoder(nn.Module):
 
     @property
     def width(self) -> int:
-        """Columns of the states."""
+        """Return the number of columns of the states."""
         return int(self.encoder.config.hidden_size)
 
     @property
     def max_pieces(self) -> int | None:
-        """Subwords of a text that can be read at once, without special ones; null for no limit."""
+        """Return the maximum number of subwords of a text without special ones; None for none."""
         if self.n_positions is None or self.pieces is None:
             return None
         return self.n_positions - self.pieces.n_special
@@ -94,9 +124,9 @@ class PieceEncoder(nn.Module):
         """Return the states of all words.
 
         batches (Sequence[Padded]): All sequences.
-        order (Tensor): (n_words,), the place of each word among the words of all batches.
-        encoder (Optional[nn.Module]): What reads them in place of the transformer, such as a copy
-            of it in int8.
+        order (Tensor): Position of each word among the words of all batches, shape (n_words,).
+        encoder (Optional[nn.Module]): A copy of the transformer to use instead, such as an int8
+            one.
         RETURNS (Tensor): (n_words, width).
         """
         if not batches:
@@ -117,7 +147,7 @@ class PieceEncoder(nn.Module):
 
 
 class TransformerShim(TorchShim):
-    """Trains lower layers at lower rates, and predicts in int8 if asked to.
+    """Shim of a transformer, with lower learning rates of lower layers and int8 predictions.
 
     module, settings: As for thinc's PyTorchShim.
     kept (float): Learning rate of a layer, as a multiple of that of the layer above it.
@@ -142,7 +172,7 @@ class TransformerShim(TorchShim):
         return states
 
     def short_encoder(self) -> Any:
-        """Return the transformer in int8, made of the weights as they are."""
+        """Return the transformer in int8, quantized from the current weights."""
         encoder, short = self._model.encoder, self._short
         if short is None or short[0] is not encoder:
             short = encoder, in_int8(encoder, encoder.get_input_embeddings())
@@ -196,7 +226,7 @@ def longest_window(module: PieceEncoder, max_pieces: int | None) -> int:
 
 
 def to_bytes(module: PieceEncoder) -> bytes:
-    """The transformer as a safetensors file in full precision; empty before it is initialized."""
+    """Return the transformer as a safetensors file in full precision; empty before `build`."""
     import safetensors.torch
 
     if module.encoder is None or module.tokenizer is None:
@@ -241,7 +271,7 @@ def check_format(metadata: dict[str, str], who: str) -> None:
 
 
 def expand(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Weights in full precision from their short forms."""
+    """Return weights in full precision from their quantized forms."""
     expanded: dict[str, Tensor] = {}
     parts: dict[tuple[str, str], dict[str, np.ndarray]] = {}
     for name, tensor in tensors.items():
@@ -258,9 +288,12 @@ def expand(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def short_form(module: PieceEncoder, bits: float = 8, embedding_bits: float = 8) -> bytes:
-    """The transformer as `from_bytes` reads it: matrices in few bits, all else in half precision.
+    """Return the transformer as `from_bytes` loads it, with quantized matrices.
 
-    bits (float): Of the layers' matrices, 4 to 8. embedding_bits (float): Of word embeddings.
+    All other weights are in half precision.
+
+    bits (float): Number of bits of the layers' matrices, 4 to 8.
+    embedding_bits (float): Number of bits of the word embeddings.
     """
     import safetensors.torch
 

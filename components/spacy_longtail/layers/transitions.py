@@ -18,7 +18,7 @@ class Lattice(NamedTuple):
 
 
 def with_transitions(classifier: Model[list[Doc], Ragged]) -> Model[list[Doc], Lattice]:
-    """Documents to tag logits with learnt transition scores.
+    """Add learnt transition scores to a model that computes tag logits of documents.
 
     RETURNS (Model[List[Doc], Lattice]): With the classifier's refs, and a ref "transitions".
     """
@@ -29,7 +29,7 @@ def with_transitions(classifier: Model[list[Doc], Ragged]) -> Model[list[Doc], L
 
 
 def transition_scores(n_tags: int | None = None) -> Model:
-    """A layer without input: start (n_tags,), trans (n_tags, n_tags) and end (n_tags,)."""
+    """Create a layer without input: start (n_tags,), trans (n_tags, n_tags), end (n_tags,)."""
     params = dict.fromkeys(Transitions._fields)
     return Model("transition_scores", _no_input, dims={"nO": n_tags}, params=params)
 

@@ -1,9 +1,14 @@
-"""Windows over the subwords of long texts: what an encoder reads at once."""
+"""Windows over the subwords of documents, which a transformer reads one by one."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
+from spacy.tokens import Doc
 from thinc.types import Ints1d
+
+from ..sentences import sentence_lengths
+from .pieces import Words
 
 TRANSFORMER = "transformer_tok2vec"  # the name of the layer of longtail.Transformer.v1
 DEFAULT_PIECES = 254  # with two special subwords, half of what most transformers can read
@@ -18,15 +23,40 @@ class Window(NamedTuple):
     stop: int
 
 
+class Sequences(NamedTuple):
+    """Windows of documents as subwords, in order."""
+
+    ids: list[Ints1d]  # subwords of each window, without special ones
+    columns: list[Ints1d]  # of each word to keep in a window: the index of its first subword
+
+
+def cut_documents(docs: Iterable[Doc], words: Iterable[Words], limit: int) -> Sequences:
+    """Cut documents into sentences, and long sentences into overlapping windows.
+
+    docs (Iterable[Doc]): Documents. One without sentence boundaries is a single sentence.
+    words (Iterable[Words]): Subwords of each document.
+    limit (int): Maximum number of subwords of a window.
+    RETURNS (Sequences): Windows that together keep each word of the documents once, in order.
+    """
+    sequences = Sequences([], [])
+    for doc, own in zip(docs, words, strict=True):
+        ends = np.cumsum(own.lengths)
+        starts = ends - own.lengths
+        for start, end, first, stop in windows_of(own.lengths, sentence_lengths(doc), limit):
+            sequences.ids.append(own.ids[starts[start] : ends[end - 1]])
+            sequences.columns.append(starts[first:stop] - starts[start])
+    return sequences
+
+
 def windows_of(lengths: Ints1d, sentences: Ints1d, limit: int) -> list[Window]:
-    """Cut a document's sentences into windows where they are longer than `limit` subwords.
+    """Cut a document's sentences into windows of at most `limit` subwords.
 
-    A window begins with a fourth of the one before, and its last eighth is read again after it.
+    The first quarter of a window repeats the one before, and its last eighth is repeated after it.
 
-    lengths (Ints1d): Subwords of each word, (n_words,).
-    sentences (Ints1d): Words of each sentence.
-    limit (int): Subwords of a window.
-    RETURNS (List[Window]): In order. Together they keep each word of the document once.
+    lengths (Ints1d): Number of subwords of each word, shape (n_words,).
+    sentences (Ints1d): Number of words of each sentence.
+    limit (int): Maximum number of subwords of a window.
+    RETURNS (List[Window]): Windows in order. Together they keep each word of the document once.
     """
     ends = np.cumsum(lengths)
     starts = ends - lengths
@@ -46,7 +76,11 @@ def windows_of(lengths: Ints1d, sentences: Ints1d, limit: int) -> list[Window]:
 
 
 def by_length(sizes: Ints1d, limit: int) -> list[list[int]]:
-    """Return batches of sequences, the shortest first, of at most `limit` subwords with padding."""
+    """Return batches of sequences, the shortest first, of at most `limit` subwords with padding.
+
+    sizes (Ints1d): Number of subwords of each sequence.
+    RETURNS (List[List[int]]): Indices of the sequences of each batch.
+    """
     batches: list[list[int]] = []
     for i in np.argsort(sizes, kind="stable").tolist():
         if batches and sizes[i] * (len(batches[-1]) + 1) <= limit:

@@ -1,4 +1,4 @@
-"""Encoders: static vectors, an LSTM, and one that is not trained."""
+"""Encoders: static vectors, an LSTM, and a frozen encoder."""
 
 import math
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from ..settings import finite, whole
 
 
 def StaticVectors(width: int = 300) -> Model[list[Doc], list[Floats2d]]:
-    """The pipeline's word vectors, projected; no word sees its neighbours.
+    """Create an encoder of the pipeline's word vectors, projected, without any context.
 
     With longtail.TokenClassifier.v1 this is the papers' shallow model: a linear layer over
     pretrained vectors, which are not trained. Words without a vector are zeros.
@@ -44,7 +44,7 @@ def _init(model: Model, X: list[Doc] | None = None, Y: object = None) -> None:
 
 
 def FrozenEncoder(tok2vec: Model[list[Doc], list[Floats2d]]) -> Model[list[Doc], list[Floats2d]]:
-    """A pretrained encoder without training: no gradient, no dropout, no weight decay reaches it.
+    """Freeze a pretrained encoder: no gradient, dropout or weight decay reaches it.
 
     tok2vec (Model[List[Doc], List[Floats2d]]): The component's own encoder, such as
         spacy-transformers.Tok2VecTransformer.v3. It is initialized and saved as usual.
@@ -69,7 +69,7 @@ def BiLSTM(
     depth: int = 1,
     dropout: float = 0.2,
 ) -> Model[list[Doc], list[Floats2d]]:
-    """A bidirectional LSTM over an embedding layer, in torch.
+    """Create a bidirectional LSTM over an embedding layer, in torch.
 
     A document is one sequence: the state of a word knows all words before it, or after it. Neither
     padding nor the other documents of a batch enter a state. Weights are saved as safetensors.
@@ -102,7 +102,7 @@ def _no_rows(model: Model, docs: list[Doc]) -> list[Floats2d]:
 
 
 def lstm_settings(hidden_width: int, dropout: float) -> tuple[int, float]:
-    """The settings of an LSTM, checked, where torch is installed."""
+    """Check the settings of an LSTM and that torch is installed, and return the settings."""
     below_one = math.nextafter(1.0, 0.0)
     rate = finite("dropout", dropout, "a share, 0 to below 1", "Use 0 for none.", 0.0, below_one)
     width = whole("hidden_width", hidden_width, "64 or 128 is usual.", 1)

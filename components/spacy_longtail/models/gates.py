@@ -13,7 +13,7 @@ from .encoders import draw_for_inputs, lstm_settings
 def SentenceGate(
     tok2vec: Model[list[Doc], list[Floats2d]], hidden_width: int = 64
 ) -> Model[list[Doc], Floats2d]:
-    """Documents to one logit per sentence: the maximum of token features, and a linear layer.
+    """Create a sentence classifier: the maximum of token features, and a linear layer.
 
     tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, own or a listener.
     hidden_width (int): Width of the token features.
@@ -29,7 +29,7 @@ def SentenceGate(
 def RNNCNNGate(
     tok2vec: Model[list[Doc], list[Floats2d]], hidden_width: int = 64, dropout: float = 0.2
 ) -> Model[list[Doc], Floats2d]:
-    """Words beside bidirectional LSTM states, a linear layer with tanh, the maximum over words.
+    """Create a sentence classifier of words and LSTM states, by the maximum of a tanh layer.
 
     tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, own or a listener.
     hidden_width (int): Units of each of the LSTM's directions, and of the layer over the words.
@@ -44,7 +44,7 @@ def RNNCNNGate(
 def LSTMAttentionGate(
     tok2vec: Model[list[Doc], list[Floats2d]], hidden_width: int = 64, dropout: float = 0.2
 ) -> Model[list[Doc], Floats2d]:
-    """Bidirectional LSTM states, weighted by how alike each is to the last one.
+    """Create a sentence classifier of LSTM states, weighted by their similarity to the last one.
 
     tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, own or a listener.
     hidden_width (int): Units of each of the LSTM's directions.
@@ -62,7 +62,7 @@ def SelfAttentionGate(
     n_hops: int = 4,
     dropout: float = 0.2,
 ) -> Model[list[Doc], Floats2d]:
-    """Several weighted sums of bidirectional LSTM states, with learnt weights.
+    """Create a sentence classifier of several weighted sums of LSTM states, with learnt weights.
 
     tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, own or a listener.
     hidden_width (int): Units of each of the LSTM's directions.

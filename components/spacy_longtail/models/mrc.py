@@ -1,4 +1,4 @@
-"""NER as reading comprehension: where answers begin and end, and which of these go together."""
+"""Model of reading comprehension: begins and ends of answers, and scores of spans."""
 
 from collections.abc import Callable
 
@@ -13,13 +13,13 @@ from ..settings import whole
 def MRC(
     tok2vec: Model[list[Doc], list[Floats2d]], hidden_width: int = 256
 ) -> Model[list[Asked], Reading]:
-    """A query before a sentence to a begin and an end logit per token, and a scorer of spans.
+    """Create a model that reads a query with a sentence and finds begins and ends of answers.
 
     Begin and end are linear in the token's vector. A span's logit comes from the vectors of its
     first and its last token through two layers, for those spans alone that the pipe asks about.
 
-    tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, one of its own, not a listener. It has
-        to carry the query to every token of the sentence: a transformer or a BiLSTM does.
+    tok2vec (Model[List[Doc], List[Floats2d]]): The component's own encoder, not a listener. It has
+        to carry the query to every token of the sentence, as a transformer or a BiLSTM does.
     hidden_width (int): Width of the hidden layer of the span scorer.
     RETURNS (Model[List[Asked], Reading]): Vectors and logits of the sentences' tokens. Its ref
         "span_scorer" takes Tuple[Floats2d, Ints2d], vectors and pairs, to Floats2d, (n_pairs, 1).

@@ -30,7 +30,7 @@ def RichEmbed(
     include_static_vectors: bool = False,
     subwords: str | None = None,
 ) -> Model[list[Doc], list[Floats2d]]:
-    """spaCy's MultiHashEmbed, with vectors of subwords beside the attributes.
+    """Create an embedding layer like spaCy's MultiHashEmbed, with subword vectors as well.
 
     Everything is embedded in `width` columns, joined, and mixed by a maxout layer. Subword vectors
     are read at initialisation and saved with the pipeline, which needs no file or download then.
@@ -87,7 +87,7 @@ def forward(
 
 
 def _predict(model: Model[list[Doc], list[Floats2d]], docs: list[Doc]) -> list[Floats2d]:
-    """What `chained` gives, with the tables read and the rows mixed once per distinct word."""
+    """Return the output of `chained`, but embed and mix each distinct word only once."""
     ops, (joined, mix, to_list) = model.ops, model.layers
     parts = joined.layers if model.attrs["n_parts"] > 1 else [joined]
     hashed, others = parts[: model.attrs["n_hashed"]], parts[model.attrs["n_hashed"] :]
@@ -105,7 +105,7 @@ def _predict(model: Model[list[Doc], list[Floats2d]], docs: list[Doc]) -> list[F
 
 
 def _distinct(xp: ModuleType, keys: Ints2d) -> tuple[Ints1d, Ints1d]:
-    """Where each distinct row of keys stands first, and which of them each row is."""
+    """Return the first index of each distinct row of keys, and the distinct row of each row."""
     sums = (keys * xp.asarray(_factors(keys.shape[1]))).sum(axis=1, dtype="uint64")  # modulo 2 ** 64
     _, first, word_of = xp.unique(sums, return_index=True, return_inverse=True)
     if (keys[first][word_of] != keys).any():  # two rows with one sum

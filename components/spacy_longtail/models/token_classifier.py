@@ -1,4 +1,4 @@
-"""One row of tag logits per token."""
+"""Models with one row of tag logits per token."""
 
 from spacy.tokens import Doc
 from thinc.api import Linear, Model, list2ragged, with_array, zero_init
@@ -12,10 +12,10 @@ from ..settings import whole
 def TokenClassifier(
     tok2vec: Model[list[Doc], list[Floats2d]], nO: int | None = None
 ) -> Model[list[Doc], Ragged]:
-    """Documents to one row of tag logits per token: an encoder and a linear layer.
+    """Create a model of an encoder and a linear layer, with one row of tag logits per token.
 
     tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, such as spacy.HashEmbedCNN.v2.
-    nO (Optional[int]): Tags; null is set by the pipe from its labels.
+    nO (Optional[int]): Number of tags; null is set by the component.
     RETURNS (Model[List[Doc], Ragged]): Data (n_tokens, n_tags), lengths (n_docs,).
     """
     return _tagger(tok2vec, Linear(nO=nO, nI=tok2vec.maybe_get_dim("nO"), init_W=zero_init))
@@ -27,17 +27,17 @@ def DescribedTypes(
     residual: bool = True,
     nO: int | None = None,
 ) -> Model[list[Doc], Ragged]:
-    """Documents to one row of tag logits per token, with weights from descriptions of the types.
+    """Create a model with one row of tag logits per token, by descriptions of the types.
 
-    Rare types share what frequent ones learn of words, and a new type starts from its own. On top
-    each type has weights of its own that start at zero, for what its mentions teach. The component
-    computes the vectors of the descriptions once, at initialisation, and saves them.
+    Rare types share the weights that frequent types train, and a new type starts from its
+    description. In addition each type has weights that start at zero and learn from its mentions.
+    The component computes the vectors of the descriptions once, at initialization, and saves them.
 
     tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, such as spacy.HashEmbedCNN.v2.
-    width (int): Columns in which tokens and descriptions are compared.
-    residual (bool): Whether types have weights of their own. False is for pretraining, where what
-        types share is to be learnt, and for types that are never seen.
-    nO (Optional[int]): Tags; null is set by the pipe from its labels.
+    width (int): Number of columns in which tokens and descriptions are compared.
+    residual (bool): Whether types have weights of their own. False is for pretraining, which trains
+        only the shared weights, and for types without any mention.
+    nO (Optional[int]): Number of tags; null is set by the component.
     RETURNS (Model[List[Doc], Ragged]): Data (n_tokens, n_tags), lengths (n_docs,).
     SOURCE: Ma et al. 2022, Label Semantics for Few Shot NER, ACL Findings.
     """

@@ -1,4 +1,4 @@
-"""What pipes share: factories, saving, two learning rates, entities that are judged and written."""
+"""Base classes of components: factories, saving, learning rates of encoder and head."""
 
 import sys
 import threading
@@ -21,15 +21,16 @@ from thinc.api import Model, Optimizer
 from thinc.types import FloatsXd
 from typing_extensions import Self
 
-from ..errors import Errors, Warnings
+from ..errors import Warnings
 from ..layers.listeners import encoders_of, listener_in, remember
 from ..layers.serving import use_faster_blas
 from ..scorers import NER_SCORE_WEIGHTS
 from ..settings import finite
 from ..types import Block
+from .label_checks import refuse_new_type
 from .saved import read_cfg
-from .scores.spans import ScoredSpan, write_entities
-from .scores.thresholding import judge
+from .scores.spans import ScoredSpan
+from .scores.thresholding import write_judged
 
 ENTITIES = ["doc.ents", "token.ent_iob", "token.ent_type"]
 KINDS: dict[str, Block] = {
@@ -54,7 +55,12 @@ KINDS: dict[str, Block] = {
 
 
 def factory(name: str, kind: Literal["ner", "gate", "secondary"], **blocks: Block) -> Callable:
-    """Return spaCy's `Language.factory` for a component of a kind."""
+    """Return a decorator that registers the factory of a component.
+
+    name (str): Name of the factory.
+    kind (str): What the component assigns, requires and is scored by: a row of KINDS.
+    blocks (Block): Defaults of settings that are config blocks.
+    """
     meta = dict(KINDS[kind])
     settings = {**blocks, "scorer": meta.pop("scorer")}
 
@@ -71,7 +77,7 @@ def factory(name: str, kind: Literal["ner", "gate", "secondary"], **blocks: Bloc
 
 
 class Lock:
-    """One thread at a time, which may enter again. A copy, as in another process, is a new lock."""
+    """Reentrant lock that can be pickled: a copy, such as one in another process, is a new lock."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -86,59 +92,45 @@ class Lock:
         return type(self), ()
 
 
-class DeclaredTypes:
-    """A pipe whose types are declared, so that none is added to it."""
+class Gate:
+    """A component that flags sentences in doc.spans[cfg["spans_key"]]. Its types are declared."""
 
     name: str
-    source: ClassVar[str]  # where its types come from
 
     @property
     @abstractmethod
     def labels(self) -> tuple[str, ...]: ...
 
     def add_label(self, label: str) -> int:
-        """Refuse a new type. RETURNS (int): 0 for one of the pipe's."""
-        if label not in self.labels:
-            raise ValueError(Errors.L206.format(who=self.name, label=label, source=self.source))
-        return 0
-
-
-class Gate(DeclaredTypes):
-    """A pipe that flags sentences in doc.spans[cfg["spans_key"]]."""
-
-    source = "rare_labels"
+        """Refuse a new type. RETURNS (int): 0 for one of the component's."""
+        return refuse_new_type(self.name, self.labels, label, "rare_labels")
 
     @staticmethod
     def _current(rare_labels: Any, weak_labels: Any, name: str) -> Any:
-        """The types, under the name of the setting before version 0.3, too, with a warning."""
+        """Return the rare types, and warn if they stand under the setting's name before 0.3."""
         if weak_labels is None:
             return rare_labels
         warnings.warn(Warnings.W114.format(name=name), FutureWarning, stacklevel=4)
         return weak_labels
 
 
-class Secondary:
-    """A pipe that reads the sentences that a gate has flagged, and merges what it finds."""
-
-    cfg: Block  # with spans_key, merge and scores_key
-
-
 def _calls(pipe: Any, method: str, cfg: Callable) -> dict[str, Callable]:
-    """Return the functions that save or load a pipe, by the names of the files.
+    """Return the functions that save or load a component, by the names of the files.
 
-    pipe (LongtailPipe | UntrainedPipe): Its `saved` names the attributes to save beside `cfg`.
+    pipe (LongtailPipe | UntrainedPipe): Component whose `saved` names the attributes to save.
     method (str): "to_disk", "from_disk", "to_bytes" or "from_bytes".
-    cfg (Callable): Saves or loads `cfg`.
+    cfg (Callable): Function that saves or loads `cfg`.
     """
     return {"cfg": cfg, **{name: getattr(getattr(pipe, name), method) for name in pipe.saved}}
 
 
 class LongtailPipe(TrainablePipe):
-    """A pipe with a model, an encoder in it, and settings that are saved as `cfg`."""
+    """Trainable component: a model with an encoder, and settings that are saved as `cfg`."""
 
+    is_secondary: ClassVar[bool] = False  # whether it reads flagged sentences alone
     saved: ClassVar[tuple[str, ...]] = ()  # attributes that are saved beside cfg
-    learnt: ClassVar[Mapping[str, Any]] = {}  # values of cfg beside the settings, with their types
-    required: ClassVar[tuple[str, ...]] = ()  # values that a saved cfg has
+    learnt: ClassVar[Mapping[str, Any]] = {}  # saved values beside the settings, with their types
+    required: ClassVar[tuple[str, ...]] = ()  # values that a saved cfg must have
 
     def __init__(
         self,
@@ -165,22 +157,22 @@ class LongtailPipe(TrainablePipe):
         return self.cfg
 
     def load_cfg(self, saved: Block, exclude: Iterable[str]) -> None:
-        """Take over saved settings and learnt values, which were checked.
+        """Take over saved settings and learnt values, which have been checked.
 
         saved (Dict[str, Any]): As `saved_cfg` returned it.
-        exclude (Iterable[str]): Parts that are not loaded, such as "model".
+        exclude (Iterable[str]): Names of parts that are not loaded, such as "model".
         """
         self.cfg.update(saved)
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """Serialize the pipe."""
+        """Serialize the component."""
         own = _calls(self, "to_bytes", lambda: srsly.json_dumps(self.saved_cfg()))
         saved = srsly.msgpack_loads(super().to_bytes(exclude=[*exclude, "cfg"]))
         data: bytes = srsly.msgpack_dumps({**saved, **util.to_dict(own, exclude)})
         return data
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> Self:
-        """Load the pipe, after a check of its `cfg`."""
+        """Load the component after a check of its `cfg`."""
         own = _calls(self, "from_bytes", lambda text: self.load_cfg(read_cfg(text, self), exclude))
         util.from_bytes(bytes_data, own, exclude)
         super().from_bytes(bytes_data, exclude=[*exclude, "cfg"])
@@ -188,13 +180,13 @@ class LongtailPipe(TrainablePipe):
         return self
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """Save the pipe in a folder."""
+        """Save the component in a folder."""
         super().to_disk(path, exclude=[*exclude, "cfg"])
         own = _calls(self, "to_disk", lambda file: srsly.write_json(file, self.saved_cfg()))
         util.to_disk(path, own, exclude)
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> Self:
-        """Load the pipe, after a check of its `cfg`."""
+        """Load the component after a check of its `cfg`."""
         own = _calls(self, "from_disk", lambda file: self.load_cfg(read_cfg(file, self), exclude))
         util.from_disk(path, own, exclude)
         super().from_disk(path, exclude=[*exclude, "cfg"])
@@ -202,23 +194,24 @@ class LongtailPipe(TrainablePipe):
         return self
 
     def finish_update(self, sgd: Optimizer | None) -> None:
-        """Step the optimizer, `head_rate` times as far outside the encoder."""
+        """Step the optimizer, with `head_rate` times the learning rate outside the encoder."""
         super().finish_update(with_head_rate(sgd, self.model.get_ref("tok2vec"), self.head_rate))
 
 
 class StoppedError(ValueError):
-    """Ends a run: not for error handlers, which would go on."""
+    """Error that ends a run, whatever the error handler says."""
 
 
 class UntrainedPipe(Pipe):
-    """A pipe with nothing to train, which reads in batches as spaCy's trained ones do."""
+    """Component without weights, which processes batches as spaCy's trainable ones do."""
 
     cfg: Block
     predict: Callable
     set_annotations: Callable
+    is_secondary: ClassVar[bool] = False  # whether it reads flagged sentences alone
     saved: ClassVar[tuple[str, ...]] = ()  # attributes that are saved beside cfg
-    learnt: ClassVar[Mapping[str, Any]] = {}  # values of cfg beside the settings, with their types
-    required: ClassVar[tuple[str, ...]] = ()  # values that a saved cfg has
+    learnt: ClassVar[Mapping[str, Any]] = {}  # saved values beside the settings, with their types
+    required: ClassVar[tuple[str, ...]] = ()  # values that a saved cfg must have
 
     def __init__(self, vocab: Vocab, name: str, scorer: Callable | None, **cfg: Any) -> None:
         self.vocab = vocab
@@ -228,7 +221,7 @@ class UntrainedPipe(Pipe):
         self.restart()
 
     def restart(self) -> None:
-        """Build anew what `cfg` decides, as when the pipe is loaded."""
+        """Rebuild the state that depends on `cfg`. It is called when the component is loaded."""
 
     @property
     def label_data(self) -> list[str]:
@@ -261,8 +254,9 @@ class UntrainedPipe(Pipe):
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
         """Annotate documents.
 
-        stream (Iterable[Doc]): The documents. batch_size (int): How many to read together.
-        YIELDS (Doc): In order, without those that an error handler was given.
+        stream (Iterable[Doc]): Documents.
+        batch_size (int): Number of documents in a batch.
+        YIELDS (Doc): The documents in order, without those of batches that the error handler got.
         """
         handler = self.get_error_handler()
         for docs in minibatch(stream, size=batch_size):
@@ -277,34 +271,36 @@ class UntrainedPipe(Pipe):
 
 
 class EntityScorer:
-    """What finds entities with their scores, and calibrates and judges them before it writes."""
+    """NER that calibrates the scores of entities and applies thresholds before it writes them."""
 
     name: str
     cfg: Block
-    predict: Callable[[list[Doc]], list[list[ScoredSpan]]]  # the entities of each, with their scores
+    predict: Callable[[list[Doc]], list[list[ScoredSpan]]]  # entities with scores
 
     def candidates(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
-        """What `predict` finds: entities before calibration and thresholds."""
+        """Return the entities of each document before calibration and thresholds."""
         return self.predict(docs)
 
     def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
-        """Write the entities beside those that are there, and their scores if scores_key is set."""
-        for doc, spans in zip(docs, scores, strict=True):
-            write_entities(doc, judge(doc, spans, self.cfg, self.name), self.cfg["scores_key"])
+        """Add the entities to doc.ents, and write their scores if scores_key is set."""
+        write_judged(docs, scores, self.cfg, self.name)
 
 
 def check_head_rate(head_rate: float) -> float:
+    """Return a learning rate of the head as a multiple of the encoder's, if it is valid."""
     rule = "a finite number above 0"
     fix = "1 is the optimizer's own rate; frozen_components has what is not to be trained."
     return finite("head_rate", head_rate, rule, fix, sys.float_info.min)
 
 
 def with_head_rate(optimizer: Optimizer | None, encoder: Model, head_rate: float) -> Optimizer | None:
-    """An optimizer that steps all parameters outside a pipe's encoder `head_rate` times as far.
+    """Return an optimizer with `head_rate` times the learning rate outside a component's encoder.
 
-    optimizer (Optional[Optimizer]): thinc's. Anything else, as in spaCy's rehearsal, is given back.
-    encoder (Model): The part of the model that gives token vectors. Where a listener is in it, the
-        encoder is another component's, and what is beside the listener is scaled, too.
+    optimizer (Optional[Optimizer]): An optimizer of thinc. Anything else, such as the one of
+        spaCy's rehearsal, is returned as it is.
+    encoder (Model): The part of the model that computes token vectors. If it contains a listener,
+        the encoder is another component's, and all layers here are scaled.
+    head_rate (float): Multiple of the learning rate.
     """
     if head_rate == 1 or not isinstance(optimizer, Optimizer):
         return optimizer

@@ -1,4 +1,4 @@
-"""`longtail_gazetteer`: does not forget a name that training has read."""
+"""`longtail_gazetteer`: finds the names of the training data again."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
@@ -13,8 +13,8 @@ from typing_extensions import TypedDict
 
 from ..readers.gazetteer import Gazetteer, Reliability, phrase_matcher, read_gazetteer
 from ..types import ENTITY_SCORES
-from .base import DeclaredTypes, UntrainedPipe, factory
-from .label_checks import check_labels, check_types
+from .base import UntrainedPipe, factory
+from .label_checks import check_labels, check_types, refuse_new_type
 from .scores.merging import remove_from
 from .scores.spans import ScoredSpan, blocked_tokens, write_entities, write_scores
 
@@ -22,20 +22,20 @@ WHO = "longtail_gazetteer"
 
 
 class KeptNames(TypedDict):
-    """The names of a type, and how often they were right in other documents."""
+    """Names of a type, and how often they are right in other documents."""
 
     names: list[list[str]]  # the words of each
     right: int
     n: int
 
 
-class TrainingGazetteer(DeclaredTypes, UntrainedPipe):
-    """A gazetteer of the training data, after an NER: names that always were of one type.
+class TrainingGazetteer(UntrainedPipe):
+    """Gazetteer of the training data after an NER: names that always had one type.
 
     Entity score: how often names of the type are right in documents that they were not taken from,
     by the rule of succession. There is nothing to train: like a ruler it has no `update`.
 
-    A name takes the place of entities that it overlaps. One that holds it and is longer stays.
+    A name replaces the entities that it overlaps, unless one of them contains it and is longer.
 
     labels (Optional[List[str]]): Types whose names are kept: `${longtail.tail}` for the rare ones,
         of which there may be none; null is all.
@@ -44,7 +44,6 @@ class TrainingGazetteer(DeclaredTypes, UntrainedPipe):
     scorer (Optional[Callable]): The scoring function.
     """
 
-    source = "the names of the training data"
     learnt: ClassVar = {"names": dict[str, KeptNames]}
     required = ("names",)
 
@@ -68,8 +67,12 @@ class TrainingGazetteer(DeclaredTypes, UntrainedPipe):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The types that have names."""
+        """Return the types that have names."""
         return tuple(self.gazetteer.names)
+
+    def add_label(self, label: str) -> int:
+        """Refuse a new type. RETURNS (int): 0 for one of the component's."""
+        return refuse_new_type(self.name, self.labels, label, "the names of the training data")
 
     def initialize(
         self,
@@ -82,7 +85,7 @@ class TrainingGazetteer(DeclaredTypes, UntrainedPipe):
         """Read the names of the training data, and how far they can be relied on.
 
         get_examples (Callable): Training examples. nlp (Optional[Language]): The current pipeline.
-        labels (Optional[List[str]]): What `init labels` wrote, which must be the types found here.
+        labels (Optional[List[str]]): Labels of `init labels`, which must be the types found here.
         counts_corpus (Optional[Callable]): A reader of the untouched data; null is `get_examples`.
         """
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
@@ -97,7 +100,7 @@ class TrainingGazetteer(DeclaredTypes, UntrainedPipe):
             logger.info(text, self.name, label, len(entry["names"]), entry["right"], entry["n"])
 
     def predict(self, docs: Iterable[Doc]) -> list[list[ScoredSpan]]:
-        """The names in each document: of those that share words the longest, then the first."""
+        """Return the names in each document: the longest of overlapping ones, then the first."""
         if not self.labels:
             return [[] for _ in docs]
         by_doc = (filter_spans(self._matcher(doc, as_spans=True)) for doc in docs)
@@ -127,7 +130,7 @@ class TrainingGazetteer(DeclaredTypes, UntrainedPipe):
 
 
 def _wins(name: ScoredSpan, others: Sequence[Span]) -> bool:
-    """Whether a name stands in place of the entities that it overlaps."""
+    """Return whether a name replaces the entities that it overlaps."""
     if not others:
         return True
     first = others[0]  # if it holds the name, there is no other

@@ -34,8 +34,8 @@ class GLiNERNER(EntityScorer, UntrainedPipe):
 
     model_name (str): A GLiNER model: its name on the Hugging Face hub, or its folder.
     labels (List[str]): Entity types.
-    descriptions (Dict[str, str]): What the model reads, by type; by default a type's name.
-    threshold (float): Least score of an entity, above 0 and below 1, as the model gives it.
+    descriptions (Dict[str, str]): Descriptions that the model reads, by type; by default its name.
+    threshold (float): Minimum score of the model for an entity, above 0 and below 1.
     scores_key, thresholds, abstain_key: As for longtail_ner.
     scorer (Optional[Callable]): The scoring function.
     SOURCE: Zaratiana et al. 2024, arXiv:2311.08526.
@@ -81,13 +81,16 @@ class GLiNERNER(EntityScorer, UntrainedPipe):
 
     @property
     def gliner(self) -> Any:
-        """The model of the package `gliner`."""
+        """Return the model of the package `gliner`, which is loaded at the first call."""
         if self._model is None:
             self._model = load_gliner(self.cfg["model_name"])
         return self._model
 
     def add_label(self, label: str, description: str = "") -> int:
-        """label (str): The type. description (str): What the model reads; "" is the type's name.
+        """Add a type.
+
+        label (str): The type.
+        description (str): Description that the model reads; "" is the words of the type's name.
 
         RETURNS (int): 0 if the type was there already, else 1.
         """
@@ -144,7 +147,11 @@ def load_gliner(name: str) -> Any:
 
 
 def sentence_parts(doc: Doc, most: int) -> Iterator[tuple[int, int]]:
-    """First token and one past the last of each sentence, or of its parts of `most` tokens."""
+    """Yield the first token, and the one after the last, of each sentence or part of one.
+
+    doc (Doc): The document.
+    most (int): Maximum number of tokens of a part.
+    """
     for start, end in sentence_bounds(doc):
         for part in range(start, end, most):
             yield part, min(part + most, end)

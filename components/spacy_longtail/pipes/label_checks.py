@@ -11,6 +11,21 @@ from ..errors import Errors, Warnings
 AUTO = "auto"  # instead of a list of types, which is then found at initialization
 
 
+def refuse_new_type(who: str, labels: Collection[str], label: str, source: str) -> int:
+    """Refuse to add a type to a component whose types are declared or found in the data.
+
+    who (str): Name of the component.
+    labels (Collection[str]): Its types.
+    label (str): The type to add.
+    source (str): Where its types come from.
+    RETURNS (int): 0 if the component has the type already.
+    RAISES (ValueError): If it has not (L206).
+    """
+    if label not in labels:
+        raise ValueError(Errors.L206.format(who=who, label=label, source=source))
+    return 0
+
+
 def check_types(setting: str, labels: Collection[str] | str, who: str) -> list[str]:
     """Return the types that a setting names."""
     types = {t.strip() for t in labels}

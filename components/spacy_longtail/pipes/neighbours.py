@@ -1,7 +1,7 @@
-"""What stands around a component: gate and primary of a secondary, encoders, setters of boundaries.
+"""Other components that a component depends on: gate, primary, encoder, setters of boundaries.
 
-Frozen components are disabled while others are initialised, so the disabled ones count. Components
-are looked for as objects: one that two pipelines share has its name of one of them.
+Frozen components are disabled while others are initialized, so disabled components count as well.
+Components are looked up by identity, because one that two pipelines share has only one name.
 """
 
 import warnings
@@ -16,7 +16,7 @@ from spacy.util import registry
 
 from ..errors import Errors, Warnings
 from ..types import Block
-from .base import Gate, Secondary
+from .base import Gate
 from .scores.merging import BY_SCORE
 from .scores.probabilities import SETTING
 
@@ -26,18 +26,23 @@ N_FEATURES = 3  # of a parser's state: those with more look at other tokens, too
 
 
 def name_in(nlp: Language, pipe: object) -> str | None:
-    """The name of a component in a pipeline; null where it is not part of it."""
+    """Return the name of a component in a pipeline; None if it is not part of it."""
     return next((name for name, other in nlp.components if other is pipe), None)
 
 
 def components_before(nlp: Language, pipe: object) -> dict[str, Callable[[Doc], Doc]]:
-    """The components that stand before one of a pipeline, disabled ones too, by name."""
+    """Return the components before another one by name, including disabled ones."""
     return dict(takewhile(lambda row: row[1] is not pipe, nlp.components))
 
 
 def is_gate(nlp: Language, name: str) -> bool:
-    """Whether a component is a gate of this package."""
+    """Return whether a component is a gate of this package."""
     return isinstance(nlp.get_pipe(name), Gate)
+
+
+def is_secondary(pipe: object) -> bool:
+    """Return whether a component reads flagged sentences alone."""
+    return getattr(pipe, "is_secondary", False)
 
 
 def _settings(pipe: object) -> Block:
@@ -46,14 +51,14 @@ def _settings(pipe: object) -> Block:
 
 
 def _flags(nlp: Language, name: str, pipe: object, key: str) -> bool:
-    """Whether a gate, or rules, flag in doc.spans[key]; what names no key may write any."""
+    """Return whether a component flags in doc.spans[key]. One that names no key may write any."""
     named = {_settings(pipe).get("spans_key"), getattr(pipe, "key", None)} - {None}
     writes = key in named if named else "doc.spans" in nlp.get_pipe_meta(name).assigns
-    return writes and not isinstance(pipe, Secondary)
+    return writes and not is_secondary(pipe)
 
 
 def _opened_by(nlp: Language, pipe: object, key: str, who: str) -> tuple[str, list[str]]:
-    """The gates before a component, and their types; those of rules where there is no gate."""
+    """Return the gates before a component and their types; those of rules if there is no gate."""
     before = components_before(nlp, pipe).items()
     writers = {name: other for name, other in before if _flags(nlp, name, other, key)}
     if not writers:
@@ -71,7 +76,10 @@ def _opened_by(nlp: Language, pipe: object, key: str, who: str) -> tuple[str, li
 
 
 def gate_types(nlp: Language | None, pipe: object, key: str, who: str) -> list[str]:
-    """The types of the gate that a secondary, `pipe`, stands behind."""
+    """Return the types of the gate before a secondary.
+
+    RAISES (ValueError): If there is no gate with types (L210).
+    """
     gate, types = ("none", []) if nlp is None else _opened_by(nlp, pipe, key, who)
     if not types:
         needs, fix = "a gate with types for labels = 'auto'", "Name the types in 'labels'."
@@ -80,7 +88,11 @@ def gate_types(nlp: Language | None, pipe: object, key: str, who: str) -> list[s
 
 
 def check_secondary(nlp: Language, pipe: Any, who: str) -> None:
-    """Whether gate and primary of a secondary stand before it; warns of types that do not fit."""
+    """Check that gate and primary are before a secondary, and warn of types that do not match.
+
+    RAISES (ValueError): If there is no gate (L210), a rule would remove what it flags (L250), or no
+        primary writes the scores that merging compares (L207).
+    """
     labels = pipe.labels
     spans_key, merge, key = (pipe.cfg[setting] for setting in ("spans_key", "merge", "scores_key"))
     problems = []
@@ -101,9 +113,9 @@ def check_secondary(nlp: Language, pipe: Any, who: str) -> None:
 
 
 def boundary_setters(nlp: Language, pipe: object) -> list[Callable[[Doc], Doc]]:
-    """The components before `pipe` that set boundaries, and what one of them may listen to.
+    """Return the components before `pipe` that set boundaries, and those that they depend on.
 
-    A component that is not trained yet is left out: its boundaries would mean nothing.
+    A component that is not trained yet is omitted, because its boundaries would mean nothing.
     """
     trainable = {n for n, other in nlp.components if getattr(other, "is_trainable", False)}
     closed = trainable.difference(nlp.disabled)  # what is frozen is trained
@@ -116,7 +128,7 @@ def boundary_setters(nlp: Language, pipe: object) -> list[Callable[[Doc], Doc]]:
 
 
 def upstream_of(nlp: Language, pipe: object) -> str | None:
-    """The name of the encoder that a component listens to, if it listens to one."""
+    """Return the name of the encoder that a component listens to, if there is one."""
     name = name_in(nlp, pipe)
     encoders = {n: getattr(other, "listening_components", ()) for n, other in nlp.components}
     return next((n for n, listeners in encoders.items() if name in listeners), None)
@@ -145,7 +157,7 @@ def ask_for_probabilities(nlp: Language, primary: str | None, pipe: object = Non
 
 
 def _can_write_probabilities(nlp: Language, name: str, pipe: object) -> bool:
-    if isinstance(pipe, Secondary):  # it reads flagged sentences alone
+    if is_secondary(pipe):  # it reads flagged sentences alone
         return False
     is_stock = nlp.get_pipe_meta(name).factory == STOCK and isinstance(pipe, EntityRecognizer)
     return SETTING in _settings(pipe) or (is_stock and has_action_probabilities(pipe))

@@ -1,4 +1,4 @@
-"""The `cfg` file of a saved pipe: read, and checked before anything is changed."""
+"""Reading of a saved component's `cfg` file, with all checks before anything is changed."""
 
 import inspect
 import typing
@@ -19,20 +19,20 @@ Weights = dict[str, float] | None  # by class
 
 
 class Saved(Protocol):
-    """A pipe whose settings and learnt values are saved as `cfg`."""
+    """A component whose settings and learnt values are saved as `cfg`."""
 
     name: str
-    learnt: ClassVar[Mapping[str, Any]]  # the types of values beside the constructor's settings
-    required: ClassVar[tuple[str, ...]]  # values without which a pipe cannot be loaded
+    learnt: ClassVar[Mapping[str, Any]]  # types of values that are no settings of the constructor
+    required: ClassVar[tuple[str, ...]]  # values without which a component cannot be loaded
 
 
 def read_cfg(source: Path | str, pipe: Saved) -> Block:
-    """Return the saved settings and learnt values of a pipe.
+    """Return the saved settings and learnt values of a component.
 
-    source (Path | str): The file, or the JSON text in a serialized pipe.
-    pipe (Saved): The pipe that loads them, as its config has built it.
-    RAISES (ValueError): If they are no JSON, lack a value that the pipe cannot do without, or have
-        one of a wrong type, or a type twice in a list of types.
+    source (Path | str): The file, or the JSON text in a serialized component.
+    pipe (Saved): The component that loads them, as its config has built it.
+    RAISES (ValueError): If they are no JSON object, lack a required value, or have a value of a
+        wrong type or a list with duplicates (L814).
     """
     try:
         cfg = srsly.read_json(source) if isinstance(source, Path) else srsly.json_loads(source)
@@ -47,7 +47,7 @@ def read_cfg(source: Path | str, pipe: Saved) -> Block:
 
 
 def _problem_of(cfg: object, pipe: Saved) -> str:
-    """Return what is wrong with the values of a pipe, or an empty text."""
+    """Return the problem with the values of a component, or an empty text."""
     if not isinstance(cfg, dict):
         return "it is no JSON object"
     if missing := [key for key in pipe.required if key not in cfg]:
@@ -67,14 +67,9 @@ def _problem_of(cfg: object, pipe: Saved) -> str:
     return ""
 
 
-def check_cfg(source: Path | str, pipe: Saved) -> None:
-    """Check the saved values of a pipe that loads them itself. Arguments as for `read_cfg`."""
-    read_cfg(source, pipe)
-
-
 @lru_cache
 def _kinds(pipe: type[Saved]) -> dict[str, Any]:
-    """Return the types of settings, as a pipe's constructor declares them, and of learnt values."""
+    """Return the types of settings, as the constructor declares them, and of learnt values."""
     hints = typing.get_type_hints(pipe.__init__, include_extras=True)
     settings = {name: hints[name] for name in inspect.signature(pipe).parameters if name in hints}
     return {**settings, **pipe.learnt}

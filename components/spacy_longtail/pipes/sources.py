@@ -1,4 +1,4 @@
-"""Sources of the data behind a pipeline besides its own corpus: `sources` in meta.json."""
+"""Sources of a pipeline's data besides its own corpus: `sources` in meta.json."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -61,7 +61,7 @@ def score_entities(
     labels: Iterable[str] | None = None,
     **_: object,
 ) -> Block:
-    """Strict span scores; see `make_ner_scorer`.
+    """Compute strict span scores; see `make_ner_scorer`.
 
     RETURNS (Block): The scores, all floats in [0, 1] except for the per-type table.
     """
@@ -101,7 +101,7 @@ def score_entities(
 
 
 def _warn(declared: Collection[str], known: Collection[str], tail: Collection[str]) -> None:
-    """Name what the averages do not show. known (Collection[str]): The types with gold mentions."""
+    """Warn of types that the averages lack. known (Collection[str]): Types with gold mentions."""
     differences = {
         "without a mention in the data, count as F1 = 0": set(declared).difference(known),
         "in the data, are not declared and in no average": set(known).difference(declared),
@@ -114,7 +114,7 @@ def _warn(declared: Collection[str], known: Collection[str], tail: Collection[st
 
 
 def count_mentions(examples: Iterable[Example], only: Collection[str] = ()) -> dict[str, PRFScore]:
-    """True and false positives and false negatives, by type with a gold or predicted mention."""
+    """Count true positives, false positives and false negatives of each type with a mention."""
     counts: dict[str, PRFScore] = {}
     for eg in examples:
         if not eg.reference.has_annotation("ENT_IOB"):
@@ -134,10 +134,10 @@ def count_mentions(examples: Iterable[Example], only: Collection[str] = ()) -> d
 
 
 def macro_f(counts: Mapping[str, PRFScore], types: Collection[str]) -> float:
-    """The unweighted mean F1 of some types, in [0, 1]. A type without mentions has F1 = 0."""
+    """Return the unweighted mean F1 of some types in [0, 1]; F1 is 0 for one without mentions."""
     return sum(counts[t].fscore for t in types if t in counts) / len(types) if types else 0.0
 
 
 def support(score: PRFScore) -> int:
-    """Gold mentions."""
+    """Return the number of gold mentions."""
     return score.tp + score.fn

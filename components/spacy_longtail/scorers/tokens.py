@@ -76,7 +76,7 @@ def token_results(examples: Iterable[Example]) -> TokenResults:
 
 
 def _predicted_tags(eg: Example, words: Ints1d) -> Ints2d:
-    """(n_tokens, 2) on gold tokens: spaCy's code, and hash of the type. words: The gold ones."""
+    """Return spaCy's code and the hash of the type of each gold token, shape (n_tokens, 2)."""
     rows = eg.predicted.to_array(PREDICTED)
     if np.array_equal(rows[:, 0], words):
         return rows[:, 1:]

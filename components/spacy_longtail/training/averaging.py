@@ -20,6 +20,7 @@ from ..pipes.sources import add_sources, sources_of
 from ..pipes.token import ensemble_ner
 from ..pipes.token.ensemble_ner import EnsembleNER
 from ..pipes.token.ner import TokenNER
+from ..pipes.token.tagging import TokenTagger
 from ..types import ENTITY_SCORES, Block
 from .taggers import only_tagger
 
@@ -148,11 +149,12 @@ def _weights(nlp: Language) -> list[tuple[str, FloatsXd]]:
 
 
 def _build(nlp: Language, weights: Sequence[tuple[str, FloatsXd]]) -> list[object]:
-    """What runs of one config have in common beside weights and the state of a loss."""
+    """Return what runs of one config have in common beside their weights."""
     settings = [(name, getattr(pipe, "cfg", {})) for name, pipe in nlp.pipeline]
-    cfgs = [(name, {k: v for k, v in cfg.items() if k != "state"}) for name, cfg in settings]
+    taggers = (pipe for _, pipe in nlp.pipeline if isinstance(pipe, TokenTagger))
+    learnt = [tagger.tokens.class_values for tagger in taggers]
     labels = [(getattr(p, "labels", ()), getattr(p, "move_names", ())) for _, p in nlp.pipeline]
-    return [cfgs, labels, [(name, array.shape) for name, array in weights]]
+    return [settings, learnt, labels, [(name, array.shape) for name, array in weights]]
 
 
 def _cosine(first: Sequence[tuple[str, FloatsXd]], other: Sequence[tuple[str, FloatsXd]]) -> float:

@@ -14,9 +14,8 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 from thinc.types import Floats2d
 
-from ..pipes.base import Secondary
 from ..pipes.gate.sentence_gate import SentenceGate
-from ..pipes.neighbours import ask_for_probabilities, has_action_probabilities
+from ..pipes.neighbours import ask_for_probabilities, has_action_probabilities, is_secondary
 from ..pipes.scores.probabilities import begin_probabilities
 from ..pipes.token.tagging import TokenTagger
 from ..sentences import sentence_lengths, sums_by_sentence, touched_sentences
@@ -45,12 +44,13 @@ def record_expectations(nlp: Language) -> None:
     nlp (Language): The pipeline; changed in place. Afterwards, use it for predictions only.
     """
     gates: dict[str, str] = {}  # by key of doc.spans, the trained gate that flags sentences
-    for name, pipe in nlp.pipeline:
+    components: list[tuple[str, Any]] = nlp.pipeline
+    for name, pipe in components:
         if isinstance(pipe, SentenceGate):
             gates[pipe.cfg["spans_key"]] = name
         if has_expectations(pipe):
             ask_for_probabilities(nlp, name)
-            key = pipe.cfg["spans_key"] if isinstance(pipe, Secondary) else None
+            key = pipe.cfg["spans_key"] if is_secondary(pipe) else None
             config = {"pipe_name": name, "gate": gates.get(key or "")}
             nlp.add_pipe(RECORDER, name=f"{RECORDER}_of_{name}", after=name, config=config)
 
@@ -104,7 +104,7 @@ class Recorder:
         if isinstance(pipe, SentenceGate):
             p = pipe.model.ops.to_numpy(pipe.predict(docs))
             return np.repeat(p, len(labels), axis=1) / max(1, len(labels))
-        if not isinstance(self.counted, Secondary):
+        if not is_secondary(self.counted):
             rows = [begin_probabilities(doc, self.of, labels, self.of) for doc in docs]
             return sums_by_sentence(docs, np.concatenate(rows))
         mentions = sums_by_sentence(docs, pipe.marginals(docs) @ pipe.codec.beginnings())

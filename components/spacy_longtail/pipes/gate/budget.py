@@ -1,4 +1,4 @@
-"""A share of all sentences that may be flagged, kept in a stream that is seen once."""
+"""Budget of flagged sentences, as a fraction of all sentences of a stream that is seen once."""
 
 from bisect import bisect_left, insort
 from collections import deque
@@ -17,7 +17,7 @@ ROUNDING = 1e-9
 
 
 class Budget:
-    """Flags the highest scores of a stream, at most a share of them.
+    """Budget that flags the highest scores of a stream, at most a fraction of them.
 
     A score is flagged if at most `share` of the recent scores, itself included, are as high. In no
     particular order this happens with a probability of at most `share`, however they are
@@ -36,9 +36,9 @@ class Budget:
         self._lock = Lock()
 
     def flag(self, scores: Floats1d) -> np.ndarray:
-        """Decide on the next sentences of the stream, one after the other. (n_sentences,)
+        """Return whether each of the next sentences of the stream is flagged, shape (n_sentences,).
 
-        Threads are let in one at a time: those of one call follow each other in the stream.
+        One thread decides at a time, so that the sentences of one call are adjacent in the stream.
         """
         rounded = np.round(np.asarray(scores, dtype="float64"), N_DIGITS).tolist()
         with self._lock:
@@ -57,9 +57,9 @@ class Budget:
 
 
 def start_scores(scores: Sequence[float] | Floats1d) -> list[float]:
-    """The scores of development data as a budget starts from them: all, or evenly spaced quantiles.
+    """Return the development scores that a budget starts from: all, or evenly spaced quantiles.
 
-    RETURNS (List[float]): At most N_START, shuffled, since the first are forgotten first.
+    RETURNS (List[float]): At most N_START scores, shuffled, because the first are forgotten first.
     """
     ranked = np.sort(np.asarray(scores, dtype="float64"))
     if len(ranked) > N_START:

@@ -17,7 +17,7 @@ Row = tuple[Span, float, str]  # a span, its score, and the component that flagg
 
 
 def write_all_flagged(docs: Iterable[Doc], key: str, name: str, flags: Ints1d, scores: Floats1d) -> None:
-    """Add a gate's sentences to doc.spans[key], in place of those that it wrote there before.
+    """Write a gate's sentences to doc.spans[key], replacing those that it wrote there before.
 
     attrs["scores"] and attrs["pipes"] have each span's score and gate: 1 and "" for those of rules.
 
@@ -37,7 +37,7 @@ def write_all_flagged(docs: Iterable[Doc], key: str, name: str, flags: Ints1d, s
 
 
 def _of_others(doc: Doc, key: str, name: str) -> Iterable[Row]:
-    """What others flagged, each span once: a ruler that reads a document again adds it again."""
+    """Return what other components flagged, each span once, though a ruler may repeat it."""
     if key not in doc.spans:
         return ()
     group = doc.spans[key]
@@ -52,7 +52,7 @@ def _of_others(doc: Doc, key: str, name: str) -> Iterable[Row]:
 
 
 def flagged_parts(doc: Doc, key: str | None, who: str) -> Parts:
-    """First token and one past the last of each part to look at.
+    """Return the first token, and the one after the last, of each part to process.
 
     key (Optional[str]): In doc.spans: a sentence with a token of a span is a part; null is all.
     """
@@ -67,7 +67,7 @@ def flagged_parts(doc: Doc, key: str | None, who: str) -> Parts:
 
 
 def within(ents: Iterable[ScoredSpan], parts: Parts) -> Iterator[ScoredSpan]:
-    """The entities that stand in one of the parts as a whole."""
+    """Yield the entities that lie within one of the parts."""
     starts, ends = np.asarray(parts).T
     for ent in ents:
         at = np.searchsorted(starts, ent.start, side="right") - 1

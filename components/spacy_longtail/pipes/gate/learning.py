@@ -1,4 +1,4 @@
-"""What a gate learns from: counts of a corpus, and sentences with and without a rare type."""
+"""Training data of a gate: class weights from a corpus, sentences with and without rare types."""
 
 import warnings
 from collections import Counter
@@ -80,9 +80,9 @@ def learn_counts(
 def with_boundaries(
     examples: Iterable[Example], nlp: Language | None, pipe: object
 ) -> Iterator[Example]:
-    """The examples, the predicted documents with the boundaries that they have when `pipe` trains.
+    """Yield examples whose predicted documents have the sentence boundaries of the training.
 
-    Those with gold boundaries, and those that have boundaries already, are left as they are.
+    Examples with gold boundaries, or whose documents have boundaries already, stay as they are.
     """
     setters = [] if nlp is None else boundary_setters(nlp, pipe)
     for eg in examples:
@@ -95,7 +95,7 @@ def with_boundaries(
 
 
 def warn_of_whole_documents(examples: Iterable[Example], sets_boundaries: bool, who: str) -> None:
-    """Warn where a pipe learns from documents without boundaries, though there are some.
+    """Warn if a component trains on documents without boundaries that will or should have some.
 
     sets_boundaries (bool): Whether a component before it sets boundaries. who (str): The component.
     """
@@ -112,9 +112,9 @@ def warn_of_whole_documents(examples: Iterable[Example], sets_boundaries: bool, 
 def sentence_targets(
     examples: Iterable[Example], labels: Collection[str], kept_share: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Per predicted sentence: whether it holds a gold rare type, and whether to learn from it.
+    """Return whether each predicted sentence has a gold rare type, and whether to train on it.
 
-    kept_share (float): Of the sentences without a rare type, how many to learn from.
+    kept_share (float): Fraction of the sentences without a rare type to train on.
     RETURNS (Tuple[ndarray, ndarray]): (n_sentences, 1) each.
     """
     truth, known = [], []
@@ -127,7 +127,7 @@ def sentence_targets(
 
 
 def _draws(doc: Doc) -> Floats1d:
-    """A number in [0, 1) for each sentence, the same whenever it comes: drawn from its words."""
+    """Return a number in [0, 1) for each sentence, which is a hash of its words."""
     if not len(doc):
         return np.zeros(0)
     lengths = sentence_lengths(doc)

@@ -25,13 +25,13 @@ THRESHOLD = 0.1
 
 
 def check_budget(value: object) -> float:
-    """A share of all sentences."""
+    """Return a budget, which is a fraction of all sentences, if it is valid."""
     rule, fix = "a share of all sentences, above 0 and at most 1", "0.03 flags at most 3 %."
     return finite("budget", value, rule, fix, 1e-9, 1.0)
 
 
 class PosteriorGate(Gate, UntrainedPipe):
-    """A gate without weights: it flags sentences by the probabilities of the NER before it.
+    """Gate without weights, which flags sentences by the probabilities of the NER before it.
 
     A document without sentence boundaries is one sentence. With a budget the order of sentences
     counts. Threads share one stream. Each process counts for itself, in `set_annotations` alone,
@@ -40,7 +40,7 @@ class PosteriorGate(Gate, UntrainedPipe):
     rare_labels (List[str]): The rare types.
     primary (Optional[str]): The component that expects mentions: longtail_token_ner, longtail_ner
         or ner; null is the last such one before the gate.
-    threshold (float): Least expected mentions, in a flagged sentence, of one of the rare types.
+    threshold (float): Minimum number of expected mentions of a rare type in a flagged sentence.
     budget (Optional[float]): Flag the sentences with most expected mentions instead, at most this
         share of all, above 0 and at most 1; null goes by the threshold.
     spans_key (str): Key in doc.spans for the flagged sentences, beside those that other components
@@ -83,7 +83,7 @@ class PosteriorGate(Gate, UntrainedPipe):
         return tuple(self.cfg["rare_labels"])
 
     def restart(self) -> None:
-        """Forget what was seen: a budget starts from the scores of development data again."""
+        """Restart the budget from the scores of development data."""
         share = self.cfg["budget"]
         self._budget = None if share is None else Budget(share, self.cfg["start"] or ())
 
@@ -94,11 +94,11 @@ class PosteriorGate(Gate, UntrainedPipe):
         nlp: Language | None = None,
         labels: list[str] | None = None,
     ) -> None:
-        """Check that what the gate reads stands before it. There is nothing to learn.
+        """Check that a component before the gate writes probabilities. Nothing is trained.
 
-        get_examples (Callable): The training examples, which are not looked at.
+        get_examples (Callable): Training examples, which are ignored.
         nlp (Optional[Language]): The current pipeline.
-        labels (Optional[List[str]]): What `init labels` wrote; must be the pipe's own types.
+        labels (Optional[List[str]]): Labels of `init labels`, which must be the component's types.
         """
         check_labels(labels, self.labels, WHO)
         if nlp is not None:
@@ -113,7 +113,7 @@ class PosteriorGate(Gate, UntrainedPipe):
         self.restart()
 
     def predict(self, docs: Iterable[Doc]) -> Floats2d:
-        """Sum up, for each sentence, the mentions of each rare type that the primary expects.
+        """Return how many mentions of each rare type the primary expects in each sentence.
 
         docs (Iterable[Doc]): Documents with the primary's probabilities, which are not changed.
         RETURNS (Floats2d): Shape (n_sentences, n_types), the sentences of all documents in order.

@@ -1,4 +1,4 @@
-"""`longtail_sentence_gate`: finds the sentences that hold an entity of a rare type."""
+"""`longtail_sentence_gate`: finds the sentences with an entity of a rare type."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -39,7 +39,7 @@ DEFAULT_GATE_MODEL: Block = {
 
 
 class SentenceGate(Gate, LongtailPipe):
-    """A classifier that flags the sentences with an entity of a rare type.
+    """Classifier that flags the sentences with an entity of a rare type.
 
     Trained with weighted binary cross-entropy (docs/methods.md, "Sentence gate"). The loss column
     has the summed loss of all sentences in nats. A document without boundaries is one sentence.
@@ -49,7 +49,7 @@ class SentenceGate(Gate, LongtailPipe):
     auto_share (float): "auto" takes types with at most this share of all mentions, 0 to 1.
     data (str): Sentences to learn from. "full" weighs the two classes by their swapped priors.
         "balanced" has no weights, but as many sentences without a rare type as with, a fixed draw.
-    threshold (float): Least score of a flagged sentence, 0 to 1; `thresholds` finds one.
+    threshold (float): Minimum score of a flagged sentence, 0 to 1; `thresholds` finds one.
     spans_key (str): Key in doc.spans for the flagged sentences; attrs["scores"] are their scores.
     head_rate (float): As for longtail_ner.
     scorer (Optional[Callable]): The scoring function.
@@ -102,7 +102,7 @@ class SentenceGate(Gate, LongtailPipe):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The rare types that open the gate; none yet before "auto" has found them."""
+        """Return the rare types; none before "auto" has found them."""
         given = self.cfg["rare_labels"]
         return tuple(self.cfg["auto_labels"] or ()) if given == AUTO else tuple(given)
 
@@ -119,7 +119,7 @@ class SentenceGate(Gate, LongtailPipe):
         Documents without gold boundaries are counted with those that components before it set.
 
         get_examples (Callable): Training examples. nlp (Optional[Language]): The current pipeline.
-        labels (Optional[List[str]]): What `init labels` wrote; must be the pipe's own types.
+        labels (Optional[List[str]]): Labels of `init labels`, which must be the component's types.
         counts_corpus (Optional[Callable]): A reader of the untouched training data; null counts the
             training examples, unless the config resamples or augments them.
         """
@@ -137,7 +137,7 @@ class SentenceGate(Gate, LongtailPipe):
         self.model.initialize(X=sample)
 
     def logits(self, docs: Iterable[Doc]) -> Floats2d:
-        """The model's output for each sentence of all documents, in order. (n_sentences, 1)"""
+        """Return the logit of each sentence of all documents, shape (n_sentences, 1)."""
         docs = list(docs)
         if not any(len(doc) for doc in docs):
             return self.model.ops.alloc2f(0, 1)
@@ -145,7 +145,7 @@ class SentenceGate(Gate, LongtailPipe):
         return self.model.predict(docs)
 
     def predict(self, docs: Iterable[Doc]) -> Floats2d:
-        """The score of each sentence of all documents, in order: a probability. (n_sentences, 1)"""
+        """Return the probability of a rare type in each sentence, shape (n_sentences, 1)."""
         slope, shift = self.cfg["calibration"] or (1.0, 0.0)
         return sigmoid(self.logits(docs) * slope + shift)
 
@@ -155,7 +155,7 @@ class SentenceGate(Gate, LongtailPipe):
         write_all_flagged(docs, self.cfg["spans_key"], self.name, flags, flat)
 
     def get_loss(self, examples: Iterable[Example], scores: Floats2d) -> tuple[float, Floats2d]:
-        """Weighted binary cross-entropy on the logits, summed over sentences, and its gradient.
+        """Return the weighted binary cross-entropy, summed over sentences, and its gradient.
 
         SOURCE: Nguyen, Nguyen & Rao 2020, eq. 5, priors swapped (docs/methods.md, "Sentence gate").
         """

@@ -1,4 +1,4 @@
-"""Answers of `longtail_mrc_ner`: gold ones, what is learnt of them, and those that are read off."""
+"""Answers of `longtail_mrc_ner`: gold answers, loss and gradient, predicted answers."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -29,13 +29,16 @@ class Answers(NamedTuple):
 
     @property
     def n_rows(self) -> float:
-        """Annotated tokens, once for each query."""
+        """Return the number of annotated tokens, each counted once per query."""
         return float(self.mask.sum()) * self.last.shape[1]
 
 
 def gold_answers(examples: list[Example], labels: Sequence[str], who: str) -> Answers:
-    """The gold entities of the predicted tokens. Those of other types than `labels` count as not
-    annotated, and so do entities that cross a sentence start."""
+    """Return the gold entities of the predicted tokens.
+
+    Tokens of other types than `labels`, and of entities that cross a sentence start, count as not
+    annotated.
+    """
     iob, label, lengths = gold_types(examples, labels, who, others=False)
     codec = TagCodec(tuple(labels), "BILUO")
     columns, mask = codec.gold(iob, label, lengths, are_others_o=False)
@@ -57,7 +60,7 @@ def learn(
     reading: Reading,
     gold: Answers,
 ) -> tuple[float, Reading]:
-    """One part's share of the batch's loss, and its gradient on what the model read.
+    """Return one part's contribution to the batch's loss, and its gradient on the model's output.
 
     (w_s L_s + w_e L_e + w_m L_m) / (w_s + w_e + w_m), times the batch's annotated tokens and
     queries. L_s and L_e are means over these. L_m takes the mean over the pairs of a question. Then
@@ -98,9 +101,9 @@ def learn(
 def read_off(
     model: Model, part: Questions, reading: Reading, taken: Floats1d, space: Floats1d, doc_ends: Ints1d
 ) -> Iterator[tuple[int, int, ScoredSpan]]:
-    """Predicted answers: indices of document and query, and the entity there, without its type.
+    """Yield predicted answers: index of the document, index of the query, and the entity untyped.
 
-    taken, space (Floats1d): (n_rows,), where no entity may stand; where none may begin or end.
+    taken, space (Floats1d): (n_rows,), tokens of no entity; tokens at which none begins or ends.
     doc_ends (Ints1d): (n_docs,), where each document's tokens end among all.
     """
     begins, ends = (to_numpy(reading.logits) > 0).T & ~(taken | space)
@@ -120,9 +123,9 @@ def read_off(
 
 
 def nearest_pairs(begins: Ints1d, ends: Ints1d, group: Ints1d) -> Ints2d:
-    """Each begin with the nearest end at or after it, if both are of one group. (n_pairs, 2)
+    """Return each begin with the nearest end at or after it in its group, shape (n_pairs, 2).
 
-    begins, ends, group (Ints1d): (n_rows,); `group` ascends, and no span goes on where it changes.
+    begins, ends, group (Ints1d): (n_rows,); `group` ascends, and no span crosses its changes.
     """
     first, last = np.flatnonzero(begins), np.flatnonzero(ends)
     at = np.searchsorted(last, first)
@@ -134,9 +137,9 @@ def nearest_pairs(begins: Ints1d, ends: Ints1d, group: Ints1d) -> Ints2d:
 def training_pairs(
     begins: Ints1d, ends: Ints1d, question: Ints1d, gold: Ints2d, most: int
 ) -> tuple[Ints2d, Floats1d]:
-    """All begins with all ends at or after them in their question, at most `most` a question.
+    """Return all begins with all ends at or after them in their question, at most `most` of each.
 
-    Gold pairs are kept in any case; of the others the shortest, which prediction would ask about.
+    Gold pairs are always kept, and of the others the shortest, which prediction would score.
 
     begins, ends, question (Ints1d): (n_rows,), predicted or gold ones; `question` ascends.
     gold (Ints2d): (n_gold, 2), rows of first and last token.

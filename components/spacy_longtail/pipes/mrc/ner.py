@@ -40,7 +40,7 @@ class CutQuery(TypedDict):
 
 
 class MRCNER(EntityScorer, LongtailPipe):
-    """NER that puts a query for each entity type to each sentence, and reads off the answers.
+    """NER that puts a query for each entity type to each sentence and decodes the answers.
 
     Entity score: the sigmoid of the span's logit. Of overlapping answers the one of the higher
     score stays, then the longer, then the earlier, then that of the first query. The loss column
@@ -112,7 +112,7 @@ class MRCNER(EntityScorer, LongtailPipe):
         return tuple(self.cfg["queries"])
 
     def add_label(self, label: str) -> int:
-        """A type is added with its query. RETURNS (int): 0 for one that is there."""
+        """Refuse a new type, which needs a query. RETURNS (int): 0 for one of the component's."""
         if label not in self.labels:
             raise ValueError(Errors.L232.format(who=self.name, unknown=label))
         return 0
@@ -120,7 +120,8 @@ class MRCNER(EntityScorer, LongtailPipe):
     def add_query(self, label: str, query: str) -> int:
         """Add a type with its query, or give a type another query, before training or after.
 
-        label (str): The entity type. query (str): What to look for, in words.
+        label (str): Entity type.
+        query (str): Query for the type.
         RETURNS (int): 0 if the type was there already, else 1.
         """
         known = self.cfg["queries"]
@@ -140,7 +141,7 @@ class MRCNER(EntityScorer, LongtailPipe):
         get_examples (Callable): The training examples.
         nlp (Optional[Language]): The current pipeline: its config gets the queries as they are, so
             that the trained pipeline does without their file.
-        labels (Optional[List[str]]): What `init labels` wrote; must be the types of `queries`.
+        labels (Optional[List[str]]): Labels of `init labels`, which must be the types of `queries`.
         """
         check_labels(labels, self.labels, WHO)
         seen = count_docs(eg.reference for eg in get_examples()).labels

@@ -17,7 +17,7 @@ from ...sentences import sentence_lengths
 
 
 def check_queries(queries: dict[str, str], who: str) -> dict[str, str]:
-    """Refuse types without a query, and what a config cannot hold."""
+    """Refuse types without a query, and texts that a config cannot represent (L230)."""
     is_text = all(text.strip() and "\n" not in text for text in [*queries, *queries.values()])
     if not queries or not is_text or problem_in_config(queries):
         raise ValueError(Errors.L230.format(who=who, found=queries))
@@ -36,9 +36,14 @@ class Questions(NamedTuple):
 def ask(
     docs: list[Doc], queries: list[str], separator: str, tokenizer: Callable[[str], Doc], size: int
 ) -> Iterator[Questions]:
-    """Put every query to every sentence: sentence after sentence, query after query.
+    """Put every query to every sentence, sentence after sentence and query after query.
 
-    queries (List[str]): In words; the pipeline's tokenizer cuts them as it cuts any text.
+    docs (List[Doc]): Documents.
+    queries (List[str]): Queries, tokenized like any text of the pipeline.
+    separator (str): Token between query and sentence.
+    tokenizer (Callable[[str], Doc]): Tokenizer of the pipeline.
+    size (int): Number of queries with sentences in a batch.
+    YIELDS (Questions): Batches in order.
     """
     prefixes = []
     for query in queries:
@@ -58,7 +63,7 @@ def ask(
 
 
 def _sentences(docs: list[Doc]) -> Iterator[tuple[Vocab, list[int], list[bool], int]]:
-    """Vocab, words and spaces of each, and where it begins among the tokens of all documents."""
+    """Yield vocab, words and spaces of each sentence, and its offset among all tokens."""
     n_before = 0
     for doc in docs:
         words, spaces = (column.tolist() for column in doc.to_array(["ORTH", "SPACY"]).T)

@@ -1,1 +1,1 @@
-"""Scores of entities, what is cut by them, and which entity stays where two overlap."""
+"""Scores of entities: calibration, thresholds, and merging of overlapping entities."""

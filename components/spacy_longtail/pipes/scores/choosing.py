@@ -62,10 +62,10 @@ def _prf(point: OperatingPoint) -> PRF:
 
 
 def warn_kept(name: str, keeps: str, problem: str) -> None:
-    """Warn that a component keeps what it has (W082).
+    """Warn that a component keeps its settings (W082).
 
     name (str): Name of the component.
-    keeps (str): What it keeps, such as "its settings".
+    keeps (str): Part that it keeps, such as "its settings".
     problem (str): Why nothing better can be chosen.
     """
     warnings.warn(Warnings.W082.format(name=name, keeps=keeps, problem=problem), stacklevel=4)

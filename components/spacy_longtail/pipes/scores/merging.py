@@ -1,4 +1,4 @@
-"""Which entities of two recognisers stay where they overlap."""
+"""Merging of the entities of two components where they overlap."""
 
 import math
 from collections.abc import Collection, Iterable, Mapping
@@ -50,17 +50,17 @@ class _Tag(NamedTuple):
 
 
 def merge_tokens(spans: Iterable[ScoredSpan]) -> list[ScoredSpan]:
-    """Let the more probable tag win at each token that is in an entity of either recogniser.
+    """Let the more probable tag win at each token of an entity of either component.
 
-    Any entity tag wins over O. A tag that continues what nothing began, or something else, begins
-    an entity: what is left of an entity that lost tokens stays as one or more shorter ones. Tags
-    without a probability, which are infinite, and others make no entity together.
+    Any entity tag wins over O. A tag that continues no entity, or another one, begins an entity, so
+    that the rest of an entity that lost tokens becomes one or more shorter ones. Tags without a
+    probability, which is infinite for them, are not joined with others.
 
     spans (Iterable[ScoredSpan]): The spans of both recognisers; those of one do not overlap. A span
         without token_scores has its own score at each token.
-    RETURNS (List[ScoredSpan]): What stays, by position; at equal probability the secondary's tag.
+    RETURNS (List[ScoredSpan]): Entities by position. At equal probability the secondary's tag wins.
         An entity is the secondary's if one of its tokens is. One that lost no token keeps its
-        score, others have the mean of what is left.
+        score, others get the mean of their tokens.
     SOURCE: Nguyen, Nguyen & Rao 2020, eq. 8-9.
     """
     best: dict[int, _Tag] = {}
@@ -121,7 +121,7 @@ def merge_into(doc: Doc, weak: list[ScoredSpan], merge: str, key: str | None) ->
 
 
 def remove_from(doc: Doc, going: Collection[Span], key: str | None) -> None:
-    """Take entities out of doc.ents, whose tokens are then O; the others stay as they are."""
+    """Remove entities from doc.ents, so that their tokens are O; others stay as they are."""
     if not going:
         return
     known = read_scores(doc, key)
@@ -144,7 +144,7 @@ def _set_entities(doc: Doc, ents: list[Span]) -> None:
 
 
 def without_space(spans: list[ScoredSpan], is_space: Ints1d) -> list[ScoredSpan]:
-    """The spans without whitespace at their ends, with the mean score of the tokens that stay."""
+    """Return the spans without whitespace at their ends, scored by the mean of the other tokens."""
     bounds = np.array([span.place[:2] for span in spans], dtype="int64").reshape(-1, 2)
     starts, ends = trim_whitespace(bounds[:, 0], bounds[:, 1], is_space)
     trimmed = []

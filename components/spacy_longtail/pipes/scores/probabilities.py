@@ -1,4 +1,4 @@
-"""Probabilities of each token, which an NER writes to the Doc for the components behind it."""
+"""Tag probabilities of tokens, which an NER writes to the Doc for later components."""
 
 from collections.abc import Collection, Sequence
 from functools import lru_cache
@@ -14,7 +14,7 @@ SETTING = "write_probabilities"  # of the components that can write them
 
 
 def write_probabilities(doc: Doc, name: str, tags: Sequence[str], p: Floats2d) -> None:
-    """Keep the probabilities of a component, which then are the last that were written.
+    """Write the probabilities of a component to a document, as the most recent ones.
 
     doc (Doc): The document that the component has read.
     name (str): Name of the component.

@@ -1,4 +1,4 @@
-"""Entities with their scores, as pipes hand them on, write them, and read them again."""
+"""Entities with scores: how components pass, write and read them."""
 
 import math
 from collections.abc import Iterable
@@ -27,7 +27,7 @@ class ScoredSpan(NamedTuple):
 
 
 def write_scores(doc: Doc, key: str, spans: Iterable[ScoredSpan]) -> None:
-    """Keep the spans, in the order of the text, in doc.spans[key], with their scores in its attrs.
+    """Write spans to doc.spans[key] in the order of the text, with their scores in its attrs.
 
     attrs["scores"] has a number for each span, attrs["token_scores"] a list of them.
     """
@@ -39,7 +39,7 @@ def write_scores(doc: Doc, key: str, spans: Iterable[ScoredSpan]) -> None:
 
 
 def scored_spans(doc: Doc, key: str | None) -> list[ScoredSpan]:
-    """What `write_scores` kept; empty where there is nothing."""
+    """Return the spans that `write_scores` wrote, if there are any."""
     if key is None or key not in doc.spans:
         return []
     group = doc.spans[key]
@@ -49,12 +49,12 @@ def scored_spans(doc: Doc, key: str | None) -> list[ScoredSpan]:
 
 
 def read_scores(doc: Doc, key: str | None) -> dict[tuple[int, int, str], ScoredSpan]:
-    """What `write_scores` kept, by place; empty where there is nothing."""
+    """Return the spans with a finite score that `write_scores` wrote, by place."""
     return {s.place: s for s in scored_spans(doc, key) if math.isfinite(s.score)}
 
 
 def write_entities(doc: Doc, spans: Iterable[ScoredSpan], key: str | None) -> None:
-    """Add entities to doc.ents, beside those that are there, and keep blocked tokens blocked."""
+    """Add entities to those of doc.ents, and keep blocked tokens blocked."""
     spans = list(spans)
     new = [Span(doc, s.start, s.end, label=s.label) for s in spans]
     blocked = [doc[i : i + 1] for i in blocked_tokens(doc)]
@@ -64,20 +64,20 @@ def write_entities(doc: Doc, spans: Iterable[ScoredSpan], key: str | None) -> No
 
 
 def add_scores(doc: Doc, key: str, spans: Iterable[ScoredSpan]) -> None:
-    """Write the scores of doc.ents: of those found, and of others that had one."""
+    """Write the scores of doc.ents: those of new entities, and those that others had."""
     rated = {**read_scores(doc, key), **{s.place: s for s in spans}}
     places = ((ent.start, ent.end, ent.label_) for ent in doc.ents)
     write_scores(doc, key, [rated[place] for place in places if place in rated])
 
 
 def blocked_tokens(doc: Doc) -> list[int]:
-    """The tokens where, by `doc.set_ents(..., blocked=...)`, no entity may stand."""
+    """Return the tokens that `doc.set_ents(..., blocked=...)` has blocked for entities."""
     iob, types = doc.to_array(["ENT_IOB", "ENT_TYPE"]).T
     return np.flatnonzero((iob == 3) & (types == 0)).tolist()
 
 
 def score_of(span: Span, key: str) -> float | None:
-    """The score of a span in doc.spans[key]; null where it has none."""
+    """Return the score of a span in doc.spans[key]; None if it has none."""
     scored = read_scores(span.doc, key).get((span.start, span.end, span.label_))
     return None if scored is None else float(scored.score)
 

@@ -1,4 +1,4 @@
-"""What becomes of a scored entity: its score is calibrated and compared with a threshold."""
+"""Judging of scored entities: calibration of their scores, and thresholds."""
 
 from collections.abc import Iterable, Mapping
 
@@ -9,7 +9,7 @@ from ...errors import Errors
 from ...numerics import sigmoid
 from ...settings import finite, unused
 from ...types import Block, Overrides
-from .spans import ScoredSpan, scored_spans, write_scores
+from .spans import ScoredSpan, scored_spans, write_entities, write_scores
 from .thresholds import log_odds
 
 # found on development data, and kept in a pipe's cfg: a slope and a shift of the log odds, by type
@@ -28,9 +28,14 @@ def check_judging(
     spans_key: str | None = None,
     is_scored: bool = False,
 ) -> Block:
-    """The settings of a NER factory about its scores.
+    """Check the settings of an NER about its scores, and return them.
 
-    is_scored (bool): Whether entities are scored without a scores_key, too.
+    thresholds (Optional[Mapping[str, float]]): Minimum score of an entity by type.
+    abstain_key, scores_key, spans_key (Optional[str]): Keys in doc.spans.
+    who (str): Name of the factory, for messages.
+    is_scored (bool): Whether entities have scores even without a scores_key.
+    RETURNS (Dict[str, Any]): The settings for `cfg`.
+    RAISES (ValueError): If a setting is invalid or would be ignored.
     """
     check_keys(who, spans_key=spans_key, scores_key=scores_key, abstain_key=abstain_key)
     if thresholds is None:
@@ -46,7 +51,7 @@ def check_judging(
 
 
 def check_keys(who: str, **keys: str | None) -> None:
-    """Refuse settings of one pipe that name the same key of doc.spans."""
+    """Refuse settings of one component that name the same key of doc.spans."""
     for name, key in keys.items():
         if key is not None and list(keys.values()).count(key) > 1:
             rule = f"a key of doc.spans that no other setting of {who} names"
@@ -54,10 +59,10 @@ def check_keys(who: str, **keys: str | None) -> None:
 
 
 def judge(doc: Doc, spans: Iterable[ScoredSpan], cfg: Overrides, name: str) -> list[ScoredSpan]:
-    """Calibrate scores, of tokens too, and leave out entities below the threshold of their type.
+    """Calibrate the scores of entities and their tokens, and drop entities below their threshold.
 
-    Those are kept in doc.spans[abstain_key], where it is set. Pipes may share the group: each
-    replaces what it wrote itself, when it saw the document before.
+    Dropped entities are written to doc.spans[abstain_key] if it is set. Several components may
+    share this group: each one replaces only what it wrote itself before.
     """
     curves, thresholds = cfg.get(CALIBRATION) or {}, cfg.get("thresholds") or {}
     kept, rows = [], []
@@ -77,3 +82,17 @@ def judge(doc: Doc, spans: Iterable[ScoredSpan], cfg: Overrides, name: str) -> l
         write_scores(doc, key, [span for span, _ in rows])
         doc.spans[key].attrs[PIPES] = [pipe for _, pipe in rows]
     return kept
+
+
+def write_judged(
+    docs: Iterable[Doc], found: Iterable[list[ScoredSpan]], cfg: Overrides, name: str
+) -> None:
+    """Judge entities and add those that are kept to doc.ents, with their scores if wanted.
+
+    docs (Iterable[Doc]): Documents.
+    found (Iterable[List[ScoredSpan]]): Entities of each document.
+    cfg (Overrides): Settings of the component.
+    name (str): Name of the component.
+    """
+    for doc, spans in zip(docs, found, strict=True):
+        write_entities(doc, judge(doc, spans, cfg, name), cfg["scores_key"])

@@ -1,4 +1,4 @@
-"""Where to cut scores, and how far they are probabilities: functions of scores and outcomes."""
+"""Operating points and calibration curves, as functions of scores and outcomes."""
 
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ EDGE = 1e-6  # scores nearer to 0 and 1 are cut: their log odds stay finite
 
 
 class OperatingPoint(NamedTuple):
-    """What a threshold does on the data it was chosen on."""
+    """Precision and recall of a threshold on the data that it was chosen on."""
 
     threshold: float
     precision: float
@@ -25,16 +25,17 @@ class OperatingPoint(NamedTuple):
     n_kept: int
 
     def f(self, beta: float = 1.0) -> float:
-        """F-beta, 0 where nothing is right."""
+        """Return F-beta; 0 if no candidate is right."""
         p, r = self.precision, self.recall
         return (1 + beta**2) * p * r / (beta**2 * p + r) if p + r else 0.0
 
 
 def points(scores: Floats1d, right: Ints1d, n_gold: int) -> list[OperatingPoint]:
-    """All different ways to cut, from keeping the best alone to keeping everything (threshold 0).
+    """Return all operating points, from keeping the best candidate to keeping all (threshold 0).
 
-    scores (Floats1d): (n_candidates,), what a threshold is compared with.
-    right (Ints1d): (n_candidates,), whether each is right.
+    scores (Floats1d): Score of each candidate, shape (n_candidates,).
+    right (Ints1d): Whether each candidate is right, shape (n_candidates,).
+    n_gold (int): Number of gold mentions.
     """
     order = np.argsort(-scores, kind="stable")
     ranked, hits = scores[order], np.cumsum(right[order])
@@ -50,43 +51,43 @@ def points(scores: Floats1d, right: Ints1d, n_gold: int) -> list[OperatingPoint]
 
 
 def as_stored(number: float) -> float:
-    """Rounded, and as spaCy reads it again: a pipeline and its copy on disk have the same number.
+    """Return a number as spaCy loads it from disk, so that a pipeline equals its saved copy.
 
-    Rounding alone is not enough: the JSON reader of srsly is off by the last bit for a third of all
-    numbers of one digit, 0.3 among them. What it has read once it reads again.
+    Rounding is not enough, because the JSON reader of srsly changes the last bit of a third of all
+    numbers with one digit, such as 0.3. A number that it has loaded once stays the same.
     """
     return float(srsly.json_loads(srsly.json_dumps(round(float(number), N_DIGITS))))
 
 
 def best_f(points: list[OperatingPoint], beta: float = 1.0) -> OperatingPoint | None:
-    """The cut with the highest F-beta; of equals the one that keeps most. None without any."""
+    """Return the point with the highest F-beta; of equal ones the one that keeps most."""
     return max(points, key=lambda point: (point.f(beta), point.n_kept), default=None)
 
 
 def for_recall(points: list[OperatingPoint], target: float) -> OperatingPoint | None:
-    """The highest threshold with at least this recall; None where keeping all has less."""
+    """Return the highest threshold with at least this recall; None if no point reaches it."""
     return next((point for point in points if point.recall >= target), None)
 
 
 def for_precision(points: list[OperatingPoint], target: float) -> OperatingPoint | None:
-    """Of the cuts with at least this precision the one that keeps most; None where none has it."""
+    """Return the point with at least this precision that keeps most; None if there is none."""
     return next((point for point in reversed(points) if point.precision >= target), None)
 
 
 def for_share(points: list[OperatingPoint], share: float) -> OperatingPoint | None:
-    """Of the cuts with at most this share of all the one that keeps most; None for none."""
+    """Return the point that keeps most, but at most this fraction; None if there is none."""
     n = points[-1].n_kept if points else 0
     return next((point for point in reversed(points) if point.n_kept <= share * n), None)
 
 
 def log_odds(p: Floats1d) -> Floats1d:
-    """Finite, at 0 and 1 too."""
+    """Return the log odds of probabilities, which are finite for 0 and 1 as well."""
     p = np.clip(p, EDGE, 1 - EDGE)
     return np.log(p / (1 - p))
 
 
 def fit_curve(logits: Floats1d, right: Ints1d) -> tuple[float, float]:
-    """Slope and shift of log odds that turn scores into probabilities, by maximum likelihood.
+    """Fit slope and shift of the log odds that make scores probabilities, by maximum likelihood.
 
     logits (Floats1d): (n,), log odds of the scores. right (Ints1d): (n,), whether each is right.
     RETURNS (Tuple[float, float]): A score p becomes sigmoid(slope * log odds + shift). The slope is
@@ -104,7 +105,7 @@ def fit_curve(logits: Floats1d, right: Ints1d) -> tuple[float, float]:
 
 
 def _newton(inputs: Floats2d, target: Floats1d, offset: Floats1d) -> list[float]:
-    """Weights of a logistic regression, by Newton steps that are halved until they help."""
+    """Fit a logistic regression by Newton steps, which are halved until the loss decreases."""
 
     def loss(weights: Floats1d) -> float:
         z = inputs @ weights + offset
@@ -125,7 +126,7 @@ def _newton(inputs: Floats2d, target: Floats1d, offset: Floats1d) -> list[float]
 
 
 def calibration_error(p: Floats1d, right: Ints1d, n_bins: int = 10) -> float:
-    """Expected calibration error: mean |share right - mean score| over equal bins, by size.
+    """Return the expected calibration error: mean |accuracy - mean score| over bins, by size.
 
     p (Floats1d): (n,), scores in [0, 1]. right (Ints1d): (n,), whether each is right.
     SOURCE: Naeini, Cooper & Hauskrecht 2015; Guo et al. 2017, eq. 3.

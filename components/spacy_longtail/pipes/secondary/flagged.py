@@ -1,4 +1,4 @@
-"""Flagged sentences as documents of their own, and what a secondary found in them, merged."""
+"""Flagged sentences as documents, and merging of a secondary's entities into the whole document."""
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -17,11 +17,11 @@ from ..scores.spans import ScoredSpan, read_scores, write_scores
 
 
 class UnusableError(ValueError):
-    """A secondary gave what cannot be merged."""
+    """Error for an output of a secondary that cannot be merged."""
 
 
 def is_failure(error: Exception) -> bool:
-    """Whether nobody answered, the memory is full, or the output cannot be used."""
+    """Return whether an error is a missing answer, a full memory or an unusable output."""
     return (
         isinstance(error, (OSError, JSONDecodeError, ValidationError, UnusableError))  # timeouts, too
         or is_coded(error)
@@ -37,24 +37,27 @@ class FlaggedPart(NamedTuple):
 
 
 def places_of(flagged: Iterable[Parts]) -> list[FlaggedPart]:
-    """Where the flagged parts of documents stand, in their order."""
+    """Return the positions of the flagged parts of documents in their order."""
     return [FlaggedPart(i, *part) for i, parts in enumerate(flagged) for part in parts]
 
 
 def cut_flagged(docs: Sequence[Doc], places: Iterable[FlaggedPart]) -> list[Doc]:
-    """The flagged parts as documents of their own, in their order."""
+    """Return the flagged parts as documents in their order."""
     by_doc = groupby(places, lambda place: place.doc)
     return [part for i, bounds in by_doc for part in cut(docs[i], [(a, b) for _, a, b in bounds])]
 
 
 def in_document(ents: Iterable[ScoredSpan], place: FlaggedPart) -> Iterator[ScoredSpan]:
-    """Entities of a part as the secondary's entities of its document."""
+    """Yield the entities of a part as the secondary's entities of its document."""
     shift = place.start
     return (e._replace(start=e.start + shift, end=e.end + shift, weak=True) for e in ents)
 
 
 def found_in(sentence: Doc, key: str | None) -> list[ScoredSpan]:
-    """The entities that a component has read, without whitespace at their ends; nan is no score."""
+    """Return a component's entities without whitespace at their ends; nan stands for no score.
+
+    RAISES (UnusableError): If scores are not from 0 to 1, or do not match the tokens.
+    """
     rated = read_scores(sentence, key)
     places = [(ent.start, ent.end, ent.label_) for ent in sentence.ents]
     spans = [rated.get(place, ScoredSpan(*place, math.nan, ())) for place in places]
@@ -68,17 +71,18 @@ def found_in(sentence: Doc, key: str | None) -> list[ScoredSpan]:
 
 
 class Found(NamedTuple):
-    """What a secondary found in a document."""
+    """Output of a secondary for a document."""
 
     entities: list[ScoredSpan]
     parts: Parts  # the sentences that it has read: it may have failed on others
 
 
 def replace_within(doc: Doc, reading: Found, types: Collection[str] | None, key: str | None) -> None:
-    """Put the secondary's entities in place of the primary's, in the sentences that it has read.
+    """Replace the primary's entities by the secondary's in the sentences that it has processed.
 
-    Of the primary's there, those of the types that the secondary may set go, and those that overlap
-    one of the secondary's. An entity that both have, or that reaches out of these sentences, stays.
+    The primary's entities of types that the secondary may set are removed there, and those that
+    overlap one of the secondary's. Entities that both have, or that cross the boundary of such a
+    sentence, stay.
     """
     places = {ent.place for ent in reading.entities}
     taken = {i for ent in reading.entities for i in range(ent.start, ent.end)}

@@ -1,4 +1,4 @@
-"""`longtail_gated_ner`: the secondary NER, for rare types, on the sentences that the gate flags."""
+"""`longtail_gated_ner`: secondary NER for rare types in sentences that a gate flags."""
 
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, Literal
@@ -17,7 +17,7 @@ from ...layers.listeners import check_listened, listener_in
 from ...losses.base import Loss
 from ...sentences import has_boundaries, sentence_lengths
 from ...types import ENTITY_SCORES, WEAK_SENTENCES
-from ..base import Secondary, factory
+from ..base import factory
 from ..gate.flagging import flagged_parts, within
 from ..gate.learning import warn_of_whole_documents, with_boundaries
 from ..label_checks import AUTO, check_known, check_labels, check_types
@@ -26,15 +26,16 @@ from ..scores.merging import check_merging
 from ..scores.spans import ScoredSpan
 from ..scores.thresholding import check_judging, judge
 from ..token.describing import check_described
-from ..token.tagging import DEFAULT_TOKEN_MODEL, TokenTagger, check_head
+from ..token.tagging import DEFAULT_TOKEN_MODEL, TokenTagger
+from ..token.token_model import check_head
 from ..weighting import Reader
 from .flagged import cut_flagged, in_document, merge_by_score, places_of
 
 WHO = "longtail_gated_ner"
 
 
-class GatedNER(Secondary, TokenTagger):
-    """A token NER for rare types that runs on flagged sentences and merges with the primary NER.
+class GatedNER(TokenTagger):
+    """Token NER for rare types that runs on flagged sentences and is merged with the primary NER.
 
     Entity score: mean probability of its tags. The loss column has the loss summed over tokens.
 
@@ -55,6 +56,7 @@ class GatedNER(Secondary, TokenTagger):
     """
 
     who = WHO
+    is_secondary = True
     samples_training = False
 
     def __init__(
@@ -108,12 +110,12 @@ class GatedNER(Secondary, TokenTagger):
             self._set_labels(labels)
 
     def _settle_reading(self) -> None:
-        """Save how it reads: after `nlp.replace_listeners` a pipe reads on as it was trained."""
+        """Save whether it reads whole documents, which `nlp.replace_listeners` must not change."""
         self.cfg["reads_documents"] = listener_in(self.model) is not None
 
     @property
     def _reads_all(self) -> bool:
-        """Whether it learns from whole documents: a shared encoder gets its gradient, zeros too."""
+        """Return whether it trains on whole documents, which a shared encoder needs."""
         return self.cfg["spans_key"] is None or self.cfg["reads_documents"]
 
     def _set_labels(self, labels: Collection[str] | str) -> None:
@@ -142,7 +144,7 @@ class GatedNER(Secondary, TokenTagger):
         return sentences_with(with_boundaries(reader(nlp), nlp, self), set(self.labels))
 
     def predict(self, docs: Iterable[Doc]) -> list[list[ScoredSpan]]:
-        """The entities of each document's flagged sentences, with their scores."""
+        """Return the entities of each document's flagged sentences, with their scores."""
         docs = list(docs)
         flagged = [flagged_parts(doc, self.cfg["spans_key"], self.name) for doc in docs]
         spans: list[list[ScoredSpan]] = [[] for _ in docs]
@@ -151,17 +153,20 @@ class GatedNER(Secondary, TokenTagger):
         if not self._reads_all:
             places = places_of(flagged)
             sentences = cut_flagged(docs, places)
-            by_sentence = self.entities(sentences, self.model.predict(sentences), True, beside=False)
+            by_sentence = self._entities(sentences)
             for place, ents in zip(places, by_sentence, strict=True):
                 spans[place.doc].extend(in_document(ents, place))
             return spans
         read = {i: docs[i] for i, parts in enumerate(flagged) if parts}
         some = list(read.values())
         check_listened(self, some)
-        by_doc = self.entities(some, self.model.predict(some), True, beside=False)
+        by_doc = self._entities(some)
         for i, ents in zip(read, by_doc, strict=True):
             spans[i].extend(ent._replace(weak=True) for ent in within(ents, flagged[i]))
         return spans
+
+    def _entities(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
+        return self.tokens.entities(docs, self.model.predict(docs), with_scores=True, beside=False)
 
     def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
         """Merge entities into doc.ents; documents without any stay as they are."""
@@ -172,7 +177,7 @@ class GatedNER(Secondary, TokenTagger):
     def update(
         self, examples: Iterable[Example], *, losses: dict[str, float] | None = None, **settings: Any
     ) -> dict[str, float]:
-        """Learn from the sentences with a rare type; a batch without any changes nothing."""
+        """Train on the sentences with a rare type; a batch without any changes nothing."""
         losses = {} if losses is None else losses
         losses.setdefault(self.name, 0.0)
         examples = list(examples)
@@ -191,9 +196,9 @@ class GatedNER(Secondary, TokenTagger):
             return losses
         return super().update(learnt, losses=losses, **settings)
 
-    def _gold(self, examples: list[Example]) -> Gold:
-        """The gold tags; a shared encoder's are masked outside sentences with a rare type."""
-        gold = super()._gold(examples)
+    def gold(self, examples: list[Example]) -> Gold:
+        """Return the gold tags; a shared encoder's are masked in sentences without a rare type."""
+        gold = super().gold(examples)
         if not self._reads_all or self.cfg["spans_key"] is None:
             return gold
         lengths = np.concatenate([sentence_lengths(eg.predicted) for eg in examples])

@@ -1,4 +1,4 @@
-"""`longtail_gated_pipe`: any component or pipeline as the secondary behind a gate."""
+"""`longtail_gated_pipe`: any component or pipeline as a secondary after a gate."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -15,7 +15,7 @@ from ...errors import Errors, Warnings
 from ...sentences import sentence_lengths
 from ...settings import whole
 from ...types import ENTITY_SCORES, WEAK_SENTENCES
-from ..base import Lock, Secondary, StoppedError, UntrainedPipe, factory
+from ..base import Lock, StoppedError, UntrainedPipe, factory
 from ..gate.flagging import flagged_parts
 from ..label_checks import check_types
 from ..neighbours import check_secondary
@@ -50,14 +50,13 @@ USAGE = (
 )
 
 
-class GatedPipe(Secondary, UntrainedPipe):
-    """Any component or pipeline, run on flagged sentences alone and merged with the primary NER.
+class GatedPipe(UntrainedPipe):
+    """Any component or pipeline, run only on flagged sentences and merged with the primary NER.
 
-    `usage` counts (USAGE says what) since the pipe was loaded. Each process counts for itself.
+    `usage` has the counts of USAGE since the component was loaded. Each process counts for itself.
 
-    The pipe logs and counts a sentence that the secondary fails on, and the primary's entities
-    stay. Errors that neither a model nor a server causes are bugs, and are raised. Nothing is
-    trained here.
+    A sentence that the secondary fails on is logged and counted, and keeps the primary's entities.
+    Errors that neither a model nor a server causes are bugs, and are raised. Nothing is trained.
 
     pipe (Optional[Dict[str, Any]]): A block with `factory` and its settings: a component that needs
         no training, such as an entity_ruler or spacy-llm's llm_ner. Either this or source.
@@ -78,6 +77,7 @@ class GatedPipe(Secondary, UntrainedPipe):
     scorer (Optional[Callable]): The scoring function.
     """
 
+    is_secondary = True
     saved = ("secondary",)
 
     def __init__(
@@ -125,7 +125,7 @@ class GatedPipe(Secondary, UntrainedPipe):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The types that it may set; those of the secondary where `labels` names none."""
+        """Return the types that it may set; those of the secondary if `labels` is null."""
         renamed = map(self._renamed, self.secondary.labels)
         return tuple(dict.fromkeys(renamed if self.cfg["labels"] is None else self.cfg["labels"]))
 
@@ -136,7 +136,7 @@ class GatedPipe(Secondary, UntrainedPipe):
         return self.cfg["labels"] is None or label in self.cfg["labels"]
 
     def _check_types(self) -> None:
-        """Whether `labels` and `label_map` fit the secondary, where it knows its types."""
+        """Check that `labels` and `label_map` match the secondary's types, if it knows them."""
         names, known = self.cfg["label_map"], self.secondary.labels
         strange = [n for n in names.values() if not n.strip() or not self._may_set(n)]
         if known:
@@ -165,7 +165,7 @@ class GatedPipe(Secondary, UntrainedPipe):
             check_secondary(nlp, self, WHO)
 
     def predict(self, docs: Iterable[Doc]) -> list[Found]:
-        """The secondary's entities in flagged sentences, by document; nan stands for no score."""
+        """Return the secondary's entities in flagged sentences, by document; nan means no score."""
         docs = list(docs)
         places = places_of(flagged_parts(doc, self.cfg["spans_key"], self.name) for doc in docs)
         self._count(sentences=sum(len(sentence_lengths(doc)) for doc in docs), flagged=len(places))
@@ -180,7 +180,7 @@ class GatedPipe(Secondary, UntrainedPipe):
 
     @contextmanager
     def memory_zone(self, mem: object = None) -> Iterator[object]:
-        """Called by `nlp.memory_zone`: forget what a secondary with its own vocabulary reads."""
+        """Free the memory of a secondary with its own vocabulary when `nlp.memory_zone` ends."""
         with self.secondary.memory_zone():
             yield mem
 
@@ -199,7 +199,7 @@ class GatedPipe(Secondary, UntrainedPipe):
     def _read(
         self, docs: list[Doc], places: list[FlaggedPart]
     ) -> Iterator[tuple[FlaggedPart, list[ScoredSpan]]]:
-        """The entities of what the secondary can read; after a failure, each sentence alone."""
+        """Yield entities of a batch; after a failure, of each sentence that does not fail alone."""
         try:
             spans = self._entities(cut_flagged(docs, places))
         except Exception as error:

@@ -1,4 +1,4 @@
-"""What `longtail_gated_pipe` puts behind a gate: a component, or a pipeline of its own."""
+"""Secondaries of `longtail_gated_pipe`: a component, or a whole pipeline."""
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -25,7 +25,12 @@ FIX = "Give a block 'pipe' with a factory that needs no training, or a trained p
 
 
 def unfit(who: str, problem: str, fix: str = FIX) -> ValueError:
-    """L285, to be raised. who (str): The gated pipe."""
+    """Return the error for a secondary that cannot be used (L285).
+
+    who (str): Name of the gated component.
+    problem (str): The problem.
+    fix (str): How to solve it.
+    """
     return ValueError(Errors.L285.format(who=who, problem=problem.strip().rstrip("."), fix=fix))
 
 
@@ -33,7 +38,12 @@ class OwnComponent:
     """A component of a factory, in the vocabulary of the pipeline around it."""
 
     def __init__(self, nlp: Language, block: Mapping[str, object], who: str) -> None:
-        """block (Mapping[str, object]): `factory` and its settings, functions resolved."""
+        """Create the component.
+
+        nlp (Language): The pipeline around it.
+        block (Mapping[str, object]): `factory` and its settings, with resolved functions.
+        who (str): Name of the gated component.
+        """
         self.who = who
         # a pipeline for the component to stand in, without those around it
         self.nlp = type(nlp)(nlp.vocab, create_tokenizer=lambda _: nlp.tokenizer)
@@ -41,11 +51,11 @@ class OwnComponent:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The types that it knows of before it reads; none is not known."""
+        """Return the types that it knows in advance; none if they are not known."""
         return tuple(getattr(self.component, "labels", ()))
 
     def read(self, sentences: list[Doc]) -> list[Doc]:
-        """The sentences with entities. What it raises is the caller's."""
+        """Process sentences. Errors are left to the caller."""
         for sentence in sentences:  # what others found is not the secondary's
             sentence.set_ents([], default="missing")
         if hasattr(self.component, "pipe"):
@@ -53,12 +63,16 @@ class OwnComponent:
         return [self.component(sentence) for sentence in sentences]
 
     def memory_zone(self) -> AbstractContextManager[object]:
-        """The words are those of the pipeline around it; a component may keep more."""
+        """Return the component's own memory zone, if it has one."""
         zone: AbstractContextManager[object] = getattr(self.component, "memory_zone", nullcontext)()
         return zone
 
     def initialize(self, get_examples: Callable[[], Iterable[Example]], settings: Block) -> None:
-        """settings (Block): For its own `initialize`."""
+        """Initialize the component, if it has to be.
+
+        get_examples (Callable): Training examples.
+        settings (Block): Settings of its own `initialize`.
+        """
         if hasattr(self.component, "initialize"):
             self.component.initialize(get_examples, nlp=self.nlp, **settings)
         elif settings:
@@ -85,7 +99,12 @@ class OwnPipeline:
     """
 
     def __init__(self, nlp: Language, source: str, who: str) -> None:
-        """nlp (Language): The pipeline around it."""
+        """Load the pipeline, unless it will be loaded with the component.
+
+        nlp (Language): The pipeline around it.
+        source (str): Folder or package of the pipeline.
+        who (str): Name of the gated component.
+        """
         self.source, self.who = source, who
         self._nlp: Language | None = None
         # else what was saved is to come, whatever stands in that place now
@@ -104,7 +123,7 @@ class OwnPipeline:
         return self._nlp
 
     def _setters(self) -> list[object]:
-        """The components that set entities, or do not say what they set."""
+        """Return the components that set entities, or do not declare what they set."""
         pipes = [] if self._nlp is None else self._nlp.pipeline
         assigned = [(self.nlp.get_pipe_meta(name).assigns, pipe) for name, pipe in pipes]
         return [pipe for assigns, pipe in assigned if not assigns or SETS in assigns]
@@ -144,7 +163,7 @@ class OwnPipeline:
 
 
 def _build(nlp: Language, block: Mapping[str, object], who: str) -> Any:
-    """What `nlp.create_pipe` makes of JSON, of a block whose functions are resolved already."""
+    """Create a component as `nlp.create_pipe` does, from a block with resolved functions."""
     given = dict(block)
     factory = given.pop("factory", None)
     require_of(block)
@@ -164,7 +183,7 @@ def _build(nlp: Language, block: Mapping[str, object], who: str) -> Any:
 
 
 def _with_defaults(defaults: Mapping[str, object], given: Mapping[str, object]) -> Block:
-    """Settings over a factory's defaults; what is resolved or another function replaces a block."""
+    """Return a factory's defaults updated by settings. Resolved objects replace whole blocks."""
     merged = {**defaults, **given}
     for name, value in given.items():
         default = defaults.get(name)

@@ -1,4 +1,4 @@
-"""What the types of a component are in words, and the weights that are computed from it."""
+"""Descriptions of a component's types, and the weights that are computed from them."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -142,7 +142,10 @@ class PretrainedHead(NamedTuple):
 
 
 def read_pretrained(path: str | Path, who: str) -> PretrainedHead:
-    """The described head of a pretrained pipeline."""
+    """Load the described head of a pretrained pipeline.
+
+    RAISES (ValueError): If the pipeline cannot be loaded or has no such head (L274).
+    """
     folder = check_encoder(path)
     try:
         nlp = spacy.load(folder)
@@ -162,15 +165,15 @@ def read_pretrained(path: str | Path, who: str) -> PretrainedHead:
 
 
 def are_alike(vectors: Floats2d, others: Floats2d) -> bool:
-    """Whether one describer gave both, (n_texts, nD) each and of unit length."""
+    """Return whether one describer computed both arrays, shape (n_texts, nD), of unit rows."""
     cosines = (vectors * others).sum(axis=1) if vectors.shape == others.shape else np.zeros(1)
     return bool(cosines.min(initial=1.0) >= ALIKE)
 
 
 def take_pretrained(pipe: Any, head: PretrainedHead, nlp: Language | None) -> None:
-    """Start from the weights of a pretrained head and of its encoder, over which alone it works.
+    """Copy the weights of a pretrained head and of its encoder, without which it is useless.
 
-    A tok2vec with a `source` has its weights already; the config of a saved pipeline has none.
+    A tok2vec with a `source` has these weights already; the config of a saved pipeline has none.
     """
     layer, theirs = output_of(pipe.model), output_of(head.pipe.model)
     texts = [head.pipe.types.descriptions[label] for label in head.pipe.labels]
@@ -200,6 +203,6 @@ def take_pretrained(pipe: Any, head: PretrainedHead, nlp: Language | None) -> No
 
 
 def tok2vec_of(nlp: Language | None, pipe: object) -> Tok2Vec | None:
-    """The enabled tok2vec that a component listens to, if it listens to one."""
+    """Return the enabled tok2vec that a component listens to, if there is one."""
     upstream = None if nlp is None else dict(nlp.pipeline).get(upstream_of(nlp, pipe) or "")
     return upstream if isinstance(upstream, Tok2Vec) else None

@@ -7,44 +7,51 @@ import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
 from thinc.api import Model
-from thinc.types import Ragged
+from thinc.types import Ints1d, Ragged
 
-from ...chains.tags import TagCodec
 from ...errors import Errors
-from ...heads import HEADS, Head
 from ...heads.outputs import forget_outputs
 from ...losses import CrossEntropy
-from ...sentences import sentence_lengths
+from ...types import Block
 from ..base import factory
 from ..scores.thresholding import check_judging
 from .tagging import TokenTagger
+from .token_model import TokenModel
 from .type_table import TypeTable
 
 WHO = "longtail_ensemble_ner"
 
-LEAST = 1e-30  # what is impossible for all, so that its logarithm is a number
+MIN_PROBABILITY = 1e-30  # instead of 0, so that the logarithm is a number
 
 
-def forward(model: Model[list[Doc], Ragged], docs: list[Doc], is_train: bool) -> tuple[Ragged, None]:
-    """The logarithm of the mean of the members' tag probabilities. It is not trained.
+class MeanOfMembers:
+    """Forward pass of an ensemble: the logarithm of the mean of its members' tag probabilities.
 
-    Its attr "members" has, for each layer, the head that was trained over it and the columns of its
-    tags in the order of the ensemble's, (n_tags,).
+    members (Sequence[TokenModel]): Members, whose models are the layers of the ensemble's.
     """
-    lengths = np.concatenate([sentence_lengths(doc) for doc in docs])
-    outside = np.zeros(lengths.sum(), dtype="float32")
-    members = [(layer, *rest) for layer, rest in zip(model.layers, model.attrs["members"], strict=True)]
-    rows = [head.marginals(layer.predict(docs), lengths, outside)[:, at] for layer, head, at in members]
-    p = np.mean(rows, axis=0)
-    n_tokens = model.ops.asarray1i([len(doc) for doc in docs])
-    return Ragged(model.ops.asarray2f(np.log(np.maximum(p, LEAST))), n_tokens), None
+
+    def __init__(self, members: Iterable[TokenModel]) -> None:
+        self.members = list(members)
+        self.columns: list[Ints1d] = []  # of each member, in the order of the ensemble's tags
+
+    def align(self, tags: list[str]) -> None:
+        """Find the columns of the ensemble's tags in each member's probabilities."""
+        own = [member.codec.tags for member in self.members]
+        self.columns = [np.array([names.index(tag) for tag in tags]) for names in own]
+
+    def __call__(self, model: Model, docs: list[Doc], is_train: bool) -> tuple[Ragged, None]:
+        """Return one row per token, shape (n_tokens, n_tags). There is no gradient."""
+        pairs = zip(self.members, self.columns, strict=True)
+        p = np.mean([member.marginals(docs)[:, columns] for member, columns in pairs], axis=0)
+        n_tokens = model.ops.asarray1i([len(doc) for doc in docs])
+        return Ragged(model.ops.asarray2f(np.log(np.maximum(p, MIN_PROBABILITY))), n_tokens), None
 
 
 class EnsembleNER(TokenTagger):
-    """Several trained token NERs as one, by the command `ensemble`: not trained any further.
+    """Several trained token NERs as one, which the command `ensemble` writes and nothing trains.
 
-    Entity score: the mean probability of its tags. Weights and types come from `compose`, or from
-    what is saved; a model's probabilities are those of its own pipe.
+    The score of an entity is the mean probability of its tags. Weights and types come from
+    `compose` or from a saved component.
 
     members (Dict[str, Dict]): By any name: `head`, "softmax" or "crf", and `model` with an encoder.
     scheme (str): Tags of all of them: "BIO" or "BILUO".
@@ -68,52 +75,60 @@ class EnsembleNER(TokenTagger):
         write_probabilities: bool = False,
         scorer: Callable | None = None,
     ) -> None:
-        self._heads = {name: members[name]["head"] for name in sorted(members)}  # as a config has them
-        models = [HEADS[head].attach(members[name]["model"]) for name, head in self._heads.items()]
+        built = {member: (members[member]["model"], members[member]["head"]) for member in members}
+        self.members = {
+            member: TokenModel(*built[member], CrossEntropy(), scheme) for member in sorted(built)
+        }
+        self.mean = MeanOfMembers(self.members.values())
         super().__init__(
             nlp,
-            Model("mean_of_members", forward, layers=models, attrs={"members": ()}),
+            Model("mean_of_members", self.mean, layers=[m.model for m in self.mean.members]),
             name,
             loss=CrossEntropy(),
             scorer=scorer,
-            head="softmax",
-            members={member: {"types": []} for member in self._heads},
+            members={member: {"types": []} for member in self.members},
             scheme=scheme,
             write_probabilities=write_probabilities,
             **check_judging(thresholds, abstain_key, scores_key, WHO),
         )
 
-    def _build_head(self) -> None:
-        super()._build_head()
-        members = self.model.attrs["members"] = []
-        for name, head in self._heads.items():
-            codec = TagCodec(tuple(self.cfg["members"][name]["types"]), self.cfg["scheme"])
-            columns = np.array([codec.tags.index(tag) for tag in self.codec.tags])
-            members.append((HEADS[head](codec, CrossEntropy()), columns))
+    def _align(self) -> None:
+        """Set the types of the members, each in its own order."""
+        for name, member in self.members.items():
+            member.scheme = self.cfg["scheme"]
+            member.use(TypeTable(tuple(self.cfg["members"][name]["types"])))
+        self.mean.align(self.codec.tags)
 
-    def _classifiers(self) -> list[tuple[Model, Head]]:
-        heads = [head for head, _ in self.model.attrs["members"]]
-        return list(zip(self.model.layers, heads, strict=True))
+    def load_cfg(self, saved: Block, exclude: Iterable[str]) -> None:
+        """Take over saved settings and types of the ensemble and of its members."""
+        super().load_cfg(saved, ["model"])
+        self._align()
+        for member in self.mean.members if "model" not in exclude else ():
+            forget_outputs(member.model, len(member.head.outputs))
 
     def compose(self, types: Iterable[str], weights: Mapping[str, TokenTagger]) -> None:
-        """Take over what was trained."""
-        for name, tagger in weights.items():
-            self.cfg["members"][name] = {"types": list(tagger.labels)}
-        self._use(TypeTable(tuple(types)))
-        for (model, _), name in zip(self._classifiers(), self._heads, strict=True):
-            forget_outputs(model)
-            model.from_bytes(weights[name].model.to_bytes())
+        """Take over types and weights of trained token NERs.
+
+        types (Iterable[str]): Types in the order of the ensemble's tags.
+        weights (Mapping[str, TokenTagger]): Trained components by name of the member.
+        """
+        self.tokens.use(TypeTable(tuple(types)))
+        self.cfg["members"] = {name: {"types": list(weights[name].labels)} for name in self.members}
+        self._align()
+        for name, member in self.members.items():
+            forget_outputs(member.model)
+            member.model.from_bytes(weights[name].model.to_bytes())
 
     def add_label(self, label: str, description: str | None = None) -> int:
-        """Refused for a type that its members have not learnt."""
+        """Refuse a type that the members have not learnt. RETURNS (int): 0 for one of theirs."""
         return 0 if label in self.labels else self._refuse(f"learn the type {label!r}")
 
     def initialize(self, get_examples: Callable, **settings: Any) -> NoReturn:
-        """Refused: its members were trained apart."""
+        """Refuse, because the members were trained by themselves."""
         self._refuse("be initialized")
 
     def update(self, *args: Any, **settings: Any) -> NoReturn:
-        """Refused: its members were trained apart."""
+        """Refuse, because the members were trained by themselves."""
         self._refuse("be trained")
 
     def _refuse(self, what: str) -> NoReturn:

@@ -25,9 +25,9 @@ MERGED = {"U": "B", "L": "I"}  # of BILUO, in BIO
 def gold_types(
     examples: list[Example], types: Sequence[str], who: str, others: bool
 ) -> tuple[Ints1d, Ints1d, Ints1d]:
-    """Of the predicted tokens: spaCy's gold codes, gold types (indices or -1), sentence lengths.
+    """Return gold codes, gold types (indices or -1) and sentence lengths of predicted tokens.
 
-    others (bool): Whether entities of other types are expected; else a warning names them.
+    others (bool): Whether entities of other types are expected; otherwise a warning names them.
     """
     codes, hashes = map(np.concatenate, zip(*map(gold_entities, examples), strict=True))
     type_hashes = np.asarray([get_string_id(t) for t in types], dtype="uint64")
@@ -42,7 +42,7 @@ def gold_types(
 
 
 def allowed_tags(examples: list[Example], codec: TagCodec) -> Floats2d | None:
-    """Which tags each token can have, where documents say which types they were annotated with."""
+    """Return the tags that each token can have, if documents say which types were annotated."""
     docs = [eg.reference for eg in examples]
     declared = [doc.user_data.get(ANNOTATED_TYPES) for doc in docs]
     if all(types is None for types in declared):
@@ -57,9 +57,14 @@ def allowed_tags(examples: list[Example], codec: TagCodec) -> Floats2d | None:
 def tagged_entities(
     docs: list[Doc], decoded: Decoded, codec: TagCodec, space: Floats1d, score: bool
 ) -> list[list[ScoredSpan]]:
-    """The entities of each document, in its own tokens, from the tags of all; whitespace ends none.
+    """Decode the tags of all documents to entities, which neither begin nor end with whitespace.
 
-    space (Floats1d): (n_tokens,), whether it is whitespace.
+    docs (List[Doc]): Documents.
+    decoded (Decoded): Tags and probabilities of all tokens.
+    codec (TagCodec): Order of the tags.
+    space (Floats1d): Whether each token is whitespace, shape (n_tokens,).
+    score (bool): Whether to score the tokens of entities.
+    RETURNS (List[List[ScoredSpan]]): Entities of each document, in its own tokens.
     """
     start, end, label = codec.spans(decoded.tags)
     start, end = trim_whitespace(start, end, space)
@@ -78,7 +83,7 @@ def tagged_entities(
 
 
 def check_taught(loss: Loss, examples: Iterable[Example], who: str) -> None:
-    """Refuse a loss on soft targets where no training document has any: it would be its base."""
+    """Refuse a loss on soft targets if no training document has any (L513)."""
     if loss.reads_soft and all(read_soft(eg.reference) is None for eg in examples):
         problem = f"no document of the training corpus has any for {loss} of {who}"
         fix = "Train on a corpus that `distil --soft` wrote, or set share = 0."
@@ -86,7 +91,7 @@ def check_taught(loss: Loss, examples: Iterable[Example], who: str) -> None:
 
 
 def soft_targets(examples: Sequence[Example], codec: TagCodec, who: str) -> SoftTargets | None:
-    """Soft targets of tokens that the teacher has too, in the student's columns; null for none."""
+    """Return soft targets of tokens that the teacher has as well, in the student's columns."""
     softs = [read_soft(eg.reference) for eg in examples]
     if all(soft is None for soft in softs):
         return None
@@ -102,7 +107,7 @@ def soft_targets(examples: Sequence[Example], codec: TagCodec, who: str) -> Soft
 
 
 def in_columns(soft: SoftTags, codec: TagCodec, who: str) -> Floats2d:
-    """A teacher's distributions in a student's columns: -inf for tags that the teacher has not."""
+    """Return a teacher's distributions in a student's columns; -inf for tags that it lacks."""
     rows = np.full((len(soft.log_p), len(codec)), -np.inf, dtype="float32")
     column = {tag: i for i, tag in enumerate(codec.tags)}
     if codec.scheme == "BILUO" and not any(tag[0] in MERGED for tag in soft.tags):
@@ -116,7 +121,7 @@ def in_columns(soft: SoftTags, codec: TagCodec, who: str) -> Floats2d:
 
 
 def _aligned(eg: Example) -> tuple[Ints1d, Ints1d]:
-    """Predicted tokens that are gold tokens, and these. (n,) each"""
+    """Return the predicted tokens that are gold tokens, and these gold tokens, shape (n,) each."""
     if same_tokens(eg):
         every = np.arange(len(eg.predicted))
         return every, every

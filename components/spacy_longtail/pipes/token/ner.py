@@ -15,7 +15,8 @@ from ..base import factory
 from ..label_checks import check_known, check_types
 from ..scores.thresholding import check_judging
 from .describing import check_described
-from .tagging import DEFAULT_TOKEN_MODEL, TokenTagger, check_head
+from .tagging import DEFAULT_TOKEN_MODEL, TokenTagger
+from .token_model import check_head
 
 WHO = "longtail_token_ner"
 
@@ -23,22 +24,23 @@ WHO = "longtail_token_ner"
 class TokenNER(TokenTagger):
     """NER that gives every token a tag, over any encoder, with exact probabilities.
 
-    Entity score: the mean probability of its tags. A document with sentence boundaries is labelled
-    sentence by sentence: no entity crosses one.
+    The score of an entity is the mean probability of its tags. A document with sentence boundaries
+    is tagged sentence by sentence, so that no entity crosses a boundary.
 
     model (Model[List[Doc], Ragged]): Outputs per token: longtail.TokenClassifier.v1 or
         longtail.DescribedTypes.v1, with an encoder of its own or a listener.
-    head (str): "softmax", decoded over legal tag sequences; "sigmoid", one yes or no per tag;
+    head (str): "softmax", decoded over legal tag sequences; "sigmoid", a binary output per tag;
         "crf", a chain with learnt transitions; "two_task", an entity and a begin output for AUC.
     loss (Optional[TagLoss]): A loss for the head; null is cross-entropy for softmax and crf,
         longtail.OneVersusRestFocal.v1 for sigmoid, longtail.AUCMargin.v1 for two_task.
-    scheme (str): Tags: "BIO" or "BILUO"; two_task has "BIO".
+    scheme (str): Scheme of the tags: "BIO" or "BILUO"; two_task has "BIO".
     include, scores_key, thresholds, abstain_key, head_rate: As for longtail_ner.
-    warmup (int): Training updates with cross-entropy before the loss takes over (softmax, crf).
+    warmup (int): Number of training updates with cross-entropy before those with the loss, for the
+        heads softmax and crf.
     describe (Optional[Callable[[List[str]], Floats2d]]): Vectors of the types' descriptions, for
         longtail.DescribedTypes.v1; null takes those of a pretrained head, else hashed words.
     write_probabilities (bool): Write the probability of each tag at each token to
-        doc.user_data["entity_probabilities"]. A longtail_posterior_gate behind it sets this.
+        doc.user_data["entity_probabilities"]. A longtail_posterior_gate after it sets this.
     scorer (Optional[Callable]): The scoring function.
     """
 

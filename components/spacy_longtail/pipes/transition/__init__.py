@@ -1,1 +1,1 @@
-"""spaCy's transition-based NER with a loss of one's own."""
+"""spaCy's transition-based NER, trained with other losses."""

@@ -31,7 +31,7 @@ from ..label_checks import (
     declared_without_mention,
     warn_without_mention,
 )
-from ..saved import Curves, Weights, check_cfg
+from ..saved import Curves, Weights, read_cfg
 from ..scores.probabilities import SETTING, write_probabilities
 from ..scores.spans import ScoredSpan, add_scores
 from ..scores.thresholding import CALIBRATION, check_judging, judge
@@ -78,13 +78,13 @@ def make_longtail_ner(
     loss (Optional[Loss]): A loss of p(gold); null trains exactly as `ner` does.
     include (Optional[List[str]]): Types to learn and predict, all others are O; null is all.
     scores_key (Optional[str]): Key in doc.spans for the entities with their scores; null for none.
-    thresholds (Optional[Dict[str, float]]): Least score of an entity by type, others keep all; null
-        is none. The command `thresholds` finds them.
+    thresholds (Optional[Dict[str, float]]): Minimum score of an entity by type; null is none. The
+        command `thresholds` finds them.
     abstain_key (Optional[str]): Key in doc.spans for entities below the threshold; null drops them.
     head_rate (float): Learning rate of everything outside the encoder, as a multiple of the
         optimizer's: 10 or so where the encoder is pretrained and its rate is low; 1 is the same.
     write_probabilities (bool): Write the probability that a mention of each type begins at each
-        token to doc.user_data["entity_probabilities"]. A longtail_posterior_gate behind it sets
+        token to doc.user_data["entity_probabilities"]. A longtail_posterior_gate after it sets
         this.
     scorer (Optional[Callable]): The scoring function.
     """
@@ -250,13 +250,15 @@ class LongtailNER(EntityRecognizer):
         return d_scores
 
     def from_bytes(self, bytes_data: bytes, exclude: Iterable[str] = ()) -> "LongtailNER":
-        util.from_bytes(bytes_data, {"cfg": partial(check_cfg, pipe=self)}, exclude)
+        check: Callable = partial(read_cfg, pipe=self)
+        util.from_bytes(bytes_data, {"cfg": check}, exclude)
         super().from_bytes(bytes_data, exclude=exclude)
         mask_unlearnt(self.model)
         return self
 
     def from_disk(self, path: str | Path, exclude: Iterable[str] = ()) -> "LongtailNER":
-        util.from_disk(path, {"cfg": partial(check_cfg, pipe=self)}, exclude)
+        check: Callable = partial(read_cfg, pipe=self)
+        util.from_disk(path, {"cfg": check}, exclude)
         super().from_disk(path, exclude=exclude)
         mask_unlearnt(self.model)
         return self
