@@ -15,9 +15,9 @@ from spacy.util import load_config
 
 from spacy_longtail.output.writing import NEW
 from spacy_longtail.training import train as training
-from tests.project.test_cli import CONFIG
-from tests.util import invoke, toy_corpus, tree
+from tests.util import config_file, invoke, toy_corpus, tree
 
+CONFIG = config_file("baseline")
 FEW = ("--training.max_steps", "4", "--training.eval_frequency", "2")
 OLD = "training/old"
 

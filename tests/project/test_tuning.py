@@ -12,12 +12,12 @@ from spacy_longtail.studies.trials.process import Outcome
 from spacy_longtail.studies.trials.recipes import fill
 from spacy_longtail.studies.tuning import search as module
 from spacy_longtail.studies.tuning.search import Search, best_of
-from tests.project.test_cli import CONFIG
 from tests.util import config_file, invoke, run_spacy, toy_corpus
 
 optuna = pytest.importorskip("optuna")
 ROOT = Path(__file__).parents[2]
 MOM = config_file("resampled_mom")
+CONFIG = config_file("baseline")
 LAM, DROPOUT = "components.ner.loss.lam", "training.dropout"
 SEARCH = f"{LAM}=0.05:1"
 TINY = {

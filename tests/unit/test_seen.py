@@ -13,7 +13,7 @@ from spacy_longtail.pipes.sources import sources_of
 from spacy_longtail.studies.matrix import advice
 from spacy_longtail.studies.matrix.advice import find_pretrained, planned
 from spacy_longtail.training import train
-from spacy_longtail.training.seen import FILE, LEAST_WORDS, SAMPLED, seen_share, sketch, write_seen
+from spacy_longtail.training.seen import FILE, MIN_WORDS, SAMPLED, seen_share, sketch, write_seen
 from spacy_longtail.training.train import warn_seen
 from tests.util import blank, parse
 
@@ -35,7 +35,7 @@ def test_a_sample_of_the_longer_sentences_is_kept(tmp_path):
     assert 4000 / SAMPLED * 0.9 < len(found) < 4000 / SAMPLED * 1.1
     assert sketch(sentences("ship", 12)).tolist() == [456404693, 1530798459]
     short = [Doc(VOCAB, words=["See", "page", str(i), "."]) for i in range(200)]
-    assert len(short[0]) < LEAST_WORDS and not len(sketch(short))
+    assert len(short[0]) < MIN_WORDS and not len(sketch(short))
     write_seen(tmp_path, short)
     assert seen_share(tmp_path, [save(tmp_path / "a.spacy", short)]) == 0
     (tmp_path / FILE).write_bytes(b"12345")

@@ -45,6 +45,8 @@ class Suspect(NamedTuple):
 
 
 class Audit(NamedTuple):
+    """Suspected annotation errors of a part of a corpus."""
+
     docs: list[Doc]
     suspects: list[Suspect]  # rare types first, then by score
     agreement: dict[str, tuple[int, int]]  # by class: tokens predicted as annotated, all tokens
@@ -53,11 +55,13 @@ class Audit(NamedTuple):
 def find_suspects(docs: list[Doc], reading: OutOfFold, tail: list[str]) -> Audit:
     """Judge the annotation by out-of-fold probabilities. An unannotated token is never a suspect.
 
-    docs (List[Doc]): The annotated documents. reading (OutOfFold): What models make of them.
+    docs (List[Doc]): The annotated documents.
+    reading (OutOfFold): Class probabilities of their tokens.
     tail (List[str]): The rare types, whose suspects come first.
-    RETURNS (Audit): A suspect is an annotated entity, or a run of tokens outside, read alike.
+    RETURNS (Audit): The suspects. A suspect is an annotated entity, or a sequence of tokens outside
+        entities with the same prediction. Its score is the minimum over its tokens.
     SOURCE: Northcutt et al. 2021, Confident Learning; Wang & Mueller 2022, Detecting Label Errors
-        in Token Classification Data, for the least score as that of several tokens.
+        in Token Classification Data (minimum over tokens).
     """
     classes, given = reading.classes, _annotated(docs, reading.classes)
     judged = (given != UNANNOTATED) & (reading.learnt[np.arange(len(given)), given] > 0)
@@ -143,12 +147,13 @@ def problem(doc: Doc, suspect: Suspect) -> str:
 
 
 def review_records(audit: Audit, format: ReviewFormat) -> list[Task]:
-    """Return the sentences with suspected errors, with their annotation unchanged, the worst first.
+    """Return the sentences with suspects and their annotation, for an annotation tool.
 
-    audit (Audit): Suspected errors of a corpus.
-    format (str): "prodigy" (text, tokens, spans, meta) or "doccano" (text, label, meta's fields).
-    RETURNS (List[Task]): meta: score, the least; problem, in words; type, of the first
-        suspect; document, its number from 0; start, the sentence's first character in it.
+    audit (Audit): The suspects.
+    format (str): "prodigy" (text, tokens, spans, meta) or "doccano" (text, label, fields of meta).
+    RETURNS (List[Task]): Sentences in the order of their first suspect. meta has the minimum score,
+        the problems in words, the type of the first suspect, the index of the document, and the
+        character offset of the sentence in it.
     """
     by_sentence: dict[tuple[int, int, int], list[Suspect]] = {}
     places = cache(lambda doc_i: sentence_bounds(audit.docs[doc_i]))

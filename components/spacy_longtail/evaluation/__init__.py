@@ -1,1 +1,1 @@
-"""Evaluation of trained pipelines: scores, comparisons, thresholds and reports."""
+"""Evaluation of trained pipelines: scores, comparisons, thresholds, ensembles and reports."""

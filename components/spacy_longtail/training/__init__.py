@@ -1,1 +1,1 @@
-"""Training one model, and what comes before it: checks, provenance, out-of-fold audits."""
+"""Training of one model: checks, provenance, out-of-fold predictions and averages of models."""

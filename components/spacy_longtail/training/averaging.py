@@ -1,4 +1,4 @@
-"""Several trained pipelines as one, by the mean of tag probabilities or of weights."""
+"""Combination of trained pipelines, by averaging their tag probabilities or their weights."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -24,23 +24,26 @@ from ..pipes.token.tagging import TokenTagger
 from ..types import ENTITY_SCORES, Block
 from .taggers import only_tagger
 
-SEEDS = "Name pipelines that differ in their seed alone, as one config trains them."
-JUDGED = "Name it as it was before `thresholds`: what was chosen on its own scores is wrong for a mean."
-USE = "Name pipelines with one longtail_token_ner, head = 'softmax' or 'crf', that alone reads entities."
+SEEDS = "Name pipelines that one config trained with different seeds."
+JUDGED = "Name the pipeline from before `thresholds`: its thresholds are wrong for averaged scores."
+USE = "Name pipelines whose only NER is a longtail_token_ner with head = 'softmax' or 'crf'."
 FROM_ONE = (
-    "Average their probabilities instead, without --weights; or train runs that start from one "
+    "Omit --weights to average their probabilities instead, or train runs that start from the same "
     "pretrained encoder, as configs/pretrained_cnn.cfg does."
 )
-COSINE = 0.5  # of the weights of two runs: from one start it is near 1, from two near 0
+COSINE = 0.5  # minimum cosine of the weights of two runs; near 1 if they have the same start
 
 
 def average(pipelines: Sequence[Language], paths: Sequence[Path | str]) -> EnsembleNER:
-    """Put the token NERs of several pipelines in the place of that of the first.
+    """Replace the token NER of the first pipeline by an ensemble of the token NERs of all.
 
-    The first stays what it is but for that: its tokenizer and its other components. An encoder that
-    only the NER listened to goes; each member has one of its own.
+    Its tokenizer and its other components stay, except encoders to which only the NER listened,
+    because each member has its own.
 
-    RETURNS (EnsembleNER): The new component. It reads by the mean of their tag probabilities.
+    pipelines (Sequence[Language]): At least two pipelines. The first is changed in place.
+    paths (Sequence[Path | str]): Their paths, for messages.
+    RETURNS (EnsembleNER): The new component, which averages tag probabilities.
+    RAISES (ValueError): If the pipelines cannot be combined (L514).
     SOURCE: Lakshminarayanan et al. 2017, arXiv:1612.01474.
     """
     taggers = list(map(_tagger, pipelines, paths))
@@ -81,7 +84,7 @@ def _tagger(nlp: Language, path: Path | str) -> TokenNER:
 
 
 def _own_encoders(nlp: Language, name: str) -> list[str]:
-    """Copy the encoders that a component listens to into it. RETURNS (List[str]): Their names."""
+    """Copy the encoders to which a component listens into it, and return their names."""
     block = nlp.get_pipe_config(name)
     block.update(nlp.config.interpolate()["components"][name])
     encoders = []
@@ -94,14 +97,14 @@ def _own_encoders(nlp: Language, name: str) -> list[str]:
         as_own = attrs.get("replace_listener_cfg", lambda block, _: block)
         listeners = dict(_listeners(block["model"], "model", upstream))
         nlp.replace_listeners(upstream, name, list(listeners))
-        # spaCy looks at model.tok2vec, wherever the listener is
+        # spaCy expects the listener in model.tok2vec
         for path, listener in listeners.items():
             set_dot_to_object(block, path, as_own(block_of_upstream, listener))
     return encoders
 
 
 def _listeners(block: Block, path: str, upstream: str) -> Iterator[tuple[str, Block]]:
-    """The blocks of listeners to a component in a model's block, with their places."""
+    """Yield the config blocks of listeners to a component in a model, with their dotted names."""
     if "Listener" in block.get("@architectures", "") and block.get("upstream", "*") in ("*", upstream):
         yield path, dict(block)
     for key, value in block.items():
@@ -110,12 +113,15 @@ def _listeners(block: Block, path: str, upstream: str) -> Iterator[tuple[str, Bl
 
 
 def average_weights(pipelines: Sequence[Language], paths: Sequence[Path | str]) -> None:
-    """Give a pipeline the mean of its own weights and those of other runs of its config.
+    """Average the weights of runs of one config, and store the means in the first pipeline.
 
-    The runs must have started from the same weights, as from one pretrained encoder: then they end
-    in one valley of the loss, in which the mean is often better than either. It is as large and as
-    fast as one of them. What components have beside a network is that of the first run.
+    The runs must have started from the same weights, such as those of a pretrained encoder. Then
+    they end in the same valley of the loss, in which the mean is often better than each of them.
+    Other state of the components is that of the first run.
 
+    pipelines (Sequence[Language]): At least two pipelines. The first is changed in place.
+    paths (Sequence[Path | str]): Their paths, for messages.
+    RAISES (ValueError): If the pipelines are no runs of one config from one start (L514).
     SOURCE: Wortsman et al. 2022, arXiv:2203.05482 (the uniform soup).
     """
     for nlp, path in zip(pipelines, paths, strict=True):
@@ -132,12 +138,13 @@ def average_weights(pipelines: Sequence[Language], paths: Sequence[Path | str]) 
             problem = f"it and {paths[0]} began apart: their weights have a cosine of {cosine:.2f}"
             raise refused(path, problem, FROM_ONE)
     means = [sum(array for _, array in several) / len(paths) for several in zip(*weights, strict=True)]
-    for (_, array), mean in zip(weights[0], means, strict=True):  # when all are read: some may be tied
+    for (_, array), mean in zip(weights[0], means, strict=True):  # at last, because some may be tied
         array[...] = mean
     _settle(pipelines)
 
 
 def _weights(nlp: Language) -> list[tuple[str, FloatsXd]]:
+    """Return all parameters of a pipeline with their names, sharing its memory."""
     arrays: list[tuple[str, FloatsXd]] = []
     models = (getattr(pipe, "model", None) for _, pipe in nlp.pipeline)
     for node in (node for model in models if isinstance(model, Model) for node in model.walk()):
@@ -149,7 +156,7 @@ def _weights(nlp: Language) -> list[tuple[str, FloatsXd]]:
 
 
 def _build(nlp: Language, weights: Sequence[tuple[str, FloatsXd]]) -> list[object]:
-    """Return what runs of one config have in common beside their weights."""
+    """Return settings, labels and shapes of weights, which are equal for runs of one config."""
     settings = [(name, getattr(pipe, "cfg", {})) for name, pipe in nlp.pipeline]
     taggers = (pipe for _, pipe in nlp.pipeline if isinstance(pipe, TokenTagger))
     learnt = [tagger.tokens.class_values for tagger in taggers]
@@ -158,6 +165,7 @@ def _build(nlp: Language, weights: Sequence[tuple[str, FloatsXd]]) -> list[objec
 
 
 def _cosine(first: Sequence[tuple[str, FloatsXd]], other: Sequence[tuple[str, FloatsXd]]) -> float:
+    """Return the cosine between the weights of two pipelines."""
     products = np.zeros(3)
     for (_, a), (_, b) in zip(first, other, strict=True):
         a, b = (to_numpy(vector).ravel().astype("float64") for vector in (a, b))
@@ -166,7 +174,7 @@ def _cosine(first: Sequence[tuple[str, FloatsXd]], other: Sequence[tuple[str, Fl
 
 
 def refused(path: Path | str, problem: str, fix: str) -> ValueError:
-    """L514, to be raised of a pipeline."""
+    """Return the error for a pipeline that cannot be combined with others."""
     return ValueError(Errors.L514.format(path=path, problem=problem, fix=fix))
 
 
@@ -179,7 +187,7 @@ def _check_not_judged(path: Path | str, pipe: Any) -> None:
 def _check_alike(
     pipelines: Sequence[Language], paths: Sequence[Path | str], builds: Sequence[object], problem: str
 ) -> Vectors | None:
-    """Refuse pipelines unlike the first. RETURNS (Optional[Vectors]): Of all that have any."""
+    """Refuse pipelines that differ from the first, and return the word vectors of all, if any."""
     tables = [nlp.vocab.vectors for nlp in pipelines if len(nlp.vocab.vectors)]
     known = _reading(pipelines[0])
     for nlp, path, build in zip(pipelines, paths, builds, strict=True):
@@ -193,7 +201,7 @@ def _check_alike(
 
 
 def _reading(nlp: Language) -> Block:
-    """What text is read by."""
+    """Return language, tokenizer and lookups of a pipeline."""
     rules = cast(Tokenizer, nlp.tokenizer).to_bytes(exclude=["vocab"])
     lookups = nlp.vocab.lookups
     return {
@@ -204,7 +212,10 @@ def _reading(nlp: Language) -> Block:
 
 
 def _settle(pipelines: Sequence[Language]) -> None:
-    """Resolve references of the first config, whose targets may go. Several seeds become null."""
+    """Interpolate the config of the first pipeline, because its blocks may be removed.
+
+    Different seeds become null, and scores of the first pipeline are removed.
+    """
     nlp = pipelines[0]
     whole = nlp.config.interpolate()
     seeds = {pipeline.config.interpolate()["training"]["seed"] for pipeline in pipelines}
@@ -212,6 +223,6 @@ def _settle(pipelines: Sequence[Language]) -> None:
     for name in nlp.component_names:
         nlp.get_pipe_config(name).update(whole["components"][name])
     nlp.config = whole
-    nlp.meta["performance"] = {}  # of the first pipeline
+    nlp.meta["performance"] = {}
     for pipeline in pipelines[1:]:
         add_sources(nlp, sources_of(pipeline.meta))

@@ -1,4 +1,4 @@
-"""Sentences that an encoder was pretrained on, known again by a sample of their hashes."""
+"""Sentences of an encoder's pretraining, recognised by a sample of their hashes."""
 
 import hashlib
 from collections.abc import Iterable
@@ -14,18 +14,19 @@ from ..encoders import located
 from ..errors import Errors
 from ..sentences import plain_text
 
-FILE = "seen.bin"  # beside the meta.json of a pipeline: ascending, 4 bytes each, little-endian
-SAMPLED = 4  # one sentence in so many, the same whatever corpus it is in
-LEAST_WORDS = 5  # shorter ones are alike by chance
-MOST = 0.02  # of a corpus, from which its scores are said to be no measurement
+FILE = "seen.bin"  # in the pipeline's folder: ascending hashes of 4 bytes, little-endian
+SAMPLED = 4  # one of so many sentences is sampled, by its hash and so in all corpora alike
+MIN_WORDS = 5  # shorter sentences are equal by chance
+MOST = 0.02  # largest fraction of seen sentences with which scores on a corpus are valid
 
 
 def sketch(sentences: Iterable[Doc]) -> Ints1d:
-    """The sampled hashes of sentences, up to white space and case.
+    """Return the sampled hashes of sentences, ignoring white space and case.
 
-    sentences (Iterable[Doc]): One each. RETURNS (Ints1d): (n_sampled,) uint32, ascending, unique.
+    sentences (Iterable[Doc]): Documents of one sentence each.
+    RETURNS (Ints1d): Unique hashes in ascending order, uint32 of shape (n_sampled,).
     """
-    texts = (plain_text(d.text).encode("utf8", "replace") for d in sentences if len(d) >= LEAST_WORDS)
+    texts = (plain_text(d.text).encode("utf8", "replace") for d in sentences if len(d) >= MIN_WORDS)
     hashes = (hashlib.blake2b(text, digest_size=8).digest() for text in texts)
     numbers = {int.from_bytes(digest, "big") % (SAMPLED << 32) for digest in hashes}
     kept = sorted(number // SAMPLED for number in numbers if number % SAMPLED == 0)
@@ -33,15 +34,21 @@ def sketch(sentences: Iterable[Doc]) -> Ints1d:
 
 
 def write_seen(pipeline: Path, sentences: Iterable[Doc]) -> None:
-    """Keep beside a pipeline what it was pretrained on. sentences (Iterable[Doc]): One each."""
+    """Write the sampled hashes of the sentences on which a pipeline was pretrained.
+
+    pipeline (Path): Folder of the pipeline.
+    sentences (Iterable[Doc]): Documents of one sentence each.
+    """
     (pipeline / FILE).write_bytes(sketch(sentences).tobytes())
 
 
 def seen_share(pipeline: Path, parts: Iterable[Path]) -> float:
-    """The share of a corpus's sentences that a pipeline was pretrained on, by the sample of them.
+    """Estimate the fraction of a corpus's sentences on which a pipeline was pretrained.
 
-    pipeline (Path): Its folder, or an installed package; one without the file has seen nothing.
-    parts (Iterable[Path]): Files of a corpus, or folders of them; absent ones do not count.
+    pipeline (Path): Folder of the pipeline, or an installed package.
+    parts (Iterable[Path]): Parts of the corpus: .spacy files or folders. Missing ones are ignored.
+    RETURNS (float): In [0, 1]. 0 if the pipeline has no list of sentences.
+    RAISES (ValueError): If the list is damaged (L274).
     """
     path = located(pipeline) / FILE
     data = path.read_bytes() if path.is_file() else b""

@@ -40,6 +40,7 @@ class ScoreRow(NamedTuple):
 
     @property
     def difference(self) -> float | None:
+        """Return F1 of ours minus that of the baseline, or None if one is missing."""
         return None if self.baseline is None or self.ours is None else self.ours - self.baseline
 
 

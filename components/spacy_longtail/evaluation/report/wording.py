@@ -52,7 +52,8 @@ def counted(report: Report) -> str:
 def stalled(report: Report, documents: Iterable[Document]) -> list[str]:
     """Describe the errors in rare types that did not improve, and what to label.
 
-    report (Report): The comparison. documents (Iterable[Document]): Those of a run of ours.
+    report (Report): The comparison.
+    documents (Iterable[Document]): Documents of a run of our method.
     RETURNS (List[str]): Two sentences for each type that has errors.
     """
     rows = [row for row in report.rows if row.rare and row.support and (row.difference or 0) <= 0]
@@ -73,7 +74,10 @@ def stalled(report: Report, documents: Iterable[Document]) -> list[str]:
 
 
 def summarize(report: Report) -> dict[str, Any]:
-    """Return the content of the result table as JSON. report (Report): The comparison."""
+    """Return the content of the result table as JSON data.
+
+    report (Report): The comparison.
+    """
     title, findings = verdict(report)
     tested = {f"{kind} F1": row.verdict for kind, row in report.averages.items() if row.verdict}
     return {

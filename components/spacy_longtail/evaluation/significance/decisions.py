@@ -76,6 +76,8 @@ class Decision(NamedTuple):
 
 
 class Interval(NamedTuple):
+    """Score with its 95 % interval."""
+
     value: float
     low: float
     high: float

@@ -20,6 +20,8 @@ MACRO = "macro F1"  # the primary metric unless another one is declared
 
 
 class MentionCounts(NamedTuple):
+    """Correct, predicted and gold mentions of each type in each unit of a test set."""
+
     labels: tuple[str, ...]  # the declared types
     unit: str  # what is sampled: "document", or "group" where the corpus has groups
     counts: Ints3d  # (n_units, n_types + 1, 3); the last type is all others

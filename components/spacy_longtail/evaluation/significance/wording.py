@@ -19,7 +19,7 @@ def outcome(decision: Decision, unit: str = "document") -> str:
     """Return a decision in a few words, such as "not significant (p = 0.23)".
 
     decision (Decision): One comparison in one score.
-    unit (str): What the test set was sampled in: "document" or "group".
+    unit (str): Unit of the test set: "document" or "group".
     """
     if decision.outcome != TOO_FEW:
         return f"{decision.outcome} ({evidence(decision)})"

@@ -1,1 +1,1 @@
-"""Results of a plan's trials: tables, learning curves, recommendations and pages."""
+"""Comparison of a plan's methods: tables, learning curves, recommendations and pages."""

@@ -2,7 +2,7 @@
 
 import statistics
 from collections.abc import Collection, Iterable, Mapping
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -56,8 +56,8 @@ def recommend(
     RETURNS (Recommendation): The choice, also in words. p is corrected for all methods (Holm).
     RAISES (ValueError): If the baseline has no evaluation.
     """
-    runs = _read({n: {(0, s): path for s, path in cells.items()} for n, cells in scored.items()}, labels)
-    _check_baseline(runs, baseline)
+    by_cell = {n: {(0, s): path for s, path in cells.items()} for n, cells in scored.items()}
+    runs = _read(by_cell, labels, baseline)
     best = _best({name: (runs[baseline], own) for name, own in runs.items()}, baseline)
     if early := _early(runs, best, baseline):
         return _undecided(best, baseline, early)
@@ -102,8 +102,7 @@ def recommend_by_folds(
         verdict while one of the two methods still improves. With a patience there is.
     RAISES (ValueError): If the baseline has no evaluation.
     """
-    runs = _read(scored, labels)
-    _check_baseline(runs, baseline)
+    runs = _read(scored, labels, baseline)
     tried = {name: {*cells, *(failed or {}).get(name, ())} for name, cells in runs.items()}
     most = max(map(len, tried.values()), default=0)
     # a method that was dropped after a fold cannot be the best, however lucky it was there
@@ -137,16 +136,15 @@ def recommend_by_folds(
     return Recommendation(best if is_enough else baseline, best, decision, text, evidence, bool(early))
 
 
-def _read(scored: Mapping[str, Mapping[Cell, Path]], labels: list[str]) -> dict[str, Runs]:
-    """Read the evaluations, each file once."""
-    read = cache(partial(read_run, labels=labels))
-    return {name: {cell: read(path) for cell, path in cells.items()} for name, cells in scored.items()}
-
-
-def _check_baseline(runs: Mapping[str, Runs], baseline: str) -> None:
-    if baseline not in runs:
-        found = ", ".join(runs) or "none"
+def _read(
+    scored: Mapping[str, Mapping[Cell, Path]], labels: list[str], baseline: str
+) -> dict[str, Runs]:
+    """Read the evaluations, and check that there are some of the baseline."""
+    if baseline not in scored:
+        found = ", ".join(scored) or "none"
         raise ValueError(Errors.L410.format(role="baseline", name=baseline, found=found))
+    read = partial(read_run, labels=labels)
+    return {name: {cell: read(path) for cell, path in cells.items()} for name, cells in scored.items()}
 
 
 def _pairs(

@@ -1,7 +1,6 @@
 """Summary of a plan's finished trials, by corpus."""
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,7 +11,6 @@ from ...evaluation.convergence import rising_of
 from ...evaluation.report import read_report
 from ...evaluation.report.comparison import Report
 from ...evaluation.report.systems import STATISTICS_FILE, mean, read_run, spread
-from ...evaluation.significance import MentionCounts
 from ..trials.plan import Trial
 from ..trials.run import Matrix
 from ..trials.store import TrialRecord
@@ -134,16 +132,10 @@ def _corpus(path: Path, matrix: Matrix, records: Mapping[str, TrialRecord]) -> C
     rows, labels = _rows(list(records.values()), COLUMNS), read_types(path).labels
     baseline = matrix.plan.baseline
     if matrix.plan.draws:
-
-        @cache
-        def read_key(key: str) -> MentionCounts:
-            return read_run(matrix.store.place(key) / "test.json", labels).counts
-
-        def read(record: TrialRecord) -> MentionCounts:
-            return read_key(record.key)
-
+        counts = {key: read_run(matrix.store.place(key) / "test.json", labels).counts for key in records}
         kinds = ("macro", "micro") if len(labels) > 1 else ("macro",)  # equal for a single type
-        curves = [read_curves(list(records.values()), baseline, read, kind) for kind in kinds]
+        trials = list(records.values())
+        curves = [read_curves(trials, baseline, lambda r: counts[r.key], kind) for kind in kinds]
         return CorpusSummary(path.name, rows, curves=curves)
     if baseline not in {row.method for row in rows}:
         return CorpusSummary(path.name, rows)

@@ -1,1 +1,1 @@
-"""Many trainings by a plan: each in a process of its own, recorded once, and never lost."""
+"""Plans of trials, and the store in which each finished trial is recorded once."""

@@ -5,6 +5,7 @@ import random
 import shutil
 import sys
 import warnings
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -168,6 +169,67 @@ class Tried(NamedTuple):
     key: str  # of its folder among the trials
 
 
+class Proposal:
+    """Trial that Optuna proposes: its values, and the scores that Optuna was told.
+
+    study (optuna.Study): The study. Its first trial is the baseline.
+    parameters (Sequence[Parameter]): The settings to search.
+    """
+
+    def __init__(self, study: "optuna.Study", parameters: Sequence[Parameter]) -> None:
+        self.study, self.drawn, self.reported = study, study.ask(), set[int]()
+        self.number: int = self.drawn.number
+        # Optuna learns only those values of the baseline that are in its ranges
+        known = [p for p in parameters if self.number or p.has(p.baseline)]
+        drawn = {p.name: p.suggest(self.drawn) for p in known}
+        self.values: Overrides = drawn if self.number else {p.name: p.baseline for p in parameters}
+
+    def report(self, points: Mapping[int, float]) -> list[int]:
+        """Report new evaluations to Optuna, and return their steps.
+
+        points (Mapping[int, float]): Macro F1 on dev by step, in [0, 1].
+        """
+        new = [step for step in points if step not in self.reported]
+        for step in new:
+            self.drawn.report(points[step], step)
+        self.reported.update(new)
+        return new
+
+    def prune(self, work: Path, steps: int) -> str | None:
+        """Return why the training must end, or None.
+
+        work (Path): Working folder of the training.
+        steps (int): Number of its steps.
+        """
+        new = self.report(read_points(work))
+        # the baseline is needed for comparison, and pruning a finished training saves nothing
+        is_safe = not new or new[-1] >= steps or self.number == 0
+        return None if is_safe or not self.drawn.should_prune() else f"Pruned after step {new[-1]}."
+
+    def finish(self, record: TrialRecord) -> Tried:
+        """Tell Optuna the result of the trial, and return it."""
+        states = import_optuna().trial.TrialState
+        points = {int(point["step"]): float(point[DEV_SCORE]) for point in record.curve}
+        self.report(points)
+        score = record.score("dev") if record.is_done else None
+        if score is not None:
+            self.study.tell(self.drawn, score)
+        else:
+            state = states.PRUNED if record.status == "pruned" else states.FAIL
+            self.study.tell(self.drawn, state=state)
+        return Tried(
+            number=self.number,
+            values=self.values,
+            is_baseline=self.number == 0,
+            status=record.status if record.status in ("done", "pruned") else "failed",
+            score=max(points.values(), default=None) if score is None else score,
+            curve=sorted(points.items()),
+            seconds=record.seconds,
+            error=record.error,
+            key=record.key,
+        )
+
+
 class Search:
     """Search over settings of a config. All trials are trained for the same number of steps.
 
@@ -258,28 +320,36 @@ class Search:
         records = dict(stored)
         for n in count():
             study.sampler = self._sampler(n)
-            drawn = study.ask()
-            values = self._values(drawn)
-            trial = self._trial(n, values)
+            proposal = Proposal(study, self.parameters)
+            config = compose(self.config, {}, proposal.values)
+            seed = config.interpolate()["system"]["seed"]
+            trial = Trial(self.corpus, TrialMethod(f"trial {n}", {}, config), seed, None)
             key = trial_key(trial.config(), self.data, search=self.name)
             if n == 0:
                 self.store.warn_outdated([key], [trial.title])
             is_known = key in stored and stored[key].method == trial.method.name
             if n >= n_trials and not is_known:
                 return tried
-            reported = set[int]()
             if key not in records:
-                start = partial(self._start, runner, trial, drawn, reported)
-                record = self.store.train(key, trial, start, steps=self.steps, keep_model=True)
-                assert record is not None  # only a pruned trial is stopped
-                records[key] = record
-            tried.append(self._finished(study, drawn, values, records[key], reported))
+                records[key] = self._train(key, trial, proposal, runner)
+            tried.append(proposal.finish(records[key]))
             if not is_known:
                 sys.stderr.write(f"{title(tried[-1])}\n")  # stdout is for results
                 kept = {tried[0].key, getattr(best_of(tried), "key", "")}
                 for other in {own.key for own in tried} - kept:
                     shutil.rmtree(self.store.place(other) / MODEL, ignore_errors=True)
         return tried
+
+    def _train(self, key: str, trial: Trial, proposal: Proposal, runner: Runner) -> TrialRecord:
+        """Run a trial, which ends early if Optuna prunes it."""
+
+        def start(work: Path) -> Outcome:
+            outcome = runner(trial, work, partial(proposal.prune, work, self.steps))
+            return outcome._replace(status="pruned") if outcome.status == "stopped" else outcome
+
+        record = self.store.train(key, trial, start, steps=self.steps, keep_model=True)
+        assert record is not None  # no outcome is "stopped"
+        return record
 
     def _study(self) -> "optuna.Study":
         """Return an empty study in memory, whose first trial will be the baseline."""
@@ -297,63 +367,6 @@ class Search:
         """
         seed = random.Random(f"{self.seed}/{n_finished}").getrandbits(32)
         return import_optuna().samplers.TPESampler(seed=seed)
-
-    def _values(self, drawn: "optuna.Trial") -> Overrides:
-        """Return the values of a trial. Optuna learns only those of the baseline in its ranges."""
-        if drawn.number:
-            return {p.name: p.suggest(drawn) for p in self.parameters}
-        for parameter in self.parameters:
-            if parameter.has(parameter.baseline):
-                parameter.suggest(drawn)
-        return {p.name: p.baseline for p in self.parameters}
-
-    def _trial(self, n: int, values: Overrides) -> Trial:
-        config = compose(self.config, {}, values)
-        seed = config.interpolate()["system"]["seed"]
-        return Trial(self.corpus, TrialMethod(f"trial {n}", {}, config), seed, None)
-
-    def _start(
-        self, runner: Runner, trial: Trial, drawn: "optuna.Trial", reported: set[int], work: Path
-    ) -> Outcome:
-        """Run a trial, which is stopped if Optuna prunes it."""
-
-        def stop() -> str | None:
-            new = _report(drawn, read_points(work), reported)
-            # the baseline is needed for comparison, and pruning a finished training saves nothing
-            is_safe = not new or new[-1] >= self.steps or drawn.number == 0
-            return None if is_safe or not drawn.should_prune() else f"Pruned after step {new[-1]}."
-
-        outcome = runner(trial, work, stop)
-        return outcome._replace(status="pruned") if outcome.status == "stopped" else outcome
-
-    def _finished(
-        self,
-        study: "optuna.Study",
-        drawn: "optuna.Trial",
-        values: Overrides,
-        record: TrialRecord,
-        reported: set[int],
-    ) -> Tried:
-        """Tell Optuna the result of a trial, and return it."""
-        states = import_optuna().trial.TrialState
-        points = {int(point["step"]): float(point[DEV_SCORE]) for point in record.curve}
-        _report(drawn, points, reported)
-        score = record.score("dev") if record.is_done else None
-        if score is not None:
-            study.tell(drawn, score)
-        else:
-            study.tell(drawn, state=states.PRUNED if record.status == "pruned" else states.FAIL)
-        return Tried(
-            number=drawn.number,
-            values=values,
-            is_baseline=not drawn.number,
-            status=record.status if record.status in ("done", "pruned") else "failed",
-            score=max(points.values(), default=None) if score is None else score,
-            curve=sorted(points.items()),
-            seconds=record.seconds,
-            error=record.error,
-            key=record.key,
-        )
 
     def write_best(self, tried: list[Tried], best: Tried) -> Path:
         """Write the best config, which `spacy train` accepts without changes.
@@ -390,15 +403,6 @@ def best_of(tried: list[Tried]) -> Tried | None:
     """
     done = [trial for trial in tried if trial.status == "done" and trial.score is not None]
     return max(done, key=lambda t: (t.score, t.is_baseline, -t.number), default=None)
-
-
-def _report(drawn: "optuna.Trial", points: dict[int, float], reported: set[int]) -> list[int]:
-    """Report new evaluations to Optuna, and return their steps."""
-    new = [step for step in points if step not in reported]
-    for step in new:
-        drawn.report(points[step], step)
-    reported.update(new)
-    return new
 
 
 def title(trial: Tried) -> str:
