@@ -12,9 +12,16 @@ from spacy_longtail.encoders import TRANSFORMERS, check_encoder
 from spacy_longtail.pipes.sources import sources_of
 from spacy_longtail.studies.matrix import advice
 from spacy_longtail.studies.matrix.advice import find_pretrained, planned
-from spacy_longtail.training import train
-from spacy_longtail.training.seen import FILE, MIN_WORDS, SAMPLED, seen_share, sketch, write_seen
-from spacy_longtail.training.train import warn_seen
+from spacy_longtail.training import seen
+from spacy_longtail.training.seen import (
+    FILE,
+    MIN_WORDS,
+    SAMPLED,
+    seen_share,
+    sketch,
+    warn_seen,
+    write_seen,
+)
 from tests.util import blank, parse
 
 VOCAB = Vocab()
@@ -122,7 +129,7 @@ def test_what_a_training_is_scored_on_is_compared(place, corpus, encoder, recwar
 
 def test_a_corpus_is_read_once_for_all_methods(corpus, encoder, monkeypatch):
     read = []
-    monkeypatch.setattr(train, "seen_share", lambda *given: read.append(given) or 0.0)
+    monkeypatch.setattr(seen, "seen_share", lambda *given: read.append(given) or 0.0)
     config = Config({"components": {"tok2vec": {"source": str(encoder)}}})
     folder = corpus({"train": "dusk", "dev": "night"})
     for _ in range(3):

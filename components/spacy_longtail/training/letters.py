@@ -1,5 +1,6 @@
 """Share of a corpus's letters that a pretrained encoder can read."""
 
+import warnings
 from collections import Counter
 from functools import lru_cache
 from itertools import islice
@@ -7,10 +8,12 @@ from pathlib import Path
 
 import spacy
 from spacy.vocab import Vocab
+from thinc.api import Config
 
 from ..corpus.folder import part_path
 from ..corpus.formats.docbin import stream_docs
 from ..encoders import check_encoder
+from ..errors import Warnings
 from ..layers.listeners import nodes_of
 from ..layers.subwords import NAME as SUBWORDS
 from ..layers.subwords import plain
@@ -49,3 +52,15 @@ def share_of_letters(encoder: str, corpus: Path) -> float:
     if not known or not counts:
         return 1.0
     return sum(n for letter, n in counts.items() if letter in known) / counts.total()
+
+
+def warn_letters(config: Config, corpus: Path) -> None:
+    """Warn of a pretrained encoder that lacks most letters of a corpus.
+
+    config (Config): The config, interpolated.
+    corpus (Path): Folder of a converted corpus.
+    """
+    encoder = config.get("paths", {}).get("pretrained")
+    if encoder and (share := share_of_letters(str(encoder), corpus)) < FEWEST:
+        shown = {"encoder": encoder, "share": f"{100 * share:.0f} %", "corpus": corpus}
+        warnings.warn(Warnings.W206.format(**shown), stacklevel=3)

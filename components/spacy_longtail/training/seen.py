@@ -1,17 +1,22 @@
 """Sentences of an encoder's pretraining, recognised by a sample of their hashes."""
 
 import hashlib
+import warnings
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 from spacy.tokens import Doc
+from spacy.util import dict_to_dot
 from spacy.vocab import Vocab
+from thinc.api import Config
 from thinc.types import Ints1d
 
+from ..corpus.folder import part_path
 from ..corpus.formats.docbin import stream_sentences
 from ..encoders import located
-from ..errors import Errors
+from ..errors import Errors, Warnings
 from ..sentences import plain_text
 
 FILE = "seen.bin"  # in the pipeline's folder: ascending hashes of 4 bytes, little-endian
@@ -61,3 +66,34 @@ def seen_share(pipeline: Path, parts: Iterable[Path]) -> float:
     there = (part for part in parts if part.exists())
     sampled = sketch(doc for part in there for doc in stream_sentences(part, vocab))
     return float(np.isin(sampled, np.frombuffer(data, dtype="<u4")).mean()) if len(sampled) else 0.0
+
+
+def warn_seen(config: Config, corpus: Path) -> None:
+    """Warn of encoders that were pretrained on the dev or test part of a corpus.
+
+    config (Config): The config, interpolated. Its components and [initialize] name the encoders.
+    corpus (Path): Folder of a converted corpus.
+    """
+    parts = tuple(path for name in ("dev", "test") if (path := part_path(corpus, name)).exists())
+    blocks = {name: config.get(name, {}) for name in ("components", "initialize")}
+    values = {str(value) for value in dict_to_dot(blocks).values()}
+    for folder in sorted(filter(_lists_seen, values)):
+        if (share := _share(folder, parts)) > MOST:
+            shown = {"path": folder, "corpus": corpus, "share": f"{100 * share:.0f} %"}
+            warnings.warn(Warnings.W103.format(**shown), stacklevel=3)
+
+
+def _lists_seen(value: str) -> bool:
+    """Return whether a setting is an encoder with a list of the sentences of its pretraining."""
+    if not value or "\n" in value or "\0" in value:
+        return False
+    try:
+        return (located(value) / FILE).is_file()
+    except OSError:  # the text is too long for a path
+        return False
+
+
+@lru_cache(maxsize=64)
+def _share(folder: str, parts: tuple[Path, ...]) -> float:
+    """Return the result of `seen_share`, computed once for all methods of a plan."""
+    return seen_share(Path(folder), parts)

@@ -6,12 +6,10 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from configparser import Error as ConfigParserError
-from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Literal
 
-from spacy import util
 from spacy.language import Language
 from spacy.schemas import ConfigSchemaInit, ConfigSchemaTraining
 from spacy.scorer import Scorer
@@ -28,8 +26,7 @@ from ..corpus.names import NAMES
 from ..corpus.parts import with_name
 from ..corpus.tokenizers import tokenizer_config
 from ..corpus.type_words import in_words, problem_in_config
-from ..encoders import located
-from ..errors import SHIPPED_CONFIGS, Errors, Warnings
+from ..errors import SHIPPED_CONFIGS, Errors
 from ..extras import require_of
 from ..faults import message_of
 from ..hub import check_models
@@ -37,11 +34,11 @@ from ..layers.serving import use_numpy_blas
 from ..output.writing import check_folder, check_outside, coded_io, set_aside, whole_folder
 from ..pipes.sources import add_sources
 from ..types import Block, Overrides
-from .letters import FEWEST, share_of_letters
+from .letters import warn_letters
 from .loading import check_beginning, load_weights, sources_of_beginning, with_any_encoder
 from .optimizers import check_averages
 from .provenance import CURVE_FILE, RUN_FILE, RunRecord, checksum, command, log_curve, read_run, versions
-from .seen import FILE, MOST, seen_share
+from .seen import warn_seen
 from .startup import use_gpu
 
 BEST = "model-best"
@@ -230,49 +227,6 @@ def train_model(
         )
         record.write(new)
     return output / BEST
-
-
-def warn_seen(config: Config, corpus: Path) -> None:
-    """Warn of encoders that were pretrained on the dev or test part of a corpus.
-
-    config (Config): The config, interpolated. Its components and [initialize] name the encoders.
-    corpus (Path): Folder of a converted corpus.
-    """
-    parts = tuple(path for name in ("dev", "test") if (path := part_path(corpus, name)).exists())
-    blocks = {name: config.get(name, {}) for name in ("components", "initialize")}
-    values = {str(value) for value in util.dict_to_dot(blocks).values()}
-    for folder in sorted(filter(_lists_seen, values)):
-        if (share := _share(folder, parts)) > MOST:
-            shown = {"path": folder, "corpus": corpus, "share": f"{100 * share:.0f} %"}
-            warnings.warn(Warnings.W103.format(**shown), stacklevel=3)
-
-
-def warn_letters(config: Config, corpus: Path) -> None:
-    """Warn of a pretrained encoder that lacks most letters of a corpus.
-
-    config (Config): The config, interpolated.
-    corpus (Path): Folder of a converted corpus.
-    """
-    encoder = config.get("paths", {}).get("pretrained")
-    if encoder and (share := share_of_letters(str(encoder), corpus)) < FEWEST:
-        shown = {"encoder": encoder, "share": f"{100 * share:.0f} %", "corpus": corpus}
-        warnings.warn(Warnings.W206.format(**shown), stacklevel=3)
-
-
-def _lists_seen(value: str) -> bool:
-    """Return whether a setting is an encoder with a list of the sentences of its pretraining."""
-    if not value or "\n" in value or "\0" in value:
-        return False
-    try:
-        return (located(value) / FILE).is_file()
-    except OSError:  # the text is too long for a path
-        return False
-
-
-@lru_cache(maxsize=64)
-def _share(folder: str, parts: tuple[Path, ...]) -> float:
-    """Return the result of `seen_share`, computed once for all methods of a plan."""
-    return seen_share(Path(folder), parts)
 
 
 def foreign_to_run(folder: Path) -> str:

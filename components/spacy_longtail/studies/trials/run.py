@@ -13,8 +13,9 @@ from tqdm import tqdm
 from ...errors import Errors
 from ...hub import check_models
 from ...output.writing import check_folder, unless_holds
+from ...training.seen import warn_seen
 from ...training.startup import check_gpu
-from ...training.train import check_trainable, load_filled, warn_seen
+from ...training.train import check_trainable, load_filled
 from .plan import Plan, Trial, unusable
 from .process import Outcome, Stop, Task, launch
 from .store import FOLDER, SCORED, TrialRecord, TrialStore, corpus_version, trial_key

@@ -20,8 +20,9 @@ from ...hub import check_models
 from ...output.amounts import number, percent
 from ...output.writing import check_folder, unless_holds, write_file
 from ...training.provenance import DEV_SCORE, digest, typed
+from ...training.seen import warn_seen
 from ...training.startup import check_gpu
-from ...training.train import refuse_parts, warn_seen
+from ...training.train import refuse_parts
 from ...types import Overrides
 from ..trials.compose import block_of, compose, read_base
 from ..trials.plan import Trial, TrialMethod, is_whole
