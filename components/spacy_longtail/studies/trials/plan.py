@@ -110,7 +110,7 @@ class Draw:
         return {"@readers": f"longtail.{name}.v1", **settings}
 
 
-def title_of(corpus: str, method: str, draw: Draw | None, seed: int | None) -> str:
+def title_of(corpus: str, method: str, draw: Draw | None, seed: int) -> str:
     """Return the title of a trial: corpus, method, sample and seed."""
     drawn = "" if draw is None else f", {number(draw.n_sentences, 'sentence')}"
     share = "" if draw is None or draw.entity_share is None else f" with {draw.x[1]:g} % entity tokens"

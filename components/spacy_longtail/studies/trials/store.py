@@ -58,7 +58,7 @@ class TrialRecord(BaseModel):
     corpus: str
     method: str
     choices: dict[str, str]  # by axis
-    seed: int | None
+    seed: int
     draw: Draw | None
     steps: int
     training: dict[str, int]  # patience: steps without improvement that end a training, or 0
@@ -251,7 +251,7 @@ class TrialStore:
                 "corpus": trial.corpus.name,
                 "method": trial.method.name,
                 "choices": trial.method.choices,
-                "seed": trial.seed,
+                "seed": trial.seed or 0,  # a searched config may have none
                 "draw": trial.draw,
                 "steps": steps,
                 "training": {"patience": patience},

@@ -354,9 +354,9 @@ class Search:
 
     def _study(self) -> "optuna.Study":
         """Return an empty study in memory, whose first trial will be the baseline."""
-        optuna = import_optuna()
-        pruner = optuna.pruners.MedianPruner(STARTUP, int(WARMUP * self.steps))
-        study: optuna.Study = optuna.create_study(pruner=pruner, direction="maximize")
+        module = import_optuna()
+        pruner = module.pruners.MedianPruner(STARTUP, int(WARMUP * self.steps))
+        study: optuna.Study = module.create_study(pruner=pruner, direction="maximize")
         study.enqueue_trial({p.name: p.baseline for p in self.parameters if p.has(p.baseline)})
         return study
 
