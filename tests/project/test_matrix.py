@@ -18,6 +18,7 @@ import pytest
 import srsly
 
 from spacy_longtail.studies.trials import process as processes
+from spacy_longtail.studies.trials import store
 from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.process import Outcome, run_process
 from spacy_longtail.studies.trials.run import Matrix, TrialOptions
@@ -93,6 +94,19 @@ def test_finished_trials_are_skipped(plan, corpus, tmp_path, fake, capsys):
     assert "macro F1 50.0 on dev" in shown.err and not shown.out  # where JSON may be printed
     assert {r.status for r in records.values()} == {"done"}
     assert records[next(iter(found.trials))].dev == {"ents_macro_f": 0.5}
+
+
+def test_trials_of_other_versions_are_counted_in_a_warning_and_kept(
+    plan, corpus, tmp_path, fake, monkeypatch
+):
+    matrix(plan, corpus, tmp_path / "out").run(TrialOptions(), runner=fake)
+    monkeypatch.setattr(store, "code_version", lambda: "another")
+
+    with pytest.warns(UserWarning, match=r"LW208\] 4 trials in .*trials were run by other versions"):
+        found = matrix(plan, corpus, tmp_path / "out")
+    found.run(TrialOptions(), runner=fake)
+
+    assert len(fake.titles()) == len(list((tmp_path / "out" / "trials").iterdir())) == 8
 
 
 def test_a_crash_is_recorded_and_the_rest_go_on(plan, corpus, tmp_path, fake):
