@@ -67,6 +67,17 @@ def test_a_row_is_what_transformers_gives_the_first_piece(bert):
         assert own == pytest.approx(states[first], abs=1e-5)
 
 
+def test_an_empty_document_alone_has_no_rows(bert, tmp_path):
+    nlp = spacy.blank("en")
+    transformer = {"@architectures": "longtail.Transformer.v1", "name": str(bert)}
+    nlp.add_pipe("tok2vec", config={"model": transformer})
+    nlp.initialize()
+    nlp.to_disk(tmp_path)
+
+    assert nlp("").tensor.shape == (0, WIDTH)
+    assert spacy.load(tmp_path)("").tensor.shape == (0, WIDTH)
+
+
 def test_sentences_are_read_apart_and_the_order_is_kept(bert):
     model = loaded(bert)
     [together] = docs_of("Rome sent help Jon saw Oslo")

@@ -81,6 +81,13 @@ def init(model: Model, X: list[Doc] | None = None, Y: object = None) -> None:
         if wanted is not None and known is not None and wanted > known:
             raise ValueError(Errors.L820.format(name=name, wanted=wanted, known=known))
         module.to(shim_of(model).device)
+    _set_width(model)
+
+
+def _set_width(model: Model) -> None:
+    """Set the width of the rows, without which spaCy cannot process an empty document."""
+    if model.has_dim("nO") is None:
+        model.set_dim("nO", encoder_of(model).width)
 
 
 def convert_inputs(model: Model, docs: list[Doc], is_train: bool) -> tuple[ArgsKwargs, Callable]:
@@ -91,6 +98,7 @@ def convert_inputs(model: Model, docs: list[Doc], is_train: bool) -> tuple[ArgsK
     pieces, size = module.pieces, model.attrs["batch_pieces"]
     if pieces is None:
         raise ValueError(Errors.L265.format(name=model.attrs["name"], problem="It has no weights yet."))
+    _set_width(model)  # version 0.3.0 did not save it
     device = shim_of(model).device
     is_cpu = device.type == "cpu"
     limit = longest_window(module, model.attrs["max_pieces"])
