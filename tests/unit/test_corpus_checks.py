@@ -108,6 +108,7 @@ PLANTED = [  # what is planted, level, section, and what the finding names; or t
     (bare(), "warn", "Annotation", "documents without a token: 1"),
     (extra(["Malm\ufffd", "now"]), "warn", "Annotation", "1, such as: Malm\ufffd now"),
     (extra(["a\x07b"]), "warn", "Annotation", "control characters"),
+    (extra(["Mu\u0308nchen", "liegt"]), "warn", "Annotation", "accents apart from their letters"),
     (extra(["so", "be", "it"], iob={1: 0}), "warn", "Annotation", "train: words"),
     (extra(["see", "Ida"], (1, 2), "STORM"), "fail", "Findings", "STORM"),
     (lambda docs: docs["train"].append(CROSSING), "warn", "Sentences", "at [New York|PER] now"),

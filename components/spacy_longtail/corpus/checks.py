@@ -51,6 +51,7 @@ ODDITIES: dict[str, dict[str, tuple[Level, str]]] = {  # by section and kind
         "unannotated_word": ("warn", "words without annotation, from which no pipe learns"),
         "empty": ("warn", "documents without a token"),
         "broken": ("warn", "tokens with control characters or U+FFFD, the mark of a wrong encoding"),
+        "decomposed": ("warn", "words with accents apart from their letters (NFD), which are other words to spaCy"),
     },
 }
 
@@ -101,6 +102,7 @@ class Oddities:
             self._note("stray", doc, i, i + 1, token.ent_iob == 1 and i not in inside)
             self._note("opening_space", doc, i, i + 1, is_space and i > 0 and token.is_sent_start)
             self._note("broken", doc, i, i + 1, _is_broken(token))
+            self._note("decomposed", doc, i, i + 1, not unicodedata.is_normalized("NFC", token.text))
             self._note("unannotated_word", doc, i, i + 1, not (token.ent_iob or is_space or is_bare))
 
     def _note(self, kind: str, doc: Doc, start: int, end: int, is_odd: bool | None) -> None:
