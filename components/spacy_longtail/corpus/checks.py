@@ -51,7 +51,10 @@ ODDITIES: dict[str, dict[str, tuple[Level, str]]] = {  # by section and kind
         "unannotated_word": ("warn", "words without annotation, from which no pipe learns"),
         "empty": ("warn", "documents without a token"),
         "broken": ("warn", "tokens with control characters or U+FFFD, the mark of a wrong encoding"),
-        "decomposed": ("warn", "words with accents apart from their letters (NFD), which are other words to spaCy"),
+        "decomposed": (
+            "warn",
+            "words with accents apart from their letters (NFD): other words to spaCy",
+        ),
     },
 }
 
