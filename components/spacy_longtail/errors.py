@@ -475,7 +475,7 @@ class Warnings:
         "{where}. Put a component that sets boundaries before it and into annotating_components."
     )
 
-    W114 = "[LW114] {name!r}: weak_labels is now rare_labels. Version 0.4 will not accept weak_labels."
+    W114 = "[LW114] {name!r}: {earlier} is now {today}. Version 0.4 will not accept {earlier}."
 
     # Training and pretraining
     W050 = (

@@ -67,7 +67,7 @@ def test_the_threshold_of_a_recall_is_chosen_and_written(model, corpus):
     found = chosen(path, corpus, "--gate-recall", 0.9)
     after, nlp = scores(path, corpus)
     assert found["before"] == pytest.approx(before) and found["after"] == pytest.approx(after)
-    assert (found["sentences"], found["weak"], found["budget"], found["start"]) == (96, 32, None, 0)
+    assert (found["sentences"], found["rare"], found["budget"], found["start"]) == (96, 32, None, 0)
     assert nlp.get_pipe("gate").cfg["threshold"] == found["threshold"] != 0.1 and after["r"] >= 0.9
     assert nlp.get_pipe_config("gate")["threshold"] == found["threshold"]
     with pytest.warns(UserWarning, match="LW082"):

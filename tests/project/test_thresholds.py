@@ -213,7 +213,7 @@ def test_a_gate_is_calibrated_and_gets_its_threshold(gated, corpus, tmp_path):
     shutil.copytree(gated, model)
     found = chosen(model, corpus, "--in-place", "--gate-recall", 0.9)
     gate = found["gate"]
-    assert gate["weak"] == 12 * 2 + 4 * 2 and gate["sentences"] == 96
+    assert gate["rare"] == 12 * 2 + 4 * 2 and gate["sentences"] == 96
     assert gate["after"]["r"] >= 0.9
     assert gate["calibration_error"]["after"] < gate["calibration_error"]["before"]
     nlp = spacy.load(model)
@@ -236,7 +236,7 @@ def test_a_gate_keeps_its_threshold_where_few_sentences_would_choose_it(gated, c
     DocBin(docs=docs[: len(docs) // 2]).to_disk(tmp_path / "few" / "dev.spacy")
     few = (gated, tmp_path / "few", "-o", tmp_path / "x", "--min-mentions", "2")
     kept = chosen(*few)["gate"]
-    assert 2 <= kept["weak"] < 30 and kept["threshold"] == 0.5
+    assert 2 <= kept["rare"] < 30 and kept["threshold"] == 0.5
     asked = chosen(*few, "--gate-recall", "0.9")["gate"]
     assert asked["threshold"] != 0.5 and asked["after"]["r"] >= 0.9
     assert chosen(gated, corpus, "-o", tmp_path / "x")["gate"]["threshold"] != 0.5

@@ -12,6 +12,7 @@ from spacy.cli._util import parse_config_overrides
 from typer import Argument, Option
 from typer.core import TyperCommand
 
+from ..aliases import OPTIONS
 from ..errors import Errors
 from ..evaluation.measuring import MeasuredPipeline
 from ..output.amounts import percent
@@ -28,8 +29,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-RENAMED = {"--products": "--matmul", "--cap": "--max-mentions"}  # options renamed in version 0.3
-
 
 class WithEarlierNames(TyperCommand):
     """Command that accepts earlier names of its options as well, with a warning."""
@@ -44,7 +43,7 @@ class WithEarlierNames(TyperCommand):
         today = {option for parameter in self.params for option in parameter.opts}
         for i, argument in enumerate(args):
             earlier, equals, value = argument.partition("=")
-            name = RENAMED.get(earlier)
+            name = OPTIONS.get(earlier)
             if name in today:
                 echo(f"{earlier} is now {name}. Version 0.4 will not accept {earlier}.", err=True)
                 args[i] = f"{name}{equals}{value}"

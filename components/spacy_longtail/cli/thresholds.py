@@ -136,4 +136,4 @@ def _print_gate(chosen: ChosenGate) -> None:
     text = f"threshold {chosen.threshold or 0:.4g}"
     if chosen.budget is not None:
         text = f"budget {100 * chosen.budget:g} % of sentences, started from {chosen.start} scores"
-    msg.text(f"{text}; {chosen.weak} of {chosen.sentences} hold a rare type")
+    msg.text(f"{text}; {chosen.rare} of {chosen.sentences} hold a rare type")

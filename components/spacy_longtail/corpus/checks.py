@@ -1,4 +1,4 @@
-"""Faults of a corpus and of its annotation, found in one pass over its parts."""
+"""Checks of a corpus: faults of its annotation, its sentences and its types."""
 
 import unicodedata
 from collections import Counter, defaultdict
@@ -12,11 +12,12 @@ from typing import Literal, NamedTuple
 from spacy.tokens import Doc, Token
 
 from ..sentences import all_bounds, has_boundaries
+from .converted import ConvertedCorpus
 from .counts import entity_bounds
-from .descriptions import CorpusTypes, read_types
+from .descriptions import CorpusTypes
 from .formats.docbin import bare_vocab, stream_docs
 from .rare import rare_sentence
-from .statistics.counting import PartTally, described_corpus, marked_up, present_parts
+from .statistics.counting import marked_up
 from .statistics.records import Statistics
 from .tokenizers import blank
 
@@ -191,15 +192,13 @@ def check_corpus(corpus: Path) -> Iterator[Check]:
     corpus (Path): A folder that `convert` wrote.
     YIELDS (Check): Level (info, good, warn, fail), section and text.
     """
-    types, paths = read_types(corpus), present_parts(corpus)
-    tallies = {part: PartTally() for part in paths}
+    converted = ConvertedCorpus(corpus)
+    types, paths, statistics = converted.types, converted.parts, converted.statistics
     oddities = {part: Oddities() for part in paths}
     for part, path in paths.items():
         for doc in stream_docs(path, bare_vocab()):
-            tallies[part].add(doc)
             oddities[part].add(doc)
     good = "No type or part is absent, and no text is annotated in two ways."
-    statistics = described_corpus(corpus, types, tallies)
     yield from run_check(_findings(statistics), "Findings", good)
     yield from run_check(_names(statistics), "Types", "No two types have names that are almost alike.")
     for section, kinds in ODDITIES.items():

@@ -2,7 +2,6 @@
 
 import sys
 import threading
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
@@ -21,7 +20,6 @@ from thinc.api import Model, Optimizer
 from thinc.types import FloatsXd
 from typing_extensions import Self
 
-from ..errors import Warnings
 from ..layers.listeners import encoders_of, listener_in, remember
 from ..layers.serving import use_faster_blas
 from ..scorers import NER_SCORE_WEIGHTS
@@ -104,14 +102,6 @@ class Gate:
     def add_label(self, label: str) -> int:
         """Refuse a new type. RETURNS (int): 0 for one of the component's."""
         return refuse_new_type(self.name, self.labels, label, "rare_labels")
-
-    @staticmethod
-    def _current(rare_labels: Any, weak_labels: Any, name: str) -> Any:
-        """Return the rare types, and warn if they stand under the setting's name before 0.3."""
-        if weak_labels is None:
-            return rare_labels
-        warnings.warn(Warnings.W114.format(name=name), FutureWarning, stacklevel=4)
-        return weak_labels
 
 
 def _calls(pipe: Any, method: str, cfg: Callable) -> dict[str, Callable]:

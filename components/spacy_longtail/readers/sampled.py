@@ -100,7 +100,7 @@ def generator(*seed: int) -> Random:
 
 
 def rounded(copies: Floats1d, rng: np.random.Generator) -> Ints1d:
-    """Whole numbers whose expectations are `copies` and whose sum is theirs, to within one."""
+    """Return whole numbers with the expectations `copies` and, to within one, with their sum."""
     times = np.floor(copies)
     part = copies - times
     if part.any():
@@ -111,7 +111,7 @@ def rounded(copies: Floats1d, rng: np.random.Generator) -> Ints1d:
 
 
 def joined(examples: Iterable[Example], size: int) -> Iterator[Example]:
-    """Documents of `size` consecutive sentences, of each example its own at size 1.
+    """Yield documents of `size` consecutive sentences; with size 1 the examples themselves.
 
     Sentences that were annotated with different types are not joined, nor are those that a teacher
     has read with others.

@@ -1,5 +1,6 @@
 """Sources of a corpus: which files form a part, in which format, and their documents."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -196,17 +197,15 @@ def _by_format(files: list[Path], format: str | None, given: Given) -> dict[str,
     if format and files:
         usual = [path for path in files if format in _by_suffix(path)]
         return {format: usual or [path for path in files if not _by_suffix(path)] or files}
-    siblings: dict[Path, set[str]] = {}
+    suffixes, names = defaultdict[Path, set[str]](set), defaultdict[Path, list[str]](list)
     for path in files:
-        siblings.setdefault(path.parent, set()).add(unzipped(path).suffix)
-    names: dict[Path, list[str]] = {}
-    for path in files:
-        names.setdefault(path.parent, []).append(path.name)
+        suffixes[path.parent].add(unzipped(path).suffix)
+        names[path.parent].append(path.name)
     by_format: dict[str, list[Path]] = {}
     for path in files:
         if open_types.is_sentences(path, names[path.parent]):
             continue
-        if name := _detect(path, siblings[path.parent], given):
+        if name := _detect(path, suffixes[path.parent], given):
             by_format.setdefault(name, []).append(path)
     return by_format
 

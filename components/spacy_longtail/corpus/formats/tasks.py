@@ -21,7 +21,11 @@ def _spans(doc: Doc, start: int, end: int) -> list[dict[str, Any]]:
 
 
 def prodigy_task(doc: Doc, start: int, end: int, meta: Task) -> Task:
-    """text, tokens, spans, meta. doc (Doc): With entities. start, end (int): Of the sentence."""
+    """Return a sentence as a task of Prodigy: text, tokens, spans, meta.
+
+    doc (Doc): A document with entities. start, end (int): First token of the sentence, and its end.
+    meta (Task): What is known of the sentence.
+    """
     tokens = []
     for i, token in enumerate(doc[start:end]):
         first, is_spaced = token.idx - doc[start].idx, bool(token.whitespace_)
@@ -35,7 +39,7 @@ def prodigy_task(doc: Doc, start: int, end: int, meta: Task) -> Task:
 
 
 def doccano_task(doc: Doc, start: int, end: int, meta: Task) -> Task:
-    """text, label, offsets, and the fields of meta. Doccano counts UTF-16 units."""
+    """Return a task of Doccano: text, label, offsets in UTF-16 units, and the fields of meta."""
     text = doc[start:end].text
 
     def units(offset: int) -> int:
@@ -46,7 +50,7 @@ def doccano_task(doc: Doc, start: int, end: int, meta: Task) -> Task:
 
 
 def label_studio_task(doc: Doc, start: int, end: int, meta: Task) -> Task:
-    """data (text, and the fields of meta) and one prediction, named as in the tool's template."""
+    """Return a task of Label Studio: data with the fields of meta, and a prediction."""
     text, result = doc[start:end].text, []
     for span in _spans(doc, start, end):
         a, b = span["start"], span["end"]

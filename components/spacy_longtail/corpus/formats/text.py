@@ -56,6 +56,17 @@ def _open(path: Path) -> BinaryIO:
 
 
 @contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    """Open a file, gzipped or not. RAISES (ValueError): L401, if it is no intact gzip file."""
+    try:
+        with _open(path) as file:
+            yield file
+    except BROKEN_GZIP as error:
+        problem = f"this is not an intact gzip file: {error}"
+        raise unreadable(Place(path, 1), problem, "Copy it again, or unpack it yourself.") from error
+
+
+@contextmanager
 def open_text(path: Path, encoding: str, newline: str | None = None) -> Iterator[IO[str]]:
     """Open a text file for reading, gzipped or not. A byte order mark of UTF-8 is skipped.
 
@@ -66,14 +77,11 @@ def open_text(path: Path, encoding: str, newline: str | None = None) -> Iterator
         raise ValueError(Errors.L402.format(path=path, fix="Put the file there."))
     name = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
     try:
-        with io.TextIOWrapper(_open(path), name, newline=newline) as file:
+        with _opened(path) as source, io.TextIOWrapper(source, name, newline=newline) as file:
             yield file
     except UnicodeError as error:
         problem = f"this is not {encoding}: {getattr(error, 'reason', error)}"
         raise unreadable(Place(path, _bad_line(path, name)), problem, ENCODING) from error
-    except BROKEN_GZIP as error:
-        problem = f"this is not an intact gzip file: {error}"
-        raise unreadable(Place(path, 1), problem, "Copy it again, or unpack it yourself.") from error
 
 
 def _bad_line(path: Path, encoding: str) -> int:
@@ -106,19 +114,16 @@ def xml_elements(path: Path, tag: str) -> Iterator[ElementTree.Element]:
     path (Path): The file, gzipped or not. XML names its own encoding.
     RAISES (ValueError): L401, if it is no XML.
     """
-    try:
-        with _open(path) as file:
+    with _opened(path) as file:
+        try:
             for _, element in ElementTree.iterparse(file):
                 if element.tag == tag:
                     yield element
                     element.clear()
-    except (ElementTree.ParseError, LookupError, ValueError) as error:  # of an encoding, too
-        line, _ = getattr(error, "position", (1, 0))
-        problem = f"this is no XML: {error}"
-        raise unreadable(Place(path, line), problem, "Export the file again.") from error
-    except BROKEN_GZIP as error:
-        problem = f"this is not an intact gzip file: {error}"
-        raise unreadable(Place(path, 1), problem, "Copy it again, or unpack it yourself.") from error
+        except (ElementTree.ParseError, LookupError, ValueError) as error:  # of an encoding, too
+            line, _ = getattr(error, "position", (1, 0))
+            problem = f"this is no XML: {error}"
+            raise unreadable(Place(path, line), problem, "Export the file again.") from error
 
 
 def read_text(path: Path, encoding: str, newline: str | None = None) -> str:

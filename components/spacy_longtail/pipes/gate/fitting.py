@@ -87,7 +87,7 @@ def fit_gate(
     return ChosenGate(
         goal=str(goal),
         sentences=len(right),
-        weak=int(right.sum()),
+        rare=int(right.sum()),
         before=before,
         calibration_error=error,
         threshold=gate.cfg["threshold"] if budget is None else None,
@@ -113,11 +113,11 @@ def _choose(
     gate: Gate, goal: Goal, least: int, scores: Floats1d, right: np.ndarray
 ) -> OperatingPoint | None:
     """Return the operating point of a goal, or warn that there is none or too little data."""
-    n_weak = int(right.sum())
-    chosen = goal.choose(points(scores, right, n_weak)) if n_weak >= least else None
+    n_rare = int(right.sum())
+    chosen = goal.choose(points(scores, right, n_rare)) if n_rare >= least else None
     if chosen is None:
-        few = f"a choice needs {least} sentences with a rare type, found {n_weak}"
-        problem = few if n_weak < least else f"no threshold reaches a {goal} of sentences"
+        few = f"a choice needs {least} sentences with a rare type, found {n_rare}"
+        problem = few if n_rare < least else f"no threshold reaches a {goal} of sentences"
         keeps = f"threshold = {gate.cfg['threshold']:g}"
         warnings.warn(Warnings.W082.format(name=gate.name, keeps=keeps, problem=problem), stacklevel=4)
     return chosen

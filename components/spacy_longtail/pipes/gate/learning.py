@@ -63,17 +63,17 @@ def learn_counts(
             problem = f"no type has at most {share:.2g} of all mentions, found {shown or 'none'}"
             raise ValueError(Errors.L205.format(who=who, problem=problem))
     n_all = sentences.total()
-    n_weak = sum(n for types, n in sentences.items() if not types.isdisjoint(labels))
-    if n_weak in (0, n_all):
-        problem = f"{n_weak} of {n_all} sentences hold a type of {', '.join(labels)}"
+    n_rare = sum(n for types, n in sentences.items() if not types.isdisjoint(labels))
+    if n_rare in (0, n_all):
+        problem = f"{n_rare} of {n_all} sentences hold a type of {', '.join(labels)}"
         raise ValueError(Errors.L205.format(who=who, problem=problem))
     check_known("rare_labels", labels, {*mentions, *declared}, who)
     if cfg["data"] == "balanced":
-        learnt["kept_share"] = min(1.0, n_weak / (n_all - n_weak))
+        learnt["kept_share"] = min(1.0, n_rare / (n_all - n_rare))
     else:
-        learnt["weak_weight"] = 1 - n_weak / n_all
-    weak = ", ".join(f"{label} ({mentions[label]})" for label in labels)
-    logger.info("%s: %d of %d sentences hold %s", who, n_weak, n_all, weak)
+        learnt["weak_weight"] = 1 - n_rare / n_all
+    rare = ", ".join(f"{label} ({mentions[label]})" for label in labels)
+    logger.info("%s: %d of %d sentences hold %s", who, n_rare, n_all, rare)
     return learnt
 
 

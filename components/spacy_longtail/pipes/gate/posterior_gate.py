@@ -9,6 +9,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.types import Floats2d
 
+from ...aliases import renamed
 from ...errors import Errors
 from ...sentences import sums_by_sentence
 from ...settings import finite
@@ -65,7 +66,7 @@ class PosteriorGate(Gate, UntrainedPipe):
         weak_labels: list[str] | None = None,
     ) -> None:
         ask_for_probabilities(nlp, primary)
-        rare_labels = self._current(rare_labels, weak_labels, name)
+        rare_labels = renamed("weak_labels", weak_labels, rare_labels, name)
         super().__init__(
             nlp.vocab,
             name,

@@ -48,7 +48,7 @@ class ChosenGate(Record):
 
     goal: str
     sentences: int  # number of annotated sentences
-    weak: int  # number of those with a rare type
+    rare: int  # number of those with a rare type
     before: GatePoint
     threshold: float | None  # null if the gate has a budget
     curve: list[float] | None = None  # slope and shift of the log odds
