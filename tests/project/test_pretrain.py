@@ -369,3 +369,12 @@ def test_the_command(donors, tmp_path):
     assert printed["model"] == str(tmp_path / "out" / "model") and printed["key"] == record["key"]
     assert [d["left_out"] for d in record["donors"]] == [1, 0] and record["excluded"] == ["target"]
     assert record["options"]["settings"]["training.dropout"] == 0.25
+
+
+def test_the_removed_option_bits_is_ignored_with_a_message(donors, encoder, tmp_path):
+    given = ["--encoder", encoder, "--steps", 1, "--words", 20, "--bits", 8, 8, 8]
+
+    shown = RUN.invoke(app, [*map(str, ["pretrain", donors[0], "-o", tmp_path / "out", *given])])
+
+    assert shown.exit_code == 0, shown.output
+    assert "--bits has no effect any more" in shown.stderr
