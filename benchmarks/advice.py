@@ -1,10 +1,10 @@
-"""Is the advice right? `recommend` on each corpus, beside all its candidates trained to the end.
+"""Compare the advice of `recommend` with all of its candidates, trained to the end.
 
     python benchmarks/advice.py corpus/crossner_ai corpus/crossner_music --output training/advice
 
-On each corpus `recommend` runs within its minutes. The test scores of its candidates are those of
-results/knowledge.jsonl, where each was trained to its end with three or five seeds. Regret is what
-the best candidate is ahead of the advice in macro F1. What has a record is left out.
+On each corpus `recommend` runs with a time limit. The test scores of its candidates are read from
+results/knowledge.jsonl, where each was trained to the end with three or five seeds. Regret is the
+macro F1 of the best candidate minus that of the advice. Corpora with a record are skipped.
 """
 
 import os
@@ -36,7 +36,7 @@ MANY_CANDIDATES = {
 
 
 def trained(corpus: Path) -> dict[str, list[float]]:
-    """Macro F1 on test of the candidates, one value a seed, in [0, 1]."""
+    """Return the macro F1 of each candidate on test, one value per seed, in [0, 1]."""
     names = dict(CANDIDATES)
     if ConvertedCorpus(corpus).statistics.parts["train"].sentences >= MANY:
         names |= MANY_CANDIDATES
@@ -50,11 +50,11 @@ def trained(corpus: Path) -> dict[str, list[float]]:
 
 def main(
     corpora: Annotated[list[Path], typer.Argument(help="Folders that `convert` wrote.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of all trainings.")] = Path(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for all trainings.")] = Path(
         "training/advice"
     ),
-    minutes: Annotated[float, typer.Option(help="Of each `recommend`.")] = 20,
-    workers: Annotated[int, typer.Option(help="Trials at a time.")] = 1,
+    minutes: Annotated[float, typer.Option(help="Time limit of each `recommend`, in minutes.")] = 20,
+    workers: Annotated[int, typer.Option(help="Number of trials that run at a time.")] = 1,
 ) -> None:
     """Compare advice with stock spaCy and with the best candidate, on test."""
     threads = int(os.environ.get("OMP_NUM_THREADS", os.cpu_count() or 1))

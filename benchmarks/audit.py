@@ -1,7 +1,8 @@
-"""Plant label errors in a corpus, audit it, and count how many come out on top.
+"""Plant annotation errors in a corpus, audit it, and count how many are ranked first.
 
-Half of the errors swap the type of a mention, half drop the mention. A suspect is a hit if it
-shares a token with an error. Appends one JSON record per run to benchmarks/results/audit.jsonl.
+Half of the errors change the type of a mention, half remove the mention. A suspected error is a
+hit if it shares a token with a planted one. Appends one JSON record per run to
+benchmarks/results/audit.jsonl.
 """
 
 import json
@@ -27,7 +28,7 @@ Errors = dict[tuple[int, int, int], tuple[str, str]]  # document, first token, e
 
 
 def plant(docs: list[Doc], types: CorpusTypes, share: float, seed: int) -> Errors:
-    """Change the annotation of a share of the mentions. The documents are changed in place."""
+    """Change the annotation of a fraction of the mentions, in place."""
     rng = np.random.default_rng(seed)
     mentions = [(i, ent.start, ent.end, ent.label_) for i, doc in enumerate(docs) for ent in doc.ents]
     errors: Errors = {}
@@ -43,7 +44,7 @@ def plant(docs: list[Doc], types: CorpusTypes, share: float, seed: int) -> Error
 
 
 def scores(suspects: list[Suspect], errors: Errors, cuts: list[int]) -> dict[str, Any]:
-    """Precision and recall among the first n suspects, for each n, and among all."""
+    """Return precision and recall of the first n suspected errors, for each n, and of all."""
     hits = [{e for e in errors if e[0] == s.doc_i and e[1] < s.end and s.start < e[2]} for s in suspects]
     found = {}
     for n in sorted({*(n for n in cuts if n < len(hits)), len(hits)}):
@@ -57,11 +58,11 @@ def main(
     corpus: Annotated[Path, typer.Argument(help="A folder that `convert` wrote.")] = Path(
         "corpus/field_notes"
     ),
-    share: Annotated[float, typer.Option(help="Share of the mentions to make wrong.")] = 0.05,
-    folds: Annotated[int, typer.Option(help="Trainings.")] = 5,
-    steps: Annotated[int, typer.Option(help="Training steps of each.")] = 300,
-    seed: Annotated[int, typer.Option(help="Of errors, folds and trainings.")] = 0,
-    results: Annotated[Path, typer.Option(help="JSONL to append to.")] = ROOT
+    share: Annotated[float, typer.Option(help="Fraction of the mentions that get an error.")] = 0.05,
+    folds: Annotated[int, typer.Option(help="Number of cross-validation folds.")] = 5,
+    steps: Annotated[int, typer.Option(help="Training steps per fold.")] = 300,
+    seed: Annotated[int, typer.Option(help="Random seed of errors, folds and trainings.")] = 0,
+    results: Annotated[Path, typer.Option(help="JSON lines file to append to.")] = ROOT
     / "benchmarks/results/audit.jsonl",
 ) -> None:
     """Measure one run and append its record."""

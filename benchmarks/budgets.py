@@ -1,11 +1,11 @@
-"""A strong secondary on the few sentences that need it: F1 and speed, by the share of sentences.
+"""F1 and speed of a strong secondary that reads only a fraction of the sentences.
 
     python benchmarks/budgets.py training/cnn/model-best training/bert/model-best corpus/gmb_subset
 
-Sentences are flagged by the primary's own expectation of rare types (`longtail_posterior_gate`), as
-many as the budget says, its start set on dev. The secondary fills in rare types, or takes the
-primary's place in these sentences. Speed is that of the fastest of three passes in one process,
-systems in turn.
+`longtail_posterior_gate` flags the sentences in which the primary expects most rare mentions, up
+to a budget; its initial threshold is set on dev. The secondary adds rare types in these sentences
+or replaces the entities of the primary. Speed is that of the fastest of three passes in one
+process, in which the systems alternate.
 """
 
 import time
@@ -32,7 +32,7 @@ PASSES = 3
 
 
 def behind(primary: Path, secondary: Path, budget: float, merge: str, tail: list[str]) -> Language:
-    """The primary with a posterior gate for rare types, and the secondary behind it."""
+    """Return the primary with a posterior gate for rare types and the secondary after it."""
     nlp = spacy.load(primary)
     if "sentencizer" not in nlp.pipe_names:
         nlp.add_pipe("sentencizer", last=True)
@@ -44,7 +44,7 @@ def behind(primary: Path, secondary: Path, budget: float, merge: str, tail: list
 
 
 def start_on(nlp: Language, docs: list[Doc]) -> None:
-    """Give the gate the scores of development data to begin with."""
+    """Initialize the gate with the scores of dev."""
     gate = nlp.get_pipe("flagger")
     with nlp.select_pipes(disable=["flagger", "rescue"]):
         read = list(nlp.pipe(blank(nlp, docs)))
@@ -53,7 +53,7 @@ def start_on(nlp: Language, docs: list[Doc]) -> None:
 
 
 def blank(nlp: Language, docs: list[Doc]) -> list[Doc]:
-    """The documents without annotation."""
+    """Return the documents without annotation."""
     rows = (([t.text for t in doc], [bool(t.whitespace_) for t in doc]) for doc in docs)
     return [Doc(nlp.vocab, words=words, spaces=spaces) for words, spaces in rows]
 
@@ -67,7 +67,7 @@ def scored(nlp: Language, docs: list[Doc], types: CorpusTypes) -> dict[str, floa
 
 
 def speed(systems: dict[str, Language], docs: list[Doc]) -> dict[str, float]:
-    """Words per second of each, passes in turn."""
+    """Return the words per second of each system, from alternating passes."""
     n = sum(map(len, docs))
     fastest = dict.fromkeys(systems, 0.0)
     for _, (name, nlp) in product(range(PASSES), systems.items()):
@@ -81,10 +81,12 @@ def speed(systems: dict[str, Language], docs: list[Doc]) -> dict[str, float]:
 
 def main(
     primary: Annotated[Path, typer.Argument(help="A trained pipeline whose NER gives scores.")],
-    secondary: Annotated[Path, typer.Argument(help="A stronger one.")],
+    secondary: Annotated[Path, typer.Argument(help="A stronger trained pipeline.")],
     corpus: Annotated[Path, typer.Argument(help="The converted corpus that both were trained on.")],
-    seed: Annotated[int, typer.Option(help="Both models' seed, for the record.")] = 0,
-    n_timed: Annotated[int, typer.Option(help="Test documents that speed is measured on.")] = 500,
+    seed: Annotated[int, typer.Option(help="Random seed of both models, for the record.")] = 0,
+    n_timed: Annotated[
+        int, typer.Option(help="Number of test documents for the measurement of speed.")
+    ] = 500,
 ) -> None:
     """Score the primary, the secondary, and both together by budget."""
     types = read_types(corpus)

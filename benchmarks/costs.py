@@ -1,13 +1,13 @@
-"""CPU time, memory and disk of short trainings, and CPU time of whole ones.
+"""Measure CPU time, memory and disk of short trainings, and CPU time of whole ones.
 
     python benchmarks/costs.py CORPUS
     python benchmarks/costs.py CORPUS --sentences 100 --sentences 1000 --steps 400
     python benchmarks/costs.py --installed ".[torch,transformers]"
 
-The first trains each config for one step and for some more, each in a process of its own. The
-second trains `configs/transformer.cfg` to the end on the first sentences of a corpus. Both have one
-thread, and need en_longtail_trf_small. The third is the size of what pip puts into a new
-environment. All append JSON records to benchmarks/results/costs.jsonl.
+The first command trains each config for one step and for some more, each in a process of its own.
+The second trains `configs/transformer.cfg` to the end on the first sentences of a corpus. Both use
+one thread and need en_longtail_trf_small. The third measures the size of everything that pip
+installs into a new environment. All append JSON records to benchmarks/results/costs.jsonl.
 """
 
 import json
@@ -32,7 +32,7 @@ STEPS = {"baseline": 100, "pretrained_cnn": 100, "transformer": 20}
 
 
 def train(config: str, corpus: Path, output: Path, steps: int, *given: str) -> float:
-    """Train in a process of its own, with one thread. RETURNS (float): CPU seconds."""
+    """Train in a process of its own with one thread, and return the CPU time in seconds."""
     command = [sys.executable, "-m", "spacy_longtail", "train", str(ROOT / config), str(corpus)]
     command += [str(output), "--training.max_steps", str(steps), *given]
     command += ["--paths.pretrained", "en_longtail_trf_small"] if "transformer" in config else []
@@ -43,7 +43,7 @@ def train(config: str, corpus: Path, output: Path, steps: int, *given: str) -> f
 
 
 def measure(config: str, corpus: Path, steps: int) -> dict:
-    """CPU seconds, memory and disk of a short training."""
+    """Return the CPU time, memory and disk of a short training."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "output"
         seconds = train(config, corpus, output, steps, "--training.eval_frequency", "1000")
@@ -59,7 +59,7 @@ def measure(config: str, corpus: Path, steps: int) -> dict:
 
 
 def whole(corpus: Path, n_sentences: int, steps: int) -> dict:
-    """CPU minutes of a training of three layers on the first sentences, with all scores on dev."""
+    """Return the CPU minutes of training three layers on the first sentences, and the dev curve."""
     with tempfile.TemporaryDirectory() as folder:
         part, output = Path(folder) / corpus.name, Path(folder) / "output"
         shutil.copytree(corpus, part)
@@ -83,7 +83,7 @@ def whole(corpus: Path, n_sentences: int, steps: int) -> dict:
 
 
 def installed(requirements: str) -> dict:
-    """The size on disk of all that pip installs into a new environment, pip itself aside."""
+    """Return the size on disk of all that pip installs into a new environment, without pip."""
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "packages"
         pip = [sys.executable, "-m", "pip", "install", "-q", "-c", "constraints.txt"]
@@ -94,9 +94,11 @@ def installed(requirements: str) -> dict:
 
 def main(
     corpus: Annotated[Path | None, typer.Argument(help="A folder that `convert` wrote.")] = None,
-    sentences: Annotated[list[int], typer.Option(help="Train on so many to the end.")] = [],  # noqa: B006
-    steps: Annotated[int, typer.Option(help="Of a whole training.")] = 400,
-    requirements: Annotated[str, typer.Option("--installed", help="What pip is to install.")] = "",
+    sentences: Annotated[
+        list[int], typer.Option(help="Number of sentences of a whole training; repeatable.")
+    ] = [],  # noqa: B006
+    steps: Annotated[int, typer.Option(help="Steps of a whole training.")] = 400,
+    requirements: Annotated[str, typer.Option("--installed", help="Requirements for pip.")] = "",
 ) -> None:
     """Measure, and append the records."""
     works = [lambda: installed(requirements)] if requirements else []

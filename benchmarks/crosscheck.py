@@ -1,8 +1,8 @@
-"""longtail_token_ner on a transformer, and plain transformers and torch: the same F1, and as fast?
+"""Compare F1 and speed of longtail_token_ner on a transformer with plain transformers and torch.
 
 Both train the same encoder on the same batches with the settings of a config of this project;
-seqeval scores both on strict spans. Appends a JSON record a run; what the results hold is not run
-again. Run it alone, with OMP_NUM_THREADS=1.
+seqeval scores both on strict spans. Appends one JSON record per run, and skips runs with a record.
+Run nothing else on the machine, and set OMP_NUM_THREADS=1.
 """
 
 import gc
@@ -66,7 +66,7 @@ class Task(NamedTuple):
         }
 
     def about(self) -> dict[str, Any]:
-        """What a record says of it: the same for runs that can be compared."""
+        """Return the settings for the record, which are the same for comparable runs."""
         encoder = AutoConfig.from_pretrained(self.encoder)
         optimizer = load_config(self.config, interpolate=False)["training"]["optimizer"]
         return {
@@ -84,7 +84,7 @@ class Task(NamedTuple):
 
 
 class Ours:
-    """The pipeline of the config, trained as `spacy train` does."""
+    """Pipeline of the config, trained in the same way as by `spacy train`."""
 
     def __init__(self, task: Task, seed: int) -> None:
         overrides = filled_in(task.config, task.corpus, task.overrides(seed))
@@ -94,7 +94,7 @@ class Ours:
         self.corpus = registry.resolve(self.blocks["corpora"])["train"]
 
     def batches(self, seed: int) -> Iterator[list[Example]]:
-        """Batches without end; each epoch in another order."""
+        """Yield batches without end, with a new order in each epoch."""
         fix_random_seed(seed)
         found = create_train_batches(self.nlp, self.corpus, self.training["batcher"], 0)
         return (batch for _, batch in found)
@@ -113,7 +113,7 @@ class Ours:
 
 
 class Plain:
-    """The same encoder and settings in plain transformers and torch."""
+    """Tagger with the same encoder and settings in plain transformers and torch."""
 
     def __init__(self, task: Task, ours: Ours, seed: int) -> None:
         torch.manual_seed(seed)
@@ -146,7 +146,7 @@ class Plain:
 
 
 def sentence(doc: Doc) -> Sentence:
-    """The words and IOB2 tags of a document."""
+    """Return the words and IOB2 tags of a document."""
     tags = [f"{t.ent_iob_}-{t.ent_type_}" if t.ent_type_ else "O" for t in doc]
     return Sentence([t.text for t in doc], tags)
 
@@ -177,14 +177,14 @@ def run_quality(task: Task, side: str, seed: int) -> dict[str, Any]:
 
 
 def clock() -> tuple[float, float]:
-    """CPU time of this process, and wall time, in seconds."""
+    """Return the CPU time of this process and the wall time, in seconds."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
     return time.process_time(), time.perf_counter()
 
 
 def alternate(ours: Callable[[], Any], plain: Callable[[], Any], runs: int) -> dict[str, Any]:
-    """Speed of ours over plain's in CPU and wall time: medians of the ratios of neighbours."""
+    """Return our speed relative to the plain tagger, as medians of ratios of consecutive runs."""
     seconds: dict[str, list[tuple[float, float]]] = {side: [] for side in SIDES}
     work = dict(zip(SIDES, (ours, plain), strict=True))
     for i in range(runs + 1):
@@ -208,7 +208,7 @@ def alternate(ours: Callable[[], Any], plain: Callable[[], Any], runs: int) -> d
 
 
 def run_speed(task: Task, runs: int, n_batches: int = 4, n_words: int = 5000) -> dict[str, Any]:
-    """Train and predict in turns, on the first batches of train and the first words of test."""
+    """Train and predict alternately on the first batches of train and the first words of test."""
     ours = Ours(task, 0)
     plain = Plain(task, ours, 0)
     batches = list(islice(ours.batches(0), n_batches))
@@ -234,7 +234,7 @@ def run_speed(task: Task, runs: int, n_batches: int = 4, n_words: int = 5000) ->
 
 
 def read_records(results: Path, about: dict[str, Any]) -> list[dict[str, Any]]:
-    """The records of this task."""
+    """Return the records of this task."""
     lines = results.read_text(encoding="utf8").splitlines() if results.is_file() else []
     records = [json.loads(line) for line in lines]
     return [r for r in records if about.items() <= r.items()]
@@ -249,7 +249,7 @@ def append(results: Path, record: dict[str, Any]) -> None:
 
 
 def print_quality(records: list[dict[str, Any]]) -> None:
-    """F1 of both sides in points, and whether their means are as near as the seeds of one side."""
+    """Print the F1 of both sides, and whether their means differ less than seeds of a side."""
     for average in AVERAGES:
         values = {s: {r["seed"]: 100 * r[average] for r in records if r["side"] == s} for s in SIDES}
         seeds = sorted(values["ours"].keys() & values["plain"].keys())
@@ -277,21 +277,23 @@ def print_speed(record: dict[str, Any]) -> None:
 
 def main(
     corpus: Annotated[Path, typer.Argument(exists=True, help="A folder that `convert` wrote.")],
-    encoder: Annotated[str, typer.Argument(help="A pretrained encoder: a hub name, or a folder.")],
+    encoder: Annotated[str, typer.Argument(help="Hub name or folder of a pretrained encoder.")],
     config: Annotated[
-        Path | None, typer.Option(exists=True, help="Settings of both sides; else bert_softmax.")
+        Path | None, typer.Option(exists=True, help="Config of both sides; bert_softmax by default.")
     ] = None,
     steps: Annotated[int, typer.Option(help="Training steps.")] = 300,
-    seeds: Annotated[str, typer.Option(help="Seeds, separated by commas.")] = "0,1,2",
-    words: Annotated[int | None, typer.Option(help="Words per batch; else the config's.")] = None,
-    learn_rate: Annotated[float | None, typer.Option(help="Of the encoder; else the config's.")] = None,
-    runs: Annotated[int, typer.Option(help="Alternating runs of each speed.")] = 7,
-    only: Annotated[str, typer.Option(help="quality or speed; nothing for both.")] = "",
-    gpu_id: Annotated[int, typer.Option(help="A GPU; -1 is the CPU.")] = -1,
-    results: Annotated[Path, typer.Option(help="JSONL to append to.")] = ROOT
+    seeds: Annotated[str, typer.Option(help="Random seeds, separated by commas.")] = "0,1,2",
+    words: Annotated[int | None, typer.Option(help="Words per batch; the config's by default.")] = None,
+    learn_rate: Annotated[
+        float | None, typer.Option(help="Learning rate of the encoder; the config's by default.")
+    ] = None,
+    runs: Annotated[int, typer.Option(help="Number of alternating runs per speed.")] = 7,
+    only: Annotated[str, typer.Option(help="quality or speed; both by default.")] = "",
+    gpu_id: Annotated[int, typer.Option(help="ID of a GPU; -1 for the CPU.")] = -1,
+    results: Annotated[Path, typer.Option(help="JSON lines file to append to.")] = ROOT
     / "benchmarks/results/crosscheck.jsonl",
 ) -> None:
-    """Measure what the results do not hold yet, append it, and print all."""
+    """Run everything without a record, append the records, and print all."""
     if only not in ("", *KINDS):
         raise typer.BadParameter(f"--only is quality or speed, found {only!r}.")
     torch.set_num_threads(1)

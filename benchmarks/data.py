@@ -1,6 +1,7 @@
-"""The data side: streaming a corpus larger than memory, statistics, conversion. Run it alone.
+"""Measure streaming of a corpus larger than memory, statistics and conversion.
 
-Appends one JSON record a benchmark to benchmarks/results/data.jsonl. Times are CPU seconds.
+Appends one JSON record per benchmark to benchmarks/results/data.jsonl. Times are CPU seconds. Run
+nothing else on the machine.
 """
 
 import json
@@ -37,7 +38,7 @@ PER_FILE = 20_000
 
 
 def generate(folder: Path, n_sentences: int) -> None:
-    """Write sentences of random words with mentions of four types, one a document, in files."""
+    """Write documents of one sentence each, with random words and mentions of four types."""
     rng = np.random.default_rng(0)
     nlp = spacy.blank("en")
     orth = np.array([nlp.vocab.strings.add(f"word{i}") for i in range(N_WORDS)], dtype="uint64")
@@ -72,13 +73,13 @@ def timed(work: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def peak_mb() -> float:
-    """Peak memory of this process alone; a child's ru_maxrss may be its parent's."""
+    """Return the peak memory of this process alone: ru_maxrss of a child may be its parent's."""
     lines = Path("/proc/self/status").read_text(encoding="utf8").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
 
 
 def stream(folder: str, answers: Any) -> None:
-    """In a process of its own, since the peak of memory is the process's."""
+    """Stream a corpus and report time and memory. It must run in a process of its own."""
     nlp = spacy.blank("en")
     nlp.config["training"]["max_epochs"] = -1
     at_start = peak_mb()
@@ -117,7 +118,7 @@ def bench_stream(n_sentences: int) -> Iterator[dict[str, Any]]:
 
 
 def bench_convert(iob: Path, runs: int) -> Iterator[dict[str, Any]]:
-    """One IOB2 file through `convert` and through spaCy's converter, a document per sentence."""
+    """Compare `convert` with spaCy's converter on an IOB2 file, one document per sentence."""
     with tempfile.TemporaryDirectory() as folder:
         theirs, ours = Path(folder) / "theirs", Path(folder) / "ours"
         theirs.mkdir()
@@ -143,7 +144,7 @@ def bench_convert(iob: Path, runs: int) -> Iterator[dict[str, Any]]:
 
 
 def bench_stats(corpus: Path) -> Iterator[dict[str, Any]]:
-    """The command as it is typed, the start of Python included: wall seconds."""
+    """Measure the wall time of `stats` as a command, including the start of Python."""
     command = [sys.executable, "-m", "spacy_longtail", "stats", str(corpus), "--json"]
     start = time.perf_counter()
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -154,16 +155,18 @@ def bench_stats(corpus: Path) -> Iterator[dict[str, Any]]:
 
 
 def main(
-    corpus: Annotated[Path, typer.Option(help="A converted corpus, for stats.")] = Path(
+    corpus: Annotated[Path, typer.Option(help="A converted corpus for `stats`.")] = Path(
         "corpus/field_notes"
     ),
-    iob: Annotated[Path | None, typer.Option(help="An IOB2 file, for convert.")] = None,
-    runs: Annotated[int, typer.Option(help="Alternating runs of convert.")] = 5,
-    sentences: Annotated[int, typer.Option(help="Sentences to generate and stream.")] = 2_000_000,
+    iob: Annotated[Path | None, typer.Option(help="An IOB2 file for `convert`.")] = None,
+    runs: Annotated[int, typer.Option(help="Number of alternating runs of `convert`.")] = 5,
+    sentences: Annotated[
+        int, typer.Option(help="Number of sentences to generate and stream.")
+    ] = 2_000_000,
     only_these: Annotated[
-        str, typer.Option("--only", help="Of stream, convert, stats; commas between.")
+        str, typer.Option("--only", help="stream, convert or stats, separated by commas.")
     ] = "",
-    results: Annotated[Path, typer.Option(help="JSONL to append to.")] = ROOT
+    results: Annotated[Path, typer.Option(help="JSON lines file to append to.")] = ROOT
     / "benchmarks/results/data.jsonl",
 ) -> None:
     """Measure everything and append the records."""

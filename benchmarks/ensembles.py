@@ -1,12 +1,12 @@
-"""What several trainings behind one pipe give, and one student that is distilled from them.
+"""Compare an ensemble of several trainings, and one student distilled from it, with one training.
 
     python benchmarks/ensembles.py training/averaging corpus/crossner_ai pool \\
         --pretrained en_longtail_cnn
 
-The matrix has kept the models of a method, one per seed. The first k of them are put behind one
-pipe, and the largest ensemble reads the pool for a student of the same config. Scores on test and
-the decision against a single training (scores averaged over its seeds) are
-appended to benchmarks/results/ensembles.jsonl.
+The matrix was run with --keep-models and has one model of a method per seed. The first k of them
+are combined, and the largest ensemble labels the pool for a student of the same config. Scores on
+test and the decision against a single training (with scores averaged over its seeds) are appended
+to benchmarks/results/ensembles.jsonl.
 """
 
 from pathlib import Path
@@ -31,7 +31,7 @@ METRICS = {"macro": "macro F1", "tail": "tail F1", "micro": "micro F1"}
 
 
 def trials_of(matrix: Path, corpus: str, method: str) -> dict[int, Path]:
-    """The folders of the trials that are done, by seed."""
+    """Return the folders of the finished trials, by seed."""
     records = {file.parent: srsly.read_json(file) for file in matrix.glob("trials/*/record.json")}
     found = {
         record["seed"]: folder
@@ -42,18 +42,28 @@ def trials_of(matrix: Path, corpus: str, method: str) -> dict[int, Path]:
 
 
 def main(
-    matrix: Annotated[Path, typer.Argument(help="Folder of a matrix that kept its models.")],
-    corpus: Annotated[Path, typer.Argument(help="A converted corpus that it was run on.")],
-    pool: Annotated[Path, typer.Argument(help="Text for the student, as `distil` takes it.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder.")] = Path("training/ensembles"),
-    method: Annotated[str, typer.Option(help="Whose models.")] = "averaged",
-    sizes: Annotated[str, typer.Option(help="Members of the ensembles.")] = "3,5",
-    config: Annotated[Path, typer.Option(help="The student's.")] = Path("configs/pretrained_cnn.cfg"),
-    gold_copies: Annotated[int | None, typer.Option(help="As `distil` takes them.")] = None,
-    pretrained: Annotated[Path | None, typer.Option(help="For paths.pretrained.")] = None,
-    settings: Annotated[list[str] | None, typer.Option("--set", help="Of the student.")] = None,
+    matrix: Annotated[Path, typer.Argument(help="Folder of a matrix run with --keep-models.")],
+    corpus: Annotated[Path, typer.Argument(help="A converted corpus of that matrix.")],
+    pool: Annotated[
+        Path, typer.Argument(help="Unlabelled text for the student, in a format of `distil`.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Output folder.")] = Path(
+        "training/ensembles"
+    ),
+    method: Annotated[str, typer.Option(help="Method whose models are combined.")] = "averaged",
+    sizes: Annotated[str, typer.Option(help="Numbers of models in the ensembles.")] = "3,5",
+    config: Annotated[Path, typer.Option(help="Config of the student.")] = Path(
+        "configs/pretrained_cnn.cfg"
+    ),
+    gold_copies: Annotated[
+        int | None, typer.Option(help="Copies of the gold sentences; set by `distil` by default.")
+    ] = None,
+    pretrained: Annotated[Path | None, typer.Option(help="Value of paths.pretrained.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="Setting of the student; repeatable.")
+    ] = None,
 ) -> None:
-    """Combine, distil, score, compare, and append a record."""
+    """Combine models, distil a student, score and compare both, and append a record."""
     types = read_types(corpus)
     trials = trials_of(matrix, corpus.name, method)
     models = [folder / "model" / BEST for folder in trials.values()]

@@ -1,10 +1,10 @@
-"""Hostile input for commands and readers: a fault is what is neither taken nor refused by code.
+"""Run commands and readers on hostile input that they must accept or refuse with an error code.
 
     python benchmarks/fuzz.py fuzz.jsonl --cases 400
 
-Each case is a command line with files of its own, made from the seed and its number. Some twenty
-cases run in a process, each for 20 seconds of its time at most. A record of each is appended; those
-there are not run again.
+Each case is a command line with its own files, generated from the seed and the number of the case.
+About twenty cases run in one process, each for at most 20 seconds. A record of each case is
+appended, and cases with a record are skipped.
 """
 
 import contextlib
@@ -169,7 +169,7 @@ class Case(NamedTuple):
 
 
 def change(text: str, rng: random.Random) -> bytes:
-    """A text with something wrong with it."""
+    """Return a text with an error in it."""
     i, j = sorted(rng.randrange(len(text) + 1) for _ in range(2))
     kinds: list[Callable[[], bytes]] = [
         lambda: text[:i].encode(),
@@ -203,7 +203,7 @@ def _number_changed(text: str, rng: random.Random) -> str:
 
 
 def _changed_line(text: str, rng: random.Random) -> str:
-    """A config or plan in which the value of a line is another."""
+    """Return the text of a config or plan with the value of one line replaced."""
     lines = text.splitlines()
     i = rng.choice([i for i, line in enumerate(lines) if "=" in line or ":" in line])
     sign = " = " if " = " in lines[i] else ": "
@@ -228,7 +228,7 @@ def _source(rng: random.Random, folder: Path) -> Case:
 
 
 def _record(rng: random.Random, folder: Path) -> Case:
-    """A file of a corpus, of a pipeline or of metrics, broken, and a command that reads it."""
+    """Break a file of a corpus, a pipeline or metrics, and return a command that reads it."""
     kind = rng.choice(
         ["types.json", "train.spacy", "meta.json", "config.cfg", "cfg", "model", "strings.json"]
     )
@@ -283,7 +283,7 @@ def _plan(rng: random.Random, folder: Path) -> Case:
 
 
 def _options(rng: random.Random, folder: Path) -> Case:
-    """Any command with hostile values of its options, or hostile arguments."""
+    """Return any command with hostile arguments or option values."""
     commands = get_command(app).commands  # type: ignore[attr-defined]
     name = rng.choice(sorted(commands))
     params = commands[name].params
@@ -321,7 +321,7 @@ def _options(rng: random.Random, folder: Path) -> Case:
 
 
 def _metrics(rng: random.Random, folder: Path) -> Case:
-    """An evaluation or statistics, broken, and what is made of them."""
+    """Break an evaluation or statistics, and return a command that reads it."""
     shutil.copytree(folder / "shared" / "metrics", folder / "metrics")
     path = rng.choice(sorted((folder / "metrics").glob("*.json")))
     path.write_bytes(change(path.read_text(), rng))
@@ -331,7 +331,7 @@ def _metrics(rng: random.Random, folder: Path) -> Case:
 
 
 def _beside(rng: random.Random, folder: Path) -> Case:
-    """Smaller files that commands take: exports of labels, records of an earlier run."""
+    """Break a small file, such as an export of labels or records, and return its command."""
     label = SOURCES["prodigy.jsonl"].replace("}\n", ', "answer": "accept"}\n')
     record = '{"key": "abc", "status": "done", "method": "one", "corpus": "corpus", "seed": 0}\n'
     kinds = {
@@ -350,7 +350,7 @@ KINDS = (_source, _source, _record, _config, _plan, _options, _options, _metrics
 
 
 def make_shared(folder: Path) -> None:
-    """A corpus and a pipeline that cases read."""
+    """Make the corpus and the pipeline that the cases read."""
     nlp = spacy.blank("en")
     names = ("Ann", "Ida", "Jon", "Eva")
     texts = [f"{name} {rest} ." for name in names for rest in ("left Oslo", "sank", "came", "slept")]
@@ -379,7 +379,7 @@ def make_shared(folder: Path) -> None:
 
 
 def make_case(number: int, seed: int, folder: Path, shared: Path) -> Case:
-    """A case, in a folder of its own. It depends on its number and the seed alone."""
+    """Make a case in a folder of its own, which depends only on its number and the seed."""
     rng = random.Random(f"{seed} {number}")
     folder.mkdir()
     shutil.copytree(shared, folder / "shared")
@@ -391,11 +391,11 @@ def make_case(number: int, seed: int, folder: Path, shared: Path) -> Case:
 
 
 class Endless(BaseException):
-    """A case that takes longer than it may."""
+    """Error of a case that exceeds its time limit."""
 
 
 def run_case(case: Case, folder: Path) -> dict[str, object]:
-    """Run a case in this process. RETURNS (Dict): How it ended."""
+    """Run a case in this process and return its outcome."""
 
     def late(*_: object) -> None:
         raise Endless
@@ -439,7 +439,7 @@ CHANGED = ("shared/model/", "shared/corpus/")  # by `thresholds`, `card` and `me
 
 
 def _is_own(path: str, arguments: list[str]) -> bool:
-    """Whether a command may write to a path, as where it was told to."""
+    """Return whether a command may write to a path: one of its arguments, or a usual output."""
     given = tuple(f"{argument.rstrip('/')}/" for argument in arguments if argument)
     return path.startswith((*OWN, *CHANGED)) or f"{path}/".startswith(given)
 
@@ -475,13 +475,15 @@ def run_cases(
 
 
 def main(
-    output: Annotated[Path, typer.Argument(help="JSON lines; a run there is resumed.")],
-    cases: Annotated[int, typer.Option(min=1, help="Cases.")] = 400,
-    seed: Annotated[int, typer.Option(min=0, help="Of the cases.")] = 0,
-    batch: Annotated[int, typer.Option(min=1, help="Cases of a process.")] = 20,
-    only: Annotated[str | None, typer.Option(hidden=True, help="Numbers, in this process.")] = None,
+    output: Annotated[Path, typer.Argument(help="JSON lines file; an existing run is resumed.")],
+    cases: Annotated[int, typer.Option(min=1, help="Number of cases.")] = 400,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the cases.")] = 0,
+    batch: Annotated[int, typer.Option(min=1, help="Number of cases per process.")] = 20,
+    only: Annotated[
+        str | None, typer.Option(hidden=True, help="Numbers of cases to run in this process.")
+    ] = None,
 ) -> None:
-    """Run cases that have no record, and print how all ended."""
+    """Run the cases without a record, and print the outcomes of all."""
     if only is not None:
         for record in run_cases([int(n) for n in only.split(",")], seed):
             sys.__stdout__.write(json.dumps(record) + "\n")
@@ -500,7 +502,7 @@ def main(
 
 
 def _in_a_process(numbers: list[int], seed: int) -> Iterator[dict[str, object]]:
-    """Records of a batch; of a case that kills its process, or never ends, the last."""
+    """Yield the records of a batch, which ends with a case that kills its process or hangs."""
     command = [sys.executable, __file__, "-", "--seed", str(seed), "--only", ",".join(map(str, numbers))]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     last: dict[str, object] = {"case": numbers[0]}
@@ -516,7 +518,7 @@ def _in_a_process(numbers: list[int], seed: int) -> Iterator[dict[str, object]]:
 
 
 def _next_line(process: subprocess.Popen[str]) -> str:
-    """What a process says next; it is killed if that takes too long."""
+    """Return the next line of a process, which is killed if that takes too long."""
     assert process.stdout is not None
     watch = threading.Timer(LATEST, process.kill)
     watch.start()
@@ -527,7 +529,7 @@ def _next_line(process: subprocess.Popen[str]) -> str:
 
 
 def print_table(records: list[dict[str, object]]) -> None:
-    """How cases ended, by the command, and the faults."""
+    """Print the number of outcomes by kind of case, and the faults."""
     ends = ("accepted", "refused", "traceback", "endless", "wrote outside")
     counts: dict[str, Counter[str]] = {}
     for record in records:

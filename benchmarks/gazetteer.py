@@ -1,9 +1,10 @@
-"""A gazetteer of the training data behind trained models: what it adds on dev and test.
+"""Measure what a gazetteer of the training data adds to trained models, on dev and test.
 
     python benchmarks/gazetteer.py training/main_job corpus/field_notes --method pretrained
 
-The matrix has kept its models. Each run without one, with one of the rare types and with one of all
-types is a record in benchmarks/results/gazetteer.jsonl.
+The matrix was run with --keep-models. Each model is scored without a gazetteer, with one of the
+rare types and with one of all types, and each score is a record in
+benchmarks/results/gazetteer.jsonl.
 """
 
 import tempfile
@@ -34,11 +35,13 @@ def put_behind(nlp: Language, train: Path, labels: list[str] | None) -> None:
 
 
 def main(
-    matrix: Annotated[Path, typer.Argument(help="Folder of a matrix that kept its models.")],
-    corpus: Annotated[Path, typer.Argument(help="The converted corpus that it was run on.")],
-    method: Annotated[str, typer.Option(help="Of the runs.")] = "crf-pretrained-described",
+    matrix: Annotated[Path, typer.Argument(help="Folder of a matrix run with --keep-models.")],
+    corpus: Annotated[Path, typer.Argument(help="The converted corpus of that matrix.")],
+    method: Annotated[
+        str, typer.Option(help="Method whose runs are scored.")
+    ] = "crf-pretrained-described",
 ) -> None:
-    """Score each run three ways, and append records."""
+    """Score each run in the three ways, and append the records."""
     found = ConvertedCorpus(corpus).statistics
     ways = {"none": [], "rare": found.tail, "all": None}
     for file in sorted(matrix.glob("trials/*/record.json")):

@@ -1,10 +1,11 @@
-"""What a million documents cost: nlp.pipe, Ray Data and Spark, each with one worker and with two.
+"""Measure nlp.pipe, Ray Data and Spark on many documents, each with one and with two workers.
 
     python benchmarks/large_data.py CORPUS PIPELINE [PIPELINE ...]
 
-repeats the test part of a corpus as documents of their own, and reads them with each engine in a
-process of its own, from files to files, starts included. Appends JSON records to
-benchmarks/results/large_data.jsonl. Engines that are not installed are left out, with a line.
+The script repeats the test part of a corpus as separate documents, and processes them with each
+engine in a process of its own, from files to files and including the start. It appends JSON
+records to benchmarks/results/large_data.jsonl, and skips engines that are not installed with a
+message.
 """
 
 import importlib.util
@@ -29,7 +30,7 @@ MILLION = 1_000_000
 
 
 def write_documents(corpus: Path, path: Path, n_docs: int) -> int:
-    """Documents as a recipe reads them, eight files. RETURNS (int): Words."""
+    """Write the documents to eight files for the recipes, and return the number of words."""
     texts = [" ".join(words) for words in read(corpus)]
     rows = [{"id": str(i), "text": texts[i % len(texts)]} for i in range(n_docs)]
     path.mkdir()
@@ -39,7 +40,7 @@ def write_documents(corpus: Path, path: Path, n_docs: int) -> int:
 
 
 def by_pipe(pipeline: Path, source: Path, target: Path, workers: int) -> None:
-    """The same work with spaCy alone: documents from files, entities to a file."""
+    """Do the same with spaCy alone: read documents from files, and write entities to a file."""
     nlp = spacy.load(pipeline)
     rows = [row for path in sorted(source.glob("*.jsonl")) for row in srsly.read_jsonl(path)]
     given = ((row["text"], row["id"]) for row in rows)
@@ -73,7 +74,7 @@ def peak_mib(process: "subprocess.Popen[bytes]") -> float:
 
 
 def measure(command: list[str], n_docs: int, n_words: int) -> dict[str, Any]:
-    """Seconds and memory of a command, each of its processes with one thread."""
+    """Return the time and memory of a command whose processes have one thread each."""
     threads = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
     start = time.perf_counter()
     with tempfile.TemporaryFile() as log:  # a pipe that nobody reads would stop Spark when it is full
@@ -96,13 +97,13 @@ def measure(command: list[str], n_docs: int, n_words: int) -> dict[str, Any]:
 def main(
     corpus: Annotated[Path, typer.Argument(help="A folder that `convert` wrote.")],
     pipelines: Annotated[list[Path], typer.Argument(help="Trained pipelines.")],
-    docs: Annotated[int, typer.Option(min=1, help="Documents.")] = 20_000,
+    docs: Annotated[int, typer.Option(min=1, help="Number of documents.")] = 20_000,
     pipe: Annotated[int, typer.Option(hidden=True)] = 0,
-    engines: Annotated[str, typer.Option(help="Separated by commas.")] = "nlp.pipe,ray,pyspark",
-    results: Annotated[Path, typer.Option(help="JSONL to append to.")] = ROOT
+    engines: Annotated[str, typer.Option(help="Engines, separated by commas.")] = "nlp.pipe,ray,pyspark",
+    results: Annotated[Path, typer.Option(help="JSON lines file to append to.")] = ROOT
     / "benchmarks/results/large_data.jsonl",
 ) -> None:
-    """Measure each pipeline with each engine, one worker and two."""
+    """Measure each pipeline with each engine, with one worker and with two."""
     if pipe:  # the child: corpus is the documents, then the pipeline and the output
         by_pipe(pipelines[0], corpus, pipelines[1], pipe)
         return

@@ -1,10 +1,10 @@
-"""Memory and speed of mining a pool of a million sentences.
+"""Measure memory and speed of mining a pool of a million sentences.
 
     python benchmarks/mining.py training/main/field_notes/ner/model-best corpus/field_notes
 
-The pool is made of the corpus's own words in random order, one word in fifty a new one, so that the
-vocabulary would grow by some 300,000 words. Memory is the most that the process holds, less what it
-holds for a pool of a thousand sentences.
+The pool consists of the words of the corpus in random order, with one new word in fifty, so that
+the vocabulary would grow by about 300,000 words. Memory is the peak of the process minus its peak
+for a pool of a thousand sentences.
 """
 
 import os
@@ -30,7 +30,7 @@ NEW = 0.02  # share of words that occur nowhere else
 
 
 def resident() -> float:
-    """Megabytes that the process holds."""
+    """Return the memory of this process, in megabytes."""
     status = Path("/proc/self/status").read_text(encoding="utf8")
     return int(status.split("VmRSS:")[1].split()[0]) / 1024
 
@@ -52,7 +52,7 @@ def word(rng: random.Random, words: list[str]) -> str:
 
 
 class Watch(Thread):
-    """The most memory that the process held while it ran."""
+    """Context manager that samples the peak memory of the process while a block runs."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -73,9 +73,9 @@ class Watch(Thread):
 
 def main(
     pipeline: Annotated[Path, typer.Argument(help="A trained pipeline.")],
-    corpus: Annotated[Path, typer.Argument(help="The converted corpus it was trained on.")],
-    sentences: Annotated[int, typer.Option(help="Of the pool.")] = 1_000_000,
-    labels: Annotated[int, typer.Option(help="Sentences to propose.")] = 200,
+    corpus: Annotated[Path, typer.Argument(help="The converted corpus of its training.")],
+    sentences: Annotated[int, typer.Option(help="Number of sentences in the pool.")] = 1_000_000,
+    labels: Annotated[int, typer.Option(help="Number of sentences to propose.")] = 200,
 ) -> None:
     request = MiningRequest(labels=labels, corpus=corpus)
     peaks = []

@@ -1,10 +1,11 @@
-"""Whether the tests see faults: they must fail on a seeded sample of small changes of the code.
+"""Check that the tests fail on a random sample of small changes of the code (mutants).
 
-A change is a mutant: a comparison flipped, + for -, * for /, a number plus one, `and` for `or`, a
-result that is None, a `not` left out. The package is copied, one file of the copy is changed, and
-the tests of its subject run on the copy with a time limit. A mutant that no test fails on survives:
-one is missing, or the change makes no difference. Needs fork. Appends one JSON record a mutant to
-benchmarks/results/mutation.jsonl; run again, it tests those that survived and goes on.
+A mutant flips a comparison, swaps + and -, * and /, or `and` and `or`, adds one to a number,
+returns None, or removes a `not`. The package is copied, one file of the copy is changed, and the
+tests of its subject run on the copy with a time limit. A mutant survives if no test fails: either
+a test is missing, or the change makes no difference. Needs fork. Appends one JSON record per
+mutant to benchmarks/results/mutation.jsonl. When it is run again, it tests the survivors and then
+new mutants.
 """
 
 import ast
@@ -94,7 +95,7 @@ class Mutant(NamedTuple):
 
 
 def kind_of(node: ast.AST) -> str:
-    """How a node can be changed; "" if it cannot."""
+    """Return the kind of change that is possible for a node, or "" if there is none."""
     if isinstance(node, ast.Compare) and type(node.ops[0]) in FLIPPED:
         return "comparison"
     if isinstance(node, ast.BinOp) and type(node.op) in SWAPPED:
@@ -110,7 +111,7 @@ def kind_of(node: ast.AST) -> str:
 
 
 def _unread(tree: ast.AST) -> set[int]:
-    """Nodes that nothing computes with: annotations, and the arguments of messages."""
+    """Return the IDs of nodes without effect on results: annotations, arguments of messages."""
     found: set[int] = set()
     for node in ast.walk(tree):
         parts = [getattr(node, name, None) for name in ("annotation", "returns")]
@@ -122,7 +123,7 @@ def _unread(tree: ast.AST) -> set[int]:
 
 
 def mutants(subject: str, path: Path) -> Iterator[Mutant]:
-    """All of a file."""
+    """Yield all mutants of a file."""
     tree = ast.parse(path.read_text(encoding="utf8"))
     unread = _unread(tree)
     for i, node in enumerate(ast.walk(tree)):
@@ -131,7 +132,7 @@ def mutants(subject: str, path: Path) -> Iterator[Mutant]:
 
 
 def changed(mutant: Mutant) -> tuple[str, str, str]:
-    """The file with the change, and the changed part before and after."""
+    """Return the changed file, and the changed part before and after."""
     tree = ast.parse(mutant.path.read_text(encoding="utf8"))
     node = list(ast.walk(tree))[mutant.node]
     before = ast.unparse(node)
@@ -158,7 +159,7 @@ def changed(mutant: Mutant) -> tuple[str, str, str]:
 
 
 def _tests(components: str, files: list[str]) -> None:
-    """In a process of its own: the tests of a copy of the package."""
+    """Run tests on a copy of the package and end the process with their exit status."""
     sys.path.insert(0, components)
     os.environ["PYTHONPATH"] = components
     os.chdir(ROOT)
@@ -189,16 +190,20 @@ def verdict(components: Path, files: list[str], seconds: float) -> tuple[str, fl
 
 
 def main(
-    count: Annotated[int, typer.Option(min=1, help="Mutants.")] = 200,
-    seconds: Annotated[float, typer.Option(help="Begin no mutant after so many.")] = float("inf"),
-    limit: Annotated[float, typer.Option(help="Seconds of one mutant's tests.")] = 300,
-    seed: Annotated[int, typer.Option(help="Fixes the sample.")] = 0,
+    count: Annotated[int, typer.Option(min=1, help="Number of mutants.")] = 200,
+    seconds: Annotated[float, typer.Option(help="Start no mutant after this time, in seconds.")] = float(
+        "inf"
+    ),
+    limit: Annotated[
+        float, typer.Option(help="Time limit of the tests of one mutant, in seconds.")
+    ] = 300,
+    seed: Annotated[int, typer.Option(help="Random seed of the sample.")] = 0,
     only: Annotated[str, typer.Option(help=f"Of {', '.join(TESTS)}, separated by commas.")] = "",
-    results: Annotated[Path, typer.Option(help="JSONL to append to.")] = Path(__file__).parent
+    results: Annotated[Path, typer.Option(help="JSON lines file to append to.")] = Path(__file__).parent
     / "results"
     / "mutation.jsonl",
 ) -> None:
-    """Test a sample of mutants, subjects in turn, and append a record of each."""
+    """Test a sample of mutants, alternating between subjects, and append a record of each."""
     import hypothesis
     import numpy
     import pytest

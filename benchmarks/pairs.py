@@ -1,10 +1,11 @@
-"""Trained methods of a matrix put behind one pipe, seed by seed, against its baseline.
+"""Compare an ensemble of several methods of a matrix with its baseline, seed by seed.
 
     python benchmarks/pairs.py training/main_job corpus/field_notes --methods crf,pretrained
 
-The matrix has kept its models. Scores on dev and test of each seed, and the decisions on macro F1
-over all seeds (corrected for the number of methods), go to benchmarks/results/pairs.jsonl; with the
-first seed's the speeds as multiples of the baseline's, read in turns in one process.
+The matrix was run with --keep-models. Scores on dev and test of each seed, and the decisions on
+macro F1 over all seeds (corrected for the number of methods), are appended to
+benchmarks/results/pairs.jsonl. With the first seed, speeds are measured as multiples of the
+baseline's, in alternating passes of one process.
 """
 
 import tempfile
@@ -33,7 +34,7 @@ PARTS = ("dev", "test")
 
 
 def trials_of(matrix: Path) -> dict[int, dict[str, Path]]:
-    """The folders of the trials that are done, by seed and method."""
+    """Return the folders of the finished trials, by seed and method."""
     found: dict[int, dict[str, Path]] = defaultdict(dict)
     for file in sorted(matrix.glob("trials/*/record.json")):
         record = srsly.read_json(file)
@@ -52,7 +53,7 @@ def scores(found: Evaluation) -> dict[str, float | None]:
 
 
 def speed_ratios(models: dict[str, Path], data: Path) -> dict[str, float]:
-    """Words per second on a part, as multiples of the first model's."""
+    """Return the words per second on a part, as multiples of the first model's."""
     pipelines = [spacy.load(path) for path in models.values()]
     docs = load_docs(data, spacy.blank(pipelines[0].lang))
     found = words_per_second(pipelines, [doc.text for doc in docs], sum(map(len, docs)))
@@ -60,12 +61,12 @@ def speed_ratios(models: dict[str, Path], data: Path) -> dict[str, float]:
 
 
 def main(
-    matrix: Annotated[Path, typer.Argument(help="Folder of a matrix that kept its models.")],
-    corpus: Annotated[Path, typer.Argument(help="The converted corpus that it was run on.")],
-    methods: Annotated[str, typer.Option(help="The members, separated by commas.")],
-    baseline: Annotated[str, typer.Option(help="The method to compare with.")] = "ner",
+    matrix: Annotated[Path, typer.Argument(help="Folder of a matrix run with --keep-models.")],
+    corpus: Annotated[Path, typer.Argument(help="The converted corpus of that matrix.")],
+    methods: Annotated[str, typer.Option(help="Methods of the ensemble, separated by commas.")],
+    baseline: Annotated[str, typer.Option(help="Method to compare with.")] = "ner",
 ) -> None:
-    """Combine, score, compare, and append records."""
+    """Combine models, score and compare them, and append the records."""
     members = methods.split(",")
     pair = " + ".join(members)
     found = ConvertedCorpus(corpus).statistics

@@ -1,6 +1,7 @@
-"""A token tagger in plain transformers and torch: benchmarks/crosscheck.py compares it with ours.
+"""Token tagger in plain transformers and torch, which benchmarks/crosscheck.py compares with ours.
 
-It knows neither spaCy, nor thinc, nor this project: words and IOB2 tags come in, IOB2 tags go out.
+It uses neither spaCy nor thinc nor this package: it reads words and IOB2 tags, and returns IOB2
+tags.
 """
 
 from collections.abc import Iterator
@@ -61,7 +62,7 @@ class PlainTagger(torch.nn.Module):
         self.follow = torch.where(opens | goes_on, 0.0, SHUT)
 
     def encode(self, sentences: list[list[str]]) -> Batch:
-        """Word pieces of a batch; words beyond the encoder's length have none."""
+        """Return the subwords of a batch, without words beyond the length limit of the encoder."""
         found = self.tokenizer(
             sentences, is_split_into_words=True, truncation=True, padding="longest", return_tensors="pt"
         )
@@ -81,7 +82,7 @@ class PlainTagger(torch.nn.Module):
         return Batch(inputs, *rows, n_words)
 
     def forward(self, batch: Batch) -> torch.Tensor:
-        """Logits, one row per word, the sentences one after another."""
+        """Return the logits of all sentences in order, one row per word."""
         hidden = self.encoder(**batch.pieces).last_hidden_state.flatten(0, 1)[batch.piece]
         sums = hidden.new_zeros(batch.n_words, hidden.shape[1]).index_add(0, batch.word, hidden)
         counts = torch.bincount(batch.word, minlength=batch.n_words).clamp(min=1)
@@ -110,7 +111,7 @@ class PlainTagger(torch.nn.Module):
         return found
 
     def _legal(self, scores: torch.Tensor, best: torch.Tensor) -> torch.Tensor:
-        """The best legal tags: the best ones, unless they clash."""
+        """Return the best tags if their sequence is legal, else the best legal sequence."""
         if not len(best) or self.start[best[0]] + self.follow[best[:-1], best[1:]].sum() == 0:
             return best
         total, back = self.start + scores[0], []
@@ -125,7 +126,7 @@ class PlainTagger(torch.nn.Module):
 
 
 def _batched(sentences: list[list[str]], n_sentences: int, n_padded: int) -> Iterator[list[int]]:
-    """Indices of sentences of like length, so that little is padded; empty ones are left out."""
+    """Yield batches of indices of non-empty sentences of similar length, to limit padding."""
     for at in range(0, len(sentences), n_sentences):
         order = sorted(range(at, min(at + n_sentences, len(sentences))), key=lambda i: len(sentences[i]))
         batch: list[int] = []
@@ -139,7 +140,7 @@ def _batched(sentences: list[list[str]], n_sentences: int, n_padded: int) -> Ite
 
 
 class PlainTrainer:
-    """Adam with weight decay, linear warm-up and decline, each parameter's gradient bounded."""
+    """Trainer with AdamW, linear warm-up and decay, and gradients clipped per parameter."""
 
     def __init__(self, model: PlainTagger, settings: Settings) -> None:
         self.model, self.settings = model, settings
@@ -163,7 +164,7 @@ class PlainTrainer:
         return max(0.0, (steps - step) / max(1, steps - warmup))
 
     def update(self, sentences: list[Sentence]) -> float:
-        """One step. The loss is the sum over words, in nats."""
+        """Make one step and return the loss, summed over words, in nats."""
         self.model.train()
         logits = self.model(self.model.encode([s.words for s in sentences]))
         loss = cross_entropy(logits, self.model.gold(sentences), reduction="sum")

@@ -1,7 +1,7 @@
-"""How long a report over hundreds of runs takes to make, and to open in a browser.
+"""Measure the time to make a report over hundreds of runs, and to open it in a browser.
 
-Evaluations are invented: methods that find each mention of a converted corpus's test part with a
-chance of their own. Appends one JSON record to benchmarks/results/report.jsonl.
+The evaluations are simulated: each method finds each mention in the test part of a converted corpus
+with a probability of its own. Appends one JSON record to benchmarks/results/report.jsonl.
 """
 
 import json
@@ -47,7 +47,7 @@ KEYS = {"macro": "ents_macro_f", "micro": "ents_f", "weighted": "ents_weighted_f
 def invented(
     name: str, seed: int, docs: list[Doc], types: CorpusTypes, found: dict[str, float]
 ) -> Evaluation:
-    """An evaluation that finds each mention with its type's chance, some with another type."""
+    """Simulate an evaluation that finds each mention with the probability of its type."""
     rng = random.Random(f"{name} {seed}")
     documents = []
     for doc in docs:
@@ -84,7 +84,7 @@ def invented(
 
 
 def opened(page: Path) -> dict[str, float] | None:
-    """Seconds until a browser has the page, and has sorted its longest table; null without one."""
+    """Return the seconds until a browser has loaded the page and sorted its longest table."""
     chromium = shutil.which("chromium")
     if chromium is None:
         return None
@@ -111,13 +111,13 @@ def main(
     corpus: Annotated[Path, typer.Argument(help="A folder that `convert` wrote.")] = Path(
         "corpus/field_notes"
     ),
-    methods: Annotated[int, typer.Option(help="Methods, the baseline among them.")] = 50,
-    seeds: Annotated[int, typer.Option(help="Seeds of each.")] = 10,
-    results: Annotated[Path, typer.Option(help="JSONL to append to.")] = Path(__file__).parent
+    methods: Annotated[int, typer.Option(help="Number of methods, including the baseline.")] = 50,
+    seeds: Annotated[int, typer.Option(help="Number of seeds per method.")] = 10,
+    results: Annotated[Path, typer.Option(help="JSON lines file to append to.")] = Path(__file__).parent
     / "results"
     / "report.jsonl",
 ) -> None:
-    """Invent the runs, make the report, open it, and append a record."""
+    """Simulate the runs, make the report, open it, and append a record."""
     types = read_types(corpus)
     docs = load_docs(part_path(corpus, "test"), spacy.blank(types.lang))
     rng = random.Random(0)

@@ -1,10 +1,10 @@
-"""Whether pipes leak, or lose a document, over many documents of odd lengths.
+"""Check that pipes neither leak memory nor lose documents over many documents of odd lengths.
 
-Reads trained pipelines, each in turn, and sends the same documents through `nlp.pipe`: empty, one
-token, whitespace, emoji, other scripts, usual sentences, and 5,000 tokens now and then. Each
-document must come back, in order; a sample is read again one by one and must find the same. Memory
-in use is sampled, and a line is fitted to the samples of the second half, as what is loaded and
-allocated at first is no leak. Appends one JSON record a pipeline to benchmarks/results/soak.jsonl.
+Each trained pipeline in turn processes the same documents with `nlp.pipe`: empty ones, one token,
+white space, emoji, other scripts, usual sentences, and sometimes 5,000 tokens. Each document must
+be returned, in order. A sample is predicted again one by one, and must give the same entities.
+Memory is sampled, and a line is fitted to the second half of the samples, because initial loading
+is no leak. Appends one JSON record per pipeline to benchmarks/results/soak.jsonl.
 """
 
 import gc
@@ -77,7 +77,7 @@ class Run(NamedTuple):
 
 
 def texts(seed: int) -> Iterator[str]:
-    """Without an end, the same for a seed."""
+    """Yield documents without end, the same ones for the same seed."""
     rng = random.Random(seed)
     i = 0
     while True:
@@ -91,7 +91,7 @@ def texts(seed: int) -> Iterator[str]:
 
 
 def resident_mb() -> float:
-    """Memory in use: of this moment on Linux, elsewhere the most so far."""
+    """Return the memory in use: the current one on Linux, elsewhere the peak."""
     if sys.platform == "linux":
         return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE_KB / 1024
     import resource
@@ -106,12 +106,15 @@ def shown(doc: Doc) -> Found:
 
 
 def is_same(one: Found, other: Found) -> bool:
-    """Scores may differ a little: batches are multiplied in another order."""
+    """Return whether entities are equal and scores nearly so: batches differ in rounding."""
     return one[:2] == other[:2] and np.allclose(one.scores, other.scores, atol=1e-4)
 
 
 def soak(nlp: Language, n_docs: int, seconds: float, batch_size: int, seed: int) -> Run:
-    """RAISES (RuntimeError): If a document is lost, or another one comes back."""
+    """Run the documents through the pipeline.
+
+    RAISES (RuntimeError): If a document is lost, or another one is returned.
+    """
     memory: list[tuple[int, float]] = []
     sample: list[tuple[str, Found]] = []
     start, n_tokens, n, n_sent = time.perf_counter(), 0, 0, 0
@@ -140,7 +143,7 @@ def soak(nlp: Language, n_docs: int, seconds: float, batch_size: int, seed: int)
 
 
 def slope(memory: list[tuple[int, float]]) -> float | None:
-    """KB a thousand documents, of the second half; null for less than ten samples."""
+    """Return the growth of the second half in KB per 1,000 documents; None below ten samples."""
     half = np.asarray(memory[len(memory) // 2 :])
     if len(half) < 10:
         return None
@@ -148,17 +151,19 @@ def slope(memory: list[tuple[int, float]]) -> float | None:
 
 
 def main(
-    saved: Annotated[Path, typer.Argument(help="Where trained pipelines are, in folders at any depth.")],
-    docs: Annotated[int, typer.Option(min=1, help="Documents for each pipeline.")] = 1_000_000,
-    seconds: Annotated[float, typer.Option(min=1, help="At most, for each pipeline.")] = float("inf"),
-    batch_size: Annotated[int, typer.Option(min=1, help="That of nlp.pipe.")] = 64,
-    seed: Annotated[int, typer.Option(help="Fixes the documents.")] = 0,
-    only: Annotated[str, typer.Option(help="Pipelines whose names begin so.")] = "",
-    results: Annotated[Path, typer.Option(help="JSONL to append to.")] = Path(__file__).parent
+    saved: Annotated[Path, typer.Argument(help="Folder with trained pipelines, at any depth.")],
+    docs: Annotated[int, typer.Option(min=1, help="Number of documents for each pipeline.")] = 1_000_000,
+    seconds: Annotated[
+        float, typer.Option(min=1, help="Time limit for each pipeline, in seconds.")
+    ] = float("inf"),
+    batch_size: Annotated[int, typer.Option(min=1, help="Batch size of nlp.pipe.")] = 64,
+    seed: Annotated[int, typer.Option(help="Random seed of the documents.")] = 0,
+    only: Annotated[str, typer.Option(help="Only pipelines whose names start with this.")] = "",
+    results: Annotated[Path, typer.Option(help="JSON lines file to append to.")] = Path(__file__).parent
     / "results"
     / "soak.jsonl",
 ) -> None:
-    """Send documents through each pipeline, and append a record of each."""
+    """Process the documents with each pipeline, and append a record of each."""
     names = {path: str(path.parent.relative_to(saved)) for path in saved.rglob("config.cfg")}
     places = sorted(path for path, name in names.items() if name.startswith(only))
     if not places:

@@ -1,6 +1,7 @@
-"""Speed as ratios to stock spaCy, measured in one run by alternating the two. Run it alone.
+"""Measure speed relative to stock spaCy, in alternating runs of one process.
 
-Appends one JSON record a benchmark to benchmarks/results/speed.jsonl.
+Appends one JSON record per benchmark to benchmarks/results/speed.jsonl. Run nothing else on the
+machine.
 """
 
 import gc
@@ -48,7 +49,7 @@ LOSS = {"@losses": "longtail.MoM.v1", "lam": 0.3, "base": {"@losses": "longtail.
 
 
 def seconds(work: Callable[..., Any], *given: Any) -> float:
-    """CPU time of this process: the work has one thread, and shared cores make wall time noisy."""
+    """Return the CPU time of a call in seconds, because shared cores make wall time noisy."""
     gc.collect()
     start = time.process_time()
     work(*given)
@@ -90,7 +91,7 @@ def texts(examples: list[Example]) -> list[str]:
 
 
 def stock_and_ours(examples: list[Example]) -> tuple[Language, Language]:
-    """Stock `ner` after some training, and a longtail_ner with the same weights."""
+    """Return stock `ner` after some training, and a longtail_ner with the same weights."""
     found = []
     for _ in range(2):
         fix_random_seed(0)
@@ -129,7 +130,7 @@ def bench_ner(examples: list[Example], runs: int) -> Iterator[dict[str, Any]]:
 
 
 def of_length(nlp: Language, examples: list[Example], n_words: int, total: int) -> list[Example]:
-    """Documents of n_words words, `total` words in all: the corpus's text, cut anew."""
+    """Cut the text of the corpus into documents of n_words words, with `total` words in all."""
     words, spans = [], []
     for eg in examples:
         for sent in eg.reference.sents:
@@ -146,7 +147,7 @@ def of_length(nlp: Language, examples: list[Example], n_words: int, total: int) 
 
 
 def bench_token_ner(examples: list[Example], runs: int) -> Iterator[dict[str, Any]]:
-    """Each head against stock `ner` with the same encoder, in training and prediction."""
+    """Compare each head with stock `ner` over the same encoder, in training and prediction."""
     for n_words in (16, 200):
         data = of_length(spacy.blank("en"), examples, n_words, 8000)
         pipes = {}
@@ -238,7 +239,7 @@ def bench_embed(examples: list[Example], runs: int) -> Iterator[dict[str, Any]]:
 
 
 def recipe(name: str, path: Path, examples: list[Example]) -> tuple[Language, Optimizer]:
-    """The pipeline of a config, after some training."""
+    """Return the pipeline of a config after some training."""
     fix_random_seed(0)
     paths = {"paths.train": str(path), "paths.dev": str(path)}
     config = Config().from_str(
@@ -253,7 +254,7 @@ def recipe(name: str, path: Path, examples: list[Example]) -> tuple[Language, Op
 
 
 def bench_numpy_blas(path: Path, examples: list[Example], runs: int) -> Iterator[dict[str, Any]]:
-    """Pipelines with NumPy's matrix products against spaCy's. Give both one thread."""
+    """Compare NumPy's matrix multiplication with spaCy's. Set one thread for both."""
     n_words = sum(len(eg.reference) for eg in examples)
     batches = list(minibatch(examples[:48], 8))
     for name in ("baseline", "pretrained_cnn"):
@@ -274,7 +275,7 @@ def bench_numpy_blas(path: Path, examples: list[Example], runs: int) -> Iterator
 
 
 def bench_recipes(path: Path, examples: list[Example], runs: int) -> Iterator[dict[str, Any]]:
-    """Whole pipelines of the main job, after some training, against stock `ner`."""
+    """Compare the pipelines of `weasel run all`, after some training, with stock `ner`."""
     pipes = [recipe(name, path, examples)[0] for name in ("pretrained_cnn", "baseline")]
     n_found = [sum(len(doc.ents) for doc in nlp.pipe(fresh(examples))) for nlp in pipes]
     about = {"words": sum(len(eg.reference) for eg in examples), "entities": n_found}
@@ -373,7 +374,7 @@ GATED = {  # where gate and secondary of the config gated_token take their words
 
 
 def gated_pipeline(path: Path, examples: list[Example], share: float, overrides: dict) -> Language:
-    """The config gated_token after some training, the gate open for `share` of the sentences."""
+    """Return gated_token after some training, with a gate that flags `share` of the sentences."""
     fix_random_seed(0)
     paths = {"paths.train": str(path), "paths.dev": str(path)}
     text = make_config(read_recipes()["gated_token"]).to_str(interpolate=False)
@@ -391,7 +392,7 @@ def gated_pipeline(path: Path, examples: list[Example], share: float, overrides:
 
 
 def bench_gate(path: Path, examples: list[Example], runs: int, share: float) -> Iterator[dict[str, Any]]:
-    """What gate and secondary cost beside the primary."""
+    """Measure the cost of gate and secondary relative to the primary."""
     data = texts(examples)
     for encoders, overrides in GATED.items():
         nlp = gated_pipeline(path, examples, share, overrides)
@@ -421,19 +422,19 @@ def main(
     corpus: Annotated[Path, typer.Argument(help="A folder that `convert` wrote.")] = Path(
         "corpus/field_notes"
     ),
-    runs: Annotated[int, typer.Option(help="Alternating runs of each pair.")] = 9,
-    share: Annotated[float, typer.Option(help="Share of sentences that the gate flags.")] = 0.02,
+    runs: Annotated[int, typer.Option(help="Number of alternating runs per pair.")] = 9,
+    share: Annotated[float, typer.Option(help="Fraction of the sentences that the gate flags.")] = 0.02,
     only_these: Annotated[
         str,
         typer.Option(
             "--only",
-            help="Of ner, token_ner, memory, reader, gate, mrc, embed, recipes, blas.",
+            help="Only these: ner, token_ner, memory, reader, gate, mrc, embed, recipes, blas.",
         ),
     ] = "",
-    results: Annotated[Path, typer.Option(help="JSONL to append to.")] = ROOT
+    results: Annotated[Path, typer.Option(help="JSON lines file to append to.")] = ROOT
     / "benchmarks/results/speed.jsonl",
 ) -> None:
-    """Measure everything and append the records."""
+    """Measure everything, and append the records."""
     path = corpus / "train.spacy"
     nlp = spacy.blank("en")
     examples = list(Corpus(path)(nlp))

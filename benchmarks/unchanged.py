@@ -1,10 +1,11 @@
-"""Whether a change that should change nothing did so: short trainings, and what every command says.
+"""Check that a change has no effect on short trainings and on the output of commands.
 
     python benchmarks/unchanged.py before
     python benchmarks/unchanged.py after --against before
 
-Ten trainings of 50 steps, of every head, reader and kind of component, and what the commands print
-and write of two of them on a fixed part. Times, versions and checksums of code are masked.
+It runs ten trainings of 50 steps, with every head, reader and kind of component, and compares what
+the commands print and write about two of them on a fixed part. Times, versions and checksums of
+code are masked.
 """
 
 import difflib
@@ -43,7 +44,7 @@ VOLATILE = (
 
 
 def longtail(*args: object) -> str:
-    """The command's text on both streams, its exit status below."""
+    """Return what a command prints on both streams, followed by its exit status."""
     command = [sys.executable, "-m", "spacy_longtail", *map(str, args)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "160", "NO_COLOR": "1"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
@@ -119,7 +120,7 @@ def commands(corpus: Path, folder: Path) -> dict[str, str]:
 def main(
     folder: Path, corpus: Path = ROOT / "corpus" / "field_notes", against: Path | None = None
 ) -> None:
-    """Train, run, and keep what came of it in FOLDER; compare it with what is in AGAINST."""
+    """Train, run the commands, store the results in FOLDER, and compare them with AGAINST."""
     folder.mkdir(parents=True)
     found = trainings(corpus, folder) | commands(corpus, folder)
     found = {name: masked(text, folder) for name, text in found.items()}

@@ -1,8 +1,8 @@
-"""Runs of several seeds as one network: the mean of their weights, scored on dev and test.
+"""Score the mean of the weights of several seeds as one network, on dev and test.
 
     python benchmarks/weight_averages.py training/main_job corpus/field_notes --method pretrained
 
-The matrix has kept its models. Each run, and each group of seeds, is a record in
+The matrix was run with --keep-models. Each single run and each group of seeds is a record in
 benchmarks/results/weight_averages.jsonl.
 """
 
@@ -24,7 +24,7 @@ PARTS = ("dev", "test")
 
 
 def runs_of(matrix: Path, method: str, corpus: str) -> dict[int, Path]:
-    """The models of the trials that are done, by seed."""
+    """Return the models of the finished trials, by seed."""
     records = {file: srsly.read_json(file) for file in sorted(matrix.glob("trials/*/record.json"))}
     return {
         own["seed"]: file.parent / "model" / BEST
@@ -34,12 +34,14 @@ def runs_of(matrix: Path, method: str, corpus: str) -> dict[int, Path]:
 
 
 def main(
-    matrix: Annotated[Path, typer.Argument(help="Folder of a matrix that kept its models.")],
-    corpus: Annotated[Path, typer.Argument(help="The converted corpus that it was run on.")],
-    method: Annotated[str, typer.Option(help="Of the runs.")] = "crf-pretrained-described",
-    groups: Annotated[str, typer.Option(help="Seeds that are averaged.")] = "0+1,2+3,0+1+2,0+1+2+3+4",
+    matrix: Annotated[Path, typer.Argument(help="Folder of a matrix run with --keep-models.")],
+    corpus: Annotated[Path, typer.Argument(help="The converted corpus of that matrix.")],
+    method: Annotated[
+        str, typer.Option(help="Method whose runs are averaged.")
+    ] = "crf-pretrained-described",
+    groups: Annotated[str, typer.Option(help="Groups of seeds to average.")] = "0+1,2+3,0+1+2,0+1+2+3+4",
 ) -> None:
-    """Average, score, and append records."""
+    """Average the weights, score the networks, and append the records."""
     found, runs = ConvertedCorpus(corpus).statistics, runs_of(matrix, method, corpus.name)
     several = [tuple(map(int, group.split("+"))) for group in groups.split(",")]
     for seeds in [*((seed,) for seed in sorted(runs)), *several]:
