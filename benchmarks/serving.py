@@ -1,11 +1,12 @@
-"""Words per second, latency, memory and load time of pipelines on a CPU, and what the CPU could do.
+"""Measure speed, latency, memory and load time of pipelines on a CPU, and the limits of the CPU.
 
     python benchmarks/serving.py CORPUS PIPELINES --transformer MINILM
 
-trains what PIPELINES lacks (a few minutes), then measures in turn, each system once a round, in
-one process for each number of threads. Appends JSON records to benchmarks/results/serving.jsonl.
-Run it alone on the machine. `--only user` measures one text at a time, eight threads and batches
-alone. ONNX Runtime takes part where onnx and onnxruntime are installed.
+The script trains the pipelines that PIPELINES lacks (a few minutes). Then it measures each system
+once per round, in one process for each number of threads, and appends JSON records to
+benchmarks/results/serving.jsonl. Run nothing else on the machine. `--only user` measures only one
+text at a time, eight threads and batches. ONNX Runtime is included if onnx and onnxruntime are
+installed.
 """
 
 import gc
@@ -41,7 +42,7 @@ FEW = 1024  # subwords of a batch of the plain loops, the fastest of 512 to 4,09
 
 
 def train(corpus: Path, pipelines: Path, transformer: str) -> None:
-    """Train what is not there. The weights matter for the number of entities, not for the speed."""
+    """Train missing pipelines. Their weights change the number of entities but not the speed."""
     configs: dict[str, tuple[str, list[str]]] = {
         "baseline": ("baseline", []),
         "pretrained_cnn": ("pretrained_cnn", []),
@@ -63,12 +64,12 @@ def train(corpus: Path, pipelines: Path, transformer: str) -> None:
 
 
 def of_pipeline(folder: Path) -> Language:
-    """A trained pipeline."""
+    """Load a trained pipeline."""
     return spacy.load(folder / "model-best")
 
 
 def systems(pipelines: Path) -> dict[str, Callable[[], Language]]:
-    """What makes each spaCy system ready."""
+    """Return a function for each spaCy system that loads it."""
     from spacy_longtail import use_int8, use_numpy_blas
 
     def load(name: str) -> Language:
@@ -87,9 +88,10 @@ def systems(pipelines: Path) -> dict[str, Callable[[], Language]]:
 
 
 class PlainLoop:
-    """Token classification by transformers alone: words to subwords, sorted batches, best tag.
+    """Token classification without spaCy: encodes words as subwords, sorts batches, selects tags.
 
-    encoder (Any): (ids, mask) as NumPy arrays to states (n_texts, n_subwords, width).
+    encoder (Callable): Function of IDs and mask, both NumPy arrays, that returns the states, shape
+        (n_texts, n_subwords, width).
     """
 
     def __init__(self, encoder: Callable[..., np.ndarray], width: int, n_tags: int, tokenizer: Any):
@@ -119,7 +121,7 @@ class PlainLoop:
 
 
 def plain_loops(pipelines: Path, n_threads: int) -> dict[str, PlainLoop]:
-    """Loops without spaCy over the encoders of our two transformers, in each precision."""
+    """Return loops without spaCy over the encoders of our two transformers, in each precision."""
     import torch
     from torch.ao.quantization import quantize_dynamic
 
@@ -154,7 +156,7 @@ def plain_loops(pipelines: Path, n_threads: int) -> dict[str, PlainLoop]:
 
 
 def by_onnx(bert: Any, n_threads: int) -> dict[str, Callable[..., np.ndarray]]:
-    """The same weights in ONNX Runtime, with its fused operators, in full precision and in int8."""
+    """Return the encoder in ONNX Runtime with fused operators, in full precision and in int8."""
     import onnx
     import onnxruntime
     import torch
@@ -209,7 +211,7 @@ def by_onnx(bert: Any, n_threads: int) -> dict[str, Callable[..., np.ndarray]]:
 
 
 def read(corpus: Path) -> list[list[str]]:
-    """The words of the test part's documents."""
+    """Return the words of each document in the test part."""
     docs = DocBin().from_disk(corpus / "test.spacy").get_docs(spacy.blank("en").vocab)
     return [[token.text for token in doc] for doc in docs]
 
@@ -219,7 +221,7 @@ def fresh(nlp: Language, texts: Iterable[list[str]]) -> list[Doc]:
 
 
 def gemm_rate(n_threads: int) -> dict[str, float]:
-    """Billions of floating-point operations a second of the products that the layers consist of."""
+    """Return the speed of the matrix multiplications of the layers, in GFLOP/s."""
     import torch
 
     def rate(work: Callable[[], Any], flops: float) -> float:
@@ -243,7 +245,7 @@ def timed(work: Callable[[], Any]) -> float:
 
 
 def throughput(corpus: Path, pipelines: Path, n_threads: int, rounds: int) -> list[dict[str, Any]]:
-    """Words per second of each system; they take turns."""
+    """Measure the words per second of each system, in alternating rounds."""
     import torch
 
     torch.set_num_threads(n_threads)
@@ -296,12 +298,12 @@ def pieces_per_word(model: Any, texts: list[list[str]]) -> float:
 
 
 def memory() -> float:
-    """Peak memory of this process, MiB."""
+    """Return the peak memory of this process, in MiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def probe(corpus: Path, pipelines: Path, name: str) -> dict[str, Any]:
-    """A system's load time, first document, single texts' latency, eight threads, peak memory."""
+    """Measure load time, first document, latency of single texts, eight threads and peak memory."""
     import torch
 
     torch.set_num_threads(1)
@@ -373,17 +375,18 @@ def ways_to_serve(corpus: Path, pipelines: Path, rounds: int) -> list[dict[str, 
 
 def main(
     corpus: Annotated[Path, typer.Argument(help="A folder that `convert` wrote.")],
-    pipelines: Annotated[Path, typer.Argument(help="Where trained pipelines are, or will be.")],
-    transformer: Annotated[str, typer.Option(help="MiniLM: its name on the hub, or a folder.")] = MINILM,
-    threads: Annotated[list[int], typer.Option(help="Numbers of threads.")] = [1, 2],  # noqa: B006
-    rounds: Annotated[int, typer.Option(help="Rounds after the first.")] = 5,
+    pipelines: Annotated[Path, typer.Argument(help="Folder for the trained pipelines.")],
+    transformer: Annotated[str, typer.Option(help="MiniLM, as a hub name or a folder.")] = MINILM,
+    threads: Annotated[list[int], typer.Option(help="Numbers of threads; repeatable.")] = [1, 2],  # noqa: B006
+    rounds: Annotated[int, typer.Option(help="Number of rounds after the first.")] = 5,
     only: Annotated[
-        str, typer.Option(help="user: one text at a time, threads and batches, of what is trained.")
+        str,
+        typer.Option(help="user: only one text at a time, threads and batches, of trained pipelines."),
     ] = "",
-    results: Annotated[Path, typer.Option(help="JSONL to append to.")] = ROOT
+    results: Annotated[Path, typer.Option(help="JSON lines file to append to.")] = ROOT
     / "benchmarks/results/serving.jsonl",
 ) -> None:
-    """Measure everything and append the records."""
+    """Measure everything, and append the records."""
     warnings.simplefilter("ignore")
     if only == "user":
         records = ways_to_serve(corpus, pipelines, rounds)
