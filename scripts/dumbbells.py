@@ -13,7 +13,7 @@ MOST = 100
 
 class Row(NamedTuple):
     name: str
-    number: int  # that stands beside it
+    number: str  # shown beside the name
     stock: float  # in points of 100
     ours: float
     other: float | None = None  # a third score
@@ -59,7 +59,7 @@ def _key(ours: str, other: str) -> list[str]:
 def _row(row: Row, y: int) -> Iterator[str]:
     stock, ours = f"{_x(row.stock):.1f}", f"{_x(row.ours):.1f}"
     yield f'<text x="{LEFT - 44}" y="{y + 4}" text-anchor="end">{escape(row.name)}</text>'
-    yield label(LEFT - 16, y + 4, str(row.number), "end")
+    yield label(LEFT - 16, y + 4, row.number, "end")
     yield f'<line class="change" x1="{stock}" x2="{ours}" y1="{y}" y2="{y}"/>'
     yield f'<circle class="stock" cx="{stock}" cy="{y}" r="5"/>'
     yield f'<circle class="ours" cx="{ours}" cy="{y}" r="5.5"/>'

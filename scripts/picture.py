@@ -70,7 +70,7 @@ def render() -> str:
 def render_each() -> str:
     """The lines of single types, as SVG."""
     rows = [
-        Row(f"{t.name}, {_domain(t)}", t.mentions, t.f["stock"], t.f["cnn"], t.f["ours"])
+        Row(f"{t.name}, {_domain(t)}", str(t.mentions), t.f["stock"], t.f["cnn"], t.f["ours"])
         for t in rare_types()
     ]
     text = (

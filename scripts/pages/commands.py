@@ -14,14 +14,12 @@ from spacy_longtail.cli import app
 
 HEAD = """# Commands
 
-Written by `python scripts/document.py` from the commands themselves; do not edit.
-
-`python -m spacy_longtail COMMAND`, for short `longtail COMMAND`, or `spacy longtail COMMAND`.
-Each has `--help`. All but `init-config` and `train` have `--json` in place of tables.
-`longtail --install-completion` lets your shell complete it.
+You can call a command as `python -m spacy_longtail COMMAND`, as `longtail COMMAND` for short, or as
+`spacy longtail COMMAND`. Every command has `--help`, and all except `init-config` and `train` print JSON
+instead of tables with `--json`. `longtail --install-completion` sets up completion in your shell.
 """
 SHARED = 3  # commands that make an option one of several
-TABLE = ("| | default | |", "| --- | --- | --- |")
+TABLE = ("| Option | Default | Meaning |", "| --- | --- | --- |")
 
 
 class Parameter(NamedTuple):
@@ -40,7 +38,7 @@ def render() -> str:
         panels.setdefault(str(found.rich_help_panel), []).append((name, found.callback))
     every = [parameter for found in panels.values() for _, f in found for parameter in _parameters(f)]
     shared = {line for line, n in Counter(map(_row, every)).items() if n >= SHARED}
-    lines = [HEAD, "| To do with | |", "| --- | --- |"]
+    lines = [HEAD, "| Topic | Commands |", "| --- | --- |"]
     for panel, commands in panels.items():
         lines.append(f"| {panel} | {', '.join(f'[{name}](#{name})' for name, _ in commands)} |")
     lines += ["", "## Options of several commands", "", *TABLE, *sorted(shared, key=str.lower)]

@@ -40,10 +40,8 @@ KEYS = {
 HIDDEN = ("nlp", "name")  # of factories: spaCy gives them
 HEAD = """# Registered functions
 
-Written by `python scripts/document.py` from `setup.cfg` and the docstrings; do not edit.
-
-A config names these functions by the key in each heading. An argument without a default is required.
-The docstrings say what each argument means:
+These are all functions that a config can name, under the key in each heading. An argument without a
+default is required. The docstring of a function describes its arguments:
 
 ```python
 from spacy.util import registry
@@ -114,7 +112,7 @@ def render() -> str:
         if group not in KEYS:  # commands
             continue
         lines += ["", f"## {TITLES[group]}: `{KEYS[group]}`", ""]
-        lines += ["| name | what it is | arguments and defaults |", "| --- | --- | --- |"]
+        lines += ["| Name | What it is | Arguments and defaults |", "| --- | --- | --- |"]
         examples = []
         for entry in entries.strip().splitlines():
             name, target = (part.strip() for part in entry.split("="))
