@@ -138,7 +138,7 @@ def post_json(
             raise requests.ConnectionError(error) from error
         finally:
             timer.cancel()
-            if adapter.is_closed.is_set():  # whatever came of that: a body without a length just ends
+            if adapter.is_closed.is_set():  # even without an error: a body of unknown length just ends
                 raise requests.Timeout(f"no whole answer in {seconds:g} seconds")
     return f"{response.status_code} {response.reason}", body.decode("utf8", "replace")
 
@@ -155,7 +155,7 @@ class ClosingAdapter(HTTPAdapter):
         self._sockets: list[socket.socket] = []
 
     def close_all(self) -> None:
-        """Close all connections, which ends whatever reads from them."""
+        """Close all connections, which ends all reading from them."""
         self.is_closed.set()
         for connected in self._sockets:
             with suppress(OSError, AttributeError):  # closed already, or of TLS within TLS

@@ -3,8 +3,10 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
+from itertools import chain
 
 from .errors import Errors
+from .types import blocks
 
 
 @contextmanager
@@ -44,9 +46,7 @@ def require_of(config: Mapping[str, object]) -> None:
     config (Mapping): A config, or a block of one, interpolated or not.
     RAISES (ValueError): If one is not installed.
     """
-    for key, value in config.items():
-        if isinstance(value, Mapping):
-            require_of(value)
+    for key, value in chain.from_iterable(block.items() for block in blocks(config)):
         name = value if isinstance(value, str) else ""
         if key.startswith("@llm_") or (key == "factory" and name.startswith("llm")):
             require("spacy_llm", "llm")

@@ -1,4 +1,4 @@
-"""What an error tells of its cause: its code, and the module that raised it."""
+"""Causes of errors: their codes, and the modules that raised them."""
 
 import re
 import traceback

@@ -13,6 +13,7 @@ from thinc.api import Config
 from .errors import Errors
 from .extras import extra
 from .faults import message_of
+from .types import blocks
 
 if TYPE_CHECKING:  # an extra
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -34,7 +35,7 @@ _loading = RLock()
 
 @contextmanager
 def no_model_code() -> Iterator[None]:
-    """Refuse to run code that comes with a model, whatever a library passes as trust_remote_code.
+    """Refuse to run code that comes with a model, for any value of trust_remote_code.
 
     A model's files can name code in an `auto_map`, or a kernel of the hub as their attention.
     Within the block the calling thread neither runs it nor asks on stdin whether to run it. Other
@@ -117,9 +118,7 @@ def named_transformers(block: Mapping[str, object]) -> Iterator[str]:
 
     block (Mapping): The config, or a block of it, interpolated.
     """
-    name = block.get("name")
-    if block.get("@architectures") in NAMES_ONE and isinstance(name, str):
-        yield name
-    for value in block.values():
-        if isinstance(value, Mapping):
-            yield from named_transformers(value)
+    for inner in blocks(block):
+        name = inner.get("name")
+        if inner.get("@architectures") in NAMES_ONE and isinstance(name, str):
+            yield name

@@ -1,6 +1,6 @@
 """Types and protocols that modules share, and the keys under which pipes store results in a Doc."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from thinc.types import Floats1d, Floats2d
@@ -18,7 +18,15 @@ TOKEN_PROBABILITIES = "entity_probabilities"
 ANNOTATED_TYPES = "annotated_types"
 
 Overrides = Mapping[str, Any]  # config values by dotted name
-Block = dict[str, Any]  # of a config, or the cfg of a pipe: whatever stands there, by name
+Block = dict[str, Any]  # block of a config, or the cfg of a pipe
+
+
+def blocks(block: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
+    """Yield a block of a config and all blocks below it. block (Mapping): A config, or a block."""
+    yield block
+    for value in block.values():
+        if isinstance(value, Mapping):
+            yield from blocks(value)
 
 
 class SoftTargets(NamedTuple):

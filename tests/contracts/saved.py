@@ -14,7 +14,7 @@ from spacy.tokenizer import Tokenizer
 from spacy.tokens import Doc
 
 from tests.contracts.check_pipe import Case, trained
-from tests.contracts.test_pipes import ABSENT, CASES, ensemble
+from tests.contracts.pipe_cases import ABSENT, CASES, ensemble
 from tests.util import SMALL, TOKEN_MODEL, WEAK
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "pipelines"
@@ -43,6 +43,12 @@ class Saved(NamedTuple):
     version: str
     name: str  # of SAVED, as a folder
     path: Path
+
+
+def needs(name: str) -> list[str]:
+    """Return the packages that a saved pipeline needs beside the light core."""
+    packages = ["torch", "safetensors"] if name in map(folder_name, NEEDS_TORCH) else []
+    return [*packages, "gliner"] if name == "longtail_gliner" else packages
 
 
 def folder_name(name: str) -> str:

@@ -5,7 +5,7 @@ import spacy
 from spacy.lang.en import English
 
 from tests.contracts.check_pipe import N_STEPS, assert_same, build, predictions
-from tests.contracts.test_pipes import ABSENT, CASES
+from tests.contracts.pipe_cases import ABSENT, CASES
 from tests.util import train
 
 cupy = pytest.importorskip("cupy", reason="CuPy is not installed")

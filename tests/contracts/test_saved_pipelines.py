@@ -14,7 +14,7 @@ from packaging.version import Version
 from spacy_longtail.about import __version__
 from spacy_longtail.training.loading import load_pipeline
 from tests.contracts import saved
-from tests.contracts.test_pipes import PIPES
+from tests.contracts.pipe_cases import PIPES
 from tests.util import run_script
 
 ROOT = Path(__file__).parents[2]
@@ -22,11 +22,6 @@ SCRIPT = ROOT / "scripts" / "fixtures.py"
 UNRELEASED = {"longtail_gazetteer"}  # first saved by the release that has it
 ALL = list(saved.all_saved())
 TOLERANCE = 1e-4  # of a score: machines multiply in another order
-
-
-def needs(name: str) -> list[str]:
-    packages = ["torch", "safetensors"] if name in map(saved.folder_name, saved.NEEDS_TORCH) else []
-    return [*packages, "gliner"] if name == "longtail_gliner" else packages
 
 
 @pytest.fixture
@@ -46,7 +41,7 @@ def no_unpickling(monkeypatch):
 
 @pytest.mark.parametrize("one", ALL, ids=[f"{one.version}-{one.name}" for one in ALL])
 def test_an_earlier_version_s_pipeline_finds_the_same(one, no_unpickling):
-    for package in needs(one.name):
+    for package in saved.needs(one.name):
         pytest.importorskip(package)
     nlp, expected = saved.load(one.path)
     docs = [nlp(row["text"]) for row in expected]

@@ -167,15 +167,16 @@ def test_bad_settings(settings, found):
 
 
 @pytest.mark.parametrize(
-    ("settings", "code"),
+    ("repeats", "augmenter"),
     [
-        ({"repeats": sC(cap=1), "augmenter": MentionReplacement(Fixed(examples(NLP)))}, "L120"),
-        ({"repeats": RandomUndersampling(), "augmenter": OneOf(lambda nlp, eg: [eg])}, "L120"),
+        (sC(cap=1), MentionReplacement(Fixed(examples(NLP)))),
+        (RandomUndersampling(), OneOf(lambda nlp, eg: [eg])),
     ],
 )
-def test_an_augmenter_without_copies_to_rewrite(settings, code):
-    with pytest.raises(ValueError, match=code):
-        list(in_a_config(**{"corpus": Fixed(examples(NLP)), **settings})(NLP))
+def test_an_augmenter_without_copies_to_rewrite_is_refused(repeats, augmenter):
+    reader = in_a_config(corpus=Fixed(examples(NLP)), repeats=repeats, augmenter=augmenter)
+    with pytest.raises(ValueError, match="L120"):
+        list(reader(NLP))
 
 
 @pytest.mark.parametrize(
@@ -194,13 +195,11 @@ def test_lost_categories_are_said(make, example_of):
         list(make(Fixed([eg]))(NLP))
 
 
-@pytest.mark.parametrize(
-    ("settings", "found"),
-    [
-        ({"corpus": Fixed([eg for eg in examples(NLP) if not eg.reference.ents])}, "L101"),
-    ],
-)
-def test_what_cannot_be_read(settings, found):
-    with pytest.raises(ValueError, match=found):
-        list(in_a_config(**{"corpus": Fixed(examples(NLP)), **settings})(NLP))
+def test_a_corpus_without_entities_is_refused():
+    bare = Fixed([eg for eg in examples(NLP) if not eg.reference.ents])
+    with pytest.raises(ValueError, match="L101"):
+        list(in_a_config(corpus=bare)(NLP))
+
+
+def test_an_empty_corpus_stays_empty():
     assert list(in_a_config()(NLP)) == []

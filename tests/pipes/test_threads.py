@@ -17,7 +17,6 @@ from spacy_longtail.pipes.gate import budget as budgets
 from spacy_longtail.pipes.gate.budget import BURST, Budget
 from tests.contracts import saved
 from tests.contracts.check_pipe import assert_same
-from tests.contracts.test_saved_pipelines import needs
 from tests.pipes.gated import TEXT, pipeline
 
 N = 8
@@ -66,7 +65,7 @@ def shown(doc):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted({*CAN_SAVE} - {"longtail_gliner"}))  # it saves its model's name
 def test_eight_threads_find_what_one_finds(name, place):
-    for package in needs(name):
+    for package in saved.needs(name):
         pytest.importorskip(package)
     nlp = spacy.load(place(name))
     expected = [shown(nlp(text)) for text in TEXTS]

@@ -78,11 +78,15 @@ def test_parts_in_any_format(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["a.IOB2", "a.conll", "a.tsv", "a.txt"])
-def test_a_file_or_a_folder_without_parts_is_one_part(name, tmp_path):
+def test_a_file_is_one_part(name, tmp_path):
     types = convert_corpus(write(tmp_path / name, IOB), tmp_path / "out")
-    assert types.labels == ["GEO", "PER"] and read_types(tmp_path / "out") == types
+    assert types.labels == ["GEO", "PER"]
+    assert read_types(tmp_path / "out") == types
     written = sorted(p.name for p in (tmp_path / "out").iterdir())
     assert written == ["all.spacy", "conversion.json", "types.json"]
+
+
+def test_a_folder_without_parts_is_one_part(tmp_path):
     for file in ("2.iob", "1.iob", "deeper/3.iob"):
         write(tmp_path / "in" / file, f"{file}\tB-X\n")
     write(tmp_path / "in" / "README.md", "no data")
@@ -95,67 +99,88 @@ def test_missing_parts_are_a_warning(tmp_path):
     with pytest.warns(UserWarning, match=r"LW030.*no dev, "):
         convert_corpus(source, tmp_path / "out")
     assert not part_path(tmp_path / "out", "dev").exists()
-    source = iob_corpus(tmp_path / "b", ("train",))
+
+
+def test_several_problems_are_warnings_of_their_own(tmp_path):
+    source = iob_corpus(tmp_path / "in", ("train",))
     write(source / "corpus.json", '{"labels": ["GEO"]}')
     with pytest.warns(UserWarning, match="LW030") as seen:
-        convert_corpus(source, tmp_path / "out2")
+        convert_corpus(source, tmp_path / "out")
     texts = " ".join(str(warning.message) for warning in seen)
-    assert "no dev and test" in texts and re.search(r"corpus\.json.*PER", texts)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        convert_corpus(iob_corpus(tmp_path / "c"), tmp_path / "out3")
-        convert_corpus(tmp_path / "c" / "dev.iob", tmp_path / "out4")
+    assert "no dev and test" in texts
+    assert re.search(r"corpus\.json.*PER", texts)
 
 
-def corpus_files(*names, text=IOB):
-    return dict.fromkeys(names, text)
+def test_a_whole_corpus_and_a_single_file_give_no_warning(tmp_path, recwarn):
+    source = iob_corpus(tmp_path / "in")
+    convert_corpus(source, tmp_path / "out")
+    convert_corpus(source / "dev.iob", tmp_path / "one")
+    assert not recwarn
 
 
-PARTS_OF_IOB = corpus_files("train.iob", "dev.iob", "test.iob")
-OPEN = {"open_types": True}
-DECLARES = '{"labels": ["Poet"], "descriptions": {"Poet": "a poet"}}'
-CSV = "Sentence #,Word,Tag\n1,a,O\n"
-REFUSED = [  # files, settings, message
-    ({}, {}, r"L402.*in"),
-    ({"README.md": ""}, {}, r"L402.*in"),
-    (corpus_files("types.json", "corpus.json", "conversion.json", text="{}"), {}, r"L402.*in"),
-    (corpus_files("dev.iob", "test.iob"), {}, r"L402.*train"),
-    ({**corpus_files("dev.iob", "test.iob"), "train/README.md": ""}, {}, r"L402.*train"),
-    ({**PARTS_OF_IOB, "dev.jsonl": JSONL}, {}, "L421.*dev.iob as columns, dev.jsonl as json"),
-    (
-        *({**PARTS_OF_IOB, "dev.conll": IOB}, {"format": "columns"}),
-        "L421.*dev.conll as columns, dev.iob as",
-    ),
-    ({"train.spacy": "not a docbin"}, {}, "L404"),
-    ({"a.iob": IOB, "b.csv": "x"}, {}, "L421.*in cannot.*a.iob as columns, b.csv as csv"),
-    ({"a.jsonl": JSONL}, {"tag_column": 1}, "L420.*--tag-column would be ignored"),
-    ({"a.iob": IOB}, {"misaligned": "missing"}, "L420.*--misaligned would be ignored"),
-    ({"a.iob": IOB}, {"sentences": "sentencizer"}, "L420.*--sentences would be ignored"),
-    ({"train/a.txt": ARTICLE}, {}, r"L430.*in/corpus\.json"),
-    ({"a.jsonl": JSONL, "corpus.json": DECLARES}, OPEN, r"L430.*corpus\.json.*labels and descriptions"),
-    *(
-        ({**PARTS_OF_IOB, "corpus.json": text}, {}, r"L430.*corpus\.json")
-        for text in (
-            *("{", '{"labels": "PER"}', '{"labels": ["A", "O"]}', '{"tokens": []}'),
-            *('{"labels": ["A"], "tail": ["B"]}', '{"labels": ["A"], "descriptions": {"A": " "}}'),
-        )
-    ),
-]
+PARTS_OF_IOB = {"train.iob": IOB, "dev.iob": IOB, "test.iob": IOB}
 
 
-@pytest.mark.parametrize(("files", "chosen", "message"), REFUSED)
-def test_sources_that_are_refused(files, chosen, message, tmp_path):
+@pytest.mark.parametrize(
+    ("files", "options", "message"),
+    [
+        ({}, {}, r"L402.*in"),
+        ({"README.md": ""}, {}, r"L402.*in"),
+        ({"types.json": "{}", "corpus.json": "{}", "conversion.json": "{}"}, {}, r"L402.*in"),
+        ({"dev.iob": IOB, "test.iob": IOB}, {}, r"L402.*train"),
+        ({"dev.iob": IOB, "test.iob": IOB, "train/README.md": ""}, {}, r"L402.*train"),
+        ({**PARTS_OF_IOB, "dev.jsonl": JSONL}, {}, "L421.*dev.iob as columns, dev.jsonl as json"),
+        (
+            {**PARTS_OF_IOB, "dev.conll": IOB},
+            {"format": "columns"},
+            "L421.*dev.conll as columns, dev.iob as",
+        ),
+        ({"train.spacy": "not a docbin"}, {}, "L404"),
+        ({"a.iob": IOB, "b.csv": "x"}, {}, "L421.*in cannot.*a.iob as columns, b.csv as csv"),
+        ({"a.jsonl": JSONL}, {"tag_column": 1}, "L420.*--tag-column would be ignored"),
+        ({"a.iob": IOB}, {"misaligned": "missing"}, "L420.*--misaligned would be ignored"),
+        ({"a.iob": IOB}, {"sentences": "sentencizer"}, "L420.*--sentences would be ignored"),
+        ({"train/a.txt": ARTICLE}, {}, r"L430.*in/corpus\.json"),
+        (
+            {
+                "a.jsonl": JSONL,
+                "corpus.json": '{"labels": ["Poet"], "descriptions": {"Poet": "a poet"}}',
+            },
+            {"open_types": True},
+            r"L430.*corpus\.json.*labels and descriptions",
+        ),
+    ],
+)
+def test_sources_that_are_refused(files, options, message, tmp_path):
     source = tmp_path / "in"
     source.mkdir()
     for name, text in files.items():
         write(source / name, text)
     with pytest.raises(ValueError, match=message):
-        convert_corpus(source, tmp_path / "out", **chosen)
+        convert_corpus(source, tmp_path / "out", **options)
     assert not (tmp_path / "out").exists()
-    if "corpus.json" in files and "open_types" not in chosen and files["corpus.json"] != "{}":
-        (source / "corpus.json").rename(source / "types.json")
-        with pytest.raises(ValueError, match=r"L430.*types\.json"):
-            read_types(source)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        '{"labels": "PER"}',
+        '{"labels": ["A", "O"]}',
+        '{"tokens": []}',
+        '{"labels": ["A"], "tail": ["B"]}',
+        '{"labels": ["A"], "descriptions": {"A": " "}}',
+    ],
+)
+def test_declarations_that_are_refused(text, tmp_path):
+    source = iob_corpus(tmp_path / "in")
+    write(source / "corpus.json", text)
+    with pytest.raises(ValueError, match=r"L430.*corpus\.json"):
+        convert_corpus(source, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    (source / "corpus.json").rename(source / "types.json")
+    with pytest.raises(ValueError, match=r"L430.*types\.json"):
+        read_types(source)
 
 
 @pytest.mark.parametrize(
@@ -354,10 +379,13 @@ def test_the_character_tokenizer_travels(tmp_path):
     assert [[s.text for s in d.sents] for d in docs[:2]] == [["東京へ。", "大"], ["a b"]]
 
 
-def test_languages_that_cannot_be_had():
-    for lang, tokens in (("qq", "words"), ("qq", "characters"), ("vi", "words")):
-        with pytest.raises(ValueError, match=f"L428.*'{lang}'"):
-            blank(lang, tokens)
+@pytest.mark.parametrize(("lang", "tokens"), [("qq", "words"), ("qq", "characters"), ("vi", "words")])
+def test_a_language_without_a_tokenizer_is_refused(lang, tokens):
+    with pytest.raises(ValueError, match=f"L428.*'{lang}'"):
+        blank(lang, tokens)
+
+
+def test_characters_need_no_tokenizer_of_the_language():
     assert blank("vi", "characters").lang == "vi"
 
 
@@ -382,21 +410,27 @@ def test_a_tokenizer_that_fails_on_a_text(tmp_path, monkeypatch):
             convert_corpus(path, tmp_path / "out", tokens="characters")
 
 
-def described(folder, **types):
-    write(folder / "types.json", json.dumps({"labels": ["X"], "tail": ["X"], **types}))
-    return filled_in(ROOT / "configs" / "baseline.cfg", folder)
+@pytest.mark.parametrize(
+    ("declared", "tokenizer"),
+    [
+        ({}, None),
+        ({"lang": "ja", "tokens": "characters"}, "longtail.CharacterTokenizer.v1"),
+        ({"lang": "ja"}, "spacy.ja.JapaneseTokenizer"),
+    ],
+)
+def test_training_gets_the_tokenizer_of_the_corpus(declared, tokenizer, tmp_path):
+    write(tmp_path / "types.json", json.dumps({"labels": ["X"], "tail": ["X"], **declared}))
+    found = filled_in(ROOT / "configs" / "baseline.cfg", tmp_path)
+    assert found["nlp.lang"] == declared.get("lang", "en")
+    assert found.get("nlp.tokenizer", {}).get("@tokenizers") == tokenizer
 
 
-def test_training_gets_the_tokenizer_of_the_corpus(tmp_path):
-    assert "nlp.tokenizer" not in described(tmp_path)
-    found = described(tmp_path, lang="ja", tokens="characters")
-    assert found["nlp.lang"] == "ja"
-    assert found["nlp.tokenizer"] == {"@tokenizers": "longtail.CharacterTokenizer.v1"}
-    found = described(tmp_path, lang="ja")
-    assert found["nlp.tokenizer"]["@tokenizers"] == "spacy.ja.JapaneseTokenizer"
-    assert found["paths.train"] == str(tmp_path / "train.spacy")
+def test_training_reads_a_part_from_its_file_or_folder(tmp_path):
+    write(tmp_path / "types.json", '{"labels": ["X"], "tail": ["X"]}')
+    config = ROOT / "configs" / "baseline.cfg"
+    assert filled_in(config, tmp_path)["paths.train"] == str(tmp_path / "train.spacy")
     (tmp_path / "train").mkdir()
-    assert described(tmp_path)["paths.train"] == str(tmp_path / "train")
+    assert filled_in(config, tmp_path)["paths.train"] == str(tmp_path / "train")
 
 
 def test_training_gets_the_types_in_words(tmp_path):

@@ -13,22 +13,33 @@ NLP = blank()
 BILU = {"B-PER": 1, "I-PER": 0, "L-PER": 1, "U-PER": 1, "B-GEO": 1, "I-GEO": 1, "L-GEO": 1, "U-GEO": 0}
 
 
-def test_counting_by_hand():
+def test_a_document_is_counted_by_type():
     found = count_doc(parse(NLP, "[Jon Berg|PER] met [Ann|PER] in [New York City|GEO] ."))
-    assert found.tokens == {"PER": 3, "GEO": 3} and found.length == 9
-    assert found.mentions == {"PER": 2, "GEO": 1} and found.singles == {"PER": 1, "GEO": 0}
+    assert found.length == 9
+    assert found.tokens == {"PER": 3, "GEO": 3}
+    assert found.mentions == {"PER": 2, "GEO": 1}
+    assert found.singles == {"PER": 1, "GEO": 0}
+
+
+def test_white_space_and_tokens_without_annotation_are_not_counted():
     doc = Doc(NLP.vocab, words=["Ann", "\n", "left", "now"])
     doc.set_ents([Span(doc, 0, 1, label="PER")], missing=[doc[3:4]])
     assert count_doc(doc).length == 2
     assert count_doc(Doc(NLP.vocab, words=["no", "annotation"])).length == 0
-    docs = [eg.reference for eg in examples(NLP)]
+
+
+def test_a_unit_may_be_added_several_times():
+    doc = examples(NLP)[0].reference
     twice = CorpusCounts()
-    twice.add(count_doc(docs[0]), 2)
-    assert twice == count_docs([docs[0]] * 2)
+    twice.add(count_doc(doc), 2)
+    assert twice == count_docs([doc, doc])
+
+
+def test_rareness_is_in_bits_and_zero_for_a_type_of_all_tokens():
     counts = CorpusCounts(n_tokens=1024)
     counts.tokens.update(a=64, b=8, all=1024)
     assert counts.rareness() == {"a": 4.0, "b": 7.0, "all": 0.0}
-    assert math.copysign(1, counts.rareness()["all"]) == 1
+    assert math.copysign(1, counts.rareness()["all"]) == 1  # not -0.0
 
 
 @pytest.mark.parametrize(
@@ -44,11 +55,14 @@ def test_classes_of_a_tag_scheme(unit, prefixes, expected):
     assert counts.classes(unit, ["PER", "GEO"], prefixes) == expected
 
 
-def test_sentences_have_lengths_and_types():
+def test_a_document_without_boundaries_is_one_sentence():
     doc = two_sentences(NLP).reference
     assert sentence_lengths(doc).tolist() == [6, len(doc) - 6]
     assert sentence_lengths(Doc(NLP.vocab, words=["a", "b"])).tolist() == [2]
     assert sentence_lengths(Doc(NLP.vocab)).tolist() == []
+
+
+def test_sentences_with_a_type_are_examples_of_their_own():
     found = sentences_with([two_sentences(NLP), *examples(NLP)[:3]], {"NAT"})
     assert [eg.reference.text.split()[0] for eg in found] == ["Rome", "Nobody"]
     assert all(len(eg.predicted) == len(eg.reference) for eg in found)

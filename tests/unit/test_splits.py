@@ -401,29 +401,38 @@ def test_bare_files_get_types_of_their_own(source, tmp_path):
         assert types == CorpusTypes(["GEO", "PER", "ART"], ["ART"])
 
 
-def test_what_cannot_be_is_refused_and_nothing_is_written(source, tmp_path):
-    target, one = tmp_path / "t", save(tmp_path / "one.spacy", [article(0)])
-    for arguments, code in (
-        ([source, target, "--parts", "train=0.8,dev=0.1"], "L440"),
-        ([source, target, "--parts", "train=1.2,dev=-0.2"], "L440"),
-        ([source, target, "--part", "dev"], "L440"),
-        ([one, target], "L440"),
-        ([source, target, "--folds", "41"], "L440"),
-        ([source, target, "--group-by", "title", "--folds", "21"], "L440"),
-        ([source, target, "--folds", "2"], "L440"),
-        ([source, target, "--folds", "5", "--parts", "a=0.5,b=0.5"], "L420"),
-        ([source, target, "--group-by", "author"], "number, title"),
-        ([source, target, "--strict", "--min-mentions", "3"], "L440"),
-        ([source, source], "L436"),
-        ([source, source / "all.spacy"], "L436"),
-        ([one, target, "--part", "train"], "L420"),
-        ([tmp_path / "none", target], "L402"),
-        ([source, target, "--min-mentions", "-1"], "L852"),
-    ):
-        refused(["split", *arguments], code, target)
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (["--parts", "train=0.8,dev=0.1"], "L440"),
+        (["--parts", "train=1.2,dev=-0.2"], "L440"),
+        (["--part", "dev"], "L440"),
+        (["--folds", "41"], "L440"),
+        (["--group-by", "title", "--folds", "21"], "L440"),
+        (["--folds", "2"], "L440"),
+        (["--folds", "5", "--parts", "a=0.5,b=0.5"], "L420"),
+        (["--group-by", "author"], "number, title"),
+        (["--strict", "--min-mentions", "3"], "L440"),
+        (["--min-mentions", "-1"], "L852"),
+    ],
+)
+def test_splits_that_cannot_be_are_refused_before_anything_is_written(options, code, source, tmp_path):
+    refused(["split", source, tmp_path / "t", *options], code, tmp_path / "t")
+
+
+def test_a_corpus_is_not_split_into_itself(source, tmp_path):
+    refused(["split", source, source], "L436")
+    refused(["split", source, source / "all.spacy"], "L436")
     refused(["split", tmp_path, tmp_path / "inside"], "L436")
+
+
+def test_sources_that_cannot_be_split_are_refused(source, tmp_path):
+    one = save(tmp_path / "one.spacy", [article(0)])
     (source / "all.spacy").write_bytes(b"nothing")
-    refused(["split", source, target], "L404", target)
+    refused(["split", one, tmp_path / "t"], "L440", tmp_path / "t")
+    refused(["split", one, tmp_path / "t", "--part", "train"], "L420", tmp_path / "t")
+    refused(["split", tmp_path / "none", tmp_path / "t"], "L402", tmp_path / "t")
+    refused(["split", source, tmp_path / "t"], "L404", tmp_path / "t")
 
 
 def test_files_of_another_split_are_not_left_beside(source, tmp_path):

@@ -58,7 +58,7 @@ class MentionReplacement(Augmenter):
         if not by_key:
             raise ValueError(Errors.L115.format(who=self.name, problem="no mention to draw"))
         self._pools: dict[int, list[Surface]] = {}  # the distinct surfaces by type
-        # where those that differ in case alone stand, side by side
+        # slice of the pool with the surfaces that differ only in case
         self._places: dict[int, dict[str, tuple[int, int]]] = {}
         for label, surfaces in by_key.items():
             self._pools[label] = [*chain.from_iterable(groups.values() for groups in surfaces.values())]

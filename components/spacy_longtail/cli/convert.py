@@ -37,7 +37,7 @@ def convert(
     ] = None,
     open_types: Annotated[
         bool,
-        Option("--open", help="Read types as free text, one per mention. For `pretrain` alone."),
+        Option("--open", help="Read types as free text, one per mention. Only for `pretrain`."),
     ] = False,
     encoding: Annotated[
         str | None, Option(help="Encoding of text files, such as cp1252.", show_default="utf8")

@@ -52,7 +52,7 @@ def distil_command(
     ] = False,
     compare: Annotated[
         bool,
-        Option("--compare/--no-compare", help="Also train the student on the gold corpus alone."),
+        Option("--compare/--no-compare", help="Also train the student only on the gold corpus."),
     ] = True,
     pool_format: PoolFormat = None,
     encoding: Encoding = "utf8",
@@ -69,7 +69,7 @@ def distil_command(
 
     The large pipeline, the teacher, annotates a pool of unlabelled text. The small one, the
     student, is trained on its confident predictions (pseudo-labels) together with the gold corpus.
-    Teacher, student and a student trained on the gold corpus alone are compared on the gold test
+    Teacher, student and a student trained only on the gold corpus are compared on the gold test
     part.
     """
     use_gpu(gpu_id)

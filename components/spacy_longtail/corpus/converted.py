@@ -112,7 +112,7 @@ class ConvertedCorpus:
 
     @cached_property
     def training(self) -> TrainingCounts:
-        """Return the counts of the training part alone; cached in the folder."""
+        """Return the counts of the training part; cached in the folder."""
 
         def count() -> TrainingCounts:
             tally = tally_part(self.path("train"))

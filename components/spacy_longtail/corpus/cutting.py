@@ -1,4 +1,4 @@
-"""New documents from a document: its parts, some of its tokens, or its words alone."""
+"""New documents from a document: its parts, some of its tokens, or only its words."""
 
 from collections.abc import Collection, Iterator
 
@@ -80,7 +80,7 @@ def take_tokens(doc: Doc, kept: Ints1d) -> Doc:
 
 
 def bare(doc: Doc, vocab: Vocab | None = None) -> Doc:
-    """Return a document with the words and spaces alone, in another vocabulary if one is given."""
+    """Return a document with only words and spaces, in another vocabulary if one is given."""
     return Doc(doc.vocab if vocab is None else vocab, *_words(doc))
 
 

@@ -81,7 +81,7 @@ def write_types(corpus: Path, types: CorpusTypes, is_open: bool = False) -> None
 def read_declared(source: Path) -> tuple[Path, Declared]:
     """Return what corpus.json declares, or types.json if the source is a converted corpus.
 
-    source (Path): A folder, or a file beside which it stands.
+    source (Path): A folder, or a file in it.
     RETURNS (Tuple[Path, Declared]): The path, which may not exist, and the declarations.
     """
     folder = source if source.is_dir() else source.parent

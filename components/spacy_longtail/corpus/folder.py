@@ -172,7 +172,7 @@ def _types(
 def _problems(
     types: CorpusTypes, report: Mapping[str, ConvertedPart], declared: Declared, names: Names
 ) -> Iterator[str]:
-    """Yield what is legal and probably not meant."""
+    """Yield what is legal but probably not intended."""
     if missing := [name for name in PARTS if name not in report and "all" not in report]:
         text = "which training and evaluation need. `split` makes parts of a corpus"
         yield f"it has no {' and '.join(missing)}, {text}"
@@ -188,7 +188,7 @@ def _problems(
 
 
 def check_corpus_folder(target: Path, parts: Iterable[str], inputs: Iterable[Path] = ()) -> None:
-    """Refuse a folder whose files of these parts no command of this package wrote.
+    """Refuse a folder with files of these parts that this package did not write.
 
     target (Path): The folder, existing or new.
     parts (Iterable[str]): The parts that will be written.

@@ -115,7 +115,7 @@ def stratify(
 
 
 def totals(amounts: Floats2d, part: Ints1d, n_parts: int) -> Floats2d:
-    """Return the sum of each column in each part, (n_parts, n_columns). Part -1 is left out."""
+    """Return the sum of each column in each part, (n_parts, n_columns), without part -1."""
     return np.stack([amounts[part == p].sum(axis=0) for p in range(n_parts)])
 
 

@@ -62,7 +62,7 @@ def tokenizer_config(lang: str, tokens: str) -> dict[str, dict[str, str]]:
 
 
 def blank(lang: str, tokens: str) -> Language:
-    """Return a pipeline with a tokenizer alone."""
+    """Return a pipeline with only a tokenizer. RAISES (ValueError): L428."""
     config = {"nlp": tokenizer_config(lang, tokens)}
     try:
         return spacy.blank(lang, config=config)

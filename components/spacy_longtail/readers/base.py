@@ -12,6 +12,7 @@ from spacy.util import dot_to_object
 from ..corpus.examples import split_sentences
 from ..errors import Errors, Warnings
 from ..sentences import sentence_lengths
+from ..types import blocks
 
 Reader = Callable[[Language], Iterable[Example]]
 TRAINING_READERS = ("longtail.ResampledCorpus.v1", "longtail.UndersampledCorpus.v1")
@@ -83,10 +84,8 @@ def changed_by(nlp: Language, which: str) -> str:
 
 def _training_readers(block: object) -> Iterator[str]:
     """Yield the readers and augmenters that change the data, in a block and in blocks below it."""
-    if isinstance(block, dict):
-        if block.get("@readers") in TRAINING_READERS:
-            yield block["@readers"]
-        if block.get("augmenter"):
-            yield f"the augmenter of {block.get('@readers')}"
-        for value in block.values():
-            yield from _training_readers(value)
+    for inner in blocks(block if isinstance(block, dict) else {}):
+        if inner.get("@readers") in TRAINING_READERS:
+            yield str(inner["@readers"])
+        if inner.get("augmenter"):
+            yield f"the augmenter of {inner.get('@readers')}"

@@ -43,7 +43,7 @@ class RelabelledCorpus(WrappingReader):
         self._is_checked = False
 
     def examples(self, nlp: Language) -> Iterator[Example]:
-        """Yield the examples of the corpus; those with types left out are copies."""
+        """Yield the examples of the corpus. Examples with dropped types are copies."""
         seen: set[str] = set()
         for eg in self.corpus(nlp):
             types = {ent.label_ for ent in eg.reference.ents}

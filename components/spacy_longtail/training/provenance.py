@@ -73,7 +73,9 @@ def file_content(path: str) -> str:
     """
     root = located(path)
     try:
-        files = sorted(p for p in root.rglob("*") if p.is_file()) if root.is_dir() else [root]
+        files = [root]
+        if root.is_dir():  # without hidden files, such as the cached counts of a corpus
+            files = sorted(p for p in root.rglob("*") if p.is_file() and p.name[0] != ".")
         if not all(file.is_file() for file in files):
             return ""
     except OSError:  # the text is too long for a path

@@ -1,1 +1,1 @@
-"""File formats, one module each: a file to documents, bad lines named, what is left out counted."""
+"""Import formats: readers that turn files into documents and count what they skip."""

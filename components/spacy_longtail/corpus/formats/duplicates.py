@@ -69,7 +69,7 @@ def single_copies(
 def _differing(texts: Iterable[Text]) -> tuple[int, set[int]]:
     """Return the number of different texts, and hashes of those with different annotation.
 
-    Hashes of texts and annotations alone are in memory.
+    Only hashes of texts and annotations are in memory.
     """
     first: dict[int, int] = {}
     differing: set[int] = set()
@@ -113,7 +113,7 @@ def _refusal(source: Path, groups: list[list[Text]], n_texts: int, how: str) -> 
 
 
 def _shown(text: Text) -> str:
-    """Return where a copy stands and its entities."""
+    """Return the place of a copy and its entities."""
     place: Place = text.place
     ents = ", ".join(f"{text.text[s.start : s.end]!r} {s.label}" for s in text.spans[:5])
     return f"{place.path.name}:{place.within} {ents or 'no entity'}"

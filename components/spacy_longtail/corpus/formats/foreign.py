@@ -5,7 +5,7 @@ from pathlib import Path
 from ...errors import Errors
 from .text import unzipped
 
-# name, suffixes, beginnings of the file of which one must be there, advice
+# name, suffixes, possible beginnings of the file, advice
 FOREIGN: tuple[tuple[str, tuple[str, ...], tuple[str, ...], str], ...] = (
     (
         "Parquet",

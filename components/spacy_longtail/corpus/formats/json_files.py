@@ -18,7 +18,7 @@ JsonObject = dict[str, Any]
 
 
 def read_records(path: Path, encoding: str) -> Iterator[tuple[Place, JsonObject]]:
-    """Yield each record and where it stands. An array or an indented object is read as a whole.
+    """Yield each record and its place. An array or an indented object is read as a whole.
 
     A pair of a text and an object, which spaCy 2 was trained on, becomes an object with a 'text'.
     An object whose 'annotations' are such pairs, as NER Annotator writes for a whole file, becomes

@@ -25,7 +25,7 @@ LINE_FIX = "Write `ID<TAB>mention => fine type; coarse type | ...`, or `ID<TAB>-
 
 
 def is_open(path: Path, head: str, siblings: set[str]) -> bool:
-    """Return whether a text begins with its domain, soon marks two types, or lists mentions."""
+    """Return whether a text begins with its domain, marks two types, or lists mentions."""
     is_marked = any("; " in label for _, label in MENTION.findall(head))
     return head.startswith(DOMAIN) or is_marked or _is_list(path)
 
@@ -108,7 +108,7 @@ def _mentions(doc: Doc, listed: str, place: Place, events: Events) -> Iterator[C
         places = [i for i in range(len(words) - n + 1) if words[i : i + n] == mention]
         if not places:
             events.add("absent", label, place, f"{' '.join(mention)!r} in {doc.text[:60]!r}")
-        # one without a free place is counted where it stands, as overlapping or doubled
+        # a mention without a free place is counted as overlapping or doubled
         for first in [i for i in places if taken.isdisjoint(range(i, i + n))] or places[:1]:
             taken.update(range(first, first + n))
             span = doc[first : first + n]

@@ -40,13 +40,18 @@ from .text import Place, unreadable
 SPANS = ("spans", "entities", "ents", "labels", "label", "annotations")  # the first that a record has
 MINIMAL = "annotation_id"  # in Label Studio's JSON-MIN
 ANNOTATIONS = ("annotations", "completions")  # of Label Studio; the second is its older name
-OFFSETS = "offsets"  # unit of its own offsets, as a record may name it
+OFFSETS = "offsets"  # key of the unit of the record's offsets
 # keys that user_data has no use for
 NAMED = ("id", "text", "content", "data", "answer", "tokens", "sents", OFFSETS, *SPANS)
 SPAN_FIX = "A span is [start, end, type], or an object with start, end and label."
 BOUNDS = (("start", "end"), ("start_offset", "end_offset"), ("start_char", "end_char"), ("begin", "end"))
 TYPE_KEYS = ("label", "labels", "type", "entity_group", "tag", "entity")
-OTHER_FORM = (TypeError, KeyError, IndexError, AttributeError)  # where a record is read as by its tool
+OTHER_FORM = (
+    TypeError,
+    KeyError,
+    IndexError,
+    AttributeError,
+)  # of an unexpected record
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +102,7 @@ class JsonReader(FileOptions, SpanOptions):
                     yield in_characters(text, self.offsets, context.events)
 
     def _texts(self, record: JsonObject, place: Place, events: Events) -> list[Text]:
-        """Return the texts of a record, read as by its tool, which no key alone tells."""
+        """Return the texts of a record, in the form of the tool that wrote it."""
         if not record:  # what nobody annotated
             events.add("unlabelled", "records", place)
             return []
@@ -142,13 +147,13 @@ class JsonReader(FileOptions, SpanOptions):
         return [source._replace(tokens=tokens, unit=unit, starts=starts)]
 
     def _text(
-        self, record: JsonObject, spans: list[CharSpan], place: Place, alone: bool = False
+        self, record: JsonObject, spans: list[CharSpan], place: Place, any_key: bool = False
     ) -> Text:
-        """Return the text of a record. alone (bool): Whether its only text may have any name."""
+        """Return the text of a record. any_key (bool): Whether its only text may have any key."""
         names = [name for name, value in record.items() if isinstance(value, str)]
         known = [name for name in ("text", "data", "content") if name in record]
         key = self.text_key or next(iter(known), "text")
-        if key not in record and alone and len(names) == 1 and not self.text_key:
+        if key not in record and any_key and len(names) == 1 and not self.text_key:
             (key,) = names
         if key not in record:
             problem = f"it has no {key!r}, found the texts {', '.join(names) or 'none'}"
@@ -173,7 +178,7 @@ class JsonReader(FileOptions, SpanOptions):
         if not kept:
             events.add("unlabelled", "records", place)
         regions = (_regions(annotation["result"], place, events) for annotation in true or kept)
-        return [self._text(record["data"], spans, place, alone=True) for spans in regions]
+        return [self._text(record["data"], spans, place, any_key=True) for spans in regions]
 
 
 def _is_task(record: JsonObject) -> bool:
@@ -201,7 +206,7 @@ def _about(record: JsonObject, text_key: str = "") -> JsonObject:
 
 
 def _spans(items: Any, place: Place, events: Events) -> list[CharSpan]:
-    """Return the spans of a list of triples or objects, whatever the tool calls their parts."""
+    """Return the spans of a list of triples or objects, with the names that tools use."""
     if not isinstance(items, list):
         raise unreadable(place, f"found {str(items)[:60]!r} as the list of spans", SPAN_FIX)
     spans: list[CharSpan] = []

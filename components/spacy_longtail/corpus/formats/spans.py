@@ -29,9 +29,9 @@ class CharSpan(NamedTuple):
 
 
 class Text(NamedTuple):
-    """A text and its spans, whatever the format.
+    """Text with its spans, of any format.
 
-    place (Place): Where the text stands.
+    place (Place): Place of the text.
     text (Any): The text as the source gives it, not yet checked.
     spans (List[CharSpan]): Spans that become entities.
     unclear (Sequence[CharSpan]): Spans that cannot become entities. Their tokens get no annotation.

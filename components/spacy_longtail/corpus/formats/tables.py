@@ -275,7 +275,7 @@ def _tag_column(names: list[str], wanted: str, cells: list[str], place: Place) -
 
 @dataclass
 class ConlluSentence:
-    """Words of a CoNLL-U sentence, with what tells how they were written.
+    """Words of a CoNLL-U sentence, and how they were written.
 
     words (List[TaggedToken]): Words of the syntax.
     text (str): Value of `# text`, or "".

@@ -26,7 +26,7 @@ SCHEME_FIX = "If the file is in another scheme, name it: --scheme iob1, iob2, bi
 class TaggedToken(NamedTuple):
     """Token with its tag.
 
-    place (Place): Where it stands.
+    place (Place): Its place.
     word (str): Its text.
     tag (Optional[str]): Tag in the scheme of the file; null if the token has no annotation.
     space (Optional[bool]): Whether a blank follows; null if unknown.
@@ -142,7 +142,7 @@ def _outside_tag(tags: Iterator[str | None], place: Place) -> str:
     """Return the tag of tokens outside entities: O, or what a file without any O has for it.
 
     tags (Iterator[Optional[str]]): All tags of a file, which have no prefix.
-    place (Place): Where the first of them stands.
+    place (Place): Place of the first of them.
     """
     known: set[str] = set()
     for tag in tags:
@@ -192,7 +192,7 @@ def tagged_docs(
         if (tagged := reader.read(sentence)).words:
             for earlier in sentences[-1:]:
                 if earlier.spaces:
-                    earlier.spaces[-1] = True  # SpaceAfter=No may stand at the end of a paragraph
+                    earlier.spaces[-1] = True  # in spite of SpaceAfter=No
             sentences.append(tagged)
     if sentences:
         yield tokens_doc(context.nlp.vocab, sentences)
