@@ -24,7 +24,7 @@ from spacy_longtail.unlabelled.pool import PoolOptions, read_pool
 from spacy_longtail.unlabelled.proposals import DEFAULT_NAMES, ID, SHARE, proposal_id, write_proposals
 from spacy_longtail.unlabelled.returning import CONFLICTS, merge_labels
 from spacy_longtail.unlabelled.scan import RANDOM, Best, Proposal, Scan, choose, share_out
-from spacy_longtail.unlabelled.units import Unit, lot, sentences_of
+from spacy_longtail.unlabelled.units import Unit, pseudo_random, sentences_of
 
 from ..util import (
     GATE_MODEL,
@@ -112,8 +112,8 @@ def test_the_best_are_the_highest_each_text_once(rows, size):
 
 def test_lots_depend_on_text_and_seed_alone():
     texts = [f"text {i}" for i in range(4000)]
-    own = np.array([lot(text, 3) for text in texts])
-    assert lot("  Text 1", 3) == own[1] != lot("text 1", 4)
+    own = np.array([pseudo_random(text, 3) for text in texts])
+    assert pseudo_random("  Text 1", 3) == own[1] != pseudo_random("text 1", 4)
     assert abs(own.mean() - 0.5) < 0.02 and abs((own < 0.1).mean() - 0.1) < 0.02
     assert text_key("A  B.") == text_key("a b .") != text_key("a c.")
     assert skeleton("On 3 May") == skeleton("on 17 May")
@@ -152,7 +152,7 @@ def test_no_text_twice_and_no_quota_exceeded(data, a, b, n_random, penalty, give
         key = text_key(own.text)
         scan.best["A"].add(x, key, own)
         scan.best["B"].add(y, key, own)
-        scan.best[RANDOM].add(lot(own.text, 0), key, own)
+        scan.best[RANDOM].add(pseudo_random(own.text, 0), key, own)
     quotas = {"A": a, "B": b}
     found = choose(scan, quotas, n_random, penalty, given, per_document=1.0)
     counts = Counter(p.chosen_for for p in found)

@@ -14,9 +14,9 @@ from spacy_longtail.corpus.soft import read_soft
 from spacy_longtail.pipes.scores.spans import ScoredSpan, write_scores
 from spacy_longtail.types import ENTITY_SCORES
 from spacy_longtail.unlabelled.pseudo_labels import (
+    PredictedMention,
+    PredictedSentence,
     PseudoLabelPolicy,
-    ReadMention,
-    ReadSentence,
     Selection,
 )
 from spacy_longtail.unlabelled.teacher import DOUBTS, PoolTeacher, annotate, soft_tagger
@@ -35,10 +35,11 @@ def sentences(draw):
         n = draw(st.integers(1, 5))
         places = draw(st.sets(st.integers(0, n - 1)))
         mentions = [
-            ReadMention(p, p + 1, draw(st.sampled_from(LABELS)), draw(score)) for p in sorted(places)
+            PredictedMention(p, p + 1, draw(st.sampled_from(LABELS)), draw(score))
+            for p in sorted(places)
         ]
         sure = np.array([p not in places and draw(st.booleans()) for p in range(n)])
-        found.append(ReadSentence([f"w{i}x{p}" for p in range(n)], [True] * n, mentions, sure))
+        found.append(PredictedSentence([f"w{i}x{p}" for p in range(n)], [True] * n, mentions, sure))
     return found
 
 
@@ -55,8 +56,8 @@ policies = st.builds(PseudoLabelPolicy, scores, st.integers(1, 4), shares)
 
 @given(found=sentences(), policy=policies)
 def test_what_is_chosen_and_annotated(found, policy):
-    """As of a selection that keeps every sentence, ranked by its least score."""
-    order = sorted(found, key=lambda s: (s.least, text_key(" ".join(s.words))), reverse=True)
+    """As of a selection that keeps every sentence, ranked by its minimum score."""
+    order = sorted(found, key=lambda s: (s.min_score, text_key(" ".join(s.words))), reverse=True)
     counts, expected = Counter(), []
     for sentence in order:
         own = set()
@@ -144,14 +145,16 @@ def test_what_is_without_a_score_or_below_a_threshold_is_missing():
     doc = words(own.nlp, SENTENCES[3])
     doc.set_ents([Span(doc, 0, 1, label="NAT")])  # as of a ruler
     (sentence,) = next(own.read([own.nlp(doc)], 0.5, False))
-    assert sentence.mentions[0] == ReadMention(0, 1, "NAT", None) and not sentence.sure[0]
+    assert sentence.mentions[0] == PredictedMention(0, 1, "NAT", None) and not sentence.sure[0]
     assert not selected([sentence], PseudoLabelPolicy())
 
 
 def test_of_several_readings_of_a_text_the_surest_counts():
-    doubtful = [ReadMention(0, 1, "A", 0.92), ReadMention(1, 2, "B", 0.91)]
-    sure = [ReadMention(0, 1, "A", 0.99), ReadMention(1, 2, "B", 0.98)]
-    found = [ReadSentence(["x", "y"], [True, False], own, np.zeros(2, bool)) for own in (doubtful, sure)]
+    doubtful = [PredictedMention(0, 1, "A", 0.92), PredictedMention(1, 2, "B", 0.91)]
+    sure = [PredictedMention(0, 1, "A", 0.99), PredictedMention(1, 2, "B", 0.98)]
+    found = [
+        PredictedSentence(["x", "y"], [True, False], own, np.zeros(2, bool)) for own in (doubtful, sure)
+    ]
     (chosen,) = selected(found, PseudoLabelPolicy())
     assert chosen.sentence is found[1] and chosen.kept == {0, 1}
 
@@ -194,7 +197,7 @@ def test_scores_alone_will_do():
     doc.set_ents([Span(doc, 0, 1, label="PER"), Span(doc, 3, 4, label="GEO")])
     write_scores(doc, "scores", [ScoredSpan(0, 1, "PER", 0.97, ())])
     (sentence,) = next(own.read([doc], 0.9, False))
-    assert sentence.mentions == [ReadMention(0, 1, "PER", 0.97)]
+    assert sentence.mentions == [PredictedMention(0, 1, "PER", 0.97)]
     assert sentence.sure.tolist() == [False, *[True] * (len(doc) - 1)]  # GEO is of no declared type
 
 

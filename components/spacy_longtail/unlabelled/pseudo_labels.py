@@ -22,10 +22,10 @@ from ..corpus.soft import write_soft
 from ..pipes.scores.spans import ScoredSpan, write_scores
 from ..types import ANNOTATED_TYPES, ENTITY_SCORES
 from .scan import Best
-from .units import PoolSentence, lot
+from .units import PoolSentence, pseudo_random
 
 
-class ReadMention(NamedTuple):
+class PredictedMention(NamedTuple):
     """Entity that a teacher predicts."""
 
     start: int  # first token in its sentence
@@ -35,15 +35,15 @@ class ReadMention(NamedTuple):
 
 
 @dataclass
-class ReadSentence(PoolSentence):
+class PredictedSentence(PoolSentence):
     """Sentence of the pool with the predictions of a teacher."""
 
-    mentions: list[ReadMention]  # of types of the corpus
+    mentions: list[PredictedMention]  # of types of the corpus
     sure: Ints1d  # whether a token is O with sufficient probability, shape (n_tokens,)
     log_p: Floats2d | None = None  # float16, soft targets, shape (n_tokens, n_tags)
 
     @property
-    def least(self) -> float:
+    def min_score(self) -> float:
         """Minimum score of its entities, 1.0 without any."""
         return min((m.score for m in self.mentions if m.score is not None), default=1.0)
 
@@ -94,7 +94,7 @@ class PseudoLabelPolicy:
 class PseudoLabelled(NamedTuple):
     """Selected sentence."""
 
-    sentence: ReadSentence
+    sentence: PredictedSentence
     kept: Collection[int] = ()  # indices of the mentions to annotate
 
 
@@ -111,21 +111,21 @@ class Selection:
 
     def __init__(self, policy: PseudoLabelPolicy, labels: Sequence[str]) -> None:
         self.policy = policy
-        self.best: dict[str, Best[ReadSentence]] = {label: Best(policy.cap) for label in labels}
-        self.empty: Best[ReadSentence] = Best(ceil(self._n_empty(policy.cap * len(labels))))
+        self.best: dict[str, Best[PredictedSentence]] = {label: Best(policy.cap) for label in labels}
+        self.empty: Best[PredictedSentence] = Best(ceil(self._n_empty(policy.cap * len(labels))))
 
     def _n_empty(self, n: int) -> float:
         return n * self.policy.empty / (1 - self.policy.empty)
 
-    def _is_sure(self, mention: ReadMention) -> bool:
+    def _is_sure(self, mention: PredictedMention) -> bool:
         return mention.score is not None and mention.score >= self.policy.threshold
 
-    def add(self, sentence: ReadSentence, key: int) -> None:
+    def add(self, sentence: PredictedSentence, key: int) -> None:
         """Store a sentence if it may be selected. key (int): Key of its text, of `text_key`."""
         if not sentence.mentions and sentence.sure.all():
-            self.empty.add(1.0 - lot(sentence.text, self.policy.seed), key, sentence)
+            self.empty.add(1.0 - pseudo_random(sentence.text, self.policy.seed), key, sentence)
         for label in {m.label for m in sentence.mentions if self._is_sure(m)}:
-            self.best[label].add(sentence.least, key, sentence)
+            self.best[label].add(sentence.min_score, key, sentence)
 
     def choose(self) -> list[PseudoLabelled]:
         """Return the selected sentences: those with entities by their score, then the others."""

@@ -13,7 +13,7 @@ from thinc.types import Floats1d, Floats2d
 from ..corpus.likeness import skeleton, text_key
 from ..errors import Errors
 from .expectations import expected_mentions
-from .units import Unit, lot, sentence_vectors, sentences_of
+from .units import Unit, pseudo_random, sentence_vectors, sentences_of
 
 RANDOM = "random"  # name of the random sample
 MIN_EXPECTED = 1e-4  # expected mentions of a candidate
@@ -127,7 +127,7 @@ class Scan:
             self.expected += expected[i]
             row = zip(self.types, expected[i].tolist(), strict=True)
             scores = {label: score for label, score in row if score > MIN_EXPECTED}
-            scores[RANDOM] = 1.0 - lot(text, self.seed)
+            scores[RANDOM] = 1.0 - pseudo_random(text, self.seed)
             into = [name for name, score in scores.items() if score > self.best[name].floor]
             if into:
                 vectors = vectors or sentence_vectors(doc, bounds)

@@ -21,7 +21,7 @@ from ..pipes.token.ner import TokenNER
 from ..pipes.token.tagging import TokenTagger
 from ..training.taggers import entity_pipes, only_tagger, taggers_of, types_read_by
 from ..types import ENTITY_SCORES
-from .pseudo_labels import ReadMention, ReadSentence, Selection
+from .pseudo_labels import PredictedMention, PredictedSentence, Selection
 from .units import sentences_of
 
 DOUBTS = "teacher_doubts"  # doc.spans key of entities below the teacher's own thresholds
@@ -84,7 +84,7 @@ class PoolTeacher:
         codec = soft_tagger(self.nlp).codec
         return [codec.tags[i] for i in np.flatnonzero(codec.columns(self.labels))]
 
-    def read(self, docs: list[Doc], threshold: float, soft: bool) -> Iterator[list[ReadSentence]]:
+    def read(self, docs: list[Doc], threshold: float, soft: bool) -> Iterator[list[PredictedSentence]]:
         """Yield the sentences of each document, with their predictions.
 
         docs (List[Doc]): Documents that the pipeline has processed.
@@ -119,7 +119,7 @@ class PoolTeacher:
                     log_p = np.log(np.column_stack([no_entity, p[:, declared][:, 1:]])).astype("float16")
         return outside, log_p
 
-    def _sentences(self, doc: Doc, sure: Ints1d, log_p: Floats2d | None) -> Iterator[ReadSentence]:
+    def _sentences(self, doc: Doc, sure: Ints1d, log_p: Floats2d | None) -> Iterator[PredictedSentence]:
         """Yield the sentences of a document. Entities across boundaries are not annotated.
 
         doc (Doc): The document.
@@ -136,12 +136,14 @@ class PoolTeacher:
             if a == b:
                 continue
             mentions = [
-                ReadMention(e.start - a, e.end - a, e.label_, scores.get((e.start, e.end, e.label_)))
+                PredictedMention(
+                    e.start - a, e.end - a, e.label_, scores.get((e.start, e.end, e.label_))
+                )
                 for e in ents
                 if a <= e.start and e.end <= b
             ]
             soft = None if log_p is None else log_p[a:b].copy()
-            yield ReadSentence(*ReadSentence.tokens(doc, a, b), mentions, sure[a:b], soft)
+            yield PredictedSentence(*PredictedSentence.tokens(doc, a, b), mentions, sure[a:b], soft)
 
 
 def soft_tagger(nlp: Language) -> TokenTagger:

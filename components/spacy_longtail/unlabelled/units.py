@@ -76,7 +76,7 @@ class Unit(PoolSentence):
         return made
 
 
-def lot(text: str, seed: int) -> float:
+def pseudo_random(text: str, seed: int) -> float:
     """Return a pseudo-random number in [0, 1) to sample by, the same for equal texts."""
     return digest(f"{seed}\n{plain_text(text)}") / 2**64
 
