@@ -89,7 +89,7 @@ class SoftmaxHead(RowHead):
 
     name = "softmax"
     kinds = (SoftmaxLoss, Distillation)
-    needs = "a loss of a softmax over tags"
+    needs = "a loss for a softmax over tags"
     can_mask = True
     formula: SoftmaxLoss | Distillation
 
@@ -105,7 +105,7 @@ class SigmoidHead(RowHead):
 
     name = "sigmoid"
     kinds = (BinaryLoss,)
-    needs = "a loss of yes-or-no outputs"
+    needs = "a loss of binary outputs"
     default_loss = OneVersusRestFocal
     initial_bias = UNLIKELY  # 0 would be a probability of 0.5
     formula: BinaryLoss

@@ -23,7 +23,7 @@ class TwoTaskHead(Head[Ragged]):
 
     name = "two_task"
     kinds = (TwoTaskLoss,)
-    needs = "a loss of two tasks"
+    needs = "a two-task loss"
     default_loss = AUCMargin
     schemes = ("BIO",)
     formula: TwoTaskLoss

@@ -47,7 +47,7 @@ def RichEmbed(
     """
     width = whole("width", width, "96 is usual.", 1)
     if len(rows) != len(attrs):
-        rule, fix = "one for each of attrs", f"Give {len(attrs)} numbers."
+        rule, fix = "one number for each of 'attrs'", f"Give {len(attrs)} numbers."
         raise ValueError(Errors.L001.format(name="rows", rule=rule, value=rows, fix=fix))
     if not attrs and not include_static_vectors and subwords is None:
         raise ValueError(Errors.L824)

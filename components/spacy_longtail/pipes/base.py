@@ -279,7 +279,7 @@ class EntityScorer:
 def check_head_rate(head_rate: float) -> float:
     """Return a learning rate of the head as a multiple of the encoder's, if it is valid."""
     rule = "a finite number above 0"
-    fix = "1 is the optimizer's own rate; frozen_components has what is not to be trained."
+    fix = "1 is the optimizer's own rate. To train nothing, name the component in frozen_components."
     return finite("head_rate", head_rate, rule, fix, sys.float_info.min)
 
 

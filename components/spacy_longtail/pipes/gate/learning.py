@@ -65,7 +65,7 @@ def learn_counts(
     n_all = sentences.total()
     n_rare = sum(n for types, n in sentences.items() if not types.isdisjoint(labels))
     if n_rare in (0, n_all):
-        problem = f"{n_rare} of {n_all} sentences hold a type of {', '.join(labels)}"
+        problem = f"{n_rare} of {n_all} sentences contain a type of {', '.join(labels)}"
         raise ValueError(Errors.L205.format(who=who, problem=problem))
     check_known("rare_labels", labels, {*mentions, *declared}, who)
     if cfg["data"] == "balanced":

@@ -88,11 +88,11 @@ class MRCNER(EntityScorer, LongtailPipe):
         check_known("thresholds", thresholds or (), queries, WHO)
         self.tokenizer = nlp.tokenizer
         self.loss = CrossEntropy() if loss is None else loss
-        needs = "a loss of yes-or-no outputs, without class weights"
+        needs = "a loss of binary outputs, without class weights"
         fix = "Use longtail.CrossEntropy.v1, Focal.v1, MoM.v1 or Dice.v1, without weights."
         self.formula = check_loss(self.loss, (BinaryLoss,), WHO, needs, fix)
         if self.loss.class_weights is not None:
-            shown = {"reason": "a yes or no has no class to weigh", "fix": fix}
+            shown = {"reason": "its outputs are binary, without classes to weight", "fix": fix}
             raise ValueError(Errors.L002.format(who=WHO, loss=loss, **shown))
         super().__init__(
             nlp.vocab,

@@ -82,7 +82,10 @@ class GatedNER(TokenTagger):
         scheme = "BIO" if head == "two_task" else "BILUO"
         trained_with = check_head(head, loss, scheme, model, WHO)
         if trained_with.reads_soft:
-            reason, fix = "it reads soft targets, which are of all sentences", "Set loss to its 'base'."
+            reason, fix = (
+                "it trains on soft targets, which need all sentences",
+                "Set loss to its 'base'.",
+            )
             raise ValueError(Errors.L002.format(who=WHO, loss=loss, reason=reason, fix=fix))
         check_described(model, WHO, describe=describe)
         super().__init__(
@@ -121,7 +124,7 @@ class GatedNER(TokenTagger):
     def _set_labels(self, labels: Collection[str] | str) -> None:
         types = check_types("labels", labels, WHO)
         self.cfg["include"] = list(types)
-        self.set_types(types)
+        self.tokens.set_types(types, self.name)
 
     def _settle_types(
         self, mentioned: list[str], nlp: Language | None, labels: list[str] | None

@@ -44,7 +44,7 @@ def check_described(model: Model, who: str, **settings: object) -> None:
 def describe_types(types: Iterable[str], given: Mapping[str, str], who: str) -> dict[str, str]:
     """Return the description of each type: the given text, else the words of its name."""
     if odd := [label for label, text in given.items() if not isinstance(text, str)]:
-        raise ValueError(Errors.L271.format(who=who, problem=f"something that is no text for {odd[0]}"))
+        raise ValueError(Errors.L271.format(who=who, problem=f"a value that is not a text for {odd[0]}"))
     texts = {label: " ".join(text.split()) for label, text in in_words(types, given).items()}
     if problem := problem_of_texts(texts):
         raise ValueError(Errors.L271.format(who=who, problem=problem))
@@ -94,7 +94,7 @@ def vectors_of(texts: list[str], describe: Describer | None, who: str) -> Floats
     describe = describe or HashedDescriptions()
     vectors = np.asarray(to_numpy(describe(texts)), dtype="float32")
     if empty := [text for text, row in zip(texts, vectors, strict=True) if not row.any()]:
-        problem = f"nothing but zeros for {', '.join(map(repr, empty))}"
+        problem = f"a vector of zeros for {', '.join(map(repr, empty))}"
         raise ValueError(Errors.L272.format(who=who, describe=describe, problem=problem))
     return unit_rows(vectors)
 
@@ -139,6 +139,20 @@ class PretrainedHead(NamedTuple):
     nlp: Language
     pipe: LongtailPipe
     describe: Block | None  # the block of its describer
+
+
+def default_describer(
+    given: Describer | None, head: PretrainedHead | None
+) -> tuple[Describer | None, Block] | None:
+    """Return the describer to use, with its config block, unless another one was given.
+
+    given (Optional[Describer]): Describer of the component's settings.
+    head (Optional[PretrainedHead]): Pretrained head, whose describer comes before the default one.
+    """
+    block: Block = {"@misc": "longtail.HashedDescriptions.v1"}
+    if head is not None and given in (None, head.pipe.describe):
+        return head.pipe.describe, head.describe or block
+    return None if given is not None else (HashedDescriptions(), block)
 
 
 def read_pretrained(path: str | Path, who: str) -> PretrainedHead:

@@ -69,7 +69,7 @@ class TokenNER(TokenTagger):
             check_types("include", include, WHO)
         check_described(model, WHO, describe=describe)
         if warmup and (head not in ("softmax", "crf") or trained_with.is_likelihood):
-            where = "head = 'softmax' or 'crf' with a loss that is no likelihood, such as Focal or MoM"
+            where = "head = 'softmax' or 'crf' with a loss other than a likelihood, such as Focal or MoM"
             raise unused("warmup", warmup, WHO, where)
         super().__init__(
             nlp,
@@ -97,7 +97,7 @@ class TokenNER(TokenTagger):
         check_known("include", include, known, WHO)
         if found.keys().isdisjoint(include):
             raise ValueError(Errors.L215.format(who=WHO))
-        self.set_types(label for label in known if label in include)
+        self.tokens.set_types((label for label in known if label in include), self.name)
         return known
 
 

@@ -16,7 +16,7 @@ from thinc.types import Floats2d, Ragged
 from ...chains.tags import Scheme, TagCodec
 from ...corpus.counts import count_docs
 from ...corpus.labels import check_label
-from ...describers import HashedDescriptions, as_describer
+from ...describers import as_describer
 from ...describers.label_encoder import DATA
 from ...errors import Errors
 from ...heads import Gold, Head, HeadName, Scores
@@ -36,6 +36,7 @@ from .describing import (
     DescriberData,
     PretrainedHead,
     check_described,
+    default_describer,
     describe_apart,
     read_pretrained,
     take_pretrained,
@@ -107,6 +108,7 @@ class TokenTagger(LongtailPipe):
         **settings: object,
     ) -> None:
         cfg = {**copy.deepcopy(SETTINGS), **settings}
+        self.loss = loss
         self.tokens = TokenModel(model, cfg["head"], loss, cfg["scheme"])
         self.state = TwoTaskState()
         self._next_state: TwoTaskState | None = None  # after the optimizer's next step
@@ -139,11 +141,6 @@ class TokenTagger(LongtailPipe):
         return self.tokens.head
 
     @property
-    def loss(self) -> Loss:
-        """Return the loss to train with."""
-        return self.tokens.loss
-
-    @property
     def is_described(self) -> bool:
         """Return whether the weights of types come from descriptions."""
         return self.tokens.is_described
@@ -160,10 +157,6 @@ class TokenTagger(LongtailPipe):
             they have now.
         """
         return self.tokens.marginals(docs)
-
-    def set_types(self, labels: Iterable[str]) -> None:
-        """Set the types to learn. The model forgets its weights for others, if it has any."""
-        self.tokens.set_types(labels, self.name)
 
     def add_label(self, label: str, description: str | None = None) -> int:
         """Add a type, before training or after. The weights of other types do not change.
@@ -251,17 +244,12 @@ class TokenTagger(LongtailPipe):
             raise no_outputs(self.model, self.name)
 
     def _settle_describer(self, nlp: Language | None, head: PretrainedHead | None) -> None:
-        """Take the describer of a pretrained head, with its data, unless another one was set."""
-        block: Block = {"@misc": "longtail.HashedDescriptions.v1"}
-        if head is not None and self.describe in (None, head.pipe.describe):
-            self.describe, block = head.pipe.describe, head.describe or block
-        elif self.describe is not None:
-            return
-        elif nlp is not None:
-            self.describe = HashedDescriptions()
-        self._share_layers(nlp)
-        if nlp is not None and (name := name_in(nlp, self)):
-            nlp.get_pipe_config(name)["describe"] = block  # so that types can be added later
+        """Set the describer, and save it with the config so that types can be added later."""
+        if (found := default_describer(self.describe, head)) is not None:
+            self.describe, block = found
+            self._share_layers(nlp)
+            if nlp is not None and (name := name_in(nlp, self)):
+                nlp.get_pipe_config(name)["describe"] = block
 
     def _settle_types(
         self, mentioned: list[str], nlp: Language | None, labels: list[str] | None

@@ -129,7 +129,7 @@ class TokenModel:
         types = tuple(dict.fromkeys([labels] if isinstance(labels, str) else labels))
         problem = "" if types else "no type"
         if not self.is_trained:
-            problem = "no trained weights to be read with: load a pretrained encoder, or train first"
+            problem = "no trained weights: load a pretrained encoder, or train first"
         if problem:
             raise ValueError(Errors.L271.format(who=who, problem=problem))
         for label in types:
@@ -162,7 +162,7 @@ class TokenModel:
         allowed = allowed_tags(examples, self.codec)
         if allowed is not None and not self.head.can_mask:
             head, fix = f"head = {self.head.name!r}", "Use head = 'softmax' or 'crf'."
-            reason = "documents say which types they were annotated with, it cannot leave out others"
+            reason = "documents declare their annotated types, and this head cannot mask other types"
             raise ValueError(Errors.L002.format(who=who, loss=head, reason=reason, fix=fix))
         if self.types.unseen:
             self.types = self.types.seeing({self.labels[i] for i in np.unique(label[label >= 0])})

@@ -114,7 +114,7 @@ def check_gold_loss(loss: Loss) -> GoldLoss:
     fix = "Use longtail.Focal.v1 or another loss of p(gold), or longtail_token_ner."
     formula = check_loss(loss, (GoldLoss,), WHO, "a loss of p(gold)", fix)
     if loss.class_weights is not None and loss.class_weights.unit != "type":
-        reason, fix = "its class weights are by tag, actions have none", 'Set unit = "type".'
+        reason, fix = "its class weights are by tag, and actions have no tags", 'Set unit = "type".'
         raise ValueError(Errors.L002.format(who=WHO, loss=loss, reason=reason, fix=fix))
     return formula
 
