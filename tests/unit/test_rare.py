@@ -160,5 +160,5 @@ def test_split_counts_the_tail_anew_in_its_training_part(tmp_path):
 
 def test_a_primary_gets_all_types_where_all_of_them_are_rare():
     types = CorpusTypes(["PER", "GEO"], ["PER", "GEO"])
-    overrides = corpus_overrides(types, Path("train.spacy"), Path("dev.spacy"))
+    overrides = corpus_overrides(types, Path("train.spacy"), Path("dev.spacy"), Path("names"))
     assert overrides["longtail.frequent"] == ["PER", "GEO"]

@@ -2,9 +2,6 @@
 
 import json
 import re
-import resource
-import subprocess
-import sys
 from collections import Counter
 from importlib.metadata import entry_points
 from inspect import signature
@@ -176,22 +173,35 @@ def test_buckets_share_out_all_types(mentions):
         assert 2 * (held - mentions[found["head"][-1]]) < sum(mentions.values())
 
 
-def test_duplicates_leakage_and_conflicts_by_hand(tmp_path):
+@pytest.fixture
+def repeating(tmp_path):
+    """Statistics of a corpus with repeated sentences."""
     parts = {
         "train": ["[Ann|PER] saw Fram .", "It rained .", "it RAINED .", "It rained ."],
         "dev": ["Ann saw [Fram|ART] .", "rained It ."],
         "test": ["[ann|PER] saw fram .", "It rained .", "[Bo|PER] left ."],
     }
-    found = corpus_statistics(write(tmp_path / "c", **parts))
-    assert found["duplicates"]["train"] == 2
+    return corpus_statistics(write(tmp_path / "c", **parts))
+
+
+def test_sentences_that_repeat_others_of_their_part_are_counted(repeating):
+    assert repeating["duplicates"] == {"train": 2, "dev": 0, "test": 0}
+
+
+def test_sentences_that_training_has_are_counted_with_those_with_entities_first(repeating):
     leaked = {"sentences": 1, "entity_sentences": 1, "share": 1 / 2, "near": 0}
-    assert found["leakage"]["dev"] == {**leaked, "examples": ["Ann saw [Fram|ART] ."]}
-    assert found["leakage"]["test"]["sentences"] == 2
-    assert found["leakage"]["test"]["examples"] == ["[ann|PER] saw fram .", "It rained ."]
-    assert found["conflicts"]["texts"] == 1
-    pair = found["conflicts"]["examples"][0]
-    assert {place["text"].casefold() for place in pair} >= {"ann saw [fram|art] ."}
-    assert len({place["text"].casefold() for place in pair}) == 2
+    assert repeating["leakage"]["dev"] == {**leaked, "examples": ["Ann saw [Fram|ART] ."]}
+    assert repeating["leakage"]["test"]["sentences"] == 2
+    assert repeating["leakage"]["test"]["examples"] == ["[ann|PER] saw fram .", "It rained ."]
+
+
+def test_texts_with_two_annotations_are_counted(repeating):
+    assert repeating["conflicts"]["texts"] == 1
+    (pair,) = repeating["conflicts"]["examples"]
+    assert [place["text"] for place in pair] == ["[Ann|PER] saw Fram .", "Ann saw [Fram|ART] ."]
+
+
+def test_texts_without_annotation_or_words_repeat_nothing(tmp_path):
     docs = [parse(NLP, "[Ann|PER] left ."), Doc(NLP.vocab, words=["Ann", "left", "."])]
     docs += [Doc(NLP.vocab, words=["\n"], sent_starts=[True])] * 2
     write_corpus(tmp_path / "c", {"train": docs, "dev": docs[2:]}, CorpusTypes(["PER"], []))
@@ -372,13 +382,7 @@ def test_an_example_marks_up_what_its_tokens_have_of_entities():
 
 
 @pytest.mark.slow
-def test_gmb_full_as_nguyen_nguyen_and_rao_print_it_and_in_time(tmp_path):
+def test_gmb_full_as_nguyen_nguyen_and_rao_print_it(tmp_path):
     found = together(measured("gmb_full", tmp_path)["parts"])
     assert found["types"] == GMB
     assert found["tokens"] - found["entity_tokens"] == 887_908  # printed 88791
-    command = [sys.executable, "-m", "spacy_longtail", "stats", str(tmp_path / "gmb_full"), "--json"]
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(command, check=True, capture_output=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    assert seconds < 30  # of the CPU, on a busy machine too
