@@ -64,7 +64,7 @@ def test_a_table_is_found_by_an_encoders_name_and_its_cache_is_not_pickled():
 
 def test_threads_share_a_table(monkeypatch):
     """A full cache is not emptied while others read it."""
-    monkeypatch.setattr(subwords, "MOST_CACHED", 3)
+    monkeypatch.setattr(subwords, "MAX_CACHED", 3)
     table = table_with(*KNOWN)
     texts = [[f"{word}{i % 7}s" for word in ("storm", "oslo", "star")] for i in range(200)]
     with ThreadPoolExecutor(4) as pool:

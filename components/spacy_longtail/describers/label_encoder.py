@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # an extra
 
 FILE = "label_encoder.safetensors"  # of encoders that version 0.3 wrote, beside their components
 DATA = "describer"  # in the folder of a component: the data of its describer
-MOST = 64  # subwords of a description that are read
+MAX_SUBWORDS = 64  # of a description; the others are ignored
 MEAN = "embeddings.mean"  # in the data: of the encoder's word embeddings
 WORDS = "encoder.embeddings.word_embeddings.weight"
 ALIKE = 0.99  # cosine of two means of the same word embeddings
@@ -153,7 +153,7 @@ def data_in(folder: Path) -> bytes:
 
 def subwords_of_labels(tokenizer: "Tokenizer", texts: Iterable[str]) -> list[list[int]]:
     """Return descriptions as subwords of a transformer, with special ones."""
-    return [encoding.ids[:MOST] for encoding in tokenizer.encode_batch(list(texts))]
+    return [encoding.ids[:MAX_SUBWORDS] for encoding in tokenizer.encode_batch(list(texts))]
 
 
 def label_weights(module: "PieceEncoder", encoder: "PieceEncoder", bits: float = 4) -> bytes:

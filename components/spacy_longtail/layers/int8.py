@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 TINY = 1e-8  # of what scales divide by
 ROWS = 16  # numbers of rows are multiples of it: oneDNN compiles a kernel for each number
-FAR = -1e9  # added to attention scores of padding
+MASKED = -1e9  # added to the attention scores of padding
 ADDS_EIGHT = ("avx512_vnni", "avx_vnni", "amx_int8")  # sums of products of 8 bits do not overflow
 LIKE_BERT = {"BertModel", "RobertaModel", "XLMRobertaModel"}  # by the class: they share their layers
 
@@ -37,23 +37,23 @@ class Int8Linear(nn.Module):
         weights = weights.detach().float()
         self.bias = torch.zeros(n_out) if bias is None else bias.detach().float()
         # after an activation the minimum is small compared with the maximum
-        self.least = 0.2 if n_in > n_out else 1.0
+        self.min_ratio = 0.2 if n_in > n_out else 1.0
         self.settle(weights, weights.abs().amax(dim=1).clamp_min(TINY) / 127)
 
     def settle(self, weights: Tensor, scales: Tensor) -> None:
         """Quantize the weights. scales (Tensor): Shape (n_out,)."""
         codes = (weights / scales[:, None]).round_().to(torch.int8)
-        self.unit = 254 / (1 + self.least)  # codes of a word reach from -127 to 127
-        self.zero = round(self.unit - 127)
+        self.levels = 254 / (1 + self.min_ratio)  # codes of a word reach from -127 to 127
+        self.zero_point = round(self.levels - 127)
         self.weights = codes.T.contiguous()
-        self.scales = scales / self.unit
-        self.shift = self.zero * codes.sum(dim=1) * self.scales
+        self.scales = scales / self.levels
+        self.shift = self.zero_point * codes.sum(dim=1) * self.scales
 
     @torch.no_grad()
     def forward(self, inputs: Tensor) -> Tensor:
         """Return outputs in float32, shape (..., n_out). inputs (Tensor): Shape (..., n_in)."""
         words = inputs.reshape(-1, inputs.shape[-1])
-        lowest = words.amin(dim=1, keepdim=True).mul_(-1 / self.least)
+        lowest = words.amin(dim=1, keepdim=True).mul_(-1 / self.min_ratio)
         largest = words.amax(dim=1, keepdim=True).maximum(lowest).clamp_min_(TINY)
         outputs = self.products(words, largest).mul_(largest).add_(self.bias)
         return outputs.view(*inputs.shape[:-1], -1)
@@ -61,11 +61,11 @@ class Int8Linear(nn.Module):
     def products(self, words: Tensor, largest: Tensor) -> Tensor:
         """Return the products of tokens, each divided by its maximum, shape (n_words, n_out)."""
         n = len(words)
-        scaled = words * (self.unit / largest)
+        scaled = words * (self.levels / largest)
         codes = words.new_empty((-(-n // ROWS) * ROWS, words.shape[1]), dtype=torch.int8)
-        codes[:n] = (scaled.sub_(self.zero) if self.zero else scaled).round_()
+        codes[:n] = (scaled.sub_(self.zero_point) if self.zero_point else scaled).round_()
         products = torch._int_mm(codes, self.weights)[:n].float().mul_(self.scales)
-        return products.add_(self.shift) if self.zero else products
+        return products.add_(self.shift) if self.zero_point else products
 
 
 class ReducedLinear(Int8Linear):
@@ -74,7 +74,7 @@ class ReducedLinear(Int8Linear):
     def settle(self, weights: Tensor, scales: Tensor) -> None:
         """Quantize and pack the weights. scales (Tensor): Shape (n_out,)."""
         self.ends = torch.zeros(weights.shape[1])  # the range of words that are scaled
-        self.ends[:2] = torch.tensor([-self.least, 1.0])
+        self.ends[:2] = torch.tensor([-self.min_ratio, 1.0])
         with warnings.catch_warnings():  # torch means to move this to a package of its own
             warnings.simplefilter("ignore")
             zeros = torch.zeros(len(weights), dtype=torch.long)
@@ -85,7 +85,7 @@ class ReducedLinear(Int8Linear):
         """Return the products of tokens, each divided by its maximum, shape (n_words, n_out)."""
         scaled = words.new_empty((len(words) + 1, words.shape[1]))
         torch.div(words, largest, out=scaled[:-1])
-        scaled[-1] = self.ends  # torch takes its scale from the least and the greatest of all values
+        scaled[-1] = self.ends  # torch computes the scale from the minimum and maximum of all values
         products: Tensor = torch.ops.quantized.linear_dynamic(scaled, self.packed, True)[:-1]
         return products
 
@@ -141,7 +141,7 @@ class Int8Bert(nn.Module):
         input_ids, attention_mask (Tensor): Shape (n_sequences, n_pieces). The mask of padding is 0.
         """
         states: Tensor = self.embeddings(input_ids=input_ids)
-        mask = ((1 - attention_mask) * FAR).repeat_interleave(self.n_heads, dim=0)[:, None]
+        mask = ((1 - attention_mask) * MASKED).repeat_interleave(self.n_heads, dim=0)[:, None]
         for layer in self.layers:
             states = layer(states, mask)
         return (states,)

@@ -16,7 +16,7 @@ MAX_PIECES = 510  # that a transformer of spacy-transformers reads at once
 MAX_WORDS = 128  # of a query and its sentence that are read at once
 MIN_ROOM = 16  # words or subwords of a sentence beside a query
 REACH = 8  # words after a query that have to depend on it
-SAME = 1e-6  # least difference of two vectors that is not rounding
+ROUNDING = 1e-6  # maximum difference of equal vectors
 
 
 class Asked(NamedTuple):
@@ -140,7 +140,7 @@ def check_query_is_carried(encoder: Model[list[Doc], list[Floats2d]], asked: Ask
         for query in (words[0], others[0])
     ]
     first, last = (np.abs(to_numpy(rows[0][i] - rows[1][i])).max() for i in (0, -1))
-    if first > SAME >= last:  # words that the encoder does not know have equal vectors anyway
+    if first > ROUNDING >= last:  # words that the encoder does not know have equal vectors anyway
         raise ValueError(Errors.L822.format(who="longtail.MRC.v1", n=REACH))
 
 

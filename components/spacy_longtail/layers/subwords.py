@@ -20,9 +20,9 @@ from ..errors import Errors
 from .listeners import nodes_of
 from .quantised import EightBit
 
-GOES_ON = "##"  # before a subword that is not a word's first
-LONGEST = 100  # letters of a word that are read
-MOST_CACHED = 100_000  # words whose vectors are kept
+WITHIN = "##"  # prefix of a subword that is not the first of a word
+MAX_LETTERS = 100  # of a word; the others are ignored
+MAX_CACHED = 100_000  # words with cached vectors
 NAME = "subword_vectors"
 
 
@@ -31,7 +31,7 @@ class SubwordTable:
     """Table of subword vectors. A word is split from left to right into the longest subwords.
 
     vectors (EightBit): Shape (n_subwords, n_columns).
-    subwords (List[str]): Texts of subwords, after `GOES_ON` for those within a word.
+    subwords (List[str]): Texts of subwords, after `WITHIN` for those within a word.
     is_plain (bool): Whether they are in lower case and without accents.
     """
 
@@ -49,7 +49,7 @@ class SubwordTable:
 
     def of_words(self, words: list[str]) -> Floats2d:
         """Return one row per word, shape (n_words, n_columns); zeros if it has no subwords."""
-        if len(self._known) > MOST_CACHED:
+        if len(self._known) > MAX_CACHED:
             self._known = {}  # another one: threads may be reading this
         known = self._known
         if new := [word for word in words if word not in known]:
@@ -73,9 +73,9 @@ class SubwordTable:
 
     def _cut(self, word: str) -> list[int]:
         ids: list[int] = []
-        start, end = 0, min(len(word), LONGEST)
+        start, end = 0, min(len(word), MAX_LETTERS)
         while start < end:
-            mark = GOES_ON * (start > 0 and word[start - 1 : start + 1].isalnum())
+            mark = WITHIN * (start > 0 and word[start - 1 : start + 1].isalnum())
             stop = start + 1
             for stop in range(end, start, -1):
                 row = self._rows.get(f"{mark}{word[start:stop]}")

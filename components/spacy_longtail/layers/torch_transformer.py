@@ -266,7 +266,7 @@ def from_bytes(module: PieceEncoder, data: bytes, device: torch.device) -> Piece
 def check_format(metadata: dict[str, str], who: str) -> None:
     """Refuse weights of another format than this version reads."""
     if (format_ := metadata.get("format", FORMAT)) != FORMAT:
-        problem = f"their format is {format_}, but this version of spacy-longtail loads format {FORMAT}"
+        problem = f"they have format {format_}, but this version of spacy-longtail loads format {FORMAT}"
         raise ValueError(Errors.L221.format(who=who, problem=problem))
 
 

@@ -18,7 +18,7 @@ from torch.nn.utils.rnn import pad_sequence
 from ..describers.static import subwords_of_texts
 from ..layers.pieces import Pieces
 from ..layers.quantised import eight_bit
-from ..layers.subwords import GOES_ON, NAME, NO_SUBWORDS, SubwordTable, plain
+from ..layers.subwords import NAME, NO_SUBWORDS, WITHIN, SubwordTable, plain
 from ..models.rich_embed import FIRST_SEED
 from ..training.loading import load_pipeline
 from ..types import Block
@@ -217,11 +217,11 @@ def subwords_of(tokenizer: Tokenizer) -> dict[str, int]:
     is_marked = any(token.startswith(WORD_STARTS) for token in tokens.values())
     subwords: dict[str, int] = {}
     for i, token in tokens.items():
-        is_inner = not token.startswith(WORD_STARTS) if is_marked else token.startswith(GOES_ON)
+        is_inner = not token.startswith(WORD_STARTS) if is_marked else token.startswith(WITHIN)
         text = tokenizer.decode([i]).strip()
-        text = text.removeprefix(GOES_ON) if is_inner else text
+        text = text.removeprefix(WITHIN) if is_inner else text
         if text.split() == [text] and BROKEN not in text:
-            subwords.setdefault(f"{GOES_ON * is_inner}{text}", i)
+            subwords.setdefault(f"{WITHIN * is_inner}{text}", i)
     return subwords
 
 
@@ -262,7 +262,7 @@ def _min_count(subword: str) -> int:
     """
     if any(ord(letter) > LAST_LATIN for letter in subword):
         return MIN_FOREIGN
-    return int(len(subword.removeprefix(GOES_ON)) > 1)
+    return int(len(subword.removeprefix(WITHIN)) > 1)
 
 
 @torch.no_grad()

@@ -34,7 +34,7 @@ def fit_gate(
     gate: Gate,
     examples: list[Example],
     goal: Goal | None,
-    least: int,
+    min_sentences: int,
     calibrate: bool = True,
 ) -> ChosenGate:
     """Choose the threshold or budget of a gate and set it. If none can be chosen, nothing changes.
@@ -46,7 +46,7 @@ def fit_gate(
     goal (Optional[Goal]): Goal of the choice. By default a posterior gate keeps its budget. A gate
         without a budget gets GATE_GOAL, for which a trained gate needs GATE_MIN_SENTENCES
         sentences. A goal of the kind "budget" becomes the budget of a posterior gate.
-    least (int): Minimum number of sentences with a rare type to choose a threshold.
+    min_sentences (int): Minimum number of sentences with a rare type to choose a threshold.
     calibrate (bool): Whether to calibrate the scores of a trained gate first.
     RETURNS (ChosenGate): The choice, and the gate's scores before and after.
     """
@@ -67,16 +67,16 @@ def fit_gate(
             settings["budget"] = goal.value
             gate.cfg["start"] = start_scores(expected.sum(axis=1))
         else:
-            chosen = _choose(gate, goal, least, expected[known].max(axis=1), right)
+            chosen = _choose(gate, goal, min_sentences, expected[known].max(axis=1), right)
             settings["threshold"] = chosen.threshold if chosen else gate.cfg["threshold"]
     else:
-        goal, least = (goal, least) if goal else (GATE_GOAL, GATE_MIN_SENTENCES)
+        goal, min_sentences = (goal, min_sentences) if goal else (GATE_GOAL, GATE_MIN_SENTENCES)
         logits = np.concatenate([gate.model.ops.to_numpy(gate.logits(b)).ravel() for b in batches])
         fold = np.repeat(folds_of(len(examples)), [len(rows) for rows in truth])
         scored = Scored(logits[known], right, fold[known])
-        curve = fit_curve(scored.logits, right) if calibrate and right.sum() >= least else None
+        curve = fit_curve(scored.logits, right) if calibrate and right.sum() >= min_sentences else None
         slope, shift = curve or (1.0, 0.0)
-        chosen = _choose(gate, goal, least, sigmoid(scored.logits * slope + shift), right)
+        chosen = _choose(gate, goal, min_sentences, sigmoid(scored.logits * slope + shift), right)
         if chosen is not None:
             gate.cfg[CALIBRATION] = curve and list(curve)
             settings["threshold"] = chosen.threshold
@@ -110,14 +110,14 @@ def _point(nlp: Language, gate: Gate, examples: list[Example]) -> GatePoint:
 
 
 def _choose(
-    gate: Gate, goal: Goal, least: int, scores: Floats1d, right: np.ndarray
+    gate: Gate, goal: Goal, min_sentences: int, scores: Floats1d, right: np.ndarray
 ) -> OperatingPoint | None:
     """Return the operating point of a goal, or warn that there is none or too little data."""
     n_rare = int(right.sum())
-    chosen = goal.choose(points(scores, right, n_rare)) if n_rare >= least else None
+    chosen = goal.choose(points(scores, right, n_rare)) if n_rare >= min_sentences else None
     if chosen is None:
-        few = f"a choice needs {least} sentences with a rare type, found {n_rare}"
-        problem = few if n_rare < least else f"no threshold reaches a {goal} of sentences"
+        few = f"a choice needs {min_sentences} sentences with a rare type, found {n_rare}"
+        problem = few if n_rare < min_sentences else f"no threshold reaches a {goal} of sentences"
         keeps = f"threshold = {gate.cfg['threshold']:g}"
         warnings.warn(Warnings.W082.format(name=gate.name, keeps=keeps, problem=problem), stacklevel=4)
     return chosen

@@ -17,7 +17,7 @@ from ..token.gold import gold_types
 from .queries import Questions
 
 WEIGHTS = np.array([1.0, 1.0, 0.1]) / 2.1  # of begins, ends and spans
-MOST_PAIRS = 100  # wrong ones to learn from, for a query and a sentence
+MAX_PAIRS = 100  # of a query and a sentence to train on, besides the gold ones
 
 
 class Answers(NamedTuple):
@@ -84,7 +84,7 @@ def learn(
     guesses = (to_numpy(reading.logits) > 0).T
     begins_here, ends_here = (known > 0) & (guesses | [begins > 0, gold_ends > 0])
     gold_pairs = np.stack([first, first + last[first] - part.token[first]], axis=1)
-    pairs, is_gold = training_pairs(begins_here, ends_here, part.question, gold_pairs, MOST_PAIRS)
+    pairs, is_gold = training_pairs(begins_here, ends_here, part.question, gold_pairs, MAX_PAIRS)
     if not len(pairs):
         return total, Reading(ops.alloc2f(*reading.vectors.shape), d_logits)
     scorer = model.get_ref("span_scorer")

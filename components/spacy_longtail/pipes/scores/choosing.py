@@ -18,7 +18,7 @@ def choose_types(
     n_gold: Mapping[str, int],
     curves: Curves,
     goal: Goal,
-    least: int,
+    min_mentions: int,
 ) -> dict[str, ChosenType]:
     """Choose a threshold for each type of an NER. Warnings name the types without one.
 
@@ -27,7 +27,7 @@ def choose_types(
     n_gold (Mapping[str, int]): Number of gold mentions of each type.
     curves (Curves): Calibration curves.
     goal (Goal): Goal of the thresholds.
-    least (int): Minimum number of gold mentions to choose a threshold.
+    min_mentions (int): Minimum number of gold mentions to choose a threshold.
     RETURNS (Dict[str, ChosenType]): Threshold of each type, with scores before and after.
     """
     types: dict[str, ChosenType] = {}
@@ -37,9 +37,9 @@ def choose_types(
         slope, shift = curve or (1.0, 0.0)
         ways = points(sigmoid(scored.logits * slope + shift), scored.right, n_gold[label])
         everything = ways[-1] if ways else OperatingPoint(0.0, 0.0, 0.0, 0)
-        cut = goal.choose(ways) if n_gold[label] >= least else None
+        cut = goal.choose(ways) if n_gold[label] >= min_mentions else None
         if cut is None:
-            (few if n_gold[label] < least else unreachable).append(label)
+            (few if n_gold[label] < min_mentions else unreachable).append(label)
         if cut is None or not cut.threshold:
             cut = everything
         types[label] = ChosenType(
@@ -50,7 +50,7 @@ def choose_types(
             before=_prf(everything),
             after=_prf(cut),
         )
-    problem = f"a choice needs at least {least} mentions"
+    problem = f"a choice needs at least {min_mentions} mentions"
     for labels, why in ((few, problem), (unreachable, f"no threshold reaches a {goal}")):
         if labels:
             warn_kept(name, f"every entity of {', '.join(labels)}", why)
