@@ -54,8 +54,11 @@ def build_ensemble(
     models = [pipeline_folder(run / BEST if (run / BEST).is_dir() else run) for run in runs]
     places = {model.resolve() for model in models}
     if len(places) < max(2, len(models)):
-        problem = f"an ensemble takes two pipelines or more, found {len(places)}"
-        raise refused(", ".join(map(str, runs)), problem, "Name runs of different seeds, each once.")
+        raise refused(
+            ", ".join(map(str, runs)),
+            f"an ensemble takes two pipelines or more, found {len(places)}",
+            "Name runs of different seeds, each once.",
+        )
     inputs = [*runs, *([] if gold is None else [gold])]
     check_folder(output, inputs, unless_holds(RECORD))
     check_outside(output, inputs, "folder")
@@ -68,8 +71,11 @@ def build_ensemble(
     members = list(map(load_pipeline, models))
     nlp = members[0]
     if types is not None and not (types.lang == nlp.lang and {*types.labels} & {*types_read_by(nlp)}):
-        problem = f"{gold} is of another language, or has none of their types"
-        raise refused(runs[0], problem, "Name a corpus that they were trained for.")
+        raise refused(
+            runs[0],
+            f"{gold} is of another language, or has none of their types",
+            "Name a corpus that they were trained for.",
+        )
     scores = list(nlp.meta.get("performance", {}))
     (average_weights if weights else average)(members, models)
     del members

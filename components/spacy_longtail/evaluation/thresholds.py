@@ -66,11 +66,13 @@ def fit_thresholds(
         check_keys(name, **keys, abstain_key=abstain_key)
     gates = [name for name in names if is_gate(nlp, name)]
     if gate_goal is not None and not gates:
-        problem = f"{given} has no gate"
-        raise ValueError(Errors.L420.format(name=f"gate-{gate_goal.kind}", problem=problem))
+        raise ValueError(
+            Errors.L420.format(name=f"gate-{gate_goal.kind}", problem=f"{given} has no gate")
+        )
     if goal is not None and len(gates) == len(names):
-        problem = f"{given} has entity scores in no component"
-        raise ValueError(Errors.L420.format(name=goal.kind, problem=problem))
+        raise ValueError(
+            Errors.L420.format(name=goal.kind, problem=f"{given} has entity scores in no component")
+        )
     goal = goal or Goal()
     check_docs(data)  # refuses a file that cannot be read, before the long work
     examples = list(Corpus(data)(nlp))

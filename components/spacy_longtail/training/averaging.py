@@ -135,8 +135,11 @@ def average_weights(pipelines: Sequence[Language], paths: Sequence[Path | str]) 
     for path, arrays in zip(paths, weights, strict=True):
         cosine = _cosine(weights[0], arrays)
         if cosine < COSINE:
-            problem = f"it and {paths[0]} began apart: their weights have a cosine of {cosine:.2f}"
-            raise refused(path, problem, FROM_ONE)
+            raise refused(
+                path,
+                f"it and {paths[0]} began apart: their weights have a cosine of {cosine:.2f}",
+                FROM_ONE,
+            )
     means = [sum(array for _, array in several) / len(paths) for several in zip(*weights, strict=True)]
     for (_, array), mean in zip(weights[0], means, strict=True):  # at last, because some may be tied
         array[...] = mean
@@ -195,8 +198,11 @@ def _check_alike(
         others = [what for what in reads if reads[what] != known[what]]
         others += ["word vectors"] if len(vectors) and vectors != tables[0] else []
         if others or build != builds[0]:
-            unlike = f"its {' and '.join(others)} are not those of {paths[0]}"
-            raise refused(path, unlike if others else problem, SEEDS)
+            raise refused(
+                path,
+                f"its {' and '.join(others)} are not those of {paths[0]}" if others else problem,
+                SEEDS,
+            )
     return tables[0] if tables else None
 
 

@@ -62,5 +62,7 @@ def warn_letters(config: Config, corpus: Path) -> None:
     """
     encoder = config.get("paths", {}).get("pretrained")
     if encoder and (share := share_of_letters(str(encoder), corpus)) < FEWEST:
-        shown = {"encoder": encoder, "share": f"{100 * share:.0f} %", "corpus": corpus}
-        warnings.warn(Warnings.W206.format(**shown), stacklevel=3)
+        warnings.warn(
+            Warnings.W206.format(encoder=encoder, share=f"{100 * share:.0f} %", corpus=corpus),
+            stacklevel=3,
+        )

@@ -62,8 +62,12 @@ def pipeline_folder(model: Path | str) -> Path:
     """
     folder = located(model)
     if not (folder / "config.cfg").is_file():
-        fix = "Name the folder of a trained pipeline, or an installed package of one."
-        raise ValueError(Errors.L402.format(path=folder / "config.cfg", fix=fix))
+        raise ValueError(
+            Errors.L402.format(
+                path=folder / "config.cfg",
+                fix="Name the folder of a trained pipeline, or an installed package of one.",
+            )
+        )
     return folder
 
 
@@ -101,8 +105,12 @@ def check_beginning(config: Config) -> None:
             raise ValueError(Errors.L402.format(path=path, fix=fix))
     if initialize.get("init_tok2vec") is not None and not config.get("pretraining"):
         fix = "`spacy init fill-config --pretraining` fills that in."
-        problem = f"spaCy ignores init_tok2vec where [pretraining] is empty. {fix}"
-        raise ValueError(Errors.L438.format(path="The config", problem=problem))
+        raise ValueError(
+            Errors.L438.format(
+                path="The config",
+                problem=f"spaCy ignores init_tok2vec where [pretraining] is empty. {fix}",
+            )
+        )
 
 
 def with_any_encoder(config: Config) -> Config:

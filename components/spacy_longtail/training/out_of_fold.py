@@ -108,9 +108,14 @@ def _settings(path: Path | None, types: CorpusTypes, place: Path, steps: int, se
     filled = config.interpolate()
     name = filled["training"]["train_corpus"].rpartition(".")[2]
     if "paths.train" not in known or written not in json.dumps(filled.get("corpora", {}).get(name)):
-        problem = "no corpus is read from ${paths.train}, so that its models would see what they judge"
-        fix = "Set path = ${paths.train} in the training corpus."
-        raise ValueError(Errors.L450.format(path=path, problem=problem, fix=fix))
+        raise ValueError(
+            Errors.L450.format(
+                path=path,
+                problem="no corpus is read from ${paths.train}, "
+                "so that its models would see what they judge",
+                fix="Set path = ${paths.train} in the training corpus.",
+            )
+        )
     return config
 
 
@@ -138,9 +143,13 @@ def class_probabilities(
     readable = (p for p in pipes if isinstance(p, TokenNER) and p.cfg["head"] in SOFT_HEADS)
     if (pipe := next(readable, None)) is None:
         factories = ", ".join(nlp.get_pipe_meta(name).factory for name in nlp.pipe_names)
-        problem = f"it trains {factories}, without a probability of each class"
-        fix = "Use a longtail_token_ner with head = 'softmax' or 'crf', or omit --config."
-        raise ValueError(Errors.L450.format(path=config, problem=problem, fix=fix))
+        raise ValueError(
+            Errors.L450.format(
+                path=config,
+                problem=f"it trains {factories}, without a probability of each class",
+                fix="Use a longtail_token_ner with head = 'softmax' or 'crf', or omit --config.",
+            )
+        )
     with nlp.select_pipes(enable=nlp.pipe_names[: pipes.index(pipe)]):
         stream = nlp.pipe(bare(doc, nlp.vocab) for doc in docs)
         tags = np.concatenate([pipe.marginals(batch) for batch in minibatch(stream, BATCH)])
@@ -175,8 +184,13 @@ def audit_corpus(
     path = present_parts(corpus).get(part) or part_path(corpus, part)
     docs = load_docs(path, spacy.blank("xx"))
     if not any(doc.ents for doc in docs):
-        fix = "Check the part, and that its entities are annotated."
-        raise ValueError(Errors.L450.format(path=path, problem="it has no mention", fix=fix))
+        raise ValueError(
+            Errors.L450.format(
+                path=path,
+                problem="it has no mention",
+                fix="Check the part, and that its entities are annotated.",
+            )
+        )
     fold = document_folds(docs, folds, seed, types.group_by)
     reading = out_of_fold(docs, fold, types, config=config, steps=steps, seed=seed, gpu_id=gpu_id)
     return find_suspects(docs, reading, types.tail)

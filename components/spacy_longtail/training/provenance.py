@@ -233,8 +233,11 @@ def read_curve(model: Path) -> list[dict[str, float]]:
             if scores:
                 points.append({"step": int(line["step"]), **scores})
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        problem = f"its entry {len(points) + 1} has no step or no scores"
-        raise ValueError(Errors.L417.format(path=path, problem=problem)) from error
+        raise ValueError(
+            Errors.L417.format(
+                path=path, problem=f"its entry {len(points) + 1} has no step or no scores"
+            )
+        ) from error
     return points
 
 

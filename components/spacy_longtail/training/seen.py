@@ -58,8 +58,9 @@ def seen_share(pipeline: Path, parts: Iterable[Path]) -> float:
     path = located(pipeline) / FILE
     data = path.read_bytes() if path.is_file() else b""
     if len(data) % 4:
-        problem = f"{FILE} is damaged"
-        raise ValueError(Errors.L274.format(who="A training", path=pipeline, problem=problem))
+        raise ValueError(
+            Errors.L274.format(who="A training", path=pipeline, problem=f"{FILE} is damaged")
+        )
     if not data:
         return 0.0
     vocab = Vocab()
@@ -79,8 +80,10 @@ def warn_seen(config: Config, corpus: Path) -> None:
     values = {str(value) for value in dict_to_dot(blocks).values()}
     for folder in sorted(filter(_lists_seen, values)):
         if (share := _share(folder, parts)) > MOST:
-            shown = {"path": folder, "corpus": corpus, "share": f"{100 * share:.0f} %"}
-            warnings.warn(Warnings.W103.format(**shown), stacklevel=3)
+            warnings.warn(
+                Warnings.W103.format(path=folder, corpus=corpus, share=f"{100 * share:.0f} %"),
+                stacklevel=3,
+            )
 
 
 def _lists_seen(value: str) -> bool:

@@ -209,8 +209,9 @@ def train_model(
             raise
         seconds = time.perf_counter() - start
         if not (new / BEST / "config.cfg").is_file():
-            fix = "Training wrote no model; see the log."
-            raise ValueError(Errors.L402.format(path=output / BEST, fix=fix))
+            raise ValueError(
+                Errors.L402.format(path=output / BEST, fix="Training wrote no model; see the log.")
+            )
 
         def kept(path: Path) -> Path:
             return path if moved_to is None else moved_to / path.name
@@ -218,14 +219,13 @@ def train_model(
         options: Block = {} if gpu_id < 0 else {"gpu-id": gpu_id}
         options |= {} if matmul == "spacy" else {"matmul": matmul}
         options |= overrides or {}
-        record = RunRecord(
+        RunRecord(
             command=command("train", [kept(config), corpus, kept(output)], options),
             corpus=with_name(corpus).name,
             checksums={name: checksum(path) for name, path in parts.items()},
             versions=versions(),
             seconds=round(seconds, 1),
-        )
-        record.write(new)
+        ).write(new)
     return output / BEST
 
 

@@ -38,8 +38,13 @@ def check_report(target: Path) -> Path:
     RAISES (ValueError): If the name has another suffix, or a file there is not a report.
     """
     if target.suffix.lower() not in SUFFIXES:
-        problem = f"its name does not end in {' or '.join(SUFFIXES)}"
-        raise ValueError(Errors.L436.format(path=target, problem=problem, kind="HTML file"))
+        raise ValueError(
+            Errors.L436.format(
+                path=target,
+                problem=f"its name does not end in {' or '.join(SUFFIXES)}",
+                kind="HTML file",
+            )
+        )
     twin = target.with_suffix(".md")
     for path in (target, twin):
         check_file(path, mark=SIGNATURE)

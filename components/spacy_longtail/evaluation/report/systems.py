@@ -58,8 +58,11 @@ class Run(NamedTuple):
         RETURNS (Run): A copy with other averages.
         """
         scores = self.evaluation.scores.averaged(labels, tail)
-        now = {"labels": labels, "tail": tail, "scores": scores}
-        return self._replace(evaluation=self.evaluation.model_copy(update=now))
+        return self._replace(
+            evaluation=self.evaluation.model_copy(
+                update={"labels": labels, "tail": tail, "scores": scores}
+            )
+        )
 
 
 def metrics_files(folder: Path) -> tuple[Path, list[Path]]:
@@ -70,8 +73,11 @@ def metrics_files(folder: Path) -> tuple[Path, list[Path]]:
     RAISES (ValueError): If there is no such folder.
     """
     if not folder.is_dir():
-        fix = "Run the commands `stats` and `evaluate` with -o into that folder."
-        raise ValueError(Errors.L402.format(path=folder, fix=fix))
+        raise ValueError(
+            Errors.L402.format(
+                path=folder, fix="Run the commands `stats` and `evaluate` with -o into that folder."
+            )
+        )
     statistics = folder / STATISTICS_FILE
     return statistics, sorted(path for path in folder.glob("*.json") if path != statistics)
 
@@ -110,8 +116,14 @@ def read_runs(paths: list[Path], statistics: Statistics) -> list[Run]:
     for run in runs:
         other = origin.setdefault((run.name, run.seed), run.path)
         if other is not run.path:
-            problem = f"{other} is of {run.name!r} with seed {run.seed} too, but seeds must differ"
-            raise ValueError(Errors.L405.format(path=run.path, problem=problem, command="evaluate"))
+            raise ValueError(
+                Errors.L405.format(
+                    path=run.path,
+                    problem=f"{other} is of {run.name!r} with seed {run.seed} too, "
+                    "but seeds must differ",
+                    command="evaluate",
+                )
+            )
         evaluation, problem, against = run.evaluation, "", "the other evaluations"
         if evaluation.part not in (None, PART_REPORTED):
             problem = f"it is of the part {evaluation.part!r}, reports are of {PART_REPORTED!r}"
@@ -133,8 +145,9 @@ def read_run(path: Path, labels: list[str]) -> Run:
     evaluation = read_evaluation(path)
     documents = evaluation.documents
     if not documents:
-        problem = "it has no annotated document"
-        raise ValueError(Errors.L405.format(path=path, problem=problem, command="evaluate"))
+        raise ValueError(
+            Errors.L405.format(path=path, problem="it has no annotated document", command="evaluate")
+        )
     gold = json.dumps([(document.text, document.gold) for document in documents])
     fingerprint = hashlib.sha256(gold.encode("utf-8", "replace")).hexdigest()
     light = evaluation.model_copy(update={"documents": []})

@@ -239,13 +239,20 @@ def _beginning(pretrained: Path, corpus: Path) -> tuple[str, Overrides]:
     """Return the name of the recipe that starts from an encoder, and the settings for its axis."""
     folder = check_encoder(pretrained)
     if (share := _seen(pretrained, corpus)) > MOST:
-        shown = {"path": pretrained, "share": f"{100 * share:.0f} %", "corpus": corpus}
-        raise ValueError(Errors.L563.format(**shown))
+        raise ValueError(
+            Errors.L563.format(path=pretrained, share=f"{100 * share:.0f} %", corpus=corpus)
+        )
     config = read_base(folder / CONFIG)
     names = config.get("nlp", {}).get("pipeline", [])
     if "tok2vec" not in names or DESCRIBED not in config.to_str(interpolate=False):
-        problem = f"it needs tok2vec and a head that reads label descriptions, found {', '.join(names)}"
-        raise ValueError(Errors.L274.format(who="recommend", path=pretrained, problem=problem))
+        raise ValueError(
+            Errors.L274.format(
+                who="recommend",
+                path=pretrained,
+                problem="it needs tok2vec and a head that reads label descriptions, "
+                f"found {', '.join(names)}",
+            )
+        )
     start = {**known_choices()["encoder"]["pretrained"], "paths.pretrained": str(pretrained)}
     if not needs_torch(pretrained):
         return "pretrained_cnn", start

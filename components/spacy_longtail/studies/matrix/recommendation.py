@@ -141,8 +141,9 @@ def _read(
 ) -> dict[str, Runs]:
     """Read the evaluations, and check that there are some of the baseline."""
     if baseline not in scored:
-        found = ", ".join(scored) or "none"
-        raise ValueError(Errors.L410.format(role="baseline", name=baseline, found=found))
+        raise ValueError(
+            Errors.L410.format(role="baseline", name=baseline, found=", ".join(scored) or "none")
+        )
     read = partial(read_run, labels=labels)
     return {name: {cell: read(path) for cell, path in cells.items()} for name, cells in scored.items()}
 

@@ -146,8 +146,12 @@ class Rounds:
         self.records |= {key: records[key] for key in keys}
         if self.baseline in names and not self._is_done(self.baseline, fold):
             record = records[self.keys[self.baseline, fold]]
-            problem = f"{record.method} could not be trained: {record.error or record.status}"
-            raise ValueError(Errors.L487.format(problem=problem, fix="Add --retry-failed."))
+            raise ValueError(
+                Errors.L487.format(
+                    problem=f"{record.method} could not be trained: {record.error or record.status}",
+                    fix="Add --retry-failed.",
+                )
+            )
 
     def _affordable(self, names: list[str], missing: list[str]) -> list[str]:
         """Return the baseline and the best other methods that fit into the remaining time."""

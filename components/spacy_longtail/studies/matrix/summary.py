@@ -123,8 +123,8 @@ def _folded(
     for trial in lost:
         if trial.corpus in places:
             failed.setdefault(trial.method.name, set()).add((places[trial.corpus], trial.seed))
-    labels = read_types(path).labels
-    choice = recommend_by_folds(held_out, labels, matrix.plan.baseline, len(records), failed)
+    labels, baseline = read_types(path).labels, matrix.plan.baseline
+    choice = recommend_by_folds(held_out, labels, baseline, len(records), failed)
     return CorpusSummary(path.name, rows, recommendation=choice)
 
 

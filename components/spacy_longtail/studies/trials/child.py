@@ -31,7 +31,7 @@ def run_child(work: Path, task: Task) -> None:
     types = corpus.types
     training = None if task["drawn"] else corpus.training
     for part in task["parts"]:
-        result = evaluate_model(
+        evaluation = evaluate_model(
             best,
             corpus.path(part),
             types.labels,
@@ -41,7 +41,7 @@ def run_child(work: Path, task: Task) -> None:
             part=part,
             group_by=types.group_by,
         )
-        write_evaluation(result, work / f"{part}.json")
+        write_evaluation(evaluation, work / f"{part}.json")
 
 
 def _end_with_parent() -> None:

@@ -40,9 +40,13 @@ def read_base(path: Path | None) -> Config:
     try:
         return load_config(path, interpolate=False)
     except (ValueError, ConfigParserError) as error:
-        fix = "Correct that line, or take a config that `longtail init-config` wrote."
-        problem = message_of(error)
-        raise ValueError(Errors.L470.format(path=path, problem=problem, fix=fix)) from error
+        raise ValueError(
+            Errors.L470.format(
+                path=path,
+                problem=message_of(error),
+                fix="Correct that line, or take a config that `longtail init-config` wrote.",
+            )
+        ) from error
 
 
 def apply(config: Config, settings: Overrides) -> None:

@@ -188,8 +188,9 @@ def read_plan(source: str, given: Overrides | None = None) -> Plan:
     """
     path = PRESETS / f"{source}.yml" if source in presets() else Path(source)
     if not path.is_file():
-        fix = f"Name a YAML file or a preset: {', '.join(presets())}."
-        raise ValueError(Errors.L402.format(path=path, fix=fix))
+        raise ValueError(
+            Errors.L402.format(path=path, fix=f"Name a YAML file or a preset: {', '.join(presets())}.")
+        )
     values = {name: value for name, value in (given or {}).items() if value is not None}
     fields = _read_fields(path, values)
     settings = {**fields.settings, "training.max_steps": fields.steps}
@@ -314,11 +315,13 @@ def _check_equal(methods: list[TrialMethod], steps: int, patience: int, path: Pa
         wanted |= {n: end for n, end in ends.items() if is_whole(training.get(n)) and training[n] > 0}
         for name, value in wanted.items():
             if (is_now := training.get(name)) != value:
-                problem = f"training.{name} is {is_now} for {method.name!r} and {value} for the others."
-                raise unusable(path, problem)
+                raise unusable(
+                    path, f"training.{name} is {is_now} for {method.name!r} and {value} for the others."
+                )
     if not is_whole(frequency) or not 0 < frequency <= steps:
-        problem = f"training.eval_frequency must be from 1 to the {steps} steps, found {frequency}."
-        raise unusable(path, problem)
+        raise unusable(
+            path, f"training.eval_frequency must be from 1 to the {steps} steps, found {frequency}."
+        )
     if 0 < patience < 2 * frequency:
         raise unusable(path, f"patience must be at least two evaluations, {2 * frequency} steps.")
 
@@ -334,8 +337,10 @@ def _set_draw(config: Config, draw: Draw, partition: int, name: str) -> None:
     plain, train = config["corpora"].get("plain"), config["corpora"]["train"]
     reads = json.dumps(train, default=str)
     if plain is None or not (train == plain or (PLAIN in reads and "${paths.train}" not in reads)):
-        problem = "no part of its training data can be drawn: corpora.train must read ${corpora.plain}."
-        raise unusable(f"the method {name!r}", problem)
+        raise unusable(
+            f"the method {name!r}",
+            "no part of its training data can be drawn: corpora.train must read ${corpora.plain}.",
+        )
     drawn = {**draw.reader(), "corpus": plain, "partition": partition, "seed": SEED}
     apply(config, {"corpora.plain": drawn})
     if train == plain:
@@ -344,8 +349,9 @@ def _set_draw(config: Config, draw: Draw, partition: int, name: str) -> None:
 
 def unusable(path: Path | str, problem: str) -> ValueError:
     """Return the error for an invalid plan."""
-    fix = "docs/matrix.md shows what a plan has."
-    return ValueError(Errors.L470.format(path=path, problem=problem, fix=fix))
+    return ValueError(
+        Errors.L470.format(path=path, problem=problem, fix="docs/matrix.md shows what a plan has.")
+    )
 
 
 def is_whole(value: object) -> bool:

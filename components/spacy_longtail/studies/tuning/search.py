@@ -262,8 +262,10 @@ class Search:
         training = whole["training"]
         steps, frequency = training["max_steps"], training["eval_frequency"]
         if not (is_whole(steps) and is_whole(frequency) and 0 < LEAST_EVALUATIONS * frequency <= steps):
-            problem = f"pruning needs {LEAST_EVALUATIONS} evaluations, found {steps} steps."
-            raise cannot_search(problem, "Give more --steps, or --set training.eval_frequency=N.")
+            raise cannot_search(
+                f"pruning needs {LEAST_EVALUATIONS} evaluations, found {steps} steps.",
+                "Give more --steps, or --set training.eval_frequency=N.",
+            )
         if (output / DATABASE).is_file():
             raise ValueError(Errors.L477.format(path=output / DATABASE))
         check_folder(output, [corpus], unless_holds(FOLDER))
@@ -273,9 +275,8 @@ class Search:
         self.config = compose(filled, {}, {"training.patience": 0, "training.max_epochs": epochs})
         self.parameters = read_parameters(whole, given)
         self.data = corpus_version(corpus)
-        data = {"corpus": self.data, "code": code_version(), "seed": seed}
-        content = {"config": config_content(self.config), "space": self.parameters, **data}
-        self.name = f"tune-{digest(content)}"
+        content = {"config": config_content(self.config), "space": self.parameters, "seed": seed}
+        self.name = digest({**content, "corpus": self.data, "code": code_version()})
 
     def check(self) -> None:
         """Build the pipelines with the first and the last values of all settings.
@@ -293,8 +294,9 @@ class Search:
         whole = self.config.interpolate()
         chosen_by = [name for name, weight in whole["training"]["score_weights"].items() if weight]
         if chosen_by != [DEV_SCORE]:
-            shown = ", ".join(chosen_by) or "spaCy's own scores"
-            warnings.warn(Warnings.W092.format(found=shown), stacklevel=2)
+            warnings.warn(
+                Warnings.W092.format(found=", ".join(chosen_by) or "spaCy's own scores"), stacklevel=2
+            )
         check_models(whole)
         warn_seen(whole, self.corpus)
 
