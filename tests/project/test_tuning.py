@@ -336,7 +336,8 @@ def test_a_search_from_the_command_line(corpus, tmp_path):
     result = json.loads(done.stdout)
     assert [t["status"] for t in result["trials"]] == ["done", "done"]
     assert result["trials"][0]["curve"][-1][0] == 6
-    for trial in result["trials"]:
-        spacy.load(output / "trials" / trial["key"] / "model" / "model-best")
+    for number in (0, result["best"]):
+        key = result["trials"][number]["key"]
+        spacy.load(output / "trials" / key / "model" / "model-best")
     few = ["--training.max_steps", "2", "--training.eval_frequency", "1"]
     run_spacy("train", output / "best.cfg", *few)
