@@ -75,6 +75,21 @@ def saved(factory, folder, **changes):
         ("longtail_mrc_ner", "queries", {"PER": 1}, "'queries' is"),
         ("longtail_gazetteer", "names", {"PER": []}, "'names' is"),
         ("longtail_ensemble_ner", "members", [], "'members' is"),
+        ("longtail_ensemble_ner", "members", {"b": {"types": []}}, "its members are b, in the config a"),
+        ("longtail_ensemble_ner", "types", ["PER"], "PER, which the member a was not trained on"),
+        ("longtail_ner", "include", ["PER", "SHIP"], "'include' names SHIP"),
+        ("longtail_ner", "thresholds", {"SHIP": 0.5}, "'thresholds' names SHIP"),
+        ("longtail_ner", "thresholds", {"PER": 7.0}, "'thresholds' is {'PER': 7.0}"),
+        ("longtail_token_ner", "include", ["PER", "SHIP"], "'include' names SHIP"),
+        ("longtail_token_ner", "descriptions", {"SHIP": "ship"}, "'descriptions' names SHIP"),
+        ("longtail_token_ner", "unseen", ["SHIP"], "'unseen' names SHIP"),
+        ("longtail_token_ner", "thresholds", {"PER": 7.0}, "'thresholds' is {'PER': 7.0}"),
+        ("longtail_token_ner", "thresholds", {"SHIP": 0.5}, "'thresholds' names SHIP"),
+        ("longtail_mrc_ner", "thresholds", {"PER": 7.0}, "'thresholds' is {'PER': 7.0}"),
+        ("longtail_mrc_ner", "thresholds", {"SHIP": 0.5}, "'thresholds' names SHIP"),
+        ("longtail_sentence_gate", "threshold", 7.0, "'threshold' is 7.0"),
+        ("longtail_posterior_gate", "threshold", -1.0, "'threshold' is -1.0"),
+        ("longtail_posterior_gate", "budget", 7.0, "'budget' is 7.0"),
     ],
 )
 def test_a_changed_value_is_refused_with_the_path_of_its_file(factory, key, value, problem, tmp_path):
@@ -82,6 +97,31 @@ def test_a_changed_value_is_refused_with_the_path_of_its_file(factory, key, valu
     with pytest.raises(ValueError, match="L814") as refused:
         spacy.load(tmp_path)
     assert str(path) in str(refused.value) and problem in str(refused.value)
+
+
+@pytest.mark.parametrize("head", ["softmax", "sigmoid", "crf", "two_task"])
+@pytest.mark.parametrize("types", [["GEO", "PER", "ART", "NAT", "SHIP"], ["GEO", "PER", "ART"], []])
+def test_types_that_the_saved_weights_do_not_fit_are_refused_by_name(head, types, tmp_path):
+    nlp, _ = trained_once(one_pipe, 1, factory="longtail_token_ner", model=TOKEN_MODEL, head=head)
+    nlp.to_disk(tmp_path)
+    path = tmp_path / "ner" / "cfg"
+    cfg = json.loads(path.read_text(encoding="utf8"))
+    path.write_text(json.dumps({**cfg, "types": types}), encoding="utf8")
+
+    with pytest.raises(ValueError, match=r"L814.*outputs? with.*but the saved weights have") as refused:
+        spacy.load(tmp_path)
+    assert str(path) in str(refused.value)
+    assert f"'types' has {', '.join(types) or 'no type'}," in str(refused.value)
+
+
+def test_a_secondary_pipe_checks_the_types_of_its_saved_labels(tmp_path):
+    block = {"factory": "test_secondary", "covers": ["Fram"]}
+    one_pipe("longtail_gated_pipe", pipe=block).to_disk(tmp_path)
+    path = tmp_path / "ner" / "cfg"
+    cfg = json.loads(path.read_text(encoding="utf8"))
+    path.write_text(json.dumps({**cfg, "labels": ["PER"], "label_map": {"A": "SHIP"}}), encoding="utf8")
+    with pytest.raises(ValueError, match=r"L285.*'SHIP'"):
+        spacy.load(tmp_path)
 
 
 @pytest.mark.parametrize("factory", PIPES)

@@ -154,6 +154,13 @@ class LongtailPipe(TrainablePipe):
         """
         self.cfg.update(saved)
 
+    def read_cfg(self, source: Path | str) -> Block:
+        """Return saved settings and learnt values, checked. Arguments as for `saved.read_cfg`."""
+        return read_cfg(source, self)
+
+    def check_weights(self, source: Path | str) -> None:
+        """Refuse loaded weights that do not fit the loaded `cfg`. Arguments as for `read_cfg`."""
+
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
         """Serialize the component."""
         own = _calls(self, "to_bytes", lambda: srsly.json_dumps(self.saved_cfg()))
@@ -163,9 +170,11 @@ class LongtailPipe(TrainablePipe):
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> Self:
         """Load the component after a check of its `cfg`."""
-        own = _calls(self, "from_bytes", lambda text: self.load_cfg(read_cfg(text, self), exclude))
+        own = _calls(self, "from_bytes", lambda text: self.load_cfg(self.read_cfg(text), exclude))
         util.from_bytes(bytes_data, own, exclude)
         super().from_bytes(bytes_data, exclude=[*exclude, "cfg"])
+        if "cfg" not in exclude:
+            self.check_weights("")
         use_faster_blas(self.model, *encoders_of(self))
         return self
 
@@ -177,9 +186,11 @@ class LongtailPipe(TrainablePipe):
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> Self:
         """Load the component after a check of its `cfg`."""
-        own = _calls(self, "from_disk", lambda file: self.load_cfg(read_cfg(file, self), exclude))
+        own = _calls(self, "from_disk", lambda file: self.load_cfg(self.read_cfg(file), exclude))
         util.from_disk(path, own, exclude)
         super().from_disk(path, exclude=[*exclude, "cfg"])
+        if "cfg" not in exclude:
+            self.check_weights(Path(path) / "cfg")
         use_faster_blas(self.model, *encoders_of(self))
         return self
 

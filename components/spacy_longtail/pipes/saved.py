@@ -2,7 +2,7 @@
 
 import inspect
 import typing
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Protocol
@@ -16,13 +16,17 @@ from ..types import Block
 Curve = Annotated[list[float], Field(min_length=2, max_length=2)]  # slope and shift of a calibration
 Curves = dict[str, Curve] | None  # by type
 Weights = dict[str, float] | None  # by class
+Probability = Annotated[float, Field(ge=0, le=1)]
+Thresholds = dict[str, Probability] | None  # by type
+
+OF_TYPES = ("include", "thresholds", "descriptions", "unseen")  # values that name types of the pipe
 
 
 class Saved(Protocol):
     """A component whose settings and learnt values are saved as `cfg`."""
 
     name: str
-    learnt: ClassVar[Mapping[str, Any]]  # types of values that are no settings of the constructor
+    learnt: ClassVar[Mapping[str, Any]]  # types of values, beside the constructor's or narrower
     required: ClassVar[tuple[str, ...]]  # values without which a component cannot be loaded
 
 
@@ -40,10 +44,27 @@ def read_cfg(source: Path | str, pipe: Saved) -> Block:
     except (ValueError, OSError) as error:
         problem = " ".join(f"it cannot be read ({error})".split())
     if problem:
-        path = source if isinstance(source, Path) else "its serialized cfg"
-        raise ValueError(Errors.L814.format(who=pipe.name, path=path, problem=problem))
+        raise bad_cfg(source, pipe, problem)
     loaded: Block = cfg
     return loaded
+
+
+def bad_cfg(source: Path | str, pipe: Saved, problem: str) -> ValueError:
+    """Return the error for values that a pipe cannot be loaded with (L814). Arguments as above."""
+    path = source if isinstance(source, Path) else "its serialized cfg"
+    return ValueError(Errors.L814.format(who=pipe.name, path=path, problem=problem))
+
+
+def unknown_types(cfg: Mapping[str, Any], known: Collection[str]) -> str:
+    """Return which value names types that a pipe does not have, or an empty text.
+
+    cfg (Mapping[str, Any]): Saved settings and learnt values, of the right types.
+    known (Collection[str]): The types of the pipe; it has none before it is initialized.
+    """
+    for key in OF_TYPES if known else ():
+        if unknown := [label for label in cfg.get(key) or () if label not in known]:
+            return f"{key!r} names {', '.join(unknown)}, but the types are {', '.join(known)}"
+    return ""
 
 
 def _problem_of(cfg: object, pipe: Saved) -> str:
@@ -64,7 +85,7 @@ def _problem_of(cfg: object, pipe: Saved) -> str:
         names = [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
         if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
             return f"{key!r} names {', '.join(twice)} more than once"
-    return ""
+    return unknown_types(cfg, cfg.get("types") or cfg.get("queries") or ())
 
 
 @lru_cache

@@ -1,9 +1,10 @@
 """`longtail_posterior_gate`: flags sentences in which the primary NER expects rare types."""
 
 from collections.abc import Callable, Iterable
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
+from pydantic import Field
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -50,7 +51,11 @@ class PosteriorGate(Gate, UntrainedPipe):
     weak_labels (Optional[List[str]]): The earlier name of rare_labels, until version 0.4.
     """
 
-    learnt: ClassVar = {"start": list[float] | None}
+    learnt: ClassVar = {
+        "start": list[float] | None,
+        "threshold": Annotated[float, Field(ge=0)],
+        "budget": Annotated[float, Field(gt=0, le=1)] | None,
+    }
     required = ("rare_labels",)
 
     def __init__(

@@ -24,7 +24,7 @@ from ...types import WEAK_SENTENCES, Block
 from ..base import Gate, LongtailPipe, factory
 from ..label_checks import AUTO, check_labels, check_types
 from ..neighbours import boundary_setters
-from ..saved import Curve
+from ..saved import Curve, Probability
 from ..scores.thresholding import CALIBRATION
 from ..token.tagging import HASH_EMBED_CNN
 from .flagging import write_all_flagged
@@ -63,6 +63,8 @@ class SentenceGate(Gate, LongtailPipe):
         "auto_labels": list[str] | None,
         "weak_weight": float | None,
         "kept_share": float,
+        "threshold": Probability,
+        "auto_share": Probability,
         CALIBRATION: Curve | None,
     }
     required = ("rare_labels", "auto_labels")

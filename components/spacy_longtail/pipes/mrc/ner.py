@@ -22,7 +22,7 @@ from ...types import Block
 from ..base import EntityScorer, LongtailPipe, factory
 from ..label_checks import check_known, check_labels
 from ..neighbours import name_in
-from ..saved import Curves
+from ..saved import Curves, Thresholds
 from ..scores.merging import merge_spans
 from ..scores.spans import ScoredSpan
 from ..scores.thresholding import CALIBRATION, check_judging
@@ -58,7 +58,11 @@ class MRCNER(EntityScorer, LongtailPipe):
     SOURCE: Li et al. 2020, arXiv:1910.11476; other losses than cross-entropy Nemoto et al. 2025.
     """
 
-    learnt: ClassVar = {CALIBRATION: Curves, "cut_queries": dict[str, CutQuery]}
+    learnt: ClassVar = {
+        CALIBRATION: Curves,
+        "cut_queries": dict[str, CutQuery],
+        "thresholds": Thresholds,
+    }
     required = ("queries",)
 
     def __init__(

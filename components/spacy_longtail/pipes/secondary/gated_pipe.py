@@ -121,6 +121,9 @@ class GatedPipe(UntrainedPipe):
             merge=merge,
             scores_key=scores_key,
         )
+
+    def restart(self) -> None:
+        """Check the types that `cfg` names, as when the pipe is loaded."""
         self._check_types()
 
     @property

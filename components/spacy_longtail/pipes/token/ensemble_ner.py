@@ -1,6 +1,7 @@
 """`longtail_ensemble_ner`: trained token NERs as one, by the mean of their tag probabilities."""
 
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 import numpy as np
@@ -14,6 +15,7 @@ from ...heads.outputs import forget_outputs
 from ...losses import CrossEntropy
 from ...types import Block
 from ..base import factory
+from ..saved import bad_cfg
 from ..scores.thresholding import check_judging
 from .tagging import TokenTagger
 from .token_model import TokenModel
@@ -92,6 +94,25 @@ class EnsembleNER(TokenTagger):
             **check_judging(thresholds, abstain_key, scores_key, WHO),
         )
 
+    def read_cfg(self, source: Path | str) -> Block:
+        """Return saved settings and types, checked against those of the members.
+
+        source (Path | str): The file, or the JSON text in a serialized pipe.
+        RAISES (ValueError): If the members are not those of the config, or a member lacks a type.
+        """
+        cfg = super().read_cfg(source)
+        members = {name: member.get("types", []) for name, member in cfg["members"].items()}
+        problem = ""
+        if members.keys() != self.members.keys():
+            problem = f"its members are {', '.join(members)}, in the config {', '.join(self.members)}"
+        for name, types in members.items():
+            if lacking := [label for label in cfg["types"] if label not in types]:
+                shown = ", ".join(lacking)
+                problem = f"'types' names {shown}, which the member {name} was not trained on"
+        if problem:
+            raise bad_cfg(source, self, problem)
+        return cfg
+
     def _align(self) -> None:
         """Set the types of the members, each in its own order."""
         for name, member in self.members.items():
@@ -104,7 +125,12 @@ class EnsembleNER(TokenTagger):
         super().load_cfg(saved, ["model"])
         self._align()
         for member in self.mean.members if "model" not in exclude else ():
-            forget_outputs(member.model, len(member.head.outputs))
+            forget_outputs(member.model)
+
+    @property
+    def token_models(self) -> list[TokenModel]:
+        """Return the models of the members."""
+        return self.mean.members
 
     def compose(self, types: Iterable[str], weights: Mapping[str, TokenTagger]) -> None:
         """Take over types and weights of trained token NERs.

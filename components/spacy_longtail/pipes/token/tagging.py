@@ -4,6 +4,7 @@ import copy
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from itertools import islice
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -20,14 +21,15 @@ from ...describers import as_describer
 from ...describers.label_encoder import DATA
 from ...errors import Errors
 from ...heads import Gold, Head, HeadName, Scores
-from ...heads.outputs import forget_outputs
+from ...heads.outputs import forget_outputs, output_of
 from ...layers.listeners import check_listened, nodes_of
 from ...losses.base import Loss
+from ...output.amounts import number
 from ...types import Block, TwoTaskState
 from ..base import LongtailPipe
 from ..label_checks import check_known, declared_without_mention, warn_without_mention
 from ..neighbours import name_in
-from ..saved import Curves, Weights
+from ..saved import Curves, Thresholds, Weights, bad_cfg
 from ..scores.probabilities import SETTING, write_probabilities
 from ..scores.spans import ScoredSpan
 from ..scores.thresholding import CALIBRATION, write_judged
@@ -69,6 +71,7 @@ LEARNT: Block = {  # the types of saved values that no constructor declares
     "state": dict[str, int | list[float]],
     "descriptions": dict[str, str],
     "unseen": list[str],
+    "thresholds": Thresholds,
     "reads_documents": bool,
     CALIBRATION: Curves,
 }
@@ -331,4 +334,22 @@ class TokenTagger(LongtailPipe):
         self.tokens.class_values = saved.get("class_values")
         self.tokens.use(table)
         if "model" not in exclude:  # its weights are loaded next
-            forget_outputs(self.model, len(self.head.outputs))
+            forget_outputs(self.model)
+
+    def check_weights(self, source: Path | str) -> None:
+        """Refuse types that need another number of outputs than the loaded weights have."""
+        for tokens in self.token_models:
+            output, n_needed = output_of(tokens.model), len(tokens.head.outputs)
+            if output.has_param("W") and (n_known := output.get_dim("nO")) != n_needed:
+                problem = (
+                    f"'types' has {', '.join(tokens.labels) or 'no type'}, which takes "
+                    f"{number(n_needed, 'output')} with the head and loss of the config, but the saved "
+                    f"weights have {n_known}. To add a type, load the pipeline as it was saved and call "
+                    "add_label"
+                )
+                raise bad_cfg(source, self, problem)
+
+    @property
+    def token_models(self) -> list[TokenModel]:
+        """Return the models that give outputs per token."""
+        return [self.tokens]

@@ -31,7 +31,7 @@ from ..label_checks import (
     declared_without_mention,
     warn_without_mention,
 )
-from ..saved import Curves, Weights, read_cfg
+from ..saved import Curves, Thresholds, Weights, bad_cfg, read_cfg, unknown_types
 from ..scores.probabilities import SETTING, write_probabilities
 from ..scores.spans import ScoredSpan, add_scores
 from ..scores.thresholding import CALIBRATION, check_judging, judge
@@ -132,7 +132,7 @@ class LongtailNER(EntityRecognizer):
         "scores_key": str | None,
         "class_values": Weights,
         CALIBRATION: Curves,
-        "thresholds": Weights,
+        "thresholds": Thresholds,
         "abstain_key": str | None,
         SETTING: bool | None,
         "update_with_oracle_cut_size": int,
@@ -253,13 +253,18 @@ class LongtailNER(EntityRecognizer):
         check: Callable = partial(read_cfg, pipe=self)
         util.from_bytes(bytes_data, {"cfg": check}, exclude)
         super().from_bytes(bytes_data, exclude=exclude)
-        mask_unlearnt(self.model)
-        return self
+        return self._loaded("")
 
     def from_disk(self, path: str | Path, exclude: Iterable[str] = ()) -> "LongtailNER":
         check: Callable = partial(read_cfg, pipe=self)
         util.from_disk(path, {"cfg": check}, exclude)
         super().from_disk(path, exclude=exclude)
+        return self._loaded(Path(path) / "cfg")
+
+    def _loaded(self, source: Path | str) -> "LongtailNER":
+        """Check the loaded settings against the loaded types. source: As for `read_cfg`."""
+        if problem := unknown_types(self.cfg, self.labels):
+            raise bad_cfg(source, self, problem)
         mask_unlearnt(self.model)
         return self
 
