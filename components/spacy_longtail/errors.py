@@ -41,7 +41,8 @@ class Errors:
     )
     L802 = (
         "[L802] {who} cannot tell the types {first} and {other} apart: {text!r} and {as_text!r} have "
-        "the same vector. Describe one of them in other words."
+        "the same vector. Describe one of them in other words that its encoder knows, which for an "
+        "English encoder are English."
     )
     L803 = (
         "[L803] {path}{place}: {problem}. Lists of names are files names/TYPE.txt with one name per "
@@ -239,10 +240,7 @@ class Errors:
         "[L254] {who} found no doc.spans['{key}'], so no gate has processed the document. Enable the "
         "gate before it, or disable {who} as well."
     )
-    L272 = (
-        "[L272] 'describe' of {who}, {describe}, returns {problem}. It must return one row of finite "
-        "numbers for each text, the same as in training."
-    )
+    L272 = "[L272] 'describe' of {who}, {describe}, returns {problem}. {fix}"
     L285 = "[L285] {who} cannot use its secondary: {problem}. {fix}"
     L290 = (
         "[L290] {who} stops: its secondary failed on {n} sentences in a row, and max_failures = "
@@ -430,7 +428,10 @@ class Warnings:
     W040 = "[LW040] Check the split: {problem}."
 
     # Readers and augmenters
-    W012 = "[LW012] {who} {problem}. A model cannot learn types without mentions."
+    W012 = (
+        "[LW012] {who} {problem}. A model learns a type from its mentions. Without any, only a "
+        "pretrained encoder that reads descriptions can find it."
+    )
 
     W015 = (
         "[LW015] Text categories or span groups of some documents are lost, because sentences were "

@@ -143,6 +143,13 @@ def test_what_a_describer_gives_is_checked():
         nlp.initialize(lambda: examples(nlp))
 
 
+def test_words_that_an_english_encoder_does_not_know_are_to_be_described_in_english():
+    nlp = build(describe={"@misc": "longtail.SubwordDescriptions.v1", "source": "en_longtail_cnn"})
+    train(nlp, 1)
+    with pytest.raises(ValueError, match=r"L272.*'人名'.*English for an English encoder.*types\.json"):
+        nlp.get_pipe("ner").set_labels({"PER": "人名", "GEO": "地名"})
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("light_processes")
 def test_a_saved_pipe_predicts_without_its_describer(tmp_path):

@@ -85,17 +85,25 @@ def extended(layer: Model, texts: Mapping[str, str], describe: Describer | None,
     known, vectors = to_numpy(layer.get_param("D")), describe_apart(texts, describe, who)
     if not are_alike(vectors[:-1], known):
         problem = f"other vectors than in training, so that {list(texts)[-1]!r} cannot be added"
-        raise ValueError(Errors.L272.format(who=who, describe=describe, problem=problem))
+        fix = "It must be the describer of the training."
+        raise ValueError(Errors.L272.format(who=who, describe=describe, problem=problem, fix=fix))
     return np.concatenate([known, vectors[-1:]])
 
 
 def vectors_of(texts: list[str], describe: Describer | None, who: str) -> Floats2d:
-    """Return one row of unit length for each description."""
+    """Return one row of unit length for each description.
+
+    RAISES (ValueError): If the describer knows no word of a description (L272).
+    """
     describe = describe or HashedDescriptions()
     vectors = np.asarray(to_numpy(describe(texts)), dtype="float32")
     if empty := [text for text, row in zip(texts, vectors, strict=True) if not row.any()]:
         problem = f"a vector of zeros for {', '.join(map(repr, empty))}"
-        raise ValueError(Errors.L272.format(who=who, describe=describe, problem=problem))
+        fix = (
+            "It knows none of these words. Describe the types in words that it knows, which are English "
+            "for an English encoder: in 'descriptions' of types.json or of the config, or in set_labels."
+        )
+        raise ValueError(Errors.L272.format(who=who, describe=describe, problem=problem, fix=fix))
     return unit_rows(vectors)
 
 
