@@ -225,6 +225,14 @@ def test_advice_ends_with_its_budget(corpus, tmp_path, monkeypatch):
     assert [name for name, _ in runner.begun] == ["ner", "crf", "softmax"]
 
 
+def test_advice_names_the_declared_types_without_a_mention(corpus, tmp_path, monkeypatch):
+    types = read_types(corpus)
+    write_types(corpus, types._replace(labels=[*types.labels, "SHIP"], tail=[*types.tail, "SHIP"]))
+    runner = Timed({"ner": 0.3, "crf": 0.9}, monkeypatch, {}, usual=100.0)
+    *_, said = advised(corpus, tmp_path, monkeypatch, runner, minutes=3)
+    assert any(text.startswith("No mention in train: SHIP.") for text in said)
+
+
 def test_advice_stops_where_stock_spacy_fails(corpus, tmp_path, monkeypatch):
     given = (corpus, tmp_path, monkeypatch)
     with pytest.raises(ValueError, match=r"L487.*Kaboom"):

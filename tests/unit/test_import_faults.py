@@ -694,6 +694,12 @@ XMI = """<?xml version="1.0" encoding="UTF-8"?>
             r"L831.*a\.json.*tagtog.*no text",
             id="tagtog's annotation without its text",
         ),
+        pytest.param(
+            "a.json",
+            '{"%TYPES": {}, "%FEATURE_STRUCTURES": [{"%ID": 1, "%TYPE": "uima.cas.Sofa"}]}',
+            r"L831.*a\.json.*UIMA CAS JSON.*dkpro-cassis",
+            id="UIMA CAS in JSON",
+        ),
     ],
 )
 def test_a_file_that_cannot_be_read_is_refused(name, text, message, tmp_path):

@@ -21,6 +21,13 @@ FOREIGN: tuple[tuple[str, tuple[str, ...], tuple[str, ...], str], ...] = (
         "Export UIMA CAS XMI from INCEpTION or WebAnno instead, which convert reads.",
     ),
     (
+        "UIMA CAS JSON",
+        (".json",),
+        ('{"%TYPES"', '"%FEATURE_STRUCTURES"'),
+        "Export UIMA CAS XMI instead, which convert reads, or write it with the Python package"
+        " dkpro-cassis: load_cas_from_json(file).to_xmi('a.xmi').",
+    ),
+    (
         "Rasa's NLU format",
         (".yml", ".yaml", ".md"),
         ("nlu:", "## intent"),

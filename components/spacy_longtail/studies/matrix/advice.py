@@ -225,6 +225,8 @@ def advise(
     cut, groups = fold_plan(plan, output, folds)
     matrix = Matrix(cut, output, inputs=[corpus])
     say(in_short(candidates, cut, folds, minutes))
+    if lacking := ", ".join(types_without_mention(corpus)):
+        say(f"No mention in train: {lacking}. Only an encoder that reads descriptions can find them")
     records = Rounds(matrix, options, minutes, read_types(corpus).labels, say).run()
     matrix.trials = {key: trial for key, trial in matrix.trials.items() if key in records}
     summary = summarize_trials(matrix, records, groups)
@@ -233,6 +235,16 @@ def advise(
     lines = [part for text in _evidence(summary, choice, candidates) for part in wrap(text, WIDTH)]
     write_file(config, commented(fill(trial.config(), corpus, choice.method), lines, {}))
     return Advice(summary, choice)
+
+
+def types_without_mention(corpus: Path) -> list[str]:
+    """Return the declared types of a corpus that its training part does not mention.
+
+    corpus (Path): Folder of a converted corpus.
+    """
+    statistics = ConvertedCorpus(corpus).statistics
+    training = statistics.parts["train"].types
+    return [label for label in statistics.labels if not training[label].mentions]
 
 
 def _beginning(pretrained: Path, corpus: Path) -> tuple[str, Overrides]:
