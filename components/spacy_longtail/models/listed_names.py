@@ -69,11 +69,19 @@ def ListedNames(
     RETURNS (Model[List[Doc], List[Floats2d]]): One row per token, of the encoder's width.
     RAISES (ValueError): At initialisation, if there are no lists (L803).
     EXAMPLE:
+        >>> from pathlib import Path
         >>> from spacy.ml.models import build_hash_embed_cnn_tok2vec
         >>> from spacy_longtail.models import ListedNames
-        >>> model = ListedNames(tok2vec, names=names)
+        >>> Path("names").mkdir()
+        >>> _ = Path("names/HERB.txt").write_text("lemon balm\\nrue")
+        >>> tok2vec = build_hash_embed_cnn_tok2vec(
+        ...     width=96, depth=4, embed_size=2000, window_size=1, maxout_pieces=3,
+        ...     subword_features=True, pretrained_vectors=None,
+        ... )
+        >>> model = ListedNames(tok2vec, names="names")
+        >>> docs = [nlp("She planted rue.")]
         >>> model.initialize(X=docs).predict(docs)[0].shape
-        (6, 96)
+        (4, 96)
     """
     rule, fix = "a number from 0 to 0.99", "0.3 is the default."
     chance = finite("dropout", dropout, rule, fix, low=0.0, high=0.99)

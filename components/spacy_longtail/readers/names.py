@@ -21,8 +21,11 @@ def create_names_corpus(path: str | None) -> Callable[[Language], Iterator[Examp
     RETURNS (Callable): The reader, a function of nlp to examples.
     RAISES (ValueError): If there are no lists (L803).
     EXAMPLE:
+        >>> from pathlib import Path
         >>> from spacy_longtail.readers import create_names_corpus
-        >>> corpus = create_names_corpus(names)
+        >>> Path("names").mkdir()
+        >>> _ = Path("names/HERB.txt").write_text("lemon balm\\nrue")
+        >>> corpus = create_names_corpus("names")
         >>> [(eg.reference.text, eg.reference.ents[0].label_) for eg in corpus(nlp)]
         [('lemon balm ', 'HERB'), ('rue ', 'HERB')]
     """
