@@ -50,7 +50,7 @@ def counted(report: Report) -> str:
 
 
 def stalled(report: Report, documents: Iterable[Document]) -> list[str]:
-    """Describe the errors in rare types that did not improve, and what to label.
+    """Describe the errors in rare types that did not improve.
 
     report (Report): The comparison.
     documents (Iterable[Document]): Documents of a run of our method.
@@ -69,7 +69,7 @@ def stalled(report: Report, documents: Iterable[Document]) -> list[str]:
         fates = sorted(by_fate.items(), key=lambda item: -len(item[1]))[:MAX_SHOWN]
         said = [f"{len(m)} {fate} ({', '.join(dict.fromkeys(m[:MAX_SHOWN]))})" for fate, m in fates]
         n = number(training[label].mentions, "training mention")
-        texts += [f"{label}: {'; '.join(said)}. It has {n}: label ten more."] if said else []
+        texts += [f"{label}: {'; '.join(said)}. It has {n}."] if said else []
     return texts
 
 
