@@ -319,7 +319,7 @@ def test_int8_is_of_the_trained_weights_after_an_error_under_averages(in_int8):
 
 
 class Stopping:
-    """Optimizer that changes weights of which int8 has a quantized copy, and then raises an error."""
+    """Optimizer that changes weights of which int8 has a copy, and then raises an error."""
 
     def __call__(self, key, weights, gradient, *, lr_scale=1.0):
         if "intermediate" in key[1]:
