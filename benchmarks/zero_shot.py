@@ -2,16 +2,18 @@
 
     python benchmarks/zero_shot.py corpus/domains/pico_breast corpus/languages/de_smartdata
 
-Appends one JSON record for each corpus and encoder to benchmarks/results/zero_shot.jsonl.
+Appends one JSON record for each corpus and encoder to benchmarks/results/zero_shot.jsonl. With
+--examples, each description names the most frequent training mentions of its type as well.
 """
 
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
 import srsly
 import typer
 
-from spacy_longtail.corpus.folder import part_path, read_types
+from spacy_longtail.corpus.folder import load_docs, part_path, read_types
 from spacy_longtail.corpus.type_words import in_words
 from spacy_longtail.evaluation.evaluate import score_pipeline
 from spacy_longtail.pipes.token.describing import read_pretrained
@@ -23,19 +25,30 @@ ENCODERS = ["en_longtail_cnn", "en_longtail_trf_small", "en_longtail_trf"]
 def main(
     corpora: Annotated[list[Path], typer.Argument(exists=True, help="Converted corpora.")],
     encoders: Annotated[list[str], typer.Option("--encoder", help="Repeatable.")] = ENCODERS,
+    examples: Annotated[int, typer.Option(help="Training mentions in each description.")] = 0,
     output: Annotated[Path, typer.Option(help="JSONL file to append to.")] = RESULTS,
 ) -> None:
     """Score each encoder on the test part of each corpus, without any training."""
     for corpus in corpora:
         types = read_types(corpus)
         for encoder in encoders:
-            pipe = read_pretrained(encoder, "benchmark")
-            pipe.pipe.set_labels(in_words(types.labels, types.descriptions))
+            head = read_pretrained(encoder, "benchmark")
+            texts = in_words(types.labels, types.descriptions)
+            if examples:
+                mentions: dict[str, Counter[str]] = {label: Counter() for label in types.labels}
+                for doc in load_docs(part_path(corpus, "train"), head.nlp):
+                    for ent in doc.ents:
+                        mentions[ent.label_][ent.text] += 1
+                for label, counts in mentions.items():
+                    names = ", ".join(name for name, _ in counts.most_common(examples))
+                    texts[label] += f" such as {names}" if names else ""
+            head.pipe.set_labels(texts)
             test = part_path(corpus, "test")
-            scores = score_pipeline(pipe.nlp, test, types.labels, types.tail)
+            scores = score_pipeline(head.nlp, test, types.labels, types.tail)
             record = {
                 "corpus": corpus.name,
                 "encoder": encoder,
+                "examples": examples,
                 "n_types": len(types.labels),
                 "n_rare": len(types.tail),
                 "macro": round(100 * scores.ents_macro_f, 1),

@@ -11,6 +11,7 @@ import picture
 from pages import advice, commands, comparisons, decisions, error_codes, figures, registered, results
 
 DOCS = Path(__file__).parents[1] / "docs"
+PLAIN = ("start", "zero_shot", "checking", "faq", "report", "languages", "what_else")  # templates
 PAGES: dict[str, Callable[[], str]] = {
     "registered.md": registered.render,
     "commands.md": commands.render,
@@ -22,7 +23,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "results.md": results.render,
     "comparisons.md": comparisons.render,
     "serving.md": figures.page("serving"),
-    **{f"{name}.md": figures.page(name) for name in ("start", "zero_shot", "checking", "faq", "report")},
+    **{f"{name}.md": figures.page(name) for name in PLAIN},
     "choose.md": figures.page("choose"),
     "costs.md": figures.page("costs"),
     "../README.md": figures.readme,

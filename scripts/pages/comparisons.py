@@ -29,7 +29,7 @@ BORROWED = {
     "spacy_sm": "ner, en_core_web_sm",
 }
 BORROWED_TEXT = """\
-\\* These scores are from `benchmarks/results/knowledge.jsonl`, with the same sentences and seeds. Stock
+\\* These scores are from the records of [Results](results.md), with the same sentences and seeds. Stock
 spaCy had a patience of 200 updates, as in the other rows, and our systems had the steps that their
 configs say. Costs were not measured in these trainings."""
 F1 = {"ents_macro_f": "macro", "ents_tail_f": "tail", "ents_f": "micro"}
@@ -87,10 +87,11 @@ def tests_of(rows: Sequence[dict[str, Any]]) -> tuple[Tests, set[tuple[str, str]
             known.setdefault((names[row["method"]], row["corpus"].lower()), []).append(row["test"])
     borrowed = {key for key, runs in known.items() if len(runs) > len(tests.get(key, ()))}
     tests |= {key: known[key] for key in borrowed}
-    for corpus in CORPORA:
-        if runs := tests_on("plain", corpus):
-            tests["plain", corpus] = runs
-            borrowed.add(("plain", corpus))
+    for peer, system in (("plain", "plain"), ("light", "cnn")):
+        for corpus in CORPORA:
+            if runs := tests_on(system, corpus):
+                tests[peer, corpus] = runs
+                borrowed.add((peer, corpus))
     return tests, borrowed
 
 

@@ -31,6 +31,7 @@ from thinc.api import Config
 
 from spacy_longtail import convert_ner
 from spacy_longtail.corpus.formats.docbin import write_docs
+from spacy_longtail.corpus.names import write_names
 from spacy_longtail.corpus.soft import write_soft
 from spacy_longtail.training.averaging import average
 from tests.util import SENTENCES, blank, parse, tiny_bert, toy_vectors
@@ -188,6 +189,12 @@ def soft_targets() -> dict[str, str]:
 def thesaurus() -> dict[str, str]:
     Path("assets").mkdir(exist_ok=True)
     Path("assets/synonyms.tsv").write_text("rain\tdrizzle\nhelped\tdid good\n", encoding="utf8")
+    return {}
+
+
+@prepared
+def names() -> dict[str, str]:
+    write_names(Path("names.jsonl"), {"GEO": [["Oslo"], ["Key", "West"]]})
     return {}
 
 

@@ -59,7 +59,7 @@ def test_patterns_of_an_entity_ruler_are_read(tmp_path):
     )
     srsly.write_jsonl(tmp_path / "names.jsonl", ruler.patterns)
     read = read_names(tmp_path / "names.jsonl", words_by(nlp))
-    assert sorted(read["HERB"]) == [["lemon", "-", "balm", "tea"], ["rue"]]
+    assert sorted(read["HERB"]) == [["lemon", "-", "balm", "tea"], ["lemon-balm", "tea"], ["rue"]]
 
 
 def test_written_names_are_read_again_and_fit_an_entity_ruler(tmp_path):
@@ -98,6 +98,14 @@ def test_a_list_in_another_encoding_is_refused(tmp_path):
     (tmp_path / "HERB.txt").write_bytes("Kräuter\n".encode("cp1252"))
     with pytest.raises(ValueError, match=r"L803.*HERB\.txt.*utf-8"):
         read_names(tmp_path, str.split)
+
+
+def test_names_are_found_in_the_tokens_of_a_corpus_in_columns(tmp_path):
+    write(tmp_path / "PROD.txt", "UnfallSchutz 55+")
+    names = read_names(tmp_path, words_by(spacy.blank("de")))
+    by_tokenizer, in_columns = doc_of("UnfallSchutz", "55", "+"), doc_of("UnfallSchutz", "55+")
+    for doc in (by_tokenizer, in_columns):
+        assert count_names(names, [doc])["PROD"].unannotated == 1
 
 
 def test_occurrences_are_counted_by_their_annotation():
@@ -258,7 +266,7 @@ def test_convert_refuses_a_broken_list_and_writes_nothing(tmp_path):
 @pytest.mark.slow
 def test_the_recipe_trains_on_a_corpus_with_lists(corpus, tmp_path):
     config, output = tmp_path / "names.cfg", tmp_path / "output"
-    run_app("init-config", "pretrained_cnn_names", "-o", config)
+    run_app("init-config", "listed_names", "-o", config)
     steps = ["--training.max_steps", 20, "--training.eval_frequency", 10]
     run_app("train", config, corpus, output, *steps)
     nlp = spacy.load(output / "model-best")
@@ -272,5 +280,5 @@ def test_the_recipe_trains_on_a_corpus_with_lists(corpus, tmp_path):
 def test_the_recipe_refuses_a_corpus_without_lists(tmp_path):
     corpus = toy_corpus(tmp_path / "corpus", train=toy_docs(), dev=toy_docs())
     config = tmp_path / "names.cfg"
-    run_app("init-config", "pretrained_cnn_names", "-o", config)
+    run_app("init-config", "listed_names", "-o", config)
     refused(["train", config, corpus, tmp_path / "output"], "L803", tmp_path / "output")

@@ -18,9 +18,14 @@ from .app import TRAINING_PANEL, app, print_table
 
 def _print_list(wanted: bool) -> None:
     if wanted:
-        rows = [(name, recipe.comment.splitlines()[0]) for name, recipe in read_recipes().items()]
+        rows = [(name, first_sentence(recipe.comment)) for name, recipe in read_recipes().items()]
         print_table(["name", "what it trains"], rows, "ll")
         raise typer.Exit
+
+
+def first_sentence(comment: str) -> str:
+    """Return the first sentence of a recipe's comment, with its stop."""
+    return f"{' '.join(comment.split()).removesuffix('.').partition('. ')[0]}."
 
 
 @app.command("init-config", rich_help_panel=TRAINING_PANEL)
@@ -48,7 +53,7 @@ def init_config(
     if corpus is not None:
         use = f"{use}` or `spacy train {typed(output)} --output OUTPUT{needed}"
     write_file(output, written(recipe, corpus_config(recipe, corpus), f"Train it with `{use}`."))
-    msg.good(f"{output}: {recipe.comment.splitlines()[0]}")
+    msg.good(f"{output}: {first_sentence(recipe.comment)}")
     echo(f"Train it with: {use.replace('`', '')}")
     if corpus is None:
         echo("`longtail train` fills in paths and types. `spacy train` needs them: give --corpus.")

@@ -93,7 +93,7 @@ def _print_names(corpus: ConvertedCorpus) -> None:
     print_table(head, [(label, *(f"{n:,}" for n in row)) for label, row in counts.items()])
     msg.text(
         "Names that are often annotated otherwise, or not at all, have several meanings. "
-        "`init-config pretrained_cnn_names` writes a config that learns how far to rely on each list."
+        "`init-config listed_names` writes a config that learns how far to rely on each list."
     )
 
 

@@ -43,20 +43,22 @@ def read_names(path: Path, tokenize: Callable[[str], Iterable[str]]) -> Names:
         patterns as spaCy's `entity_ruler` writes them: {"label": "HERB", "pattern": "lemon balm"}.
         A pattern may also be a list of tokens, each with LOWER, TEXT or ORTH alone.
     tokenize (Callable[[str], Iterable[str]]): Returns the words of a name.
-    RETURNS (Names): The words of each name by type, in the order of the file, each name once.
-        Names that differ in case alone are one name, and names of one character are left out.
+    RETURNS (Names): The words of each name by type, in the order of the file, each once. A text may
+        be split in two ways. Names that differ in case alone are one name, and names of one
+        character are left out.
     RAISES (ValueError): If the file cannot be read (L803).
     """
     names: dict[str, dict[tuple[str, ...], list[str]]] = {}
     for place, label, pattern in tqdm(
         _entries(path), "names", delay=PATIENCE, disable=None, leave=False
     ):
-        words = _words_of(pattern, tokenize)
-        if words is None:
+        ways = _words_of(pattern, tokenize)
+        if not ways:
             problem = f"its pattern has more than words: {json.dumps(pattern, ensure_ascii=False)}"
             raise ValueError(Errors.L803.format(path=path, place=place, problem=problem))
-        if sum(map(len, words)) >= MIN_CHARACTERS:
-            names.setdefault(label, {}).setdefault(_key(words), words)
+        for words in ways:
+            if sum(map(len, words)) >= MIN_CHARACTERS:
+                names.setdefault(label, {}).setdefault(_key(words), words)
     if not names:
         raise ValueError(Errors.L803.format(path=path, place="", problem="it holds no name"))
     return {label: list(distinct.values()) for label, distinct in names.items()}
@@ -174,14 +176,18 @@ def _lines(path: Path) -> Iterator[str]:
         raise ValueError(Errors.L803.format(path=path, place="", problem=error)) from error
 
 
-def _words_of(pattern: Any, tokenize: Callable[[str], Iterable[str]]) -> list[str] | None:
-    """Return the words of a pattern, or None if it has operators or other attributes."""
+def _words_of(pattern: Any, tokenize: Callable[[str], Iterable[str]]) -> list[list[str]]:
+    """Return the words of a pattern in each way of splitting it, or nothing if it has operators.
+
+    A text is split by the tokenizer and at white space, because a corpus in columns has its own
+    tokens, such as "55+".
+    """
     if isinstance(pattern, str):
-        return list(tokenize(pattern))
+        return [list(tokenize(pattern)), pattern.split()]
     if not isinstance(pattern, list):
-        return None
+        return []
     words = [next(iter(token.values())) for token in pattern if _is_word(token)]
-    return words if len(words) == len(pattern) else None
+    return [words] if len(words) == len(pattern) else []
 
 
 def _is_word(token: Any) -> bool:

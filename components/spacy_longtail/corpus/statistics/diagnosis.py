@@ -19,8 +19,8 @@ ADVICE = {
     "undeclared_type": "They enter no macro average. Declare them in corpus.json or fix the spelling; "
     "longtail.RelabelledCorpus.v1 leaves them out.",
     "absent_type.train": "A pipeline that was not pretrained cannot find them: F1 = 0, in the macro "
-    "average too. `longtail init-config pretrained` starts from an encoder that finds types by their "
-    "descriptions in corpus.json, and `longtail mine` finds sentences to label.",
+    "average too. `longtail init-config pretrained_cnn` starts from an encoder that finds types by "
+    "their descriptions in corpus.json, and `longtail mine` finds sentences to label.",
     "absent_type.dev": "Model selection is blind to them. `longtail split` gives every part its share.",
     "absent_type.test": "Their F1 is 0 whatever the model does. `longtail split` gives each part some.",
     "conflict": "No model can agree with both. `longtail audit` lists more suspects.",
@@ -29,16 +29,16 @@ ADVICE = {
     "near_leakage": "Scores on them are partly memory. `longtail split --near` keeps documents with "
     "such sentences together.",
     "few_mentions": "More annotation is the surest help (`longtail mine` says of what). Then start from "
-    "an encoder that has seen entities elsewhere: `longtail init-config pretrained`, "
+    "an encoder that has seen entities elsewhere: `longtail init-config pretrained_cnn`, "
     "docs/encoders.md. `longtail recommend` compares the rest.",
     "not_measurable.dev": "Where such a type decides, the best model is chosen by luck. Weigh ents_f "
     "beside ents_macro_f in [training.score_weights], or make a larger dev part.",
     "not_measurable.test": "Do not compare models on these types alone: take ents_tail_f over several "
     "seeds, or a larger test part (`longtail split --min-mentions`).",
-    "unseen": "A model that remembers names will miss them. Try a transformer as the encoder "
-    "(docs/token_ner.md), and more varied mentions (longtail.mention_replacement.v1).",
-    "low_resource": "Start from a pretrained encoder: `longtail init-config pretrained`, or "
-    "a transformer. Without one try `longtail init-config token_two_task`, made for this size.",
+    "unseen": "A model that remembers names will miss them. Start from a pretrained encoder, and put "
+    "lists of names beside the corpus if you have any (docs/what_else.md).",
+    "low_resource": "Start from a pretrained encoder: `longtail init-config pretrained_cnn`, or for "
+    "English with torch `longtail init-config transformer`.",
 }
 
 

@@ -162,7 +162,7 @@ def planned(
             mixed = {**beginning, OPTIMIZER: read_recipes()[recipe].settings[OPTIMIZER]}
             ways = {name: mixed} if n_sentences < MANY else {**ways, f"{name}_mixed": mixed}
             if (corpus / NAMES).is_file():
-                own = read_recipes()["pretrained_cnn_names"].settings
+                own = read_recipes()["listed_names"].settings
                 lists = {**beginning, OPTIONAL: {}, **own, "paths.pretrained": str(path)}
                 ways = {f"{name}_lists": lists, **ways}
         encoders |= ways

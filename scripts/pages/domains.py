@@ -1,0 +1,100 @@
+"""Figures of docs/languages.md and docs/what_else.md: other languages and specialist domains."""
+
+from collections.abc import Iterator
+from statistics import mean
+
+from .records import read, rows_of
+
+SCORES = {"macro": "ents_macro_f", "tail": "ents_tail_f"}
+LANGUAGES = {
+    "de_smartdata": "German news and traffic reports (SmartData)",
+    "de_biofid": "German texts on biodiversity (BIOfid)",
+    "es_pharmaconer": "Spanish clinical cases (PharmaCoNER)",
+    "fr_echr": "French court decisions (ECHR)",
+    "it_linkedbooks": "Italian references (LinkedBooks)",
+    "nl_globalise": "Dutch colonial archives (GLOBALISE)",
+    "hu_nerkor": "Hungarian texts of many kinds (NerKor)",
+    "fi_turku_one": "Finnish texts of many kinds (Turku ONE)",
+}
+
+
+def languages() -> Iterator[tuple[str, str]]:
+    """Yield stock spaCy and the English CNN on corpora of other languages."""
+    runs = {(r["corpus"], r["method"]): r["test"] for r in read("languages")}
+    rows, gains = list[tuple[str, ...]](), list[float]()
+    for corpus, title in LANGUAGES.items():
+        if (corpus, "stock") in runs and (corpus, "english CNN") in runs:
+            stock, own = runs[corpus, "stock"], runs[corpus, "english CNN"]
+            shown = (_macro_and(test, "ents_f") for test in (stock, own))
+            rows.append((title, str(len(stock["ents_per_type"])), *shown))
+            gains.append(100 * (own["ents_macro_f"] - stock["ents_macro_f"]))
+    yield "languages.rows", rows_of(rows)
+    yield "languages.n", str(len(rows))
+    yield "languages.better", "all" if min(gains) > 0 else str(sum(gain > 0 for gain in gains))
+    yield "languages.gain", f"{mean(gains):.1f}"
+
+
+def _macro_and(test: dict, key: str) -> str:
+    """Return macro F1 and another score of a test part."""
+    return " / ".join(f"{100 * test[name]:.1f}" for name in ("ents_macro_f", key))
+
+
+DOMAINS = {
+    "dimb_re": "diet and microbiome",
+    "legal_indian": "Indian court judgments",
+    "pico_breast": "breast cancer trials",
+}
+SPECIALIST = {"stock": "stock", "cnn": "CNN", "three": "three layers"}  # methods in the records
+
+
+def specialist() -> Iterator[tuple[str, str]]:
+    """Yield scores on specialist corpora, and what lists of names add."""
+    runs = {(r["corpus"], r["method"]): r["test"] for r in read("domains")}
+    shots = {(r["corpus"], r["encoder"], r["examples"] > 0): r["macro"] for r in read("zero_shot")}
+    zero = {key[:2]: macro for key, macro in shots.items() if not key[2]}
+    changes = [macro - zero[key[:2]] for key, macro in shots.items() if key[2]]
+    yield "examples.change", f"{mean(changes):+.1f}".replace("-", "−")
+    for r in read("ruler"):
+        for name in ("without", "with ruler"):
+            yield f"ruler.{name}", f"{r[name]['micro']:.0f}"
+    rows = []
+    for corpus, title in DOMAINS.items():
+        own = [runs.get((corpus, method)) for method in SPECIALIST.values()]
+        shots = (f"{zero[corpus, f'en_longtail_{name}']:.1f}" for name in ("cnn", "trf"))
+        shown = (_macro_and(test, "ents_tail_f") if test else "-" for test in own)
+        rows.append((title, str(len(runs[corpus, "CNN"]["ents_per_type"])), *shots, *shown))
+    yield "domains.rows", rows_of(rows)
+    for key in SCORES:
+        means = {
+            name: 100 * mean(runs[corpus, method][SCORES[key]] for corpus in DOMAINS)
+            for name, method in SPECIALIST.items()
+            if all((corpus, method) in runs for corpus in DOMAINS)
+        }
+        for name, value in means.items():
+            yield f"domains.{name}.{key}", f"{value:.1f}"
+            yield f"domains.{name} - stock.{key}", f"{value - means['stock']:.1f}"
+    lists: dict[tuple[str, str], list[dict]] = {}
+    for r in read("names"):
+        lists.setdefault((r["corpus"], r["method"]), []).append(r["test"])
+    rows, gains = [], []
+    for corpus in sorted({corpus for corpus, _ in lists}):
+        name, _, coverage = corpus.rpartition("_")
+        pair = [lists[corpus, method] for method in ("CNN", "CNN with lists")]
+        means = [{k: mean(t[k] for t in tests) for k in SCORES.values()} for tests in pair]
+        rows.append(
+            (
+                DOMAINS[name],
+                f"{coverage} %",
+                str(len(pair[0])),
+                *(_macro_and(scores, "ents_tail_f") for scores in means),
+            )
+        )
+        if coverage == "30":
+            gains.append([100 * (means[1][k] - means[0][k]) for k in ("ents_macro_f", "ents_tail_f")])
+    yield "lists.rows", rows_of(rows)
+    for r in read("names_decisions"):
+        p = "p < 0.001" if r["p"] < 0.001 else f"p = {r['p']:.2g}"
+        interval = f"{r['difference']:+.1f} ({r['low']:+.1f} to {r['high']:+.1f}, {p})"
+        yield f"lists.decision.{r['corpus']}", interval.replace("-", "−")
+    yield "lists.gain.macro", f"{mean(gain[0] for gain in gains):.1f}"
+    yield "lists.gain.tail", f"{mean(gain[1] for gain in gains):.1f}"
