@@ -75,8 +75,13 @@ def ListedNames(
         >>> Path("names").mkdir()
         >>> _ = Path("names/HERB.txt").write_text("lemon balm\\nrue")
         >>> tok2vec = build_hash_embed_cnn_tok2vec(
-        ...     width=96, depth=4, embed_size=2000, window_size=1, maxout_pieces=3,
-        ...     subword_features=True, pretrained_vectors=None,
+        ...     width=96,
+        ...     depth=4,
+        ...     embed_size=2000,
+        ...     window_size=1,
+        ...     maxout_pieces=3,
+        ...     subword_features=True,
+        ...     pretrained_vectors=None,
         ... )
         >>> model = ListedNames(tok2vec, names="names")
         >>> docs = [nlp("She planted rue.")]
