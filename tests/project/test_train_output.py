@@ -104,6 +104,13 @@ def test_a_run_replaces_its_own(work):
     assert not list(work.rglob(f"{NEW}*"))
 
 
+def test_no_line_names_the_temporary_folder(work):
+    ran = train(OLD, *FEW)
+    assert "Pipeline: ['tok2vec', 'ner']" in ran.output
+    assert "Saved pipeline" not in ran.output and NEW not in ran.output
+    assert f"Saved to {OLD}" in " ".join(ran.output.split())
+
+
 def full(*_, **__):
     raise OSError(28, "No space left on device")
 

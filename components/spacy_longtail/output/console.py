@@ -5,6 +5,7 @@ import io
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any, TextIO
 
 PLAIN = "longtail_plain"  # name of the error handler
 SIGNS = {  # replacements; any other character becomes an escape such as \u65e5
@@ -53,6 +54,25 @@ def any_console() -> Iterator[None]:
         for stream, errors in changed.items():
             if not stream.closed:
                 stream.reconfigure(errors=errors)
+
+
+class WithoutText:
+    """Stream that skips every write with a certain text, and passes on everything else.
+
+    stream (TextIO): The stream to which the rest is written.
+    text (str): The text.
+    """
+
+    def __init__(self, stream: TextIO, text: str) -> None:
+        self.stream, self.text = stream, text
+
+    def write(self, written: str) -> int:
+        """Write a text, unless it is to be skipped, and return its length."""
+        return len(written) if self.text in written else self.stream.write(written)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the stream."""
+        return getattr(self.stream, name)
 
 
 def echo(text: str, err: bool = False) -> None:

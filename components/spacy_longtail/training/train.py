@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from configparser import Error as ConfigParserError
 from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import IO, Literal, cast
 
 from spacy.language import Language
 from spacy.schemas import ConfigSchemaInit, ConfigSchemaTraining
@@ -31,6 +31,7 @@ from ..extras import require_of
 from ..faults import message_of
 from ..hub import check_models
 from ..layers.serving import use_numpy_blas
+from ..output.console import WithoutText
 from ..output.writing import check_folder, check_outside, coded_io, set_aside, whole_folder
 from ..pipes.sources import add_sources
 from ..types import Block, Overrides
@@ -43,6 +44,7 @@ from .startup import use_gpu
 
 BEST = "model-best"
 MODELS = (BEST, "model-last")
+SAVED = "Saved pipeline to output directory"  # by spaCy, with a temporary folder
 COMMAND = "python -m spacy_longtail train "  # start of the command in run.json
 Matmul = Literal["spacy", "numpy"]
 N_SCORED = 100  # maximum number of examples, because a reader may be endless
@@ -202,7 +204,8 @@ def train_model(
             check_averages(nlp)
             log_curve(nlp, new / CURVE_FILE)
             # by default spaCy writes to the streams that existed when it was imported
-            train(nlp, new, use_gpu=gpu_id, stdout=sys.stdout, stderr=sys.stderr)
+            stdout = cast(IO, WithoutText(sys.stdout, SAVED))
+            train(nlp, new, use_gpu=gpu_id, stdout=stdout, stderr=sys.stderr)
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt) or (new / BEST).is_dir():
                 msg.warn(f"Stopped. What was trained so far is in {set_aside(new, output)}.")
