@@ -9,6 +9,7 @@ from itertools import combinations, islice
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from spacy.pipeline import Sentencizer
 from spacy.tokens import Doc, Token
 
 from ..sentences import all_bounds, has_boundaries
@@ -32,12 +33,16 @@ LEVELS: dict[str, Level] = {  # of the findings that are faults
     "undeclared_type": "fail",
     **dict.fromkeys(("absent_part", "absent_type", "few_mentions", "leakage", "conflict"), "warn"),
 }
+SENTENCE_ENDS = frozenset(Sentencizer.default_punct_chars)
 N_EXAMPLES = 3
 CONTEXT = 3  # tokens on either side of an example
 N_DOCS = 500  # of a part, whose tokens are compared: enough for a share, quick on large corpora
 ODDITIES: dict[str, dict[str, tuple[Level, str]]] = {  # by section and kind
     "Sentences": {
-        "unbounded": ("warn", "documents without boundaries, each one sentence for resampling and gate"),
+        "unbounded": (
+            "warn",
+            "documents with several sentences but no boundaries, each treated as one sentence",
+        ),
         "long": ("warn", f"sentences of more than {LONG} words"),
         "crossing": ("warn", "entities across a sentence boundary, which count as not annotated"),
         "opening_space": ("warn", "sentences that open with whitespace"),
@@ -88,7 +93,7 @@ class Oddities:
         sentences = all_bounds(doc)
         is_bare = len(doc) > 0 and not any(token.ent_iob for token in doc)
         self.n["empty"] += not len(doc)
-        self._note("unbounded", doc, 0, 1, len(doc) > 1 and not has_boundaries(doc))
+        self._note("unbounded", doc, 0, 1, not has_boundaries(doc) and _has_inner_end(doc))
         self._note("unannotated", doc, 0, 1, is_bare)
         for start, end in sentences:
             n_words = sum(not token.is_space for token in doc[start:end])
@@ -124,6 +129,12 @@ class Oddities:
 def _is_punctuation(token: Token) -> bool:
     kinds = [unicodedata.category(letter) for letter in token.text]
     return all(kind[0] in "PS" for kind in kinds) and any(kind[0] == "P" for kind in kinds)
+
+
+def _has_inner_end(doc: Doc) -> bool:
+    """Return whether words follow the first sentence-final punctuation of a document."""
+    first = next((token.i for token in doc if token.text in SENTENCE_ENDS), len(doc))
+    return any(not (token.is_space or _is_punctuation(token)) for token in doc[first:])
 
 
 def _is_broken(token: Token) -> bool:
