@@ -20,22 +20,27 @@ FALLEN = (0.1, 0.3, 0.5, 0.6, *(0.52 + 0.005 * i for i in range(14)))
     [
         ((0.0, 0.0, 0.0), 0, "has found nothing yet"),
         ((0.0, 0.0), 100, "has found nothing yet"),
-        ((0.1, 0.3, 0.4, 0.5), 0, "still rose by 10.0 points in 100 steps"),
-        *(((0.3,), 0, "had 1 evaluation alone"), ((0.3, 0.4), 0, "had 2 evaluations alone")),
+        ((0.1, 0.3, 0.4, 0.5), 0, "still rose by 10.0 points between its last two evaluations"),
+        *(((0.3,), 0, "was evaluated only once"), ((0.3, 0.4), 0, "was evaluated only twice")),
         *(((0.4, 0.3), 0, ""), ((0.1, 0.4, 0.39, 0.4), 0, ""), ((), 0, "")),
         ((0.50, 0.49, 0.51, 0.48, 0.50, 0.52), 0, ""),  # the best at the end may be chance
         ((0.1, 0.5, 0.45, 0.47, 0.44), 0, ""),  # it was better before
         ((0.5, 0.5, 0.5), 0, ""),  # a tie is no rise
-        ((*(0.02 * i for i in range(1, 18)), 0.33), 0, "still rose by 1.6 points in 100 steps"),
+        ((*(0.02 * i for i in range(1, 18)), 0.33), 0, "still rose over its last 6 evaluations"),
         ((0.1, 0.3, 0.50, 0.42, 0.55, 0.41, 0.45, 0.54, 0.44), 0, ""),
-        (FALLEN, 0, "still rose by 0.5 points in 100 steps"),
+        (FALLEN, 0, "still rose by 0.5 points between its last two evaluations"),
         (FALLEN, 1400, ""),  # it ended by itself
-        (FALLEN, 1500, "still rose by 0.5 points in 100 steps"),
+        (FALLEN, 1500, "still rose by 0.5 points between its last two evaluations"),
     ],
 )
 def test_a_training_that_has_not_come_to_its_end(scores, patience, why):
     assert still_rising(curve(*scores), patience) == why
     assert still_rising([{"step": 100, "ents_f": 0.5}]) == ""
+
+
+def test_the_rise_is_that_of_the_last_two_evaluations_whatever_their_distance():
+    rising = curve(0.1, 0.2, 0.453, every=20)
+    assert still_rising(rising) == "still rose by 25.3 points between its last two evaluations"
 
 
 @pytest.mark.parametrize(("slope", "n", "share"), [(0.0, 4, 0.06), (0.0, 30, 0.1), (0.005, 30, 0.9)])
@@ -52,7 +57,10 @@ def runs(*curves, patience=0):
 def test_most_runs_decide():
     rising, ended = curve(0.1, 0.2, 0.3), curve(0.3, 0.2, 0.1)
     assert rising_of(runs(rising, ended)) == rising_of(runs(ended, ended, rising)) == ""
-    assert rising_of(runs(rising, rising, ended)) == "still rose by 10.0 points in 100 steps"
+    assert (
+        rising_of(runs(rising, rising, ended))
+        == "still rose by 10.0 points between its last two evaluations"
+    )
     assert rising_of([{"curve": None, "training": None}, {}]) == ""
     assert "crf still rose" in no_verdict({"ner": "", "crf": rising_of(runs(rising))})
     assert no_verdict({"ner": ""}) == no_verdict({}) == ""

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from ..output.amounts import number
 from ..training.provenance import DEV_SCORE
 
 THIRD = 3  # the slope is that of the last third of a curve, and of at least so many evaluations
@@ -35,14 +34,20 @@ def still_rising(curve: Sequence[Mapping[str, float]], patience: int = 0) -> str
     if patience and steps[-1] - steps[best] >= patience:
         return ""
     if len(scores) < THIRD:
-        return f"had {number(len(scores), 'evaluation')} alone" if best == len(scores) - 1 else ""
+        times = "once" if len(scores) == 1 else "twice"
+        return f"was evaluated only {times}" if best == len(scores) - 1 else ""
     n = max(len(scores) // THIRD, THIRD)
     x = steps[-n:] - steps[-n:].mean()
     slope = float((x * scores[-n:]).sum() / (x**2).sum())
     # variance between neighbouring evaluations, so that a straight line has none
     variance = np.diff(scores[-2 * n :]).var(ddof=1) / 2
     is_rising = slope > max(NOISE * float(np.sqrt(variance / (x**2).sum())), ROUNDING)
-    return f"still rose by {1e4 * slope:.1f} points in 100 steps" if is_rising else ""
+    if not is_rising:
+        return ""
+    rise = round(100 * float(scores[-1] - scores[-2]), 1)
+    if rise <= 0:  # the slope is that of more evaluations than two
+        return f"still rose over its last {n} evaluations"
+    return f"still rose by {rise:.1f} points between its last two evaluations"
 
 
 def rising_of(runs: Iterable[Mapping[str, Any]]) -> str:
