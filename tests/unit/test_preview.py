@@ -43,6 +43,7 @@ def test_stats_shows_what_an_encoder_knows(corpus):
     output = run_app("stats", corpus, "--encoder", "en_longtail_cnn").output
     assert "What en_longtail_cnn knows of the types" in output
     assert "device (1.00)" in output
+    assert "not what your corpus means by them" in " ".join(output.split())
 
 
 def test_stats_refuses_an_encoder_beside_json(corpus):

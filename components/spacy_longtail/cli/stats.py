@@ -69,8 +69,11 @@ def _print_preview(known: Preview) -> None:
     head = ("type", "description", "train mentions", "zero-shot F1, dev", "nearest known types (cosine)")
     print_table(head, rows, "llrrl")
     msg.text(
-        f"Macro F1 on dev without training: {100 * known.macro_f:.1f}. Where it is low and no known "
-        "type is near, expect less from pretraining: improve the descriptions, or label more sentences."
+        f"Macro F1 on dev without training: {100 * known.macro_f:.1f}. Where the F1 of a type "
+        "is low and no known type is near, expect less from pretraining: improve the descriptions, or "
+        "label more sentences. Where it is low although a known type is near (a cosine close to 1), the "
+        "encoder knows the words of the description, but not what your corpus means by them, or dev has "
+        "too few mentions to tell: train, and see whether F1 rises."
     )
 
 
