@@ -197,7 +197,7 @@ def read_plan(source: str, given: Overrides | None = None) -> Plan:
     if fields.patience:  # if the plan has none, configs with a patience of their own are refused
         settings["training.patience"] = fields.patience
     methods = _read_methods(fields, settings, path)
-    _check_equal(methods, fields.steps, fields.patience, path)
+    _check_equal(methods, fields.steps, fields.patience, path, is_given="steps" in values)
     names = [method.name for method in methods]
     baseline = fields.baseline or names[0]
     if baseline not in names:
@@ -305,8 +305,17 @@ def _check_known(what: str, names: Iterable[str], known: Iterable[str], path: Pa
             raise unusable(path, f"it names an unknown {what}, {name!r}. Known: {', '.join(known)}.")
 
 
-def _check_equal(methods: list[TrialMethod], steps: int, patience: int, path: Path) -> None:
-    """Refuse methods whose number of steps or evaluations differs from the others."""
+def _check_equal(
+    methods: list[TrialMethod], steps: int, patience: int, path: Path, is_given: bool
+) -> None:
+    """Refuse methods whose number of steps or evaluations differs from the others.
+
+    methods (List[TrialMethod]): The methods.
+    steps (int): Number of steps of the plan.
+    patience (int): Patience of the plan in steps, or 0.
+    path (Path): The plan, for messages.
+    is_given (bool): Whether the number of steps was given as an option, which the message names.
+    """
     frequency = methods[0].config["training"].get("eval_frequency")
     for method in methods:
         training = method.config["training"]
@@ -318,6 +327,10 @@ def _check_equal(methods: list[TrialMethod], steps: int, patience: int, path: Pa
                 raise unusable(
                     path, f"training.{name} is {is_now} for {method.name!r} and {value} for the others."
                 )
+    if is_given and is_whole(frequency) and frequency > steps:
+        problem = f"the first evaluation is after {frequency} steps, by training.eval_frequency"
+        fix = f"Give more steps, or add --set training.eval_frequency={max(steps // 3, 1)}"
+        raise ValueError(Errors.L581.format(option="steps", given=steps, problem=f"{problem}. {fix}"))
     if not is_whole(frequency) or not 0 < frequency <= steps:
         raise unusable(
             path, f"training.eval_frequency must be from 1 to the {steps} steps, found {frequency}."
