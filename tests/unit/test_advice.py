@@ -151,7 +151,17 @@ def test_without_the_baseline_there_is_nothing_to_say(tmp_path):
 # `recommend`
 
 
-def advised(corpus, tmp_path, monkeypatch, runner, minutes, folds=5, retry_failed=False, **given):
+def advised(
+    corpus,
+    tmp_path,
+    monkeypatch,
+    runner,
+    minutes,
+    folds=5,
+    retry_failed=False,
+    best_guess=False,
+    **given,
+):
     """The advice, the config that it wrote, the candidates, and what was said."""
     monkeypatch.setattr(
         Matrix, "run", lambda self, options, keys=None: TRAIN(self, options, keys, runner)
@@ -159,7 +169,7 @@ def advised(corpus, tmp_path, monkeypatch, runner, minutes, folds=5, retry_faile
     said, output = [], tmp_path / "out"
     config, options = output / "recommended.cfg", TrialOptions(retry_failed=retry_failed)
     candidates, plan = planned(corpus, 4, {"training.eval_frequency": 2}, **given)
-    limits = {"minutes": minutes, "folds": folds, "options": options}
+    limits = {"minutes": minutes, "folds": folds, "best_guess": best_guess, "options": options}
     found = advise(candidates, plan, output, config, say=said.append, **limits)
     return found, config, candidates, said
 
@@ -230,7 +240,7 @@ def test_advice_names_the_declared_types_without_a_mention(corpus, tmp_path, mon
     write_types(corpus, types._replace(labels=[*types.labels, "SHIP"], tail=[*types.tail, "SHIP"]))
     runner = Timed({"ner": 0.3, "crf": 0.9}, monkeypatch, {}, usual=100.0)
     *_, said = advised(corpus, tmp_path, monkeypatch, runner, minutes=3)
-    assert any(text.startswith("No mention in train: SHIP.") for text in said)
+    assert any(text.startswith("The training part does not mention SHIP.") for text in said)
 
 
 def test_advice_stops_where_stock_spacy_fails(corpus, tmp_path, monkeypatch):
@@ -355,6 +365,21 @@ def test_no_advice_from_untrained_models(corpus, tmp_path, monkeypatch):
     page = write_matrix_report(found.summary, tmp_path / "report")
     for text in (path.read_text("utf8"), page.read_text("utf8"), summary_tables(found.summary)):
         assert "Not trained long enough" in text
+
+
+def test_the_config_of_untrained_models_says_that_it_is_stock_spacy(corpus, tmp_path, monkeypatch):
+    runner = Scored({"ner": 0.0, "crf": 0.95}, needs={"ner": 99, "crf": 99})
+    found, path, *_ = advised(corpus, tmp_path, monkeypatch, runner, minutes=10)
+    comment = path.read_text("utf8").replace("\n# ", " ")
+    assert found.written == "ner" and "trains ner (stock spaCy)" in found.note
+    assert "--best-guess" in found.note and found.note in comment
+
+
+def test_the_best_guess_is_written_on_request(corpus, tmp_path, monkeypatch):
+    runner = Scored({"ner": 0.0, "crf": 0.95}, needs={"ner": 99, "crf": 99})
+    found, path, *_ = advised(corpus, tmp_path, monkeypatch, runner, minutes=10, best_guess=True)
+    assert (found.recommendation.method, found.written, found.note) == ("ner", "crf", "")
+    assert spacy.util.load_config(path)["components"]["ner"]["head"] == "crf"
 
 
 # Plans on folds

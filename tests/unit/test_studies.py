@@ -65,10 +65,22 @@ def test_trials_are_listed_with_their_status(corpus, tmp_path):
 def test_candidates_are_listed_with_their_reasons(corpus, tmp_path):
     call = ("recommend", corpus, "-o", tmp_path / "out", "--folds", "3", "--steps", "100")
     found = json.loads(listed(*call, "--json"))["candidates"]
-    assert found[0] == {"method": "ner", "choices": {"head": "ner"}, "why": "stock spaCy, the baseline"}
+    why = "Stock spaCy is the baseline of the comparison."
+    assert found[0] == {"method": "ner", "choices": {"head": "ner"}, "why": why}
     text = listed(*call)
-    assert "ner: stock spaCy, the baseline" in text and "3 folds, 100 steps each" in text
+    assert f"ner: {why}" in text and "3 folds, 100 steps each" in text
     assert not (tmp_path / "out").exists()
+
+
+def test_every_reason_for_a_candidate_is_a_sentence(corpus, tmp_path):
+    call = ("recommend", corpus, "-o", tmp_path / "out", "--folds", "3", "--steps", "100", "--json")
+    for candidate in json.loads(listed(*call))["candidates"]:
+        assert candidate["why"].endswith(".") and " " in candidate["why"]
+
+
+def test_too_few_steps_are_refused_by_the_name_of_the_option(corpus, tmp_path):
+    call = ["recommend", corpus, "-o", tmp_path / "out", "--steps", "60", "--dry-run"]
+    refused(call, "--set training.eval_frequency=20", tmp_path / "out")
 
 
 @pytest.mark.parametrize(
@@ -81,7 +93,7 @@ def test_candidates_are_listed_with_their_reasons(corpus, tmp_path):
         (("nothing", "CORPUS"), "L402"),
         (("quick",), "L470"),
         (("paper-auc", "CORPUS", "--sizes", "4", "--folds", "3"), "L470"),
-        (("quick", "CORPUS", "--steps", "20"), "L470"),
+        (("quick", "CORPUS", "--steps", "20"), "L581"),
         (("quick", "CORPUS", "--steps", "0"), "--steps"),
         (("quick", "CORPUS", "--steps", "100", "--set", "components.ner.haed=crf"), "L480"),
     ],

@@ -53,6 +53,12 @@ def recommend(
         str | None, Option(help="Transformer to try: its name on the Hugging Face hub or a folder.")
     ] = None,
     settings: Set = None,
+    best_guess: Annotated[
+        bool,
+        Option(
+            "--best-guess", help="Write the config of the best method even without sufficient evidence."
+        ),
+    ] = False,
     workers: Workers = None,
     retry_failed: Retry = False,
     dry_run: DryRun = False,
@@ -80,9 +86,18 @@ def recommend(
         return echo(in_short(candidates, plan, folds, minutes))
     default = default_workers(bool(transformer) or any(map(needs_torch, encoders)), gpu_id)
     options = TrialOptions(workers or default, gpu_id, retry_failed=retry_failed)
-    summary, choice = advise(
-        candidates, plan, output, target, minutes=minutes, folds=folds, options=options, say=say
+    advice = advise(
+        candidates,
+        plan,
+        output,
+        target,
+        minutes=minutes,
+        folds=folds,
+        best_guess=best_guess,
+        options=options,
+        say=say,
     )
+    summary, choice = advice.summary, advice.recommendation
     page = write_matrix_report(summary, output / "report")
     if as_json:
         shown = {name: getattr(choice, name) for name in ("method", "best", "text", "evidence")}
@@ -91,14 +106,18 @@ def recommend(
             macro = row.scores["macro, held out"][0]
             shown["methods"].append({"method": row.method, "folds": row.n_trials, "macro": macro})
         shown["candidates"] = [candidate._asdict() for candidate in candidates]
-        return print_json({**shown, "config": str(target), "report": str(page)})
+        shown |= {"config": str(target), "written": advice.written, "note": advice.note}
+        return print_json({**shown, "report": str(page)})
     msg.divider("Candidates")
     for candidate in candidates:
         msg.text(f"{' '.join(candidate.grid.values())}: {candidate.why}")
     echo(summary_tables(summary))
-    msg.good(f"{target}: {choice.method}")
+    msg.good(f"{target} trains {advice.written}")
     echo(f"Train it with: python -m spacy_longtail train {typed(target)} {typed(corpus)} training/model")
-    return echo(f"Report: {page.resolve()}")
+    echo(f"Report: {page.resolve()}")
+    if advice.note:
+        msg.warn(advice.note)
+    return None
 
 
 def default_workers(has_transformer: bool, gpu_id: int) -> int:

@@ -54,6 +54,19 @@ class Advice(NamedTuple):
 
     summary: Summary
     recommendation: Recommendation
+    written: str  # name of the method whose config was written
+
+    @property
+    def note(self) -> str:
+        """Return in words that the baseline was written for lack of a verdict, or ""."""
+        choice = self.recommendation
+        if choice.verdict is not None or self.written == choice.best:
+            return ""
+        return (
+            f"This config trains {choice.method} (stock spaCy), because the methods were not trained "
+            f"long enough for a verdict. The best guess is {choice.best}. To write its config instead, "
+            "run the same command with --best-guess. Finished trials are not repeated."
+        )
 
 
 def find_pretrained(corpus: Path, say: Callable[[str], None] = msg.info) -> list[Path]:
@@ -71,14 +84,17 @@ def find_pretrained(corpus: Path, say: Callable[[str], None] = msg.info) -> list
     if not shipped.startswith(f"{lang}_"):
         say(f"{shipped} is tried, although it was pretrained on another language than {lang!r}")
     elif not (transformers and find_spec("torch") and find_spec("transformers")):
-        say("No transformer is tried: install the extra 'transformers' and one of docs/zero_shot.md")
+        say(
+            "No transformer is tried. To try one, install the extra 'transformers' and one of the "
+            "encoders of docs/zero_shot.md"
+        )
         transformers = []
     encoders = []
     for name in (shipped, *transformers):
         if (known := share_of_letters(name, corpus)) < FEWEST:
-            say(f"{name} is left out: it knows {100 * known:.0f} % of the letters of these texts")
+            say(f"{name} is not tried: it knows only {100 * known:.0f} % of the letters of these texts")
         elif (share := _seen(Path(name), corpus)) > MOST:
-            say(f"{name} is left out: it was pretrained on {100 * share:.0f} % of these sentences")
+            say(f"{name} is not tried: it was pretrained on {100 * share:.0f} % of these sentences")
         else:
             encoders.append(Path(name))
     return encoders
@@ -111,20 +127,24 @@ def choose_candidates(
     train = statistics.parts["train"]
     n_sentences = train.sentences
     n_rare = sum(train.types[t].mentions > 0 for t in statistics.tail)
-    read = f"{transformer} has read far more text"
-    rare = f"{number(n_rare, 'rare type')}: sCR shows their sentences more often"
-    few = f"{number(n_sentences, 'training sentence')}: the AUC margin was made for so few"
+    texts = f"The transformer {transformer} was pretrained on large amounts of text."
+    has_rare = f"The corpus has {number(n_rare, 'rare type')}"
+    rare = f"{has_rare}, and the resampling policy sCR repeats the sentences that mention them."
+    has_few = f"The corpus has only {number(n_sentences, 'training sentence')}"
+    few = f"{has_few}, and the AUC-2T loss was designed for small training sets."
+    crf = "A CRF learns which sequences of tags are valid, even from few examples."
+    focal = "The focal loss gives more weight to the tokens that the model still gets wrong."
     table = [
-        (True, {"head": "ner"}, "stock spaCy, the baseline"),
+        (True, {"head": "ner"}, "Stock spaCy is the baseline of the comparison."),
         *((True, *candidate) for candidate in pretrained),
-        (transformer, {"head": "softmax", "encoder": "transformer"}, read),
-        (transformer, {"head": "crf", "encoder": "transformer"}, read),
-        (True, {"head": "crf"}, "a CRF learns legal sequences with few examples"),
-        (True, {"head": "softmax"}, "the plain token classifier"),
+        (transformer, {"head": "softmax", "encoder": "transformer"}, texts),
+        (transformer, {"head": "crf", "encoder": "transformer"}, texts),
+        (True, {"head": "crf"}, crf),
+        (True, {"head": "softmax"}, "This is the simplest token classifier: softmax without a CRF."),
         (n_sentences < FEW, {"head": "two_task", "loss": "AUC-2T"}, few),
         (n_rare, {"head": "crf", "reader": "sCR"}, rare),
         (n_rare, {"head": "softmax", "reader": "sCR"}, rare),
-        (n_rare, {"head": "softmax", "loss": "focal"}, "focal looks at what is still wrong"),
+        (n_rare, {"head": "softmax", "loss": "focal"}, focal),
     ]
     return [CandidateGrid(grid, why) for holds, grid, why in table if holds]
 
@@ -154,6 +174,7 @@ def planned(
     encoders, first = dict[str, Overrides](), list[CandidateGrid]()
     # with few sentences the largest transformer won on all measured corpora, so it is tried first
     largest_first = [*pretrained[1:2], *pretrained[:1], *pretrained[2:]]
+    knows = "was pretrained on the entities of other corpora, so it may know some of the types already."
     for path in largest_first if n_sentences < MANY else pretrained:
         name = str(path) if str(path) in TRANSFORMERS else "pretrained"
         recipe, beginning = _beginning(path, corpus)
@@ -168,7 +189,7 @@ def planned(
         encoders |= ways
         for way in ways:
             grid = {**read_recipes()[recipe].choices, "encoder": way}
-            first.append(CandidateGrid(grid, f"{path} has seen entities of other corpora"))
+            first.append(CandidateGrid(grid, f"{path} {knows}"))
     if transformer:
         load_transformer(transformer)
         choice = known_choices()["encoder"]["transformer"]
@@ -201,6 +222,7 @@ def advise(
     *,
     minutes: float,
     folds: int = FOLDS,
+    best_guess: bool = False,
     options: TrialOptions,
     say: Callable[[str], None] = msg.info,
 ) -> Advice:
@@ -215,6 +237,7 @@ def advise(
     config (Path): File for the recommended config.
     minutes (float): Time limit of all trials together.
     folds (int): Number of folds of train and dev together, at least 3.
+    best_guess (bool): Whether to write the config of the best method even without evidence.
     options (TrialOptions): Options of the trials.
     say (Callable): Receives messages about the progress.
     RETURNS (Advice): Results of the trials and the recommendation.
@@ -226,15 +249,19 @@ def advise(
     matrix = Matrix(cut, output, inputs=[corpus])
     say(in_short(candidates, cut, folds, minutes))
     if lacking := ", ".join(types_without_mention(corpus)):
-        say(f"No mention in train: {lacking}. Only an encoder that reads descriptions can find them")
+        say(
+            f"The training part does not mention {lacking}. Only an encoder that reads label "
+            "descriptions can find such types"
+        )
     records = Rounds(matrix, options, minutes, read_types(corpus).labels, say).run()
     matrix.trials = {key: trial for key, trial in matrix.trials.items() if key in records}
     summary = summarize_trials(matrix, records, groups)
     (choice,) = (c.recommendation for c in summary.corpora if c.recommendation is not None)
-    trial = next(t for t in matrix.trials.values() if t.method.name == choice.method)
-    lines = [part for text in _evidence(summary, choice, candidates) for part in wrap(text, WIDTH)]
-    write_file(config, commented(fill(trial.config(), corpus, choice.method), lines, {}))
-    return Advice(summary, choice)
+    advice = Advice(summary, choice, choice.best if best_guess else choice.method)
+    trial = next(t for t in matrix.trials.values() if t.method.name == advice.written)
+    lines = [part for text in _evidence(advice, candidates) for part in wrap(text, WIDTH)]
+    write_file(config, commented(fill(trial.config(), corpus, advice.written), lines, {}))
+    return advice
 
 
 def types_without_mention(corpus: Path) -> list[str]:
@@ -272,12 +299,14 @@ def _beginning(pretrained: Path, corpus: Path) -> tuple[str, Overrides]:
     return "transformer", {**start, OPTIONAL: {}, **own, "paths.pretrained": str(pretrained)}
 
 
-def _evidence(summary: Summary, choice: Recommendation, candidates: list[CandidateGrid]) -> list[str]:
+def _evidence(advice: Advice, candidates: list[CandidateGrid]) -> list[str]:
     """Return the comment of the recommended config: the choice, its evidence and all scores."""
+    summary, choice = advice.summary, advice.recommendation
     about = summary.corpora[0]
     lines = [
-        f"{MARK} {__version__} for the corpus {about.corpus}: {choice.method}.",
+        f"{MARK} {__version__} for the corpus {about.corpus}: {advice.written}.",
         choice.text,
+        *filter(None, [advice.note]),
         *choice.evidence,
         f"{len(about.rows)} of {len(candidates)} candidates were tried, {summary.schedule}.",
         "Macro F1 on held-out folds, points of 100:",
@@ -298,4 +327,4 @@ def in_short(candidates: list[CandidateGrid], cut: Plan, folds: int, minutes: fl
     RETURNS (str): A line for people.
     """
     time = number(minutes, "minute")
-    return f"{len(candidates)} candidates, {folds} folds, {cut.schedule}, {time} in all"
+    return f"{len(candidates)} candidates are compared on {folds} folds, {cut.schedule}, within {time}"

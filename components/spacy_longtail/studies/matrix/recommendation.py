@@ -183,8 +183,8 @@ def _undecided(best: str, baseline: str, early: str) -> Recommendation:
     early (str): Sentences that say which methods need more steps.
     RETURNS (Recommendation): The baseline, without a verdict.
     """
-    guess = "" if best == baseline else f" Until then the best guess is {best}."
-    return Recommendation(baseline, best, None, early + guess, [], True)
+    guess = f" Until then {baseline} is kept without a verdict, and the best guess is {best}."
+    return Recommendation(baseline, best, None, early + guess * (best != baseline), [], True)
 
 
 def _decide(first: Runs, second: Runs, n_trainings: int = 1) -> Decision:
