@@ -129,8 +129,7 @@ def known_sections(overrides: Overrides, config: Config) -> Block:
 
     def is_known(name: str) -> bool:
         part, key = name.split(".", 1)
-        is_named = part not in ("longtail", "paths") or key in config[part]
-        return part in config and is_named
+        return part in config and (part not in ("longtail", "paths") or key in config[part])
 
     known = {name: value for name, value in overrides.items() if is_known(name)}
     section = config.get("longtail", {})
