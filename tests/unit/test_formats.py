@@ -763,7 +763,9 @@ ZIPPED = gzip.compress(b"a\tO\n" * 100_000)
 
 
 @pytest.mark.parametrize(
-    "content", [b"a\tO\n", ZIPPED[:-20], ZIPPED[:100] + b"xxxx" + ZIPPED[104:], ZIPPED[:5]]
+    "content",
+    [b"a\tO\n", ZIPPED[:-20], ZIPPED[:100] + b"xxxx" + ZIPPED[104:], ZIPPED[:5]],
+    ids=["not zipped", "cut at the end", "changed", "a few bytes"],  # the header holds the time
 )
 def test_gzip_that_is_not_intact_is_refused(content, tmp_path):
     with pytest.raises(ValueError, match=r"L401.*a\.iob\.gz"):
