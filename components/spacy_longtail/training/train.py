@@ -180,7 +180,7 @@ def train_model(
     given = load_filled(config, corpus, overrides)
     filled = given.interpolate()
     paths = filled.get("paths", {})
-    parts = {n: Path(str(paths.get(n) or part_path(corpus, n))) for n in ("train", "dev")}
+    parts = {n: Path(str(paths.get(n, part_path(corpus, n)))) for n in ("train", "dev")}
     named = (Path(p) for p in paths.values() if isinstance(p, str) and p)
     inputs = [config, corpus, *parts.values(), *(path for path in named if path.exists())]
     check_folder(output, inputs, foreign_to_run)
