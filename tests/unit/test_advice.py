@@ -375,6 +375,15 @@ def test_the_config_of_untrained_models_says_that_it_is_stock_spacy(corpus, tmp_
     assert "--best-guess" in found.note and found.note in comment
 
 
+def test_the_note_on_untrained_models_names_no_guess_if_the_baseline_is_best(
+    corpus, tmp_path, monkeypatch
+):
+    runner = Scored({"ner": 1.0}, needs={"ner": 99})
+    found, *_ = advised(corpus, tmp_path, monkeypatch, runner, minutes=10)
+    assert found.recommendation.best == "ner"
+    assert "long enough for a verdict" in found.note and "--best-guess" not in found.note
+
+
 def test_the_best_guess_is_written_on_request(corpus, tmp_path, monkeypatch):
     runner = Scored({"ner": 0.0, "crf": 0.95}, needs={"ner": 99, "crf": 99})
     found, path, *_ = advised(corpus, tmp_path, monkeypatch, runner, minutes=10, best_guess=True)

@@ -60,12 +60,17 @@ class Advice(NamedTuple):
     def note(self) -> str:
         """Return in words that the baseline was written for lack of a verdict, or ""."""
         choice = self.recommendation
-        if choice.verdict is not None or self.written == choice.best:
+        if not choice.is_early or choice.verdict is not None or self.written != choice.method:
             return ""
-        return (
+        text = (
             f"This config trains {choice.method} (stock spaCy), because the methods were not trained "
-            f"long enough for a verdict. The best guess is {choice.best}. To write its config instead, "
-            "run the same command with --best-guess. Finished trials are not repeated."
+            "long enough for a verdict."
+        )
+        if choice.best == choice.method:
+            return text
+        return (
+            f"{text} The best guess is {choice.best}. To write its config instead, run the same "
+            "command with --best-guess. Finished trials are not repeated."
         )
 
 

@@ -131,7 +131,7 @@ class Rounds:
         for start in range(0, len(missing), workers := self.options.workers):
             is_enough = any(self._is_done(name, fold) for name in names if name != self.baseline)
             if len(ready) + start > 1 and self._left() < (1 - FIRST_PART) * self.seconds * is_enough:
-                self.say(f"There is no time for {number(len(missing) - start, 'candidate')} more")
+                self.say(f"No time is left for {number(len(missing) - start, 'more candidate')}")
                 break
             self._train(missing[start : start + workers], fold)
 
