@@ -1,7 +1,9 @@
-"""Components for the recipes' tests: one that kills its process, one that scores entities."""
+"""Components for the recipes' tests: they kill their process, score entities, wait or fail."""
 
 import os
 import signal
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from spacy.language import Language
@@ -37,3 +39,33 @@ def make_scores(nlp: Language, name: str):
         return doc
 
     return component
+
+
+@Language.factory("test_waits", default_config={"folder": ""})
+def make_waits(nlp: Language, name: str, folder: str):
+    """Create the file `started` at a document that says "wait", and wait for the file `go`."""
+
+    def component(doc: Doc) -> Doc:
+        if "wait" in doc.text:
+            (Path(folder) / "started").touch()
+            wait_for((Path(folder) / "go").exists)
+        return doc
+
+    return component
+
+
+@Language.component("test_fails")
+def fail(doc: Doc) -> Doc:
+    """Fail at a document that says "fail", with its text in the message."""
+    if "fail" in doc.text:
+        raise ValueError(doc.text)
+    return doc
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Return as soon as the condition holds, or raise a TimeoutError after a minute."""
+    deadline = time.monotonic() + 60
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError
+        time.sleep(0.01)
