@@ -233,6 +233,16 @@ def test_no_claim_of_short_trainings(tmp_path):
     assert 'class="up"' not in html
 
 
+def test_a_type_in_too_few_documents_is_not_tested_in_short_trainings_either(tmp_path):
+    rising = [{"step": 10 * i, "ents_macro_f": 0.1 * i} for i in range(1, 6)]
+    few = {"n_documents": 12}  # ART is in four of them
+    ours = evaluation("focal", curve=rising, **few)
+    _, summary = page(tmp_path, evaluation("baseline", WEAK, **few), ours)
+    outcomes = {row["type"]: row["outcome"] for row in summary["rows"]}
+    assert outcomes["ART"] == "too few documents to tell"
+    assert outcomes["PER"] == outcomes["LOC"] == "not trained long enough"
+
+
 def test_type_without_test_mention(tmp_path):
     evaluations = [evaluation("baseline"), evaluation("focal")]
     for data in evaluations:

@@ -9,6 +9,7 @@ from ..convergence import no_verdict
 from ..significance import (
     MACRO,
     TOO_EARLY,
+    TOO_FEW,
     Decision,
     Interval,
     Metric,
@@ -148,7 +149,10 @@ def _decisions(
         if system.name in verdicts and (baseline.rising() or system.rising()):
             verdicts[system.name] = verdicts[system.name]._replace(outcome=TOO_EARLY)
     if verdicts[ours.name].outcome == TOO_EARLY:
-        on_ours = {name: own._replace(outcome=TOO_EARLY) for name, own in on_ours.items()}
+        on_ours = {  # a score that too few documents have was not tested, however long the training
+            name: own if own.outcome == TOO_FEW else own._replace(outcome=TOO_EARLY)
+            for name, own in on_ours.items()
+        }
     return on_ours, verdicts
 
 
