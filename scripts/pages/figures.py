@@ -263,6 +263,7 @@ def _speed() -> Iterator[tuple[str, str]]:
                 yield f"times.{name}.{r['threads']}", f"{r['times_stock']:.1f}"
             elif r["name"] == of and r.get("part") == "serving":
                 yield f"memory.{name}", f"{r['peak_mib']:,}"
+                yield f"p50.{name}", str(r["p50_ms"])
     for n in (1, 2):
         words = {
             r["name"]: r["words_per_second"] for r in records_of("serving") if r.get("threads") == n

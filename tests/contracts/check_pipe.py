@@ -248,6 +248,17 @@ def check_empty_and_whitespace_documents(case: Case) -> None:
         assert not ent[0].is_space and (ends_on_space or not ent[-1].is_space)
 
 
+def check_a_memory_zone_changes_nothing(case: Case) -> None:
+    nlp = copy_of(trained(case).nlp)
+    texts = [*TEXTS, "Zyzzyva met Qwortle ."]
+    expected = [shown(doc) for doc in nlp.pipe(texts)]
+    for _ in range(2):  # the second zone finds the words of the first one gone
+        with nlp.memory_zone():
+            found = [shown(doc) for doc in nlp.pipe([*texts, "Xylphor left ."])]
+        assert_same(found[:-1], expected)
+        assert "Xylphor" not in nlp.vocab.strings
+
+
 def check_documents_without_words_or_annotation_teach_nothing(case: Case) -> None:
     again = copy_of(trained(case).nlp)
     pipe, optimizer = again.get_pipe(OWN), again.resume_training()
