@@ -1,7 +1,7 @@
 """`longtail_gated_pipe`: any component or pipeline as a secondary after a gate."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
 
@@ -121,10 +121,15 @@ class GatedPipe(UntrainedPipe):
             merge=merge,
             scores_key=scores_key,
         )
+        self._check_types(self.secondary.labels)
 
     def restart(self) -> None:
-        """Check the types that `cfg` names, as when the pipe is loaded."""
-        self._check_types()
+        """Check that the types of `cfg` match each other.
+
+        A pipe is also loaded if its secondary lacks some of them, such as a ruler whose patterns
+        have changed.
+        """
+        self._check_types(())
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -138,9 +143,12 @@ class GatedPipe(UntrainedPipe):
     def _may_set(self, label: str) -> bool:
         return self.cfg["labels"] is None or label in self.cfg["labels"]
 
-    def _check_types(self) -> None:
-        """Check that `labels` and `label_map` match the secondary's types, if it knows them."""
-        names, known = self.cfg["label_map"], self.secondary.labels
+    def _check_types(self, known: Collection[str]) -> None:
+        """Check that `labels` and `label_map` match each other and the secondary's types.
+
+        known (Collection[str]): Types that the secondary knows. If empty, any type is accepted.
+        """
+        names = self.cfg["label_map"]
         strange = [n for n in names.values() if not n.strip() or not self._may_set(n)]
         if known:
             given = set(map(self._renamed, known))
@@ -163,7 +171,7 @@ class GatedPipe(UntrainedPipe):
         pipe (Optional[Dict[str, Any]]): Settings for the secondary's own `initialize`.
         """
         self.secondary.initialize(get_examples, pipe or {})
-        self._check_types()
+        self._check_types(self.secondary.labels)
         if nlp is not None:
             check_secondary(nlp, self, WHO)
 
