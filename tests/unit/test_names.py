@@ -182,6 +182,18 @@ def test_another_vocabulary_is_matched_as_well(tmp_path):
     assert np.allclose(added, [[0] * 8, [16] * 8], atol=1e-4)
 
 
+def test_lists_that_are_first_used_in_a_memory_zone_outlive_it(tmp_path):
+    nlp = spacy.blank("en")
+    model = encoder(listed(tmp_path / "names.jsonl", {"NEWTYPE": [["zzyx", "qqr"]]}))
+    model.initialize(X=[nlp("anything")])
+    model.set_param("W", np.ones((2, 8), dtype="float32"))
+    for text in ("a zzyx qqr", "one ZZYX qqr more"):
+        with nlp.memory_zone():
+            doc = nlp(text)
+            added = model.predict([doc])[0] - model.layers[0].predict([doc])[0]
+            assert np.allclose(added[1:3], 16, atol=1e-4)
+
+
 def test_training_learns_what_a_list_is_worth(tmp_path):
     """Only the list tells names apart from other words that were never seen."""
     names = {"EVE": [[f"name{i}"] for i in range(200)]}

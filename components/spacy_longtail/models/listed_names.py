@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import spacy
@@ -33,8 +34,11 @@ class NameMatcher:
     def __call__(self, doc: Doc) -> list[tuple[int, int, int]]:
         """Return the matches in a document: number of the type, first token, end."""
         if self._matcher is None or self._vocab is not doc.vocab:
+            strings: Any = doc.vocab.strings  # spaCy's stub lacks allow_transient
+            # the end of a memory zone must not remove the types
+            keys = [strings.add(label, allow_transient=False) for label in self.names]
+            self._type_of = {key: i for i, key in enumerate(keys)}
             self._vocab, self._matcher = doc.vocab, matcher_of(doc.vocab, self.names)
-            self._type_of = {doc.vocab.strings[label]: i for i, label in enumerate(self.names)}
         return [(self._type_of[key], start, end) for key, start, end in self._matcher(doc)]
 
     def __getstate__(self) -> dict[str, object]:
