@@ -177,7 +177,7 @@ def until(condition, seconds=20.0):
 
 def test_a_process_ends_well_or_not(tmp_path):
     assert python("print('fine')", tmp_path / "log")[::2] == ("done", "")
-    found = python("print('one'); raise SystemExit('two')", tmp_path / "log")
+    found = python("print('one', flush=True); raise SystemExit('two')", tmp_path / "log")
     assert found.status == "failed" and found.error.splitlines() == ["one", "two"]
     assert "exit code 3" in python("raise SystemExit(3)", tmp_path / "log").error
     assert "exit code -9" in python("import os; os.kill(os.getpid(), 9)", tmp_path / "log").error
