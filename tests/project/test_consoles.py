@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from spacy_longtail.cli import app
+from spacy_longtail.corpus.converted import ConvertedCorpus
 from spacy_longtail.corpus.folder import CorpusTypes, write_corpus
 from spacy_longtail.evaluation.evaluate import evaluate_model
 from spacy_longtail.evaluation.records import write_evaluation
@@ -54,7 +55,7 @@ def test_a_negative_difference_ends_no_report(tmp_path):
         labels = ["PER", "GEO", "ART", "NAT"]
         data = corpus / "test.spacy"
         found = evaluate_model(
-            tmp_path / name, data, labels, ["NAT"], name, corpus / "train.spacy", "test"
+            tmp_path / name, data, labels, ["NAT"], name, ConvertedCorpus(corpus).training, "test"
         )
         write_evaluation(found, metrics / f"{name}.json")
     page = tmp_path / "r.html"
