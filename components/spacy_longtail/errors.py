@@ -510,6 +510,10 @@ class Warnings:
         "Use longtail.ner_scorer.v1, with ents_macro_f = 1.0 and ents_f = 0.0 in "
         "[training.score_weights]."
     )
+    W209 = (
+        "[LW209] {path}: {n} names of one character are left out, since they would be found far too "
+        "often. The first one is {first}."
+    )
     W208 = (
         "[LW208] {n} trials in {path} were run by other versions of spacy-longtail, spaCy or their "
         "dependencies, or with other --code, so they are run again. The old results are kept."

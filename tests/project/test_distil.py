@@ -14,6 +14,7 @@ from spacy.tokens import DocBin
 
 from spacy_longtail.corpus.descriptions import CorpusTypes, read_types
 from spacy_longtail.corpus.folder import write_corpus
+from spacy_longtail.corpus.names import write_names
 from spacy_longtail.corpus.soft import read_soft
 from spacy_longtail.training.train import train_model
 from spacy_longtail.types import ANNOTATED_TYPES
@@ -147,6 +148,13 @@ def test_a_few_gold_documents_are_copied_as_often_as_the_pool_asks_for(place, tm
     counts, train = counts_in(tmp_path / "out"), docs_in(tmp_path / "out/corpus/train.spacy")
     assert counts["gold_copies"] == module.copies_for(len(first[0]), counts["tokens"]) > 2
     assert len(train) == counts["gold_copies"] + counts["kept"]
+
+
+def test_the_student_has_the_lists_of_names_of_gold(place, tmp_path, untrained):
+    shutil.copytree(place / "gold", tmp_path / "gold")
+    write_names(tmp_path / "gold" / "names.jsonl", {"GEO": [["Oslo"]]})
+    distil(request_for(place, gold=tmp_path / "gold"), tmp_path / "out")
+    assert (tmp_path / "out/corpus/names.jsonl").read_text(encoding="utf8").count("Oslo") == 1
 
 
 # What is read

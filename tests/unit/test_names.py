@@ -71,9 +71,33 @@ def test_written_names_are_read_again_and_fit_an_entity_ruler(tmp_path):
     assert [(ent.text, ent.label_) for ent in nlp("Storm Ida hit").ents] == [("Storm Ida", "EVE")]
 
 
-def test_names_that_differ_in_case_are_one_and_single_letters_are_left_out(tmp_path):
-    write(tmp_path / "HERB.txt", "Rue", "rue", "x", "Éclair")
+def test_names_that_differ_in_case_are_one(tmp_path):
+    write(tmp_path / "HERB.txt", "Rue", "rue", "Éclair")
     assert read_names(tmp_path, str.split) == {"HERB": [["Rue"], ["Éclair"]]}
+
+
+def test_single_letters_are_left_out_with_a_warning(tmp_path):
+    write(tmp_path / "HERB.txt", "rue", "x", "y")
+    with pytest.warns(UserWarning, match=r"LW209.*2 names.*HERB, HERB\.txt, line 2"):
+        assert read_names(tmp_path, str.split) == {"HERB": [["rue"]]}
+
+
+def test_a_list_for_what_cannot_be_a_type_is_refused_with_its_place(tmp_path):
+    (tmp_path / "names").mkdir()
+    write(tmp_path / "names" / "PRICE$.txt", "rue")
+    with pytest.raises(ValueError, match=r"L803.*PRICE\$\.txt"):
+        read_names(tmp_path / "names", str.split)
+    path = write(tmp_path / "names.jsonl", '{"label": " ", "pattern": "rue"}')
+    with pytest.raises(ValueError, match=r"L803.*line 1"):
+        read_names(path, str.split)
+
+
+def test_another_folder_of_that_name_is_no_list(tmp_path):
+    source = toy_corpus(tmp_path / "source", train=toy_docs(), dev=toy_docs())
+    (source / "names").mkdir()
+    write(source / "names" / "people.csv", "Oslo")
+    assert invoke("convert", source, tmp_path / "corpus").exit_code == 0
+    assert not (tmp_path / "corpus" / "names.jsonl").exists()
 
 
 @pytest.mark.parametrize(
@@ -286,6 +310,16 @@ def test_the_recipe_trains_on_a_corpus_with_lists(corpus, tmp_path):
         "GEO": [["Key", "West"], ["Oslo"]]
     }
     assert [len(doc) for doc in nlp.pipe(["A trip to Key West .", ""])] == [6, 0]
+
+
+@pytest.mark.slow
+def test_the_folds_of_audit_have_the_lists(corpus, tmp_path):
+    pytest.importorskip("cleanlab", reason="needs the extra 'audit'")
+    config = tmp_path / "names.cfg"
+    run_app("init-config", "listed_names", "-o", config)
+    report = tmp_path / "audit.json"
+    run_app("audit", corpus, "--config", config, "--folds", 3, "--steps", 2, "-o", report)
+    assert report.is_file()
 
 
 @pytest.mark.slow

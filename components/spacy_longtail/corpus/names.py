@@ -1,6 +1,7 @@
 """Lists of names by type, such as catalogues, registers or price lists."""
 
 import json
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -13,11 +14,11 @@ from spacy.util import minibatch
 from spacy.vocab import Vocab
 from tqdm import tqdm
 
-from ..errors import Errors
+from ..errors import Errors, Warnings
 from .labels import check_label
 
 NAMES = "names.jsonl"  # in a converted corpus
-SOURCES = (NAMES, "names")  # beside the parts of a corpus: a file of patterns, or a folder of TYPE.txt
+LISTS = "names"  # folder of TYPE.txt beside the parts of a source
 MIN_CHARACTERS = 2  # a name of one letter would match far too often
 PATIENCE = 2.0  # seconds before a progress bar appears
 BATCH = 10_000  # number of names that are added to a matcher at once
@@ -33,7 +34,9 @@ def find_names(source: Path) -> Path | None:
     RETURNS (Optional[Path]): `names.jsonl`, or a folder `names`.
     """
     folder = source if source.is_dir() else source.parent
-    return next((path for name in SOURCES if (path := folder / name).exists()), None)
+    if (patterns := folder / NAMES).is_file():
+        return patterns
+    return lists if any((lists := folder / LISTS).glob("*.txt")) else None
 
 
 def read_names(path: Path, tokenize: Callable[[str], Iterable[str]]) -> Names:
@@ -49,9 +52,9 @@ def read_names(path: Path, tokenize: Callable[[str], Iterable[str]]) -> Names:
     RAISES (ValueError): If the file cannot be read (L803).
     """
     names: dict[str, dict[tuple[str, ...], list[str]]] = {}
-    for place, label, pattern in tqdm(
-        _entries(path), "names", delay=PATIENCE, disable=None, leave=False
-    ):
+    too_short = list[str]()
+    entries = tqdm(_entries(path), "names", delay=PATIENCE, disable=None, leave=False)
+    for place, label, pattern in entries:
         ways = _words_of(pattern, tokenize)
         if not ways:
             problem = f"its pattern has more than words: {json.dumps(pattern, ensure_ascii=False)}"
@@ -59,8 +62,13 @@ def read_names(path: Path, tokenize: Callable[[str], Iterable[str]]) -> Names:
         for words in ways:
             if sum(map(len, words)) >= MIN_CHARACTERS:
                 names.setdefault(label, {}).setdefault(_key(words), words)
+        if sum(map(len, ways[0])) < MIN_CHARACTERS:
+            too_short.append(f"{label}{place}")
     if not names:
         raise ValueError(Errors.L803.format(path=path, place="", problem="it holds no name"))
+    if too_short:
+        shown = {"path": path, "n": len(too_short), "first": too_short[0]}
+        warnings.warn(Warnings.W209.format(**shown), stacklevel=2)
     return {label: list(distinct.values()) for label, distinct in names.items()}
 
 
@@ -153,18 +161,27 @@ def _entries(path: Path) -> Iterator[tuple[str, str, Any]]:
     """Yield the place, type and pattern of each entry. The place begins with a comma."""
     if path.is_dir():
         for file in sorted(path.glob("*.txt")):
-            label = check_label(file.stem)
+            label = _label_of(file.stem, path, f", {file.name}")
             for i, line in enumerate(_lines(file), start=1):
                 yield f", {file.name}, line {i}", label, line
         return
     for i, line in enumerate(_lines(path), start=1):
+        place = f", line {i}"
         try:
             entry = json.loads(line)
-            yield f", line {i}", check_label(entry["label"]), entry["pattern"]
+            label, pattern = entry["label"], entry["pattern"]
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             problem = 'it is no pattern such as {"label": "HERB", "pattern": "lemon balm"}'
-            shown = {"path": path, "place": f", line {i}", "problem": problem}
-            raise ValueError(Errors.L803.format(**shown)) from error
+            raise ValueError(Errors.L803.format(path=path, place=place, problem=problem)) from error
+        yield place, _label_of(label, path, place), pattern
+
+
+def _label_of(label: Any, path: Path, place: str) -> str:
+    """Return the name of a type, or raise L803 if it cannot be one."""
+    try:
+        return check_label(label)
+    except ValueError as error:
+        raise ValueError(Errors.L803.format(path=path, place=place, problem=error)) from error
 
 
 def _lines(path: Path) -> Iterator[str]:

@@ -52,6 +52,7 @@ def out_of_fold(
     fold: Ints1d,
     types: CorpusTypes,
     *,
+    names: Path | None = None,
     config: Path | None = None,
     steps: int = 300,
     seed: int = 0,
@@ -62,6 +63,7 @@ def out_of_fold(
     docs (List[Doc]): Annotated documents.
     fold (Ints1d): Fold of each document, shape (n_docs,).
     types (CorpusTypes): Types of the corpus, and the language of the pipelines.
+    names (Optional[Path]): Lists of names of the corpus, for configs that use them.
     config (Optional[Path]): Config with a longtail_token_ner. By default a small pipeline.
     steps (int): Number of training steps on each fold.
     seed (int): Random seed of the trainings.
@@ -79,7 +81,7 @@ def out_of_fold(
             rest = [docs[k] for k in np.flatnonzero(fold != i)]
             for name, part in (("train", rest), ("dev", held_out)):
                 DocBin(docs=part).to_disk(place / f"{name}.spacy")
-            nlp = _trained(_settings(config, types, place, steps, seed), place, gpu_id)
+            nlp = _trained(_settings(config, types, place, names, steps, seed), place, gpu_id)
         known, rows = class_probabilities(nlp, held_out, config)
         seen = {"O", *(ent.label_ for doc in rest for ent in doc.ents)}
         # a component may know types by their descriptions without having been trained on them
@@ -91,14 +93,16 @@ def out_of_fold(
     return OutOfFold(classes, p, learnt)
 
 
-def _settings(path: Path | None, types: CorpusTypes, place: Path, steps: int, seed: int) -> Config:
+def _settings(
+    path: Path | None, types: CorpusTypes, place: Path, names: Path | None, steps: int, seed: int
+) -> Config:
     """Return the config of one fold, the user's or the default, with the files in `place`."""
     if path is not None and not path.is_file():
         raise ValueError(Errors.L402.format(path=path, fix="Name a config file."))
     base = load_config(path or DEFAULT_CONFIG_PATH)
     if path is None:
         base = base.merge(Config().from_str(OWN_CONFIG))
-    known = corpus_overrides(types, place / "train.spacy", place / "dev.spacy", place / NAMES)
+    known = corpus_overrides(types, place / "train.spacy", place / "dev.spacy", names or place / NAMES)
     settings = {"training.max_steps": steps, "training.patience": 0, "training.seed": seed}
     settings["training.eval_frequency"] = steps  # the fold's scores are not looked at
     known = known_sections({**known, **settings}, base)
@@ -192,5 +196,8 @@ def audit_corpus(
             )
         )
     fold = document_folds(docs, folds, seed, types.group_by)
-    reading = out_of_fold(docs, fold, types, config=config, steps=steps, seed=seed, gpu_id=gpu_id)
+    names = corpus / NAMES
+    reading = out_of_fold(
+        docs, fold, types, names=names, config=config, steps=steps, seed=seed, gpu_id=gpu_id
+    )
     return find_suspects(docs, reading, types.tail)

@@ -200,7 +200,8 @@ def _pseudo_labels(
     docs = (reading.sentence.doc(vocab, reading.kept, tags, known_types) for reading in chosen)
     copies = itertools.chain.from_iterable(stream_docs(gold, vocab) for _ in range(counts.gold_copies))
     dev = stream_docs(part_path(request.gold, "dev"), vocab)
-    write_corpus(output / CORPUS, {"train": itertools.chain(copies, docs), "dev": dev}, types)
+    parts = {"train": itertools.chain(copies, docs), "dev": dev}
+    write_corpus(output / CORPUS, parts, types, request.gold)
     write_file(output / PSEUDO_LABELS, json.dumps(counts.model_dump(), indent=2))
     return counts
 
