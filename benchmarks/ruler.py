@@ -11,6 +11,7 @@ from typing import Annotated
 import spacy
 import srsly
 import typer
+from zero_shot import in_points
 
 from spacy_longtail.corpus.folder import part_path, read_types
 from spacy_longtail.corpus.names import NAMES
@@ -34,11 +35,7 @@ def main(
                 text = " ".join(token["TEXT"] for token in line["pattern"])
                 ruler.add_patterns([{"label": line["label"], "pattern": text}])
         scores = score_pipeline(nlp, part_path(corpus, "test"), types.labels, types.tail)
-        record[name] = {
-            "macro": round(100 * scores.ents_macro_f, 1),
-            "tail": round(100 * (scores.ents_tail_f or 0), 1),
-            "micro": round(100 * scores.ents_f, 1),
-        }
+        record[name] = in_points(scores)
     print(record)
     srsly.write_jsonl(output, [record], append=True, append_new_line=False)
 

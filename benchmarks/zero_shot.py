@@ -16,10 +16,17 @@ import typer
 from spacy_longtail.corpus.folder import load_docs, part_path, read_types
 from spacy_longtail.corpus.type_words import in_words
 from spacy_longtail.evaluation.evaluate import score_pipeline
+from spacy_longtail.evaluation.records import Scores
 from spacy_longtail.pipes.token.describing import read_pretrained
 
 RESULTS = Path(__file__).parent / "results" / "zero_shot.jsonl"
 ENCODERS = ["en_longtail_cnn", "en_longtail_trf_small", "en_longtail_trf"]
+
+
+def in_points(scores: Scores) -> dict[str, float]:
+    """Return macro, tail and micro F1 in points of 100."""
+    values = {"macro": scores.ents_macro_f, "tail": scores.ents_tail_f or 0, "micro": scores.ents_f}
+    return {name: round(100 * value, 1) for name, value in values.items()}
 
 
 def main(
@@ -51,9 +58,7 @@ def main(
                 "examples": examples,
                 "n_types": len(types.labels),
                 "n_rare": len(types.tail),
-                "macro": round(100 * scores.ents_macro_f, 1),
-                "tail": round(100 * (scores.ents_tail_f or 0), 1),
-                "micro": round(100 * scores.ents_f, 1),
+                **in_points(scores),
             }
             print(record)
             srsly.write_jsonl(output, [record], append=True, append_new_line=False)

@@ -1,5 +1,7 @@
 """Heads with an output per tag and independent tokens: a softmax, or a sigmoid per tag."""
 
+from abc import abstractmethod
+
 import numpy as np
 from thinc.api import get_array_module, to_numpy
 from thinc.types import Floats1d, Floats2d, Ints1d, Ragged
@@ -62,8 +64,9 @@ class TagHead(Head[Output]):
     def _best(self, logits: Floats2d, lengths: Ints1d, scores: Output) -> Ints1d:
         return best_legal(logits, lengths, self._legal(logits))
 
+    @abstractmethod
     def _probabilities(self, logits: Floats2d, lengths: Ints1d, scores: Output) -> Floats2d:
-        raise NotImplementedError
+        """Return the probability of each tag of each token, (n_tokens, n_tags)."""
 
 
 class RowHead(TagHead[Ragged]):
@@ -79,9 +82,9 @@ class RowHead(TagHead[Ragged]):
         d_scores = Ragged(rows.d_rows, scores.lengths)
         return Trained(float(rows.f.sum(dtype="float64")), d_scores, state)
 
+    @abstractmethod
     def _rows(self, logits: Floats2d, tags: Ints1d) -> Rows:
         """Return the loss of each token and its gradient, without weights."""
-        raise NotImplementedError
 
 
 class SoftmaxHead(RowHead):

@@ -59,7 +59,7 @@ class Int8Linear(nn.Module):
         return outputs.view(*inputs.shape[:-1], -1)
 
     def products(self, words: Tensor, largest: Tensor) -> Tensor:
-        """Return the products of tokens, each divided by its maximum, shape (n_words, n_out)."""
+        """Multiply tokens, each scaled by its maximum, by the weights. Shape (n_words, n_out)."""
         n = len(words)
         scaled = words * (self.levels / largest)
         codes = words.new_empty((-(-n // ROWS) * ROWS, words.shape[1]), dtype=torch.int8)
@@ -82,7 +82,7 @@ class ReducedLinear(Int8Linear):
             self.packed = torch.ops.quantized.linear_prepack(short, None)
 
     def products(self, words: Tensor, largest: Tensor) -> Tensor:
-        """Return the products of tokens, each divided by its maximum, shape (n_words, n_out)."""
+        """Multiply tokens, each scaled by its maximum, by the weights. Shape (n_words, n_out)."""
         scaled = words.new_empty((len(words) + 1, words.shape[1]))
         torch.div(words, largest, out=scaled[:-1])
         scaled[-1] = self.ends  # torch computes the scale from the minimum and maximum of all values

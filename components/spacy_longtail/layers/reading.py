@@ -1,4 +1,4 @@
-"""Layers of reading comprehension: rows of a sentence after a query, vectors of token pairs."""
+"""Layers for reading comprehension: encode sentences together with a query, and pair tokens."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, cast
@@ -20,7 +20,7 @@ ROUNDING = 1e-6  # maximum difference of equal vectors
 
 
 class Asked(NamedTuple):
-    """A document to read: a query, a separator, and the sentence that is asked."""
+    """Document that consists of a query, a separator and the sentence to search."""
 
     doc: Doc
     n_query: int  # tokens before the sentence
@@ -34,7 +34,7 @@ class Reading(NamedTuple):
 
 
 class Limit(NamedTuple):
-    """How much an encoder reads at once, and how much of it the words of documents take."""
+    """Context window of an encoder, and how much of it each word of the documents fills."""
 
     sizes: list[Ints1d]  # of each document, (n_words,)
     limit: int
@@ -42,7 +42,7 @@ class Limit(NamedTuple):
 
 
 def limit_of(encoder: Model[list[Doc], list[Floats2d]], docs: list[Doc]) -> Limit:
-    """Measure documents as an encoder reads them.
+    """Return the context window of an encoder, and how much of it each word fills.
 
     Transformers read a number of subwords; those of spacy-transformers, where they read spans of
     words, at most as many as a span has words. Everything else gets `MAX_WORDS` words, since an
@@ -70,7 +70,7 @@ def limit_of(encoder: Model[list[Doc], list[Floats2d]], docs: list[Doc]) -> Limi
 
 
 class Part(NamedTuple):
-    """A query and as much of its sentence as the encoder reads at once."""
+    """Query with the part of a sentence that fits into the context window beside it."""
 
     doc: Doc
     kept: slice  # rows of words that no other part keeps

@@ -37,7 +37,7 @@ def has_bf16() -> bool:
 
 
 class Padded(NamedTuple):
-    """Sequences of similar lengths in one array."""
+    """Batch of sequences of similar length, padded to one array."""
 
     ids: Tensor  # (n_sequences, n_pieces)
     mask: Tensor  # (n_sequences, n_pieces), 0 for padding
@@ -94,7 +94,7 @@ class PieceEncoder(nn.Module):
         return None if self.pieces is None else self.pieces.tokenizer
 
     def build(self, config: "PretrainedConfig", tokenizer: Tokenizer, encoder: nn.Module | None) -> None:
-        """Take a transformer, or one with random weights. Word embeddings are not trained."""
+        """Set the transformer, or create one with random weights. Word embeddings are frozen."""
         from transformers import AutoModel
 
         with no_model_code():
@@ -160,7 +160,7 @@ class TransformerShim(TorchShim):
         self._depths: tuple[Any, dict[str, int]] | None = None  # the encoder, and those in it
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state without copies that are made from the weights."""
+        """Return the state without the copies that are derived from the weights."""
         return {**self.__dict__, "_short": None, "_depths": None}
 
     def predict(self, inputs: ArgsKwargs) -> Tensor:
@@ -196,7 +196,7 @@ class TransformerShim(TorchShim):
             self._short = None
 
     def finish_update(self, optimizer: Any) -> None:
-        """Step each layer `kept` times as far as the layer above it."""
+        """Multiply the learning rate of each layer by `kept`, relative to the layer above."""
         module = self._model
         if self._depths is None or self._depths[0] is not module.encoder:
             self._depths = module.encoder, depths_of(module.encoder)
@@ -215,7 +215,7 @@ class TransformerShim(TorchShim):
 
 
 def longest_window(module: PieceEncoder, max_pieces: int | None) -> int:
-    """Return how many subwords of a text are read together.
+    """Return the maximum number of subwords that are encoded together.
 
     max_pieces (Optional[int]): The setting. What an older version saved may be more than the
         encoder can read.

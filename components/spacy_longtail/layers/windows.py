@@ -1,4 +1,4 @@
-"""Windows over the subwords of documents, which a transformer reads one by one."""
+"""Windows over the subwords of documents, each of which a transformer encodes separately."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -15,7 +15,7 @@ DEFAULT_PIECES = 254  # with two special subwords, half of what most transformer
 
 
 class Window(NamedTuple):
-    """Words that are read together, as indices among the words of a document."""
+    """Window of words that are encoded together, as indices of the words of a document."""
 
     start: int
     end: int

@@ -132,12 +132,12 @@ def _pack(donor: Donor, docs: Sequence[Doc], cutter: Cutter) -> list[Sentence]:
 
 
 def places_of(sentences: Iterable[Sentence]) -> np.ndarray:
-    """Return the places of the words of sentences among those of their donor's part, (n_words,)."""
+    """Return the index of each word of the sentences in its donor's part, shape (n_words,)."""
     return np.concatenate([np.arange(s.start, s.start + len(s.first)) for s in sentences])
 
 
 class DonorBatch(NamedTuple):
-    """Sentences of one donor, and the types that compete for their words."""
+    """Batch of sentences of one donor, with the candidate types of their words."""
 
     ids: Tensor  # subwords, shape (n_sentences, n_subwords)
     mask: Tensor  # 0 for padding, same shape

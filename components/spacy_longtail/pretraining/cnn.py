@@ -165,7 +165,7 @@ def reduce_columns(model: CNNBiEncoder, counts: np.ndarray, n_columns: int) -> N
 
 
 class Vocabulary:
-    """The distinct words of sentences.
+    """Distinct words of a batch of sentences.
 
     orths (np.ndarray): Hashes of the words, with repetitions, shape (n_words,).
     vocab (Vocab): Vocabulary that has the words.
@@ -256,7 +256,7 @@ def new_cnn(teacher: Start, vocabulary: Vocabulary, texts: list[str]) -> CNNStar
 
 
 def _min_count(subword: str) -> int:
-    """Return how often a subword must occur in the donors to be kept.
+    """Return the minimum number of occurrences in the donors for a subword to be kept.
 
     Single Latin letters are always kept, so that every Latin word has subwords.
     """
@@ -267,7 +267,7 @@ def _min_count(subword: str) -> int:
 
 @torch.no_grad()
 def _states_alone(encoder: Any, pieces: np.ndarray, before: list[int], after: list[int]) -> np.ndarray:
-    """Return the state of each subword alone, of unit length, shape (n_subwords, hidden)."""
+    """Encode each subword without context, normalized to length 1: (n_subwords, hidden)."""
     rows = torch.tensor([[*before, piece, *after] for piece in pieces.tolist()]).split(BATCH_SIZE)
     device = next(encoder.parameters()).device
     states = [encoder.eval()(input_ids=ids.to(device)).last_hidden_state[:, len(before)] for ids in rows]
@@ -327,7 +327,7 @@ def _tok2vec(width: int, rows: list[int], depth: int, subwords: str) -> Block:
 
 
 def _pairs(nlp: Language, model: CNNBiEncoder) -> Iterator[tuple[Model, str, Tensor]]:
-    """Yield the parameters of a CNN in a pipeline and in torch."""
+    """Yield pairs of the same parameter: that of a pipeline's CNN, and that of the torch CNN."""
     cnn = model.encoder
     for node, table in zip(_nodes(nlp, "hashembed"), cnn.tables, strict=True):
         yield node, "E", table

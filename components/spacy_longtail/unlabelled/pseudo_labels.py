@@ -26,7 +26,7 @@ from .units import PoolSentence, pseudo_random
 
 
 class PredictedMention(NamedTuple):
-    """Entity that a teacher predicts."""
+    """Entity predicted by a teacher."""
 
     start: int  # first token in its sentence
     end: int  # one past the last token

@@ -121,7 +121,7 @@ def in_columns(soft: SoftTags, codec: TagCodec, who: str) -> Floats2d:
 
 
 def _aligned(eg: Example) -> tuple[Ints1d, Ints1d]:
-    """Return the predicted tokens that are gold tokens, and these gold tokens, shape (n,) each."""
+    """Return the indices of aligned tokens: predicted ones and gold ones, shape (n,) each."""
     if same_tokens(eg):
         every = np.arange(len(eg.predicted))
         return every, every
