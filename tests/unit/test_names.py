@@ -15,6 +15,7 @@ from spacy_longtail.augment import MentionReplacement
 from spacy_longtail.corpus.names import count_names, read_names, words_by, write_names
 from spacy_longtail.models import ListedNames
 from spacy_longtail.readers import create_names_corpus
+from spacy_longtail.training.train import load_filled
 from tests.util import examples, invoke, refused, run_app, toy_corpus, toy_docs
 
 NAMES = {"EVE": [["Sandy"], ["Storm", "Ida"]], "GEO": [["Oslo"]]}
@@ -310,6 +311,21 @@ def test_the_recipe_trains_on_a_corpus_with_lists(corpus, tmp_path):
         "GEO": [["Key", "West"], ["Oslo"]]
     }
     assert [len(doc) for doc in nlp.pipe(["A trip to Key West .", ""])] == [6, 0]
+
+
+def test_a_config_keeps_its_lists_if_the_corpus_has_none(tmp_path):
+    corpus = toy_corpus(tmp_path / "corpus", train=toy_docs(), dev=toy_docs())
+    config = tmp_path / "names.cfg"
+    run_app("init-config", "listed_names", "-o", config)
+    text = config.read_text(encoding="utf8")
+    config.write_text(text.replace("names = null", 'names = "own/names.jsonl"'), encoding="utf8")
+    assert load_filled(config, corpus)["paths"]["names"] == "own/names.jsonl"
+
+
+def test_a_config_takes_the_lists_of_the_corpus(corpus, tmp_path):
+    config = tmp_path / "names.cfg"
+    run_app("init-config", "listed_names", "-o", config)
+    assert load_filled(config, corpus)["paths"]["names"] == str(corpus / "names.jsonl")
 
 
 @pytest.mark.slow

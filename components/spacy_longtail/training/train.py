@@ -65,7 +65,7 @@ def corpus_overrides(types: CorpusTypes, train: Path, dev: Path, names: Path) ->
         **{f"nlp.{name}": value for name, value in tokenizer_config(types.lang, types.tokens).items()},
         "paths.train": str(train),
         "paths.dev": str(dev),
-        "paths.names": str(names) if names.exists() else None,
+        **({"paths.names": str(names)} if names.exists() else {}),
         "longtail.labels": types.labels,
         "longtail.tail": types.tail,
         "longtail.descriptions": types.descriptions,
