@@ -37,6 +37,7 @@ from spacy_longtail.pretraining.cnn import (  # noqa: E402
     CNN,
     CNNBiEncoder,
     Vocabulary,
+    add_subwords,
     build_cnn,
     padded,
     read_cnn,
@@ -160,6 +161,7 @@ def test_a_new_cnn_learns_from_a_teacher(donors, teacher, tmp_path, monkeypatch)
         ({"encoder": "cnn"}, "L495"),
         ({"encoder": "STOCK"}, "L495"),
         ({"teacher": "en_longtail_cnn"}, "L495"),
+        ({"encoder": "cnn", "new_subwords": 5}, "L213.*--new-subwords"),
         ({"teacher": "en_longtail_none"}, "L720"),
         ({"layers": 2}, "L213.*--layers"),
         ({"settings": {"training.optimizer": "Adam.v1"}}, "L213.*training.optimizer"),
@@ -177,6 +179,34 @@ def test_encoders_that_are_no_start_of_a_cnn(options, code, donors, encoder, tmp
     with pytest.raises(ValueError, match=code):
         run(donors, tmp_path / "out", **given)
     assert not (tmp_path / "out").exists()
+
+
+# Subwords of other languages
+
+
+def test_subwords_of_the_donors_are_added_as_means_of_their_parts(encoder):
+    model, table = read_cnn(str(encoder))
+    vocab = blank().vocab
+    words = Vocabulary(np.array([vocab["Hamina"].orth] * 9, dtype="uint64"), vocab)
+    before = model.encoder.vectors.detach().numpy().copy()
+
+    model, longer = add_subwords(model, table, words, 200)
+
+    assert longer.subwords[: len(table.subwords)] == table.subwords
+    assert longer.subwords[-1] == "hamina" and len({*longer.subwords}) == len(longer.subwords)
+    parts = [table.subwords.index(text) for text in ("h", "##a", "##m", "##i", "##n", "##a")]
+    vectors = model.encoder.vectors.detach().numpy()
+    assert np.array_equal(vectors[: len(before)], before)
+    assert vectors[-1] == pytest.approx(before[parts].mean(axis=0), abs=0.02)
+
+
+def test_no_more_subwords_are_added_than_asked_for(donors, encoder, tmp_path):
+    known = read_cnn(str(encoder))[1].subwords
+
+    trained = run(donors, tmp_path / "out", encoder, steps=2, new_subwords=6)
+
+    found = read_cnn(str(trained.model))[1].subwords
+    assert found[: len(known)] == known and len(found) == len(known) + 6
 
 
 # Killed and resumed

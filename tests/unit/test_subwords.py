@@ -43,6 +43,23 @@ def test_words_are_cut_where_subwords_are_longest(word, expected):
     assert table.of_words([word])[0] == pytest.approx(vectors.mean(axis=0) if rows else np.zeros(5))
 
 
+@pytest.mark.parametrize(
+    ("subword", "expected"),
+    [
+        ("storms", ["storm", "##s"]),
+        ("##sst", ["##s", "##st"]),
+        ("##zurich", []),
+        ("##s-st", ["##s", "-", "st"]),
+    ],
+)
+def test_a_subword_within_a_word_consists_of_others_within_a_word(subword, expected):
+    table = table_with(*KNOWN)
+
+    [rows] = table.parts([subword])
+
+    assert [table.subwords[row] for row in rows] == expected
+
+
 @pytest.mark.parametrize("table", [table_with(*KNOWN), table_with("Ab", is_plain=False), NO_SUBWORDS])
 def test_a_table_is_saved_and_read(table):
     layers = [Model("own", lambda *_: _, attrs={"table": own}) for own in (table, NO_SUBWORDS)]

@@ -60,6 +60,10 @@ def pretrain_command(
             "that they are computed once. Several runs may share it."
         ),
     ] = None,
+    new_subwords: Annotated[
+        int,
+        Option(min=0, help="Number of subwords of the donors' text to add to those of a CNN."),
+    ] = 0,
     bits: Annotated[tuple[float, float, float] | None, Option(hidden=True)] = None,
     evaluations: Annotated[
         int, Option(min=1, help="Number of evaluations on the donors during training.")
@@ -93,6 +97,7 @@ def pretrain_command(
         teacher_cache=teacher_cache,
         share=share,
         workers=workers,
+        new_subwords=new_subwords,
     )
     _, record = pretrain(donors, output, options, exclude or [], lambda text: echo(text, err=True))
     if as_json:

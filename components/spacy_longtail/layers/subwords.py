@@ -47,6 +47,10 @@ class SubwordTable:
         """Return the subwords of each word as rows of the table, skipping letters without any."""
         return [self._cut(plain(word) if self.is_plain else word) for word in words]
 
+    def parts(self, subwords: list[str]) -> list[list[int]]:
+        """Return the shorter subwords that other subwords consist of, as rows of the table."""
+        return [self._cut(text.removeprefix(WITHIN), text.startswith(WITHIN)) for text in subwords]
+
     def of_words(self, words: list[str]) -> Floats2d:
         """Return one row per word, shape (n_words, n_columns); zeros if it has no subwords."""
         if len(self._known) > MAX_CACHED:
@@ -71,11 +75,11 @@ class SubwordTable:
         means = (sums[ends] - sums[ends - lengths]) / np.maximum(lengths, 1)[:, None]
         return cast(Floats2d, means.astype("float32"))
 
-    def _cut(self, word: str) -> list[int]:
+    def _cut(self, word: str, is_inner: bool = False) -> list[int]:
         ids: list[int] = []
         start, end = 0, min(len(word), MAX_LETTERS)
         while start < end:
-            mark = WITHIN * (start > 0 and word[start - 1 : start + 1].isalnum())
+            mark = WITHIN * (word[start - 1 : start + 1].isalnum() if start else is_inner)
             stop = start + 1
             for stop in range(end, start, -1):
                 row = self._rows.get(f"{mark}{word[start:stop]}")

@@ -11,6 +11,9 @@ from spacy.util import registry
 from spacy.vocab import Vocab
 from thinc.api import Model, NumpyOps
 from tokenizers import Tokenizer
+from tokenizers.models import WordPiece
+from tokenizers.pre_tokenizers import BertPreTokenizer
+from tokenizers.trainers import WordPieceTrainer
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
@@ -253,6 +256,33 @@ def new_cnn(teacher: Start, vocabulary: Vocabulary, texts: list[str]) -> CNNStar
     _, directions = np.linalg.eigh(X.T @ (X * weights[:, None]))
     vectors = X @ directions[:, ::-1][:, :N_COLUMNS]
     return CNNBiEncoder(CNN(torch.from_numpy(vectors / vectors.std()), N_ROWS)), table
+
+
+def add_subwords(
+    model: CNNBiEncoder, table: SubwordTable, words: Vocabulary, n_subwords: int
+) -> CNNStart:
+    """Add the most useful subwords of the donors' text to a CNN, for languages that are new to it.
+
+    The vector of a new subword is at first the mean of the vectors of its parts.
+
+    model (CNNBiEncoder): The model; changed in place.
+    table (SubwordTable): Its subwords.
+    words (Vocabulary): Words of the donors.
+    n_subwords (int): Maximum number of subwords to add.
+    """
+    tokenizer = Tokenizer(WordPiece())
+    tokenizer.pre_tokenizer = BertPreTokenizer()
+    size = len(table.subwords) + n_subwords  # enough for this number of others
+    trainer = WordPieceTrainer(vocab_size=size, show_progress=False, continuing_subword_prefix=WITHIN)
+    forms = [plain(word) if table.is_plain else word for word in words.words]
+    pairs = zip(forms, words.counts.tolist(), strict=True)  # frequent words must not rule the choice
+    tokenizer.train_from_iterator((" ".join([form] * round(n**0.5)) for form, n in pairs), trainer)
+    known, found = {*table.subwords}, tokenizer.get_vocab()
+    new = [subword for subword in sorted(found, key=found.__getitem__) if subword not in known]
+    del new[n_subwords:]
+    vectors = torch.from_numpy(table.means(table.parts(new)))
+    model.encoder.vectors = nn.Parameter(torch.cat([model.encoder.vectors.detach(), vectors]))
+    return model, SubwordTable(NO_SUBWORDS.vectors, [*table.subwords, *new], table.is_plain)
 
 
 def _min_count(subword: str) -> int:

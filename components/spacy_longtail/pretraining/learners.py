@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from spacy.attrs import ORTH
 from spacy.language import Language
 from spacy.tokens import Span
 from spacy.training import Example
@@ -28,7 +29,16 @@ from ..settings import finite, unused
 from ..training.provenance import file_content
 from ..types import Block
 from .batches import IGNORED, Batches, Cutter, DonorBatch, PackedDonor, TableCutter, pack, unlabelled
-from .cnn import TEXT_SUBWORDS, CNNStart, Vocabulary, build_cnn, new_cnn, padded, reduce_columns
+from .cnn import (
+    TEXT_SUBWORDS,
+    CNNStart,
+    Vocabulary,
+    add_subwords,
+    build_cnn,
+    new_cnn,
+    padded,
+    reduce_columns,
+)
 from .donors import Donor
 from .records import PretrainOptions, unusable
 from .teaching import store_states
@@ -313,6 +323,10 @@ class CNNLearner(BiEncoderLearner):
         options: PretrainOptions,
         say: Callable[[str], None],
     ) -> None:
+        if start and options.new_subwords:
+            orths = np.concatenate([doc.to_array(ORTH) for donor in donors for doc in donor.train])
+            words = Vocabulary(orths, donors[0].train[0].vocab)
+            start = add_subwords(*start, words, options.new_subwords)
         cutter = TableCutter(start[1]) if teacher is None and start else Pieces(teacher.tokenizer)
         super().__init__(donors, options, OF_CNN, cutter)
         sentences = [sentence for donor in self.packed for sentence in (*donor.train, *donor.dev)]

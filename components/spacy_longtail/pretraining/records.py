@@ -23,6 +23,7 @@ class PretrainOptions(NamedTuple):
     teacher_cache: Path | None = None  # folder for the teacher's states; null computes them per batch
     share: float | None = None  # fraction of the batches with free-text types; null is 0.6
     workers: int = 0  # number of processes that prepare batches
+    new_subwords: int = 0  # number of subwords of the donors' text to add to those of a CNN
 
 
 def unusable(path: object, problem: str, fix: str, role: str = "a donor") -> ValueError:

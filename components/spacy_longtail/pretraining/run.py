@@ -109,6 +109,8 @@ def _is_cnn(options: PretrainOptions) -> bool:
     is_pipeline = (folder / META).is_file() and not data_in(folder)
     if options.teacher is None and options.teacher_cache is not None:
         raise unused("--teacher-cache", options.teacher_cache, "`pretrain`", "runs with --teacher")
+    if options.new_subwords and (options.encoder == CNN or not is_pipeline):
+        raise unused("--new-subwords", options.new_subwords, "`pretrain`", "a CNN to start from")
     if options.encoder != CNN and not is_pipeline:
         return False
     if options.layers is not None:
