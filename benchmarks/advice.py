@@ -3,8 +3,9 @@
     python benchmarks/advice.py corpus/crossner_ai corpus/crossner_music --output training/advice
 
 On each corpus `recommend` runs with a time limit. The test scores of its candidates are read from
-results/knowledge.jsonl, where each was trained to the end with three or five seeds. Regret is the
-macro F1 of the best candidate minus that of the advice. Corpora with a record are skipped.
+records in which each was trained to the end: results/knowledge.jsonl with three or five seeds, and
+domains.jsonl, languages.jsonl and small.jsonl with one. Regret is the macro F1 of the best one
+minus that of the advice. Corpora with a record are skipped.
 """
 
 import os
@@ -20,14 +21,21 @@ from spacy_longtail.studies.matrix.advice import MANY, advise, find_pretrained, 
 from spacy_longtail.studies.trials.run import TrialOptions
 
 FOLDER = Path(__file__).parent / "results"
-RESULTS, KNOWN = FOLDER / "advice.jsonl", FOLDER / "knowledge.jsonl"
+RESULTS = FOLDER / "advice.jsonl"
+KNOWN = [FOLDER / f"{name}.jsonl" for name in ("knowledge", "domains", "languages", "small")]
 CNN = "crf-pretrained-described-gazetteer"
-CANDIDATES = {  # in knowledge.jsonl; the CNN's gazetteer is not in its trainings there
+THREE, SIX = "softmax-en_longtail_trf_small-described", "softmax-en_longtail_trf-described"
+CANDIDATES = {  # by their names in the records; the CNN's gazetteer is not in those of knowledge.jsonl
     "ner": "ner",
+    "stock": "ner",
     "crf": "crf",
     "pretrained": CNN,
-    "pretrained, three layers": "softmax-en_longtail_trf_small-described",
-    "pretrained, six layers": "softmax-en_longtail_trf-described",
+    "CNN": CNN,
+    "english CNN": CNN,
+    "pretrained, three layers": THREE,
+    "three layers": THREE,
+    "pretrained, six layers": SIX,
+    "six layers": SIX,
 }
 MANY_CANDIDATES = {
     "pretrained, not mixed": CNN,
@@ -42,7 +50,7 @@ def trained(corpus: Path) -> dict[str, list[float]]:
         names |= MANY_CANDIDATES
     short = corpus.name.removesuffix("_subset")
     scores: dict[str, list[float]] = {}
-    for row in srsly.read_jsonl(KNOWN):
+    for row in (row for path in KNOWN if path.is_file() for row in srsly.read_jsonl(path)):
         if row["corpus"] == short and row["method"] in names:
             scores.setdefault(names[row["method"]], []).append(row["test"]["ents_macro_f"])
     return scores
