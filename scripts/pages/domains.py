@@ -44,6 +44,7 @@ DOMAINS = {
     "legal_indian": "Indian court judgments",
     "pico_breast": "breast cancer trials",
 }
+FEW = {"few": 15, "rare": 30}  # at most so many training mentions
 SPECIALIST = {"stock": "stock", "cnn": "CNN", "three": "three layers"}  # methods in the records
 
 
@@ -73,6 +74,7 @@ def specialist() -> Iterator[tuple[str, str]]:
         for name, value in means.items():
             yield f"domains.{name}.{key}", f"{value:.1f}"
             yield f"domains.{name} - stock.{key}", f"{value - means['stock']:.1f}"
+    yield from _rare_types(runs)
     lists: dict[tuple[str, str], list[dict]] = {}
     for r in read("names"):
         lists.setdefault((r["corpus"], r["method"]), []).append(r["test"])
@@ -98,3 +100,23 @@ def specialist() -> Iterator[tuple[str, str]]:
         yield f"lists.decision.{r['corpus']}", interval.replace("-", "−")
     yield "lists.gain.macro", f"{mean(gain[0] for gain in gains):.1f}"
     yield "lists.gain.tail", f"{mean(gain[1] for gain in gains):.1f}"
+
+
+def _rare_types(runs: dict[tuple[str, str], dict]) -> Iterator[tuple[str, str]]:
+    """Yield the mean F1 of rare types on all specialist corpora, of stock spaCy and the CNN."""
+    mentions = {r["corpus"]: r["mentions"] for r in read("training_mentions")}
+    for group, most in FEW.items():
+        types = [(c, name) for c in DOMAINS for name, n in mentions[c].items() if n <= most]
+        yield f"domains.{group}.n", str(len(types))
+        stock, cnn = (
+            [runs[corpus, method]["ents_per_type"][name] for corpus, name in types]
+            for method in ("stock", "CNN")
+        )
+        yield f"domains.{group}.stock", f"{100 * mean(t['f'] for t in stock):.1f}"
+        yield f"domains.{group}.cnn", f"{100 * mean(t['f'] for t in cnn):.1f}"
+        yield f"domains.{group}.cnn.precision", f"{100 * mean(t['p'] for t in cnn):.0f}"
+        yield f"domains.{group}.cnn.recall", f"{100 * mean(t['r'] for t in cnn):.0f}"
+        ahead = sum(own["f"] > other["f"] for own, other in zip(cnn, stock, strict=True))
+        yield f"domains.{group}.ahead", str(ahead)
+        for corpus in DOMAINS:
+            yield f"domains.{group}.{corpus}.n", str(sum(c == corpus for c, _ in types))
