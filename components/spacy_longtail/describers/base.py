@@ -3,7 +3,8 @@
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from thinc.api import Model
@@ -17,46 +18,44 @@ TINY = 1e-12
 BATCH = 512  # descriptions that a transformer reads together
 
 
-@runtime_checkable
-class Describer(Protocol):
-    """Maps descriptions of types to vectors. Its data is saved with the component that has it."""
+class Describer:
+    """Maps descriptions of types to vectors. Its data is saved with the component that has it.
+
+    A describer that needs nothing but its settings has no data, and no file.
+    """
 
     def __call__(self, texts: list[str]) -> Floats2d:
         """Return one row for each description, (n_texts, n_columns)."""
-        ...
+        raise NotImplementedError
 
     def share(self, layers: Iterable[Model]) -> None:
         """Use weights of a pipeline's own layers instead of a copy, where they are the same.
 
         layers (Iterable[Model]): All layers of the pipeline.
         """
-        ...
 
     def to_bytes(self) -> bytes:
         """Return the data that the describer needs beside its settings and shared layers."""
-        ...
-
-    def from_bytes(self, data: bytes) -> None:
-        """Take over data that `to_bytes` returned."""
-        ...
-
-
-class WithoutData:
-    """Base class of describers that need nothing but their settings."""
-
-    def share(self, layers: Iterable[Model]) -> None:
-        """Share nothing."""
-
-    def to_bytes(self) -> bytes:
-        """Return no data."""
         return b""
 
     def from_bytes(self, data: bytes) -> None:
-        """Ignore data."""
+        """Take over data that `to_bytes` returned."""
+
+    def to_disk(self, path: Path) -> None:
+        """Write the data, or remove the file that another describer has left."""
+        if data := self.to_bytes():
+            path.write_bytes(data)
+        else:
+            path.unlink(missing_ok=True)
+
+    def from_disk(self, path: Path) -> None:
+        """Load the data that `to_disk` wrote."""
+        if path.is_file():
+            self.from_bytes(path.read_bytes())
 
 
 @dataclass(frozen=True)
-class FunctionDescriber(WithoutData):
+class FunctionDescriber(Describer):
     """A describer that is any function from texts to vectors."""
 
     function: Callable[[list[str]], Floats2d]

@@ -7,13 +7,13 @@ from spacy.strings import get_string_id
 from thinc.types import Floats2d
 
 from ..settings import CHECKED
-from .base import WithoutData, unit_rows, words
+from .base import Describer, unit_rows, words
 
 LETTERS = (3, 4, 5)  # lengths of runs of letters
 
 
 @dataclass(frozen=True, config=CHECKED)
-class HashedDescriptions(WithoutData):
+class HashedDescriptions(Describer):
     """Random projections of a description's words and runs of letters.
 
     Descriptions that share words are similar. The same text has the same vector on every machine.

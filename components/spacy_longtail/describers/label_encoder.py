@@ -15,7 +15,7 @@ from thinc.types import Floats2d
 from ..encoders import META, check_encoder, located
 from ..errors import Errors
 from ..layers.torch_layer import read_safetensors, require_torch, shim_of, tensor_checksum
-from .base import mean_states
+from .base import Describer, mean_states
 
 if TYPE_CHECKING:  # an extra
     from tokenizers import Tokenizer
@@ -32,7 +32,7 @@ ALIKE = 0.99  # cosine of two means of the same word embeddings
 
 
 @dataclass
-class LabelEncoder:
+class LabelEncoder(Describer):
     """The mean of a description's subwords, as an encoder's own label encoder reads them.
 
     It has the encoder's word embeddings and a few layers that training leaves as they are. The
@@ -67,6 +67,10 @@ class LabelEncoder:
         """Take over weights; without data, those of the encoder are read when they are needed."""
         self._data = data or self._data
         self.__dict__.pop("module", None)
+
+    def from_disk(self, path: Path) -> None:
+        """Load the weights, which version 0.3.0 wrote beside the components."""
+        self.from_bytes(path.read_bytes() if path.is_file() else data_in(path.parents[1]))
 
     @cached_property
     def module(self) -> "PieceEncoder":

@@ -8,11 +8,11 @@ from thinc.types import Floats2d
 
 from ..encoders import META, located
 from ..layers.subwords import NAME, SubwordTable, read_subwords
-from .base import unit_rows, words
+from .base import Describer, unit_rows, words
 
 
 @dataclass
-class SubwordDescriptions:
+class SubwordDescriptions(Describer):
     """The mean of the subword vectors of a description.
 
     The vectors are saved with the component, unless an encoder of the pipeline has them.

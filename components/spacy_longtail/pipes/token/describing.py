@@ -13,9 +13,8 @@ from thinc.api import Model, to_numpy
 from thinc.types import Floats2d
 
 from ...corpus.type_words import in_words, problem_of_texts
-from ...describers import Describer, HashedDescriptions, LabelEncoder
+from ...describers import Describer, HashedDescriptions
 from ...describers.base import unit_rows
-from ...describers.label_encoder import data_in
 from ...encoders import check_encoder
 from ...errors import Errors
 from ...heads.outputs import output_of
@@ -105,39 +104,6 @@ def vectors_of(texts: list[str], describe: Describer | None, who: str) -> Floats
         )
         raise ValueError(Errors.L272.format(who=who, describe=describe, problem=problem, fix=fix))
     return unit_rows(vectors)
-
-
-class DescriberData:
-    """Data of a describer, saved in the folder of its pipe. A describer without data has no file.
-
-    describe (Optional[Describer]): The describer, if the pipe has one.
-    """
-
-    def __init__(self, describe: Describer | None) -> None:
-        self.describe = describe
-
-    def to_bytes(self) -> bytes:
-        """Return the data."""
-        return b"" if self.describe is None else self.describe.to_bytes()
-
-    def from_bytes(self, data: bytes) -> None:
-        """Give saved data to the describer."""
-        if self.describe is not None:
-            self.describe.from_bytes(data)
-
-    def to_disk(self, path: Path) -> None:
-        """Write the data, or remove a file that an earlier describer has left."""
-        if data := self.to_bytes():
-            path.write_bytes(data)
-        else:
-            path.unlink(missing_ok=True)
-
-    def from_disk(self, path: Path) -> None:
-        """Load the data. Version 0.3.0 wrote that of label encoders beside the components."""
-        if path.is_file():
-            self.from_bytes(path.read_bytes())
-        elif isinstance(self.describe, LabelEncoder):
-            self.from_bytes(data_in(path.parents[1]))
 
 
 class PretrainedHead(NamedTuple):

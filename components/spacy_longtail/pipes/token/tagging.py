@@ -17,7 +17,7 @@ from thinc.types import Floats2d, Ragged
 from ...chains.tags import Scheme, TagCodec
 from ...corpus.counts import count_docs
 from ...corpus.labels import check_label
-from ...describers import as_describer
+from ...describers import Describer, HashedDescriptions, as_describer
 from ...describers.label_encoder import DATA
 from ...errors import Errors
 from ...heads import Gold, Head, HeadName, Scores
@@ -35,7 +35,6 @@ from ..scores.spans import ScoredSpan
 from ..scores.thresholding import CALIBRATION, write_judged
 from ..weighting import Reader, resolve_classes
 from .describing import (
-    DescriberData,
     PretrainedHead,
     check_described,
     default_describer,
@@ -149,9 +148,9 @@ class TokenTagger(LongtailPipe):
         return self.tokens.is_described
 
     @property
-    def describer(self) -> DescriberData:
-        """Return the data of the describer, which is saved with the component."""
-        return DescriberData(self.describe)
+    def describer(self) -> Describer:
+        """Return the describer to save with the component: one without data if it has none."""
+        return self.describe or HashedDescriptions()
 
     def marginals(self, docs: list[Doc]) -> Floats2d:
         """Return the probabilities of `codec.tags` at each token, shape (n_tokens, n_tags).
