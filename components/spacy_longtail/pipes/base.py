@@ -2,14 +2,14 @@
 
 import sys
 import threading
-from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any, ClassVar, Literal, cast
 
 import srsly
 from spacy import util
+from spacy.errors import Errors as SpacyErrors
 from spacy.language import Language
 from spacy.pipeline.pipe import Pipe
 from spacy.pipeline.trainable_pipe import TrainablePipe
@@ -27,8 +27,8 @@ from ..settings import finite
 from ..types import Block
 from .label_checks import refuse_new_type
 from .saved import read_cfg
-from .scores.spans import ScoredSpan
-from .scores.thresholding import write_judged
+from .scores.spans import ScoredSpan, write_entities
+from .scores.thresholding import judge
 
 ENTITIES = ["doc.ents", "token.ent_iob", "token.ent_type"]
 KINDS: dict[str, Block] = {
@@ -90,37 +90,105 @@ class Lock:
         return type(self), ()
 
 
-class Gate:
-    """A component that flags sentences in doc.spans[cfg["spans_key"]]. Its types are declared."""
+class SavedPipe:
+    """A component whose settings and learnt values are saved as `cfg` and checked when loaded."""
 
     name: str
+    cfg: Block
+    is_secondary: ClassVar[bool] = False  # whether it reads flagged sentences alone
+    saved: ClassVar[tuple[str, ...]] = ()  # attributes that are saved beside cfg
+    learnt: ClassVar[Mapping[str, Any]] = {}  # saved values beside the settings, with their types
+    required: ClassVar[tuple[str, ...]] = ()  # values that a saved cfg must have
 
     @property
-    @abstractmethod
-    def labels(self) -> tuple[str, ...]: ...
+    def labels(self) -> tuple[str, ...]:
+        """Return the types that the component sets or finds."""
+        raise NotImplementedError
+
+    @property
+    def label_data(self) -> list[str]:
+        return list(self.labels)
+
+    def saved_cfg(self) -> Block:
+        """Return the settings and learnt values that are saved as `cfg`."""
+        return self.cfg
+
+    def read_cfg(self, source: Path | str) -> Block:
+        """Return saved settings and learnt values, checked. Arguments as for `saved.read_cfg`."""
+        return read_cfg(source, self)
+
+    def load_cfg(self, saved: Block, exclude: Iterable[str]) -> None:
+        """Take over saved settings and learnt values, which have been checked.
+
+        saved (Dict[str, Any]): As `saved_cfg` returned it.
+        exclude (Iterable[str]): Names of parts that are not loaded, such as "model".
+        """
+        self.cfg.update(saved)
+
+    def settle(self, source: Path | str, exclude: Iterable[str]) -> None:
+        """Check the loaded parts, and rebuild what depends on them. Arguments as above."""
+
+    def parts(self, method: str, exclude: Iterable[str]) -> dict[str, Callable]:
+        """Return the functions that save or load all parts but `cfg`, by the names of the files.
+
+        method (str): "to_disk", "from_disk", "to_bytes" or "from_bytes".
+        exclude (Iterable[str]): Names of parts that are not saved or loaded.
+        """
+        return {name: getattr(getattr(self, name), method) for name in self.saved}
+
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """Serialize the component."""
+        parts = self.parts("to_bytes", exclude)
+        parts["cfg"] = lambda: srsly.json_dumps(self.saved_cfg())
+        data: bytes = util.to_bytes(parts, exclude)
+        return data
+
+    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> Self:
+        """Load the component after a check of its `cfg`."""
+        cfg = {"cfg": lambda text: self.load_cfg(self.read_cfg(text), exclude)}
+        util.from_bytes(bytes_data, {**cfg, **self.parts("from_bytes", exclude)}, exclude)
+        self.settle("", exclude)
+        return self
+
+    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
+        """Save the component in a folder."""
+        parts = self.parts("to_disk", exclude)
+        parts["cfg"] = lambda file: srsly.write_json(file, self.saved_cfg())
+        util.to_disk(path, parts, exclude)
+
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> Self:
+        """Load the component after a check of its `cfg`."""
+        cfg = {"cfg": lambda file: self.load_cfg(self.read_cfg(file), exclude)}
+        util.from_disk(path, {**cfg, **self.parts("from_disk", exclude)}, exclude)
+        self.settle(Path(path) / "cfg", exclude)
+        return self
+
+
+class Gate(SavedPipe):
+    """A component that flags sentences in doc.spans[cfg["spans_key"]]. Its types are declared."""
 
     def add_label(self, label: str) -> int:
         """Refuse a new type. RETURNS (int): 0 for one of the component's."""
         return refuse_new_type(self.name, self.labels, label, "rare_labels")
 
 
-def _calls(pipe: Any, method: str, cfg: Callable) -> dict[str, Callable]:
-    """Return the functions that save or load a component, by the names of the files.
+class EntityScorer(SavedPipe):
+    """NER that calibrates the scores of entities and applies thresholds before it writes them."""
 
-    pipe (LongtailPipe | UntrainedPipe): Component whose `saved` names the attributes to save.
-    method (str): "to_disk", "from_disk", "to_bytes" or "from_bytes".
-    cfg (Callable): Function that saves or loads `cfg`.
-    """
-    return {"cfg": cfg, **{name: getattr(getattr(pipe, name), method) for name in pipe.saved}}
+    predict: Callable[[list[Doc]], list[list[ScoredSpan]]]  # entities with scores
+
+    def candidates(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
+        """Return the entities of each document before calibration and thresholds."""
+        return self.predict(docs)
+
+    def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
+        """Add the entities to doc.ents, and write their scores if scores_key is set."""
+        for doc, spans in zip(docs, scores, strict=True):
+            write_entities(doc, judge(doc, spans, self.cfg, self.name), self.cfg["scores_key"])
 
 
-class LongtailPipe(TrainablePipe):
+class LongtailPipe(SavedPipe, TrainablePipe):
     """Trainable component: a model with an encoder, and settings that are saved as `cfg`."""
-
-    is_secondary: ClassVar[bool] = False  # whether it reads flagged sentences alone
-    saved: ClassVar[tuple[str, ...]] = ()  # attributes that are saved beside cfg
-    learnt: ClassVar[Mapping[str, Any]] = {}  # saved values beside the settings, with their types
-    required: ClassVar[tuple[str, ...]] = ()  # values that a saved cfg must have
 
     def __init__(
         self,
@@ -138,61 +206,25 @@ class LongtailPipe(TrainablePipe):
         self.head_rate = check_head_rate(head_rate)
         self.cfg = cfg
 
-    @property
-    def label_data(self) -> list[str]:
-        return list(self.labels)
+    def parts(self, method: str, exclude: Iterable[str]) -> dict[str, Callable]:
+        vocab = partial(getattr(self.vocab, method), exclude=exclude)
+        own = super().parts(method, exclude)
+        return {**own, "vocab": vocab, "model": partial(self._call_model, method)}
 
-    def saved_cfg(self) -> Block:
-        """Return the settings and learnt values that are saved as `cfg`."""
-        return self.cfg
+    def _call_model(self, method: str, *data: object) -> Any:
+        """Save or load the model, with spaCy's message if the data is of something else."""
+        try:
+            return getattr(self.model, method)(*data)
+        except AttributeError:
+            raise ValueError(SpacyErrors.E149) from None
 
-    def load_cfg(self, saved: Block, exclude: Iterable[str]) -> None:
-        """Take over saved settings and learnt values, which have been checked.
-
-        saved (Dict[str, Any]): As `saved_cfg` returned it.
-        exclude (Iterable[str]): Names of parts that are not loaded, such as "model".
-        """
-        self.cfg.update(saved)
-
-    def read_cfg(self, source: Path | str) -> Block:
-        """Return saved settings and learnt values, checked. Arguments as for `saved.read_cfg`."""
-        return read_cfg(source, self)
+    def settle(self, source: Path | str, exclude: Iterable[str]) -> None:
+        if "cfg" not in exclude:
+            self.check_weights(source)
+        use_faster_blas(self.model, *encoders_of(self))
 
     def check_weights(self, source: Path | str) -> None:
         """Refuse loaded weights that do not fit the loaded `cfg`. Arguments as for `read_cfg`."""
-
-    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """Serialize the component."""
-        own = _calls(self, "to_bytes", lambda: srsly.json_dumps(self.saved_cfg()))
-        saved = srsly.msgpack_loads(super().to_bytes(exclude=[*exclude, "cfg"]))
-        data: bytes = srsly.msgpack_dumps({**saved, **util.to_dict(own, exclude)})
-        return data
-
-    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> Self:
-        """Load the component after a check of its `cfg`."""
-        own = _calls(self, "from_bytes", lambda text: self.load_cfg(self.read_cfg(text), exclude))
-        util.from_bytes(bytes_data, own, exclude)
-        super().from_bytes(bytes_data, exclude=[*exclude, "cfg"])
-        if "cfg" not in exclude:
-            self.check_weights("")
-        use_faster_blas(self.model, *encoders_of(self))
-        return self
-
-    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """Save the component in a folder."""
-        super().to_disk(path, exclude=[*exclude, "cfg"])
-        own = _calls(self, "to_disk", lambda file: srsly.write_json(file, self.saved_cfg()))
-        util.to_disk(path, own, exclude)
-
-    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> Self:
-        """Load the component after a check of its `cfg`."""
-        own = _calls(self, "from_disk", lambda file: self.load_cfg(self.read_cfg(file), exclude))
-        util.from_disk(path, own, exclude)
-        super().from_disk(path, exclude=[*exclude, "cfg"])
-        if "cfg" not in exclude:
-            self.check_weights(Path(path) / "cfg")
-        use_faster_blas(self.model, *encoders_of(self))
-        return self
 
     def finish_update(self, sgd: Optimizer | None) -> None:
         """Step the optimizer, with `head_rate` times the learning rate outside the encoder."""
@@ -203,16 +235,11 @@ class StoppedError(ValueError):
     """Error that ends a run, whatever the error handler says."""
 
 
-class UntrainedPipe(Pipe):
+class UntrainedPipe(SavedPipe, Pipe):
     """Component without weights, which processes batches as spaCy's trainable ones do."""
 
-    cfg: Block
     predict: Callable
     set_annotations: Callable
-    is_secondary: ClassVar[bool] = False  # whether it reads flagged sentences alone
-    saved: ClassVar[tuple[str, ...]] = ()  # attributes that are saved beside cfg
-    learnt: ClassVar[Mapping[str, Any]] = {}  # saved values beside the settings, with their types
-    required: ClassVar[tuple[str, ...]] = ()  # values that a saved cfg must have
 
     def __init__(self, vocab: Vocab, name: str, scorer: Callable | None, **cfg: Any) -> None:
         self.vocab = vocab
@@ -224,30 +251,8 @@ class UntrainedPipe(Pipe):
     def restart(self) -> None:
         """Rebuild the state that depends on `cfg`. It is called when the component is loaded."""
 
-    @property
-    def label_data(self) -> list[str]:
-        return list(self.labels)
-
-    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        parts = _calls(self, "to_disk", lambda file: srsly.write_json(file, self.cfg))
-        util.to_disk(path, parts, exclude)
-
-    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> Self:
-        parts = _calls(self, "from_disk", lambda file: self.cfg.update(read_cfg(file, self)))
-        util.from_disk(path, parts, exclude)
+    def settle(self, source: Path | str, exclude: Iterable[str]) -> None:
         self.restart()
-        return self
-
-    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        parts = _calls(self, "to_bytes", lambda: srsly.json_dumps(self.cfg))
-        data: bytes = util.to_bytes(parts, exclude)
-        return data
-
-    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> Self:
-        parts = _calls(self, "from_bytes", lambda text: self.cfg.update(read_cfg(text, self)))
-        util.from_bytes(data, parts, exclude)
-        self.restart()
-        return self
 
     def __call__(self, doc: Doc) -> Doc:
         return next(self.pipe([doc]), doc)
@@ -269,22 +274,6 @@ class UntrainedPipe(Pipe):
                 handler(self.name, self, docs, error)
             else:
                 yield from docs
-
-
-class EntityScorer:
-    """NER that calibrates the scores of entities and applies thresholds before it writes them."""
-
-    name: str
-    cfg: Block
-    predict: Callable[[list[Doc]], list[list[ScoredSpan]]]  # entities with scores
-
-    def candidates(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
-        """Return the entities of each document before calibration and thresholds."""
-        return self.predict(docs)
-
-    def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
-        """Add the entities to doc.ents, and write their scores if scores_key is set."""
-        write_judged(docs, scores, self.cfg, self.name)
 
 
 def check_head_rate(head_rate: float) -> float:

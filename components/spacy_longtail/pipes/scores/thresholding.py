@@ -9,7 +9,7 @@ from ...errors import Errors
 from ...numerics import sigmoid
 from ...settings import finite, unused
 from ...types import Block, Overrides
-from .spans import ScoredSpan, scored_spans, write_entities, write_scores
+from .spans import ScoredSpan, scored_spans, write_scores
 from .thresholds import log_odds
 
 # found on development data, and kept in a pipe's cfg: a slope and a shift of the log odds, by type
@@ -82,17 +82,3 @@ def judge(doc: Doc, spans: Iterable[ScoredSpan], cfg: Overrides, name: str) -> l
         write_scores(doc, key, [span for span, _ in rows])
         doc.spans[key].attrs[PIPES] = [pipe for _, pipe in rows]
     return kept
-
-
-def write_judged(
-    docs: Iterable[Doc], found: Iterable[list[ScoredSpan]], cfg: Overrides, name: str
-) -> None:
-    """Judge entities and add those that are kept to doc.ents, with their scores if wanted.
-
-    docs (Iterable[Doc]): Documents.
-    found (Iterable[List[ScoredSpan]]): Entities of each document.
-    cfg (Overrides): Settings of the component.
-    name (str): Name of the component.
-    """
-    for doc, spans in zip(docs, found, strict=True):
-        write_entities(doc, judge(doc, spans, cfg, name), cfg["scores_key"])

@@ -26,13 +26,13 @@ from ...layers.listeners import check_listened, nodes_of
 from ...losses.base import Loss
 from ...output.amounts import number
 from ...types import Block, TwoTaskState
-from ..base import LongtailPipe
+from ..base import EntityScorer, LongtailPipe
 from ..label_checks import check_known, declared_without_mention, warn_without_mention
 from ..neighbours import name_in
 from ..saved import Curves, Thresholds, Weights, bad_cfg
 from ..scores.probabilities import SETTING, write_probabilities
 from ..scores.spans import ScoredSpan
-from ..scores.thresholding import CALIBRATION, write_judged
+from ..scores.thresholding import CALIBRATION
 from ..weighting import Reader, resolve_classes
 from .describing import (
     PretrainedHead,
@@ -84,7 +84,7 @@ class Predictions(list[list[ScoredSpan]]):
         self.probabilities: list[Floats2d] = []  # (n_tokens, n_tags) of each document, or no element
 
 
-class TokenTagger(LongtailPipe):
+class TokenTagger(EntityScorer, LongtailPipe):
     """Base class of components whose model gives outputs per token.
 
     `cfg` has the settings, `tokens` the results of training, and `state` the state of training. The
@@ -304,14 +304,10 @@ class TokenTagger(LongtailPipe):
                 found.probabilities.extend(np.split(p, np.cumsum([*map(len, part)])[:-1]))
         return found
 
-    def candidates(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
-        """Return the entities of each document before calibration and thresholds."""
-        return self.predict(docs)
-
     def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
         """Write the entities, and their scores and the tokens' probabilities if these are set."""
         docs = list(docs)
-        write_judged(docs, scores, self.cfg, self.name)
+        super().set_annotations(docs, scores)
         for doc, p in zip(docs, getattr(scores, "probabilities", ()), strict=False):
             write_probabilities(doc, self.name, self.codec.tags, p)
 
