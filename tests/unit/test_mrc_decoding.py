@@ -10,7 +10,7 @@ from thinc.api import NumpyOps
 
 from spacy_longtail.layers.reading import paired_rows
 from spacy_longtail.pipes.mrc.answers import nearest_pairs, training_pairs
-from spacy_longtail.pipes.mrc.queries import ask, check_queries
+from spacy_longtail.pipes.mrc.queries import ask, check_queries, cut_query
 from spacy_longtail.pipes.scores.merging import merge_spans
 from spacy_longtail.pipes.scores.spans import ScoredSpan
 
@@ -106,7 +106,8 @@ def test_queries_stand_before_sentences():
     first = Doc(nlp.vocab, words=["Maria", "left", "Oslo", "fast"], spaces=[True, True, False, False])
     first[2].is_sent_start = True
     second = Doc(nlp.vocab, words=["Rome"])
-    parts = list(ask([first, nlp(""), second], ["who isn't it?", "where"], "[SEP]", nlp.tokenizer, 4))
+    queries = [cut_query(text, nlp.tokenizer) for text in ("who isn't it?", "where")]
+    parts = list(ask([first, nlp(""), second], queries, "[SEP]", 4))
     texts = [a.doc.text for part in parts for a in part.asked]
     sentences = ("Maria left ", "Oslofast", "Rome ")
     assert texts == [

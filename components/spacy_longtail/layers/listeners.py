@@ -4,11 +4,12 @@ import re
 import warnings
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
-from typing import Any, Protocol
+from typing import Any
 from weakref import WeakSet
 
 from spacy.language import Language
-from spacy.pipeline.tok2vec import Tok2Vec, Tok2VecListener
+from spacy.pipeline import Tok2Vec, TrainablePipe
+from spacy.pipeline.tok2vec import Tok2VecListener
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 from thinc.api import Model
@@ -18,16 +19,6 @@ from ..errors import Errors, Warnings
 LISTENER = re.compile(r"[\w.-]*listener[\w.-]*")  # not "tok2vec-listener>>linear"
 
 _PIPELINES: WeakSet[Language] = WeakSet()  # those that components of this package were built for
-
-
-class Listening(Protocol):
-    """A component whose model may have a listener."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def model(self) -> Model: ...
 
 
 def nodes_of(nlp: Language) -> Iterator[Model]:
@@ -50,22 +41,21 @@ def remember(nlp: Language) -> None:
     _PIPELINES.add(nlp)
 
 
-def check_listened(pipe: Listening, docs: Sequence[Doc]) -> None:
+def check_listened(pipe: TrainablePipe, docs: Sequence[Doc]) -> None:
     """Check that a component's listener reads the vectors that its own encoder has written.
 
     All encoders of a kind write to one place, so without its own encoder a listener reads what
     another has written there. It warns of documents that no encoder has read.
 
-    pipe (Listening): The component.
+    pipe (TrainablePipe): The component.
     docs (Sequence[Doc]): Documents that it is about to process.
     RAISES (ValueError): If another encoder of the running pipeline was the last to write there.
     """
     vocab = next((doc.vocab for doc in docs if len(doc)), None)
     # a component that two pipelines share knows neither of them, but each document has its own
     # pipeline's vocabulary
-    own: object = pipe
     sharing = [nlp for nlp in _PIPELINES if nlp.vocab is vocab]
-    running = [nlp for nlp in sharing if any(other is own for _, other in nlp.components)]
+    running = [nlp for nlp in sharing if any(other is pipe for _, other in nlp.components)]
     misread = [_misread(nlp, pipe) for nlp in running]
     if misread and misread[0] and all(misread):
         raise ValueError(Errors.L813.format(who=pipe.name, **misread[0]))
@@ -76,17 +66,16 @@ def check_listened(pipe: Listening, docs: Sequence[Doc]) -> None:
         warnings.warn(Warnings.W106.format(who=pipe.name), stacklevel=4)
 
 
-def encoders_of(pipe: Listening) -> Iterator[Model]:
+def encoders_of(pipe: TrainablePipe) -> Iterator[Model]:
     """Yield the models of the tok2vec components whose vectors a component's listener reads."""
-    own: object = pipe
     for nlp in list(_PIPELINES):
-        if any(other is own for _, other in nlp.components):
+        if any(other is pipe for _, other in nlp.components):
             for _, encoder in nlp.components:
                 if isinstance(encoder, Tok2Vec) and pipe.name in encoder.listening_components:
                     yield encoder.model
 
 
-def _misread(nlp: Language, pipe: Listening) -> dict[str, str] | None:
+def _misread(nlp: Language, pipe: TrainablePipe) -> dict[str, str] | None:
     """Return the encoder of a component, what is wrong with it, and the encoder that it would read.
 
     Without an enabled encoder before the component there is nothing to say: the documents may have

@@ -10,7 +10,6 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import logger
 from thinc.api import Model, Optimizer, set_dropout_rate
-from typing_extensions import TypedDict
 
 from ...corpus.counts import count_docs
 from ...errors import Errors
@@ -27,16 +26,9 @@ from ..scores.merging import merge_spans
 from ..scores.spans import ScoredSpan
 from ..scores.thresholding import CALIBRATION, check_judging
 from .answers import gold_answers, learn, read_off
-from .queries import Questions, ask, check_queries
+from .queries import CutQuery, Questions, ask, check_queries, cut_query
 
 WHO = "longtail_mrc_ner"
-
-
-class CutQuery(TypedDict):
-    """The tokens of a query. They are saved, as another pipeline may cut texts in other ways."""
-
-    words: list[str]
-    spaces: list[bool]  # whether a space follows each
 
 
 class MRCNER(EntityScorer, LongtailPipe):
@@ -165,20 +157,14 @@ class MRCNER(EntityScorer, LongtailPipe):
 
     def _ask(self, docs: list[Doc], size: int) -> Iterator[Questions]:
         self._cut_queries()
-        queries = list(self.cfg["queries"].values())
-        return ask(docs, queries, self.cfg["separator"], self._query_doc, size)
-
-    def _query_doc(self, query: str) -> Doc:
-        return Doc(self.vocab, **self.cfg["cut_queries"][query])
+        queries = [self.cfg["cut_queries"][query.strip()] for query in self.cfg["queries"].values()]
+        return ask(docs, queries, self.cfg["separator"], size)
 
     def _cut_queries(self) -> None:
         """Cut the queries that have no tokens yet with the tokenizer of the pipe's own pipeline."""
         for query in map(str.strip, self.cfg["queries"].values()):
             if query not in self.cfg["cut_queries"]:
-                doc = self.tokenizer(query)
-                spaces = [bool(token.whitespace_) for token in doc]
-                cut: CutQuery = {"words": [token.text for token in doc], "spaces": spaces}
-                self.cfg["cut_queries"][query] = cut
+                self.cfg["cut_queries"][query] = cut_query(query, self.tokenizer)
 
     def load_cfg(self, saved: Block, exclude: Iterable[str]) -> None:
         """Take over saved values; version 0.3.0 saved queries without their tokens."""

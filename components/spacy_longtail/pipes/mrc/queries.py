@@ -1,6 +1,6 @@
 """Queries of `longtail_mrc_ner`: checked, and put to every sentence."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise, product
 from typing import NamedTuple
 
@@ -9,11 +9,26 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 from spacy.vocab import Vocab
 from thinc.types import Ints1d
+from typing_extensions import TypedDict
 
 from ...corpus.type_words import problem_in_config
 from ...errors import Errors
 from ...layers.reading import Asked
 from ...sentences import sentence_lengths
+
+
+class CutQuery(TypedDict):
+    """The tokens of a query. They are saved, as another pipeline may cut texts in other ways."""
+
+    words: list[str]
+    spaces: list[bool]  # whether a space follows each
+
+
+def cut_query(query: str, tokenizer: Callable[[str], Doc]) -> CutQuery:
+    """Return the tokens of a query as the tokenizer of a pipeline cuts it."""
+    doc = tokenizer(query)
+    spaces = [bool(token.whitespace_) for token in doc]
+    return {"words": [token.text for token in doc], "spaces": spaces}
 
 
 def check_queries(queries: dict[str, str], who: str) -> dict[str, str]:
@@ -33,23 +48,16 @@ class Questions(NamedTuple):
     type: Ints1d  # (n_rows,), index of the query
 
 
-def ask(
-    docs: list[Doc], queries: list[str], separator: str, tokenizer: Callable[[str], Doc], size: int
-) -> Iterator[Questions]:
+def ask(docs: list[Doc], queries: Sequence[CutQuery], separator: str, size: int) -> Iterator[Questions]:
     """Put every query to every sentence, sentence after sentence and query after query.
 
     docs (List[Doc]): Documents.
-    queries (List[str]): Queries, tokenized like any text of the pipeline.
+    queries (Sequence[CutQuery]): Tokens of the queries.
     separator (str): Token between query and sentence.
-    tokenizer (Callable[[str], Doc]): Tokenizer of the pipeline.
     size (int): Number of queries with sentences in a batch.
     YIELDS (Questions): Batches in order.
     """
-    prefixes = []
-    for query in queries:
-        doc = tokenizer(query.strip())
-        spaces = [bool(token.whitespace_) for token in doc[:-1]]
-        prefixes.append(([*(token.text for token in doc), separator], [*spaces, True, True]))
+    prefixes = [([*q["words"], separator], [*q["spaces"][:-1], True, True]) for q in queries]
     for batch in minibatch(product(_sentences(docs), enumerate(prefixes)), size):
         asked = [
             Asked(Doc(vocab, before + words, spaces_before + spaces), len(before))
