@@ -13,8 +13,13 @@ from ..errors import Errors
 from ..output.writing import check_folder, coded_io, unless_holds, whole_folder
 from ..pipes.gate.fitting import Gate, fit_gate
 from ..pipes.neighbours import is_gate
-from ..pipes.scores.calibration import entity_outcomes, fit_curves, measure_error
-from ..pipes.scores.choosing import choose_types, warn_kept
+from ..pipes.scores.calibration import (
+    choose_types,
+    entity_outcomes,
+    fit_curves,
+    measure_error,
+    warn_kept,
+)
 from ..pipes.scores.chosen import CHOSEN, Chosen, ChosenTypes, Goal, chosen_json
 from ..pipes.scores.thresholding import CALIBRATION, check_keys
 from ..training.loading import load_pipeline, pipeline_folder

@@ -8,6 +8,7 @@ from thinc.api import Linear, Model, zero_init
 from ..errors import Errors
 from ..layers.described import described_linear, is_described
 from ..layers.transitions import transition_scores
+from .base import Head
 
 
 def set_outputs(model: Model, n_outputs: int, who: str) -> None:
@@ -57,6 +58,24 @@ def rename_outputs(
                 resized[at] = rows[was]
                 rows = resized
             model.get_ref(ref).set_param(name, rows)
+
+
+def resize_outputs(model: Model, before: Head, after: Head) -> None:
+    """Give a model the outputs of another head. Outputs that both heads have keep their weights.
+
+    model (Model): The model. One without weights gets a new size if it has the size of `before`;
+        otherwise its size is left open.
+    before (Head): Head whose outputs the model has.
+    after (Head): Head whose outputs it gets.
+    """
+    output = output_of(model)
+    if output.has_param("W"):
+        # A described type starts from its description alone.
+        biases = [0.0] * len(after.outputs)
+        biases = biases if is_described(output) else after.initial_biases(before.outputs)
+        rename_outputs(model, before.outputs, after.outputs, biases)
+    elif output.maybe_get_dim("nO") == len(before.outputs):  # the size in the config
+        forget_outputs(model, len(after.outputs))
 
 
 def forget_outputs(model: Model, n_outputs: int | None = None) -> None:

@@ -1,7 +1,5 @@
 """Choice of a gate's threshold or budget on development data."""
 
-import warnings
-
 import numpy as np
 from spacy.language import Language
 from spacy.training import Example
@@ -9,11 +7,10 @@ from spacy.util import minibatch
 from thinc.types import Floats1d
 
 from ...corpus.examples import annotated_sentences, flagged_sentences
-from ...errors import Warnings
 from ...numerics import sigmoid
 from ...scorers.gate import score_gate
 from ...types import Block
-from ..scores.calibration import Scored, folds_of, measure_error
+from ..scores.calibration import Scored, folds_of, measure_error, warn_kept
 from ..scores.chosen import CalibrationError, ChosenGate, GatePoint, Goal
 from ..scores.thresholding import CALIBRATION
 from ..scores.thresholds import OperatingPoint, fit_curve, points
@@ -118,6 +115,5 @@ def _choose(
     if chosen is None:
         few = f"a choice needs {min_sentences} sentences with a rare type, found {n_rare}"
         problem = few if n_rare < min_sentences else f"no threshold reaches a {goal} of sentences"
-        keeps = f"threshold = {gate.cfg['threshold']:g}"
-        warnings.warn(Warnings.W082.format(name=gate.name, keeps=keeps, problem=problem), stacklevel=4)
+        warn_kept(gate.name, f"threshold = {gate.cfg['threshold']:g}", problem)
     return chosen

@@ -14,7 +14,7 @@ from ...corpus.labels import check_label
 from ...describers import Describer
 from ...errors import Errors
 from ...heads import HEADS, Gold, Head, HeadName, Scores, Trained
-from ...heads.outputs import forget_outputs, output_of, rename_outputs, set_outputs
+from ...heads.outputs import forget_outputs, output_of, rename_outputs, resize_outputs, set_outputs
 from ...layers.described import is_described, lay_out, set_descriptions
 from ...losses import CrossEntropy
 from ...losses.base import Loss, check_loss
@@ -25,7 +25,7 @@ from ..saved import Weights
 from ..scores.spans import ScoredSpan
 from .describing import describe_apart, extended
 from .gold import allowed_tags, gold_types, soft_targets, tagged_entities
-from .type_table import TypeTable, resize_outputs
+from .type_table import TypeTable
 
 MAX_OUTPUTS = 1 << 22  # of the model in a slice of a batch: decoding them takes some 50 MB
 

@@ -1,14 +1,9 @@
-"""Types of a token pipe with their descriptions, and the outputs of its model for them."""
+"""Types of a token pipe with their descriptions."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from thinc.api import Model
-
-from ...heads import Head
-from ...heads.outputs import forget_outputs, output_of, rename_outputs
-from ...layers.described import is_described
 from ...types import Block
 from .describing import describe_types
 
@@ -65,21 +60,3 @@ class TypeTable:
     def seeing(self, mentioned: Collection[str]) -> "TypeTable":
         """Return a table in which the mentioned types no longer count as unseen."""
         return replace(self, unseen=tuple(label for label in self.unseen if label not in mentioned))
-
-
-def resize_outputs(model: Model, before: Head, after: Head) -> None:
-    """Give a model the outputs of another head. Outputs that both heads have keep their weights.
-
-    model (Model): The model. One without weights gets a new size if it has the size of `before`;
-        otherwise its size is left open.
-    before (Head): Head whose outputs the model has.
-    after (Head): Head whose outputs it gets.
-    """
-    output = output_of(model)
-    if output.has_param("W"):
-        # A described type starts from its description alone.
-        biases = [0.0] * len(after.outputs)
-        biases = biases if is_described(output) else after.initial_biases(before.outputs)
-        rename_outputs(model, before.outputs, after.outputs, biases)
-    elif output.maybe_get_dim("nO") == len(before.outputs):  # the size in the config
-        forget_outputs(model, len(after.outputs))
