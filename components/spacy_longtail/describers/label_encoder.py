@@ -80,8 +80,7 @@ class LabelEncoder(Describer):
 
         if not (data := self.to_bytes()):
             check_encoder(self.name)
-            problem = "It has no label encoder."
-            raise ValueError(Errors.L265.format(name=self.name, problem=problem))
+            raise ValueError(Errors.L265.format(name=self.name, problem="It has no label encoder."))
         with torch.random.fork_rng(devices=[]):  # weights that are replaced at once are drawn
             try:
                 return self._load(data)

@@ -45,11 +45,6 @@ class Pieces:
         inner = [i for i, word in enumerate(encoding.word_ids) if word is not None]
         return encoding.ids[: inner[0]], encoding.ids[inner[-1] + 1 :]
 
-    @property
-    def n_special(self) -> int:
-        """Return the number of special subwords of a sequence."""
-        return sum(map(len, self.ends))
-
     @cached_property
     def unknown(self) -> int:
         """Return the subword for tokens without any, such as white space."""

@@ -85,7 +85,7 @@ class PieceEncoder(nn.Module):
         super().__init__()
         self.encoder: Any = None
         self.pieces: Pieces | None = None
-        self.n_positions: int | None = None
+        self.max_pieces: int | None = None  # of a text without special ones; None for no limit
         self.dropout = nn.Dropout(DROPOUT)
 
     @property
@@ -106,19 +106,14 @@ class PieceEncoder(nn.Module):
         tokenizer.no_padding()
         tokenizer.no_truncation()
         self.pieces = Pieces(tokenizer)
-        self.n_positions = positions_of(self.encoder)
+        n_positions = positions_of(self.encoder)
+        n_special = sum(map(len, self.pieces.ends))
+        self.max_pieces = None if n_positions is None else n_positions - n_special
 
     @property
     def width(self) -> int:
         """Return the number of columns of the states."""
         return int(self.encoder.config.hidden_size)
-
-    @property
-    def max_pieces(self) -> int | None:
-        """Return the maximum number of subwords of a text without special ones; None for none."""
-        if self.n_positions is None or self.pieces is None:
-            return None
-        return self.n_positions - self.pieces.n_special
 
     def forward(self, batches: Sequence[Padded], order: Tensor, encoder: Any = None) -> Tensor:
         """Return the states of all words.

@@ -1,7 +1,6 @@
 """Base classes of components: factories, saving, learning rates of encoder and head."""
 
 import sys
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial, wraps
 from pathlib import Path
@@ -72,22 +71,6 @@ def factory(name: str, kind: Literal["ner", "gate", "secondary"], **blocks: Bloc
         return Language.factory(name, default_config=settings, **meta)(build_in)
 
     return register
-
-
-class Lock:
-    """Reentrant lock that can be pickled: a copy, such as one in another process, is a new lock."""
-
-    def __init__(self) -> None:
-        self._lock = threading.RLock()
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(self, *error: object) -> None:
-        self._lock.release()
-
-    def __reduce__(self) -> tuple[type["Lock"], tuple[()]]:
-        return type(self), ()
 
 
 class SavedPipe:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from threading import Lock
 from typing import Any, ClassVar
 
 from spacy.language import Language
@@ -14,7 +15,7 @@ from ..extras import extra, require
 from ..hub import no_model_code
 from ..sentences import sentence_bounds
 from ..settings import finite
-from .base import EntityScorer, Lock, UntrainedPipe, factory
+from .base import EntityScorer, UntrainedPipe, factory
 from .label_checks import check_known, check_types
 from .saved import Curves
 from .scores.merging import merge_spans
@@ -23,6 +24,7 @@ from .scores.thresholding import CALIBRATION, check_judging
 from .token.describing import describe_types
 
 WHO = "longtail_gliner"
+_reading = Lock()  # a tokenizer cannot be used by two threads at once, nor torch's generator
 
 
 class GLiNERNER(EntityScorer, UntrainedPipe):
@@ -63,7 +65,6 @@ class GLiNERNER(EntityScorer, UntrainedPipe):
         given = {label: text for label, text in descriptions.items() if text}
         check_known("descriptions", given, types, WHO)
         check_known("thresholds", thresholds or (), types, WHO)
-        self._lock = Lock()  # a tokenizer cannot be used by two threads at once
         super().__init__(
             nlp.vocab,
             name,
@@ -109,7 +110,7 @@ class GLiNERNER(EntityScorer, UntrainedPipe):
         parts = [(i, doc[a:b]) for i, doc in enumerate(docs) for a, b in sentence_parts(doc, most)]
         texts = {k: part.text for k, (_, part) in enumerate(parts) if part.text.strip()}
         threshold = self.cfg["threshold"]
-        with self._lock, torch.random.fork_rng(devices=[]):  # the package draws a seed
+        with _reading, torch.random.fork_rng(devices=[]):  # the package draws a seed
             rows = self.gliner.inference([*texts.values()], list(label_of), threshold=threshold)
         spans: list[list[ScoredSpan]] = [[] for _ in docs]
         for k, row in zip(texts, rows, strict=True):

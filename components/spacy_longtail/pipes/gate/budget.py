@@ -3,17 +3,17 @@
 from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Iterable, Sequence
+from threading import Lock
 
 import numpy as np
 from thinc.types import Floats1d
-
-from ..base import Lock
 
 WINDOW = 10_000  # recent scores that a new one is compared with, those of the start included
 N_START = 2_000  # scores that are kept of development data
 BURST = 5  # sentences that may be flagged ahead of the budget
 N_DIGITS = 6  # of a score: sentences that say the same tie, whatever batch they were in
 ROUNDING = 1e-9
+_deciding = Lock()  # of all budgets, because a lock of their own could not be pickled
 
 
 class Budget:
@@ -33,7 +33,6 @@ class Budget:
         self.n_seen = self.n_flagged = 0
         self._recent = deque(np.round(list(start), N_DIGITS).tolist(), WINDOW)  # in order of arrival
         self._sorted = sorted(self._recent)
-        self._lock = Lock()
 
     def flag(self, scores: Floats1d) -> np.ndarray:
         """Return whether each of the next sentences of the stream is flagged, shape (n_sentences,).
@@ -41,7 +40,7 @@ class Budget:
         One thread decides at a time, so that the sentences of one call are adjacent in the stream.
         """
         rounded = np.round(np.asarray(scores, dtype="float64"), N_DIGITS).tolist()
-        with self._lock:
+        with _deciding:
             return np.fromiter(map(self._decide, rounded), dtype=bool, count=len(rounded))
 
     def _decide(self, score: float) -> bool:

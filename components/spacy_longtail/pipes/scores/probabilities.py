@@ -44,8 +44,8 @@ def read_probabilities(doc: Doc, name: str | None, who: str) -> tuple[tuple[str,
     written = doc.user_data.get(TOKEN_PROBABILITIES, {})
     record = written.get(next(reversed(written), None) if name is None else name)
     if record is None:
-        shown = {"who": who, "wanted": repr(name or "any component"), "found": ", ".join(written)}
-        raise ValueError(Errors.L810.format(**{**shown, "found": shown["found"] or "none"}))
+        wanted, found = repr(name or "any component"), ", ".join(written) or "none"
+        raise ValueError(Errors.L810.format(who=who, wanted=wanted, found=found))
     if len(record["p"]) != len(doc):
         raise ValueError(Errors.L811.format(who=who, n=len(record["p"]), tokens=len(doc)))
     return tuple(record["tags"]), record["p"]

@@ -153,19 +153,15 @@ class GatedNER(TokenTagger):
         spans: list[list[ScoredSpan]] = [[] for _ in docs]
         if not any(flagged):
             return spans
-        if not self._reads_all:
+        if self._reads_all:
+            read = {i: docs[i] for i, parts in enumerate(flagged) if parts}
+            check_listened(self, list(read.values()))
+            for i, ents in zip(read, self._entities(list(read.values())), strict=True):
+                spans[i].extend(ent._replace(weak=True) for ent in within(ents, flagged[i]))
+        else:
             places = places_of(flagged)
-            sentences = cut_flagged(docs, places)
-            by_sentence = self._entities(sentences)
-            for place, ents in zip(places, by_sentence, strict=True):
+            for place, ents in zip(places, self._entities(cut_flagged(docs, places)), strict=True):
                 spans[place.doc].extend(in_document(ents, place))
-            return spans
-        read = {i: docs[i] for i, parts in enumerate(flagged) if parts}
-        some = list(read.values())
-        check_listened(self, some)
-        by_doc = self._entities(some)
-        for i, ents in zip(read, by_doc, strict=True):
-            spans[i].extend(ent._replace(weak=True) for ent in within(ents, flagged[i]))
         return spans
 
     def _entities(self, docs: list[Doc]) -> list[list[ScoredSpan]]:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
+from threading import Lock
 from typing import Any, Literal
 
 import numpy as np
@@ -15,7 +16,7 @@ from ...errors import Errors, Warnings
 from ...sentences import sentence_lengths
 from ...settings import whole
 from ...types import ENTITY_SCORES, WEAK_SENTENCES
-from ..base import Lock, StoppedError, UntrainedPipe, factory
+from ..base import StoppedError, UntrainedPipe, factory
 from ..gate.flagging import flagged_parts
 from ..label_checks import check_types
 from ..neighbours import check_secondary
@@ -36,7 +37,7 @@ from .flagged import (
 from .secondaries import OwnComponent, OwnPipeline, unfit
 
 WHO = "longtail_gated_pipe"
-
+_counting = Lock()  # of all such pipes, because a lock of their own could not be pickled
 
 USAGE = (
     "sentences",  # of the documents, flagged or not
@@ -106,7 +107,6 @@ class GatedPipe(UntrainedPipe):
         kind: Callable = OwnPipeline if pipe is None else OwnComponent
         self.secondary: OwnPipeline | OwnComponent = kind(nlp, source if pipe is None else pipe, name)
         self.usage: dict[str, Any] = dict.fromkeys(USAGE, 0)
-        self._lock = Lock()
         self._n_failed = 0  # sentences in a row
         super().__init__(
             nlp.vocab,
@@ -222,17 +222,17 @@ class GatedPipe(UntrainedPipe):
                 for place in places:
                     yield from self._read(docs, [place])
         else:
-            with self._lock:
+            with _counting:
                 self._n_failed = 0
             yield from zip(places, spans, strict=True)
 
     def _count(self, **counts: float) -> None:
-        with self._lock:
+        with _counting:
             for name, n in counts.items():
                 self.usage[name] += n
 
     def _fail(self, problem: str) -> None:
-        with self._lock:
+        with _counting:
             n = self._n_failed = self._n_failed + 1
         self._count(failures=1)
         logger.warning(Warnings.W062.format(who=self.name, problem=problem))

@@ -115,20 +115,6 @@ class PretrainedHead(NamedTuple):
     describe: Block | None  # the block of its describer
 
 
-def default_describer(
-    given: Describer | None, head: PretrainedHead | None
-) -> tuple[Describer | None, Block] | None:
-    """Return the describer to use, with its config block, unless another one was given.
-
-    given (Optional[Describer]): Describer of the component's settings.
-    head (Optional[PretrainedHead]): Pretrained head, whose describer comes before the default one.
-    """
-    block: Block = {"@misc": "longtail.HashedDescriptions.v1"}
-    if head is not None and given in (None, head.pipe.describe):
-        return head.pipe.describe, head.describe or block
-    return None if given is not None else (HashedDescriptions(), block)
-
-
 def read_pretrained(path: str | Path, who: str) -> PretrainedHead:
     """Load the described head of a pretrained pipeline.
 

@@ -1,6 +1,5 @@
 """Base class of the components that label tokens: types, training, prediction and saving."""
 
-import copy
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from itertools import islice
@@ -37,7 +36,6 @@ from ..weighting import Reader, resolve_classes
 from .describing import (
     PretrainedHead,
     check_described,
-    default_describer,
     describe_apart,
     read_pretrained,
     take_pretrained,
@@ -109,7 +107,7 @@ class TokenTagger(EntityScorer, LongtailPipe):
         describe: Callable | None = None,
         **settings: object,
     ) -> None:
-        cfg = {**copy.deepcopy(SETTINGS), **settings}
+        cfg = {**SETTINGS, **settings}
         self.loss = loss
         self.tokens = TokenModel(model, cfg["head"], loss, cfg["scheme"])
         self.state = TwoTaskState()
@@ -246,12 +244,20 @@ class TokenTagger(EntityScorer, LongtailPipe):
             raise no_outputs(self.model, self.name)
 
     def _settle_describer(self, nlp: Language | None, head: PretrainedHead | None) -> None:
-        """Set the describer, and save it with the config so that types can be added later."""
-        if (found := default_describer(self.describe, head)) is not None:
-            self.describe, block = found
-            self._share_layers(nlp)
-            if nlp is not None and (name := name_in(nlp, self)):
-                nlp.get_pipe_config(name)["describe"] = block
+        """Set the describer, and save it with the config so that types can be added later.
+
+        Without one in the settings it is that of the pretrained head, or one that hashes words.
+        """
+        block: Block = {"@misc": "longtail.HashedDescriptions.v1"}
+        if head is not None and self.describe in (None, head.pipe.describe):
+            self.describe, block = head.pipe.describe, head.describe or block
+        elif self.describe is None:
+            self.describe = HashedDescriptions()
+        else:
+            return
+        self._share_layers(nlp)
+        if nlp is not None and (name := name_in(nlp, self)):
+            nlp.get_pipe_config(name)["describe"] = block
 
     def _settle_types(
         self, mentioned: list[str], nlp: Language | None, labels: list[str] | None

@@ -201,8 +201,7 @@ class TokenModel:
             gold = gold._replace(allowed=allowed if gold.allowed is None else allowed * gold.allowed)
         trained = head.train(scores, gold, state)
         if not trained.is_finite:
-            shown = {"loss": trained.loss, "n_rows": len(gold.mask)}
-            raise ValueError(Errors.L007.format(who=who, **shown))
+            raise ValueError(Errors.L007.format(who=who, loss=trained.loss, n_rows=len(gold.mask)))
         if columns is not None and not head.can_mask:  # each output has a loss of its own
             d_rows = head.logits(trained.d_scores).dataXd
             d_rows *= self.model.ops.asarray1f(columns)
