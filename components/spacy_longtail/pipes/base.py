@@ -182,12 +182,9 @@ class LongtailPipe(SavedPipe, TrainablePipe):
         head_rate: float,
         **cfg: Any,
     ) -> None:
-        self.vocab = vocab
-        self.model = model
-        self.name = name
+        super().__init__(vocab, model, name, **cfg)
         self.scorer = scorer
         self.head_rate = check_head_rate(head_rate)
-        self.cfg = cfg
 
     def parts(self, method: str, exclude: Iterable[str]) -> dict[str, Callable]:
         vocab = partial(getattr(self.vocab, method), exclude=exclude)

@@ -60,18 +60,6 @@ DEFAULT_TOKEN_MODEL: Block = {
     "tok2vec": HASH_EMBED_CNN,
 }
 SETTINGS: Block = {"head": "softmax", "scheme": "BIO", "warmup": 0, SETTING: False}
-LEARNT: Block = {  # the types of saved values that no constructor declares
-    "head": HeadName,
-    "scheme": Scheme,
-    "types": list[str],
-    "class_values": Weights,
-    "state": dict[str, int | list[float]],
-    "descriptions": dict[str, str],
-    "unseen": list[str],
-    "thresholds": Thresholds,
-    "reads_documents": bool,
-    CALIBRATION: Curves,
-}
 
 
 class Predictions(list[list[ScoredSpan]]):
@@ -89,7 +77,18 @@ class TokenTagger(EntityScorer, LongtailPipe):
     loss column shows the summed loss of all annotated tokens, in the loss's unit.
     """
 
-    learnt = LEARNT
+    learnt: ClassVar = {  # the types of saved values that no constructor declares
+        "head": HeadName,
+        "scheme": Scheme,
+        "types": list[str],
+        "class_values": Weights,
+        "state": dict[str, int | list[float]],
+        "descriptions": dict[str, str],
+        "unseen": list[str],
+        "thresholds": Thresholds,
+        "reads_documents": bool,
+        CALIBRATION: Curves,
+    }
     saved = (DATA,)
     required = ("head", "scheme", "types")
     who: ClassVar[str]  # name of its factory
