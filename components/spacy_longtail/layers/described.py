@@ -28,12 +28,14 @@ def described_linear(
     SOURCE: Ma et al. 2022; the residual is ours (docs/methods.md, "Label descriptions").
     """
     no_tags = np.zeros(0, dtype="int64")
-    attrs = {"residual": residual, "type_of": no_tags, "prefix_of": no_tags}
-    dims, params = (
-        {"nO": nO, "nI": nI, "nD": None, "nM": width},
-        dict.fromkeys(("W", "b", "P", "Q", "D")),
+    return Model(
+        NAME,
+        Forward(),
+        init=init,
+        params=dict.fromkeys(("W", "b", "P", "Q", "D")),
+        dims={"nO": nO, "nI": nI, "nD": None, "nM": width},
+        attrs={"residual": residual, "type_of": no_tags, "prefix_of": no_tags},
     )
-    return Model(NAME, Forward(), init=init, params=params, dims=dims, attrs=attrs)
 
 
 def is_described(layer: Model) -> bool:

@@ -48,7 +48,6 @@ def limit_of(encoder: Model[list[Doc], list[Floats2d]], docs: list[Doc]) -> Limi
     words, at most as many as a span has words. Everything else gets `MAX_WORDS` words, since an
     LSTM forgets what is further away.
     """
-    words = [np.ones(len(doc), dtype="int64") for doc in docs]
     for node in encoder.walk():
         if node.name == TRANSFORMER:
             from .torch_transformer import longest_window
@@ -66,7 +65,7 @@ def limit_of(encoder: Model[list[Doc], list[Floats2d]], docs: list[Doc]) -> Limi
             n_pieces = {text: max(len(own), 1) for text, own in zip(texts, ids, strict=True)}
             sizes = [np.array([n_pieces[token.text] for token in doc], dtype="int64") for doc in docs]
             return Limit(sizes, min(known, window, MAX_PIECES), "subwords")
-    return Limit(words, MAX_WORDS, "words")
+    return Limit([np.ones(len(doc), dtype="int64") for doc in docs], MAX_WORDS, "words")
 
 
 class Part(NamedTuple):
@@ -96,8 +95,7 @@ def parts_of(encoder: Model[list[Doc], list[Floats2d]], X: list[Asked]) -> list[
             given = {"query": asked.doc[: n - 1].text, "n": n_taken, "limit": limit, "unit": unit}
             raise ValueError(Errors.L823.format(**given, room=MIN_ROOM))
         sentence = np.array([len(asked.doc) - n])
-        columns = (column.tolist() for column in asked.doc.to_array(["ORTH", "SPACY"]).T)
-        words, spaces = columns
+        words, spaces = (column.tolist() for column in asked.doc.to_array(["ORTH", "SPACY"]).T)
         for start, end, first, stop in windows_of(own[n:], sentence, limit - n_taken):
             inside = slice(n + start, n + end)
             doc = Doc(
@@ -114,8 +112,13 @@ def sentence_rows(tok2vec: Model[list[Doc], list[Floats2d]]) -> Model[list[Asked
 
     RETURNS (Model[List[Asked], Floats2d]): (n_rows, width), one sentence after another.
     """
-    dims = {"nO": tok2vec.maybe_get_dim("nO")}
-    return Model("sentence_rows", rows_forward, init=rows_init, layers=[tok2vec], dims=dims)
+    return Model(
+        "sentence_rows",
+        rows_forward,
+        init=rows_init,
+        layers=[tok2vec],
+        dims={"nO": tok2vec.maybe_get_dim("nO")},
+    )
 
 
 def rows_init(model: Model, X: list[Asked] | None = None, Y: Floats2d | None = None) -> None:

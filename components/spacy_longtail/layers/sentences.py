@@ -18,8 +18,13 @@ def with_sentences(tok2vec: Model[list[Doc], list[Floats2d]]) -> Model[list[Doc]
 
     RETURNS (Model[List[Doc], Ragged]): Data (n_tokens, width), lengths (n_sentences,).
     """
-    dims = {"nO": tok2vec.maybe_get_dim("nO")}
-    return Model("with_sentences", forward, init=init, layers=[tok2vec], dims=dims)
+    return Model(
+        "with_sentences",
+        forward,
+        init=init,
+        layers=[tok2vec],
+        dims={"nO": tok2vec.maybe_get_dim("nO")},
+    )
 
 
 def with_refs(model: Model, tok2vec: Model, output: Model) -> Model:

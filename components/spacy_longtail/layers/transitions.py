@@ -30,8 +30,12 @@ def with_transitions(classifier: Model[list[Doc], Ragged]) -> Model[list[Doc], L
 
 def transition_scores(n_tags: int | None = None) -> Model:
     """Create a layer without input: start (n_tags,), trans (n_tags, n_tags), end (n_tags,)."""
-    params = dict.fromkeys(Transitions._fields)
-    return Model("transition_scores", _no_input, dims={"nO": n_tags}, params=params)
+    return Model(
+        "transition_scores",
+        _no_input,
+        dims={"nO": n_tags},
+        params=dict.fromkeys(Transitions._fields),
+    )
 
 
 def _no_input(model: Model, X: None, is_train: bool) -> tuple[Transitions, Callable]:

@@ -55,8 +55,13 @@ def FrozenEncoder(tok2vec: Model[list[Doc], list[Floats2d]]) -> Model[list[Doc],
         problem = f"{name} listens to a shared encoder, which would no longer be trained"
         fix = "Name an encoder of its own, or put the shared component into frozen_components."
         raise ValueError(Errors.L241.format(who="longtail.FrozenEncoder.v1", problem=problem, fix=fix))
-    dims = {"nO": tok2vec.maybe_get_dim("nO")}
-    return Model("frozen_encoder", _frozen, init=init_encoder, layers=[tok2vec], dims=dims)
+    return Model(
+        "frozen_encoder",
+        _frozen,
+        init=init_encoder,
+        layers=[tok2vec],
+        dims={"nO": tok2vec.maybe_get_dim("nO")},
+    )
 
 
 def _frozen(model: Model, docs: list[Doc], is_train: bool) -> tuple[list[Floats2d], Callable]:

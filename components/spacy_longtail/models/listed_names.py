@@ -94,10 +94,14 @@ def ListedNames(
     """
     rule, fix = "a number from 0 to 0.99", "0.3 is the default."
     chance = finite("dropout", dropout, rule, fix, low=0.0, high=0.99)
-    dims = {"nO": tok2vec.maybe_get_dim("nO"), "nF": None}
-    about = {"path": names, "dropout": chance, "matcher": NameMatcher({})}
     return Model(
-        "listed_names", forward, init=init, layers=[tok2vec], dims=dims, params={"W": None}, attrs=about
+        "listed_names",
+        forward,
+        init=init,
+        layers=[tok2vec],
+        dims={"nO": tok2vec.maybe_get_dim("nO"), "nF": None},
+        params={"W": None},
+        attrs={"path": names, "dropout": chance, "matcher": NameMatcher({})},
     )
 
 

@@ -69,10 +69,18 @@ def RichEmbed(
     n_others = include_static_vectors + (subwords is not None)
     joined: Model[list[Doc], Ragged] = concatenate(*parts) if len(parts) > 1 else parts[0]
     mix: Model = Maxout(width, width * (len(attrs) + n_others), nP=3, dropout=0.0, normalize=True)
-    n_hashed = len(parts) - n_others
-    about = {"needs_vectors": include_static_vectors, "n_parts": len(parts), "n_hashed": n_hashed}
-    layers = [joined, with_array(mix), ragged2list()]
-    return Model("rich_embed", forward, init=init, layers=layers, dims={"nO": width}, attrs=about)
+    return Model(
+        "rich_embed",
+        forward,
+        init=init,
+        layers=[joined, with_array(mix), ragged2list()],
+        dims={"nO": width},
+        attrs={
+            "needs_vectors": include_static_vectors,
+            "n_parts": len(parts),
+            "n_hashed": len(parts) - n_others,
+        },
+    )
 
 
 def forward(

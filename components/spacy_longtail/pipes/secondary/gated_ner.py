@@ -82,11 +82,14 @@ class GatedNER(TokenTagger):
         scheme = "BIO" if head == "two_task" else "BILUO"
         trained_with = check_head(head, loss, scheme, model, WHO)
         if trained_with.reads_soft:
-            reason, fix = (
-                "it trains on soft targets, which need all sentences",
-                "Set loss to its 'base'.",
+            raise ValueError(
+                Errors.L002.format(
+                    who=WHO,
+                    loss=loss,
+                    reason="it trains on soft targets, which need all sentences",
+                    fix="Set loss to its 'base'.",
+                )
             )
-            raise ValueError(Errors.L002.format(who=WHO, loss=loss, reason=reason, fix=fix))
         check_described(model, WHO, describe=describe)
         super().__init__(
             nlp,
