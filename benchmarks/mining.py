@@ -89,7 +89,7 @@ def main(
             seconds = time.perf_counter() - begin
             peaks.append(watch.peak)
     record = {
-        "sentences": found.scan.n_sentences,
+        "sentences": found.scan.counts.sentences,
         "labels": labels,
         "types": len(found.types),
         "megabytes_above_small_pool": round(peaks[1] - peaks[0]),

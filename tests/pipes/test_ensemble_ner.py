@@ -197,7 +197,7 @@ def test_it_teaches():
     teacher = PoolTeacher(nlp, "ensemble", TYPES)
     assert soft_tagger(nlp) is nlp.get_pipe("ner") is teacher.taggers[0]
     docs = list(nlp.pipe(texts_of(nlp)))
-    read = [s for sentences in teacher.read(docs, 0.5, True) for s in sentences]
+    read = [s for doc in docs for s in teacher.read(doc, [doc[:]], 0.5, True)]
     soft = np.exp(np.concatenate([s.log_p for s in read]).astype("float64"))
     np.testing.assert_allclose(soft, marginals(nlp, docs), atol=2e-3)
     assert any(s.mentions for s in read)

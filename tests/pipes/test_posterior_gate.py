@@ -13,7 +13,8 @@ from spacy_longtail.pipes.scores.probabilities import read_probabilities
 from spacy_longtail.pipes.transition.actions import beginnings, columns_of
 from spacy_longtail.pipes.transition.ner import LongtailNER
 from spacy_longtail.sentences import sentence_lengths
-from spacy_longtail.unlabelled.expectations import expected_mentions, record_expectations
+from spacy_longtail.unlabelled.expectations import KEY as EXPECTED
+from spacy_longtail.unlabelled.expectations import record_expectations
 from tests.util import (
     GATE_MODEL,
     SENTENCES,
@@ -158,8 +159,9 @@ def test_what_a_secondary_expects_counts_in_flagged_sentences():
     nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=secondary())
     nlp.get_pipe("weak_ner").initialize(lambda: examples(nlp))
     record_expectations(nlp)
-    behind = expected_mentions(list(nlp.pipe(words(nlp, text) for text in SENTENCES)))[-1]
-    assert np.flatnonzero(behind.mentions.sum(axis=1)).tolist() == RARE
+    docs = nlp.pipe(words(nlp, text) for text in SENTENCES)
+    behind = np.concatenate([doc.user_data[EXPECTED]["weak_ner"]["mentions"] for doc in docs])
+    assert np.flatnonzero(behind.sum(axis=1)).tolist() == RARE
 
 
 def test_a_shared_encoder_does_not_run_again():
@@ -187,8 +189,9 @@ def test_another_encoder_after_the_primary_changes_nothing(factory, width):
     docs = list(nlp.pipe([words(nlp, text) for text in SENTENCES]))
     assert {doc.tensor.shape[1] for doc in docs} == {width}
     assert np.array_equal(nlp.get_pipe("gate").predict(docs), wanted)
-    (own,) = expected_mentions(docs)
-    assert np.array_equal(own.mentions[:, [own.labels.index(label) for label in WEAK]], wanted)
+    own = np.concatenate([doc.user_data[EXPECTED]["ner"]["mentions"] for doc in docs])
+    labels = docs[0].user_data[EXPECTED]["ner"]["labels"]
+    assert np.array_equal(own[:, [labels.index(label) for label in WEAK]], wanted)
 
 
 @pytest.mark.parametrize("name", PRIMARIES)

@@ -161,8 +161,7 @@ def test_the_student_has_the_lists_of_names_of_gold(place, tmp_path, untrained):
 
 
 def test_a_pass_forgets_the_words_of_the_pool(place, tmp_path, monkeypatch, untrained):
-    monkeypatch.setattr(pool, "BATCH", 8)
-    monkeypatch.setattr(pool, "ZONE", 1)
+    monkeypatch.setattr(pool, "ZONE", 8)
     path = tmp_path / "pool.txt"
     path.write_text("".join(f"{text} Zq{i}\n" for i, text in enumerate(pool_texts())), encoding="utf8")
     seen, load = [], module.PoolTeacher

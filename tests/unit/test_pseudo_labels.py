@@ -46,7 +46,7 @@ def sentences(draw):
 def selected(found, policy):
     selection = Selection(policy, LABELS)
     for sentence in found:
-        selection.add(sentence, text_key(sentence.text))
+        selection.add(sentence)
     return selection.choose()
 
 
@@ -97,12 +97,12 @@ def teacher(labels=("PER", "GEO", "ART", "NAT"), steps=25, **settings):
 
 def read(own, texts=SENTENCES, threshold=0.9, soft=False):
     docs = list(own.nlp.pipe(words(own.nlp, text) for text in texts))
-    return docs, [s for found in own.read(docs, threshold, soft) for s in found]
+    return docs, [s for doc in docs for s in own.read(doc, [doc[:]], threshold, soft)]
 
 
 def annotated(own, docs, known, soft):
     selection = Selection(PseudoLabelPolicy(0.5), own.labels)
-    seen = annotate(own, [docs[:3], docs[3:]], known, selection, soft)
+    seen = annotate(own, docs, known, selection, soft)
     return selection.choose(), seen
 
 
@@ -144,7 +144,7 @@ def test_what_is_without_a_score_or_below_a_threshold_is_missing():
     own = teacher()
     doc = words(own.nlp, SENTENCES[3])
     doc.set_ents([Span(doc, 0, 1, label="NAT")])  # as of a ruler
-    (sentence,) = next(own.read([own.nlp(doc)], 0.5, False))
+    (sentence,) = own.read(own.nlp(doc), [doc[:]], 0.5, False)
     assert sentence.mentions[0] == PredictedMention(0, 1, "NAT", None) and not sentence.sure[0]
     assert not selected([sentence], PseudoLabelPolicy())
 
@@ -169,7 +169,7 @@ def test_entities_without_a_score_are_counted():
     docs = list(nlp.pipe(words(nlp, text) for text in texts))
     assert [e.text for doc in docs for e in doc.ents if e.label_ == "NAT"] == ["rained"] * 2
     selection = Selection(PseudoLabelPolicy(0.1), own.labels)
-    seen = annotate(own, [docs], {text_key(texts[2])}, selection, False)
+    seen = annotate(own, docs, {text_key(texts[2])}, selection, False)
     assert seen.unscored == {"NAT": 1} and seen.scored  # what is known does not count
 
 
@@ -196,7 +196,7 @@ def test_scores_alone_will_do():
     doc = words(nlp, SENTENCES[0])
     doc.set_ents([Span(doc, 0, 1, label="PER"), Span(doc, 3, 4, label="GEO")])
     write_scores(doc, "scores", [ScoredSpan(0, 1, "PER", 0.97, ())])
-    (sentence,) = next(own.read([doc], 0.9, False))
+    (sentence,) = own.read(doc, [doc[:]], 0.9, False)
     assert sentence.mentions == [PredictedMention(0, 1, "PER", 0.97)]
     assert sentence.sure.tolist() == [False, *[True] * (len(doc) - 1)]  # GEO is of no declared type
 

@@ -104,8 +104,7 @@ def mine_command(
             {"text": p.unit.text, "chosen_for": p.chosen_for, "expected": round(float(p.score), 4)}
             for p in mined.proposals
         ]
-        counts = {"texts": scan.n_texts, "sentences": scan.n_sentences, "known": scan.n_known}
-        return print_json({**counts, "left_out": left_out, "proposals": proposals})
+        return print_json({**vars(scan.counts), "left_out": left_out, "proposals": proposals})
     _print(mined)
     if left_out:
         msg.warn(f"Skipped: {left_out}")
@@ -128,16 +127,16 @@ def _quotas(text: str | None) -> dict[str, int]:
 
 
 def _print(mined: Mined) -> None:
-    scan = mined.scan
+    scan, seen = mined.scan, mined.scan.counts
     counts = Counter(p.chosen_for for p in mined.proposals)
     rows = []
     for label, expected in zip(mined.types, scan.expected, strict=True):
         scores = [p.score for p in mined.proposals if p.chosen_for == label]
         mean = f"{sum(scores) / len(scores):.2f}" if scores else "-"
-        base = expected / max(1, scan.n_sentences - scan.n_known)
+        base = expected / max(1, seen.sentences - seen.known)
         rows.append((label, f"{counts[label]:,}", mean, f"{base:.4f}"))
     if counts[RANDOM]:
         rows.append((RANDOM, f"{counts[RANDOM]:,}", "-", "-"))
-    texts, sentences = number(scan.n_texts, "text"), number(scan.n_sentences, "sentence")
-    msg.divider(f"{texts}, {sentences}, {scan.n_known:,} excluded")
+    texts, sentences = number(seen.texts, "text"), number(seen.sentences, "sentence")
+    msg.divider(f"{texts}, {sentences}, {seen.known:,} excluded")
     print_table(("type", "proposed", "expected mentions per proposal", "per pool sentence"), rows)

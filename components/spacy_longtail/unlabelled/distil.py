@@ -176,9 +176,9 @@ def _pseudo_labels(
     """Write the training corpus of the student: gold documents and pseudo-labelled sentences."""
     known = corpus_keys(request.gold, teacher.nlp)
     texts = iter(read_pool(request.pool, teacher.nlp, request.settings, events))
-    batches = processed(teacher.nlp, texts, request.batch_size, request.n_process)
+    docs = processed(teacher.nlp, texts, request.batch_size, request.n_process)
     selection = Selection(request.policy, teacher.labels)
-    seen = annotate(teacher, batches, known, selection, request.soft)
+    seen = annotate(teacher, docs, known, selection, request.soft)
     chosen = selection.choose()
     n = seen.unscored.total()
     total = n + seen.scored
@@ -197,10 +197,10 @@ def _pseudo_labels(
     counts = _counted(chosen, seen, teacher, request)
     tags, lacking = teacher.soft_tags if request.soft else [], counts.lacking
     known_types = [t for t in teacher.labels if t not in lacking] if lacking else None
-    docs = (reading.sentence.doc(vocab, reading.kept, tags, known_types) for reading in chosen)
+    labelled = (reading.sentence.doc(vocab, reading.kept, tags, known_types) for reading in chosen)
     copies = itertools.chain.from_iterable(stream_docs(gold, vocab) for _ in range(counts.gold_copies))
     dev = stream_docs(part_path(request.gold, "dev"), vocab)
-    parts = {"train": itertools.chain(copies, docs), "dev": dev}
+    parts = {"train": itertools.chain(copies, labelled), "dev": dev}
     write_corpus(output / CORPUS, parts, types, request.gold)
     write_file(output / PSEUDO_LABELS, json.dumps(counts.model_dump(), indent=2))
     return counts

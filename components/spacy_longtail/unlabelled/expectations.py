@@ -4,8 +4,8 @@ The expectation is the sum over tokens of the probability that a mention begins 
 for a CRF and a softmax. For a transition system, it is conditional on the greedy path so far.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 from spacy.language import Language
@@ -20,15 +20,9 @@ from ..pipes.scores.probabilities import begin_probabilities
 from ..pipes.token.tagging import TokenTagger
 from ..sentences import sentence_lengths, sums_by_sentence, touched_sentences
 
-KEY = "expected_mentions"  # in Doc.user_data: "labels" and "mentions" by component
+# key in Doc.user_data: by component, its "labels" and "mentions", of shape (n_sentences, n_types)
+KEY = "expected_mentions"
 RECORDER = "longtail_expected_mentions"  # factory of components that `mine` adds
-
-
-class Expected(NamedTuple):
-    """Expectations of one component."""
-
-    labels: tuple[str, ...]
-    mentions: Floats2d  # for the sentences of all documents in order, shape (n_sentences, n_types)
 
 
 def has_expectations(pipe: object) -> bool:
@@ -53,16 +47,6 @@ def record_expectations(nlp: Language) -> None:
             key = pipe.cfg["spans_key"] if is_secondary(pipe) else None
             config = {"pipe_name": name, "gate": gates.get(key or "")}
             nlp.add_pipe(RECORDER, name=f"{RECORDER}_of_{name}", after=name, config=config)
-
-
-def expected_mentions(docs: Sequence[Doc]) -> list[Expected]:
-    """Return the expectations of each component for documents of such a pipeline."""
-    records = [doc.user_data[KEY] for doc in docs]
-    expected = []
-    for name, record in records[0].items() if records else ():
-        mentions = np.concatenate([other[name]["mentions"] for other in records])
-        expected.append(Expected(tuple(record["labels"]), mentions))
-    return expected
 
 
 class Recorder:

@@ -24,7 +24,7 @@ from ..pipes.neighbours import BOUNDARIES
 from ..sentences import by_punctuation
 from ..training.loading import load_for_types
 from .expectations import has_expectations, record_expectations
-from .pool import BATCH, PoolOptions, add_sentences, processed, read_pool
+from .pool import PoolOptions, add_sentences, processed, read_pool
 from .proposals import ProposalFormat, write_proposals
 from .scan import RANDOM, Proposal, Scan, choose, share_out
 from .units import sentences_of
@@ -32,6 +32,7 @@ from .units import sentences_of
 CORPUS_PARTS = ("train", "dev", "test", "all")
 CANDIDATES = 10  # per sentence of a quota
 MIN_CANDIDATES = 200  # per type
+BATCH = 64  # number of documents whose keys are computed together
 
 
 class Mined(NamedTuple):
@@ -114,7 +115,7 @@ def mine(
     scan.read(processed(nlp, texts, request.batch_size, request.n_process))
     proposals = choose(scan, quotas, n_random, request.diversity, request.quotas)
     if not proposals:
-        raise ValueError(Errors.L503.format(path=pool, n=scan.n_sentences, known=scan.n_known))
+        raise ValueError(Errors.L503.format(path=pool, n=scan.counts.sentences, known=scan.counts.known))
     write_proposals(proposals, output, format, nlp.vocab)
     return Mined(proposals, types, scan, events)
 

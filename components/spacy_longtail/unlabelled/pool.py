@@ -1,15 +1,13 @@
 """Pools of unlabelled text as a stream of documents, and the pass of a pipeline over a pool."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain, islice
 from multiprocessing import active_children
 from pathlib import Path
 
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.util import minibatch
 from tqdm import tqdm
 
 from ..corpus.cutting import in_sentences
@@ -27,11 +25,9 @@ from ..layers.torch_layer import prepare_forks
 from ..training.startup import end_processes
 from .units import PLACE
 
-ReadFile = Callable[[Path, Context], Iterator[Doc]]
 TEXT = "Write one JSON object with a 'text' per line."
 DEFAULT_ENCODING = FileOptions.encoding
-BATCH = 64  # number of documents that are evaluated together
-ZONE = 40  # number of batches after which new words are removed from the vocabulary
+ZONE = 2560  # number of texts after which new words are removed from the vocabulary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,15 +41,15 @@ class PoolOptions(FileOptions):
     format: str | None = None
 
 
-def processed(nlp: Language, texts: Iterator[Doc], size: int, n_process: int) -> Iterator[list[Doc]]:
-    """What the pipeline makes of texts, `BATCH` at a time, behind a bar.
+def processed(nlp: Language, texts: Iterator[Doc], size: int, n_process: int) -> Iterator[Doc]:
+    """Yield the documents that a pipeline makes of texts, with a progress bar.
 
-    A batch is of use until the next one: its words are forgotten, or the vocabulary would grow with
-    the pool.
+    A document can only be used until the next one, because new words are removed from the
+    vocabulary, which would otherwise grow with the pool.
     """
     if n_process > 1:
         prepare_forks()
-    zone = BATCH * (ZONE if n_process == 1 else ZONE * 100)  # processes are started anew in each zone
+    zone = ZONE if n_process == 1 else ZONE * 100  # processes are started anew in each zone
     texts = iter(tqdm(texts, "texts", unit="text", delay=2, disable=None, leave=False))
     others = active_children()
     try:
@@ -63,8 +59,8 @@ def processed(nlp: Language, texts: Iterator[Doc], size: int, n_process: int) ->
                 if first is None:
                     return
                 some = chain([first], islice(texts, zone - 1))
-                batches = minibatch(nlp.pipe(some, batch_size=size, n_process=n_process), BATCH)
-                yield from chain(batches)  # a chain does not close nlp.pipe before what is below
+                docs = nlp.pipe(some, batch_size=size, n_process=n_process)
+                yield from chain(docs)  # a chain does not close nlp.pipe before what is below
     except BaseException:
         end_processes(others)
         raise
@@ -93,8 +89,8 @@ def read_pool(source: Path, nlp: Language, options: PoolOptions, events: Events)
     context = Context(nlp, events)
     n_texts = 0
     root = source if source.is_dir() else source.parent
-    for path, read in pool_files(source, options):
-        for i, doc in enumerate(read(path, context), 1):
+    for path, docs in pool_files(source, options, context):
+        for i, doc in enumerate(docs, 1):
             known = doc.user_data.items()
             about = {k: v for k, v in known if isinstance(k, str) and type(v) in (str, int)}
             doc.user_data = {**about, PLACE: f"{path.relative_to(root)}:{i}"}
@@ -105,11 +101,12 @@ def read_pool(source: Path, nlp: Language, options: PoolOptions, events: Events)
         raise ValueError(Errors.L403.format(path=source, fix=fix))
 
 
-def pool_files(source: Path, options: PoolOptions) -> list[tuple[Path, ReadFile]]:
-    """Return the files of a pool, each with a function that reads it.
+def pool_files(source: Path, options: PoolOptions, context: Context) -> list[tuple[Path, Iterator[Doc]]]:
+    """Return the files of a pool, each with its documents, which are read when they are needed.
 
     source (Path): File or folder of files.
     options (PoolOptions): Options of the files. Without a format, it is detected for each file.
+    context (Context): Context of the readers.
     RAISES (ValueError): If there is no file.
     """
     files = [source]
@@ -117,17 +114,17 @@ def pool_files(source: Path, options: PoolOptions) -> list[tuple[Path, ReadFile]
         files = sorted(p for p in source.rglob("*") if _is_of_pool(p, source) and not p.is_dir())
     if not source.exists() or not files:
         raise ValueError(Errors.L402.format(path=source, fix="Name a file, or a folder with files."))
-    readers: list[tuple[Path, ReadFile]] = []
+    readers: list[tuple[Path, Iterator[Doc]]] = []
     for path in files:
         suffix = unzipped(path).suffix.lower()
         if options.format in (None, "json") and suffix in FORMATS["json"].suffixes:
-            readers.append((path, partial(_records, options.encoding)))
+            readers.append((path, _records(path, options.encoding, context)))
         elif options.format is None and suffix == ".txt" and not annotation_file(path).is_file():
-            readers.append((path, partial(_lines, options.encoding)))
+            readers.append((path, _lines(path, options.encoding, context)))
         else:
             given = {} if options.encoding == DEFAULT_ENCODING else {"encoding": options.encoding}
             for part in find_parts(path, ("all",), options.format, given).parts.values():
-                readers.append((path, partial(_without_annotation, part)))
+                readers.append((path, _without_annotation(part, context)))
     return readers
 
 
@@ -137,14 +134,14 @@ def _is_of_pool(path: Path, root: Path) -> bool:
     return not hidden and path.name not in OURS and unzipped(path).suffix.lower() != ".ann"
 
 
-def _lines(encoding: str, path: Path, context: Context) -> Iterator[Doc]:
+def _lines(path: Path, encoding: str, context: Context) -> Iterator[Doc]:
     """Yield the lines of a text file."""
     for i, line in enumerate(lines(path, encoding), 1):
         if line.strip():
             yield from _made(line.strip(), context, Place(path, i))
 
 
-def _records(encoding: str, path: Path, context: Context) -> Iterator[Doc]:
+def _records(path: Path, encoding: str, context: Context) -> Iterator[Doc]:
     """Yield the texts of a JSON file, which need no spans."""
     for place, record in read_records(path, encoding):
         data, meta = record.get("data"), record.get("meta")
@@ -178,7 +175,7 @@ def _made(text: str, context: Context, place: Place, tokens: object = None) -> l
     return [context.nlp.make_doc(text)]
 
 
-def _without_annotation(part: Source, path: Path, context: Context) -> Iterator[Doc]:
+def _without_annotation(part: Source, context: Context) -> Iterator[Doc]:
     """Yield the documents of a file with only their words and sentence boundaries."""
     vocab = context.nlp.vocab
     context = context._replace(unlabelled=True)

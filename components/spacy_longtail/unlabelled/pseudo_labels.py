@@ -18,6 +18,7 @@ from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 from thinc.types import Floats2d, Ints1d
 
+from ..corpus.likeness import text_key
 from ..corpus.soft import write_soft
 from ..pipes.scores.spans import ScoredSpan, write_scores
 from ..types import ANNOTATED_TYPES, ENTITY_SCORES
@@ -120,8 +121,9 @@ class Selection:
     def _is_sure(self, mention: PredictedMention) -> bool:
         return mention.score is not None and mention.score >= self.policy.threshold
 
-    def add(self, sentence: PredictedSentence, key: int) -> None:
-        """Store a sentence if it may be selected. key (int): Key of its text, of `text_key`."""
+    def add(self, sentence: PredictedSentence) -> None:
+        """Store a sentence if it may be selected."""
+        key = text_key(sentence.text)
         if not sentence.mentions and sentence.sure.all():
             self.empty.add(1.0 - pseudo_random(sentence.text, self.policy.seed), key, sentence)
         for label in {m.label for m in sentence.mentions if self._is_sure(m)}:
@@ -130,12 +132,13 @@ class Selection:
     def choose(self) -> list[PseudoLabelled]:
         """Return the selected sentences: those with entities by their score, then the others."""
         by_score = itemgetter(0, 1)  # by the key of the text if scores are equal
-        rows = sorted((row for ranked in self.best.values() for row in ranked.heap), key=by_score)
-        surest = {key: (score, sentence) for score, key, sentence in rows}  # of equal texts
+        rows = sorted((row for best in self.best.values() for row in best.heap), key=by_score)
+        surest: dict[int, PredictedSentence] = {}  # of equal texts
+        for _, key, sentence in reversed(rows):
+            surest.setdefault(key, sentence)
         taken: dict[int, PseudoLabelled] = {}
         counts: Counter[str] = Counter()
-        for _, key in sorted(((score, key) for key, (score, _) in surest.items()), reverse=True):
-            sentence = surest[key][1]
+        for key, sentence in surest.items():
             kept = set()
             for i, mention in enumerate(sentence.mentions):
                 if self._is_sure(mention) and counts[mention.label] < self.policy.cap:

@@ -12,8 +12,9 @@ from thinc.types import Floats1d, Floats2d
 
 from ..corpus.likeness import skeleton, text_key
 from ..errors import Errors
-from .expectations import expected_mentions
-from .units import Unit, pseudo_random, sentence_vectors, sentences_of
+from ..sentences import sentence_lengths
+from .expectations import KEY
+from .units import PassCounts, Unit, new_sentences, pseudo_random
 
 RANDOM = "random"  # name of the random sample
 MIN_EXPECTED = 1e-4  # expected mentions of a candidate
@@ -49,18 +50,15 @@ class Best(Generic[Kept]):
         key (int): Key of the text, of `text_key`.
         unit (Kept): The sentence.
         """
-        known = self.scores.get(key)
-        if not self.size or (known is not None and score <= known):
-            return
-        self.scores[key] = score
-        if known is not None:  # rare enough for a linear search
-            at = next(i for i, row in enumerate(self.heap) if row[1] == key)
-            self.heap[at] = (score, key, unit)
+        if key in self.scores:
+            if score <= self.scores[key]:
+                return
+            self.heap = [row for row in self.heap if row[1] != key]  # rare enough to search them all
             heapq.heapify(self.heap)
-        elif len(self.heap) < self.size:
-            heapq.heappush(self.heap, (score, key, unit))
-        else:
-            _, dropped, _ = heapq.heappushpop(self.heap, (score, key, unit))
+        self.scores[key] = score
+        heapq.heappush(self.heap, (score, key, unit))
+        if len(self.heap) > self.size:
+            _, dropped, _ = heapq.heappop(self.heap)
             del self.scores[dropped]
 
     def ranked(self) -> list[tuple[float, Kept]]:
@@ -83,57 +81,38 @@ class Scan:
         self.types, self.known, self.seed = types, known, seed
         self.best: dict[str, Best[Unit]] = {name: Best(n) for name, n in sizes.items()}
         self.expected: Floats1d = np.zeros(len(types))  # mentions in the pool
-        self.n_texts = self.n_sentences = 0
-        self.n_known = 0  # excluded sentences
+        self.counts = PassCounts()
 
-    def read(self, batches: Iterable[list[Doc]]) -> None:
-        """Collect candidates from documents, and sum up their expected mentions.
+    def read(self, docs: Iterable[Doc]) -> None:
+        """Store the sentences that are among the best so far, and sum up expected mentions.
 
-        batches (Iterable[List[Doc]]): Documents with the expectations of `record_expectations`.
+        docs (Iterable[Doc]): Documents with the expectations of `record_expectations`.
         """
-        for batch in batches:
-            bounds = [sentences_of(doc) for doc in batch]
-            ends = np.cumsum([*map(len, bounds)])
-            rows = np.split(self._expected(batch, int(ends[-1])), ends[:-1])
-            for doc, sentences, expected in zip(batch, bounds, rows, strict=True):
-                self._offer(doc, sentences, expected)
-            self.n_texts += len(batch)
+        for doc in docs:
+            rows = self._expected(doc)
+            for i, sentence in new_sentences(doc, self.known, self.counts):
+                self.expected += rows[i]
+                expected = zip(self.types, rows[i].tolist(), strict=True)
+                scores = {label: score for label, score in expected if score > MIN_EXPECTED}
+                scores[RANDOM] = 1.0 - pseudo_random(sentence.text, self.seed)
+                into = [name for name, score in scores.items() if score > self.best[name].floor]
+                if into:
+                    unit = Unit.of(sentence, rows[i])
+                    for name in into:
+                        self.best[name].add(scores[name], text_key(sentence.text), unit)
 
-    def _expected(self, docs: list[Doc], n: int) -> Floats2d:
+    def _expected(self, doc: Doc) -> Floats2d:
         """Return the expected mentions of each rare type, shape (n_sentences, n_types).
 
         Where several components expect mentions of a type, the maximum counts.
         """
-        most = np.zeros((n, len(self.types)))
-        for component in expected_mentions(docs):
-            for i, label in enumerate(component.labels):
+        most = np.zeros((len(self.types), len(sentence_lengths(doc))))
+        for component in doc.user_data[KEY].values():
+            for label, mentions in zip(component["labels"], component["mentions"].T, strict=True):
                 if label in self.types:
-                    column = self.types.index(label)
-                    most[:, column] = np.maximum(most[:, column], component.mentions[:, i])
-        return most
-
-    def _offer(self, doc: Doc, bounds: list[tuple[int, int]], expected: Floats2d) -> None:
-        """Store the sentences of a document that are among the best so far."""
-        vectors: list[Floats1d] | None = None
-        for i, (start, end) in enumerate(bounds):
-            if start == end:
-                continue
-            text = doc[start:end].text
-            key = text_key(text)
-            self.n_sentences += 1
-            if key in self.known:
-                self.n_known += 1
-                continue
-            self.expected += expected[i]
-            row = zip(self.types, expected[i].tolist(), strict=True)
-            scores = {label: score for label, score in row if score > MIN_EXPECTED}
-            scores[RANDOM] = 1.0 - pseudo_random(text, self.seed)
-            into = [name for name, score in scores.items() if score > self.best[name].floor]
-            if into:
-                vectors = vectors or sentence_vectors(doc, bounds)
-                unit = Unit.of(doc, start, end, expected[i], vectors[i])
-                for name in into:
-                    self.best[name].add(scores[name], key, unit)
+                    i = self.types.index(label)
+                    most[i] = np.maximum(most[i], mentions)
+        return most.T
 
 
 class Proposal(NamedTuple):

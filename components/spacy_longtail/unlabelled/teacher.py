@@ -4,14 +4,12 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from spacy.language import Language
-from spacy.tokens import Doc
-from thinc.types import Floats1d, Floats2d, Ints1d
+from spacy.tokens import Doc, Span
+from thinc.types import Floats1d, Floats2d
 
-from ..corpus.likeness import text_key
 from ..errors import Errors
 from ..pipes.gliner_ner import GLiNERNER
 from ..pipes.scores.probabilities import SETTING, read_probabilities
@@ -22,18 +20,15 @@ from ..pipes.token.tagging import TokenTagger
 from ..training.taggers import entity_pipes, only_tagger, taggers_of, types_read_by
 from ..types import ENTITY_SCORES
 from .pseudo_labels import PredictedMention, PredictedSentence, Selection
-from .units import sentences_of
+from .units import PassCounts, new_sentences
 
 DOUBTS = "teacher_doubts"  # doc.spans key of entities below the teacher's own thresholds
 
 
 @dataclass
-class TeachingPass:
-    """Counts of a pass over a pool."""
+class TeachingPass(PassCounts):
+    """Counts of a pass over a pool. Known sentences are those in the gold corpus."""
 
-    texts: int = 0
-    sentences: int = 0
-    known: int = 0  # sentences that are in the gold corpus
     scored: int = 0  # mentions with a score
     unscored: Counter[str] = field(default_factory=Counter)  # mentions without one, by type
 
@@ -63,20 +58,15 @@ class PoolTeacher:
         for tagger in self.taggers:
             tagger.cfg[SETTING] = True
         known = types_read_by(nlp)
+        self.lacking = [label for label in labels if label not in known]  # it cannot predict them
         problem, fix = "", "Name a teacher that predicts some of these types."
         if not self.keys:
             problem = f"none of its components ({', '.join(nlp.pipe_names)}) gives scores"
             fix = "Set scores_key = 'entity_scores' in one of this package that predicts entities."
-        elif not set(known) & set(labels):
+        elif len(self.lacking) == len(labels):
             problem = f"it predicts {', '.join(known) or 'none'}, but the corpus has {', '.join(labels)}"
         if problem:
             raise ValueError(Errors.L509.format(path=path, problem=problem, fix=fix))
-
-    @property
-    def lacking(self) -> list[str]:
-        """Types of the corpus that the teacher cannot predict."""
-        known = types_read_by(self.nlp)
-        return [label for label in self.labels if label not in known]
 
     @property
     def soft_tags(self) -> list[str]:
@@ -84,22 +74,36 @@ class PoolTeacher:
         codec = soft_tagger(self.nlp).codec
         return [codec.tags[i] for i in np.flatnonzero(codec.columns(self.labels))]
 
-    def read(self, docs: list[Doc], threshold: float, soft: bool) -> Iterator[list[PredictedSentence]]:
-        """Yield the sentences of each document, with their predictions.
+    def read(
+        self, doc: Doc, sentences: Iterable[Span], threshold: float, soft: bool
+    ) -> Iterator[PredictedSentence]:
+        """Yield sentences with their predictions. Entities across boundaries are not annotated.
 
-        docs (List[Doc]): Documents that the pipeline has processed.
+        doc (Doc): Document that the pipeline has processed.
+        sentences (Iterable[Span]): Sentences of the document.
         threshold (float): Minimum probability of O for tokens that are annotated as O.
         soft (bool): Whether to add the probabilities of all tags.
         """
-        outside, log_p = self._marginals(docs, soft)
-        at = 0
-        for doc in docs:
-            rows = slice(at, at + len(doc))
-            at += len(doc)
-            own = None if log_p is None else log_p[rows]
-            yield list(self._sentences(doc, outside[rows] >= threshold, own))
+        outside, log_p = self._marginals(doc, soft)
+        scores = {place: s.score for key in self.keys for place, s in read_scores(doc, key).items()}
+        entities = [(ent.start, ent.end) for ent in doc.ents if ent.label_ in self.labels]
+        doubtful = [s.place[:2] for key in self.doubts for s in scored_spans(doc, key)]
+        sure = outside >= threshold
+        for start, end in entities + doubtful:
+            sure[start:end] = False
+        for sentence in sentences:
+            a, b = sentence.start, sentence.end
+            mentions = [
+                PredictedMention(
+                    e.start - a, e.end - a, e.label_, scores.get((e.start, e.end, e.label_))
+                )
+                for e in sentence.ents
+                if e.label_ in self.labels
+            ]
+            own = None if log_p is None else log_p[a:b].copy()
+            yield PredictedSentence(*PredictedSentence.tokens(sentence), mentions, sure[a:b].copy(), own)
 
-    def _marginals(self, docs: list[Doc], soft: bool) -> tuple[Floats1d, Floats2d | None]:
+    def _marginals(self, doc: Doc, soft: bool) -> tuple[Floats1d, Floats2d | None]:
         """Return the probability of O, and log probabilities of all tags if they are wanted.
 
         O means no entity of a type of the corpus. Where several components tag a token, the minimum
@@ -107,10 +111,9 @@ class PoolTeacher:
 
         RETURNS (Tuple[Floats1d, Optional[Floats2d]]): Shapes (n_tokens,) and (n_tokens, n_tags).
         """
-        outside, log_p = np.ones(sum(map(len, docs))), None
-        for tagger in self.taggers:
-            rows = [read_probabilities(doc, tagger.name, tagger.name)[1] for doc in docs if len(doc)]
-            p = np.concatenate([np.zeros((0, len(tagger.codec))), *rows])
+        outside, log_p = np.ones(len(doc)), None
+        for tagger in self.taggers if len(doc) else ():
+            _, p = read_probabilities(doc, tagger.name, tagger.name)
             declared = tagger.codec.columns(self.labels) > 0
             no_entity = p[:, 0] + p[:, ~declared].sum(axis=1)
             outside = np.minimum(outside, no_entity)
@@ -118,32 +121,6 @@ class PoolTeacher:
                 with np.errstate(divide="ignore"):  # some tags are impossible
                     log_p = np.log(np.column_stack([no_entity, p[:, declared][:, 1:]])).astype("float16")
         return outside, log_p
-
-    def _sentences(self, doc: Doc, sure: Ints1d, log_p: Floats2d | None) -> Iterator[PredictedSentence]:
-        """Yield the sentences of a document. Entities across boundaries are not annotated.
-
-        doc (Doc): The document.
-        sure (Ints1d): Whether the probability of O reaches the threshold, shape (n_tokens,).
-        log_p (Optional[Floats2d]): Log probabilities of tags, shape (n_tokens, n_tags).
-        """
-        scores = {place: s.score for key in self.keys for place, s in read_scores(doc, key).items()}
-        sure = sure.copy()
-        ents = [ent for ent in doc.ents if ent.label_ in self.labels]
-        doubtful: list[Any] = [s for key in self.doubts for s in scored_spans(doc, key)]
-        for span in (*ents, *doubtful):
-            sure[span.start : span.end] = False
-        for a, b in sentences_of(doc):
-            if a == b:
-                continue
-            mentions = [
-                PredictedMention(
-                    e.start - a, e.end - a, e.label_, scores.get((e.start, e.end, e.label_))
-                )
-                for e in ents
-                if a <= e.start and e.end <= b
-            ]
-            soft = None if log_p is None else log_p[a:b].copy()
-            yield PredictedSentence(*PredictedSentence.tokens(doc, a, b), mentions, sure[a:b], soft)
 
 
 def soft_tagger(nlp: Language) -> TokenTagger:
@@ -160,7 +137,7 @@ def soft_tagger(nlp: Language) -> TokenTagger:
 
 def annotate(
     teacher: PoolTeacher,
-    batches: Iterable[list[Doc]],
+    docs: Iterable[Doc],
     known: Collection[int],
     selection: Selection,
     soft: bool,
@@ -168,24 +145,18 @@ def annotate(
     """Offer the sentences of a pool, as a teacher annotates them, to a selection.
 
     teacher (PoolTeacher): The teacher.
-    batches (Iterable[List[Doc]]): Documents that its pipeline has processed.
+    docs (Iterable[Doc]): Documents that its pipeline has processed.
     known (Collection[int]): Keys of the sentences in the gold corpus, which are skipped.
     selection (Selection): Selects the sentences to keep.
     soft (bool): Whether sentences keep the probabilities of all tags.
     RETURNS (TeachingPass): The counts.
     """
     seen = TeachingPass()
-    for batch in batches:
-        for sentences in teacher.read(batch, selection.policy.threshold, soft):
-            for sentence in sentences:
-                key = text_key(sentence.text)
-                seen.sentences += 1
-                if key in known:
-                    seen.known += 1
-                    continue
-                selection.add(sentence, key)
-                without = [m.label for m in sentence.mentions if m.score is None]
-                seen.unscored.update(without)
-                seen.scored += len(sentence.mentions) - len(without)
-        seen.texts += len(batch)
+    for doc in docs:
+        sentences = (sentence for _, sentence in new_sentences(doc, known, seen))
+        for sentence in teacher.read(doc, sentences, selection.policy.threshold, soft):
+            selection.add(sentence)
+            without = [m.label for m in sentence.mentions if m.score is None]
+            seen.unscored.update(without)
+            seen.scored += len(sentence.mentions) - len(without)
     return seen

@@ -1,6 +1,6 @@
 """Sentences of a pool as they are stored and proposed."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,11 +10,20 @@ from thinc.api import to_numpy
 from thinc.types import Floats1d
 
 from ..corpus.examples import trim_whitespace
-from ..corpus.likeness import digest
+from ..corpus.likeness import digest, text_key
 from ..sentences import plain_text, sentence_lengths
 
 N_HASHED = 128  # width of hashed word vectors, for pipelines without vectors
 PLACE = "mine_place"  # key of user_data: position of a text in the pool
+
+
+@dataclass
+class PassCounts:
+    """Counts of a pass over a pool."""
+
+    texts: int = 0
+    sentences: int = 0
+    known: int = 0  # excluded sentences
 
 
 @dataclass
@@ -25,10 +34,9 @@ class PoolSentence:
     spaces: list[bool]
 
     @staticmethod
-    def tokens(doc: Doc, start: int, end: int) -> tuple[list[str], list[bool]]:
-        """Return the words and spaces of some tokens of a document."""
-        tokens = list(doc[start:end])
-        return [token.text for token in tokens], [bool(token.whitespace_) for token in tokens]
+    def tokens(sentence: Span) -> tuple[list[str], list[bool]]:
+        """Return the words and spaces of a sentence."""
+        return [token.text for token in sentence], [bool(token.whitespace_) for token in sentence]
 
     @property
     def text(self) -> str:
@@ -47,23 +55,20 @@ class Unit(PoolSentence):
     about: dict[str, str | int | float] = field(default_factory=dict)  # meta data of the pool
 
     @classmethod
-    def of(cls, doc: Doc, start: int, end: int, expected: Floats1d, vector: Floats1d) -> "Unit":
-        """Return a sentence of a document.
+    def of(cls, sentence: Span, expected: Floats1d) -> "Unit":
+        """Return a candidate.
 
-        doc (Doc): The document with predictions.
-        start (int): First token.
-        end (int): One past the last token.
+        sentence (Span): Sentence of a document with predictions.
         expected (Floats1d): Expected mentions, shape (n_types,).
-        vector (Floats1d): Vector of the sentence.
         """
-        known = doc.user_data.items()  # meta data of the pool has plain keys and values
+        known = sentence.doc.user_data.items()  # meta data of the pool has plain keys and values
         about = {str(k): v for k, v in known if isinstance(k, str) and isinstance(v, str | int | float)}
-        ents = [ent for ent in doc.ents if start <= ent.start and ent.end <= end]
+        first = sentence.start
         return cls(
-            *cls.tokens(doc, start, end),
-            ents=[(ent.start - start, ent.end - start, ent.label_) for ent in ents],
+            *cls.tokens(sentence),
+            ents=[(ent.start - first, ent.end - first, ent.label_) for ent in sentence.ents],
             expected=[round(float(value), 4) for value in expected],
-            vector=[round(float(value), 4) for value in vector],
+            vector=[round(float(value), 4) for value in sentence_vector(sentence)],
             document=str(about.get(PLACE, "")),
             about=about,
         )
@@ -91,16 +96,31 @@ def sentences_of(doc: Doc) -> list[tuple[int, int]]:
     return list(zip(first.tolist(), last.tolist(), strict=True))
 
 
-def sentence_vectors(doc: Doc, bounds: Iterable[tuple[int, int]]) -> list[Floats1d]:
-    """Return a vector of each sentence: the mean of its tokens in doc.tensor or of hashed words.
+def new_sentences(doc: Doc, known: Collection[int], counts: PassCounts) -> Iterator[tuple[int, Span]]:
+    """Yield the sentences of a text of the pool that are not excluded, and count all of them.
 
-    doc (Doc): The document.
-    bounds (Iterable[Tuple[int, int]]): First token and one past the last of each sentence.
+    doc (Doc): The text.
+    known (Collection[int]): Keys (of `text_key`) of excluded sentences.
+    counts (PassCounts): Counts of the pass; changed in place.
+    YIELDS (Tuple[int, Span]): Index of the sentence in its document, and the sentence.
     """
-    rows = to_numpy(doc.tensor)
-    if rows.ndim == 2 and len(rows) == len(doc):
-        return [rows[start : max(end, start + 1)].mean(axis=0) for start, end in bounds]
-    mixed = doc.to_array("LOWER").astype("uint64") * np.uint64(0x9E3779B97F4A7C15)
+    counts.texts += 1
+    for i, (start, end) in enumerate(sentences_of(doc)):
+        if start == end:
+            continue
+        counts.sentences += 1
+        if text_key(doc[start:end].text) in known:
+            counts.known += 1
+        else:
+            yield i, doc[start:end]
+
+
+def sentence_vector(sentence: Span) -> Floats1d:
+    """Return a vector of a sentence: the mean of its tokens in doc.tensor or of hashed words."""
+    doc, tokens = sentence.doc, slice(sentence.start, sentence.end)
+    if doc.tensor.ndim == 2 and len(doc.tensor) == len(doc):
+        return to_numpy(doc.tensor[tokens]).mean(axis=0)
+    mixed = doc.to_array("LOWER")[tokens].astype("uint64") * np.uint64(0x9E3779B97F4A7C15)
     column = ((mixed >> np.uint64(40)) % np.uint64(N_HASHED)).astype("int64")
     sign = np.where((mixed >> np.uint64(20)) & np.uint64(1), 1.0, -1.0)
-    return [np.bincount(column[a:b], weights=sign[a:b], minlength=N_HASHED) for a, b in bounds]
+    return np.bincount(column, weights=sign, minlength=N_HASHED)
