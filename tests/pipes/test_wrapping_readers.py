@@ -14,9 +14,8 @@ from spacy_longtail.readers import (
     RelabelledCorpus,
     UndersampledCorpus,
 )
-from spacy_longtail.readers.repeats import kept_tokens
 from spacy_longtail.readers.sampled import rounded
-from spacy_longtail.readers.undersampled import document_tokens
+from spacy_longtail.readers.undersampled import document_tokens, kept_tokens
 from tests.contracts.check_reader import Fixed, corpus_of
 from tests.util import blank, examples, parse, two_sentences
 

@@ -12,12 +12,12 @@ from spacy_longtail.readers.repeats import (
     RandomOversampling,
     RandomUndersampling,
     guarded_ceil,
-    kept_tokens,
     nsCRD,
     sC,
     sCR,
     sCRD,
 )
+from spacy_longtail.readers.undersampled import kept_tokens
 from spacy_longtail.types import SentenceCounts
 
 ALL = (sC, sCR, sCRD, nsCRD)

@@ -54,20 +54,17 @@ class WrappingReader(ABC):
         self._dev_is_checked = False
 
     def __call__(self, nlp: Language) -> Iterator[Example]:
+        """Yield the examples. RAISES (ValueError): L109 if scores would be of changed data."""
         if not self._dev_is_checked:
-            check_dev_corpus(nlp)
+            if change := changed_by(nlp, "dev_corpus"):
+                name = nlp.config["training"]["dev_corpus"]
+                raise ValueError(Errors.L109.format(name=name, found=change))
             self._dev_is_checked = True
         yield from self.examples(nlp)
 
     @abstractmethod
     def examples(self, nlp: Language) -> Iterator[Example]:
         """Yield the examples of one call."""
-
-
-def check_dev_corpus(nlp: Language) -> None:
-    """Raise L109 if a config would score on resampled or augmented data."""
-    if change := changed_by(nlp, "dev_corpus"):
-        raise ValueError(Errors.L109.format(name=nlp.config["training"]["dev_corpus"], found=change))
 
 
 def changed_by(nlp: Language, which: str) -> str:

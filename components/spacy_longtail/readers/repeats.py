@@ -11,10 +11,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Annotated, Literal, Protocol, runtime_checkable
 
-import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass
-from thinc.types import Ints1d
 
 from ..corpus.counts import CorpusCounts
 from ..errors import Errors
@@ -23,7 +21,6 @@ from ..types import SentenceCounts
 
 Formula = Literal["paper", "code"]
 Ratio = Annotated[float, Field(ge=1e-3, le=1e3)]
-TOKEN_RATIO = 3.0  # kept tokens for each entity token, of balanced undersampling
 
 
 @runtime_checkable
@@ -238,20 +235,3 @@ class RandomUndersampling(_RandomSampling):
 
     def copies(self, n_entity: int, n_bare: int) -> tuple[float, float]:
         return 1.0, min(1.0, n_entity / (self.ratio * max(n_bare, 1)))
-
-
-def kept_tokens(entity: np.ndarray, ratio: float = TOKEN_RATIO) -> Ints1d:
-    """Return the tokens of a sentence that balanced undersampling keeps.
-
-    entity (Array[bool]): Whether each token belongs to an entity, shape (n_tokens,).
-    ratio (float): Tokens to keep per entity token.
-    RETURNS (Ints1d): Ascending token indices, shape (n_kept,); empty without an entity.
-    """
-    wanted = min(ratio * int(entity.sum()), len(entity))
-    kept = entity.copy()
-    while int(kept.sum()) < wanted:
-        grown = kept.copy()
-        grown[1:] |= kept[:-1]
-        grown[:-1] |= kept[1:]
-        kept = grown
-    return np.flatnonzero(kept)

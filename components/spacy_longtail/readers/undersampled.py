@@ -14,7 +14,8 @@ from ..errors import Errors
 from ..sentences import sentence_lengths
 from ..settings import finite
 from .base import Reader, WrappingReader, warn_of_document_annotation
-from .repeats import TOKEN_RATIO, kept_tokens
+
+TOKEN_RATIO = 3.0  # tokens to keep for each entity token
 
 
 class UndersampledCorpus(WrappingReader):
@@ -58,6 +59,23 @@ class UndersampledCorpus(WrappingReader):
         if n_docs and not n_kept:
             problem = f"none of {n_docs} documents has an entity"
             raise ValueError(Errors.L120.format(who="longtail.UndersampledCorpus.v1", problem=problem))
+
+
+def kept_tokens(entity: np.ndarray, ratio: float = TOKEN_RATIO) -> Ints1d:
+    """Return the tokens of a sentence that balanced undersampling keeps.
+
+    entity (Array[bool]): Whether each token belongs to an entity, shape (n_tokens,).
+    ratio (float): Tokens to keep per entity token.
+    RETURNS (Ints1d): Ascending token indices, shape (n_kept,); empty without an entity.
+    """
+    wanted = min(ratio * int(entity.sum()), len(entity))
+    kept = entity.copy()
+    while int(kept.sum()) < wanted:
+        grown = kept.copy()
+        grown[1:] |= kept[:-1]
+        grown[:-1] |= kept[1:]
+        kept = grown
+    return np.flatnonzero(kept)
 
 
 def document_tokens(doc: Doc, ratio: float = TOKEN_RATIO) -> Ints1d:
