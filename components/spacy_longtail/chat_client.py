@@ -164,11 +164,8 @@ class ClosingAdapter(HTTPAdapter):
     def get_connection_with_tls_context(self, *args: Any, **settings: Any) -> Any:
         """Return the pool of connections for a request, which remember their sockets."""
         pool = super().get_connection_with_tls_context(*args, **settings)
-        pool.ConnectionCls = self._remembering(pool.ConnectionCls)
-        return pool
-
-    def _remembering(self, kind: Any) -> Any:
         adapter = self
+        kind: Any = pool.ConnectionCls
 
         class Connection(kind):
             def connect(self) -> None:
@@ -177,4 +174,5 @@ class ClosingAdapter(HTTPAdapter):
                 if adapter.is_closed.is_set():
                     adapter.close_all()
 
-        return Connection
+        pool.ConnectionCls = Connection
+        return pool

@@ -1,6 +1,6 @@
 """Models of the Hugging Face hub, checked before work starts and loaded without their own code."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from importlib import import_module
@@ -109,16 +109,6 @@ def check_models(config: Config) -> None:
     config (Config): Interpolated.
     RAISES (ValueError): If there is none of a name.
     """
-    for name in sorted(set(named_transformers(config))):
+    models = [block for block in blocks(config) if block.get("@architectures") in NAMES_ONE]
+    for name in sorted({name for model in models if isinstance(name := model.get("name"), str)}):
         check_model(name)
-
-
-def named_transformers(block: Mapping[str, object]) -> Iterator[str]:
-    """Yield the transformers that a config names, by hub or folder.
-
-    block (Mapping): The config, or a block of it, interpolated.
-    """
-    for inner in blocks(block):
-        name = inner.get("name")
-        if inner.get("@architectures") in NAMES_ONE and isinstance(name, str):
-            yield name
