@@ -14,7 +14,7 @@ from thinc.types import Floats2d
 
 from ..encoders import META, check_encoder, located
 from ..errors import Errors
-from ..layers.torch_layer import read_safetensors, require_torch, shim_of, tensor_checksum
+from ..layers.torch_layer import read_safetensors, require_torch, shim_of, write_safetensors
 from .base import Describer, mean_states
 
 if TYPE_CHECKING:  # an extra
@@ -165,11 +165,9 @@ def label_weights(module: "PieceEncoder", encoder: "PieceEncoder", bits: float =
     module (PieceEncoder): The transformer that reads labels. bits (float): Of its matrices, 4 to 8.
     encoder (PieceEncoder): The encoder as it is loaded, whose word embeddings read the labels.
     """
-    import safetensors.torch
-
     from ..layers.torch_transformer import FORMAT, short_form
 
-    tensors = safetensors.torch.load(short_form(module, bits))
+    tensors, _ = read_safetensors(short_form(module, bits), "the label encoder")
     kept = {name: tensor for name, tensor in tensors.items() if "word_embeddings" not in name}
     kept[MEAN] = word_embeddings(encoder).mean(0)
-    return safetensors.torch.save(kept, metadata={"format": FORMAT, "sha256": tensor_checksum(kept)})
+    return write_safetensors(kept, format=FORMAT)

@@ -136,11 +136,8 @@ def rows_from_torch(model: Model, X_Y: tuple, is_train: bool) -> tuple[list[Floa
 
 
 def to_safetensors(module: "torch.nn.Module") -> bytes:
-    """Return the weights of a module as a safetensors file, with a checksum in its metadata."""
-    import safetensors.torch
-
-    tensors = tensors_of(module)
-    return safetensors.torch.save(tensors, metadata={"sha256": tensor_checksum(tensors)})
+    """Return the weights of a module as a safetensors file."""
+    return write_safetensors(tensors_of(module))
 
 
 def tensors_of(module: "torch.nn.Module") -> dict[str, "torch.Tensor"]:
@@ -165,6 +162,13 @@ def from_safetensors(
         loaded.resize(first.shape[1])
     load_state(loaded, tensors, who)
     return cast("torch.nn.Module", loaded.to(device))
+
+
+def write_safetensors(tensors: dict[str, "torch.Tensor"], **metadata: str) -> bytes:
+    """Return tensors as a safetensors file, with their checksum beside the other metadata."""
+    import safetensors.torch
+
+    return safetensors.torch.save(tensors, metadata={**metadata, "sha256": tensor_checksum(tensors)})
 
 
 def read_safetensors(data: bytes, who: str) -> tuple[dict[str, "torch.Tensor"], dict[str, str]]:

@@ -18,7 +18,7 @@ from .int8 import can, in_int8
 from .pieces import Pieces
 from .quantised import GROUP, EightBit, FourBit, eight_bit, four_bit
 from .torch_depths import depths_of, positions_of
-from .torch_layer import TorchShim, load_state, read_safetensors, tensor_checksum, tensors_of
+from .torch_layer import TorchShim, load_state, read_safetensors, tensors_of, write_safetensors
 from .torch_threads import side_by_side
 from .windows import DEFAULT_PIECES, Sequences, by_length
 
@@ -222,20 +222,16 @@ def longest_window(module: PieceEncoder, max_pieces: int | None) -> int:
 
 def to_bytes(module: PieceEncoder) -> bytes:
     """Return the transformer as a safetensors file in full precision; empty before `build`."""
-    import safetensors.torch
-
-    if module.encoder is None or module.tokenizer is None:
+    if module.encoder is None:
         return b""
-    tensors = tensors_of(module)
-    return safetensors.torch.save(tensors, metadata=_metadata(module, tensors))
+    return write_safetensors(tensors_of(module), **_metadata(module))
 
 
-def _metadata(module: PieceEncoder, tensors: dict[str, Tensor]) -> dict[str, str]:
+def _metadata(module: PieceEncoder) -> dict[str, str]:
     return {
         "format": FORMAT,
         "config": module.encoder.config.to_json_string(use_diff=False),
         "tokenizer": module.tokenizer.to_str(),  # type: ignore[union-attr]
-        "sha256": tensor_checksum(tensors),
     }
 
 
@@ -290,8 +286,6 @@ def short_form(module: PieceEncoder, bits: float = 8, embedding_bits: float = 8)
     bits (float): Number of bits of the layers' matrices, 4 to 8.
     embedding_bits (float): Number of bits of the word embeddings.
     """
-    import safetensors.torch
-
     tensors: dict[str, Tensor] = {}
     for name, tensor in module.state_dict().items():
         is_words = "word_embeddings" in name
@@ -307,4 +301,4 @@ def short_form(module: PieceEncoder, bits: float = 8, embedding_bits: float = 8)
                 tensors[f"{name}{kind}{part}"] = torch.from_numpy(np.ascontiguousarray(array))
         else:
             tensors[name] = tensor.half().cpu().contiguous().clone()
-    return safetensors.torch.save(tensors, metadata=_metadata(module, tensors))
+    return write_safetensors(tensors, **_metadata(module))
