@@ -183,20 +183,21 @@ class GatedNER(TokenTagger):
         losses = {} if losses is None else losses
         losses.setdefault(self.name, 0.0)
         examples = list(examples)
-        has_gate, learnt = self.cfg["spans_key"] is not None, examples
-        has_gradient = not has_gate or any(flagged_sentences(eg, self.labels).any() for eg in examples)
+        has_gate = self.cfg["spans_key"] is not None
         if has_gate:
             unbounded = [  # else it learns from the gold sentences
                 eg for eg in examples if self.cfg["reads_documents"] or not has_boundaries(eg.reference)
             ]
             warn_of_whole_documents(unbounded, self._sets_boundaries, self.name)
-        if not self._reads_all:
-            learnt = [eg for eg in sentences_with(examples, set(self.labels)) if len(eg.predicted)]
-            has_gradient = bool(learnt)
-        self._has_gradient |= has_gradient
-        if not learnt:
+        if self._reads_all:
+            is_rare = (flagged_sentences(eg, self.labels).any() for eg in examples)
+            self._has_gradient |= not has_gate or any(is_rare)
+        else:
+            examples = [eg for eg in sentences_with(examples, set(self.labels)) if len(eg.predicted)]
+            self._has_gradient |= bool(examples)
+        if not examples:
             return losses
-        return super().update(learnt, losses=losses, **settings)
+        return super().update(examples, losses=losses, **settings)
 
     def gold(self, examples: list[Example]) -> Gold:
         """Return the gold tags; a shared encoder's are masked in sentences without a rare type."""
