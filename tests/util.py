@@ -24,7 +24,7 @@ from typer.testing import CliRunner
 from spacy_longtail.cli import app
 from spacy_longtail.corpus.descriptions import CorpusTypes
 from spacy_longtail.corpus.folder import write_corpus
-from spacy_longtail.corpus.statistics.records import PartStatistics
+from spacy_longtail.corpus.statistics import PartStatistics
 from spacy_longtail.evaluation.records import Document
 from spacy_longtail.layers.quantised import eight_bit
 from spacy_longtail.layers.subwords import NAME, NO_SUBWORDS, SubwordTable

@@ -18,8 +18,8 @@ from .counts import entity_bounds
 from .descriptions import CorpusTypes
 from .formats.docbin import bare_vocab, stream_docs
 from .rare import rare_sentence
+from .statistics import Statistics
 from .statistics.counting import marked_up
-from .statistics.records import Statistics
 from .tokenizers import blank
 
 Level = Literal["info", "good", "warn", "fail"]

@@ -17,8 +17,8 @@ from .descriptions import TYPES, CorpusTypes, read_types
 from .folder import PARTS, Conversion, read_conversion
 from .formats.docbin import stream_docs
 from .parts import checksum, part_path
+from .statistics import Statistics
 from .statistics.counting import described_corpus, present_parts, tally_part
-from .statistics.records import Statistics
 
 STATISTICS, TRAINING = ".statistics.json", ".training.json"  # caches in the folder of a corpus
 

@@ -17,8 +17,8 @@ from ..cutting import cut
 from ..folder import PARTS, CorpusTypes, part_path
 from ..formats.docbin import bare_vocab, stream_docs
 from ..likeness import template_key
+from . import Conflicts, Leakage, MarkedPlace, PartStatistics, Statistics, TypeStatistics
 from .diagnosis import diagnose
-from .records import Conflicts, Leakage, MarkedPlace, PartStatistics, Statistics, TypeStatistics
 
 N_EXAMPLES = 3
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from ...output.amounts import number, verb
 from ..rare import FEW_MENTIONS
-from .records import Finding, Statistics
+from . import Finding, Statistics
 
 MEASURABLE = 30  # mentions in a part that is scored
 UNSEEN = 0.5  # share of test mentions
