@@ -122,9 +122,6 @@ class Oddities:
             around = max(start - CONTEXT, 0), min(end + CONTEXT, len(doc))
             self.examples[kind].append(marked_up(doc, *around, entity_bounds(doc)))
 
-    def shown(self, kind: str) -> str:
-        return " / ".join(self.examples[kind])
-
 
 def _is_punctuation(token: Token) -> bool:
     kinds = [unicodedata.category(letter) for letter in token.text]
@@ -213,11 +210,11 @@ def check_corpus(corpus: Path) -> Iterator[Check]:
     yield from run_check(_findings(statistics), "Findings", good)
     yield from run_check(_names(statistics), "Types", "No two types have names that are almost alike.")
     for section, kinds in ODDITIES.items():
-        odd = [
-            Check(level, section, f"{part}: {text}: {seen.n[kind]:,}, such as: {seen.shown(kind)}")
+        results = (
+            (level, f"{part}: {text}: {seen.n[kind]:,}, such as: {' / '.join(seen.examples[kind])}")
             for kind, (level, text) in kinds.items()
             for part, seen in oddities.items()
             if seen.n[kind]
-        ]
-        yield from odd or [Check("good", section, f"No fault in {section.lower()}.")]
+        )
+        yield from run_check(results, section, f"No fault in {section.lower()}.")
     yield from run_check(_tokens(types, paths), "Tokens")
