@@ -126,11 +126,15 @@ def convert_corpus(
             if boundaries:
                 docs = with_boundaries(docs, boundaries, part.path, context.events)
             docs = tqdm(docs, name, delay=PATIENCE, disable=None, leave=False)
-            tally, events = write_part(folder, name, docs, docs_per_file), context.events
-            record = {"format": part.format, "misaligned": part.misaligned, **tally._asdict()}
-            record |= {"events": events.counts, "examples": events.examples}
-            report[name] = ConvertedPart.model_validate(record)
-            happened.append((events, part.misaligned))
+            tally = write_part(folder, name, docs, docs_per_file)
+            report[name] = ConvertedPart(
+                format=part.format,
+                misaligned=part.misaligned,
+                **tally._asdict(),
+                events={kind: dict(counts) for kind, counts in context.events.counts.items()},
+                examples=context.events.examples,
+            )
+            happened.append((context.events, part.misaligned))
         if not allow:
             check_losses(source, happened, sum(sum(part.mentions.values()) for part in report.values()))
         empty = CorpusTypes([], [], lang, tokens)
@@ -160,13 +164,14 @@ def _types(
     labels = declared.labels or rare_types(mentions, math.inf)
     known = set(labels)
     train = next(iter(report.values())).mentions  # or those of the one part that there is
-    tail = declared.tail
-    if "tail" not in declared.model_fields_set:
-        tail = tail_types(train, labels, rare_mentions)
-    texts = {label: text for label, text in declared.descriptions.items() if label in known}
-    found = empty._replace(labels=list(labels), tail=list(tail), descriptions=texts)
-    others = {label: own for label, own in declared.other_descriptions.items() if label in known}
-    return found._replace(group_by=declared.group_by, other_descriptions=others)
+    has_tail = "tail" in declared.model_fields_set
+    return empty._replace(
+        labels=list(labels),
+        tail=declared.tail if has_tail else tail_types(train, labels, rare_mentions),
+        descriptions={t: text for t, text in declared.descriptions.items() if t in known},
+        group_by=declared.group_by,
+        other_descriptions={t: own for t, own in declared.other_descriptions.items() if t in known},
+    )
 
 
 def _problems(
