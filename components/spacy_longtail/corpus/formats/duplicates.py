@@ -1,7 +1,7 @@
 """Texts given several times with different annotation, by annotators or in passes."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -10,7 +10,6 @@ from spacy.tokens import Doc
 from ...errors import Errors
 from .context import TOLERABLE, Context, Events
 from .spans import Text
-from .text import Place
 
 Duplicates = Literal["merge", "keep", "first", "refuse"]
 Spans = frozenset[tuple[str, str, str]]  # start, end and type of each span of a text
@@ -41,29 +40,26 @@ def single_copies(
     for item in read(quiet) if keys else ():
         if isinstance(item, Text) and hash(item.text) in keys:
             copies.setdefault(item.text, []).append(item)
-    contradicting = {text for text, items in copies.items() if not _can_merge(map(_spans_of, items))}
-    refused: Collection[str] = ()
-    if duplicates == "refuse":
-        refused = copies
-    elif duplicates == "merge" and len(contradicting) > TOLERABLE * n_texts:
-        refused = contradicting
-    if refused:
-        how = "different" if duplicates == "refuse" else "contradicting"
-        raise _refusal(source, [copies[text] for text in refused], n_texts, how)
+    if duplicates == "refuse" and copies:
+        raise _refusal(source, [*copies.values()], n_texts, "different")
+    contradicting: dict[str, list[Text]] = {}
+    if duplicates == "merge":
+        contradicting = {t: own for t, own in copies.items() if not _can_merge(map(_spans_of, own))}
+    if len(contradicting) > TOLERABLE * n_texts:
+        raise _refusal(source, [*contradicting.values()], n_texts, "contradicting")
     seen: set[str] = set()
     for item in read(context):
         if not isinstance(item, Text) or item.text not in copies:
             yield item
-            continue
-        is_kept = duplicates == "merge" and item.text in contradicting
-        kind = "contradicting" if is_kept else "merged" if duplicates == "merge" else "further copies"
-        if is_kept or item.text in seen:
-            context.events.add(kind, "texts", item.place, repr(item.text[:WIDTH]))
-        if is_kept:
+        elif item.text in contradicting:
+            context.events.add("contradicting", "texts", item.place, repr(item.text[:WIDTH]))
             yield item
-        elif item.text not in seen:
+        elif item.text in seen:
+            kind = "merged" if duplicates == "merge" else "further copies"
+            context.events.add(kind, "texts", item.place, repr(item.text[:WIDTH]))
+        else:
+            seen.add(item.text)
             yield _merged(copies[item.text]) if duplicates == "merge" else item
-        seen.add(item.text)
 
 
 def _differing(texts: Iterable[Text]) -> tuple[int, set[int]]:
@@ -114,6 +110,5 @@ def _refusal(source: Path, groups: list[list[Text]], n_texts: int, how: str) -> 
 
 def _shown(text: Text) -> str:
     """Return the place of a copy and its entities."""
-    place: Place = text.place
     ents = ", ".join(f"{text.text[s.start : s.end]!r} {s.label}" for s in text.spans[:5])
-    return f"{place.path.name}:{place.within} {ents or 'no entity'}"
+    return f"{text.place.path.name}:{text.place.within} {ents or 'no entity'}"
