@@ -79,45 +79,52 @@ class JsonReader(FileOptions, SpanOptions):
         """Yield each accepted record. Plain values beside the text go to its `user_data`."""
         tags = TagReader(context, self.scheme)
         for place, record in read_records(path, self.encoding):
-            has_tokens = has_tags(record, self.columns) or has_token_spans(record)
-            if context.texts_only and (has_tokens or PARAGRAPHS in record):
-                continue
-            if isinstance(record.get(PARAGRAPHS), list):
-                try:
-                    yield from docs_of_paragraphs(record, place, context, tags)
-                except OTHER_FORM as error:
-                    raise _other_form(record, place) from error
-            elif has_tokens:
-                if has_token_spans(record):
-                    doc = doc_of_token_spans(record, place, context)
-                else:
-                    doc = doc_of_tags(record, place, context, self.columns, self.tag_names, tags)
-                if doc:
-                    keep_values(doc, _about(record), place)
-                    yield doc
-                else:
-                    context.events.add("empty", "texts", place)
-            else:
-                for text in self._texts(record, place, context.events):
-                    yield in_characters(text, self.offsets, context.events)
+            try:
+                yield from self._items(record, place, context, tags)
+            except OTHER_FORM as error:
+                problem = f"found {str(record)[:60]!r}, whose annotation has another form"
+                raise unreadable(place, problem, SPAN_FIX) from error
 
-    def _texts(self, record: JsonObject, place: Place, events: Events) -> list[Text]:
+    def _items(
+        self, record: JsonObject, place: Place, context: Context, tags: TagReader
+    ) -> Iterator[Doc | Text]:
+        """Yield the documents or texts of a record.
+
+        tags (TagReader): Reads the tags of the record's file.
+        """
+        has_tokens = has_tags(record, self.columns) or has_token_spans(record)
+        if context.texts_only and (has_tokens or PARAGRAPHS in record):
+            return
+        if isinstance(record.get(PARAGRAPHS), list):
+            yield from docs_of_paragraphs(record, place, context, tags)
+        elif has_tokens:
+            if has_token_spans(record):
+                doc = doc_of_token_spans(record, place, context)
+            else:
+                doc = doc_of_tags(record, place, context, self.columns, self.tag_names, tags)
+            if doc:
+                keep_values(doc, _about(record), place)
+                yield doc
+            else:
+                context.events.add("empty", "texts", place)
+        else:
+            for text in self._texts(record, place, context.events):
+                yield in_characters(text, self.offsets, context.events)
+
+    def _texts(self, record: JsonObject, place: Place, events: Events) -> Iterable[Text]:
         """Return the texts of a record, in the form of the tool that wrote it."""
         if not record:  # what nobody annotated
             events.add("unlabelled", "records", place)
-            return []
-        try:
-            if bioc.PASSAGES in record:
-                return [*bioc.passage_texts(record, place, events)]
-            if _is_task(record):
-                return self._of_label_studio(record, place, events)
-            if MINIMAL in record:  # Label Studio's JSON-MIN: regions under any name, choices as texts
-                values = (value for value in record.values() if isinstance(value, list))
-                regions = [item for value in values for item in value if not isinstance(item, str)]
-                return [self._text(record, _regions(regions, place, events), place)]
-            return self._plain(record, place, events)
-        except OTHER_FORM as error:
-            raise _other_form(record, place) from error
+            return ()
+        if bioc.PASSAGES in record:
+            return bioc.passage_texts(record, place, events)
+        if _is_task(record):
+            return self._of_label_studio(record, place, events)
+        if MINIMAL in record:  # Label Studio's JSON-MIN: regions under any name, choices as texts
+            values = (value for value in record.values() if isinstance(value, list))
+            regions = [item for value in values for item in value if not isinstance(item, str)]
+            return [self._text(record, _regions(regions, place, events), place)]
+        return self._plain(record, place, events)
 
     def _plain(self, record: JsonObject, place: Place, events: Events) -> list[Text]:
         """Return the text of a record that has its spans beside it."""
@@ -188,12 +195,6 @@ def _is_task(record: JsonObject) -> bool:
     items = listed if isinstance(listed, list) else []
     has_result = any("result" in item for item in items if isinstance(item, dict))
     return has_result or (has_data and listed is not None)
-
-
-def _other_form(record: JsonObject, place: Place) -> ValueError:
-    """Return the error for a record that cannot be read as its tool writes it."""
-    problem = f"found {str(record)[:60]!r}, whose annotation has another form"
-    return unreadable(place, problem, SPAN_FIX)
 
 
 def _about(record: JsonObject, text_key: str = "") -> JsonObject:
