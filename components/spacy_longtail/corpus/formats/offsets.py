@@ -2,7 +2,7 @@
 
 import re
 
-from .context import Events, excerpt
+from .context import Events
 from .options import CHARACTERS, UTF16, Offsets
 from .spans import CharSpan, Text, check_text, same_text
 
@@ -32,8 +32,7 @@ def in_characters(source: Text, offsets: Offsets | None, events: Events) -> Text
     lead = sum(_fits(text, other) - _fits(text, one) for one, other in differing)
     unit = offsets or (source.unit if not lead else UTF16 if lead > 0 else CHARACTERS)
     for _, span in differing if unit != CHARACTERS else ():
-        where = f"{span.label} in {excerpt(text, span.start, span.end)}"
-        events.add("utf16" if unit else "ambiguous", str(span.label), span.place, where)
+        events.add("utf16" if unit else "ambiguous", str(span.label), span.place, span.shown_in(text))
     return source._replace(spans=moved) if unit == UTF16 else source
 
 

@@ -27,6 +27,10 @@ class CharSpan(NamedTuple):
     end: Any
     label: Any
 
+    def shown_in(self, text: str) -> str:
+        """Return type and span with the text around it, as an example of an event."""
+        return f"{self.label} in {excerpt(text, self.start, self.end)}"
+
 
 class Text(NamedTuple):
     """Text with its spans, of any format.
@@ -174,7 +178,7 @@ def annotate(
         events.n_spans += 1
         span = _touched(doc, mention)
         if (span.start_char, span.end_char) != (mention.start, mention.end):
-            detail = _detail(doc, mention)
+            detail = mention.shown_in(doc.text)
             if policy == "error":
                 fix = "Begin and end it with a word, or choose --misaligned missing, expand or contract."
                 raise unreadable(mention.place, f"{detail} does not align with tokens", fix)
@@ -197,15 +201,11 @@ def annotate(
         kind = "overlapping"
         if (span.start, span.end) == (rival.start, rival.end):
             kind = "repeated" if span.label == rival.label else "doubled"
-        events.add(kind, mention.label, mention.place, _detail(doc, mention))
+        events.add(kind, mention.label, mention.place, mention.shown_in(doc.text))
         missing.update(token.i for token in span)
     unannotated = [doc[i : i + 1] for i in sorted(missing - taken.keys())]
     doc.set_ents(ents, missing=unannotated, default="outside")
     return doc
-
-
-def _detail(doc: Doc, mention: CharSpan) -> str:
-    return f"{mention.label} in {excerpt(doc.text, mention.start, mention.end)}"
 
 
 def _touched(doc: Doc, mention: CharSpan, mode: str = "expand") -> Span:
