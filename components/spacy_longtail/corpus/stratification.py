@@ -141,8 +141,7 @@ def _reserved(amounts: Floats2d, wanted: Floats2d, min_mentions: int, types: Int
     # what cannot be reserved at once is tried type by type, each with time left for the others
     for column in range(len(floors)) if part is None else ():
         columns = [*kept, column]
-        search = Search(gifts[:, columns], floors[columns], amounts, wanted)
-        tried = search.run(MAX_STEPS_BACK // 4)
+        tried = Search(gifts[:, columns], floors[columns], amounts, wanted).run(MAX_STEPS_BACK // 4)
         if tried is not None:
             kept, part = columns, tried
     return part
