@@ -136,9 +136,9 @@ def _is_of_pool(path: Path, root: Path) -> bool:
 
 def _lines(path: Path, encoding: str, context: Context) -> Iterator[Doc]:
     """Yield the lines of a text file."""
-    for i, line in enumerate(lines(path, encoding), 1):
+    for place, line in lines(path, encoding):
         if line.strip():
-            yield from _made(line.strip(), context, Place(path, i))
+            yield from _made(line.strip(), context, place)
 
 
 def _records(path: Path, encoding: str, context: Context) -> Iterator[Doc]:

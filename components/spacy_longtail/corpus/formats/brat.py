@@ -29,8 +29,7 @@ class BratReader(FileOptions, SpanOptions):
             fix = "Every .txt file needs its .ann file; an empty one says that there is no entity."
             raise ValueError(Errors.L402.format(path=annotations, fix=fix))
         bounds: list[tuple[Place, str, str, str]] = []  # where, type, offsets, text
-        for i, line in enumerate(lines(annotations, encoding), 1):
-            place = Place(annotations, i)
+        for place, line in lines(annotations, encoding):
             if line[:1] in KINDS:
                 context.events.add("ignored", KINDS[line[0]], place)
             elif match := BOUND.fullmatch(line):

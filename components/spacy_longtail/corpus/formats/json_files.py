@@ -46,13 +46,13 @@ def _values(path: Path, encoding: str) -> Iterator[tuple[Place, Any]]:
             yield Place(path, 0, i), record
         return
     is_first = True
-    for i, line in enumerate(lines(path, encoding), 1):
+    for place, line in lines(path, encoding):
         if line.strip():
             if is_first and _opens_object(line):
                 yield from _indented(read_text(path, encoding), path)
                 return
             is_first = False
-            yield Place(path, i), _loaded(line, Place(path, i))
+            yield place, _loaded(line, place)
 
 
 def _opens_object(line: str) -> bool:

@@ -40,18 +40,18 @@ class ArticleReader(FileOptions, SpanOptions):
 
     def read(self, path: Path, context: Context) -> Iterator[Text]:
         """Yield an article with its sentence boundaries. Its types must be declared."""
-        every = list(lines(path, self.encoding))
+        rows = lines(path, self.encoding)
         header, text, spans, starts = dict[str, str](), "", list[CharSpan](), set[int]()
-        for i, name in enumerate(HEADER):
-            line = every[i] if i < len(every) else ""
+        for i, name in enumerate(HEADER, 1):
+            place, line = next(rows, (Place(path, i), ""))
             if not line.startswith(f"{name}: "):
                 problem = f"expected a header line that begins with '{name}: '"
-                raise unreadable(Place(path, i + 1), problem, "docs/corpora.md shows an article.")
+                raise unreadable(place, problem, "docs/corpora.md shows an article.")
             header[name] = line.partition(": ")[2].strip()
-        for i, line in enumerate(every[len(HEADER) :], len(HEADER) + 1):
+        for place, line in rows:
             if not line.strip():
                 continue
-            sentence = parse_line(line.strip(), Place(path, i))
+            sentence = parse_line(line.strip(), place)
             text += " " if text else ""
             starts.add(len(text))
             for span in sentence.spans:

@@ -62,9 +62,8 @@ class OpenReader(FileOptions, SpanOptions):
         if _is_list(path):
             yield from self._numbered(path, context)
             return
-        for i, line in enumerate(lines(path, self.encoding), 1):
-            place = Place(path, i)
-            if line.strip() and not (i == 1 and line.startswith(DOMAIN)):
+        for place, line in lines(path, self.encoding):
+            if line.strip() and not (place.line == 1 and line.startswith(DOMAIN)):
                 sentence = parse_line(line.strip(), place)
                 for span in sentence.spans:
                     _check_levels(span.label, place)
@@ -80,8 +79,8 @@ class OpenReader(FileOptions, SpanOptions):
             fix = 'Write a list of ["source", ["token", ...]].'
             raise unreadable(Place(source, 1), error, fix) from error
         reader = TagReader(context, "auto")
-        for i, line in enumerate(lines(path, self.encoding), 1):
-            place, (number, _, listed) = Place(path, i), line.strip().partition("\t")
+        for place, line in lines(path, self.encoding):
+            number, _, listed = line.strip().partition("\t")
             if not number:
                 continue
             words = by_number.pop(number, None)

@@ -23,8 +23,8 @@ class OpennlpReader(FileOptions):
     def read(self, path: Path, context: Context) -> Iterator[Doc]:
         """Yield one document per sentence. The tokens are as given."""
         reader = TagReader(context, "iob2")
-        for i, line in enumerate(lines(path, self.encoding), 1):
-            if rows := _rows(line, Place(path, i)):
+        for place, line in lines(path, self.encoding):
+            if rows := _rows(line, place):
                 yield tokens_doc(context.nlp.vocab, [reader.read(rows)])
 
 

@@ -21,8 +21,8 @@ class PubtatorReader(FileOptions, SpanOptions):
     def read(self, path: Path, context: Context) -> Iterator[Text]:
         """Yield each article. Relations between its entities are counted."""
         place, name, texts, spans = Place(path, 1), "", list[str](), list[CharSpan]()
-        for i, line in enumerate(lines(path, self.encoding), 1):
-            at, cells = Place(path, i), line.split("\t")
+        for at, line in lines(path, self.encoding):
+            cells = line.split("\t")
             if part := PARTS.fullmatch(line):
                 if part[2] == "t":
                     if texts:

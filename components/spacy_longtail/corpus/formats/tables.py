@@ -51,7 +51,7 @@ class ColumnReader(TagOptions):
 
     def read(self, path: Path, context: Context) -> Iterator[Doc]:
         """Yield a document per sentence, or per -DOCSTART- line."""
-        head = list(itertools.islice(lines(path, self.encoding), N_HEAD))
+        head = [line for _, line in itertools.islice(lines(path, self.encoding), N_HEAD)]
         is_plain = (self.token_column, self.tag_column, self.documents) == (None, None, False)
         if is_plain and all(map(_is_piped, filter(str.strip, head))):
             return tagged_docs(lambda _: _piped_rows(path, self.encoding), context, self.scheme)
@@ -106,8 +106,7 @@ class ColumnReader(TagOptions):
 
     def _rows(self, path: Path, token: int, tag: int, comment_width: int | None, events: Events) -> Rows:
         width = 0  # columns of the sentence
-        for i, line in enumerate(lines(path, self.encoding), 1):
-            place = Place(path, i)
+        for place, line in lines(path, self.encoding):
             if line.startswith(MARK) or not line.strip():
                 width = 0
                 yield "document" if line.startswith(MARK) else "sentence"
@@ -141,11 +140,11 @@ def _is_piped(line: str) -> bool:
 
 
 def _piped_rows(path: Path, encoding: str) -> Rows:
-    for i, line in enumerate(lines(path, encoding), 1):
+    for place, line in lines(path, encoding):
         yield "sentence"
         for cell in line.split():
             parts = cell.split("|")
-            yield TaggedToken(Place(path, i), "|".join(parts[:-2]) or parts[0], parts[-1])
+            yield TaggedToken(place, "|".join(parts[:-2]) or parts[0], parts[-1])
 
 
 def _no_token(table: list[list[list[str]]]) -> str:
@@ -213,8 +212,7 @@ class ConlluReader(TagOptions):
         sentence = ConlluSentence()
         names, wanted = list(CONLLU), self.columns.tag.upper()
         place, n_tags = Place(path, 0), 0
-        for i, line in enumerate(lines(path, self.encoding), 1):
-            place = Place(path, i)
+        for place, line in lines(path, self.encoding):
             if not line.strip() or line.startswith(NEWDOC):
                 yield from sentence.rows(events)
                 sentence = ConlluSentence()

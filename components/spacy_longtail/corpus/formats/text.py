@@ -102,10 +102,11 @@ def head_of(path: Path, encoding: str, size: int = 4096) -> str:
     return head.decode(encoding, "ignore").lstrip("\ufeff")
 
 
-def lines(path: Path, encoding: str) -> Iterator[str]:
-    """Yield the lines of a file without their ends."""
+def lines(path: Path, encoding: str) -> Iterator[tuple[Place, str]]:
+    """Yield the lines of a file without their ends, each after its place."""
     with open_text(path, encoding) as file:
-        yield from (line.rstrip("\n") for line in file)
+        for i, line in enumerate(file, 1):
+            yield Place(path, i), line.rstrip("\n")
 
 
 def xml_elements(path: Path, tag: str) -> Iterator[ElementTree.Element]:
