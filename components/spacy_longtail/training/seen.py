@@ -1,6 +1,5 @@
 """Sentences of an encoder's pretraining, recognised by a sample of their hashes."""
 
-import hashlib
 import warnings
 from collections.abc import Iterable
 from functools import lru_cache
@@ -15,9 +14,9 @@ from thinc.types import Ints1d
 
 from ..corpus.folder import part_path
 from ..corpus.formats.docbin import stream_sentences
+from ..corpus.likeness import text_key
 from ..encoders import located
 from ..errors import Errors, Warnings
-from ..sentences import plain_text
 
 FILE = "seen.bin"  # in the pipeline's folder: ascending hashes of 4 bytes, little-endian
 SAMPLED = 4  # one of so many sentences is sampled, by its hash and so in all corpora alike
@@ -31,9 +30,7 @@ def sketch(sentences: Iterable[Doc]) -> Ints1d:
     sentences (Iterable[Doc]): Documents of one sentence each.
     RETURNS (Ints1d): Unique hashes in ascending order, uint32 of shape (n_sampled,).
     """
-    texts = (plain_text(d.text).encode("utf8", "replace") for d in sentences if len(d) >= MIN_WORDS)
-    hashes = (hashlib.blake2b(text, digest_size=8).digest() for text in texts)
-    numbers = {int.from_bytes(digest, "big") % (SAMPLED << 32) for digest in hashes}
+    numbers = {text_key(doc.text) % (SAMPLED << 32) for doc in sentences if len(doc) >= MIN_WORDS}
     kept = sorted(number // SAMPLED for number in numbers if number % SAMPLED == 0)
     return np.array(kept, dtype="<u4")
 
