@@ -18,7 +18,7 @@ from .folder import PARTS, Conversion, read_conversion
 from .formats.docbin import stream_docs
 from .parts import checksum, part_path
 from .statistics import Statistics
-from .statistics.counting import described_corpus, present_parts, tally_part
+from .statistics.counting import described_corpus, tally_part
 
 STATISTICS, TRAINING = ".statistics.json", ".training.json"  # caches in the folder of a corpus
 
@@ -75,7 +75,11 @@ class ConvertedCorpus:
         A corpus that was not split has all of it as train. Otherwise train is named even if it does
         not exist.
         """
-        return present_parts(self.folder)
+        paths = {part: self.path(part) for part in PARTS}
+        whole = self.path("all")
+        if not paths["train"].exists() and whole.exists():
+            return {"train": whole}
+        return {part: path for part, path in paths.items() if part == "train" or path.exists()}
 
     def path(self, part: str) -> Path:
         """Return the path of a part, which may not exist. part (str): Its name."""

@@ -17,11 +17,11 @@ from thinc.api import Config
 from thinc.types import Floats2d, Ints1d
 from tqdm import tqdm
 
+from ..corpus.converted import ConvertedCorpus
 from ..corpus.cutting import bare
 from ..corpus.folder import CorpusTypes, load_docs, part_path, read_types
 from ..corpus.names import NAMES
 from ..corpus.splits import document_folds
-from ..corpus.statistics.counting import present_parts
 from ..corpus.suspects import Audit, OutOfFold, cleanlab, find_suspects
 from ..errors import Errors
 from ..heads import SOFT_HEADS
@@ -185,7 +185,7 @@ def audit_corpus(
     """
     cleanlab()  # fails early if it is not installed
     types = read_types(corpus)
-    path = present_parts(corpus).get(part) or part_path(corpus, part)
+    path = ConvertedCorpus(corpus).parts.get(part) or part_path(corpus, part)
     docs = load_docs(path, spacy.blank("xx"))
     if not any(doc.ents for doc in docs):
         raise ValueError(

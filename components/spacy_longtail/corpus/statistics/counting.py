@@ -14,7 +14,7 @@ from spacy.tokens import Doc
 from ...sentences import all_bounds
 from ..counts import CorpusCounts, EntityBounds, count_doc, entity_bounds
 from ..cutting import cut
-from ..folder import PARTS, CorpusTypes, part_path
+from ..descriptions import CorpusTypes
 from ..formats.docbin import bare_vocab, stream_docs
 from ..likeness import template_key
 from . import Conflicts, Leakage, MarkedPlace, PartStatistics, Statistics, TypeStatistics
@@ -41,19 +41,6 @@ def counted_sentences(doc: Doc) -> Iterator[Doc]:
     """
     bounds = all_bounds(doc)
     return iter([doc]) if len(bounds) == 1 else cut(doc, bounds)
-
-
-def present_parts(corpus: Path) -> dict[str, Path]:
-    """Return the paths of the parts of a converted corpus that exist.
-
-    RETURNS (Dict[str, Path]): By part. All of a corpus without a split is train. Otherwise
-        train is named even if it does not exist.
-    """
-    paths = {part: part_path(corpus, part) for part in PARTS}
-    whole = part_path(corpus, "all")
-    if not paths["train"].exists() and whole.exists():
-        return {"train": whole}
-    return {part: path for part, path in paths.items() if part == "train" or path.exists()}
 
 
 @dataclass
