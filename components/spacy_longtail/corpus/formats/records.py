@@ -27,10 +27,9 @@ from .options import (
     DEFAULT_COLUMNS,
     UTF16,
     Columns,
-    FileOptions,
     Offsets,
-    Scheme,
     SpanOptions,
+    TagOptions,
     check_columns,
 )
 from .spans import CharSpan, Text, keep_values
@@ -55,17 +54,15 @@ OTHER_FORM = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class JsonReader(FileOptions, SpanOptions):
+class JsonReader(TagOptions, SpanOptions):
     """Reader of JSON: one object per line, one array, or indented objects.
 
-    scheme (str): Scheme of the tags, in records with a tag per token.
     columns (Columns): Keys of the tokens and of their tags.
     tag_names (Optional[Tuple[str, ...]]): The tags that numbers stand for, in order.
     text_key (Optional[str]): Key of the text; null takes each tool's own.
     offsets (Optional[str]): Unit of the character offsets; null detects it.
     """
 
-    scheme: Scheme = "auto"
     columns: Columns = DEFAULT_COLUMNS
     tag_names: tuple[str, ...] | None = None
     text_key: str | None = None

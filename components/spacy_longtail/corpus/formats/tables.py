@@ -69,7 +69,7 @@ class ColumnReader(TagOptions):
         first = next((line for line in head if line.strip()), "")
         rows = (line for line in head if line.strip() and line[0] != "#" and not line.startswith(MARK))
         row = next(rows, "")
-        comment_width = {True: 0, False: None, None: None}[self.comments]
+        comment_width = 0 if self.comments else None
         if self.comments is None and first[:1] == "#" and not self._is_row(first, len(cells_of(row))):
             comment_width = len(cells_of(row))
         sentences: list[list[list[str]]] = [[]]
