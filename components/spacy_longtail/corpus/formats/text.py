@@ -36,8 +36,7 @@ class Place(NamedTuple):
 
 def unreadable(place: Place, problem: object, fix: str) -> ValueError:
     """Return the error (L401) for what cannot be read at a place."""
-    shown = {"path": place.path, "line": place.within, "problem": problem, "fix": fix}
-    return ValueError(Errors.L401.format(**shown))
+    return ValueError(Errors.L401.format(path=place.path, line=place.within, problem=problem, fix=fix))
 
 
 def unzipped(path: Path) -> Path:
