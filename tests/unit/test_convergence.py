@@ -51,7 +51,7 @@ def test_flat_curves_seldom_rise_and_steep_ones_do(slope, n, share):
 
 
 def runs(*curves, patience=0):
-    return [{"curve": own, "training": {"patience": patience}} for own in curves]
+    return [(own, patience) for own in curves]
 
 
 def test_most_runs_decide():
@@ -61,6 +61,6 @@ def test_most_runs_decide():
         rising_of(runs(rising, rising, ended))
         == "still rose by 10.0 points between its last two evaluations"
     )
-    assert rising_of([{"curve": None, "training": None}, {}]) == ""
+    assert rising_of(runs([], [])) == rising_of([]) == ""
     assert "crf still rose" in no_verdict({"ner": "", "crf": rising_of(runs(rising))})
     assert no_verdict({"ner": ""}) == no_verdict({}) == ""

@@ -126,13 +126,12 @@ def test_all_sizes_of_a_chart_are_corrected_together():
 def test_curves_are_of_sizes_or_of_shares():
     records = [drawn("CE", s, 0.1 * n, n) for s in (0, 1) for n in (3, 2)]
     found = read_curves([*records, drawn("x", 0, 0.5, 2)], "CE", mentions, "micro")
-    assert found.x_name == "sentences" and list(found.lines["CE"]) == [2, 3]
-    sizes, rows = found.table()
-    assert sizes == [2, 3] and dict(rows)["x"] == [(0.25, None), (None, None)]
+    assert found.x_name == "sentences" and found.sizes == [2, 3]
+    assert found.lines["x"] == [(0.25, None), (None, None)]
     # micro is half of macro here
-    assert dict(rows)["CE"] == [(pytest.approx(n / 20), pytest.approx(0.0)) for n in (2, 3)]
+    assert found.lines["CE"] == [(pytest.approx(n / 20), pytest.approx(0.0)) for n in (2, 3)]
     by_share = read_curves([drawn("CE", 0, 0.3, share=0.05)], "CE", mentions)
-    assert (by_share.x_name, list(by_share.lines["CE"])) == ("% entity tokens", [5.0])
+    assert (by_share.x_name, by_share.sizes) == ("% entity tokens", [5.0])
 
 
 def test_sizes_that_were_not_trained_long_enough_are_left_out():
@@ -198,7 +197,7 @@ def test_a_report_on_draws_has_curves(corpus, tmp_path):
     (found,) = summary.corpora
     assert found.report is None and found.recommendation is None
     assert [curves.average for curves in found.curves] == ["macro", "micro"]
-    assert all(len(scores) == 2 for scores in found.curves[0].lines["crf"].values())
+    assert all(deviation is not None for _, deviation in found.curves[0].lines["crf"])  # two partitions
     page = write_matrix_report(summary, tmp_path / "out" / "report")
     assert_tables(page.with_suffix(".md").read_text(encoding="utf8"))
     html = page.read_text(encoding="utf8")

@@ -18,7 +18,13 @@ from spacy_longtail.evaluation.report import (
 )
 from spacy_longtail.evaluation.report.marks import mark_documents
 from spacy_longtail.evaluation.report.page import SIGNATURE, render
-from spacy_longtail.evaluation.report.systems import choose, group, read_runs, read_statistics
+from spacy_longtail.evaluation.report.systems import (
+    choose,
+    group,
+    over_seeds,
+    read_runs,
+    read_statistics,
+)
 from spacy_longtail.evaluation.significance import holm
 from spacy_longtail.studies.matrix.curves import Curves
 from spacy_longtail.studies.matrix.summary import CorpusSummary, Summary
@@ -503,8 +509,8 @@ def test_the_worst_sentences_come_first_and_an_entity_across_ends_is_of_the_firs
 
 
 def test_curves_show_every_method_and_no_two_alike():
-    lines = {f"m{i}": {x: {0: 0.1 * x, 1: 0.2} for x in (1.0, 2.0)} for i in range(12)}
-    corpus = CorpusSummary("toy", [], curves=[Curves("sentences", "macro", lines, [])])
+    lines = {f"m{i}": [over_seeds([0.1, 0.2]), over_seeds([0.2, 0.2])] for i in range(12)}
+    corpus = CorpusSummary("toy", [], curves=[Curves("sentences", "macro", [1.0, 2.0], lines, [])])
     summary = Summary("10 steps", "m3", [corpus], 24, [], 0)
     values = {"columns": summary.columns, "rising": lambda found: "", "counted": None}
     (plot,) = re.findall("<svg.*?</svg>", render("matrix.html", summary=summary, **values), re.DOTALL)

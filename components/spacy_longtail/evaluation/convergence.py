@@ -1,8 +1,6 @@
 """Convergence: whether trainings would have improved with more steps, judged by scores on dev."""
 
-import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -50,16 +48,15 @@ def still_rising(curve: Sequence[Mapping[str, float]], patience: int = 0) -> str
     return f"still rose by {rise:.1f} points between its last two evaluations"
 
 
-def rising_of(runs: Iterable[Mapping[str, Any]]) -> str:
+def rising_of(runs: Iterable[tuple[Sequence[Mapping[str, float]], int]]) -> str:
     """Return why most runs of a method ended too early, or "" if at least half of them did not.
 
-    runs (Iterable[Mapping[str, Any]]): Runs with "curve" and "training" (patience), as in an
-        evaluation.
+    runs (Iterable[Tuple[Sequence[Mapping[str, float]], int]]): Curve and patience of each run.
     RETURNS (str): A predicate as `still_rising` returns it, that of the first such run.
     """
-    curves = [(run.get("curve") or [], (run.get("training") or {}).get("patience") or 0) for run in runs]
-    rising = [why for why in itertools.starmap(still_rising, curves) if why]
-    return rising[0] if 2 * len(rising) > len(curves) else ""
+    reasons = [still_rising(curve, patience) for curve, patience in runs]
+    rising = [reason for reason in reasons if reason]
+    return rising[0] if 2 * len(rising) > len(reasons) else ""
 
 
 def no_verdict(rising: Mapping[str, str]) -> str:

@@ -10,7 +10,7 @@ import srsly
 from ...corpus.statistics import Statistics
 from ...encoders import located
 from ...errors import Errors
-from ...output.writing import check_file, coded_io, replacing
+from ...output.writing import check_file, replacing
 from ...pipes.sources import sources_of
 from ..significance import intervals, named_metrics, stack
 from .comparison import HEADLINES, Report
@@ -48,7 +48,7 @@ def write_card(report: Report, model: Path, output: Path | None = None) -> Path:
     meta[META_KEY] = card
     sources = [{"name": source} if isinstance(source, str) else source for source in sources_of(meta)]
     text = render("card.md", card=card, meta=meta, few=FEW, system=system, sources=sources)
-    with coded_io(target), replacing(target) as folder:  # writes both files or none
+    with replacing(target) as folder:  # writes both files or none
         srsly.write_json(folder / "meta.json", meta)
         (folder / CARD).write_text(text, encoding="utf8", errors="replace")
     return target / CARD

@@ -12,13 +12,13 @@ from ...corpus.folder import PARTS
 from ...corpus.rare import rare_sentence
 from ...errors import Errors
 from ...output.amounts import number, p_value, percent, signed
-from ...output.writing import check_file, coded_io, replacing
+from ...output.writing import check_file, replacing
 from ...training.provenance import short
 from ..records import read_evaluation, usage_in_words
 from ..significance import TOO_FEW
 from .comparison import HEADLINES, Report
 from .marks import LIMIT, mark_documents
-from .systems import mean, spread
+from .systems import Over, mean, over_seeds
 from .wording import counted, stalled, verdict
 
 SUFFIXES = (".html", ".htm")
@@ -61,7 +61,7 @@ def write_report(report: Report, target: Path) -> Path:
     twin = check_report(target)
     values = _values(report)
     texts = {target: render("report.html", **values), twin: render("report.md", **values)}
-    with coded_io(target), replacing(target.parent) as folder:
+    with replacing(target.parent) as folder:
         for path, text in texts.items():
             # a lone surrogate is legal in JSON and has no UTF-8
             (folder / path.name).write_bytes(text.encode("utf-8", "replace"))
@@ -135,7 +135,7 @@ def render(template: str, **values: object) -> str:
         md=lambda text: MARKDOWN.sub(r"\\\1", SPACES.sub(" ", str(text))),  # as it is, on one line
         code=_code,
         setting=lambda value: value if isinstance(value, str) else srsly.json_dumps(value),
-        over_seeds=lambda values: cell((mean(values), spread(values))),
+        over_seeds=lambda values: cell(over_seeds(values)),
         mean=mean,
         short=short,
         unbroken=unbroken,
@@ -145,9 +145,9 @@ def render(template: str, **values: object) -> str:
     return made.get_template(template).render(version=__version__, **values)
 
 
-def cell(mean_spread: tuple[float | None, float | None]) -> str:
-    """Format mean and spread over seeds, in points of 100."""
-    value, deviation = mean_spread
+def cell(over: Over) -> str:
+    """Format mean and standard deviation over seeds, in points of 100."""
+    value, deviation = over
     return percent(value) + ("" if deviation is None else f" ± {100 * deviation:.1f}")
 
 

@@ -1,9 +1,7 @@
 """Runs of a report: reads and checks them, groups them by method and chooses our method."""
 
-import hashlib
-import json
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +11,7 @@ from ...corpus.folder import PARTS
 from ...corpus.statistics import Statistics
 from ...corpus.statistics import read_statistics as read_file
 from ...errors import Errors
-from ...training.provenance import DEV_SCORE
+from ...training.provenance import DEV_SCORE, digest
 from ..convergence import rising_of
 from ..records import Evaluation, read_evaluation
 from ..significance import MentionCounts, mention_counts, stack
@@ -27,6 +25,8 @@ AVERAGES = {  # score of an evaluation, by the name that reports show
     "tail": "ents_tail_f",
 }
 BASELINE = "baseline"  # default name of the baseline
+
+Over = tuple[float | None, float | None]  # mean and standard deviation of scores in [0, 1]
 
 
 class Run(NamedTuple):
@@ -148,8 +148,7 @@ def read_run(path: Path, labels: list[str]) -> Run:
         raise ValueError(
             Errors.L405.format(path=path, problem="it has no annotated document", command="evaluate")
         )
-    gold = json.dumps([(document.text, document.gold) for document in documents])
-    fingerprint = hashlib.sha256(gold.encode("utf-8", "replace")).hexdigest()
+    fingerprint = digest([(document.text, document.gold) for document in documents])
     light = evaluation.model_copy(update={"documents": []})
     return Run(path, light, mention_counts(documents, labels), fingerprint)
 
@@ -160,31 +159,19 @@ class System(NamedTuple):
     name: str
     runs: list[Run]
 
-    @property
-    def seeds(self) -> list[int | None]:
-        """Return the random seeds of the runs."""
-        return [run.seed for run in self.runs]
-
-    def scores(self, kind: str) -> list[float]:
+    def scores(self, kind: str) -> list[float | None]:
         """Return one of AVERAGES on test for each seed. A corpus without rare types has no tail."""
-        key = AVERAGES[kind]
-        return self.values(lambda run: getattr(run.scores, key) if kind != "tail" or run.tail else None)
+        return [getattr(run.evaluation.scores, AVERAGES[kind]) for run in self.runs]
 
     def dev(self) -> list[float]:
-        """Return macro F1 on dev for each seed, as measured during training."""
-        return self.values(lambda run: run.performance.get(DEV_SCORE))
-
-    def values(self, read: Callable[[Evaluation], float | None]) -> list[float]:
-        """Return a number of each evaluation, without those that do not have it.
-
-        read (Callable): Returns the number of an evaluation, or None.
-        """
-        return [value for value in (read(run.evaluation) for run in self.runs) if value is not None]
+        """Return macro F1 on dev for each seed that has it, as measured during training."""
+        scores = (run.evaluation.performance.get(DEV_SCORE) for run in self.runs)
+        return [score for score in scores if score is not None]
 
     def rising(self) -> str:
         """Return why most trainings ended too early, or "" if they did not."""
-        runs = (run.evaluation for run in self.runs)
-        return rising_of({"curve": run.curve, "training": run.training.as_json()} for run in runs)
+        evaluations = [run.evaluation for run in self.runs]
+        return rising_of((own.curve, own.training.patience or 0) for own in evaluations)
 
     def counts(self) -> Ints4d:
         """Return the mention counts of all runs, shape (n_units, n_seeds, n_types + 1, 3)."""
@@ -196,9 +183,10 @@ def mean(values: Sequence[float]) -> float | None:
     return statistics.mean(values) if values else None
 
 
-def spread(values: Sequence[float]) -> float | None:
-    """Return the standard deviation over seeds, or None for fewer than two values."""
-    return statistics.stdev(values) if len(values) > 1 else None
+def over_seeds(scores: Iterable[float | None]) -> Over:
+    """Return mean and standard deviation of the scores that are there, or None for too few."""
+    values = [score for score in scores if score is not None]
+    return mean(values), statistics.stdev(values) if len(values) > 1 else None
 
 
 def group(runs: Sequence[Run]) -> list[System]:

@@ -84,7 +84,7 @@ def summarize(report: Report) -> dict[str, Any]:
         "corpus": report.statistics.corpus,
         "baseline": report.baseline,
         "ours": report.ours,
-        "seeds": {system.name: system.seeds for system in report.systems},
+        "seeds": {system.name: [run.seed for run in system.runs] for system in report.systems},
         "sentence": counted(report),
         "verdict": title,
         "findings": findings,

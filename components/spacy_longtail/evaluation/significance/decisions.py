@@ -1,8 +1,7 @@
 """The one rule that decides whether a system is better than another, and intervals of scores."""
 
 from collections.abc import Mapping, Sequence
-from types import ModuleType
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from thinc.types import Floats1d, Floats2d
@@ -16,6 +15,7 @@ Outcome = Literal[
 NOT_SIGNIFICANT: Final = "not significant"
 TOO_FEW: Final = "too few documents to tell"
 TOO_EARLY: Final = "not trained long enough"
+Key = TypeVar("Key")  # of a decision, such as the name of its score
 LEVEL = 0.95  # of intervals
 ALPHA = 1 - LEVEL  # largest corrected p of a claim
 N_DRAWS = 9_999
@@ -127,8 +127,7 @@ def compare(
     SOURCE: Yeh 2000, More accurate tests for the statistical significance of result differences;
         Smyth 2004, Linear models and empirical Bayes methods (for the spread over seeds).
     """
-    sides = [counts.astype("float64") for counts in (baseline, method)]
-    first, second = sides
+    first, second = (counts.astype("float64") for counts in (baseline, method))
     parts = [_difference(first, second, own, is_paired, n_trainings) for own in metrics.values()]
     below, above = _draw(parts, n_draws, seed)
     n_tail = int(ALPHA * (n_draws + 1) + ROUNDING)  # draws at and beyond each end of the interval
@@ -138,8 +137,8 @@ def compare(
         limits = below[:, i] if value > 0 else above[:, i]  # on the side of 0
         p = (1 + int((limits >= abs(value) - ROUNDING).sum())) / (n_draws + 1)
         decision = Decision(
-            baseline=float(metric(sides[0].sum(axis=0)).mean()),
-            method=float(metric(sides[1].sum(axis=0)).mean()),
+            baseline=float(metric(first.sum(axis=0)).mean()),
+            method=float(metric(second.sum(axis=0)).mean()),
             value=value,
             low=max(value - float(below[-n_tail, i]), -1.0),
             high=min(value + float(above[-n_tail, i]), 1.0),
@@ -156,12 +155,12 @@ def compare(
     return {name: others.get(name, own) for name, own in decisions.items()}
 
 
-def correct(family: Mapping[str, Decision]) -> dict[str, Decision]:
+def correct(family: Mapping[Key, Decision]) -> dict[Key, Decision]:
     """Correct p-values of decisions that are considered together for their number (Holm).
 
     Scores with too few documents were not tested, so they are not counted.
 
-    family (Mapping[str, Decision]): Decisions by score or by system.
+    family (Mapping[Any, Decision]): Decisions by score or by system.
     RETURNS (Dict[str, Decision]): The same decisions with corrected p and outcome.
     """
     tested = [name for name, own in family.items() if own.outcome != TOO_FEW]
@@ -204,13 +203,6 @@ def intervals(counts: np.ndarray, metrics: Mapping[str, Metric]) -> dict[str, In
     """
     counts = counts.astype("float64")
     return {name: _interval(counts, metric) for name, metric in metrics.items()}
-
-
-def scipy_stats() -> ModuleType:
-    """Return the module scipy.stats, which the extra `report` installs."""
-    with extra("scipy", "report"):
-        from scipy import stats
-    return stats
 
 
 def _concluded(decision: Decision, adjusted: float) -> Decision:
@@ -332,7 +324,9 @@ def _interval(counts: np.ndarray, metric: Metric) -> Interval:
     n = center * (1 - center) / max(variance, ROUNDING)
     of_units = (shares * weights).sum(axis=1)
     df = max(of_units.sum() ** 2 / (of_units**2).sum() - 1, 1.0)
-    z = float(scipy_stats().t.ppf((1 + LEVEL) / 2, df)) ** 2
+    with extra("scipy", "report"):
+        from scipy import stats
+    z = float(stats.t.ppf((1 + LEVEL) / 2, df)) ** 2
     middle, half = value + z / (2 * n), np.sqrt(z * value * (1 - value) / n + z**2 / (4 * n**2))
     ends = [float((middle + sign * half) / (1 + z / n)) for sign in (-1, 1)]
     return Interval(value, max(ends[0], 0.0), min(ends[1], 1.0))

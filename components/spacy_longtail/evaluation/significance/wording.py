@@ -53,15 +53,12 @@ def headline(method: str, baseline: str, decisions: Mapping[str, Decision]) -> s
     return f"{method} is not shown to differ from {baseline} ({rest})."
 
 
-def describe(
-    method: str, decisions: Mapping[str, Decision], unit: str = "document", primary: str = MACRO
-) -> list[str]:
+def describe(method: str, decisions: Mapping[str, Decision], unit: str = "document") -> list[str]:
     """Describe the decisions on a method in sentences, with scores in points of 100.
 
     method (str): Name of the method.
     decisions (Mapping[str, Decision]): Decisions by score, as `compare` returns them.
     unit (str): Unit of the test, "document" or "group".
-    primary (str): Name of the score that is tested alone.
     RETURNS (List[str]): Significant differences, other scores, and the test that was used.
     """
     shown, rest = [], []
@@ -74,12 +71,10 @@ def describe(
             rest.append(f"{name}: {outcome(own, unit)}; {scores}.")
         else:
             rest.append(f"{name}: {outcome(own, unit)}; {change(own)}.")
-    return [*shown, *rest, *how_tested(decisions, unit, primary)]
+    return [*shown, *rest, *how_tested(decisions, unit)]
 
 
-def how_tested(
-    decisions: Mapping[str, Decision], unit: str = "document", primary: str = MACRO
-) -> list[str]:
+def how_tested(decisions: Mapping[str, Decision], unit: str = "document") -> list[str]:
     """Describe how decisions were tested. Arguments are those of `describe`."""
     any_of = next(iter(decisions.values()), None)
     if any_of is None:
@@ -89,9 +84,9 @@ def how_tested(
     texts = [f"Test: paired randomisation over {number(any_of.n_units, unit)} and {seeds}, two-sided."]
     if min(first, second) == 1:
         texts.append("One seed does not show the spread over seeds; that of our records is assumed.")
-    if primary in decisions and len(decisions) > 1:
+    if MACRO in decisions and len(decisions) > 1:
         texts.append(
-            f"{primary[0].upper()}{primary[1:]} is the primary score and is tested alone; all other"
-            " scores are corrected together (Holm)."
+            "Macro F1 is the primary score and is tested alone; all other scores are corrected together"
+            " (Holm)."
         )
     return texts

@@ -1,10 +1,11 @@
 """Learning curves: scores by the size of the training data or its fraction of entity tokens."""
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ...evaluation.convergence import rising_of
-from ...evaluation.report.systems import AVERAGES, mean, spread
+from ...evaluation.report.systems import AVERAGES, Over, over_seeds
 from ...evaluation.significance import (
     Decision,
     MentionCounts,
@@ -17,26 +18,15 @@ from ...evaluation.significance import (
 from ...output.amounts import signed
 from ..trials.store import TrialRecord
 
-Over = tuple[float | None, float | None]  # mean and standard deviation, in [0, 1]
-Points = dict[float, dict[int, float]]  # F1 by size or share, ascending, and by partition
-
 
 class Curves(NamedTuple):
     """Learning curves of all methods on one corpus."""
 
     x_name: str  # "sentences" or "% entity tokens"
     average: str  # "macro" or "micro"
-    lines: dict[str, Points]  # by method
+    sizes: list[float]  # sizes or shares, ascending
+    lines: dict[str, list[Over]]  # F1 at each size over the partitions, by method
     findings: list[str]
-
-    def table(self) -> tuple[list[float], list[tuple[str, list[Over]]]]:
-        """Return the sizes, and each method's mean and standard deviation at each of them."""
-        sizes = sorted({x for points in self.lines.values() for x in points})
-        rows = []
-        for name, points in self.lines.items():
-            scores = [list(points.get(x, {}).values()) for x in sizes]
-            rows.append((name, [(mean(values), spread(values)) for values in scores]))
-        return sizes, rows
 
 
 def read_curves(
@@ -54,40 +44,38 @@ def read_curves(
     average (str): "macro" or "micro".
     RETURNS (Curves): The curves, with findings in sentences.
     """
-    by_size: dict[str, dict[float, list[TrialRecord]]] = {}
+    trials: dict[tuple[str, float], list[TrialRecord]] = {}  # by method and size
     x_name = "sentences"
     for record in records:
-        if (draw := record.draw) is not None:
-            x_name, x = draw.x
-            by_size.setdefault(record.method, {}).setdefault(x, []).append(record)
-    lines: dict[str, Points] = {}
-    for name, trials in by_size.items():
-        values = {
-            x: {r.seed: r.score("test", AVERAGES[average]) for r in trials[x]} for x in sorted(trials)
-        }
-        lines[name] = {x: {s: f for s, f in at.items() if f is not None} for x, at in values.items()}
-    early = {
-        name: {x for x, rs in trials.items() if rising_of(r.data() for r in rs)}
-        for name, trials in by_size.items()
-    }
+        if record.draw is not None:
+            x_name, x = record.draw.x
+            trials.setdefault((record.method, x), []).append(record)
+    sizes = sorted({x for _, x in trials})
+    lines: dict[str, list[Over]] = {name: [] for name, _ in trials}
+    for name, x in itertools.product(lines, sizes):
+        scores = (record.score("test", AVERAGES[average]) for record in trials.get((name, x), ()))
+        lines[name].append(over_seeds(scores))
+    early = {place for place, own in trials.items() if rising_of(record.ending for record in own)}
+    others = [name for name in lines if name != baseline and baseline in lines]
     decisions: dict[tuple[str, float], Decision] = {}
-    for name in [name for name in lines if name != baseline and baseline in lines]:
-        for x in sorted(by_size[name].keys() & by_size[baseline].keys() - early[name] - early[baseline]):
-            decided = _decide(by_size[baseline][x], by_size[name][x], read, average)
+    for name, x in itertools.product(others, sizes):
+        first, second = (baseline, x), (name, x)
+        if {first, second} <= trials.keys() - early:
+            decided = _decide(trials[first], trials[second], read, average)
             if decided is not None:
                 decisions[name, x] = decided
     # all methods and sizes of a chart are read together, so they are corrected together
-    family = correct({f"{name}/{x!r}": own for (name, x), own in decisions.items()})
-    corrected = dict(zip(decisions, family.values(), strict=True))
+    corrected = correct(decisions)
     findings: list[str] = []
-    for name in [name for name in lines if name != baseline and baseline in lines]:
+    for name in others:
         by_x = {x: own for (method, x), own in corrected.items() if method == name}
         findings += _describe_line(name, baseline, by_x, x_name, average)
-        if rising := early[name] | early[baseline]:
-            sizes = ", ".join(f"{x:g}" for x in sorted(rising))
-            findings.append(f"{name} against {baseline} at {sizes} {x_name}: not trained long enough.")
-    findings += [text for key, own in list(family.items())[:1] for text in how_tested({key: own})]
-    return Curves(x_name, average, lines, findings)
+        if rising := sorted({x for method, x in early if method in (name, baseline)}):
+            shown = ", ".join(f"{x:g}" for x in rising)
+            findings.append(f"{name} against {baseline} at {shown} {x_name}: not trained long enough.")
+    if corrected:
+        findings += how_tested({average: next(iter(corrected.values()))})
+    return Curves(x_name, average, sizes, lines, findings)
 
 
 def _decide(

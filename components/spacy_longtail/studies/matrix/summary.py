@@ -1,5 +1,6 @@
 """Summary of a plan's finished trials, by corpus."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -10,11 +11,11 @@ from ...corpus.statistics import write_statistics
 from ...evaluation.convergence import rising_of
 from ...evaluation.report import read_report
 from ...evaluation.report.comparison import Report
-from ...evaluation.report.systems import STATISTICS_FILE, mean, read_run, spread
+from ...evaluation.report.systems import STATISTICS_FILE, Over, mean, over_seeds, read_run
 from ..trials.plan import Trial
 from ..trials.run import Matrix
 from ..trials.store import TrialRecord
-from .curves import Curves, Over, read_curves
+from .curves import Curves, read_curves
 from .recommendation import Cell, Recommendation, recommend, recommend_by_folds
 
 COLUMNS = {  # part and score of a record, by column of the tables
@@ -112,17 +113,16 @@ def _folded(
     """
     rows = _rows([r for group in records.values() for r in group.values()], FOLD_COLUMNS)
     places = {fold: i for i, fold in enumerate(records)}
-    held_out: dict[str, dict[Cell, Path]] = {}
+    held_out: defaultdict[str, dict[Cell, Path]] = defaultdict(dict)
     for fold, group in records.items():
         for key, record in group.items():
-            place = matrix.store.place(key) / "test.json"
-            held_out.setdefault(record.method, {})[places[fold], record.seed] = place
+            held_out[record.method][places[fold], record.seed] = matrix.store.place(key) / "test.json"
     if matrix.plan.baseline not in held_out:
         return CorpusSummary(path.name, rows)
-    failed: dict[str, set[Cell]] = {}
+    failed: defaultdict[str, set[Cell]] = defaultdict(set)
     for trial in lost:
         if trial.corpus in places:
-            failed.setdefault(trial.method.name, set()).add((places[trial.corpus], trial.seed))
+            failed[trial.method.name].add((places[trial.corpus], trial.seed))
     labels, baseline = read_types(path).labels, matrix.plan.baseline
     choice = recommend_by_folds(held_out, labels, baseline, len(records), failed)
     return CorpusSummary(path.name, rows, recommendation=choice)
@@ -139,9 +139,9 @@ def _corpus(path: Path, matrix: Matrix, records: Mapping[str, TrialRecord]) -> C
         return CorpusSummary(path.name, rows, curves=curves)
     if baseline not in {row.method for row in rows}:
         return CorpusSummary(path.name, rows)
-    dev: dict[str, dict[int, Path]] = {}
+    dev: defaultdict[str, dict[int, Path]] = defaultdict(dict)
     for key, record in records.items():
-        dev.setdefault(record.method, {})[record.seed] = matrix.store.place(key) / "dev.json"
+        dev[record.method][record.seed] = matrix.store.place(key) / "dev.json"
     statistics = matrix.output / "report" / path.name / STATISTICS_FILE
     write_statistics(ConvertedCorpus(path).statistics, statistics)
     evaluations = [matrix.store.place(key) / "test.json" for key in records]
@@ -151,18 +151,15 @@ def _corpus(path: Path, matrix: Matrix, records: Mapping[str, TrialRecord]) -> C
 
 def _rows(records: list[TrialRecord], columns: Mapping[str, tuple[str, str]]) -> list[MethodRow]:
     """Return a row for each method, sorted by the first column in descending order."""
-    by_method: dict[str, list[TrialRecord]] = {}
+    by_method: defaultdict[str, list[TrialRecord]] = defaultdict(list)
     for record in records:
-        by_method.setdefault(record.method, []).append(record)
+        by_method[record.method].append(record)
     rows = []
     for name, runs in by_method.items():
-        scores = {}
-        for column, (part, key) in columns.items():
-            values = [value for r in runs if (value := r.score(part, key)) is not None]
-            scores[column] = (mean(values), spread(values))
+        scores = {column: over_seeds(r.score(*score) for r in runs) for column, score in columns.items()}
         seconds = mean([record.seconds for record in runs]) or 0.0
         steps = mean([record.steps_trained for record in runs]) or 0.0
-        n_seeds, rising = len({r.seed for r in runs}), rising_of(r.data() for r in runs)
+        n_seeds, rising = len({r.seed for r in runs}), rising_of(r.ending for r in runs)
         rows.append(MethodRow(name, n_seeds, len(runs), scores, seconds, steps, rising))
     first = next(iter(columns))
     return sorted(rows, key=lambda row: -(row.scores[first][0] or 0.0))

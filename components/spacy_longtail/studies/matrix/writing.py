@@ -9,7 +9,7 @@ from ...evaluation.report import write_report
 from ...evaluation.report.page import cell, render
 from ...evaluation.report.wording import counted
 from ...output.tables import text_table
-from ...output.writing import coded_io, replacing
+from ...output.writing import replacing
 from .summary import CorpusSummary, Summary
 
 INDEX = "index"
@@ -28,7 +28,7 @@ def write_matrix_report(summary: Summary, folder: Path) -> Path:
     values: dict[str, object] = {"summary": summary, "columns": summary.columns}
     values |= {"rising": not_trained, "counted": counted}
     texts = {kind: render(f"matrix.{kind}", **values) for kind in ("html", "md")}
-    with coded_io(folder), replacing(folder) as new:
+    with replacing(folder) as new:
         for kind, text in texts.items():
             (new / f"{INDEX}.{kind}").write_bytes(text.encode("utf-8", "replace"))
     return folder / f"{INDEX}.html"
@@ -55,9 +55,8 @@ def summary_tables(summary: Summary) -> str:
     for corpus in summary.corpora:
         parts.append(Printer(no_print=True).divider(corpus.corpus) or "")
         for curves in corpus.curves:
-            sizes, lines = curves.table()
-            head = (f"{curves.average} F1, {curves.x_name}", *(f"{size:g}" for size in sizes))
-            rows = [(name, *map(cell, at)) for name, at in lines]
+            head = (f"{curves.average} F1, {curves.x_name}", *(f"{size:g}" for size in curves.sizes))
+            rows = [(name, *map(cell, line)) for name, line in curves.lines.items()]
             parts += [text_table(head, rows), *(f"- {text}" for text in curves.findings)]
         if corpus.curves:
             continue

@@ -86,6 +86,11 @@ class TrialRecord(BaseModel):
         return value if isinstance(value, (int, float)) else None
 
     @property
+    def ending(self) -> tuple[list[dict[str, int | float]], int]:
+        """Return curve and patience of the training, by which `rising_of` judges its length."""
+        return self.curve, self.training.get("patience", 0)
+
+    @property
     def steps_trained(self) -> int:
         """Return the steps until the last evaluation, or those of the plan if there was none."""
         return int(self.curve[-1]["step"]) if self.curve else self.steps
@@ -243,9 +248,8 @@ class TrialStore:
                 return None
             scores = {}
             if outcome.status == "done":
-                files = {part: work / f"{part}.json" for part in SCORED}
-                texts = {part: path.read_text("utf8") for part, path in files.items() if path.is_file()}
-                scores = {part: json.loads(text)["scores"] for part, text in texts.items()}
+                files = [path for part in SCORED if (path := work / f"{part}.json").is_file()]
+                scores = {path.stem: json.loads(path.read_text("utf8"))["scores"] for path in files}
             data = {
                 "key": key,
                 "corpus": trial.corpus.name,
