@@ -16,7 +16,7 @@ from spacy_longtail.errors import Errors
 from spacy_longtail.evaluation.records import read_evaluation
 from spacy_longtail.evaluation.report import metrics_files, read_report, write_card
 from spacy_longtail.evaluation.report.systems import System
-from spacy_longtail.output.writing import check_folder, coded_io, whole_folder
+from spacy_longtail.output.writing import check_folder, whole_folder
 from spacy_longtail.studies.matrix.recommendation import recommend
 
 DEV = "dev"  # below the folder of evaluations: those on dev, under the same names
@@ -47,7 +47,7 @@ def build_package(metrics: Path, output: Path, baseline: str, version: str) -> P
     choice = recommend(_on_dev(report.systems, metrics, baseline), report.statistics.labels, baseline)
     chosen = next(system for system in report.systems if system.name == choice.method).runs[0].evaluation
     name = "_".join(["longtail", *re.findall("[0-9A-Za-z]+", metrics.name)])  # of a module
-    with coded_io(output), whole_folder(output) as new, tempfile.TemporaryDirectory() as folder:
+    with whole_folder(output) as new, tempfile.TemporaryDirectory() as folder:
         model = Path(folder) / "model"  # a copy: weasel trains again where a model has changed
         shutil.copytree(chosen.model, model)
         meta = json.loads((model / "meta.json").read_text(encoding="utf8"))

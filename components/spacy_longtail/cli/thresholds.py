@@ -11,7 +11,6 @@ from wasabi import msg
 from ..corpus.folder import part_path
 from ..errors import Warnings
 from ..evaluation.thresholds import fit_thresholds
-from ..output.writing import check_folder
 from ..pipes.gate.posterior_gate import check_budget
 from ..pipes.scores.chosen import ChosenGate, ChosenTypes, Goal, chosen_json
 from ..training.startup import use_gpu
@@ -81,8 +80,6 @@ def thresholds(
     gate_goal = _goal("--gate-", recall=gate_recall, budget=gate_budget)
     if gate_budget is not None:
         check_budget(gate_budget)
-    if output is not None:
-        check_folder(output, [corpus])
     if part == "test":
         warnings.warn(Warnings.W086, stacklevel=2)
     fitted = fit_thresholds(

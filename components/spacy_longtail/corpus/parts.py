@@ -10,7 +10,7 @@ from pathlib import Path
 from spacy.tokens import Doc
 
 from ..errors import Errors
-from ..output.writing import coded_io, replacing
+from ..output.writing import replacing
 from .formats.docbin import Tally, write_docs
 
 CHUNK = 1 << 20  # number of bytes of a file that are read at a time
@@ -58,7 +58,7 @@ def replacing_parts(target: Path, parts: Iterable[str], files: Iterable[str] = (
     for path in stale:
         if path.is_dir() and any(p.suffix != ".spacy" for p in path.rglob("*") if p.is_file()):
             raise ValueError(Errors.L437.format(path=path, problem="it holds more than .spacy files"))
-    with coded_io(target), replacing(target, [*stale, *(target / name for name in files)]) as folder:
+    with replacing(target, [*stale, *(target / name for name in files)]) as folder:
         yield folder
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from ..corpus.descriptions import read_types
 from ..corpus.formats.docbin import check_docs
 from ..corpus.parts import part_path
-from ..output.writing import check_folder, check_outside, coded_io, unless_holds, whole_folder
+from ..output.writing import check_folder, check_outside, unless_holds, whole_folder
 from ..records import Record
 from ..training.averaging import average, average_weights, refused
 from ..training.loading import load_pipeline, pipeline_folder
@@ -82,7 +82,7 @@ def build_ensemble(
     if gold is not None and part == DEV:
         update_performance(nlp, part_path(gold, DEV), scores)
     say(f"Writing {output}")
-    with coded_io(output), whole_folder(output) as folder:
+    with whole_folder(output) as folder:
         nlp.to_disk(folder)
         made.write(folder)
         ensemble = Ensemble(types=types_read_by(nlp), members=list(map(str, models)))

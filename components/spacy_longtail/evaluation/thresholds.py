@@ -10,7 +10,7 @@ from spacy.training import Corpus
 
 from ..corpus.formats.docbin import check_docs
 from ..errors import Errors
-from ..output.writing import check_folder, coded_io, unless_holds, whole_folder
+from ..output.writing import check_folder, unless_holds, whole_folder
 from ..pipes.gate.fitting import Gate, fit_gate
 from ..pipes.neighbours import is_gate
 from ..pipes.scores.calibration import (
@@ -83,7 +83,7 @@ def fit_thresholds(
     examples = list(Corpus(data)(nlp))
     chosen: Chosen = {}
     for name in nlp.pipe_names:
-        if name in names and is_gate(nlp, name):
+        if name in gates:
             gate = cast(Gate, nlp.get_pipe(name))
             chosen[name] = fit_gate(nlp, gate, examples, gate_goal, min_mentions, calibrate)
             continue  # fit_gate has already processed the documents
@@ -104,7 +104,7 @@ def fit_thresholds(
             for eg, doc in zip(examples, nlp.pipe(eg.predicted for eg in examples), strict=True):
                 eg.predicted = doc
     update_performance(nlp, data)
-    with coded_io(output or model), whole_folder(output or model) as folder:
+    with whole_folder(output or model) as folder:
         nlp.to_disk(folder)
         srsly.write_json(folder / CHOSEN, chosen_json(chosen))
         for path in model.iterdir() if output is None else ():  # such as a model card

@@ -41,14 +41,13 @@ def coded_io(path: Path) -> Iterator[None]:
 
 def check_folder(
     target: Path, inputs: Iterable[Path] = (), foreign: Callable[[Path], str] = lambda _: ""
-) -> Path:
+) -> None:
     """Refuse an output folder that would replace something else, before any work.
 
     target (Path): The folder, existing or new.
     inputs (Iterable[Path]): Files and folders that the command reads. None of them may be the
         folder or lie in it.
     foreign (Callable[[Path], str]): Returns why a non-empty folder must not be replaced, or "".
-    RETURNS (Path): The folder as an absolute path without links.
     RAISES (ValueError): If the folder cannot be written or must not be replaced.
     """
     full = _checked(target, inputs, "folder")
@@ -60,7 +59,6 @@ def check_folder(
         problem = foreign(full) if full.is_dir() and any(full.iterdir()) else ""
     if problem:
         raise ValueError(Errors.L437.format(path=target, problem=problem))
-    return full
 
 
 def unless_holds(*names: str) -> Callable[[Path], str]:
@@ -68,14 +66,13 @@ def unless_holds(*names: str) -> Callable[[Path], str]:
     return lambda folder: "" if any((folder / n).exists() for n in names) else f"it holds no {names[0]}"
 
 
-def check_file(target: Path, inputs: Iterable[Path] = (), mark: str = "") -> Path:
+def check_file(target: Path, inputs: Iterable[Path] = (), mark: str = "") -> None:
     """Refuse an output file that would replace something else, before any work.
 
     target (Path): The file, existing or new.
     inputs (Iterable[Path]): Files and folders that the command reads. None of them may be the file.
     mark (str): Text near the beginning or the end of every file of this kind. A file without it is
         not replaced.
-    RETURNS (Path): The file as an absolute path without links.
     RAISES (ValueError): If the file cannot be written or must not be replaced.
     """
     full = _checked(target, inputs, "file")
@@ -84,7 +81,6 @@ def check_file(target: Path, inputs: Iterable[Path] = (), mark: str = "") -> Pat
         raise ValueError(Errors.L436.format(path=target, problem=problem, kind="file"))
     if full.is_file() and not has_mark(full, mark):
         raise ValueError(Errors.L437.format(path=target, problem="the file there is of something else"))
-    return full
 
 
 def check_outside(target: Path, folders: Iterable[Path], kind: str) -> None:
@@ -195,22 +191,19 @@ def whole_folder(target: Path) -> Iterator[Path]:
 
     target (Path): The folder. Its content is deleted, so `check_folder` should be called before.
     YIELDS (Path): The new folder, empty, beside the target.
+    RAISES (ValueError): If reading or writing in the block fails (L432).
     """
-    target = target.resolve()
-    near = nearest(target.parent)
-    if left := [new.parent.name for new in in_progress(target)]:
-        warnings.warn(Warnings.W034.format(folder=near, names=", ".join(left)), stacklevel=3)
     with coded_io(target):
-        folder = Path(tempfile.mkdtemp(prefix=_prefix(target), dir=near))
-    try:
-        new = folder / INSIDE
-        new.mkdir()
-        yield new
-        with coded_io(target):
+        target = target.resolve()
+        near, prefix = nearest(target.parent), _prefix(target)
+        if left := [new.parent.name for new in in_progress(target)]:
+            warnings.warn(Warnings.W034.format(folder=near, names=", ".join(left)), stacklevel=3)
+        with tempfile.TemporaryDirectory("", prefix, near, ignore_cleanup_errors=True) as folder:
+            new, old = Path(folder) / INSIDE, Path(folder) / "old"
+            new.mkdir()
+            yield new
             target.parent.mkdir(parents=True, exist_ok=True)
-            _move([*([(target, folder / "old")] if target.exists() else []), (new, target)])
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+            _move([*([(target, old)] if target.exists() else []), (new, target)])
 
 
 def set_aside(new: Path, target: Path) -> Path:
@@ -245,6 +238,7 @@ def replacing(target: Path, stale: Iterable[Path] = ()) -> Iterator[Path]:
     target (Path): The folder, existing or new. Its other entries are kept.
     stale (Iterable[Path]): Entries that are removed even if no new ones replace them.
     YIELDS (Path): A new folder for the new entries, empty.
+    RAISES (ValueError): If reading or writing in the block fails (L432).
     """
     if target.exists() and not target.is_dir():
         raise ValueError(Errors.L436.format(path=target, problem="it is not a folder", kind="folder"))

@@ -13,7 +13,7 @@ from ...corpus.tokenizers import blank
 from ...errors import Errors
 from ...evaluation.report.systems import Run, read_run
 from ...output.amounts import number
-from ...output.writing import check_folder, coded_io, unless_holds, whole_folder
+from ...output.writing import check_folder, unless_holds, whole_folder
 from ...training.provenance import digest
 from ..trials.plan import Plan, unusable
 from ..trials.run import Matrix, TrialOptions
@@ -64,7 +64,7 @@ def write_folds(corpus: Path, output: Path, n_folds: int) -> list[Path]:
     for i in range(n_folds):
         folder = place / f"{corpus.resolve().name}-fold-{i}"
         if not folder.is_dir():
-            with coded_io(folder), whole_folder(folder) as new:
+            with whole_folder(folder) as new:
                 chosen = parts_of_fold(fold, i, n_folds)
                 rows = {name: [docs[k] for k in at] for name, at in chosen.items()}
                 write_corpus(new, rows, types, corpus)
