@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import spacy
 from spacy.language import DEFAULT_CONFIG_PATH, Language
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 from spacy.training.initialize import init_nlp
 from spacy.training.loop import train
 from spacy.util import load_config, minibatch
@@ -19,15 +19,14 @@ from tqdm import tqdm
 
 from ..corpus.converted import ConvertedCorpus
 from ..corpus.cutting import bare
-from ..corpus.folder import CorpusTypes, load_docs, part_path, read_types
-from ..corpus.names import NAMES
+from ..corpus.folder import CorpusTypes, load_docs, part_path, read_types, write_corpus
 from ..corpus.splits import document_folds
 from ..corpus.suspects import Audit, OutOfFold, cleanlab, find_suspects
 from ..errors import Errors
 from ..heads import SOFT_HEADS
 from ..pipes.token.ner import TokenNER
 from .loading import with_any_encoder
-from .train import corpus_overrides, known_sections
+from .train import load_filled
 
 BATCH = 64  # number of documents in a batch
 # The rest is spaCy's default, and longtail_token_ner's: softmax, a HashEmbedCNN of its own
@@ -52,7 +51,7 @@ def out_of_fold(
     fold: Ints1d,
     types: CorpusTypes,
     *,
-    names: Path | None = None,
+    corpus: Path | None = None,
     config: Path | None = None,
     steps: int = 300,
     seed: int = 0,
@@ -63,7 +62,7 @@ def out_of_fold(
     docs (List[Doc]): Annotated documents.
     fold (Ints1d): Fold of each document, shape (n_docs,).
     types (CorpusTypes): Types of the corpus, and the language of the pipelines.
-    names (Optional[Path]): Lists of names of the corpus, for configs that use them.
+    corpus (Optional[Path]): Folder of the corpus, for configs that use its lists of names.
     config (Optional[Path]): Config with a longtail_token_ner. By default a small pipeline.
     steps (int): Number of training steps on each fold.
     seed (int): Random seed of the trainings.
@@ -79,9 +78,8 @@ def out_of_fold(
         with tempfile.TemporaryDirectory(prefix="longtail-") as folder:
             place = Path(folder)
             rest = [docs[k] for k in np.flatnonzero(fold != i)]
-            for name, part in (("train", rest), ("dev", held_out)):
-                DocBin(docs=part).to_disk(place / f"{name}.spacy")
-            nlp = _trained(_settings(config, types, place, names, steps, seed), place, gpu_id)
+            write_corpus(place, {"train": rest, "dev": held_out}, types, corpus)
+            nlp = _trained(_settings(config, place, steps, seed), place, gpu_id)
         known, rows = class_probabilities(nlp, held_out, config)
         seen = {"O", *(ent.label_ for doc in rest for ent in doc.ents)}
         # a component may know types by their descriptions without having been trained on them
@@ -93,25 +91,20 @@ def out_of_fold(
     return OutOfFold(classes, p, learnt)
 
 
-def _settings(
-    path: Path | None, types: CorpusTypes, place: Path, names: Path | None, steps: int, seed: int
-) -> Config:
-    """Return the config of one fold, the user's or the default, with the files in `place`."""
-    if path is not None and not path.is_file():
-        raise ValueError(Errors.L402.format(path=path, fix="Name a config file."))
-    base = load_config(path or DEFAULT_CONFIG_PATH)
+def _settings(path: Path | None, corpus: Path, steps: int, seed: int) -> Config:
+    """Return the config of one fold, the user's or the default, with the files of its corpus."""
     if path is None:
-        base = base.merge(Config().from_str(OWN_CONFIG))
-    known = corpus_overrides(types, place / "train.spacy", place / "dev.spacy", names or place / NAMES)
+        path = corpus / "config.cfg"
+        own = load_config(DEFAULT_CONFIG_PATH).merge(Config().from_str(OWN_CONFIG))
+        own.to_disk(path, interpolate=False)
     settings = {"training.max_steps": steps, "training.patience": 0, "training.seed": seed}
     settings["training.eval_frequency"] = steps  # the fold's scores are not looked at
-    known = known_sections({**known, **settings}, base)
-    config = Config().from_str(base.to_str(interpolate=False), overrides=known, interpolate=False)
+    config = load_filled(path, corpus, settings)
     config["training"]["logger"] = {"@loggers": "spacy.ConsoleLogger.v1"}
-    written = json.dumps(known.get("paths.train"))[1:-1]  # escaped as it is among the corpora
+    written = json.dumps(str(part_path(corpus, "train")))[1:-1]  # escaped as it is among the corpora
     filled = config.interpolate()
     name = filled["training"]["train_corpus"].rpartition(".")[2]
-    if "paths.train" not in known or written not in json.dumps(filled.get("corpora", {}).get(name)):
+    if written not in json.dumps(filled.get("corpora", {}).get(name)):
         raise ValueError(
             Errors.L450.format(
                 path=path,
@@ -196,8 +189,7 @@ def audit_corpus(
             )
         )
     fold = document_folds(docs, folds, seed, types.group_by)
-    names = corpus / NAMES
     reading = out_of_fold(
-        docs, fold, types, names=names, config=config, steps=steps, seed=seed, gpu_id=gpu_id
+        docs, fold, types, corpus=corpus, config=config, steps=steps, seed=seed, gpu_id=gpu_id
     )
     return find_suspects(docs, reading, types.tail)

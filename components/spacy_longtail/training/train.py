@@ -32,7 +32,7 @@ from ..faults import message_of
 from ..hub import check_models
 from ..layers.serving import use_numpy_blas
 from ..output.console import WithoutText
-from ..output.writing import check_folder, check_outside, coded_io, set_aside, whole_folder
+from ..output.writing import check_folder, check_outside, set_aside, whole_folder
 from ..pipes.sources import add_sources
 from ..types import Block, Overrides
 from .letters import warn_letters
@@ -74,6 +74,18 @@ def corpus_overrides(types: CorpusTypes, train: Path, dev: Path, names: Path) ->
     }
 
 
+def corpus_values(config: Config, corpus: Path) -> Block:
+    """Return the values that depend on a corpus and for which a config has a place.
+
+    config (Config): The config, not interpolated.
+    corpus (Path): Folder of a converted corpus.
+    RETURNS (Block): Config values by dotted name.
+    """
+    train_part, dev_part = (part_path(corpus, part) for part in ("train", "dev"))
+    values = corpus_overrides(read_types(corpus), train_part, dev_part, corpus / NAMES)
+    return known_sections(values, config)
+
+
 def filled_in(config: Path, corpus: Path, overrides: Overrides | None = None) -> Block:
     """Return the overrides that fit a config to a corpus, with the given ones.
 
@@ -84,9 +96,7 @@ def filled_in(config: Path, corpus: Path, overrides: Overrides | None = None) ->
     RETURNS (Block): Config values by dotted name.
     RAISES (ValueError): If a label description cannot stand in a config (L271).
     """
-    train_part, dev_part = (part_path(corpus, part) for part in ("train", "dev"))
-    given = corpus_overrides(read_types(corpus), train_part, dev_part, corpus / NAMES)
-    values = {**known_sections(given, load_config(config, interpolate=False)), **(overrides or {})}
+    values = {**corpus_values(load_config(config, interpolate=False), corpus), **(overrides or {})}
     for name in ("longtail.descriptions", "longtail.queries"):
         if problem := problem_in_config(values.get(name) or {}):
             raise ValueError(Errors.L271.format(who=corpus, problem=problem))
@@ -193,7 +203,7 @@ def train_model(
     check_trainable(given, config)
     check_models(filled)
     logger.setLevel(logging.INFO)  # the gate reports its class weights
-    with coded_io(output), whole_folder(output) as new:
+    with whole_folder(output) as new:
         start = time.perf_counter()
         try:
             nlp = init_nlp(with_any_encoder(given), use_gpu=gpu_id)
@@ -214,15 +224,12 @@ def train_model(
             raise ValueError(
                 Errors.L402.format(path=output / BEST, fix="Training wrote no model; see the log.")
             )
-
-        def kept(path: Path) -> Path:
-            return path if moved_to is None else moved_to / path.name
-
+        places = [path if moved_to is None else moved_to / path.name for path in (config, output)]
         options: Block = {} if gpu_id < 0 else {"gpu-id": gpu_id}
         options |= {} if matmul == "spacy" else {"matmul": matmul}
         options |= overrides or {}
         RunRecord(
-            command=command("train", [kept(config), corpus, kept(output)], options),
+            command=command("train", [places[0], corpus, places[1]], options),
             corpus=with_name(corpus).name,
             checksums={name: checksum(path) for name, path in parts.items()},
             versions=versions(),

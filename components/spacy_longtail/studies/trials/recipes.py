@@ -12,12 +12,10 @@ from spacy.cli.init_config import RECOMMENDATIONS
 from spacy.util import get_sourced_components, load_model_from_config
 from thinc.api import Config
 
-from ...corpus.folder import part_path, read_types
-from ...corpus.names import NAMES
 from ...errors import Errors
 from ...extras import require_of
 from ...faults import message_of
-from ...training.train import corpus_overrides, known_sections
+from ...training.train import corpus_values, known_sections
 from ...types import Block, Overrides
 from .compose import HERE, apply, block_of, compose, known_choices, read_base
 
@@ -107,8 +105,8 @@ def corpus_config(recipe: Recipe, corpus: Path | None) -> Config:
     RETURNS (Config): The config, not interpolated.
     """
     config = make_config(recipe)
-    settings: Overrides = {"paths.train": None, "paths.dev": None}
-    apply(config, known_sections(settings if corpus is None else _corpus_values(corpus), config))
+    empty: Overrides = {"paths.train": None, "paths.dev": None}
+    apply(config, known_sections(empty, config) if corpus is None else corpus_values(config, corpus))
     return config
 
 
@@ -122,16 +120,11 @@ def fill(config: Config, corpus: Path, name: str) -> Config:
     RAISES (ValueError): If the pipeline cannot be built (L480).
     """
     filled = Config(copy.deepcopy(dict(config)))
-    apply(filled, known_sections(_corpus_values(corpus), filled))
+    apply(filled, corpus_values(filled, corpus))
     try:
         return _filled(filled)
     except (ValueError, ImportError, OSError, KeyError, TypeError) as error:
         raise ValueError(Errors.L480.format(name=name, problem=message_of(error))) from error
-
-
-def _corpus_values(corpus: Path) -> Overrides:
-    train, dev = (part_path(corpus, part) for part in ("train", "dev"))
-    return corpus_overrides(read_types(corpus), train, dev, corpus / NAMES)
 
 
 def make_config(recipe: Recipe) -> Config:
