@@ -2,13 +2,11 @@
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext, redirect_stdout
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from spacy.cli._util import parse_config_overrides
 from typer import Argument, Option
 from typer.core import TyperCommand
 
@@ -19,7 +17,6 @@ from ..output.amounts import percent
 from ..output.console import echo
 from ..output.tables import text_table
 from ..training.startup import import_code
-from ..types import Overrides
 from .boundary import Program, marked, version_line
 
 app = typer.Typer(
@@ -97,15 +94,6 @@ def program(
     """NER for rare entity types: convert and inspect a corpus, train, evaluate and report."""
 
 
-def config_overrides(context: typer.Context) -> Overrides:
-    """Return config values of the command line, such as --training.max_steps 500.
-
-    context (typer.Context): Context of the command, with its extra arguments.
-    RETURNS (dict[str, object]): Value of each setting, by its dotted name.
-    """
-    return parse_config_overrides(list(context.args))
-
-
 def refuse_given(context: typer.Context, names: Sequence[str], problem: str) -> None:
     """Refuse options of the command line that would be ignored.
 
@@ -145,16 +133,6 @@ def print_measured(systems: Sequence[MeasuredPipeline], part: str) -> None:
     scores = (f"macro F1 on {part}", "tail F1", "micro F1")
     head = ("", "pipeline", *scores, "words/s", f"times {systems[0].name}", "MB on disk")
     print_table(head, rows, "ll" + "r" * 6)
-
-
-@contextmanager
-def for_json(as_json: bool) -> Iterator[None]:
-    """Send the progress that spaCy prints during training to stderr if stdout is for JSON.
-
-    as_json (bool): Whether stdout is for JSON.
-    """
-    with redirect_stdout(sys.stderr) if as_json else nullcontext():
-        yield
 
 
 def say(text: str) -> None:

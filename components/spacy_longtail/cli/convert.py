@@ -155,7 +155,6 @@ def convert(
     msg.text(rare_sentence(types.tail, mentions, types.labels))
     if "all" in conversion.parts:
         msg.info("The corpus has one part, 'all'. Split it into train, dev and test with `split`.")
-    return None
 
 
 def _show_events(part: ConvertedPart) -> None:

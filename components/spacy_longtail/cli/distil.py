@@ -1,5 +1,7 @@
 """Command `distil`: trains a student on the predictions of a teacher for a pool of text."""
 
+import sys
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import Annotated
 
@@ -19,7 +21,6 @@ from .app import (
     Json,
     WithEarlierNames,
     app,
-    for_json,
     print_json,
     print_measured,
     say,
@@ -88,7 +89,8 @@ def distil_command(
         gpu_id=gpu_id,
         overrides=read_settings(settings),
     )
-    with for_json(as_json):
+    # spaCy prints the progress of trainings on stdout, which may be for JSON
+    with redirect_stdout(sys.stderr) if as_json else nullcontext():
         distilled, events = distil(request, output, say)
     left_out = events.summary()
     if as_json:

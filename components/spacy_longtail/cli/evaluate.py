@@ -131,7 +131,6 @@ def evaluate(
             scores = (percent(evaluation.scores.of_type(label).f) for evaluation in (was, result))
             rows.append((label, change["before"], change["after"], change["lost"], *scores))
         print_table(("type", "before", "after", "lost", "F1 before", "F1"), rows)
-    return None
 
 
 def _report(
@@ -149,7 +148,6 @@ def _report(
     sys.stdout.write(summary_table(report))
     for name, path in written.items():  # unwrapped, so that they can be copied
         sys.stdout.write(f"{name}: {path.resolve()}\n")
-    return None
 
 
 def _show(result: Evaluation, part: str) -> None:

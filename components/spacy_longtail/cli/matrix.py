@@ -102,4 +102,3 @@ def matrix(
         retry = "To repeat them, add --retry-failed to the command."
         sys.stderr.write(f"{number(len(summary.failed), 'trial')} failed. {retry}\n")
         raise typer.Exit(FAILED)
-    return None

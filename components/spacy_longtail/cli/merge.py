@@ -58,4 +58,3 @@ def merge(
     if merged.conflicts:
         conflicts = number(len(merged.conflicts), "conflict")
         msg.warn(f"{conflicts} not added. They are in {corpus / CONFLICTS}")
-    return None

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import srsly
 import typer
 from typer import Argument, Option
 
 from ..corpus.formats.options import Misaligned, Offsets
+from ..training.provenance import from_override
 from ..types import Overrides
 
 MAX_SEED = 2**32 - 1
@@ -89,10 +89,7 @@ def read_settings(given: Sequence[str] | None) -> Overrides:
         name, separator, value = text.partition("=")
         if not (separator and "." in name):
             raise typer.BadParameter(f"--set takes SECTION.NAME=VALUE, found {text!r}.")
-        try:
-            settings[name] = srsly.json_loads(value)
-        except ValueError:
-            settings[name] = value
+        settings[name] = from_override(value)
     return settings
 
 

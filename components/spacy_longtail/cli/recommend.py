@@ -117,7 +117,6 @@ def recommend(
     echo(f"Report: {page.resolve()}")
     if advice.note:
         msg.warn(advice.note)
-    return None
 
 
 def default_workers(has_transformer: bool, gpu_id: int) -> int:

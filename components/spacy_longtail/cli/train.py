@@ -4,11 +4,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from spacy.cli._util import parse_config_overrides
 from typer import Argument, Option
 from wasabi import msg
 
 from ..training.train import Matmul, train_model
-from .app import TRAINING_PANEL, Code, Corpus, GpuId, WithEarlierNames, app, config_overrides
+from .app import TRAINING_PANEL, Code, Corpus, GpuId, WithEarlierNames, app
 
 
 @app.command(
@@ -33,6 +34,6 @@ def train(
 
     Settings of the config can be overridden at the end, such as --training.max_steps 500.
     """
-    overrides = config_overrides(context)
+    overrides = parse_config_overrides(list(context.args))
     best = train_model(config, corpus, output, gpu_id=gpu_id, matmul=matmul, overrides=overrides)
     msg.good(f"Saved to {output}. The best checkpoint is {best}")

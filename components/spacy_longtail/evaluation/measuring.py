@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from spacy.language import Language
@@ -12,7 +12,6 @@ from ..corpus.folder import load_docs
 from ..corpus.parts import part_path
 from ..corpus.tokenizers import blank
 from ..records import Record
-from ..types import Block
 from .evaluate import score_pipeline
 
 PASSES = 3  # timed passes of each pipeline over the same texts
@@ -53,19 +52,22 @@ def measure(
     for (name, (nlp, folder)), speed in zip(pipelines.items(), speeds, strict=True):
         scores = score_pipeline(nlp, data, types.labels, types.tail)
         n_bytes = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-        f1: Block = {"macro": scores.ents_macro_f, "tail": scores.ents_tail_f, "micro": scores.ents_f}
-        rates: Block = {"words_per_second": round(speed, 1), "speed_ratio": round(speed / speeds[0], 3)}
-        size = round(n_bytes / 1e6, 3)
-        measured.append(MeasuredPipeline(name=name, model=str(folder), **f1, **rates, megabytes=size))
+        measured.append(
+            MeasuredPipeline(
+                name=name,
+                model=str(folder),
+                macro=scores.ents_macro_f,
+                tail=scores.ents_tail_f,
+                micro=scores.ents_f,
+                words_per_second=round(speed, 1),
+                speed_ratio=round(speed / speeds[0], 3),
+                megabytes=round(n_bytes / 1e6, 3),
+            )
+        )
     return measured
 
 
-def words_per_second(
-    pipelines: Sequence[Language],
-    texts: list[str],
-    n_words: int,
-    clock: Callable[[], float] = time.perf_counter,
-) -> list[float]:
+def words_per_second(pipelines: Sequence[Language], texts: list[str], n_words: int) -> list[float]:
     """Measure the speed of pipelines on the same texts, each in the fastest of its passes.
 
     The pipelines take turns after a warm-up, so that other load on the machine slows all of them.
@@ -74,7 +76,6 @@ def words_per_second(
     pipelines (Sequence[Language]): The pipelines.
     texts (List[str]): The texts.
     n_words (int): Number of words in all texts.
-    clock (Callable): Returns the time in seconds.
     RETURNS (List[float]): Words per second of each pipeline.
     """
     for nlp in pipelines:
@@ -82,8 +83,8 @@ def words_per_second(
     fastest = [math.inf] * len(pipelines)
     for _ in range(PASSES):
         for i, nlp in enumerate(pipelines):
-            start = clock()
+            start = time.perf_counter()
             for _ in nlp.pipe(texts):
                 pass
-            fastest[i] = min(fastest[i], clock() - start)
+            fastest[i] = min(fastest[i], time.perf_counter() - start)
     return [n_words / max(seconds, 1e-9) for seconds in fastest]

@@ -144,12 +144,16 @@ def command(name: str, paths: list[Path], options: Overrides) -> str:
 
 def _as_override(value: object) -> str:
     """Return a config value as spaCy parses it in overrides: as JSON or as text."""
-    if isinstance(value, str) and not value.startswith("--"):
-        try:
-            json.loads(value)
-        except ValueError:
-            return value
-    return srsly.json_dumps(value)
+    is_text = isinstance(value, str) and not value.startswith("--") and from_override(value) is value
+    return str(value) if is_text else srsly.json_dumps(value)
+
+
+def from_override(text: str) -> Any:
+    """Return a text of the command line as spaCy reads it: parsed as JSON if possible."""
+    try:
+        return srsly.json_loads(text)
+    except ValueError:
+        return text
 
 
 def read_run(model: Path) -> RunRecord:

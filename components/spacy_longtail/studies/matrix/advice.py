@@ -253,12 +253,13 @@ def advise(
     cut, groups = fold_plan(plan, output, folds)
     matrix = Matrix(cut, output, inputs=[corpus])
     say(in_short(candidates, cut, folds, minutes))
-    if lacking := ", ".join(types_without_mention(corpus)):
+    types, training = read_types(corpus), ConvertedCorpus(corpus).training.mentions
+    if lacking := [label for label in types.labels if not training.get(label)]:
         say(
-            f"The training part does not mention {lacking}. Only an encoder that reads label "
+            f"The training part does not mention {', '.join(lacking)}. Only an encoder that reads label "
             "descriptions can find such types"
         )
-    records = Rounds(matrix, options, minutes, read_types(corpus).labels, say).run()
+    records = Rounds(matrix, options, minutes, types.labels, say).run()
     matrix.trials = {key: trial for key, trial in matrix.trials.items() if key in records}
     summary = summarize_trials(matrix, records, groups)
     (choice,) = (c.recommendation for c in summary.corpora if c.recommendation is not None)
@@ -267,16 +268,6 @@ def advise(
     lines = [part for text in _evidence(advice, candidates) for part in wrap(text, WIDTH)]
     write_file(config, commented(fill(trial.config(), corpus, advice.written), lines, {}))
     return advice
-
-
-def types_without_mention(corpus: Path) -> list[str]:
-    """Return the declared types of a corpus that its training part does not mention.
-
-    corpus (Path): Folder of a converted corpus.
-    """
-    statistics = ConvertedCorpus(corpus).statistics
-    training = statistics.parts["train"].types
-    return [label for label in statistics.labels if not training[label].mentions]
 
 
 def _beginning(pretrained: Path, corpus: Path) -> tuple[str, Overrides]:

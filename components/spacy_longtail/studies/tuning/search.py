@@ -1,6 +1,5 @@
 """Search over config values with Optuna. Each trial is a training in a separate process."""
 
-import json
 import random
 import shutil
 import sys
@@ -19,7 +18,7 @@ from ...extras import extra
 from ...hub import check_models
 from ...output.amounts import number, percent
 from ...output.writing import check_folder, unless_holds, write_file
-from ...training.provenance import DEV_SCORE, digest, typed
+from ...training.provenance import DEV_SCORE, digest, from_override, typed
 from ...training.seen import warn_seen
 from ...training.startup import check_gpu
 from ...training.train import refuse_parts
@@ -142,18 +141,11 @@ def _read(text: str, config: Config) -> Parameter:
 
 
 def _choices(spec: str) -> tuple[Choice, ...]:
-    choices = tuple(_value(part) for part in spec.split(","))
+    choices = tuple(map(from_override, spec.split(",")))
     is_nested = any(isinstance(value, (list, dict)) for value in choices)
     if is_nested or len(set(choices)) < max(len(choices), 2):
         raise ValueError("choices must be at least two numbers or words, each once")
     return choices
-
-
-def _value(text: str) -> Choice:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
 
 
 class Tried(NamedTuple):
@@ -322,7 +314,10 @@ class Search:
         stored, study, tried = self.store.records(), self._study(), list[Tried]()
         records = dict(stored)
         for n in count():
-            study.sampler = self._sampler(n)
+            # depends only on the seed and the finished trials, so that a resumed search samples the
+            # same values as an uninterrupted one
+            seed_of_trial = random.Random(f"{self.seed}/{n}").getrandbits(32)
+            study.sampler = import_optuna().samplers.TPESampler(seed=seed_of_trial)
             proposal = Proposal(study, self.parameters)
             config = compose(self.config, {}, proposal.values)
             seed = config.interpolate()["system"]["seed"]
@@ -361,15 +356,6 @@ class Search:
         study: optuna.Study = module.create_study(pruner=pruner, direction="maximize")
         study.enqueue_trial({p.name: p.baseline for p in self.parameters if p.has(p.baseline)})
         return study
-
-    def _sampler(self, n_finished: int) -> "optuna.samplers.BaseSampler":
-        """Return the sampler of the next trial.
-
-        It depends only on the seed and the finished trials, so that a resumed search samples the
-        same values as an uninterrupted one.
-        """
-        seed = random.Random(f"{self.seed}/{n_finished}").getrandbits(32)
-        return import_optuna().samplers.TPESampler(seed=seed)
 
     def write_best(self, tried: list[Tried], best: Tried) -> Path:
         """Write the best config, which `spacy train` accepts without changes.
