@@ -9,7 +9,7 @@ import typer
 from thinc.api import Config
 
 from spacy_longtail.cli import app
-from spacy_longtail.studies.trials.process import Task, launch
+from spacy_longtail.studies.trials.process import launch
 from spacy_longtail.studies.trials.store import code_version
 from spacy_longtail.training import startup
 from tests.util import invoke, one_pipe, refused, run_app, small_ner, train
@@ -129,7 +129,8 @@ def test_code_of_ones_own_is_imported(corpus, tmp_path, monkeypatch):
     # the process of a trial imports it, too
     version = code_version.__wrapped__()
     (tmp_path / "work").mkdir()
-    task = Task(corpus=str(corpus), name="own", gpu_id=-1, drawn=False, parts=["dev", "test"])
+    task = {"corpus": str(corpus), "name": "own", "gpu_id": -1, "drawn": False, "parts": ["dev", "test"]}
+    task["moved_to"] = str(tmp_path / "out")
     config = Config().from_disk(best / "config.cfg", interpolate=False)
     done = launch(tmp_path / "work", config, task, None, lambda: None)
     assert done.status == "done", done.error

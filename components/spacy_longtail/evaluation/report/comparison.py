@@ -87,14 +87,10 @@ def read_report(
     counts = [system.counts() for system in sides]
     scores = [intervals(side, shown) for side in counts] + [{}]
     sums = counts[0].sum(axis=0)  # (n_seeds, n_types + 1, 3), of ours
-    on_ours: dict[str, Decision] = {}
-    verdicts: dict[str, Decision] = {}
-    if other is not None:
-        has_gold = sums[0, :-1, 2] > 0  # F1 of a type that the test part does not have is always 0
-        found = zip(stats.labels, has_gold, strict=True)
-        lacking = {f"F1 of {label}" for label, is_there in found if not is_there}
-        tested = {name: metric for name, metric in shown.items() if name not in lacking}
-        on_ours, verdicts = _decisions(systems, other, best, by_dev, tested)
+    # F1 of a type that the test part does not have is always 0
+    lacking = {f"F1 of {label}" for i, label in enumerate(stats.labels) if not sums[0, i, 2]}
+    tested = {name: metric for name, metric in shown.items() if name not in lacking}
+    on_ours, verdicts = _decisions(systems, other, best, by_dev, tested)
 
     def row(name: str, score: str) -> ScoreRow:
         (value, ends), (theirs, their_ends) = (_cells(side.get(score)) for side in scores[:2])
@@ -126,13 +122,21 @@ def read_report(
 
 
 def _decisions(
-    systems: list[System], baseline: System, ours: System, by_dev: bool, metrics: Mapping[str, Metric]
+    systems: list[System],
+    baseline: System | None,
+    ours: System,
+    by_dev: bool,
+    metrics: Mapping[str, Metric],
 ) -> tuple[dict[str, Decision], dict[str, Decision]]:
     """Return the decisions on ours by score, and those on all systems in the primary score.
+
+    Without a baseline there are none.
 
     Several systems are corrected for their number in the primary score. A system that was chosen on
     dev is one comparison, chosen without a look at test, and needs no correction.
     """
+    if baseline is None:
+        return {}, {}
     macro = {MACRO: metrics[MACRO]}
     by_name = {
         system.name: compare(

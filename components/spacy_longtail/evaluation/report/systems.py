@@ -216,8 +216,7 @@ def choose(
     first = baseline or BASELINE
     if first not in by_name:
         raise ValueError(Errors.L410.format(role="baseline", name=first, found=names))
-    others = [system for system in systems if system.name != first]
-    named = [system for system in others if ours in (None, system.name)]
+    named = [system for system in systems if system.name != first and ours in (None, system.name)]
     if len(named) == 1:
         return by_name[first], named[0], False
     scored = [system for system in named if system.dev()]

@@ -3,6 +3,7 @@
 import os
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import srsly
@@ -13,30 +14,43 @@ from ...evaluation.records import write_evaluation
 from ...faults import is_coded
 from ...training.startup import import_code
 from ...training.train import train_model
-from .process import MODEL, Task
+from .process import MODEL
 
 
-def run_child(work: Path, task: Task) -> None:
+def run_child(
+    work: Path,
+    corpus: str,
+    name: str,
+    gpu_id: int,
+    drawn: bool,
+    parts: Sequence[str],
+    own_code: Sequence[str],
+    moved_to: str,
+) -> None:
     """Train and score a pipeline. The log of the training goes to stdout.
 
     work (Path): Folder of the trial, with config.cfg in it.
-    task (Task): Corpus to train on, and parts to score.
+    corpus (str): Folder of a converted corpus.
+    name (str): Name of the model in reports.
+    gpu_id (int): ID of the GPU, or -1 for the CPU.
+    drawn (bool): Whether the training data is a sample, so that scores by frequency would be wrong.
+    parts (Sequence[str]): Parts to score.
+    own_code (Sequence[str]): Files to import first.
+    moved_to (str): Final folder of the trial, for the recorded command.
     """
-    for path in task.get("own_code", []):
+    for path in own_code:
         import_code(Path(path))
-    corpus = ConvertedCorpus(Path(task["corpus"]))
-    moved_to = Path(task["moved_to"]) if "moved_to" in task else None
-    config, output = work / "config.cfg", work / MODEL
-    best = train_model(config, corpus.folder, output, gpu_id=task["gpu_id"], moved_to=moved_to)
-    types = corpus.types
-    training = None if task["drawn"] else corpus.training
-    for part in task["parts"]:
+    converted, config, output = ConvertedCorpus(Path(corpus)), work / "config.cfg", work / MODEL
+    best = train_model(config, Path(corpus), output, gpu_id=gpu_id, moved_to=Path(moved_to))
+    types = converted.types
+    training = None if drawn else converted.training
+    for part in parts:
         evaluation = evaluate_model(
             best,
-            corpus.path(part),
+            converted.path(part),
             types.labels,
             types.tail,
-            name=task["name"],
+            name=name,
             training=training,
             part=part,
             group_by=types.group_by,
@@ -55,7 +69,7 @@ if __name__ == "__main__":
     threading.Thread(target=_end_with_parent, daemon=True).start()
     folder = Path(sys.argv[1])
     try:
-        run_child(folder, srsly.read_json(folder / "task.json"))
+        run_child(folder, **srsly.read_json(folder / "task.json"))
     except ValueError as error:  # the traceback of a bug is printed at the end of the log
         if not is_coded(error):
             raise

@@ -250,9 +250,9 @@ def _read_methods(fields: PlanFile, settings: Overrides, path: Path) -> list[Tri
     _check_known("axis", fields.choices, known, path)
     catalog = {axis: {**named, **fields.choices.get(axis, {})} for axis, named in known.items()}
     methods = []
-    for choices in _picked(fields.grids, catalog, path):
+    for name, choices in _picked(fields.grids, catalog, path):
         blocks = {axis: catalog[axis][choice] for axis, choice in choices.items()}
-        methods.append(TrialMethod(_name(choices, catalog), choices, compose(base, blocks, settings)))
+        methods.append(TrialMethod(name, choices, compose(base, blocks, settings)))
     for name, own in fields.methods.items():
         own_base = _read_config(path, f"{own['config']}") if "config" in own else base
         own_settings = {k: v for k, v in own.items() if k != "config"}
@@ -275,16 +275,13 @@ def _read_config(path: Path, name: str) -> Config:
     return read_base((file if file.is_file() else path.parent / file) if name else None)
 
 
-def _name(choices: Mapping[str, str], catalog: Mapping[str, Mapping[str, Overrides]]) -> str:
-    """Return the name of a method: its head, and choices other than the first of their axis."""
-    usual = {axis: next(iter(names)) for axis, names in catalog.items() if axis != "head"}
-    return "-".join(choice for axis, choice in choices.items() if choice != usual.get(axis))
-
-
 def _picked(
     grids: list[dict[str, str | list[str]]], catalog: Mapping[str, Mapping[str, Overrides]], path: Path
-) -> Iterator[dict[str, str]]:
-    """Yield the choice of every axis for each combination of the grids, without repetition."""
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the choice of every axis for each combination of the grids, without repetition.
+
+    The name of a combination is its head, and its choices other than the first of their axis.
+    """
     first = {axis: next(iter(choices)) for axis, choices in catalog.items()}
     seen = set()
     for grid in grids:
@@ -296,7 +293,8 @@ def _picked(
             choices = {**first, **dict(zip(grid, combination, strict=True))}
             if (key := tuple(choices.values())) not in seen:
                 seen.add(key)
-                yield choices
+                named = (c for axis, c in choices.items() if axis == "head" or c != first[axis])
+                yield "-".join(named), choices
 
 
 def _check_known(what: str, names: Iterable[str], known: Iterable[str], path: Path) -> None:

@@ -9,13 +9,13 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple
 
 from thinc.api import Config
-from typing_extensions import NotRequired
 
 from ...output.writing import coded_io
 from ...training.startup import imported_code
+from ...types import Block
 
 CHILD = [sys.executable, "-m", "spacy_longtail.studies.trials.child"]
 MODEL = "model"  # output folder of the training, in the working folder
@@ -23,18 +23,6 @@ POLL = 0.05  # seconds between two checks of a process
 MAX_LINES_SHOWN = 5  # last lines of a log that an error shows
 
 Stop = Callable[[], str | None]  # returns why a trial must end, or None
-
-
-class Task(TypedDict):
-    """Task of a trial's process, in task.json."""
-
-    corpus: str
-    name: str  # of the model in reports
-    gpu_id: int
-    drawn: bool  # whether the training data is a sample, so that scores by frequency would be wrong
-    parts: list[str]  # parts to score
-    own_code: NotRequired[list[str]]  # files to import first
-    moved_to: NotRequired[str]  # final folder of the trial, for the recorded command
 
 
 class Outcome(NamedTuple):
@@ -45,20 +33,20 @@ class Outcome(NamedTuple):
     error: str  # last lines of the log, or the reason why it was stopped
 
 
-def launch(work: Path, config: Config, task: Task, minutes: float | None, stop: Stop) -> Outcome:
+def launch(work: Path, config: Config, task: Block, minutes: float | None, stop: Stop) -> Outcome:
     """Train and score a pipeline in a separate process.
 
     work (Path): Folder for the files of the process.
     config (Config): Complete config, not interpolated.
-    task (Task): Corpus to train on, and parts to score.
+    task (Block): Arguments of `run_child` as JSON data, except the folder and the files of --code.
     minutes (Optional[float]): Time limit.
     stop (Callable): Returns why the process must end, or None.
     RETURNS (Outcome): End of the process.
     """
     with coded_io(work):
         config.to_disk(work / "config.cfg", interpolate=False)
-        told = Task(**task, own_code=list(map(str, imported_code())))
-        (work / "task.json").write_text(json.dumps(told), encoding="utf8")
+        told = json.dumps({**task, "own_code": list(map(str, imported_code()))})
+        (work / "task.json").write_text(told, encoding="utf8")
     seconds = None if minutes is None else 60 * minutes
     return run_process([*CHILD, str(work)], work / "log.txt", seconds, stop)
 

@@ -16,8 +16,9 @@ from ...output.writing import check_folder, unless_holds
 from ...training.seen import warn_seen
 from ...training.startup import check_gpu
 from ...training.train import check_trainable, load_filled
+from ...types import Block
 from .plan import Plan, Trial, unusable
-from .process import Outcome, Stop, Task, launch
+from .process import Outcome, Stop, launch
 from .store import FOLDER, SCORED, TrialRecord, TrialStore, corpus_version, trial_key
 
 Runner = Callable[[Trial, Path, Stop], Outcome]
@@ -174,12 +175,12 @@ def run_trial(
     stop (Callable): Returns why the trial must end, or None.
     RETURNS (Outcome): End of the process.
     """
-    task = Task(
-        corpus=str(trial.corpus),
-        name=trial.method.name,
-        gpu_id=options.gpu_id,
-        drawn=trial.draw is not None,
-        parts=list(parts),
-        moved_to=str(TrialStore(work.parents[1]).place(work.name)),
-    )
+    task: Block = {
+        "corpus": str(trial.corpus),
+        "name": trial.method.name,
+        "gpu_id": options.gpu_id,
+        "drawn": trial.draw is not None,
+        "parts": list(parts),
+        "moved_to": str(TrialStore(work.parents[1]).place(work.name)),
+    }
     return launch(work, trial.config(), task, options.minutes, stop)
