@@ -101,6 +101,7 @@ def test_config_values_of_a_command_can_be_typed_again():
         "nlp.lang": "no",
         "components.ner.labels": ["Ä", "B"],
         "system.note": "5",  # a text, not a number
+        "system.code": "01",  # spaCy would read it as a number, which JSON does not have
         "system.sign": "--x",
         "system.on": True,
     }

@@ -67,7 +67,6 @@ def evaluate_model(
         name = str(model) if is_package else (place.parent if place.name in UNNAMED else place).name
     run, curve = read_run(place), read_curve(place)
     nlp = load_for_types(model, descriptions or {})
-    check_docs(data)  # refuses a file that cannot be read, before the long work
     secondaries = {name: pipe for name, pipe in nlp.pipeline if isinstance(pipe, GatedPipe)}
     for pipe in secondaries.values():
         pipe.usage.update(dict.fromkeys(pipe.usage, 0))
@@ -112,7 +111,6 @@ def score_pipeline(nlp: Language, data: Path, labels: list[str], tail: list[str]
     tail (List[str]): The rare types.
     RETURNS (Scores): Scores in [0, 1].
     """
-    check_docs(data)
     return Scores(**make_ner_scorer(labels, tail)(_read(nlp, data)[0]))
 
 
@@ -130,6 +128,7 @@ def update_performance(nlp: Language, data: Path, names: Collection[str] | None 
 
 def _read(nlp: Language, data: Path) -> tuple[list[Example], float]:
     """Return documents with annotation and predictions, and the seconds that predicting took."""
+    check_docs(data)  # refuses a file that cannot be read
     examples = list(Corpus(data)(nlp))
     start = time.perf_counter()
     for eg, doc in zip(examples, nlp.pipe(eg.predicted for eg in examples), strict=True):
