@@ -3,7 +3,7 @@
 import json
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -90,16 +90,19 @@ def words_by(nlp: Language) -> Callable[[str], list[str]]:
     return lambda text: [token.text for token in nlp.make_doc(text) if not token.is_space]
 
 
-def matcher_of(vocab: Vocab, names: Mapping[str, Iterable[list[str]]]) -> PhraseMatcher:
-    """Return a matcher of names by type, which ignores case.
+def matcher_of(
+    vocab: Vocab, names: Mapping[str, Iterable[Sequence[str]]], attr: str = "LOWER"
+) -> PhraseMatcher:
+    """Return a matcher of names by type.
 
     vocab (Vocab): Vocabulary of the documents.
-    names (Mapping[str, Iterable[List[str]]]): The words of each name by type.
+    names (Mapping[str, Iterable[Sequence[str]]]): The words of each name by type.
+    attr (str): Attribute that words are compared by: "LOWER" ignores case, "ORTH" does not.
     """
-    matcher = PhraseMatcher(vocab, attr="LOWER")
+    matcher = PhraseMatcher(vocab, attr=attr)
     for label, of_type in names.items():
         for batch in minibatch(of_type, BATCH):  # a million documents would fill the memory
-            matcher.add(label, [Doc(vocab, words=words) for words in batch])
+            matcher.add(label, [Doc(vocab, words=list(words)) for words in batch])
     return matcher
 
 

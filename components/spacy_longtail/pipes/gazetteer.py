@@ -11,7 +11,8 @@ from spacy.training import Example
 from spacy.util import filter_spans, logger
 from typing_extensions import TypedDict
 
-from ..readers.gazetteer import Gazetteer, Reliability, phrase_matcher, read_gazetteer
+from ..corpus.names import matcher_of
+from ..readers.gazetteer import Gazetteer, Reliability, read_gazetteer
 from ..types import ENTITY_SCORES
 from .base import UntrainedPipe, factory
 from .label_checks import check_labels, check_types, refuse_new_type
@@ -63,7 +64,7 @@ class TrainingGazetteer(UntrainedPipe):
         names = {label: [tuple(words) for words in entry["names"]] for label, entry in table.items()}
         reliability = {label: Reliability(entry["right"], entry["n"]) for label, entry in table.items()}
         self.gazetteer = Gazetteer(names, reliability)
-        self._matcher = phrase_matcher(self.vocab, names)
+        self._matcher = matcher_of(self.vocab, names, "ORTH")
 
     @property
     def labels(self) -> tuple[str, ...]:

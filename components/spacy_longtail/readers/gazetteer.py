@@ -8,6 +8,7 @@ from spacy.matcher import PhraseMatcher
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
+from ..corpus.names import matcher_of
 from ..types import ANNOTATED_TYPES
 
 Words = tuple[str, ...]
@@ -48,7 +49,7 @@ def read_gazetteer(docs: Callable[[], Iterable[Doc]], vocab: Vocab) -> Gazetteer
         for ent in doc.ents:
             names[tuple(t.text for t in ent)].add(ent.label_)
     places: defaultdict[Words, list[Counter[str]]] = defaultdict(list)  # by document
-    matcher, seen = phrase_matcher(vocab, {"name": names}), set()
+    matcher, seen = matcher_of(vocab, {"name": names}, "ORTH"), set()
     for doc in docs():
         looked_for = tuple(doc.user_data.get(ANNOTATED_TYPES, ()))
         annotated = hash((doc.to_array(["ORTH", "ENT_IOB", "ENT_TYPE"]).tobytes(), looked_for))
@@ -88,11 +89,3 @@ def _labels_of(
         if codes.all() and not (is_open and (codes == OUTSIDE).all()):
             labels[words][ents.get((start, end), OTHER)] += 1
     return labels
-
-
-def phrase_matcher(vocab: Vocab, names: Mapping[str, Iterable[Words]]) -> PhraseMatcher:
-    """Return a matcher of names by type."""
-    matcher = PhraseMatcher(vocab)
-    for label, phrases in names.items():
-        matcher.add(label, [Doc(vocab, words=list(words)) for words in phrases])
-    return matcher
