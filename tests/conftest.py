@@ -3,7 +3,6 @@
 import gc
 import importlib
 import os
-import pickle
 import sys
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -14,6 +13,8 @@ import catalogue
 import pytest
 from hypothesis import HealthCheck, settings
 from spacy.lang.en import English
+
+from tests.util import forbid_pickle
 
 settings.register_profile(
     "suite", deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow]
@@ -84,12 +85,4 @@ def light_processes(light, monkeypatch):
 @pytest.fixture
 def no_pickle(monkeypatch):
     """Whatever reads or writes a pickle fails."""
-    import torch
-
-    def forbidden(*args, **kwargs):
-        raise AssertionError("pickle was used")
-
-    for name in ("load", "loads", "Unpickler", "dump", "dumps", "Pickler"):
-        monkeypatch.setattr(pickle, name, forbidden)
-    for name in ("load", "save"):
-        monkeypatch.setattr(torch, name, forbidden)
+    forbid_pickle(monkeypatch)

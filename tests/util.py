@@ -1,15 +1,18 @@
 """Small pipelines and corpora that tests train on."""
 
+import pickle
 import random
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from runpy import run_path
 from typing import Any
 
 import numpy as np
+import pytest
 import spacy
 from click.testing import Result
 from spacy.cli import app as spacy_app
@@ -147,6 +150,18 @@ def toy_corpus(folder: Path, **parts: list[Doc]) -> Path:
     return folder
 
 
+def forbid_pickle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let whatever reads or writes a pickle fail, in which there may be any code."""
+
+    def forbidden(*args: object, **settings: object) -> None:
+        raise AssertionError("pickle was used")
+
+    for name in ("load", "loads", "Unpickler", "dump", "dumps", "Pickler"):
+        monkeypatch.setattr(pickle, name, forbidden)
+    for name in ("load", "save") if find_spec("torch") else ():
+        monkeypatch.setattr(f"torch.{name}", forbidden)
+
+
 class Fixed:
     """A reader that yields the same objects at each call, and counts its calls and what it gave."""
 
@@ -201,10 +216,23 @@ def run_script(path: Path, *arguments: object) -> Result:
     return CliRunner().invoke(script, [str(a) for a in arguments])
 
 
-def two_sentences(nlp: Language) -> Example:
-    """A document of two sentences; the second holds a NAT."""
+def two_sentences(nlp: Language, bounded: bool = False) -> Example:
+    """Return a document of two sentences; the second begins at token 6 and holds a NAT.
+
+    bounded (bool): Whether the predicted document has the boundaries, too.
+    """
     reference = Doc.from_docs([parse(nlp, SENTENCES[3]), parse(nlp, SENTENCES[6])])
-    return Example(Doc(nlp.vocab, words=[t.text for t in reference]), reference)
+    predicted = Doc(nlp.vocab, words=[t.text for t in reference])
+    if bounded:
+        start_sentences(predicted, 0, 6)
+    return Example(predicted, reference)
+
+
+def start_sentences(doc: Doc, *starts: int) -> Doc:
+    """Let sentences begin at these tokens and at no other."""
+    for token in doc:
+        token.is_sent_start = token.i in starts
+    return doc
 
 
 SMALL = {"@architectures": "spacy.HashEmbedCNN.v2", "pretrained_vectors": None, "embed_size": 200}
@@ -216,6 +244,8 @@ MRC_MODEL = {
     "tok2vec": {**SMALL, "width": 32, "depth": 2, "window_size": 10},  # each token sees the query
     "hidden_width": 32,
 }
+DESCRIBED_MODEL = {"@architectures": "longtail.DescribedTypes.v1", "width": 16, "tok2vec": SMALL}
+LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream": "*"}
 QUERIES = {"PER": "persons", "GEO": "towns and cities", "ART": "ships", "NAT": "storms"}
 WEAK = ["NAT", "ART"]
 MOM = {"@losses": "longtail.MoM.v1", "lam": 0.3, "base": {"@losses": "longtail.Focal.v1", "gamma": 2.0}}
@@ -284,6 +314,28 @@ def train(nlp: Language, steps: int = 12, seed: int = 0, drop: float = 0.1, **in
         )
         history.append(losses)
     return history
+
+
+def train_further(
+    nlp: Language, data: list[Example] | None = None, steps: int = 40, learn_rate: float = 0.01
+) -> dict[str, float]:
+    """Continue the training of a pipeline, by default on the toy corpus; return the last losses."""
+    optimizer = nlp.resume_training()
+    optimizer.learn_rate = learn_rate
+    for _ in range(steps):
+        losses = nlp.update(data or examples(nlp), sgd=optimizer, losses={})
+    return losses
+
+
+def from_bytes(nlp: Language) -> Language:
+    """Return a copy of a pipeline, made from its config and its bytes."""
+    return blank().from_config(nlp.config).from_bytes(nlp.to_bytes())
+
+
+def reloaded(nlp: Language, folder: Path) -> Language:
+    """Save a pipeline to a folder, and load it from there."""
+    nlp.to_disk(folder)
+    return spacy.load(folder)
 
 
 _TRAINED: dict[str, tuple] = {}

@@ -1,7 +1,6 @@
 """Pipelines that earlier versions saved are read by this one, and find what they found."""
 
 import json
-import pickle
 import re
 import tempfile
 from importlib.util import find_spec
@@ -24,23 +23,9 @@ ALL = list(saved.all_saved())
 TOLERANCE = 1e-4  # of a score: machines multiply in another order
 
 
-@pytest.fixture
-def no_unpickling(monkeypatch):
-    """Whatever reads a pickle fails: in one there may be any code."""
-
-    def forbidden(*args, **kwargs):
-        raise AssertionError("a pickle was read")
-
-    for name in ("load", "loads"):
-        monkeypatch.setattr(pickle, name, forbidden)
-    if find_spec("torch"):
-        import torch
-
-        monkeypatch.setattr(torch, "load", forbidden)
-
-
+@pytest.mark.usefixtures("no_pickle")
 @pytest.mark.parametrize("one", ALL, ids=[f"{one.version}-{one.name}" for one in ALL])
-def test_an_earlier_version_s_pipeline_finds_the_same(one, no_unpickling):
+def test_an_earlier_version_s_pipeline_finds_the_same(one):
     for package in saved.needs(one.name):
         pytest.importorskip(package)
     nlp, expected = saved.load(one.path)
