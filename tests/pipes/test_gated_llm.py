@@ -3,25 +3,23 @@
 import json
 import pickle
 import re
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Iterable  # noqa: UP035  # spacy-llm compares signatures with these
 
 import pytest
 import requests
-import spacy
 from spacy.language import Language
 
 pytest.importorskip("spacy_llm", reason="needs the extra 'llm'")
 
 from spacy_llm.registry import registry
 
-import tests.pipes.gated  # noqa: F401  # its components
 from spacy_longtail.corpus.type_words import in_words
 from spacy_longtail.models.chat_completions import create_chat_completions
 from spacy_longtail.pipes.secondary.gated_pipe import GatedPipe
-from tests.util import entities
+from tests.chat_server import ChatServer, chat, running
+from tests.pipes import gated
+from tests.util import entities, from_bytes
 
 TEXT = "ANN saw it . FLAG ANN on the Vega . It rained . FLAG Ida came to Vega ."
 LABELS = ["ART", "NAT"]
@@ -39,70 +37,18 @@ def make_model(answer: str) -> Callable[[Iterable[Iterable[str]]], Iterable[Iter
     return model
 
 
-class Server:
-    """Speaks the chat protocol. `answer` gives status and body for a request's number and data."""
-
-    def __init__(self) -> None:
-        self.requests: list[dict] = []
-        self.headers: list[dict[str, str]] = []
-        self.answer: Callable[[int, dict], tuple[int, str]] = lambda n, data: (200, chat(ANSWER))
-        server = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                data = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                server.requests.append(data)
-                server.headers.append(dict(self.headers))
-                status, body = server.answer(len(server.requests), data)
-                if not status:  # hangs up
-                    self.connection.close()
-                    return
-                self.send_response(status)
-                self.end_headers()
-                self.wfile.write(body.encode())
-
-            def log_message(self, *_: object) -> None: ...
-
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.http.handle_error = lambda *_: None  # a client that hung up
-        self.url = f"http://127.0.0.1:{self.http.server_port}/v1/chat/completions"
-
-    @property
-    def prompts(self) -> list[str]:
-        return [data["messages"][0]["content"] for data in self.requests]
-
-
-def chat(content: str) -> str:
-    return json.dumps({"choices": [{"message": {"role": "assistant", "content": content}}]})
-
-
 @pytest.fixture
-def server() -> Iterator[Server]:
-    own = Server()
-    thread = threading.Thread(target=own.http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    yield own
-    own.http.shutdown()
-    own.http.server_close()
-    thread.join()
+def server() -> Iterator[ChatServer]:
+    with running(ANSWER) as own:
+        yield own
 
 
 def pipeline(model: dict, task: dict | None = None, cache: dict | None = None, **settings) -> Language:
-    nlp = spacy.blank("en")
-    for name, factory in (
-        ("ner", "test_primary"),
-        ("sentencizer", "sentencizer"),
-        ("gate", "test_gate"),
-    ):
-        nlp.add_pipe(factory, name=name)
     block = {"factory": "llm_ner", "task": {"labels": LABELS, **(task or {})}, "model": model}
-    config = {"pipe": {**block, "cache": cache or {}}, "labels": LABELS, "batch_size": 1}
-    config.update(settings)
-    nlp.add_pipe("longtail_gated_pipe", name="rescue", config=config)
-    return nlp
+    return gated.pipeline(pipe={**block, "cache": cache or {}}, labels=LABELS, batch_size=1, **settings)
 
 
-def of_server(server: Server, nlp_settings: dict | None = None, **settings) -> Language:
+def of_server(server: ChatServer, nlp_settings: dict | None = None, **settings) -> Language:
     own = {"@llm_models": "longtail.ChatCompletions.v1", "name": "tiny", "endpoint": server.url}
     waits = {"interval": 0.01, "max_request_time": 5.0, "max_tries": 2, "context_length": 4000}
     return pipeline({**own, **waits, **settings}, **(nlp_settings or {}))
@@ -116,7 +62,9 @@ def rescue(nlp: Language) -> GatedPipe:
 def test_a_model_function_of_ones_own():
     nlp = pipeline({"@llm_models": "test.Answers.v1", "answer": ANSWER})
     assert entities(nlp(TEXT)) == FOUND
-    assert entities(spacy.blank("en").from_config(nlp.config).from_bytes(nlp.to_bytes())(TEXT)) == FOUND
+    again = from_bytes(nlp)
+    again.tokenizer = nlp.tokenizer
+    assert entities(again(TEXT)) == FOUND
 
 
 def test_a_server_is_asked_once_for_each_flagged_sentence(server):
@@ -149,8 +97,8 @@ def test_what_a_server_does_wrong_costs_one_sentence(answer, server, caplog, mon
     nlp = of_server(server, key_variable="TEST_LLM")
     assert entities(nlp(TEXT)) == FOUND[:3]
     assert rescue(nlp).usage["failures"] == 1 and rescue(nlp).usage["entities"] == 1
-    n_tries = 2 if answer[0] in (0, 503) else 1
-    assert len(server.requests) == 1 + n_tries and rescue(nlp).usage["calls"] == 2
+    assert len(server.requests) == (3 if answer[0] in (0, 503) else 2)  # it is asked again
+    assert rescue(nlp).usage["calls"] == 2
     assert caplog.text.count("LW062") == 1 and KEY not in caplog.text
     assert {h["Authorization"] for h in server.headers} == {f"Bearer {KEY}"}
     assert KEY.encode() not in nlp.to_bytes() + nlp.config.to_bytes()
@@ -162,11 +110,11 @@ def test_what_was_answered_is_not_sent_again(at, server, tmp_path):
     server.answer = lambda n, data: (400 if f"no{at} " in json.dumps(data) else 200, chat(ANSWER))
     cache = {"path": str(tmp_path / "cache"), "batch_size": 1}
     text = " ".join(f"FLAG no{i} on the Vega ." for i in range(16))
-    for n_requests, n_failures in ((16, 1), (17, 1)):
+    for n_requests in (16, 17):
         nlp = of_server(server, {"cache": cache})
         assert len(nlp(text).ents) == 15
         assert len(server.requests) == n_requests
-        assert rescue(nlp).usage["calls"] == 16 and rescue(nlp).usage["failures"] == n_failures
+        assert rescue(nlp).usage["calls"] == 16 and rescue(nlp).usage["failures"] == 1
 
 
 TIRED = [(0, ""), (429, "slow down"), (502, ""), (503, "later")]  # and hanging up

@@ -1,74 +1,36 @@
 """What a hostile or broken server can do to a prompt, a run and the memory."""
 
-import json
-import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 
 from spacy_longtail.chat_client import ChatClient, post_json
+from tests.chat_server import ChatServer, chat, running
 
-ANSWER = json.dumps({"choices": [{"message": {"content": "Oslo"}}]}).encode()
-
-
-class Server:
-    """A server on this machine, which answers a request as its `respond` does."""
-
-    def __init__(self) -> None:
-        server = self
-        self.bodies: list[bytes] = []
-        self.headers: list[dict[str, str]] = []
-        self.is_over = threading.Event()
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                server.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
-                server.headers.append(dict(self.headers))
-                server.respond(self)
-
-            def log_message(self, *_: object) -> None: ...
-
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.http.handle_error = lambda *_: None  # a client that hung up
-        self.url = f"http://127.0.0.1:{self.http.server_port}/v1"
-
-    def respond(self, request: BaseHTTPRequestHandler) -> None:
-        self.start(request)
-        request.wfile.write(ANSWER)
-
-    def start(self, request: BaseHTTPRequestHandler, status: int = 200, **headers: str) -> None:
-        request.send_response(status)
-        for name, value in headers.items():
-            request.send_header(name.replace("_", "-"), value)
-        request.end_headers()
-
-    def drip(self, request: BaseHTTPRequestHandler, text: bytes = b" ") -> None:
-        """Send bytes one by one until the client has gone, or the test is over."""
-        while not self.is_over.wait(0.05):
-            request.wfile.write(text)
-            request.wfile.flush()
+ANSWER = chat("Oslo").encode()
 
 
 @pytest.fixture
-def servers() -> Iterator[tuple[Server, Server]]:
-    pair = Server(), Server()
-    for server in pair:
-        threading.Thread(target=server.http.serve_forever, args=(0.01,), daemon=True).start()
-    yield pair
-    for server in pair:
-        server.is_over.set()
-        server.http.shutdown()
-        server.http.server_close()
+def servers() -> Iterator[tuple[ChatServer, ChatServer]]:
+    with running("Oslo") as server, running("Oslo") as other:
+        yield server, other
 
 
 @pytest.fixture
-def server(servers) -> Server:
+def server(servers) -> ChatServer:
     return servers[0]
 
 
-def client_of(server: Server, **settings) -> ChatClient:
+def drip(server: ChatServer, request: BaseHTTPRequestHandler, text: bytes = b" ") -> None:
+    """Send bytes one by one until the client has gone, or the test is over."""
+    while not server.is_over.wait(0.05):
+        request.wfile.write(text)
+        request.wfile.flush()
+
+
+def client_of(server: ChatServer, **settings) -> ChatClient:
     given = {"config": {}, "key_variable": None, "context_length": None, "max_tries": 2, **settings}
     return ChatClient(
         **{"name": "tiny", "endpoint": server.url, "interval": 0.01, "max_request_time": 5.0, **given}
@@ -90,22 +52,22 @@ def test_a_redirect_is_not_followed(status, servers):
 
 def drip_in_headers(server, request):
     request.wfile.write(b"HTTP/1.0 200 OK\r\nX-Slow: ")
-    server.drip(request)
+    drip(server, request)
 
 
 def drip_in_body(server, request):
     server.start(request)
-    server.drip(request)
+    drip(server, request)
 
 
 def drip_in_sized_body(server, request):
     server.start(request, Content_Length="1000000")
-    server.drip(request)
+    drip(server, request)
 
 
 def drip_in_chunks(server, request):
     server.start(request, Transfer_Encoding="chunked")
-    server.drip(request, b"1\r\n \r\n")
+    drip(server, request, b"1\r\n \r\n")
 
 
 def say_nothing(server, request):
