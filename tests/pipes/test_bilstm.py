@@ -5,7 +5,6 @@ import pytest
 import spacy
 from hypothesis import given
 from hypothesis import strategies as st
-from spacy.util import fix_random_seed
 from thinc.api import Adam, Model
 
 torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
@@ -13,7 +12,17 @@ safetensors = pytest.importorskip("safetensors.torch", reason="needs the extra '
 
 from spacy_longtail.layers.torch_bilstm import orders_of  # noqa: E402
 from spacy_longtail.models import BiLSTM  # noqa: E402
-from tests.util import SENTENCES, blank, examples, found, one_pipe, params, parse, train  # noqa: E402
+from tests.util import (  # noqa: E402
+    SENTENCES,
+    blank,
+    found,
+    one_pipe,
+    params,
+    reloaded,
+    train,
+    train_further,
+    words,
+)
 
 PLAIN = {"include_static_vectors": False}
 HASHED = {"@architectures": "spacy.MultiHashEmbed.v2", "width": 10, **PLAIN}
@@ -23,7 +32,7 @@ JOINED = {"@layers": "concatenate.v1", "*": {"words": HASHED, "chars": CHARS}}
 VECTORS = {"@architectures": "longtail.StaticVectors.v1", "width": 7}
 ENCODER = {"@architectures": "longtail.BiLSTM.v1", "embed": HASHED, "hidden_width": 20}
 ENCODER |= {"depth": 2, "dropout": 0.1}
-TEXTS = [" ".join(t.text for t in parse(blank(), s)) for s in SENTENCES]
+TEXTS = [words(blank(), text).text for text in SENTENCES]
 
 
 @pytest.fixture(autouse=True)
@@ -49,14 +58,20 @@ def module_of(model):
     return model.get_ref("encode").shims[0]._model
 
 
+def weight_pairs(module, lstm):
+    """Yield each weight of our module with that of torch's own bidirectional LSTM."""
+    for side, suffix in ((module.forwards, ""), (module.backwards, "_reverse")):
+        for i, layer in enumerate(side):
+            for name, weight in layer.named_parameters():
+                yield weight, getattr(lstm, name.removesuffix("_l0") + f"_l{i}" + suffix)
+
+
 def reference(module):
     """The same weights in torch's own bidirectional LSTM."""
     lstm = torch.nn.LSTM(module.n_in, module.n_hidden, module.depth, bidirectional=True)
     with torch.no_grad():
-        for side, suffix in ((module.forwards, ""), (module.backwards, "_reverse")):
-            for i, layer in enumerate(side):
-                for name, weight in layer.named_parameters():
-                    getattr(lstm, name.removesuffix("_l0") + f"_l{i}" + suffix).copy_(weight)
+        for weight, own in weight_pairs(module, lstm):
+            own.copy_(weight)
     return lstm
 
 
@@ -98,11 +113,8 @@ def test_gradients_are_those_of_torch(depth):
         assert d_X[i].shape == (n, 5)
         if n:
             assert np.allclose(inputs[i].grad.numpy(), d_X[i], atol=1e-5)
-    for side, suffix in ((module.forwards, ""), (module.backwards, "_reverse")):
-        for i, layer in enumerate(side):
-            for name, weight in layer.named_parameters():
-                wanted = getattr(lstm, name.removesuffix("_l0") + f"_l{i}" + suffix).grad
-                assert torch.allclose(weight.grad, wanted, atol=1e-5)
+    for weight, wanted in weight_pairs(module, lstm):
+        assert torch.allclose(weight.grad, wanted.grad, atol=1e-5)
 
 
 @given(lengths=st.lists(st.integers(0, 40), min_size=1, max_size=12).filter(any))
@@ -143,10 +155,10 @@ def test_dropout_acts_on_every_layer_in_training_alone(depth):
     assert np.allclose(dropped[~zeros], 2 * plain[~zeros], atol=1e-6) == (depth == 1)
 
 
-def test_what_makes_no_sense_is_refused():
-    for setting in ({"hidden_width": "wide"}, {"depth": 0}, {"dropout": 1.0}):
-        with pytest.raises(ValueError, match="L001"):
-            BiLSTM(rows_as_docs(5), **setting)
+@pytest.mark.parametrize("setting", [{"hidden_width": "wide"}, {"depth": 0}, {"dropout": 1.0}])
+def test_what_makes_no_sense_is_refused(setting):
+    with pytest.raises(ValueError, match="L001"):
+        BiLSTM(rows_as_docs(5), **setting)
 
 
 # The encoder under the pipes
@@ -179,19 +191,15 @@ def test_every_embedding_trains_along(embed, tmp_path):
         for text in TEXTS:
             for word in text.split():
                 nlp.vocab.set_vector(word, np.random.default_rng(len(word)).random(5, "f"))
-    fix_random_seed(0)
-    optimizer = nlp.initialize(lambda: examples(nlp))
+    train(nlp, 0)
     ner = nlp.get_pipe("ner")
     before, weights = params(ner), torch_params(ner)
-    for _ in range(3):
-        nlp.update(examples(nlp), sgd=optimizer)
+    train_further(nlp, steps=3)
     pairs = [(a, b) for a, b in zip(before, params(ner), strict=True) if a.any()]
-    assert all(not np.array_equal(a, b) for a, b in pairs)
-    assert all(not torch.equal(a, b) for a, b in zip(weights, torch_params(ner), strict=True))
-    nlp.to_disk(tmp_path)
-    again = spacy.load(tmp_path)
-    for text in TEXTS:
-        assert found(again(text)) == found(nlp(text))
+    assert not any(np.array_equal(a, b) for a, b in pairs)
+    assert not any(torch.equal(a, b) for a, b in zip(weights, torch_params(ner), strict=True))
+    again = reloaded(nlp, tmp_path)
+    assert [found(again(text)) for text in TEXTS] == [found(nlp(text)) for text in TEXTS]
 
 
 def torch_params(pipe):

@@ -10,10 +10,20 @@ from spacy.util import fix_random_seed
 
 from spacy_longtail.pipes.gate.learning import learn_counts
 from spacy_longtail.pipes.neighbours import boundary_setters
-from tests.util import GATE_MODEL, SENTENCES, SMALL, TOKEN_MODEL, blank, found, parse
+from tests.util import (
+    GATE_MODEL,
+    LISTENER,
+    SENTENCES,
+    SMALL,
+    TOKEN_MODEL,
+    blank,
+    found,
+    one_pipe,
+    parse,
+    start_sentences,
+)
 
 GATE = {"model": GATE_MODEL, "rare_labels": ["NAT", "ART"]}
-LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream": "*"}
 WEIGHTS = {"@losses": "longtail.CrossEntropy.v1", "weights": {"@misc": "longtail.inverse_frequency.v1"}}
 WEAK = {"model": TOKEN_MODEL, "labels": ["NAT", "ART"], "merge": "fill", "loss": WEIGHTS}
 
@@ -26,17 +36,15 @@ def documents(nlp, bounded, n_docs=6):
         reference = Doc(nlp.vocab, words=[t.text for t in gold])
         reference.set_ents([Span(reference, e.start, e.end, label=e.label_) for e in gold.ents])
         if bounded:
-            for token in reference:
-                token.is_sent_start = gold[token.i].is_sent_start
+            start_sentences(reference, *(sent.start for sent in gold.sents))
         data.append(Example(Doc(nlp.vocab, words=[t.text for t in gold]), reference))
     return data
 
 
 def pipeline(before="sentencizer", gate=None, weak=None):
-    nlp = blank()
+    nlp = one_pipe("longtail_sentence_gate", "gate", **GATE | (gate or {}))
     if before:
-        nlp.add_pipe(before, name="sents")
-    nlp.add_pipe("longtail_sentence_gate", name="gate", config={**GATE, **(gate or {})})
+        nlp.add_pipe(before, name="sents", first=True)
     nlp.add_pipe("longtail_gated_ner", name="weak_ner", config={**WEAK, **(weak or {})})
     return nlp
 
@@ -81,9 +89,7 @@ def test_gate_and_secondary_learn_from_gold_annotation_without_boundaries():
 def test_an_entity_across_a_boundary_that_is_set_is_in_both_sentences():
     reference = Doc(blank().vocab, words=["Mt", ".", "Ida", "fell", ".", "So", "?"])
     reference.set_ents([Span(reference, 0, 3, label="NAT")])
-    eg = Example(reference.copy(), reference)
-    for i in (2, 5):
-        eg.predicted[i].is_sent_start = True
+    eg = Example(start_sentences(reference.copy(), 0, 2, 5), reference)
     counts = learn_counts([eg], ["NAT"], [], {"data": "full"}, "gate")
     assert counts == {"weak_weight": pytest.approx(1 / 3)}  # 2 of 3 sentences
 

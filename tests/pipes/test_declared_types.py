@@ -1,27 +1,29 @@
 """Types that the config declares and the training data has no mention of."""
 
-import json
-
 import numpy as np
 import pytest
 import spacy
+import srsly
 from spacy.training import Example
 
 from spacy_longtail.heads.outputs import output_of
+from tests.util import DESCRIBED_MODEL as DESCRIBED
 from tests.util import (
     GATE_MODEL,
-    SMALL,
     TOKEN_MODEL,
     blank,
     config_file,
     examples,
     found,
+    numbered,
+    one_pipe,
     parse,
+    reloaded,
     run_app,
     train,
+    train_further,
 )
 
-DESCRIBED = {"@architectures": "longtail.DescribedTypes.v1", "width": 16, "tok2vec": SMALL}
 DECLARED = ["PER", "GEO", "ART", "NAT", "SHIP"]  # no toy sentence mentions a SHIP
 
 
@@ -48,8 +50,7 @@ def test_a_declared_type_without_mention_is_as_if_it_were_added_after_training(h
     with pytest.warns(UserWarning, match=r"LW180.*SHIP.*by their descriptions alone"):
         train(nlp, 10, ner={"descriptions": {"SHIP": "ship or boat"}})
 
-    other = blank()
-    other.add_pipe("longtail_token_ner", name="ner", config={"model": DESCRIBED, "head": head})
+    other = one_pipe(model=DESCRIBED, head=head)
     train(other, 10)
     other.get_pipe("ner").add_label("SHIP", "ship or boat")
 
@@ -65,11 +66,8 @@ def test_a_declared_type_is_learnt_as_soon_as_mentions_appear(head):
         train(nlp, 5)
     pipe = nlp.get_pipe("ner")
     assert pipe.types.unseen == ("SHIP",)
-    optimizer = nlp.resume_training()
-    optimizer.learn_rate = 0.02
 
-    for _ in range(60):
-        nlp.update([*examples(nlp), ships(nlp)], sgd=optimizer)
+    train_further(nlp, [*examples(nlp), ships(nlp)], 60, learn_rate=0.02)
 
     assert pipe.types.unseen == ()
     assert output_of(pipe.model).get_param("W")[pipe.codec.tags.index("B-SHIP")].any()
@@ -80,8 +78,7 @@ def test_a_saved_pipe_remembers_which_types_it_has_not_seen(tmp_path):
     nlp = declaring(model=DESCRIBED)
     with pytest.warns(UserWarning, match="LW180"):
         train(nlp, 2)
-    nlp.to_disk(tmp_path)
-    assert spacy.load(tmp_path).get_pipe("ner").types.unseen == ("SHIP",)
+    assert reloaded(nlp, tmp_path).get_pipe("ner").types.unseen == ("SHIP",)
 
 
 def test_labels_are_set_after_training_with_a_declared_type():
@@ -123,10 +120,7 @@ def test_the_transition_ner_keeps_a_declared_type_and_learns_it_from_mentions(in
     with pytest.warns(UserWarning, match=r"LW180.*SHIP.*cannot find them"):
         train(nlp, 5)
     assert "SHIP" in nlp.get_pipe("ner").labels
-    optimizer = nlp.resume_training()
-    optimizer.learn_rate = 0.02
-    for _ in range(40):
-        nlp.update([*examples(nlp), ships(nlp)], sgd=optimizer)
+    train_further(nlp, [*examples(nlp), ships(nlp)], learn_rate=0.02)
     assert (1, 2, "SHIP") in found(nlp("The Vega sank near Oslo ."))
 
 
@@ -158,32 +152,27 @@ def test_a_description_of_a_type_that_nothing_declares_is_refused():
 
 # The whole way
 
-SENTENCES = [
-    ("Maria sailed to Oslo on Monday .", {"Maria": "PER", "Oslo": "GEO"}),
-    ("Jon met Kari in Rome .", {"Jon": "PER", "Kari": "PER", "Rome": "GEO"}),
-    ("It rained in Bergen for hours .", {"Bergen": "GEO"}),
-]
+TYPES = {"labels": ["PER", "GEO", "ART", "NAT", "BIRD"], "tail": ["BIRD"]}
 
 
-def written_corpus(folder):
-    """A source with 30 documents of two types, which declares and describes a third."""
-    folder.mkdir()
-    rows = []
-    for i in range(30):
-        text, names = SENTENCES[i % 3]
-        spans = [[text.index(name), text.index(name) + len(name), t] for name, t in names.items()]
-        spans = [{"start": a, "end": b, "label": label} for a, b, label in spans]
-        rows.append(json.dumps({"text": f"{text} {i}", "spans": spans}))
-    (folder / "all.jsonl").write_text("\n".join(rows), encoding="utf8")
-    declared = {"labels": ["PER", "GEO", "BIRD"], "tail": ["BIRD"], "descriptions": {"BIRD": "bird"}}
-    (folder / "corpus.json").write_text(json.dumps(declared), encoding="utf8")
-    return folder
+@pytest.fixture
+def source(tmp_path):
+    """The folder of an export that declares and describes BIRD, which no document mentions."""
+    spans = [
+        [{"start": e.start_char, "end": e.end_char, "label": e.label_} for e in doc.ents]
+        for doc in numbered(40)
+    ]
+    rows = [{"text": doc.text, "spans": own} for doc, own in zip(numbered(40), spans)]
+    (tmp_path / "source").mkdir()
+    srsly.write_jsonl(tmp_path / "source" / "all.jsonl", rows)
+    srsly.write_json(tmp_path / "source" / "corpus.json", {**TYPES, "descriptions": {"BIRD": "bird"}})
+    return tmp_path / "source"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("config", ["pretrained_cnn", "token_crf", "focal"])
-def test_a_corpus_that_declares_a_type_without_mention_goes_the_whole_way(config, tmp_path):
-    source, corpus, run = written_corpus(tmp_path / "source"), tmp_path / "corpus", tmp_path / "run"
+def test_a_corpus_that_declares_a_type_without_mention_goes_the_whole_way(config, source, tmp_path):
+    corpus, run = tmp_path / "corpus", tmp_path / "run"
     run_app("convert", source, tmp_path / "whole")
     run_app("split", tmp_path / "whole", corpus)
     run_app("stats", corpus, "-o", tmp_path / "stats.json")
@@ -191,10 +180,10 @@ def test_a_corpus_that_declares_a_type_without_mention_goes_the_whole_way(config
     trained = run_app("train", config_file(config), corpus, run, *steps)
     run_app("evaluate", run / "model-best", corpus, "-o", tmp_path / "metrics.json")
 
-    assert json.loads((corpus / "types.json").read_text())["labels"] == ["PER", "GEO", "BIRD"]
-    types = json.loads((tmp_path / "stats.json").read_text())["parts"]["train"]["types"]
+    assert srsly.read_json(corpus / "types.json")["labels"] == TYPES["labels"]
+    types = srsly.read_json(tmp_path / "stats.json")["parts"]["train"]["types"]
     assert types["BIRD"]["mentions"] == 0
     assert "LW180" in trained.output and "BIRD" in trained.output
     assert "BIRD" in spacy.load(run / "model-best").get_pipe("ner").labels
-    scores = json.loads((tmp_path / "metrics.json").read_text())["scores"]["ents_per_type"]
+    scores = srsly.read_json(tmp_path / "metrics.json")["scores"]["ents_per_type"]
     assert scores["BIRD"]["support"] == 0

@@ -6,14 +6,22 @@ import shutil
 import numpy as np
 import pytest
 import spacy
-from spacy.lang.en import English
 from spacy.language import Language
 
-from spacy_longtail.describers import SubwordDescriptions
+from spacy_longtail.describers import LabelEncoder, SubwordDescriptions, as_describer
 from spacy_longtail.heads.outputs import output_of
-from tests.util import SMALL, blank, tiny_bert, tiny_cnn, toy_encoder, train
+from tests.util import (
+    DESCRIBED_MODEL,
+    blank,
+    from_bytes,
+    one_pipe,
+    tiny_bert,
+    tiny_cnn,
+    tiny_encoder,
+    toy_encoder,
+    train,
+)
 
-DESCRIBED = {"@architectures": "longtail.DescribedTypes.v1", "width": 16, "tok2vec": SMALL}
 TYPES = {"STORM": "named storm", "SHIP": "ship"}
 
 
@@ -22,8 +30,6 @@ def encoder(tmp_path):
     """A transformer that version 0.3 pretrained: its label encoder is a file of the folder."""
     pytest.importorskip("torch", reason="needs the extra 'torch'")
     pytest.importorskip("transformers", reason="needs the extra 'transformers'")
-    from tests.util import tiny_encoder
-
     return tiny_encoder(tmp_path / "encoder", tiny_bert(tmp_path / "bert", spells=True))
 
 
@@ -47,20 +53,11 @@ def test_a_label_encoder_is_saved_with_its_pipeline(encoder, tmp_path):
     assert saved.get_pipe("ner").add_label("TOWN", "town") == 1
 
 
-def test_a_label_encoder_is_part_of_the_bytes_of_its_pipeline(encoder):
+@pytest.mark.parametrize("copied", [from_bytes, lambda nlp: pickle.loads(pickle.dumps(nlp))])
+def test_a_label_encoder_is_part_of_the_bytes_of_its_pipeline(copied, encoder):
     nlp = spacy.load(encoder)
     expected = described(nlp)
-    config, data = nlp.config, nlp.to_bytes()
-    shutil.rmtree(encoder)
-
-    loaded = English.from_config(config).from_bytes(data)
-    assert described(loaded) == pytest.approx(expected, abs=1e-6)
-
-
-def test_a_pickled_pipeline_describes_types(encoder):
-    nlp = spacy.load(encoder)
-    expected = described(nlp)
-    copy = pickle.loads(pickle.dumps(nlp))
+    copy = copied(nlp)
     shutil.rmtree(encoder)
     assert described(copy) == pytest.approx(expected, abs=1e-6)
 
@@ -93,8 +90,6 @@ def test_types_are_not_described_without_the_word_embeddings_of_the_encoder(enco
 
 
 def test_a_label_encoder_is_loaded_once(encoder, monkeypatch):
-    from spacy_longtail.describers import LabelEncoder
-
     loads, load = [], LabelEncoder._load
     monkeypatch.setattr(LabelEncoder, "_load", lambda own, data: loads.append(1) or load(own, data))
     nlp = spacy.load(encoder)
@@ -104,9 +99,7 @@ def test_a_label_encoder_is_loaded_once(encoder, monkeypatch):
 
 
 def test_describing_draws_no_random_number(encoder):
-    import torch
-
-    nlp = spacy.load(encoder)
+    torch, nlp = pytest.importorskip("torch"), spacy.load(encoder)
     before = torch.get_rng_state()
     nlp.get_pipe("ner").set_labels(TYPES)
     assert torch.equal(before, torch.get_rng_state())
@@ -129,9 +122,8 @@ def test_subword_vectors_of_the_encoder_are_not_saved_twice(tmp_path):
 def test_subword_vectors_that_the_encoder_lacks_are_saved(tmp_path):
     pytest.importorskip("torch", reason="needs the extra 'torch'")
     source = tiny_cnn(tmp_path / "source")
-    nlp = blank()
     describe = {"@misc": "longtail.SubwordDescriptions.v1", "source": str(source)}
-    nlp.add_pipe("longtail_token_ner", name="ner", config={"model": DESCRIBED, "describe": describe})
+    nlp = one_pipe(model=DESCRIBED_MODEL, describe=describe)
     train(nlp, 1)
     expected = described(nlp)
     nlp.to_disk(tmp_path / "saved")
@@ -140,12 +132,11 @@ def test_subword_vectors_that_the_encoder_lacks_are_saved(tmp_path):
 
 
 def test_data_of_an_earlier_describer_does_not_stay_in_the_folder(tmp_path):
-    source = toy_encoder(tmp_path / "source")
-    nlp = blank()
-    pipe = nlp.add_pipe("longtail_token_ner", name="ner", config={"model": DESCRIBED})
+    nlp = one_pipe(model=DESCRIBED_MODEL)
     train(nlp, 1)
+    pipe = nlp.get_pipe("ner")
     hashed = pipe.describe
-    pipe.describe = SubwordDescriptions(str(source))
+    pipe.describe = SubwordDescriptions(str(toy_encoder(tmp_path / "source")))
     nlp.to_disk(tmp_path / "saved")
     assert (tmp_path / "saved" / "ner" / "describer").exists()
     pipe.describe = hashed
@@ -154,8 +145,6 @@ def test_data_of_an_earlier_describer_does_not_stay_in_the_folder(tmp_path):
 
 
 def test_a_function_of_ones_own_is_a_describer():
-    from spacy_longtail.describers import as_describer
-
     describer = as_describer(lambda texts: np.eye(len(texts), 5))
     assert describer(["a", "b"]).shape == (2, 5)
     assert describer.to_bytes() == b""

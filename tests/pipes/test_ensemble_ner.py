@@ -5,27 +5,29 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import spacy
-from spacy.tokens import Span
-from spacy.util import fix_random_seed
 
 from spacy_longtail.training.averaging import average
 from spacy_longtail.unlabelled.teacher import PoolTeacher, soft_tagger
 from tests.util import (
+    DESCRIBED_MODEL,
+    LISTENER,
     SENTENCES,
     SMALL,
     TOKEN_MODEL,
     blank,
     examples,
     found,
+    one_pipe,
     params,
+    reloaded,
+    start_sentences,
     toy_vectors,
+    train,
     trained_once,
     two_sentences,
     words,
 )
 
-DESCRIBED = {"@architectures": "longtail.DescribedTypes.v1", "width": 16, "tok2vec": SMALL}
-LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream": "*"}
 WITH_VECTORS = {**TOKEN_MODEL, "tok2vec": {"@architectures": "longtail.StaticVectors.v1", "width": 16}}
 TYPES = ["NAT", "PER", "ART", "GEO"]
 
@@ -38,37 +40,19 @@ def add_ner(nlp, **settings):
 
 def learnt(nlp, seed=0, steps=12, types=(), **settings):
     """A pipeline whose NER is trained, with its types in an order of its own."""
-    fix_random_seed(seed)
     ner = nlp.get_pipe("ner") if nlp.has_pipe("ner") else add_ner(nlp, **settings)
     for label in types:
         ner.add_label(label)
-    data = examples(nlp)
-    sgd = nlp.create_optimizer()
-    for _, pipe in nlp.pipeline:
-        if hasattr(pipe, "initialize"):
-            pipe.initialize(lambda: data, nlp=nlp)
-    nlp._link_components()
-    sgd.learn_rate = 0.01
-    for _ in range(steps):
-        nlp.update(data, sgd=sgd)
+    train(nlp, steps, seed)
     return nlp
 
 
 def plain(seed=0, **settings):
-    nlp, _ = trained_once(_plain, 25 - 8 * seed, **settings)
-    return nlp
+    return trained_once(one_pipe, 25 - 8 * seed, model=TOKEN_MODEL, **settings)[0]
 
 
-def _plain(**settings):
-    nlp = blank()
-    add_ner(nlp, **settings)
-    return nlp
-
-
-def listening(encoder=None, others=(), **settings):
-    nlp = blank()
-    for name in ("tok2vec", *others):
-        nlp.add_pipe("tok2vec", name=name, config={"model": SMALL})
+def listening(encoder=None, **settings):
+    nlp = one_pipe("tok2vec", "tok2vec", model=SMALL)
     add_ner(nlp, model={**TOKEN_MODEL, "tok2vec": encoder or LISTENER}, **settings)
     return nlp
 
@@ -83,8 +67,8 @@ MEMBERS = {
         learnt(blank(), 2, types=TYPES[2:], head="crf"),
     ),
     "described types": lambda: (
-        learnt(blank(), steps=4, model=DESCRIBED),
-        learnt(blank(), 1, steps=3, model=DESCRIBED, head="crf", types=TYPES),
+        learnt(blank(), steps=4, model=DESCRIBED_MODEL),
+        learnt(blank(), 1, steps=3, model=DESCRIBED_MODEL, head="crf", types=TYPES),
     ),
     "shared encoders": lambda: (learnt(listening()), learnt(listening(JOINED, head="crf"), 1)),
     "word vectors": lambda: (learnt(blank()), learnt(toy_vectors(blank()), 1, model=WITH_VECTORS)),
@@ -110,33 +94,27 @@ def combined(nlp, *others):
     return nlp
 
 
-def assert_mean(nlp, *others, folder=None):
-    """The ensemble says the mean of what its members say, in memory and loaded."""
+@pytest.mark.parametrize("about", MEMBERS)
+def test_marginals_are_the_mean_of_the_members_in_memory_and_loaded(about, tmp_path):
+    nlp, *others = MEMBERS[about]()
     tags = nlp.get_pipe("ner").codec.tags
     rows = [in_order(own, tags) for own in (nlp, *others)]
     assert all(np.abs(a - b).max() > 0.01 for a, b in pairwise(rows))
     combined(nlp, *others)
     assert nlp.get_pipe("ner").codec.tags == tags
-    np.testing.assert_allclose(marginals(nlp), np.mean(rows, axis=0), atol=1e-6)
-    nlp.to_disk(folder)
-    np.testing.assert_allclose(marginals(spacy.load(folder)), np.mean(rows, axis=0), atol=1e-6)
+    for ensemble in (nlp, reloaded(nlp, tmp_path)):
+        np.testing.assert_allclose(marginals(ensemble), np.mean(rows, axis=0), atol=1e-6)
     assert nlp.pipe_names == ["ner"]
 
 
-@pytest.mark.parametrize("about", MEMBERS)
-def test_marginals_are_the_mean_of_the_members(about, tmp_path):
-    assert_mean(*MEMBERS[about](), folder=tmp_path)
-
-
-def test_copies_read_what_one_reads_and_members_have_the_order_of_their_names():
-    alone, texts = plain(), texts_of(blank())
+def test_an_ensemble_of_copies_reads_what_one_reads():
+    texts = texts_of(blank())
+    expected = [found(doc) for doc in plain().pipe(texts)]
     nlp = combined(plain(), plain(), plain())
-    expected = [found(doc) for doc in alone.pipe(texts)]
     assert any(expected) and [found(doc) for doc in nlp.pipe(texts)] == expected
-    given = words(nlp, SENTENCES[0])
-    given.set_ents([Span(given, 0, 1, label="GIVEN")], blocked=[given[3:4]], default="missing")
-    assert found(nlp(given.copy())) == found(alone(given.copy())) != expected[1]
-    # A config file keeps no other, and weights go by it.
+
+
+def test_weights_go_to_the_member_of_their_name_whatever_the_order_in_the_config():
     nlp = combined(plain(), plain(1, head="crf"))
     config = nlp.config.copy()
     blocks = config["components"]["ner"]["members"]
@@ -167,14 +145,13 @@ def test_the_config_is_the_whole_story(tmp_path):
     nlp = learnt(spacy.blank("en").from_config(config))
     nlp.meta["performance"] = {"ents_f": 0.9}
     nlp.config["initialize"]["components"]["ner"] = {"labels": ["PER"]}
-    nlp.to_disk(tmp_path / "run")
+    started = reloaded(nlp, tmp_path / "run")
     text = (tmp_path / "run/config.cfg").read_text(encoding="utf8")
     assert text.count(width) == 2 and "initialize.components.ner" in text
-    combined(nlp := spacy.load(tmp_path / "run"), learnt(listening(), 1))
-    nlp.to_disk(tmp_path / "ensemble")
+    ensemble = reloaded(combined(started, learnt(listening(), 1)), tmp_path / "ensemble")
     text = (tmp_path / "ensemble/config.cfg").read_text(encoding="utf8")
     assert "${" not in text and "initialize.components.ner" not in text and "loss" not in text
-    assert spacy.load(tmp_path / "ensemble").meta["performance"] == {}
+    assert ensemble.meta["performance"] == {}
 
 
 def test_it_is_not_trained():
@@ -224,11 +201,8 @@ def test_sentences_are_those_of_the_first():
     other = learnt(blank(), 1, types=TYPES[::-1], head="crf")
     first.add_pipe("sentencizer", first=True)
     means = []
-    for starts in (True, False):
-        docs = [nlp.make_doc(text) for nlp in (one, other)]
-        for doc in docs:
-            for i, token in enumerate(doc):
-                token.is_sent_start = starts and (i == 0 or doc[i - 1].text == ".")
+    for starts in ([0, 6, 13], []):
+        docs = [start_sentences(nlp.make_doc(text), *starts) for nlp in (one, other)]
         p, q = (nlp.get_pipe("ner").marginals([doc]) for nlp, doc in zip((one, other), docs))
         tags = other.get_pipe("ner").codec.tags
         means.append((p + q[:, [tags.index(tag) for tag in one.get_pipe("ner").codec.tags]]) / 2)
@@ -239,14 +213,12 @@ def test_sentences_are_those_of_the_first():
 
 
 def test_pipelines_that_cannot_be_averaged():
-    def other(**settings):
-        return trained_once(_plain, 2, **settings)[0]
-
     several, judged, calibrated = (plain() for _ in range(3))
     several.add_pipe("entity_ruler")
     judged.get_pipe("ner").cfg["thresholds"] = {"PER": 0.5}
     calibrated.get_pipe("ner").cfg["calibration"] = {"*": (1.0, 0.0)}
-    heads = [other(head="sigmoid"), other(head="two_task")]
-    for nlp in (*heads, other(include=["PER"]), other(scheme="BILUO"), several, judged, calibrated):
+    others = [{"head": "sigmoid"}, {"head": "two_task"}, {"include": ["PER"]}, {"scheme": "BILUO"}]
+    heads = [trained_once(one_pipe, 2, model=TOKEN_MODEL, **own)[0] for own in others]
+    for nlp in (*heads, several, judged, calibrated):
         with pytest.raises(ValueError, match=r"L514.*the other"):
             average([plain(), nlp], ["crf", "the other"])

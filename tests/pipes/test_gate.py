@@ -12,110 +12,102 @@ from tests.util import (
     blank,
     entities,
     examples,
+    from_bytes,
     one_pipe,
-    parse,
-    small_ner,
+    start_sentences,
     trained_once,
     two_sentences,
     words,
 )
 
-
-def weak_config(**settings):
-    return {"model": TOKEN_MODEL, "labels": WEAK, "merge": "fill", **settings}
+SECONDARY = {"model": TOKEN_MODEL, "merge": "fill"}
 
 
-def build(gate=None, weak=None, ner=None):
-    nlp = blank()
-    if ner is not None:
-        nlp.add_pipe("longtail_ner", name="ner", config=small_ner(**ner))
-    config = {"model": GATE_MODEL, "rare_labels": WEAK, **(gate or {})}
-    nlp.add_pipe("longtail_sentence_gate", name="gate", config=config)
-    nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=weak_config(**(weak or {})))
+def build(labels=WEAK, **gate):
+    """A gate and its secondary. labels (Union[List[str], str]): Of the secondary."""
+    nlp = one_pipe(
+        "longtail_sentence_gate", "gate", **{"model": GATE_MODEL, "rare_labels": WEAK, **gate}
+    )
+    nlp.add_pipe("longtail_gated_ner", name="weak_ner", config={**SECONDARY, "labels": labels})
     return nlp
 
 
-def pipeline(gate=None, weak=None, ner=None, steps=60):
-    given = {"gate": gate, "weak": weak, "ner": ner}
-    return trained_once(build, steps, **given) if steps else (build(**given), [])
+def trained():
+    return trained_once(build, 60)
+
+
+@pytest.fixture
+def initialized():
+    nlp = build()
+    nlp.initialize(lambda: examples(nlp))
+    return nlp
 
 
 def test_the_gate_learns_which_sentences_hold_a_rare_type():
-    nlp, history = pipeline()
+    nlp, history = trained()
     assert history[-1]["gate"] < 0.3 * history[0]["gate"]
     for text in SENTENCES:
         doc = nlp(words(nlp, text))
-        weak = "|NAT]" in text or "|ART]" in text
-        group = doc.spans["weak_sentences"]
-        assert [s.text for s in group] == ([doc.text.strip()] if weak else [])
-        assert all(0.5 <= p <= 1 for p in group.attrs["scores"]) and len(group.attrs["scores"]) == len(
-            group
-        )
+        group, is_rare = doc.spans["weak_sentences"], "|NAT]" in text or "|ART]" in text
+        assert [span.text for span in group] == [doc.text.strip()] * is_rare
+        assert len(group.attrs["scores"]) == len(group)
+        assert all(0.5 <= p <= 1 for p in group.attrs["scores"])
 
 
-def test_gate_loss_is_the_weighted_cross_entropy_with_its_gradient():
-    nlp, _ = pipeline(steps=0)
-    nlp.initialize(lambda: examples(nlp))
-    gate = nlp.get_pipe("gate")
+def test_the_loss_of_a_gate_is_the_weighted_cross_entropy_of_the_methods_page(initialized):
+    gate = initialized.get_pipe("gate")
     assert gate.cfg["weak_weight"] == pytest.approx(0.5)
     gate.cfg["weak_weight"] = 0.98
-    weak = [Example(words(nlp, SENTENCES[1]), parse(nlp, SENTENCES[1]))]
     z = np.array([[np.log(0.6 / 0.4)]], dtype="float32")
-    loss, d_z = gate.get_loss(weak, z)
+    loss, d_z = gate.get_loss(examples(initialized)[1:2], z)
     assert loss == pytest.approx(0.5006, abs=1e-4)  # docs/methods.md, "Sentence gate"
     assert d_z[0, 0] == pytest.approx(-0.392, abs=1e-4)
-    data = examples(nlp)
-    z = np.random.default_rng(0).normal(size=(len(data), 1)).astype("float32") * 3
-    _, d_z = gate.get_loss(data, z)
-    for i in range(len(data)):
-        step = np.zeros_like(z)
-        step[i] = 1e-2
-        slope = (gate.get_loss(data, z + step)[0] - gate.get_loss(data, z - step)[0]) / 2e-2
-        assert slope == pytest.approx(d_z[i, 0], abs=1e-3)
 
 
-def test_a_sentence_is_learnt_from_unless_all_of_it_is_unannotated():
-    """Two sentences, of which some tokens have no annotation; the second holds a NAT."""
-    nlp, _ = pipeline(steps=0)
-    nlp.initialize(lambda: examples(nlp))
-    for missing, learnt in (
+def test_the_gradient_of_a_gate_is_the_slope_of_its_loss(initialized):
+    gate, data, rng = initialized.get_pipe("gate"), examples(initialized), np.random.default_rng(0)
+    z, steps = 3 * rng.normal(size=(len(data), 1)), 1e-2 * np.eye(len(data))
+    _, d_z = gate.get_loss(data, z.astype("f"))
+    for i, step in enumerate(steps[:, :, None]):
+        up, down = (gate.get_loss(data, own.astype("f"))[0] for own in (z + step, z - step))
+        assert (up - down) / 2e-2 == pytest.approx(d_z[i, 0], abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("missing", "learnt"),
+    [
         ((0, 6), [False, True]),
         ((0, 5), [True, True]),  # one annotated token is enough
         ((6, 10), [True, True]),  # a rare type says it whatever else is annotated
-    ):
-        eg = two_sentences(nlp)
-        for token in eg.predicted:
-            token.is_sent_start = token.i in (0, 6)
-        rare = [e for e in eg.reference.ents if e.label_ == "NAT"]
-        eg.reference.set_ents(rare, missing=[eg.reference[slice(*missing)]], default="outside")
-        _, d_z = nlp.get_pipe("gate").get_loss([eg], np.ones((2, 1), dtype="f"))
-        assert (d_z[:, 0] != 0).tolist() == learnt
+    ],
+)
+def test_a_sentence_is_learnt_from_unless_all_of_it_is_unannotated(missing, learnt, initialized):
+    """Two sentences, of which some tokens have no annotation; the second holds a NAT."""
+    eg = two_sentences(initialized, bounded=True)
+    rare = [e for e in eg.reference.ents if e.label_ == "NAT"]
+    eg.reference.set_ents(rare, missing=[eg.reference[slice(*missing)]], default="outside")
+    _, d_z = initialized.get_pipe("gate").get_loss([eg], np.ones((2, 1), dtype="f"))
+    assert (d_z[:, 0] != 0).tolist() == learnt
 
 
-def test_the_secondary_learns_its_types_and_leaves_documents_without_a_flag_alone():
-    nlp, history = pipeline()
-    assert history[-1]["weak_ner"] < 0.1 * history[0]["weak_ner"]
-    doc = nlp(words(nlp, SENTENCES[6]))
-    assert entities(doc) == [("Storm Ida", "NAT")]
-    closed = words(nlp, SENTENCES[6])
+def test_the_secondary_leaves_documents_without_a_flag_alone():
+    nlp, _ = trained()
+    assert entities(nlp(words(nlp, SENTENCES[6]))) == [("Storm Ida", "NAT")]
     nlp.get_pipe("gate").cfg["threshold"] = 1.01
-    closed.set_ents([Span(closed, 0, 1, label="GEO")])
-    doc = nlp(closed)
+    doc = words(nlp, SENTENCES[6])
+    doc.set_ents([Span(doc, 0, 1, label="GEO")])
+    doc = nlp(doc)
     assert entities(doc) == [("Rome", "GEO")]
     assert len(doc.spans["entity_scores"]) == 0
     assert doc.spans["entity_scores"].attrs["scores"] == []
 
 
-def test_unannotated_sentences_are_not_scored():
-    nlp, _ = pipeline(steps=0)
-    nlp.initialize(lambda: examples(nlp))
-    gate = nlp.get_pipe("gate")
+def test_unannotated_sentences_are_not_scored(initialized):
+    nlp, gate = initialized, initialized.get_pipe("gate")
     gate.cfg["threshold"] = 0.0  # opens everything
     data = examples(nlp)
     bare = [Example(words(nlp, text), words(nlp, text)) for text in SENTENCES]
-    half = two_sentences(nlp)
-    for token in half.predicted:
-        token.is_sent_start = token.i in (0, 6)
+    half = two_sentences(nlp, bounded=True)
     half.reference.set_ents(list(half.reference.ents), missing=[half.reference[0:6]])
     for eg in (*data, *bare, half):
         gate(eg.predicted)
@@ -129,31 +121,37 @@ def test_unannotated_sentences_are_not_scored():
 
 
 @pytest.mark.parametrize("is_shared", [True, False])
-def test_what_a_span_of_a_rule_touches_is_read_as_whole_sentences(is_shared):
-    nlp, _ = pipeline()
-    weak = nlp.get_pipe("weak_ner")
+@pytest.mark.parametrize(
+    "spans", [[(0, 8), (1, 2)], [(0, 8), (4, 8), (5, 6)], [(0, 5), (3, 8)], [(2, 3)]]
+)
+def test_a_sentence_that_a_span_of_a_rule_touches_is_read_as_a_whole(spans, is_shared):
+    nlp, _ = trained()
+    weak, doc = nlp.get_pipe("weak_ner"), words(nlp, SENTENCES[6])
     weak.cfg["reads_documents"] = is_shared
-    doc = words(nlp, SENTENCES[6])
-    for spans in ([(0, 8), (1, 2)], [(0, 8), (4, 8), (5, 6)], [(0, 5), (3, 8)], [(2, 3)]):
-        doc.spans["weak_sentences"] = [doc[a:b] for a, b in spans]  # without boundaries: one sentence
-        assert [ent.place for ent in weak.predict([doc])[0]] == [(4, 6, "NAT")]
-        assert flagged_parts(doc, "weak_sentences", "weak_ner") == [(0, 8)]
-    for token in doc:
-        token.is_sent_start = token.i in (0, 4, 6)
-    for spans, parts in (
-        ([(0, 4), (4, 6)], [(0, 4), (4, 6)]),  # next to each other: two
-        ([(5, 6)], [(4, 6)]),
-        ([(3, 5), (1, 2)], [(0, 4), (4, 6)]),
-        ([(1, 7)], [(0, 4), (4, 6), (6, 8)]),
-        ([(4, 4)], []),
-    ):
-        doc.spans["weak_sentences"] = [doc[a:b] for a, b in spans]
-        assert flagged_parts(doc, "weak_sentences", "weak_ner") == parts
+    doc.spans["weak_sentences"] = [doc[a:b] for a, b in spans]
+    assert [ent.place for ent in weak.predict([doc])[0]] == [(4, 6, "NAT")]
+
+
+@pytest.mark.parametrize(
+    ("starts", "spans", "parts"),
+    [
+        ([0], [(0, 5), (3, 8)], [(0, 8)]),
+        ([0, 4, 6], [(0, 4), (4, 6)], [(0, 4), (4, 6)]),  # next to each other: two
+        ([0, 4, 6], [(5, 6)], [(4, 6)]),
+        ([0, 4, 6], [(3, 5), (1, 2)], [(0, 4), (4, 6)]),
+        ([0, 4, 6], [(1, 7)], [(0, 4), (4, 6), (6, 8)]),
+        ([0, 4, 6], [(4, 4)], []),
+    ],
+)
+def test_flagged_parts_are_the_sentences_that_spans_touch(starts, spans, parts):
+    doc = start_sentences(words(blank(), SENTENCES[6]), *starts)
+    doc.spans["weak_sentences"] = [doc[a:b] for a, b in spans]
+    assert flagged_parts(doc, "weak_sentences", "weak_ner") == parts
 
 
 def learnt(corpus, **settings):
     """A gate and a secondary of its types, initialised on data."""
-    nlp = build({"rare_labels": "auto", "auto_share": 0.2, **settings}, {"labels": "auto"})
+    nlp = build("auto", **{"rare_labels": "auto", "auto_share": 0.2, **settings})
     nlp.initialize(lambda: corpus)
     return nlp, nlp.get_pipe("gate")
 
@@ -179,7 +177,7 @@ def test_types_and_weights_come_from_the_counts_and_nothing_earlier_is_kept():
     assert gate.labels == weak.labels == ("ART",) and gate.cfg["calibration"] is None
     assert gate.cfg["weak_weight"] == pytest.approx(1 - 2 / 11)
     assert weak.model.get_dim("nO") == len(weak.head.outputs) == 5
-    again = blank().from_config(nlp.config).from_bytes(nlp.to_bytes())
+    again = from_bytes(nlp)
     assert again.get_pipe("gate").labels == again.get_pipe("weak_ner").labels == ("ART",)
     gate.initialize(lambda: examples(nlp), nlp=nlp, labels=["NAT"])
     assert gate.labels == ("NAT",)  # as `init labels` wrote them
@@ -190,11 +188,8 @@ def test_types_and_weights_come_from_the_counts_and_nothing_earlier_is_kept():
 def test_a_balanced_gate_learns_from_as_many_other_sentences_always_the_same():
     nlp, gate = learnt(examples(blank()), rare_labels=["NAT"], data="balanced")
     assert gate.cfg["kept_share"] == pytest.approx(2 / 6) and gate.cfg["weak_weight"] is None
-    many = []
-    for i in range(600):
-        doc = Doc(nlp.vocab, words=["word", str(i)])
-        doc.set_ents([])
-        many.append(Example(doc.copy(), doc))
+    plain = [Doc(nlp.vocab, words=["word", str(i)], ents=["O", "O"]) for i in range(600)]
+    many = [Example(doc.copy(), doc) for doc in plain]
     many += [eg for eg in examples(nlp) if "NAT" in {e.label_ for e in eg.reference.ents}]
     z = np.zeros((len(many), 1), dtype="f")
     _, d_z = gate.get_loss(many, z)
@@ -211,7 +206,7 @@ def test_a_balanced_gate_learns_from_as_many_other_sentences_always_the_same():
 def test_rules_open_for_their_types_where_there_is_no_gate():
     nlp = blank()
     nlp.add_pipe("span_ruler", config={"spans_key": "weak_sentences"})
-    weak = nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=weak_config(labels="auto"))
+    weak = nlp.add_pipe("longtail_gated_ner", name="weak_ner", config={**SECONDARY, "labels": "auto"})
     for given in (None, nlp):
         with pytest.raises(ValueError, match="L210"):
             weak.initialize(lambda: examples(nlp), nlp=given)
@@ -221,7 +216,7 @@ def test_rules_open_for_their_types_where_there_is_no_gate():
 
 
 def test_the_labels_are_those_of_the_settings():
-    nlp, _ = pipeline(steps=0)
+    nlp = build()
     for name in ("gate", "weak_ner"):
         pipe = nlp.get_pipe(name)
         with pytest.raises(ValueError, match=r"L212.*PER"):

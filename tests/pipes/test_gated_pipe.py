@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 import pytest
 import spacy
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
@@ -19,7 +19,7 @@ from spacy_longtail.evaluation.evaluate import evaluate_model
 from spacy_longtail.evaluation.records import usage_in_words
 from spacy_longtail.pipes.secondary.gated_pipe import GatedPipe
 from tests.pipes.gated import TEXT, lines, pipeline
-from tests.util import entities
+from tests.util import entities, found
 
 ATTRIBUTES = ["ENT_IOB", "ENT_TYPE", "ENT_ID", "ENT_KB_ID", "SENT_START", "ORTH", "TAG", "LEMMA"]
 FOUND = [("ANN", "PER"), ("ANN", "PER"), ("SHIP Vega", "VESSEL"), ("STORM", "NAT")]
@@ -57,6 +57,7 @@ def test_the_secondary_reads_flagged_sentences_alone(tmp_path):
 
 
 @settings(max_examples=60)
+@example([[["FLAG", "SHIP", "\n", "of"]], [["ANN"], ["FLAG", "ANN", "SHIP", "ANN", "STORM"]]])
 @given(st.lists(st.lists(st.lists(st.sampled_from(WORDS), max_size=6), max_size=4), max_size=4))
 def test_places_are_those_of_the_document(texts):
     """Entities stand where their words do; outside flagged sentences nothing changes."""
@@ -69,25 +70,18 @@ def test_places_are_those_of_the_document(texts):
     after = list(rescue(nlp).pipe((doc.copy() for doc in before), batch_size=3))
     for own, doc in zip(before, after, strict=True):
         flagged = np.zeros(len(doc), dtype=bool)
-        expected = {(e.start, e.end, e.label_) for e in own.ents}
+        expected = set(found(own))
         for span in own.spans["weak_sentences"]:
             flagged[span.start : span.end] = True
-            for token in span:
-                is_last = token.i + 1 == span.end
-                if token.text == "SHIP" and (is_last or doc[token.i + 1].text not in ("SHIP",)):
-                    end = token.i + 1 if is_last else token.i + 2
-                    while doc[end - 1].is_space:
-                        end -= 1
-                    if not any(t.ent_type_ == "PER" for t in own[token.i : end]):
-                        expected.add((token.i, end, "VESSEL"))
-                elif token.text == "STORM" and (
-                    token.i == span.start or doc[token.i - 1].text != "SHIP"
-                ):
-                    expected.add((token.i, token.i + 1, "NAT"))
+            alone = rescue(nlp).secondary.component(Doc(nlp.vocab, words=[t.text for t in span]))
+            for ent in alone.ents:
+                tokens = list(own[span.start + ent.start : span.start + ent.end])
+                while tokens[-1].is_space:
+                    tokens.pop()
+                if not any(token.ent_type_ for token in tokens):
+                    expected.add((tokens[0].i, tokens[-1].i + 1, ent.label_))
         assert np.array_equal(rows(doc)[~flagged], rows(own)[~flagged])
-        if "SHIP SHIP" not in doc.text:
-            assert {(e.start, e.end, e.label_) for e in doc.ents} == expected
-        assert all(not ent[0].is_space and not ent[-1].is_space for ent in doc.ents)
+        assert set(found(doc)) == expected
 
 
 REPLACED = "ANN came . FLAG ANN on SHIP Vega . FLAG ANN BAD . FLAG ANN . Oslo"

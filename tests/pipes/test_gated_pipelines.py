@@ -10,6 +10,7 @@ from spacy.tokens import Span
 
 from spacy_longtail.pipes.scores.spans import ScoredSpan, write_scores
 from tests.util import (
+    LISTENER,
     SENTENCES,
     SMALL,
     TOKEN_MODEL,
@@ -21,6 +22,7 @@ from tests.util import (
     one_pipe,
     params,
     parse,
+    reloaded,
     small_ner,
     tiny_bert,
     train,
@@ -28,8 +30,6 @@ from tests.util import (
     two_sentences,
     words,
 )
-
-LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream": "*"}
 
 
 def gate(tok2vec=SMALL, **settings):
@@ -58,16 +58,13 @@ def test_a_secondary_on_a_shared_encoder_learns_and_predicts_in_flagged_sentence
         gold = parse(nlp, text)
         doc = nlp(words(nlp, text))
         assert entities(doc) == [(e.text, e.label_) for e in gold.ents if e.label_ in WEAK]
-    both = two_sentences(nlp).predicted
-    for token in both:
-        token.is_sent_start = token.i in (0, 6)
-    tokens = nlp.get_pipe("weak_ner")
-    docs = [nlp.get_pipe("tok2vec")(both)]
-    nlp.get_pipe("gate")(both)
+    with nlp.select_pipes(disable="weak_ner"):
+        both = nlp(two_sentences(nlp, bounded=True).predicted)
     assert [(s.start, s.end) for s in both.spans["weak_sentences"]] == [(6, len(both))]
-    assert [(s.start, s.label) for s in tokens.predict(docs)[0]] == [(10, "NAT")]
+    secondary = nlp.get_pipe("weak_ner")
+    assert [(s.start, s.label) for s in secondary.predict([both])[0]] == [(10, "NAT")]
     both.spans["weak_sentences"] = [both[0:6]]
-    assert tokens.predict(docs) == [[]]
+    assert secondary.predict([both]) == [[]]
 
 
 def test_a_secondary_reads_as_it_was_trained_once_it_has_an_encoder_of_its_own(tmp_path):
@@ -75,9 +72,7 @@ def test_a_secondary_reads_as_it_was_trained_once_it_has_an_encoder_of_its_own(t
     nlp.get_pipe("gate").cfg["threshold"] = 0.0
 
     def read(nlp):
-        doc = two_sentences(nlp).predicted
-        for token in doc:
-            token.is_sent_start = token.i in (0, 6)
+        doc = two_sentences(nlp, bounded=True).predicted
         for name in ("tok2vec", "gate"):
             doc = nlp.get_pipe(name)(doc)
         (ents,) = nlp.get_pipe("weak_ner").predict([doc])
@@ -86,8 +81,7 @@ def test_a_secondary_reads_as_it_was_trained_once_it_has_an_encoder_of_its_own(t
     before = read(nlp)
     assert before
     nlp.replace_listeners("tok2vec", "weak_ner", ["model.tok2vec"])
-    nlp.to_disk(tmp_path)
-    loaded = spacy.load(tmp_path)
+    loaded = reloaded(nlp, tmp_path)
     for again in (nlp, loaded, copy.deepcopy(loaded)):
         assert read(again) == before
     loaded.initialize(lambda: examples(loaded))  # anew it has an encoder that reads sentences
@@ -106,9 +100,8 @@ def with_two_encoders(factory, model=SMALL):
     """A stock NER over one encoder, and a component of ours over another of equal width."""
     nlp = blank()
     nlp.add_pipe("tok2vec", config={"model": model})
-    stock = small_ner()
-    stock["model"] = {**stock["model"], "tok2vec": {**LISTENER, "upstream": "tok2vec"}}
-    nlp.add_pipe("ner", config=stock)
+    parser = {**small_ner()["model"], "tok2vec": {**LISTENER, "upstream": "tok2vec"}}
+    nlp.add_pipe("ner", config={"model": parser})
     nlp.add_pipe("tok2vec", name="second", config={"model": model})
     settings = LISTENING[factory]
     inner = {**settings["model"], "tok2vec": {**LISTENER, "upstream": "second"}}
@@ -207,48 +200,43 @@ def test_a_shared_encoder_gets_the_gradient_of_weak_sentences_alone():
     nlp = shared()
     train(nlp, 2)
     pipe = nlp.get_pipe("weak_ner")
-    eg = two_sentences(nlp)
-    for token in eg.predicted:
-        token.is_sent_start = token.i in (0, 6)
+    eg = two_sentences(nlp, bounded=True)
     nlp.get_pipe("tok2vec").predict([eg.predicted])
     _, d_logits = pipe.get_loss([eg], pipe.model.predict([eg.predicted]))
     assert not d_logits.dataXd[:6].any() and d_logits.dataXd[6:].any(axis=1).all()
+
+
+def without_rare_types(nlp):
+    return [eg for eg in examples(nlp) if not {e.label_ for e in eg.reference.ents} & set(WEAK)]
 
 
 @pytest.mark.parametrize("is_shared", [True, False])
 def test_a_batch_without_rare_types_leaves_the_secondary_as_it_is(is_shared):
     nlp = shared() if is_shared else pipeline()
     train(nlp, 3)
-    plain = [eg for eg in examples(nlp) if not {e.label_ for e in eg.reference.ents} & set(WEAK)]
-    pipe = nlp.get_pipe("weak_ner")
-    before = params(pipe)
-    assert nlp.update(plain, sgd=nlp.resume_training())["weak_ner"] == 0.0
-    assert all(np.array_equal(a, b) for a, b in zip(before, params(pipe), strict=True))
+    before = params(nlp.get_pipe("weak_ner"))
+    losses = nlp.update(without_rare_types(nlp), sgd=nlp.resume_training())
+    assert losses["weak_ner"] == 0.0
+    assert all(map(np.array_equal, before, params(nlp.get_pipe("weak_ner"))))
 
 
 def test_without_a_gate_the_secondary_learns_and_reads_everything(tmp_path):
     nlp = one_pipe("longtail_gated_ner", "weak_ner", **weak(spans_key=None))
     train(nlp, 60)
-    assert nlp.get_pipe("weak_ner").cfg["spans_key"] is None
-    nlp.to_disk(tmp_path)
-    for again in (nlp, spacy.load(tmp_path)):
+    for again in (nlp, reloaded(nlp, tmp_path)):
         for text in SENTENCES:
             gold = [(e.text, e.label_) for e in parse(again, text).ents if e.label_ in WEAK]
             assert entities(again(words(again, text))) == gold
-    # sentences without a rare type teach it, as they do not behind a gate
-    plain = [eg for eg in examples(nlp) if not {e.label_ for e in eg.reference.ents} & set(WEAK)]
-    assert nlp.update(plain)["weak_ner"] > 0
+    assert nlp.update(without_rare_types(nlp))["weak_ner"] > 0  # these teach it without a gate
 
 
 @pytest.mark.parametrize(("spans_key", "n_outside"), [("weak_sentences", 28), (None, 54)])
 def test_class_weights_are_counted_where_the_secondary_learns(spans_key, n_outside):
+    nlp = one_pipe("longtail_sentence_gate", "gate", **gate())
     weights = {"@misc": "longtail.inverse_frequency.v1"}
-    nlp = blank()
-    if spans_key:
-        nlp.add_pipe("longtail_sentence_gate", name="gate", config=gate())
     loss = {"@losses": "longtail.CrossEntropy.v1", "weights": weights}
-    nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=weak(loss=loss, spans_key=spans_key))
-    pipe = nlp.get_pipe("weak_ner")
+    settings = weak(loss=loss, spans_key=spans_key)
+    pipe = nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=settings)
     pipe.initialize(lambda: examples(nlp), nlp=nlp, counts_corpus=lambda nlp: examples(nlp))
     saved = pipe.tokens.class_values
     # two U-ART, and the tokens outside: behind a gate those of the four sentences with a rare type
@@ -285,17 +273,17 @@ def test_components_in_the_wrong_order_are_refused(order, found):
         nlp.initialize(lambda: examples(nlp))
 
 
-def test_gates_that_lack_types_are_named_and_no_gate_is_refused():
+def test_gates_that_lack_types_of_the_secondary_are_named():
     nlp = one_pipe("longtail_ner", **small_ner())
     nlp.add_pipe("longtail_sentence_gate", name="gate", config=gate(rare_labels=["NAT"]))
     nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=weak())
     with pytest.warns(UserWarning, match=r"LW080.*(gate.*ART|ner.*NAT, ART)") as seen:
         nlp.initialize(lambda: examples(nlp))
     assert len(seen) == 2
-    alone = pipeline()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        alone.initialize(lambda: examples(alone))
+
+
+@pytest.mark.filterwarnings("error:.*LW080")
+def test_a_gate_of_all_types_is_not_named_and_is_needed():
     nlp = pipeline()
     train(nlp, 1)
     with nlp.select_pipes(disable=["gate"]), pytest.raises(ValueError, match="L254"):
@@ -336,11 +324,10 @@ def ruled(primary, merge):
 
 
 def behind(primary, merge="span"):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return trained_once(ruled, 60, primary=primary, merge=merge)[0]
+    return trained_once(ruled, 60, primary=primary, merge=merge)[0]
 
 
+@pytest.mark.filterwarnings("ignore:.*LW080")
 @pytest.mark.parametrize(
     ("primary", "merge", "label"),
     [("longtail_ner", "span", "SHIP"), ("longtail_token_ner", "token", "GEO"), ("ner", "fill", "SHIP")],
@@ -354,6 +341,7 @@ def test_entities_of_a_ruler_before_the_primary_stay_to_the_end(primary, merge, 
     assert "Fram" not in [s.text for s in doc.spans["entity_scores"]]
 
 
+@pytest.mark.filterwarnings("ignore:.*LW080")
 def test_pipes_that_share_a_group_for_what_falls_below_keep_each_their_own():
     nlp = behind("longtail_ner")
     for name, label in (("ner", "GEO"), ("weak_ner", "ART")):

@@ -11,7 +11,7 @@ from spacy.training import Example
 
 from spacy_longtail.readers.gazetteer import Reliability, read_gazetteer
 from spacy_longtail.types import ANNOTATED_TYPES
-from tests.util import Fixed, blank, entities, parse
+from tests.util import Fixed, blank, entities, parse, words
 
 VOCAB = blank().vocab
 TEXTS = [
@@ -33,8 +33,7 @@ def built(texts=TEXTS, **config):
 
 
 def example(nlp, text):
-    reference = parse(nlp, text)
-    return Example(Doc(nlp.vocab, words=[t.text for t in reference]), reference)
+    return Example(words(nlp, text), parse(nlp, text))
 
 
 def read(nlp, text):
@@ -54,10 +53,6 @@ def test_what_a_name_stands_in_place_of():
     assert read(nlp, "they [saw Marie|PER] [Rose there|ORG]") == [("Marie Rose", "ART")]
     assert read(nlp, "they [saw old dear Marie|PER] Rose") == [("Marie Rose", "ART")]
     assert read(nlp, "the [Marie Rose Museum|ORG] is shut") == [("Marie Rose Museum", "ORG")]
-    nlp, pipe = built()
-    doc = Doc(nlp.vocab, words=["the", "Marie", "Rose"])
-    doc.set_ents([], blocked=[doc[2:3]], default="outside")
-    assert entities(pipe(doc)) == []
 
 
 def test_scores_are_of_names_and_of_what_stays():
@@ -81,9 +76,8 @@ def test_where_nobody_looked_for_a_type_an_o_says_nothing_of_its_names():
     found = read_gazetteer(lambda: [*docs, silver], VOCAB)
     assert found.names["ART"] == [("Marie", "Rose")] and found.names["GEO"] == []
     assert found.reliability["ART"] == Reliability(3, 3)
-    gold = parse(
-        blank(), "[Ann|PER] saw Bergen and Marie Rose"
-    )  # the same, and all types were looked for
+    # the same, and all types were looked for
+    gold = parse(blank(), "[Ann|PER] saw Bergen and Marie Rose")
     assert read_gazetteer(lambda: [*docs, silver, gold], VOCAB).names["ART"] == []
     silver.ents = [*silver.ents, Span(silver, 5, 6, label="PER")]  # Rose: another entity is no O
     assert read_gazetteer(lambda: [*docs, silver], VOCAB).names["ART"] == []
@@ -134,15 +128,15 @@ def test_as_a_slow_search_finds_it(seed):
     draw = random.Random(seed)
     docs, texts = [], set()
     while len(docs) < 8:
-        words = draw.choices("abcd", k=draw.randint(1, 7))
-        if tuple(words) in texts:
+        text = tuple(draw.choices("abcd", k=draw.randint(1, 7)))
+        if text in texts:
             continue
-        texts.add(tuple(words))
-        doc = Doc(VOCAB, words=words)
+        texts.add(text)
+        doc = Doc(VOCAB, words=text)
         spans, at = [], 0
-        while at < len(words):
+        while at < len(text):
             n = draw.randint(1, 3)
-            if draw.random() < 0.4 and at + n <= len(words):
+            if draw.random() < 0.4 and at + n <= len(text):
                 spans.append(Span(doc, at, at + n, label=draw.choice(["X", "Y"])))
             at += n
         doc.set_ents(spans, default="outside")

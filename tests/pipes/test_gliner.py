@@ -1,16 +1,16 @@
 """`longtail_gliner` on a tiny random GLiNER, with the package's own predictions as the oracle."""
 
-import json
 import shutil
 import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
-from spacy.tokens import Doc, Span
+import srsly
+from spacy.tokens import Doc
 
 from spacy_longtail.pipes.gliner_ner import sentence_parts
-from tests.util import blank, one_pipe, shared_gliner, tiny_bert, tiny_gliner
+from tests.util import from_bytes, one_pipe, shared_gliner, tiny_bert, tiny_gliner
 
 pytest.importorskip("gliner", reason="needs the extra 'gliner'")
 
@@ -83,23 +83,14 @@ def test_it_finds_what_the_package_finds(kind):
     nlp = build(kind)
     docs = list(nlp.pipe(TEXTS))
     assert len({row[2] for doc in docs for row in scored(doc)}) > 1
-    again = blank().from_config(nlp.config).from_bytes(nlp.to_bytes())
+    again = from_bytes(nlp)
     for text, doc in zip(TEXTS, docs, strict=True):
         expected = oracle(nlp, text)
         for own in (doc, nlp(text), again(text)):
             same(scored(own), expected)
 
 
-def test_entities_are_on_free_tokens_within_a_sentence_to_the_end_of_a_document(nlp):
-    whole = nlp(TEXTS[0])
-    assert len(whole.ents) > 1
-    first = whole.ents[0]
-    doc = nlp.make_doc(TEXTS[0])
-    doc.set_ents([Span(doc, first.start, first.end, label="GIVEN")], default="unmodified")
-    assert [ent.label_ for ent in nlp(doc).ents if ent.start == first.start] == ["GIVEN"]
-    blocked = nlp.make_doc(TEXTS[0])
-    blocked.set_ents([], blocked=[blocked[first.start : first.end]], default="unmodified")
-    assert not any(ent.start < first.end and first.start < ent.end for ent in nlp(blocked).ents)
+def test_a_long_text_is_read_to_its_end(nlp):
     text = " ".join(["Maria sailed to Oslo on the Fram and"] * 30)
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # the package warns where it cuts
@@ -123,9 +114,6 @@ def test_parts_are_sentence_parts(nlp, lengths, most, expected):
     assert list(sentence_parts(doc, most)) == expected
 
 
-# Types and settings
-
-
 # What it cannot load
 
 
@@ -135,15 +123,12 @@ def spoilt(folder, change):
     return str(folder)
 
 
-def of_config(**changes):
-    def change(folder):
-        path = folder / "gliner_config.json"
-        config = json.loads(path.read_text(encoding="utf8"))
-        config.update(changes)
-        config["encoder_config"].update(changes.get("encoder_config") or {})
-        path.write_text(json.dumps(config), encoding="utf8")
+def change_json(path, **changes):
+    srsly.write_json(path, {**srsly.read_json(path), **changes})
 
-    return change
+
+def of_config(**changes):
+    return lambda folder: change_json(folder / "gliner_config.json", **changes)
 
 
 @pytest.mark.parametrize(
@@ -166,18 +151,12 @@ def test_a_folder_that_is_no_gliner_model_is_refused(change, problem, tmp_path):
 def test_an_encoder_that_is_looked_up_brings_no_code(tmp_path):
     """Older models name their encoder, and no config of it."""
     encoder = tiny_bert(tmp_path / "bert", 128)
-
-    def change(folder):
-        path = folder / "gliner_config.json"
-        config = json.loads(path.read_text(encoding="utf8"))
-        path.write_text(json.dumps({**config, "encoder_config": None, "model_name": str(encoder)}))
-
-    same(scored(build(spoilt(tmp_path / "model", change))(TEXTS[0])), scored(build()(TEXTS[0])))
-    config = json.loads((encoder / "config.json").read_text(encoding="utf8"))
-    config["auto_map"] = {"AutoModel": "evil--evil.Model"}
-    (encoder / "config.json").write_text(json.dumps(config), encoding="utf8")
+    looked_up = of_config(encoder_config=None, model_name=str(encoder))
+    model = spoilt(tmp_path / "model", looked_up)
+    same(scored(build(model)(TEXTS[0])), scored(build()(TEXTS[0])))
+    change_json(encoder / "config.json", auto_map={"AutoModel": "evil--evil.Model"})
     with pytest.raises(ValueError, match=r"L296.*auto_map"):
-        build(str(tmp_path / "model"))("Maria left.")
+        build(model)("Maria left.")
     of_labels = of_config(labels_encoder=str(encoder), labels_encoder_config=None)
     with pytest.raises(ValueError, match=r"L296.*auto_map"):
         build(spoilt(tmp_path / "bi_encoder", of_labels))("Maria left.")
@@ -197,7 +176,7 @@ def test_a_decoder_that_is_looked_up_runs_no_code(tmp_path):
     decoder.mkdir()
     config = GPT2Config(n_embd=32, n_layer=1, n_head=2, vocab_size=300, n_positions=64).to_dict()
     config["auto_map"] = {"AutoModelForCausalLM": "evil.Evil"}
-    (decoder / "config.json").write_text(json.dumps(config), encoding="utf8")
+    srsly.write_json(decoder / "config.json", config)
     for path in Path(shared_gliner()).glob("*token*"):
         shutil.copy(path, decoder)
     mark = write_evil_code(decoder)
@@ -211,10 +190,8 @@ def test_a_decoder_that_is_looked_up_runs_no_code(tmp_path):
 
 def test_a_tokenizer_with_code_of_its_own_is_refused_without_a_question(tmp_path, monkeypatch):
     def change(folder):
-        path = folder / "tokenizer_config.json"
-        config = json.loads(path.read_text(encoding="utf8"))
-        config |= {"tokenizer_class": "Evil", "auto_map": {"AutoTokenizer": ["evil.Evil", None]}}
-        path.write_text(json.dumps(config), encoding="utf8")
+        own = {"tokenizer_class": "Evil", "auto_map": {"AutoTokenizer": ["evil.Evil", None]}}
+        change_json(folder / "tokenizer_config.json", **own)
         (folder / "tokenizer.json").unlink()
 
     model = spoilt(tmp_path / "model", change)

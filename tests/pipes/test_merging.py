@@ -123,13 +123,24 @@ def test_the_rule_follows_the_table(rule, strong, weak, special, expected):
         assert all(score in whole[place] for place, score in scores.items())
 
 
-def test_scores_are_those_of_what_stays():
+def annotated(strong, words):
+    """A document with entities and their scores, as a primary leaves them."""
+    doc = Doc(blank().vocab, words=words)
+    doc.set_ents([Span(doc, s.start, s.end, label=s.label) for s in strong])
+    write_scores(doc, "entity_scores", strong)
+    return doc
+
+
+def test_by_token_a_rules_entity_has_no_score_and_splits_what_is_around_it():
     doc = Doc(blank().vocab, words=["w"] * 6)
     doc.set_ents([Span(doc, 1, 3, label="RULE", span_id="Q1")])
     merge_into(doc, read("RULE 0-5 .9", weak=True), "token", "entity_scores")
     assert [(e.start, e.end, e.id_) for e in doc.ents] == [(0, 1, ""), (1, 3, "Q1"), (3, 5, "")]
     assert [(s.start, s.end) for s in doc.spans["entity_scores"]] == [(0, 1), (3, 5)]
     assert rated(doc) == pytest.approx([0.9, 0.9])
+
+
+def test_by_token_scores_are_means_over_the_tokens_that_stay():
     merged = merge_tokens([*read("ORG 0-4 .5,.1,.2,.4"), *read("ART 1-2 .8", weak=True)])
     assert [(s.place, s.weak) for s in merged] == [
         ((0, 1, "ORG"), False),
@@ -138,16 +149,13 @@ def test_scores_are_those_of_what_stays():
     ]
     assert [s.score for s in merged] == pytest.approx([0.5, 0.8, 0.3])
     assert [s.token_scores for s in merged] == [(0.5,), (0.8,), (0.2, 0.4)]
-    doc = Doc(blank().vocab, words=["w"] * 8)
-    strong = read("PER 0-2 .9; ORG 4-6 .5")
-    doc.set_ents([Span(doc, s.start, s.end, label=s.label) for s in strong])
-    write_scores(doc, "entity_scores", strong)
+
+
+def test_scores_are_those_of_what_stays():
+    doc = annotated(read("PER 0-2 .9; ORG 4-6 .5"), ["w"] * 8)
     merge_into(doc, read("ART 5-7 .6", weak=True), "span", "entity_scores")
     assert rated(doc) == pytest.approx([0.9, 0.6])
-    doc = Doc(blank().vocab, words=["w", "w", "\n", "w"])
-    strong = read("PER 1-4 .6,.2,.1")
-    doc.set_ents([Span(doc, s.start, s.end, label=s.label) for s in strong])
-    write_scores(doc, "entity_scores", strong)
+    doc = annotated(read("PER 1-4 .6,.2,.1"), ["w", "w", "\n", "w"])
     merge_into(doc, read("ART 3-4 .9", weak=True), "token", "entity_scores")
     assert [(e.label_, e.start, e.end) for e in doc.ents] == [("PER", 1, 2), ("ART", 3, 4)]
     assert rated(doc) == pytest.approx([0.6, 0.9])

@@ -4,7 +4,6 @@ import warnings
 
 import numpy as np
 import pytest
-import spacy
 from spacy.language import Language
 from spacy.tokenizer import Tokenizer
 from spacy.tokens import Doc, Span
@@ -12,6 +11,7 @@ from spacy.training import Example
 from thinc.api import Model
 
 from spacy_longtail.layers.reading import Reading
+from spacy_longtail.numerics import sigmoid
 from spacy_longtail.pipes.mrc.answers import gold_answers, learn
 from tests.util import MRC_MODEL as MODEL
 from tests.util import (
@@ -20,10 +20,14 @@ from tests.util import (
     blank,
     examples,
     found,
+    from_bytes,
     one_pipe,
     parse,
+    reloaded,
+    start_sentences,
     tiny_bert,
     train,
+    train_further,
     trained_once,
     words,
 )
@@ -75,41 +79,43 @@ def tell(nlp, begins, ends, spans=None):
     return pipe
 
 
-def test_answers_are_decoded_as_the_paper_says():
+@pytest.mark.parametrize(
+    ("logits", "expected", "kept"),  # of the spans PER a-b, PER c-e and GEO b-d; 1.0 unless given
+    [
+        ({("GEO", "b", "d"): 2.0}, [(1, 4, "GEO")], [2.0]),
+        ({("GEO", "b", "d"): 0.5}, [(0, 2, "PER"), (2, 5, "PER")], [1.0, 1.0]),
+        ({("GEO", "b", "d"): -0.5, ("PER", "c", "e"): -0.1}, [(0, 2, "PER")], [1.0]),
+        ({}, [(1, 4, "GEO")], [1.0]),  # of equal scores the longer
+    ],
+)
+def test_the_likelier_of_overlapping_answers_stays_with_its_score(logits, expected, kept):
     nlp = build()
-    begins = {("PER", "a"), ("PER", "c"), ("GEO", "b"), ("ART", "f")}
+    begins = {("PER", "a"), ("PER", "c"), ("GEO", "b"), ("ART", "f")}  # no ART ends after f
     ends = {("PER", "b"), ("PER", "e"), ("GEO", "d"), ("GEO", "a"), ("ART", "e")}
-    doc = Doc(nlp.vocab, words=list("abcdef"))
-    # PER a-b, c-e, GEO b-d: the likelier of those that overlap; no end after f, no begin for GEO a
-    pipe = tell(nlp, begins, ends, {("GEO", "b", "d"): 2.0})
-    assert found(pipe(doc.copy())) == [(1, 4, "GEO")]
-    pipe = tell(nlp, begins, ends, {("GEO", "b", "d"): 0.5})
-    doc_read = pipe(doc.copy())
-    assert found(doc_read) == [(0, 2, "PER"), (2, 5, "PER")]
-    assert doc_read.spans["entity_scores"].attrs["scores"] == pytest.approx([1 / (1 + np.exp(-1.0))] * 2)
-    pipe = tell(nlp, begins, ends, {("GEO", "b", "d"): -0.5, ("PER", "c", "e"): -0.1})
-    assert found(pipe(doc.copy())) == [(0, 2, "PER")]
-    pipe = tell(nlp, begins, ends)  # all alike: the longer, then the earlier
-    assert found(pipe(doc.copy())) == [(1, 4, "GEO")]
-    alike = {("PER", "a"), ("GEO", "a")}
-    assert found(tell(nlp, alike, alike)(doc.copy())) == [(0, 1, "PER")]  # the query that comes first
+    doc = tell(nlp, begins, ends, logits)(Doc(nlp.vocab, words=list("abcdef")))
+    assert found(doc) == expected
+    assert doc.spans["entity_scores"].attrs["scores"] == pytest.approx(sigmoid(np.array(kept)))
 
 
-def test_no_entity_crosses_a_wall():
+def test_of_equal_answers_that_of_the_first_query_stays():
     nlp = build()
-    doc = Doc(nlp.vocab, words=list("abcdef"))
+    alike = {("PER", "a"), ("GEO", "a")}
+    assert found(tell(nlp, alike, alike)(Doc(nlp.vocab, words=["a"]))) == [(0, 1, "PER")]
+
+
+@pytest.mark.parametrize(
+    ("tags", "starts", "expected"),
+    [
+        ([""] * 6, [0], [(1, 4, "PER"), (4, 5, "PER")]),
+        ([""] * 6, [0, 3], [(4, 5, "PER")]),
+        (["", "", "B-RULE", "", "", ""], [0], [(2, 3, "RULE"), (4, 5, "PER")]),
+    ],
+)
+def test_no_answer_crosses_a_sentence_start_or_a_given_entity(tags, starts, expected):
+    nlp = build()
+    doc = start_sentences(Doc(nlp.vocab, words=list("abcdef"), ents=tags), *starts)
     begins, ends = {("PER", "b"), ("PER", "e")}, {("PER", "d"), ("PER", "e"), ("PER", "f")}
-    assert found(tell(nlp, begins, ends)(doc.copy())) == [(1, 4, "PER"), (4, 5, "PER")]
-    two = doc.copy()
-    two[3].is_sent_start = True
-    assert found(tell(nlp, begins, ends)(two)) == [(4, 5, "PER")]
-    inside = doc.copy()
-    inside.set_ents([Span(inside, 2, 3, label="RULE")], default="missing")
-    assert found(tell(nlp, begins, ends)(inside)) == [(2, 3, "RULE"), (4, 5, "PER")]
-    blocked = doc.copy()
-    blocked.set_ents([], blocked=[blocked[4:5]], default="missing")
-    assert found(tell(nlp, begins, ends)(blocked)) == [(1, 4, "PER")]
-    assert blocked[4].ent_iob_ == "B" and not blocked[4].ent_type_  # still blocked
+    assert found(tell(nlp, begins, ends)(doc)) == expected
 
 
 def gradient_of(nlp, data, **cfg):
@@ -165,21 +171,21 @@ def test_the_gradient_of_the_model_is_the_slope_of_the_loss(settings):
         assert slope == pytest.approx((grad * step).sum(), rel=2e-2, abs=2e-2), node.name
 
 
-def test_the_loss_by_hand():
-    """One sentence, every logit 0: log 2 a decision; one gold pair for each of two types."""
+@pytest.mark.parametrize(
+    ("bias", "expected"),
+    [
+        ([0.0, 0.0], 24 * np.log(2)),  # (1 + 1 + .1) / 2.1 of log 2 a decision
+        # begins: all wrong but one, 50 each; ends: one wrong; pairs: each begin up to the gold end
+        ([50.0, -50.0], (23 * 50 + 50 + 0.1 * 24 * np.log(2)) / 2.1),
+    ],
+)
+def test_the_loss_of_a_sentence_by_hand(bias, expected):
+    """Four queries of a sentence of six words with one entity."""
     nlp = build()
     nlp.initialize(lambda: examples(nlp))
-    eg = examples(nlp)[2]  # [Oslo|GEO] was quiet that night .
-    loss, _, _ = gradient_of(nlp, [eg])
-    n = 4 * 6
-    assert loss == pytest.approx(n * np.log(2), rel=1e-5)  # (1 + 1 + .1) / 2.1
-    heavy = build()
-    heavy.initialize(lambda: examples(heavy))
-    pipe = heavy.get_pipe("ner")
-    pipe.model.get_ref("boundaries").set_param("b", np.array([50.0, -50.0], dtype="float32"))
-    # begins: all wrong but one, 50 each; ends: one wrong; pairs: each begin up to the gold end
-    loss, _, _ = gradient_of(heavy, [eg])
-    assert loss == pytest.approx((23 * 50 + 50 + 0.1 * n * np.log(2)) / 2.1, rel=1e-4)
+    nlp.get_pipe("ner").model.get_ref("boundaries").set_param("b", np.array(bias, dtype="float32"))
+    loss, _, _ = gradient_of(nlp, [examples(nlp)[2]])  # [Oslo|GEO] was quiet that night .
+    assert loss == pytest.approx(expected, rel=1e-4)
 
 
 def test_tokens_without_annotation_and_queries_are_free():
@@ -229,15 +235,11 @@ def test_queries_are_the_types():
         pipe.add_query("SHIP", " ")
     before = read(nlp)
     assert pipe.add_query("SHIP", "boats of the navy") == 1 and pipe.labels[-1] == "SHIP"
-    optimizer = nlp.resume_training()
-    optimizer.learn_rate = 0.01
     text = "The [Vega|SHIP] left ."
-    for _ in range(40):
-        nlp.update([Example(words(nlp, text), parse(nlp, text)), *examples(nlp)], sgd=optimizer)
+    train_further(nlp, [Example(words(nlp, text), parse(nlp, text)), *examples(nlp)])
     assert found(nlp(words(nlp, text))) == [(1, 2, "SHIP")]
-    again = blank().from_config(nlp.config).from_bytes(nlp.to_bytes())
-    assert again.get_pipe("ner").labels == pipe.labels
-    assert read(again)[0] == read(nlp)[0] == before[0]
+    assert from_bytes(nlp).get_pipe("ner").labels == pipe.labels
+    assert read(from_bytes(nlp))[0] == read(nlp)[0] == before[0]
     assert pipe.add_query("SHIP", "vessels") == 0 and pipe.cfg["queries"]["SHIP"] == "vessels"
 
 
@@ -256,31 +258,26 @@ def test_the_data_and_the_queries_are_compared():
 @pytest.fixture(scope="module")
 def bert(tmp_path_factory):
     pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'")
-    import torch
-
-    torch.set_num_threads(1)
     asked = {word for query in QUERIES.values() for word in query.split()}
     return tiny_bert(tmp_path_factory.mktemp("bert"), 48, asked, width=32, depth=2)
 
 
-def transformer(bert, **settings):
-    encoder = {
-        "@architectures": "spacy-transformers.Tok2VecTransformer.v3",
-        "name": str(bert),
-        "tokenizer_config": {"use_fast": True},
-        "get_spans": {"@span_getters": "spacy-transformers.doc_spans.v1"},
-        "pooling": {"@layers": "reduce_mean.v1"},
-        "grad_factor": 1.0,
-    }
-    return build(model={**MODEL, "tok2vec": encoder}, **settings)
+THEIRS = {"@architectures": "spacy-transformers.Tok2VecTransformer.v3", "grad_factor": 1.0}
+THEIRS |= {"tokenizer_config": {"use_fast": True}, "pooling": {"@layers": "reduce_mean.v1"}}
+WHOLE = {"@span_getters": "spacy-transformers.doc_spans.v1"}
+STRIDED = {"@span_getters": "spacy-transformers.strided_spans.v1", "window": 32, "stride": 24}
 
 
-def test_a_transformer(bert, tmp_path):
+def transformer(bert):
+    encoder = {**THEIRS, "name": str(bert), "get_spans": WHOLE}
+    return build(model={**MODEL, "tok2vec": encoder})
+
+
+def test_a_transformer_is_trained_saved_and_reads_long_sentences(bert, tmp_path):
     nlp = transformer(bert)
     history = train(nlp, 50, drop=0.0)
     assert history[-1]["ner"] < 0.2 * history[0]["ner"]
-    nlp.to_disk(tmp_path)
-    again = spacy.load(tmp_path)
+    again = reloaded(nlp, tmp_path)
     (ents, scores), (other, other_scores) = read(nlp), read(again, batch_size=3)
     assert ents == other and any(ents)
     for a, b in zip(scores, other_scores):
@@ -300,63 +297,50 @@ def test_the_separator_is_one_piece_of_a_transformer(bert):
     reader = next(node for node in pipe.model.walk() if node.name == "transformer")
     full = reader.predict([asked.doc for asked in part.asked])
     pieces = [p for row in full.wordpieces.strings for p in row]
-    at = 0
-    for asked in part.asked:
-        for token in asked.doc:
-            own = full.align[at].dataXd.ravel().tolist()
-            at += 1
-            assert [pieces[i] for i in own] == [token.text if "[" in token.text else token.lower_]
+    tokens = [token for asked in part.asked for token in asked.doc]
+    for at, token in enumerate(tokens):
+        own = full.align[at].dataXd.ravel().tolist()
+        assert [pieces[i] for i in own] == [token.text if "[" in token.text else token.lower_]
     assert [row.count("[SEP]") for row in full.wordpieces.strings] == [2] * 4
 
 
-def cut_otherwise(nlp, folder):
-    """A pipeline that cuts texts at spaces alone, with the NER of another, saved and loaded."""
-    other = blank()
-    other.tokenizer = Tokenizer(other.vocab)
-    other.add_pipe("ner", source=nlp)
-    other.to_disk(folder)
-    return other, spacy.load(folder)
-
-
-def test_queries_keep_their_tokens_in_a_pipeline_that_cuts_texts_in_other_ways(tmp_path):
-    nlp = blank()
-    queries = {**QUERIES, "GEO": "towns, cities?"}
-    nlp.add_pipe("longtail_mrc_ner", name="ner", config={"model": MODEL, "queries": queries})
+@pytest.fixture
+def with_commas():
+    """A pipeline with a query of four tokens, of which spaces separate two."""
+    nlp = build(queries={**QUERIES, "GEO": "towns, cities?"})
     nlp.initialize(lambda: examples(nlp))
-    expected = nlp.get_pipe("ner").cfg["cut_queries"]
+    return nlp
+
+
+def test_queries_keep_their_tokens_in_a_pipeline_that_cuts_texts_in_other_ways(with_commas, tmp_path):
+    expected = with_commas.get_pipe("ner").cfg["cut_queries"]
     assert expected["towns, cities?"]["words"] == ["towns", ",", "cities", "?"]
-    for other in cut_otherwise(nlp, tmp_path):
-        other(words(other, SENTENCES[0]))
-        assert other.get_pipe("ner").cfg["cut_queries"] == expected
+    other = blank()
+    other.tokenizer = Tokenizer(other.vocab)  # at spaces alone
+    other.add_pipe("ner", source=with_commas)
+    for nlp in (other, reloaded(other, tmp_path)):
+        nlp(words(nlp, SENTENCES[0]))
+        assert nlp.get_pipe("ner").cfg["cut_queries"] == expected
 
 
-def test_queries_that_were_saved_without_tokens_are_cut_by_their_own_pipeline(tmp_path):
+def test_queries_that_were_saved_without_tokens_are_cut_by_their_own_pipeline(with_commas, tmp_path):
     """As those of version 0.3.0."""
-    nlp = one_pipe("longtail_mrc_ner", model=MODEL, queries={**QUERIES, "GEO": "towns, cities?"})
-    nlp.initialize(lambda: examples(nlp))
-    expected = nlp.get_pipe("ner").cfg.pop("cut_queries")
-    nlp.to_disk(tmp_path)
-    assert spacy.load(tmp_path).get_pipe("ner").cfg["cut_queries"] == expected
+    expected = with_commas.get_pipe("ner").cfg.pop("cut_queries")
+    assert reloaded(with_commas, tmp_path).get_pipe("ner").cfg["cut_queries"] == expected
 
 
 def pairs_that_differ(nlp: Language, n_words: int) -> list[bool]:
     """Whether a token of a long sentence has other logits for another query, token by token."""
     pipe = nlp.get_pipe("ner")
-    sentence = Doc(nlp.vocab, words=["rome", "sent", "help"] * (n_words // 3))
     boundaries = pipe.model.get_ref("boundaries")
     weights = np.random.default_rng(0).normal(size=(2, boundaries.get_dim("nI")))
     boundaries.set_param("W", weights.astype("float32"))
-    (part,) = pipe._ask([sentence], 100)
-    logits = pipe.model.predict(part.asked).logits
-    first, second = (logits[part.type == i][:, 0] for i in (0, 1))
-    assert len(first) == len(second) == n_words
+    (part,) = pipe._ask([Doc(nlp.vocab, words=["rome", "sent", "help"] * (n_words // 3))], 100)
+    first, second = pipe.model.predict(part.asked).logits[:, 0].reshape(2, n_words)
     return (np.abs(first - second) > 1e-6).tolist()
 
 
 OWN = {"@architectures": "longtail.Transformer.v1"}
-THEIRS = {"@architectures": "spacy-transformers.Tok2VecTransformer.v3", "grad_factor": 1.0}
-THEIRS |= {"tokenizer_config": {"use_fast": True}, "pooling": {"@layers": "reduce_mean.v1"}}
-STRIDED = {"@span_getters": "spacy-transformers.strided_spans.v1", "window": 32, "stride": 24}
 BILSTM = {
     "@architectures": "longtail.BiLSTM.v1",
     "hidden_width": 32,
@@ -368,9 +352,9 @@ BILSTM = {
 
 
 def with_encoder(encoder: dict, queries: dict[str, str]) -> Language:
-    nlp = one_pipe("longtail_mrc_ner", model={**MODEL, "tok2vec": encoder}, queries=queries)
-    data = [parse(nlp, "[Maria|PER] sailed to [Oslo|GEO] on the Fram .")]
-    nlp.initialize(lambda: [Example(Doc(nlp.vocab, words=[t.text for t in d]), d) for d in data])
+    nlp = build(model={**MODEL, "tok2vec": encoder}, queries=queries)
+    text = "[Maria|PER] sailed to [Oslo|GEO] on the Fram ."
+    nlp.initialize(lambda: [Example(words(nlp, text), parse(nlp, text))])
     return nlp
 
 
@@ -383,21 +367,17 @@ def remember_everything(nlp: Language) -> None:
             values.data[quarter : 2 * quarter] = 20.0
 
 
-@pytest.mark.parametrize("encoder", ["own", "spans", "document", "bilstm"])
-def test_every_word_of_a_long_sentence_is_read_with_the_query(encoder, bert, tmp_path):
-    if encoder == "own":
-        settings = {**OWN, "name": str(bert)}
-    elif encoder == "bilstm":
-        pytest.importorskip("torch")
-        settings = BILSTM
-    else:
-        pytest.importorskip("spacy_transformers")
-        whole = {"@span_getters": "spacy-transformers.doc_spans.v1"}
-        spans = STRIDED if encoder == "spans" else whole
-        settings = {**THEIRS, "name": str(bert), "get_spans": spans}
-    nlp = with_encoder(settings, {"PER": "rome", "GEO": "oslo"})
-    if encoder == "bilstm":
-        remember_everything(nlp)
+@pytest.mark.parametrize(
+    "encoder", [OWN, {**THEIRS, "get_spans": STRIDED}, {**THEIRS, "get_spans": WHOLE}]
+)
+def test_every_word_of_a_long_sentence_is_read_with_the_query(encoder, bert):
+    nlp = with_encoder({**encoder, "name": str(bert)}, {"PER": "rome", "GEO": "oslo"})
+    assert all(pairs_that_differ(nlp, 540))
+
+
+def test_an_lstm_carries_the_query_to_every_word_of_a_long_sentence():
+    nlp = with_encoder(BILSTM, {"PER": "rome", "GEO": "oslo"})
+    remember_everything(nlp)
     assert all(pairs_that_differ(nlp, 540))
 
 

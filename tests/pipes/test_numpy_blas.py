@@ -5,14 +5,20 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import spacy
-from spacy.training import Example
-from spacy.util import fix_random_seed
 from thinc.api import NumpyOps
 
 from spacy_longtail import use_numpy_blas
 from spacy_longtail.layers import serving
 from spacy_longtail.layers.serving import MAX_PRODUCTS, BlockOps
-from tests.util import toy_docs
+from tests.util import (
+    LISTENER,
+    TOKEN_MODEL,
+    from_bytes,
+    one_pipe,
+    reloaded,
+    toy_docs,
+    train,
+)
 
 NAME = "longtail.numpy_blas.v1"
 
@@ -22,31 +28,25 @@ def kinds(nlp):
     return {name: {node.ops.use_blis for node in pipe.model.walk()} for name, pipe in nlp.components}
 
 
-def trained(*factories, config=None):
-    fix_random_seed(0)
-    nlp = spacy.blank("en", config=config or {})
-    for factory in factories:
-        nlp.add_pipe(factory)
-    examples = [Example(nlp.make_doc(doc.text), doc) for doc in toy_docs()]
-    optimizer = nlp.initialize(lambda: examples)
-    for _ in range(10):
-        nlp.update(examples, sgd=optimizer)
-    return nlp
+def predicted(nlp, pipe=map):
+    """Return what the pipeline finds in the texts of the toy corpus."""
+    return [doc.to_json() for doc in pipe(nlp, [doc.text for doc in toy_docs()])]
 
 
 @pytest.mark.parametrize("factory", ["ner", "longtail_ner", "longtail_token_ner"])
 def test_predictions_stay(factory):
-    nlp = trained(factory)
-    texts = [doc.text for doc in toy_docs()]
-    before = [doc.to_json() for doc in nlp.pipe(texts)]
-    assert kinds(nlp) == {factory: {True}}
-    assert use_numpy_blas(nlp) is nlp and kinds(nlp) == {factory: {False}}
-    assert [doc.to_json() for doc in nlp.pipe(texts)] == before
+    nlp = one_pipe(factory)
+    train(nlp, 10)
+    before = predicted(nlp)
+    assert kinds(nlp) == {"ner": {True}}
+    assert use_numpy_blas(nlp) is nlp and kinds(nlp) == {"ner": {False}}
+    assert predicted(nlp) == before
 
 
 def test_numpy_multiplies(monkeypatch):
     """Not BLIS under another name: what a model predicts comes from NumPy's products."""
-    nlp = trained("longtail_token_ner")
+    nlp = one_pipe()
+    train(nlp, 10)
     shapes, usual = [], np.dot
 
     def dot(a, b, **given):
@@ -61,20 +61,16 @@ def test_numpy_multiplies(monkeypatch):
 
 
 def test_a_config_brings_it_into_training_and_into_what_is_loaded(tmp_path):
-    nlp = trained(
-        "longtail_token_ner", config={"nlp": {"after_pipeline_creation": {"@callbacks": NAME}}}
-    )
-    nlp = spacy.util.load_model_from_config(nlp.config)
-    assert kinds(nlp) == {"longtail_token_ner": {False}}
-    examples = [Example(nlp.make_doc(doc.text), doc) for doc in toy_docs()]
-    assert nlp.update(examples, sgd=nlp.initialize(lambda: examples))["longtail_token_ner"] > 0
-    nlp.to_disk(tmp_path)
-    loaded = spacy.load(tmp_path)
+    config = one_pipe().config
+    config["nlp"]["after_pipeline_creation"] = {"@callbacks": NAME}
+    nlp = spacy.util.load_model_from_config(config)
+    assert kinds(nlp) == {"ner": {False}}
+    assert train(nlp, 1)[0]["ner"] > 0
+    loaded = reloaded(nlp, tmp_path)
     # the output layer has grown since
-    nodes = loaded.get_pipe("longtail_token_ner").model.walk()
+    nodes = loaded.get_pipe("ner").model.walk()
     assert [node.name for node in nodes if node.ops.use_blis] == ["linear"]
-    texts = [eg.text for eg in examples]
-    assert [doc.to_json() for doc in loaded.pipe(texts)] == [doc.to_json() for doc in nlp.pipe(texts)]
+    assert predicted(loaded) == predicted(nlp)
 
 
 @pytest.mark.parametrize("shape", [(1, 96, 19), (33, 480, 288), (70, 288, 288), (0, 96, 5), (3, 0, 4)])
@@ -113,16 +109,10 @@ def is_faster(monkeypatch, request):
 
 
 def with_shared_encoder():
-    nlp = spacy.blank("en")
-    nlp.add_pipe("tok2vec")
-    listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": 96, "upstream": "tok2vec"}
-    model = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": listener}
+    nlp = one_pipe("tok2vec", "tok2vec")
+    model = {**TOKEN_MODEL, "tok2vec": {**LISTENER, "width": 96}}
     nlp.add_pipe("longtail_token_ner", config={"model": model})
     nlp.add_pipe("ner")
-    examples = [Example(nlp.make_doc(doc.text), doc) for doc in toy_docs()]
-    optimizer = nlp.initialize(lambda: examples)
-    for _ in range(10):
-        nlp.update(examples, sgd=optimizer)
     return nlp
 
 
@@ -134,22 +124,24 @@ def operations(nlp):
 @pytest.mark.parametrize("is_faster", [True], indirect=True)
 def test_a_loaded_pipeline_takes_numpy_where_that_is_faster(is_faster, tmp_path):
     nlp = with_shared_encoder()
-    nlp.to_disk(tmp_path)
-    wanted = {"tok2vec": {BlockOps}, "longtail_token_ner": {BlockOps}, "ner": {NumpyOps}}
-    loaded = spacy.load(tmp_path)
-    assert operations(loaded) == wanted
-    other = spacy.blank("en").from_config(nlp.config).from_bytes(nlp.to_bytes())
-    assert operations(other) == wanted
-    texts = [doc.text for doc in toy_docs()]
-    entities = [doc.to_json()["ents"] for doc in nlp.pipe(texts)]
-    assert any(entities)
-    assert [doc.to_json()["ents"] for doc in loaded.pipe(texts)] == entities
+    train(nlp, 10)
+    loaded = reloaded(nlp, tmp_path)
+    for own in (loaded, from_bytes(nlp)):
+        assert operations(own) == {
+            "tok2vec": {BlockOps},
+            "longtail_token_ner": {BlockOps},
+            "ner": {NumpyOps},
+        }
+    expected = predicted(nlp)
+    assert any(doc["ents"] for doc in expected)
+    assert predicted(loaded) == expected
     with ThreadPoolExecutor(4) as pool:
-        assert [doc.to_json()["ents"] for doc in pool.map(loaded, texts)] == entities
+        assert predicted(loaded, pool.map) == expected
     assert kinds(use_numpy_blas(loaded))["tok2vec"] == {False}
 
 
 @pytest.mark.parametrize("is_faster", [False], indirect=True)
 def test_a_loaded_pipeline_stays_with_blis_where_numpy_is_not_faster(is_faster, tmp_path):
-    with_shared_encoder().to_disk(tmp_path)
-    assert set().union(*operations(spacy.load(tmp_path)).values()) == {NumpyOps}
+    nlp = with_shared_encoder()
+    train(nlp, 1)
+    assert set().union(*operations(reloaded(nlp, tmp_path)).values()) == {NumpyOps}

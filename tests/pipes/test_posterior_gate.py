@@ -17,6 +17,7 @@ from spacy_longtail.unlabelled.expectations import KEY as EXPECTED
 from spacy_longtail.unlabelled.expectations import record_expectations
 from tests.util import (
     GATE_MODEL,
+    LISTENER,
     SENTENCES,
     SMALL,
     TOKEN_MODEL,
@@ -24,33 +25,45 @@ from tests.util import (
     blank,
     entities,
     examples,
+    from_bytes,
     one_pipe,
+    reloaded,
     small_ner,
-    train,
+    start_sentences,
     trained_once,
     two_sentences,
     words,
 )
 
 KEY = "weak_sentences"
+SCORED = {"scores_key": "entity_scores"}
 PRIMARIES = {
-    "longtail_token_ner": {"model": TOKEN_MODEL, "scores_key": "entity_scores"},
-    "crf": {"model": TOKEN_MODEL, "head": "crf"},
-    "longtail_ner": small_ner(scores_key="entity_scores"),
-    "ner": small_ner(),
+    "softmax": {"factory": "longtail_token_ner", "model": TOKEN_MODEL, **SCORED},
+    "crf": {"factory": "longtail_token_ner", "model": TOKEN_MODEL, "head": "crf"},
+    "transition": {"factory": "longtail_ner", **small_ner(**SCORED)},
+    "stock": {"factory": "ner", **small_ner()},
 }
-LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream": "tok2vec"}
 RARE = [i for i, text in enumerate(SENTENCES) if "|NAT]" in text or "|ART]" in text]
 
 
-def primary(name="longtail_token_ner"):
-    return one_pipe("longtail_token_ner" if name == "crf" else name, **PRIMARIES[name])
+def primary(name, steps=40):
+    return trained_once(one_pipe, steps, **PRIMARIES[name])[0]
 
 
-def gated(name="longtail_token_ner", **settings):
-    nlp, _ = trained_once(primary, 40, name=name)
-    nlp.add_pipe("longtail_posterior_gate", name="gate", config={"rare_labels": WEAK, **settings})
+def add_gate(nlp, name="gate", **settings):
+    config = {"rare_labels": WEAK, **settings}
+    return nlp.add_pipe("longtail_posterior_gate", name=name, config=config)
+
+
+def gated(name="softmax", **settings):
+    nlp = primary(name)
+    add_gate(nlp, **settings)
     return nlp
+
+
+def read(nlp, **settings):
+    """Return the sentences of the toy corpus after all components."""
+    return list(nlp.pipe([words(nlp, text) for text in SENTENCES], **settings))
 
 
 def shared(factory="longtail_token_ner"):
@@ -76,9 +89,7 @@ def mentions(pipe, docs):
 
 def flag(gate, *expected):
     """Let a gate flag sentences of one word each, in which so many mentions are expected."""
-    doc = Doc(gate.vocab, words=["word"] * len(expected))
-    for token in doc:
-        token.is_sent_start = True
+    doc = Doc(gate.vocab, words=["word"] * len(expected), sent_starts=[True] * len(expected))
     gate.set_annotations([doc], np.array([[value, 0.0] for value in expected]))
     return doc
 
@@ -97,83 +108,69 @@ def ruler(nlp, label="SHIP", pattern="rained", overwrite=False, **settings):
 @pytest.mark.parametrize("name", PRIMARIES)
 def test_sentences_are_flagged_by_what_the_primary_expects(name):
     nlp = gated(name)
-    gate = nlp.get_pipe("gate")
-    docs = [words(nlp, text) for text in SENTENCES]
-    docs.append(two_sentences(nlp).predicted)
-    for token in docs[-1]:
-        token.is_sent_start = token.i in (0, 6)
-    docs = list(nlp.pipe(docs))
+    docs = [*read(nlp), nlp(two_sentences(nlp, bounded=True).predicted)]
     expected = mentions(nlp.get_pipe("ner"), docs)
-    assert gate.predict(docs) == pytest.approx(expected, abs=1e-6)
+    assert nlp.get_pipe("gate").predict(docs) == pytest.approx(expected, abs=1e-6)
     assert expected[:, 0].sum() == pytest.approx(3, abs=0.3)  # NAT
-    flags = (expected >= 0.1).any(axis=1)
-    assert np.flatnonzero(flags).tolist() == [*RARE, 9]
+    assert np.flatnonzero((expected >= 0.1).any(axis=1)).tolist() == [*RARE, 9]
     for i, doc in enumerate(docs[:-1]):
         group = doc.spans[KEY]
-        assert places(doc) == ([(0, len(doc))] if flags[i] else [])
-        assert group.attrs["scores"] == pytest.approx([expected[i].sum()] if flags[i] else [], abs=1e-5)
+        assert places(doc) == ([(0, len(doc))] if i in RARE else [])
+        assert group.attrs["scores"] == pytest.approx([expected[i].sum()] if i in RARE else [], abs=1e-5)
         assert group.attrs["pipes"] == ["gate"] * len(group)
     assert places(docs[-1]) == [(6, len(docs[-1]))]
     assert nlp.evaluate(examples(nlp))["weak_sents_f"] == 1.0
 
 
-@pytest.mark.parametrize("before", [True, False])
-@pytest.mark.parametrize("gate", ["longtail_posterior_gate", "longtail_sentence_gate"])
-def test_gates_and_rules_flag_together_in_any_order(gate, before):
-    settings = {"model": GATE_MODEL, "rare_labels": WEAK}
-    if gate == "longtail_posterior_gate":
-        nlp = gated()
-    else:
-        nlp, _ = trained_once(one_pipe, 40, factory=gate, name="gate", **settings)
-    ruler(nlp, pattern="hours", **({"before": "gate"} if before else {"after": "gate"}))
-    nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=secondary(), last=True)
-    rain, storm = SENTENCES[3], SENTENCES[1]
-    eg = Doc.from_docs([words(nlp, rain), words(nlp, storm)])
-    for token in eg:
-        token.is_sent_start = token.i in (0, 6)
-    bare = eg.copy()
+TRAINED_GATE = {"factory": "longtail_sentence_gate", "name": "gate", "model": GATE_MODEL}
+
+
+@pytest.mark.parametrize("place", ["before", "after"])
+@pytest.mark.parametrize(
+    "build", [gated, lambda: trained_once(one_pipe, 40, rare_labels=WEAK, **TRAINED_GATE)[0]]
+)
+def test_gates_and_rules_flag_together_in_any_order(build, place):
+    nlp = build()
+    ruler(nlp, pattern="hours", **{place: "gate"})
+    rain_and_storm = Doc.from_docs([words(nlp, SENTENCES[3]), words(nlp, SENTENCES[1])])
+    bare = start_sentences(rain_and_storm, 0, 6).copy()
     bare.set_ents([])
-    with nlp.select_pipes(disable=["weak_ner"]):
-        doc = nlp(eg)
-    assert sorted(places(doc)) == [(4, 5), (6, len(doc))]
+    doc = nlp(rain_and_storm)
     group = doc.spans[KEY]
-    assert sorted(span.label_ for span in group) == ["", "SHIP"]
-    own = dict(zip(map(tuple, zip(group.attrs["pipes"], group.attrs["scores"])), places(doc)))
-    assert ("gate" in group.attrs["pipes"]) and (not before or ("", 1.0) in own)
+    spans = [(4, 5, "SHIP"), (6, len(doc), "")]
+    assert sorted((span.start, span.end, span.label_) for span in group) == spans
+    assert "gate" in group.attrs["pipes"]
+    assert place == "after" or ("", 1.0) in zip(group.attrs["pipes"], group.attrs["scores"])
     assert flagged_parts(doc, KEY, "weak_ner") == [(0, 6), (6, len(doc))]
     assert nlp.get_pipe("gate").score([Example(doc, bare)])["weak_sents_open"] == 1.0
     for _ in range(2):  # a ruler adds its spans again, the gate its own no second time
-        with nlp.select_pipes(disable=["weak_ner"]):
-            doc = nlp(doc)
+        doc = nlp(doc)
         assert flagged_parts(doc, KEY, "weak_ner") == [(0, 6), (6, len(doc))]
         assert sum(not span.label_ for span in doc.spans[KEY]) == 1
-        assert not before or len(doc.spans[KEY]) == 2
+        assert place == "after" or len(doc.spans[KEY]) == 2
 
 
-def secondary(**settings):
-    return {"model": TOKEN_MODEL, "labels": WEAK, "merge": "fill", **settings}
+SECONDARY = {"model": TOKEN_MODEL, "labels": WEAK, "merge": "fill"}
 
 
 def test_what_a_secondary_expects_counts_in_flagged_sentences():
     nlp = gated()
-    nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=secondary())
+    nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=SECONDARY)
     nlp.get_pipe("weak_ner").initialize(lambda: examples(nlp))
     record_expectations(nlp)
-    docs = nlp.pipe(words(nlp, text) for text in SENTENCES)
-    behind = np.concatenate([doc.user_data[EXPECTED]["weak_ner"]["mentions"] for doc in docs])
-    assert np.flatnonzero(behind.sum(axis=1)).tolist() == RARE
+    mentions = [doc.user_data[EXPECTED]["weak_ner"]["mentions"] for doc in read(nlp)]
+    assert np.flatnonzero(np.concatenate(mentions).sum(axis=1)).tolist() == RARE
 
 
 def test_a_shared_encoder_does_not_run_again():
     nlp, _ = trained_once(shared, 40)
-    nlp.add_pipe("longtail_posterior_gate", name="gate", config={"rare_labels": WEAK})
+    add_gate(nlp)
     calls = []
     layer = nlp.get_pipe("tok2vec").model.layers[0]
     forward = layer._func
     layer._func = lambda model, X, is_train: calls.append(len(X)) or forward(model, X, is_train)
-    docs = list(nlp.pipe([words(nlp, text) for text in SENTENCES], batch_size=3))
+    assert [i for i, doc in enumerate(read(nlp, batch_size=3)) if doc.spans[KEY]] == RARE
     assert calls == [3, 3, 2]
-    assert [i for i, doc in enumerate(docs) if doc.spans[KEY]] == RARE
 
 
 @pytest.mark.parametrize("width", [16, 24])
@@ -181,12 +178,12 @@ def test_a_shared_encoder_does_not_run_again():
 def test_another_encoder_after_the_primary_changes_nothing(factory, width):
     """Both encoders write to doc.tensor."""
     nlp, _ = trained_once(shared, 40, factory=factory)
-    nlp.add_pipe("longtail_posterior_gate", name="gate", config={"rare_labels": WEAK})
-    wanted = nlp.get_pipe("gate").predict(list(nlp.pipe(words(nlp, text) for text in SENTENCES)))
+    add_gate(nlp)
+    wanted = nlp.get_pipe("gate").predict(read(nlp))
     nlp.add_pipe("tok2vec", name="second", before="gate", config={"model": {**SMALL, "width": width}})
     nlp.get_pipe("second").initialize(lambda: examples(nlp), nlp=nlp)
     record_expectations(nlp)
-    docs = list(nlp.pipe([words(nlp, text) for text in SENTENCES]))
+    docs = read(nlp)
     assert {doc.tensor.shape[1] for doc in docs} == {width}
     assert np.array_equal(nlp.get_pipe("gate").predict(docs), wanted)
     own = np.concatenate([doc.user_data[EXPECTED]["ner"]["mentions"] for doc in docs])
@@ -196,74 +193,63 @@ def test_another_encoder_after_the_primary_changes_nothing(factory, width):
 
 @pytest.mark.parametrize("name", PRIMARIES)
 def test_a_gate_with_a_source_reads_the_ner_of_its_new_pipeline(name, tmp_path):
-    other = gated(name)
-    nlp = primary("longtail_token_ner")
-    train(nlp, 3, seed=5)  # another model, of which other probabilities come
+    nlp = primary("softmax", steps=3)  # another model, of which other probabilities come
     nlp.get_pipe("ner").cfg["write_probabilities"] = True
-    nlp.add_pipe("gate", source=other)
-    nlp.to_disk(tmp_path)
-    texts = [words(nlp, text) for text in SENTENCES]
-    docs = list(nlp.pipe(texts))
-    scores = nlp.get_pipe("gate").predict(docs)
-    assert scores == pytest.approx(mentions(nlp.get_pipe("ner"), docs), abs=1e-6)
-    again = spacy.load(tmp_path)
-    docs = list(again.pipe(words(again, text) for text in SENTENCES))
-    # loaded pipelines may multiply by another BLAS
-    assert again.get_pipe("gate").predict(docs) == pytest.approx(scores, abs=1e-6)
+    nlp.add_pipe("gate", source=gated(name))
+    for own in (nlp, reloaded(nlp, tmp_path)):
+        docs = read(own)
+        expected = mentions(nlp.get_pipe("ner"), docs)
+        assert own.get_pipe("gate").predict(docs) == pytest.approx(expected, abs=1e-6)
 
 
 def test_a_gate_with_a_source_in_a_config_reads_the_ner_that_is_trained(tmp_path):
     gated().to_disk(tmp_path)
-    config = primary().config.copy()
+    config = one_pipe(**PRIMARIES["softmax"]).config.copy()
     config["components"]["ner"]["write_probabilities"] = True
     config["components"]["gate"] = {"source": str(tmp_path)}
     config["nlp"]["pipeline"] = ["ner", "gate"]
     nlp = blank().from_config(config)
     nlp.initialize(lambda: examples(nlp))
-    docs = list(nlp.pipe(words(nlp, text) for text in SENTENCES))
+    docs = read(nlp)
     expected = mentions(nlp.get_pipe("ner"), docs)
     assert nlp.get_pipe("gate").predict(docs) == pytest.approx(expected, abs=1e-6)
 
 
-@pytest.mark.parametrize("name", ["longtail_token_ner", "ner"])
+@pytest.mark.parametrize("name", ["softmax", "stock"])
 def test_a_gate_with_a_source_behind_a_ner_that_writes_nothing_is_refused(name):
-    other = gated()
-    nlp, _ = trained_once(primary, 3, name=name)
-    nlp.add_pipe("gate", source=other)
+    nlp = primary(name, steps=3)
+    nlp.add_pipe("gate", source=gated())
     with pytest.raises(ValueError, match=r"L810.*gate found no probabilities.*write_probabilities"):
         nlp(words(nlp, SENTENCES[0]))
 
 
 def test_a_stock_ner_before_a_gate_becomes_ours_with_the_same_entities(tmp_path):
-    nlp, _ = trained_once(primary, 40, name="ner")
+    nlp = primary("stock")
     stock = nlp.get_pipe("ner")
-    found = [entities(nlp(words(nlp, text))) for text in SENTENCES]
-    nlp.add_pipe("longtail_posterior_gate", name="gate", config={"rare_labels": WEAK})
+    found = [entities(doc) for doc in read(nlp)]
+    add_gate(nlp)
     assert nlp.get_pipe_meta("ner").factory == "longtail_ner"
-    assert [entities(nlp(words(nlp, text))) for text in SENTENCES] == found
+    assert [entities(doc) for doc in read(nlp)] == found
     assert nlp.config["components"]["ner"]["model"]["hidden_width"] == 16
     stock.add_label("SHIP")  # who holds the stock component still changes the pipeline
     assert "SHIP" in nlp.get_pipe("ner").labels
-    nlp.to_disk(tmp_path)
-    again = spacy.load(tmp_path)
-    assert [entities(again(words(again, text))) for text in SENTENCES] == found
+    assert [entities(doc) for doc in read(reloaded(nlp, tmp_path))] == found
 
 
-def test_a_saved_pipeline_with_a_stock_ner_or_without_the_setting_loads(tmp_path):
+@pytest.mark.parametrize("name", ["stock", "softmax"])
+def test_a_saved_pipeline_with_a_stock_ner_or_without_the_setting_loads(name, tmp_path):
     """As pipelines of 0.3.0: the primary was not asked to write probabilities."""
-    for name in ("ner", "longtail_token_ner"):
-        nlp, _ = trained_once(primary, 40, name=name)
-        nlp.get_pipe("ner").cfg.pop("write_probabilities", None)
-        nlp.to_disk(tmp_path / name)
-        config = nlp.config.copy()
-        config["components"]["ner"].pop("write_probabilities", None)
-        config["components"]["gate"] = {"factory": "longtail_posterior_gate", "rare_labels": WEAK}
-        config["nlp"]["pipeline"] = ["ner", "gate"]
-        blank().from_config(config).get_pipe("gate").to_disk(tmp_path / name / "gate")
-        config.to_disk(tmp_path / name / "config.cfg")
-        again = spacy.load(tmp_path / name)
-        docs = list(again.pipe(words(again, text) for text in SENTENCES))
-        assert [i for i, doc in enumerate(docs) if doc.spans[KEY]] == RARE
+    nlp = primary(name)
+    nlp.get_pipe("ner").cfg.pop("write_probabilities", None)
+    nlp.to_disk(tmp_path)
+    config = nlp.config.copy()
+    config["components"]["ner"].pop("write_probabilities", None)
+    config["components"]["gate"] = {"factory": "longtail_posterior_gate", "rare_labels": WEAK}
+    config["nlp"]["pipeline"] = ["ner", "gate"]
+    blank().from_config(config).get_pipe("gate").to_disk(tmp_path / "gate")
+    config.to_disk(tmp_path / "config.cfg")
+    docs = read(spacy.load(tmp_path))
+    assert [i for i, doc in enumerate(docs) if doc.spans[KEY]] == RARE
 
 
 def test_probabilities_travel_with_a_document():
@@ -295,7 +281,7 @@ def test_a_gate_names_its_primary_or_takes_the_last_that_writes():
 
 def test_a_secondary_before_a_gate_is_no_primary():
     nlp = gated()
-    nlp.add_pipe("longtail_gated_ner", name="weak_ner", before="gate", config=secondary())
+    nlp.add_pipe("longtail_gated_ner", name="weak_ner", before="gate", config=SECONDARY)
     with nlp.select_pipes(disable=["weak_ner"]):
         assert places(nlp(words(nlp, SENTENCES[0])))
     assert not nlp.get_pipe("weak_ner").cfg["write_probabilities"]
@@ -316,31 +302,29 @@ def test_tokens_that_changed_after_the_primary_are_refused():
 
 def test_a_budget_begins_where_the_saved_one_begins(tmp_path):
     nlp = blank()
-    gate = nlp.add_pipe("longtail_posterior_gate", config={"rare_labels": WEAK, "budget": 0.25})
+    gate = add_gate(nlp, budget=0.25)
     gate.cfg["start"] = [0.9, 0.5, 0.1, 0.7]
     gate.restart()
     rows = (0.95, 0.5, 0.99, 0.2)
     first = [places(flag(gate, row)) for row in rows]
     assert any(first) and not all(first)
-    nlp.to_disk(tmp_path)
-    for again in (spacy.load(tmp_path), blank().from_config(nlp.config).from_bytes(nlp.to_bytes())):
-        loaded = again.get_pipe("longtail_posterior_gate")
+    for again in (reloaded(nlp, tmp_path), from_bytes(nlp)):
+        loaded = again.get_pipe("gate")
         assert loaded.cfg["start"] == pytest.approx(gate.cfg["start"])
         assert [places(flag(loaded, row)) for row in rows] == first
     assert places(flag(pickle.loads(pickle.dumps(gate)), 0.9)) == places(flag(gate, 0.9))
-    nlp, _ = trained_once(primary, 40, name="crf")
-    gate.initialize(list, nlp=nlp)
+
+
+def test_a_budget_that_is_initialized_again_forgets_where_it_began():
+    gate = gated("crf", budget=0.25).get_pipe("gate")
+    gate.cfg["start"] = [0.9, 0.5, 0.1, 0.7]
+    gate.initialize(list, nlp=gated("crf"))
     assert gate.cfg["start"] is None
 
 
 def test_a_gate_takes_back_what_it_flagged_itself_and_nothing_else():
     nlp = blank()
-    gate, other = (
-        nlp.add_pipe(
-            "longtail_posterior_gate", name=name, config={"rare_labels": WEAK, "threshold": threshold}
-        )
-        for name, threshold in (("gate", 0.5), ("other", 0.7))
-    )
+    gate, other = add_gate(nlp, threshold=0.5), add_gate(nlp, "other", threshold=0.7)
     scores = np.array([[0.6, 0.0], [0.8, 0.0], [0.1, 0.0]])
     doc = flag(gate, *scores[:, 0])
     doc.spans[KEY] = [*doc.spans[KEY], Span(doc, 2, 3, label="SHIP")]
@@ -357,16 +341,15 @@ def test_a_gate_takes_back_what_it_flagged_itself_and_nothing_else():
 
 @pytest.mark.parametrize("factory", ["beam_ner", "entity_ruler"])
 def test_a_gate_without_a_primary_that_has_probabilities_is_refused(factory):
-    nlp = blank()
-    nlp.add_pipe(factory, name="ner")
-    nlp.add_pipe("longtail_posterior_gate", name="gate", config={"rare_labels": WEAK})
+    nlp = one_pipe(factory)
+    add_gate(nlp)
     with pytest.raises(ValueError, match=r"L210.*gate needs an NER.*found ner"):
         nlp.initialize(lambda: examples(nlp))
 
 
 def test_a_gate_before_its_primary_is_refused():
     nlp = blank()
-    nlp.add_pipe("longtail_posterior_gate", name="gate", config={"rare_labels": WEAK})
+    add_gate(nlp)
     nlp.add_pipe("longtail_token_ner", name="ner", config={"model": TOKEN_MODEL})
     with pytest.raises(ValueError, match=r"L210.*found none"):
         nlp.initialize(lambda: examples(nlp))
@@ -374,7 +357,7 @@ def test_a_gate_before_its_primary_is_refused():
 
 def test_a_document_that_a_gate_cannot_read_goes_to_the_error_handler():
     nlp = blank()
-    gate = nlp.add_pipe("longtail_posterior_gate", config={"rare_labels": WEAK})
+    gate = add_gate(nlp)
     failed = []
     gate.set_error_handler(lambda name, pipe, docs, error: failed.append(len(docs)))
     assert not list(gate.pipe([nlp.make_doc(text) for text in "ab"])) and failed == [2]

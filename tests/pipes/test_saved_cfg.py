@@ -1,9 +1,8 @@
 """A `cfg` file that was changed after a pipeline was saved is refused, by its path."""
 
-import json
-
 import pytest
 import spacy
+import srsly
 
 import tests.pipes.gated  # noqa: F401  # registers a secondary
 from tests.util import (
@@ -11,8 +10,8 @@ from tests.util import (
     MRC_MODEL,
     QUERIES,
     TOKEN_MODEL,
-    blank,
     examples,
+    from_bytes,
     one_pipe,
     small_ner,
     train,
@@ -40,11 +39,15 @@ def saved(factory, folder, **changes):
         nlp, _ = trained_once(one_pipe, 1, factory=factory, **PIPES[factory])
     else:
         nlp = one_pipe(factory, **PIPES[factory])
+    return save_changed(nlp, folder, **changes)
+
+
+def save_changed(nlp, folder, **changes):
+    """Save a pipeline, change values of its component's cfg, and return the path of that file."""
     nlp.to_disk(folder)
     path = folder / "ner" / "cfg"
-    cfg = {**json.loads(path.read_text(encoding="utf8")), **changes}
-    kept = {key: value for key, value in cfg.items() if value is not ...}
-    path.write_text(json.dumps(kept), encoding="utf8")
+    cfg = {**srsly.read_json(path), **changes}
+    srsly.write_json(path, {key: value for key, value in cfg.items() if value is not ...})
     return path
 
 
@@ -103,10 +106,7 @@ def test_a_changed_value_is_refused_with_the_path_of_its_file(factory, key, valu
 @pytest.mark.parametrize("types", [["GEO", "PER", "ART", "NAT", "SHIP"], ["GEO", "PER", "ART"], []])
 def test_types_that_the_saved_weights_do_not_fit_are_refused_by_name(head, types, tmp_path):
     nlp, _ = trained_once(one_pipe, 1, factory="longtail_token_ner", model=TOKEN_MODEL, head=head)
-    nlp.to_disk(tmp_path)
-    path = tmp_path / "ner" / "cfg"
-    cfg = json.loads(path.read_text(encoding="utf8"))
-    path.write_text(json.dumps({**cfg, "types": types}), encoding="utf8")
+    path = save_changed(nlp, tmp_path, types=types)
 
     with pytest.raises(ValueError, match=r"L814.*outputs? with.*but the saved weights have") as refused:
         spacy.load(tmp_path)
@@ -116,10 +116,8 @@ def test_types_that_the_saved_weights_do_not_fit_are_refused_by_name(head, types
 
 def test_a_secondary_pipe_checks_the_types_of_its_saved_labels(tmp_path):
     block = {"factory": "test_secondary", "covers": ["Fram"]}
-    one_pipe("longtail_gated_pipe", pipe=block).to_disk(tmp_path)
-    path = tmp_path / "ner" / "cfg"
-    cfg = json.loads(path.read_text(encoding="utf8"))
-    path.write_text(json.dumps({**cfg, "labels": ["PER"], "label_map": {"A": "SHIP"}}), encoding="utf8")
+    nlp = one_pipe("longtail_gated_pipe", pipe=block)
+    save_changed(nlp, tmp_path, labels=["PER"], label_map={"A": "SHIP"})
     with pytest.raises(ValueError, match=r"L285.*'SHIP'"):
         spacy.load(tmp_path)
 
@@ -137,8 +135,7 @@ def test_a_file_that_is_no_json_object_is_refused(factory, text, problem, tmp_pa
 def test_what_was_saved_and_not_changed_is_loaded(factory, tmp_path):
     saved(factory, tmp_path)
     nlp = spacy.load(tmp_path)
-    again = blank().from_config(nlp.config).from_bytes(nlp.to_bytes())
-    assert again.get_pipe("ner").labels == nlp.get_pipe("ner").labels
+    assert from_bytes(nlp).get_pipe("ner").labels == nlp.get_pipe("ner").labels
 
 
 def test_serialized_values_are_checked_as_well():

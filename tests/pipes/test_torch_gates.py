@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
-import spacy
-from spacy.tokens import Doc
 
-from tests.util import SENTENCES, SMALL, examples, one_pipe, parse, train
+from tests.util import SENTENCES, SMALL, examples, one_pipe, reloaded, train, words
 
 torch = pytest.importorskip("torch")
 
@@ -36,10 +34,7 @@ def states_of(module, rows):
     ours = module.states
     own = dict(ours.forwards[0].named_parameters())
     back = dict(ours.backwards[0].named_parameters())
-    with torch.no_grad():
-        for name, value in own.items():
-            getattr(lstm, name).copy_(value)
-            getattr(lstm, f"{name}_reverse").copy_(back[name])
+    lstm.load_state_dict({**own, **{f"{name}_reverse": value for name, value in back.items()}})
     states, (last, _) = lstm(rows.unsqueeze(1))
     return states[:, 0], last[:, 0].flatten()
 
@@ -78,8 +73,8 @@ def test_weights_over_a_sentence_sum_to_one_however_large_the_scores():
 
 
 def flagged(nlp):
-    docs = [Doc(nlp.vocab, words=[t.text for t in parse(nlp, text)]) for text in SENTENCES]
-    return [len(doc.spans["weak_sentences"]) for doc in nlp.pipe(docs)]
+    docs = nlp.pipe(words(nlp, text) for text in SENTENCES)
+    return [len(doc.spans["weak_sentences"]) for doc in docs]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -90,8 +85,7 @@ def test_it_learns_saves_and_loads(name, tmp_path):
     assert history[-1]["gate"] < 0.3 * history[0]["gate"]
     expected = [int("|NAT]" in text or "|ART]" in text) for text in SENTENCES]
     assert flagged(nlp) == expected
-    nlp.to_disk(tmp_path)
-    again = spacy.load(tmp_path)
+    again = reloaded(nlp, tmp_path)
     assert flagged(again) == expected
     docs = [eg.predicted for eg in examples(nlp)]
     logits = [np.asarray(pipe.get_pipe("gate").logits(docs)) for pipe in (nlp, again)]

@@ -11,7 +11,7 @@ import pytest
 import spacy
 from thinc.api import Adam
 
-from tests.util import blank, examples, run_spacy, tiny_bert, train, trained_once
+from tests.util import blank, examples, reloaded, run_spacy, tiny_bert, train, trained_once
 from tests.util import found as places
 
 pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'")
@@ -57,9 +57,7 @@ def test_a_shared_transformer(head, bert, tmp_path):
     nlp, history = trained(bert, head)
     assert history[-1]["ner"] < 0.5 * history[0]["ner"]
     assert history[-1]["transformer"] > 0  # the squared gradient that reached the encoder
-    nlp.to_disk(tmp_path)
-    again = spacy.load(tmp_path)
-    texts = texts_of(nlp)
+    again, texts = reloaded(nlp, tmp_path), texts_of(nlp)
     for a, b in zip(nlp.pipe(texts), again.pipe(texts), strict=True):
         assert places(a) == places(b)
         assert np.allclose(*[d.spans["entity_scores"].attrs["scores"] for d in (a, b)], atol=1e-4)
@@ -77,13 +75,16 @@ def step(nlp, batches, optimizer):
         pipe.finish_update(optimizer)
 
 
-def test_predictions_depend_neither_on_the_batch_nor_on_whose_the_encoder_is(bert):
+def test_predictions_do_not_depend_on_the_batch(bert):
     nlp, _ = trained(bert, "crf")
     texts = [*texts_of(nlp), "", " ", "Oslo", " ".join(texts_of(nlp))]
     alone = found(nlp(text) for text in texts)
     assert alone == found(nlp.pipe(texts, batch_size=2)) == found(nlp.pipe(texts, batch_size=64))
     assert any(alone)
-    # replace_listeners, which sourcing a pipe into another pipeline needs.
+
+
+def test_a_head_with_an_encoder_of_its_own_predicts_as_over_the_shared_one(bert):
+    """replace_listeners, which sourcing a pipe into another pipeline needs."""
     nlp, _ = trained(bert, "softmax")
     texts = texts_of(nlp)
     expected = found(nlp.pipe(texts))

@@ -7,30 +7,37 @@ from spacy.util import fix_random_seed
 
 from spacy_longtail.training.averaging import average, average_weights
 from spacy_longtail.training.provenance import read_run
-from tests.util import HEADS, TOKEN_MODEL, blank, examples, params, run_app, tiny_bert, words
+from tests.util import (
+    HEADS,
+    TOKEN_MODEL,
+    examples,
+    from_bytes,
+    one_pipe,
+    params,
+    reloaded,
+    run_app,
+    tiny_bert,
+    train,
+    train_further,
+)
 
-TEXT = "Maria Berg sailed the Fram to Oslo"
 
-
-def pipeline(head="crf", model=TOKEN_MODEL, **settings):
-    nlp = blank()
-    nlp.add_pipe("sentencizer")
-    nlp.add_pipe("longtail_token_ner", name="ner", config={"model": model, "head": head, **settings})
+def pipeline(**settings):
+    nlp = one_pipe(**{"head": "crf", "model": TOKEN_MODEL, **settings})
+    nlp.add_pipe("sentencizer", first=True)
     return nlp
 
 
 def begun(nlp, seed=0):
-    fix_random_seed(seed)
-    data = examples(nlp)
-    nlp.initialize(lambda: data)
+    train(nlp, 0, seed)
     return nlp
 
 
-def runs(start, n=2, steps=6, **settings):
+def runs(start, n=2, steps=6):
     """Pipelines that went on from the same weights, each with a seed of its own."""
-    data, result = start.to_bytes(), []
+    result = []
     for seed in range(n):
-        nlp = pipeline(**settings).from_bytes(data)
+        nlp = from_bytes(start)
         fix_random_seed(seed)
         optimizer = nlp.resume_training()
         for _ in range(steps):
@@ -43,10 +50,6 @@ def weights(nlp):
     return params(nlp.get_pipe("ner"))
 
 
-def scores(nlp):
-    return nlp.get_pipe("ner").marginals([words(nlp, TEXT)])
-
-
 @pytest.fixture(scope="module")
 def start():
     return begun(pipeline())
@@ -55,34 +58,24 @@ def start():
 def test_torch_modules_take_part(tmp_path):
     pytest.importorskip("spacy_transformers")
     bert = tiny_bert(tmp_path / "bert")
-    trf = {
-        "@architectures": "spacy-transformers.TransformerListener.v1",
-        "grad_factor": 1.0,
-        "pooling": {"@layers": "reduce_mean.v1"},
-    }
+    nlp = one_pipe("transformer", "transformer", model={"name": str(bert)})
+    listener = {"@architectures": "spacy-transformers.TransformerListener.v1", "grad_factor": 1.0}
+    listener["pooling"] = {"@layers": "reduce_mean.v1"}
+    model = {**TOKEN_MODEL, "tok2vec": listener}
+    nlp.add_pipe("longtail_token_ner", name="ner", config={"model": model})
+    other = from_bytes(begun(nlp))
 
-    def made():
-        nlp = blank()
-        nlp.add_pipe("transformer", config={"model": {"name": str(bert)}})
-        model = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": trf}
-        nlp.add_pipe("longtail_token_ner", name="ner", config={"model": model})
-        return nlp
-
-    nlp, other = begun(made()), made()
-    other.from_bytes(nlp.to_bytes())
+    def module_of(own):
+        (shim,) = (s for node in own.get_pipe("transformer").model.walk() for s in node.shims)
+        return shim._model
 
     def tensors(own):
-        states = (
-            s._model.state_dict() for n in own.get_pipe("transformer").model.walk() for s in n.shims
-        )
-        return {k: v.clone() for state in states for k, v in state.items() if v.is_floating_point()}
+        state = module_of(own).state_dict()
+        return {k: v.clone() for k, v in state.items() if v.is_floating_point()}
 
-    optimizer = other.resume_training()
-    for _ in range(3):  # the output layer begins with zeros, and passes nothing on
-        other.update(examples(other), sgd=optimizer)
+    train_further(other, steps=3)  # the output layer begins with zeros, and passes nothing on
     for own in (nlp, other):
-        (shim,) = (s for node in own.get_pipe("transformer").model.walk() for s in node.shims)
-        attention = shim._model.encoder.layer[0].attention.self
+        attention = module_of(own).encoder.layer[0].attention.self
         attention.query.weight = attention.key.weight  # tied: one tensor under two names
     a, b = tensors(nlp), tensors(other)
     assert any((a[key] - b[key]).abs().max() > 1e-6 for key in a)
@@ -120,8 +113,7 @@ def test_seeds_and_sources_are_those_of_all(start):
 
 @pytest.mark.parametrize("head", HEADS)
 def test_every_head(head):
-    settings = HEADS[head]
-    nlp, *others = runs(begun(pipeline(**settings)), 3, **settings)
+    nlp, *others = runs(begun(pipeline(**{"head": "softmax", **HEADS[head]})), 3)
     apart, names = [weights(own) for own in (nlp, *others)], nlp.pipe_names
     average_weights([nlp, *others], ["a", "b", "c"])
     for mean, *several in zip(weights(nlp), *apart, strict=True):
@@ -134,12 +126,9 @@ def test_every_head(head):
 
 
 def test_the_command(start, tmp_path):
-    for name, own in zip("ab", runs(start), strict=True):
-        own.to_disk(tmp_path / name)
-    folders = [tmp_path / name for name in "ab"]
-    run_app("ensemble", *folders, "-o", tmp_path / "mean", "--weights")
-    nlp = spacy.load(tmp_path / "mean")
-    apart = [weights(spacy.load(folder)) for folder in folders]
-    for mean, *several in zip(weights(nlp), *apart, strict=True):
-        np.testing.assert_allclose(mean, np.mean(several, axis=0), atol=1e-6)
+    first, other = (reloaded(nlp, tmp_path / name) for name, nlp in zip("ab", runs(start), strict=True))
+    run_app("ensemble", tmp_path / "a", tmp_path / "b", "-o", tmp_path / "mean", "--weights")
+    average_weights([first, other], ["a", "b"])
+    for own, mean in zip(weights(spacy.load(tmp_path / "mean")), weights(first), strict=True):
+        np.testing.assert_allclose(own, mean, atol=1e-6)
     assert read_run(tmp_path / "mean").command.endswith(" --weights")

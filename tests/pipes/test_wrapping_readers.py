@@ -17,9 +17,13 @@ from spacy_longtail.readers import (
 from spacy_longtail.readers.sampled import rounded
 from spacy_longtail.readers.undersampled import document_tokens, kept_tokens
 from tests.contracts.check_reader import Fixed, corpus_of
-from tests.util import blank, examples, parse, two_sentences
+from tests.util import blank, examples, parse, two_sentences, words
 
 NLP = blank()
+
+
+def example(text):
+    return Example(words(NLP, text), parse(NLP, text))
 
 
 def texts(found):
@@ -49,13 +53,13 @@ def test_documents_are_cut_sentence_by_sentence():
 
 
 def test_what_undersampling_leaves():
-    reference = parse(NLP, "[Ann|PER] and [Jon|PER] left .")
-    eg = Example(Doc(NLP.vocab, words=[t.text for t in reference]), reference)
-    (found,) = UndersampledCorpus(Fixed([eg]), ratio=1)(NLP)
+    (found,) = UndersampledCorpus(Fixed([example("[Ann|PER] and [Jon|PER] left .")]), ratio=1)(NLP)
     assert [e.text for e in found.reference.ents] == ["Ann", "Jon"]
-    reference = Doc(
-        NLP.vocab, words=["It", "'s", "New", "York-", "bound"], spaces=[False, True, True, False, True]
-    )
+
+
+def test_undersampling_where_tokens_differ():
+    tokens, spaces = ["It", "'s", "New", "York-", "bound"], [False, True, True, False, True]
+    reference = Doc(NLP.vocab, words=tokens, spaces=spaces)
     reference.ents = [reference.char_span(5, 14, label="GEO")]
     eg = Example(NLP.make_doc(reference.text), reference)
     assert len(eg.predicted) != len(reference)
@@ -120,11 +124,7 @@ def test_the_entity_share_is_reached(share):
 
 def test_exchanges_look_at_length():
     """A long sentence is not exchanged for a short one."""
-    short = [f"[Ann|PER] {'x ' * 2}" for _ in range(40)]
-    data = [
-        Example(Doc(NLP.vocab, words=[t.text for t in d]), d)
-        for d in (parse(NLP, s) for s in short + ["y " * 40 for _ in range(40)])
-    ]
+    data = [example("[Ann|PER] x x") for _ in range(40)] + [example("y " * 40) for _ in range(40)]
     for seed in range(3):
         drawn = list(LowResourceCorpus(Fixed(data), 20, seed=seed)(NLP))
         n_long = sum(len(eg.reference) > 10 for eg in drawn)
