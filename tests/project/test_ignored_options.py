@@ -3,7 +3,7 @@
 import pytest
 
 from spacy_longtail.corpus.folder import CorpusTypes, write_corpus
-from tests.util import GATE_MODEL, blank, one_pipe, parse, refused, small_ner, toy_corpus, train
+from tests.util import GATE_MODEL, blank, one_pipe, parse, refused, small_ner, toy_corpus, trained_once
 
 
 @pytest.fixture
@@ -40,17 +40,15 @@ def test_an_ensemble_that_is_not_measured_takes_no_part(tmp_path):
 
 
 def test_thresholds_of_a_gate_need_a_gate(corpus, tmp_path):
-    nlp = one_pipe("longtail_ner", **small_ner(scores_key="entity_scores"))
-    train(nlp, 1)
-    nlp.to_disk(tmp_path / "model")
+    settings = small_ner(scores_key="entity_scores")
+    trained_once(one_pipe, 1, factory="longtail_ner", **settings)[0].to_disk(tmp_path / "model")
     command = ["thresholds", tmp_path / "model", corpus, "-o", tmp_path / "out", "--gate-recall", 0.9]
     assert "--gate-recall would be ignored" in said(command)
 
 
 def test_thresholds_of_types_need_entity_scores(corpus, tmp_path):
     settings = {"model": GATE_MODEL, "rare_labels": ["NAT"]}
-    nlp = one_pipe("longtail_sentence_gate", **settings)
-    train(nlp, 1)
+    nlp, _ = trained_once(one_pipe, 1, factory="longtail_sentence_gate", **settings)
     nlp.to_disk(tmp_path / "model")
     command = ["thresholds", tmp_path / "model", corpus, "-o", tmp_path / "out", "--precision", 0.9]
     assert "--precision would be ignored" in said(command)

@@ -16,7 +16,7 @@ from tests.util import (
     run_script,
     toy_corpus,
     toy_docs,
-    train,
+    trained_once,
     tree,
 )
 
@@ -29,13 +29,11 @@ def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("work")
     docs = toy_docs(3)
     toy_corpus(folder / "corpus" / "tiny", train=docs, dev=docs, test=docs)
-    nlp = one_pipe(model=TOKEN_MODEL, scores_key="entity_scores")
-    train(nlp, 30)
-    (folder / "run").mkdir()
-    nlp.to_disk(folder / "run" / "model-best")
-    shutil.copytree(folder / "run", folder / "other")
-    (folder / "assets").mkdir()
-    (folder / "mine").mkdir()
+    nlp, _ = trained_once(one_pipe, 30, model=TOKEN_MODEL, scores_key="entity_scores")
+    for name in ("run", "other", "assets", "mine"):
+        (folder / name).mkdir()
+    for name in ("run", "other"):
+        nlp.to_disk(folder / name / "model-best")
     (folder / "source.iob").write_text("Ann\tB-PER\nleft\tO\n\nOslo\tB-GEO\nslept\tO\n\n")
     for name in ("notes.txt", "mine/train.spacy", "mine.html", "mine.json", "mine.svg", "mine.cfg"):
         (folder / name).write_text("my own")

@@ -4,13 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
-import spacy
+import srsly
 from scripts import package as packaging
 from scripts.package import RECORD, build_package
 
-from spacy_longtail.corpus.descriptions import CorpusTypes
-from spacy_longtail.corpus.folder import write_corpus
-from tests.util import SENTENCES, TOKEN_MODEL, one_pipe, parse, run_app, train, tree
+from tests.util import TOKEN_MODEL, one_pipe, run_app, toy_corpus, toy_docs, trained_once, tree
 
 pytest.importorskip("scipy", reason="needs the extra 'report'")
 
@@ -19,13 +17,9 @@ pytest.importorskip("scipy", reason="needs the extra 'report'")
 def run(tmp_path_factory):
     """A baseline that has learnt little, a method that has learnt much, and the baseline again."""
     folder = tmp_path_factory.mktemp("run")
-    own = spacy.blank("en")
-    docs = [parse(own, text) for text in SENTENCES * 4]
-    types = CorpusTypes(["PER", "GEO", "ART", "NAT"], ["NAT"], "en", "words")
-    write_corpus(folder / "tiny", {"train": docs, "dev": docs, "test": docs}, types)
+    toy_corpus(folder / "tiny", **dict.fromkeys(("train", "dev", "test"), toy_docs(4)))
     for name, steps in (("baseline", 6), ("ours", 60), ("alike", 6)):
-        nlp = one_pipe(model=TOKEN_MODEL)
-        train(nlp, steps)
+        nlp, _ = trained_once(one_pipe, steps, model=TOKEN_MODEL)
         (folder / name).mkdir()
         nlp.to_disk(folder / name / "model-best")
     return folder
@@ -40,13 +34,11 @@ def metrics(run, tmp_path):
                 path = tmp_path / "m" / place / f"{name}.json"
                 model = run / name / "model-best"
                 run_app("evaluate", model, run / "tiny", "--part", part, "--name", name, "-o", path)
-                found = json.loads(path.read_text(encoding="utf8"))
-                found["performance"] = {"ents_macro_f": found["scores"]["ents_macro_f"]}
-                found["training"]["seed"] = 0
-                path.write_text(json.dumps(found), encoding="utf8")
-                meta = json.loads((model / "meta.json").read_text(encoding="utf8"))
-                meta["performance"] = found["performance"]  # as after a training
-                (model / "meta.json").write_text(json.dumps(meta), encoding="utf8")
+                found = srsly.read_json(path)
+                performance = {"ents_macro_f": found["scores"]["ents_macro_f"]}
+                srsly.write_json(path, {**found, "performance": performance, "training": {"seed": 0}})
+                meta = srsly.read_json(model / "meta.json")
+                srsly.write_json(model / "meta.json", {**meta, "performance": performance})
         return tmp_path / "m"
 
     return evaluated

@@ -1,6 +1,5 @@
 """benchmarks/peers.py: peers are scored over the same words, each run leaves one record."""
 
-import json
 import re
 import sys
 from pathlib import Path
@@ -9,9 +8,7 @@ import pytest
 import srsly
 from spacy.tokens import Doc
 
-from spacy_longtail.corpus.descriptions import CorpusTypes
-from spacy_longtail.corpus.folder import write_corpus
-from tests.util import SENTENCES, blank, parse, tiny_gliner
+from tests.util import blank, tiny_gliner, toy_corpus, toy_docs
 
 ROOT = Path(__file__).parents[2]
 FAKE = '''"""Finds what it read in training."""
@@ -51,14 +48,7 @@ def peers(monkeypatch):
 
 @pytest.fixture
 def corpus(tmp_path):
-    nlp = blank()
-    docs = [parse(nlp, text) for text in SENTENCES]
-    write_corpus(
-        tmp_path / "toy",
-        {"train": docs, "dev": docs, "test": docs},
-        CorpusTypes(["PER", "GEO", "ART", "NAT"], ["NAT"]),
-    )
-    return tmp_path / "toy"
+    return toy_corpus(tmp_path / "toy", dev=toy_docs(), test=toy_docs())
 
 
 def test_entities_and_tags(monkeypatch):
@@ -101,8 +91,8 @@ def test_a_run_leaves_one_record(peers, corpus, tmp_path, monkeypatch):
     assert types["NAT"]["f"] == first["test"]["ents_tail_f"] == 0.0
     assert types["PER"]["r"] == pytest.approx(2 / 5)
     assert first["test"]["calibration_error"] > 0
-    with_task = json.loads((work / "runs" / "toy.fake.0.1.0" / "task.json").read_text(encoding="utf8"))
-    assert isinstance(with_task["test"][0][0], str)  # words alone, no tags
+    task = srsly.read_json(work / "runs" / "toy.fake.0.1.0" / "task.json")
+    assert isinstance(task["test"][0][0], str)  # words alone, no tags
 
 
 def test_calibration_error(peers):

@@ -9,41 +9,18 @@ from spacy.training import Corpus
 
 from spacy_longtail.evaluation.thresholds import fit_thresholds
 from spacy_longtail.pipes.scores.thresholds import for_share, points
-from tests.util import (
-    GATE_MODEL,
-    TOKEN_MODEL,
-    WEAK,
-    blank,
-    refused,
-    run_app,
-    toy_corpus,
-    toy_docs,
-    train,
-)
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    """Twelve times the toy corpus, of which most mentions are known to no one."""
-    docs = toy_docs(12)
-    for i, doc in enumerate(docs):
-        if i % 3:
-            doc.set_ents([ent for ent in doc.ents if ent.label_ != "ART"], default="outside")
-    return toy_corpus(tmp_path_factory.mktemp("corpus") / "toy", dev=docs)
-
-
-@pytest.fixture(scope="module")
-def trained():
-    nlp = blank()
-    nlp.add_pipe("longtail_token_ner", name="ner", config={"model": TOKEN_MODEL})
-    train(nlp, 15)
-    return nlp
+from tests.util import GATE_MODEL, TOKEN_MODEL, WEAK, one_pipe, refused, run_app, train, trained_once
 
 
 @pytest.fixture
-def model(trained, tmp_path):
+def corpus(unannotated_ships):
+    return unannotated_ships
+
+
+@pytest.fixture
+def model(tmp_path):
     def write(**settings):
-        nlp = blank().from_config(trained.config).from_bytes(trained.to_bytes())
+        nlp, _ = trained_once(one_pipe, 15, model=TOKEN_MODEL)
         nlp.add_pipe("longtail_posterior_gate", name="gate", config={"rare_labels": WEAK, **settings})
         nlp.to_disk(tmp_path / "model")
         return tmp_path / "model"
@@ -116,9 +93,7 @@ def test_budgets_that_make_no_sense_are_refused(model, corpus, options, code):
 
 
 def test_a_trained_gate_takes_the_lowest_threshold_within_a_budget(corpus, tmp_path):
-    nlp = blank()
-    config = {"model": GATE_MODEL, "rare_labels": WEAK}
-    nlp.add_pipe("longtail_sentence_gate", name="gate", config=config)
+    nlp = one_pipe("longtail_sentence_gate", "gate", model=GATE_MODEL, rare_labels=WEAK)
     train(nlp, 10)
     nlp.to_disk(tmp_path / "model")
     assert 0 < chosen(tmp_path / "model", corpus, "--gate-budget", 0.3)["after"]["open"] <= 0.3

@@ -13,9 +13,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 from spacy.training.initialize import init_nlp
 from spacy.util import load_model_from_config
-from typer.testing import CliRunner
 
-from spacy_longtail.cli import app
 from spacy_longtail.corpus.cutting import bare
 from spacy_longtail.heads.outputs import output_of
 from spacy_longtail.pretraining.donors import read_donors
@@ -24,9 +22,19 @@ from spacy_longtail.training.loading import load_weights
 from spacy_longtail.training.seen import FILE as SEEN
 from spacy_longtail.training.seen import sketch
 from spacy_longtail.training.train import load_filled
-from tests.project.pretraining import RATES, killed, two_donors, write
+from tests.project.pretraining import RATES, killed, write
 from tests.project.pretraining import run_pretrain as run
-from tests.util import SENTENCES, blank, examples, params, tiny_bert, tiny_cnn
+from tests.util import (
+    SENTENCES,
+    blank,
+    examples,
+    one_pipe,
+    params,
+    reloaded,
+    run_app,
+    tiny_bert,
+    tiny_cnn,
+)
 
 torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
 pytest.importorskip("transformers", reason="needs the extra 'transformers'")
@@ -45,14 +53,8 @@ from spacy_longtail.pretraining.cnn import (  # noqa: E402
 )
 from spacy_longtail.pretraining.learners import CNNLearner  # noqa: E402
 
-RUN = CliRunner()
 CONFIG = Path(__file__).parents[2] / "configs" / "pretrained_cnn.cfg"
 SOURCES = [{"name": "toy"}, {"name": "ships"}]
-
-
-@pytest.fixture(scope="module")
-def donors(tmp_path_factory):
-    return two_donors(tmp_path_factory.mktemp("corpus"))
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +70,11 @@ def trained(donors, encoder, tmp_path_factory):
 
 def same(one, other):
     both = ([p for name in nlp.pipe_names for p in params(nlp.get_pipe(name))] for nlp in (one, other))
-    return all(np.array_equal(a, b) for a, b in zip(*both, strict=True))
+    return all(map(np.array_equal, *both))
+
+
+def same_encoder(one, other):
+    return all(map(np.array_equal, params(one.get_pipe("tok2vec")), params(other.get_pipe("tok2vec"))))
 
 
 # A CNN in torch and in thinc
@@ -171,8 +177,7 @@ def test_a_new_cnn_learns_from_a_teacher(donors, teacher, tmp_path, monkeypatch)
 def test_encoders_that_are_no_start_of_a_cnn(options, code, donors, encoder, tmp_path):
     given = {"encoder": encoder, **options}
     if given["encoder"] == "STOCK":
-        nlp = spacy.blank("en")
-        nlp.add_pipe("ner")
+        nlp = one_pipe("ner")
         nlp.initialize()
         nlp.to_disk(tmp_path / "other")
         given["encoder"] = tmp_path / "other"
@@ -301,16 +306,14 @@ def recipe(tmp_path, **overrides):
 def test_a_recipe_begins_with_encoder_and_head_and_learns(trained, tmp_path):
     given = {"paths.pretrained": str(trained.model)}
     nlp = recipe(tmp_path, **given)
-    own, their = (params(p.get_pipe("tok2vec")) for p in (nlp, trained.nlp))
-    assert all(np.array_equal(a, b) for a, b in zip(own, their, strict=True))
+    assert same_encoder(nlp, trained.nlp)
     fresh, head = (output_of(p.get_pipe("ner").model) for p in (nlp, trained.nlp))
     assert all(np.array_equal(fresh.get_param(name), head.get_param(name)) for name in "PQ")
     assert np.array_equal(fresh.get_param("W")[0], head.get_param("W")[0])
     assert fresh.get_param("b")[0] == head.get_param("b")[0] and not fresh.get_param("W")[1:].any()
     kept = nlp.config["components"]["ner"]["describe"]  # that of the pretrained head
     assert kept == {"@misc": "longtail.SubwordDescriptions.v1", "source": str(trained.model)}
-    nlp.to_disk(tmp_path / "begun")  # whose data is in it
-    assert spacy.load(tmp_path / "begun").meta["sources"] == SOURCES
+    assert reloaded(nlp, tmp_path / "begun").meta["sources"] == SOURCES  # whose data is in it
     # before any training it finds what the donors taught; a head that begins anew finds less
     gold = examples(nlp)
     begun = nlp.evaluate(examples(nlp))["ents_f"]
@@ -341,8 +344,7 @@ def test_init_tok2vec_is_read_before_a_training(trained, tmp_path):
     nlp = load_model_from_config(filled)
     load_weights(nlp, filled)
     nlp.initialize(lambda: examples(nlp))
-    known, own = (params(p.get_pipe("tok2vec")) for p in (trained.nlp, nlp))
-    assert all(np.array_equal(a, b) for a, b in zip(own, known, strict=True))
+    assert same_encoder(nlp, trained.nlp)
     half(weights)
     with pytest.raises(ValueError):
         load_weights(load_model_from_config(filled), filled)
@@ -386,14 +388,11 @@ def test_a_described_type_has_a_name_that_a_config_can_hold(tmp_path):
 
 
 def test_the_command(donors, tmp_path):
-    def call(*arguments):
-        rates = [f"--set={name}={json.dumps(value)}" for name, value in RATES.items()]
-        return RUN.invoke(app, ["pretrain", *map(str, [*donors, *arguments]), *rates])
-
     target = write(tmp_path / "target", SENTENCES, test=["THE rain  fell for hours .", "Rome fell ."])
     arguments = ["--steps", 4, "--words", 20, "--evaluations", 1, "--exclude", target, "--json"]
-    shown = call("-o", tmp_path / "out", *arguments, "--set", "training.dropout=0.25")
-    assert shown.exit_code == 0, shown.output
+    rates = [f"--set={name}={value}" for name, value in RATES.items()]
+    arguments += [*rates, "--set", "training.dropout=0.25"]
+    shown = run_app("pretrain", *donors, "-o", tmp_path / "out", *arguments)
     record = json.loads((tmp_path / "out" / "pretrain.json").read_text(encoding="utf8"))
     printed = json.loads(shown.stdout[shown.stdout.index("{") :])
     assert printed["model"] == str(tmp_path / "out" / "model") and printed["key"] == record["key"]
@@ -404,7 +403,6 @@ def test_the_command(donors, tmp_path):
 def test_the_removed_option_bits_is_ignored_with_a_message(donors, encoder, tmp_path):
     given = ["--encoder", encoder, "--steps", 1, "--words", 20, "--bits", 8, 8, 8]
 
-    shown = RUN.invoke(app, [*map(str, ["pretrain", donors[0], "-o", tmp_path / "out", *given])])
+    shown = run_app("pretrain", donors[0], "-o", tmp_path / "out", *given)
 
-    assert shown.exit_code == 0, shown.output
     assert "--bits has no effect any more" in shown.stderr

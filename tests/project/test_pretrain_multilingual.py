@@ -4,20 +4,13 @@ import numpy as np
 import pytest
 import spacy
 
-from tests.project.pretraining import run_pretrain, tiny_xlm_roberta, two_donors
-from tests.util import invoke
+from tests.project.pretraining import FAST, run_pretrain, tiny_xlm_roberta
+from tests.util import run_app
 
 torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
 transformers = pytest.importorskip("transformers", reason="needs the extra 'transformers'")
 
 from spacy_longtail.models.transformer import encoder_of  # noqa: E402
-
-FAST = {"training.encoder_rate": 0.01, "training.head_rate": 0.01}
-
-
-@pytest.fixture(scope="module")
-def donors(tmp_path_factory):
-    return two_donors(tmp_path_factory.mktemp("corpus"))
 
 
 @pytest.fixture(scope="module")
@@ -54,16 +47,14 @@ def test_a_loaded_xlm_roberta_gives_the_states_of_the_saved_one(pretrained):
 
 def test_training_starts_from_a_pretrained_xlm_roberta(pretrained, donors, tmp_path):
     config = tmp_path / "transformer.cfg"
-    assert invoke("init-config", "transformer", "-o", config).exit_code == 0
+    run_app("init-config", "transformer", "-o", config)
     settings = ["--training.max_steps", 2, "--training.eval_frequency", 2]
     # the listener is as wide as the encoder
     settings += ["--components.ner.model.tok2vec.width", 64]
 
-    done = invoke(
-        "train", config, donors[0], tmp_path / "out", "--paths.pretrained", pretrained.model, *settings
-    )
+    given = ("--paths.pretrained", pretrained.model, *settings)
+    run_app("train", config, donors[0], tmp_path / "out", *given)
 
-    assert done.exit_code == 0, done.output
     assert (tmp_path / "out" / "model-best" / "config.cfg").is_file()
 
 

@@ -13,8 +13,8 @@ from spacy.tokens import DocBin, Span
 from spacy.training import Example
 
 from spacy_longtail.types import ANNOTATED_TYPES
-from tests.project.pretraining import killed, run_pretrain, two_donors
-from tests.util import invoke, refused, tiny_bert
+from tests.project.pretraining import FAST, killed, run_pretrain
+from tests.util import refused, reloaded, run_app, tiny_bert
 
 torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
 pytest.importorskip("transformers", reason="needs the extra 'transformers'")
@@ -37,7 +37,6 @@ The [Fram|ship; vehicle] left [Oslo|town; place] at [night|time of day; time].
 [Jon|sailor; person] saw the [Fram|ship; vehicle] in [Rome|city; place].
 Nobody sent help there.
 """
-FAST = {"training.encoder_rate": 0.01, "training.head_rate": 0.01}
 
 
 @pytest.fixture
@@ -51,11 +50,6 @@ def notes(tmp_path):
 @pytest.fixture
 def bert(tmp_path):
     return tiny_bert(tmp_path / "bert", width=64, depth=2, spells=True)
-
-
-@pytest.fixture(scope="module")
-def donors(tmp_path_factory):
-    return two_donors(tmp_path_factory.mktemp("corpus"))
 
 
 def packed(folder, bert):
@@ -184,7 +178,7 @@ def weights(nlp):
 
 
 def same(one, other):
-    return all(np.array_equal(a, b) for a, b in zip(weights(one.nlp), weights(other.nlp), strict=True))
+    return all(map(np.array_equal, weights(one), weights(other)))
 
 
 def test_a_transformer_that_was_killed_comes_to_the_same_weights(
@@ -195,10 +189,10 @@ def test_a_transformer_that_was_killed_comes_to_the_same_weights(
     given = {"steps": 6, "words": 60, "evaluations": 2, "settings": FAST}
     killed(monkeypatch, 5, (3,), TransformerLearner, folders, tmp_path / "killed", bert, **given)
     again = go(folders, tmp_path / "killed", bert)
-    assert same(straight, again) and straight.scores == again.scores
+    assert same(straight.nlp, again.nlp) and straight.scores == again.scores
     assert [step for step, _ in again.scores] == [3, 6]
     assert [(s["name"], s["sentences"]) for s in again.scores[-1][1]] == [("toy", 3), ("ships", 2)]
-    assert not same(straight, go(folders, tmp_path / "seed", bert, seed=1))
+    assert not same(straight.nlp, go(folders, tmp_path / "seed", bert, seed=1).nlp)
 
 
 def test_donors_are_scored_as_the_pipeline_finds_their_types(donors, bert, tmp_path):
@@ -224,40 +218,26 @@ def test_donors_are_scored_as_the_pipeline_finds_their_types(donors, bert, tmp_p
 def test_a_pretrained_pipeline_that_is_trained_further_saves_what_it_learnt(donors, bert, tmp_path):
     nlp = go(donors, tmp_path / "out", bert, steps=1).nlp
     shipped = (tmp_path / "out" / "model" / "tok2vec" / "model").read_bytes()
-    optimizer = nlp.resume_training()
-    nlp.update([Example(nlp.make_doc(doc.text), doc) for doc in annotated(nlp)], sgd=optimizer)
-    nlp.to_disk(tmp_path / "more")
+    doc = nlp.make_doc("Maria sailed to Oslo")
+    doc.set_ents([Span(doc, 0, 1, "person"), Span(doc, 3, 4, "location")], default="outside")
+    nlp.update([Example(nlp.make_doc(doc.text), doc)], sgd=nlp.resume_training())
 
-    loaded = spacy.load(tmp_path / "more")
+    assert same(reloaded(nlp, tmp_path / "more"), nlp)
     assert (tmp_path / "more" / "tok2vec" / "model").read_bytes() != shipped
-    for one, other in zip(weights(nlp), weights(loaded), strict=True):
-        assert np.array_equal(one, other)
 
 
 def test_the_pipeline_that_pretraining_returns_can_be_pickled(donors, bert, tmp_path):
     done = go(donors, tmp_path / "out", bert, steps=1)
     copy = pickle.loads(pickle.dumps(done.nlp))
-    saved = spacy.load(done.model)
-    for one, other in zip(weights(copy), weights(saved), strict=True):
-        assert np.array_equal(one, other)
+    assert same(copy, spacy.load(done.model))
     copy.get_pipe("ner").set_labels({"SHIP": "ship"})
-
-
-def annotated(nlp):
-    doc = nlp.make_doc("Maria sailed to Oslo")
-    doc.set_ents([Span(doc, 0, 1, "person"), Span(doc, 3, 4, "location")], default="outside")
-    return [doc]
-
-
-def call(*arguments):
-    return invoke("pretrain", *arguments, *[f"--set={name}={value}" for name, value in FAST.items()])
 
 
 def test_a_pretrained_pipeline_finds_what_it_was_shown(notes, bert, tmp_path):
     out, small, moved = tmp_path / "out", tmp_path / "small", tmp_path / "moved"
-    own = [notes, "--words", 400, "--evaluations", 1]
-    done = call(*own, "--encoder", bert, "--steps", 60, "-o", out)
-    assert done.exit_code == 0, done.output
+    rates = [f"--set={name}={value}" for name, value in FAST.items()]
+    own = ["pretrain", notes, "--words", 400, "--evaluations", 1, *rates]
+    run_app(*own, "--encoder", bert, "--steps", 60, "-o", out)
     record = json.loads((out / "pretrain.json").read_text(encoding="utf8"))
     assert [(d["name"], d["sentences"], d["open"], len(d["types"])) for d in record["donors"]] == [
         ("notes", 3, True, 9)
@@ -271,9 +251,7 @@ def test_a_pretrained_pipeline_finds_what_it_was_shown(notes, bert, tmp_path):
     # a random BERT reads all labels alike: which type it is cannot be learnt, what is a mention can
     shown, nothing = nlp.pipe(["The Fram left Oslo at night .", "Nobody sent help there ."])
     assert [ent.text for ent in shown.ents] == ["Fram", "Oslo", "night"] and not nothing.ents
-    more = ["--encoder", moved, "--teacher", moved, "--layers", 1, "--steps", 2]
-    done = call(*own, *more, "-o", small)
-    assert done.exit_code == 0, done.output
+    run_app(*own, "--encoder", moved, "--teacher", moved, "--layers", 1, "--steps", 2, "-o", small)
     nlp = spacy.load(small / "model")
     assert encoder_of(nlp.get_pipe("tok2vec").model).encoder.config.num_hidden_layers == 1
 

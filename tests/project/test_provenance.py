@@ -1,7 +1,6 @@
 """What `train` leaves beside a model, and what `evaluate` takes from there into reports."""
 
 import hashlib
-import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,7 +9,7 @@ import pytest
 import spacy
 import srsly
 from spacy.cli._util import parse_config_overrides
-from spacy.tokens import Doc, DocBin, Span
+from spacy.tokens import Doc, DocBin
 from spacy.util import load_config
 
 from spacy_longtail.evaluation.evaluate import evaluate_model
@@ -18,7 +17,7 @@ from spacy_longtail.evaluation.significance import mention_counts
 from spacy_longtail.training import startup
 from spacy_longtail.training.provenance import checksum, command, read_curve, read_run
 from spacy_longtail.training.train import train_model
-from tests.util import config_file, run_app, toy_corpus
+from tests.util import blank, config_file, one_pipe, parse, run_app, toy_corpus
 
 CONFIG = config_file("baseline")
 STEPS = {"training.max_steps": 4, "training.eval_frequency": 2}
@@ -62,10 +61,9 @@ def test_loggers_are_those_of_the_config(trained, corpus, tmp_path):
 
 
 def test_an_evaluation_takes_it_all_along(trained, corpus, tmp_path):
-    target = tmp_path / "mom.json"
-    done = run_app("evaluate", trained / "model-best", corpus, "-o", target)
-    found = json.loads(target.read_text(encoding="utf8"))
-    assert found["run"] == json.loads((trained / "run.json").read_text(encoding="utf8"))
+    done = run_app("evaluate", trained / "model-best", corpus, "-o", tmp_path / "mom.json")
+    found = srsly.read_json(tmp_path / "mom.json")
+    assert found["run"] == srsly.read_json(trained / "run.json")
     assert [point["step"] for point in found["curve"]] == [0, 2, 4]
     assert all(0 <= point["ents_macro_f"] <= 1 for point in found["curve"])
     assert found["training"]["seed"] == 3
@@ -118,8 +116,7 @@ def test_a_run_that_is_moved_afterwards_names_its_final_place(corpus, tmp_path):
     assert f" train {final}/config.cfg {corpus} {final}/model " in found
 
 
-def test_code_of_ones_own_is_in_the_command(tmp_path, monkeypatch):
-    monkeypatch.setattr(startup, "_imported", [])
+def test_code_of_ones_own_is_in_the_command(tmp_path):
     (tmp_path / "own.py").write_text("", encoding="utf8")
     startup.import_code(tmp_path / "own.py")
     assert command("ensemble", [], {}).endswith(f"--code {tmp_path / 'own.py'}")
@@ -163,22 +160,18 @@ def test_an_evaluation_without_a_name_is_called_as_its_training(
 ):
     place = tmp_path / folder
     place.parent.mkdir(parents=True)
-    spacy.blank("en").to_disk(place)
+    blank().to_disk(place)
     srsly.write_json(place.parent / "run.json", {"seconds": 7.0})
-    doc = Doc(spacy.blank("en").vocab, words=["Ann"])
-    doc.ents = [Span(doc, 0, 1, "PER")]
-    DocBin(docs=[doc]).to_disk(tmp_path / "test.spacy")
+    DocBin(docs=[parse(blank(), "[Ann|PER]")]).to_disk(tmp_path / "test.spacy")
     monkeypatch.chdir(tmp_path / start)
     found = evaluate_model(Path(given), tmp_path / "test.spacy", ["PER"], [])
     assert (found.name, found.run.seconds) == (name, 7.0)
 
 
 def test_an_evaluation_keeps_the_group_of_each_document(tmp_path):
-    nlp = spacy.blank("en")
-    nlp.to_disk(tmp_path / "model")
-    docs = [Doc(nlp.vocab, words=["Ann"]) for _ in range(3)]
+    blank().to_disk(tmp_path / "model")
+    docs = [parse(blank(), "Ann") for _ in range(3)]
     for doc, patient in zip(docs, ("7", "7", "8"), strict=True):
-        doc.set_ents([])
         doc.user_data["patient"] = patient
     DocBin(docs=docs, store_user_data=True).to_disk(tmp_path / "test.spacy")
     found = evaluate_model(tmp_path / "model", tmp_path / "test.spacy", ["PER"], [], group_by="patient")
@@ -188,16 +181,20 @@ def test_an_evaluation_keeps_the_group_of_each_document(tmp_path):
 
 def test_documents_give_the_scorers_counts(tmp_path):
     """Also where tokens differ, and where nobody knows what is right."""
-    nlp = spacy.blank("en")
-    ruler = nlp.add_pipe("entity_ruler")
-    ruler.add_patterns([{"label": "GEO", "pattern": "U.S.-based"}, {"label": "PER", "pattern": "Ann"}])
+    nlp = one_pipe("entity_ruler", "ruler")
+    patterns = [{"label": "GEO", "pattern": "U.S.-based"}, {"label": "PER", "pattern": "Ann"}]
+    nlp.get_pipe("ruler").add_patterns(patterns)
     nlp.to_disk(tmp_path / "model")
-    words = [["U.S.", "-", "based", "Ann", "left"], ["Ann", "slept"], ["Ann", "sat"]]
-    spaces = [[False, False, True, True, False], [True, False], [True, False]]
-    docs = [Doc(nlp.vocab, words=w, spaces=s) for w, s in zip(words, spaces, strict=True)]
-    docs[0].set_ents([Span(docs[0], 0, 1, "GEO"), Span(docs[0], 3, 4, "PER")])
-    docs[1].set_ents([], missing=[docs[1][0:1]], default="outside")  # the second, in part
-    DocBin(docs=docs, attrs=["ENT_IOB", "ENT_TYPE"]).to_disk(tmp_path / "test.spacy")  # not the third
+    first = Doc(
+        nlp.vocab,
+        words=["U.S.", "-", "based", "Ann", "left"],
+        spaces=[False, False, True, True, False],
+        ents=["B-GEO", "O", "O", "B-PER", "O"],
+    )
+    in_part = Doc(nlp.vocab, words=["Ann", "slept"], ents=["", "O"])
+    unannotated = Doc(nlp.vocab, words=["Ann", "sat"])
+    store = DocBin(docs=[first, in_part, unannotated], attrs=["ENT_IOB", "ENT_TYPE"])
+    store.to_disk(tmp_path / "test.spacy")
     with pytest.warns(UserWarning, match="LW003"):
         found = evaluate_model(tmp_path / "model", tmp_path / "test.spacy", ["PER", "GEO"], [])
     counts = mention_counts(found.documents, ["PER", "GEO"]).counts.sum(axis=0)

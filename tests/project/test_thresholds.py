@@ -2,14 +2,14 @@
 
 import json
 import shutil
-import warnings
 
 import numpy as np
 import pytest
 import spacy
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc, Span
 from spacy.training import Corpus, Example
 
+from spacy_longtail.corpus.folder import load_docs
 from spacy_longtail.evaluation.thresholds import fit_thresholds
 from spacy_longtail.numerics import sigmoid
 from spacy_longtail.pipes.scores.calibration import Scored, entity_outcomes, measure_error
@@ -22,13 +22,17 @@ from tests.util import (
     TOKEN_MODEL,
     WEAK,
     blank,
+    entities,
     one_pipe,
-    parse,
     refused,
+    reloaded,
     run_app,
     small_ner,
+    toy_corpus,
     train,
+    trained_once,
     tree,
+    words,
 )
 
 NER = {
@@ -37,41 +41,31 @@ NER = {
 }
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    """Twelve times the toy corpus; two thirds of the mentions of the Fram are not annotated."""
-    folder = tmp_path_factory.mktemp("corpus")
-    nlp = blank()
-    docs = []
-    for i in range(12):
-        for text in SENTENCES:
-            doc = parse(nlp, text)
-            if i % 3:
-                doc.set_ents([e for e in doc.ents if e.label_ != "ART"], default="outside")
-            docs.append(doc)
-    DocBin(docs=docs, store_user_data=True).to_disk(folder / "dev.spacy")
-    types = {"labels": ["PER", "GEO", "NAT", "ART"], "tail": WEAK}
-    (folder / "types.json").write_text(json.dumps(types), encoding="utf8")
-    return folder
-
-
-def trained(folder, factory, gated=False):
-    nlp = one_pipe(factory, **NER[factory])
-    if gated:
-        config = {"model": GATE_MODEL, "rare_labels": WEAK}
-        nlp.add_pipe("longtail_sentence_gate", name="gate", config=config)
-        config = {"model": TOKEN_MODEL, "labels": WEAK, "merge": "span"}
-        nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=config)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        train(nlp, 40)
-    nlp.to_disk(folder)
-    return folder
+@pytest.fixture
+def corpus(unannotated_ships):
+    return unannotated_ships
 
 
 @pytest.fixture(scope="module", params=list(NER))
 def model(request, tmp_path_factory):
-    return trained(tmp_path_factory.mktemp("model") / "best", request.param)
+    folder = tmp_path_factory.mktemp("model") / "best"
+    trained_once(one_pipe, 40, factory=request.param, **NER[request.param])[0].to_disk(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def gated(tmp_path_factory):
+    """A primary, a gate and a secondary."""
+    nlp = one_pipe("longtail_ner", **NER["longtail_ner"])
+    gate = {"model": GATE_MODEL, "rare_labels": WEAK}
+    nlp.add_pipe("longtail_sentence_gate", name="gate", config=gate)
+    secondary = {"model": TOKEN_MODEL, "labels": WEAK, "merge": "span"}
+    nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=secondary)
+    with pytest.warns(UserWarning, match="LW080"):
+        train(nlp, 40)
+    folder = tmp_path_factory.mktemp("gated") / "best"
+    nlp.to_disk(folder)
+    return folder
 
 
 def chosen(*arguments):
@@ -105,27 +99,26 @@ def test_a_precision_is_reached_by_the_written_pipeline(model, corpus, tmp_path)
 
 def test_what_falls_below_is_kept_aside(model, tmp_path):
     nlp = spacy.load(model)
-    ner, given = nlp.get_pipe("ner"), parse(nlp, SENTENCES[0])
-    ner.cfg.update(thresholds={"ART": 0.99999}, abstain_key="unsure")
-    ner.cfg["calibration"] = {"ART": [1.0, -20.0]}
-    words = [t.text for t in given]
-    doc = nlp(Doc(nlp.vocab, words=words))
-    assert [(e.text, e.label_) for e in doc.ents] == [("Maria", "PER"), ("Oslo", "GEO")]
+    below = {"thresholds": {"ART": 0.99999}, "calibration": {"ART": [1.0, -20.0]}}
+    nlp.get_pipe("ner").cfg.update(below, abstain_key="unsure")
+    doc = nlp(words(nlp, SENTENCES[0]))
+    assert entities(doc) == [("Maria", "PER"), ("Oslo", "GEO")]
     assert [(s.text, s.label_) for s in doc.spans["unsure"]] == [("Fram", "ART")]
     assert doc.spans["unsure"].attrs["scores"][0] < 0.1 and doc[6].ent_iob_ == "O"
     assert [s.text for s in doc.spans["entity_scores"]] == ["Maria", "Oslo"]
-    nlp.to_disk(tmp_path / "aside")
-    again = spacy.load(tmp_path / "aside")
+    again = reloaded(nlp, tmp_path)
     assert again.get_pipe("ner").cfg["thresholds"] == {"ART": 0.99999}
     aside = again(doc.text).spans["unsure"].attrs["scores"]
     assert list(aside) == pytest.approx(doc.spans["unsure"].attrs["scores"])
-    if nlp.get_pipe_meta("ner").factory == "longtail_ner":  # what a document came with stays
-        doc = Doc(nlp.vocab, words=words)
-        doc.set_ents([], blocked=[doc[0:1]], default="missing")
-        assert [e.text for e in nlp(doc).ents] == ["Oslo"] and doc[0].ent_iob_ == "B"
-        doc = Doc(nlp.vocab, words=words)
-        doc.set_ents([e for e in given.ents if e.label_ == "ART"], default="missing")
-        assert ("Fram", "ART") in [(e.text, e.label_) for e in nlp(doc).ents]
+
+
+def test_an_entity_that_a_document_comes_with_stays_below_the_threshold():
+    nlp, _ = trained_once(one_pipe, 40, factory="longtail_ner", **NER["longtail_ner"])
+    below = {"thresholds": {"ART": 0.99999}, "calibration": {"ART": [1.0, -20.0]}}
+    nlp.get_pipe("ner").cfg.update(below)
+    doc = words(nlp, SENTENCES[0])
+    doc.set_ents([Span(doc, 6, 7, label="ART")], default="missing")
+    assert ("Fram", "ART") in entities(nlp(doc))
 
 
 def test_scores_become_probabilities(model, corpus, tmp_path):
@@ -173,7 +166,7 @@ def test_bad_options_change_nothing(model, corpus, options, code):
 
 @pytest.mark.parametrize(("factory", "code"), [("ner", "L255"), ("longtail_token_ner", "L251")])
 def test_pipelines_without_scores_are_refused(factory, code, corpus, tmp_path):
-    nlp = one_pipe(factory, **({"model": TOKEN_MODEL} if code == "L251" else {}))
+    nlp = one_pipe(factory)
     train(nlp, 1)
     nlp.to_disk(tmp_path / "model")
     refused(["thresholds", tmp_path / "model", corpus, "--in-place"], code)
@@ -231,20 +224,14 @@ def test_a_gate_is_calibrated_and_gets_its_threshold(gated, corpus, tmp_path):
 
 def test_a_gate_keeps_its_threshold_where_few_sentences_would_choose_it(gated, corpus, tmp_path):
     """A recall that nobody asked for is not cut on fewer than 30 sentences."""
-    docs = list(DocBin().from_disk(corpus / "dev.spacy").get_docs(spacy.blank("en").vocab))
-    shutil.copytree(corpus, tmp_path / "few")
-    DocBin(docs=docs[: len(docs) // 2]).to_disk(tmp_path / "few" / "dev.spacy")
-    few = (gated, tmp_path / "few", "-o", tmp_path / "x", "--min-mentions", "2")
+    docs = load_docs(corpus / "dev.spacy", blank())
+    half = toy_corpus(tmp_path / "half", dev=docs[: len(docs) // 2])
+    few = (gated, half, "-o", tmp_path / "x", "--min-mentions", "2")
     kept = chosen(*few)["gate"]
     assert 2 <= kept["rare"] < 30 and kept["threshold"] == 0.5
     asked = chosen(*few, "--gate-recall", "0.9")["gate"]
     assert asked["threshold"] != 0.5 and asked["after"]["r"] >= 0.9
     assert chosen(gated, corpus, "-o", tmp_path / "x")["gate"]["threshold"] != 0.5
-
-
-@pytest.fixture(scope="module")
-def gated(tmp_path_factory):
-    return trained(tmp_path_factory.mktemp("gated") / "best", "longtail_ner", gated=True)
 
 
 def test_components_without_scores_are_left_as_they_are(gated, corpus, tmp_path):
@@ -265,11 +252,9 @@ def test_components_without_scores_are_left_as_they_are(gated, corpus, tmp_path)
 
 
 def test_a_gold_mention_is_found_once():
-    nlp = blank()
-    reference = Doc(nlp.vocab, words=["New-York", "is"], spaces=[True, False])
-    reference.set_ents([reference.char_span(0, 8, label="GEO")])
-    words, spaces = ["New", "-", "York", "is"], [False, False, True, False]
-    eg = Example(Doc(nlp.vocab, words=words, spaces=spaces), reference)
+    vocab, spaces = blank().vocab, [False, False, True, False]
+    reference = Doc(vocab, words=["New-York", "is"], spaces=[True, False], ents=["B-GEO", "O"])
+    eg = Example(Doc(vocab, words=["New", "-", "York", "is"], spaces=spaces), reference)
     spans = [ScoredSpan(0, 1, "GEO", 0.8, ()), ScoredSpan(2, 3, "GEO", 0.9, ())]
 
     class Pipe:

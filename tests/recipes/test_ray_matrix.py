@@ -4,12 +4,9 @@ import subprocess
 import sys
 
 import pytest
-import spacy
 
-from spacy_longtail.corpus.descriptions import CorpusTypes
-from spacy_longtail.corpus.folder import write_corpus
 from spacy_longtail.studies.trials.store import TrialStore
-from tests.util import SENTENCES, parse, run_script
+from tests.util import run_script, toy_corpus, toy_docs
 
 from .util import RECIPES
 
@@ -20,10 +17,7 @@ PLAN = "steps: 2\nseeds: 1\nsettings: {training.eval_frequency: 1}\ngrids: [{hea
 
 @pytest.mark.slow
 def test_each_trial_is_a_task(tmp_path):
-    nlp = spacy.blank("en")
-    docs = [parse(nlp, text) for text in SENTENCES]
-    types = CorpusTypes(["PER", "GEO", "ART", "NAT"], ["NAT"], "en", "words")
-    write_corpus(tmp_path / "tiny", {"train": docs, "dev": docs, "test": docs * 3}, types)
+    toy_corpus(tmp_path / "tiny", test=toy_docs(3))
     (tmp_path / "plan.yml").write_text(PLAN, encoding="utf8")
     command = [sys.executable, RECIPES / "ray_matrix.py", "plan.yml", "tiny", "-o", "out"]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
