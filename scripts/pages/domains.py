@@ -29,7 +29,6 @@ def languages() -> Iterator[tuple[str, str]]:
             rows.append((title, str(len(stock["ents_per_type"])), *shown))
             gains.append(100 * (own["ents_macro_f"] - stock["ents_macro_f"]))
     yield "languages.rows", rows_of(rows)
-    yield "languages.n", str(len(rows))
     yield "languages.better", "all" if min(gains) > 0 else str(sum(gain > 0 for gain in gains))
     yield "languages.gain", f"{mean(gains):.1f}"
 
