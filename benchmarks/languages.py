@@ -54,7 +54,11 @@ def draw(source: Path, target: Path, n_train: int, seed: int = 0) -> None:
             for row in text.split("\n")
         ]
         (target / f"{name}.iob").write_text("\n".join(rows) + "\n", encoding="utf8")
-    declared = {"labels": sorted(known), "descriptions": {tag: types[tag] for tag in sorted(known)}}
+    texts = [types[tag] for tag in known]  # two types of one description cannot be told apart
+    words = {
+        tag: types[tag] if texts.count(types[tag]) == 1 else f"{types[tag]}, {tag}" for tag in known
+    }
+    declared = {"labels": sorted(known), "descriptions": dict(sorted(words.items()))}
     (target / "corpus.json").write_text(json.dumps(declared), encoding="utf8")
 
 
