@@ -175,8 +175,11 @@ def _tokens(types: CorpusTypes, paths: Mapping[str, Path]) -> Results:
         docs = list(islice(stream_docs(path, nlp.vocab), N_DOCS))
         known = [doc for doc in docs if not doc.has_unknown_spaces]
         if len(known) < len(docs):
-            text = "have tokens without their text, so a pipeline in production may cut others"
-            yield "info", f"{part}: {len(docs) - len(known)} of the first {len(docs)} documents {text}."
+            yield (
+                "info",
+                f"{part}: {len(docs) - len(known)} of the first {len(docs)} documents have tokens "
+                "without their text, so a pipeline in production may cut others.",
+            )
         n_lost, odd = 0, list[str]()
         for doc in known:
             pair = nlp.make_doc(doc.text), doc
@@ -185,13 +188,19 @@ def _tokens(types: CorpusTypes, paths: Mapping[str, Path]) -> Results:
             starts, ends = ({bound[i] for bound in made} for i in (0, 1))
             n_lost += sum(e.start_char not in starts or e.end_char not in ends for e in doc.ents)
         if odd:
-            text = f"{part}: {len(odd):,} of {sum(map(len, known)):,} tokens are others to the"
-            yield "warn", f"{text} tokenizer of {nlp.lang!r}, such as: {' / '.join(odd[:N_EXAMPLES])}"
+            yield (
+                "warn",
+                f"{part}: {len(odd):,} of {sum(map(len, known)):,} tokens are others to the tokenizer "
+                f"of {nlp.lang!r}, such as: {' / '.join(odd[:N_EXAMPLES])}",
+            )
         elif known:
             yield "good", f"{part}: the tokenizer of {nlp.lang!r} makes the same tokens."
         if n_lost:
-            text = f"{n_lost:,} of {sum(len(doc.ents) for doc in known):,} mentions end inside one"
-            yield "warn", f"{part}: {text} of its tokens: in production they cannot be found."
+            yield (
+                "warn",
+                f"{part}: {n_lost:,} of {sum(len(doc.ents) for doc in known):,} mentions end inside "
+                "one of its tokens: in production they cannot be found.",
+            )
 
 
 def check_corpus(corpus: Path) -> Iterator[Check]:

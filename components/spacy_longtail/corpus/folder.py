@@ -179,17 +179,23 @@ def _problems(
 ) -> Iterator[str]:
     """Yield what is legal but probably not intended."""
     if missing := [name for name in PARTS if name not in report and "all" not in report]:
-        text = "which training and evaluation need. `split` makes parts of a corpus"
-        yield f"it has no {' and '.join(missing)}, {text}"
+        yield (
+            f"it has no {' and '.join(missing)}, which training and evaluation need. "
+            "`split` makes parts of a corpus"
+        )
     unknown = sorted({t for part in report.values() for t in part.mentions} - set(types.labels))
     if unknown and types.labels:
-        text = "They are neither scored nor counted as rare"
-        yield f"corpus.json does not declare the types {', '.join(unknown)}. {text}"
+        yield (
+            f"corpus.json does not declare the types {', '.join(unknown)}. "
+            "They are neither scored nor counted as rare"
+        )
     if strange := [label for label in names if label not in types.labels]:
         yield f"there are lists of names for {', '.join(strange)}, which are no types of the corpus"
     if described := [label for label in declared.descriptions if label not in types.labels]:
-        text = "They have no mention: name them in labels of corpus.json to keep them"
-        yield f"the descriptions of {', '.join(described)} are left out. {text}"
+        yield (
+            f"the descriptions of {', '.join(described)} are left out. "
+            "They have no mention: name them in labels of corpus.json to keep them"
+        )
 
 
 def check_corpus_folder(target: Path, parts: Iterable[str], inputs: Iterable[Path] = ()) -> None:

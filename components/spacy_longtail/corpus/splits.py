@@ -178,9 +178,10 @@ def assign(
     groups = join_groups(groups, sentences, units.sizes, shares)
     n_groups = int(groups.max(initial=-1)) + 1
     if n_groups < len(shares):
-        text = "of texts that stay together cannot fill"
-        fix = "Ask for fewer parts, use --unit sentence, or add text."
-        raise _no_split(f"{number(n_groups, 'group')} {text} {len(shares)} parts", fix)
+        raise _no_split(
+            f"{number(n_groups, 'group')} of texts that stay together cannot fill {len(shares)} parts",
+            "Ask for fewer parts, use --unit sentence, or add text.",
+        )
     amounts = np.zeros((n_groups, len(units.labels) + 1), dtype="int64")
     np.add.at(amounts, groups, np.hstack([units.mentions, units.sizes[:, None]]))
     return stratify(amounts[:, :-1], amounts[:, -1], shares, min_mentions, seed)[groups]
@@ -218,9 +219,11 @@ def _warn_of_shared(docs: list[Doc], of_unit: Ints1d, near: bool) -> None:
         doc = docs[min(apart[key])]
         at = list(sentence_keys(doc, near)).index(key)
         text = [t for start, end in all_bounds(doc) if (t := doc[start:end].text).strip()][at]
-        stand = f"{number(len(apart), 'sentence')} {verb(len(apart), 'stand')} in more than one part"
-        most = f"{text.strip()[:SHOWN]!r} is in {number(len(apart[key]), 'document')}"
-        _warn(f"{stand}. To keep all their documents together would leave parts without any: {most}")
+        _warn(
+            f"{number(len(apart), 'sentence')} {verb(len(apart), 'stand')} in more than one part. "
+            "To keep all their documents together would leave parts without any: "
+            f"{text.strip()[:SHOWN]!r} is in {number(len(apart[key]), 'document')}"
+        )
 
 
 def _no_split(problem: str, fix: str) -> ValueError:
@@ -267,8 +270,10 @@ def _part_to_split(
         raise _no_split(problem, "Name another with --part.")
     others = [name for name in places if name not in (chosen, ALL)]
     if lost := [name for name in others if name in made]:
-        text = "since this split makes new ones. Name other parts to keep them"
-        _warn(f"parts of the source are left out, {', '.join(lost)}, {text}")
+        _warn(
+            f"parts of the source are left out, {', '.join(lost)}, since this split makes new ones. "
+            "Name other parts to keep them"
+        )
     return places[chosen], [places[name] for name in others if name not in made]
 
 
@@ -281,8 +286,10 @@ def _bonds(docs: list[Doc], name: str | None, path: Path) -> list[str | None]:
         problem = f"no document of {path} has {name!r} in its user_data"
         raise _no_split(problem, f"Give --group-by one of: {', '.join(known) or 'nothing'}.")
     if name is not None and n_without:
-        text = f"have no {name!r} in their user_data: each of them is a group of its own"
-        _warn(f"{n_without} of {len(docs)} units {text}")
+        _warn(
+            f"{n_without} of {len(docs)} units have no {name!r} in their user_data: "
+            "each of them is a group of its own"
+        )
     return keys
 
 

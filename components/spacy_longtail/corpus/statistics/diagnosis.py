@@ -63,8 +63,8 @@ def _findings(of: Statistics) -> Iterator[tuple[str, str | None, str, str]]:
     for part in [part for part in ("dev", "test") if part not in of.parts]:
         yield "absent_part", part, f"There is no {part} part.", f"Found: {', '.join(of.parts)}."
     if n := len(of.undeclared):
-        text = f"{number(n, 'type')} {verb(n, 'occur')} without being declared"
-        text = f"{text}: {', '.join(of.undeclared)}."
+        names = ", ".join(of.undeclared)
+        text = f"{number(n, 'type')} {verb(n, 'occur')} without being declared: {names}."
         yield "undeclared_type", None, text, f"Declared: {', '.join(of.labels)}."
     for part, counts in of.parts.items():
         absent = {
@@ -89,13 +89,21 @@ def _findings(of: Statistics) -> Iterator[tuple[str, str | None, str, str]]:
     for part, sentences in of.leakage.items():
         if sentences.entity_sentences:
             n = sentences.sentences
-            text = f"{number(n, 'sentence')} of {part} also {verb(n, 'stand')} in training"
-            evidence = f"{100 * sentences.share:.2g} % of {part}, such as: {sentences.examples[0]}"
-            yield "leakage", part, f"{text}, {sentences.entity_sentences:,} with an entity.", evidence
+            yield (
+                "leakage",
+                part,
+                f"{number(n, 'sentence')} of {part} also {verb(n, 'stand')} in training, "
+                f"{sentences.entity_sentences:,} with an entity.",
+                f"{100 * sentences.share:.2g} % of {part}, such as: {sentences.examples[0]}",
+            )
         if (n := sentences.near) and n >= NEAR * of.parts[part].sentences:
-            text = f"{number(n, 'sentence')} of {part} {verb(n, 'differ')} from a training sentence"
-            evidence = f"{100 * n / of.parts[part].sentences:.2g} % of {part}."
-            yield "near_leakage", part, f"{text} in names and numbers alone.", evidence
+            yield (
+                "near_leakage",
+                part,
+                f"{number(n, 'sentence')} of {part} {verb(n, 'differ')} from a training sentence "
+                "in names and numbers alone.",
+                f"{100 * n / of.parts[part].sentences:.2g} % of {part}.",
+            )
     few = {
         t: f"{number(counts.mentions, 'mention')} in {number(counts.sentences, 'sentence')}"
         for t, counts in training.types.items()
@@ -113,9 +121,12 @@ def _findings(of: Statistics) -> Iterator[tuple[str, str | None, str, str]]:
         text = "Most test mentions of {types} have a wording that is new"
         yield "unseen", None, *_of_types(text, new)
     if training.sentences < LOW_RESOURCE:
-        text = f"Training has fewer than {LOW_RESOURCE} sentences."
-        evidence = f"{number(training.sentences, 'sentence')}, {number(training.mentions, 'mention')}."
-        yield "low_resource", None, text, evidence
+        yield (
+            "low_resource",
+            None,
+            f"Training has fewer than {LOW_RESOURCE} sentences.",
+            f"{number(training.sentences, 'sentence')}, {number(training.mentions, 'mention')}.",
+        )
 
 
 def _of_types(text: str, evidence: Mapping[str, str]) -> tuple[str, str]:
