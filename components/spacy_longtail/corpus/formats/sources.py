@@ -26,9 +26,7 @@ Sniff = Callable[[Path, str, set[str]], bool]  # of a file, its first characters
 class Reader(Protocol):
     """Reader of a format: a frozen dataclass whose fields are the options of the format."""
 
-    def read(
-        self, path: Path, context: Context
-    ) -> Iterator[Doc | Text] | Iterator[Doc] | Iterator[Text]:
+    def read(self, path: Path, context: Context) -> Iterator[Doc | Text]:
         """Yield the documents of a file, or texts with spans, which become documents."""
 
 

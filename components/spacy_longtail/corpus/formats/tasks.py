@@ -13,9 +13,16 @@ Task = dict[str, object]  # JSON data: a sentence to look at, or what is known o
 
 
 def _spans(doc: Doc, start: int, end: int) -> list[dict[str, Any]]:
+    """Return the entities of a sentence as Prodigy writes them: `token_end` is the last token."""
     at = doc[start].idx
     return [
-        {"start": ent.start_char - at, "end": ent.end_char - at, "label": ent.label_}
+        {
+            "start": ent.start_char - at,
+            "end": ent.end_char - at,
+            "label": ent.label_,
+            "token_start": ent.start - start,
+            "token_end": ent.end - start - 1,
+        }
         for ent in doc[start:end].ents
     ]
 
@@ -26,15 +33,18 @@ def prodigy_task(doc: Doc, start: int, end: int, meta: Task) -> Task:
     doc (Doc): A document with entities. start, end (int): First token of the sentence, and its end.
     meta (Task): What is known of the sentence.
     """
-    tokens = []
-    for i, token in enumerate(doc[start:end]):
-        first, is_spaced = token.idx - doc[start].idx, bool(token.whitespace_)
-        place = {"start": first, "end": first + len(token), "id": i, "ws": is_spaced}
-        tokens.append({"text": token.text, **place})
+    at = doc[start].idx
+    tokens = [
+        {
+            "text": token.text,
+            "start": token.idx - at,
+            "end": token.idx - at + len(token),
+            "id": i,
+            "ws": bool(token.whitespace_),
+        }
+        for i, token in enumerate(doc[start:end])
+    ]
     spans = _spans(doc, start, end)
-    for span, ent in zip(spans, doc[start:end].ents, strict=True):
-        # the last token, as Prodigy counts
-        span.update(token_start=ent.start - start, token_end=ent.end - start - 1)
     return {"text": doc[start:end].text, "tokens": tokens, "spans": spans, "meta": meta}
 
 
