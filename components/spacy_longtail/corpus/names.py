@@ -140,10 +140,7 @@ def count_names(names: Names, docs: Iterable[Doc]) -> dict[str, ListCounts]:
     RETURNS (Dict[str, ListCounts]): Counts by type. Occurrences may overlap.
     """
     lists_of = Counter(_key(words) for of_type in names.values() for words in of_type)
-    counts = {
-        label: [len(of_type), sum(lists_of[_key(words)] > 1 for words in of_type), 0, 0, 0]
-        for label, of_type in names.items()
-    }
+    found = Counter[tuple[str, str]]()  # by type, and field of ListCounts
     matcher: PhraseMatcher | None = None
     for doc in docs:
         matcher = matcher or matcher_of(doc.vocab, names)
@@ -151,9 +148,18 @@ def count_names(names: Names, docs: Iterable[Doc]) -> dict[str, ListCounts]:
         types = doc.to_array("ENT_TYPE")
         for span in matcher(doc, as_spans=True):
             is_exact = ents.get((span.start, span.end)) == span.label_
-            column = 2 if is_exact else 3 if types[span.start : span.end].any() else 4
-            counts[span.label_][column] += 1
-    return {label: ListCounts(*row) for label, row in counts.items()}
+            other = "as_other" if types[span.start : span.end].any() else "unannotated"
+            found[span.label_, "as_type" if is_exact else other] += 1
+    return {
+        label: ListCounts(
+            names=len(of_type),
+            shared=sum(lists_of[_key(words)] > 1 for words in of_type),
+            as_type=found[label, "as_type"],
+            as_other=found[label, "as_other"],
+            unannotated=found[label, "unannotated"],
+        )
+        for label, of_type in names.items()
+    }
 
 
 def _key(words: Iterable[str]) -> tuple[str, ...]:

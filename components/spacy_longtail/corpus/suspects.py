@@ -12,10 +12,10 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from thinc.types import Floats1d, Floats2d, Ints1d
 
-from ..corpus.formats.tasks import TASKS, Task
 from ..errors import Warnings
 from ..extras import extra
 from ..sentences import sentence_bounds
+from .formats.tasks import TASKS, Task
 
 ReviewFormat = Literal["prodigy", "doccano"]
 UNANNOTATED = -1
@@ -78,9 +78,18 @@ def find_suspects(docs: list[Doc], reading: OutOfFold, tail: list[str]) -> Audit
         pair = classes[given[worst]], classes[read[worst]]
         kinds = [name for name in pair if name != "O"]
         kind = next((name for name in kinds if name in tail), kinds[0])
-        place = (i, int(start - first[i]), int(end - first[i]))
-        scores = (float(p[worst]), float(quality[worst]))
-        suspects.append(Suspect(*place, *pair, *scores, kind, kind in tail))
+        suspect = Suspect(
+            doc_i=i,
+            start=int(start - first[i]),
+            end=int(end - first[i]),
+            annotated=pair[0],
+            read=pair[1],
+            p=float(p[worst]),
+            score=float(quality[worst]),
+            type=kind,
+            rare=kind in tail,
+        )
+        suspects.append(suspect)
     agreement = {
         name: (int((judged & (given == k) & (read == k)).sum()), int((judged & (given == k)).sum()))
         for k, name in enumerate(classes)
