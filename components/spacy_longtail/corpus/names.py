@@ -67,8 +67,9 @@ def read_names(path: Path, tokenize: Callable[[str], Iterable[str]]) -> Names:
     if not names:
         raise ValueError(Errors.L803.format(path=path, place="", problem="it holds no name"))
     if too_short:
-        shown = {"path": path, "n": len(too_short), "first": too_short[0]}
-        warnings.warn(Warnings.W209.format(**shown), stacklevel=2)
+        warnings.warn(
+            Warnings.W209.format(path=path, n=len(too_short), first=too_short[0]), stacklevel=2
+        )
     return {label: list(distinct.values()) for label, distinct in names.items()}
 
 

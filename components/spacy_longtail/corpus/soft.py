@@ -1,6 +1,5 @@
 """Soft targets: a teacher's tag probabilities of each token, stored with the document."""
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -35,8 +34,12 @@ def read_soft(doc: Doc) -> SoftTags | None:
     if kept is None:
         return None
     tags = list(kept["tags"])
-    log_p, shape = np.frombuffer(kept["log_p"], dtype="float16"), (len(doc), len(tags))
-    if log_p.size != math.prod(shape):
-        shown = {"n": log_p.size, "tokens": shape[0], "tags": shape[1], "wanted": math.prod(shape)}
-        raise ValueError(Errors.L745.format(text=doc[:5].text, **shown))
-    return SoftTags(tags, log_p.reshape(shape).astype("float32"))
+    log_p = np.frombuffer(kept["log_p"], dtype="float16")
+    wanted = len(doc) * len(tags)
+    if log_p.size != wanted:
+        raise ValueError(
+            Errors.L745.format(
+                text=doc[:5].text, n=log_p.size, tokens=len(doc), tags=len(tags), wanted=wanted
+            )
+        )
+    return SoftTags(tags, log_p.reshape(len(doc), len(tags)).astype("float32"))

@@ -152,7 +152,7 @@ def _trim(doc: Doc, place: Place, events: Events) -> None:
         if words[:1] + words[-1:] != [ent.start, ent.end - 1]:
             events.add("trimmed", ent.label_, place, f"{ent.label_} {ent.text!r}")
         if words:
-            ids = {"label": ent.label, "kb_id": ent.kb_id, "span_id": ent.id}
-            ents.append(Span(doc, words[0], words[-1] + 1, **ids))
+            end = words[-1] + 1
+            ents.append(Span(doc, words[0], end, label=ent.label, kb_id=ent.kb_id, span_id=ent.id))
     missing = np.flatnonzero((iob == MISSING) | ((iob == BEGINS) & (types == 0))).tolist()
     doc.set_ents(ents, missing=[doc[i : i + 1] for i in missing], default="outside")

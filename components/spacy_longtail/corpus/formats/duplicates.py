@@ -104,8 +104,9 @@ def _refusal(source: Path, groups: list[list[Text]], n_texts: int, how: str) -> 
     first = groups[0][0]
     other = next(text for text in groups[0] if _spans_of(text) != _spans_of(first))
     example = f"{first.text[:WIDTH]!r} ({_shown(first)}; {_shown(other)})"
-    counts = {"source": source, "n": len(groups), "total": n_texts}
-    return ValueError(Errors.L830.format(**counts, how=how, example=example))
+    return ValueError(
+        Errors.L830.format(source=source, n=len(groups), total=n_texts, how=how, example=example)
+    )
 
 
 def _shown(text: Text) -> str:

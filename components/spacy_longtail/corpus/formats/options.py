@@ -44,9 +44,14 @@ class FileOptions:
         except (LookupError, ValueError):
             is_text = False
         if not is_text:
-            shown = {"name": "encoding", "rule": "a text encoding that Python knows"}
-            fix = "Examples are utf8, utf-16, cp1252."
-            raise ValueError(Errors.L001.format(**shown, value=self.encoding, fix=fix))
+            raise ValueError(
+                Errors.L001.format(
+                    name="encoding",
+                    rule="a text encoding that Python knows",
+                    value=self.encoding,
+                    fix="Examples are utf8, utf-16, cp1252.",
+                )
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
