@@ -170,12 +170,9 @@ class JsonReader(TagOptions, SpanOptions):
         If one is marked as ground truth, the others are skipped.
         """
         key = next(key for key in ANNOTATIONS if key in record)
-        kept: list[Any] = []
-        for annotation in record[key]:
-            if annotation.get("was_cancelled"):
-                events.add("cancelled", "annotations", place)
-            else:
-                kept.append(annotation)
+        kept = [annotation for annotation in record[key] if not annotation.get("was_cancelled")]
+        for _ in range(len(record[key]) - len(kept)):
+            events.add("cancelled", "annotations", place)
         true = [annotation for annotation in kept if annotation.get("ground_truth")][:1]
         for _ in kept[1:] if true else ():
             events.add("further", "annotations", place)
