@@ -1,4 +1,4 @@
-"""Convert the donors of a multilingual CNN: corpora of many languages and of English, free-text types.
+"""Convert the donors of a multilingual CNN: corpora of many languages, and free-text types.
 
     python benchmarks/multilingual.py CORPORA_XX CORPORA donors
     python -m spacy_longtail pretrain donors/corpora/* donors/open_xx donors/open_native \

@@ -4,6 +4,7 @@ import re
 import warnings
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
+from threading import Lock
 from typing import Any
 from weakref import WeakSet
 
@@ -19,6 +20,7 @@ from ..errors import Errors, Warnings
 LISTENER = re.compile(r"[\w.-]*listener[\w.-]*")  # not "tok2vec-listener>>linear"
 
 _PIPELINES: WeakSet[Language] = WeakSet()  # those that components of this package were built for
+_listing = Lock()  # a thread may load a pipeline while others predict
 
 
 def nodes_of(nlp: Language) -> Iterator[Model]:
@@ -38,7 +40,14 @@ def listener_in(model: Model) -> str | None:
 
 def remember(nlp: Language) -> None:
     """Let `check_listened` look at a pipeline, as long as it is in use elsewhere."""
-    _PIPELINES.add(nlp)
+    with _listing:
+        _PIPELINES.add(nlp)
+
+
+def pipelines() -> list[Language]:
+    """Return the pipelines that are remembered and in use."""
+    with _listing:
+        return list(_PIPELINES)
 
 
 def check_listened(pipe: TrainablePipe, docs: Sequence[Doc]) -> None:
@@ -54,7 +63,7 @@ def check_listened(pipe: TrainablePipe, docs: Sequence[Doc]) -> None:
     vocab = next((doc.vocab for doc in docs if len(doc)), None)
     # a component that two pipelines share knows neither of them, but each document has its own
     # pipeline's vocabulary
-    sharing = [nlp for nlp in _PIPELINES if nlp.vocab is vocab]
+    sharing = [nlp for nlp in pipelines() if nlp.vocab is vocab]
     running = [nlp for nlp in sharing if any(other is pipe for _, other in nlp.components)]
     misread = [_misread(nlp, pipe) for nlp in running]
     if misread and misread[0] and all(misread):
@@ -68,7 +77,7 @@ def check_listened(pipe: TrainablePipe, docs: Sequence[Doc]) -> None:
 
 def encoders_of(pipe: TrainablePipe) -> Iterator[Model]:
     """Yield the models of the tok2vec components whose vectors a component's listener reads."""
-    for nlp in list(_PIPELINES):
+    for nlp in pipelines():
         if any(other is pipe for _, other in nlp.components):
             for _, encoder in nlp.components:
                 if isinstance(encoder, Tok2Vec) and pipe.name in encoder.listening_components:
