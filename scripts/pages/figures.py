@@ -231,6 +231,24 @@ def _recipe() -> Iterator[tuple[str, str]]:
         runs = [tests(system, f"crossner_{c.lower()}") for c in CORPORA]
         rows.append((title, *(points([t["ents_macro_f"] for t in own]) for own in runs)))
     yield "recipe.rows", rows_of(rows)
+    names = {
+        "gmb_600": "GMB, 600 sentences",
+        "bionlp_200": "BioNLP 2013 CG, 200 sentences",
+        "field_notes": "Field Notes",
+    }
+    runs = {(r["corpus"], r["method"]): r["test"] for r in records_of("small")}
+    keys = ("ents_macro_f", "ents_tail_f")
+    rows = [
+        (
+            title,
+            *(
+                " / ".join(f"{100 * runs[corpus, method][key]:.1f}" for key in keys)
+                for method in ("stock", "plain transformer", "CNN")
+            ),
+        )
+        for corpus, title in names.items()
+    ]
+    yield "small.rows", rows_of(rows)
 
 
 def _budgets() -> Iterator[tuple[str, str]]:
