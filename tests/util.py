@@ -369,6 +369,11 @@ def params(pipe) -> list[np.ndarray]:
     ]
 
 
+def same_weights(first: list[np.ndarray], second: list[np.ndarray]) -> bool:
+    """Return whether two lists, as `params` returns them, are equal to the last bit."""
+    return len(first) == len(second) and all(map(np.array_equal, first, second))
+
+
 def tiny_bert(
     folder: Path,
     n_positions: int = 512,

@@ -34,6 +34,7 @@ from tests.util import (
     params,
     parse,
     reloaded,
+    same_weights,
     train,
     two_sentences,
     words,
@@ -127,10 +128,6 @@ def assert_same(found: list, expected: list, tolerance: float = 1e-5) -> None:
     for (ents, spans, scores), (own_ents, own_spans, own_scores) in zip(found, expected, strict=True):
         assert (ents, spans) == (own_ents, own_spans)
         assert scores == pytest.approx(own_scores, abs=tolerance)
-
-
-def same_weights(first: list[np.ndarray], second: list[np.ndarray]) -> bool:
-    return len(first) == len(second) and all(map(np.array_equal, first, second))
 
 
 def rounded(cfg: dict[str, Any]) -> Any:

@@ -39,6 +39,7 @@ from tests.util import (
     TOKEN_MODEL,
     blank,
     examples,
+    one_pipe,
     parse,
     shared_gliner,
     small_ner,
@@ -95,17 +96,13 @@ def counted(nlp: Language, name: str) -> None:
 
 
 def tagger(**settings) -> Language:
-    nlp = blank()
-    nlp.add_pipe("sentencizer")
-    config = {"model": TOKEN_MODEL, "scores_key": "entity_scores", **settings}
-    nlp.add_pipe("longtail_token_ner", name="ner", config=config)
+    nlp = one_pipe(**{"model": TOKEN_MODEL, "scores_key": "entity_scores", **settings})
+    nlp.add_pipe("sentencizer", first=True)
     return nlp
 
 
 def stock() -> Language:
-    nlp = blank()
-    nlp.add_pipe("ner", config=small_ner())
-    return nlp
+    return one_pipe("ner", **small_ner())
 
 
 def with_posterior_gate() -> Language:

@@ -23,6 +23,7 @@ from tests.util import (
     params,
     parse,
     reloaded,
+    same_weights,
     small_ner,
     tiny_bert,
     train,
@@ -43,8 +44,7 @@ def weak(tok2vec=SMALL, **settings):
 
 
 def shared(**settings):
-    nlp = blank()
-    nlp.add_pipe("tok2vec", config={"model": SMALL})
+    nlp = one_pipe("tok2vec", "tok2vec", model=SMALL)
     nlp.add_pipe("longtail_sentence_gate", name="gate", config=gate(LISTENER))
     nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=weak(LISTENER, **settings))
     return nlp
@@ -98,8 +98,7 @@ LISTENING = {
 
 def with_two_encoders(factory, model=SMALL):
     """A stock NER over one encoder, and a component of ours over another of equal width."""
-    nlp = blank()
-    nlp.add_pipe("tok2vec", config={"model": model})
+    nlp = one_pipe("tok2vec", "tok2vec", model=model)
     parser = {**small_ner()["model"], "tok2vec": {**LISTENER, "upstream": "tok2vec"}}
     nlp.add_pipe("ner", config={"model": parser})
     nlp.add_pipe("tok2vec", name="second", config={"model": model})
@@ -176,8 +175,7 @@ def test_a_listener_of_a_transformer_does_not_read_another(tmp_path):
 
 @pytest.mark.parametrize("factory", LISTENING)
 def test_a_listener_without_its_encoder_says_that_it_reads_zeros(factory):
-    nlp = blank()
-    nlp.add_pipe("tok2vec", config={"model": SMALL})
+    nlp = one_pipe("tok2vec", "tok2vec", model=SMALL)
     nlp.add_pipe(factory, name="own", config=LISTENING[factory])
     nlp.initialize(lambda: examples(nlp))
     text = "Maria saw Storm Ida ."
@@ -217,7 +215,7 @@ def test_a_batch_without_rare_types_leaves_the_secondary_as_it_is(is_shared):
     before = params(nlp.get_pipe("weak_ner"))
     losses = nlp.update(without_rare_types(nlp), sgd=nlp.resume_training())
     assert losses["weak_ner"] == 0.0
-    assert all(map(np.array_equal, before, params(nlp.get_pipe("weak_ner"))))
+    assert same_weights(params(nlp.get_pipe("weak_ner")), before)
 
 
 def test_without_a_gate_the_secondary_learns_and_reads_everything(tmp_path):

@@ -11,7 +11,7 @@ from spacy.training import Example
 
 from spacy_longtail.readers.gazetteer import Reliability, read_gazetteer
 from spacy_longtail.types import ANNOTATED_TYPES
-from tests.util import Fixed, blank, entities, parse, words
+from tests.util import Fixed, blank, entities, one_pipe, parse, words
 
 VOCAB = blank().vocab
 TEXTS = [
@@ -25,11 +25,10 @@ TEXTS = [
 
 
 def built(texts=TEXTS, **config):
-    nlp = blank()
-    pipe = nlp.add_pipe("longtail_gazetteer", name="own", config=config)
+    nlp = one_pipe("longtail_gazetteer", "own", **config)
     data = [example(nlp, text) for text in texts]
     nlp.initialize(lambda: data)
-    return nlp, pipe
+    return nlp, nlp.get_pipe("own")
 
 
 def example(nlp, text):

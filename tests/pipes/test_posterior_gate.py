@@ -68,8 +68,7 @@ def read(nlp, **settings):
 
 def shared(factory="longtail_token_ner"):
     """A NER that listens."""
-    nlp = blank()
-    nlp.add_pipe("tok2vec", config={"model": SMALL})
+    nlp = one_pipe("tok2vec", "tok2vec", model=SMALL)
     model = small_ner()["model"] if factory == "ner" else TOKEN_MODEL
     nlp.add_pipe(factory, name="ner", config={"model": {**model, "tok2vec": LISTENER}})
     return nlp

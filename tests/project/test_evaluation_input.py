@@ -4,35 +4,30 @@ import shutil
 import sys
 
 import pytest
-import spacy
 import srsly
 
 from spacy_longtail.corpus.folder import CorpusTypes, write_corpus
 from spacy_longtail.training.seen import FILE
-from tests.util import invoke, parse, refused, run_app, tiny_cnn, toy_corpus
-
-TEXTS = ["Maria saw Oslo .", "Oslo was far .", "Jon met Maria ."]
+from tests.util import blank, invoke, one_pipe, parse, refused, run_app, tiny_cnn, toy_corpus
 
 
 @pytest.fixture
 def pipeline(tmp_path):
     """Finds Maria and Jon as PERSON, and Oslo as GEO."""
-    nlp = spacy.blank("en")
-    ruler = nlp.add_pipe("entity_ruler")
+    nlp = one_pipe("entity_ruler", "ruler")
     patterns = [("PERSON", "Maria"), ("PERSON", "Jon"), ("GEO", "Oslo")]
-    ruler.add_patterns([{"label": label, "pattern": name} for label, name in patterns])
+    nlp.get_pipe("ruler").add_patterns([{"label": label, "pattern": name} for label, name in patterns])
     nlp.to_disk(tmp_path / "model")
     return tmp_path / "model"
 
 
 def annotated(folder, person="PER", place="GEO"):
     """A corpus that calls persons and places what it likes."""
-    texts = [
-        f"[Maria|{person}] saw [Oslo|{place}] .",
-        f"[Oslo|{place}] was far .",
-        f"[Jon|{person}] met [Maria|{person}] .",
+    docs = [
+        parse(blank(), f"[Maria|{person}] saw [Oslo|{place}] ."),
+        parse(blank(), f"[Oslo|{place}] was far ."),
+        parse(blank(), f"[Jon|{person}] met [Maria|{person}] ."),
     ]
-    docs = [parse(spacy.blank("en"), text) for text in texts]
     types = CorpusTypes([person, place], [])
     write_corpus(folder, {"train": docs, "dev": docs, "test": docs}, types)
     return folder

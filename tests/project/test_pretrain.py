@@ -32,6 +32,7 @@ from tests.util import (
     params,
     reloaded,
     run_app,
+    same_weights,
     tiny_bert,
     tiny_cnn,
 )
@@ -70,11 +71,11 @@ def trained(donors, encoder, tmp_path_factory):
 
 def same(one, other):
     both = ([p for name in nlp.pipe_names for p in params(nlp.get_pipe(name))] for nlp in (one, other))
-    return all(map(np.array_equal, *both))
+    return same_weights(*both)
 
 
 def same_encoder(one, other):
-    return all(map(np.array_equal, params(one.get_pipe("tok2vec")), params(other.get_pipe("tok2vec"))))
+    return same_weights(params(one.get_pipe("tok2vec")), params(other.get_pipe("tok2vec")))
 
 
 # A CNN in torch and in thinc

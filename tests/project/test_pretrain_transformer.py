@@ -14,7 +14,7 @@ from spacy.training import Example
 
 from spacy_longtail.types import ANNOTATED_TYPES
 from tests.project.pretraining import FAST, killed, run_pretrain
-from tests.util import refused, reloaded, run_app, tiny_bert
+from tests.util import refused, reloaded, run_app, same_weights, tiny_bert
 
 torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
 pytest.importorskip("transformers", reason="needs the extra 'transformers'")
@@ -178,7 +178,7 @@ def weights(nlp):
 
 
 def same(one, other):
-    return all(map(np.array_equal, weights(one), weights(other)))
+    return same_weights(weights(one), weights(other))
 
 
 def test_a_transformer_that_was_killed_comes_to_the_same_weights(
