@@ -21,7 +21,7 @@ import typer
 
 from spacy_longtail.corpus.folder import load_docs
 from spacy_longtail.corpus.parts import part_path
-from spacy_longtail.unlabelled.mining import MiningRequest, mine
+from spacy_longtail.unlabelled.mining import mine
 from spacy_longtail.unlabelled.pool import PoolOptions
 
 RESULTS = Path(__file__).parent / "results" / "mining.jsonl"
@@ -77,7 +77,7 @@ def main(
     sentences: Annotated[int, typer.Option(help="Number of sentences in the pool.")] = 1_000_000,
     labels: Annotated[int, typer.Option(help="Number of sentences to propose.")] = 200,
 ) -> None:
-    request = MiningRequest(labels=labels, corpus=corpus)
+    options = PoolOptions()
     peaks = []
     with tempfile.TemporaryDirectory() as folder:
         for n in (SMALL, sentences):
@@ -85,7 +85,7 @@ def main(
             make_pool(corpus, pool, n)
             begin = time.perf_counter()
             with Watch() as watch:
-                found = mine(pipeline, pool, output, request, PoolOptions(), "prodigy")
+                found = mine(pipeline, pool, output, options, "prodigy", labels=labels, corpus=corpus)
             seconds = time.perf_counter() - begin
             peaks.append(watch.peak)
     record = {

@@ -10,7 +10,7 @@ from wasabi import msg
 
 from ..output.amounts import number
 from ..training.startup import use_gpu
-from ..unlabelled.mining import Mined, MiningRequest, mine
+from ..unlabelled.mining import Mined, mine
 from ..unlabelled.pool import PoolOptions
 from ..unlabelled.proposals import DEFAULT_NAMES, ProposalFormat
 from ..unlabelled.scan import RANDOM
@@ -83,7 +83,12 @@ def mine_command(
             f"--format {format} writes {suffix} files, found --output {output.name}."
         )
     use_gpu(gpu_id)
-    request = MiningRequest(
+    mined = mine(
+        pipeline,
+        pool,
+        output,
+        PoolOptions(format=pool_format, encoding=encoding),
+        format,
         labels=labels,
         types=read_names("--types", types),
         corpus=corpus,
@@ -94,10 +99,8 @@ def mine_command(
         batch_size=batch_size,
         n_process=n_process,
         split=split,
-        exclude=tuple(exclude or ()),
+        exclude=exclude or (),
     )
-    options = PoolOptions(format=pool_format, encoding=encoding)
-    mined = mine(pipeline, pool, output, request, options, format)
     scan, left_out, n_chosen = mined.scan, mined.events.summary(), len(mined.proposals)
     if as_json:
         proposals = [

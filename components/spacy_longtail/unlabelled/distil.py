@@ -175,7 +175,7 @@ def _pseudo_labels(
 ) -> PseudoLabelCounts:
     """Write the training corpus of the student: gold documents and pseudo-labelled sentences."""
     known = corpus_keys(request.gold, teacher.nlp)
-    texts = iter(read_pool(request.pool, teacher.nlp, request.settings, events))
+    texts = read_pool(request.pool, teacher.nlp, request.settings, events)
     docs = processed(teacher.nlp, texts, request.batch_size, request.n_process)
     selection = Selection(request.policy, teacher.labels)
     seen = annotate(teacher, docs, known, selection, request.soft)

@@ -1,8 +1,7 @@
 """Mining: the sentences of a pool to label next."""
 
 import warnings
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,94 +43,84 @@ class Mined(NamedTuple):
     events: Events  # counts of skipped texts
 
 
-@dataclass(frozen=True)
-class MiningRequest:
-    """Options of mining.
-
-    labels (int): Number of sentences to propose.
-    types (Tuple[str, ...]): Types to look for. Without any, these are the rare types of the corpus,
-        or else those of the pipeline's sentence gates.
-    corpus (Optional[Path]): Folder of a converted corpus, whose sentences are excluded.
-    quotas (Mapping[str, int]): Maximum number of sentences for some types.
-    random (float): Fraction of the proposals that is sampled at random, to evaluate on.
-    diversity (float): Penalty for sentences similar to earlier proposals, in [0, 1].
-    seed (int): Random seed.
-    batch_size (int): Number of texts that the pipeline processes together.
-    n_process (int): Number of processes.
-    split (bool): Whether to split texts into sentences by punctuation if the pipeline does not.
-    exclude (Tuple[Path, ...]): Files or folders with more sentences to exclude.
-    """
-
-    labels: int
-    types: tuple[str, ...] = ()
-    corpus: Path | None = None
-    quotas: Mapping[str, int] = field(default_factory=dict)
-    random: float = 0.1
-    diversity: float = 0.5
-    seed: int = 0
-    batch_size: int = 64
-    n_process: int = 1
-    split: bool = False
-    exclude: tuple[Path, ...] = ()
-
-
 def mine(
     pipeline: Path | str,
     pool: Path,
     output: Path,
-    request: MiningRequest,
     options: PoolOptions,
     format: ProposalFormat,
+    *,
+    labels: int,
+    types: Sequence[str] = (),
+    corpus: Path | None = None,
+    exclude: Sequence[Path] = (),
+    quotas: Mapping[str, int] | None = None,
+    random: float = 0.1,
+    diversity: float = 0.5,
+    seed: int = 0,
+    batch_size: int = 64,
+    n_process: int = 1,
+    split: bool = False,
 ) -> Mined:
     """Write the sentences of a pool to label next, with the pipeline's predictions.
 
     pipeline (Path | str): Trained pipeline, or an encoder that finds types by their descriptions.
     pool (Path): File or folder of files with texts.
     output (Path): File to write.
-    request (MiningRequest): The options.
     options (PoolOptions): Options of the pool's files.
     format (str): Annotation tool that will open the file.
+    labels (int): Number of sentences to propose.
+    types (Sequence[str]): Types to look for. Without any, these are the rare types of the corpus,
+        or else those of the pipeline's sentence gates.
+    corpus (Optional[Path]): Folder of a converted corpus, whose sentences are excluded.
+    exclude (Sequence[Path]): Files or folders with more sentences to exclude.
+    quotas (Optional[Mapping[str, int]]): Maximum number of sentences for some types.
+    random (float): Fraction of the proposals that is sampled at random, to evaluate on.
+    diversity (float): Penalty for sentences similar to earlier proposals, in [0, 1].
+    seed (int): Random seed.
+    batch_size (int): Number of texts that the pipeline processes together.
+    n_process (int): Number of processes.
+    split (bool): Whether to split texts into sentences by punctuation if the pipeline does not.
     RETURNS (Mined): The proposals, and counts of the pass over the pool.
     RAISES (ValueError): If an option or file cannot be used, or no sentence can be proposed.
     """
-    inputs = [pool, Path(pipeline), *request.exclude, *filter(None, [request.corpus])]
+    inputs = [pool, Path(pipeline), *exclude, *filter(None, [corpus])]
     check_file(output, [path for path in inputs if path.exists()])
     if output.is_file() and output.stat().st_size:
         raise ValueError(Errors.L437.format(path=output, problem="the file may contain labels"))
     check_outside(output, [pool], "file")
-    nlp, types = _load(pipeline, request)
-    n_random = round(request.random * request.labels)
-    quotas = share_out(request.labels - n_random, types, request.quotas)
-    if request.split:
+    nlp, types = _load(pipeline, corpus, types)
+    n_random, capped = round(random * labels), quotas or {}
+    shares = share_out(labels - n_random, types, capped)
+    if split:
         add_sentences(nlp)
-    known = set() if request.corpus is None else corpus_keys(request.corpus, nlp)
-    for path in request.exclude:
+    known = set() if corpus is None else corpus_keys(corpus, nlp)
+    for path in exclude:
         known |= keys_of(read_pool(path, nlp, PoolOptions(encoding=options.encoding), Events()), nlp)
-    sizes = {label: max(MIN_CANDIDATES, CANDIDATES * n) for label, n in quotas.items()}
-    scan = Scan(types, {**sizes, RANDOM: n_random}, known, request.seed)
+    sizes = {label: max(MIN_CANDIDATES, CANDIDATES * n) for label, n in shares.items()}
+    scan = Scan(types, {**sizes, RANDOM: n_random}, known, seed)
     events = Events()
-    texts = iter(read_pool(pool, nlp, options, events))
     record_expectations(nlp)
-    scan.read(processed(nlp, texts, request.batch_size, request.n_process))
-    proposals = choose(scan, quotas, n_random, request.diversity, request.quotas)
+    scan.read(processed(nlp, read_pool(pool, nlp, options, events), batch_size, n_process))
+    proposals = choose(scan, shares, n_random, diversity, capped)
     if not proposals:
         raise ValueError(Errors.L503.format(path=pool, n=scan.counts.sentences, known=scan.counts.known))
     write_proposals(proposals, output, format, nlp.vocab)
     return Mined(proposals, types, scan, events)
 
 
-def _load(pipeline: Path | str, request: MiningRequest) -> tuple[Language, list[str]]:
+def _load(pipeline: Path | str, corpus: Path | None, given: Sequence[str]) -> tuple[Language, list[str]]:
     """Return a pipeline that gives expected mentions, and the types to look for."""
-    declared = None if request.corpus is None else read_types(request.corpus)
+    declared = None if corpus is None else read_types(corpus)
     # an encoder looks for all of them, so that they compete for each token
-    labels = [*(declared.labels if declared else ()), *request.types]
+    labels = [*(declared.labels if declared else ()), *given]
     nlp = load_for_types(pipeline, in_words(labels, declared.descriptions if declared else {}))
     counting = [pipe for _, pipe in nlp.pipeline if has_expectations(pipe)]
     known = list(dict.fromkeys(t for pipe in counting for t in getattr(pipe, "labels", ())))
     gates = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, SentenceGate)]
     tail = declared.tail if declared else [label for gate in gates for label in gate.labels]
-    types = list(dict.fromkeys(request.types or tail))
-    if counting and not request.types and (unread := [t for t in types if t not in known]):
+    types = list(dict.fromkeys(given or tail))
+    if counting and not given and (unread := [t for t in types if t not in known]):
         types = [label for label in types if label in known]
         shown = {"pipeline": pipeline, "types": ", ".join(unread)}
         warnings.warn(Warnings.W198.format(**shown), stacklevel=3)
