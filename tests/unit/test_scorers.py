@@ -121,9 +121,9 @@ def test_words_without_annotation_do_not_count():
     found = token_results([Example(predicted, reference)])
     # the first prediction is right on the one word that can be judged; the second sentence has none
     assert (found.n_words, found.n_right) == (3, 2)
-    assert found.sentences.start.tolist() == [0, 2, 4]
-    assert found.sentences.length.tolist() == [1, 0, 2]
-    assert found.sentences.right.tolist() == [True, False, False]
+    assert found.starts.tolist() == [0, 2, 4]
+    assert found.lengths.tolist() == [1, 0, 2]
+    assert found.are_right.tolist() == [True, False, False]
     assert found.sentence_accuracy == 0.5
     reference.set_ents(spans, blocked=[reference[5:6]], missing=[reference[1:4]])
     assert token_results([Example(predicted, reference)]).n_words == 2
@@ -142,7 +142,7 @@ def test_a_prediction_on_other_tokens():
         predicted = Doc(NLP.vocab, words=words, spaces=spaces)
         predicted.set_ents([Span(predicted, *span) for span in spans])
         found = token_results([Example(predicted, gold)])
-        return found.n_right, bool(found.sentences.right[0])
+        return found.n_right, bool(found.are_right[0])
 
     assert right((0, 3, "GEO"), (4, 5, "GEO")) == (4, True)
     assert right((4, 5, "GEO")) == (3, False)
@@ -200,8 +200,8 @@ def test_tags_of_words_equal_a_plain_loop(documents):
     assert (found.n_words, found.n_right) == (n_words, n_right)
     both, gold_o, predicted_o = n_o
     assert found.outside.fscore == pytest.approx(2 * both / max(gold_o + predicted_o, 1))
-    assert found.sentences.length.tolist() == lengths
-    assert found.sentences.right.tolist() == rights
+    assert found.lengths.tolist() == lengths
+    assert found.are_right.tolist() == rights
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         scores = make_ner_scorer(labels=["A", "B"])(data)

@@ -14,7 +14,7 @@ from ..corpus.converted import TrainingCounts
 from ..corpus.examples import on_gold_tokens
 from ..corpus.statistics.counting import buckets as bucket_types
 from ..scorers.ner import count_mentions, macro_f, support
-from ..scorers.tokens import SentenceResults, token_results
+from ..scorers.tokens import TokenResults, token_results
 from .pairs import Mention, MentionPair, pair_mentions
 from .records import Document, Evaluation
 
@@ -51,7 +51,7 @@ def analyse(
     return {
         "confusion": _confusion(pairs, types),
         "errors": _errors(pairs, types),
-        "lengths": _length_bins(by_doc, lengths, token_results(examples).sentences),
+        "lengths": _length_bins(by_doc, lengths, token_results(examples)),
         "buckets": _buckets(per_type, training.mentions, labels, tail),
         "seen": _seen(pairs, training.surfaces),
     }
@@ -86,14 +86,14 @@ def _errors(pairs: Iterable[MentionPair], labels: Sequence[str]) -> Analysis:
 
 
 def _length_bins(
-    by_doc: Iterable[Sequence[MentionPair]], n_tokens: Iterable[int], sentences: SentenceResults
+    by_doc: Iterable[Sequence[MentionPair]], n_tokens: Iterable[int], sentences: TokenResults
 ) -> list[Analysis]:
     """Return sentence accuracy and micro F1 by sentence length, the shortest first.
 
     A mention counts for the sentence in which it begins.
     """
-    bins = np.minimum((sentences.length - 1) // WIDTH, N_BINS - 1)  # -1 without words
-    starts, places = sentences.start.tolist(), bins.tolist()
+    bins = np.minimum((sentences.lengths - 1) // WIDTH, N_BINS - 1)  # -1 without words
+    starts, places = sentences.starts.tolist(), bins.tolist()
     scores = {place: PRFScore() for place in range(-1, N_BINS)}
     for offset, pairs in zip(accumulate(n_tokens, initial=0), by_doc, strict=False):
         for pair in pairs:
@@ -107,7 +107,7 @@ def _length_bins(
     for i in range(N_BINS):
         n, score = int(np.count_nonzero(bins == i)), scores[i]
         name = f"{i * WIDTH + 1}-{(i + 1) * WIDTH}" if i < N_BINS - 1 else f"{i * WIDTH + 1}+"
-        accuracy = int(sentences.right[bins == i].sum()) / n if n else None
+        accuracy = int(sentences.are_right[bins == i].sum()) / n if n else None
         f = score.fscore if len(score) else None
         rows.append({"bin": name, "sentences": n, "accuracy": accuracy, "f": f})
     return rows

@@ -17,19 +17,15 @@ GOLD = [ORTH, ENT_IOB, ENT_TYPE, IS_SPACE, SENT_START]
 PREDICTED = [ORTH, ENT_IOB, ENT_TYPE]
 
 
-class SentenceResults(NamedTuple):
-    """The gold sentences of all documents in order. Every array is (n_sentences,)."""
-
-    start: Ints1d  # its first gold token, counted on from document to document
-    length: Ints1d  # words that count
-    right: Ints1d  # bool: there is a word that counts, and the tag of each is right
-
-
 class TokenResults(NamedTuple):
+    """Results of all words and of O, and of the gold sentences of all documents in order."""
+
     n_words: int  # that count
     n_right: int  # with the right tag: type, and begin or inside
     outside: PRFScore  # of O as a class
-    sentences: SentenceResults
+    starts: Ints1d  # (n_sentences,), first gold token, counted on from document to document
+    lengths: Ints1d  # (n_sentences,), words that count
+    are_right: Ints1d  # (n_sentences,), bool: a word counts, and the tags of all that do are right
 
     @property
     def word_accuracy(self) -> float:
@@ -38,8 +34,8 @@ class TokenResults(NamedTuple):
     @property
     def sentence_accuracy(self) -> float:
         """Share of right sentences among those with a word that counts; 0 without any."""
-        n_sentences = int(np.count_nonzero(self.sentences.length))
-        return int(self.sentences.right.sum()) / n_sentences if n_sentences else 0.0
+        n_sentences = int(np.count_nonzero(self.lengths))
+        return int(self.are_right.sum()) / n_sentences if n_sentences else 0.0
 
 
 def token_results(examples: Iterable[Example]) -> TokenResults:
@@ -68,11 +64,11 @@ def token_results(examples: Iterable[Example]) -> TokenResults:
     right = counted & (both_o | (same & ~gold_o & ~predicted_o))
     sizes = (int(np.count_nonzero(o & counted)) for o in (both_o, gold_o, predicted_o))
     n_both, n_gold, n_predicted = sizes
-    start = np.flatnonzero(opens)
-    length, n_right = (np.add.reduceat(words.astype("int64"), start) for words in (counted, right))
+    starts = np.flatnonzero(opens)
+    lengths, n_right = (np.add.reduceat(words.astype("int64"), starts) for words in (counted, right))
     outside = PRFScore(tp=n_both, fp=n_predicted - n_both, fn=n_gold - n_both)
-    sentences = SentenceResults(start, length, (length > 0) & (n_right == length))
-    return TokenResults(int(length.sum()), int(n_right.sum()), outside, sentences)
+    are_right = (lengths > 0) & (n_right == lengths)
+    return TokenResults(int(lengths.sum()), int(n_right.sum()), outside, starts, lengths, are_right)
 
 
 def _predicted_tags(eg: Example, words: Ints1d) -> Ints2d:
