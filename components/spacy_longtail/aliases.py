@@ -10,21 +10,19 @@ from typing import TypeVar
 from .errors import Warnings
 
 OPTIONS = {"--products": "--matmul", "--cap": "--max-mentions"}
-SETTINGS = {"weak_labels": "rare_labels"}
 
 Value = TypeVar("Value")
 
 
-def renamed(earlier_name: str, earlier: Value | None, value: Value, who: str) -> Value:
-    """Return the value of a setting, or with a warning the one under its earlier name.
+def chosen_labels(weak_labels: Value | None, rare_labels: Value, who: str) -> Value:
+    """Return the rare types of a gate, or with a warning those under the earlier name.
 
-    earlier_name (str): A key of SETTINGS.
-    earlier (Optional[Any]): Value under the earlier name; null if it was not given.
-    value (Any): Value under today's name.
+    weak_labels (Optional[Any]): Value under the earlier name; null if it was not given.
+    rare_labels (Any): Value under today's name.
     who (str): Name of the component.
     """
-    if earlier is None:
-        return value
-    names = {"earlier": earlier_name, "today": SETTINGS[earlier_name]}
-    warnings.warn(Warnings.W114.format(name=who, **names), FutureWarning, stacklevel=4)
-    return earlier
+    if weak_labels is None:
+        return rare_labels
+    said = Warnings.W114.format(name=who, earlier="weak_labels", today="rare_labels")
+    warnings.warn(said, FutureWarning, stacklevel=4)
+    return weak_labels

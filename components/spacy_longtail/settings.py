@@ -33,13 +33,6 @@ def unused(name: str, value: object, who: str, where: str) -> ValueError:
     return ValueError(Errors.L213.format(name=name, value=value, who=who, where=where))
 
 
-def one_of(name: str, value: object, known: tuple[object, ...]) -> None:
-    """Refuse a setting that is not one of the known values. RAISES (ValueError): L001."""
-    if value not in known:
-        rule = f"one of {', '.join(map(repr, known))}"
-        raise ValueError(Errors.L001.format(name=name, rule=rule, value=value, fix="Use one of them."))
-
-
 def whole(name: str, value: object, fix: str, low: float = 0) -> int:
     """Return a config number as an int of at least `low`. RAISES (ValueError): L001."""
     rule = "a whole number" + (f" of at least {low}" if math.isfinite(low) else "")

@@ -40,7 +40,7 @@ def cut(doc: Doc, bounds: Collection[tuple[int, int]]) -> Iterator[Doc]:
     # without the values that spaCy's extensions store for single tokens and spans, by character
     about = {k: v for k, v in doc.user_data.items() if k not in BY_TOKEN and not _has_place(k)}
     for start, end in bounds:
-        piece = Doc(doc.vocab, *_words(doc[start:end]), user_data=dict(about))
+        piece = Doc(doc.vocab, *words_and_spaces(doc[start:end]), user_data=dict(about))
         piece.from_array(attributes, rows[start:end])
         piece.has_unknown_spaces = doc.has_unknown_spaces
         piece.tensor = doc.tensor[start:end]
@@ -65,7 +65,7 @@ def take_tokens(doc: Doc, kept: Ints1d) -> Doc:
     kept (Ints1d): (n_kept,) ascending; entities are expected whole.
     RETURNS (Doc): The first kept token of each sentence begins it; unknown boundaries stay so.
     """
-    words, spaces = _words([doc[int(i)] for i in kept])
+    words, spaces = words_and_spaces([doc[int(i)] for i in kept])
     taken = Doc(doc.vocab, words=words, spaces=None if doc.has_unknown_spaces else spaces)
     rows = doc.to_array(KEPT_ATTRIBUTES)[kept]
     if doc.has_annotation("SENT_START"):
@@ -81,10 +81,11 @@ def take_tokens(doc: Doc, kept: Ints1d) -> Doc:
 
 def bare(doc: Doc, vocab: Vocab | None = None) -> Doc:
     """Return a document with only words and spaces, in another vocabulary if one is given."""
-    return Doc(doc.vocab if vocab is None else vocab, *_words(doc))
+    return Doc(doc.vocab if vocab is None else vocab, *words_and_spaces(doc))
 
 
-def _words(tokens: Doc | Span | list[Token]) -> tuple[list[str], list[bool]]:
+def words_and_spaces(tokens: Doc | Span | list[Token]) -> tuple[list[str], list[bool]]:
+    """Return the text of each token, and whether a blank follows it."""
     return [token.text for token in tokens], [bool(token.whitespace_) for token in tokens]
 
 

@@ -160,8 +160,8 @@ def _records(path: Path, encoding: str, context: Context) -> Iterator[Doc]:
         else:
             raise unreadable(place, f"found {str(text)[:60]!r} as the text", TEXT)
         for doc in docs:
-            keep_values(doc, {k: v for k, v in about.items() if k not in NAMED}, place)
-            keep_values(doc, {"pool_id": task.get("id")}, place)
+            values = {k: v for k, v in about.items() if k not in NAMED}
+            keep_values(doc, {**values, "pool_id": task.get("id")}, place)
             yield doc
 
 

@@ -10,6 +10,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from thinc.types import Floats1d, Floats2d
 
+from ..corpus.cutting import words_and_spaces
 from ..errors import Errors
 from ..pipes.gliner_ner import GLiNERNER
 from ..pipes.scores.probabilities import SETTING, read_probabilities
@@ -101,7 +102,7 @@ class PoolTeacher:
                 if e.label_ in self.labels
             ]
             own = None if log_p is None else log_p[a:b].copy()
-            yield PredictedSentence(*PredictedSentence.tokens(sentence), mentions, sure[a:b].copy(), own)
+            yield PredictedSentence(*words_and_spaces(sentence), mentions, sure[a:b].copy(), own)
 
     def _marginals(self, doc: Doc, soft: bool) -> tuple[Floats1d, Floats2d | None]:
         """Return the probability of O, and log probabilities of all tags if they are wanted.

@@ -9,6 +9,7 @@ from spacy.vocab import Vocab
 from thinc.api import to_numpy
 from thinc.types import Floats1d
 
+from ..corpus.cutting import words_and_spaces
 from ..corpus.examples import trim_whitespace
 from ..corpus.likeness import digest, text_key
 from ..sentences import plain_text, sentence_lengths
@@ -32,11 +33,6 @@ class PoolSentence:
 
     words: list[str]
     spaces: list[bool]
-
-    @staticmethod
-    def tokens(sentence: Span) -> tuple[list[str], list[bool]]:
-        """Return the words and spaces of a sentence."""
-        return [token.text for token in sentence], [bool(token.whitespace_) for token in sentence]
 
     @property
     def text(self) -> str:
@@ -65,7 +61,7 @@ class Unit(PoolSentence):
         about = {str(k): v for k, v in known if isinstance(k, str) and isinstance(v, str | int | float)}
         first = sentence.start
         return cls(
-            *cls.tokens(sentence),
+            *words_and_spaces(sentence),
             ents=[(ent.start - first, ent.end - first, ent.label_) for ent in sentence.ents],
             expected=[round(float(value), 4) for value in expected],
             vector=[round(float(value), 4) for value in sentence_vector(sentence)],

@@ -9,7 +9,6 @@ from typing import NamedTuple, Protocol
 from spacy.tokens import Doc
 
 from ...errors import Errors
-from ...settings import one_of
 from ..names import NAMES
 from . import bioc, brat, docbin, markup, open_types, opennlp, pubtator, records, tables, xmi
 from .context import Context
@@ -147,7 +146,9 @@ def find_parts(
     RAISES (ValueError): L402, L421 and L831 for files that cannot be read, L420 for options that no
         part has.
     """
-    one_of("format", format, (None, *FORMATS))
+    if format not in (None, *FORMATS):
+        rule, fix = f"one of {', '.join(map(repr, (None, *FORMATS)))}", "Use one of them."
+        raise ValueError(Errors.L001.format(name="format", rule=rule, value=format, fix=fix))
     given = given or {}
     FileOptions(encoding=str(given.get("encoding", FileOptions.encoding)))  # checked before it is used
     if not source.exists():

@@ -10,7 +10,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.types import Floats2d
 
-from ...aliases import renamed
+from ...aliases import chosen_labels
 from ...errors import Errors
 from ...sentences import sums_by_sentence
 from ...settings import finite
@@ -71,7 +71,7 @@ class PosteriorGate(Gate, UntrainedPipe):
         weak_labels: list[str] | None = None,
     ) -> None:
         ask_for_probabilities(nlp, primary)
-        rare_labels = renamed("weak_labels", weak_labels, rare_labels, name)
+        rare_labels = chosen_labels(weak_labels, rare_labels, name)
         super().__init__(
             nlp.vocab,
             name,

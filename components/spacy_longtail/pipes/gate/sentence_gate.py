@@ -12,7 +12,7 @@ from spacy.training import Example
 from thinc.api import Model
 from thinc.types import Floats2d
 
-from ...aliases import renamed
+from ...aliases import chosen_labels
 from ...corpus.labels import declared_types
 from ...corpus.rare import AUTO_SHARE
 from ...errors import Errors
@@ -83,7 +83,7 @@ class SentenceGate(Gate, LongtailPipe):
         scorer: Callable | None = None,
         weak_labels: list[str] | str | None = None,
     ) -> None:
-        rare_labels = renamed("weak_labels", weak_labels, rare_labels, name)
+        rare_labels = chosen_labels(weak_labels, rare_labels, name)
         share, fix = "a share of all mentions, 0 to 1", f"{AUTO_SHARE} is usual."
         auto_share = finite("auto_share", auto_share, share, fix, 0.0, 1.0)
         if rare_labels != AUTO:
