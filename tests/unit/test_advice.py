@@ -13,8 +13,8 @@ from spacy_longtail.corpus.names import write_names
 from spacy_longtail.evaluation.report.systems import read_run
 from spacy_longtail.evaluation.significance import Decision
 from spacy_longtail.studies.matrix import advice
-from spacy_longtail.studies.matrix.advice import advise, planned
-from spacy_longtail.studies.matrix.recommendation import macro_of, recommend_by_folds
+from spacy_longtail.studies.matrix.advice import Advice, advise, planned
+from spacy_longtail.studies.matrix.recommendation import Recommendation, macro_of, recommend_by_folds
 from spacy_longtail.studies.matrix.rounds import fold_plan, write_folds
 from spacy_longtail.studies.matrix.summary import summarize_trials
 from spacy_longtail.studies.matrix.writing import summary_tables, write_matrix_report
@@ -382,6 +382,22 @@ def test_the_note_on_untrained_models_names_no_guess_if_the_baseline_is_best(
     found, *_ = advised(corpus, tmp_path, monkeypatch, runner, minutes=10)
     assert found.recommendation.best == "ner"
     assert "long enough for a verdict" in found.note and "--best-guess" not in found.note
+
+
+@pytest.mark.parametrize(
+    ("best", "written", "expected"),
+    [
+        ("crf", "ner", "the evidence for another method does not suffice. The best guess is crf."),
+        ("crf", "crf", ""),  # --best-guess was given
+        ("ner", "ner", ""),  # stock spaCy is the best
+    ],
+)
+def test_the_note_on_weak_evidence_names_the_best_guess(best, written, expected):
+    choice = Recommendation("ner", best, None, "Stay with ner.", evidence=[])
+
+    note = Advice(summary=None, recommendation=choice, written=written).note
+
+    assert expected in note and bool(note) == bool(expected)
 
 
 def test_the_best_guess_is_written_on_request(corpus, tmp_path, monkeypatch):

@@ -18,8 +18,8 @@ FALLEN = (0.1, 0.3, 0.5, 0.6, *(0.52 + 0.005 * i for i in range(14)))
 @pytest.mark.parametrize(
     ("scores", "patience", "why"),
     [
-        ((0.0, 0.0, 0.0), 0, "has found nothing yet"),
-        ((0.0, 0.0), 100, "has found nothing yet"),
+        ((0.0, 0.0, 0.0), 0, "has found nothing on dev yet"),
+        ((0.0, 0.0), 100, "has found nothing on dev yet"),
         ((0.1, 0.3, 0.4, 0.5), 0, "still rose by 10.0 points between its last two evaluations"),
         *(((0.3,), 0, "was evaluated only once"), ((0.3, 0.4), 0, "was evaluated only twice")),
         *(((0.4, 0.3), 0, ""), ((0.1, 0.4, 0.39, 0.4), 0, ""), ((), 0, "")),

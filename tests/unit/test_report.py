@@ -88,10 +88,10 @@ def test_the_page_loads_nothing_and_its_parts_are_named(golden):
 
 def test_the_verdict_and_one_figure_come_first(golden):
     html, twin, summary = golden
-    main = unescape(html[html.index("<main") :])
+    main = unescape(html[html.index("<main") :]).replace("\u00a0", " ")
     assert summary["sentence"] == (
-        "focal finds 10 of the 10 rare entities, baseline 2. Of 100 that it names, 100.0 are right;"
-        " of baseline's, 100.0."
+        "focal finds 10 of the 10 rare entities, baseline 2. Of the rare entities that it names,"
+        " 100.0 % are right; of those that baseline names, 100.0 %."
     )
     order = [summary["verdict"], summary["sentence"], "<svg", 'id="sure"', 'id="entities"', "<table"]
     assert [main.index(text) for text in order] == sorted(main.index(text) for text in order)

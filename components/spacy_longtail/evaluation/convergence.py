@@ -20,7 +20,7 @@ def still_rising(curve: Sequence[Mapping[str, float]], patience: int = 0) -> str
 
     curve (Sequence[Mapping[str, float]]): One entry per evaluation: step, and scores in [0, 1].
     patience (int): Steps without a better score after which training stops; 0 if it never does.
-    RETURNS (str): A predicate, such as "has found nothing yet".
+    RETURNS (str): A predicate, such as "has found nothing on dev yet".
     """
     points = [(p["step"], p[DEV_SCORE]) for p in curve if DEV_SCORE in p and p.get("step", 0) > 0]
     if not points:
@@ -28,7 +28,7 @@ def still_rising(curve: Sequence[Mapping[str, float]], patience: int = 0) -> str
     steps, scores = (np.asarray(column, dtype="float64") for column in zip(*points, strict=True))
     best = int(scores.argmax())
     if scores[best] <= 0:
-        return "has found nothing yet"
+        return "has found nothing on dev yet"
     if patience and steps[-1] - steps[best] >= patience:
         return ""
     if len(scores) < THIRD:

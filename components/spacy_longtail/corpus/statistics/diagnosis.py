@@ -28,8 +28,8 @@ ADVICE = {
     "sentence, and names the sentences that are in too many documents for that.",
     "near_leakage": "Scores on them are partly memory. `longtail split --near` keeps documents with "
     "such sentences together.",
-    "few_mentions": "More annotation is the surest help (`longtail mine` says of what). Then start from "
-    "an encoder that has seen entities elsewhere: `longtail init-config pretrained_cnn`, "
+    "few_mentions": "More annotation is the surest help: `longtail mine` proposes sentences. Then start "
+    "from an encoder that has seen entities elsewhere: `longtail init-config pretrained_cnn`, "
     "docs/encoders.md. `longtail recommend` compares the rest.",
     "not_measurable.dev": "Where such a type decides, the best model is chosen by luck. Weigh ents_f "
     "beside ents_macro_f in [training.score_weights], or make a larger dev part.",

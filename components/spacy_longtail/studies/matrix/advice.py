@@ -58,19 +58,20 @@ class Advice(NamedTuple):
 
     @property
     def note(self) -> str:
-        """Return in words that the baseline was written for lack of a verdict, or ""."""
+        """Return in words why the config of stock spaCy was written without a verdict, or ""."""
         choice = self.recommendation
-        if not choice.is_early or choice.verdict is not None or self.written != choice.method:
+        is_undecided = choice.is_early and choice.verdict is None
+        if self.written != choice.method or not (is_undecided or choice.best != choice.method):
             return ""
-        text = (
-            f"This config trains {choice.method} (stock spaCy), because the methods were not trained "
-            "long enough for a verdict."
-        )
+        early = "the methods were not trained long enough for a verdict"
+        why = early if is_undecided else "the evidence for another method does not suffice"
+        text = f"This config trains {choice.method} (stock spaCy), because {why}."
         if choice.best == choice.method:
             return text
         return (
             f"{text} The best guess is {choice.best}. To write its config instead, run the same "
-            "command with --best-guess. Finished trials are not repeated."
+            "command with --best-guess; for more evidence, run it with more --minutes. Finished "
+            "trials are not repeated."
         )
 
 
