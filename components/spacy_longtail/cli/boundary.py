@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
-from typing import Literal, NoReturn, cast
+from typing import Any, Literal, NoReturn, cast
 
 import click
 import typer
@@ -41,6 +41,12 @@ SPACY = re.compile(r"\[E(?!109\])\d+\]")  # codes of spaCy; E109 can be any KeyE
 
 class Program(TyperGroup):
     """Program whose commands run within the boundary."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        for command in self.commands.values():  # typer keeps the line breaks of docstrings
+            paragraphs = (command.help or "").split("\n\n")
+            command.help = "\n\n".join(" ".join(text.split()) for text in paragraphs)
 
     def main(self, args: Sequence[str] | None = None, *given: object, **settings: object) -> NoReturn:
         """Run a command and exit.
