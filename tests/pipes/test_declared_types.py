@@ -56,7 +56,8 @@ def test_a_declared_type_without_mention_is_as_if_it_were_added_after_training(h
 
     assert nlp.get_pipe("ner").labels[-1] == "SHIP"
     assert nlp.get_pipe("ner").types.descriptions["SHIP"] == "ship or boat"
-    assert logits(nlp) == pytest.approx(logits(other), abs=1e-4)
+    # sums over other shapes of matrices round differently, on some CPUs by 2e-4
+    assert logits(nlp) == pytest.approx(logits(other), abs=1e-3)
 
 
 @pytest.mark.parametrize("head", ["softmax", "crf", "sigmoid"])
