@@ -9,6 +9,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from runpy import run_path
+from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
@@ -103,6 +104,7 @@ def config_file(name: str) -> Path:
 
 
 def parse(nlp: Language, text: str) -> Doc:
+    """A sentence whose entities are in brackets with their types, as in `[Maria|PER] sailed .`."""
     words, spans = [], []
     for chunk in text.replace("[", "\t[").replace("]", "]\t").split("\t"):
         if chunk.startswith("["):
@@ -117,6 +119,23 @@ def parse(nlp: Language, text: str) -> Doc:
     for token in doc:
         token.is_sent_start = token.i == 0
     return doc
+
+
+def document(nlp: Language, *texts: str) -> Doc:
+    """A document of sentences in the notation of `parse`."""
+    return Doc.from_docs([parse(nlp, text) for text in texts])
+
+
+def spans_example(nlp: Language, gold, predicted, n: int = 10, sentences: Iterable[int] = ()) -> Example:
+    """An example of n tokens w0, w1, ... with entities as (start, end, type).
+
+    sentences (Iterable[int]): Where sentences start, besides at the first token.
+    """
+    starts = [i == 0 or i in sentences for i in range(n)]
+    docs = [Doc(nlp.vocab, words=[f"w{i}" for i in range(n)], sent_starts=starts) for _ in range(2)]
+    for doc, spans in zip(docs, (predicted, gold), strict=True):
+        doc.set_ents([Span(doc, start, end, label=label) for start, end, label in spans])
+    return Example(*docs)
 
 
 def examples(nlp: Language, times: int = 1) -> list[Example]:
@@ -135,6 +154,11 @@ def found(doc: Doc) -> list[tuple[int, int, str]]:
 
 def entities(doc: Doc) -> list[tuple[str, str]]:
     return [(e.text, e.label_) for e in doc.ents]
+
+
+def toy_words() -> set[str]:
+    """The words of the toy corpus, in lower case."""
+    return {token.text.lower() for doc in toy_docs() for token in doc}
 
 
 def toy_docs(times: int = 1) -> list[Doc]:
@@ -160,6 +184,28 @@ def forbid_pickle(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(pickle, name, forbidden)
     for name in ("load", "save") if find_spec("torch") else ():
         monkeypatch.setattr(f"torch.{name}", forbidden)
+
+
+def corpus_of(
+    folder: Path,
+    labels: Iterable[str] | None = None,
+    tail: Iterable[str] = (),
+    descriptions: dict[str, str] | None = None,
+    **parts: list[str | list[str]],
+) -> Path:
+    """Write a corpus. Each document is a sentence in the notation of `parse`, or a list of them.
+
+    labels (Optional[Iterable[str]]): Its types; those of its mentions by default.
+    """
+    nlp = blank()
+    docs = {
+        part: [document(nlp, *([text] if isinstance(text, str) else text)) for text in texts]
+        for part, texts in parts.items()
+    }
+    own = sorted({ent.label_ for part in docs.values() for doc in part for ent in doc.ents})
+    types = CorpusTypes(list(labels or own), list(tail), "en", descriptions=descriptions or {})
+    write_corpus(folder, docs, types)
+    return folder
 
 
 class Fixed:
@@ -197,6 +243,20 @@ def refused(arguments: Iterable[object], code: str, unwritten: Path | None = Non
     return result
 
 
+def write(path: Path, content: str | bytes) -> Path:
+    """Write a file, and the folders above it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def write_files(folder: Path, files: dict[str, str | bytes]) -> Path:
+    """Write files, given by their paths in a folder, and return the folder."""
+    for name, content in files.items():
+        write(folder / name, content)
+    return folder
+
+
 def tree(folder: Path) -> dict[Path, bytes | bool]:
     """The files of a folder with what they hold, and its folders."""
     return {p.relative_to(folder): p.is_file() and p.read_bytes() for p in folder.rglob("*")}
@@ -221,7 +281,7 @@ def two_sentences(nlp: Language, bounded: bool = False) -> Example:
 
     bounded (bool): Whether the predicted document has the boundaries, too.
     """
-    reference = Doc.from_docs([parse(nlp, SENTENCES[3]), parse(nlp, SENTENCES[6])])
+    reference = document(nlp, SENTENCES[3], SENTENCES[6])
     predicted = Doc(nlp.vocab, words=[t.text for t in reference])
     if bounded:
         start_sentences(predicted, 0, 6)
@@ -283,14 +343,6 @@ def one_pipe(factory: str = "longtail_token_ner", name: str = "ner", **config) -
     nlp = blank()
     nlp.add_pipe(factory, name=name, config=config)
     return nlp
-
-
-def rich_encoder(**settings) -> dict:
-    """A small CNN over longtail.RichEmbed.v1. settings: Of the embedding."""
-    embed = {"@architectures": "longtail.RichEmbed.v1", **settings}
-    encode = {"@architectures": "spacy.MaxoutWindowEncoder.v2", "width": 8, "depth": 1}
-    encode |= {"window_size": 1, "maxout_pieces": 2}
-    return {"@architectures": "spacy.Tok2Vec.v2", "embed": embed, "encode": encode}
 
 
 def train(nlp: Language, steps: int = 12, seed: int = 0, drop: float = 0.1, **initialize):
@@ -392,10 +444,9 @@ def tiny_bert(
     from transformers import BertConfig, BertModel, BertTokenizerFast
 
     folder.mkdir(parents=True, exist_ok=True)
-    words = {t.text.lower() for s in SENTENCES for t in parse(blank(), s)}
-    letters = set(map(chr, range(97, 123)))
-    subwords = {f"##{letter}" for letter in letters} if spells else set()
-    known = words | letters | subwords | set(others)
+    words = toy_words()
+    subwords = {f"##{letter}" for letter in ascii_lowercase} if spells else set()
+    known = words.union(ascii_lowercase, subwords, others)
     vocab = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *sorted(known)]
     (folder / "vocab.txt").write_text("\n".join(vocab), encoding="utf8")
     BertTokenizerFast(str(folder / "vocab.txt"), model_max_length=n_positions).save_pretrained(folder)
@@ -413,9 +464,7 @@ def tiny_cnn(folder: Path) -> Path:
 
     from spacy_longtail.pretraining.cnn import CNN, CNNBiEncoder, build_cnn
 
-    words = {t.text.lower() for s in SENTENCES for t in parse(blank(), s)}
-    letters = set(map(chr, range(97, 123)))
-    subwords = [*sorted(words | letters), *(f"##{letter}" for letter in sorted(letters))]
+    subwords = [*sorted(toy_words() | set(ascii_lowercase)), *(f"##{x}" for x in ascii_lowercase)]
     torch.manual_seed(0)
     cnn = CNN(torch.randn(len(subwords), 16), (100, 50, 50, 50), width=96, depth=1)
     model = CNNBiEncoder(cnn, width=256)
@@ -502,7 +551,7 @@ def toy_vectors(nlp: Language, width: int = 8) -> Language:
 
 def toy_table(width: int = 8) -> SubwordTable:
     """Random vectors of the toy corpus's words."""
-    known = sorted({t.text.lower() for s in SENTENCES for t in parse(blank(), s)})
+    known = sorted(toy_words())
     vectors = np.random.default_rng(0).standard_normal((len(known), width)).astype("f")
     return SubwordTable(eight_bit(vectors), known, True)
 
@@ -510,7 +559,11 @@ def toy_table(width: int = 8) -> SubwordTable:
 def toy_encoder(folder: Path) -> Path:
     """An encoder over the subword vectors of `toy_table`."""
     nlp = blank()
-    pipe = nlp.add_pipe("tok2vec", config={"model": rich_encoder(width=8, subwords=str(folder))})
+    embed = {"@architectures": "longtail.RichEmbed.v1", "width": 8, "subwords": str(folder)}
+    encode = {"@architectures": "spacy.MaxoutWindowEncoder.v2", "width": 8, "depth": 1}
+    encode |= {"window_size": 1, "maxout_pieces": 2}
+    model = {"@architectures": "spacy.Tok2Vec.v2", "embed": embed, "encode": encode}
+    pipe = nlp.add_pipe("tok2vec", config={"model": model})
     for node in pipe.model.walk():
         if node.name == NAME:
             node.attrs["subwords"] = toy_table()

@@ -4,7 +4,6 @@ import json
 import os
 import pickle
 import re
-import warnings
 from collections import Counter
 from pathlib import Path
 
@@ -20,11 +19,11 @@ from spacy_longtail.corpus import parts
 from spacy_longtail.corpus.descriptions import has_open_types
 from spacy_longtail.corpus.folder import CorpusTypes, convert_corpus, part_path, read_types, stream_docs
 from spacy_longtail.corpus.formats.options import FileOptions
-from spacy_longtail.corpus.formats.spans import TANGLE, is_tangled
+from spacy_longtail.corpus.formats.spans import is_tangled
 from spacy_longtail.corpus.tokenizers import CharacterTokenizer, blank
 from spacy_longtail.output import writing
 from spacy_longtail.training.train import filled_in
-from tests.util import config_file, refused, run_app, tree
+from tests.util import config_file, refused, run_app, tree, write, write_files
 
 ROOT = Path(__file__).parents[2]
 NLP = spacy.blank("en")
@@ -34,16 +33,8 @@ JSONL = json.dumps(RECORD) + "\n"
 ARTICLE = "title: T\nkind: k\n\n[Ann|PER] saw [Rome|GEO].\n"
 
 
-def write(path, text):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf8")
-    return path
-
-
 def iob_corpus(folder, names=("train", "dev", "test")):
-    for name in names:
-        write(folder / f"{name}.iob", IOB)
-    return folder
+    return write_files(folder, {f"{name}.iob": IOB for name in names})
 
 
 def ents(path, nlp=NLP):
@@ -54,21 +45,22 @@ def ents(path, nlp=NLP):
 
 
 def test_parts_in_any_format(tmp_path):
-    source = tmp_path / "in"
-    write(source / "corpus.json", '{"labels": ["PER", "GEO"]}')
-    write(source / "train" / "b" / "2.jsonl", JSONL)
-    write(source / "train" / "1.json", json.dumps([RECORD, RECORD]))
-    write(source / "train" / "README.md", "not read")
-    write(source / "train" / ".hidden.jsonl", "not read")
-    write(source / "train.iob", "not read: the folder wins")
-    write(source / "dev" / "a.txt", ARTICLE)
-    write(source / "test.txt", "Ann saw Rome")
-    write(source / "test.ann", "T1\tGEO 8 12\tRome\n")
-    assert convert_corpus(source, tmp_path / "out").labels == ["PER", "GEO"]
+    files = {
+        "corpus.json": '{"labels": ["PER", "GEO"]}',
+        "train/b/2.jsonl": JSONL,
+        "train/1.json": json.dumps([RECORD, RECORD]),
+        "train/README.md": "not read",
+        "train/.hidden.jsonl": "not read",
+        "train.iob": "not read: the folder wins",
+        "dev/a.txt": ARTICLE,
+        "test.txt": "Ann saw Rome",
+        "test.ann": "T1\tGEO 8 12\tRome\n",
+    }
+    types = convert_corpus(write_files(tmp_path / "in", files), tmp_path / "out")
+    assert types.labels == ["PER", "GEO"]
     both = [("Ann", "PER"), ("Rome", "GEO")]
-    assert ents(tmp_path / "out" / "train.spacy") == [both] * 3
-    assert ents(tmp_path / "out" / "dev.spacy") == [both]
-    assert ents(tmp_path / "out" / "test.spacy") == [[("Rome", "GEO")]]
+    found = {part: ents(tmp_path / "out" / f"{part}.spacy") for part in ("train", "dev", "test")}
+    assert found == {"train": [both] * 3, "dev": [both], "test": [[("Rome", "GEO")]]}
     report = srsly.read_json(tmp_path / "out" / "conversion.json")
     assert {k: (v["format"], v["misaligned"]) for k, v in report["parts"].items()} == {
         "train": ("json", "missing"),
@@ -87,18 +79,10 @@ def test_a_file_is_one_part(name, tmp_path):
 
 
 def test_a_folder_without_parts_is_one_part(tmp_path):
-    for file in ("2.iob", "1.iob", "deeper/3.iob"):
-        write(tmp_path / "in" / file, f"{file}\tB-X\n")
-    write(tmp_path / "in" / "README.md", "no data")
-    convert_corpus(tmp_path / "in", tmp_path / "out")
+    files = {name: f"{name}\tB-X\n" for name in ("2.iob", "1.iob", "deeper/3.iob")}
+    source = write_files(tmp_path / "in", {**files, "README.md": "no data"})
+    convert_corpus(source, tmp_path / "out")
     assert ents(tmp_path / "out" / "all.spacy") == [[("1.iob", "X")], [("2.iob", "X")]]
-
-
-def test_missing_parts_are_a_warning(tmp_path):
-    source = iob_corpus(tmp_path / "in", ("train", "test"))
-    with pytest.warns(UserWarning, match=r"LW030.*no dev, "):
-        convert_corpus(source, tmp_path / "out")
-    assert not part_path(tmp_path / "out", "dev").exists()
 
 
 def test_several_problems_are_warnings_of_their_own(tmp_path):
@@ -109,6 +93,7 @@ def test_several_problems_are_warnings_of_their_own(tmp_path):
     texts = " ".join(str(warning.message) for warning in seen)
     assert "no dev and test" in texts
     assert re.search(r"corpus\.json.*PER", texts)
+    assert not part_path(tmp_path / "out", "dev").exists()
 
 
 def test_a_whole_corpus_and_a_single_file_give_no_warning(tmp_path, recwarn):
@@ -152,10 +137,8 @@ PARTS_OF_IOB = {"train.iob": IOB, "dev.iob": IOB, "test.iob": IOB}
     ],
 )
 def test_sources_that_are_refused(files, options, message, tmp_path):
-    source = tmp_path / "in"
-    source.mkdir()
-    for name, text in files.items():
-        write(source / name, text)
+    (tmp_path / "in").mkdir()
+    source = write_files(tmp_path / "in", files)
     with pytest.raises(ValueError, match=message):
         convert_corpus(source, tmp_path / "out", **options)
     assert not (tmp_path / "out").exists()
@@ -170,6 +153,7 @@ def test_sources_that_are_refused(files, options, message, tmp_path):
         '{"tokens": []}',
         '{"labels": ["A"], "tail": ["B"]}',
         '{"labels": ["A"], "descriptions": {"A": " "}}',
+        "[" * 100_000,
     ],
 )
 def test_declarations_that_are_refused(text, tmp_path):
@@ -246,10 +230,9 @@ def test_files_and_folders_of_a_part_replace_each_other(tmp_path):
 
 
 def test_a_source_is_never_in_the_way(tmp_path):
-    source = tmp_path / "in"
-    for name in ("train", "dev", "test"):
-        write(source / name / "a.txt", ARTICLE)
-    write(source / "corpus.json", '{"labels": ["PER", "GEO"]}')
+    articles = dict.fromkeys(("train/a.txt", "dev/a.txt", "test/a.txt"), ARTICLE)
+    declared = '{"labels": ["PER", "GEO"]}'
+    source = write_files(tmp_path / "in", {**articles, "corpus.json": declared})
     before = tree(source)
     with pytest.raises(ValueError, match=r"L437.*in would be replaced, but it holds train, dev, test"):
         convert_corpus(source, source)
@@ -301,11 +284,9 @@ def test_open_types_are_not_declared(tmp_path):
 
 
 def test_a_converted_corpus_keeps_what_was_declared(tmp_path):
-    source = tmp_path / "in"
-    for name in ("train", "dev", "test"):
-        write(source / f"{name}.jsonl", JSONL)
     declared = {"labels": ["PER", "ART", "GEO"], "tail": ["ART"], "lang": "ja", "tokens": "characters"}
-    write(source / "corpus.json", json.dumps(declared))
+    files = dict.fromkeys(("train.jsonl", "dev.jsonl", "test.jsonl"), JSONL)
+    source = write_files(tmp_path / "in", {**files, "corpus.json": json.dumps(declared)})
     types = convert_corpus(source, tmp_path / "a")
     assert types == CorpusTypes(**declared)
     assert convert_corpus(tmp_path / "a", tmp_path / "b", docs_per_file=1) == types
@@ -313,19 +294,18 @@ def test_a_converted_corpus_keeps_what_was_declared(tmp_path):
     assert "characters" in (tmp_path / "b" / "types.json").read_text(encoding="utf8")
 
 
-def test_the_report_counts_by_part_and_type(tmp_path):
+def test_the_report_counts_by_part_and_type(tmp_path, recwarn):
     lines = [
         {"text": "Ann saw New Rome", "label": [[0, 3, "PER"], [8, 16, "GEO"], [12, 16, "GEO"]]},
         {"text": "Annes", "label": [[0, 3, "PER"]]},
         {"text": "no", "label": [], "answer": "ignore"},
         {"text": "人名だ", "label": [[0, 3, "人名"]]},
     ]
-    texts = {"train": "\n".join(map(json.dumps, lines)), "dev": JSONL, "test": JSONL}
-    for name, text in texts.items():
-        write(tmp_path / "in" / f"{name}.jsonl", text)
-    with warnings.catch_warnings():  # few misaligned spans are none of the language's fault
-        warnings.simplefilter("error")
-        convert_corpus(tmp_path / "in", tmp_path / "out", allow=True)
+    train = "\n".join(map(json.dumps, lines))
+    files = {"train.jsonl": train, "dev.jsonl": JSONL, "test.jsonl": JSONL}
+    write_files(tmp_path / "in", files)
+    convert_corpus(tmp_path / "in", tmp_path / "out", allow=True)
+    assert not recwarn  # few misaligned spans are none of the language's fault
     text = (tmp_path / "out" / "conversion.json").read_text(encoding="utf8")
     assert "人名" in text
     report = json.loads(text)
@@ -396,7 +376,6 @@ def test_a_text_whose_tokens_would_never_come_is_refused(mark, tmp_path):
         convert_corpus(write(tmp_path / "a.jsonl", record), tmp_path / "out")
     text = f"{'-' * 1999}a" * 500  # many rows of marks are looked at once
     assert not is_tangled(text) and is_tangled(f"{text}-{'-' * 1999}")
-    assert TANGLE.match("-" * 2000) and not TANGLE.match("a" + "-" * 2001, 2)  # not from within a row
 
 
 def test_a_tokenizer_that_fails_on_a_text(tmp_path, monkeypatch):

@@ -2,13 +2,12 @@
 
 import json
 
-import numpy as np
 import pytest
 from spacy.tokens import Doc
 
 from spacy_longtail.corpus.checks import check_corpus
 from spacy_longtail.corpus.folder import CorpusTypes, write_corpus
-from tests.util import blank, invoke, parse, run_app
+from tests.util import blank, document, invoke, run_app
 
 NLP = blank()
 
@@ -18,14 +17,15 @@ NLP = blank()
 
 def healthy():
     """Documents of two sentences; 60 mentions of each type in training, no text twice."""
-    docs = {}
-    for part, n in (("train", 60), ("dev", 3), ("test", 3)):
-        docs[part] = []
-        for i in range(n):
-            name = f"{part}{i}"
-            sents = [f"[{name}|PER] met [Mr {name}|ORG] .", f"{name} saw the [{name} x|ART] sink"]
-            docs[part].append(Doc.from_docs([parse(NLP, text) for text in sents]))
-    return docs
+    return {
+        part: [
+            document(
+                NLP, f"[{part}{i}|PER] met [Mr {part}{i}|ORG] .", f"It saw the [{part}{i} x|ART] sink"
+            )
+            for i in range(n)
+        ]
+        for part, n in (("train", 60), ("dev", 3), ("test", 3))
+    }
 
 
 def annotated(doc, **columns):
@@ -40,15 +40,11 @@ def annotated(doc, **columns):
     return doc
 
 
-def words(texts, entity=None, label="PER", starts=None):
-    starts = starts or {0}
-    doc = Doc(NLP.vocab, words=texts, sent_starts=[i in starts for i in range(len(texts))])
-    values = np.full((len(texts), 2), (2, 0), dtype="uint64")
-    if entity:
-        values[slice(*entity)] = (1, NLP.vocab.strings.add(label))
-        values[entity[0], 0] = 3
-    doc.from_array(["ENT_IOB", "ENT_TYPE"], values)
-    return doc
+def words(texts, entity=(0, 0), label="PER", starts=(0,)):
+    """A document with at most one entity, from the first to before the second index."""
+    tags = ["O"] * len(texts)
+    tags[slice(*entity)] = [f"B-{label}", *[f"I-{label}"] * len(texts)][: entity[1] - entity[0]]
+    return Doc(NLP.vocab, words=texts, ents=tags, sent_starts=[i in starts for i in range(len(texts))])
 
 
 def save(folder, docs, labels=("PER", "ORG", "ART"), tail=()):
@@ -78,8 +74,8 @@ def test_tokens_of_a_language_without_a_tokenizer_are_not_compared(tmp_path):
     assert "L428" in check.text
 
 
-def extra(*given, part="train", **columns):
-    doc = annotated(words(*given), **columns) if columns else words(*given)
+def extra(*given, part="train", starts=(0,), **columns):
+    doc = annotated(words(*given, starts=starts), **columns)
     return lambda docs: docs[part].append(doc)
 
 
@@ -113,7 +109,7 @@ PLANTED = [  # what is planted, level, section, and what the finding names; or t
     (extra(["so", ".", "it"], start={0: 0, 1: 0, 2: 0}), "warn", "Sentences", "train: documents"),
     (extra(["so", "be", "it"], start={0: 0, 1: 0, 2: 0}), None, "", ""),
     (extra(["so", ".", '"', "\n"], start={0: 0, 1: 0, 2: 0, 3: 0}), None, "", ""),
-    (extra(["so", "\n", "it"], None, "PER", {0, 1}), "warn", "Sentences", r"1, such as: so \n it"),
+    (extra(["so", "\n", "it"], starts=(0, 1)), "warn", "Sentences", r"1, such as: so \n it"),
     (bare("so"), "warn", "Annotation", "train: documents without annotation"),
     (bare(), "warn", "Annotation", "documents without a token: 1"),
     (extra(["Malm\ufffd", "now"]), "warn", "Annotation", "1, such as: Malm\ufffd now"),

@@ -10,15 +10,11 @@ from spacy.training import Example
 from spacy_longtail.corpus.cutting import cut
 from spacy_longtail.corpus.examples import sentences_with, split_sentences, trim_whitespace
 from spacy_longtail.corpus.soft import SOFT, read_soft, write_soft
-from tests.util import SENTENCES, blank, parse
+from tests.util import SENTENCES, blank, document, parse
 
 NLP = blank()
 READ = ["ORTH", "NORM", "LOWER", "PREFIX", "SUFFIX", "SHAPE", "SPACY", "TAG", "POS", "MORPH", "LEMMA"]
 READ += ["DEP", "HEAD", "SENT_START", "ENT_IOB", "ENT_TYPE", "ENT_KB_ID", "ENT_ID"]
-
-
-def joined(times=1):
-    return Doc.from_docs([parse(NLP, text) for text in SENTENCES * times])
 
 
 def annotated():
@@ -76,7 +72,7 @@ def test_odd_documents_are_cut():
 
 
 def test_only_sentences_with_the_types_are_cut_out():
-    reference = joined()
+    reference = document(NLP, *SENTENCES)
     eg = Example(Doc(NLP.vocab, words=[t.text for t in reference]), reference)
     found = sentences_with([eg], {"NAT", "PER"})
     wanted = [text for text in SENTENCES if "|NAT]" in text or "|PER]" in text]
@@ -89,7 +85,7 @@ def test_only_sentences_with_the_types_are_cut_out():
 
 def unbounded():
     """Gold annotation of two sentences, a NAT in the second, without boundaries."""
-    doc = Doc.from_docs([parse(NLP, SENTENCES[i]) for i in (4, 6)])
+    doc = document(NLP, SENTENCES[4], SENTENCES[6])
     bare = Doc(NLP.vocab, words=[t.text for t in doc])
     bare.set_ents([Span(bare, e.start, e.end, label=e.label_) for e in doc.ents])
     return bare
@@ -117,8 +113,8 @@ def test_without_gold_boundaries_the_predicted_ones_hold():
 
 def test_predicted_boundaries_are_mapped_onto_gold_tokens():
     words = ["Anna-Lee", "sang", ".", "\n", "Storm-", "Ida", "hit", "Rome", "."]
-    reference = Doc(NLP.vocab, words=words)
-    reference.set_ents([Span(reference, 4, 6, label="NAT")])
+    tags = ["O"] * 4 + ["B-NAT", "I-NAT"] + ["O"] * 3
+    reference = Doc(NLP.vocab, words=words, ents=tags)
     parts = ["Anna", "-", "Lee", "sang", ".", "Storm", "-", "Ida", "hit", "Rome", "."]
     for boundaries, expected in (
         ([5], words[4:]),

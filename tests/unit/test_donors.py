@@ -1,25 +1,14 @@
 """What pretraining learns from: donors and their types, the order of batches, the encoders."""
 
 import pytest
-from spacy.tokens import Doc, Span
+from spacy.tokens import Span
 
 from spacy_longtail.corpus.folder import CorpusTypes, convert_corpus, write_corpus
 from spacy_longtail.pretraining.donors import excluded_texts, read_donors
 from spacy_longtail.types import ANNOTATED_TYPES
-from tests.util import blank, parse
+from tests.util import blank, corpus_of, parse, write, write_files
 
 NLP = blank()
-
-
-def corpus(folder, lang="en", descriptions=None, **parts):
-    """A converted corpus. A part is a list of documents, each a text or a list of sentences."""
-    docs = {}
-    for part, texts in parts.items():
-        sentences = [[text] if isinstance(text, str) else text for text in texts]
-        docs[part] = [Doc.from_docs([parse(NLP, text) for text in own]) for own in sentences]
-    labels = sorted({ent.label_ for own in docs.values() for doc in own for ent in doc.ents})
-    write_corpus(folder, docs, CorpusTypes(labels, [], lang, descriptions=descriptions or {}))
-    return folder
 
 
 def read(*folders, exclude=(), parts=("train",)):
@@ -31,12 +20,12 @@ def shown(docs):
 
 
 def test_donors_are_sentences_with_their_own_types(tmp_path):
-    first = corpus(
+    first = corpus_of(
         tmp_path / "first",
         train=["[Ann|PER] left", ["[Bo|PER] saw [Oslo|GEO]", "It rained"]],
         dev=["[Cy|PER] slept"],
     )
-    second = corpus(
+    second = corpus_of(
         tmp_path / "second", train=["The [Fram|SHIP] sank"], descriptions={"SHIP": "a vessel"}
     )
     one, two = read(first, second)
@@ -58,7 +47,7 @@ def test_donors_are_sentences_with_their_own_types(tmp_path):
 
 
 def test_types_whose_descriptions_have_the_same_words_are_one_type(tmp_path):
-    folder = corpus(
+    folder = corpus_of(
         tmp_path / "donor",
         train=["[Ann|A] sold a [saw|B]", "The [drill|C] broke"],
         descriptions={"A": "person", "B": "hand tool", "C": "Hand tool."},
@@ -69,13 +58,13 @@ def test_types_whose_descriptions_have_the_same_words_are_one_type(tmp_path):
 
 
 def test_sentences_of_dev_and_test_of_a_target_are_left_out_and_counted(tmp_path):
-    target = corpus(
+    target = corpus_of(
         tmp_path / "target",
         train=["[Ann|PER] left"],
         dev=["[Bo|PER] left", ["It rained", "It snowed"]],
         test=["[Cy|PER] left"],
     )
-    donor = corpus(
+    donor = corpus_of(
         tmp_path / "donor",
         train=[
             "[Ann|PER] left",  # stands in train of the target: kept
@@ -97,7 +86,7 @@ def test_sentences_of_dev_and_test_of_a_target_are_left_out_and_counted(tmp_path
 def test_a_sentence_is_known_whatever_its_white_space_and_boundaries(tmp_path):
     target, donor = tmp_path / "target", tmp_path / "donor"
     write_corpus(target, {"test": [NLP("The Fram left Oslo. It was late.")]}, CorpusTypes([], [], "en"))
-    corpus(donor, train=["The [Fram|SHIP] left Oslo .", "It was late .", "The [Fram|SHIP] left"])
+    corpus_of(donor, train=["The [Fram|SHIP] left Oslo .", "It was late .", "The [Fram|SHIP] left"])
     (found,) = read(donor, exclude=[target])
     assert [text for text, _ in shown(found.train)] == ["The Fram left"]
     assert found.n_excluded == 2
@@ -111,34 +100,34 @@ def test_a_sentence_is_known_whatever_its_white_space_and_boundaries(tmp_path):
 
 def test_no_sentence_is_both_trained_on_and_measured(tmp_path):
     texts = [f"[n{i}|PER] left number {i}" for i in range(100)]
-    (found,) = read(corpus(tmp_path / "a", train=texts))
+    (found,) = read(corpus_of(tmp_path / "a", train=texts))
     assert len(found.dev) == 5 and len(found.train) == 95
     assert not {d.text for d in found.dev} & {d.text for d in found.train}
     (again,) = read(tmp_path / "a")
     assert shown(again.dev) == shown(found.dev)
-    both = corpus(tmp_path / "b", train=texts[:60], dev=texts[40:])
+    both = corpus_of(tmp_path / "b", train=texts[:60], dev=texts[40:])
     (found,) = read(both)
     assert len(found.train) == 40 and len(found.dev) == 60
     (found,) = read(both, parts=["train", "dev", "train"])
     kept, measured = ([doc.text for doc in own] for own in (found.train, found.dev))
     assert len(measured) == 6 and not set(measured) & set(kept)
     assert len({*kept, *measured}) == 100
-    (found,) = read(corpus(tmp_path / "c", train=texts[:10] * 4))
+    (found,) = read(corpus_of(tmp_path / "c", train=texts[:10] * 4))
     assert found.dev and not {d.text for d in found.dev} & {d.text for d in found.train}
     assert len(found.train) == 4 * (10 - len({d.text for d in found.dev}))
-    one, two = read(corpus(tmp_path / "d", train=texts[:9], dev=texts[20:30]), tmp_path / "a")
+    one, two = read(corpus_of(tmp_path / "d", train=texts[:9], dev=texts[20:30]), tmp_path / "a")
     measured = {d.text for own in (one, two) for d in own.dev}  # no sentence of another donor's, too
     assert len(measured) >= 10 and not measured & {d.text for own in (one, two) for d in own.train}
-    (found,) = read(corpus(tmp_path / "e", all=["[Ann|PER] left", "It rained"]))  # without parts
+    (found,) = read(corpus_of(tmp_path / "e", all=["[Ann|PER] left", "It rained"]))  # without parts
     assert len(found.train) == 2
-    (found,) = read(corpus(tmp_path / "f", dev=["[Ann|PER] left"]), parts=["dev", "test"])
+    (found,) = read(corpus_of(tmp_path / "f", dev=["[Ann|PER] left"]), parts=["dev", "test"])
     assert len(found.train) == 1 and not found.dev
 
 
 def test_tags_with_one_description_are_one_type(tmp_path):
     """In one donor. Donors name their types as they like: they are learnt by their descriptions."""
-    first = corpus(tmp_path / "first", train=["[Ann|PER] saw [Bo|person]"])
-    second = corpus(
+    first = corpus_of(tmp_path / "first", train=["[Ann|PER] saw [Bo|person]"])
+    second = corpus_of(
         tmp_path / "second",
         train=["[Bo|person] saw [Lima|a:b] and [Rome|a=b]"],
         descriptions={"a:b": "country", "a=b": "City"},
@@ -151,19 +140,19 @@ def test_tags_with_one_description_are_one_type(tmp_path):
 
 
 def test_donors_of_no_use(tmp_path):
-    one = corpus(tmp_path / "one", train=["[Ann|PER] left"])
-    nothing = corpus(tmp_path / "nothing", train=["It rained", "It snowed"])
-    same = corpus(tmp_path / "other" / "one", train=["[Bo|PER] left"])
+    one = corpus_of(tmp_path / "one", train=["[Ann|PER] left"])
+    nothing = corpus_of(tmp_path / "nothing", train=["It rained", "It snowed"])
+    same = corpus_of(tmp_path / "other" / "one", train=["[Bo|PER] left"])
     letters = CorpusTypes(["PER"], [], "en", "characters")
     write_corpus(tmp_path / "letters", {"train": [parse(NLP, "[Bo|PER] left")]}, letters)
-    target = corpus(tmp_path / "target", dev=["ann left"])
+    target = corpus_of(tmp_path / "target", dev=["ann left"])
     for folders, more, problem in (
         ([one, nothing], {}, "nothing .*no entity"),
         ([one, tmp_path / "letters"], {}, "tokens differ"),
         ([one, same], {}, "same name"),
         ([one, one], {}, "same name"),
         ([one], {"exclude": [target]}, "no entity"),
-        ([corpus(tmp_path / "seen", train=["[Ann|PER] left"], dev=["Ann left"])], {}, "no entity"),
+        ([corpus_of(tmp_path / "seen", train=["[Ann|PER] left"], dev=["Ann left"])], {}, "no entity"),
         ([one], {"exclude": [nothing]}, "an excluded corpus"),
         ([one], {"parts": ["train", "tset"]}, "tset"),
         ([one], {"parts": []}, "none"),
@@ -176,21 +165,17 @@ def test_donors_of_no_use(tmp_path):
 
 
 def open_corpus(folder, texts, types='{"lang": "en", "open": true}'):
-    write_corpus(folder, {"train": [parse(NLP, text) for text in texts]}, CorpusTypes([], [], "en"))
-    (folder / "types.json").write_text(types, encoding="utf8")
-    return folder
+    return write(corpus_of(folder, train=texts) / "types.json", types).parent
 
 
 def text_corpus(folder, text):
-    folder.mkdir(exist_ok=True)
-    (folder / "a.txt").write_text(f"domain: harbour notes\n\n{text}\n", encoding="utf8")
-    return folder
+    return write(folder / "a.txt", f"domain: harbour notes\n\n{text}\n").parent
 
 
 def test_a_donor_may_have_a_type_of_its_own_for_each_mention(tmp_path):
     text = text_corpus(tmp_path / "text", "The [Fram|Ship; vehicle] left [Oslo|town; place].\n\nSo far.")
     own = open_corpus(tmp_path / "own", ["[Ann|sailor; person] saw [Fram|ship]", "It rained"])
-    one, two = read(text, own, exclude=[corpus(tmp_path / "target", test=["it rained"])])
+    one, two = read(text, own, exclude=[corpus_of(tmp_path / "target", test=["it rained"])])
     assert one.is_open and two.is_open and not one.dev and two.n_excluded == 1
     assert shown(one.train) == [
         ("The Fram left Oslo.", [("Fram", "Ship; vehicle"), ("Oslo", "town; place")]),
@@ -201,7 +186,7 @@ def test_a_donor_may_have_a_type_of_its_own_for_each_mention(tmp_path):
     convert_corpus(text, tmp_path / "converted")
     [converted] = read(tmp_path / "converted")
     assert converted.is_open and list(converted.descriptions) == list(one.descriptions)
-    measured = corpus(tmp_path / "donor", train=["[Ann|PER] left"], dev=["so far ."])
+    measured = corpus_of(tmp_path / "donor", train=["[Ann|PER] left"], dev=["so far ."])
     assert [len(donor.train) for donor in read(text, measured)] == [1, 1]
 
 
@@ -234,13 +219,10 @@ def test_a_partial_annotation_stays_partial(tmp_path):
 
 
 def test_other_descriptions_survive_conversion_and_belong_to_known_types(tmp_path):
-    source = tmp_path / "source"
-    source.mkdir()
-    (source / "train.iob2").write_text("Fram B-SHIP\nsank O\n", encoding="utf8")
     declared = '{"other_descriptions": {"SHIP": ["Schiff", "navire"], "PORT": ["Hafen"]}}'
-    (source / "corpus.json").write_text(declared, encoding="utf8")
+    files = {"train.iob2": "Fram B-SHIP\nsank O\n", "corpus.json": declared}
 
-    convert_corpus(source, tmp_path / "converted")
+    convert_corpus(write_files(tmp_path / "source", files), tmp_path / "converted")
     [donor] = read(tmp_path / "converted")
 
     assert donor.other_descriptions == {"SHIP": ["Schiff", "navire"]}

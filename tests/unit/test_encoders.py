@@ -11,6 +11,7 @@ from spacy.util import get_model_meta
 
 from spacy_longtail.encoders import check_encoder, located, shipped_encoder
 from spacy_longtail.training.loading import load_for_types
+from tests.util import write_files
 
 NAME = "en_longtail_cnn"
 MOST_BYTES = 10_000_000
@@ -36,11 +37,9 @@ def test_what_is_no_encoder_is_a_path_or_refused_with_the_way_to_get_it(tmp_path
 
 
 def test_an_installed_package_of_a_pipeline_is_found_as_spacy_package_lays_it_out(tmp_path, monkeypatch):
-    inner = tmp_path / "en_own_encoder" / "en_own_encoder-1.2.3"
-    inner.mkdir(parents=True)
+    package = write_files(tmp_path / "en_own_encoder", {"__init__.py": "{}", "meta.json": "{}"})
+    inner = package / "en_own_encoder-1.2.3"
     spacy.blank("en").to_disk(inner)
-    for path in (inner.parent / "__init__.py", inner.parent / "meta.json"):
-        path.write_text("{}", encoding="utf8")
     monkeypatch.syspath_prepend(tmp_path)
     assert check_encoder("en_own_encoder") == inner
     assert located("en_own_encoder/seen.bin") == inner / "seen.bin"
@@ -50,10 +49,8 @@ def test_an_installed_package_of_a_pipeline_is_found_as_spacy_package_lays_it_ou
 def test_an_encoder_package_of_another_major_version_is_refused(
     tmp_path, monkeypatch, version, is_known
 ):
-    package = tmp_path / "en_longtail_trf"
-    package.mkdir()
-    (package / "__init__.py").touch()
-    (package / "meta.json").write_text(f'{{"version": "{version}"}}', encoding="utf8")
+    files = {"__init__.py": "", "meta.json": f'{{"version": "{version}"}}'}
+    package = write_files(tmp_path / "en_longtail_trf", files)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "en_longtail_trf", raising=False)  # of a test before this one
     if is_known:

@@ -4,7 +4,6 @@ import gzip
 import json
 import random
 import re
-import warnings
 from collections import Counter
 
 import numpy as np
@@ -21,18 +20,12 @@ from spacy_longtail.corpus.formats.docbin import write_docs
 from spacy_longtail.corpus.formats.options import Columns, parse_columns, read_tag_names
 from spacy_longtail.corpus.formats.sources import FORMATS, find_parts
 from spacy_longtail.corpus.tokenizers import blank
+from tests.util import write, write_files
 
 NLP = spacy.blank("en")
 QUICK = settings(
     max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
-
-
-def write(path, text, encoding="utf8"):
-    """Write a file, and the folders above it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(text if isinstance(text, bytes) else text.encode(encoding))
-    return path
 
 
 def write_json(path, *records):
@@ -66,14 +59,13 @@ def counts(events):
 # ---------------------------------------------------------------- two sentences in every format
 
 
-def docbin():
-    """Return the two sentences as spaCy stores them."""
-    first = Doc(NLP.vocab, words=["Ann", "saw", "New", "Rome", "."], spaces=[True] * 5)
-    first.set_ents([Span(first, 0, 1, "PER"), Span(first, 2, 4, "GEO")])
-    second = Doc(NLP.vocab, words=["So", "did", "I"], spaces=[True] * 3, ents=["O", "O", "O"])
-    return DocBin(docs=[first, second], store_user_data=True).to_bytes()
-
-
+FIRST = Doc(
+    NLP.vocab,
+    words=["Ann", "saw", "New", "Rome", "."],
+    spaces=[True] * 5,
+    ents=["B-PER", "O", "B-GEO", "I-GEO", "O"],
+)
+SECOND = Doc(NLP.vocab, words=["So", "did", "I"], spaces=[True] * 3, ents=["O", "O", "O"])
 IOB = "Ann\tB-PER\nsaw\tO\nNew\tB-GEO\nRome\tI-GEO\n.\tO\n\nSo\tO\ndid\tO\nI\tO\n"
 CONLLU = """\
 1\tAnn\t_\tX\tB-PER\t_\t0\t_\t_\tNE=B-PER
@@ -184,7 +176,7 @@ TOKEN_FORMATS = {
         {"a.train": "<START:PER> Ann <END> saw <START:GEO> New Rome <END> .\nSo did I\n"},
         {"format": "opennlp"},
     ),
-    "spacy": ({"a.spacy": docbin()}, {}),
+    "spacy": ({"a.spacy": DocBin(docs=[FIRST, SECOND], store_user_data=True).to_bytes()}, {}),
 }
 ANN, SO = "Ann saw New Rome .", "So did I"
 PER, GEO = [0, 3, "PER"], [8, 16, "GEO"]
@@ -405,17 +397,10 @@ EVERY_FORMAT = {
 }
 
 
-def save(folder, files):
-    """Write the files of a format. RETURNS (Path): Their folder."""
-    for name, content in files.items():
-        write(folder / name, content)
-    return folder
-
-
 @pytest.mark.parametrize("kind", TOKEN_FORMATS)
 def test_two_sentences_are_read_from_every_format_of_tokens(kind, tmp_path):
     files, options = TOKEN_FORMATS[kind]
-    first, second = read(save(tmp_path, files), **options)
+    first, second = read(write_files(tmp_path, files), **options)
     assert [token.text for token in first] == ["Ann", "saw", "New", "Rome", "."]
     assert iob(first) == ["B-PER", "O", "B-GEO", "I-GEO", "O"]
     assert [token.text for token in second] == ["So", "did", "I"]
@@ -426,7 +411,7 @@ def test_two_sentences_are_read_from_every_format_of_tokens(kind, tmp_path):
 @pytest.mark.parametrize("kind", TEXT_FORMATS)
 def test_two_sentences_are_read_from_every_format_of_texts(kind, tmp_path):
     files, options = TEXT_FORMATS[kind]
-    first, second = read(save(tmp_path, files), **options)
+    first, second = read(write_files(tmp_path, files), **options)
     assert chars(first) == (ANN, [(0, 3, "PER"), (8, 16, "GEO")])
     assert chars(second) == (SO, [])
     assert iob(second) == ["O", "O", "O"]
@@ -434,31 +419,16 @@ def test_two_sentences_are_read_from_every_format_of_texts(kind, tmp_path):
 
 
 def test_an_article_is_one_document_of_sentences(tmp_path):
-    (doc,) = read(save(tmp_path, ARTICLE), labels=["PER", "GEO"])
+    (doc,) = read(write_files(tmp_path, ARTICLE), labels=["PER", "GEO"])
     assert chars(doc) == (f"{ANN} {SO}", [(0, 3, "PER"), (8, 16, "GEO")])
     assert [sentence.text for sentence in doc.sents] == [ANN, SO]
 
 
 @pytest.mark.parametrize("files", [MARKED, NUMBERED])
 def test_open_types_are_kept_as_they_are(files, tmp_path):
-    first, second = read(save(tmp_path, files))
+    first, second = read(write_files(tmp_path, files))
     assert chars(first) == (ANN, [(0, 3, "PER; thing"), (8, 16, "GEO; thing")])
     assert chars(second) == (SO, [])
-
-
-@pytest.mark.parametrize(
-    ("scheme", "tags", "expected"),
-    [
-        ("iob1", "I-PER B-PER I-GEO O I-GEO", "B-PER B-PER B-GEO O B-GEO"),
-        ("iob2", "B-PER B-PER I-PER B-GEO O", "B-PER B-PER I-PER B-GEO O"),
-        ("bioes", "S-PER B-PER E-PER B-人名 I-人名", "B-PER B-PER I-PER B-人名 I-人名"),
-        ("bilou", "U-PER B-ART-X I-ART-X L-ART-X O", "B-PER B-ART-X I-ART-X I-ART-X O"),
-    ],
-)
-def test_neighbouring_entities_are_told_apart_in_every_scheme(scheme, tags, expected, tmp_path):
-    text = "".join(f"{word}\t{tag}\n" for word, tag in zip("abcde", tags.split(), strict=True))
-    (doc,) = read(write(tmp_path / "a.iob", text), scheme=scheme)
-    assert iob(doc) == expected.split()
 
 
 ANY_WORD = st.text(
@@ -493,7 +463,7 @@ def test_tokens_of_any_characters_are_kept(name, sentences, tmp_path):
 @pytest.mark.parametrize("kind", EVERY_FORMAT)
 def test_every_format_is_found_and_may_be_gzipped(kind, tmp_path):
     files, options = EVERY_FORMAT[kind]
-    source = save(tmp_path / "in", files)
+    source = write_files(tmp_path / "in", files)
     for file in source.iterdir():
         if file.name != "corpus.json" and file.suffix != ".spacy":
             file.with_name(f"{file.name}.gz").write_bytes(gzip.compress(file.read_bytes()))
@@ -618,7 +588,7 @@ KAGGLE = "Sentence #,Word,POS,Tag\n"
 )
 def test_a_broken_line_is_named(name, text, options, place, tmp_path):
     if name in ("sents.json", "ann00.txt"):  # each needs the other
-        save(tmp_path, {"sents.json": TIMES, "ann00.txt": "0\t-"})
+        write_files(tmp_path, {"sents.json": TIMES, "ann00.txt": "0\t-"})
     path = write(tmp_path / name, text)
     source = tmp_path if name in ("sents.json", "ann00.txt") else path
     with pytest.raises(ValueError, match=rf"L401.*{name}:{place}"):
@@ -627,7 +597,7 @@ def test_a_broken_line_is_named(name, text, options, place, tmp_path):
 
 @pytest.mark.parametrize("sentences", ['[["a", [1]]]', '[["a", "b"]]', '[["a", []]]'])
 def test_a_number_of_a_sentence_without_tokens_is_named(sentences, tmp_path):
-    save(tmp_path, {"sents.json": sentences, "ann00.txt": "0\t-"})
+    write_files(tmp_path, {"sents.json": sentences, "ann00.txt": "0\t-"})
     with pytest.raises(ValueError, match=r"L401.*ann00\.txt:1"):
         read(tmp_path)
 
@@ -649,7 +619,7 @@ def test_a_number_of_a_sentence_without_tokens_is_named(sentences, tmp_path):
     ],
 )
 def test_a_broken_annotation_of_brat_is_named(line, tmp_path):
-    save(tmp_path, {"a.txt": "left and right cancer", "a.ann": f"R1\tx\n{line}\n"})
+    write_files(tmp_path, {"a.txt": "left and right cancer", "a.ann": f"R1\tx\n{line}\n"})
     with pytest.raises(ValueError, match=r"L401.*a\.ann:2"):
         read(tmp_path)
 
@@ -680,69 +650,105 @@ def test_tokens_of_white_space_outside_entities_are_left_out(tmp_path):
     assert events.examples["blank"][0] == "a.iob:2: ' '"
 
 
-def test_blanks_separate_columns_but_no_break_spaces_do_not(tmp_path):
-    (doc,) = read(write(tmp_path / "a.iob", "10\u00a0000 O\n"))
-    assert doc[0].text == "10\u00a0000"
-
-
 MARKS = "-DOCSTART- -X- O\n\na O\n\nb B-X\nc I-X\n\n-DOCSTART- -X- O\n-DOCSTART- -X- O\nd O\n"
+NODE = "_\t_\t_\t_\t_\t_\t_"
 
 
-def test_sentences_are_documents_unless_the_marks_are_asked_for(tmp_path):
-    docs = read(write(tmp_path / "a.iob", MARKS))
-    assert [doc.text.split() for doc in docs] == [["a"], ["b", "c"], ["d"]]
-
-
-def test_sentences_between_marks_form_a_document(tmp_path):
-    docs = read(write(tmp_path / "a.iob", MARKS), documents=True)
-    assert [[s.text.split() for s in d.sents] for d in docs] == [[["a"], ["b", "c"]], [["d"]]]
-    assert [iob(doc) for doc in docs] == [["O", "B-X", "I-X"], ["O"]]
-
-
-def test_no_entity_runs_across_the_sentences_of_a_document(tmp_path):
-    row = "1\ta\t_\t_\t_\t_\t_\t_\t_\tNE=B-X\n"
-    text = f"# newdoc id = 1\n{row}\n{row}# newdoc\n"
-    (doc,) = read(write(tmp_path / "a.conllu", text), documents=True)
-    assert iob(doc) == ["B-X", "B-X"]
-    assert len(list(doc.sents)) == 2
-
-
-def test_empty_nodes_of_conllu_are_skipped(tmp_path):
-    text = (
-        "1\ta\t_\t_\t_\t_\t_\t_\t_\tNE=B-X\n"
-        "1.1\tnothing\t_\t_\t_\t_\t_\t_\t_\t_\n"
-        "2\tb\t_\t_\t_\t_\t_\t_\t_\t_\n"
-    )
-    (doc,) = read(write(tmp_path / "a.conllu", text))
-    assert chars(doc) == ("a b", [(0, 1, "X")])
-
-
-def test_the_key_ne_wins_over_others_of_misc(tmp_path):
-    text = "1\ta\t_\t_\t_\t_\t_\t_\t_\tname=B-Z|ner=B-Z|NE=B-X\n"
-    (doc,) = read(write(tmp_path / "a.conllu", text))
-    assert doc.ents[0].label_ == "X"
+@pytest.mark.parametrize(
+    ("name", "text", "options", "documents"),
+    [
+        pytest.param(
+            "a.iob",
+            "a I-PER\nb B-PER\nc I-GEO\nd O\ne I-GEO\n",
+            {"scheme": "iob1"},
+            [["a/B-PER b/B-PER c/B-GEO d/O e/B-GEO"]],
+            id="neighbouring entities in IOB1",
+        ),
+        pytest.param(
+            "a.iob",
+            "a B-PER\nb B-PER\nc I-PER\nd B-GEO\ne O\n",
+            {"scheme": "iob2"},
+            [["a/B-PER b/B-PER c/I-PER d/B-GEO e/O"]],
+            id="neighbouring entities in IOB2",
+        ),
+        pytest.param(
+            "a.iob",
+            "a S-PER\nb B-PER\nc E-PER\nd B-人名\ne I-人名\n",
+            {"scheme": "bioes"},
+            [["a/B-PER b/B-PER c/I-PER d/B-人名 e/I-人名"]],
+            id="neighbouring entities in BIOES",
+        ),
+        pytest.param(
+            "a.iob",
+            "a U-PER\nb B-ART-X\nc I-ART-X\nd L-ART-X\ne O\n",
+            {"scheme": "bilou"},
+            [["a/B-PER b/B-ART-X c/I-ART-X d/I-ART-X e/O"]],
+            id="neighbouring entities in BILOU",
+        ),
+        pytest.param(
+            "a.iob", "10\u00a0000 O\n", {}, [["10\u00a0000/O"]], id="no-break spaces separate no columns"
+        ),
+        pytest.param(
+            "a.iob", MARKS, {}, [["a/O"], ["b/B-X c/I-X"], ["d/O"]], id="each sentence is a document"
+        ),
+        pytest.param(
+            "a.iob",
+            MARKS,
+            {"documents": True},
+            [["a/O", "b/B-X c/I-X"], ["d/O"]],
+            id="sentences between marks form a document",
+        ),
+        pytest.param(
+            "a.conllu",
+            f"# newdoc id = 1\n1\ta\t{NODE}\tNE=B-X\n\n1\ta\t{NODE}\tNE=B-X\n\n# newdoc\n",
+            {"documents": True},
+            [["a/B-X", "a/B-X"]],
+            id="no entity runs across the sentences of a document",
+        ),
+        pytest.param(
+            "a.conllu",
+            f"1\ta\t{NODE}\tNE=B-X\n1.1\tnothing\t{NODE}\t_\n2\tb\t{NODE}\t_\n",
+            {},
+            [["a/B-X b/O"]],
+            id="empty nodes of CoNLL-U are skipped",
+        ),
+        pytest.param(
+            "a.conllu",
+            f"1\ta\t{NODE}\tname=B-Z|ner=B-Z|NE=B-X\n",
+            {},
+            [["a/B-X"]],
+            id="the key NE wins over others of MISC",
+        ),
+    ],
+)
+def test_sentences_and_tags_of_a_file_in_columns(name, text, options, documents, tmp_path):
+    docs = read(write(tmp_path / name, text), **options)
+    found = [[" ".join(map("{}/{}".format, sent, iob(sent))) for sent in doc.sents] for doc in docs]
+    assert found == documents
 
 
 def test_names_of_tags_are_given_or_in_a_file(tmp_path):
-    file = write(tmp_path / "a.txt", "O\nB-X\n")
-    assert read_tag_names("O, B-X") == ("O", "B-X")
-    assert read_tag_names(str(file)) == ("O", "B-X")
-
-
-@pytest.mark.parametrize("text", ["names.json", "O,B-X,O", "", ",", "O", "O\0"])
-def test_names_that_are_no_tags_are_refused(text):
-    with pytest.raises(ValueError, match="L581"):
-        read_tag_names(text)
+    for named in ("O, B-X", write(tmp_path / "a.txt", "O\nB-X\n")):
+        assert read_tag_names(str(named)) == ("O", "B-X")
 
 
 def test_columns_are_named_by_pairs():
     assert parse_columns("token=word, tag = ner") == Columns("word", "ner")
 
 
-@pytest.mark.parametrize("text", ["", "token", "token=", "word=token", "tag=a,tag=b", "tag=a,"])
-def test_names_that_are_no_pairs_are_refused(text):
+@pytest.mark.parametrize(
+    ("parse", "text"),
+    [
+        *((read_tag_names, text) for text in ("names.json", "O,B-X,O", "", ",", "O", "O\0")),
+        *(
+            (parse_columns, text)
+            for text in ("", "token", "token=", "word=token", "tag=a,tag=b", "tag=a,")
+        ),
+    ],
+)
+def test_names_that_are_no_tags_or_no_pairs_are_refused(parse, text):
     with pytest.raises(ValueError, match="L581"):
-        parse_columns(text)
+        parse(text)
 
 
 @pytest.mark.parametrize(
@@ -763,24 +769,26 @@ ZIPPED = gzip.compress(b"a\tO\n" * 100_000)
 
 
 @pytest.mark.parametrize(
-    "content",
-    [b"a\tO\n", ZIPPED[:-20], ZIPPED[:100] + b"xxxx" + ZIPPED[104:], ZIPPED[:5]],
-    ids=["not zipped", "cut at the end", "changed", "a few bytes"],  # the header holds the time
+    ("name", "content", "message"),
+    [  # with names, because the header of gzip holds the time
+        pytest.param("a.iob.gz", b"a\tO\n", r"L401.*a\.iob\.gz", id="not zipped"),
+        pytest.param("a.iob.gz", ZIPPED[:-20], r"L401.*a\.iob\.gz", id="cut at the end"),
+        pytest.param(
+            "a.iob.gz", ZIPPED[:100] + b"xxxx" + ZIPPED[104:], r"L401.*a\.iob\.gz", id="changed"
+        ),
+        pytest.param("a.iob.gz", ZIPPED[:5], r"L401.*a\.iob\.gz", id="a few bytes"),
+        pytest.param(
+            "a.iob.gz", gzip.compress(b"a\tO\nb\n"), r"L401.*a\.iob\.gz:2: ", id="a broken line"
+        ),
+        pytest.param(
+            "a.iob.gz", gzip.compress(b"a\tO\n\xff"), r"L401.*a\.iob\.gz:2: ", id="a broken character"
+        ),
+        pytest.param("a.spacy.gz", ZIPPED, "L421", id="a file of spaCy"),
+    ],
 )
-def test_gzip_that_is_not_intact_is_refused(content, tmp_path):
-    with pytest.raises(ValueError, match=r"L401.*a\.iob\.gz"):
-        read(write(tmp_path / "a.iob.gz", content))
-
-
-@pytest.mark.parametrize("content", [b"a\tO\nb\n", b"a\tO\n\xff"])
-def test_a_broken_line_of_a_zipped_file_is_named(content, tmp_path):
-    with pytest.raises(ValueError, match=r"L401.*a\.iob\.gz:2: "):
-        read(write(tmp_path / "a.iob.gz", gzip.compress(content)))
-
-
-def test_zipped_files_of_spacy_are_no_format(tmp_path):
-    with pytest.raises(ValueError, match="L421"):
-        read(write(tmp_path / "a.spacy.gz", ZIPPED))
+def test_zipped_files_that_cannot_be_read_are_refused(name, content, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        read(write(tmp_path / name, content))
 
 
 # ---------------------------------------------------------------- JSON
@@ -815,16 +823,12 @@ TOKENS_OF_A_RECORD = {
 }
 
 
-def test_tokens_of_a_record_are_used_as_given(tmp_path):
-    (doc,) = read(write_json(tmp_path / "a.jsonl", TOKENS_OF_A_RECORD))
-    assert doc.text == "  ab  c\nd e "
-    assert [t.text for t in doc] == ["  ", "ab", " ", "c", "\n", "d", "e"]
-
-
-def test_tokens_of_a_record_are_not_used_if_characters_are_asked_for(tmp_path):
+def test_tokens_of_a_record_are_used_unless_characters_are_asked_for(tmp_path):
     path = write_json(tmp_path / "a.jsonl", TOKENS_OF_A_RECORD)
-    (doc,) = read(path, nlp=blank("en", "characters"), tokens="characters")
-    assert chars(doc) == ("  ab  c\nd e", [(2, 3, "X")])
+    (as_given,) = read(path)
+    (in_characters,) = read(path, nlp=blank("en", "characters"), tokens="characters")
+    assert [t.text for t in as_given] == ["  ", "ab", " ", "c", "\n", "d", "e"]
+    assert chars(in_characters) == ("  ab  c\nd e", [(2, 3, "X")])
 
 
 def region(**value):
@@ -906,10 +910,11 @@ GLINER = {"tokenized_text": ["a", "b"], "ner": []}
     ],
 )
 def test_a_broken_record_is_named(record, text, tmp_path):
-    with pytest.raises(ValueError, match=rf"L401.*a\.jsonl:1: .*{text}"):
-        read(write_json(tmp_path / "a.jsonl", record))
-    with pytest.raises(ValueError, match=rf"L401.*a\.json:record 2: .*{text}"):
-        read(write(tmp_path / "a.json", json.dumps([TASK, record])))
+    lines = write_json(tmp_path / "a.jsonl", record)
+    array = write(tmp_path / "a.json", json.dumps([TASK, record]))
+    for path, place in ((lines, r"a\.jsonl:1"), (array, r"a\.json:record 2")):
+        with pytest.raises(ValueError, match=rf"L401.*{place}: .*{text}"):
+            read(path)
 
 
 @pytest.mark.parametrize("number", [2, -1])
@@ -996,19 +1001,29 @@ def test_records_that_were_not_accepted_are_counted(tmp_path):
         read(write_json(tmp_path / "b.jsonl", rejected))
 
 
+def unreadable(kind, value):
+    """Return a task of Label Studio with one region that cannot be read."""
+    return [{"data": {"text": "Ann"}, "annotations": [{"result": [{"type": kind, "value": value}]}]}]
+
+
 @pytest.mark.parametrize(
-    ("kind", "value"),
+    ("name", "text", "message"),
     [
-        ("htmllabels", {"start": "/p[1]", "htmllabels": ["X"]}),
-        ("paragraphlabels", {"start": "0", "paragraphlabels": ["X"]}),
-        ("labels", {"start": 0, "end": 3}),
-        ("text", {"start": 0, "end": 3}),
+        ("a.iob", "Ann\tO\n", r"a\.iob"),  # no entity
+        *(
+            ("a.json", json.dumps(unreadable(kind, value)), rf"\({kind} 1\), as a\.json:record 1")
+            for kind, value in (
+                ("htmllabels", {"start": "/p[1]", "htmllabels": ["X"]}),
+                ("paragraphlabels", {"start": "0", "paragraphlabels": ["X"]}),
+                ("labels", {"start": 0, "end": 3}),
+                ("text", {"start": 0, "end": 3}),
+            )
+        ),
     ],
 )
-def test_regions_that_cannot_be_read_are_refused_by_name(kind, value, tmp_path):
-    task = {"data": {"text": "Ann"}, "annotations": [{"result": [{"type": kind, "value": value}]}]}
-    path = write(tmp_path / "a.json", json.dumps([task]))
-    with pytest.raises(ValueError, match=rf"L700.*\({kind} 1\), as a\.json:record 1"):
+def test_annotation_that_is_lost_is_refused_by_name_unless_it_is_allowed(name, text, message, tmp_path):
+    path = write(tmp_path / name, text)
+    with pytest.raises(ValueError, match=rf"L700.*{message}"):
         convert_corpus(path, tmp_path / "out")
     assert not (tmp_path / "out").exists()
     convert_corpus(path, tmp_path / "out", allow=True)
@@ -1060,13 +1075,6 @@ def test_a_corpus_that_loses_annotations_is_refused_with_counts(tmp_path):
 def test_a_twentieth_of_the_annotations_may_be_lost(tmp_path):
     path = write_json(tmp_path / "a.jsonl", *[FOUND] * 37, LOST)
     assert convert_corpus(path, tmp_path / "out").labels == ["GEO"]
-
-
-def test_a_corpus_without_an_entity_is_refused_unless_it_is_allowed(tmp_path):
-    path = write(tmp_path / "a.iob", "Ann\tO\n")
-    with pytest.raises(ValueError, match=r"L700.*a\.iob"):
-        convert_corpus(path, tmp_path / "out")
-    convert_corpus(path, tmp_path / "out", allow=True)
 
 
 @pytest.mark.parametrize(
@@ -1132,18 +1140,15 @@ def test_policies_of_misaligned_spans(policy, text, span, expected, tmp_path):
     doc, events = annotated(tmp_path, text, (*span, "X"), misaligned=policy)
     assert iob(doc) == expected
     assert counts(events) == {"misaligned": {"X": 1}}
-    with pytest.raises(ValueError, match=r"L401.*a\.jsonl:1: X in "):
-        annotated(tmp_path, text, (*span, "X"), misaligned="error")
 
 
 def test_misaligned_spans_are_missing_unless_something_else_is_asked_for(tmp_path):
-    path, events = (
-        write_json(tmp_path / "a.jsonl", {"text": "an apple", "label": [[4, 8, "X"]]}),
-        Events(),
-    )
-    (doc,) = read(path, events)
+    path = write_json(tmp_path / "a.jsonl", {"text": "an apple", "label": [[4, 8, "X"]]})
+    (doc,) = read(path, events := Events())
     assert iob(doc) == ["O", ""]
     assert events.examples["misaligned"] == ["a.jsonl:1: X in an a[pple]"]
+    with pytest.raises(ValueError, match=r"L401.*a\.jsonl:1: X in "):
+        read(path, misaligned="error")
 
 
 @pytest.mark.parametrize(
@@ -1207,7 +1212,9 @@ def test_what_brat_has_beside_entities_is_counted(tmp_path):
         "#1\tAnnotatorNotes T1\tno\n*\tEquiv T1 T2\n\n"
     )
     events = Events()
-    (doc,) = read(save(tmp_path, {"a.txt": "left and right cancer\nthe\nend", "a.ann": ann}), events)
+    (doc,) = read(
+        write_files(tmp_path, {"a.txt": "left and right cancer\nthe\nend", "a.ann": ann}), events
+    )
     assert iob(doc) == ["", "O", "B-Dis", "I-Dis", "O", "B-Org", "I-Org", "I-Org"]
     ignored = {"events": 1, "attributes": 2, "normalizations": 1, "notes": 1, "equivalences": 1}
     lost = {"discontinuous": {"Dis": 1}, "overlapping": {"Dis": 1}}
@@ -1236,7 +1243,7 @@ def test_what_brat_has_beside_entities_is_counted(tmp_path):
 def test_line_ends_count_as_one_character_or_as_two(text, ann, read_as, expected, tmp_path):
     """brat's server counts the text as it is, other programs count line ends as one."""
     events = Events()
-    (doc,) = read(save(tmp_path, {"a.txt": text, "a.ann": ann}), events)
+    (doc,) = read(write_files(tmp_path, {"a.txt": text, "a.ann": ann}), events)
     assert [e.text for e in doc.ents] == ["Ann", "Oslo"]
     assert doc.text == read_as
     assert counts(events) == expected
@@ -1247,16 +1254,9 @@ def test_line_ends_count_as_one_character_or_as_two(text, ann, read_as, expected
     [(["1.txt", "1.ann", "2.txt"], r"2\.ann"), (["1.txt", "1.ann", "2.ann"], r"2\.txt")],
 )
 def test_brat_files_come_in_pairs(names, missing, tmp_path):
-    save(tmp_path, dict.fromkeys(names, ""))
+    write_files(tmp_path, dict.fromkeys(names, ""))
     with pytest.raises(ValueError, match=rf"L402.*{missing} does not exist"):
         read(tmp_path)
-
-
-def test_empty_texts_of_brat_are_counted(tmp_path):
-    events = Events()
-    docs = read(save(tmp_path, {"1.txt": "abc", "1.ann": "", "2.txt": " \n", "2.ann": ""}), events)
-    assert len(docs) == 1
-    assert counts(events) == {"empty": {"texts": 1}}
 
 
 # ---------------------------------------------------------- numbered sentences of free-text types
@@ -1283,18 +1283,20 @@ def test_empty_texts_of_brat_are_counted(tmp_path):
 )
 def test_a_listed_mention_stands_in_all_places_that_no_longer_one_takes(line, spans, kinds, tmp_path):
     events = Events()
-    (doc,) = read(save(tmp_path, {"sents.json": TIMES, "ann00.txt": line}), events)
+    (doc,) = read(write_files(tmp_path, {"sents.json": TIMES, "ann00.txt": line}), events)
     assert [(e.start, e.end, e.label_) for e in doc.ents] == spans
     assert counts(events) == kinds
 
 
 def test_blank_tokens_of_numbered_sentences_are_left_out(tmp_path):
-    (doc,) = read(save(tmp_path, {"sents.json": TIMES, "ann00.txt": "1\t-\n"}))
+    (doc,) = read(write_files(tmp_path, {"sents.json": TIMES, "ann00.txt": "1\t-\n"}))
     assert [token.text for token in doc] == ["So", "?"]
 
 
 def test_listed_mentions_that_are_absent_are_losses(tmp_path):
-    source = save(tmp_path / "in", {"sents.json": TIMES, "ann00.txt": "0\tNew york => a | of => b"})
+    source = write_files(
+        tmp_path / "in", {"sents.json": TIMES, "ann00.txt": "0\tNew york => a | of => b"}
+    )
     with pytest.raises(ValueError, match=r"L700.*1 of 2 annotations.*ann00\.txt:1"):
         convert_corpus(source, tmp_path / "out")
 
@@ -1380,10 +1382,11 @@ def mutate(content, rng):
 BROKEN_FILE = {"brat": "000.ann", "numbered": "ann00.txt"}  # of formats with several
 
 
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", EVERY_FORMAT)
 def test_broken_files_give_coded_errors_and_nothing_else(kind, tmp_path, monkeypatch):
     files, options = EVERY_FORMAT[kind]
-    source, rng = save(tmp_path / "in", files), random.Random(kind)
+    source, rng = write_files(tmp_path / "in", files), random.Random(kind)
     path = source / BROKEN_FILE.get(kind, next(iter(files)))
     good = path.read_bytes()
     monkeypatch.setattr(corpora, "blank", lambda lang, tokens: NLP)
@@ -1392,9 +1395,7 @@ def test_broken_files_give_coded_errors_and_nothing_else(kind, tmp_path, monkeyp
         path.write_bytes(mutate(good, rng))
         target = tmp_path / str(i)
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                convert_corpus(source, target, **options)
+            convert_corpus(source, target, **options)
             assert (target / "types.json").is_file()
         except ValueError as error:
             n_refused += 1

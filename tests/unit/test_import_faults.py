@@ -6,30 +6,28 @@ from pathlib import Path
 
 import pytest
 import spacy
-from spacy.tokens import DocBin, Span
+from spacy.tokens import Doc, DocBin, Span
 
-from spacy_longtail.corpus import folder
-from spacy_longtail.corpus.folder import convert_corpus, read_conversion, read_types, stream_docs
+from spacy_longtail.corpus.folder import convert_corpus, read_conversion, stream_docs
 from spacy_longtail.corpus.formats.context import Events
 from spacy_longtail.corpus.formats.options import Columns
 from spacy_longtail.corpus.formats.sources import FORMATS
 from spacy_longtail.unlabelled.pool import PoolOptions, read_pool
-from tests.util import refused, run_app
+from tests.util import refused, run_app, write, write_files
 
 ROOT = Path(__file__).parents[2]
 NLP = spacy.blank("en")
 FERRY = "The ferry Heron left Oban at nine."
-SHIP, PLACE = [10, 15, "SHIP"], [21, 25, "PLACE"]
-
-
-def write(path, text):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf8", newline="")
-    return path
+SHIP, PLACE, BIRD = [10, 15, "SHIP"], [21, 25, "PLACE"], [10, 15, "BIRD"]
 
 
 def lines(*records):
     return "".join(json.dumps(record) + "\n" for record in records)
+
+
+def texts(*annotations):
+    """The same text, once for each list of spans."""
+    return lines(*({"text": FERRY, "label": spans} for spans in annotations))
 
 
 def converted(source, **options):
@@ -54,6 +52,34 @@ def task(*annotations, key="annotations"):
         value = {"start": 10, "end": 15, "text": "Heron", "labels": [label]}
         listed.append({"result": [{"type": "labels", "value": value}], **more})
     return {"data": {"text": FERRY}, key: listed}
+
+
+BIOC_XML = """<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE collection SYSTEM "BioC.dtd">
+<collection><source>x</source><document><id>7</id>
+<passage><offset>0</offset><text>No boat.</text></passage>
+<passage><offset>9</offset><text>The Heron left Oban.</text>
+<annotation id="T1"><infon key="type">SHIP</infon><location offset="13" length="5"/><text>Heron</text></annotation>
+<annotation id="T2"><infon key="type">X</infon><location offset="9" length="3"/>
+<location offset="19" length="4"/><text>The left</text></annotation>
+</passage></document></collection>
+"""
+
+XMI = """<?xml version="1.0" encoding="UTF-8"?>
+<xmi:XMI xmlns:xmi="http://www.omg.org/XMI" xmlns:cas="http:///uima/cas.ecore"
+ xmlns:seg="http:///de/tudarmstadt/ukp/dkpro/core/api/segmentation/type.ecore"
+ xmlns:ner="http:///de/tudarmstadt/ukp/dkpro/core/api/ner/type.ecore">
+<seg:Sentence begin="0" end="14"/><seg:Sentence begin="15" end="20"/>
+<ner:NamedEntity begin="3" end="8" value="SHIP"/><ner:NamedEntity begin="15" end="19" value="PLACE"/>
+<cas:Sofa sofaString="&#128674; Heron left. Oban."/></xmi:XMI>
+"""
+SPACY_JSON = Doc(
+    NLP.vocab,
+    words=["Heron", "left", ".", "Oban", "slept", "."],
+    spaces=[True, False, True, True, False, False],
+    ents=["B-SHIP", "O", "O", "B-PLACE", "O", "O"],
+    sent_starts=[True, False, False, True, False, False],
+).to_json()
 
 
 # ---------------------------------------------------------------- what is read
@@ -503,6 +529,83 @@ def task(*annotations, key="annotations"):
             {},
             id="OpenNLP is known by its marks",
         ),
+        pytest.param(
+            "a.xmi",
+            XMI,
+            {},
+            [("\U0001f6a2 Heron left. Oban.", [("Heron", "SHIP"), ("Oban", "PLACE")])],
+            {},
+            id="UIMA CAS XMI is read",
+        ),
+        pytest.param(
+            "a.jsonl",
+            lines(SPACY_JSON),
+            {},
+            [("Heron left. Oban slept.", [("Heron", "SHIP"), ("Oban", "PLACE")])],
+            {},
+            id="what spaCy writes of a Doc as JSON is read",
+        ),
+        pytest.param(
+            "a.conll",
+            "ha UH O\nha UH O\nAnn NNP B-PER\n",
+            {},
+            [("ha ha Ann ", [("Ann", "PER")])],
+            {},
+            id="repeated words among others are tokens",
+        ),
+        pytest.param(
+            "a.conll",
+            "1 x O\n2 x O\n\nAnn x B-PER\n4 x O\n",
+            {},
+            [("1 2 ", []), ("Ann 4 ", [("Ann", "PER")])],
+            {},
+            id="numbers among words are tokens",
+        ),
+        pytest.param(
+            "a.jsonl",
+            texts([PLACE], [SHIP]),
+            {},
+            [(FERRY, [("Heron", "SHIP"), ("Oban", "PLACE")])],
+            {"merged": {"texts": 1}},
+            id="passes for one type each are merged",
+        ),
+        pytest.param(
+            "a.jsonl",
+            texts([SHIP], [BIRD]),
+            {"duplicates": "first"},
+            [(FERRY, [("Heron", "SHIP")])],
+            {"further copies": {"texts": 1}},
+            id="the first of contradicting annotations is read as asked",
+        ),
+        pytest.param(
+            "a.jsonl",
+            texts([SHIP], [BIRD]),
+            {"duplicates": "keep"},
+            [(FERRY, [("Heron", "SHIP")]), (FERRY, [("Heron", "BIRD")])],
+            {},
+            id="all contradicting annotations are read as asked",
+        ),
+        pytest.param(
+            "a.jsonl",
+            texts([SHIP], [SHIP], [SHIP]),
+            {},
+            [(FERRY, [("Heron", "SHIP")])] * 3,
+            {},
+            id="copies with equal annotation are kept",
+        ),
+        pytest.param(
+            "a.jsonl",
+            lines(*({"text": f"{FERRY} {i}", "label": [SHIP]} for i in range(30)))
+            + texts([SHIP], [BIRD]),
+            {},
+            [
+                *((f"{FERRY} {i}", [("Heron", "SHIP")]) for i in range(30)),
+                (FERRY, [("Heron", "SHIP")]),
+                (FERRY, [("Heron", "BIRD")]),
+            ],
+            {"contradicting": {"texts": 2}},
+            id="few contradictions are kept and counted",
+        ),
     ],
 )
 def test_a_file_of_another_tool_is_read(name, text, options, docs, events, tmp_path):
@@ -512,25 +615,10 @@ def test_a_file_of_another_tool_is_read(name, text, options, docs, events, tmp_p
 # ---------------------------------------------------------------- what is refused
 
 
-BIOC_XML = """<?xml version="1.0" encoding="UTF-8"?>
-<!DOCTYPE collection SYSTEM "BioC.dtd">
-<collection><source>x</source><document><id>7</id>
-<passage><offset>0</offset><text>No boat.</text></passage>
-<passage><offset>9</offset><text>The Heron left Oban.</text>
-<annotation id="T1"><infon key="type">SHIP</infon><location offset="13" length="5"/><text>Heron</text></annotation>
-<annotation id="T2"><infon key="type">X</infon><location offset="9" length="3"/>
-<location offset="19" length="4"/><text>The left</text></annotation>
-</passage></document></collection>
-"""
-
-XMI = """<?xml version="1.0" encoding="UTF-8"?>
-<xmi:XMI xmlns:xmi="http://www.omg.org/XMI" xmlns:cas="http:///uima/cas.ecore"
- xmlns:seg="http:///de/tudarmstadt/ukp/dkpro/core/api/segmentation/type.ecore"
- xmlns:ner="http:///de/tudarmstadt/ukp/dkpro/core/api/ner/type.ecore">
-<seg:Sentence begin="0" end="14"/><seg:Sentence begin="15" end="20"/>
-<ner:NamedEntity begin="3" end="8" value="SHIP"/><ner:NamedEntity begin="15" end="19" value="PLACE"/>
-<cas:Sofa sofaString="&#128674; Heron left. Oban."/></xmi:XMI>
-"""
+CONTRADICTING = (
+    r"L830.*1 of 1 texts.*contradicting.*a\.jsonl:1 'Heron' SHIP"
+    r"(?s:.*--duplicates first.*--duplicates keep)"
+)
 
 
 @pytest.mark.parametrize(
@@ -700,6 +788,27 @@ XMI = """<?xml version="1.0" encoding="UTF-8"?>
             r"L831.*a\.json.*UIMA CAS JSON.*dkpro-cassis",
             id="UIMA CAS in JSON",
         ),
+        pytest.param(
+            "a.jsonl", texts([SHIP], [BIRD]), CONTRADICTING, id="two types of a span, contradicting"
+        ),
+        pytest.param(
+            "a.jsonl",
+            texts([SHIP], [[4, 15, "SHIP"]]),
+            CONTRADICTING,
+            id="one type with other spans, contradicting",
+        ),
+        pytest.param(
+            "a.jsonl",
+            texts([SHIP], [SHIP, PLACE]),
+            CONTRADICTING,
+            id="one type, found by one alone, contradicting",
+        ),
+        pytest.param(
+            "a.json",
+            json.dumps([task(("SHIP", {}), ("BIRD", {}))]),
+            "L830",
+            id="two annotators of a task who contradict each other",
+        ),
     ],
 )
 def test_a_file_that_cannot_be_read_is_refused(name, text, message, tmp_path):
@@ -707,20 +816,32 @@ def test_a_file_that_cannot_be_read_is_refused(name, text, message, tmp_path):
         converted(write(tmp_path / name, text))
 
 
-def test_comments_can_be_switched_off(tmp_path):
-    path = write(tmp_path / "a.conll", "# a b\nthe\tO\nheron\tB-SHIP\n")
-    with pytest.raises(ValueError, match=r"L401.*a\.conll:2"):
-        converted(path, comments=False)
-
-
-# ---------------------------------------------------------------- columns and tables
+@pytest.mark.parametrize(
+    ("name", "text", "options", "message"),
+    [
+        ("a.conll", "# a b\nthe\tO\nheron\tB-SHIP\n", {"comments": False}, r"L401.*a\.conll:2"),
+        ("a.jsonl", texts([SHIP], []), {"duplicates": "refuse"}, r"L830.*different annotation"),
+    ],
+)
+def test_options_make_a_file_refused(name, text, options, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        converted(write(tmp_path / name, text), **options)
 
 
 @pytest.mark.parametrize(
-    "text", ["ha UH O\nha UH O\nAnn NNP B-PER\n", "1 x O\n2 x O\n\nAnn x B-PER\n4 x O\n"]
+    ("name", "text", "sentences"),
+    [
+        ("a.xmi", XMI, ["\U0001f6a2 Heron left.", "Oban."]),
+        ("a.jsonl", lines(SPACY_JSON), ["Heron left.", "Oban slept."]),
+    ],
 )
-def test_numbers_and_repeated_tokens_among_others_are_tokens(text, tmp_path):
-    assert "Ann" in str(converted(write(tmp_path / "a.conll", text))[0])
+def test_sentences_of_a_file_are_kept(name, text, sentences, tmp_path):
+    convert_corpus(write(tmp_path / name, text), tmp_path / "out")
+    (doc,) = stream_docs(tmp_path / "out" / "all.spacy", NLP.vocab)
+    assert [sentence.text for sentence in doc.sents] == sentences
+
+
+# ---------------------------------------------------------------- columns and tables
 
 
 @pytest.mark.parametrize("scheme", ["auto", "iob1", "iob2"])
@@ -749,85 +870,7 @@ def test_a_file_of_another_member_without_annotation_is_merged(tmp_path):
     assert events == {"merged": {"texts": 1}}
 
 
-def test_passes_for_one_type_each_are_merged(tmp_path):
-    records = [
-        {"text": FERRY, "spans": [dict(zip(("start", "end", "label"), s))]} for s in (PLACE, SHIP)
-    ]
-    docs, events = converted(write(tmp_path / "a.jsonl", lines(*records)))
-    assert docs == [(FERRY, [("Heron", "SHIP"), ("Oban", "PLACE")])]
-    assert events == {"merged": {"texts": 1}}
-
-
-CONTRADICTING = {
-    "two types of a span": ([SHIP], [[10, 15, "BIRD"]]),
-    "one type with other spans": ([SHIP], [[4, 15, "SHIP"]]),
-    "one type, found by one": ([SHIP], [SHIP, PLACE]),
-}
-
-
-@pytest.mark.parametrize("case", CONTRADICTING)
-def test_contradicting_annotation_of_a_text_is_refused(case, tmp_path):
-    records = [{"text": FERRY, "label": spans} for spans in CONTRADICTING[case]]
-    path = write(tmp_path / "a.jsonl", lines(*records))
-    with pytest.raises(
-        ValueError, match=r"L830.*1 of 1 texts.*contradicting.*a\.jsonl:1 'Heron' SHIP"
-    ) as error:
-        converted(path)
-    assert "--duplicates first" in str(error.value) and "--duplicates keep" in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("choice", "labels", "events"),
-    [
-        ("first", [["SHIP"]], {"further copies": {"texts": 1}}),
-        ("keep", [["SHIP"], ["BIRD"]], {}),
-    ],
-)
-def test_contradicting_annotation_is_read_as_asked(choice, labels, events, tmp_path):
-    records = [{"text": FERRY, "label": [[10, 15, label]]} for label in ("SHIP", "BIRD")]
-    path = write(tmp_path / "a.jsonl", lines(*records))
-    docs, found = converted(path, duplicates=choice)
-    assert [[label for _, label in ents] for _, ents in docs] == labels and found == events
-
-
-def test_any_different_annotation_can_be_refused(tmp_path):
-    path = write(
-        tmp_path / "a.jsonl", lines({"text": FERRY, "label": [SHIP]}, {"text": FERRY, "label": []})
-    )
-    with pytest.raises(ValueError, match=r"L830.*different annotation"):
-        converted(path, duplicates="refuse")
-
-
-def test_few_contradictions_are_kept_and_counted(tmp_path):
-    others = [{"text": f"{FERRY} {i}", "label": [SHIP]} for i in range(30)]
-    records = [{"text": FERRY, "label": [[10, 15, label]]} for label in ("SHIP", "BIRD")]
-    docs, events = converted(write(tmp_path / "a.jsonl", lines(*others, *records)))
-    assert len(docs) == 32 and events == {"contradicting": {"texts": 2}}
-
-
-def test_copies_with_equal_annotation_are_kept(tmp_path):
-    path = write(tmp_path / "a.jsonl", lines(*[{"text": FERRY, "label": [SHIP]}] * 3))
-    docs, events = converted(path)
-    assert docs == [(FERRY, [("Heron", "SHIP")])] * 3 and events == {}
-
-
-def test_two_annotators_of_a_task_who_contradict_each_other_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="L830"):
-        converted(write(tmp_path / "a.json", json.dumps([task(("SHIP", {}), ("BIRD", {}))])))
-
-
 # ---------------------------------------------------------------- JSON
-
-
-def test_what_spacy_writes_of_a_doc_as_json_is_read(tmp_path):
-    doc = NLP("Heron left. Oban slept.")
-    doc.set_ents([Span(doc, 0, 1, "SHIP"), Span(doc, 3, 4, "PLACE")])
-    for token in doc:
-        token.is_sent_start = token.i in (0, 3)
-    path = write(tmp_path / "a.jsonl", lines(doc.to_json()))
-    assert converted(path)[0] == [(doc.text, [("Heron", "SHIP"), ("Oban", "PLACE")])]
-    (again,) = stream_docs(tmp_path / "a.jsonl-converted" / "all.spacy", NLP.vocab)
-    assert [sentence.text for sentence in again.sents] == ["Heron left.", "Oban slept."]
 
 
 def test_spacy_2_training_files_are_read(tmp_path):
@@ -868,22 +911,14 @@ def test_xml_neither_grows_nor_reads_other_files(tmp_path):
             converted(write(tmp_path / f"{i}.xml", text))
 
 
-def test_uima_cas_xmi_is_read_with_its_sentences(tmp_path):
-    docs, _ = converted(write(tmp_path / "a.xmi", XMI))
-    assert docs == [("\U0001f6a2 Heron left. Oban.", [("Heron", "SHIP"), ("Oban", "PLACE")])]
-    (doc,) = stream_docs(tmp_path / "a.xmi-converted" / "all.spacy", NLP.vocab)
-    assert [sentence.text for sentence in doc.sents] == ["\U0001f6a2 Heron left.", "Oban."]
-
-
 def test_the_docs_list_every_format():
     page = (ROOT / "docs" / "corpora.md").read_text(encoding="utf8")
     assert [name for name in FORMATS if f"| `{name}` |" not in page] == []
 
 
 def test_a_foreign_file_beside_the_corpus_is_not_in_the_way(tmp_path):
-    write(tmp_path / "in" / "nlu.yml", "nlu:\n- intent: x\n")
-    write(tmp_path / "in" / "a.jsonl", lines({"text": FERRY, "label": [SHIP]}))
-    assert converted(tmp_path / "in")[0] == [(FERRY, [("Heron", "SHIP")])]
+    files = {"nlu.yml": "nlu:\n- intent: x\n", "a.jsonl": texts([SHIP])}
+    assert converted(write_files(tmp_path / "in", files))[0] == [(FERRY, [("Heron", "SHIP")])]
 
 
 # ---------------------------------------------------------------- .spacy
@@ -935,46 +970,21 @@ def test_groups_of_spans_do_not_keep_text_from_being_read_as_a_pool(tmp_path):
 # ---------------------------------------------------------------- parts, files and the command
 
 
+OBAN = "Oban\tB-PLACE\nslept\tO\n"
+
+
 @pytest.mark.parametrize("name", ["valid", "validation"])
 def test_other_names_of_dev_are_accepted(name, tmp_path, recwarn):
-    for part in ("train", name, "test"):
-        write(tmp_path / "in" / f"{part}.txt", "Oban\tB-PLACE\nslept\tO\n")
-    convert_corpus(tmp_path / "in", tmp_path / "out")
+    files = dict.fromkeys(("train.txt", f"{name}.txt", "test.txt"), OBAN)
+    convert_corpus(write_files(tmp_path / "in", files), tmp_path / "out")
     assert (tmp_path / "out" / "dev.spacy").is_file() and not recwarn
 
 
 def test_files_that_are_no_part_are_named(tmp_path):
-    for part in ("train", "dev", "test", "testa"):
-        write(tmp_path / "in" / f"{part}.txt", "Oban\tB-PLACE\nslept\tO\n")
+    files = dict.fromkeys(("train.txt", "dev.txt", "test.txt", "testa.txt"), OBAN)
+    source = write_files(tmp_path / "in", files)
     with pytest.warns(UserWarning, match=r"LW195.*testa\.txt is not read.*valid, validation"):
-        convert_corpus(tmp_path / "in", tmp_path / "out")
-
-
-def test_corpus_json_that_is_nested_too_deep_is_refused(tmp_path):
-    write(tmp_path / "in" / "train.jsonl", lines({"text": FERRY, "label": [SHIP]}))
-    write(tmp_path / "in" / "corpus.json", "[" * 100_000)
-    refused(["convert", tmp_path / "in", tmp_path / "out"], "L430", tmp_path / "out")
-
-
-def test_types_json_that_is_nested_too_deep_is_refused(tmp_path):
-    write(tmp_path / "types.json", "[" * 100_000)
-    with pytest.raises(ValueError, match=r"L430.*types\.json"):
-        read_types(tmp_path)
-
-
-def test_no_type_is_looked_up_in_a_list(tmp_path, monkeypatch):
-    """With 200,000 types that took minutes."""
-
-    class Labels(list):
-        def __contains__(self, label):
-            raise AssertionError("a type was looked up in the list of all types")
-
-    real = folder.rare_types
-    monkeypatch.setattr(folder, "rare_types", lambda *args: Labels(real(*args)))
-    write(tmp_path / "corpus.json", '{"descriptions": {"SHIP": "a vessel"}}')
-    path = write(tmp_path / "a.jsonl", lines({"text": FERRY, "label": [SHIP, PLACE]}))
-    convert_corpus(path, tmp_path / "out")
-    assert read_types(tmp_path / "out").descriptions == {"SHIP": "a vessel"}
+        convert_corpus(source, tmp_path / "out")
 
 
 def test_a_document_that_spacy_would_not_process_is_told(tmp_path):

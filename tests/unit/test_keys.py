@@ -10,7 +10,7 @@ from spacy.tokens import DocBin
 from spacy_longtail.studies.trials import store
 from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.store import code_version, corpus_version, trial_key
-from tests.util import SENTENCES, parse, toy_corpus
+from tests.util import SENTENCES, parse, toy_corpus, write, write_files
 
 PLAN = "steps: 100\nseeds: 1\ngrids: [{head: softmax}]\n"
 
@@ -21,8 +21,7 @@ def corpus(tmp_path):
 
 
 def keys_of(tmp_path, corpus, text=PLAN, **given):
-    path = tmp_path / "plan.yml"
-    path.write_text(text, encoding="utf8")
+    path = write(tmp_path / "plan.yml", text)
     trials = read_plan(str(path), {"corpora": [str(corpus)], **given}).trials()
     return [trial_key(trial.config(), corpus_version(corpus)) for trial in trials]
 
@@ -34,9 +33,7 @@ def test_a_file_counts_by_its_content_wherever_a_config_names_it(name, tmp_path,
         store.content_of.cache_clear()
         return found
 
-    folder = tmp_path / "vectors"
-    folder.mkdir()
-    (folder / "vectors.bin").write_bytes(b"one")
+    folder = write_files(tmp_path / "vectors", {"vectors.bin": b"one"})
     moved = shutil.copytree(folder, tmp_path / "there" / tmp_path.name / "vectors")
     first = key(folder)
     assert key(moved) == first
@@ -51,19 +48,22 @@ def test_a_trial_keeps_its_key(tmp_path, corpus):
     assert keys_of(tmp_path, shutil.copytree(corpus, tmp_path / "elsewhere" / "other")) == [first]
 
 
-def test_each_setting_is_in_the_key(tmp_path, corpus):
-    drawn, settings = (
-        {"partitions": 1, "seeds": None},
-        ({"training.dropout": 0.3}, {"paths.vectors": "x"}),
-    )
-    for given in (
-        *({"seeds": [1]}, {"steps": 101}, {"grids": [{"head": "crf"}]}),
-        *({"settings": own} for own in settings),
-        *({"sizes": [100], **drawn}, {"shares": [0.1], **drawn}),
-    ):
-        text = PLAN.replace("seeds: 1\n", "") if "partitions" in given else PLAN
-        (found,) = keys_of(tmp_path, corpus, text, **given)
-        assert [found] != keys_of(tmp_path, corpus), given
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"seeds": [1]},
+        {"steps": 101},
+        {"grids": [{"head": "crf"}]},
+        {"settings": {"training.dropout": 0.3}},
+        {"settings": {"paths.vectors": "x"}},
+        {"sizes": [100], "partitions": 1, "seeds": None},
+        {"shares": [0.1], "partitions": 1, "seeds": None},
+    ],
+)
+def test_each_setting_is_in_the_key(given, tmp_path, corpus):
+    text = PLAN.replace("seeds: 1\n", "") if "partitions" in given else PLAN
+    (found,) = keys_of(tmp_path, corpus, text, **given)
+    assert [found] != keys_of(tmp_path, corpus)
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,11 @@ import pytest
 
 from spacy_longtail.studies.trials.store import TrialStore
 from tests.trials import record_of
+from tests.util import write
 
 
 def end(output, key, status="done", name="w", **more):
-    work = output / "work" / name
-    work.mkdir(parents=True)
-    (work / "log.txt").write_text(name, encoding="utf8")
+    work = write(output / "work" / name / "log.txt", name).parent
     TrialStore(output).finish(work, record_of(key, status, **more))
 
 

@@ -25,8 +25,7 @@ from spacy_longtail.unlabelled.proposals import DEFAULT_NAMES, ID, SHARE, propos
 from spacy_longtail.unlabelled.returning import CONFLICTS, merge_labels
 from spacy_longtail.unlabelled.scan import RANDOM, Best, Proposal, Scan, choose, share_out
 from spacy_longtail.unlabelled.units import Unit, pseudo_random, sentences_of
-
-from ..util import (
+from tests.util import (
     GATE_MODEL,
     TOKEN_MODEL,
     blank,
@@ -43,9 +42,10 @@ from ..util import (
     trained_once,
     tree,
     words,
+    write,
+    write_files,
 )
 
-ROOT = Path(__file__).parents[2]
 CONLLU = "1\tOslo\t_\t_\t_\t_\t_\t_\t_\t_\n2\twaits\t_\t_\t_\t_\t_\t_\t_\t_\n"
 TEXTS = ["Oslo was quiet .", "Storm Ida passed .", "Maria met Jon Berg .", "The Fram was sold in Rome ."]
 
@@ -102,8 +102,6 @@ def test_the_best_are_the_highest_each_text_once(rows, size):
     for score, key in rows:
         highest[key] = max(score, highest.get(key, score))
         best.add(score, key, unit(f"text {key} at {score}"))
-        assert best.heap == [] or best.heap[0][:2] == min(row[:2] for row in best.heap)
-        assert len(best.heap) == min(size, len(highest))
     kept = [score for score, _ in best.ranked()]
     assert kept == sorted(highest.values(), reverse=True)[:size]
     texts = {u.text for _, u in best.ranked()}
@@ -181,24 +179,34 @@ def test_near_duplicates_and_one_document_do_not_fill_a_quota():
 # pools
 
 
-def test_pools_of_every_kind(tmp_path):
-    nlp = blank()
-    (tmp_path / "a.txt").write_text("One line .\n\nAnother .\n", encoding="utf8")
+def texts_of(path, form=None, nlp=None, events=None):
+    """The documents of a pool."""
+    options = PoolOptions(format=form)
+    return list(read_pool(path, nlp or blank(), options, Events() if events is None else events))
+
+
+def test_texts_of_a_folder_are_read_with_their_place_and_plain_values(tmp_path):
     odd = {"big": 10**22, "score": float("nan")}  # no format holds them
     row = {"text": "Third .", "id": 7, "meta": {"source": "x"}, **odd}
-    (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(json.dumps(row).encode()))
-    docs = list(read_pool(tmp_path, nlp, PoolOptions(), Events()))
+    zipped = gzip.compress(json.dumps(row).encode())
+    write_files(tmp_path, {"a.txt": "One line .\n\nAnother .\n", "b.jsonl.gz": zipped})
+    docs = texts_of(tmp_path)
     assert [doc.text for doc in docs] == ["One line .", "Another .", "Third ."]
     assert docs[0].user_data["mine_place"] == "a.txt:1"
     assert docs[2].user_data == {"pool_id": 7, "source": "x", "mine_place": "b.jsonl.gz:1"}
-    corpus = toy_corpus(tmp_path / "corpus")
-    for reader in (nlp, Language()):
-        docs = list(read_pool(corpus / "train.spacy", reader, PoolOptions(), Events()))
-        assert len(docs) == 8 and not any(doc.ents or doc.has_annotation("ENT_IOB") for doc in docs)
-    (tmp_path / "none.txt").write_text("\n \n", encoding="utf8")
-    for name, code in (("nowhere", "L402"), ("none.txt", "L403")):
-        with pytest.raises(ValueError, match=code):
-            list(read_pool(tmp_path / name, nlp, PoolOptions(), Events()))
+
+
+@pytest.mark.parametrize("reader", [blank(), Language()])
+def test_documents_of_spacy_are_read_without_their_annotation(reader, tmp_path):
+    docs = texts_of(toy_corpus(tmp_path / "corpus") / "train.spacy", nlp=reader)
+    assert len(docs) == 8 and not any(doc.ents or doc.has_annotation("ENT_IOB") for doc in docs)
+
+
+@pytest.mark.parametrize(("name", "code"), [("nowhere", "L402"), ("none.txt", "L403")])
+def test_a_pool_without_a_text_is_refused(name, code, tmp_path):
+    write(tmp_path / "none.txt", "\n \n")
+    with pytest.raises(ValueError, match=code):
+        texts_of(tmp_path / name)
 
 
 @pytest.mark.parametrize(
@@ -216,9 +224,7 @@ def test_pools_of_every_kind(tmp_path):
     ],
 )
 def test_labels_of_a_pool_do_not_matter(tmp_path, name, text, form, read):
-    (tmp_path / name).write_text(text, encoding="utf8")
-    events = Events()
-    (doc,) = read_pool(tmp_path / name, blank(), PoolOptions(format=form), events)
+    (doc,) = texts_of(write(tmp_path / name, text), form, events=(events := Events()))
     assert doc.text.strip() == read and not events.counts
     assert not doc.ents and not {"tokens", "ner", "ner_tags"} & {*doc.user_data}
 
@@ -228,13 +234,17 @@ def test_texts_that_no_pipeline_can_read_are_counted(tmp_path, monkeypatch):
     nlp, events = blank(), Events()
     nlp.max_length = 200_000
     texts = f"Short .\nAnn {'[' * 100_000}\n{'long ' * 50_000}\n"
-    (tmp_path / "a.txt").write_text(texts, encoding="utf8")
     monkeypatch.setattr(nlp, "make_doc", lambda text: Doc(nlp.vocab, words=[text]))  # in no time
-    assert len(list(read_pool(tmp_path / "a.txt", nlp, PoolOptions(), events))) == 1
+    assert len(texts_of(write(tmp_path / "a.txt", texts), nlp=nlp, events=events)) == 1
     assert events.counts["too long"]["texts"] == 2
 
 
 # the way out and the way back
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    return toy_corpus(tmp_path / "corpus")
 
 
 def proposed():
@@ -243,26 +253,20 @@ def proposed():
     return [Proposal(own, "NAT" if i else RANDOM, 0.5) for i, own in enumerate(units)]
 
 
-def exported(path: Path, form: str) -> Path:
-    """What a tool gives back that accepts every suggestion."""
+def accept_all(path: Path, form: str) -> None:
+    """Make a file of proposals what a tool gives back that accepts every suggestion."""
     if form == "label-studio":
-        tasks = json.loads(path.read_text("utf8"))
-        for task in tasks:
-            task["annotations"] = [{"result": task["predictions"][0]["result"]}]
-        path = path.with_name("exported.json")
-        path.write_text(json.dumps(tasks), encoding="utf8")
+        tasks = srsly.read_json(path)
+        srsly.write_json(path, [{**task, "annotations": task["predictions"]} for task in tasks])
     elif form == "prodigy":
-        path = path.rename(path.with_name("exported.jsonl"))
         srsly.write_jsonl(path, [{**task, "answer": "accept"} for task in srsly.read_jsonl(path)])
-    return path
 
 
 @pytest.mark.parametrize("form", DEFAULT_NAMES)
-def test_labels_come_back_from_every_tool(tmp_path, form):
-    name = DEFAULT_NAMES[form]
-    corpus = toy_corpus(tmp_path / "corpus")
-    write_proposals(proposed(), tmp_path / name, form, blank().vocab)
-    path = exported(tmp_path / name, form)
+def test_labels_come_back_from_every_tool(corpus, tmp_path, form):
+    path = tmp_path / DEFAULT_NAMES[form]
+    write_proposals(proposed(), path, form, blank().vocab)
+    accept_all(path, form)
     with pytest.raises(ValueError, match="L506"):
         merge_labels(corpus, path, "test")
     found = merge_labels(corpus, path, "test", unchanged=True)
@@ -300,8 +304,7 @@ def test_a_name_is_no_contradiction_of_a_word_in_other_case(tmp_path):
     assert found.n_known == 1  # the one without an entity
 
 
-def test_conflicts_are_kept_apart(tmp_path):
-    corpus = toy_corpus(tmp_path / "corpus")
+def test_conflicts_are_kept_apart(corpus, tmp_path):
     inside = toy_docs()[0].text.strip()
     path = written(
         tmp_path / "l.jsonl",
@@ -334,8 +337,7 @@ def test_conflicts_are_kept_apart(tmp_path):
         (task("Idas came .", [(0, 3, "NAT")]), "L700"),  # the label would be lost
     ],
 )
-def test_what_cannot_be_merged_changes_nothing(tmp_path, row, code):
-    corpus = toy_corpus(tmp_path / "corpus")
+def test_what_cannot_be_merged_changes_nothing(corpus, tmp_path, row, code):
     before = tree(corpus)
     path = written(tmp_path / "l.jsonl", [task("Bo came .", []), row])
     with pytest.raises(ValueError, match=code):
@@ -345,19 +347,23 @@ def test_what_cannot_be_merged_changes_nothing(tmp_path, row, code):
         assert merge_labels(corpus, path, "dev", allow=True).parts == {"train": 2}
 
 
-def test_annotators_of_one_task_may_disagree(tmp_path):
-    def annotation(label):
-        return {"result": [{"type": "labels", "value": {"start": 0, "end": 3, "labels": [label]}}]}
+def in_label_studio(name, *labels, **about):
+    """A task whose annotations, one for each label, name the first word of the text."""
+    text = f"{name} came ."
+    value = {"start": 0, "end": 3}
+    results = [[{"type": "labels", "value": {**value, "labels": [label]}}] for label in labels]
+    annotations = [{"result": result} for result in results]
+    annotations[-1] |= about
+    return {"data": {"text": text, **task(text, [])["meta"]}, "annotations": annotations}
 
-    corpus, rows = toy_corpus(tmp_path / "corpus"), []
-    for name, own in (
-        ("Ida", [annotation("NAT"), annotation("PER")]),
-        ("Bob", [annotation("NAT"), annotation("NAT")]),
-        ("Ulf", [annotation("NAT"), annotation("PER") | {"was_cancelled": True}]),
-    ):
-        text = f"{name} came ."
-        rows.append({"data": {"text": text, **task(text, [])["meta"]}, "annotations": own})
-    srsly.write_json(tmp_path / "l.json", rows)
+
+def test_annotators_of_one_task_may_disagree(corpus, tmp_path):
+    tasks = [
+        in_label_studio("Ida", "NAT", "PER"),
+        in_label_studio("Bob", "NAT", "NAT"),
+        in_label_studio("Ulf", "NAT", "PER", was_cancelled=True),
+    ]
+    srsly.write_json(tmp_path / "l.json", tasks)
     found = merge_labels(corpus, tmp_path / "l.json", "dev")
     assert dict(found.parts) == {"train": 2} and found.n_repeated == 1
     conflicts = [(doc.text, doc.ents[0].label_) for doc, _ in found.conflicts]
@@ -399,16 +405,13 @@ def pipeline(tmp_path_factory):
 
 @pytest.fixture
 def pool(tmp_path):
-    path = tmp_path / "pool.txt"
     new = ["Storm Bo sank a ship .", "Storm Ulf passed Oslo .", "No ."]
     lines = [*(doc.text for doc in toy_docs()), *new, *new[-2:]]
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf8")
-    return path
+    return write(tmp_path / "pool.txt", "\n".join(lines))
 
 
 @pytest.mark.parametrize("n_process", [1, 2])
-def test_from_pool_to_corpus(tmp_path, pipeline, pool, n_process):
-    corpus = toy_corpus(tmp_path / "corpus")
+def test_from_pool_to_corpus(corpus, tmp_path, pipeline, pool, n_process):
     out = tmp_path / "next.jsonl"
     said = run_app("mine", pipeline, pool, "-o", out, "--labels", 3, "--corpus", corpus, "--random", 0.34, "--seed", 4, "--n-process", n_process)  # fmt: skip  # the lot takes "No ."
     rows = list(srsly.read_jsonl(out))
@@ -425,11 +428,9 @@ def test_from_pool_to_corpus(tmp_path, pipeline, pool, n_process):
 def test_an_encoder_mines_for_types_that_nobody_has_labelled(tmp_path, pool):
     pytest.importorskip("transformers", reason="needs the extra 'transformers'")
     encoder = tiny_encoder(tmp_path / "encoder", tiny_bert(tmp_path / "bert", spells=True))
-    corpus, out = tmp_path / "corpus", tmp_path / "next.jsonl"
-    corpus.mkdir()
-    texts = {"STORM": "named storm", "SHIP": "ship"}
+    out, texts = tmp_path / "next.jsonl", {"STORM": "named storm", "SHIP": "ship"}
     types = {"labels": [*texts], "tail": ["STORM"], "descriptions": texts}
-    srsly.write_json(corpus / "types.json", types)
+    corpus = write(tmp_path / "corpus" / "types.json", json.dumps(types)).parent
     options = ("-o", out, "--labels", 4, "--random", 0.25)
     run_app("mine", encoder, pool, *options, "--corpus", corpus)
     rows = list(srsly.read_jsonl(out))
@@ -437,8 +438,7 @@ def test_an_encoder_mines_for_types_that_nobody_has_labelled(tmp_path, pool):
     assert {row["meta"]["reason"].split()[0] for row in rows} == {"STORM", "random"}
     assert {span["label"] for row in rows for span in row["spans"]} <= {*texts}
     refused(["mine", encoder, pool, *options, "--types", "river"], "L437")  # it may hold labels
-    other = ["mine", encoder, pool, "-o", tmp_path / "other.jsonl"]
-    run_app(*other, "--types", "river")
+    run_app("mine", encoder, pool, "-o", tmp_path / "other.jsonl", "--types", "river")
     refused(["mine", encoder, pool, "-o", tmp_path / "none.jsonl"], "L500")
     srsly.write_jsonl(out, [{**row, "spans": [], "answer": "accept"} for row in rows])
     run_app("merge", corpus, out, "--unchanged")
@@ -449,10 +449,9 @@ def test_an_encoder_mines_for_types_that_nobody_has_labelled(tmp_path, pool):
 def test_a_rare_type_that_the_pipeline_cannot_find_stops_no_mining(tmp_path, pipeline, pool):
     """The corpus declares it, and has no mention to train on."""
     types = {"labels": ["PER", "NAT", "STORM"], "tail": ["NAT", "STORM"]}
-    (tmp_path / "corpus").mkdir()
-    srsly.write_json(tmp_path / "corpus" / "types.json", types)
+    corpus = write(tmp_path / "corpus" / "types.json", json.dumps(types)).parent
     out = tmp_path / "next.jsonl"
-    options = ["--corpus", tmp_path / "corpus", "--labels", 2, "--random", 0]
+    options = ["--corpus", corpus, "--labels", 2, "--random", 0]
     said = run_app("mine", pipeline, pool, "-o", out, *options).stderr
     assert "[LW198]" in said and "cannot predict STORM" in " ".join(said.split())
     assert {row["meta"]["reason"].split()[0] for row in srsly.read_jsonl(out)} == {"NAT"}
@@ -469,11 +468,10 @@ def test_what_was_proposed_before_is_left_out(tmp_path, pipeline, pool, form):
     run_app("mine", pipeline, pool, "-o", again[0], *options, "--exclude", first)
     run_app("mine", pipeline, pool, "-o", again[1], *options, "--exclude", first, "--exclude", again[0])
     second, third = ({row["text"] for row in srsly.read_jsonl(path)} for path in again)
-    proposed = {doc.text for doc in read_pool(first, blank(), PoolOptions(), Events())}
+    proposed = {doc.text for doc in texts_of(first)}
     assert len(proposed) == len(second) == 2 and proposed | second | third <= lines
     assert not proposed & second and not (proposed | second) & third
-    whole = tmp_path / "whole.txt"
-    whole.write_text("".join(f"{line}\n" for line in sorted(lines - second)), encoding="utf8")
+    whole = write(tmp_path / "whole.txt", "\n".join(sorted(lines - second)))
     every = [part for path in (whole, *again) for part in ("--exclude", path)]
     refused(["mine", pipeline, pool, "-o", tmp_path / "other.jsonl", *options, *every], "L503")
     refused(["mine", pipeline, pool, "-o", whole, *options, "--exclude", whole], "L43")
@@ -524,16 +522,13 @@ def cut(doc):
     return doc
 
 
-def test_what_mining_refuses(tmp_path, pipeline, pool):
-    corpus, out = toy_corpus(tmp_path / "corpus"), tmp_path / "next.jsonl"
-    own, nlp, broken = tmp_path / "own.txt", blank(), tmp_path / "broken"
-    own.write_text("".join(f"{doc.text}\n" for doc in toy_docs()), encoding="utf8")
-    nlp.add_pipe("entity_ruler")
-    nlp.to_disk(tmp_path / "ruler")
-    shutil.copytree(pipeline, broken)
-    (broken / "ner" / "model").write_bytes(b"")
-    (tmp_path / "texts").mkdir()
-    shutil.copy(pool, tmp_path / "texts")
+def test_what_mining_refuses(corpus, tmp_path, pipeline, pool):
+    out = tmp_path / "next.jsonl"
+    own = write(tmp_path / "own.txt", "\n".join(doc.text for doc in toy_docs()))
+    one_pipe("entity_ruler").to_disk(tmp_path / "ruler")
+    broken = shutil.copytree(pipeline, tmp_path / "broken")
+    write(broken / "ner" / "model", b"")
+    write(tmp_path / "texts" / "pool.txt", pool.read_bytes())
     nat = ("--types", "NAT")
     for arguments, code in (
         ([pipeline, own, "-o", out, "--corpus", corpus], "L503"),
@@ -546,9 +541,8 @@ def test_what_mining_refuses(tmp_path, pipeline, pool):
         ([pipeline, pool, "-o", pool, *nat], "L43"),
         ([pipeline, tmp_path / "texts", "-o", tmp_path / "texts" / "next.jsonl", *nat], "L436"),
         ([pipeline, pool, "-o", tmp_path / ("o" * 300), *nat], "L432"),
+        ([pipeline, pool, "-o", out, "--types", "NAT,NAT"], "L"),
+        ([pipeline, pool, "-o", out, *nat, "--quota", "NAT=x"], "L"),
+        ([pipeline, pool, "-o", out, *nat, "--format", "label-studio"], "L"),  # has another suffix
     ):
         refused(["mine", *arguments], code, out)
-    # label-studio has a suffix of its own
-    typed = (["--types", "NAT,NAT"], [*nat, "--quota", "NAT=x"], [*nat, "--format", "label-studio"])
-    for arguments in typed:
-        refused(["mine", pipeline, pool, "-o", out, *arguments], "L", out)

@@ -1,7 +1,6 @@
 """Plans of trials: what they stand for, what is refused, and the configs that they make."""
 
 import copy
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ from spacy_longtail.heads.outputs import output_of
 from spacy_longtail.layers.described import is_described
 from spacy_longtail.studies.trials.compose import compose, known_choices, read_base
 from spacy_longtail.studies.trials.plan import Draw, presets, read_plan
-from tests.util import config_file, tiny_bert
+from tests.util import config_file, tiny_bert, write
 
 ROOT = Path(__file__).parents[2]
 
@@ -19,8 +18,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture
 def plan(tmp_path):
     def read(text, **given):
-        (tmp_path / "plan.yml").write_text(text, encoding="utf8")
-        return read_plan(str(tmp_path / "plan.yml"), given)
+        return read_plan(str(write(tmp_path / "plan.yml", text)), given)
 
     return read
 
@@ -295,6 +293,20 @@ def test_choices_make_the_configs_of_the_project(name):
     assert settled(own) == settled(other)
 
 
+@pytest.fixture
+def paths_of(request):
+    def read(encoder):
+        """Settings that an encoder needs. The test is skipped where its extra is missing."""
+        if encoder == "bilstm":
+            pytest.importorskip("torch", reason="needs the extra 'torch'")
+        if encoder == "transformer":
+            pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'")
+            return {"paths.transformer": str(request.getfixturevalue("bert"))}
+        return {"paths.pretrained": "en_longtail_cnn"} if encoder == "pretrained" else {}
+
+    return read
+
+
 TWO_TASK = ("CE-2T", "AUC-2T", "COMAUC-2T")
 CHOICES = [(axis, name) for axis, found in known_choices().items() for name in found]
 
@@ -305,32 +317,17 @@ def bert(tmp_path_factory):
 
 
 @pytest.mark.parametrize(("axis", "name"), CHOICES)
-def test_every_choice_builds_a_pipeline(axis, name, request):
-    choices, settings = {axis: name}, {}
-    if name in TWO_TASK:
-        choices["head"] = "two_task"
-    if name == "bilstm":
-        pytest.importorskip("torch")
-    if name == "pretrained":
-        settings["paths.pretrained"] = "en_longtail_cnn"
-    if name == "transformer":
-        if find_spec("spacy_transformers") is None:
-            pytest.skip("needs the extra 'transformers'")
-        settings["paths.transformer"] = str(request.getfixturevalue("bert"))
-    nlp = load_model_from_config(composed(choices, settings).interpolate(), auto_fill=True)
+def test_every_choice_builds_a_pipeline(axis, name, paths_of):
+    choices = {axis: name, **({"head": "two_task"} if name in TWO_TASK else {})}
+    nlp = load_model_from_config(composed(choices, paths_of(name)).interpolate(), auto_fill=True)
     assert "ner" in nlp.pipe_names
 
 
 @pytest.mark.parametrize(
     ("gate", "encoder"), [("double", "cnn"), ("gated", "transformer"), ("gated", "pretrained")]
 )
-def test_described_outputs_are_those_of_the_secondary_too(gate, encoder, request):
-    settings = {}
-    if encoder == "pretrained":
-        settings["paths.pretrained"] = "en_longtail_cnn"
-    if encoder == "transformer":
-        pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'")
-        settings["paths.transformer"] = str(request.getfixturevalue("bert"))
+def test_described_outputs_are_those_of_the_secondary_too(gate, encoder, paths_of):
+    settings = paths_of(encoder)
     config = composed({"gate": gate, "encoder": encoder, "outputs": "described"}, settings).interpolate()
     primary, secondary = config["components"]["ner"]["model"], config["components"]["weak_ner"]["model"]
     assert secondary["@architectures"] == primary["@architectures"] == "longtail.DescribedTypes.v1"

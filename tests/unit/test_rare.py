@@ -1,5 +1,6 @@
 """Which types are rare: the rule by hand, its option, and what commands say of rare types."""
 
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from spacy_longtail.corpus.converted import ConvertedCorpus
 from spacy_longtail.corpus.folder import CorpusTypes, convert_corpus, read_types
 from spacy_longtail.corpus.rare import rare_sentence, rare_types, tail_types
 from spacy_longtail.training.train import corpus_overrides
-from tests.util import invoke, refused
+from tests.util import invoke, refused, write_files
 
 RECORDS = Path(__file__).parents[2] / "benchmarks" / "results" / "training_mentions.jsonl"
 
@@ -34,13 +35,15 @@ def test_the_tail_of_a_corpus(mentions, rare):
     assert tail_types(mentions, mentions) == rare
 
 
-def test_a_limit_that_is_given_replaces_the_rule():
-    mentions = {"a": 1000, "b": 90, "c": 12, "d": 0}
-    assert tail_types(mentions, mentions, 12) == ["c", "d"]
-
-
-def test_the_tail_has_declared_types_alone_and_those_that_never_occur():
-    assert tail_types({"a": 100, "typo": 1}, ["a", "storm"]) == ["storm"]
+@pytest.mark.parametrize(
+    ("mentions", "labels", "limit", "rare"),
+    [
+        ({"a": 1000, "b": 90, "c": 12, "d": 0}, "abcd", 12, ["c", "d"]),
+        ({"a": 100, "typo": 1}, ["a", "storm"], None, ["storm"]),  # declared types alone
+    ],
+)
+def test_the_tail_of_declared_types_or_with_a_limit(mentions, labels, limit, rare):
+    assert tail_types(mentions, labels, limit) == rare
 
 
 def test_the_tail_of_the_benchmarks_is_that_of_the_product():
@@ -80,14 +83,10 @@ def test_what_is_said_is_what_chose(mentions, tail, said):
 
 def corpus(folder, **declared):
     """Forty mentions of PER in each part, one of GEO and EVE, and none of STORM."""
-    folder.mkdir()
-    lines = ["Ana B-PER", "Oslo B-GEO", "Ida B-EVE", ""]
-    for i in range(40):
-        lines += [f"Bo{i} B-PER", "left O", ""]
-    for part in ("train", "dev", "test"):
-        (folder / f"{part}.iob").write_text("\n".join(lines), encoding="utf8")
-    srsly.write_json(folder / "corpus.json", declared)
-    return folder
+    sentences = "".join(f"Bo{i} B-PER\nleft O\n\n" for i in range(40))
+    text = f"Ana B-PER\nOslo B-GEO\nIda B-EVE\n\n{sentences}"
+    files = dict.fromkeys(("train.iob", "dev.iob", "test.iob"), text)
+    return write_files(folder, {**files, "corpus.json": json.dumps(declared)})
 
 
 DESCRIBED = {"labels": ["PER", "GEO", "EVE", "STORM"], "descriptions": {"STORM": "named storm"}}
@@ -95,19 +94,17 @@ DESCRIBED = {"labels": ["PER", "GEO", "EVE", "STORM"], "descriptions": {"STORM":
 
 def test_commands_name_the_rule(tmp_path):
     source, target = corpus(tmp_path / "in"), tmp_path / "out"
-    said = "Rare: EVE 1, GEO 1 (at most 30 training mentions)."
-    assert said in " ".join(invoke("convert", source, target).output.split())
-    assert said in " ".join(invoke("stats", target).output.split())
-    assert said in " ".join(invoke("audit", target).output.split())
     folds = ["--part", "train", "--unit", "sentence", "--folds", "3"]
-    assert said in " ".join(invoke("split", target, tmp_path / "folds", *folds).output.split())
+    split = ["split", target, tmp_path / "folds", *folds]
+    for command in (["convert", source, target], ["stats", target], ["audit", target], split):
+        said = " ".join(invoke(*command).output.split())
+        assert "Rare: EVE 1, GEO 1 (at most 30 training mentions)." in said
 
 
-def test_a_declared_tail_stays_even_if_it_is_empty(tmp_path):
-    declared = corpus(tmp_path / "in", labels=["PER", "GEO", "EVE"], tail=["PER"])
-    assert convert_corpus(declared, tmp_path / "one").tail == ["PER"]
-    nothing = corpus(tmp_path / "none", labels=["PER", "GEO", "EVE"], tail=[])
-    assert convert_corpus(nothing, tmp_path / "two").tail == []
+@pytest.mark.parametrize("tail", [["PER"], []])
+def test_a_declared_tail_stays_even_if_it_is_empty(tail, tmp_path):
+    source = corpus(tmp_path / "in", labels=["PER", "GEO", "EVE"], tail=tail)
+    assert convert_corpus(source, tmp_path / "out").tail == tail
 
 
 def test_the_limit_is_an_option_which_a_declared_tail_refuses(tmp_path):
@@ -141,21 +138,23 @@ def test_a_type_that_is_described_but_neither_declared_nor_found_is_named(tmp_pa
         convert_corpus(source, tmp_path / "out")
 
 
-@pytest.mark.filterwarnings("ignore:.LW040")
-def test_split_keeps_a_declared_type_without_a_mention(tmp_path):
-    convert_corpus(corpus(tmp_path / "in", **DESCRIBED), tmp_path / "out")
+def halved(source, tmp_path):
+    """Convert a source, split its training part, and return the types of the split."""
+    convert_corpus(source, tmp_path / "out")
     shares = ["--part", "train", "--unit", "sentence", "--parts", "train=0.5,dev=0.5"]
     invoke("split", tmp_path / "out", tmp_path / "split", *shares)
-    types = read_types(tmp_path / "split")
+    return read_types(tmp_path / "split")
+
+
+@pytest.mark.filterwarnings("ignore:.LW040")
+def test_split_keeps_a_declared_type_without_a_mention(tmp_path):
+    types = halved(corpus(tmp_path / "in", **DESCRIBED), tmp_path)
     assert types.labels == ["PER", "GEO", "EVE", "STORM"]
     assert "STORM" in types.tail and types.descriptions == {"STORM": "named storm"}
 
 
 def test_split_counts_the_tail_anew_in_its_training_part(tmp_path):
-    convert_corpus(corpus(tmp_path / "in"), tmp_path / "out")
-    shares = ["--part", "train", "--unit", "sentence", "--parts", "train=0.5,dev=0.5"]
-    invoke("split", tmp_path / "out", tmp_path / "split", *shares)
-    assert "PER" in read_types(tmp_path / "split").tail  # 20 of its 41 mentions
+    assert "PER" in halved(corpus(tmp_path / "in"), tmp_path).tail  # 20 of its 41 mentions
 
 
 def test_a_primary_gets_all_types_where_all_of_them_are_rare():

@@ -7,12 +7,10 @@ from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 from thinc.api import Config
 
-from spacy_longtail.corpus.folder import CorpusTypes, write_corpus
 from spacy_longtail.encoders import TRANSFORMERS, check_encoder
 from spacy_longtail.pipes.sources import sources_of
 from spacy_longtail.studies.matrix import advice
 from spacy_longtail.studies.matrix.advice import find_pretrained, planned
-from spacy_longtail.training import seen
 from spacy_longtail.training.seen import (
     FILE,
     MIN_WORDS,
@@ -22,7 +20,7 @@ from spacy_longtail.training.seen import (
     warn_seen,
     write_seen,
 )
-from tests.util import blank, parse
+from tests.util import corpus_of, write
 
 VOCAB = Vocab()
 
@@ -81,15 +79,12 @@ def test_spaces_and_case_make_no_difference(tmp_path):
 
 @pytest.fixture
 def corpus(tmp_path):
-    def make(parts):
-        nlp = blank()
-        docs = {
-            part: [parse(nlp, f"The [Fram{i}|SHIP] left [Oslo|PORT] at {word} .") for i in range(60)]
-            for part, word in parts.items()
+    def make(times):
+        texts = {
+            part: [f"The [Fram{i}|SHIP] left [Oslo|PORT] at {time} ." for i in range(60)]
+            for part, time in times.items()
         }
-        folder = tmp_path / "corpus" / "-".join(parts.values())
-        write_corpus(folder, docs, CorpusTypes(["SHIP", "PORT"], [], "en", descriptions={}))
-        return folder
+        return corpus_of(tmp_path / "corpus" / "-".join(times.values()), **texts)
 
     return make
 
@@ -97,13 +92,11 @@ def corpus(tmp_path):
 @pytest.fixture
 def encoder(tmp_path, monkeypatch):
     """In the place of the one that comes with the package."""
-    folder = tmp_path / "en_longtail_cnn"
-    folder.mkdir()
+    folder = write(tmp_path / "en_longtail_cnn" / "meta.json", "{}").parent
     monkeypatch.setattr(advice, "shipped_encoder", lambda lang: str(folder))
     monkeypatch.setattr(advice, "share_of_letters", lambda encoder, corpus: 1.0)
-    words = ([f"The Fram{i} left Oslo at noon ."] for i in range(60))
-    write_seen(folder, (Doc(VOCAB, words=text[0].split()) for text in words))
-    (folder / "meta.json").write_text("{}", encoding="utf8")
+    texts = (f"The Fram{i} left Oslo at noon ." for i in range(60))
+    write_seen(folder, (Doc(VOCAB, words=text.split()) for text in texts))
     return folder
 
 
@@ -125,16 +118,6 @@ def test_what_a_training_is_scored_on_is_compared(place, corpus, encoder, recwar
             UserWarning, match=r"LW103.*en_longtail_cnn was pretrained on (100|5\d|4\d) %"
         ):
             warn_seen(config, corpus(parts))
-
-
-def test_a_corpus_is_read_once_for_all_methods(corpus, encoder, monkeypatch):
-    read = []
-    monkeypatch.setattr(seen, "seen_share", lambda *given: read.append(given) or 0.0)
-    config = Config({"components": {"tok2vec": {"source": str(encoder)}}})
-    folder = corpus({"train": "dusk", "dev": "night"})
-    for _ in range(3):
-        warn_seen(config, folder)
-    assert len(read) == 1
 
 
 def test_an_encoder_that_has_seen_the_corpus_is_not_recommended(corpus, encoder, tmp_path, monkeypatch):

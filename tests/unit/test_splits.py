@@ -8,17 +8,13 @@ import spacy
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from spacy.tokens import Doc, DocBin
-from typer.testing import CliRunner
 
-from spacy_longtail.cli import app
 from spacy_longtail.corpus import stratification
 from spacy_longtail.corpus.converted import ConvertedCorpus
 from spacy_longtail.corpus.folder import CorpusTypes, load_docs, read_types, write_corpus
 from spacy_longtail.corpus.splits import divide, document_folds, read_shares, split_corpus
 from spacy_longtail.corpus.stratification import Search, connected_groups, stratify, totals
-from tests.util import parse, refused
-
-RUN = CliRunner()
+from tests.util import document, parse, refused, run_app
 
 
 @st.composite
@@ -193,7 +189,7 @@ EN = spacy.blank("en")
 def article(i):
     """Two or three sentences each, one without annotation; every fifth has the rare type."""
     texts = [*TEXTS[: 2 + i % 2], *TEXTS[3 : 4 if i % 5 == 0 else 3]]
-    doc = Doc.from_docs([parse(EN, f"{text} {i}") for text in texts])
+    doc = document(EN, *(f"{text} {i}" for text in texts))
     doc.user_data.update(title=f"t{i // 2}", number=i)
     doc.set_ents(list(doc.ents), missing=[doc[len(doc) - 1 :]], default="unmodified")
     return doc
@@ -265,27 +261,31 @@ def test_groups_and_duplicates_stay_together(source, tmp_path):
     texts = [f"The Fram  SANK {i}" for i in range(10)] + [f"the [Fram|ART] sank {i}" for i in range(10)]
     twins = save(tmp_path / "twins.spacy", [parse(EN, text) for text in texts])
 
-    assert RUN.invoke(app, ["split", str(twins), str(tmp_path / "together")]).exit_code == 0
+    run_app("split", twins, tmp_path / "together")
     last = [{d[-1].text for d in read(tmp_path / "together" / f"{p}.spacy")} for p in PARTS]
     assert not set.union(*(a & b for a, b in itertools.combinations(last, 2)))
 
 
 def written(path, *documents):
     """Documents of sentences. Each has a number in its user_data."""
-    docs = [Doc.from_docs([parse(EN, text) for text in texts]) for texts in documents]
+    docs = [document(EN, *texts) for texts in documents]
     for i, doc in enumerate(docs):
         doc.user_data["number"] = i
     return save(path, docs)
+
+
+def partners_share_a_part(folder, distance):
+    """Whether each of forty documents is in the part of the one that far behind it, in a circle."""
+    parts = numbers(folder)
+    assert [len(part) for part in parts.values()] == [32, 4, 4]
+    return all({(n + distance) % 40 for n in part} == set(part) for part in parts.values())
 
 
 def test_documents_that_share_a_sentence_stay_in_one_part(tmp_path):
     """Each of twenty sentences is in two documents, which have other sentences, too."""
     documents = [[f"[Ann|PER] saw ship {i % 20} .", f"It left at {i} ."] for i in range(40)]
     split_corpus(written(tmp_path / "a.spacy", *documents), tmp_path / "t")
-    parts = numbers(tmp_path / "t")
-    assert [len(part) for part in parts.values()] == [32, 4, 4]
-    for part in parts.values():
-        assert {(n + 20) % 40 for n in part} == set(part)
+    assert partners_share_a_part(tmp_path / "t", 20)
 
 
 def test_documents_stay_together_over_a_chain_of_shared_sentences(tmp_path):
@@ -325,11 +325,8 @@ def test_near_duplicates_stay_together_where_it_is_asked_for(tmp_path):
         for i in range(40)
     ]
     path = written(tmp_path / "a.spacy", *documents)
-    assert RUN.invoke(app, ["split", str(path), str(tmp_path / "t"), "--near"]).exit_code == 0
-    parts = numbers(tmp_path / "t")
-    assert [len(part) for part in parts.values()] == [32, 4, 4]
-    for part in parts.values():
-        assert {(n + 10) % 40 for n in part} == set(part)
+    run_app("split", path, tmp_path / "t", "--near")
+    assert partners_share_a_part(tmp_path / "t", 10)
 
 
 @pytest.mark.filterwarnings("ignore:.LW040")
@@ -358,10 +355,13 @@ def test_folds_keep_documents_together_that_share_a_sentence(tmp_path):
 @pytest.mark.filterwarnings("ignore:.LW040")
 def test_sentences_are_units_and_entities_stay_whole(tmp_path):
     docs = list(map(article, range(10)))
-    words, tags = ["Storm", "Ida", "came", ".", "It", "left", "."], ["B-NAT", "I-NAT", *"OOOOO"]
-    starts = [True, True, False, False, True, False, False]
-    crossing = Doc(EN.vocab, words=words, sent_starts=starts, ents=tags)
-    crossing.user_data["number"] = 99
+    crossing = Doc(
+        EN.vocab,
+        words=["Storm", "Ida", "came", ".", "It", "left", "."],
+        sent_starts=[True, True, False, False, True, False, False],
+        ents=["B-NAT", "I-NAT", "O", "O", "O", "O", "O"],
+        user_data={"number": 99},
+    )
     split = split_corpus(save(tmp_path / "a.spacy", [*docs, crossing]), tmp_path / "t", unit="sentence")
     units = [doc for p in PARTS for doc in read(tmp_path / "t" / f"{p}.spacy")]
     whole = [s.text.strip() for doc in docs for s in doc.sents] + ["Storm Ida came .", "It left ."]
@@ -421,9 +421,12 @@ def test_splits_that_cannot_be_are_refused_before_anything_is_written(options, c
 
 
 def test_a_corpus_is_not_split_into_itself(source, tmp_path):
-    refused(["split", source, source], "L436")
-    refused(["split", source, source / "all.spacy"], "L436")
-    refused(["split", tmp_path, tmp_path / "inside"], "L436")
+    for origin, target in (
+        (source, source),
+        (source, source / "all.spacy"),
+        (tmp_path, tmp_path / "inside"),
+    ):
+        refused(["split", origin, target], "L436")
 
 
 def test_sources_that_cannot_be_split_are_refused(source, tmp_path):

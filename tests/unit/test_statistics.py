@@ -22,12 +22,18 @@ from spacy_longtail.corpus.rare import tail_types
 from spacy_longtail.corpus.statistics import Statistics, read_statistics
 from spacy_longtail.corpus.statistics.counting import buckets, counted_sentences, marked_up, tally_part
 from spacy_longtail.corpus.statistics.diagnosis import ADVICE, diagnose
-from tests.util import blank, corpus_statistics_of, parse, part_statistics, run_app, type_statistics
+from tests.util import (
+    blank,
+    corpus_of,
+    corpus_statistics_of,
+    parse,
+    part_statistics,
+    run_app,
+    type_statistics,
+)
 
 NLP = blank()
 CORPORA = Path(__file__).parents[3] / "shared" / "corpora"
-for name in ("A", "B"):
-    NLP.vocab.strings.add(name)
 
 
 # --- documents with everything that annotation can be
@@ -51,11 +57,10 @@ def make_doc(rows):
             before = (1, before[1]) if before[0] in (1, 3) and before[1] else (2, "")
         else:
             before = (iob, label if iob == 3 else "")
-        label_id = NLP.vocab.strings[before[1]] if before[1] else 0
+        label_id = NLP.vocab.strings.add(before[1]) if before[1] else 0
         values.append([before[0], label_id, sent_start % 2**64])
-    if values:
-        doc.from_array(["ENT_IOB", "ENT_TYPE", "SENT_START"], np.array(values, dtype="uint64"))
-    return doc
+    array = np.array(values, dtype="uint64").reshape(-1, 3)
+    return doc.from_array(["ENT_IOB", "ENT_TYPE", "SENT_START"], array)
 
 
 def cut(doc):
@@ -65,7 +70,9 @@ def cut(doc):
 
 def test_tokens_inside_an_entity_that_nothing_begins_are_of_none(tmp_path):
     stray = Doc(NLP.vocab, words=["b", "c"])
-    stray.from_array(["ENT_IOB", "ENT_TYPE"], np.array([[1, NLP.vocab.strings["A"]], [2, 0]], "uint64"))
+    stray.from_array(
+        ["ENT_IOB", "ENT_TYPE"], np.array([[1, NLP.vocab.strings.add("A")], [2, 0]], "uint64")
+    )
     path = save(tmp_path / "a.spacy", [parse(NLP, "saw [Ann|A]"), stray])
     assert tally_part(path).counts.mentions == {"A": 1}
 
@@ -75,18 +82,6 @@ def save(path, docs):
     return path
 
 
-def write(folder, labels=("PER", "ART"), tail=("ART",), **parts):
-    """A corpus of documents given as lists of sentences, or as one sentence."""
-    docs = {}
-    for part, texts in parts.items():
-        docs[part] = []
-        for text in texts:
-            sents = [parse(NLP, t) for t in ([text] if isinstance(text, str) else text)]
-            docs[part].append(Doc.from_docs(sents) if len(sents) > 1 else sents[0])
-    write_corpus(folder, docs, CorpusTypes(list(labels), list(tail)))
-    return folder
-
-
 def corpus_statistics(folder):
     """As the JSON file has them."""
     return ConvertedCorpus(folder).statistics.as_json()
@@ -94,8 +89,9 @@ def corpus_statistics(folder):
 
 @pytest.fixture
 def corpus(tmp_path):
-    return write(
+    return corpus_of(
         tmp_path / "toy",
+        tail=["ART"],
         train=[
             ["[Ann Lee|PER] saw the [Fram|ART] .", "It rained ."],
             ["[Ann|PER] left .", "[ANN|PER] came .", "The Fram sank ."],
@@ -181,7 +177,7 @@ def repeating(tmp_path):
         "dev": ["Ann saw [Fram|ART] .", "rained It ."],
         "test": ["[ann|PER] saw fram .", "It rained .", "[Bo|PER] left ."],
     }
-    return corpus_statistics(write(tmp_path / "c", **parts))
+    return corpus_statistics(corpus_of(tmp_path / "c", **parts))
 
 
 def test_sentences_that_repeat_others_of_their_part_are_counted(repeating):
@@ -213,7 +209,7 @@ def test_texts_without_annotation_or_words_repeat_nothing(tmp_path):
 def test_a_name_is_no_contradiction_of_a_word_in_other_case(tmp_path):
     """May is a person, may is none."""
     texts = ["I may go .", "I [May|PER] go ."]
-    found = corpus_statistics(write(tmp_path / "c", train=texts))
+    found = corpus_statistics(corpus_of(tmp_path / "c", train=texts))
     assert found["conflicts"]["texts"] == 0
     assert found["duplicates"]["train"] == 1  # of the text, in any case
 
@@ -228,7 +224,7 @@ def test_sentences_are_near_that_differ_in_names_and_numbers_alone(tmp_path):
             "[Bo|PER] left .",  # so short that it is alike by chance
         ],
     }
-    found = ConvertedCorpus(write(tmp_path / "c", **parts)).statistics
+    found = ConvertedCorpus(corpus_of(tmp_path / "c", **parts)).statistics
     assert found.leakage["dev"].near == 1
     (finding,) = [finding for finding in found.diagnosis if finding.rule == "near_leakage"]
     assert finding.part == "dev" and "--near" in finding.advice
@@ -250,27 +246,23 @@ def in_type(part, **changes):
     return lambda found: found["parts"][part]["types"]["ART"].update(changes)
 
 
-def at(*keys, value):
-    def change(found):
-        for key in keys[:-1]:
-            found = found[key]
-        found[keys[-1]] = value
-
-    return change
+def in_leakage(part, **changes):
+    return lambda found: found["leakage"][part].update(changes)
 
 
-EXAMPLE = [[{"part": "train", "text": "[a|PER] b"}, {"part": "dev", "text": "a [b|PER]"}]]
+PAIR = [{"part": "train", "text": "[a|PER] b"}, {"part": "dev", "text": "a [b|PER]"}]
+CONFLICTS = {"texts": 3, "examples": [PAIR]}
 LEAK = {"sentences": 20, "entity_sentences": 7, "share": 0.02, "examples": ["[a|PER] b"]}
 PLANTED = [
     ("absent_part", "dev", lambda found: found["parts"].pop("dev"), "train, test"),
     ("absent_part", "test", lambda found: found["parts"].pop("test"), "train, dev"),
-    ("undeclared_type", None, at("undeclared", value=["EVE"]), "PER, ART"),
+    ("undeclared_type", None, lambda found: found.update(undeclared=["EVE"]), "PER, ART"),
     ("absent_type", "train", in_type("train", mentions=0), "0 in train"),
     ("absent_type", "dev", in_type("dev", mentions=0), "400 in train"),
     ("absent_type", "test", in_type("test", mentions=0), "0 in test"),
-    ("conflict", None, at("conflicts", value={"texts": 3, "examples": EXAMPLE}), "a [b|PER]"),
-    ("leakage", "test", at("leakage", "test", value=LEAK), "2 % of test"),
-    ("near_leakage", "test", at("leakage", "test", "near", value=100), "10 % of test"),
+    ("conflict", None, lambda found: found.update(conflicts=CONFLICTS), "a [b|PER]"),
+    ("leakage", "test", in_leakage("test", **LEAK), "2 % of test"),
+    ("near_leakage", "test", in_leakage("test", near=100), "10 % of test"),
     ("few_mentions", None, in_type("train", mentions=49), "49 mentions"),
     ("few_mentions", None, in_type("train", mentions=29), "29 mentions"),  # a model learns from it
     ("not_measurable", "dev", in_type("dev", mentions=29), "3.45 points"),
@@ -282,8 +274,8 @@ PLANTED = [
     ("", None, in_type("train", mentions=50), ""),
     ("", None, in_type("test", mentions=30), ""),
     ("", None, in_part("train", sentences=500), ""),
-    ("", None, at("leakage", "test", "near", value=99), ""),
-    ("", None, at("leakage", "test", value={**LEAK, "entity_sentences": 0}), ""),
+    ("", None, in_leakage("test", near=99), ""),
+    ("", None, in_leakage("test", **{**LEAK, "entity_sentences": 0}), ""),
 ]
 
 

@@ -2,6 +2,7 @@
 
 import errno
 import os
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,17 +17,16 @@ from spacy_longtail.output.writing import (
     whole_folder,
     write_file,
 )
-from tests.util import tree
+from tests.util import tree, write, write_files
 
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
     """A working folder with a corpus and a project's assets, in a home folder."""
-    folder = tmp_path / "home" / "work"
-    for name in ("corpus/mine", "assets", "training/old"):
+    files = {"corpus/mine/train.spacy": "data", "my.cfg": "[nlp]"}
+    folder = write_files(tmp_path / "home" / "work", files)
+    for name in ("assets", "training/old"):
         (folder / name).mkdir(parents=True)
-    (folder / "corpus" / "mine" / "train.spacy").write_text("data")
-    (folder / "my.cfg").write_text("[nlp]")
     monkeypatch.chdir(folder)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     return folder
@@ -53,48 +53,51 @@ def test_an_output_is_no_place_that_must_stay(target, here):
     assert tree(here) == before
 
 
-def test_other_places_are_fine_and_foreign_things_stay(here):
+@pytest.mark.parametrize("target", ["new", "a/b/c", "training/new", "corpus/other", "training/old"])
+def test_other_places_are_fine(target, here):
     inputs = [Path("my.cfg"), Path("corpus/mine")]
-    for target in ("new", "a/b/c", "training/new", "corpus/other", "training/old"):
-        check_folder(Path(target), inputs, lambda _: "it is not empty")
-    (here / "training" / "old" / "thesis.txt").write_text("x")
+    check_folder(Path(target), inputs, lambda _: "it is not empty")
+
+
+def test_a_folder_with_foreign_things_stays(here):
+    write(here / "training" / "old" / "thesis.txt", "x")
     with pytest.raises(ValueError, match=r"L437.*training/old would be replaced, but it holds thesis"):
         check_folder(Path("training/old"), foreign=lambda path: f"it holds {next(path.iterdir()).stem}")
     check_folder(Path("training/old"), foreign=lambda _: "")
-    with pytest.raises(ValueError, match=r"L436.*my\.cfg.*not a folder"):
-        check_folder(Path("my.cfg"))
-    with pytest.raises(ValueError, match=r"L432.*null"):
-        check_folder(Path("a\0b"))
-    with pytest.raises(ValueError, match=r"L432.*my\.cfg.*not a folder"):
-        check_folder(Path("my.cfg/below"))
+
+
+@pytest.mark.parametrize(
+    ("check", "place", "message"),
+    [
+        (check_folder, "my.cfg", r"L436.*my\.cfg.*not a folder"),
+        (check_folder, "a\0b", r"L432.*null"),
+        (check_folder, "my.cfg/below", r"L432.*my\.cfg.*not a folder"),
+        (check_file, "round/x.json", "L432"),
+        (check_file, "training", r"L436.*it is a folder"),
+        (check_file, os.devnull, r"L436.*not an ordinary file"),
+        (partial(check_file, inputs=[Path("my.cfg")]), "my.cfg", r"L436.*it is my\.cfg"),
+        (partial(check_file, mark="made by us"), "notes.txt", r"L437.*notes\.txt.*something else"),
+    ],
+)
+def test_what_cannot_be_written_is_refused(check, place, message, here):
+    write(here / "notes.txt", "mine")
     (here / "round").symlink_to(here / "round")
-    with pytest.raises(ValueError, match="L432"):
-        check_file(Path("round/x.json"))
+    with pytest.raises(ValueError, match=message):
+        check(Path(place))
 
 
-def test_a_file_without_the_mark_stays(here):
-    (here / "notes.txt").write_text("mine")
-    (here / "own.json").write_text("x" * 200_000 + "made by us")
-    (here / "begins.json").write_text("made by us" + "x" * 200_000)
-    (here / "empty.json").touch()
-    for name in ("own.json", "begins.json", "empty.json", "new.json", "new/new.json"):
-        check_file(Path(name), mark="made by us")
+@pytest.mark.parametrize("name", ["own.json", "begins.json", "empty.json", "new.json", "new/new.json"])
+def test_a_file_with_the_mark_is_overwritten(name, here):
+    marked = {"own.json": "x" * 200_000 + "made by us", "begins.json": "made by us" + "x" * 200_000}
+    write_files(here, {**marked, "empty.json": "", "notes.txt": "mine"})
+    check_file(Path(name), mark="made by us")
     assert not has_mark(here / "notes.txt", "made by us")
-    with pytest.raises(ValueError, match=r"L437.*notes\.txt.*something else"):
-        check_file(Path("notes.txt"), mark="made by us")
-    with pytest.raises(ValueError, match=r"L436.*it is my\.cfg"):
-        check_file(Path("my.cfg"), [Path("my.cfg")])
-    with pytest.raises(ValueError, match=r"L436.*it is a folder"):
-        check_file(Path("training"))
-    with pytest.raises(ValueError, match=r"L436.*not an ordinary file"):
-        check_file(Path(os.devnull))
 
 
 def test_a_file_is_written_whole_or_not_at_all(here, monkeypatch):
-    write_file(Path("a/b.txt"), "ä \ud800")
-    assert (here / "a" / "b.txt").read_bytes() == "ä ?".encode()
-    write_file(Path("a/b.txt"), b"\xff")
-    assert (here / "a" / "b.txt").read_bytes() == b"\xff"
+    for content, written in (("ä \ud800", "ä ?".encode()), (b"\xff", b"\xff")):
+        write_file(Path("a/b.txt"), content)
+        assert (here / "a" / "b.txt").read_bytes() == written
     (here / "link.txt").symlink_to(here / "a" / "b.txt")
     write_file(Path("link.txt"), "through")
     assert (here / "link.txt").is_symlink() and (here / "a" / "b.txt").read_text() == "through"
@@ -110,8 +113,7 @@ def test_a_file_is_written_whole_or_not_at_all(here, monkeypatch):
 
 
 def model(folder, text):
-    (folder / "model-best").mkdir(parents=True)
-    (folder / "model-best" / "weights").write_text(text)
+    write(folder / "model-best" / "weights", text)
 
 
 def test_a_folder_takes_the_place_of_another(here):
