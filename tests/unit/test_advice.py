@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import spacy
+import srsly
 from spacy.tokens import DocBin
 
 from spacy_longtail.corpus.descriptions import read_types, write_types
@@ -22,7 +23,7 @@ from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.run import Matrix, TrialOptions
 from spacy_longtail.studies.trials.store import TrialStore
 from tests.trials import ENDED, LABELS, RISING, Scored, evaluation
-from tests.util import blank, numbered, tiny_bert, tiny_encoder, toy_corpus
+from tests.util import blank, numbered, tiny_bert, tiny_encoder, toy_corpus, write_files
 
 pytest.importorskip("scipy")
 ROOT = Path(__file__).parents[2]
@@ -47,7 +48,7 @@ def held_out(folder, skills, folds=5, seeds=(0,), least=30):
             own = skill if isinstance(skill, float) else skill[fold]
             for seed in seeds:
                 path = folder / f"{name}-{fold}-{seed}.json"
-                path.write_text(json.dumps(evaluation(own, f"{fold}/{seed}", least)), encoding="utf8")
+                srsly.write_json(path, evaluation(own, f"{fold}/{seed}", least))
                 found.setdefault(name, {})[fold, seed] = path
     return found
 
@@ -92,7 +93,7 @@ def test_a_method_that_could_get_better_is_judged_as_its_config_trains_it(
         curve = RISING if name == rising else ENDED
         more = {"curve": curve, "training": {"patience": patience.get(name)}}
         for path in paths.values():
-            path.write_text(json.dumps({**json.loads(path.read_text()), **more}))
+            srsly.write_json(path, {**srsly.read_json(path), **more})
     found = recommend_by_folds(scored, LABELS, "ner", 5)
     assert (found.method, found.best) == (method if p < 0.2 else "ner", "crf")
     assert found.is_early == bool(rising)
@@ -122,9 +123,8 @@ def test_with_few_documents_the_baseline_stays(tmp_path, n, method):
     """Even where they all agree."""
     scored = held_out(tmp_path, {"ner": [0.0], "crf": [1.0]})
     for paths in scored.values():
-        path = paths[0, 0]
-        data = json.loads(path.read_text(encoding="utf8"))
-        path.write_text(json.dumps({**data, "documents": data["documents"][:n]}), encoding="utf8")
+        data = srsly.read_json(paths[0, 0])
+        srsly.write_json(paths[0, 0], {**data, "documents": data["documents"][:n]})
     found = recommend_by_folds(scored, LABELS, "ner", 5)
     assert (found.best, found.method) == ("crf", method)
     assert ("too few documents to tell" in found.text) == (method == "ner")
@@ -262,14 +262,17 @@ def trf(tmp_path, monkeypatch):
     pytest.importorskip("transformers", reason="needs the extra 'transformers'")
     site, name = tmp_path / "site", "en_longtail_trf"
     folder = tiny_encoder(site / name, tiny_bert(tmp_path / "bert", width=384, spells=True))
-    meta = json.loads((folder / "meta.json").read_text(encoding="utf8"))
-    (folder / "meta.json").write_text(json.dumps({**meta, "version": "1.0.0"}), encoding="utf8")
-    (folder / "__init__.py").write_text(
+    meta = srsly.read_json(folder / "meta.json")
+    code = (
         "from pathlib import Path\nfrom spacy.util import load_model_from_path\n"
         "def load(**given):\n    return load_model_from_path(Path(__file__).parent, **given)\n"
     )
-    (site / f"{name}-1.0.0.dist-info").mkdir()
-    (site / f"{name}-1.0.0.dist-info/METADATA").write_text(f"Name: {name}\nVersion: 1.0.0\n")
+    files = {
+        f"{name}/meta.json": json.dumps({**meta, "version": "1.0.0"}),
+        f"{name}/__init__.py": code,
+        f"{name}-1.0.0.dist-info/METADATA": f"Name: {name}\nVersion: 1.0.0\n",
+    }
+    write_files(site, files)
     monkeypatch.syspath_prepend(site)
     yield Path(name)
     sys.modules.pop(name, None)
@@ -362,17 +365,12 @@ def test_no_advice_from_untrained_models(corpus, tmp_path, monkeypatch):
     runner = Scored({"ner": 0.0, "crf": 0.95}, needs={"ner": 99, "crf": 99})
     found, path, *_ = advised(corpus, tmp_path, monkeypatch, runner, minutes=10)
     assert found.recommendation.method == "ner" and found.recommendation.is_early
+    config = path.read_text("utf8")
     page = write_matrix_report(found.summary, tmp_path / "report")
-    for text in (path.read_text("utf8"), page.read_text("utf8"), summary_tables(found.summary)):
+    for text in (config, page.read_text("utf8"), summary_tables(found.summary)):
         assert "Not trained long enough" in text
-
-
-def test_the_config_of_untrained_models_says_that_it_is_stock_spacy(corpus, tmp_path, monkeypatch):
-    runner = Scored({"ner": 0.0, "crf": 0.95}, needs={"ner": 99, "crf": 99})
-    found, path, *_ = advised(corpus, tmp_path, monkeypatch, runner, minutes=10)
-    comment = path.read_text("utf8").replace("\n# ", " ")
     assert found.written == "ner" and "trains ner (stock spaCy)" in found.note
-    assert "--best-guess" in found.note and found.note in comment
+    assert "--best-guess" in found.note and found.note in config.replace("\n# ", " ")
 
 
 def test_the_note_on_untrained_models_names_no_guess_if_the_baseline_is_best(

@@ -1,9 +1,9 @@
 """What is said of a plan's trials: recommendations, learning curves, tables and pages."""
 
-import json
 import re
 
 import pytest
+import srsly
 
 from spacy_longtail.corpus.statistics import Statistics
 from spacy_longtail.evaluation.significance import mention_counts
@@ -31,7 +31,7 @@ def evaluations(folder, skills, seeds=(0, 1)):
     for name, skill in skills.items():
         for seed in seeds:
             path = folder / f"{name}-{seed}.json"
-            path.write_text(json.dumps(evaluation(skill, seed)), encoding="utf8")
+            srsly.write_json(path, evaluation(skill, seed))
             found.setdefault(name, {})[seed] = path
     return found
 
@@ -57,8 +57,7 @@ def test_another_method_is_recommended_only_if_it_is_shown_to_be_better(skills, 
 
 def test_one_lucky_training_is_not_enough(tmp_path):
     scored = evaluations(tmp_path, {"ner": 0.5, "crf": 0.5}, seeds=range(6))
-    lucky = evaluation(1.0, 5)
-    scored["crf"][5].write_text(json.dumps(lucky), encoding="utf8")
+    srsly.write_json(scored["crf"][5], evaluation(1.0, 5))
     found = recommend(scored, LABELS, "ner")
     assert found.best == "crf" and found.verdict.value > 0.05
     assert found.method == "ner"
@@ -86,18 +85,17 @@ def test_no_verdict_while_a_curve_is_rising(curves, tmp_path):
     scored = evaluations(tmp_path, {"ner": 0.4, "crf": 0.9, "focal": 0.5})
     for name, curve in curves.items():
         for path in scored[name].values():
-            path.write_text(json.dumps({**json.loads(path.read_text()), "curve": curve}))
+            srsly.write_json(path, {**srsly.read_json(path), "curve": curve})
     found = recommend(scored, LABELS, "ner")
     assert (found.method, found.best, found.verdict, found.is_early) == ("ner", "crf", None, True)
     assert not found.evidence
 
 
-def drawn(method, seed, f, n=None, share=None, curve=()):
-    draw = {"n_sentences": n or 100, "entity_share": share}
+def drawn(method, seed, f, n=100, share=None, curve=()):
+    draw = {"n_sentences": n, "entity_share": share}
     scores = {"ents_macro_f": f, "ents_f": f / 2}
-    return record_of(
-        "k", method=method, seed=seed, draw=draw, curve=list(curve), dev=scores, test=scores
-    )
+    given = {"draw": draw, "curve": list(curve), "dev": scores, "test": scores}
+    return record_of("k", method=method, seed=seed, **given)
 
 
 SKILLS = {"CE": 0.3, "x": 0.9}
@@ -157,11 +155,14 @@ def run(corpus, output, runner, **given):
     return matrix, matrix.run(TrialOptions(), runner=runner)
 
 
-def assert_tables(text):
-    """Whether the rows of each Markdown table follow each other, each with as many cells."""
+def written(summary, folder):
+    """Write a report, and return its page and its twin, in whose tables all rows are as wide."""
+    page = write_matrix_report(summary, folder)
+    html, text = (path.read_text(encoding="utf8") for path in (page, page.with_suffix(".md")))
     tables = [block.splitlines() for block in re.findall(r"(?:^\|.*\|\n)+", text, flags=re.MULTILINE)]
     assert tables and all(re.fullmatch(r"[|: -]+", table[1]) for table in tables)
     assert all(len({row.count("|") for row in table}) == 1 for table in tables)
+    return html, text
 
 
 def test_a_matrix_report_orders_by_dev_and_links_pages(corpus, tmp_path):
@@ -179,12 +180,10 @@ def test_a_matrix_report_orders_by_dev_and_links_pages(corpus, tmp_path):
     assert {record.method for record in summary.failed} == {"softmax"}
     shown = [r.dev["ents_macro_f"] for r in records.values() if r.method == "crf"]
     assert found.rows[0].scores["macro, dev"][0] == pytest.approx(sum(shown) / 2)
-    page = write_matrix_report(summary, tmp_path / "out" / "report")
-    assert_tables(page.with_suffix(".md").read_text(encoding="utf8"))
-    html, text = page.read_text(encoding="utf8"), page.with_suffix(".md").read_text(encoding="utf8")
+    html, text = written(summary, tmp_path / "out" / "report")
     for content in (html, text):
         assert "Use crf" in content and "Kaboom" in content
-    assert 'href="tiny.html"' in html and (page.parent / "tiny.html").is_file()
+    assert 'href="tiny.html"' in html and (tmp_path / "out" / "report" / "tiny.html").is_file()
     table = summary_tables(summary)
     assert table.index("crf") < table.index("ner ")
 
@@ -198,9 +197,7 @@ def test_a_report_on_draws_has_curves(corpus, tmp_path):
     assert found.report is None and found.recommendation is None
     assert [curves.average for curves in found.curves] == ["macro", "micro"]
     assert all(deviation is not None for _, deviation in found.curves[0].lines["crf"])  # two partitions
-    page = write_matrix_report(summary, tmp_path / "out" / "report")
-    assert_tables(page.with_suffix(".md").read_text(encoding="utf8"))
-    html = page.read_text(encoding="utf8")
+    html, _ = written(summary, tmp_path / "out" / "report")
     assert html.count("<svg") == 2 and "crf against ner" in html
     assert "sentences" in summary_tables(summary)
 

@@ -21,36 +21,25 @@ def bert_with_code(folder, file="config.json", **names):
     return folder
 
 
-@pytest.fixture
-def bert_with_own_tokenizer(tmp_path, monkeypatch):
-    """The folder of a BERT whose tokenizer is code of its own, which the user would allow."""
+TOKENIZER = {"tokenizer_class": "Evil", "auto_map": {"AutoTokenizer": ["evil.Evil", None]}}
+MODEL = {"model_type": "evil", "auto_map": {"AutoConfig": "evil.Evil", "AutoModel": "evil.Evil"}}
+
+
+def initialize(name):
+    encoder = {"@architectures": "longtail.Transformer.v1", "name": name}
+    one_pipe("tok2vec", model=encoder).initialize()
+
+
+@pytest.mark.parametrize("load", [load_transformer, initialize])
+@pytest.mark.parametrize(
+    ("file", "names"), [("tokenizer_config.json", TOKENIZER), ("config.json", MODEL)]
+)
+def test_code_is_refused_without_a_question(load, file, names, tmp_path, monkeypatch):
+    """The user would allow it."""
     monkeypatch.setattr("builtins.input", lambda question: "y")
-    auto_map = {"AutoTokenizer": ["evil.Evil", None]}
-    return bert_with_code(
-        tmp_path / "bert", "tokenizer_config.json", tokenizer_class="Evil", auto_map=auto_map
-    )
-
-
-def test_a_tokenizer_of_its_own_is_refused_without_a_question(bert_with_own_tokenizer):
+    bert = bert_with_code(tmp_path / "bert", file, **names)
     with pytest.raises(ValueError, match=r"L265.*auto_map"):
-        load_transformer(str(bert_with_own_tokenizer))
-    assert not (bert_with_own_tokenizer / "OWNED").exists()
-
-
-def test_a_pipeline_is_not_initialized_with_it(bert_with_own_tokenizer):
-    encoder = {"@architectures": "longtail.Transformer.v1", "name": str(bert_with_own_tokenizer)}
-    nlp = one_pipe("tok2vec", model=encoder)
-    with pytest.raises(ValueError, match=r"L265.*auto_map"):
-        nlp.initialize()
-    assert not (bert_with_own_tokenizer / "OWNED").exists()
-
-
-def test_a_model_of_a_type_that_transformers_lacks_is_refused_without_a_question(tmp_path, monkeypatch):
-    monkeypatch.setattr("builtins.input", lambda question: "y")
-    auto_map = {"AutoConfig": "evil.Evil", "AutoModel": "evil.Evil"}
-    bert = bert_with_code(tmp_path / "bert", model_type="evil", auto_map=auto_map)
-    with pytest.raises(ValueError, match=r"L265.*auto_map"):
-        load_transformer(str(bert))
+        load(str(bert))
     assert not (bert / "OWNED").exists()
 
 

@@ -1,13 +1,14 @@
 """The report's page: what it says, what it must not say, and what it must not do."""
 
-import copy
 import json
 import re
 import sys
 from html import unescape
 from html.parser import HTMLParser
+from typing import NamedTuple
 
 import pytest
+import srsly
 
 from spacy_longtail.evaluation.report import (
     read_report,
@@ -29,15 +30,27 @@ from spacy_longtail.evaluation.significance import holm
 from spacy_longtail.studies.matrix.curves import Curves
 from spacy_longtail.studies.matrix.summary import CorpusSummary, Summary
 from tests.reports import KEYS, LABELS, TAIL, WEAK, evaluation, scores_of, statistics, write
+from tests.trials import RISING
 from tests.util import documents_of
+from tests.util import write as write_file
 
 pytest.importorskip("scipy")
 
 
-def page(folder, *evaluations, stats=None, **kwargs):
-    report = read_report(*write(folder, stats or statistics(), *evaluations), **kwargs)
-    write_report(report, folder / "out" / "report.html")
-    return (folder / "out" / "report.html").read_text(encoding="utf-8"), summarize(report)
+class Page(NamedTuple):
+    """A report's page, its twin in Markdown, and its summary."""
+
+    html: str
+    twin: str
+    summary: dict
+
+
+def page(folder, *evaluations, stats=None):
+    report = read_report(*write(folder, stats or statistics(), *evaluations))
+    path = folder / "out" / "report.html"
+    write_report(report, path)
+    texts = (own.read_text(encoding="utf-8") for own in (path, path.with_suffix(".md")))
+    return Page(*texts, summarize(report))
 
 
 class Elements(HTMLParser):
@@ -58,15 +71,13 @@ def plain(html):
 
 @pytest.fixture(scope="module")
 def golden(tmp_path_factory):
-    """A page on a weak baseline and a better model, its twin, and its summary."""
-    folder = tmp_path_factory.mktemp("golden")
-    html, summary = page(folder, evaluation("baseline", WEAK), evaluation("focal", {"LOC": 29}))
-    return html, (folder / "out" / "report.md").read_text(encoding="utf-8"), summary
+    """A page on a weak baseline and a better model."""
+    evaluations = evaluation("baseline", WEAK), evaluation("focal", {"LOC": 29})
+    return page(tmp_path_factory.mktemp("golden"), *evaluations)
 
 
 def test_the_page_loads_nothing_and_its_parts_are_named(golden):
-    html, _, _ = golden
-    elements = Elements(html).found
+    html, elements = golden.html, Elements(golden.html).found
     for tag, attrs in elements:
         assert tag not in ("iframe", "object", "embed", "base", "image", "img", "b")
         for key in ("src", "href", "action", "srcset", "data", "poster"):
@@ -113,13 +124,12 @@ def test_rare_types_that_do_not_improve_say_what_became_of_their_mentions(golden
     ours = {**data, "scores": scores_of(data)}
     said = "6 missed (<script>alert(1)</script>); 1 taken for LOC (<script>alert(1)</script>); "
     said = f"ART: {said}1 taken for PER (<script>alert(1)</script>). It has 20 training mentions"
-    html, _ = page(tmp_path, evaluation("baseline"), ours)
+    html, twin, _ = page(tmp_path, evaluation("baseline"), ours)
     assert f"{said}." in unescape(html) and "that did not improve" in html
-    twin = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
     assert twin.index("- ART: 6 missed") < twin.index("## How sure")
-    html, _ = page(tmp_path, ours)  # without a baseline too
-    assert said in unescape(html) and "that did not improve" not in html
-    assert "that did not improve" not in golden[0]  # all rare types are better there
+    alone = page(tmp_path, ours).html
+    assert said in unescape(alone) and "that did not improve" not in alone
+    assert "that did not improve" not in golden.html  # all rare types are better there
 
 
 def test_names_with_markup_stay_text(tmp_path):
@@ -129,11 +139,10 @@ def test_names_with_markup_stay_text(tmp_path):
     evil = 'a|b_c`<img src=x onerror="alert(1)">'
     stats = {**renamed(statistics()), "corpus": evil}
     evaluations = [renamed(evaluation(name)) for name in ("baseline", evil)]
-    html, summary = page(tmp_path, *evaluations, stats=stats)
+    html, twin, summary = page(tmp_path, *evaluations, stats=stats)
     assert "<i>" not in html and "<img" not in html
     assert "&lt;i&gt;$A$&lt;/i&gt; (10)" in html  # the tick label, with its support
     assert summary["rows"][-1]["type"] == "<i>$A$</i>"
-    twin = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
     assert r"a\|b\_c\`\<img" in twin
     rows = [line.count(" | ") for line in twin.splitlines() if line.startswith(("| PER", "| LOC"))]
     assert len(rows) == 2 and len(set(rows)) == 1
@@ -149,7 +158,8 @@ def test_names_with_markup_stay_text(tmp_path):
     ],
 )
 def test_the_verdict_claims_what_the_test_shows(tmp_path, baseline, ours, better, worse):
-    _, summary = page(tmp_path, evaluation("baseline", baseline), evaluation("focal", ours))
+    evaluations = evaluation("baseline", baseline), evaluation("focal", ours)
+    summary = page(tmp_path, *evaluations).summary
     outcomes = {kind: row["outcome"] for kind, row in summary["averages"].items()}
     assert {k for k in KEYS if k != "weighted" and outcomes[k] == "better"} == {*better.split()}
     assert {k for k in KEYS if k != "weighted" and outcomes[k] == "worse"} == {*worse.split()}
@@ -173,21 +183,22 @@ def test_types_and_averages_but_macro_f1_are_corrected_together(tmp_path):
     assert shown["LOC"]["p"] == report.rows[1].verdict.adjusted > report.rows[1].verdict.p
 
 
-def test_a_model_chosen_on_dev_is_one_comparison_and_others_are_corrected(tmp_path):
-    others = [evaluation(f"m{i}", {"ART": 30 - i}, dev=0.1 * i) for i in range(4)]
-    report = read_report(*write(tmp_path, statistics(), evaluation("baseline", WEAK), *others))
-    assert report.ours == "m3"  # best on dev, before anyone looked at test
-    n_comparisons = {name: own.n_comparisons for name, own in report.verdicts.items()}
-    assert n_comparisons == {"m0": 3, "m1": 3, "m2": 3, "m3": 1}
-    assert report.verdicts["m3"].adjusted == report.verdicts["m3"].p
-
-
-def test_a_model_that_was_named_is_corrected_for_the_others(tmp_path):
+@pytest.mark.parametrize(
+    ("named", "ours", "n_comparisons"),
+    [
+        (None, "m3", {"m0": 3, "m1": 3, "m2": 3, "m3": 1}),  # best on dev: no look at test chose it
+        ("m0", "m0", {"m0": 4, "m1": 4, "m2": 4, "m3": 4}),
+    ],
+)
+def test_a_model_chosen_on_dev_is_one_comparison_and_one_that_was_named_is_not(
+    named, ours, n_comparisons, tmp_path
+):
     others = [evaluation(f"m{i}", {"ART": 30 - i}, dev=0.1 * i) for i in range(4)]
     files = write(tmp_path, statistics(), evaluation("baseline", WEAK), *others)
-    report = read_report(*files, ours="m0")
-    assert report.verdicts["m0"].n_comparisons == 4
-    assert report.averages["macro"].verdict == report.verdicts["m0"]  # headline and table agree
+    report = read_report(*files, ours=named)
+    assert report.ours == ours
+    assert {name: own.n_comparisons for name, own in report.verdicts.items()} == n_comparisons
+    assert report.averages["macro"].verdict == report.verdicts[ours]  # headline and table agree
 
 
 def test_the_summary_and_the_table_hold_the_inputs_numbers(tmp_path):
@@ -214,7 +225,7 @@ def test_the_summary_and_the_table_hold_the_inputs_numbers(tmp_path):
 def test_runs_of_one_name_are_one_model_over_seeds(tmp_path):
     runs = [evaluation("focal", {"ART": n}, seed=seed) for seed, n in enumerate((3, 9, 15))]
     runs += [evaluation("baseline", {"ART": 3}, seed=seed) for seed in range(3)]
-    html, summary = page(tmp_path, *runs)
+    html, _, summary = page(tmp_path, *runs)
     assert summary["seeds"] == {"focal": [0, 1, 2], "baseline": [0, 1, 2]}
     (art,) = [row for row in summary["rows"] if row["type"] == "ART"]
     assert art["ours"] == pytest.approx(sum(2 * n / (n + 10) for n in (1, 3, 5)) / 3)
@@ -223,7 +234,7 @@ def test_runs_of_one_name_are_one_model_over_seeds(tmp_path):
 
 
 def test_a_type_that_is_always_or_never_found_has_an_interval(tmp_path):
-    html, summary = page(tmp_path, evaluation("focal", {"ART": 0, "LOC": 20}))
+    html, _, summary = page(tmp_path, evaluation("focal", {"ART": 0, "LOC": 20}))
     rows = {row["type"]: row for row in summary["rows"]}
     assert rows["ART"]["ours"] == 0.0 and rows["ART"]["interval"][1] > 0.2  # in ten documents
     assert rows["PER"]["ours"] == 1.0 and 0.8 < rows["PER"]["interval"][0] < 0.95
@@ -231,8 +242,8 @@ def test_a_type_that_is_always_or_never_found_has_an_interval(tmp_path):
 
 
 def test_no_claim_of_short_trainings(tmp_path):
-    rising = [{"step": 10 * i, "ents_macro_f": 0.1 * i} for i in range(1, 6)]
-    html, summary = page(tmp_path, evaluation("baseline", WEAK), evaluation("focal", curve=rising))
+    evaluations = evaluation("baseline", WEAK), evaluation("focal", curve=RISING)
+    html, _, summary = page(tmp_path, *evaluations)
     assert summary["verdict"].startswith("Not trained long enough: focal still rose")
     assert summary["findings"] == []
     assert {row["outcome"] for row in summary["rows"]} == {"not trained long enough"}
@@ -240,11 +251,10 @@ def test_no_claim_of_short_trainings(tmp_path):
 
 
 def test_a_type_in_too_few_documents_is_not_tested_in_short_trainings_either(tmp_path):
-    rising = [{"step": 10 * i, "ents_macro_f": 0.1 * i} for i in range(1, 6)]
     few = {"n_documents": 12}  # ART is in four of them
-    ours = evaluation("focal", curve=rising, **few)
-    _, summary = page(tmp_path, evaluation("baseline", WEAK, **few), ours)
-    outcomes = {row["type"]: row["outcome"] for row in summary["rows"]}
+    evaluations = evaluation("baseline", WEAK, **few), evaluation("focal", curve=RISING, **few)
+    rows = page(tmp_path, *evaluations).summary["rows"]
+    outcomes = {row["type"]: row["outcome"] for row in rows}
     assert outcomes["ART"] == "too few documents to tell"
     assert outcomes["PER"] == outcomes["LOC"] == "not trained long enough"
 
@@ -256,7 +266,7 @@ def test_type_without_test_mention(tmp_path):
             for side in ("gold", "predicted"):
                 document[side] = [span for span in document[side] if span[2] != "ART"]
         data["scores"] = scores_of(data)
-    html, summary = page(tmp_path, *evaluations)
+    html, _, summary = page(tmp_path, *evaluations)
     row = summary["rows"][-1]
     assert (row["type"], row["support"], row["baseline"], row["ours"]) == ("ART", 0, 0.0, 0.0)
     assert row["outcome"] is None  # F1 is 0 for both, whatever they do
@@ -270,8 +280,7 @@ def test_the_twin_shows_errors_commands_and_secondaries(tmp_path):
     used = {**counts, "refused": 0, "failures": 3, "seconds": 1.5}
     for n, missed in ((30, 0), (27, 1)):  # every third of thirty documents has an ART
         data = {**evaluation("focal", {"ART": n}, run=run), "secondaries": {"rescue": used}}
-        html, _ = page(tmp_path, data)
-        twin = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+        html, twin, _ = page(tmp_path, data)
         assert r"`python -m x --a 'b\|c'd'`" in twin and twin.count("ART missed") == missed
         for text in (html, twin):
             assert "focal, rescue: 2.9 % of the sentences" in text and "it failed on 3" in text
@@ -282,7 +291,7 @@ def test_six_seeds_show_what_five_show(tmp_path):
     old = [evaluation("baseline", {"ART": 3}, seed=seed) for seed in range(6)]
     new = [evaluation("focal", {"ART": 27}, seed=seed) for seed in range(6)]
     for n in (5, 6):
-        _, summary = page(tmp_path, *old[:n], *new[:n])
+        summary = page(tmp_path, *old[:n], *new[:n]).summary
         assert summary["averages"]["macro"]["outcome"] == "better"
         assert f"over 30 documents and {n} seeds" in summary["test"]
 
@@ -290,8 +299,7 @@ def test_six_seeds_show_what_five_show(tmp_path):
 def test_seeds_of_both_count_though_they_differ(tmp_path):
     old = [evaluation("baseline", {"ART": 3}, seed=seed) for seed in (0, 1, 2)]
     new = [evaluation("focal", {"ART": 27}, seed=seed) for seed in (2, 7)]
-    _, summary = page(tmp_path, *old, *new)
-    assert "30 documents and 3 and 2 seeds" in summary["test"]
+    assert "30 documents and 3 and 2 seeds" in page(tmp_path, *old, *new).summary["test"]
 
 
 def test_a_report_overwrites_no_file_of_others(tmp_path):
@@ -323,12 +331,9 @@ def test_ours_is_chosen_on_dev_never_on_test(tmp_path):
     assert choose(systems, None, "test_winner") == (other, first, False)
     assert choose(systems[1:]) == (other, last, False)  # the only one beside the baseline
     assert choose([first]) == (None, first, False)
-    light = {"performance": {}}
-
-    def unscored(run):
-        return run._replace(evaluation=run.evaluation.model_copy(update=light))
-
-    without = [system._replace(runs=list(map(unscored, system.runs))) for system in systems]
+    light = [{**run, "performance": {}} for run in runs]
+    stats, paths = write(tmp_path, statistics(), *light)
+    without = group(read_runs(paths, read_statistics(stats)))
     for some, names in (
         (without, (None, None)),
         (systems, ("nobody", None)),
@@ -341,33 +346,26 @@ def test_ours_is_chosen_on_dev_never_on_test(tmp_path):
             choose(some, *names)
 
 
-def test_the_card_of_the_pipeline_that_was_evaluated(tmp_path):
-    model, copy_ = tmp_path / "model-best", tmp_path / "copy"
+@pytest.fixture
+def evaluated(tmp_path):
+    """A pipeline and its copy under another name, and the report of its evaluation."""
     performance = {"ents_macro_f": 0.4, "ents_f": 0.5}
     sources = ["raw text", {"name": "A_B", "url": "https://a.b", "author": "C", "license": "CC BY 4.0"}]
-    about = {"lang": "en", "name": "x", "performance": performance, "sources": sources}
-    for folder, name in ((model, "x"), (copy_, "packaged")):
-        folder.mkdir()
-        (folder / "meta.json").write_text(json.dumps({**about, "name": name}))
+    about = {"lang": "en", "performance": performance, "sources": sources}
+    for folder, name in (("model-best", "x"), ("copy", "packaged")):
+        write_file(tmp_path / folder / "meta.json", json.dumps({**about, "name": name}))
     pipe = {"factory": "longtail_ner", "thresholds": {"ART": 0.25}, "calibrated": True}
     method = {"reader": {}, "pipes": {"ner": pipe}}
-    ours = {**evaluation("focal", WEAK, method=method), "model": str(model), "performance": performance}
+    ours = evaluation("focal", WEAK, method=method)
+    ours |= {"model": str(tmp_path / "model-best"), "performance": performance}
     runs = (evaluation("baseline"), ours, evaluation("focal", seed=8))
-    stats, paths = write(tmp_path, statistics(), *runs)
-    report = read_report(stats, paths)
-    assert write_card(report, model, copy_) == copy_ / "README.md"
-    assert "en_packaged" in (copy_ / "README.md").read_text(encoding="utf-8")
-    assert [path.name for path in model.iterdir()] == ["meta.json"]
-    path = write_card(report, model)
-    text = path.read_text(encoding="utf-8")
-    meta = json.loads((model / "meta.json").read_text())
-    assert path == model / "README.md" and meta["performance"] == performance
-    card = meta["spacy_longtail"]
-    art = card["per_type"]["ART"]
-    assert art["test"] == 10 and art["interval"][0] <= art["f"] <= art["interval"][1]
-    f1 = ours["scores"]["ents_per_type"]["ART"]["f"]
-    assert art["f"] == pytest.approx(f1)  # JSON keeps ten digits
-    assert card["thresholds"] == {"ner": {"ART": 0.25}}
+    report = read_report(*write(tmp_path, statistics(), *runs))
+    return report, tmp_path / "model-best", tmp_path / "copy"
+
+
+def test_the_card_of_the_pipeline_that_was_evaluated(evaluated):
+    report, model, _ = evaluated
+    text = write_card(report, model).read_text(encoding="utf-8")
     for part in (
         "ART: 10 test mentions, so its score is rough",
         "Thresholds of ner: ART 0.250",
@@ -376,30 +374,50 @@ def test_the_card_of_the_pipeline_that_was_evaluated(tmp_path):
     ):
         assert part in text
     assert "not calibrated" not in text and "private" not in text
-    # trained again since
-    (model / "meta.json").write_text(json.dumps({**meta, "performance": {"ents_macro_f": 0.5}}))
-    (tmp_path / "meta.json").write_text("{}")
-    for folder, code in ((model, "L414"), (tmp_path, "L414"), (tmp_path / "none", "L402")):
-        with pytest.raises(ValueError, match=code):
-            write_card(report, folder)
+    meta = srsly.read_json(model / "meta.json")
+    card = meta.pop("spacy_longtail")
+    assert meta["performance"] == {"ents_macro_f": 0.4, "ents_f": 0.5}
+    art = card["per_type"]["ART"]
+    assert art["test"] == 10 and art["interval"][0] <= art["f"] <= art["interval"][1]
+    assert art["f"] == pytest.approx(
+        evaluation("focal", WEAK)["scores"]["ents_per_type"]["ART"]["f"]
+    )  # JSON keeps ten digits
+    assert card["thresholds"] == {"ner": {"ART": 0.25}}
 
 
-def _lack(data, *keys):
-    data = copy.deepcopy(data)
-    inner = data
-    for key in keys[:-1]:
-        inner = inner[key]
-    del inner[keys[-1]]
-    return data
+def test_the_card_of_a_copy_leaves_the_pipeline_alone(evaluated):
+    report, model, copied = evaluated
+    assert write_card(report, model, copied) == copied / "README.md"
+    assert "en_packaged" in (copied / "README.md").read_text(encoding="utf-8")
+    assert [path.name for path in model.iterdir()] == ["meta.json"]
 
 
+@pytest.mark.parametrize(
+    ("name", "meta", "code"),
+    [
+        (
+            "model-best",
+            {"lang": "en", "name": "x", "performance": {"ents_macro_f": 0.5, "ents_f": 0.5}},
+            "L414",
+        ),
+        ("other", {}, "L414"),
+        ("none", None, "L402"),
+    ],
+    ids=["trained again since", "another pipeline", "no pipeline"],
+)
+def test_a_pipeline_that_was_not_evaluated_gets_no_card(name, meta, code, evaluated, tmp_path):
+    if meta is not None:
+        write_file(tmp_path / name / "meta.json", json.dumps(meta))
+    with pytest.raises(ValueError, match=code):
+        write_card(evaluated[0], tmp_path / name)
+
+
+WITHOUT_PRECISION = evaluation("focal")
+del WITHOUT_PRECISION["scores"]["ents_per_type"]["ART"]["p"]
 SCORED_TWICE = {**evaluation("focal"), "documents": [{**evaluation("focal")["documents"][0]}]}
 SCORED_TWICE["documents"][0]["predicted"] = [[0, 3, "PER", 1.5]]
 BAD_EVALUATIONS = [
-    (
-        _lack(evaluation("focal"), "scores", "ents_per_type", "ART", "p"),
-        "L405.*'ART', 'p': Field required",
-    ),
+    (WITHOUT_PRECISION, "L405.*'ART', 'p': Field required"),
     ({**evaluation("focal"), "words_per_second": "fast"}, "L405.*words_per_second.*valid number"),
     ({**evaluation("focal"), "performance": {"ents_macro_f": float("nan")}}, "L405.*found nan"),
     ({**evaluation("focal"), "documents": []}, "L405.*no annotated document"),
@@ -414,12 +432,7 @@ BAD_EVALUATIONS = [
 def test_an_evaluation_of_fewer_types_is_averaged_over_those_of_the_corpus(tmp_path):
     """`merge` has added a type, and another is rare, since it was made."""
     older = {**evaluation("older", WEAK, seed=1), "labels": ["PER", "LOC"], "tail": ["LOC"]}
-    older["scores"] = {
-        **older["scores"],
-        "ents_macro_f": 0.0,
-        "ents_weighted_f": 0.0,
-        "ents_tail_f": 0.0,
-    }
+    older["scores"] |= dict.fromkeys(("ents_macro_f", "ents_weighted_f", "ents_tail_f"), 0.0)
     stats, paths = write(tmp_path, statistics(), evaluation("newer", WEAK, seed=2), older)
     newer, older = read_runs(paths, read_statistics(stats))
     assert older.evaluation.labels == LABELS and older.evaluation.tail == TAIL
@@ -434,7 +447,11 @@ def test_bad_evaluation_leaves_no_file(tmp_path, bad, message):
     with pytest.raises(ValueError, match=message):
         write_report(read_report(stats, paths), tmp_path / "out" / "report.html")
     assert not (tmp_path / "out").exists()
-    path, _ = write(tmp_path, _lack(statistics(), "parts", "dev"))
+
+
+def test_statistics_that_lack_a_part_are_refused(tmp_path):
+    parts = {part: own for part, own in statistics()["parts"].items() if part != "dev"}
+    path, _ = write(tmp_path, {**statistics(), "parts": parts})
     with pytest.raises(ValueError, match=r"L405.*stats"):
         read_statistics(path)
 

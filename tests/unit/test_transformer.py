@@ -1,6 +1,5 @@
 """Transformer and LabelEncoder: rows, windows, short forms, training, zero-shot."""
 
-import json
 import pickle
 import shutil
 from contextlib import suppress
@@ -16,6 +15,9 @@ from tests.util import tiny_bert, tiny_encoder
 
 torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
 transformers = pytest.importorskip("transformers", reason="needs the extra 'transformers'")
+
+import safetensors  # noqa: E402
+from safetensors.torch import load_file, save_file  # noqa: E402
 
 from spacy_longtail import use_int8  # noqa: E402
 from spacy_longtail.describers import LabelEncoder  # noqa: E402
@@ -44,6 +46,12 @@ def loaded(bert: Path, **settings):
     return model
 
 
+def originals(bert: Path):
+    """The tokenizer and the encoder as transformers has them."""
+    kinds = transformers.AutoTokenizer, transformers.AutoModel
+    return [kind.from_pretrained(bert) for kind in kinds]
+
+
 def docs_of(*texts: str) -> list[Doc]:
     vocab = spacy.blank("en").vocab
     return [Doc(vocab, words=text.split(" ") if text else []) for text in texts]
@@ -53,11 +61,9 @@ def test_a_row_is_what_transformers_gives_the_first_piece(bert):
     docs = docs_of("Rome sent help", "Jon saw the Fram in Oslo at night", "Oslo")
     model = loaded(bert, batch_pieces=254)
     rows = model.predict(docs)
-    nothing = [*docs_of(""), Doc(docs[0].vocab, words=["Rome", "\n ", "Oslo"])]
-    assert [own.shape for own in model.predict(nothing)] == [(0, WIDTH), (3, WIDTH)]
-    assert [own.shape for own in model.predict(nothing[:1])] == [(0, WIDTH)]
-    tokenizer = transformers.AutoTokenizer.from_pretrained(bert)
-    encoder = transformers.AutoModel.from_pretrained(bert).eval()
+    blanks = Doc(docs[0].vocab, words=["Rome", "\n ", "Oslo"])
+    assert model.predict([blanks])[0].shape == (3, WIDTH)
+    tokenizer, encoder = originals(bert)
     for doc, own in zip(docs, rows, strict=True):
         batch = tokenizer([[t.text for t in doc]], is_split_into_words=True, return_tensors="pt")
         with torch.no_grad():
@@ -65,17 +71,6 @@ def test_a_row_is_what_transformers_gives_the_first_piece(bert):
         words = batch.word_ids(0)
         first = [words.index(i) for i in range(len(doc))]
         assert own == pytest.approx(states[first], abs=1e-5)
-
-
-def test_an_empty_document_alone_has_no_rows(bert, tmp_path):
-    nlp = spacy.blank("en")
-    transformer = {"@architectures": "longtail.Transformer.v1", "name": str(bert)}
-    nlp.add_pipe("tok2vec", config={"model": transformer})
-    nlp.initialize()
-    nlp.to_disk(tmp_path)
-
-    assert nlp("").tensor.shape == (0, WIDTH)
-    assert spacy.load(tmp_path)("").tensor.shape == (0, WIDTH)
 
 
 def test_sentences_are_read_apart_and_the_order_is_kept(bert):
@@ -158,14 +153,19 @@ def test_lower_layers_learn_less_and_word_embeddings_nothing(bert):
     assert not any(p.grad.any() for p in encoder_of(model).parameters() if p.grad is not None)
 
 
-def test_without_a_name_there_is_nothing_to_initialize():
-    with pytest.raises(ValueError, match="L265"):
-        Transformer().initialize()
-    with pytest.raises(ValueError, match="L265"):
-        Transformer("no/such/folder").initialize()
-    for settings in ({"layer_decay": 0.0}, {"max_pieces": 2}, {"batch_pieces": 8}):
-        with pytest.raises(ValueError, match="L001"):
-            Transformer(**settings)
+@pytest.mark.parametrize(
+    ("settings", "code"),
+    [
+        ({}, "L265"),  # no name
+        ({"name": "no/such/folder"}, "L265"),
+        ({"layer_decay": 0.0}, "L001"),
+        ({"max_pieces": 2}, "L001"),
+        ({"batch_pieces": 8}, "L001"),
+    ],
+)
+def test_settings_without_an_encoder_or_out_of_range_are_refused(settings, code):
+    with pytest.raises(ValueError, match=code):
+        Transformer(**settings).initialize()
 
 
 @pytest.fixture(scope="module")
@@ -176,8 +176,7 @@ def shipped(bert, tmp_path_factory) -> Path:
 def test_labels_are_read_by_the_label_encoder(bert, shipped):
     texts = ["ship", "the night", "named storm in Oslo"]
     rows = LabelEncoder(str(shipped))(texts)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(bert)
-    encoder = transformers.AutoModel.from_pretrained(bert).eval()
+    tokenizer, encoder = originals(bert)
     for text, row in zip(texts, rows, strict=True):
         with torch.no_grad():
             mean = encoder(**tokenizer(text, return_tensors="pt")).last_hidden_state[0].mean(0).numpy()
@@ -225,32 +224,26 @@ def test_a_batch_with_many_types_is_read_in_slices(shipped, monkeypatch):
     assert sum(sizes) == len(docs) and max(sizes) <= 2
 
 
-def test_a_label_encoder_that_is_damaged_or_of_another_encoder(shipped, tmp_path):
-    folder = tmp_path / "copy"
-    shutil.copytree(shipped, folder)
-    data = (folder / FILE).read_bytes()
-    size = int.from_bytes(data[:8], "little")
-    header = json.loads(data[8 : 8 + size])
-
-    def written(metadata, content=data[8 + size :]):
-        header["__metadata__"] = metadata
-        text = json.dumps(header).encode()
-        (folder / FILE).write_bytes(len(text).to_bytes(8, "little") + text + content)
-        return LabelEncoder(str(folder))(["ship"])
-
-    known = header["__metadata__"]
-    damaged = bytearray(data[8 + size :])
-    damaged[len(damaged) // 2] ^= 4
-    for metadata, content, message in (
-        (known, bytes(damaged), "L221.*checksum"),
-        ({**known, "format": "2"}, data[8 + size :], "L221.*format 2"),
+def test_a_damaged_label_encoder_or_one_of_another_format_is_refused(shipped, tmp_path):
+    path = shutil.copytree(shipped, tmp_path / "copy") / FILE
+    with safetensors.safe_open(path, "pt") as file:
+        known = file.metadata()
+    tensors = load_file(path)
+    name = min(tensors)
+    for weights, metadata, message in (
+        ({**tensors, name: tensors[name] + 1}, known, "L221.*checksum"),
+        (tensors, {**known, "format": "2"}, "L221.*format 2"),
     ):
+        save_file(weights, path, metadata)
         with pytest.raises(ValueError, match=message):
-            written(metadata, content)
-    (folder / FILE).write_bytes(data)
-    nlp = spacy.load(folder)
-    encoder_of(nlp.get_pipe("tok2vec").model).encoder.get_input_embeddings().weight.data.normal_()
-    nlp.get_pipe("tok2vec").to_disk(folder / "tok2vec")
+            LabelEncoder(str(path.parent))(["ship"])
+
+
+def test_a_label_encoder_of_another_encoder_is_refused(shipped, tmp_path):
+    folder = shutil.copytree(shipped, tmp_path / "copy")
+    tok2vec = spacy.load(folder).get_pipe("tok2vec")
+    encoder_of(tok2vec.model).encoder.get_input_embeddings().weight.data.normal_()
+    tok2vec.to_disk(folder / "tok2vec")
     with pytest.raises(ValueError, match=r"L221.*other word embeddings"):
         LabelEncoder(str(folder))(["ship"])
 
@@ -262,6 +255,12 @@ def in_int8(shipped):
 
 def rows_of(nlp, *texts):
     return nlp.get_pipe("tok2vec").model.predict([*map(nlp.make_doc, texts)])
+
+
+def zeros_of(model) -> dict:
+    """Averages of parameters as an optimizer keeps them, all of them zero."""
+    shim = model.shims[0]
+    return {(shim.id, n): p.detach().numpy() * 0 for n, p in shim._model.named_parameters()}
 
 
 def test_int8_is_near_full_precision_and_is_saved(shipped, in_int8, tmp_path):
@@ -296,16 +295,9 @@ def test_int8_follows_the_weights_and_training_is_in_full_precision(shipped, in_
     )
     [after] = rows_of(in_int8, text)
     assert abs(after - before).max() > 0.1
-    shim = model.shims[0]
-    others = {(shim.id, n): p.detach().numpy() * 0 for n, p in shim._model.named_parameters()}
-    with model.use_params(others):
+    with model.use_params(zeros_of(model)):
         assert not rows_of(in_int8, text)[0].any()
     assert rows_of(in_int8, text)[0] == pytest.approx(after, abs=1e-6)
-
-
-def zeros_of(model) -> dict:
-    shim = model.shims[0]
-    return {(shim.id, n): p.detach().numpy() * 0 for n, p in shim._model.named_parameters()}
 
 
 def test_int8_is_of_the_trained_weights_after_an_error_under_averages(in_int8):
