@@ -3,19 +3,20 @@
 import json
 import random
 from collections import Counter
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.scorer import get_ner_prf
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_longtail.corpus.converted import TrainingCounts
 from spacy_longtail.evaluation import analysis
 from spacy_longtail.evaluation.pairs import Mention, pair_mentions
 from spacy_longtail.scorers import make_ner_scorer
-from tests.util import blank
+from tests.util import blank, spans_example
 
 NLP = blank()
 N_TOKENS = 12
@@ -28,15 +29,7 @@ def analyse(data, labels, mentions=None, surfaces=(), tail=()):
     return found
 
 
-def example(gold, predicted, n=10, sentences=()):
-    """Spans (start, end, label) over n tokens, each a number; sentences begin at 0 and there."""
-    pair = []
-    for spans in (predicted, gold):
-        starts = [i == 0 or i in sentences for i in range(n)]
-        doc = Doc(NLP.vocab, words=[f"w{i}" for i in range(n)], sent_starts=starts)
-        doc.set_ents([Span(doc, a, b, label=label) for a, b, label in spans])
-        pair.append(doc)
-    return Example(*pair)
+example = partial(spans_example, NLP)
 
 
 def pairs_of(gold, predicted):
@@ -54,8 +47,7 @@ def test_ties_and_documents_without_annotation():
     assert pairs_of([long], [(0, 4, "B"), (0, 4, "A")])[0] == (long, (0, 4, "A"))
     # exact bounds before more shared tokens
     assert (long, long) in pairs_of([(0, 4, "A")], [(0, 6, "A"), (0, 4, "A")])
-    predicted = Doc(NLP.vocab, words=["a", "b"])
-    predicted.set_ents([Span(predicted, 0, 1, label="A")])
+    predicted = Doc(NLP.vocab, words=["a", "b"], ents=["B-A", "O"])
     bare = Example(predicted, Doc(NLP.vocab, words=["a", "b"]))
     right = example([(0, 2, "A")], [(0, 2, "A")])
     assert analyse([bare, right, bare], ["A"]) == analyse([right], ["A"])
@@ -96,13 +88,17 @@ def test_buckets_by_hand():
 def test_predictions_on_other_tokens():
     """Smaller and larger tokens than gold's; a prediction beside a token without annotation."""
     gold = Doc(
-        NLP.vocab, words=["New-York", "is", "not", "Bad", "Ems", "x"], spaces=[True] * 5 + [False]
+        NLP.vocab,
+        words=["New-York", "is", "not", "Bad", "Ems", "x"],
+        spaces=[True] * 5 + [False],
+        ents=["B-GEO", "O", "O", "B-GEO", "I-GEO", ""],
     )
-    gold.set_ents([Span(gold, 0, 1, "GEO"), Span(gold, 3, 5, "GEO")], missing=[gold[5:6]])
-    words = ["New", "-", "York", "is", "not", "Bad Ems", "x"]
-    predicted = Doc(NLP.vocab, words=words, spaces=[False, False, True, True, True, True, False])
-    spans = [(0, 1, "PER"), (2, 3, "GEO"), (5, 6, "GEO"), (6, 7, "GEO")]
-    predicted.set_ents([Span(predicted, *span) for span in spans])
+    predicted = Doc(
+        NLP.vocab,
+        words=["New", "-", "York", "is", "not", "Bad Ems", "x"],
+        spaces=[False, False, True, True, True, True, False],
+        ents=["B-PER", "O", "B-GEO", "O", "O", "B-GEO", "B-GEO"],
+    )
     eg = Example(predicted, gold)
     errors = {k: n for k, n in analyse([eg], ["GEO", "PER"])["errors"].items() if k != "per_type"}
     assert errors == {**dict.fromkeys(analysis.KINDS, 0), "correct": 2, "spurious": 1}
@@ -131,22 +127,26 @@ def shared(a, b):
 
 
 def brute_pairs(gold, predicted):
-    """Again and again the best pair that is left."""
+    """Again and again the best pair that is left, then what has no partner, paired with None."""
     gold, predicted, pairs = list(gold), list(predicted), []
-    while True:
-        left = [(g, p) for g in gold for p in predicted if shared(g, p)]
-        if not left:
-            return pairs, gold, predicted
+    while left := [(g, p) for g in gold for p in predicted if shared(g, p)]:
         best = min(
             left, key=lambda c: (c[0][:2] != c[1][:2], -shared(*c), c[0][2] != c[1][2], c[0][0], c[1][0])
         )
         pairs.append(best)
         gold.remove(best[0])
         predicted.remove(best[1])
+    return [*pairs, *((g, None) for g in gold), *((None, p) for p in predicted)]
 
 
-def f1(right, predicted, gold):
-    return 2 * right / (predicted + gold) if predicted + gold else 0.0
+KINDS = {(True, True): "correct", (True, False): "type", (False, True): "boundary"}
+KINDS[False, False] = "type_and_boundary"
+
+
+def kind_of(gold, predicted):
+    if gold is None or predicted is None:
+        return "spurious" if gold is None else "missed"
+    return KINDS[gold[:2] == predicted[:2], gold[2] == predicted[2]]
 
 
 @settings(max_examples=150)
@@ -159,22 +159,10 @@ def test_equals_brute_force(drawn):
     surfaces = {("w0", "A"), ("w1 w2", "B"), ("w3", "C"), ("w4", "A")}
     found = analyse(examples, ["A", "B"], {"A": 5, "B": 2}, surfaces)
 
-    labels, confused = ["A", "B"], Counter()
-    labels += sorted({m[2] for g, p, _ in data for m in g + p} - {"A", "B"})
-    kinds = Counter()
-    for gold, predicted, _ in data:
-        pairs, missed, spurious = brute_pairs(gold, predicted)
-        for g, p in pairs:
-            confused[g[2], p[2]] += 1
-            kind = {(True, True): "correct", (True, False): "type", (False, True): "boundary"}
-            kind = kind.get((g[:2] == p[:2], g[2] == p[2]), "type_and_boundary")
-            kinds[kind, g[2]] += 1
-        for m in missed:
-            confused[m[2], "O"] += 1
-            kinds["missed", m[2]] += 1
-        for m in spurious:
-            confused["O", m[2]] += 1
-            kinds["spurious", m[2]] += 1
+    labels = ["A", "B", *sorted({m[2] for g, p, _ in data for m in g + p} - {"A", "B"})]
+    pairs = [pair for gold, predicted, _ in data for pair in brute_pairs(gold, predicted)]
+    confused = Counter(tuple(m[2] if m else "O" for m in pair) for pair in pairs)
+    kinds = Counter((kind_of(g, p), (g or p)[2]) for g, p in pairs)
     names = [*labels, "O"]
     assert found["confusion"]["labels"] == names
     assert found["confusion"]["counts"] == [[confused[row, column] for column in names] for row in names]
@@ -196,21 +184,19 @@ def tags(mentions):
 
 
 def check_lengths(rows, data):
-    sentences, right, mentions = Counter(), Counter(), Counter()
+    sentences = [[] for _ in rows]  # by length: gold and predicted tags, gold and predicted mentions
     for gold, predicted, cut in data:
         for a, b in [(0, cut), (cut, N_TOKENS)] if cut else [(0, N_TOKENS)]:
-            place = min((b - a - 1) // 5, 7)
-            sentences[place] += 1
-            right[place] += tags(gold)[a:b] == tags(predicted)[a:b]
             inside = [{m for m in side if a <= m[0] < b} for side in (gold, predicted)]
-            mentions[place, "gold"] += len(inside[0])
-            mentions[place, "predicted"] += len(inside[1])
-            mentions[place, "right"] += len(inside[0] & inside[1])
-    for i, row in enumerate(rows):
-        assert row["sentences"] == sentences[i]
-        assert row["accuracy"] == (right[i] / sentences[i] if sentences[i] else None)
-        n, m = mentions[i, "predicted"], mentions[i, "gold"]
-        assert row["f"] == (pytest.approx(f1(mentions[i, "right"], n, m)) if n + m else None)
+            sentences[min((b - a - 1) // 5, 7)].append((tags(gold)[a:b], tags(predicted)[a:b], *inside))
+    for row, own in zip(rows, sentences, strict=True):
+        assert row["sentences"] == len(own)
+        n_right = sum(gold == predicted for gold, predicted, *_ in own)
+        assert row["accuracy"] == (n_right / len(own) if own else None)
+        n_gold, n_predicted = (sum(len(sentence[i]) for sentence in own) for i in (2, 3))
+        n_both = sum(len(gold & predicted) for *_, gold, predicted in own)
+        f = 2 * n_both / max(n_gold + n_predicted, 1)
+        assert row["f"] == (pytest.approx(f) if n_gold + n_predicted else None)
 
 
 def check_seen(found, data, surfaces):

@@ -1,5 +1,7 @@
 """A budget against counting by hand, and what it promises of any stream."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -26,12 +28,9 @@ def by_counting(share, start, stream, window):
 @given(share=shares, start=scores, stream=scores, window=st.sampled_from([5, 20, 10_000]))
 def test_decisions_are_those_of_counting(share, start, stream, window):
     start, stream = ([round(value, 6) for value in own] for own in (start, stream))
-    before, module.WINDOW = module.WINDOW, window
-    try:
+    with patch.object(module, "WINDOW", window):
         budget = Budget(share, start)
         found = budget.flag(np.asarray(stream)).tolist()
-    finally:
-        module.WINDOW = before
     assert found == by_counting(share, start[-window:], stream, window)
     assert (budget.n_seen, budget.n_flagged) == (len(stream), sum(found))
 

@@ -1,28 +1,12 @@
-"""Vectors of descriptions, and what labels are in words."""
+"""Vectors of descriptions."""
 
 import numpy as np
 import pytest
 
-from spacy_longtail.corpus.type_words import words_of
 from spacy_longtail.describers import HashedDescriptions, SubwordDescriptions
 from spacy_longtail.describers.base import unit_rows, words
 from spacy_longtail.hub import load_transformer
 from tests.util import tiny_bert, toy_encoder, toy_table
-
-
-@pytest.mark.parametrize(
-    ("label", "text"),
-    [
-        ("GPE", "country, state or nationality"),
-        *(("PER", "person"), ("programlang", "programming language"), ("组织", "组织"), ("++", "++")),
-        *((label, "creative work") for label in ("CreativeWork", "CREATIVE_WORK", "creative-work")),
-        *(("cell_type", "cell type"), ("DNAPart", "dna part"), ("Covid19Test", "covid19 test")),
-        ("Größe_ΑΒ", "grösse αβ"),  # casefolded
-        ("WORK_OF_ART", "work of art, such as a book, film or song"),
-    ],
-)
-def test_labels_in_words(label, text):
-    assert words_of(label) == text
 
 
 def test_words_and_rows():

@@ -50,11 +50,12 @@ def drawn(seed, columns, scale=2.0):
     return rng.normal(size=(N, columns)) * scale, outside
 
 
-def test_the_two_tasks_have_outputs_for_types_where_there_are_several():
-    for labels, types in (("A", []), ("AB", ["type A", "type B"])):
-        outputs = two_task(list(labels)).outputs
-        assert outputs[:2] == ["entity", "begin"]
-        assert [name for name in outputs if name.startswith("type ")] == types
+@pytest.mark.parametrize(
+    ("labels", "outputs"),
+    [("A", ["entity", "begin"]), ("AB", ["entity", "begin", "type A", "type B"])],
+)
+def test_the_two_tasks_have_outputs_for_types_where_there_are_several(labels, outputs):
+    assert two_task(list(labels)).outputs == outputs
 
 
 two_task_cases = given(seed=st.integers(0, 10**6), labels=st.sampled_from([LABELS, LABELS[:1]]))
@@ -170,58 +171,52 @@ def test_two_tasks_train_on_boundaries_and_on_the_types_of_entity_tokens(seed, l
 
 TAGS = np.array([0, 1, 2, 0, 3, 4, 0, 1])  # O, B-X, I-X, O, B-Y, I-Y, O, B-X
 ALL = np.ones(N)
+DATA, _ = drawn(1, 7)  # logits of the seven tags of three types
 PER_CLASS = np.array([0.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0])
 WEIGHTED = CrossEntropy(LabelWeights({"X": 2.0}))
 ROW_HEADS = {"softmax": Focal(1.5), "sigmoid": OneVersusRestFocal(1.5), "crf": Focal(1.5)}
 every_tag_head = pytest.mark.parametrize(("name", "loss"), ROW_HEADS.items())
 
 
-def train(name, loss, gold, data=None, class_values=None):
+def train(name, loss, gold, data=DATA, class_values=None):
     head = HEADS[name](TagCodec(LABELS, "BIO"), loss, class_values)
-    if data is None:
-        data, _ = drawn(1, len(head.codec))
     trained = head.train(lattice(head, data), gold, TwoTaskState())
     return trained.loss, head.logits(trained.d_scores).dataXd
 
 
 @every_tag_head
 def test_the_gradient_of_a_head_is_the_slope_of_its_loss(name, loss):
-    data, gold = drawn(1, 7)[0], Gold(TAGS, np.array([1.0, 1, 0, 1, 1, 1, 0, 1]), LENGTHS)
-    step = np.random.default_rng(2).normal(size=data.shape)
+    gold = Gold(TAGS, np.array([1.0, 1, 0, 1, 1, 1, 0, 1]), LENGTHS)
+    step = np.random.default_rng(2).normal(size=DATA.shape)
 
-    above, _ = train(name, loss, gold, data + 1e-6 * step)
-    below, _ = train(name, loss, gold, data - 1e-6 * step)
-    _, gradient = train(name, loss, gold, data)
+    above, _ = train(name, loss, gold, DATA + 1e-6 * step)
+    below, _ = train(name, loss, gold, DATA - 1e-6 * step)
+    _, gradient = train(name, loss, gold)
 
     assert (above - below) / 2e-6 == pytest.approx((gradient * step).sum(), rel=1e-4)
 
 
 def test_the_loss_of_a_softmax_is_the_sum_over_tokens():
-    data, _ = drawn(1, 7)
+    loss, _ = train("softmax", CrossEntropy(), Gold(TAGS, ALL, LENGTHS))
 
-    loss, _ = train("softmax", CrossEntropy(), Gold(TAGS, ALL, LENGTHS), data)
-
-    expected = -sum(math.log(softmax(row)[tag]) for row, tag in zip(data, TAGS, strict=True))
+    expected = -sum(math.log(softmax(row)[tag]) for row, tag in zip(DATA, TAGS, strict=True))
     assert loss == pytest.approx(expected)
 
 
 def test_the_loss_of_sigmoids_is_the_sum_over_tokens_and_tags():
-    data, _ = drawn(1, 7)
-
-    loss, _ = train("sigmoid", CrossEntropy(), Gold(TAGS, ALL, LENGTHS), data)
+    loss, _ = train("sigmoid", CrossEntropy(), Gold(TAGS, ALL, LENGTHS))
 
     signs = np.where(np.arange(7) == TAGS[:, None], 1, -1)
-    assert loss == pytest.approx(-sum(math.log(sigmoid(z)) for z in (signs * data).ravel()))
+    assert loss == pytest.approx(-sum(math.log(sigmoid(z)) for z in (signs * DATA).ravel()))
 
 
 @pytest.mark.parametrize("name", ["softmax", "sigmoid"])
 def test_tokens_without_annotation_are_free(name):
     mask = np.array([1.0, 0, 1, 1, 1, 1, 1, 1])
-    data, _ = drawn(1, 7)
-    moved = data.copy()
+    moved = DATA.copy()
     moved[1] = 9.0
 
-    loss, gradient = train(name, ROW_HEADS[name], Gold(TAGS, mask, LENGTHS), data)
+    loss, gradient = train(name, ROW_HEADS[name], Gold(TAGS, mask, LENGTHS))
     moved_loss, _ = train(name, ROW_HEADS[name], Gold(TAGS, mask, LENGTHS), moved)
 
     assert not gradient[1].any() and gradient[2].any()
@@ -242,11 +237,10 @@ def test_a_batch_without_annotation_has_no_loss_and_no_gradient(name):
 @every_tag_head
 def test_mom_weighs_tokens_of_entities_by_lambda(name, loss):
     outside, inside = Gold(TAGS, 1.0 * (TAGS == 0), LENGTHS), Gold(TAGS, 1.0 * (TAGS > 0), LENGTHS)
-    data, _ = drawn(1, 7)
 
-    loss_o, gradient_o = train(name, loss, outside, data)
-    loss_e, gradient_e = train(name, loss, inside, data)
-    mom, gradient = train(name, MoM(loss, 0.3), Gold(TAGS, ALL, LENGTHS), data)
+    loss_o, gradient_o = train(name, loss, outside)
+    loss_e, gradient_e = train(name, loss, inside)
+    mom, gradient = train(name, MoM(loss, 0.3), Gold(TAGS, ALL, LENGTHS))
 
     assert mom == pytest.approx(loss_o + 0.3 * loss_e)
     assert gradient == pytest.approx(gradient_o + 0.3 * gradient_e)
@@ -256,13 +250,10 @@ def test_mom_weighs_tokens_of_entities_by_lambda(name, loss):
 def test_class_weights_weigh_tokens_by_their_gold_tag(name, loss):
     weighted = Focal(1.5, LabelWeights({"X": 2.0}))
     plain = Focal(1.5)
-    data, _ = drawn(1, 7)
 
-    total, gradient = train(name, weighted, Gold(TAGS, ALL, LENGTHS), data, PER_CLASS)
+    total, gradient = train(name, weighted, Gold(TAGS, ALL, LENGTHS), class_values=PER_CLASS)
 
-    parts = [
-        train(name, plain, Gold(TAGS, 1.0 * (tag == TAGS), LENGTHS), data) for tag in np.unique(TAGS)
-    ]
+    parts = [train(name, plain, Gold(TAGS, 1.0 * (tag == TAGS), LENGTHS)) for tag in np.unique(TAGS)]
     values = PER_CLASS[np.unique(TAGS)]
     assert total == pytest.approx(sum(w * part for w, (part, _) in zip(values, parts, strict=True)))
     expected = sum(w * part for w, (_, part) in zip(values, parts, strict=True))
@@ -297,17 +288,16 @@ def test_a_softmax_trains_on_the_tags_that_a_document_can_have(seed):
 def test_a_crf_trains_on_the_tags_that_a_document_can_have():
     """The result is that of a CRF with these tags alone."""
     head = HEADS["crf"](TagCodec(LABELS, "BIO"), CrossEntropy())
-    data, _ = drawn(1, 7)
     tags = np.array([1, 2, 0, 0, 1, 2, 2, 1])
     allowed = np.zeros((N, 7))
     allowed[:, :3] = 1.0
-    scores = lattice(head, data)
+    scores = lattice(head, DATA)
 
     trained = head.train(scores, Gold(tags, ALL, LENGTHS, allowed), TwoTaskState())
 
     t = scores.transitions.plus(head.legality)
     part = Transitions(t.start[:3], t.trans[:3, :3], t.end[:3])
-    alone = likelihood_loss(data[:, :3], tags, ALL, LENGTHS, part)
+    alone = likelihood_loss(DATA[:, :3], tags, ALL, LENGTHS, part)
     assert trained.loss == pytest.approx(alone.loss)
     assert trained.d_scores.logits.dataXd[:, :3] == pytest.approx(alone.d_scores)
     assert not trained.d_scores.logits.dataXd[:, 3:].any()
@@ -315,9 +305,8 @@ def test_a_crf_trains_on_the_tags_that_a_document_can_have():
 
 def test_a_crf_trains_on_transitions():
     head = HEADS["crf"](TagCodec(LABELS, "BIO"), CrossEntropy())
-    data, _ = drawn(1, 7)
 
-    trained = head.train(lattice(head, data), Gold(TAGS, ALL, LENGTHS), TwoTaskState())
+    trained = head.train(lattice(head, DATA), Gold(TAGS, ALL, LENGTHS), TwoTaskState())
 
     assert all(np.abs(d).max() > 0 for d in trained.d_scores.transitions)
 

@@ -200,47 +200,34 @@ def test_settings_are_fields_that_cannot_be_set_afterwards(name):
 # MoM and class weights: what a loss weighs
 
 
-def test_mom_is_not_its_base():
-    assert MoM() != CrossEntropy()
-    assert repr(MoM()) != repr(CrossEntropy())
-
-
 def test_replace_keeps_the_other_settings_of_mom():
     assert replace(MoM(Focal(3.0), 0.2), lam=0.7) == MoM(Focal(3.0), 0.7)
 
 
-def test_mom_has_the_formula_of_its_base():
-    assert MoM(Focal(3.0)).formula == Focal(3.0)
-    assert MoM().formula == CrossEntropy()
-
-
-def test_mom_weighs_entities_by_lambda():
-    assert MoM(lam=0.3).entity_factor == 0.3
-    assert Focal().entity_factor == 1.0
-
-
-def test_mom_around_mom_multiplies_the_factors():
-    assert MoM(MoM(lam=0.5), 0.5).entity_factor == 0.25
-
-
-def test_mom_and_distillation_have_the_class_weights_of_their_base():
-    assert MoM(Focal(weights=PER_3)).class_weights == PER_3
-    assert Distillation(MoM(Focal(weights=PER_3), 0.3)).class_weights == PER_3
-    assert Distillation(MoM(lam=0.3)).entity_factor == 0.3
-
-
-@pytest.mark.parametrize("loss", [CrossEntropy(), MoM(lam=1.0)], ids=str)
-def test_cross_entropy_without_weights_is_a_likelihood(loss):
-    assert loss.is_likelihood
-
-
 @pytest.mark.parametrize(
-    "loss",
-    [CrossEntropy(PER_3), Focal(0.0), MoM(), MoM(CrossEntropy(PER_3), 1.0), MoM(Focal(), 1.0), Dice()],
+    ("loss", "name", "value"),
+    [
+        (MoM(Focal(3.0)), "formula", Focal(3.0)),
+        (MoM(), "formula", CrossEntropy()),
+        (Focal(), "entity_factor", 1.0),
+        (MoM(lam=0.3), "entity_factor", 0.3),
+        (MoM(MoM(lam=0.5), 0.5), "entity_factor", 0.25),
+        (Distillation(MoM(lam=0.3)), "entity_factor", 0.3),
+        (MoM(Focal(weights=PER_3)), "class_weights", PER_3),
+        (Distillation(MoM(Focal(weights=PER_3), 0.3)), "class_weights", PER_3),
+        (CrossEntropy(), "is_likelihood", True),
+        (MoM(lam=1.0), "is_likelihood", True),
+        (CrossEntropy(PER_3), "is_likelihood", False),
+        (Focal(0.0), "is_likelihood", False),
+        (MoM(), "is_likelihood", False),
+        (MoM(CrossEntropy(PER_3), 1.0), "is_likelihood", False),
+        (MoM(Focal(), 1.0), "is_likelihood", False),
+        (Dice(), "is_likelihood", False),
+    ],
     ids=str,
 )
-def test_no_other_loss_is_a_likelihood(loss):
-    assert not loss.is_likelihood
+def test_what_a_loss_says_of_itself(loss, name, value):
+    assert getattr(loss, name) == value
 
 
 @pytest.mark.parametrize("around", [MoM, Distillation])
@@ -477,29 +464,24 @@ def test_an_odd_update_of_compositional_auc_is_the_auc_margin():
 COUNTS = {"O": 900, "a": 60, "b": 30, "c": 10}
 
 
-def test_inverse_frequency_by_hand():
-    weights = InverseFrequency().resolve(COUNTS)
-    assert list(weights.values()) == pytest.approx([0.2778, 4.167, 8.333, 25], abs=1e-3)
-
-
-def test_raw_inverse_frequency_by_hand():
-    assert InverseFrequency(scale="raw").resolve(COUNTS)["c"] == pytest.approx(100)
-
-
-def test_raw_log_inverse_frequency_by_hand():
-    weights = LogInverseFrequency(5, scale="raw").resolve(COUNTS)
-    assert list(weights.values()) == pytest.approx([0.7085, 1.3153, 1.5721, 2.0170], abs=1e-4)
+@pytest.mark.parametrize(
+    ("weights", "expected"),
+    [
+        (InverseFrequency(), [0.2778, 4.1667, 8.3333, 25]),
+        (InverseFrequency(scale="raw"), [1.1111, 16.6667, 33.3333, 100]),
+        (LogInverseFrequency(5, scale="raw"), [0.7085, 1.3153, 1.5721, 2.0170]),
+        (LabelWeights({"a": 0.0, "b": 0.5}), [1.0, 0.0, 0.5, 1.0]),
+    ],
+    ids=str,
+)
+def test_class_weights_by_hand(weights, expected):
+    assert list(weights.resolve(COUNTS).values()) == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.parametrize("weights", [InverseFrequency(), LogInverseFrequency(3)], ids=str)
 def test_mean_one_keeps_the_mean_weight_over_tokens_at_one(weights):
     resolved = weights.resolve(COUNTS)
     assert sum(COUNTS[c] * w for c, w in resolved.items()) == pytest.approx(1000)
-
-
-def test_label_weights_are_taken_as_given():
-    weights = LabelWeights({"a": 0.0, "b": 0.5}).resolve(COUNTS)
-    assert weights == {"O": 1.0, "a": 0.0, "b": 0.5, "c": 1.0}
 
 
 def test_label_weights_of_unknown_types_are_refused():

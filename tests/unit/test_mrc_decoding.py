@@ -27,13 +27,10 @@ def columns(rows):
 def test_each_begin_takes_the_nearest_end_of_its_group(rows):
     begins, ends, group = columns(rows)
     expected = []
-    for i in range(len(rows)):
-        if begins[i]:
-            for j in range(i, len(rows)):
-                if ends[j]:
-                    if group[i] == group[j]:
-                        expected.append([i, j])
-                    break
+    for i in np.flatnonzero(begins):
+        nearest = next((j for j in range(i, len(rows)) if ends[j]), None)
+        if nearest is not None and group[i] == group[nearest]:
+            expected.append([i, nearest])
     assert nearest_pairs(begins, ends, group).tolist() == expected
 
 
@@ -76,11 +73,7 @@ def test_of_overlapping_answers_the_likelier_stays(drawn):
     answers = [ScoredSpan(a, a + n, label, p, ()) for a, n, label, p in drawn]
     left, expected = list(answers), []
     while left:
-        best = left[0]
-        for other in left[1:]:
-            better = (other.score, other.end - other.start, -other.start)
-            if better > (best.score, best.end - best.start, -best.start):
-                best = other
+        best = max(left, key=lambda span: (span.score, span.end - span.start, -span.start))
         expected.append(best)
         left = [s for s in left if s.end <= best.start or s.start >= best.end]
     assert merge_spans(answers) == sorted(expected)

@@ -23,7 +23,7 @@ SCORES = np.array([0.9, 0.8, 0.8, 0.6, 0.3])
 RIGHT = np.array([1, 0, 1, 1, 0])
 
 
-def test_cuts_and_goals_by_hand():
+def test_cuts_by_hand():
     found = points(SCORES, RIGHT, 4)
     assert [p.n_kept for p in found] == [1, 3, 4, 5]  # the two of 0.8 stay together
     assert [p.precision for p in found] == pytest.approx([1, 2 / 3, 3 / 4, 3 / 5])
@@ -31,6 +31,9 @@ def test_cuts_and_goals_by_hand():
     assert [p.threshold for p in found] == pytest.approx([0.9, 0.8, 0.6, 0.0], abs=1.1e-4)
     for p in found:
         assert (p.threshold <= SCORES).sum() == p.n_kept
+
+
+def test_goals_by_hand():
     found = points(SCORES, RIGHT, 4)
     assert best_f(found).n_kept == 4  # F1 3/4 against 2/3 and below
     assert best_f(found, beta=0.1).n_kept == 1

@@ -26,39 +26,39 @@ class Outer(Record):
 GOOD = {"name": "x", "rows": [[1, "a"]], "inner": {"PER": {"n": 1}}, "numbers": {"a": 1, "b": 1.0}}
 
 
-def read(data):
-    return Outer.model_validate_json(json.dumps(data))
-
-
 def test_what_is_read_is_what_is_written():
-    assert json.dumps(read({**GOOD, "more": 3}).as_json()) == json.dumps(GOOD)
+    found = Outer.model_validate_json(json.dumps({**GOOD, "more": 3}))
+    assert json.dumps(found.as_json()) == json.dumps(GOOD)
 
 
 @pytest.mark.parametrize(
-    ("change", "problem"),
+    ("text", "problem"),
     [
-        ({"name": 3}, "the file, 'name': Input should be a valid string, found 3"),
-        ({"rows": {}}, "the file, 'rows': Input should be a valid array, found {}"),
-        ({"rows": [[1, "a"], ["1", "a"]]}, "the file, 'rows', 1, 0: .* found '1'"),
-        ({"rows": [[1]]}, "the file, 'rows', 0, 1: Field required"),
-        ({"inner": {"PER": {}}}, "the file, 'inner', 'PER', 'n': Field required"),
-        ({"inner": {"PER": 1}}, "the file, 'inner', 'PER': .* found 1"),
-        ({"inner": {"PER": {"n": 1, "share": float("nan")}}}, "the file.*'share': .* found nan"),
-        ({"numbers": {"a": "1"}}, "the file, 'numbers', 'a', 'int': .* found '1'"),
-        ({"inner": {"PER": {}}, "name": None}, "the file, 'name': .* found None"),
+        ("{", "the file: Invalid JSON.*"),
+        ("[]", "the file: Input should be an object.*"),
+        *(
+            (json.dumps({**GOOD, **change}), problem)
+            for change, problem in (
+                ({"name": 3}, "the file, 'name': Input should be a valid string, found 3"),
+                ({"rows": {}}, "the file, 'rows': Input should be a valid array, found {}"),
+                ({"rows": [[1, "a"], ["1", "a"]]}, "the file, 'rows', 1, 0: .* found '1'"),
+                ({"rows": [[1]]}, "the file, 'rows', 0, 1: Field required"),
+                ({"inner": {"PER": {}}}, "the file, 'inner', 'PER', 'n': Field required"),
+                ({"inner": {"PER": 1}}, "the file, 'inner', 'PER': .* found 1"),
+                (
+                    {"inner": {"PER": {"n": 1, "share": float("nan")}}},
+                    "the file.*'share': .* found nan",
+                ),
+                ({"numbers": {"a": "1"}}, "the file, 'numbers', 'a', 'int': .* found '1'"),
+                ({"inner": {"PER": {}}, "name": None}, "the file, 'name': .* found None"),
+            )
+        ),
     ],
 )
-def test_a_problem_has_its_place(change, problem):
+def test_a_problem_has_its_place(text, problem):
     with pytest.raises(ValidationError) as caught:
-        read({**GOOD, **change})
+        Outer.model_validate_json(text)
     assert re.fullmatch(problem, problem_of(caught.value))
-    for text, problem in (
-        ("{", "the file: Invalid JSON"),
-        ("[]", "the file: Input should be an object"),
-    ):
-        with pytest.raises(ValidationError) as caught:
-            Outer.model_validate_json(text)
-        assert problem_of(caught.value).startswith(problem)
 
 
 def test_an_evaluation_is_written_as_it_was_read(tmp_path):

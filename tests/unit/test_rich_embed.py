@@ -23,28 +23,22 @@ def doc_of(text, nlp=None):
     return Doc((nlp or blank()).vocab, words=text.split())
 
 
-def test_with_nothing_added_it_is_spacys():
+@pytest.mark.parametrize("has_vectors", [False, True])
+def test_with_nothing_added_it_is_spacys(has_vectors):
     docs = [eg.predicted for eg in examples(toy_vectors(blank()))]
-    for has_vectors in (False, True):
-        pair = []
-        for make in (MultiHashEmbed, RichEmbed):
-            fix_random_seed(0)
-            model = make(include_static_vectors=has_vectors, **SMALL)
-            model.initialize(X=docs)
-            pair.append(model)
-        stock, rich = pair
-        shapes = [[p.shape for p in weights(model)] for model in pair]
-        assert shapes[0] == shapes[1]
-        for a, b in zip(stock.predict(docs), rich.predict(docs), strict=True):
-            assert np.array_equal(a, b)
-        optimizers = [Adam(0.01), Adam(0.01)]
+    found = []
+    for make in (MultiHashEmbed, RichEmbed):
+        fix_random_seed(0)
+        model = make(include_static_vectors=has_vectors, **SMALL)
+        model.initialize(X=docs)
+        predicted, optimizer = model.predict(docs), Adam(0.01)
         for _ in range(2):
-            for model, optimizer in zip(pair, optimizers, strict=True):
-                rows, backprop = model.begin_update(docs)
-                backprop([row * 0.1 for row in rows])
-                model.finish_update(optimizer)
-        for a, b in zip(weights(stock), weights(rich), strict=True):
-            assert np.array_equal(a, b)
+            rows, backprop = model.begin_update(docs)
+            backprop([row * 0.1 for row in rows])
+            model.finish_update(optimizer)
+        found.append([*predicted, *weights(model)])
+    for stock, rich in zip(*found, strict=True):
+        assert np.array_equal(stock, rich)
 
 
 def weights(model):

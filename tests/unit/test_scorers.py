@@ -1,9 +1,8 @@
 import json
-import warnings
+from functools import partial
 from importlib import import_module
-from itertools import pairwise
+from itertools import chain, pairwise
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,20 +15,12 @@ from spacy_longtail.evaluation.evaluate import evaluate_model
 from spacy_longtail.scorers import NER_SCORE_WEIGHTS, make_ner_scorer
 from spacy_longtail.scorers.tokens import token_results
 from spacy_longtail.sentences import sentence_bounds
-from tests.util import SENTENCES, blank, config_file, parse
+from tests.util import SENTENCES, blank, config_file, parse, spans_example
 
 NLP = blank()
 
 
-def example(gold, predicted):
-    """Spans as (start, end, label) over ten tokens."""
-    pair = []
-    for spans in (predicted, gold):
-        doc = Doc(NLP.vocab, words=list("abcdefghij"))
-        doc.set_ents([Span(doc, a, b, label=label) for a, b, label in spans])
-        pair.append(doc)
-    return Example(*pair)
-
+example = partial(spans_example, NLP)
 
 HAND = [
     example([(0, 2, "A"), (3, 4, "B")], [(0, 2, "A"), (5, 6, "C")]),  # A right, B missed, C spurious
@@ -78,23 +69,23 @@ def test_types_that_nobody_declared_or_found_are_named():
 
 
 def test_what_is_not_annotated_judges_nothing_and_is_reported():
-    reference = Doc(NLP.vocab, words=list("abc"))
-    reference.set_ents([Span(reference, 0, 1, label="A")], missing=[reference[1:2]])
-    predicted = Doc(NLP.vocab, words=list("abc"))
-    predicted.set_ents([Span(predicted, 0, 1, label="A"), Span(predicted, 1, 2, label="A")])
-    assert make_ner_scorer(labels=["A"])([Example(predicted, reference)])["ents_p"] == 1.0
-    reference.set_ents([Span(reference, 0, 1, label="A")])
-    assert make_ner_scorer(labels=["A"])([Example(predicted, reference)])["ents_p"] == 0.5
+    predicted = Doc(NLP.vocab, words=list("abc"), ents=["B-A", "B-A", "O"])
+    for second, precision in (("", 1.0), ("O", 0.5)):
+        reference = Doc(NLP.vocab, words=list("abc"), ents=["B-A", second, "O"])
+        scores = make_ner_scorer(labels=["A"])([Example(predicted, reference)])
+        assert scores["ents_p"] == precision
     bare = Example(Doc(NLP.vocab, words=["a"]), Doc(NLP.vocab, words=["a"]))
     with pytest.warns(UserWarning, match="LW003.*1 of 1") as shown:
         make_ner_scorer(labels=["A"])([bare])
     assert len(shown) == 1  # not also that no document has A
     with pytest.warns(UserWarning, match="LW003.*1 of 4"):
         make_ner_scorer(labels=["A"])([bare, *HAND])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        make_ner_scorer(labels=["A", "B"])(HAND)
-        make_ner_scorer(labels=["B", "C"], prefix="weak_ents")(HAND)  # types of its own
+
+
+@pytest.mark.filterwarnings("error")
+def test_nothing_is_reported_of_a_scorer_whose_types_are_there():
+    make_ner_scorer(labels=["A", "B"])(HAND)
+    make_ner_scorer(labels=["B", "C"], prefix="weak_ents")(HAND)  # types of its own
 
 
 # --- averages over other types, and scores over words
@@ -113,11 +104,10 @@ def test_macro_averages_over_other_types_by_hand():
 
 
 def test_words_without_annotation_do_not_count():
-    reference = Doc(NLP.vocab, words=list("abcdef"), sent_starts=[1, 0, 1, 0, 1, 0])
-    spans = [Span(reference, 0, 1, label="A")]
-    reference.set_ents(spans, missing=[reference[1:4]], default="outside")
-    predicted = Doc(NLP.vocab, words=list("abcdef"))
-    predicted.set_ents([Span(predicted, 0, 3, label="A"), Span(predicted, 5, 6, label="A")])
+    tags = ["B-A", "", "", "", "O", "O"]
+    reference = Doc(NLP.vocab, words=list("abcdef"), sent_starts=[1, 0, 1, 0, 1, 0], ents=tags)
+    tags = ["B-A", "I-A", "I-A", "O", "O", "B-A"]
+    predicted = Doc(NLP.vocab, words=list("abcdef"), ents=tags)
     found = token_results([Example(predicted, reference)])
     # the first prediction is right on the one word that can be judged; the second sentence has none
     assert (found.n_words, found.n_right) == (3, 2)
@@ -125,7 +115,7 @@ def test_words_without_annotation_do_not_count():
     assert found.lengths.tolist() == [1, 0, 2]
     assert found.are_right.tolist() == [True, False, False]
     assert found.sentence_accuracy == 0.5
-    reference.set_ents(spans, blocked=[reference[5:6]], missing=[reference[1:4]])
+    reference.set_ents(reference.ents, blocked=[reference[5:6]], missing=[reference[1:4]])
     assert token_results([Example(predicted, reference)]).n_words == 2
     bare = Example(predicted, Doc(NLP.vocab, words=list("abcdef")))
     assert token_results([bare]).n_words == 0 and token_results([bare]).sentence_accuracy == 0.0
@@ -133,8 +123,12 @@ def test_words_without_annotation_do_not_count():
 
 def test_a_prediction_on_other_tokens():
     """It covers the gold tokens that it aligns with. The first of two keeps a token."""
-    gold = Doc(NLP.vocab, words=["New-York", "or", "Bad", "Ems"], spaces=[True, True, True, False])
-    gold.set_ents([Span(gold, 0, 1, "GEO"), Span(gold, 2, 4, "GEO")])
+    gold = Doc(
+        NLP.vocab,
+        words=["New-York", "or", "Bad", "Ems"],
+        spaces=[True, True, True, False],
+        ents=["B-GEO", "O", "B-GEO", "I-GEO"],
+    )
     words = ["New", "-", "York", "or", "Bad Ems", " "]
     spaces = [False, False, True, True, False, False]
 
@@ -174,10 +168,11 @@ def annotated(words, rows, starts=None):
     return Doc(NLP.vocab, words=words, sent_starts=starts, ents=tags), tags
 
 
+@pytest.mark.filterwarnings("ignore")
 @settings(max_examples=150)
 @given(st.lists(st.lists(word, max_size=10), max_size=3))
 def test_tags_of_words_equal_a_plain_loop(documents):
-    data, n_words, n_right, n_o, lengths, rights = [], 0, 0, [0, 0, 0], [], []
+    data, sentences = [], []  # of each sentence the tags of its annotated words, gold and predicted
     for rows in documents:
         words = [row[0] for row in rows]
         starts = [row[3] for row in rows] if rows else None
@@ -186,28 +181,26 @@ def test_tags_of_words_equal_a_plain_loop(documents):
         data.append(Example(predicted, gold))
         first = [i for i in range(len(rows)) if not i or (starts[i] == 1 and gold_tags[i][:1] != "I")]
         assert [start for start, _ in sentence_bounds(gold)] == first
-        for start, end in pairwise([*first, len(rows)]):
-            own = [i for i in range(start, end) if gold_tags[i] and not words[i].isspace()]
-            good = [gold_tags[i] == (predicted_tags[i] or "O") for i in own]
-            lengths.append(len(own))
-            rights.append(bool(own) and all(good))
-            n_words += len(own)
-            n_right += sum(good)
-            for i in own:
-                o, guess = gold_tags[i] == "O", predicted_tags[i] in ("", "O")
-                n_o = [n + add for n, add in zip(n_o, (o and guess, o, guess), strict=True)]
+        sentences += [
+            [
+                (gold_tags[i], predicted_tags[i] or "O")
+                for i in range(start, end)
+                if gold_tags[i] and not words[i].isspace()
+            ]
+            for start, end in pairwise([*first, len(rows)])
+        ]
+    pairs = list(chain.from_iterable(sentences))
+    n_right = sum(gold == guess for gold, guess in pairs)
+    rights = [bool(own) and all(gold == guess for gold, guess in own) for own in sentences]
     found = token_results(data)
-    assert (found.n_words, found.n_right) == (n_words, n_right)
-    both, gold_o, predicted_o = n_o
-    assert found.outside.fscore == pytest.approx(2 * both / max(gold_o + predicted_o, 1))
-    assert found.lengths.tolist() == lengths
+    assert (found.n_words, found.n_right) == (len(pairs), n_right)
+    n_o = sum(tag == "O" for pair in pairs for tag in pair)
+    assert found.outside.fscore == pytest.approx(2 * pairs.count(("O", "O")) / max(n_o, 1))
+    assert found.lengths.tolist() == list(map(len, sentences))
     assert found.are_right.tolist() == rights
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        scores = make_ner_scorer(labels=["A", "B"])(data)
-    assert scores["ents_word_acc"] == (n_right / n_words if n_words else 0.0)
-    n_sentences = np.count_nonzero(lengths)
-    assert scores["ents_sentence_acc"] == (sum(rights) / n_sentences if n_sentences else 0.0)
+    scores = make_ner_scorer(labels=["A", "B"])(data)
+    assert scores["ents_word_acc"] == n_right / max(len(pairs), 1)
+    assert scores["ents_sentence_acc"] == sum(rights) / max(sum(map(bool, sentences)), 1)
 
 
 # --- what training recorded, `spacy evaluate` and our own evaluation
@@ -219,8 +212,8 @@ NUMBERS += ["o_f", "word_acc", "sentence_acc"]
 @pytest.mark.slow
 @pytest.mark.parametrize("config", ["baseline", "token_softmax"])
 def test_training_and_evaluation_agree(config, tmp_path):
-    other = Doc(NLP.vocab, words=["Oslo.Rome", "met", "Jon's"], spaces=[True, True, False])
-    other.set_ents([Span(other, 0, 1, label="GEO"), Span(other, 2, 3, label="PER")])
+    words, tags = ["Oslo.Rome", "met", "Jon's"], ["B-GEO", "O", "B-PER"]
+    other = Doc(NLP.vocab, words=words, spaces=[True, True, False], ents=tags)
     parts = {"train": [parse(NLP, s) for s in SENTENCES], "dev": [other]}
     parts["dev"] += [parse(NLP, s) for s in [*SENTENCES[:6], "[Ida|PER] and [Jon Rome|GEO] sank ."]]
     for part, docs in parts.items():

@@ -7,8 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from spacy.tokens import Doc, Span
-from spacy.training import Example
 
 from spacy_longtail.evaluation import significance
 from spacy_longtail.evaluation.significance import (
@@ -25,7 +23,7 @@ from spacy_longtail.evaluation.significance import (
 )
 from spacy_longtail.evaluation.significance.decisions import SEED_SD_SHARED, SEED_SD_TYPE
 from spacy_longtail.scorers import make_ner_scorer
-from tests.util import blank, documents_of
+from tests.util import blank, documents_of, spans_example
 
 
 def mention_counts(rows, labels):
@@ -53,32 +51,34 @@ document = st.fixed_dictionaries(
 )
 
 
-def texts(rng, n, skill, n_mentions=4):
-    """Documents of one sentence, each found mention right with the document's own chance."""
-    found = []
-    for _ in range(n):
-        gold, predicted = [], []
-        for i in range(rng.integers(0, n_mentions + 1)):
-            gold.append([3 * i, 3 * i + 2, str(rng.choice(["A", "A", "B"]))])
-            if rng.random() < skill:
-                predicted.append([*gold[-1], None])
-            elif rng.random() < 0.5:
-                predicted.append([3 * i, 3 * i + 2, "D", 0.4])
-        found.append({"text": "", "sentences": [[0, 20]], "gold": gold, "predicted": predicted})
-    return found
+def gold_documents(n, seed=0):
+    """Documents of one sentence with up to four mentions, in which nothing is predicted."""
+    rng = np.random.default_rng(seed)
+    return [
+        {
+            "text": "",
+            "sentences": [[0, 20]],
+            "gold": [[3 * i, 3 * i + 2, str(rng.choice(["A", "A", "B"]))] for i in range(n_mentions)],
+            "predicted": [],
+        }
+        for n_mentions in rng.integers(0, 5, n)
+    ]
 
 
 def simulated(skills, n=60, seed=0):
-    """(n_units, n_seeds, n_types + 1, 3), one seed for each skill on the same gold."""
+    """(n_units, n_seeds, n_types + 1, 3), one seed for each skill on the same gold.
+
+    skills: Fraction of the mentions that are found right; the others get the type D.
+    """
     found = []
     for i, skill in enumerate(skills):
-        gold, rng = texts(np.random.default_rng(seed), n, 1.0), np.random.default_rng([seed, i, 1])
-        for own in gold:
+        documents, rng = gold_documents(n, seed), np.random.default_rng([seed, i, 1])
+        for own in documents:
             own["predicted"] = [
                 [*mention, None] if rng.random() < skill else [*mention[:2], "D", None]
                 for mention in own["gold"]
             ]
-        found.append(mention_counts(gold, LABELS))
+        found.append(mention_counts(documents, LABELS))
     return stack(found)
 
 
@@ -114,8 +114,7 @@ def test_documents_of_one_group_are_one_unit():
 
 
 def test_seeds_are_stacked_if_they_are_of_the_same_data():
-    documents = texts(np.random.default_rng(0), 30, 0.5)
-    first = mention_counts(documents, LABELS)
+    first = mention_counts(gold_documents(30), LABELS)
     assert stack([first, first]).shape == (30, 2, 4, 3)
     assert np.array_equal(stack([first, first])[:, 1], first.counts)
 
@@ -128,16 +127,17 @@ def test_metrics_are_the_scorers():
     nlp, rng = blank(), random.Random(3)
     examples, documents = [], []
     for _ in range(40):
-        pair = []
-        for _ in range(2):
-            doc = Doc(nlp.vocab, words=["w"] * 12)
-            at = [i for i in range(0, 12, 2) if rng.random() < 0.4]
-            doc.set_ents([Span(doc, i, i + rng.choice([1, 1, 2]), rng.choice("ABBD")) for i in at])
-            pair.append(doc)
-        examples.append(Example(*pair))
-        predicted, gold = ([[e.start_char, e.end_char, e.label_] for e in doc.ents] for doc in pair)
-        predicted = [[*own, None] for own in predicted]
-        documents.append({"sentences": [[0, 24]], "gold": gold, "predicted": predicted})
+        gold, predicted = (
+            [
+                [i, i + rng.choice([1, 1, 2]), rng.choice("ABBD")]
+                for i in range(0, 12, 2)
+                if rng.random() < 0.4
+            ]
+            for _ in range(2)
+        )
+        examples.append(spans_example(nlp, gold, predicted, n=12))
+        scored = [[*own, None] for own in predicted]
+        documents.append({"sentences": [[0, 12]], "gold": gold, "predicted": scored})
     with pytest.warns(UserWarning, match="LW002"):
         scores = make_ner_scorer(LABELS, ["B", "C"])(examples)
     sums = mention_counts(documents, LABELS).counts.sum(axis=0)
@@ -147,9 +147,9 @@ def test_metrics_are_the_scorers():
     assert own["tail F1"] == pytest.approx(scores["ents_tail_f"])
     assert own["weighted F1"] == pytest.approx(scores["ents_weighted_f"])
     assert 0 < own["micro F1"] < 1 and own["micro F1"] != pytest.approx(own["weighted F1"])
-    for label in LABELS:
-        for name, key in (("F1", "f"), ("precision", "p"), ("recall", "r")):
-            assert own[f"{name} of {label}"] == pytest.approx(scores["ents_per_type"][label][key])
+    names = {"F1": "f", "precision": "p", "recall": "r"}
+    for label, (name, key) in itertools.product(LABELS, names.items()):
+        assert own[f"{name} of {label}"] == pytest.approx(scores["ents_per_type"][label][key])
 
 
 def test_nothing_scores_zero():

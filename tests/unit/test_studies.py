@@ -26,13 +26,19 @@ def test_settings_and_numbers_as_typed():
     given = ["a.b=1", "a.c=0.5", "a.d=text", "a.e=null", 'a.f={"@x": [1]}', "a.g=x=y"]
     expected = {"a.b": 1, "a.c": 0.5, "a.d": "text", "a.e": None, "a.f": {"@x": [1]}, "a.g": "x=y"}
     assert read_settings(given) == expected
-    for text in ("training.seed", "seed=1", "=1"):
-        with pytest.raises(typer.BadParameter):
-            read_settings([text])
     assert read_numbers("--sizes", "20,50") == [20, 50] and read_numbers("--sizes", None) is None
-    for text in ("", "a", "1,,2", "1.5"):
-        with pytest.raises(typer.BadParameter, match="--sizes"):
-            read_numbers("--sizes", text)
+
+
+@pytest.mark.parametrize("text", ["training.seed", "seed=1", "=1"])
+def test_settings_of_no_block_are_refused(text):
+    with pytest.raises(typer.BadParameter):
+        read_settings([text])
+
+
+@pytest.mark.parametrize("text", ["", "a", "1,,2", "1.5"])
+def test_numbers_that_are_none_are_refused(text):
+    with pytest.raises(typer.BadParameter, match="--sizes"):
+        read_numbers("--sizes", text)
 
 
 @pytest.mark.parametrize(

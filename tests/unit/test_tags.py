@@ -59,17 +59,15 @@ def names(codec, columns):
 @pytest.mark.parametrize("codec", CODECS)
 @given(st.data())
 def test_tags_come_back_as_spans(codec, data):
-    tags, spans, i = [], [], 0
-    while i < 12:
-        n = data.draw(st.integers(0, 3))
-        if n == 0:
-            tags.append("O")
-            i += 1
-            continue
-        label = data.draw(st.sampled_from(codec.labels))
-        tags += [f"B-{label}"] + [f"I-{label}"] * (n - 1)
-        spans.append((i, i + n, codec.labels.index(label)))
-        i += n
+    lengths = st.integers(0, 3)  # 0 is a token outside of entities
+    drawn = data.draw(
+        st.lists(st.tuples(lengths, st.sampled_from(codec.labels)), min_size=1, max_size=8)
+    )
+    tags, spans = [], []
+    for n, label in drawn:
+        if n:
+            spans.append((len(tags), len(tags) + n, codec.labels.index(label)))
+        tags += [f"B-{label}", *[f"I-{label}"] * (n - 1)] if n else ["O"]
     columns, mask = codec.gold(*coded(codec, " ".join(tags)), np.array([len(tags)]))
     assert mask.all() and is_legal(codec, columns)
     assert list(zip(*(a.tolist() for a in codec.spans(columns)), strict=True)) == spans

@@ -2,6 +2,7 @@
 
 from pathlib import PureWindowsPath
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -50,17 +51,9 @@ def test_private_folders_are_left_out(path):
 
 
 def test_a_process_without_a_group_is_killed(monkeypatch):
-    class Running:
-        stdin, pid, returncode, killed, waited = None, 1, None, 0, 0
-
-        def kill(self):
-            self.killed += 1
-
-        def communicate(self):
-            self.waited += 1
-
     # of this module alone: under another os.name pytest itself cannot say what failed
     monkeypatch.setattr(process, "os", SimpleNamespace(name="nt"))
-    running = Running()
+    running = Mock(stdin=None, pid=1, returncode=None)
     process._kill(running)
-    assert (running.killed, running.waited) == (1, 1)
+    running.kill.assert_called_once_with()
+    running.communicate.assert_called_once_with()
