@@ -33,6 +33,27 @@ def languages() -> Iterator[tuple[str, str]]:
     yield "languages.gain", f"{mean(gains):.1f}"
 
 
+def multilingual() -> Iterator[tuple[str, str]]:
+    """Yield what a multilingual CNN gave, beside the English one."""
+    zero: dict[tuple[bool, str, str], list[float]] = {}
+    for r in read("languages_zero_shot"):
+        is_english = r["corpus"].startswith("crossner")
+        zero.setdefault((is_english, r["descriptions"], r["encoder"]), []).append(r["macro"])
+    for name, encoder in (("english", "en_longtail_cnn"), ("own", "multilingual trial")):
+        yield f"multilingual.zero.{name}.CrossNER", f"{mean(zero[True, 'English', encoder]):.1f}"
+        for words in ("English", "native"):
+            yield f"multilingual.zero.{name}.{words}", f"{mean(zero[False, words, encoder]):.1f}"
+    runs = {(r["corpus"], r["method"]): r["test"] for r in read("languages")}
+    pairs = [
+        [runs[corpus, method] for method in ("english CNN", "multilingual CNN")]
+        for corpus in LANGUAGES
+        if (corpus, "multilingual CNN") in runs
+    ]
+    yield "multilingual.n", str(len(pairs))
+    for i, name in enumerate(("english", "own")):
+        yield f"multilingual.tuned.{name}", f"{100 * mean(p[i]['ents_macro_f'] for p in pairs):.1f}"
+
+
 def _macro_and(test: dict, key: str) -> str:
     """Return macro F1 and another score of a test part."""
     return " / ".join(f"{100 * test[name]:.1f}" for name in ("ents_macro_f", key))

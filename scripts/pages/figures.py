@@ -430,6 +430,7 @@ PARTS: tuple[Callable[[], Iterable[tuple[str, str]]], ...] = (
     _decisions,
     _recipe,
     domains.languages,
+    domains.multilingual,
     domains.specialist,
 )
 
