@@ -15,7 +15,6 @@ PLAIN = ("start", "zero_shot", "checking", "faq", "report", "languages", "what_e
 PAGES: dict[str, Callable[[], str]] = {
     "registered.md": registered.render,
     "commands.md": commands.render,
-    "errors.md": error_codes.render,
     "rare_types.svg": picture.render,
     "each_rare_type.svg": picture.render_each,
     "advice.svg": advice.render,
@@ -27,6 +26,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "choose.md": figures.page("choose"),
     "costs.md": figures.page("costs"),
     "../README.md": figures.readme,
+    "errors.md": error_codes.render,  # the last, because it looks for codes in the others
 }
 
 
@@ -36,11 +36,12 @@ def main(
     """Write the generated files of docs/."""
     for name, render in PAGES.items():
         path, text = DOCS / name, render()
-        if not check:
-            path.write_text(text, encoding="utf8")
-            msg.good(f"Wrote {path}")
-        elif not path.is_file() or path.read_text(encoding="utf8") != text:
+        if path.is_file() and path.read_text(encoding="utf8") == text:
+            continue
+        if check:
             msg.fail(f"{path} is out of date. Run: python scripts/document.py", exits=1)
+        path.write_text(text, encoding="utf8")
+        msg.good(f"Wrote {path}")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import gc
 import importlib
 import os
 import sys
+from configparser import ConfigParser
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -32,6 +33,18 @@ English.Defaults.tokenizer_exceptions = {
     for text, parts in English.Defaults.tokenizer_exceptions.items()
     if text.endswith(("n't", "Mr.", "Mrs.", "Ms.", "Dr.", "St."))
 }
+
+
+def pytest_configure():
+    """Refuse to start if setup.cfg has published names that the environment does not know."""
+    setup = ConfigParser()
+    setup.read(Path(__file__).parents[1] / "setup.cfg", encoding="utf8")
+    groups = setup["options.entry_points"].items()
+    written = {(group, line.split()[0]) for group, lines in groups for line in lines.split("\n") if line}
+    known = {(group, entry.name) for group, _ in groups for entry in POINTS.select(group=group)}
+    if unknown := sorted(name for _, name in written - known):
+        names = ", ".join(unknown)
+        raise pytest.UsageError(f"not installed: {names}. Run: pip install --no-deps -e .")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -261,7 +261,7 @@ class Errors:
     )
 
     L810 = (
-        "[L810] {who} found no probabilities of {wanted} on a document, only those of: {found}. Set "
+        "[L810] {who} found no probabilities of {wanted} on a document{found}. Set "
         "write_probabilities = true in an enabled longtail_token_ner or longtail_ner (instead of a "
         "stock ner) before it. Or add {who} to this pipeline again without source, which sets it."
     )

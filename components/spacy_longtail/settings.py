@@ -7,7 +7,8 @@ from pydantic import ConfigDict
 
 from .errors import Errors
 
-# of a registered dataclass: an unknown argument, NaN or infinity is an error in Python, too
+# of a registered dataclass: an unknown argument, NaN or infinity is an error in Python, too. The
+# message is pydantic's, which shows the values: where one may hold a secret, check it otherwise
 CHECKED = ConfigDict(extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False)
 
 

@@ -9,7 +9,9 @@ WEAK_SENTENCES = "weak_sentences"  # doc.spans key of the gate: flagged sentence
 # doc.spans key of the NER pipes: entities, attrs["scores"], attrs["token_scores"]
 ENTITY_SCORES = "entity_scores"
 
-# key in Doc.user_data: by component, its "tags" and the array "p", of shape (n_tokens, n_tags).
+# key in Doc.user_data: by component, its "tags" and the array "p", of shape (n_tokens, n_tags). A
+# tagger writes all its tags, and the rows add up to 1. A transition-based NER writes only "B-TYPE":
+# the probability that an entity begins there, which is 0 within an entity, so rows add up to less.
 # Unlike hooks or attributes, user_data travels with bytes, pickles and processes
 TOKEN_PROBABILITIES = "entity_probabilities"
 

@@ -120,11 +120,12 @@ def test_no_error_is_a_mere_frame_for_what_its_caller_says():
 
 
 DESCRIBERS = sorted(entry.values[1] for entry in ENTRIES if "Descriptions" in entry.values[1])
+DESCRIBER_SETTINGS = {"longtail.SubwordDescriptions.v1": {"source": "en_longtail_cnn"}}
 
 
 @pytest.mark.parametrize("name", DESCRIBERS)
 def test_every_describer_gives_a_row_of_unit_length_to_each_text(name):
-    settings = {"source": "en_longtail_cnn"} if name.startswith("longtail.Subword") else {}
+    settings = DESCRIBER_SETTINGS.get(name, {})
     describe = registry.resolve({"describe": {"@misc": name, **settings}})["describe"]
     texts = ["Oslo", "the night", "Oslo", "Rome sent help"]
     rows = describe(texts)

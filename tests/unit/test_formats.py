@@ -5,6 +5,7 @@ import json
 import random
 import re
 from collections import Counter
+from inspect import signature
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from spacy.tokens import Doc, DocBin, Span
 
+from spacy_longtail.cli.convert import convert as convert_command
 from spacy_longtail.corpus import folder as corpora
 from spacy_longtail.corpus.folder import convert_corpus, load_docs
 from spacy_longtail.corpus.formats.context import MEANINGS, Context, Events
@@ -1406,3 +1408,8 @@ def test_broken_files_give_coded_errors_and_nothing_else(kind, tmp_path, monkeyp
             assert not target.exists()
     assert n_refused > 2
     assert not list(tmp_path.glob(".longtail*"))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_option_of_a_format_is_an_option_of_convert(name):
+    assert FORMATS[name].options <= {*signature(convert_command).parameters}

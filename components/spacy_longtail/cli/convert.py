@@ -109,7 +109,7 @@ def convert(
 
     types.json beside these files declares the entity types and which of them are rare.
     """
-    options = given_options(
+    options = given_options(  # null if not given: a format refuses a given one that it does not have
         encoding=encoding,
         scheme=scheme,
         token_column=token_column,

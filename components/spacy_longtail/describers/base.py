@@ -25,7 +25,11 @@ class Describer:
     """
 
     def __call__(self, texts: list[str]) -> Floats2d:
-        """Return one row for each description, (n_texts, n_columns)."""
+        """Return one row for each description, (n_texts, n_columns).
+
+        A component calls it when it gets its types and when one is added, each time with all
+        descriptions, and never to predict. It does not know which component that is.
+        """
         raise NotImplementedError
 
     def share(self, layers: Iterable[Model]) -> None:

@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterator
 from urllib.parse import unquote, urlsplit
 
-from ..chat_client import WHO, ChatClient
 from ..errors import Errors
 from ..settings import finite, whole
+from ..web_client import WHO, ChatClient
 
 # without a user or a password
 ENDPOINT = re.compile(r"(?a:https?://([\w.-]+|\[[\da-fA-F:.]+\])(:\d+)?)(/\S*)?")

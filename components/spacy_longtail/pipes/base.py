@@ -85,8 +85,8 @@ class SavedPipe:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Return the types that the component sets or finds."""
-        raise NotImplementedError
+        """Return the types that the component sets or finds; none by default."""
+        return ()
 
     @property
     def label_data(self) -> list[str]:

@@ -34,8 +34,8 @@ class Format(NamedTuple):
 
     reader (Callable): Dataclass that reads it.
     suffixes (Tuple[str, ...]): Suffixes of its files.
-    sniff (Optional[Callable]): Tells whether a file with such a suffix has the format. null holds
-        for all files that no other format claims.
+    sniff (Optional[Callable]): Tells whether a file with such a suffix has the format, from its
+        first bytes and without the options. null holds for all files that no other format claims.
     has_sentences (bool): Whether the documents have sentence boundaries.
     """
 

@@ -19,7 +19,7 @@ def write_probabilities(doc: Doc, name: str, tags: Sequence[str], p: Floats2d) -
     doc (Doc): The document that the component has read.
     name (str): Name of the component.
     tags (Sequence[str]): The columns, such as "O" and "B-PER".
-    p (Floats2d): Probability of each tag, shape (n_tokens, n_tags).
+    p (Floats2d): Probability of each tag, shape (n_tokens, n_tags); see `TOKEN_PROBABILITIES`.
     """
     others = {
         other: kept
@@ -35,6 +35,9 @@ def write_probabilities(doc: Doc, name: str, tags: Sequence[str], p: Floats2d) -
 def read_probabilities(doc: Doc, name: str | None, who: str) -> tuple[tuple[str, ...], Floats2d]:
     """Return the tags and the probabilities that a component has written.
 
+    Which tags these are depends on the component: see `TOKEN_PROBABILITIES`. A component that reads
+    them calls `neighbours.ask_for_probabilities` when it is built.
+
     doc (Doc): A document with at least one token.
     name (Optional[str]): Name of that component; null is the last one that has written some.
     who (str): Name of the component that reads them, for messages.
@@ -44,7 +47,8 @@ def read_probabilities(doc: Doc, name: str | None, who: str) -> tuple[tuple[str,
     written = doc.user_data.get(TOKEN_PROBABILITIES, {})
     record = written.get(next(reversed(written), None) if name is None else name)
     if record is None:
-        wanted, found = repr(name or "any component"), ", ".join(written) or "none"
+        wanted = f"the component {name!r}" if name else "any component"
+        found = f", only those of: {', '.join(written)}" if written else ""
         raise ValueError(Errors.L810.format(who=who, wanted=wanted, found=found))
     if len(record["p"]) != len(doc):
         raise ValueError(Errors.L811.format(who=who, n=len(record["p"]), tokens=len(doc)))

@@ -1,6 +1,6 @@
-"""Client of a server that speaks the chat protocol, for `longtail.ChatCompletions.v1`.
+"""Requests to servers: `post_json` for any, and a client of those that speak the chat protocol.
 
-It trusts no server: an answer has a deadline and a maximum size, and no redirect is followed, so
+They trust no server: an answer has a deadline and a maximum size, and no redirect is followed, so
 that a prompt reaches the endpoint of the config and nothing else.
 """
 

@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from spacy_longtail.chat_client import ChatClient, post_json
+from spacy_longtail.web_client import ChatClient, post_json
 from tests.chat_server import ChatServer, chat, running
 
 ANSWER = chat("Oslo").encode()
