@@ -385,3 +385,12 @@ def test_one_seed_is_said_to_have_an_assumed_spread():
     texts = how_tested(compare(one, two, METRICS, n_draws=99))
     assert "1 and 2 seeds" in texts[0]
     assert "assumed" in texts[1] and "primary score" in texts[2]
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=10)
+def test_a_difference_is_that_of_the_two_scores(seed):
+    baseline, ours = simulated([0.5, 0.6], 20, seed), simulated([0.7], 20, seed)
+
+    for decision in compare(baseline, ours, METRICS, n_draws=39).values():
+        assert decision.value == pytest.approx(decision.method - decision.baseline, abs=1e-12)

@@ -92,7 +92,11 @@ class Metric:
         return correct, predicted if self.kind == "precision" else gold
 
     def weights(self, sums: np.ndarray) -> np.ndarray:
-        """Return the weight of each group, of shape (..., n_groups). They add up to 1."""
+        """Return the weight of each group, of shape (..., n_groups). They add up to 1.
+
+        They depend on gold mentions alone, so two systems and all seeds have the same: `compare`
+        takes a difference of scores for the weighted sum of differences.
+        """
         if self.by_support and self.groups:
             gold = np.stack([sums[..., list(rows), 2].sum(axis=-1) for rows in self.groups], axis=-1)
             return divide(gold, gold.sum(axis=-1, keepdims=True))
