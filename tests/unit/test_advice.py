@@ -361,6 +361,14 @@ def test_advice_tries_a_transformer(corpus, tmp_path, monkeypatch):
         planned(corpus, transformer="no/where")
 
 
+def test_scores_on_a_fold_are_not_called_scores_on_test(corpus, tmp_path, monkeypatch, capsys):
+    advised(corpus, tmp_path, monkeypatch, Scored({"ner": 0.2, "crf": 0.9}), minutes=10)
+
+    lines = [line for line in capsys.readouterr().err.splitlines() if "macro F1" in line]
+
+    assert lines and all("on the held-out fold" in line and "on test" not in line for line in lines)
+
+
 def test_no_advice_from_untrained_models(corpus, tmp_path, monkeypatch):
     runner = Scored({"ner": 0.0, "crf": 0.95}, needs={"ner": 99, "crf": 99})
     found, path, *_ = advised(corpus, tmp_path, monkeypatch, runner, minutes=10)

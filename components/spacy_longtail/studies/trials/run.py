@@ -33,6 +33,7 @@ class TrialOptions:
     minutes: float | None = None  # time limit of each trial
     keep_models: bool = False  # whether to keep model-best and model-last
     retry_failed: bool = False  # whether to repeat trials that failed or exceeded their time limit
+    test_name: str = "test"  # what messages call the test part
 
 
 class Matrix:
@@ -148,18 +149,19 @@ class Matrix:
             try:
                 for future in as_completed([pool.submit(train, key) for key in keys]):
                     if (record := future.result()) is not None:
-                        bar.write(_line(record), file=sys.stderr)  # stdout may be for JSON
+                        line = _line(record, options.test_name)
+                        bar.write(line, file=sys.stderr)  # stdout may be for JSON
                         bar.update()
             except BaseException:  # Ctrl-C as well
                 stopped.append("Interrupted.")
                 raise
 
 
-def _line(record: TrialRecord) -> str:
-    """Return one line on the end of a trial."""
+def _line(record: TrialRecord, test_name: str) -> str:
+    """Return one line on the end of a trial. test_name (str): What it calls the test part."""
     if record.is_done:
         dev, test = (f"{100 * (record.score(part) or 0):.1f}" for part in SCORED)
-        return f"{record.title}: macro F1 {dev} on dev, {test} on test, {record.seconds:.0f} s"
+        return f"{record.title}: macro F1 {dev} on dev, {test} on {test_name}, {record.seconds:.0f} s"
     return f"{record.title}: {record.status}: {''.join(record.error.strip().splitlines()[-1:])}"
 
 
