@@ -80,7 +80,7 @@ def main(
         scores = trained(corpus)
         means = {method: statistics.mean(own) for method, own in scores.items()}
         best = max(means, key=lambda name: means[name])
-        record = {
+        record: dict[str, object] = {
             "corpus": corpus.name,
             "minutes": minutes,
             "workers": workers,
@@ -91,9 +91,10 @@ def main(
             "tried": {row.method: row.n_trials for row in rows},
             "scores": scores,
             "best": best,
-            "regret": round(means[best] - means[choice.method], 4),
-            "gain": round(means[choice.method] - means["ner"], 4),
         }
+        if choice.method in means and "ner" in means:  # candidates that were not trained are unknown
+            record["regret"] = round(means[best] - means[choice.method], 4)
+            record["gain"] = round(means[choice.method] - means["ner"], 4)
         srsly.write_jsonl(RESULTS, [record], append=True, append_new_line=False)
         typer.echo(record)
 
