@@ -1,7 +1,7 @@
-"""What every pipe promises, as checks of one pipe each: `for check in CHECKS: check(case)`.
+"""What every pipe promises, as checks of one pipe each.
 
-A `Case` says how to add the pipe to a blank pipeline. The style is that of `check_reader.py`: a
-pipe of one's own can be put through the checks as well.
+A `Case` says how to add the pipe to a blank pipeline. A pipe of one's own can be put through the
+checks as well: `for check in checks_of(case): run(check, case, tmp_path, monkeypatch)`.
 """
 
 import copy
@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -131,7 +132,7 @@ def assert_same(found: list, expected: list, tolerance: float = 1e-5) -> None:
 
 
 def rounded(cfg: dict[str, Any]) -> Any:
-    """Settings and state as a file keeps them: lists for tuples, ten digits of a number."""
+    """Settings and state as a file keeps them: lists for tuples, seven digits of a number."""
     text = json.dumps(cfg, default=str)
     return json.loads(text, parse_float=lambda number: f"{float(number):.6e}")
 
@@ -490,3 +491,14 @@ OF_TRAINING = (
     check_a_seed_fixes_the_weights,
 )
 CHECKS = [check for name, check in list(globals().items()) if name.startswith("check_")]
+
+
+def checks_of(case: Case) -> list[Callable]:
+    """The checks that hold for a pipe: not those of training for one that does not learn."""
+    return [check for check in CHECKS if case.learns or check not in OF_TRAINING]
+
+
+def run(check: Callable, case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run a check with those fixtures that it takes."""
+    given = {"tmp_path": tmp_path, "monkeypatch": monkeypatch}
+    check(case, **{name: given[name] for name in inspect.signature(check).parameters if name in given})

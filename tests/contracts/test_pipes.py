@@ -1,13 +1,12 @@
 """The pipe contract over every published factory."""
 
 import configparser
-import inspect
 from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
 
-from tests.contracts.check_pipe import CHECKS, OF_THE_FACTORY, OF_TRAINING, assert_same_when_spawned
+from tests.contracts.check_pipe import OF_THE_FACTORY, assert_same_when_spawned, checks_of, run
 from tests.contracts.pipe_cases import ABSENT, CASES, PIPES
 
 ROOT = Path(__file__).parents[2]
@@ -19,9 +18,8 @@ CHECKED = [
         marks=pytest.mark.skipif(case.factory in ABSENT, reason="needs an extra"),
     )
     for name, case in CASES.items()
-    for check in CHECKS
-    if (case.learns or check not in OF_TRAINING)
-    and (check not in OF_THE_FACTORY or case is next(iter(PIPES[case.factory].values())))
+    for check in checks_of(case)
+    if check not in OF_THE_FACTORY or case is next(iter(PIPES[case.factory].values()))
 ]
 
 
@@ -41,8 +39,7 @@ def test_every_published_factory_is_checked():
 @pytest.mark.filterwarnings("ignore:.*LW0.*")
 @pytest.mark.parametrize(("case", "check"), CHECKED)
 def test_the_contract(case, check, tmp_path, monkeypatch):
-    given = {"tmp_path": tmp_path, "monkeypatch": monkeypatch}
-    check(case, **{name: given[name] for name in inspect.signature(check).parameters if name in given})
+    run(check, case, tmp_path, monkeypatch)
 
 
 @pytest.mark.slow

@@ -1,7 +1,5 @@
 """The reader contract over every published reader and policy, and what may wrap what."""
 
-import inspect
-
 import pytest
 from spacy import util
 from spacy.tokens import DocBin
@@ -17,7 +15,7 @@ from spacy_longtail.readers import (
     UndersampledCorpus,
 )
 from spacy_longtail.readers.repeats import sC, sCR
-from tests.contracts.check_reader import CHECKS, Fixed, pipeline, read
+from tests.contracts.check_reader import CHECKS, Fixed, pipeline, read, run
 from tests.util import blank, examples
 
 util.registry.readers.get_all()
@@ -63,7 +61,7 @@ def test_every_published_reader_and_policy_is_checked():
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))
 @pytest.mark.parametrize("make", CASES)
 def test_the_contract(make, check, tmp_path):
-    check(make, **({"tmp_path": tmp_path} if "tmp_path" in inspect.signature(check).parameters else {}))
+    run(check, make, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def init(layer: Model, X: Floats2d | None = None, Y: object = None) -> None:
             layer.set_param(name, layer.ops.xp.stack(rows))
 
 
-class Words(NamedTuple):
+class ProjectedTypes(NamedTuple):
     """Projected descriptions, and the tags that they are for."""
 
     projected: Floats2d  # (n_prefixes, width, n_types), Q_k d_t
@@ -84,17 +84,17 @@ class Words(NamedTuple):
     scale: float
 
 
-def _words(layer: Model) -> Words:
+def _projected(layer: Model) -> ProjectedTypes:
     Q, D = layer.get_param("Q"), layer.get_param("D")
     tags = np.flatnonzero(layer.attrs["type_of"] != NO_TYPE)
     prefix_of, type_of = layer.attrs["prefix_of"][tags], layer.attrs["type_of"][tags]
     # products of matrices, many times faster than einsum
-    return Words(Q @ D.T, tags, prefix_of, type_of, SCALE / layer.get_dim("nM") ** 0.5)
+    return ProjectedTypes(Q @ D.T, tags, prefix_of, type_of, SCALE / layer.get_dim("nM") ** 0.5)
 
 
 def _from_words(layer: Model) -> tuple[Ints1d, Floats2d]:
     """Return the tags of types, and the weights that their descriptions give them, (n, nI)."""
-    words = _words(layer)
+    words = _projected(layer)
     products = words.projected.transpose(0, 2, 1) @ layer.get_param("P")
     return words.tags, words.scale * products[words.prefix_of, words.type_of]
 
@@ -133,7 +133,7 @@ def forward(layer: Model, X: Floats2d, from_words: tuple[Ints1d, Floats2d]) -> t
     weights[from_words[0]] += from_words[1]
 
     def backprop(dY: Floats2d) -> Floats2d:
-        QD, tags, prefix_of, type_of, scale = _words(layer)
+        QD, tags, prefix_of, type_of, scale = _projected(layer)
         d_weights, d_b = layer.ops.gemm(dY, X, trans1=True), dY.sum(axis=0)
         d_words = get_array_module(X).zeros((len(P), len(D), P.shape[2]), dtype=W.dtype)
         d_words[prefix_of, type_of] = scale * d_weights[tags]

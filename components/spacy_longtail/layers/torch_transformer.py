@@ -1,7 +1,7 @@
 """A transformer over batches of subwords. It needs torch: import it within functions."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 DROPOUT = 0.1  # of the outputs, in training
 EIGHT, FOUR = ".eight.", ".four."  # between the name of a weight and of a part of its short form
 FORMAT = "1"  # of the weights on disk
-KEPT = 0.8  # of the learning rate, from a layer to the one below
 
 
 def has_bf16() -> bool:
@@ -144,12 +143,20 @@ class PieceEncoder(nn.Module):
 class TransformerShim(TorchShim):
     """Shim of a transformer, with lower learning rates of lower layers and int8 predictions.
 
-    module, settings: As for thinc's PyTorchShim.
+    It knows no mixed precision, so it takes no other settings of thinc's shim.
+
+    module, serialize_model, deserialize_model: As for thinc's PyTorchShim.
     kept (float): Learning rate of a layer, as a multiple of that of the layer above it.
     """
 
-    def __init__(self, module: PieceEncoder, kept: float = KEPT, **settings: Any) -> None:
-        super().__init__(module, **settings)
+    def __init__(
+        self,
+        module: PieceEncoder,
+        kept: float,
+        serialize_model: Callable[[Any], bytes],
+        deserialize_model: Callable[[Any, bytes, torch.device], Any],
+    ) -> None:
+        super().__init__(module, serialize_model=serialize_model, deserialize_model=deserialize_model)
         self.kept = kept
         self._short: tuple[Any, Any] | None = None  # the encoder, and its copy in int8
         self._depths: tuple[Any, dict[str, int]] | None = None  # the encoder, and those in it
