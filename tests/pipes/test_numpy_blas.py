@@ -103,6 +103,23 @@ def test_no_block_is_large_enough_for_threads_of_openblas():
     assert sum(sizes) == 70 * 480 * 288 and max(sizes) <= MAX_PRODUCTS
 
 
+@pytest.mark.parametrize(("chosen", "expected"), [("numpy", True), ("blis", False)])
+def test_a_variable_decides_without_measuring(chosen, expected, monkeypatch):
+    monkeypatch.setenv(serving.VARIABLE, chosen)
+    monkeypatch.setattr(BlockOps, "gemm", None)  # measuring would call it
+
+    assert serving.is_numpy_faster.__wrapped__() is expected
+
+
+def test_a_variable_of_another_value_is_refused(monkeypatch):
+    monkeypatch.setenv(serving.VARIABLE, "mkl")
+
+    with pytest.raises(
+        ValueError, match=r"L001.*'SPACY_LONGTAIL_BLAS' must be numpy or blis, found 'mkl'"
+    ):
+        serving.is_numpy_faster.__wrapped__()
+
+
 @pytest.fixture
 def is_faster(monkeypatch, request):
     monkeypatch.setattr(serving, "is_numpy_faster", lambda: request.param)

@@ -1,5 +1,6 @@
 """Faster predictions on a CPU: NumPy's BLAS for matrix multiplication, and transformers in int8."""
 
+import os
 import time
 from collections.abc import Callable
 from functools import cache
@@ -15,6 +16,7 @@ from .windows import TRANSFORMER
 
 MAX_PRODUCTS = 2**18  # multiplications up to which OpenBLAS uses the calling thread alone
 BLOCK_ROWS = 32
+VARIABLE, CHOICES = "SPACY_LONGTAIL_BLAS", ("numpy", "blis")
 MIN_GAIN = 0.7  # time of NumPy's BLAS over BLIS's below which it replaces BLIS in a loaded pipeline
 
 
@@ -55,8 +57,16 @@ class BlockOps(NumpyOps):
 def is_numpy_faster() -> bool:
     """Return whether blocks by NumPy's BLAS take less CPU time than BLIS, measured once a process.
 
-    Where BLIS does not know the CPU, its generic C code takes some three times as long.
+    Where BLIS does not know the CPU, its generic C code takes some three times as long. The variable
+    SPACY_LONGTAIL_BLAS, "numpy" or "blis", decides instead, so that all processes round alike.
+
+    RAISES (ValueError): If the variable has another value (L001).
     """
+    if (chosen := os.environ.get(VARIABLE)) is not None:
+        if chosen not in CHOICES:
+            rule, fix = "numpy or blis", "Remove it to take the faster one."
+            raise ValueError(Errors.L001.format(name=VARIABLE, rule=rule, value=chosen, fix=fix))
+        return chosen == "numpy"
     rows, weights = np.ones((BLOCK_ROWS, 288), dtype="float32"), np.ones((288, 288), dtype="float32")
     seconds: dict[bool, list[float]] = {False: [], True: []}
     for _ in range(6):
