@@ -31,6 +31,12 @@ def parts() -> Iterator[tuple[str, str]]:
         if n == 1 and name.startswith((PLAIN, LIMIT))
     ]
     yield "serving systems", rows_of(systems)
+    user = {(r["way"], r["name"]): r["times_stock"] for r in rows if r.get("part") == "user"}
+    names = ("our CNN", "stock CNN ner, NumPy's BLAS", "our CNN, NumPy's BLAS")
+    ways = list(dict.fromkeys(way for way, _ in user))
+    yield "user.rows", rows_of((way, *(f"{user[way, name]:.2f}" for name in names)) for way in ways)
+    for way in ways:
+        yield f"user.{way}", f"{user[way, 'our CNN']:.2f}"
     yield "serving limits", rows_of(limits)
     yield "serving.words", f"{next(iter(speeds.values()))['words']:,}"
     moved = {part: _differences(part) for part in ("dev", "test")}

@@ -57,8 +57,9 @@ class BlockOps(NumpyOps):
 def is_numpy_faster() -> bool:
     """Return whether blocks by NumPy's BLAS take less CPU time than BLIS, measured once a process.
 
-    Where BLIS does not know the CPU, its generic C code takes some three times as long. The variable
-    SPACY_LONGTAIL_BLAS, "numpy" or "blis", decides instead, so that all processes round alike.
+    Where BLIS does not know the CPU, its generic C code takes some three times as long. The
+    environment variable SPACY_LONGTAIL_BLAS, "numpy" or "blis", decides instead, if it is set, so
+    that all processes round alike.
 
     RAISES (ValueError): If the variable has another value (L001).
     """
