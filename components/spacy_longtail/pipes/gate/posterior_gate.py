@@ -41,7 +41,8 @@ class PosteriorGate(Gate, UntrainedPipe):
 
     rare_labels (List[str]): The rare types.
     primary (Optional[str]): The component that expects mentions: longtail_token_ner, longtail_ner
-        or ner; null is the last such one before the gate.
+        or ner; null is the last such one before the gate. A stock ner is replaced in the pipeline
+        by a longtail_ner of the same weights, because it cannot write probabilities.
     threshold (float): Minimum number of expected mentions of a rare type in a flagged sentence.
     budget (Optional[float]): Flag the sentences with most expected mentions instead, at most this
         share of all, above 0 and at most 1; null goes by the threshold.

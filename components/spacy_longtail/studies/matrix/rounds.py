@@ -130,7 +130,8 @@ class Rounds:
         self._train(ready, fold)  # reads their records, which takes no time
         for start in range(0, len(missing), workers := self.options.workers):
             is_enough = any(self._is_done(name, fold) for name in names if name != self.baseline)
-            if len(ready) + start > 1 and self._left() < (1 - FIRST_PART) * self.seconds * is_enough:
+            reserved = (1 - FIRST_PART) * self.seconds if is_enough else 0.0
+            if len(ready) + start > 1 and self._left() < reserved:
                 self.say(f"No time is left for {number(len(missing) - start, 'more candidate')}")
                 break
             self._train(missing[start : start + workers], fold)
