@@ -81,9 +81,9 @@ OF_CNN = PretrainRates(encoder_rate=2e-3, head_rate=2e-3, warmup=0.03)
 class BiEncoderLearner(ABC):
     """Bi-encoder in training. A step depends on its number and the random seed only.
 
-    A subclass first calls this constructor, which packs the donors, and then sets `model` and
-    `vectors`, which the packed label texts need. If there is a teacher it calls `learn_from`, and at
-    last `begin`, with all that is trained.
+    A subclass first calls this constructor, which packs the donors. Then it sets `model`, and
+    `vectors` of the packed label texts. If there is a teacher it calls `learn_from`, and at last
+    `begin`, with all that is trained.
 
     donors (List[Donor]): The donors.
     options (PretrainOptions): The options.
