@@ -18,9 +18,10 @@ from spacy_longtail.corpus.folder import load_docs
 from spacy_longtail.corpus.formats.context import Events
 from spacy_longtail.corpus.likeness import skeleton, text_key
 from spacy_longtail.pipes.transition.actions import beginnings, columns_of, scored_entities
+from spacy_longtail.unlabelled import pool as pool_module
 from spacy_longtail.unlabelled.expectations import KEY, record_expectations
 from spacy_longtail.unlabelled.mining import corpus_keys
-from spacy_longtail.unlabelled.pool import PoolOptions, read_pool
+from spacy_longtail.unlabelled.pool import PoolOptions, processed, read_pool
 from spacy_longtail.unlabelled.proposals import DEFAULT_NAMES, ID, SHARE, proposal_id, write_proposals
 from spacy_longtail.unlabelled.returning import CONFLICTS, merge_labels
 from spacy_longtail.unlabelled.scan import RANDOM, Best, Proposal, Scan, choose, share_out
@@ -423,6 +424,14 @@ def test_from_pool_to_corpus(corpus, tmp_path, pipeline, pool, n_process):
     srsly.write_jsonl(out, [{**row, "answer": "accept"} for row in rows])
     refused(["merge", corpus, out], "L506")
     assert "added" in run_app("merge", corpus, out, "--random-to", "test", "--unchanged").output
+
+
+@pytest.mark.parametrize(("n_process", "forks"), [(1, False), (2, True), (-1, True)])
+def test_torch_is_prepared_before_a_pass_in_several_processes(n_process, forks, monkeypatch):
+    prepared = []
+    monkeypatch.setattr(pool_module, "prepare_forks", lambda: prepared.append(1))
+    assert not list(processed(blank(), iter([]), 1, n_process))
+    assert bool(prepared) == forks
 
 
 def test_an_encoder_mines_for_types_that_nobody_has_labelled(tmp_path, pool):

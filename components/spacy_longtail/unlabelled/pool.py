@@ -47,7 +47,7 @@ def processed(nlp: Language, texts: Iterator[Doc], size: int, n_process: int) ->
     A document can only be used until the next one, because new words are removed from the
     vocabulary, which would otherwise grow with the pool.
     """
-    if n_process > 1:
+    if n_process != 1:  # -1 takes all cores
         prepare_forks()
     zone = ZONE if n_process == 1 else ZONE * 100  # processes are started anew in each zone
     texts = iter(tqdm(texts, "texts", unit="text", delay=2, disable=None, leave=False))
