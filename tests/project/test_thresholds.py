@@ -13,7 +13,7 @@ from spacy_longtail.corpus.folder import load_docs
 from spacy_longtail.evaluation.thresholds import fit_thresholds
 from spacy_longtail.numerics import sigmoid
 from spacy_longtail.pipes.scores.calibration import Scored, entity_outcomes, measure_error
-from spacy_longtail.pipes.scores.chosen import Goal
+from spacy_longtail.pipes.scores.chosen import CHOSEN, Goal
 from spacy_longtail.pipes.scores.spans import ScoredSpan
 from spacy_longtail.pipes.scores.thresholds import log_odds
 from tests.util import (
@@ -191,6 +191,12 @@ def test_a_gate_without_a_threshold_to_choose_stays_as_it_was(gated, corpus, tmp
     assert gate.before == gate.after and gate.after.open == 1  # all score sigmoid(1)
     cfg = spacy.load(tmp_path / "model").get_pipe("gate").cfg
     assert (cfg["threshold"], cfg["calibration"]) == (0.2, pytest.approx([0.001, 1.0]))
+
+
+def test_a_folder_may_be_given_as_a_text(gated, corpus, tmp_path):
+    shutil.copytree(gated, tmp_path / "model")
+    report = fit_thresholds(str(tmp_path / "model"), corpus / "dev.spacy", min_mentions=2)
+    assert "gate" in report and (tmp_path / "model" / CHOSEN).is_file()
 
 
 def test_what_calibration_gains_is_judged_on_documents_it_was_not_fitted_to():

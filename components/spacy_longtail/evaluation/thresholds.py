@@ -29,7 +29,7 @@ SECONDARY = "longtail_gated_ner"  # its entities always have scores
 
 
 def fit_thresholds(
-    model: Path,
+    model: Path | str,
     data: Path,
     *,
     goal: Goal | None = None,
@@ -41,7 +41,7 @@ def fit_thresholds(
 ) -> Chosen:
     """Choose thresholds and calibration on development data, and write them into the pipeline.
 
-    model (Path): Folder of a trained pipeline, or name of an installed package.
+    model (Path | str): Folder of a trained pipeline, or name of an installed package.
     data (Path): Development data: a .spacy file, or a folder of such files.
     goal (Optional[Goal]): Goal of the types' thresholds. By default the best F1.
     gate_goal (Optional[Goal]): Goal of the gate. By default the budget of a posterior gate that has
@@ -58,7 +58,7 @@ def fit_thresholds(
         an installed package would be changed.
     """
     folder = pipeline_folder(model)
-    if output is None and folder != model:
+    if output is None and folder != Path(model):
         raise ValueError(Errors.L842.format(model=model))
     given, model = model, folder
     inputs = [data] if output is None else [model, data]
