@@ -162,7 +162,7 @@ def _entities(doc: Doc) -> list[dict[str, Any]]:
     scores: dict[tuple[int, int, int], float] = {}
     if ENTITY_SCORES in doc.spans:
         group = doc.spans[ENTITY_SCORES]
-        found = zip(group, group.attrs["scores"], strict=True)
+        found = zip(group, group.attrs.get("scores", ()), strict=False)
         scores = {(span.start, span.end, span.label): float(score) for span, score in found}
     return [
         {

@@ -114,6 +114,16 @@ def test_documents_come_back_whole(bulk):
     assert any(columns["entities"])
 
 
+def test_spans_without_scores_leave_the_score_empty(bulk):
+    """Another component may write spans of the same key without scores."""
+    nlp = pipeline()
+    nlp.remove_pipe("test_scores")
+    ruler = nlp.add_pipe("span_ruler", config={"spans_key": "entity_scores"})
+    ruler.add_patterns([{"label": "NAT", "pattern": "Storm Ida"}])
+    columns = bulk.predict(nlp, ["a"], ["Storm Ida"], docs=False)
+    assert columns["entities"] == [[{"start": 0, "end": 9, "label": "NAT", "score": None}]]
+
+
 def write(folder, name, ids):
     folder.mkdir(exist_ok=True)
     pq.write_table(pa.table({"id": pa.array(ids, pa.string())}), folder / f"{name}.parquet")
