@@ -98,6 +98,18 @@ def test_a_label_encoder_is_loaded_once(encoder, monkeypatch):
     assert len(loads) == 1
 
 
+def test_an_error_of_a_label_encoder_that_only_looks_like_one_with_a_code_is_given_one(
+    encoder, monkeypatch
+):
+    def fail(own, data):
+        raise RuntimeError("[Layer 1] is damaged")
+
+    nlp = spacy.load(encoder)
+    monkeypatch.setattr(LabelEncoder, "_load", fail)
+    with pytest.raises(ValueError, match=r"^\[L221\].*\[Layer 1\] is damaged"):
+        nlp.get_pipe("ner").set_labels(TYPES)
+
+
 def test_describing_draws_no_random_number(encoder):
     torch, nlp = pytest.importorskip("torch"), spacy.load(encoder)
     before = torch.get_rng_state()

@@ -93,6 +93,17 @@ def test_a_saved_pipeline_names_the_extra_that_it_needs(tmp_path, without):
         load_pipeline(tmp_path)
 
 
+def test_an_error_that_only_looks_like_one_with_a_code_is_given_one(tmp_path, monkeypatch):
+    """A component of a user may raise a text that begins with a bracket."""
+
+    def fail(path):
+        raise ValueError("[Lemmas] are missing")
+
+    monkeypatch.setattr(spacy, "load", fail)
+    with pytest.raises(ValueError, match=r"^\[L408\].*\[Lemmas\] are missing"):
+        load_pipeline(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("block", "extra"),
     [

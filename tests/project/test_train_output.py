@@ -1,5 +1,6 @@
 """`train` replaces its own earlier output alone, and only when it has come to its end."""
 
+import logging
 import os
 import shutil
 import signal
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 import spacy
 import srsly
-from spacy.util import load_config
+from spacy.util import load_config, logger
 
 from spacy_longtail.output.writing import NEW
 from spacy_longtail.training import train as training
@@ -207,6 +208,23 @@ def test_what_a_config_needs(work):
     refused(work, "'seed'", "training/new")
     (work / "my.cfg").write_text(without(work / "my.cfg", "training"), encoding="utf8")
     refused(work, "L438", "training/new")
+
+
+def test_an_error_in_a_config_that_only_looks_like_one_with_a_code_is_given_one(work, monkeypatch):
+    def fail(config):
+        raise ValueError("[Loggers] are missing")
+
+    monkeypatch.setattr(training, "require_of", fail)
+    with pytest.raises(ValueError, match=r"^\[L438\].*\[Loggers\] are missing"):
+        training.load_filled(Path("my.cfg"), Path("corpus/tiny"))
+
+
+def test_a_training_that_fails_restores_the_level_of_spacys_logger(work, monkeypatch):
+    monkeypatch.setattr(training, "train", full)
+    monkeypatch.setattr(logger, "level", logging.WARNING)
+    with pytest.raises(ValueError, match="L432"):
+        training.train_model(Path("my.cfg"), Path("corpus/tiny"), Path(OLD))
+    assert logger.level == logging.WARNING
 
 
 @pytest.mark.parametrize("epochs", [0, -1])

@@ -14,6 +14,7 @@ from thinc.types import Floats2d
 
 from ..encoders import META, check_encoder, located
 from ..errors import Errors
+from ..faults import is_coded
 from ..layers.torch_layer import read_safetensors, require_torch, shim_of, write_safetensors
 from .base import Describer, mean_states
 
@@ -85,7 +86,7 @@ class LabelEncoder(Describer):
             try:
                 return self._load(data)
             except Exception as error:  # of a damaged file: each its own kind
-                if str(error).startswith("[L"):
+                if is_coded(error):
                     raise
                 problem = " ".join(str(error).split())
                 raise ValueError(Errors.L221.format(who=self.name, problem=problem)) from error

@@ -15,7 +15,7 @@ from ..describers import label_encoder
 from ..encoders import META, check_encoder, in_language, located
 from ..errors import Errors
 from ..extras import require_of
-from ..faults import message_of
+from ..faults import is_coded, message_of
 from ..pipes.sources import Source, sources_of
 from ..pipes.token.tagging import TokenTagger
 from . import seen
@@ -36,7 +36,7 @@ def load_pipeline(model: Path | str) -> Language:
     try:
         return spacy.load(str(model))
     except Exception as error:  # a damaged pipeline can fail anywhere, with any error
-        if str(error).startswith("[L"):
+        if is_coded(error):
             raise
         require_of(_config_of(model))
         problem = f"{type(error).__name__}: {message_of(error)}".rstrip(".")

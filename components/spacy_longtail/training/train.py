@@ -4,8 +4,9 @@ import logging
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from configparser import Error as ConfigParserError
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import IO, Literal, cast
@@ -28,7 +29,7 @@ from ..corpus.tokenizers import tokenizer_config
 from ..corpus.type_words import in_words, problem_in_config
 from ..errors import SHIPPED_CONFIGS, Errors
 from ..extras import require_of
-from ..faults import message_of
+from ..faults import is_coded, message_of
 from ..hub import check_models
 from ..layers.serving import use_numpy_blas
 from ..output.console import WithoutText
@@ -123,7 +124,7 @@ def load_filled(config: Path, corpus: Path, overrides: Overrides | None = None) 
         require_of(filled)
         return filled
     except (ValueError, ConfigParserError) as error:
-        if str(error).startswith("[L"):
+        if is_coded(error):
             raise
         raise ValueError(Errors.L438.format(path=config, problem=message_of(error))) from error
 
@@ -202,8 +203,7 @@ def train_model(
     use_gpu(gpu_id)
     check_trainable(given, config)
     check_models(filled)
-    logger.setLevel(logging.INFO)  # the gate reports its class weights
-    with whole_folder(output) as new:
+    with _logged(logging.INFO), whole_folder(output) as new:  # the gate reports its class weights
         start = time.perf_counter()
         try:
             nlp = init_nlp(with_any_encoder(given), use_gpu=gpu_id)
@@ -236,6 +236,17 @@ def train_model(
             seconds=round(seconds, 1),
         ).write(new)
     return output / BEST
+
+
+@contextmanager
+def _logged(level: int) -> Iterator[None]:
+    """Set the level of spaCy's logger, and restore it afterwards."""
+    before = logger.level
+    logger.setLevel(level)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
 
 
 def foreign_to_run(folder: Path) -> str:
