@@ -8,6 +8,7 @@ import spacy
 from spacy.training import Corpus
 
 from spacy_longtail.evaluation.thresholds import fit_thresholds
+from spacy_longtail.pipes.scores.chosen import Goal
 from spacy_longtail.pipes.scores.thresholds import for_share, points
 from tests.util import GATE_MODEL, TOKEN_MODEL, WEAK, one_pipe, refused, run_app, train, trained_once
 
@@ -70,6 +71,18 @@ def test_a_budget_starts_from_dev_and_is_kept(model, corpus):
     spent = chosen(path, corpus, "--gate-budget", 0.1)
     again = spacy.load(path)
     assert spent["budget"] == again.get_pipe_config("gate")["budget"] == 0.1
+
+
+def test_a_budget_is_kept_if_no_threshold_is_chosen(model, corpus, tmp_path):
+    path, out = model(budget=0.2), tmp_path / "out"
+    chosen(path, corpus)
+    options = {"gate_goal": Goal("recall", 0.9), "min_mentions": 50, "output": out}
+    with pytest.warns(UserWarning, match=r"LW082.*'gate' keeps budget = 0\.2: .* found 32"):
+        found = fit_thresholds(path, corpus / "dev.spacy", **options)["gate"]
+    assert (found.budget, found.start, found.threshold) == (0.2, 96, None) and found.before == found.after
+    kept, given = spacy.load(out), spacy.load(path)
+    assert kept.get_pipe("gate").cfg == given.get_pipe("gate").cfg
+    assert kept.get_pipe_config("gate") == given.get_pipe_config("gate")
 
 
 @pytest.mark.parametrize(

@@ -58,14 +58,12 @@ def fit_gate(
         if goal is None:
             goal = GATE_GOAL if gate.cfg["budget"] is None else Goal("budget", gate.cfg["budget"])
         expected = np.concatenate([gate.predict(batch) for batch in batches])
-        settings = {"budget": None, "threshold": THRESHOLD}
-        gate.cfg["start"] = None
         if goal.kind == "budget":
-            settings["budget"] = goal.value
+            settings = {"budget": goal.value, "threshold": THRESHOLD}
             gate.cfg["start"] = start_scores(expected.sum(axis=1))
-        else:
-            chosen = _choose(gate, goal, min_sentences, expected[known].max(axis=1), right)
-            settings["threshold"] = chosen.threshold if chosen else gate.cfg["threshold"]
+        elif chosen := _choose(gate, goal, min_sentences, expected[known].max(axis=1), right):
+            settings = {"budget": None, "threshold": chosen.threshold}
+            gate.cfg["start"] = None
     else:
         goal, min_sentences = (goal, min_sentences) if goal else (GATE_GOAL, GATE_MIN_SENTENCES)
         logits = np.concatenate([gate.model.ops.to_numpy(gate.logits(b)).ravel() for b in batches])
@@ -115,5 +113,6 @@ def _choose(
     if chosen is None:
         few = f"a choice needs {min_sentences} sentences with a rare type, found {n_rare}"
         problem = few if n_rare < min_sentences else f"no threshold reaches a {goal} of sentences"
-        warn_kept(gate.name, f"threshold = {gate.cfg['threshold']:g}", problem)
+        kept = "threshold" if gate.cfg.get("budget") is None else "budget"
+        warn_kept(gate.name, f"{kept} = {gate.cfg[kept]:g}", problem)
     return chosen
