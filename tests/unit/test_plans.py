@@ -177,6 +177,10 @@ REFUSED = {
     "settings": [f"{GRID}settings: {value}" for value in ("3", "null", "{3: 4}")],
     "use steps": [GRID + "settings: {training.max_steps: 7}"],
     "use corpora": [GRID + "settings: {longtail.tail: [ART]}"],
+    "system.seed under methods.b use seeds": ["methods: {a: {}, b: {system.seed: 3}}"],
+    "paths.train under methods.b use corpora": ["methods: {b: {paths.train: x.spacy}}"],
+    "longtail.tail under methods.b use corpora": ["methods: {b: {longtail.tail: [PER]}}"],
+    "max_steps under choices.head.h use steps": [GRID + "choices: {head: {h: {training.max_steps: 7}}}"],
     "methods": [f"methods: {value}" for value in ("[a]", "{a: 3}", "{a: null}")],
     "file's name": [f"methods: {{{name}: {{}}}}" for name in ("a/b", "''", "nul")],
     "'softmax' names two methods": [GRID + "methods: {softmax: {training.dropout: 0.1}}"],
@@ -202,6 +206,11 @@ REFUSED = {
 def test_plans_that_are_refused(named, text, plan):
     with pytest.raises(ValueError, match=rf"^\[L470\].*plan\.yml.*{named}"):
         plan(text)
+
+
+def test_an_empty_list_declares_types_that_the_corpus_fills_in(plan):
+    found = plan("methods: {a: {longtail.frequent: []}}\nchoices: {gate: {g: {longtail.frequent: []}}}")
+    assert found.methods[0].config["longtail"]["frequent"] == []
 
 
 @pytest.mark.parametrize(

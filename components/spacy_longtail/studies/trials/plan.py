@@ -29,9 +29,9 @@ OF_CORPORA = (
     *("paths.train", "paths.dev", "nlp.lang", "nlp.tokenizer"),
     *("longtail.labels", "longtail.tail", "longtail.frequent"),
 )
+LENGTHS = {"training.max_steps": "steps", "training.patience": "patience"}
 OWNERS = {  # settings of configs, by the field of a plan that sets them
-    "training.max_steps": "steps",
-    "training.patience": "patience",
+    **LENGTHS,
     "system.seed": "seeds",
     **dict.fromkeys(OF_CORPORA, "corpora"),
 }
@@ -80,9 +80,23 @@ class PlanFile(BaseModel):
             "each partition has its own seed: leave seeds out.": drawn and "seeds" in given,
             "partitions need sizes or shares.": not drawn and "partitions" in given,
             "n_sentences needs shares.": not self.shares and "n_sentences" in given,
-            **{f"instead of {s} under settings use {o}.": s in self.settings for s, o in OWNERS.items()},
+            **{
+                f"instead of {name} under {where} use {OWNERS[name]}.": value != []  # [] declares it
+                for where, settings in self._settings()
+                for name, value in settings.items()
+                if name in OWNERS
+            },
         }
         return next((problem for problem, holds in problems.items() if holds), "")
+
+    def _settings(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the settings that other fields may override, and where they stand in the plan."""
+        yield "settings", self.settings
+        for name, own in self.methods.items():  # `_check_equal` compares their lengths
+            yield f"methods.{name}", {k: v for k, v in own.items() if k not in LENGTHS}
+        for axis, choices in self.choices.items():
+            for name, own in choices.items():
+                yield f"choices.{axis}.{name}", own
 
 
 def _repeats(values: list[Any]) -> bool:
