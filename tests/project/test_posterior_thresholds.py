@@ -79,7 +79,11 @@ def test_a_budget_is_kept_if_no_threshold_is_chosen(model, corpus, tmp_path):
     options = {"gate_goal": Goal("recall", 0.9), "min_mentions": 50, "output": out}
     with pytest.warns(UserWarning, match=r"LW082.*'gate' keeps budget = 0\.2: .* found 32"):
         found = fit_thresholds(path, corpus / "dev.spacy", **options)["gate"]
-    assert (found.budget, found.start, found.threshold) == (0.2, 96, None) and found.before == found.after
+    assert (found.budget, found.start, found.threshold) == (
+        0.2,
+        96,
+        None,
+    ) and found.before == found.after
     kept, given = spacy.load(out), spacy.load(path)
     assert kept.get_pipe("gate").cfg == given.get_pipe("gate").cfg
     assert kept.get_pipe_config("gate") == given.get_pipe_config("gate")

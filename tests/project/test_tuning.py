@@ -157,6 +157,20 @@ def test_the_first_trial_is_the_baseline(corpus, tmp_path):
     assert search.run(2, runner=finished(near)) == tried  # enough are there
 
 
+@pytest.mark.parametrize("given", ["0.05:0.9", "0.05:0.9:log", "0.05:1"])
+def test_a_whole_baseline_leaves_a_range_with_other_ends_as_it_is(given, corpus, tmp_path):
+    search = search_of(corpus, tmp_path, f"{LAM}={given}", settings={**TINY, LAM: 1})
+    first, *tried = search.run(4, runner=finished(near))
+    assert first.values == {LAM: 1}
+    assert all(0.05 <= t.values[LAM] <= 1 and t.values[LAM] % 1 for t in tried)
+
+
+def test_a_whole_range_of_a_whole_setting_gives_whole_numbers(corpus, tmp_path):
+    name = "components.tok2vec.model.width"
+    search = search_of(corpus, tmp_path, f"{name}=8:32:log")
+    assert all(isinstance(t.values[name], int) for t in search.run(3, runner=finished(lambda _: 0.5)))
+
+
 def test_a_seed_fixes_the_draws(corpus, tmp_path):
     def lams(name, seed=0):
         tried = search_of(corpus, tmp_path / name, seed=seed).run(11, runner=finished(near))

@@ -136,8 +136,9 @@ def _read(text: str, config: Config) -> Parameter:
         raise ValueError("the range must go up, from one finite number to another")
     if is_log and low <= 0:
         raise ValueError("a logarithmic range starts above 0")
-    is_whole = isinstance(baseline, int) or (baseline is None and low == int(low) and high == int(high))
-    return Parameter(name, baseline, low, high, is_log, is_whole and not isinstance(baseline, bool))
+    has_whole_ends = low == int(low) and high == int(high)
+    whole = has_whole_ends and (baseline is None or is_whole(baseline))
+    return Parameter(name, baseline, low, high, is_log, whole)
 
 
 def _choices(spec: str) -> tuple[Choice, ...]:
