@@ -152,6 +152,8 @@ def test_sources_that_are_refused(files, options, message, tmp_path):
         '{"labels": ["A", "O"]}',
         '{"tokens": []}',
         '{"labels": ["A"], "tail": ["B"]}',
+        '{"labels": ["A", "A", "B"], "tail": []}',
+        '{"labels": ["A", "B"], "tail": ["B", "B"]}',
         '{"labels": ["A"], "descriptions": {"A": " "}}',
         "[" * 100_000,
     ],

@@ -49,6 +49,11 @@ def test_by_hand():
     assert make_ner_scorer()([], labels=())["ents_macro_f"] == 0.0
 
 
+def test_a_type_that_is_declared_twice_counts_once():
+    scores = make_ner_scorer(labels=["A", "A", "B"], tail=["A", "A", "B"])(HAND)
+    assert scores["ents_macro_f"] == scores["ents_tail_f"] == pytest.approx(0.25)  # 0.5 and 0
+
+
 def test_the_warning_of_a_declared_type_without_mentions_does_not_ask_to_drop_it():
     with pytest.warns(UserWarning, match=r"LW002.*types Z, .*without a mention yet may stay"):
         make_ner_scorer(labels=["A", "Z"])(HAND)

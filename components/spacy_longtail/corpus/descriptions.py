@@ -1,6 +1,7 @@
 """Declarations of a corpus: corpus.json in a source, types.json in a converted corpus."""
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -115,6 +116,10 @@ def _read(path: Path) -> Declared:
     except (ValueError, AttributeError, RecursionError) as error:
         problem = problem_of(error) if isinstance(error, ValidationError) else error
         raise _bad(path, problem, EXAMPLE) from error
+    for name, types in (("labels", declared.labels), ("tail", declared.tail)):
+        if repeated := [label for label, n in Counter(types).items() if n > 1]:
+            problem = f"{name} has {', '.join(repeated)} more than once"
+            raise _bad(path, problem, "Declare each type once.")
     strange = sorted({*declared.descriptions, *declared.tail} - set(declared.labels))
     if strange and "labels" in declared.model_fields_set:
         problem = f"tail or descriptions name {', '.join(strange)}, labels does not"
