@@ -219,6 +219,18 @@ def test_the_first_updates_of_a_warmup_are_plain_cross_entropy():
     assert train(warm, 6)[-1]["ner"] != train(plain, 6)[-1]["ner"]
 
 
+def test_a_warmup_makes_one_head(monkeypatch):
+    nlp = build(loss={"@losses": "longtail.Dice.v1"}, warmup=5)
+    train(nlp, 1)
+    tokens, made = nlp.get_pipe("ner").tokens, []
+    kind = tokens.kind
+    monkeypatch.setattr(tokens, "kind", lambda *args: made.append(kind(*args)) or made[-1])
+    tokens.use(tokens.types)
+    for _ in range(3):
+        nlp.update(examples(nlp))
+    assert len(made) == 2 and made[0] is tokens.head  # and the one of the warm-up
+
+
 def counted(nlp, **settings):
     pipe = nlp.get_pipe("ner")
     pipe.initialize(lambda: examples(nlp), nlp=nlp, counts_corpus=lambda nlp: examples(nlp), **settings)

@@ -45,6 +45,37 @@ def test_legality_matches_the_rules(codec, length):
         assert allowed == is_legal(codec, path), [codec.tags[i] for i in path]
 
 
+@pytest.mark.parametrize(
+    ("scheme", "starts", "pairs", "ends"),
+    [
+        # O, B-X, I-X, B-Y, I-Y
+        ("BIO", "11010", ["11010", "11110", "11110", "11011", "11011"], "11111"),
+        # O, B-X, I-X, L-X, U-X, B-Y, I-Y, L-Y, U-Y
+        (
+            "BILUO",
+            "110011001",
+            [
+                "110011001",
+                *["001100000"] * 2,
+                *["110011001"] * 2,
+                *["000000110"] * 2,
+                *["110011001"] * 2,
+            ],
+            "100110011",
+        ),
+    ],
+)
+def test_which_tags_may_start_follow_and_end(scheme, starts, pairs, ends):
+    def ones(values):
+        return "".join(str(int(value == 0.0)) for value in values)
+
+    legality = TagCodec(("X", "Y"), scheme).legality()
+    assert ones(legality.start) == starts and ones(legality.end) == ends
+    assert [ones(row) for row in legality.trans] == pairs
+    assert {values.dtype.name for values in legality} == {"float32"}
+    assert TagCodec((), scheme).legality().trans.tolist() == [[0.0]]
+
+
 def coded(codec, text):
     """spaCy's codes and the codec's label indices of tags such as `B-X I-X O -`."""
     tags = text.split()

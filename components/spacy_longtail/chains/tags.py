@@ -130,11 +130,11 @@ class TagCodec:
 
     def legality(self) -> Transitions:
         """Return scores that are 0 for legal transitions, else `ILLEGAL`. O is legal anywhere."""
-        tags = self.tags
-        opens = np.array([t[0] in "OBU" for t in tags])
-        closes = np.array([self.scheme == "BIO" or t[0] in "OLU" for t in tags])
-        continues = np.array(
-            [[a[0] in "BI" and b[0] in "IL" and a[2:] == b[2:] for b in tags] for a in tags]
-        )
-        legal = opens, (closes[:, None] & opens[None, :]) | continues, closes
+        label, index = self.layout()
+        prefix, outside = np.array(list(self.prefixes))[index], label < 0
+        opens = outside | np.isin(prefix, ["B", "U"])
+        closes = outside | np.isin(prefix, ["L", "U"]) | (self.scheme == "BIO")
+        continues = (label[:, None] == label) & ~outside
+        continues &= np.isin(prefix, ["B", "I"])[:, None] & np.isin(prefix, ["I", "L"])
+        legal = opens, (closes[:, None] & opens) | continues, closes
         return Transitions(*(np.where(ok, 0.0, ILLEGAL).astype("float32") for ok in legal))

@@ -55,6 +55,7 @@ class TokenModel:
         self.codec = TagCodec(types.labels, self.scheme)
         values = None if self.class_values is None else self.codec.values(self.class_values)
         self.head: Head = self.kind(self.codec, self.loss, values)
+        self.warmup_head: Head | None = None  # made by the first batch of a warm-up
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -190,7 +191,9 @@ class TokenModel:
         who (str): Name of the component, for messages.
         RAISES (ValueError): If loss or gradient are no finite numbers (L007).
         """
-        head = self.kind(self.codec, CrossEntropy()) if is_warmup else self.head
+        head = self.head
+        if is_warmup:
+            head = self.warmup_head = self.warmup_head or self.kind(self.codec, CrossEntropy())
         columns: Floats1d | None = None
         if head.loss.reads_soft:  # the teacher may know all types
             gold = gold._replace(soft=soft_targets(examples, self.codec, who))
