@@ -54,6 +54,12 @@ scores, shares = st.sampled_from([0.5, 0.9, 1.0]), st.sampled_from([0.0, 0.2, 0.
 policies = st.builds(PseudoLabelPolicy, scores, st.integers(1, 4), shares)
 
 
+@pytest.mark.parametrize("empty", [1.0, 1, 1.5, -0.1, float("nan")])
+def test_a_fraction_of_empty_sentences_that_none_can_have_is_refused(empty):
+    with pytest.raises(ValueError, match=r"L001.*'empty' must be a number of at least 0 and below 1"):
+        PseudoLabelPolicy(empty=empty)
+
+
 @given(found=sentences(), policy=policies)
 def test_what_is_chosen_and_annotated(found, policy):
     """As of a selection that keeps every sentence, ranked by its minimum score."""

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import ceil
+from math import ceil, nextafter
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -21,6 +21,7 @@ from thinc.types import Floats2d, Ints1d
 from ..corpus.likeness import text_key
 from ..corpus.soft import write_soft
 from ..pipes.scores.spans import ScoredSpan, write_scores
+from ..settings import finite
 from ..types import ANNOTATED_TYPES, ENTITY_SCORES
 from .scan import Best
 from .units import PoolSentence, pseudo_random
@@ -82,14 +83,19 @@ class PseudoLabelPolicy:
 
     threshold (float): Minimum confidence for entities and for O.
     cap (int): Maximum number of pseudo-labelled mentions of each type.
-    empty (float): Fraction of the sentences that have no entity.
+    empty (float): Fraction of the sentences that have no entity, at least 0 and below 1.
     seed (int): Random seed of the sample of these.
+    RAISES (ValueError): If `empty` is out of range (L001).
     """
 
     threshold: float = 0.9
     cap: int = 2000
     empty: float = 0.2
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        rule, fix = "a number of at least 0 and below 1", "0.2 is one sentence in five."
+        finite("empty", self.empty, rule, fix, low=0.0, high=nextafter(1.0, 0.0))
 
 
 class PseudoLabelled(NamedTuple):
