@@ -329,6 +329,16 @@ def test_ordinary_and_extreme_sequences_of_a_batch_do_not_touch_each_other(loss,
     assert whole.d_transitions.trans == pytest.approx(d_trans, abs=1e-9)
 
 
+@pytest.mark.parametrize("one", [2, 2.0, np.float32(2), np.array(2)])
+def test_one_number_weights_all_sequences_and_an_array_the_longest_first(one):
+    sums = PathSums(*chain([1, 0, 3, 2], 0))
+    d_scores, d_transitions = sums.d_log_z(one)
+    assert d_scores.sum(axis=1) == pytest.approx([2.0] * 6)  # one tag a token
+    assert d_transitions.trans.sum() == pytest.approx(6.0)  # two pairs and one
+    each, _ = sums.d_log_z(np.array([3.0, 2.0, 1.0]))
+    assert each.sum(axis=1) == pytest.approx([1.0, 3.0, 3.0, 3.0, 2.0, 2.0])
+
+
 def test_a_sequence_without_a_path_has_no_sum_and_no_gradient():
     scores, lengths, transitions = chain([2, 3], 0, legal=True)
     scores[:2] = [[-np.inf, -np.inf, 0], [0, 0, 0]]  # I opens nothing

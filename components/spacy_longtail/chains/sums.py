@@ -92,8 +92,11 @@ class PathSums:
     scores (Floats2d): Scores of tags, shape (n_tokens, n_tags), the sequences one after another;
         -inf masks a tag.
     lengths (Ints1d): Tokens per sequence, shape (n_sequences,).
-    transitions (Transitions): Scores of starts, tag pairs and ends. A sequence without a possible
-        path has log z -inf.
+    transitions (Transitions): Scores of starts, tag pairs and ends.
+
+    `log_z` has one value for each sequence that is not empty, the longest first, and sequences of
+    the same length in their given order. A sequence without a possible path has log z -inf.
+
     SOURCE: docs/methods.md, "Conditional random field".
     """
 
@@ -116,7 +119,7 @@ class PathSums:
                 self.log_mu = self._log_sums(rows, start, end, exact=True)
         top, scaled = self._scaled(self.log_mu[packing.at(0)])
         self.log_z = (top + xp.log(xp.maximum(scaled.sum(axis=1, keepdims=True), TINY)))[:, 0]
-        log_z = xp.maximum(self.log_z, FLOOR)  # the longest sequence first
+        log_z = xp.maximum(self.log_z, FLOOR)
         self.log_mu -= log_z[packing.sequence][:, None]
 
     def _scaled(self, a: Floats2d) -> tuple[Floats2d, Floats2d]:
@@ -204,14 +207,15 @@ class PathSums:
     def d_log_z(self, weights: Floats1d | float = 1.0) -> tuple[Floats2d, Transitions]:
         """Return the gradient of the summed log z: the expected counts of tags and tag pairs.
 
-        weights (Floats1d | float): Factor on each sequence, shape (n_sequences,), the longest
-            sequence first.
+        weights (Floats1d | float): Factor on each sequence in the order of `log_z`, in its shape,
+            or one number for all sequences.
         RETURNS (Tuple[Floats2d, Transitions]): Gradient of scores, shape (n_tokens, n_tags), and of
             transitions.
         """
         xp, packing = self.xp, self.packing
         mu = xp.exp(self.log_mu)
-        mu *= weights if isinstance(weights, float) else weights[packing.sequence][:, None]
+        factors = xp.broadcast_to(xp.asarray(weights), self.log_z.shape)
+        mu *= factors[packing.sequence][:, None]
         later = slice(packing.starts[1], None) if packing.n_positions else slice(0)
         d_trans = self.trans * (self.from_left[packing.previous].T @ (mu[later] / self.left[later]))
         for i in self.lost_left:
