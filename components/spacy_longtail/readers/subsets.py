@@ -67,7 +67,7 @@ class LowResourceCorpus(Subset):
     partition (int): Number of the sample: each gives another one for the same seed.
     seed (int): Random seed.
     RETURNS (Callable): The reader, a function of nlp to examples.
-    RAISES (ValueError): If the corpus is too small, or cannot have the share (L120).
+    RAISES (ValueError): If the corpus has fewer sentences (L120).
     SOURCE: Nguyen et al. 2023, section on low-resource settings; nesting is ours (docs/methods.md,
         "Subsets of a corpus").
     EXAMPLE:
