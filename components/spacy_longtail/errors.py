@@ -435,7 +435,7 @@ class Warnings:
 
     W015 = (
         "[LW015] Text categories or span groups of some documents are lost, because sentences were "
-        "taken from them."
+        "taken from them or an augmenter rewrote them."
     )
 
     # Losses, heads, layers, models

@@ -4,6 +4,7 @@ import pickle
 import random
 import sys
 import types
+import warnings
 from collections import Counter
 
 import numpy as np
@@ -335,6 +336,21 @@ def test_an_unchanged_copy_keeps_its_other_annotation_and_a_rewritten_one_has_no
     augmenter = MentionReplacement(Fixed([sentence("[Rome|GEO]")]), level=0.5, budget=20)
     tagged = Counter((e.reference.text, e.reference[0].tag_) for e in augmenter(NLP, eg))
     assert set(tagged) == {("Oslo fell ", "NN"), ("Rome fell ", "")}
+
+
+@pytest.mark.parametrize(("lost", "n_warnings"), [("cats", 1), ("spans", 1), (None, 0)])
+def test_what_a_rewritten_copy_loses_is_said(lost, n_warnings):
+    eg = sentence("[Oslo|GEO] fell")
+    if lost == "cats":
+        eg.reference.cats["news"] = 1.0
+    elif lost:
+        eg.reference.spans["sc"] = [eg.reference[0:1]]
+    to, level_0 = Fixed([sentence("[Rome|GEO]")]), MentionReplacement(Fixed([eg]), level=0.0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert one(level_0, eg) is eg and not caught
+        assert one(MentionReplacement(to, level=1.0), eg).reference.text == "Rome fell "
+    assert [str(w.message)[:8] for w in caught] == ["[LW015] "] * n_warnings
 
 
 def test_one_of_draws_evenly_and_passes_the_rest_on():

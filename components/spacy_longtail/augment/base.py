@@ -12,7 +12,7 @@ from spacy.strings import get_string_id
 from spacy.training import Example
 
 from ..corpus.cutting import bare
-from ..corpus.examples import same_tokens
+from ..corpus.examples import same_tokens, warn_of_document_annotation
 from ..corpus.labels import declared_types
 from ..errors import Errors
 from ..settings import CHECKED
@@ -90,6 +90,7 @@ def _rewritten(nlp: Language, example: Example, draft: Draft, edits: list[Edit])
     edits = [e for e in edits if [p.text for p in e.new] != draft.texts[e.start : e.end]]
     if not edits:
         return example
+    warn_of_document_annotation(example)
     reference = draft.rewritten(example.reference.vocab, edits)
     known = example.reference.user_data
     if ANNOTATED_TYPES in known:  # types that were not annotated must not be learnt as O

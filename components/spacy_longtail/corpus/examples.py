@@ -1,5 +1,6 @@
 """Views of examples, for training and scoring: their sentences, entities and types."""
 
+import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TypeVar
 
@@ -9,10 +10,17 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from thinc.types import Ints1d
 
+from ..errors import Warnings
 from ..sentences import Bounded, bounds_at, has_boundaries, sentence_bounds, sentence_lengths
 from .cutting import bare, cut
 
 Placed = TypeVar("Placed", bound=Bounded)
+
+
+def warn_of_document_annotation(eg: Example) -> None:
+    """Warn that annotation of a whole document, such as cats, is lost when it is cut or rewritten."""
+    if eg.reference.cats or any(eg.reference.spans.values()):
+        warnings.warn(Warnings.W015, stacklevel=2)
 
 
 def split_sentences(eg: Example, make_doc: Callable[[str], Doc] | None = None) -> Iterator[Example]:

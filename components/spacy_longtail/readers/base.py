@@ -1,6 +1,5 @@
 """Base class of readers, and checks of which reader can wrap which."""
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from typing import ClassVar
@@ -9,8 +8,8 @@ from spacy.language import Language
 from spacy.training import Example, dont_augment
 from spacy.util import dot_to_object
 
-from ..corpus.examples import split_sentences
-from ..errors import Errors, Warnings
+from ..corpus.examples import split_sentences, warn_of_document_annotation
+from ..errors import Errors
 from ..sentences import sentence_lengths
 from ..types import blocks
 
@@ -26,12 +25,6 @@ def sentences(nlp: Language, examples: Iterable[Example]) -> Iterator[Example]:
         else:
             warn_of_document_annotation(eg)
             yield from split_sentences(eg, nlp.make_doc)
-
-
-def warn_of_document_annotation(eg: Example) -> None:
-    """Warn that annotation of a whole document, such as cats, is lost if it is cut to sentences."""
-    if eg.reference.cats or any(eg.reference.spans.values()):
-        warnings.warn(Warnings.W015, stacklevel=2)
 
 
 class WrappingReader(ABC):

@@ -16,11 +16,12 @@ from thinc.types import Floats1d, Ints1d
 from tqdm import tqdm
 
 from ..corpus.counts import CorpusCounts, count_doc
+from ..corpus.examples import warn_of_document_annotation
 from ..corpus.soft import SoftTags, read_soft, write_soft
 from ..errors import Errors
 from ..settings import seed_of, whole
 from ..types import ANNOTATED_TYPES, SentenceCounts
-from .base import Reader, WrappingReader, sentences, warn_of_document_annotation
+from .base import Reader, WrappingReader, sentences
 
 JOIN_LIMIT = 10  # sentences: enough for a model to see what borders on what
 SLOW = 5  # seconds before a pass shows its progress

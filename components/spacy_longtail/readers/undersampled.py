@@ -9,11 +9,11 @@ from spacy.training import Example
 from thinc.types import Ints1d
 
 from ..corpus.cutting import bare, take_tokens
-from ..corpus.examples import same_tokens
+from ..corpus.examples import same_tokens, warn_of_document_annotation
 from ..errors import Errors
 from ..sentences import sentence_lengths
 from ..settings import finite
-from .base import Reader, WrappingReader, warn_of_document_annotation
+from .base import Reader, WrappingReader
 
 TOKEN_RATIO = 3.0  # tokens to keep for each entity token
 
