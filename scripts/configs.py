@@ -19,7 +19,11 @@ def render(name: str) -> str:
     train = f"spacy train configs/{name}.cfg --paths.train ... --paths.dev ... {recipe.options}".rstrip()
     command = f"recipe . --vars.recipe {name} {recipe.options.replace('--paths.', '--vars.')}".rstrip()
     use = f"`{train}`; `weasel run {name if name in COMMANDS else command}` fills in the paths."
-    return written(recipe, make_config(recipe), f"Complete: {use}")
+    other = (
+        "For a corpus other than Field Notes, add its rare types, as in `--longtail.tail '[\"SHIP\"]'`, "
+        "and `--longtail.labels` if not all types of the data count."
+    )
+    return written(recipe, make_config(recipe), f"Complete: {use}\n{other}")
 
 
 def main(

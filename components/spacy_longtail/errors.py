@@ -463,6 +463,11 @@ class Warnings:
         "[LW180] The training data has no mention of the types {types}. {who} keeps them as declared, "
         "and {how} until it is trained on mentions of them."
     )
+    W181 = (
+        "[LW181] {who} has no names, because 'labels' asks for {asked} and the training data has only "
+        "{known}. Set 'labels' to types of the data, with the package's configs by "
+        "--longtail.tail '[\"{first}\"]', or to null for all types."
+    )
     W062 = (
         "[LW062] The secondary of {who} failed on a sentence, which keeps the entities of the primary: "
         "{problem}"

@@ -1,6 +1,7 @@
 """`longtail_gazetteer`: names that training has read, counted by hand and against a slow search."""
 
 import random
+import warnings
 from collections import Counter
 
 import pytest
@@ -153,6 +154,22 @@ def test_as_a_slow_search_finds_it(seed):
 )
 def test_types_are_asked_for(labels, found):
     assert built(labels=labels)[1].labels == found
+
+
+@pytest.mark.parametrize(
+    ("labels", "messages"),
+    [
+        (["NAT", "EVE"], ["asks for EVE, NAT and the training data has only ART, GEO, ORG, PER."]),
+        *((labels, []) for labels in (["ART", "NAT"], [], None)),
+    ],
+)
+def test_types_of_which_the_data_has_none_are_named(labels, messages):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        built(labels=labels)
+    found = [str(w.message) for w in caught]
+    assert len(found) == len(messages)
+    assert all("LW181" in text and messages[0] in text and "--longtail.tail" in text for text in found)
 
 
 def test_labels_that_do_not_fit_are_refused():

@@ -18,7 +18,7 @@ Placed = TypeVar("Placed", bound=Bounded)
 
 
 def warn_of_document_annotation(eg: Example) -> None:
-    """Warn that annotation of a whole document, such as cats, is lost when it is cut or rewritten."""
+    """Warn that annotation of a document, such as cats, is lost when it is cut or rewritten."""
     if eg.reference.cats or any(eg.reference.spans.values()):
         warnings.warn(Warnings.W015, stacklevel=2)
 

@@ -1,5 +1,6 @@
 """`longtail_gazetteer`: finds the names of the training data again."""
 
+import warnings
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -12,6 +13,7 @@ from spacy.util import filter_spans, logger
 from typing_extensions import TypedDict
 
 from ..corpus.names import matcher_of
+from ..errors import Warnings
 from ..readers.gazetteer import Gazetteer, Reliability, read_gazetteer
 from ..types import ENTITY_SCORES
 from .base import UntrainedPipe, factory
@@ -92,6 +94,10 @@ class TrainingGazetteer(UntrainedPipe):
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
         names, reliability = read_gazetteer(lambda: (eg.reference for eg in seen()), self.vocab)
         asked = self.cfg["labels"]
+        if asked and names and names.keys().isdisjoint(asked):
+            known = sorted(names)
+            shown = {"who": self.name, "asked": ", ".join(sorted(asked)), "known": ", ".join(known)}
+            warnings.warn(Warnings.W181.format(**shown, first=known[0]), stacklevel=2)
         kept = [t for t in names if names[t] and (asked is None or t in asked)]
         check_labels(labels, kept, WHO)
         self.cfg["names"] = {t: {"names": names[t], **reliability[t]._asdict()} for t in kept}

@@ -79,10 +79,10 @@ def written(recipe: Recipe, config: Config, use: str) -> str:
 
     recipe (Recipe): The recipe.
     config (Config): The config, not interpolated.
-    use (str): Sentence that says how to train it.
+    use (str): Lines that say how to train it.
     RETURNS (str): The text.
     """
-    head = [*recipe.comment.splitlines(), use]
+    head = [*recipe.comment.splitlines(), *use.splitlines()]
     return commented(config, head, {**_table()["comments"], **recipe.comments})
 
 
