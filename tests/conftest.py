@@ -99,3 +99,15 @@ def light_processes(light, monkeypatch):
 def no_pickle(monkeypatch):
     """Whatever reads or writes a pickle fails."""
     forbid_pickle(monkeypatch)
+
+
+@pytest.fixture
+def homeless(monkeypatch):
+    """A user without HOME and without an entry in passwd, as in many containers."""
+    pwd = pytest.importorskip("pwd", reason="needs POSIX")
+
+    def fail(uid):
+        raise KeyError(uid)
+
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr(pwd, "getpwuid", fail)

@@ -89,6 +89,11 @@ def test_a_command_can_be_typed_again(tmp_path, monkeypatch):
     assert words_of_shell(command("train", paths, {})) == ["train", *expected]
 
 
+def test_a_command_of_a_user_without_a_home_folder_has_absolute_paths(homeless):
+    paths = [Path("/home/me/out"), Path("my.cfg")]
+    assert words_of_shell(command("train", paths, {})) == ["train", "/home/me/out", "my.cfg"]
+
+
 def test_config_values_of_a_command_can_be_typed_again():
     overrides = {
         "paths.vectors": "corpus/it's here/vec",

@@ -53,6 +53,12 @@ def test_an_output_is_no_place_that_must_stay(target, here):
     assert tree(here) == before
 
 
+def test_a_user_without_a_home_folder_can_write(here, homeless):
+    check_folder(Path("new"), [Path("my.cfg")])
+    with pytest.raises(ValueError, match=r"L436.*working folder"):
+        check_folder(Path(), [Path("my.cfg")])
+
+
 @pytest.mark.parametrize("target", ["new", "a/b/c", "training/new", "corpus/other", "training/old"])
 def test_other_places_are_fine(target, here):
     inputs = [Path("my.cfg"), Path("corpus/mine")]

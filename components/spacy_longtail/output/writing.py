@@ -115,9 +115,10 @@ def _checked(target: Path, inputs: Iterable[Path], kind: str) -> Path:
         kept = {path.resolve(): f"{path}" for path in inputs}
     except (OSError, RuntimeError, ValueError) as error:  # links in a circle, a NUL
         raise ValueError(Errors.L432.format(path=repr(str(target)), problem=error)) from error
+    if (home := home_folder()) is not None:
+        kept[home.resolve()] = "the home folder"
     kept |= {
         Path(ASSETS).resolve(): f"the folder {ASSETS}",
-        Path.home().resolve(): "the home folder",
         Path.cwd(): "the working folder",
         Path(full.anchor): "the root folder",
     }
@@ -127,6 +128,13 @@ def _checked(target: Path, inputs: Iterable[Path], kind: str) -> Path:
         raise ValueError(Errors.L436.format(path=target, problem=problems[0], kind=kind))
     _check_open(nearest(full.parent))
     return full
+
+
+def home_folder() -> Path | None:
+    """Return the home folder, or None if the user has none, as in many containers."""
+    with suppress(RuntimeError):
+        return Path.home()
+    return None
 
 
 def _check_open(place: Path) -> None:

@@ -19,6 +19,7 @@ from ..about import __version__
 from ..corpus.parts import checksum as checksum
 from ..encoders import located
 from ..errors import Errors
+from ..output.writing import home_folder
 from ..pipes.scores.thresholding import CALIBRATION
 from ..records import Record, problem_of
 from ..types import Overrides
@@ -118,8 +119,9 @@ def typed(path: str | Path) -> str:
     path = Path(path)
     if path.is_absolute() and path.is_relative_to(Path.cwd()):
         path = path.relative_to(Path.cwd())
-    if path.is_absolute() and path.is_relative_to(Path.home()):
-        return f"~/{shlex.quote(path.relative_to(Path.home()).as_posix())}"
+    home = home_folder()
+    if home is not None and path.is_absolute() and path.is_relative_to(home):
+        return f"~/{shlex.quote(path.relative_to(home).as_posix())}"
     return shlex.quote(f"./{path}" if f"{path}".startswith("-") else f"{path}")
 
 
