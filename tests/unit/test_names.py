@@ -219,6 +219,19 @@ def test_training_learns_what_a_list_is_worth(tmp_path):
     assert listed_words - others > 1.0
 
 
+def test_the_tokenizer_of_a_language_is_loaded_only_for_names_that_are_texts(tmp_path, monkeypatch):
+    def fail(*_, **__):
+        raise ImportError("The Thai tokenizer requires PyThaiNLP")
+
+    doc = doc_of("Oslo")
+    monkeypatch.setattr(spacy, "blank", fail)
+    model = encoder(listed(tmp_path / "names.jsonl"), [doc])
+    assert model.attrs["matcher"].names == NAMES
+    write_files(tmp_path, {"names/GEO.txt": "Oslo"})
+    with pytest.raises(ValueError, match=r"L428.*PyThaiNLP"):
+        encoder(str(tmp_path / "names"), [doc])
+
+
 def test_without_lists_initialization_is_refused():
     with pytest.raises(ValueError, match=r"L803.*null"):
         encoder(None, [doc_of("Oslo")])

@@ -1,11 +1,11 @@
 """Encoder that also sees which lists of names a token occurs in."""
 
 from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import spacy
 import srsly
 from spacy.matcher import PhraseMatcher
 from spacy.tokens import Doc
@@ -14,6 +14,7 @@ from thinc.api import Model, deserialize_attr, serialize_attr
 from thinc.types import Floats2d
 
 from ..corpus.names import Names, matcher_of, read_names, words_by
+from ..corpus.tokenizers import blank
 from ..errors import Errors
 from ..settings import finite
 
@@ -69,9 +70,13 @@ def ListedNames(
 
     tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, such as a listener.
     names (Optional[str]): Lists of names: a file `names.jsonl`, or a folder with TYPE.txt files.
+        Names that are texts, as in a folder, are split by the tokenizer of the language. If the
+        pipeline has another tokenizer, use a file with a list of tokens for each name, as
+        `convert` writes it.
     dropout (float): Probability in [0, 1) that a match is left out in training.
     RETURNS (Model[List[Doc], List[Floats2d]]): One row per token, of the encoder's width.
-    RAISES (ValueError): At initialisation, if there are no lists (L803).
+    RAISES (ValueError): At initialisation, if there are no lists (L803), or if names are texts and
+        the language has no tokenizer (L428).
     EXAMPLE:
         >>> from pathlib import Path
         >>> from spacy.ml.models import build_hash_embed_cnn_tok2vec
@@ -116,12 +121,20 @@ def init(
         problem = "the setting 'names' of longtail.ListedNames.v1 is null"
         raise ValueError(Errors.L803.format(path="names.jsonl", place="", problem=problem))
     vocab = X[0].vocab if X else Vocab()
-    model.attrs["matcher"] = NameMatcher(
-        read_names(Path(path), words_by(spacy.blank(vocab.lang or "xx")))
-    )
+    model.attrs["matcher"] = NameMatcher(read_names(Path(path), _words_in(vocab.lang or "xx")))
     model.set_dim("nO", tok2vec.get_dim("nO"), force=True)
     model.set_dim("nF", 2 * len(model.attrs["matcher"].names), force=True)
     model.set_param("W", model.ops.alloc2f(model.get_dim("nF"), model.get_dim("nO")))
+
+
+def _words_in(lang: str) -> Callable[[str], list[str]]:
+    """Return a function that splits a name into words as the tokenizer of a language does.
+
+    The tokenizer is loaded with the first name, because it may need a package that is not
+    installed, while all names of a converted corpus are lists of words.
+    """
+    nlp = cache(partial(blank, lang, "words"))
+    return lambda text: words_by(nlp())(text)
 
 
 def forward(
