@@ -23,8 +23,9 @@ from ..faults import is_coded, is_out_of_memory, message_of, raised_in
 from ..output.console import any_console
 from ..training.startup import end_processes
 
-FAILED = 1  # the command found a fault in its input, or has a bug itself (L546)
+FAILED = 1  # the command found a fault in its input
 REFUSED = 2  # the command cannot work with its input
+BUG = 70  # the command has a bug itself (L546); EX_SOFTWARE of sysexits.h
 INTERRUPTED = 130  # as shells do: 128 + SIGINT
 CLOSED = 141  # the reader of stdout has closed it: 128 + SIGPIPE
 
@@ -101,7 +102,7 @@ def boundary(arguments: Sequence[str]) -> Iterator[None]:
                 sys.stderr.write("".join(traceback.format_exception(error)))
             if message is None:
                 what = f"{type(error).__name__}: {message_of(error)}"
-                _end("fail", Errors.L546.format(what=what, versions=version_line()), FAILED)
+                _end("fail", Errors.L546.format(what=what, versions=version_line()), BUG)
             _end("fail", message, REFUSED)
 
 
