@@ -4,6 +4,11 @@ SHIPPED_CONFIGS = (
     "Name a config file. `longtail init-config NAME -o config.cfg` writes one of the package's."
 )
 
+START = (  # how to correct the setting 'pretrained'
+    "Set 'pretrained' to a pipeline that `pretrain` wrote, with the same encoder, width and "
+    "'describe', or to null."
+)
+
 
 class Errors:
     # Several rooms
@@ -49,10 +54,7 @@ class Errors:
         'line, or a file names.jsonl with lines such as {{"label": "HERB", "pattern": "lemon balm"}}. '
         "Put them beside the corpus and convert it again, or name them with --paths.names."
     )
-    L274 = (
-        "[L274] {who} cannot start from {path}: {problem}. Set 'pretrained' to a pipeline that "
-        "`pretrain` wrote, with the same encoder, width and 'describe', or to null."
-    )
+    L274 = "[L274] {who} cannot start from {path}: {problem}. {fix}"
     L402 = "[L402] {path} does not exist. {fix}"
     L403 = "[L403] {path} has no sentences. {fix}"
     L405 = (
@@ -94,8 +96,8 @@ class Errors:
     L550 = "[L550] {label!r} cannot be the name of a type{where}: {problem}. Correct it."
     L581 = "[L581] --{option} {given!r} cannot be used: {problem}."
     L700 = (
-        "[L700] {source} was not converted: {problem}. Correct the source or the options, or pass "
-        "--allow to convert it anyway."
+        "[L700] {source} was not {converted}: {problem}. Correct the source or the options, or pass "
+        "--allow to {convert} it anyway."
     )
     L830 = (
         "[L830] {source}: {n} of {total} texts are given several times with {how} annotation, "

@@ -345,6 +345,8 @@ def test_what_cannot_be_merged_changes_nothing(corpus, tmp_path, row, code):
         merge_labels(corpus, path, "dev")
     assert tree(corpus) == before
     if code == "L700":
+        with pytest.raises(ValueError, match=r"was not merged: .* pass --allow to merge it anyway"):
+            merge_labels(corpus, path, "dev")
         assert merge_labels(corpus, path, "dev", allow=True).parts == {"train": 2}
 
 

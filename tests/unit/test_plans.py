@@ -191,6 +191,7 @@ REFUSED = {
     "sizes and shares": [GRID + "sizes: [20]\nshares: [0.1]"],
     "partitions need": [GRID + "partitions: 3"],
     "n_sentences needs": [GRID + "sizes: [20]\nn_sentences: 3"],
+    "its baseline 'crf' is none of its methods: softmax": [GRID + "baseline: crf"],
     "unknown axis, 'haed'": ["grids: [{haed: crf}]", GRID + "choices: {haed: {}}"],
     "unknown head, 'crv'. Known: softmax": ["grids: [{head: crv}]"],
     "max_steps is 7 for 'a' and 1000": ["methods: {a: {training.max_steps: 7}, b: {}}"],
@@ -223,7 +224,6 @@ def test_an_empty_list_declares_types_that_the_corpus_fills_in(plan):
         ("methods: {a: {config: missing.cfg}}", "L402", "missing.cfg"),
         (GRID + "config: missing.cfg", "L402", "missing.cfg"),
         (GRID + "config: plan.yml", "L470", "plan.yml"),  # no config
-        (GRID + "baseline: crf", "L410", "'crf', found softmax"),
     ],
 )
 def test_settings_that_are_refused(text, code, found, plan):

@@ -3,7 +3,7 @@
 import pytest
 
 from spacy_longtail.evaluation.preview import known_types, preview
-from tests.util import corpus_of, refused, run_app
+from tests.util import blank, corpus_of, refused, run_app
 
 DESCRIPTIONS = {"STORM": "named storm", "TOWN": "harbour town", "GADGET": "device"}
 
@@ -40,3 +40,9 @@ def test_stats_shows_what_an_encoder_knows(corpus):
 
 def test_stats_refuses_an_encoder_beside_json(corpus):
     refused(["stats", corpus, "--encoder", "en_longtail_cnn", "--json"], "L420")
+
+
+def test_stats_says_how_to_name_another_encoder(corpus, tmp_path):
+    blank().to_disk(tmp_path / "blank")
+    with pytest.raises(ValueError, match=r"L274.*stats.*DescribedTypes.*found nothing.* --encoder"):
+        preview(corpus, str(tmp_path / "blank"))

@@ -15,6 +15,7 @@ from ..pipes.token.describing import read_pretrained, vectors_of
 from .evaluate import score_pipeline
 
 N_NEAREST = 3
+FIX = "Name an encoder with --encoder: en_longtail_cnn, or a folder that `pretrain` wrote."
 
 
 class TypePreview(NamedTuple):
@@ -57,7 +58,7 @@ def preview(corpus: Path, encoder: str) -> Preview:
     if not dev.exists():
         raise ValueError(Errors.L402.format(path=dev, fix="`split` makes the parts."))
     texts = in_words(types.labels, types.descriptions)
-    head = read_pretrained(encoder, "stats")
+    head = read_pretrained(encoder, "stats", FIX)
     describe = head.pipe.describe
     given, known = (
         vectors_of(list(words), describe, "stats") for words in (texts.values(), known_types())

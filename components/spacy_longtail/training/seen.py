@@ -16,7 +16,7 @@ from ..corpus.folder import part_path
 from ..corpus.formats.docbin import stream_sentences
 from ..corpus.likeness import text_key
 from ..encoders import located
-from ..errors import Errors, Warnings
+from ..errors import START, Errors, Warnings
 
 FILE = "seen.bin"  # in the pipeline's folder: ascending hashes of 4 bytes, little-endian
 SAMPLED = 4  # one of so many sentences is sampled, by its hash and so in all corpora alike
@@ -55,9 +55,8 @@ def seen_share(pipeline: Path, parts: Iterable[Path]) -> float:
     path = located(pipeline) / FILE
     data = path.read_bytes() if path.is_file() else b""
     if len(data) % 4:
-        raise ValueError(
-            Errors.L274.format(who="A training", path=pipeline, problem=f"{FILE} is damaged")
-        )
+        problem = f"{FILE} is damaged"
+        raise ValueError(Errors.L274.format(who="A training", path=pipeline, problem=problem, fix=START))
     if not data:
         return 0.0
     vocab = Vocab()

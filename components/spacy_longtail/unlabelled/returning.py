@@ -74,7 +74,8 @@ def merge_labels(
     parts = find_parts(labelled, PARTS, format, options).parts.values()
     docs = [doc for part in parts for doc in part.read(context)]
     if not allow:
-        check_losses(labelled, [(merged.events, next(iter(parts)).misaligned)])
+        happened = [(merged.events, next(iter(parts)).misaligned)]
+        check_losses(labelled, happened, command="merge", done="merged")
     _check_proposed(docs, labelled, unchanged)
     known, in_any_case = _known(corpus, nlp)
     rows = [(doc, exact_key(doc.text), (text_key(doc.text), entities_of(doc))) for doc in docs]

@@ -91,13 +91,20 @@ def shown(counts: Counter[str]) -> str:
 
 
 def check_losses(
-    source: Path, parts: Iterable[tuple[Events, Misaligned]], n_entities: int | None = None
+    source: Path,
+    parts: Iterable[tuple[Events, Misaligned]],
+    n_entities: int | None = None,
+    *,
+    command: str = "convert",
+    done: str = "converted",
 ) -> None:
     """Refuse a source that loses too many annotations.
 
     source (Path): The file or folder.
     parts (Iterable[Tuple[Events, str]]): Events of each part, and its handling of misaligned spans.
     n_entities (Optional[int]): Number of entities that were read; null where there may be none.
+    command (str): The command, for the message.
+    done (str): Participle of the command.
     RAISES (ValueError): L700.
     """
     lost: dict[str, Counter[str]] = defaultdict(Counter)
@@ -117,7 +124,7 @@ def check_losses(
         return
     for kind, counts in lost.items():
         problem += f"; {counts.total()} {MEANINGS[kind]} ({shown(counts)}), as {examples[kind]}"
-    raise ValueError(Errors.L700.format(source=source, problem=problem))
+    raise ValueError(Errors.L700.format(source=source, problem=problem, convert=command, converted=done))
 
 
 class Context(NamedTuple):

@@ -16,7 +16,7 @@ from ...corpus.type_words import in_words, problem_of_texts
 from ...describers import Describer, HashedDescriptions
 from ...describers.base import unit_rows
 from ...encoders import check_encoder
-from ...errors import Errors
+from ...errors import START, Errors
 from ...heads.outputs import output_of
 from ...layers.described import is_described
 from ...settings import unused
@@ -115,9 +115,12 @@ class PretrainedHead(NamedTuple):
     describe: Block | None  # the block of its describer
 
 
-def read_pretrained(path: str | Path, who: str) -> PretrainedHead:
+def read_pretrained(path: str | Path, who: str, fix: str = START) -> PretrainedHead:
     """Load the described head of a pretrained pipeline.
 
+    path (str | Path): Folder of the pipeline, or an installed encoder.
+    who (str): Who needs it, for messages.
+    fix (str): How to name another pipeline, for messages.
     RAISES (ValueError): If the pipeline cannot be loaded or has no such head (L274).
     """
     folder = check_encoder(path)
@@ -125,7 +128,7 @@ def read_pretrained(path: str | Path, who: str) -> PretrainedHead:
         nlp = spacy.load(folder)
     except Exception as error:  # what is damaged can fail anywhere, each in its own way
         problem = " ".join(f"{type(error).__name__}: {error}".split())
-        raise ValueError(Errors.L274.format(who=who, path=path, problem=problem)) from error
+        raise ValueError(Errors.L274.format(who=who, path=path, problem=problem, fix=fix)) from error
     for name, pipe in nlp.pipeline:
         model = getattr(pipe, "model", None)
         layer = model.maybe_get_ref("output_layer") if isinstance(model, Model) else None
@@ -135,7 +138,7 @@ def read_pretrained(path: str | Path, who: str) -> PretrainedHead:
         return PretrainedHead(path, nlp, cast(LongtailPipe, pipe), block)
     factories = ", ".join(nlp.get_pipe_meta(name).factory for name in nlp.pipe_names) or "nothing"
     problem = f"no component has a longtail.DescribedTypes.v1 model, found {factories}"
-    raise ValueError(Errors.L274.format(who=who, path=path, problem=problem))
+    raise ValueError(Errors.L274.format(who=who, path=path, problem=problem, fix=fix))
 
 
 def are_alike(vectors: Floats2d, others: Floats2d) -> bool:
@@ -165,7 +168,7 @@ def take_pretrained(pipe: Any, head: PretrainedHead, nlp: Language | None) -> No
         except Exception:  # of msgpack, of thinc: each its own kind
             problem = f"its encoder has other layers than {tok2vec.name!r}: let it be its source"
     if problem:
-        raise ValueError(Errors.L274.format(who=pipe.name, path=head.path, problem=problem))
+        raise ValueError(Errors.L274.format(who=pipe.name, path=head.path, problem=problem, fix=START))
     known, prefixes = head.pipe.codec.prefixes, pipe.codec.prefixes
     rows = [known.index(p if p in known else FROM_PREFIX[p]) for p in prefixes]
     for name in ("P", "Q"):

@@ -287,6 +287,7 @@ def _beginning(pretrained: Path, corpus: Path) -> tuple[str, Overrides]:
                 path=pretrained,
                 problem="it needs tok2vec and a head that reads label descriptions, "
                 f"found {', '.join(names)}",
+                fix="Name a pipeline that `pretrain` wrote with --pretrained.",
             )
         )
     start = {**known_choices()["encoder"]["pretrained"], "paths.pretrained": str(pretrained)}

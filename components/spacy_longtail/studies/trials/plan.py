@@ -215,7 +215,7 @@ def read_plan(source: str, given: Overrides | None = None) -> Plan:
     names = [method.name for method in methods]
     baseline = fields.baseline or names[0]
     if baseline not in names:
-        raise ValueError(Errors.L410.format(role="baseline", name=baseline, found=", ".join(names)))
+        raise unusable(path, f"its baseline {baseline!r} is none of its methods: {', '.join(names)}.")
     corpora = [with_name(Path(corpus)) for corpus in fields.corpora]
     draws: list[Draw] = [Draw(size) for size in sorted(fields.sizes)]
     draws += [Draw(fields.n_sentences, share) for share in sorted(fields.shares)]
