@@ -200,6 +200,15 @@ def test_conversion_resolves_the_variables_of_a_config():
         convert_ner(nlp, "tok2vec")
 
 
+@pytest.mark.parametrize("config", [{"include": ["PER", "XYZ"]}, {"thresholds": {"XYZ": 0.5}}])
+def test_a_conversion_to_types_that_were_not_learnt_changes_nothing(config):
+    nlp, _ = trained("ner", 1)
+    before = nlp.get_pipe("ner")
+    with pytest.raises(ValueError, match=r"L203.*XYZ"):
+        convert_ner(nlp, "ner", {**config, "scores_key": "entity_scores"})
+    assert nlp.get_pipe("ner") is before and nlp.get_pipe_meta("ner").factory == "ner"
+
+
 def test_a_loss_that_is_not_finite_stops_training():
     nlp, _ = trained(loss=MOM, steps=1)
     pipe = nlp.get_pipe("ner")

@@ -307,17 +307,23 @@ def convert_ner(nlp: Language, name: str = "ner", config: Overrides | None = Non
     name (str): Name of the component to convert.
     config (Optional[Mapping]): Settings of longtail_ner, such as loss, include and scores_key.
     RETURNS (LongtailNER): The new component. Its predictions are unchanged until it is trained.
+    RAISES (ValueError): If the component is no stock ner (L001), or a setting names a type that it
+        has not learnt (L203).
     """
     factory = nlp.get_pipe_meta(name).factory
     if factory != "ner":
         rule, fix = "a component of the factory ner", "Only a stock ner can be converted."
         raise ValueError(Errors.L001.format(name=name, rule=rule, value=factory, fix=fix))
-    trained = cast(EntityRecognizer, nlp.get_pipe(name)).to_bytes(exclude=["vocab"])
+    stock, settings = cast(EntityRecognizer, nlp.get_pipe(name)), config or {}
+    for setting in ("include", "thresholds") if stock.labels else ():
+        if isinstance(given := settings.get(setting), (list, tuple, dict)):  # the factory refuses others
+            check_known(setting, given, stock.labels, WHO)
+    trained = stock.to_bytes(exclude=["vocab"])
     # variables such as ${components.tok2vec.model.width} are resolved against the whole config
     old = dict(nlp.config.interpolate()["components"][name])
     del old["factory"]
-    pipe = cast(LongtailNER, nlp.replace_pipe(name, WHO, config={**old, **(config or {})}))
-    new = {key: value for key, value in pipe.cfg.items() if key in (config or {})}
+    pipe = cast(LongtailNER, nlp.replace_pipe(name, WHO, config={**old, **settings}))
+    new = {key: value for key, value in pipe.cfg.items() if key in settings}
     pipe.from_bytes(trained, exclude=["vocab"])
     pipe.cfg.update(new)
     return pipe
