@@ -122,6 +122,7 @@ CASES = [
     (MRC, {"queries": {}}, "L230"),
     *((MRC, {"queries": {"PER": text}}, "L230") for text in (" ", "where is ${paths.train}")),
     *((MRC, {"queries": {label: "persons"}}, "L230") for label in (" ", "[x", "a=b")),
+    *((MRC, {"queries": {label: "persons"}}, "L550.*queries") for label in ("O", "PER ")),
     (MRC, {"model": {**MRC_MODEL, "tok2vec": LISTENER}}, "L209.*listener"),
     *((MRC, {"model": model}, "L209") for model in (PARSER, TOKEN_MODEL)),
     (MRC, {"batch_size": 0}, "L001.*batch_size"),

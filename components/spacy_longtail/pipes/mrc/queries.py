@@ -11,6 +11,7 @@ from spacy.vocab import Vocab
 from thinc.types import Ints1d
 from typing_extensions import TypedDict
 
+from ...corpus.labels import check_label
 from ...corpus.type_words import problem_in_config
 from ...errors import Errors
 from ...layers.reading import Asked
@@ -32,11 +33,13 @@ def cut_query(query: str, tokenizer: Callable[[str], Doc]) -> CutQuery:
 
 
 def check_queries(queries: dict[str, str], who: str) -> dict[str, str]:
-    """Refuse types without a query, and texts that a config cannot represent (L230)."""
+    """Refuse types without a query, texts that a config cannot represent (L230) and names that are
+    no types (L550).
+    """
     is_text = all(text.strip() and "\n" not in text for text in [*queries, *queries.values()])
     if not queries or not is_text or problem_in_config(queries):
         raise ValueError(Errors.L230.format(who=who, found=queries))
-    return dict(queries)
+    return {check_label(label, f" of 'queries' in {who}"): query for label, query in queries.items()}
 
 
 class Questions(NamedTuple):
