@@ -207,6 +207,12 @@ def test_scores_alone_will_do():
     assert sentence.sure.tolist() == [False, *[True] * (len(doc) - 1)]  # GEO is of no declared type
 
 
+def test_a_component_of_another_package_may_have_thresholds_only():
+    nlp, _ = trained_once(pipeline, 25)
+    nlp.add_pipe("entity_ruler").cfg = {"thresholds": {"PER": 0.5}}
+    assert PoolTeacher(nlp, "teacher", ["PER"]).doubts == [DOUBTS]
+
+
 def test_a_teacher_must_have_scores_types_and_one_tagger():
     with pytest.raises(ValueError, match=r"L509.*mine"):
         PoolTeacher(one_pipe("ner"), "mine", ["PER"])

@@ -51,7 +51,7 @@ class PoolTeacher:
             if isinstance(pipe, TokenNER | EnsembleNER | GLiNERNER):
                 cfg["scores_key"] = cfg["scores_key"] or ENTITY_SCORES
             if cfg.get("thresholds"):
-                cfg["abstain_key"] = cfg["abstain_key"] or DOUBTS
+                cfg["abstain_key"] = cfg.get("abstain_key") or DOUBTS
                 self.doubts.append(cfg["abstain_key"])
         keys = [getattr(pipe, "cfg", {}).get("scores_key") for pipe in entity_pipes(nlp)]
         self.keys = list(dict.fromkeys(key for key in keys if key))  # keys of doc.spans with its scores
