@@ -80,6 +80,14 @@ def test_an_order_that_makes_no_sense_is_refused(build):
         build(Fixed([]))
 
 
+def test_readers_that_count_wrap_any_undersampling():
+    class Own(UndersampledCorpus):
+        pass
+
+    for reader in (UndersampledCorpus(Fixed([])), Own(Fixed([]))):
+        assert ResampledCorpus(reader, sC()).corpus is reader
+
+
 @pytest.mark.parametrize(
     "build",
     [

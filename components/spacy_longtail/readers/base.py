@@ -32,6 +32,7 @@ class WrappingReader(ABC):
 
     counts: ClassVar[bool] = False  # whether it counts the corpus, which then must not be rewritten
     copies: ClassVar[bool] = False  # whether it yields copies, or parts, of sentences
+    is_countable: ClassVar[bool] = False  # whether a reader that counts may wrap it in any case
 
     def __init__(self, corpus: Reader) -> None:
         inner = corpus
@@ -39,7 +40,7 @@ class WrappingReader(ABC):
             what = "" if not getattr(inner, "copies", False) else "copies or cuts sentences"
             if self.counts and getattr(inner, "augmenter", None) not in (None, dont_augment):
                 what = "has an augmenter"
-            if what and not (self.counts and type(inner).__name__ == "UndersampledCorpus"):
+            if what and not (self.counts and getattr(inner, "is_countable", False)):
                 shown = {"outer": type(self).__name__, "inner": type(inner).__name__, "what": what}
                 raise ValueError(Errors.L108.format(**shown))
             inner = getattr(inner, "corpus", None)

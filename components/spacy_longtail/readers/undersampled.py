@@ -40,6 +40,7 @@ class UndersampledCorpus(WrappingReader):
     """
 
     copies = True
+    is_countable = True
 
     def __init__(self, corpus: Reader, ratio: float = TOKEN_RATIO) -> None:
         super().__init__(corpus)
