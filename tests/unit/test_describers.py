@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from spacy_longtail.describers import HashedDescriptions, SubwordDescriptions
+from spacy_longtail.describers import Describer, HashedDescriptions, SubwordDescriptions
 from spacy_longtail.describers.base import unit_rows, words
 from spacy_longtail.hub import load_transformer
 from tests.util import tiny_bert, toy_encoder, toy_table
@@ -16,6 +16,14 @@ def test_words_and_rows():
     for settings in ({"width": 0}, {"width": 2.5}, {"seed": "x"}):
         with pytest.raises(ValueError, match=next(iter(settings))):
             HashedDescriptions(**settings)
+
+
+def test_a_describer_without_a_call_cannot_be_made():
+    class Silent(Describer):
+        pass
+
+    with pytest.raises(TypeError, match="__call__"):
+        Silent()
 
 
 # Hashed

@@ -1,6 +1,7 @@
 """The interface of describers, and functions that they share."""
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,21 +19,21 @@ TINY = 1e-12
 BATCH = 512  # descriptions that a transformer reads together
 
 
-class Describer:
+class Describer(ABC):
     """Maps descriptions of types to vectors. Its data is saved with the component that has it.
 
     A describer that needs nothing but its settings has no data, and no file.
     """
 
+    @abstractmethod
     def __call__(self, texts: list[str]) -> Floats2d:
         """Return one row for each description, (n_texts, n_columns).
 
         A component calls it when it gets its types and when one is added, each time with all
         descriptions, and never to predict. It does not know which component that is.
         """
-        raise NotImplementedError
 
-    def share(self, layers: Iterable[Model]) -> None:
+    def share(self, layers: Iterable[Model]) -> None:  # noqa: B027 (most have nothing to share)
         """Use weights of a pipeline's own layers instead of a copy, where they are the same.
 
         layers (Iterable[Model]): All layers of the pipeline.
@@ -42,7 +43,7 @@ class Describer:
         """Return the data that the describer needs beside its settings and shared layers."""
         return b""
 
-    def from_bytes(self, data: bytes) -> None:
+    def from_bytes(self, data: bytes) -> None:  # noqa: B027 (most have no data)
         """Take over data that `to_bytes` returned."""
 
     def to_disk(self, path: Path) -> None:
