@@ -21,6 +21,39 @@ def _name(record: dict) -> str:
     return f"{corpus}, {'transformer' if 'trf' in record['advice'] else 'CNN'}{mark}"
 
 
+CANDIDATES = {
+    STOCK: "stock spaCy",
+    "softmax-en_longtail_trf-described": "six layers",
+    "softmax-en_longtail_trf_small-described": "three layers",
+    "crf-pretrained-described-gazetteer": "our CNN",
+    "crf": "CRF from scratch",
+}
+CORPORA = {
+    "gmb_600": "GMB, 600 sentences",
+    "crossner_music": "CrossNER music, 100",
+    "nl_globalise": "Dutch archives (GLOBALISE), 400",
+}
+
+
+def within_30_minutes() -> list[tuple[str, ...]]:
+    """Return a row for each corpus on which `recommend` had 30 minutes."""
+    rows = []
+    for r in read("advice_30"):
+        held = (f"{100 * r['held_out'][name]:.1f}" for name in (r["advice"], STOCK))
+        folds, regret = str(r["tried"][r["advice"]]), r.get("regret")
+        rows.append(
+            (
+                CORPORA[r["corpus"]],
+                str(len(r["tried"]) - 1),
+                folds,
+                CANDIDATES[r["advice"]],
+                *held,
+                "-" if regret is None else f"{100 * regret:.1f}",
+            )
+        )
+    return rows
+
+
 def in_short() -> str:
     """How often, and by how much, the advice was better."""
     own = read("advice")

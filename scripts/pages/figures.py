@@ -267,6 +267,7 @@ def _advice() -> Iterator[tuple[str, str]]:
     yield "advice.regret", f"{100 * mean(r['regret'] for r in rows):.1f}"
     yield "advice.most regret", f"{100 * max(r['regret'] for r in rows):.1f}"
     yield "advice in short", advice.in_short()
+    yield "advice_30.rows", rows_of(advice.within_30_minutes())
 
 
 def _speed() -> Iterator[tuple[str, str]]:
