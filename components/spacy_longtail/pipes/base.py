@@ -188,13 +188,15 @@ class LongtailPipe(SavedPipe, TrainablePipe):
 
     def parts(self, method: str, exclude: Iterable[str]) -> dict[str, Callable]:
         vocab = partial(getattr(self.vocab, method), exclude=exclude)
-        own = super().parts(method, exclude)
-        return {**own, "vocab": vocab, "model": partial(self._call_model, method)}
+        model = getattr(self.model, method)
+        if method.startswith("from_"):
+            model = partial(self._load_model, model)
+        return {**super().parts(method, exclude), "vocab": vocab, "model": model}
 
-    def _call_model(self, method: str, *data: object) -> Any:
-        """Save or load the model, with spaCy's message if the data is of something else."""
+    def _load_model(self, load: Callable, data: object) -> None:
+        """Load the model, with spaCy's message if the data is of another one."""
         try:
-            return getattr(self.model, method)(*data)
+            load(data)
         except AttributeError:
             raise ValueError(SpacyErrors.E149) from None
 

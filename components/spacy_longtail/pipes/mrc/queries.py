@@ -33,9 +33,7 @@ def cut_query(query: str, tokenizer: Callable[[str], Doc]) -> CutQuery:
 
 
 def check_queries(queries: dict[str, str], who: str) -> dict[str, str]:
-    """Refuse types without a query, texts that a config cannot represent (L230) and names that are
-    no types (L550).
-    """
+    """Refuse types without a query, texts that no config can hold (L230), and bad names (L550)."""
     is_text = all(text.strip() and "\n" not in text for text in [*queries, *queries.values()])
     if not queries or not is_text or problem_in_config(queries):
         raise ValueError(Errors.L230.format(who=who, found=queries))
