@@ -213,6 +213,15 @@ def test_tag_marginals_are_the_sums_over_all_paths(lengths, seed, legal):
         assert p[start : start + len(tags)] == pytest.approx(tags, abs=1e-12)
 
 
+def test_tag_marginals_do_not_use_logarithms_for_usual_scores(monkeypatch):
+    monkeypatch.setattr(path_sums, "PathSums", None)
+    scores, lengths, transitions = chain([3, 0, 4], 0, legal=True)
+
+    p = tag_marginals(scores, lengths, transitions)
+
+    assert p.sum(axis=1) == pytest.approx(np.ones(7))
+
+
 @st.composite
 def far_chains(draw, masked=False):
     lengths = draw(st.lists(st.integers(0, 4), min_size=1, max_size=3).filter(any))
@@ -305,13 +314,27 @@ def mixed(seed=0):
     scores, lengths, transitions = chain(lengths, seed, legal=True)
     extreme = np.repeat([False, True, False, False, True, True, False, True, True], lengths)
     scores[extreme] *= 5000
-    return scores, lengths, transitions
+    return scores, lengths, transitions, extreme
+
+
+def test_only_sequences_that_need_it_are_summed_in_log_space():
+    scores, lengths, transitions, extreme = mixed()
+
+    ordinary = PathSums(np.where(extreme[:, None], scores / 5000, scores), lengths, transitions)
+    sums = PathSums(scores, lengths, transitions)
+
+    assert not ordinary.lost_left and not ordinary.lost_right
+    is_extreme = extreme[sums.packing.token]
+    for found in (sums.lost_left, sums.lost_right):
+        assert any(found.values())
+        for i, parts in found.items():
+            assert all(is_extreme[sums.packing.at(i)][lost.live].all() for lost in parts)
 
 
 @every_loss
 @pytest.mark.parametrize("block", [1, 2, 1000])
 def test_ordinary_and_extreme_sequences_of_a_batch_do_not_touch_each_other(loss, block, monkeypatch):
-    scores, lengths, transitions = mixed()
+    scores, lengths, transitions, _ = mixed()
     monkeypatch.setattr(path_sums, "MAX_PAIRS", block * K**2)
     tags, mask = legal_tags(lengths, 1), np.ones(len(scores))
 

@@ -1,5 +1,6 @@
 """The layer whose weights come from descriptions: formula, gradient, what is trained."""
 
+import pickle
 from functools import partial
 
 import numpy as np
@@ -10,6 +11,7 @@ from thinc.api import Adam, chain, noop
 
 from spacy_longtail.chains.tags import TagCodec
 from spacy_longtail.heads.outputs import rename_outputs
+from spacy_longtail.layers import described
 from spacy_longtail.layers.described import (
     NO_TYPE,
     described_linear,
@@ -184,6 +186,28 @@ def test_predictions_follow_a_change_of_the_parameters(change):
     assert agrees(layer, codec, X)
     change(layer)
     assert agrees(layer, codec, X)
+
+
+def test_weights_are_computed_once_while_nothing_changes(monkeypatch):
+    layer, _ = made()
+    X, computed, plain = drawn(3, N_IN, seed=0), [], described._from_words
+    monkeypatch.setattr(described, "_from_words", lambda own: computed.append(own) or plain(own))
+
+    for _ in range(3):
+        layer.predict(X)
+
+    assert computed == [layer]
+
+
+def test_a_pickled_layer_has_no_remembered_weights():
+    layer, _ = made()
+    X = drawn(3, N_IN, seed=0)
+    layer.predict(X)
+
+    copy = pickle.loads(pickle.dumps(layer._func))
+
+    assert copy._last is None
+    assert copy(layer, X, is_train=False)[0] == pytest.approx(layer.predict(X))
 
 
 def test_predictions_follow_another_layout_of_the_same_types():

@@ -8,7 +8,8 @@ import pytest
 import spacy
 from spacy.tokens import Doc, DocBin, Span
 
-from spacy_longtail.corpus.folder import convert_corpus, read_conversion, stream_docs
+from spacy_longtail.corpus import folder
+from spacy_longtail.corpus.folder import convert_corpus, read_conversion, read_types, stream_docs
 from spacy_longtail.corpus.formats.context import Events
 from spacy_longtail.corpus.formats.options import Columns
 from spacy_longtail.corpus.formats.sources import FORMATS
@@ -985,6 +986,23 @@ def test_files_that_are_no_part_are_named(tmp_path):
     source = write_files(tmp_path / "in", files)
     with pytest.warns(UserWarning, match=r"LW195.*testa\.txt is not read.*valid, validation"):
         convert_corpus(source, tmp_path / "out")
+
+
+def test_no_type_is_looked_up_in_the_list_of_rare_types(tmp_path, monkeypatch):
+    """With 200,000 types that took minutes."""
+
+    class Labels(list):
+        def __contains__(self, label):
+            raise AssertionError("a type was looked up in the list of all types")
+
+    real = folder.rare_types
+    monkeypatch.setattr(folder, "rare_types", lambda *given: Labels(real(*given)))
+    write(tmp_path / "corpus.json", '{"descriptions": {"SHIP": "a vessel"}}')
+    path = write(tmp_path / "a.jsonl", lines({"text": FERRY, "label": [SHIP, PLACE]}))
+
+    convert_corpus(path, tmp_path / "out")
+
+    assert read_types(tmp_path / "out").descriptions == {"SHIP": "a vessel"}
 
 
 def test_a_document_that_spacy_would_not_process_is_told(tmp_path):

@@ -11,6 +11,7 @@ from spacy_longtail.encoders import TRANSFORMERS, check_encoder
 from spacy_longtail.pipes.sources import sources_of
 from spacy_longtail.studies.matrix import advice
 from spacy_longtail.studies.matrix.advice import find_pretrained, planned
+from spacy_longtail.training import seen
 from spacy_longtail.training.seen import (
     FILE,
     MIN_WORDS,
@@ -118,6 +119,18 @@ def test_what_a_training_is_scored_on_is_compared(place, corpus, encoder, recwar
             UserWarning, match=r"LW103.*en_longtail_cnn was pretrained on (100|5\d|4\d) %"
         ):
             warn_seen(config, corpus(parts))
+
+
+def test_a_corpus_is_read_once_for_all_methods(corpus, encoder, monkeypatch):
+    read = []
+    monkeypatch.setattr(seen, "seen_share", lambda *given: read.append(given) or 0.0)
+    config = Config({"components": {"tok2vec": {"source": str(encoder)}}})
+    folder = corpus({"train": "dusk", "dev": "night"})
+
+    for _ in range(3):
+        warn_seen(config, folder)
+
+    assert len(read) == 1
 
 
 def test_an_encoder_that_has_seen_the_corpus_is_not_recommended(corpus, encoder, tmp_path, monkeypatch):
