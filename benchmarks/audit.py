@@ -19,7 +19,8 @@ import typer
 from spacy.tokens import Doc, Span
 
 from spacy_longtail import __version__
-from spacy_longtail.corpus.folder import CorpusTypes, load_docs, part_path, read_types, write_corpus
+from spacy_longtail.corpus.folder import CorpusTypes, load_docs, read_types, write_corpus
+from spacy_longtail.corpus.parts import part_path
 from spacy_longtail.corpus.suspects import Suspect
 from spacy_longtail.training.out_of_fold import audit_corpus
 

@@ -34,7 +34,8 @@ from spacy.util import fix_random_seed, load_config, registry
 from transformers import AutoConfig
 
 from spacy_longtail.corpus.cutting import bare
-from spacy_longtail.corpus.folder import load_docs, part_path, read_types
+from spacy_longtail.corpus.folder import load_docs, read_types
+from spacy_longtail.corpus.parts import part_path
 from spacy_longtail.studies.trials.recipes import make_config, read_recipes
 from spacy_longtail.training.train import filled_in
 

@@ -5,7 +5,7 @@
 
 SOURCES holds folders with train.iob, as for benchmarks/languages.py, whose parts are drawn here as
 well. A list has the given share of the distinct mentions in the other sentences, and a fifth of
-its names are wrong: mentions of another type, or common words.
+its names are wrong: mentions of another type, or common words. With `--wrong 0` all are right.
 """
 
 import random
@@ -20,7 +20,6 @@ from languages import draw, sentences
 from spacy_longtail.corpus.folder import convert_corpus
 from spacy_longtail.corpus.names import write_names
 
-WRONG = 0.25  # of the number of right names, so that a fifth of all is wrong
 MAX_WORDS = 6
 
 
@@ -37,8 +36,10 @@ def mentions(block: str) -> Iterator[tuple[str, tuple[str, ...]]]:
         words, label = [word], tag.partition("-")[2] or "O"
 
 
-def simulate(unused: list[str], labels: list[str], coverage: float) -> dict[str, list[list[str]]]:
-    """Return lists of names by type, a fifth of which are wrong."""
+def simulate(
+    unused: list[str], labels: list[str], coverage: float, wrong: float
+) -> dict[str, list[list[str]]]:
+    """Return lists of names by type. wrong (float): Number of wrong names per right one."""
     rng = random.Random(0)
     known: dict[str, set[tuple[str, ...]]] = {label: set() for label in labels}
     common: list[tuple[str, ...]] = []
@@ -52,9 +53,9 @@ def simulate(unused: list[str], labels: list[str], coverage: float) -> dict[str,
     for label, own in known.items():
         right = rng.sample(sorted(own), int(coverage * len(own)))
         others = sorted(set().union(*(known[other] for other in labels if other != label)) - own)
-        n_wrong = int(WRONG * len(right))
-        wrong = [rng.choice(others if rng.random() < 0.5 else common) for _ in range(n_wrong)]
-        lists[label] = [list(words) for words in dict.fromkeys([*right, *wrong])]
+        n_wrong = int(wrong * len(right))
+        false = [rng.choice(others if rng.random() < 0.5 else common) for _ in range(n_wrong)]
+        lists[label] = [list(words) for words in dict.fromkeys([*right, *false])]
     return {label: names for label, names in lists.items() if names}
 
 
@@ -64,6 +65,7 @@ def main(
     names: Annotated[list[str], typer.Option("--name", help="Corpus; repeatable.")],
     coverage: Annotated[float, typer.Option(help="Share of the distinct mentions in a list.")] = 0.3,
     n_train: Annotated[int, typer.Option("--train", help="Sentences to train on.")] = 300,
+    wrong: Annotated[float, typer.Option(help="Number of wrong names per right one.")] = 0.25,
 ) -> None:
     """Draw and convert corpora with lists of names."""
     for name in names:
@@ -77,9 +79,9 @@ def main(
                 for block in sentences(sources / name / "train.iob")
                 if " ".join(row.split("\t")[0] for row in block.split("\n")) not in texts
             ]
-            target = output / f"{name}_{round(100 * coverage)}"
+            target = output / f"{name}_{round(100 * coverage)}{'' if wrong else '_right'}"
             labels = convert_corpus(place, target, "en").labels
-            lists = simulate(unused, labels, coverage)
+            lists = simulate(unused, labels, coverage, wrong)
             write_names(target / "names.jsonl", lists)
         print(target.name, len(unused), "unused sentences", sum(map(len, lists.values())), "names")
 

@@ -21,7 +21,8 @@ from tqdm import tqdm
 from spacy_longtail.about import __version__
 from spacy_longtail.corpus.converted import ConvertedCorpus
 from spacy_longtail.corpus.descriptions import CorpusTypes
-from spacy_longtail.corpus.folder import load_docs, part_path, read_types
+from spacy_longtail.corpus.folder import load_docs, read_types
+from spacy_longtail.corpus.parts import part_path
 from spacy_longtail.corpus.statistics import write_statistics
 from spacy_longtail.evaluation.records import (
     Document,

@@ -13,7 +13,8 @@ from typing import Annotated
 import srsly
 import typer
 
-from spacy_longtail.corpus.folder import load_docs, part_path, read_types
+from spacy_longtail.corpus.folder import load_docs, read_types
+from spacy_longtail.corpus.parts import part_path
 from spacy_longtail.corpus.type_words import in_words
 from spacy_longtail.evaluation.evaluate import score_pipeline
 from spacy_longtail.evaluation.records import Scores

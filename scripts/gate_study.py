@@ -22,7 +22,8 @@ from spacy.training import Corpus, Example
 from tqdm import tqdm
 
 from spacy_longtail.corpus.examples import flagged_sentences
-from spacy_longtail.corpus.folder import part_path, read_types
+from spacy_longtail.corpus.folder import read_types
+from spacy_longtail.corpus.parts import part_path
 from spacy_longtail.evaluation.thresholds import fit_thresholds
 from spacy_longtail.pipes.scores.chosen import Goal
 from spacy_longtail.scorers import make_ner_scorer

@@ -20,15 +20,17 @@ LANGUAGES = {
 
 def languages() -> Iterator[tuple[str, str]]:
     """Yield stock spaCy and the English CNN on corpora of other languages."""
-    runs = {(r["corpus"], r["method"]): r["test"] for r in read("languages")}
+    runs = {(r["corpus"], r["method"], r["code"]): r["test"] for r in read("languages")}
     rows, gains = list[tuple[str, ...]](), list[float]()
-    for corpus, title in LANGUAGES.items():
-        if (corpus, "stock") in runs and (corpus, "english CNN") in runs:
-            stock, own = runs[corpus, "stock"], runs[corpus, "english CNN"]
-            shown = (_macro_and(test, "ents_f") for test in (stock, own))
+    for (corpus, method, code), stock in runs.items():
+        own = runs.get((corpus, "english CNN", code))
+        if method == "stock" and own is not None:
+            title = LANGUAGES[corpus]
+            shown = (_scores(test, "ents_tail_f", "ents_f") for test in (stock, own))
             rows.append((title, str(len(stock["ents_per_type"])), *shown))
             gains.append(100 * (own["ents_macro_f"] - stock["ents_macro_f"]))
-    yield "languages.rows", rows_of(rows)
+    titles = [*LANGUAGES.values()]
+    yield "languages.rows", rows_of(sorted(rows, key=lambda row: titles.index(row[0])))
     yield "languages.better", "all" if min(gains) > 0 else str(sum(gain > 0 for gain in gains))
     yield "languages.gain", f"{mean(gains):.1f}"
 
@@ -44,19 +46,24 @@ def multilingual() -> Iterator[tuple[str, str]]:
         for words in ("English", "native"):
             yield f"multilingual.zero.{name}.{words}", f"{mean(zero[False, words, encoder]):.1f}"
     runs = {(r["corpus"], r["method"]): r["test"] for r in read("languages")}
-    pairs = [
-        [runs[corpus, method] for method in ("english CNN", "multilingual CNN")]
+    pairs = {
+        corpus: [runs[corpus, method] for method in ("english CNN", "multilingual CNN")]
         for corpus in LANGUAGES
         if (corpus, "multilingual CNN") in runs
+    }
+    rows = [
+        (LANGUAGES[corpus], *(_scores(test, "ents_tail_f") for test in pair))
+        for corpus, pair in pairs.items()
     ]
-    yield "multilingual.n", str(len(pairs))
+    yield "multilingual.rows", rows_of(rows)
     for i, name in enumerate(("english", "own")):
-        yield f"multilingual.tuned.{name}", f"{100 * mean(p[i]['ents_macro_f'] for p in pairs):.1f}"
+        tuned = mean(pair[i]["ents_macro_f"] for pair in pairs.values())
+        yield f"multilingual.tuned.{name}", f"{100 * tuned:.1f}"
 
 
-def _macro_and(test: dict, key: str) -> str:
-    """Return macro F1 and another score of a test part."""
-    return " / ".join(f"{100 * test[name]:.1f}" for name in ("ents_macro_f", key))
+def _scores(test: dict, *keys: str) -> str:
+    """Return macro F1 and other scores of a test part."""
+    return " / ".join(f"{100 * test[name]:.1f}" for name in ("ents_macro_f", *keys))
 
 
 DOMAINS = {
@@ -82,7 +89,7 @@ def specialist() -> Iterator[tuple[str, str]]:
     for corpus, title in DOMAINS.items():
         own = [runs.get((corpus, method)) for method in SPECIALIST.values()]
         shots = (f"{zero[corpus, f'en_longtail_{name}']:.1f}" for name in ("cnn", "trf"))
-        shown = (_macro_and(test, "ents_tail_f") if test else "-" for test in own)
+        shown = (_scores(test, "ents_tail_f") if test else "-" for test in own)
         rows.append((title, str(len(runs[corpus, "CNN"]["ents_per_type"])), *shots, *shown))
     yield "domains.rows", rows_of(rows)
     for key in SCORES:
@@ -108,7 +115,7 @@ def specialist() -> Iterator[tuple[str, str]]:
                 DOMAINS[name],
                 f"{coverage} %",
                 str(len(pair[0])),
-                *(_macro_and(scores, "ents_tail_f") for scores in means),
+                *(_scores(scores, "ents_tail_f") for scores in means),
             )
         )
         if coverage == "30":

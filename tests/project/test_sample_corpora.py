@@ -6,7 +6,8 @@ from itertools import chain
 import pytest
 import spacy
 
-from spacy_longtail.corpus.folder import convert_corpus, load_docs, part_path
+from spacy_longtail.corpus.folder import convert_corpus, load_docs
+from spacy_longtail.corpus.parts import part_path
 from tests.util import ROOT
 
 ENGLISH = {"PER", "ORG", "GEO", "GPE", "TIM"}, {"ART", "EVE", "NAT"}

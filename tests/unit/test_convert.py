@@ -17,9 +17,10 @@ from spacy.util import load_config
 
 from spacy_longtail.corpus import parts
 from spacy_longtail.corpus.descriptions import has_open_types
-from spacy_longtail.corpus.folder import CorpusTypes, convert_corpus, part_path, read_types, stream_docs
+from spacy_longtail.corpus.folder import CorpusTypes, convert_corpus, read_types, stream_docs
 from spacy_longtail.corpus.formats.options import FileOptions
 from spacy_longtail.corpus.formats.spans import is_tangled
+from spacy_longtail.corpus.parts import part_path
 from spacy_longtail.corpus.tokenizers import CharacterTokenizer, blank
 from spacy_longtail.output import writing
 from spacy_longtail.training.train import filled_in

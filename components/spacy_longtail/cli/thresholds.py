@@ -8,7 +8,7 @@ import typer
 from typer import Argument, Option
 from wasabi import msg
 
-from ..corpus.folder import part_path
+from ..corpus.parts import part_path
 from ..errors import Warnings
 from ..evaluation.thresholds import fit_thresholds
 from ..pipes.gate.posterior_gate import check_budget

@@ -34,7 +34,7 @@ from .formats.duplicates import Duplicates
 from .formats.options import Misaligned
 from .formats.sources import FORMATS, find_parts
 from .names import NAMES, Names, convert_names
-from .parts import part_path, replacing_parts, write_part  # noqa: F401  # for importers
+from .parts import replacing_parts, write_part
 from .rare import rare_types, tail_types
 from .tokenizers import Tokens, blank
 

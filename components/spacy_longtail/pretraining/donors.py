@@ -10,11 +10,12 @@ from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
 from ..corpus.descriptions import TYPES, check_declared, has_open_types, read_declared
-from ..corpus.folder import PARTS, part_path, read_types
+from ..corpus.folder import PARTS, read_types
 from ..corpus.formats.context import Context, Events
 from ..corpus.formats.docbin import stream_sentences
 from ..corpus.formats.open_types import fine_and_coarse
 from ..corpus.formats.sources import find_parts
+from ..corpus.parts import part_path
 from ..corpus.type_words import in_words
 from ..describers.base import words
 from ..sentences import by_punctuation, has_boundaries, plain_text

@@ -10,8 +10,8 @@ import spacy
 from spacy.vocab import Vocab
 from thinc.api import Config
 
-from ..corpus.folder import part_path
 from ..corpus.formats.docbin import stream_docs
+from ..corpus.parts import part_path
 from ..encoders import check_encoder
 from ..errors import Warnings
 from ..layers.listeners import nodes_of

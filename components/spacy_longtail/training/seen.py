@@ -12,9 +12,9 @@ from spacy.vocab import Vocab
 from thinc.api import Config
 from thinc.types import Ints1d
 
-from ..corpus.folder import part_path
 from ..corpus.formats.docbin import stream_sentences
 from ..corpus.likeness import text_key
+from ..corpus.parts import part_path
 from ..encoders import located
 from ..errors import START, Errors, Warnings
 

@@ -21,10 +21,10 @@ from spacy.util import load_config, load_model_from_config, logger, registry, re
 from thinc.api import Config
 from wasabi import msg
 
-from ..corpus.folder import CorpusTypes, part_path, read_types
+from ..corpus.folder import CorpusTypes, read_types
 from ..corpus.formats.docbin import check_docs
 from ..corpus.names import NAMES
-from ..corpus.parts import with_name
+from ..corpus.parts import part_path, with_name
 from ..corpus.tokenizers import tokenizer_config
 from ..corpus.type_words import in_words, problem_in_config
 from ..errors import SHIPPED_CONFIGS, Errors

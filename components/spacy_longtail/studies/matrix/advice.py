@@ -10,8 +10,9 @@ from wasabi import msg
 
 from ...about import __version__
 from ...corpus.converted import ConvertedCorpus
-from ...corpus.folder import PARTS, part_path, read_types
+from ...corpus.folder import PARTS, read_types
 from ...corpus.names import NAMES
+from ...corpus.parts import part_path
 from ...corpus.statistics import Statistics
 from ...encoders import TRANSFORMERS, check_encoder, installed_transformers, located, shipped_encoder
 from ...errors import Errors

@@ -7,7 +7,8 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from ...corpus.folder import load_docs, part_path, read_types, write_corpus
+from ...corpus.folder import load_docs, read_types, write_corpus
+from ...corpus.parts import part_path
 from ...corpus.splits import document_folds, parts_of_fold
 from ...corpus.tokenizers import blank
 from ...errors import Errors

@@ -18,8 +18,9 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 from spacy.util import dict_to_dot
 from thinc.api import Config
 
-from ...corpus.folder import PARTS, part_path, read_types
+from ...corpus.folder import PARTS, read_types
 from ...corpus.names import NAMES
+from ...corpus.parts import part_path
 from ...errors import Errors, Warnings
 from ...output.writing import coded_io, in_progress, write_file
 from ...training.provenance import (
