@@ -148,7 +148,7 @@ def words(nlp: Language, text: str) -> Doc:
     return Doc(nlp.vocab, words=[t.text for t in parse(nlp, text)])
 
 
-def found(doc: Doc) -> list[tuple[int, int, str]]:
+def entity_offsets(doc: Doc) -> list[tuple[int, int, str]]:
     return [(e.start, e.end, e.label_) for e in doc.ents]
 
 
@@ -243,7 +243,7 @@ def refused(arguments: Iterable[object], code: str, unwritten: Path | None = Non
     return result
 
 
-def write(path: Path, content: str | bytes) -> Path:
+def new_file(path: Path, content: str | bytes) -> Path:
     """Write a file, and the folders above it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -253,7 +253,7 @@ def write(path: Path, content: str | bytes) -> Path:
 def write_files(folder: Path, files: dict[str, str | bytes]) -> Path:
     """Write files, given by their paths in a folder, and return the folder."""
     for name, content in files.items():
-        write(folder / name, content)
+        new_file(folder / name, content)
     return folder
 
 

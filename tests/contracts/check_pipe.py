@@ -28,9 +28,9 @@ from tests.util import (
     SENTENCES,
     SMALL,
     blank,
+    entity_offsets,
     examples,
     forbid_pickle,
-    found,
     from_bytes,
     params,
     parse,
@@ -107,7 +107,7 @@ def shown(doc: Doc) -> tuple[list, dict, list[float]]:
     """What pipes write: entities, spans by key, and the spans' scores."""
     spans = {key: [(s.start, s.end, s.label_) for s in group] for key, group in doc.spans.items()}
     scores = [score for _, group in sorted(doc.spans.items()) for score in group.attrs.get("scores", ())]
-    return found(doc), spans, scores
+    return entity_offsets(doc), spans, scores
 
 
 def assert_scored(doc: Doc) -> None:
@@ -308,8 +308,8 @@ def check_entities_that_a_document_comes_with_stay(case: Case) -> None:
     doc = words(nlp, SENTENCES[0])
     doc.set_ents([Span(doc, 0, 1, label="GIVEN")], blocked=[doc[3:4]], default="missing")
     doc = nlp(doc)
-    own = [place for place in found(free) if place[0] > 0 and not place[0] <= 3 < place[1]]
-    assert found(doc) == [(0, 1, "GIVEN"), *own]
+    own = [place for place in entity_offsets(free) if place[0] > 0 and not place[0] <= 3 < place[1]]
+    assert entity_offsets(doc) == [(0, 1, "GIVEN"), *own]
     assert doc[3].ent_iob_ == "B" and not doc[3].ent_type_  # still blocked
     if "entity_scores" in doc.spans:
         assert [(s.start, s.end, s.label_) for s in doc.spans["entity_scores"]] == own
@@ -404,7 +404,7 @@ def check_higher_thresholds_keep_less(case: Case) -> None:
     kept = []
     for threshold in (0, 0.3, 0.6, 1):
         pipe.cfg["thresholds"] = dict.fromkeys(pipe.labels, threshold)
-        kept.append([set(found(doc)) for doc in nlp.pipe(documents(nlp))])
+        kept.append([set(entity_offsets(doc)) for doc in nlp.pipe(documents(nlp))])
     if not case.before:  # what a secondary gives up makes room for the primary
         assert all(a >= b for low, high in pairwise(kept) for a, b in zip(low, high, strict=True))
 
@@ -413,7 +413,7 @@ def check_a_label_after_training_works_or_is_refused(case: Case) -> None:
     nlp = copy_of(trained(case).nlp)
     pipe, optimizer = nlp.get_pipe(OWN), nlp.resume_training()
     learn(nlp, examples(nlp), optimizer)  # which knows the old size
-    labels, expected = pipe.labels, [found(doc) for doc in nlp.pipe(documents(nlp))]
+    labels, expected = pipe.labels, [entity_offsets(doc) for doc in nlp.pipe(documents(nlp))]
     assert pipe.add_label("ART") == 0 and pipe.labels == labels
     # where entities are merged, a blocked token has the type ""
     for no_type in ("", " ", " ART", "O", 3, ["SHIP"]):
@@ -427,7 +427,7 @@ def check_a_label_after_training_works_or_is_refused(case: Case) -> None:
 
     is_refused = refused(pipe, works)
     if not getattr(pipe, "is_described", False):  # it finds the new type by its description
-        assert [found(doc) for doc in nlp.pipe(documents(nlp))] == expected
+        assert [entity_offsets(doc) for doc in nlp.pipe(documents(nlp))] == expected
     assert_same(predictions(from_bytes(nlp)), predictions(nlp))
     if not is_refused:
         text = "The [Vega|SHIP] left ."
@@ -435,7 +435,7 @@ def check_a_label_after_training_works_or_is_refused(case: Case) -> None:
         losses = [learn(nlp, new, optimizer)[OWN] for _ in range(60)]
         assert losses[-1] < losses[0]
         if not case.before:  # a gate that was not told of the type shows nobody its sentences
-            assert found(nlp(words(nlp, text))) == [(1, 2, predicted)]
+            assert entity_offsets(nlp(words(nlp, text))) == [(1, 2, predicted)]
         again = from_bytes(nlp)
         assert again.get_pipe(OWN).labels == pipe.labels
         assert_same(predictions(again), predictions(nlp))

@@ -17,7 +17,7 @@ from tests.util import (
     SMALL,
     TOKEN_MODEL,
     blank,
-    found,
+    entity_offsets,
     one_pipe,
     parse,
     start_sentences,
@@ -83,7 +83,7 @@ def test_gate_and_secondary_learn_from_gold_annotation_without_boundaries():
         doc = nlp(Doc(nlp.vocab, words=[t.text for t in eg.reference]))
         rare = [e for e in eg.reference.ents if e.label_ in ("NAT", "ART")]
         assert len(doc.spans["weak_sentences"]) == 4
-        assert found(doc) == [(e.start, e.end, e.label_) for e in rare]
+        assert entity_offsets(doc) == [(e.start, e.end, e.label_) for e in rare]
 
 
 def test_an_entity_across_a_boundary_that_is_set_is_in_both_sentences():

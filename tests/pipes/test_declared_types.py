@@ -13,8 +13,8 @@ from tests.util import (
     TOKEN_MODEL,
     blank,
     config_file,
+    entity_offsets,
     examples,
-    found,
     numbered,
     one_pipe,
     parse,
@@ -72,7 +72,7 @@ def test_a_declared_type_is_learnt_as_soon_as_mentions_appear(head):
 
     assert pipe.types.unseen == ()
     assert output_of(pipe.model).get_param("W")[pipe.codec.tags.index("B-SHIP")].any()
-    assert (1, 2, "SHIP") in found(nlp("The Vega sank near Oslo ."))
+    assert (1, 2, "SHIP") in entity_offsets(nlp("The Vega sank near Oslo ."))
 
 
 def test_a_saved_pipe_remembers_which_types_it_has_not_seen(tmp_path):
@@ -122,7 +122,7 @@ def test_the_transition_ner_keeps_a_declared_type_and_learns_it_from_mentions(in
         train(nlp, 5)
     assert "SHIP" in nlp.get_pipe("ner").labels
     train_further(nlp, [*examples(nlp), ships(nlp)], learn_rate=0.02)
-    assert (1, 2, "SHIP") in found(nlp("The Vega sank near Oslo ."))
+    assert (1, 2, "SHIP") in entity_offsets(nlp("The Vega sank near Oslo ."))
 
 
 def test_the_gate_and_the_secondary_accept_a_rare_type_without_a_mention():

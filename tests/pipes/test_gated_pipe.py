@@ -19,7 +19,7 @@ from spacy_longtail.evaluation.evaluate import evaluate_model
 from spacy_longtail.evaluation.records import usage_in_words
 from spacy_longtail.pipes.secondary.gated_pipe import GatedPipe
 from tests.pipes.gated import TEXT, lines, pipeline
-from tests.util import entities, found
+from tests.util import entities, entity_offsets
 
 ATTRIBUTES = ["ENT_IOB", "ENT_TYPE", "ENT_ID", "ENT_KB_ID", "SENT_START", "ORTH", "TAG", "LEMMA"]
 FOUND = [("ANN", "PER"), ("ANN", "PER"), ("SHIP Vega", "VESSEL"), ("STORM", "NAT")]
@@ -70,7 +70,7 @@ def test_places_are_those_of_the_document(texts):
     after = list(rescue(nlp).pipe((doc.copy() for doc in before), batch_size=3))
     for own, doc in zip(before, after, strict=True):
         flagged = np.zeros(len(doc), dtype=bool)
-        expected = set(found(own))
+        expected = set(entity_offsets(own))
         for span in own.spans["weak_sentences"]:
             flagged[span.start : span.end] = True
             alone = rescue(nlp).secondary.component(Doc(nlp.vocab, words=[t.text for t in span]))
@@ -81,7 +81,7 @@ def test_places_are_those_of_the_document(texts):
                 if not any(token.ent_type_ for token in tokens):
                     expected.add((tokens[0].i, tokens[-1].i + 1, ent.label_))
         assert np.array_equal(rows(doc)[~flagged], rows(own)[~flagged])
-        assert set(found(doc)) == expected
+        assert set(entity_offsets(doc)) == expected
 
 
 REPLACED = "ANN came . FLAG ANN on SHIP Vega . FLAG ANN BAD . FLAG ANN . Oslo"

@@ -18,8 +18,8 @@ from tests.util import (
     QUERIES,
     SENTENCES,
     blank,
+    entity_offsets,
     examples,
-    found,
     from_bytes,
     one_pipe,
     parse,
@@ -52,7 +52,7 @@ def trained(settings=None, steps=50):
 
 def read(nlp, **settings):
     docs = list(nlp.pipe([words(nlp, s) for s in SENTENCES], **settings))
-    return [found(d) for d in docs], [d.spans["entity_scores"].attrs["scores"] for d in docs]
+    return [entity_offsets(d) for d in docs], [d.spans["entity_scores"].attrs["scores"] for d in docs]
 
 
 def tell(nlp, begins, ends, spans=None):
@@ -93,14 +93,14 @@ def test_the_likelier_of_overlapping_answers_stays_with_its_score(logits, expect
     begins = {("PER", "a"), ("PER", "c"), ("GEO", "b"), ("ART", "f")}  # no ART ends after f
     ends = {("PER", "b"), ("PER", "e"), ("GEO", "d"), ("GEO", "a"), ("ART", "e")}
     doc = tell(nlp, begins, ends, logits)(Doc(nlp.vocab, words=list("abcdef")))
-    assert found(doc) == expected
+    assert entity_offsets(doc) == expected
     assert doc.spans["entity_scores"].attrs["scores"] == pytest.approx(sigmoid(np.array(kept)))
 
 
 def test_of_equal_answers_that_of_the_first_query_stays():
     nlp = build()
     alike = {("PER", "a"), ("GEO", "a")}
-    assert found(tell(nlp, alike, alike)(Doc(nlp.vocab, words=["a"]))) == [(0, 1, "PER")]
+    assert entity_offsets(tell(nlp, alike, alike)(Doc(nlp.vocab, words=["a"]))) == [(0, 1, "PER")]
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_no_answer_crosses_a_sentence_start_or_a_given_entity(tags, starts, expe
     nlp = build()
     doc = start_sentences(Doc(nlp.vocab, words=list("abcdef"), ents=tags), *starts)
     begins, ends = {("PER", "b"), ("PER", "e")}, {("PER", "d"), ("PER", "e"), ("PER", "f")}
-    assert found(tell(nlp, begins, ends)(doc)) == expected
+    assert entity_offsets(tell(nlp, begins, ends)(doc)) == expected
 
 
 def gradient_of(nlp, data, **cfg):
@@ -237,7 +237,7 @@ def test_queries_are_the_types():
     assert pipe.add_query("SHIP", "boats of the navy") == 1 and pipe.labels[-1] == "SHIP"
     text = "The [Vega|SHIP] left ."
     train_further(nlp, [Example(words(nlp, text), parse(nlp, text)), *examples(nlp)])
-    assert found(nlp(words(nlp, text))) == [(1, 2, "SHIP")]
+    assert entity_offsets(nlp(words(nlp, text))) == [(1, 2, "SHIP")]
     assert from_bytes(nlp).get_pipe("ner").labels == pipe.labels
     assert read(from_bytes(nlp))[0] == read(nlp)[0] == before[0]
     assert pipe.add_query("SHIP", "vessels") == 0 and pipe.cfg["queries"]["SHIP"] == "vessels"

@@ -17,8 +17,8 @@ from tests.util import (
     SENTENCES,
     SMALL,
     blank,
+    entity_offsets,
     examples,
-    found,
     from_bytes,
     params,
     parse,
@@ -52,7 +52,7 @@ def trained(settings, steps=60):
 
 def read(nlp):
     docs = list(nlp.pipe([words(nlp, s) for s in SENTENCES]))
-    return [found(d) for d in docs], [d.spans["entity_scores"].attrs["scores"] for d in docs]
+    return [entity_offsets(d) for d in docs], [d.spans["entity_scores"].attrs["scores"] for d in docs]
 
 
 @every_head

@@ -12,7 +12,7 @@ import spacy
 from thinc.api import Adam
 
 from tests.util import blank, examples, reloaded, run_spacy, tiny_bert, train, trained_once
-from tests.util import found as places
+from tests.util import entity_offsets as places
 
 pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'")
 
@@ -48,7 +48,7 @@ def texts_of(nlp):
     return [eg.reference.text for eg in examples(nlp)]
 
 
-def found(docs):
+def entity_offsets(docs):
     return list(map(places, docs))
 
 
@@ -78,8 +78,12 @@ def step(nlp, batches, optimizer):
 def test_predictions_do_not_depend_on_the_batch(bert):
     nlp, _ = trained(bert, "crf")
     texts = [*texts_of(nlp), "", " ", "Oslo", " ".join(texts_of(nlp))]
-    alone = found(nlp(text) for text in texts)
-    assert alone == found(nlp.pipe(texts, batch_size=2)) == found(nlp.pipe(texts, batch_size=64))
+    alone = entity_offsets(nlp(text) for text in texts)
+    assert (
+        alone
+        == entity_offsets(nlp.pipe(texts, batch_size=2))
+        == entity_offsets(nlp.pipe(texts, batch_size=64))
+    )
     assert any(alone)
 
 
@@ -87,10 +91,10 @@ def test_a_head_with_an_encoder_of_its_own_predicts_as_over_the_shared_one(bert)
     """replace_listeners, which sourcing a pipe into another pipeline needs."""
     nlp, _ = trained(bert, "softmax")
     texts = texts_of(nlp)
-    expected = found(nlp.pipe(texts))
+    expected = entity_offsets(nlp.pipe(texts))
     nlp.replace_listeners("transformer", "ner", ["model.tok2vec"])
     nlp.remove_pipe("transformer")
-    assert found(nlp.pipe(texts)) == expected and any(expected)
+    assert entity_offsets(nlp.pipe(texts)) == expected and any(expected)
 
 
 def test_a_batch_in_parts_trains_the_encoder_as_the_whole_does(bert):
@@ -116,7 +120,7 @@ def test_a_packaged_pipeline_holds_its_encoder(bert, tmp_path):
     shutil.copytree(bert, folder)
     nlp = pipeline(folder, "crf")
     train(nlp, 20)
-    expected = found(nlp.pipe(texts_of(nlp)))
+    expected = entity_offsets(nlp.pipe(texts_of(nlp)))
     nlp.to_disk(tmp_path / "model")
     shutil.rmtree(folder)
     run_spacy("package", tmp_path / "model", tmp_path, "--name", "rare", "--build", "none")

@@ -13,8 +13,8 @@ from tests.util import (
     SENTENCES,
     blank,
     entities,
+    entity_offsets,
     examples,
-    found,
     one_pipe,
     params,
     parse,
@@ -125,7 +125,7 @@ def test_rejected_spans_are_unlearnt(loss):
     gold.set_ents([], default="missing")
     gold.spans["incorrect_spans"] = [Span(gold, first.start, first.end, label=first.label_)]
     train_further(nlp, [Example(words(nlp, SENTENCES[0]), gold)], steps=12, learn_rate=0.001)
-    left = found(nlp(words(nlp, SENTENCES[0])))
+    left = entity_offsets(nlp(words(nlp, SENTENCES[0])))
     assert others and (first.start, first.end, first.label_) not in left
 
 

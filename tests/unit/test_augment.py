@@ -26,7 +26,7 @@ from spacy_longtail.augment import (
 from spacy_longtail.augment import synonym_replacement as module
 from spacy_longtail.augment.draft import Draft, Edit, Piece
 from spacy_longtail.types import ANNOTATED_TYPES
-from tests.util import Fixed, blank, examples, parse, two_sentences, write
+from tests.util import Fixed, blank, examples, new_file, parse, two_sentences
 
 NLP = blank()
 SYNONYMS = {
@@ -408,7 +408,7 @@ def test_wordnet(monkeypatch):
 
 def test_a_thesaurus_is_read_as_written(tmp_path):
     text = "\ufeffRain\tdrizzle \t shower  bath\r\nrain\tdrizzle\tRAIN\tsnow\n\nnew york\tgotham\n"
-    path = write(tmp_path / "t.txt", text)
+    path = new_file(tmp_path / "t.txt", text)
     assert module.read_thesaurus(path) == {"rain": ["drizzle", "shower bath", "snow"]}
 
 
@@ -423,7 +423,7 @@ def test_a_thesaurus_is_read_as_written(tmp_path):
 )
 def test_a_thesaurus_that_cannot_be_read_is_refused(content, problem, tmp_path):
     with pytest.raises(ValueError, match=f"L116.*{problem}"):
-        SynonymReplacement(write(tmp_path / "t.txt", content)).prepare(NLP)
+        SynonymReplacement(new_file(tmp_path / "t.txt", content)).prepare(NLP)
 
 
 # What is refused

@@ -12,7 +12,7 @@ from spacy.tokens import Doc, DocBin
 from spacy_longtail.corpus.boundaries import BATCH, boundary_pipeline, with_boundaries
 from spacy_longtail.corpus.folder import convert_corpus, stream_docs
 from spacy_longtail.corpus.formats.context import Events
-from tests.util import refused, run_app, write
+from tests.util import new_file, refused, run_app
 
 NLP = spacy.blank("en")
 TEXT = "Ann went to St. Ives. She saw it."
@@ -46,7 +46,7 @@ def pipeline(*names):
 @pytest.fixture
 def source(tmp_path):
     """A file with two records, the second of which has two sentences."""
-    return write(tmp_path / "a.jsonl", f'{{"text": "So.", "label": []}}\n{json.dumps(RECORD)}')
+    return new_file(tmp_path / "a.jsonl", f'{{"text": "So.", "label": []}}\n{json.dumps(RECORD)}')
 
 
 def test_a_pipeline_sets_boundaries_but_not_inside_an_entity(source, tmp_path):
@@ -126,6 +126,6 @@ def test_a_pipeline_that_is_not_there_is_refused(source, tmp_path):
 def test_whole_texts_that_are_taken_for_sentences_are_said_to_be(n_tokens, options, said, tmp_path):
     record = {"text": " ".join(["Ida", *["came"] * (n_tokens - 2), "."])}
     spans = [{"start": 0, "end": 3, "label": "PER"}]
-    path = write(tmp_path / "a.jsonl", json.dumps({**record, "spans": spans}))
+    path = new_file(tmp_path / "a.jsonl", json.dumps({**record, "spans": spans}))
     shown = " ".join(run_app("convert", path, tmp_path / "out", *options).output.split())
     assert "Wrote" in shown and ("--sentences sentencizer" in shown) == said

@@ -24,7 +24,7 @@ from spacy_longtail.corpus.parts import part_path
 from spacy_longtail.corpus.tokenizers import CharacterTokenizer, blank
 from spacy_longtail.output import writing
 from spacy_longtail.training.train import filled_in
-from tests.util import config_file, refused, run_app, tree, write, write_files
+from tests.util import config_file, new_file, refused, run_app, tree, write_files
 
 ROOT = Path(__file__).parents[2]
 NLP = spacy.blank("en")
@@ -72,7 +72,7 @@ def test_parts_in_any_format(tmp_path):
 
 @pytest.mark.parametrize("name", ["a.IOB2", "a.conll", "a.tsv", "a.txt"])
 def test_a_file_is_one_part(name, tmp_path):
-    types = convert_corpus(write(tmp_path / name, IOB), tmp_path / "out")
+    types = convert_corpus(new_file(tmp_path / name, IOB), tmp_path / "out")
     assert types.labels == ["GEO", "PER"]
     assert read_types(tmp_path / "out") == types
     written = sorted(p.name for p in (tmp_path / "out").iterdir())
@@ -88,7 +88,7 @@ def test_a_folder_without_parts_is_one_part(tmp_path):
 
 def test_several_problems_are_warnings_of_their_own(tmp_path):
     source = iob_corpus(tmp_path / "in", ("train",))
-    write(source / "corpus.json", '{"labels": ["GEO"]}')
+    new_file(source / "corpus.json", '{"labels": ["GEO"]}')
     with pytest.warns(UserWarning, match="LW030") as seen:
         convert_corpus(source, tmp_path / "out")
     texts = " ".join(str(warning.message) for warning in seen)
@@ -161,7 +161,7 @@ def test_sources_that_are_refused(files, options, message, tmp_path):
 )
 def test_declarations_that_are_refused(text, tmp_path):
     source = iob_corpus(tmp_path / "in")
-    write(source / "corpus.json", text)
+    new_file(source / "corpus.json", text)
     with pytest.raises(ValueError, match=r"L430.*corpus\.json"):
         convert_corpus(source, tmp_path / "out")
     assert not (tmp_path / "out").exists()
@@ -184,12 +184,12 @@ def test_encodings_are_checked(encoding):
 def test_a_failed_run_leaves_the_target_as_it_was(tmp_path):
     target = tmp_path / "deep" / "out"
     bad = iob_corpus(tmp_path / "in")
-    write(bad / "test.iob", "a\tI-X\n")
+    new_file(bad / "test.iob", "a\tI-X\n")
     with pytest.raises(ValueError, match="L401"):
         convert_corpus(bad, target)
     assert not (tmp_path / "deep").exists()
     convert_corpus(iob_corpus(tmp_path / "good"), target)
-    write(target / "mine.txt", "kept")
+    new_file(target / "mine.txt", "kept")
     before = tree(target)
     with pytest.raises(ValueError, match="L401"):
         convert_corpus(bad, target, docs_per_file=1)
@@ -204,7 +204,7 @@ def test_moves_that_fail_are_taken_back(n_before, tmp_path, monkeypatch):
     target = tmp_path / "out"
     convert_corpus(iob_corpus(tmp_path / "in"), target)
     before = tree(target)
-    write(tmp_path / "in" / "train.iob", "new\tB-X\n")
+    new_file(tmp_path / "in" / "train.iob", "new\tB-X\n")
     real, n_moves = os.replace, iter(range(100))
 
     def replace(here, there):
@@ -240,7 +240,7 @@ def test_a_source_is_never_in_the_way(tmp_path):
     with pytest.raises(ValueError, match=r"L437.*in would be replaced, but it holds train, dev, test"):
         convert_corpus(source, source)
     assert tree(source) == before
-    types = write(source / "types.json", '{"labels": ["PER", "GEO"], "tail": ["GEO"]}')
+    types = new_file(source / "types.json", '{"labels": ["PER", "GEO"], "tail": ["GEO"]}')
     with pytest.raises(ValueError, match=r"L437.*in/train would be replaced"):
         convert_corpus(source, source)
     types.unlink()
@@ -272,7 +272,7 @@ def test_parts_are_written_as_they_are_read(tmp_path):
 
 def test_open_types_are_not_declared(tmp_path):
     record = {"tokenized_text": ["Ann", "saw", "Rome"], "ner": [[0, 0, "Poet"], [2, 2, "City;  place"]]}
-    source = write(tmp_path / "in" / "a.jsonl", json.dumps(record)).parent
+    source = new_file(tmp_path / "in" / "a.jsonl", json.dumps(record)).parent
     for read_from, target in ((source, tmp_path / "a"), (tmp_path / "a", tmp_path / "b")):
         shown = run_app("convert", read_from, target, *(["--open"] if read_from == source else []))
         assert "2 mentions of 2 free-text types" in shown.output
@@ -376,7 +376,7 @@ def test_characters_need_no_tokenizer_of_the_language():
 def test_a_text_whose_tokens_would_never_come_is_refused(mark, tmp_path):
     record = json.dumps({"text": f"Ann {mark * 100_000} left", "spans": []}, ensure_ascii=False)
     with pytest.raises(ValueError, match=r"L401.*a\.jsonl:1.*2,000"):
-        convert_corpus(write(tmp_path / "a.jsonl", record), tmp_path / "out")
+        convert_corpus(new_file(tmp_path / "a.jsonl", record), tmp_path / "out")
     text = f"{'-' * 1999}a" * 500  # many rows of marks are looked at once
     assert not is_tangled(text) and is_tangled(f"{text}-{'-' * 1999}")
 
@@ -385,7 +385,7 @@ def test_a_tokenizer_that_fails_on_a_text(tmp_path, monkeypatch):
     def fail(self, text):
         raise RuntimeError("too long")
 
-    path = write(tmp_path / "a.jsonl", "\n" + JSONL)
+    path = new_file(tmp_path / "a.jsonl", "\n" + JSONL)
     for tokenizes in (fail, lambda self, text: NLP(text[1:])):
         monkeypatch.setattr(CharacterTokenizer, "__call__", tokenizes)
         with pytest.raises(ValueError, match=r"L401.*a\.jsonl:2: "):
@@ -401,14 +401,14 @@ def test_a_tokenizer_that_fails_on_a_text(tmp_path, monkeypatch):
     ],
 )
 def test_training_gets_the_tokenizer_of_the_corpus(declared, tokenizer, tmp_path):
-    write(tmp_path / "types.json", json.dumps({"labels": ["X"], "tail": ["X"], **declared}))
+    new_file(tmp_path / "types.json", json.dumps({"labels": ["X"], "tail": ["X"], **declared}))
     found = filled_in(ROOT / "configs" / "baseline.cfg", tmp_path)
     assert found["nlp.lang"] == declared.get("lang", "en")
     assert found.get("nlp.tokenizer", {}).get("@tokenizers") == tokenizer
 
 
 def test_training_reads_a_part_from_its_file_or_folder(tmp_path):
-    write(tmp_path / "types.json", '{"labels": ["X"], "tail": ["X"]}')
+    new_file(tmp_path / "types.json", '{"labels": ["X"], "tail": ["X"]}')
     config = ROOT / "configs" / "baseline.cfg"
     assert filled_in(config, tmp_path)["paths.train"] == str(tmp_path / "train.spacy")
     (tmp_path / "train").mkdir()
@@ -421,7 +421,7 @@ def test_training_gets_the_types_in_words(tmp_path):
         "tail": ["SHIP"],
         "descriptions": {"SHIP": "a named vessel"},
     }
-    write(tmp_path / "types.json", json.dumps(types))
+    new_file(tmp_path / "types.json", json.dumps(types))
     found = filled_in(config_file("bert_mrc"), tmp_path)
     config = load_config(config_file("bert_mrc"), overrides=found, interpolate=True)
     asked = {"PER": "person: people, by name", "SHIP": "a named vessel", "festival": "festival"}

@@ -6,7 +6,7 @@ from spacy.tokens import Span
 from spacy_longtail.corpus.folder import CorpusTypes, convert_corpus, write_corpus
 from spacy_longtail.pretraining.donors import excluded_texts, read_donors
 from spacy_longtail.types import ANNOTATED_TYPES
-from tests.util import blank, corpus_of, parse, write, write_files
+from tests.util import blank, corpus_of, new_file, parse, write_files
 
 NLP = blank()
 
@@ -165,11 +165,11 @@ def test_donors_of_no_use(tmp_path):
 
 
 def open_corpus(folder, texts, types='{"lang": "en", "open": true}'):
-    return write(corpus_of(folder, train=texts) / "types.json", types).parent
+    return new_file(corpus_of(folder, train=texts) / "types.json", types).parent
 
 
 def text_corpus(folder, text):
-    return write(folder / "a.txt", f"domain: harbour notes\n\n{text}\n").parent
+    return new_file(folder / "a.txt", f"domain: harbour notes\n\n{text}\n").parent
 
 
 def test_a_donor_may_have_a_type_of_its_own_for_each_mention(tmp_path):

@@ -22,7 +22,7 @@ from spacy_longtail.corpus.formats.docbin import write_docs
 from spacy_longtail.corpus.formats.options import Columns, parse_columns, read_tag_names
 from spacy_longtail.corpus.formats.sources import FORMATS, find_parts
 from spacy_longtail.corpus.tokenizers import blank
-from tests.util import write, write_files
+from tests.util import new_file, write_files
 
 NLP = spacy.blank("en")
 QUICK = settings(
@@ -32,7 +32,7 @@ QUICK = settings(
 
 def write_json(path, *records):
     """Write records as JSON, one per line."""
-    return write(path, "".join(json.dumps(record) + "\n" for record in records))
+    return new_file(path, "".join(json.dumps(record) + "\n" for record in records))
 
 
 def read(source, events=None, nlp=NLP, labels=(), format=None, **options):
@@ -448,11 +448,11 @@ def test_tokens_of_any_characters_are_kept(name, sentences, tmp_path):
     path = tmp_path / name
     if name == "a.iob":
         tagged = ["".join(f"{word}\tB-X\n" for word in words) for words in sentences]
-        write(path, "\n".join(tagged))
+        new_file(path, "\n".join(tagged))
     elif name == "a.csv":
         quoted = [[word.replace('"', '""') for word in words] for words in sentences]
         rows = [f'{i},"{word}",B-X\n' for i, words in enumerate(quoted) for word in words]
-        write(path, "Sentence #,Word,Tag\n" + "".join(rows))
+        new_file(path, "Sentence #,Word,Tag\n" + "".join(rows))
     elif name == "a.jsonl":
         write_json(path, *[{"tokens": w, "ner_tags": ["B-X"] * len(w)} for w in sentences])
     else:
@@ -494,7 +494,7 @@ def test_every_format_is_found_and_may_be_gzipped(kind, tmp_path):
 def test_bytes_that_are_not_the_encoding_are_named_by_line(
     encoding, start, line, broken, n_before, tmp_path
 ):
-    path = write(tmp_path / "a.iob", start + line * n_before + broken + line * 3)
+    path = new_file(tmp_path / "a.iob", start + line * n_before + broken + line * 3)
     with pytest.raises(ValueError, match=rf"L401.*a\.iob:{n_before + 1}: .*{encoding}"):
         read(path, encoding=encoding)
 
@@ -591,7 +591,7 @@ KAGGLE = "Sentence #,Word,POS,Tag\n"
 def test_a_broken_line_is_named(name, text, options, place, tmp_path):
     if name in ("sents.json", "ann00.txt"):  # each needs the other
         write_files(tmp_path, {"sents.json": TIMES, "ann00.txt": "0\t-"})
-    path = write(tmp_path / name, text)
+    path = new_file(tmp_path / name, text)
     source = tmp_path if name in ("sents.json", "ann00.txt") else path
     with pytest.raises(ValueError, match=rf"L401.*{name}:{place}"):
         read(source, labels=["PER", "GEO"], **options)
@@ -638,14 +638,14 @@ def test_a_broken_annotation_of_brat_is_named(line, tmp_path):
 )
 def test_sources_without_a_sentence_are_refused(name, text, options, tmp_path):
     with pytest.raises(ValueError, match="L403"):
-        read(write(tmp_path / name, text), **options)
+        read(new_file(tmp_path / name, text), **options)
 
 
 def test_tokens_of_white_space_outside_entities_are_left_out(tmp_path):
     """As where somebody has written spaCy's tokens. Other white space is part of a token."""
     text = "New\u2028\tB-X\n \tI-X\nYork\tI-X\n\x85\tO\n is\tO\n\n\tO\n\n10\u00a0000\tO\n\n\tO\n"
     events = Events()
-    docs = read(write(tmp_path / "a.iob", text), events)
+    docs = read(new_file(tmp_path / "a.iob", text), events)
     assert [[t.text for t in doc] for doc in docs] == [["New", "York", "is"], ["10\u00a0000"]]
     assert [ent.text for ent in docs[0].ents] == ["New York"]
     assert counts(events) == {"blank": {"tokens": 4}}
@@ -724,13 +724,13 @@ NODE = "_\t_\t_\t_\t_\t_\t_"
     ],
 )
 def test_sentences_and_tags_of_a_file_in_columns(name, text, options, documents, tmp_path):
-    docs = read(write(tmp_path / name, text), **options)
+    docs = read(new_file(tmp_path / name, text), **options)
     found = [[" ".join(map("{}/{}".format, sent, iob(sent))) for sent in doc.sents] for doc in docs]
     assert found == documents
 
 
 def test_names_of_tags_are_given_or_in_a_file(tmp_path):
-    for named in ("O, B-X", write(tmp_path / "a.txt", "O\nB-X\n")):
+    for named in ("O, B-X", new_file(tmp_path / "a.txt", "O\nB-X\n")):
         assert read_tag_names(str(named)) == ("O", "B-X")
 
 
@@ -764,7 +764,7 @@ def test_names_that_are_no_tags_or_no_pairs_are_refused(parse, text):
 )
 def test_names_that_would_be_ignored_are_refused(name, options, code, tmp_path):
     with pytest.raises(ValueError, match=code):
-        read(write(tmp_path / name, "a\tO\n"), **options)
+        read(new_file(tmp_path / name, "a\tO\n"), **options)
 
 
 ZIPPED = gzip.compress(b"a\tO\n" * 100_000)
@@ -790,7 +790,7 @@ ZIPPED = gzip.compress(b"a\tO\n" * 100_000)
 )
 def test_zipped_files_that_cannot_be_read_are_refused(name, content, message, tmp_path):
     with pytest.raises(ValueError, match=message):
-        read(write(tmp_path / name, content))
+        read(new_file(tmp_path / name, content))
 
 
 # ---------------------------------------------------------------- JSON
@@ -913,7 +913,7 @@ GLINER = {"tokenized_text": ["a", "b"], "ner": []}
 )
 def test_a_broken_record_is_named(record, text, tmp_path):
     lines = write_json(tmp_path / "a.jsonl", record)
-    array = write(tmp_path / "a.json", json.dumps([TASK, record]))
+    array = new_file(tmp_path / "a.json", json.dumps([TASK, record]))
     for path, place in ((lines, r"a\.jsonl:1"), (array, r"a\.json:record 2")):
         with pytest.raises(ValueError, match=rf"L401.*{place}: .*{text}"):
             read(path)
@@ -1024,7 +1024,7 @@ def unreadable(kind, value):
     ],
 )
 def test_annotation_that_is_lost_is_refused_by_name_unless_it_is_allowed(name, text, message, tmp_path):
-    path = write(tmp_path / name, text)
+    path = new_file(tmp_path / name, text)
     with pytest.raises(ValueError, match=rf"L700.*{message}"):
         convert_corpus(path, tmp_path / "out")
     assert not (tmp_path / "out").exists()
@@ -1044,7 +1044,7 @@ BY_UTF16 = {"text": WIDE, "label": [[17, 21, "X"], [26, 29, "X"], [36, 38, "X"]]
 def test_the_unit_of_offsets_is_detected(record, unit, expected, ascii_alone, tmp_path):
     events = Events()
     narrow = {"text": "Ann left", "label": [[0, 3, "X"]]}
-    path = write(tmp_path / "a.json", json.dumps([record, narrow], ensure_ascii=ascii_alone))
+    path = new_file(tmp_path / "a.json", json.dumps([record, narrow], ensure_ascii=ascii_alone))
     assert [e.text for doc in read(path, events) for e in doc.ents] == ["Oslo", "Ann", "Li", "Ann"]
     assert counts(events) == expected
     assert [e.text for e in read(path, offsets=unit)[0].ents] == ["Oslo", "Ann", "Li"]

@@ -14,7 +14,7 @@ from spacy_longtail.corpus.formats.context import Events
 from spacy_longtail.corpus.formats.options import Columns
 from spacy_longtail.corpus.formats.sources import FORMATS
 from spacy_longtail.unlabelled.pool import PoolOptions, read_pool
-from tests.util import refused, run_app, write, write_files
+from tests.util import new_file, refused, run_app, write_files
 
 ROOT = Path(__file__).parents[2]
 NLP = spacy.blank("en")
@@ -610,7 +610,7 @@ SPACY_JSON = Doc(
     ],
 )
 def test_a_file_of_another_tool_is_read(name, text, options, docs, events, tmp_path):
-    assert converted(write(tmp_path / name, text), **options) == (docs, events)
+    assert converted(new_file(tmp_path / name, text), **options) == (docs, events)
 
 
 # ---------------------------------------------------------------- what is refused
@@ -814,7 +814,7 @@ CONTRADICTING = (
 )
 def test_a_file_that_cannot_be_read_is_refused(name, text, message, tmp_path):
     with pytest.raises(ValueError, match=message):
-        converted(write(tmp_path / name, text))
+        converted(new_file(tmp_path / name, text))
 
 
 @pytest.mark.parametrize(
@@ -826,7 +826,7 @@ def test_a_file_that_cannot_be_read_is_refused(name, text, message, tmp_path):
 )
 def test_options_make_a_file_refused(name, text, options, message, tmp_path):
     with pytest.raises(ValueError, match=message):
-        converted(write(tmp_path / name, text), **options)
+        converted(new_file(tmp_path / name, text), **options)
 
 
 @pytest.mark.parametrize(
@@ -837,7 +837,7 @@ def test_options_make_a_file_refused(name, text, options, message, tmp_path):
     ],
 )
 def test_sentences_of_a_file_are_kept(name, text, sentences, tmp_path):
-    convert_corpus(write(tmp_path / name, text), tmp_path / "out")
+    convert_corpus(new_file(tmp_path / name, text), tmp_path / "out")
     (doc,) = stream_docs(tmp_path / "out" / "all.spacy", NLP.vocab)
     assert [sentence.text for sentence in doc.sents] == sentences
 
@@ -850,7 +850,7 @@ def test_sentences_of_a_file_are_kept(name, text, sentences, tmp_path):
     "tag", ["B-SHIP|B-BIRD", "B-PLACE|O", "B-a,B-b,B-c", "B-a; B-b", "O B-a", "I-a+I-b"]
 )
 def test_several_tags_in_a_cell_are_refused_in_every_scheme(scheme, tag, tmp_path):
-    path = write(tmp_path / "a.conll", f"The\tO\nHeron\t{tag}\n\nA\tO\nTern\tB-SHIP\n")
+    path = new_file(tmp_path / "a.conll", f"The\tO\nHeron\t{tag}\n\nA\tO\nTern\tB-SHIP\n")
     with pytest.raises(
         ValueError, match=r"a\.conll:2: found several tags in one cell.*one tag"
     ) as error:
@@ -863,8 +863,8 @@ def test_several_tags_in_a_cell_are_refused_in_every_scheme(scheme, tag, tmp_pat
 
 def test_a_file_of_another_member_without_annotation_is_merged(tmp_path):
     records = [{"text": FERRY, "label": [SHIP, PLACE]}, {"text": "No boat.", "label": []}]
-    write(tmp_path / "in" / "admin.jsonl", lines(*records))
-    write(tmp_path / "in" / "second.jsonl", lines(*({**record, "label": []} for record in records)))
+    new_file(tmp_path / "in" / "admin.jsonl", lines(*records))
+    new_file(tmp_path / "in" / "second.jsonl", lines(*({**record, "label": []} for record in records)))
     docs, events = converted(tmp_path / "in")
     assert docs[0] == (FERRY, [("Heron", "SHIP"), ("Oban", "PLACE")])
     assert [text for text, _ in docs] == [FERRY, "No boat.", "No boat."]
@@ -884,7 +884,7 @@ def test_spacy_2_training_files_are_read(tmp_path):
         "raw": "Heron left it.",
         "sentences": [{"tokens": [*tokens, {"orth": ".", "ner": "O"}]}],
     }
-    path = write(tmp_path / "a.json", json.dumps([{"id": 0, "paragraphs": [paragraph]}]))
+    path = new_file(tmp_path / "a.json", json.dumps([{"id": 0, "paragraphs": [paragraph]}]))
     assert converted(path)[0] == [("Heron left it.", [("Heron", "SHIP")])]
     (doc,) = stream_docs(tmp_path / "a.json-converted" / "all.spacy", NLP.vocab)
     assert [token.ent_iob_ for token in doc] == ["B", "O", "", "O"]
@@ -894,7 +894,7 @@ def test_spacy_2_training_files_are_read(tmp_path):
 
 
 def test_bioc_xml_is_read_by_passage(tmp_path):
-    docs, events = converted(write(tmp_path / "a.xml", BIOC_XML), allow=True)
+    docs, events = converted(new_file(tmp_path / "a.xml", BIOC_XML), allow=True)
     assert docs == [("No boat.", []), ("The Heron left Oban.", [("Heron", "SHIP")])]
     assert events == {"discontinuous": {"X": 1}}
     found = stream_docs(tmp_path / "a.xml-converted" / "all.spacy", NLP.vocab)
@@ -909,7 +909,7 @@ def test_xml_neither_grows_nor_reads_other_files(tmp_path):
     ):
         text = BIOC_XML.replace('"BioC.dtd">', f'"BioC.dtd" [{entities}]>').replace("No boat.", "&l;")
         with pytest.raises(ValueError, match=rf"L401.*{i}\.xml:.*this is no XML"):
-            converted(write(tmp_path / f"{i}.xml", text))
+            converted(new_file(tmp_path / f"{i}.xml", text))
 
 
 def test_the_docs_list_every_format():
@@ -997,8 +997,8 @@ def test_no_type_is_looked_up_in_the_list_of_rare_types(tmp_path, monkeypatch):
 
     real = folder.rare_types
     monkeypatch.setattr(folder, "rare_types", lambda *given: Labels(real(*given)))
-    write(tmp_path / "corpus.json", '{"descriptions": {"SHIP": "a vessel"}}')
-    path = write(tmp_path / "a.jsonl", lines({"text": FERRY, "label": [SHIP, PLACE]}))
+    new_file(tmp_path / "corpus.json", '{"descriptions": {"SHIP": "a vessel"}}')
+    path = new_file(tmp_path / "a.jsonl", lines({"text": FERRY, "label": [SHIP, PLACE]}))
 
     convert_corpus(path, tmp_path / "out")
 
@@ -1008,13 +1008,13 @@ def test_no_type_is_looked_up_in_the_list_of_rare_types(tmp_path, monkeypatch):
 def test_a_document_that_spacy_would_not_process_is_told(tmp_path):
     text = "Oban slept. " * 90_000
     docs, events = converted(
-        write(tmp_path / "a.jsonl", lines({"text": text, "label": [[0, 4, "PLACE"]]}))
+        new_file(tmp_path / "a.jsonl", lines({"text": text, "label": [[0, 4, "PLACE"]]}))
     )
     assert len(docs) == 1 and events == {"long": {"documents": 1}}
 
 
 def test_the_command_takes_the_options_of_a_format(tmp_path):
-    path = write(tmp_path / "a.conll", "# one\n1\tThe\tO\n2\tHeron\tB-SHIP\n")
+    path = new_file(tmp_path / "a.conll", "# one\n1\tThe\tO\n2\tHeron\tB-SHIP\n")
     shown = run_app(
         "convert", path, tmp_path / "out", "--token-column", 1, "--comments", "--duplicates", "keep"
     )

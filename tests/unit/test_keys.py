@@ -10,7 +10,7 @@ from spacy.tokens import DocBin
 from spacy_longtail.studies.trials import store
 from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.store import code_version, corpus_version, trial_key
-from tests.util import SENTENCES, parse, toy_corpus, write, write_files
+from tests.util import SENTENCES, new_file, parse, toy_corpus, write_files
 
 PLAN = "steps: 100\nseeds: 1\ngrids: [{head: softmax}]\n"
 
@@ -21,7 +21,7 @@ def corpus(tmp_path):
 
 
 def keys_of(tmp_path, corpus, text=PLAN, **given):
-    path = write(tmp_path / "plan.yml", text)
+    path = new_file(tmp_path / "plan.yml", text)
     trials = read_plan(str(path), {"corpora": [str(corpus)], **given}).trials()
     return [trial_key(trial.config(), corpus_version(corpus)) for trial in trials]
 

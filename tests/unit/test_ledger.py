@@ -4,11 +4,11 @@ import pytest
 
 from spacy_longtail.studies.trials.store import TrialStore
 from tests.trials import record_of
-from tests.util import write
+from tests.util import new_file
 
 
 def end(output, key, status="done", name="w", **more):
-    work = write(output / "work" / name / "log.txt", name).parent
+    work = new_file(output / "work" / name / "log.txt", name).parent
     TrialStore(output).finish(work, record_of(key, status, **more))
 
 

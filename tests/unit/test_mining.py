@@ -30,6 +30,7 @@ from tests.util import (
     GATE_MODEL,
     TOKEN_MODEL,
     blank,
+    new_file,
     one_pipe,
     parse,
     refused,
@@ -43,7 +44,6 @@ from tests.util import (
     trained_once,
     tree,
     words,
-    write,
     write_files,
 )
 
@@ -205,7 +205,7 @@ def test_documents_of_spacy_are_read_without_their_annotation(reader, tmp_path):
 
 @pytest.mark.parametrize(("name", "code"), [("nowhere", "L402"), ("none.txt", "L403")])
 def test_a_pool_without_a_text_is_refused(name, code, tmp_path):
-    write(tmp_path / "none.txt", "\n \n")
+    new_file(tmp_path / "none.txt", "\n \n")
     with pytest.raises(ValueError, match=code):
         texts_of(tmp_path / name)
 
@@ -225,7 +225,7 @@ def test_a_pool_without_a_text_is_refused(name, code, tmp_path):
     ],
 )
 def test_labels_of_a_pool_do_not_matter(tmp_path, name, text, form, read):
-    (doc,) = texts_of(write(tmp_path / name, text), form, events=(events := Events()))
+    (doc,) = texts_of(new_file(tmp_path / name, text), form, events=(events := Events()))
     assert doc.text.strip() == read and not events.counts
     assert not doc.ents and not {"tokens", "ner", "ner_tags"} & {*doc.user_data}
 
@@ -236,7 +236,7 @@ def test_texts_that_no_pipeline_can_read_are_counted(tmp_path, monkeypatch):
     nlp.max_length = 200_000
     texts = f"Short .\nAnn {'[' * 100_000}\n{'long ' * 50_000}\n"
     monkeypatch.setattr(nlp, "make_doc", lambda text: Doc(nlp.vocab, words=[text]))  # in no time
-    assert len(texts_of(write(tmp_path / "a.txt", texts), nlp=nlp, events=events)) == 1
+    assert len(texts_of(new_file(tmp_path / "a.txt", texts), nlp=nlp, events=events)) == 1
     assert events.counts["too long"]["texts"] == 2
 
 
@@ -410,7 +410,7 @@ def pipeline(tmp_path_factory):
 def pool(tmp_path):
     new = ["Storm Bo sank a ship .", "Storm Ulf passed Oslo .", "No ."]
     lines = [*(doc.text for doc in toy_docs()), *new, *new[-2:]]
-    return write(tmp_path / "pool.txt", "\n".join(lines))
+    return new_file(tmp_path / "pool.txt", "\n".join(lines))
 
 
 @pytest.mark.parametrize("n_process", [1, 2])
@@ -441,7 +441,7 @@ def test_an_encoder_mines_for_types_that_nobody_has_labelled(tmp_path, pool):
     encoder = tiny_encoder(tmp_path / "encoder", tiny_bert(tmp_path / "bert", spells=True))
     out, texts = tmp_path / "next.jsonl", {"STORM": "named storm", "SHIP": "ship"}
     types = {"labels": [*texts], "tail": ["STORM"], "descriptions": texts}
-    corpus = write(tmp_path / "corpus" / "types.json", json.dumps(types)).parent
+    corpus = new_file(tmp_path / "corpus" / "types.json", json.dumps(types)).parent
     options = ("-o", out, "--labels", 4, "--random", 0.25)
     run_app("mine", encoder, pool, *options, "--corpus", corpus)
     rows = list(srsly.read_jsonl(out))
@@ -460,7 +460,7 @@ def test_an_encoder_mines_for_types_that_nobody_has_labelled(tmp_path, pool):
 def test_a_rare_type_that_the_pipeline_cannot_find_stops_no_mining(tmp_path, pipeline, pool):
     """The corpus declares it, and has no mention to train on."""
     types = {"labels": ["PER", "NAT", "STORM"], "tail": ["NAT", "STORM"]}
-    corpus = write(tmp_path / "corpus" / "types.json", json.dumps(types)).parent
+    corpus = new_file(tmp_path / "corpus" / "types.json", json.dumps(types)).parent
     out = tmp_path / "next.jsonl"
     options = ["--corpus", corpus, "--labels", 2, "--random", 0]
     said = run_app("mine", pipeline, pool, "-o", out, *options).stderr
@@ -482,7 +482,7 @@ def test_what_was_proposed_before_is_left_out(tmp_path, pipeline, pool, form):
     proposed = {doc.text for doc in texts_of(first)}
     assert len(proposed) == len(second) == 2 and proposed | second | third <= lines
     assert not proposed & second and not (proposed | second) & third
-    whole = write(tmp_path / "whole.txt", "\n".join(sorted(lines - second)))
+    whole = new_file(tmp_path / "whole.txt", "\n".join(sorted(lines - second)))
     every = [part for path in (whole, *again) for part in ("--exclude", path)]
     refused(["mine", pipeline, pool, "-o", tmp_path / "other.jsonl", *options, *every], "L503")
     refused(["mine", pipeline, pool, "-o", whole, *options, "--exclude", whole], "L43")
@@ -535,11 +535,11 @@ def cut(doc):
 
 def test_what_mining_refuses(corpus, tmp_path, pipeline, pool):
     out = tmp_path / "next.jsonl"
-    own = write(tmp_path / "own.txt", "\n".join(doc.text for doc in toy_docs()))
+    own = new_file(tmp_path / "own.txt", "\n".join(doc.text for doc in toy_docs()))
     one_pipe("entity_ruler").to_disk(tmp_path / "ruler")
     broken = shutil.copytree(pipeline, tmp_path / "broken")
-    write(broken / "ner" / "model", b"")
-    write(tmp_path / "texts" / "pool.txt", pool.read_bytes())
+    new_file(broken / "ner" / "model", b"")
+    new_file(tmp_path / "texts" / "pool.txt", pool.read_bytes())
     nat = ("--types", "NAT")
     for arguments, code in (
         ([pipeline, own, "-o", out, "--corpus", corpus], "L503"),

@@ -10,7 +10,7 @@ from spacy_longtail.heads.outputs import output_of
 from spacy_longtail.layers.described import is_described
 from spacy_longtail.studies.trials.compose import compose, known_choices, read_base
 from spacy_longtail.studies.trials.plan import Draw, presets, read_plan
-from tests.util import config_file, tiny_bert, write
+from tests.util import config_file, new_file, tiny_bert
 
 ROOT = Path(__file__).parents[2]
 
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture
 def plan(tmp_path):
     def read(text, **given):
-        return read_plan(str(write(tmp_path / "plan.yml", text)), given)
+        return read_plan(str(new_file(tmp_path / "plan.yml", text)), given)
 
     return read
 

@@ -31,8 +31,7 @@ from spacy_longtail.studies.matrix.curves import Curves
 from spacy_longtail.studies.matrix.summary import CorpusSummary, Summary
 from tests.reports import KEYS, LABELS, TAIL, WEAK, evaluation, scores_of, statistics, write
 from tests.trials import RISING
-from tests.util import documents_of
-from tests.util import write as write_file
+from tests.util import documents_of, new_file
 
 pytest.importorskip("scipy")
 
@@ -353,7 +352,7 @@ def evaluated(tmp_path):
     sources = ["raw text", {"name": "A_B", "url": "https://a.b", "author": "C", "license": "CC BY 4.0"}]
     about = {"lang": "en", "performance": performance, "sources": sources}
     for folder, name in (("model-best", "x"), ("copy", "packaged")):
-        write_file(tmp_path / folder / "meta.json", json.dumps({**about, "name": name}))
+        new_file(tmp_path / folder / "meta.json", json.dumps({**about, "name": name}))
     pipe = {"factory": "longtail_ner", "thresholds": {"ART": 0.25}, "calibrated": True}
     method = {"reader": {}, "pipes": {"ner": pipe}}
     ours = evaluation("focal", WEAK, method=method)
@@ -407,7 +406,7 @@ def test_the_card_of_a_copy_leaves_the_pipeline_alone(evaluated):
 )
 def test_a_pipeline_that_was_not_evaluated_gets_no_card(name, meta, code, evaluated, tmp_path):
     if meta is not None:
-        write_file(tmp_path / name / "meta.json", json.dumps(meta))
+        new_file(tmp_path / name / "meta.json", json.dumps(meta))
     with pytest.raises(ValueError, match=code):
         write_card(evaluated[0], tmp_path / name)
 

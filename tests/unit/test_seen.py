@@ -21,7 +21,7 @@ from spacy_longtail.training.seen import (
     warn_seen,
     write_seen,
 )
-from tests.util import corpus_of, write
+from tests.util import corpus_of, new_file
 
 VOCAB = Vocab()
 
@@ -93,7 +93,7 @@ def corpus(tmp_path):
 @pytest.fixture
 def encoder(tmp_path, monkeypatch):
     """In the place of the one that comes with the package."""
-    folder = write(tmp_path / "en_longtail_cnn" / "meta.json", "{}").parent
+    folder = new_file(tmp_path / "en_longtail_cnn" / "meta.json", "{}").parent
     monkeypatch.setattr(advice, "shipped_encoder", lambda lang: str(folder))
     monkeypatch.setattr(advice, "share_of_letters", lambda encoder, corpus: 1.0)
     texts = (f"The Fram{i} left Oslo at noon ." for i in range(60))

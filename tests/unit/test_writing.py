@@ -17,7 +17,7 @@ from spacy_longtail.output.writing import (
     whole_folder,
     write_file,
 )
-from tests.util import tree, write, write_files
+from tests.util import new_file, tree, write_files
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_other_places_are_fine(target, here):
 
 
 def test_a_folder_with_foreign_things_stays(here):
-    write(here / "training" / "old" / "thesis.txt", "x")
+    new_file(here / "training" / "old" / "thesis.txt", "x")
     with pytest.raises(ValueError, match=r"L437.*training/old would be replaced, but it holds thesis"):
         check_folder(Path("training/old"), foreign=lambda path: f"it holds {next(path.iterdir()).stem}")
     check_folder(Path("training/old"), foreign=lambda _: "")
@@ -86,7 +86,7 @@ def test_a_folder_with_foreign_things_stays(here):
     ],
 )
 def test_what_cannot_be_written_is_refused(check, place, message, here):
-    write(here / "notes.txt", "mine")
+    new_file(here / "notes.txt", "mine")
     (here / "round").symlink_to(here / "round")
     with pytest.raises(ValueError, match=message):
         check(Path(place))
@@ -119,7 +119,7 @@ def test_a_file_is_written_whole_or_not_at_all(here, monkeypatch):
 
 
 def model(folder, text):
-    write(folder / "model-best" / "weights", text)
+    new_file(folder / "model-best" / "weights", text)
 
 
 def test_a_folder_takes_the_place_of_another(here):
@@ -140,13 +140,13 @@ def test_what_fails_leaves_the_old_folder(error, here):
     model(here / "run", "old")
     before = tree(here)
 
-    def write():
+    def new_file():
         with whole_folder(Path("run")) as new:
             model(new, "new")
             raise error
 
     with pytest.raises(type(error)):
-        write()
+        new_file()
     assert tree(here) == before
 
 
