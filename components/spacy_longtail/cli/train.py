@@ -10,6 +10,7 @@ from wasabi import msg
 
 from ..training.train import Matmul, train_model
 from .app import TRAINING_PANEL, Code, Corpus, GpuId, WithEarlierNames, app
+from .options import Set, read_settings
 
 
 @app.command(
@@ -29,11 +30,12 @@ def train(
     matmul: Annotated[
         Matmul, Option(help="Library for matrix multiplication. numpy is faster on new AMD CPUs.")
     ] = "spacy",
+    settings: Set = None,
 ) -> None:
     """Train a config on a converted corpus.
 
-    Settings of the config can be overridden at the end, such as --training.max_steps 500.
+    Settings of the config can also be overridden as in `spacy train`, such as --training.max_steps 500.
     """
-    overrides = parse_config_overrides(list(context.args))
+    overrides = {**read_settings(settings), **parse_config_overrides(list(context.args))}
     best = train_model(config, corpus, output, gpu_id=gpu_id, matmul=matmul, overrides=overrides)
     msg.good(f"Saved to {output}. The best checkpoint is {best}")
