@@ -73,6 +73,7 @@ def write_open_types(source: Path, output: Path, is_native: bool) -> None:
         if corpus not in LEFT_OUT and not MARKS.search(text):
             sentences.append(marked(text, annotation, is_native))
     output.mkdir(parents=True, exist_ok=True)
+    (output / "corpus.json").write_text(json.dumps({"lang": "xx"}), encoding="utf8")
     (output / "001.txt").write_text("domain: mixed\n\n" + "\n".join(sentences) + "\n", encoding="utf8")
 
 

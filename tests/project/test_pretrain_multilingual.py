@@ -1,8 +1,11 @@
 """`pretrain` of a transformer with a SentencePiece tokenizer, and of a CNN that learns from it."""
 
+import shutil
+
 import numpy as np
 import pytest
 import spacy
+import srsly
 
 from tests.project.pretraining import FAST, run_pretrain, tiny_xlm_roberta
 from tests.util import run_app
@@ -93,6 +96,33 @@ def test_states_of_a_teacher_are_computed_once(pretrained, donors, tmp_path):
     assert not any("computing the teacher" in text for text in second)
     assert files == {path: path.stat().st_mtime_ns for path in cache.rglob("*")}
     assert one.scores == two.scores
+
+
+@pytest.fixture
+def german(donors, tmp_path):
+    """The last donor, as a corpus of German text."""
+    folder = shutil.copytree(donors[-1], tmp_path / "german")
+    types = srsly.read_json(folder / "types.json")
+    srsly.write_json(folder / "types.json", {**types, "lang": "de"})
+    return folder
+
+
+def test_a_teacher_is_asked_about_its_own_language_only(pretrained, donors, german, tmp_path):
+    cache = tmp_path / "cache"
+    given = {"teacher": str(pretrained.model), "steps": 6, "words": 100, "teacher_cache": cache}
+    said: list[str] = []
+
+    done = run_pretrain([donors[0], german], tmp_path / "out", "cnn", say=said.append, **given)
+
+    assert [text for text in said if "computing the teacher" in text] == [
+        f"{donors[0].name}: computing the teacher's states, once"
+    ]
+    assert done.nlp.lang == "xx"
+
+
+def test_a_teacher_that_reads_no_donors_language_is_refused(pretrained, german, tmp_path):
+    with pytest.raises(ValueError, match=r"L495.*it reads en, and no donor is in this language"):
+        run_pretrain([german], tmp_path / "out", "cnn", teacher=str(pretrained.model), steps=1)
 
 
 def test_another_teacher_has_states_of_its_own(pretrained, donors, encoder, tmp_path):

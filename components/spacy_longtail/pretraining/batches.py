@@ -77,6 +77,7 @@ class PackedDonor:
     dev: list[Sentence]
     weight: float = 0.0  # donors are sampled in proportion to it
     taught: EightBit | None = None  # states of a teacher for the words of `train`, if stored
+    is_taught: bool = True  # whether a teacher reads the donor's language
 
 
 def pack(donor: Donor, cutter: Cutter, texts: dict[str, int]) -> PackedDonor:
@@ -147,7 +148,9 @@ class DonorBatch(NamedTuple):
     gold: Tensor  # 0 for O, 1 + 2t for B and 2 + 2t for I of competing type t, shape (n_words,)
     texts: Tensor  # index of each competing type's label text, shape (n_types,)
     off: Tensor  # whether to mask a type in the softmax, shape (n_words, n_types)
-    taught: Tensor  # stored states of a teacher, shape (n_words, hidden), or (n_words, 0)
+    # stored states of a teacher, shape (n_words, hidden); (n_words, 0) if they are not stored, and
+    # (0, 0) if the teacher does not read the language
+    taught: Tensor
 
     def to(self, device: torch.device | str) -> "DonorBatch":
         """Return the batch on a device."""
@@ -268,7 +271,7 @@ def batch_of(
             row[mentioned] = False
         elif len(sentence.unknown):
             row[:] = sentence.unknown[kept]
-    taught = np.zeros((len(tags), 0), dtype="float32")
+    taught = np.zeros((len(tags) if donor.is_taught else 0, 0), dtype="float32")
     if donor.taught is not None:
         places = places_of(sentences)
         taught = EightBit(*(array[places] for array in donor.taught)).expand()

@@ -27,6 +27,7 @@ MAX_HELD_OUT = 500  # number of sentences of a donor that are evaluated
 KNOWN_PARTS = (*PARTS, "all")
 SEED = 0  # the same in every run, so that runs hold out the same sentences
 MIN_WORDS = 3  # per sentence of a text file
+MIXED = "xx"  # code of several languages
 
 
 class Donor(NamedTuple):
@@ -80,9 +81,9 @@ def read_donors(
 
 
 def common_language(languages: Iterable[str]) -> str:
-    """Return the language code that several languages share: "xx" if they differ."""
+    """Return the language code that several languages share: `MIXED` if they differ."""
     first, *others = dict.fromkeys(languages)
-    return "xx" if others else first
+    return MIXED if others else first
 
 
 def excluded_texts(corpora: Iterable[Path], vocab: Vocab) -> set[str]:

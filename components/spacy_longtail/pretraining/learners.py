@@ -39,7 +39,7 @@ from .cnn import (
     padded,
     reduce_columns,
 )
-from .donors import Donor
+from .donors import MIXED, Donor
 from .records import PretrainOptions, unusable
 from .teaching import store_states
 from .transformer import (
@@ -97,6 +97,7 @@ class BiEncoderLearner(ABC):
     near = NEAR
     teacher: BiEncoder | None = None
     teacher_vectors: Tensor  # the teacher's vectors of all label texts, shape (n_texts, hidden)
+    taught_texts: Tensor  # indices of the label texts of donors in the teacher's language
     match: nn.Module | None = None  # maps states of the model to those of its teacher
     teaches, n_others = TEACHES, 0
 
@@ -144,7 +145,7 @@ class BiEncoderLearner(ABC):
         nlp.to_disk(folder)
 
     def learn_from(self, start: Start, say: Callable[[str], None]) -> None:
-        """Let the model learn the predictions of a teacher.
+        """Let the model learn the predictions of a teacher on the donors in its language.
 
         start (Start): The teacher.
         say (Callable[[str], None]): Called with messages on the progress.
@@ -152,9 +153,17 @@ class BiEncoderLearner(ABC):
         labels = BiEncoder(start.labels).to(self.device)
         self.teacher_vectors = labels.describe(subwords_of_labels(start.tokenizer, self.texts))
         self.teacher = start.model.to(self.device).eval()
+        for donor, packed in zip(self.donors, self.packed, strict=True):
+            packed.is_taught = start.lang in (donor.lang, MIXED)
+        taught = [packed for packed in self.packed if packed.is_taught]
+        if not taught:
+            problem = f"it reads {start.lang}, and no donor is in this language"
+            raise unusable(self.options.teacher, problem, "Omit it, or add such a donor", TEACHER)
+        texts = {text for packed in taught for forms in packed.texts for text in forms}
+        self.taught_texts = torch.tensor(sorted(texts), device=self.device)
         if self.options.teacher_cache is not None:
             content = file_content(str(located(str(self.options.teacher))))
-            store_states(self.options.teacher_cache, self.teacher, content, self.packed, say)
+            store_states(self.options.teacher_cache, self.teacher, content, taught, say)
 
     def loss(self, batch: DonorBatch) -> Tensor:
         """Return the loss per word.
@@ -164,18 +173,19 @@ class BiEncoderLearner(ABC):
         to the teacher's states, which are normalized to mean 0 and variance 1.
         """
         n, texts = 1 + 2 * len(batch.texts), batch.texts
-        if self.teacher is not None and self.n_others:
-            others = torch.randint(len(self.texts), (self.n_others,), device=self.device)
-            texts = torch.cat([texts, others])
+        teacher = self.teacher if len(batch.taught) else None
+        if teacher is not None and self.n_others:
+            others = torch.randint(len(self.taught_texts), (self.n_others,), device=self.device)
+            texts = torch.cat([texts, self.taught_texts[others]])
         states = self.states(batch)
         every = self.model.logits(functional.dropout(states, self.rates.dropout), self.describe(texts))
         logits = _masked(every[:, :n], batch)
         loss = functional.cross_entropy(logits, batch.gold, ignore_index=IGNORED)
-        if self.teacher is None:
+        if teacher is None:
             return loss
         with torch.no_grad():
-            taught = batch.taught if batch.taught.shape[1] else self.teacher.states(batch)
-            predicted = self.teacher.logits(taught, self.teacher_vectors[texts])
+            taught = batch.taught if batch.taught.shape[1] else teacher.states(batch)
+            predicted = teacher.logits(taught, self.teacher_vectors[texts])
         if self.match is None:
             divergence = _divergence(logits, _masked(predicted, batch))
             return (1 - self.teaches) * loss + self.teaches * divergence
@@ -344,14 +354,14 @@ class CNNLearner(BiEncoderLearner):
         self.keys = torch.from_numpy(self.vocabulary.keys).to(self.device)
         rows = subwords_of_texts(self.table, list(self.texts))
         self.labels = padded(rows, len(self.table.subwords), TEXT_SUBWORDS).to(self.device)
-        if teacher is None:
-            self.near = NEAR_CNN  # means of subwords are more similar than a transformer's vectors
-            with torch.no_grad():
-                self.vectors = torch.cat([*map(self.model.describe, self.labels.split(CHUNK))])
-        else:
+        if teacher is not None:
             self.learn_from(teacher, say)
             self.vectors = self.teacher_vectors
             self.match = nn.Linear(cnn.width, teacher.model.P.shape[2]).to(self.device)
+        if teacher is None or not all(packed.is_taught for packed in self.packed):
+            self.near = NEAR_CNN  # means of subwords are more similar than a transformer's vectors
+            with torch.no_grad():
+                self.vectors = torch.cat([*map(self.model.describe, self.labels.split(CHUNK))])
         rates, decay = self.rates, self.rates.weight_decay
         module = nn.ModuleList([self.model] if self.match is None else [self.model, self.match])
         encoder = [p for p in cnn.parameters() if p is not cnn.vectors]

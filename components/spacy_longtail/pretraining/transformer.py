@@ -20,6 +20,7 @@ from ..layers.windows import TRANSFORMER
 from ..models.transformer import encoder_of
 from ..training.loading import load_pipeline
 from .batches import DonorBatch
+from .donors import MIXED
 from .matcher import Matcher, add_described_ner, head_of, read_weights, write_weights
 from .records import unusable
 
@@ -65,6 +66,7 @@ class Start(NamedTuple):
     labels: nn.Module  # transformer that encodes label descriptions
     tokenizer: Tokenizer
     label_data: bytes | None = None  # quantized label encoder of a pipeline, which is kept
+    lang: str = MIXED  # language of a pipeline
 
 
 def read_start(name: str, layers: int | None = None, role: str = ENCODER) -> Start:
@@ -123,7 +125,7 @@ def _of_pipeline(name: str, folder: Path, role: str) -> Start:
     model = BiEncoder(words.encoder, head.get_dim("nM"))
     read_weights(model.pairs(nlp))
     labels = LabelEncoder(str(folder))
-    return Start(model, labels.module.encoder, words.tokenizer, labels.to_bytes())
+    return Start(model, labels.module.encoder, words.tokenizer, labels.to_bytes(), nlp.lang or MIXED)
 
 
 def keep_layers(encoder: Any, name: str, layers: int) -> None:
