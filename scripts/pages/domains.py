@@ -87,9 +87,14 @@ def specialist() -> Iterator[tuple[str, str]]:
     zero = {key[:2]: macro for key, macro in shots.items() if not key[2]}
     changes = [macro - zero[key[:2]] for key, macro in shots.items() if key[2]]
     yield "examples.change", f"{mean(changes):+.1f}".replace("-", "−")
-    for r in read("ruler"):
-        for name in ("without", "with ruler"):
-            yield f"ruler.{name}", f"{r[name]['micro']:.0f}"
+    ruled = list[tuple[str, ...]]()
+    ways = {"without": "without a ruler", "before": "before the CNN", "after": "after the CNN"}
+    wrong, right = read("ruler")
+    scores = ("macro", "tail", "micro")
+    for way, title in ways.items():
+        cells = (" / ".join(f"{r[way][name]:.1f}" for name in scores) for r in (wrong, right))
+        ruled.append((title, *cells))
+    yield "ruler.rows", rows_of(ruled)
     rows = []
     for corpus, title in DOMAINS.items():
         own = [runs.get((corpus, method)) for method in SPECIALIST.values()]
