@@ -78,6 +78,7 @@ SPECIALIST = {  # methods in the records
     "three": "three layers",
     "six": "six layers",
 }
+ENSEMBLE = ("CNN", "six layers", "ensemble")
 
 
 def specialist() -> Iterator[tuple[str, str]]:
@@ -105,6 +106,15 @@ def specialist() -> Iterator[tuple[str, str]]:
     own = [runs[corpus, "own free-text types"]["ents_macro_f"] for corpus in DOMAINS]
     before = [runs[corpus, "CNN"]["ents_macro_f"] for corpus in DOMAINS]
     changes = [f"{100 * (a - b):+.1f}" for a, b in zip(own, before, strict=True)]
+    together = {r["corpus"]: r for r in read("domains_ensemble")}
+    ensemble = []
+    for corpus, r in together.items():
+        cells = (f"{r[name]['macro']:.1f} / {r[name]['tail']:.1f}" for name in ENSEMBLE)
+        ensemble.append((DOMAINS[corpus], *cells))
+    yield "ensemble.rows", rows_of(ensemble)
+    for key, score in SCORES.items():
+        gain = mean(r["ensemble"][key] - 100 * runs[c, "stock"][score] for c, r in together.items())
+        yield f"ensemble.{key}", f"{gain:.1f}"
     yield "own.changes", f"{', '.join(changes[:-1])} and {changes[-1]}".replace("-", "−")
     for key in SCORES:
         means = {
