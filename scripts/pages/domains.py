@@ -41,7 +41,9 @@ def multilingual() -> Iterator[tuple[str, str]]:
     for r in read("languages_zero_shot"):
         is_english = r["corpus"].startswith("crossner")
         zero.setdefault((is_english, r["descriptions"], r["encoder"]), []).append(r["macro"])
-    for name, encoder in (("english", "en_longtail_cnn"), ("own", "multilingual trial")):
+    names = {"english": "en_longtail_cnn", "own": "multilingual trial"}
+    names["taught"] = "multilingual trial, taught"
+    for name, encoder in names.items():
         yield f"multilingual.zero.{name}.CrossNER", f"{mean(zero[True, 'English', encoder]):.1f}"
         for words in ("English", "native"):
             yield f"multilingual.zero.{name}.{words}", f"{mean(zero[False, words, encoder]):.1f}"
