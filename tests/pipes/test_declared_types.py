@@ -177,7 +177,7 @@ def test_a_corpus_that_declares_a_type_without_mention_goes_the_whole_way(config
     run_app("convert", source, tmp_path / "whole")
     run_app("split", tmp_path / "whole", corpus)
     run_app("stats", corpus, "-o", tmp_path / "stats.json")
-    steps = ["--training.max_steps=10", "--set", "training.eval_frequency=10"]
+    steps = ["--training.max_steps=10", "--training.eval_frequency=10"]
     trained = run_app("train", config_file(config), corpus, run, *steps)
     run_app("evaluate", run / "model-best", corpus, "-o", tmp_path / "metrics.json")
 

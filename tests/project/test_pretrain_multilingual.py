@@ -120,6 +120,43 @@ def test_a_teacher_is_asked_about_its_own_language_only(pretrained, donors, germ
     assert done.nlp.lang == "xx"
 
 
+def test_a_step_on_another_language_learns_no_predictions(
+    pretrained, donors, german, tmp_path, monkeypatch
+):
+    from spacy_longtail.pretraining import learners
+
+    calls = []
+    divergence = learners._divergence
+    monkeypatch.setattr(learners, "_divergence", lambda *both: calls.append(1) or divergence(*both))
+    given = {"teacher": str(pretrained.model), "steps": 12, "words": 100}
+
+    run_pretrain([donors[0], german], tmp_path / "out", "cnn", **given)
+
+    assert 0 < len(calls) < 12
+
+
+def test_a_teacher_predicts_no_type_of_another_language(
+    pretrained, donors, german, tmp_path, monkeypatch
+):
+    from spacy_longtail.pretraining.learners import CNNLearner
+    from spacy_longtail.pretraining.transformer import BiEncoder
+
+    known = []  # the learner, once for each step
+    vectors = []  # of the label texts for which the teacher predicted
+    loss, logits = CNNLearner.loss, BiEncoder.logits
+    monkeypatch.setattr(CNNLearner, "loss", lambda self, b: known.append(self) or loss(self, b))
+    monkeypatch.setattr(BiEncoder, "logits", lambda self, h, v: vectors.append(v) or logits(self, h, v))
+    given = {"teacher": str(pretrained.model), "steps": 6, "words": 100, "evaluations": 1}
+
+    run_pretrain([donors[0], german], tmp_path / "out", "cnn", **given)
+
+    learner = known[0]
+    english, other = ({t for own in donor.texts for t in own} for donor in learner.packed)
+    foreign = learner.teacher_vectors[sorted(other - english)]
+    assert len(foreign) and vectors
+    assert torch.cdist(torch.cat(vectors), foreign).min() > 1e-3
+
+
 def test_a_teacher_that_reads_no_donors_language_is_refused(pretrained, german, tmp_path):
     with pytest.raises(ValueError, match=r"L495.*it reads en, and no donor is in this language"):
         run_pretrain([german], tmp_path / "out", "cnn", teacher=str(pretrained.model), steps=1)

@@ -55,6 +55,14 @@ def refused(work, code, output, *options, **given):
     assert tree(work) == before
 
 
+def test_settings_are_given_by_set_or_by_their_name(work):
+    few = ("--set", "training.max_steps=3", "--set", "training.eval_frequency=1")
+    ran = train("training/new", *few, "--training.max_steps", "2")
+    assert ran.exit_code == 0, ran.output
+    found = load_config("training/new/model-best/config.cfg")["training"]
+    assert (found["max_steps"], found["eval_frequency"]) == (2, 1)
+
+
 @pytest.mark.parametrize("output", [".", "", "./", "..", "corpus", "corpus/tiny", "assets", "my.cfg"])
 def test_what_must_stay_is_no_output(output, work):
     refused(work, "L436", output)
