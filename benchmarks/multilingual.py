@@ -5,6 +5,13 @@
         assets/open_types -o pretrained/xx --encoder en_longtail_cnn --new-subwords 16000 \
         --steps 8000 --set training.encoder_rate=0.001 --set training.head_rate=0.001
 
+The second trial describes types in the language of their text as well, and has a teacher for the
+English donors:
+
+    python benchmarks/multilingual.py CORPORA_XX CORPORA donors --most 800 \
+        --native benchmarks/native_donor_types.json
+    ... --steps 3500 --teacher en_longtail_trf --teacher-cache training/teacher
+
 CORPORA_XX has a folder for each corpus of another language, whose name begins with the code of that
 language, and open_types with sents.json and ann*.txt: sentences whose mentions have a fine and a
 coarse type in English, and the fine type in the language of the sentence. The corpora that
@@ -13,14 +20,17 @@ the same types as one of them (es_echr), and the many alike sentences for voice 
 """
 
 import json
+import random
 import re
 from pathlib import Path
 from typing import Annotated
 
+import spacy
 import typer
 from languages import TARGETS
+from spacy.tokens import DocBin
 
-from spacy_longtail.corpus.folder import convert_corpus
+from spacy_longtail.corpus.folder import convert_corpus, load_docs, read_types
 
 LEFT_OUT = {*TARGETS, "es_echr", "open_types"}
 MARKS = re.compile(r"[\[\]|]")  # of free-text types, so sentences with them are skipped
@@ -33,6 +43,29 @@ def convert_donors(sources: Path, output: Path, language: str | None = None) -> 
             continue
         spoken = language or source.name.partition("_")[0]
         convert_corpus(source, output / source.name, spoken.replace("mul", "xx"), allow=True)
+
+
+def add_native_words(corpora: Path, words: dict[str, dict[str, str]]) -> None:
+    """Describe the types of corpora in their language as well.
+
+    words (Dict[str, Dict[str, str]]): By language, the native words of each English description.
+    """
+    for path in sorted(corpora.glob("*/types.json")):
+        types = json.loads(path.read_text(encoding="utf8"))
+        known = words.get(types["lang"], {})
+        texts = {t: known.get(d) or known.get(d.split(",")[0]) for t, d in types["descriptions"].items()}
+        types["other_descriptions"] = {label: [text] for label, text in texts.items() if text}
+        path.write_text(json.dumps(types, ensure_ascii=False), encoding="utf8")
+
+
+def shorten(corpora: Path, most: int) -> None:
+    """Keep a random sample of the training sentences of each English corpus."""
+    nlp = spacy.blank("en")
+    for path in sorted(corpora.glob("*/train.spacy")):
+        if read_types(path.parent).lang == "en":
+            docs = load_docs(path, nlp)
+            random.Random(0).shuffle(docs)
+            DocBin(store_user_data=True, docs=docs[:most]).to_disk(path)
 
 
 def marked(text: str, annotation: str, is_native: bool) -> str:
@@ -81,10 +114,16 @@ def main(
     others: Annotated[Path, typer.Argument(exists=True, help="Corpora of other languages.")],
     english: Annotated[Path, typer.Argument(exists=True, help="English corpora.")],
     output: Annotated[Path, typer.Argument(help="Folder for the donors.")],
+    native: Annotated[Path | None, typer.Option(help="JSON file with native words of types.")] = None,
+    most: Annotated[int | None, typer.Option(help="Sentences of each English corpus.")] = None,
 ) -> None:
     """Convert all donors."""
     convert_donors(others, output / "corpora")
     convert_donors(english, output / "corpora", "en")
+    if native is not None:
+        add_native_words(output / "corpora", json.loads(native.read_text(encoding="utf8")))
+    if most is not None:
+        shorten(output / "corpora", most)
     write_open_types(others / "open_types", output / "open_xx", is_native=False)
     write_open_types(others / "open_types", output / "open_native", is_native=True)
 

@@ -3,7 +3,8 @@
     python benchmarks/zero_shot.py corpus/domains/pico_breast corpus/languages/de_smartdata
 
 Appends one JSON record for each corpus and encoder to benchmarks/results/zero_shot.jsonl. With
---examples, each description names the most frequent training mentions of its type as well.
+--examples, each description names the most frequent training mentions of its type as well. With
+--descriptions benchmarks/native_types.json, types are described in the language of the corpus.
 """
 
 from collections import Counter
@@ -34,14 +35,16 @@ def main(
     corpora: Annotated[list[Path], typer.Argument(exists=True, help="Converted corpora.")],
     encoders: Annotated[list[str], typer.Option("--encoder", help="Repeatable.")] = ENCODERS,
     examples: Annotated[int, typer.Option(help="Training mentions in each description.")] = 0,
+    descriptions: Annotated[Path | None, typer.Option(help="JSON: corpus, type, description.")] = None,
     output: Annotated[Path, typer.Option(help="JSONL file to append to.")] = RESULTS,
 ) -> None:
     """Score each encoder on the test part of each corpus, without any training."""
+    given = {} if descriptions is None else srsly.read_json(descriptions)
     for corpus in corpora:
         types = read_types(corpus)
         for encoder in encoders:
             head = read_pretrained(encoder, "benchmark")
-            texts = in_words(types.labels, types.descriptions)
+            texts = in_words(types.labels, {**types.descriptions, **given.get(corpus.name, {})})
             if examples:
                 mentions: dict[str, Counter[str]] = {label: Counter() for label in types.labels}
                 for doc in load_docs(part_path(corpus, "train"), head.nlp):
@@ -57,6 +60,7 @@ def main(
                 "corpus": corpus.name,
                 "encoder": encoder,
                 "examples": examples,
+                "descriptions": "declared" if descriptions is None else descriptions.stem,
                 "n_types": len(types.labels),
                 "n_rare": len(types.tail),
                 **in_points(scores),

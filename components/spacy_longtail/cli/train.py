@@ -34,7 +34,7 @@ def train(
 ) -> None:
     """Train a config on a converted corpus.
 
-    Settings can also be overridden as in `spacy train`, such as --training.max_steps 500.
+    Override settings with --set, or as in `spacy train`: --training.max_steps 500.
     """
     overrides = {**read_settings(settings), **parse_config_overrides(list(context.args))}
     best = train_model(config, corpus, output, gpu_id=gpu_id, matmul=matmul, overrides=overrides)
