@@ -6,7 +6,7 @@
 SOURCES holds folders such as de_smartdata, each with train.iob, perhaps dev.iob and test.iob, and
 types.json. Without --language, the name begins with the code of the language. The sentences to
 train on and 300 to choose by are drawn at random, and the test part is the corpus's own, or what
-is left.
+is left. With --pool, the text of the sentences that are in no part is written as unlabelled text.
 """
 
 import json
@@ -62,12 +62,25 @@ def draw(source: Path, target: Path, n_train: int, seed: int = 0) -> None:
     (target / "corpus.json").write_text(json.dumps(declared), encoding="utf8")
 
 
+def text_of(block: str) -> str:
+    """Return the text of a sentence, its tokens separated by spaces."""
+    return " ".join(row.split("\t")[0] for row in block.split("\n"))
+
+
+def unused(source: Path, parts: Path) -> list[str]:
+    """Return the sentences of train whose text is in no drawn part."""
+    drawn = {text_of(s) for part in ("train", "dev", "test") for s in sentences(parts / f"{part}.iob")}
+    return [block for block in sentences(source / "train.iob") if text_of(block) not in drawn]
+
+
 def main(
     sources: Annotated[Path, typer.Argument(exists=True, help="Folder of the corpora.")],
     output: Annotated[Path, typer.Argument(help="Folder for the converted corpora.")],
     names: Annotated[list[str] | None, typer.Option("--name", help="Corpus; repeatable.")] = None,
     n_train: Annotated[int, typer.Option("--train", help="Sentences to train on.")] = 400,
     language: Annotated[str | None, typer.Option(help="Code of the language.")] = None,
+    pool: Annotated[Path | None, typer.Option(help="Folder for unlabelled text.")] = None,
+    most: Annotated[int, typer.Option(help="Number of unlabelled sentences.")] = 1500,
 ) -> None:
     """Draw and convert the target corpora."""
     for name in names or TARGETS:
@@ -75,6 +88,10 @@ def main(
             draw(sources / name, Path(folder), n_train)
             spoken = language or name.partition("_")[0]
             types = convert_corpus(Path(folder), output / name, spoken)
+            if pool is not None:
+                texts = map(text_of, unused(sources / name, Path(folder))[:most])
+                pool.mkdir(parents=True, exist_ok=True)
+                (pool / f"{name}.txt").write_text("\n".join(texts) + "\n", encoding="utf8")
         print(name, len(types.labels), "types")
 
 

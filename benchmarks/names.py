@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from languages import draw, sentences
+from languages import draw, unused
 
 from spacy_longtail.corpus.folder import convert_corpus
 from spacy_longtail.corpus.names import write_names
@@ -72,18 +72,12 @@ def main(
         with tempfile.TemporaryDirectory() as folder:
             place = Path(folder)
             draw(sources / name, place, n_train)
-            drawn = {s for part in ("train", "dev", "test") for s in sentences(place / f"{part}.iob")}
-            texts = {" ".join(row.split("\t")[0] for row in block.split("\n")) for block in drawn}
-            unused = [
-                block
-                for block in sentences(sources / name / "train.iob")
-                if " ".join(row.split("\t")[0] for row in block.split("\n")) not in texts
-            ]
+            rest = unused(sources / name, place)
             target = output / f"{name}_{round(100 * coverage)}{'' if wrong else '_right'}"
             labels = convert_corpus(place, target, "en").labels
-            lists = simulate(unused, labels, coverage, wrong)
+            lists = simulate(rest, labels, coverage, wrong)
             write_names(target / "names.jsonl", lists)
-        print(target.name, len(unused), "unused sentences", sum(map(len, lists.values())), "names")
+        print(target.name, len(rest), "unused sentences", sum(map(len, lists.values())), "names")
 
 
 if __name__ == "__main__":
