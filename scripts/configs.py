@@ -1,29 +1,44 @@
 """Write configs/ from the recipes of `spacy_longtail.studies.trials`."""
 
 from pathlib import Path
+from textwrap import wrap
 from typing import Annotated
 
 import typer
+from thinc.api import Config
 from wasabi import msg
 
-from spacy_longtail.studies.trials.recipes import FILES, make_config, read_recipes, written
+from spacy_longtail.studies.trials.recipes import FILES, WIDTH, make_config, read_recipes, written
 
 ROOT = Path(__file__).parents[1]
 # configs that commands and workflows of project.yml train; the command `recipe` trains all others
+TOPS = ("components", "corpora", "training")  # sections whose blocks tell configs apart
 COMMANDS = ("baseline", "pretrained_cnn", "config", "transformer")
 
 
 def render(name: str) -> str:
     """Return the text of a recipe's config."""
     recipe = read_recipes()[name]
+    config = make_config(recipe)
     train = f"spacy train configs/{name}.cfg --paths.train ... --paths.dev ... {recipe.options}".rstrip()
     command = f"recipe . --vars.recipe {name} {recipe.options.replace('--paths.', '--vars.')}".rstrip()
-    use = f"`{train}`; `weasel run {name if name in COMMANDS else command}` fills in the paths."
-    other = (
-        "For a corpus other than Field Notes, add its rare types, as in `--longtail.tail '[\"SHIP\"]'`, "
-        "and `--longtail.labels` if not all types of the data count."
-    )
-    return written(recipe, make_config(recipe), f"Complete: {use}\n{other}")
+    use = [
+        "Train it:",
+        f"  {train}",
+        "or, with the paths filled in:",
+        f"  weasel run {name if name in COMMANDS else command}",
+        "The paths and rare types are those of Field Notes. For your corpus, write this config with",
+        f"`longtail init-config {name}`, or override them, as in --longtail.tail '[\"SHIP\"]'.",
+    ]
+    if other := ", ".join(different(config, make_config(read_recipes()["baseline"]))):
+        use += wrap(f"Blocks that baseline.cfg does not have, or has with other values: {other}.", WIDTH)
+    return written(recipe, config, "\n".join(use))
+
+
+def different(config: Config, base: Config) -> list[str]:
+    """Return the names of the blocks of the second level that another config lacks or differs in."""
+    blocks = ((f"{top}.{name}", top, name) for top in TOPS for name in config[top])
+    return [full for full, top, name in blocks if config[top][name] != base[top].get(name)]
 
 
 def main(

@@ -43,7 +43,7 @@ def test_a_command_trains_every_config_and_its_first_lines_say_which(name):
     if command == "recipe":
         assert name not in COMMANDS
         assert f"--vars.recipe {name}" in rest
-        given = dict(re.findall(r"--paths\.(\w+) (\S+)", text.split("`; `")[0]))
+        given = dict(re.findall(r"--paths\.(\w+) (\S+)", text.split("weasel run ")[0]))
         own = {path: value for path, value in given.items() if path not in ("train", "dev")}
         assert dict(re.findall(r"--vars\.(\w+) (\S+)", rest)) == {"recipe": name, **own}
         for path in own:

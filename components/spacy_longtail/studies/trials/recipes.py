@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import srsly
@@ -20,6 +21,7 @@ from ...types import Block, Overrides
 from .compose import HERE, apply, block_of, compose, known_choices, read_base
 
 VARIABLES = ("paths", "longtail")  # sections with values to which other sections refer
+WIDTH = 98  # of comments, without the sign
 FILES = ("baseline", "pretrained_cnn", "transformer", "gated", "config", "extended")  # in configs/
 
 
@@ -82,7 +84,7 @@ def written(recipe: Recipe, config: Config, use: str) -> str:
     use (str): Lines that say how to train it.
     RETURNS (str): The text.
     """
-    head = [*recipe.comment.splitlines(), *use.splitlines()]
+    head = [*wrap(recipe.comment, WIDTH), *use.splitlines()]
     return commented(config, head, {**_table()["comments"], **recipe.comments})
 
 
@@ -167,15 +169,18 @@ def _lines(block: Block, comments: Mapping[str, str], section: str = "") -> Iter
         if isinstance(value, dict) and not _is_short(name, value):
             blocks[name] = value
             continue
-        if name in comments:
-            yield f"# {comments[name]}"
+        yield from _comment(comments.get(name, ""))
         yield f"{key} = {_shown(value)}"
     for name, value in blocks.items():
         yield ""
-        if name in comments:
-            yield f"# {comments[name]}"
+        yield from _comment(comments.get(name, ""))
         yield f"[{name}]"
         yield from _lines(value, comments, name)
+
+
+def _comment(text: str) -> Iterator[str]:
+    """Yield the lines of a comment."""
+    yield from (f"# {line}" for line in wrap(text, WIDTH))
 
 
 def _is_short(name: str, block: Block) -> bool:
