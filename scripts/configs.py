@@ -36,7 +36,7 @@ def render(name: str) -> str:
 
 
 def different(config: Config, base: Config) -> list[str]:
-    """Return the names of the blocks of the second level that another config lacks or differs in."""
+    """Return the names of the blocks that another config lacks or has with other values."""
     blocks = ((f"{top}.{name}", top, name) for top in TOPS for name in config[top])
     return [full for full, top, name in blocks if config[top][name] != base[top].get(name)]
 
