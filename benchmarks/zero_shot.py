@@ -4,22 +4,25 @@
 
 Appends one JSON record for each corpus and encoder to benchmarks/results/zero_shot.jsonl. With
 --examples, each description names the most frequent training mentions of its type as well. With
---descriptions benchmarks/native_types.json, types are described in the language of the corpus.
+--descriptions benchmarks/native_types.json, types are described in the language of the corpus. A
+type with several descriptions, as in benchmarks/paraphrases.json, gets the mean of their vectors.
 """
 
 from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import srsly
 import typer
 
 from spacy_longtail.corpus.folder import load_docs, read_types
 from spacy_longtail.corpus.parts import part_path
 from spacy_longtail.corpus.type_words import in_words
+from spacy_longtail.describers.base import unit_rows
 from spacy_longtail.evaluation.evaluate import score_pipeline
 from spacy_longtail.evaluation.records import Scores
-from spacy_longtail.pipes.token.describing import read_pretrained
+from spacy_longtail.pipes.token.describing import read_pretrained, vectors_of
 
 RESULTS = Path(__file__).parent / "results" / "zero_shot.jsonl"
 ENCODERS = ["en_longtail_cnn", "en_longtail_trf_small", "en_longtail_trf"]
@@ -44,7 +47,7 @@ def main(
         types = read_types(corpus)
         for encoder in encoders:
             head = read_pretrained(encoder, "benchmark")
-            texts = in_words(types.labels, {**types.descriptions, **given.get(corpus.name, {})})
+            texts = in_words(types.labels, types.descriptions) | given.get(corpus.name, {})
             if examples:
                 mentions: dict[str, Counter[str]] = {label: Counter() for label in types.labels}
                 for doc in load_docs(part_path(corpus, "train"), head.nlp):
@@ -53,7 +56,10 @@ def main(
                 for label, counts in mentions.items():
                     names = ", ".join(name for name, _ in counts.most_common(examples))
                     texts[label] += f" such as {names}" if names else ""
-            head.pipe.set_labels(texts)
+            several = {k: [own] if isinstance(own, str) else own for k, own in texts.items()}
+            head.pipe.set_labels({label: own[0] for label, own in several.items()})
+            vectors = [vectors_of(own, head.pipe.describe, "").mean(axis=0) for own in several.values()]
+            head.pipe.tokens.set_descriptions(unit_rows(np.asarray(vectors)))
             test = part_path(corpus, "test")
             scores = score_pipeline(head.nlp, test, types.labels, types.tail)
             record = {

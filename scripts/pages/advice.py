@@ -33,6 +33,7 @@ CORPORA = {
     "crossner_music": "CrossNER music, 100",
     "nl_globalise": "Dutch archives (GLOBALISE), 400",
     "dimb_re": "diet and microbiome, 300",
+    "legal_indian": "Indian court judgments, 300",
 }
 
 

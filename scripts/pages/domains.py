@@ -76,7 +76,9 @@ DOMAINS = {
 FEW = {"few": 15, "rare": 30}  # at most so many training mentions
 SPECIALIST = {  # methods in the records
     "stock": "stock",
+    "plain": "plain transformer",
     "cnn": "CNN",
+    "three": "three layers",
     "six": "six layers",
 }
 ENSEMBLE = ("CNN", "six layers", "ensemble")
@@ -88,10 +90,19 @@ def specialist() -> Iterator[tuple[str, str]]:
     again = {r["corpus"]: r["test"] for r in read("domains") if r["seed"] == 1}
     scores = [f"{100 * again[corpus]['ents_macro_f']:.1f}" for corpus in DOMAINS]
     yield "domains.six.again", f"{', '.join(scores[:-1])} and {scores[-1]}"
-    shots = {(r["corpus"], r["encoder"], r["examples"] > 0): r["macro"] for r in read("zero_shot")}
-    zero = {key[:2]: macro for key, macro in shots.items() if not key[2]}
-    changes = [macro - zero[key[:2]] for key, macro in shots.items() if key[2]]
-    yield "examples.change", f"{mean(changes):+.1f}".replace("-", "−")
+    shots = {
+        (
+            r["corpus"],
+            r["encoder"],
+            "examples" if r["examples"] else r.get("descriptions", "declared"),
+        ): r["macro"]
+        for r in read("zero_shot")
+    }
+    zero = {key[:2]: macro for key, macro in shots.items() if key[2] == "declared"}
+    for way, encoder in (("examples", "cnn"), ("paraphrases", "cnn"), ("paraphrases", "trf")):
+        name = f"en_longtail_{encoder}"
+        changes = [shots[corpus, name, way] - zero[corpus, name] for corpus in DOMAINS]
+        yield f"{way}.change.{encoder}", f"{mean(changes):+.1f}".replace("-", "−")
     ruled = list[tuple[str, ...]]()
     ways = {"without": "without a ruler", "before": "before the CNN", "after": "after the CNN"}
     wrong, right = read("ruler")
@@ -130,6 +141,7 @@ def specialist() -> Iterator[tuple[str, str]]:
         for name, value in means.items():
             yield f"domains.{name}.{key}", f"{value:.1f}"
             yield f"domains.{name} - stock.{key}", f"{value - means['stock']:.1f}"
+        yield f"domains.six - plain.{key}", f"{means['six'] - means['plain']:.1f}"
     yield from _rare_types(runs)
     lists: dict[tuple[str, str], list[dict]] = {}
     for r in read("names"):
