@@ -17,7 +17,8 @@ import srsly
 import typer
 
 from spacy_longtail.corpus.converted import ConvertedCorpus
-from spacy_longtail.studies.matrix.advice import MANY, advise, find_pretrained, planned
+from spacy_longtail.studies.matrix.advice import advise, planned
+from spacy_longtail.studies.matrix.pretrained_candidates import LARGE_CORPUS, find_pretrained
 from spacy_longtail.studies.trials.run import TrialOptions
 
 FOLDER = Path(__file__).parent / "results"
@@ -46,7 +47,7 @@ MANY_CANDIDATES = {
 def trained(corpus: Path) -> dict[str, list[float]]:
     """Return the macro F1 of each candidate on test, one value per seed, in [0, 1]."""
     names = dict(CANDIDATES)
-    if ConvertedCorpus(corpus).statistics.parts["train"].sentences >= MANY:
+    if ConvertedCorpus(corpus).statistics.parts["train"].sentences >= LARGE_CORPUS:
         names |= MANY_CANDIDATES
     short = corpus.name.removesuffix("_subset")
     scores: dict[str, list[float]] = {}

@@ -7,7 +7,7 @@ import spacy
 
 from spacy_longtail.corpus.descriptions import CorpusTypes
 from spacy_longtail.scorers import make_ner_scorer
-from spacy_longtail.studies.trials.process import Outcome
+from spacy_longtail.studies.trials.process import ProcessEnd
 from spacy_longtail.studies.trials.store import TrialRecord
 from tests.util import evaluation_data, examples
 
@@ -52,7 +52,7 @@ class Scored:
         name = trial.method.name
         self.begun.append((name, trial.seed))
         if name in self.failing:
-            return Outcome("failed", 0.1, "Kaboom")
+            return ProcessEnd("failed", 0.1, "Kaboom")
         luck = random.Random(f"{name}/{trial.seed}")
         skill = self.skills.get(name, 0.5)
         found = {part: judged(skill, luck, times) for part, times in (("dev", 3), ("test", 4))}
@@ -72,7 +72,7 @@ class Scored:
             result |= {"name": name, "part": part, "curve": curve}
             result["training"] = {"seed": trial.seed, **own}
             (work / f"{part}.json").write_text(json.dumps(result), encoding="utf8")
-        return Outcome("done", self.seconds, "")
+        return ProcessEnd("done", self.seconds, "")
 
 
 def judged(skill, luck, times):

@@ -20,7 +20,7 @@ import srsly
 from spacy_longtail.studies.trials import process as processes
 from spacy_longtail.studies.trials import store
 from spacy_longtail.studies.trials.plan import read_plan
-from spacy_longtail.studies.trials.process import Outcome, run_process
+from spacy_longtail.studies.trials.process import ProcessEnd, run_process
 from spacy_longtail.studies.trials.run import Matrix, TrialOptions
 from spacy_longtail.studies.trials.store import TrialStore
 from tests.util import invoke, toy_corpus
@@ -57,16 +57,16 @@ class Fake:
         with self.begun.open("a", encoding="utf8") as file:
             file.write(f"{trial.title}\n")
         if trial.title in self.failing:
-            return Outcome("failed", 0.1, "Traceback\nKaboom")
+            return ProcessEnd("failed", 0.1, "Traceback\nKaboom")
         end = time.monotonic() + self.seconds
         while time.monotonic() < end:
             if (why := stop()) is not None:
-                return Outcome("stopped", 0.1, why)
+                return ProcessEnd("stopped", 0.1, why)
             time.sleep(0.005)
         for part in ("dev", "test"):
             text = json.dumps({"scores": {"ents_macro_f": 0.5}})
             (work / f"{part}.json").write_text(text, encoding="utf8")
-        return Outcome("done", self.seconds, "")
+        return ProcessEnd("done", self.seconds, "")
 
     def titles(self):
         return self.begun.read_text(encoding="utf8").splitlines() if self.begun.exists() else []

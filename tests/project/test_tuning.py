@@ -8,7 +8,7 @@ import spacy
 from spacy.util import load_config
 
 from spacy_longtail.studies.trials.compose import read_base
-from spacy_longtail.studies.trials.process import Outcome
+from spacy_longtail.studies.trials.process import ProcessEnd
 from spacy_longtail.studies.trials.recipes import fill
 from spacy_longtail.studies.tuning import search as module
 from spacy_longtail.studies.tuning.search import Search, best_of
@@ -51,9 +51,9 @@ def finished(score, steps=(0, 2, 4, 6)):
         for n in range(1, len(steps) + 1):
             write_curve(work, [(step, found) for step in steps[:n]])
             if (why := stop()) is not None:
-                return Outcome("stopped", 1.0, why)
+                return ProcessEnd("stopped", 1.0, why)
         (work / "dev.json").write_text(json.dumps({"scores": {"ents_macro_f": found}}))
-        return Outcome("done", 1.0, "")
+        return ProcessEnd("done", 1.0, "")
 
     return run
 
@@ -227,7 +227,7 @@ def test_the_process_of_a_pruned_training_ends(corpus, tmp_path):
 def test_a_trial_that_fails_is_recorded_and_the_rest_go_on(corpus, tmp_path):
     def run(trial, work, stop):
         if number_of(trial) == 1:
-            return Outcome("failed", 2.0, "ValueError: a\nlast line")
+            return ProcessEnd("failed", 2.0, "ValueError: a\nlast line")
         return finished(near)(trial, work, stop)
 
     search = search_of(corpus, tmp_path / "out")
@@ -325,7 +325,7 @@ def test_what_a_user_gets_wrong_ends_with_a_message(corpus, tmp_path, monkeypatc
     earlier = tmp_path / "earlier"
     (earlier / "models").mkdir(parents=True)
     (earlier / "study.db").write_text("the database of version 0.3")
-    monkeypatch.setattr(module, "run_trial", lambda *_: Outcome("failed", 1.0, "trace\nKaboom"))
+    monkeypatch.setattr(module, "run_trial", lambda *_: ProcessEnd("failed", 1.0, "trace\nKaboom"))
     for output, more, code in [
         (tmp_path / "out", ["--steps", "3"], "L483"),
         (tmp_path / "out", ["--config", "none.cfg"], "L402"),

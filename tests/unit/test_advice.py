@@ -13,9 +13,9 @@ from spacy_longtail.corpus.descriptions import read_types, write_types
 from spacy_longtail.corpus.names import write_names
 from spacy_longtail.evaluation.report.systems import read_run
 from spacy_longtail.evaluation.significance import Decision
-from spacy_longtail.studies.matrix import advice
+from spacy_longtail.studies.matrix import pretrained_candidates
 from spacy_longtail.studies.matrix.advice import Advice, advise, planned
-from spacy_longtail.studies.matrix.recommendation import Recommendation, macro_of, recommend_by_folds
+from spacy_longtail.studies.matrix.recommendation import Recommendation, Runs, recommend_by_folds
 from spacy_longtail.studies.matrix.rounds import fold_plan, write_folds
 from spacy_longtail.studies.matrix.summary import summarize_trials
 from spacy_longtail.studies.matrix.writing import summary_tables, write_matrix_report
@@ -109,7 +109,7 @@ def test_a_failed_trial_is_no_sign_of_too_little_time(tmp_path):
         found = recommend_by_folds(lost, LABELS, "ner", 4, {name: [(1, 0)]})
         assert found.method == "crf" and "3 of 4 folds trained" in " ".join(found.evidence)
         crf, ner = (
-            macro_of({c: read_run(p, LABELS) for c, p in lost[n].items() if c[0] != 1})
+            Runs({c: read_run(p, LABELS) for c, p in lost[n].items() if c[0] != 1}).macro_f1()
             for n in ("crf", "ner")
         )
         assert found.verdict.value == pytest.approx(crf - ner)
@@ -279,8 +279,8 @@ def trf(tmp_path, monkeypatch):
 
 
 def test_advice_tries_the_pretrained_recipes_first(corpus, trf, tmp_path, monkeypatch):
-    encoders = advice.find_pretrained(corpus)[:2]
-    assert encoders == [Path("en_longtail_cnn"), trf] and advice.needs_torch(trf)
+    encoders = pretrained_candidates.find_pretrained(corpus)[:2]
+    assert encoders == [Path("en_longtail_cnn"), trf] and pretrained_candidates.needs_torch(trf)
     name = "softmax-en_longtail_trf-described"
     runner = Scored({"ner": 0.2, name: 0.95})
     found, path, *_ = advised(
@@ -298,7 +298,7 @@ def test_advice_tries_the_pretrained_recipes_first(corpus, trf, tmp_path, monkey
     _, plan = planned(*given)
     mixed = {m.name: m.config["training"]["optimizer"].get("weight_mix") for m in plan.methods}
     assert mixed[cnn] == 0.7 and mixed["ner"] is None
-    monkeypatch.setattr(advice, "MANY", 1)  # as if the corpus were large
+    monkeypatch.setattr(pretrained_candidates, "LARGE_CORPUS", 1)  # as if the corpus were large
     _, large = planned(*given)
     both = [cnn, cnn.replace("-described", "_mixed-described")]
     assert [m.name for m in large.methods][:4] == ["ner", *both, name]

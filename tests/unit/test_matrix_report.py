@@ -7,8 +7,9 @@ import srsly
 
 from spacy_longtail.corpus.statistics import Statistics
 from spacy_longtail.evaluation.significance import mention_counts
-from spacy_longtail.studies.matrix.advice import CandidateGrid, choose_candidates, find_pretrained
+from spacy_longtail.studies.matrix.advice import CandidateGrid, choose_candidates
 from spacy_longtail.studies.matrix.curves import read_curves
+from spacy_longtail.studies.matrix.pretrained_candidates import find_pretrained
 from spacy_longtail.studies.matrix.recommendation import recommend
 from spacy_longtail.studies.matrix.summary import summarize_trials
 from spacy_longtail.studies.matrix.writing import summary_tables, write_matrix_report
@@ -238,7 +239,9 @@ def test_candidates_follow_the_corpus():
 
 def test_the_encoder_of_the_project_is_tried(corpus, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # an empty folder
-    monkeypatch.setattr("spacy_longtail.studies.matrix.advice.installed_transformers", lambda lang: [])
+    monkeypatch.setattr(
+        "spacy_longtail.studies.matrix.pretrained_candidates.installed_transformers", lambda lang: []
+    )
     said = []
     assert list(map(str, find_pretrained(corpus, said.append))) == ["en_longtail_cnn"]
     assert len(said) == 1 and "docs/zero_shot.md" in said[0]

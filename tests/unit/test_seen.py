@@ -9,8 +9,9 @@ from thinc.api import Config
 
 from spacy_longtail.encoders import TRANSFORMERS, check_encoder
 from spacy_longtail.pipes.sources import sources_of
-from spacy_longtail.studies.matrix import advice
-from spacy_longtail.studies.matrix.advice import find_pretrained, planned
+from spacy_longtail.studies.matrix import pretrained_candidates
+from spacy_longtail.studies.matrix.advice import planned
+from spacy_longtail.studies.matrix.pretrained_candidates import find_pretrained
 from spacy_longtail.training import seen
 from spacy_longtail.training.seen import (
     FILE,
@@ -94,8 +95,8 @@ def corpus(tmp_path):
 def encoder(tmp_path, monkeypatch):
     """In the place of the one that comes with the package."""
     folder = new_file(tmp_path / "en_longtail_cnn" / "meta.json", "{}").parent
-    monkeypatch.setattr(advice, "shipped_encoder", lambda lang: str(folder))
-    monkeypatch.setattr(advice, "share_of_letters", lambda encoder, corpus: 1.0)
+    monkeypatch.setattr(pretrained_candidates, "shipped_encoder", lambda lang: str(folder))
+    monkeypatch.setattr(pretrained_candidates, "share_of_letters", lambda encoder, corpus: 1.0)
     texts = (f"The Fram{i} left Oslo at noon ." for i in range(60))
     write_seen(folder, (Doc(VOCAB, words=text.split()) for text in texts))
     return folder

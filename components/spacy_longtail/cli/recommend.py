@@ -8,7 +8,8 @@ from typer import Option
 from wasabi import msg
 
 from ..output.console import echo
-from ..studies.matrix.advice import FOLDS, advise, find_pretrained, in_short, needs_torch, planned
+from ..studies.matrix.advice import FOLDS, advise, in_short, planned
+from ..studies.matrix.pretrained_candidates import find_pretrained, needs_torch
 from ..studies.matrix.writing import summary_tables, write_matrix_report
 from ..studies.trials.run import TrialOptions
 from ..training.provenance import typed

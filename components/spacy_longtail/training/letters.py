@@ -20,7 +20,7 @@ from ..layers.subwords import plain
 from ..layers.windows import TRANSFORMER
 from ..models.transformer import encoder_of
 
-FEWEST = 0.5  # share of letters below which an encoder is not tried
+MIN_KNOWN_LETTERS = 0.5  # share of letters below which an encoder is not tried
 N_DOCS = 500  # number of documents that are counted
 
 
@@ -61,7 +61,7 @@ def warn_letters(config: Config, corpus: Path) -> None:
     corpus (Path): Folder of a converted corpus.
     """
     encoder = config.get("paths", {}).get("pretrained")
-    if encoder and (share := share_of_letters(str(encoder), corpus)) < FEWEST:
+    if encoder and (share := share_of_letters(str(encoder), corpus)) < MIN_KNOWN_LETTERS:
         warnings.warn(
             Warnings.W206.format(encoder=encoder, share=f"{100 * share:.0f} %", corpus=corpus),
             stacklevel=3,

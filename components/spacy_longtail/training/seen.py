@@ -21,7 +21,7 @@ from ..errors import START, Errors, Warnings
 FILE = "seen.bin"  # in the pipeline's folder: ascending hashes of 4 bytes, little-endian
 SAMPLED = 4  # one of so many sentences is sampled, by its hash and so in all corpora alike
 MIN_WORDS = 5  # shorter sentences are equal by chance
-MOST = 0.02  # largest fraction of seen sentences with which scores on a corpus are valid
+MAX_SEEN = 0.02  # fraction of seen sentences above which scores on a corpus are not valid
 
 
 def sketch(sentences: Iterable[Doc]) -> Ints1d:
@@ -75,7 +75,7 @@ def warn_seen(config: Config, corpus: Path) -> None:
     blocks = {name: config.get(name, {}) for name in ("components", "initialize")}
     values = {str(value) for value in dict_to_dot(blocks).values()}
     for folder in sorted(filter(_lists_seen, values)):
-        if (share := _share(folder, parts)) > MOST:
+        if (share := _share(folder, parts)) > MAX_SEEN:
             warnings.warn(
                 Warnings.W103.format(path=folder, corpus=corpus, share=f"{100 * share:.0f} %"),
                 stacklevel=3,

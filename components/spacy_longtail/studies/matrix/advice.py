@@ -1,7 +1,6 @@
 """Advice on a corpus: its statistics select candidates, which trials within a budget compare."""
 
 from collections.abc import Callable, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from textwrap import wrap
 from typing import NamedTuple
@@ -10,36 +9,27 @@ from wasabi import msg
 
 from ...about import __version__
 from ...corpus.converted import ConvertedCorpus
-from ...corpus.folder import PARTS, read_types
-from ...corpus.names import NAMES
-from ...corpus.parts import part_path
+from ...corpus.folder import read_types
 from ...corpus.statistics import Statistics
-from ...encoders import TRANSFORMERS, check_encoder, installed_transformers, located, shipped_encoder
-from ...errors import Errors
 from ...extras import require
 from ...hub import load_transformer
 from ...output.amounts import number
 from ...output.writing import check_file, write_file
-from ...training.letters import FEWEST, share_of_letters
-from ...training.seen import MOST, seen_share
 from ...types import Overrides
-from ..trials.compose import OPTIONAL, compose, known_choices, read_base
+from ..trials.compose import known_choices
 from ..trials.plan import Plan, read_plan
-from ..trials.recipes import commented, fill, read_recipes
+from ..trials.recipes import commented, fill
 from ..trials.run import Matrix, TrialOptions
+from .pretrained_candidates import encoder_methods
 from .recommendation import Recommendation
 from .rounds import Rounds, fold_plan
 from .summary import Summary, summarize_trials
 
-FEW = 500  # training sentences; with fewer, losses for small corpora are candidates
-MANY = 1000  # training sentences; with fewer, the largest pretrained encoder is tried first
-OPTIMIZER = "training.optimizer"
+# Number of training sentences. With fewer, the AUC-2T loss is a candidate, because its paper
+# reports the largest gains on small training sets.
+SMALL_CORPUS = 500
 FOLDS = 5
 WIDTH = 100  # of a comment, in characters
-CONFIG = "config.cfg"  # in a pipeline's folder
-DESCRIBED = "longtail.DescribedTypes.v1"  # in the config of a pretrained encoder
-TORCH = '"longtail.Transformer.v1"'  # in the config of a transformer
-SCHEDULE = ("training.max_steps", "training.eval_frequency")  # of a recipe
 MARK = "Written by spacy-longtail"  # in the first line of a config, which may be replaced
 
 
@@ -76,47 +66,6 @@ class Advice(NamedTuple):
         )
 
 
-def find_pretrained(corpus: Path, say: Callable[[str], None] = msg.info) -> list[Path]:
-    """Return the encoders to try by default: the package's CNN and installed transformers.
-
-    An encoder must know half of the corpus's letters. The English transformers are tried only on
-    English corpora, because in other languages they added nothing to stock spaCy.
-
-    corpus (Path): Folder of a converted corpus.
-    say (Callable): Receives a message for each encoder that is not tried.
-    RETURNS (List[Path]): Names of encoders that were not pretrained on this corpus.
-    """
-    lang = read_types(corpus).lang
-    shipped, transformers = shipped_encoder(lang), installed_transformers(lang)
-    if not shipped.startswith(f"{lang}_"):
-        say(f"{shipped} is tried, although it was pretrained on another language than {lang!r}")
-    elif not (transformers and find_spec("torch") and find_spec("transformers")):
-        say(
-            "No transformer is tried. To try one, install the extra 'transformers' and one of the "
-            "encoders of docs/zero_shot.md"
-        )
-        transformers = []
-    encoders = []
-    for name in (shipped, *transformers):
-        if (known := share_of_letters(name, corpus)) < FEWEST:
-            say(f"{name} is not tried: it knows only {100 * known:.0f} % of the letters of these texts")
-        elif (share := _seen(Path(name), corpus)) > MOST:
-            say(f"{name} is not tried: it was pretrained on {100 * share:.0f} % of these sentences")
-        else:
-            encoders.append(Path(name))
-    return encoders
-
-
-def needs_torch(pretrained: Path) -> bool:
-    """Return whether the tok2vec of an encoder is a transformer."""
-    config = located(pretrained) / CONFIG
-    return config.is_file() and TORCH in config.read_text(encoding="utf8")
-
-
-def _seen(pretrained: Path, corpus: Path) -> float:
-    return seen_share(pretrained, [part_path(corpus, part) for part in PARTS])
-
-
 def choose_candidates(
     statistics: Statistics, pretrained: Sequence[CandidateGrid] = (), transformer: str | None = None
 ) -> list[CandidateGrid]:
@@ -148,7 +97,7 @@ def choose_candidates(
         (transformer, {"head": "crf", "encoder": "transformer"}, texts),
         (True, {"head": "crf"}, crf),
         (True, {"head": "softmax"}, "This is the simplest token classifier: softmax without a CRF."),
-        (n_sentences < FEW, {"head": "two_task", "loss": "AUC-2T"}, few),
+        (n_sentences < SMALL_CORPUS, {"head": "two_task", "loss": "AUC-2T"}, few),
         (n_rare, {"head": "crf", "reader": "sCR"}, rare),
         (n_rare, {"head": "softmax", "reader": "sCR"}, rare),
         (n_rare, {"head": "softmax", "loss": "focal"}, focal),
@@ -177,34 +126,16 @@ def planned(
     """
     settings = settings or {}
     statistics = ConvertedCorpus(corpus).statistics
-    n_sentences = statistics.parts["train"].sentences
-    encoders, first = dict[str, Overrides](), list[CandidateGrid]()
-    # with few sentences the largest transformer won on all measured corpora, so it is tried first
-    largest_first = [*pretrained[1:2], *pretrained[:1], *pretrained[2:]]
-    knows = "was pretrained on the entities of other corpora, so it may know some of the types already."
-    for path in largest_first if n_sentences < MANY else pretrained:
-        name = str(path) if str(path) in TRANSFORMERS else "pretrained"
-        recipe, beginning = _beginning(path, corpus)
-        ways = {name: beginning}
-        if recipe == "pretrained_cnn":  # with many sentences, unmixed weights may be better
-            mixed = {**beginning, OPTIMIZER: read_recipes()[recipe].settings[OPTIMIZER]}
-            ways = {name: mixed} if n_sentences < MANY else {**ways, f"{name}_mixed": mixed}
-            if (corpus / NAMES).is_file():
-                own = read_recipes()["listed_names"].settings
-                lists = {**beginning, OPTIONAL: {}, **own, "paths.pretrained": str(path)}
-                ways = {f"{name}_lists": lists, **ways}
-        encoders |= ways
-        for way in ways:
-            grid = {**read_recipes()[recipe].choices, "encoder": way}
-            first.append(CandidateGrid(grid, f"{path} {knows}"))
+    methods = encoder_methods(corpus, pretrained, statistics.parts["train"].sentences)
+    encoders = {method.choices["encoder"]: method.settings for method in methods}
     if transformer:
         load_transformer(transformer)
         choice = known_choices()["encoder"]["transformer"]
         encoders["transformer"] = {**choice, "paths.transformer": transformer}
-    candidates = choose_candidates(statistics, first, transformer)
-    equal = {n: {k: v for k, v in block.items() if k not in SCHEDULE} for n, block in encoders.items()}
+    grids = [CandidateGrid(method.choices, method.why) for method in methods]
+    candidates = choose_candidates(statistics, grids, transformer)
     given = {
-        "choices": {"encoder": equal},
+        "choices": {"encoder": encoders},
         "corpora": [str(corpus)],
         "steps": steps,
         "settings": dict(settings),
@@ -212,13 +143,12 @@ def planned(
         "methods": {},
         "seeds": 1,
     }
-    plan = read_plan("quick", given)
-    if steps is None:  # the recipe of an encoder has its own schedule
-        for i, method in enumerate(plan.methods):
-            own = encoders.get(method.choices["encoder"], {})
-            schedule = {key: own[key] for key in SCHEDULE if key in own and key not in settings}
-            plan.methods[i] = method._replace(config=compose(method.config, {}, schedule))
-    return candidates, plan
+    schedules = {}
+    if steps is None:  # the recipe of an encoder may have its own
+        for method in methods:
+            own = {key: value for key, value in method.schedule.items() if key not in settings}
+            schedules[method.choices["encoder"]] = own
+    return candidates, read_plan("quick", given, schedules)
 
 
 def advise(
@@ -262,40 +192,14 @@ def advise(
             "descriptions can find such types"
         )
     records = Rounds(matrix, options, minutes, types.labels, say).run()
-    matrix.trials = {key: trial for key, trial in matrix.trials.items() if key in records}
-    summary = summarize_trials(matrix, records, groups)
+    trials = {key: trial for key, trial in matrix.trials.items() if key in records}
+    summary = summarize_trials(matrix, records, groups, trials)
     (choice,) = (c.recommendation for c in summary.corpora if c.recommendation is not None)
     advice = Advice(summary, choice, choice.best if best_guess else choice.method)
-    trial = next(t for t in matrix.trials.values() if t.method.name == advice.written)
+    trial = next(t for t in trials.values() if t.method.name == advice.written)
     lines = [part for text in _evidence(advice, candidates) for part in wrap(text, WIDTH)]
     write_file(config, commented(fill(trial.config(), corpus, advice.written), lines, {}))
     return advice
-
-
-def _beginning(pretrained: Path, corpus: Path) -> tuple[str, Overrides]:
-    """Return the name of the recipe that starts from an encoder, and the settings for its axis."""
-    folder = check_encoder(pretrained)
-    if (share := _seen(pretrained, corpus)) > MOST:
-        raise ValueError(
-            Errors.L563.format(path=pretrained, share=f"{100 * share:.0f} %", corpus=corpus)
-        )
-    config = read_base(folder / CONFIG)
-    names = config.get("nlp", {}).get("pipeline", [])
-    if "tok2vec" not in names or DESCRIBED not in config.to_str(interpolate=False):
-        raise ValueError(
-            Errors.L274.format(
-                who="recommend",
-                path=pretrained,
-                problem="it needs tok2vec and a head that reads label descriptions, "
-                f"found {', '.join(names)}",
-                fix="Name a pipeline that `pretrain` wrote with --pretrained.",
-            )
-        )
-    start = {**known_choices()["encoder"]["pretrained"], "paths.pretrained": str(pretrained)}
-    if not needs_torch(pretrained):
-        return "pretrained_cnn", start
-    own = read_recipes()["transformer"].settings
-    return "transformer", {**start, OPTIONAL: {}, **own, "paths.pretrained": str(pretrained)}
 
 
 def _evidence(advice: Advice, candidates: list[CandidateGrid]) -> list[str]:

@@ -29,7 +29,31 @@ from ...output.amounts import number, p_value, signed
 RISK = 0.2  # largest one-sided p of a recommendation; see `recommend_by_folds`
 
 Cell = tuple[int, int]  # fold and seed
-Runs = Mapping[Cell, Run]
+
+
+class Runs(dict[Cell, Run]):
+    """Evaluations of a method, by fold and seed."""
+
+    @property
+    def unit(self) -> str:
+        """Return the unit of the test: "document" or "group"."""
+        return next(iter(self.values())).counts.unit
+
+    @property
+    def metric(self) -> Metric:
+        """Return macro F1 of the declared types."""
+        return named_metrics(next(iter(self.values())).counts.labels)[MACRO]
+
+    def counts(self) -> Ints4d:
+        """Return the mentions of all held-out documents: (n_units, n_seeds, n_types + 1, 3)."""
+        folds = sorted({fold for fold, _ in self})
+        by_fold = {fold: {seed for f, seed in self if f == fold} for fold in folds}
+        seeds = sorted(set.intersection(*by_fold.values()))
+        return np.concatenate([stack([self[fold, seed].counts for seed in seeds]) for fold in folds])
+
+    def macro_f1(self) -> float:
+        """Compute macro F1 of all held-out documents together, mean over seeds, in [0, 1]."""
+        return statistics.mean(self.metric(self.counts().sum(axis=0)).tolist())
 
 
 class Recommendation(NamedTuple):
@@ -48,7 +72,9 @@ def recommend(
 ) -> Recommendation:
     """Recommend the best method on dev if it is shown to beat the baseline, else the baseline.
 
-    If one of the two was not trained long enough, there is no verdict and the baseline is kept.
+    If one of the two was not trained long enough, there is no verdict and the baseline is kept. The
+    test is that of all reports: two-sided, with a p of at most 0.05 after Holm's correction.
+    `recommend_by_folds` asks for less evidence, because it makes a choice and no claim.
 
     scored (Mapping[str, Mapping[int, Path]]): Evaluations on dev, by method and seed.
     labels (List[str]): The declared types.
@@ -66,14 +92,14 @@ def recommend(
         return Recommendation(baseline, best, None, text, [])
     decisions = {name: _decide(runs[baseline], own) for name, own in runs.items() if name != baseline}
     decision = correct(decisions)[best]
-    evidence = describe(best, {f"{MACRO} on dev": decision}, _unit(runs[best]))
+    evidence = describe(best, {f"{MACRO} on dev": decision}, runs[best].unit)
     if decision.outcome == "better":
         seeds = number(decision.n_seeds[1], "seed")
         text = f"Use {best}: it is better than {baseline} in macro F1 on dev, over {seeds}."
         return Recommendation(best, best, decision, text, evidence)
     text = (
         f"Stay with {baseline}: no method is shown to be better on dev. The best one is {best},"
-        f" {signed(100 * decision.value)} points, {outcome(decision, _unit(runs[best]))}."
+        f" {signed(100 * decision.value)} points, {outcome(decision, runs[best].unit)}."
     )
     return Recommendation(baseline, best, decision, text, evidence)
 
@@ -89,7 +115,8 @@ def recommend_by_folds(
 
     A recommendation is a choice and not a claim: keeping a worse baseline costs as much as leaving
     a better one. So the test is one-sided and p may be up to 0.2. It is multiplied by the number of
-    candidates, because the best of many is lucky as well as good.
+    candidates, because the best of many is lucky as well as good. `recommend`, for plans
+    without folds, has the stricter rule of all claims instead (Holm, at 0.05).
 
     scored (Mapping[str, Mapping[Tuple[int, int], Path]]): Evaluations on the held-out documents, by
         method, fold and seed.
@@ -104,9 +131,9 @@ def recommend_by_folds(
     """
     runs = _read(scored, labels, baseline)
     tried = {name: {*cells, *(failed or {}).get(name, ())} for name, cells in runs.items()}
-    most = max(map(len, tried.values()), default=0)
+    max_cells = max(map(len, tried.values()), default=0)
     # a method that was dropped after a fold cannot be the best, however lucky it was there
-    pairs = _pairs(runs, baseline, [name for name in runs if len(tried[name]) == most])
+    pairs = _pairs(runs, baseline, [name for name in runs if len(tried[name]) == max_cells])
     best = _best(pairs, baseline)
     early = _early(runs, best, baseline)
     both = (run for name in (baseline, best) for run in runs[name].values())
@@ -117,7 +144,7 @@ def recommend_by_folds(
         return Recommendation(baseline, best, None, text, [])
     first, second = pairs[best]
     n_done = len({fold for fold, _ in second})
-    decision, unit = _decide(first, second, n_done), _unit(second)
+    decision, unit = _decide(first, second, n_done), second.unit
     n_tried = len(runs) - 1  # methods that were dropped after a fold count as well
     p = min(n_tried * decision.one_sided, 1.0)
     evidence = describe(best, {f"{MACRO} on held-out documents": decision}, unit)
@@ -145,7 +172,7 @@ def _read(
             Errors.L410.format(role="baseline", name=baseline, found=", ".join(scored) or "none")
         )
     read = partial(read_run, labels=labels)
-    return {name: {cell: read(path) for cell, path in cells.items()} for name, cells in scored.items()}
+    return {name: Runs({c: read(path) for c, path in cells.items()}) for name, cells in scored.items()}
 
 
 def _pairs(
@@ -158,14 +185,14 @@ def _pairs(
         by_seed = {seed: {f for f, s in cells if s == seed} for _, seed in cells}
         folds = max(by_seed.values(), key=len, default=set())  # of the first seed with most folds
         if cells := [cell for cell in cells if cell[0] in folds and by_seed[cell[1]] >= folds]:
-            first, second = ({cell: runs[n][cell] for cell in cells} for n in (baseline, name))
+            first, second = (Runs({c: runs[n][c] for c in cells}) for n in (baseline, name))
             pairs[name] = first, second
     return pairs
 
 
 def _best(pairs: Mapping[str, tuple[Runs, Runs]], baseline: str) -> str:
     """Return the method that is furthest ahead of the baseline."""
-    gains = {name: macro_of(second) - macro_of(first) for name, (first, second) in pairs.items()}
+    gains = {name: second.macro_f1() - first.macro_f1() for name, (first, second) in pairs.items()}
     return max(gains, key=lambda name: (gains[name], name == baseline))
 
 
@@ -188,30 +215,5 @@ def _undecided(best: str, baseline: str, early: str) -> Recommendation:
 
 
 def _decide(first: Runs, second: Runs, n_trainings: int = 1) -> Decision:
-    counts = _counts(first), _counts(second)
-    return compare(*counts, {MACRO: _macro(first)}, n_trainings=n_trainings)[MACRO]
-
-
-def _macro(runs: Runs) -> Metric:
-    return named_metrics(next(iter(runs.values())).counts.labels)[MACRO]
-
-
-def _unit(runs: Runs) -> str:
-    return next(iter(runs.values())).counts.unit
-
-
-def _counts(runs: Runs) -> Ints4d:
-    """Return the mentions of all held-out documents: (n_units, n_seeds, n_types + 1, 3)."""
-    folds = sorted({fold for fold, _ in runs})
-    by_fold = {fold: {seed for f, seed in runs if f == fold} for fold in folds}
-    seeds = sorted(set.intersection(*by_fold.values()))
-    return np.concatenate([stack([runs[fold, seed].counts for seed in seeds]) for fold in folds])
-
-
-def macro_of(runs: Runs) -> float:
-    """Compute macro F1 of all held-out documents together, mean over seeds, in [0, 1].
-
-    runs (Mapping[Tuple[int, int], Run]): Evaluations by fold and seed.
-    RETURNS (float): Macro F1.
-    """
-    return statistics.mean(_macro(runs)(_counts(runs).sum(axis=0)).tolist())
+    metrics = {MACRO: first.metric}
+    return compare(first.counts(), second.counts(), metrics, n_trainings=n_trainings)[MACRO]

@@ -19,7 +19,7 @@ from ...training.provenance import digest
 from ..trials.plan import Plan, unusable
 from ..trials.run import Matrix, TrialOptions
 from ..trials.store import FOLDER, TrialRecord, TrialStore, content_of_parts
-from .recommendation import macro_of
+from .recommendation import Runs
 from .summary import Folds
 
 FOLDS = "folds"  # in the output folder
@@ -174,4 +174,4 @@ class Rounds:
     def _score(self, name: str) -> float:
         """Return macro F1 of a method on all folds that were held out so far."""
         folds = [fold for fold in self.matrix.plan.corpora if self._is_done(name, fold)]
-        return macro_of({(i, 0): self.held_out(self.keys[name, f]) for i, f in enumerate(folds)})
+        return Runs({(i, 0): self.held_out(self.keys[name, f]) for i, f in enumerate(folds)}).macro_f1()

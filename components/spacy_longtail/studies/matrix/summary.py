@@ -69,24 +69,30 @@ class Summary(NamedTuple):
 
 
 def summarize_trials(
-    matrix: Matrix, records: Mapping[str, TrialRecord], folds: Folds | None = None
+    matrix: Matrix,
+    records: Mapping[str, TrialRecord],
+    folds: Folds | None = None,
+    trials: Mapping[str, Trial] | None = None,
 ) -> Summary:
     """Summarize the finished trials of a plan.
 
     matrix (Matrix): Trials of the plan.
     records (Mapping[str, TrialRecord]): Records of trials by content key.
     folds (Optional[Mapping[Path, List[Path]]]): Folds of each corpus, for a plan on folds.
+    trials (Optional[Mapping[str, Trial]]): Trials to summarize, by content key. By default all
+        trials of the plan.
     RETURNS (Summary): Scores, tests and recommendations. The latter do not use the test part.
     """
     done: dict[Path, dict[str, TrialRecord]] = {path: {} for path in matrix.plan.corpora}
     lost: list[Trial] = []
-    for key, trial in matrix.trials.items():
+    trials = matrix.trials if trials is None else trials
+    for key, trial in trials.items():
         if key in records and records[key].is_done:
             done[trial.corpus][key] = records[key]
         elif key in records:
             lost.append(trial)
     if folds is None:
-        corpora = [_corpus(path, matrix, trials) for path, trials in done.items() if trials]
+        corpora = [_corpus(path, matrix, own) for path, own in done.items() if own]
     else:
         parts = {path: {fold: done[fold] for fold in keys} for path, keys in folds.items()}
         corpora = [_folded(path, matrix, by, lost) for path, by in parts.items() if any(by.values())]
@@ -94,9 +100,9 @@ def summarize_trials(
         schedule=matrix.plan.schedule,
         baseline=matrix.plan.baseline,
         corpora=corpora,
-        n_trials=len(matrix.trials),
+        n_trials=len(trials),
         failed=[record for record in records.values() if not record.is_done],
-        missing=len(matrix.trials) - len(records),
+        missing=len(trials) - len(records),
         columns=tuple(COLUMNS if folds is None else FOLD_COLUMNS),
     )
 

@@ -26,8 +26,13 @@ SEED = 0  # random seed of all samples, which differ by their partition
 PLAIN = "${corpora.plain}"
 DRAWN = {"sizes", "shares", "n_sentences", "seeds"}  # fields that --sizes or shares replace
 OF_CORPORA = (
-    *("paths.train", "paths.dev", "nlp.lang", "nlp.tokenizer"),
-    *("longtail.labels", "longtail.tail", "longtail.frequent"),
+    "paths.train",
+    "paths.dev",
+    "nlp.lang",
+    "nlp.tokenizer",
+    "longtail.labels",
+    "longtail.tail",
+    "longtail.frequent",
 )
 LENGTHS = {"training.max_steps": "steps", "training.patience": "patience"}
 OWNERS = {  # settings of configs, by the field of a plan that sets them
@@ -92,7 +97,7 @@ class PlanFile(BaseModel):
     def _settings(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield the settings that other fields may override, and where they stand in the plan."""
         yield "settings", self.settings
-        for name, own in self.methods.items():  # `_check_equal` compares their lengths
+        for name, own in self.methods.items():  # `_check_equal_length` compares their lengths
             yield f"methods.{name}", {k: v for k, v in own.items() if k not in LENGTHS}
         for axis, choices in self.choices.items():
             for name, own in choices.items():
@@ -191,12 +196,16 @@ def presets() -> list[str]:
     return sorted(path.stem for path in PRESETS.glob("*.yml"))
 
 
-def read_plan(source: str, given: Overrides | None = None) -> Plan:
+def read_plan(
+    source: str, given: Overrides | None = None, schedules: Mapping[str, Overrides] | None = None
+) -> Plan:
     """Read a plan and check it.
 
     source (str): A YAML file, or the name of a preset.
     given (Optional[Overrides]): Fields that replace those of the file. Settings are added to those
         of the file.
+    schedules (Optional[Mapping[str, Overrides]]): Settings of the length of the training, by choice
+        of the axis "encoder". Methods with such settings need not be as long as the others.
     RETURNS (Plan): The plan.
     RAISES (ValueError): If there is no such plan, or it is invalid.
     """
@@ -210,8 +219,10 @@ def read_plan(source: str, given: Overrides | None = None) -> Plan:
     settings = {**fields.settings, "training.max_steps": fields.steps}
     if fields.patience:  # if the plan has none, configs with a patience of their own are refused
         settings["training.patience"] = fields.patience
-    methods = _read_methods(fields, settings, path)
-    _check_equal(methods, fields.steps, fields.patience, path, is_given="steps" in values)
+    schedules = schedules or {}
+    methods = _read_methods(fields, settings, schedules, path)
+    equal = [m for m in methods if not schedules.get(m.choices.get("encoder", ""))]
+    _check_equal_length(equal, fields.steps, fields.patience, path, is_given="steps" in values)
     names = [method.name for method in methods]
     baseline = fields.baseline or names[0]
     if baseline not in names:
@@ -253,11 +264,15 @@ def _overridden(read: Overrides, given: Overrides) -> Overrides:
     return {**kept, **given, "settings": settings}
 
 
-def _read_methods(fields: PlanFile, settings: Overrides, path: Path) -> list[TrialMethod]:
+def _read_methods(
+    fields: PlanFile, settings: Overrides, schedules: Mapping[str, Overrides], path: Path
+) -> list[TrialMethod]:
     """Return the methods of a plan.
 
     fields (PlanFile): Fields of the plan.
     settings (Overrides): Config values for all methods.
+    schedules (Mapping[str, Overrides]): Config values by choice of the axis "encoder", which
+        override those for all methods.
     path (Path): The plan, for messages.
     """
     base, known = _read_config(path, fields.config), known_choices()
@@ -266,7 +281,8 @@ def _read_methods(fields: PlanFile, settings: Overrides, path: Path) -> list[Tri
     methods = []
     for name, choices in _picked(fields.grids, catalog, path):
         blocks = {axis: catalog[axis][choice] for axis, choice in choices.items()}
-        methods.append(TrialMethod(name, choices, compose(base, blocks, settings)))
+        own = schedules.get(choices["encoder"], {})
+        methods.append(TrialMethod(name, choices, compose(base, blocks, {**settings, **own})))
     for name, own in fields.methods.items():
         own_base = _read_config(path, f"{own['config']}") if "config" in own else base
         own_settings = {k: v for k, v in own.items() if k != "config"}
@@ -317,7 +333,7 @@ def _check_known(what: str, names: Iterable[str], known: Iterable[str], path: Pa
             raise unusable(path, f"it names an unknown {what}, {name!r}. Known: {', '.join(known)}.")
 
 
-def _check_equal(
+def _check_equal_length(
     methods: list[TrialMethod], steps: int, patience: int, path: Path, is_given: bool
 ) -> None:
     """Refuse methods whose number of steps or evaluations differs from the others.

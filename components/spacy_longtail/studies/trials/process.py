@@ -25,7 +25,7 @@ MAX_LINES_SHOWN = 5  # last lines of a log that an error shows
 Stop = Callable[[], str | None]  # returns why a trial must end, or None
 
 
-class Outcome(NamedTuple):
+class ProcessEnd(NamedTuple):
     """End of a process."""
 
     status: str  # "done", "failed", "timeout" or "stopped"
@@ -33,7 +33,7 @@ class Outcome(NamedTuple):
     error: str  # last lines of the log, or the reason why it was stopped
 
 
-def launch(work: Path, config: Config, task: Block, minutes: float | None, stop: Stop) -> Outcome:
+def launch(work: Path, config: Config, task: Block, minutes: float | None, stop: Stop) -> ProcessEnd:
     """Train and score a pipeline in a separate process.
 
     work (Path): Folder for the files of the process.
@@ -41,7 +41,7 @@ def launch(work: Path, config: Config, task: Block, minutes: float | None, stop:
     task (Block): Arguments of `run_child` as JSON data, except the folder and the files of --code.
     minutes (Optional[float]): Time limit.
     stop (Callable): Returns why the process must end, or None.
-    RETURNS (Outcome): End of the process.
+    RETURNS (ProcessEnd): End of the process.
     """
     with coded_io(work):
         config.to_disk(work / "config.cfg", interpolate=False)
@@ -51,14 +51,14 @@ def launch(work: Path, config: Config, task: Block, minutes: float | None, stop:
     return run_process([*CHILD, str(work)], work / "log.txt", seconds, stop)
 
 
-def run_process(command: list[str], log: Path, seconds: float | None, stop: Stop) -> Outcome:
+def run_process(command: list[str], log: Path, seconds: float | None, stop: Stop) -> ProcessEnd:
     """Run a command to its end, and write its output to a file.
 
     command (List[str]): The command. Its stdin is a pipe, which closes when this process ends.
     log (Path): File for the output.
     seconds (Optional[float]): Time limit.
     stop (Callable): Called regularly. If it returns a text, the process is ended for this reason.
-    RETURNS (Outcome): End of the process.
+    RETURNS (ProcessEnd): End of the process.
     """
     start, status, why = time.perf_counter(), "", ""
     with log.open("wb") as file:
@@ -86,8 +86,8 @@ def run_process(command: list[str], log: Path, seconds: float | None, stop: Stop
         shown = (
             "\n".join(lines[-MAX_LINES_SHOWN:]) or f"It ended with exit code {code}, without a message."
         )
-        return Outcome("failed", took, shown)
-    return Outcome(status or "done", took, why)
+        return ProcessEnd("failed", took, shown)
+    return ProcessEnd(status or "done", took, why)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

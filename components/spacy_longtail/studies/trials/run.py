@@ -18,10 +18,10 @@ from ...training.startup import check_gpu
 from ...training.train import check_trainable, load_filled
 from ...types import Block
 from .plan import Plan, Trial, unusable
-from .process import Outcome, Stop, launch
-from .store import FOLDER, SCORED, TrialRecord, TrialStore, corpus_version, trial_key
+from .process import ProcessEnd, Stop, launch
+from .store import FOLDER, SCORED, TrialRecord, TrialStoppedError, TrialStore, corpus_version, trial_key
 
-Runner = Callable[[Trial, Path, Stop], Outcome]
+Runner = Callable[[Trial, Path, Stop], ProcessEnd]
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class Matrix:
         def train(key: str) -> TrialRecord | None:
             trial = self.trials[key]
 
-            def start(work: Path) -> Outcome:
+            def start(work: Path) -> ProcessEnd:
                 return runner(trial, work, lambda: next(iter(stopped), None))
 
             length = {"steps": self.plan.steps, "patience": self.plan.patience}
@@ -138,6 +138,8 @@ class Matrix:
                 if stopped:
                     return None
                 return self.store.train(key, trial, start, keep_model=options.keep_models, **length)
+            except TrialStoppedError:
+                return None
             except BaseException as error:  # such as a full disk, which stops all trials
                 stopped.append(str(error))
                 raise
@@ -167,7 +169,7 @@ def _line(record: TrialRecord, test_name: str) -> str:
 
 def run_trial(
     options: TrialOptions, parts: Sequence[str], trial: Trial, work: Path, stop: Stop
-) -> Outcome:
+) -> ProcessEnd:
     """Run one trial in a separate process.
 
     options (TrialOptions): Options of the run.
@@ -175,7 +177,7 @@ def run_trial(
     trial (Trial): The trial.
     work (Path): Empty folder for its files.
     stop (Callable): Returns why the trial must end, or None.
-    RETURNS (Outcome): End of the process.
+    RETURNS (ProcessEnd): End of the process.
     """
     task: Block = {
         "corpus": str(trial.corpus),

@@ -38,7 +38,7 @@ from ...training.provenance import (
 from ...training.startup import imported_code
 from ...training.train import BEST
 from .plan import Draw, Trial, title_of
-from .process import MODEL, Outcome
+from .process import MODEL, ProcessEnd
 
 RECORD = "record.json"
 FOLDER = "trials"
@@ -48,6 +48,10 @@ SCORED = ("dev", "test")  # parts that can be scored
 CorpusVersion = Mapping[str, object]  # JSON data, equal for corpora that can share trials
 
 content_of = cache(file_content)  # so that a command reads each file once
+
+
+class TrialStoppedError(Exception):
+    """Stop of a trial before its end, because the run was interrupted or another trial failed."""
 
 
 class TrialRecord(BaseModel):
@@ -217,12 +221,12 @@ class TrialStore:
         self,
         key: str,
         trial: Trial,
-        start: Callable[[Path], Outcome],
+        start: Callable[[Path], ProcessEnd],
         *,
         steps: int,
         patience: int = 0,
         keep_model: bool = False,
-    ) -> TrialRecord | None:
+    ) -> TrialRecord:
         """Run a trial in a working folder and store it.
 
         key (str): Content key of the trial.
@@ -231,24 +235,25 @@ class TrialStore:
         steps (int): Number of steps of the training; with a patience, the maximum.
         patience (int): Steps without improvement on dev that end the training, or 0.
         keep_model (bool): Whether to keep model-best and model-last.
-        RETURNS (Optional[TrialRecord]): The record, or None if the trial was stopped.
+        RETURNS (TrialRecord): The record.
+        RAISES (TrialStoppedError): If the trial was stopped. Nothing is stored then.
         """
         work = self.output / WORK / key
         try:
             with coded_io(work):
                 shutil.rmtree(work, ignore_errors=True)  # left by a process that was killed
                 work.mkdir(parents=True)
-                outcome = start(work)
+                end = start(work)
                 curve = [{"step": step, DEV_SCORE: f} for step, f in read_points(work).items()]
                 for name in (RUN_FILE, CURVE_FILE):
                     with suppress(FileNotFoundError):
                         shutil.copy(work / MODEL / name, work / name)
                 if not keep_model:
                     shutil.rmtree(work / MODEL, ignore_errors=True)
-            if outcome.status == "stopped":
-                return None
+            if end.status == "stopped":
+                raise TrialStoppedError(end.error)
             scores = {}
-            if outcome.status == "done":
+            if end.status == "done":
                 files = [path for part in SCORED if (path := work / f"{part}.json").is_file()]
                 scores = {path.stem: json.loads(path.read_text("utf8"))["scores"] for path in files}
             data = {
@@ -262,9 +267,9 @@ class TrialStore:
                 "training": {"patience": patience},
                 "curve": curve,
                 "code": code_version(),
-                "status": outcome.status,
-                "seconds": round(outcome.seconds, 1),
-                "error": outcome.error.replace(str(self.output), short(self.output)),
+                "status": end.status,
+                "seconds": round(end.seconds, 1),
+                "error": end.error.replace(str(self.output), short(self.output)),
             }
             record = TrialRecord.model_validate({**data, **scores})
             self.finish(work, record)

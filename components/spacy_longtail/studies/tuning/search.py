@@ -25,7 +25,7 @@ from ...training.train import refuse_parts
 from ...types import Overrides
 from ..trials.compose import block_of, compose, read_base
 from ..trials.plan import Trial, TrialMethod, is_whole
-from ..trials.process import MODEL, Outcome
+from ..trials.process import MODEL, ProcessEnd
 from ..trials.recipes import commented, fill
 from ..trials.run import Runner, TrialOptions, run_trial
 from ..trials.store import (
@@ -44,7 +44,7 @@ if TYPE_CHECKING:  # Optuna is an extra
 
 DATABASE = "study.db"  # of Optuna, in which version 0.3 stored its trials
 BEST_CONFIG = "best.cfg"
-LEAST_EVALUATIONS = 3
+MIN_EVALUATIONS = 3  # of a training, so that some lie between the warm-up and the end
 STARTUP = 5  # number of finished trials before any is pruned
 WARMUP = 1 / 3  # fraction of the steps before a trial can be pruned
 Choice = str | float | bool | None  # a value of a categorical parameter
@@ -254,9 +254,9 @@ class Search:
         whole = filled.interpolate()
         training = whole["training"]
         steps, frequency = training["max_steps"], training["eval_frequency"]
-        if not (is_whole(steps) and is_whole(frequency) and 0 < LEAST_EVALUATIONS * frequency <= steps):
+        if not (is_whole(steps) and is_whole(frequency) and 0 < MIN_EVALUATIONS * frequency <= steps):
             raise cannot_search(
-                f"pruning needs {LEAST_EVALUATIONS} evaluations, found {steps} steps.",
+                f"pruning needs {MIN_EVALUATIONS} evaluations, found {steps} steps.",
                 "Give more --steps, or --set training.eval_frequency=N.",
             )
         if (output / DATABASE).is_file():
@@ -342,13 +342,11 @@ class Search:
     def _train(self, key: str, trial: Trial, proposal: Proposal, runner: Runner) -> TrialRecord:
         """Run a trial, which ends early if Optuna prunes it."""
 
-        def start(work: Path) -> Outcome:
-            outcome = runner(trial, work, partial(proposal.prune, work, self.steps))
-            return outcome._replace(status="pruned") if outcome.status == "stopped" else outcome
+        def start(work: Path) -> ProcessEnd:
+            end = runner(trial, work, partial(proposal.prune, work, self.steps))
+            return end._replace(status="pruned") if end.status == "stopped" else end
 
-        record = self.store.train(key, trial, start, steps=self.steps, keep_model=True)
-        assert record is not None  # no outcome is "stopped"
-        return record
+        return self.store.train(key, trial, start, steps=self.steps, keep_model=True)
 
     def _study(self) -> "optuna.Study":
         """Return an empty study in memory, whose first trial will be the baseline."""

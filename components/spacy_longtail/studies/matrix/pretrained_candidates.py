@@ -1,0 +1,143 @@
+"""Candidates that start from pretrained encoders: which encoders to try on a corpus, and how."""
+
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+from wasabi import msg
+
+from ...corpus.folder import PARTS, read_types
+from ...corpus.names import NAMES
+from ...corpus.parts import part_path
+from ...encoders import TRANSFORMERS, check_encoder, installed_transformers, located, shipped_encoder
+from ...errors import Errors
+from ...training.letters import MIN_KNOWN_LETTERS, share_of_letters
+from ...training.seen import MAX_SEEN, seen_share
+from ...types import Overrides
+from ..trials.compose import OPTIONAL, known_choices, read_base
+from ..trials.recipes import read_recipes
+
+# Number of training sentences. With fewer, the largest transformer won on all measured corpora, so
+# it is tried first; with more, unmixed weights may be better, so they are tried as well.
+LARGE_CORPUS = 1000
+CONFIG = "config.cfg"  # in a pipeline's folder
+DESCRIBED = "longtail.DescribedTypes.v1"  # in the config of a pretrained encoder
+TORCH = '"longtail.Transformer.v1"'  # in the config of a transformer
+OPTIMIZER = "training.optimizer"
+SCHEDULE = ("training.max_steps", "training.eval_frequency")  # of a recipe
+
+
+class EncoderMethod(NamedTuple):
+    """Method that starts from a pretrained encoder: a choice for the axis "encoder" of a plan."""
+
+    choices: dict[str, str]  # by axis
+    settings: Overrides  # of the choice for the encoder
+    schedule: Overrides  # settings of the length of the training, which the recipe may have
+    why: str
+
+
+def find_pretrained(corpus: Path, say: Callable[[str], None] = msg.info) -> list[Path]:
+    """Return the encoders to try by default: the package's CNN and installed transformers.
+
+    An encoder must know half of the corpus's letters. The English transformers are tried only on
+    English corpora, because in other languages they added nothing to stock spaCy.
+
+    corpus (Path): Folder of a converted corpus.
+    say (Callable): Receives a message for each encoder that is not tried.
+    RETURNS (List[Path]): Names of encoders that were not pretrained on this corpus.
+    """
+    lang = read_types(corpus).lang
+    shipped, transformers = shipped_encoder(lang), installed_transformers(lang)
+    if not shipped.startswith(f"{lang}_"):
+        say(f"{shipped} is tried, although it was pretrained on another language than {lang!r}")
+    elif not (transformers and find_spec("torch") and find_spec("transformers")):
+        say(
+            "No transformer is tried. To try one, install the extra 'transformers' and one of the "
+            "encoders of docs/zero_shot.md"
+        )
+        transformers = []
+    encoders = []
+    for name in (shipped, *transformers):
+        if (known := share_of_letters(name, corpus)) < MIN_KNOWN_LETTERS:
+            say(f"{name} is not tried: it knows only {100 * known:.0f} % of the letters of these texts")
+        elif (share := _seen(Path(name), corpus)) > MAX_SEEN:
+            say(f"{name} is not tried: it was pretrained on {100 * share:.0f} % of these sentences")
+        else:
+            encoders.append(Path(name))
+    return encoders
+
+
+def needs_torch(pretrained: Path) -> bool:
+    """Return whether the tok2vec of an encoder is a transformer."""
+    config = located(pretrained) / CONFIG
+    return config.is_file() and TORCH in config.read_text(encoding="utf8")
+
+
+def encoder_methods(corpus: Path, pretrained: Sequence[Path], n_sentences: int) -> list[EncoderMethod]:
+    """Return the methods that start from pretrained encoders, in the order in which they are tried.
+
+    corpus (Path): Folder of a converted corpus.
+    pretrained (Sequence[Path]): Installed encoders, or pipelines that `pretrain` wrote.
+    n_sentences (int): Number of training sentences.
+    RETURNS (List[EncoderMethod]): One or more methods for each encoder.
+    RAISES (ValueError): If an encoder cannot be used, or was pretrained on this corpus.
+    """
+    is_large = n_sentences >= LARGE_CORPUS
+    ordered = pretrained if is_large else [*pretrained[1:2], *pretrained[:1], *pretrained[2:]]
+    recipes, methods = read_recipes(), list[EncoderMethod]()
+    for path in ordered:
+        name = str(path) if str(path) in TRANSFORMERS else "pretrained"
+        recipe, start = _recipe_of(path, corpus)
+        settings_by_choice = {name: start}
+        if recipe == "pretrained_cnn":
+            mixed = {**start, OPTIMIZER: recipes[recipe].settings[OPTIMIZER]}
+            settings_by_choice = {name: start, f"{name}_mixed": mixed} if is_large else {name: mixed}
+            if (corpus / NAMES).is_file():
+                with_lists = {**start, OPTIONAL: {}, **recipes["listed_names"].settings}
+                with_lists["paths.pretrained"] = str(path)
+                settings_by_choice = {f"{name}_lists": with_lists, **settings_by_choice}
+        knows = (
+            "was pretrained on the entities of other corpora, so it may know some of the types already."
+        )
+        for choice, settings in settings_by_choice.items():
+            methods.append(
+                EncoderMethod(
+                    choices={**recipes[recipe].choices, "encoder": choice},
+                    settings={key: value for key, value in settings.items() if key not in SCHEDULE},
+                    schedule={key: settings[key] for key in SCHEDULE if key in settings},
+                    why=f"{path} {knows}",
+                )
+            )
+    return methods
+
+
+def _seen(pretrained: Path, corpus: Path) -> float:
+    """Return the fraction of a corpus's sentences on which an encoder was pretrained."""
+    return seen_share(pretrained, [part_path(corpus, part) for part in PARTS])
+
+
+def _recipe_of(pretrained: Path, corpus: Path) -> tuple[str, Overrides]:
+    """Return the name of the recipe that starts from an encoder, and the settings for its axis."""
+    folder = check_encoder(pretrained)
+    if (share := _seen(pretrained, corpus)) > MAX_SEEN:
+        raise ValueError(
+            Errors.L563.format(path=pretrained, share=f"{100 * share:.0f} %", corpus=corpus)
+        )
+    config = read_base(folder / CONFIG)
+    names = config.get("nlp", {}).get("pipeline", [])
+    if "tok2vec" not in names or DESCRIBED not in config.to_str(interpolate=False):
+        raise ValueError(
+            Errors.L274.format(
+                who="recommend",
+                path=pretrained,
+                problem="it needs tok2vec and a head that reads label descriptions, "
+                f"found {', '.join(names)}",
+                fix="Name a pipeline that `pretrain` wrote with --pretrained.",
+            )
+        )
+    start = {**known_choices()["encoder"]["pretrained"], "paths.pretrained": str(pretrained)}
+    if not needs_torch(pretrained):
+        return "pretrained_cnn", start
+    own = read_recipes()["transformer"].settings
+    return "transformer", {**start, OPTIONAL: {}, **own, "paths.pretrained": str(pretrained)}
