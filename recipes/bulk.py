@@ -18,6 +18,7 @@ from pyarrow.dataset import dataset
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 
+from spacy_longtail.pipes.scores.spans import read_scores
 from spacy_longtail.types import ENTITY_SCORES
 
 DOCUMENTS = pa.schema([("id", pa.string()), ("text", pa.string())])
@@ -159,17 +160,13 @@ def predict(nlp: Language, ids: Iterable[str], texts: Iterable[str], docs: bool)
 
 
 def _entities(doc: Doc) -> list[dict[str, Any]]:
-    scores: dict[tuple[int, int, int], float] = {}
-    if ENTITY_SCORES in doc.spans:
-        group = doc.spans[ENTITY_SCORES]
-        found = zip(group, group.attrs.get("scores", ()), strict=False)
-        scores = {(span.start, span.end, span.label): float(score) for span, score in found}
+    scores = {place: scored.score for place, scored in read_scores(doc, ENTITY_SCORES).items()}
     return [
         {
             "start": ent.start_char,
             "end": ent.end_char,
             "label": ent.label_,
-            "score": scores.get((ent.start, ent.end, ent.label)),
+            "score": scores.get((ent.start, ent.end, ent.label_)),
         }
         for ent in doc.ents
     ]

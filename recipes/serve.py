@@ -26,6 +26,8 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 import spacy_longtail
+from spacy_longtail.pipes.scores.spans import read_scores
+from spacy_longtail.types import ENTITY_SCORES
 
 MAX_BYTES = 1_000_000  # limit for the body of a request
 MAX_CHARACTERS = 20_000  # limit for one text
@@ -36,7 +38,6 @@ MAX_DIGITS = 18  # of a Content-Length; Python refuses to convert thousands of d
 DISCARD_SECONDS = 2  # for the unread rest of a refused request
 MAX_BATCH_CHARACTERS = 20_000  # predicted together; the memory of a prediction grows with them
 WARM_UP = ["Storm Ida sank the Cutty Sark off Lisbon.", "No names here."]
-SCORES_KEY = "entity_scores"
 
 
 class RequestError(Exception):
@@ -206,9 +207,7 @@ def describe(nlp: Language) -> dict[str, str]:
 
 
 def _entities_of(doc: Doc) -> list[dict]:
-    group = doc.spans.get(SCORES_KEY)
-    scored = zip(group, group.attrs.get("scores", ()), strict=False) if group else ()
-    scores = {(span.start, span.end, span.label_): float(score) for span, score in scored}
+    scores = {place: scored.score for place, scored in read_scores(doc, ENTITY_SCORES).items()}
     return [
         {
             "start": ent.start_char,
