@@ -65,7 +65,7 @@ app = typer.Typer()
 class Verdict(NamedTuple):
     low: float
     high: float
-    is_shown: bool
+    is_significant: bool
     is_tested: bool = True
 
 
@@ -233,7 +233,7 @@ def _counted(found: list[Verdict], truth: float) -> dict[str, float]:
     return {
         "true": round(100 * float(truth), 2),
         "tested": round(float(np.mean([own.is_tested for own in found])), 4),
-        "shown": round(float(np.mean([own.is_shown for own in found])), 4),
+        "shown": round(float(np.mean([own.is_significant for own in found])), 4),
         "covered": round(float(np.mean([own.low <= truth <= own.high for own in found])), 4),
         "width": round(100 * float(np.mean([own.high - own.low for own in found])), 2),
     }

@@ -16,7 +16,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 
 from spacy_longtail.evaluation.evaluate import evaluate_model
-from spacy_longtail.evaluation.records import usage_in_words
+from spacy_longtail.evaluation.report.wording import usage_in_words
 from spacy_longtail.pipes.secondary.gated_pipe import GatedPipe
 from tests.pipes.gated import TEXT, lines, pipeline
 from tests.util import entities, entity_offsets

@@ -12,10 +12,11 @@ from spacy.cli._util import parse_config_overrides
 from spacy.tokens import Doc, DocBin
 from spacy.util import load_config
 
+from spacy_longtail.corpus.parts import checksum
 from spacy_longtail.evaluation.evaluate import evaluate_model
 from spacy_longtail.evaluation.significance import mention_counts
 from spacy_longtail.training import startup
-from spacy_longtail.training.provenance import checksum, command, read_curve, read_run
+from spacy_longtail.training.provenance import read_curve, read_run, shell_command
 from spacy_longtail.training.train import train_model
 from tests.util import blank, config_file, one_pipe, parse, run_app, toy_corpus
 
@@ -86,12 +87,12 @@ def test_a_command_can_be_typed_again(tmp_path, monkeypatch):
     paths = [Path("configs/papers/my own/a.cfg"), tmp_path / "corpus", Path("/home/me/all my/out")]
     paths += [Path("/data/x/y/z"), Path("-odd")]
     expected = ["configs/papers/my own/a.cfg", "corpus", "/home/me/all my/out", "/data/x/y/z", "./-odd"]
-    assert words_of_shell(command("train", paths, {})) == ["train", *expected]
+    assert words_of_shell(shell_command("train", paths, {})) == ["train", *expected]
 
 
 def test_a_command_of_a_user_without_a_home_folder_has_absolute_paths(homeless):
     paths = [Path("/home/me/out"), Path("my.cfg")]
-    assert words_of_shell(command("train", paths, {})) == ["train", "/home/me/out", "my.cfg"]
+    assert words_of_shell(shell_command("train", paths, {})) == ["train", "/home/me/out", "my.cfg"]
 
 
 def test_config_values_of_a_command_can_be_typed_again():
@@ -108,7 +109,7 @@ def test_config_values_of_a_command_can_be_typed_again():
         "system.sign": "--x",
         "system.on": True,
     }
-    words = words_of_shell(command("train", [], overrides))
+    words = words_of_shell(shell_command("train", [], overrides))
     assert parse_config_overrides(words[1:]) == overrides
 
 
@@ -124,7 +125,7 @@ def test_a_run_that_is_moved_afterwards_names_its_final_place(corpus, tmp_path):
 def test_code_of_ones_own_is_in_the_command(tmp_path):
     (tmp_path / "own.py").write_text("", encoding="utf8")
     startup.import_code(tmp_path / "own.py")
-    assert command("ensemble", [], {}).endswith(f"--code {tmp_path / 'own.py'}")
+    assert shell_command("ensemble", [], {}).endswith(f"--code {tmp_path / 'own.py'}")
 
 
 @pytest.mark.parametrize("text", ['{"command": "python', "", "[]", "\udcff"])

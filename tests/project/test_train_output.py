@@ -124,7 +124,7 @@ def full(*_, **__):
     raise OSError(28, "No space left on device")
 
 
-@pytest.mark.parametrize("step", ["train", "versions"])  # at once, and at the last moment
+@pytest.mark.parametrize("step", ["train", "installed_versions"])  # at once, and at the last moment
 def test_a_full_disk_leaves_the_old_model(step, work, monkeypatch):
     monkeypatch.setattr(training, step, full)
     refused(work, "L432", OLD, *FEW)

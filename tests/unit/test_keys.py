@@ -92,7 +92,7 @@ def test_the_lists_of_names_are_in_the_key(tmp_path, corpus):
 
 def test_the_installed_versions_are_in_the_key(tmp_path, corpus, monkeypatch):
     before = keys_of(tmp_path, corpus)
-    monkeypatch.setattr(store, "versions", lambda: {"spacy": "9.9"})
+    monkeypatch.setattr(store, "installed_versions", lambda: {"spacy": "9.9"})
     code_version.cache_clear()
 
     after = keys_of(tmp_path, corpus)

@@ -18,7 +18,7 @@ from spacy_longtail.evaluation.significance import (
     how_tested,
     intervals,
     named_metrics,
-    outcome,
+    outcome_in_words,
     stack,
 )
 from spacy_longtail.evaluation.significance.decisions import SEED_SD_SHARED, SEED_SD_TYPE
@@ -177,7 +177,7 @@ def test_equal_systems_are_not_significant(order):
     one = simulated([0.5, 0.7])
     for own in compare(one, one[:, order], METRICS, n_draws=299).values():
         assert own.value == pytest.approx(0, abs=1e-12) and own.p == 1
-        assert not own.is_shown
+        assert not own.is_significant
 
 
 def test_the_p_of_a_few_documents_is_that_of_all_signs(monkeypatch):
@@ -265,7 +265,7 @@ def test_the_documents_needed_are_six_with_the_type():
     base = rows(*[[(0, 0, 1)]] * 3, *[[(0, 0, 0)]] * 97)
     found = compare(base, base, F1, primary="F1 of A", n_draws=99)["F1 of A"]
     assert found.n_needed == 200
-    assert outcome(found) == (
+    assert outcome_in_words(found) == (
         "too few documents to tell (3 of 100 documents count; about 200 documents like these are needed)"
     )
 
@@ -324,7 +324,7 @@ def test_equal_systems_on_19_documents_are_rarely_called_different():
         base[:, :, 0, 1:] = ours[:, :, 0, 1:] = 60
         alarms += compare(base, ours, {"macro F1": ONE["macro F1"]}, n_draws=199, seed=i)[
             "macro F1"
-        ].is_shown
+        ].is_significant
     assert alarms <= 20  # 5 % are 10
 
 
@@ -364,8 +364,10 @@ def test_decisions_in_words():
     assert worded[0].startswith("crf improves macro F1 from ") and "95 % interval +" in worded[0]
     assert worded[1] == "Test: paired randomisation over 60 documents and 2 seeds, two-sided."
     unclear = macro._replace(value=-0.002, p=0.234, adjusted=0.234, outcome="not significant")
-    assert outcome(unclear) == "not significant (p = 0.23)"
-    assert outcome(unclear._replace(n_comparisons=8)).endswith("p = 0.23, corrected for 8 comparisons)")
+    assert outcome_in_words(unclear) == "not significant (p = 0.23)"
+    assert outcome_in_words(unclear._replace(n_comparisons=8)).endswith(
+        "p = 0.23, corrected for 8 comparisons)"
+    )
 
 
 def test_a_headline_names_what_is_better_and_what_is_not_shown():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from spacy_longtail.corpus.splits import read_shares
 from spacy_longtail.output.writing import is_file_name
 from spacy_longtail.studies.trials import process
-from spacy_longtail.training.provenance import short, shortened
+from spacy_longtail.training.provenance import short_path, with_short_paths
 
 PATHS = [
     r"C:\data\study.db",
@@ -46,8 +46,8 @@ def test_parts_are_not_named_like_devices(name):
 
 @pytest.mark.parametrize("path", PATHS)
 def test_private_folders_are_left_out(path):
-    assert short(path) == "/".join(path.replace("\\", "/").split("/")[-2:])
-    assert not PureWindowsPath(shortened({"model": path})["model"]).drive
+    assert short_path(path) == "/".join(path.replace("\\", "/").split("/")[-2:])
+    assert not PureWindowsPath(with_short_paths({"model": path})["model"]).drive
 
 
 def test_a_process_without_a_group_is_killed(monkeypatch):

@@ -15,7 +15,7 @@ from ..corpus.type_words import in_words
 from ..errors import Errors
 from ..evaluation.analysis import entity_changes
 from ..evaluation.evaluate import evaluate_model
-from ..evaluation.records import MARK, Evaluation, usage_in_words, write_evaluation
+from ..evaluation.records import MARK, Evaluation, write_evaluation
 from ..evaluation.report import (
     check_report,
     metrics_files,
@@ -26,6 +26,7 @@ from ..evaluation.report import (
     write_report,
 )
 from ..evaluation.report.systems import AVERAGES
+from ..evaluation.report.wording import usage_in_words
 from ..output.amounts import percent
 from ..output.writing import check_file
 from ..training.startup import use_gpu

@@ -12,7 +12,7 @@ from ..errors import Errors
 from ..output.console import echo
 from ..output.writing import check_file, write_file
 from ..studies.trials.recipes import corpus_config, in_language, named_recipe, read_recipes, written
-from ..training.provenance import typed
+from ..training.provenance import shell_path
 from .app import TRAINING_PANEL, app, print_table
 
 
@@ -49,9 +49,12 @@ def init_config(
     if corpus is not None and "transformer" in recipe.options:
         recipe = in_language(recipe, read_types(corpus).lang)
     needed = f" {recipe.options}" if recipe.options else ""
-    use = f"longtail train {typed(output)} {typed(corpus) if corpus else 'CORPUS'} OUTPUT{needed}"
+    use = (
+        f"longtail train {shell_path(output)} {shell_path(corpus) if corpus else 'CORPUS'} "
+        f"OUTPUT{needed}"
+    )
     if corpus is not None:
-        use = f"{use}` or `spacy train {typed(output)} --output OUTPUT{needed}"
+        use = f"{use}` or `spacy train {shell_path(output)} --output OUTPUT{needed}"
     write_file(output, written(recipe, corpus_config(recipe, corpus), f"Train it with `{use}`."))
     msg.good(f"{output}: {first_sentence(recipe.comment)}")
     echo(f"Train it with: {use.replace('`', '')}")

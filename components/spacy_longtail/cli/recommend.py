@@ -12,7 +12,7 @@ from ..studies.matrix.advice import FOLDS, advise, in_short, planned
 from ..studies.matrix.pretrained_candidates import find_pretrained, needs_torch
 from ..studies.matrix.writing import summary_tables, write_matrix_report
 from ..studies.trials.run import TrialOptions
-from ..training.provenance import typed
+from ..training.provenance import shell_path
 from .app import METHOD_PANEL, Code, Corpus, GpuId, Json, app, print_json, say
 from .options import DryRun, Output, Retry, Set, Workers, read_settings
 
@@ -114,7 +114,10 @@ def recommend(
         msg.text(f"{' '.join(candidate.grid.values())}: {candidate.why}")
     echo(summary_tables(summary))
     msg.good(f"{target} trains {advice.written}")
-    echo(f"Train it with: python -m spacy_longtail train {typed(target)} {typed(corpus)} training/model")
+    echo(
+        f"Train it with: python -m spacy_longtail train {shell_path(target)} {shell_path(corpus)} "
+        "training/model"
+    )
     echo(f"Report: {page.resolve()}")
     if advice.note:
         msg.warn(advice.note)

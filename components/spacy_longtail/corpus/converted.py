@@ -16,7 +16,7 @@ from ..records import Record
 from .descriptions import TYPES, CorpusTypes, read_types
 from .folder import PARTS, Conversion, read_conversion
 from .formats.docbin import stream_docs
-from .parts import checksum, part_path
+from .parts import checksum, checksums, part_path
 from .statistics import Statistics
 from .statistics.counting import described_corpus, tally_part
 
@@ -96,8 +96,7 @@ class ConvertedCorpus:
     @cached_property
     def checksums(self) -> dict[str, str]:
         """Return the SHA-256 of the documents of each part that exists, as hexadecimal."""
-        paths = {part: self.path(part) for part in ("all", *PARTS)}
-        return {part: checksum(path) for part, path in paths.items() if path.exists()}
+        return checksums({part: self.path(part) for part in ("all", *PARTS)})
 
     @cached_property
     def hash(self) -> str:

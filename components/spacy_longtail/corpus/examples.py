@@ -1,10 +1,11 @@
 """Views of examples, for training and scoring: their sentences, entities and types."""
 
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 import numpy as np
+from spacy.language import Language
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span
 from spacy.training import Example
@@ -173,3 +174,13 @@ def trim_whitespace(start: Ints1d, end: Ints1d, space: np.ndarray) -> tuple[Ints
     next_word, last_word = np.append(words, len(space)), np.append(-1, words)
     start = np.minimum(next_word[np.searchsorted(words, start)], end)
     return start, np.maximum(last_word[np.searchsorted(words, end)] + 1, start)
+
+
+def predict_examples(nlp: Language, examples: Sequence[Example]) -> None:
+    """Replace the predicted documents of examples by those that a pipeline returns.
+
+    nlp (Language): The pipeline, of which some components may be disabled.
+    examples (Sequence[Example]): The examples, changed in place.
+    """
+    for eg, doc in zip(examples, nlp.pipe(eg.predicted for eg in examples), strict=True):
+        eg.predicted = doc

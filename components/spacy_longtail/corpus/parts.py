@@ -3,7 +3,7 @@
 import hashlib
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -70,3 +70,8 @@ def checksum(path: Path) -> str:
             while chunk := file.read(CHUNK):
                 digest.update(chunk)
     return digest.hexdigest()
+
+
+def checksums(paths: Mapping[str, Path]) -> dict[str, str]:
+    """Return the checksums of those files and folders that exist, by name."""
+    return {name: checksum(path) for name, path in paths.items() if path.exists()}

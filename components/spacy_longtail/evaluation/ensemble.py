@@ -10,7 +10,7 @@ from ..output.writing import check_folder, check_outside, unless_holds, whole_fo
 from ..records import Record
 from ..training.averaging import average, average_weights, refused
 from ..training.loading import load_pipeline, pipeline_folder
-from ..training.provenance import RunRecord, command, read_run, versions
+from ..training.provenance import RunRecord, installed_versions, read_run, shell_command
 from ..training.taggers import types_read_by
 from ..training.train import BEST
 from .evaluate import update_performance
@@ -67,7 +67,7 @@ def build_ensemble(
         check_docs(part_path(gold, part))
         types = read_types(gold)
     given = {"output": output, **({} if gold is None else {"gold": gold, "part": part})}
-    made = _run_record(models, command("ensemble", list(runs), given) + " --weights" * weights)
+    made = _run_record(models, shell_command("ensemble", list(runs), given) + " --weights" * weights)
     members = list(map(load_pipeline, models))
     nlp = members[0]
     if types is not None and not (types.lang == nlp.lang and {*types.labels} & {*types_read_by(nlp)}):
@@ -110,5 +110,5 @@ def _run_record(models: Sequence[Path], made: str) -> RunRecord:
         command=made,
         corpus=first.corpus if all(other.corpus == first.corpus for other in others) else "",
         checksums=shared,
-        versions=versions(),
+        versions=installed_versions(),
     )

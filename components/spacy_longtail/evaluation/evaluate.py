@@ -11,14 +11,16 @@ from spacy.pipeline.pipe import Pipe
 from spacy.training import Corpus, Example
 
 from ..corpus.converted import TrainingCounts
-from ..corpus.examples import on_gold_tokens
+from ..corpus.examples import on_gold_tokens, predict_examples
 from ..corpus.formats.docbin import check_docs
+from ..corpus.parts import checksum
 from ..pipes.neighbours import is_gate
+from ..pipes.scores.spans import read_scores
 from ..pipes.secondary.gated_pipe import GatedPipe
 from ..pipes.token.ensemble_ner import EnsembleNER
 from ..scorers import make_ner_scorer
 from ..training.loading import load_for_types, pipeline_folder
-from ..training.provenance import checksum, method, read_curve, read_run
+from ..training.provenance import method_of, read_curve, read_run
 from ..training.train import MODELS
 from ..types import ENTITY_SCORES
 from .analysis import analyse
@@ -89,7 +91,7 @@ def evaluate_model(
         tail=tail,
         names=dict(names or {}),
         training=_training_settings(nlp),
-        method=method(nlp),
+        method=method_of(nlp),
         run=run,
         curve=curve,
         performance={n: value for n, value in performance.items() if isinstance(value, (int, float))},
@@ -131,8 +133,7 @@ def _read(nlp: Language, data: Path) -> tuple[list[Example], float]:
     check_docs(data)  # refuses a file that cannot be read
     examples = list(Corpus(data)(nlp))
     start = time.perf_counter()
-    for eg, doc in zip(examples, nlp.pipe(eg.predicted for eg in examples), strict=True):
-        eg.predicted = doc
+    predict_examples(nlp, examples)
     return examples, time.perf_counter() - start
 
 
@@ -150,14 +151,11 @@ def _training_settings(nlp: Language) -> TrainingSettings:
 def _document(eg: Example, group_by: str | None = None) -> Document:
     """Return a document in character offsets, with those predictions that the scorer judges."""
     doc, gold = eg.predicted, eg.reference
-    scores: dict[tuple[int, int], float] = {}
-    if ENTITY_SCORES in doc.spans:
-        group = doc.spans[ENTITY_SCORES]
-        places = [(span.start_char, span.end_char) for span in group]
-        scores = dict(zip(places, group.attrs.get("scores", ()), strict=False))
+    # without the label, which `rename_types` may have changed
+    scores = {place[:2]: scored.score for place, scored in read_scores(doc, ENTITY_SCORES).items()}
     predicted = []
     for ent, start, end in on_gold_tokens(eg, doc.ents):
-        span, score = gold[start:end], scores.get((ent.start_char, ent.end_char))
+        span, score = gold[start:end], scores.get((ent.start, ent.end))
         predicted.append((span.start_char, span.end_char, ent.label_, score))
     sents = gold.sents if gold.has_annotation("SENT_START") else [gold[:]]
     return Document(

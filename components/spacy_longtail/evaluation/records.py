@@ -1,13 +1,12 @@
 """Records of an evaluation's JSON file, with its reader and writer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import srsly
 from pydantic import ConfigDict, Field, JsonValue
 
-from ..output.amounts import number
 from ..output.writing import write_file
 from ..records import PRF, Number, Record, read_record
 from ..training.provenance import Method, RunRecord
@@ -105,21 +104,6 @@ class Evaluation(Record):
     secondaries: dict[str, dict[str, Number]] = Field(default_factory=dict)  # usage by component
     words_per_second: float
     documents: list[Document]
-
-
-def usage_in_words(used: Mapping[str, float]) -> str:
-    """Describe how often a longtail_gated_pipe used its secondary.
-
-    used (Mapping[str, float]): Usage counts of the component.
-    RETURNS (str): One sentence for reports.
-    """
-    share = 100 * used["flagged"] / max(1, used["sentences"])
-    cost = f"{number(used['calls'], 'call')}, {number(used['words'], 'word')}, {used['seconds']:,.1f} s"
-    rest = f"; {used['refused']:,} were of types that it may not set" if used["refused"] else ""
-    rest += f"; it failed on {used['failures']:,}" if used["failures"] else ""
-    went = f"{used['flagged']:,} of {used['sentences']:,}; {cost}"
-    added = number(used["entities"], "entity", "entities")
-    return f"{share:.1f} % of the sentences went to the secondary ({went}), which added {added}{rest}."
 
 
 def read_evaluation(path: Path) -> Evaluation:

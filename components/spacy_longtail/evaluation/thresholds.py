@@ -2,25 +2,27 @@
 
 import shutil
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import srsly
 from spacy.language import Language
 from spacy.training import Corpus
 
+from ..corpus.examples import predict_examples
 from ..corpus.formats.docbin import check_docs
 from ..errors import Errors
 from ..output.writing import check_folder, unless_holds, whole_folder
-from ..pipes.gate.fitting import Gate, fit_gate
+from ..pipes.gate.fitting import fit_gate
 from ..pipes.neighbours import is_gate
 from ..pipes.scores.calibration import (
+    Curves,
     choose_types,
     entity_outcomes,
     fit_curves,
     measure_error,
     warn_kept,
 )
-from ..pipes.scores.chosen import CHOSEN, Chosen, ChosenTypes, Goal, chosen_json
+from ..pipes.scores.chosen import CHOSEN, Chosen, ChosenType, ChosenTypes, Goal, chosen_json
 from ..pipes.scores.thresholding import CALIBRATION, check_keys
 from ..training.loading import load_pipeline, pipeline_folder
 from .evaluate import update_performance
@@ -78,39 +80,60 @@ def fit_thresholds(
         raise ValueError(
             Errors.L420.format(name=goal.kind, problem=f"{given} has entity scores in no component")
         )
-    goal = goal or Goal()
     check_docs(data)  # refuses a file that cannot be read, before the long work
     examples = list(Corpus(data)(nlp))
     chosen: Chosen = {}
     for name in nlp.pipe_names:
-        if name in gates:
-            gate = cast(Gate, nlp.get_pipe(name))
-            chosen[name] = fit_gate(nlp, gate, examples, gate_goal, min_mentions, calibrate)
-            continue  # fit_gate has already processed the documents
+        pipe: Any = nlp.get_pipe(name)
+        if name in gates:  # `fit_gate` processes the documents as well
+            chosen[name] = fit_gate(nlp, pipe, examples, gate_goal, min_mentions, calibrate)
+            continue
         if name in names:
-            pipe: Any = nlp.get_pipe(name)
             by_type, n_gold = entity_outcomes(pipe, examples, nlp.batch_size)
             curves = fit_curves(by_type) if calibrate else {}
-            types = choose_types(name, by_type, n_gold, curves, goal, min_mentions)
-            error = measure_error(by_type) if calibrate else None
-            chosen[name] = ChosenTypes(goal=str(goal), types=types, calibration_error=error)
-            thresholds = {t: fit.threshold for t, fit in types.items() if fit.threshold is not None}
-            key = pipe.cfg.get("abstain_key") if abstain_key is None else abstain_key
-            settings = {"thresholds": thresholds or None, "abstain_key": key if thresholds else None}
-            nlp.get_pipe_config(name).update(settings)
-            calibration = {label: list(curve) for label, curve in curves.items()} or None
-            pipe.cfg.update({**settings, CALIBRATION: calibration})
+            types = choose_types(name, by_type, n_gold, curves, goal or Goal(), min_mentions)
+            chosen[name] = ChosenTypes(
+                goal=str(goal or Goal()),
+                types=types,
+                calibration_error=measure_error(by_type) if calibrate else None,
+            )
+            _set_thresholds(nlp, pipe, types, curves, abstain_key)
         with nlp.select_pipes(enable=[name]):
-            for eg, doc in zip(examples, nlp.pipe(eg.predicted for eg in examples), strict=True):
-                eg.predicted = doc
+            predict_examples(nlp, examples)
     update_performance(nlp, data)
     with whole_folder(output or model) as folder:
         nlp.to_disk(folder)
         srsly.write_json(folder / CHOSEN, chosen_json(chosen))
-        for path in model.iterdir() if output is None else ():  # such as a model card
-            if not (folder / path.name).exists():
-                (shutil.copytree if path.is_dir() else shutil.copyfile)(path, folder / path.name)
+        if output is None:
+            _copy_others(model, folder)
     return chosen
+
+
+def _set_thresholds(
+    nlp: Language, pipe: Any, types: dict[str, ChosenType], curves: Curves, abstain_key: str | None
+) -> None:
+    """Set the thresholds and the calibration of an NER, in the component and in the config.
+
+    nlp (Language): The pipeline.
+    pipe (Any): The NER.
+    types (Dict[str, ChosenType]): Threshold of each type.
+    curves (Curves): Calibration curves.
+    abstain_key (Optional[str]): Key in doc.spans for entities below their threshold. By default the
+        key of the component.
+    """
+    thresholds = {t: fit.threshold for t, fit in types.items() if fit.threshold is not None}
+    key = pipe.cfg.get("abstain_key") if abstain_key is None else abstain_key
+    settings = {"thresholds": thresholds or None, "abstain_key": key if thresholds else None}
+    nlp.get_pipe_config(pipe.name).update(settings)
+    calibration = {label: list(curve) for label, curve in curves.items()} or None
+    pipe.cfg.update({**settings, CALIBRATION: calibration})
+
+
+def _copy_others(model: Path, folder: Path) -> None:
+    """Copy files of a pipeline that the new folder lacks, such as a model card."""
+    for path in model.iterdir():
+        if not (folder / path.name).exists():
+            (shutil.copytree if path.is_dir() else shutil.copyfile)(path, folder / path.name)
 
 
 def _scored_pipes(nlp: Language, path: Path) -> list[str]:

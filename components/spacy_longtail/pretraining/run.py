@@ -23,7 +23,7 @@ from ..layers.torch_layer import require_torch
 from ..output.writing import check_folder, check_outside, replacing, unless_holds
 from ..pipes.sources import add_sources
 from ..settings import unused
-from ..training.provenance import digest, file_content, shortened, versions
+from ..training.provenance import file_content, installed_versions, json_checksum, with_short_paths
 from ..training.seen import write_seen
 from ..types import Block
 from .donors import common_language, read_donors
@@ -85,10 +85,10 @@ def pretrain(
     _train(learner, output / STATE, state, options)
     record = {
         "key": state["key"],
-        "options": shortened(options._asdict()),
+        "options": with_short_paths(options._asdict()),
         "steps": options.steps,
         "seconds": round(state["seconds"], 1),
-        "versions": versions(),
+        "versions": installed_versions(),
         "excluded": [path.resolve().name for path in exclude],
         "donors": donors,
         "scores": state["scores"],
@@ -128,7 +128,9 @@ def _key(folders: list[Path], options: PretrainOptions) -> str:
     content = {name: path and (file_content(path) or path) for name, path in names.items()}
     is_cached = {"teacher_cache": options.teacher_cache is not None}
     data = [file_content(str(folder)) for folder in folders]
-    return digest({"options": {**options._asdict(), **FREE, **is_cached, **content}, "data": data})
+    return json_checksum(
+        {"options": {**options._asdict(), **FREE, **is_cached, **content}, "data": data}
+    )
 
 
 def _state(output: Path, key: str) -> Block:

@@ -16,7 +16,7 @@ from spacy.language import Language
 from spacy.util import registry
 
 from ..about import __version__
-from ..corpus.parts import checksum as checksum
+from ..corpus.parts import checksum
 from ..encoders import located
 from ..errors import Errors
 from ..output.writing import home_folder
@@ -33,8 +33,15 @@ DIGITS = 16  # number of digits of a short checksum
 PACKAGES = ("spacy", "thinc", "numpy", "torch", "spacy-transformers", "transformers")
 # settings of a pipe in which methods differ
 DETAILS = (
-    *("factory", "head", "include", "loss", "merge", "scheme"),
-    *("threshold", "thresholds", "rare_labels"),
+    "factory",
+    "head",
+    "include",
+    "loss",
+    "merge",
+    "scheme",
+    "threshold",
+    "thresholds",
+    "rare_labels",
 )
 
 Block = dict[str, JsonValue]  # settings
@@ -61,7 +68,7 @@ class Method(Record):
     pipes: dict[str, Block] = Field(default_factory=dict)  # settings by name of the pipe
 
 
-def digest(value: object) -> str:
+def json_checksum(value: object) -> str:
     """Return a short checksum of JSON data."""
     text = json.dumps(value, sort_keys=True, default=str)
     return hashlib.sha256(text.encode("utf8", "replace")).hexdigest()[:DIGITS]
@@ -81,10 +88,10 @@ def file_content(path: str) -> str:
             return ""
     except OSError:  # the text is too long for a path
         return ""
-    return digest([(file.relative_to(root).as_posix(), checksum(file)) for file in files])
+    return json_checksum([(file.relative_to(root).as_posix(), checksum(file)) for file in files])
 
 
-def versions() -> dict[str, str]:
+def installed_versions() -> dict[str, str]:
     """Return the versions of Python and of the installed packages on which scores depend."""
     installed = {"python": platform.python_version(), "spacy-longtail": __version__}
     for name in PACKAGES:
@@ -93,24 +100,24 @@ def versions() -> dict[str, str]:
     return installed
 
 
-def short(path: str | Path) -> str:
+def short_path(path: str | Path) -> str:
     """Return the last two names of a path, because the folders above may be private."""
     return "/".join(str(path).replace("\\", "/").rstrip("/").split("/")[-2:])
 
 
-def shortened(value: Any) -> Any:
+def with_short_paths(value: Any) -> Any:
     """Return a setting in which all absolute paths are shortened, also in lists and blocks."""
     if isinstance(value, Mapping):
-        return {key: shortened(inner) for key, inner in value.items()}
+        return {key: with_short_paths(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [shortened(inner) for inner in value]
+        return [with_short_paths(inner) for inner in value]
     if isinstance(value, (str, Path)):
         is_absolute = any(kind(value).is_absolute() for kind in (PurePosixPath, PureWindowsPath))
-        return short(value) or str(value) if is_absolute else str(value)
+        return short_path(value) or str(value) if is_absolute else str(value)
     return value
 
 
-def typed(path: str | Path) -> str:
+def shell_path(path: str | Path) -> str:
     """Return a path as it can be typed in a shell in the working folder.
 
     An absolute path becomes relative to the working folder or to the home folder (~), so that a
@@ -125,7 +132,7 @@ def typed(path: str | Path) -> str:
     return shlex.quote(f"./{path}" if f"{path}".startswith("-") else f"{path}")
 
 
-def command(name: str, paths: list[Path], options: Overrides) -> str:
+def shell_command(name: str, paths: list[Path], options: Overrides) -> str:
     """Return a command as it can be typed again in the same folder, in a POSIX shell.
 
     name (str): Name of the command.
@@ -133,11 +140,11 @@ def command(name: str, paths: list[Path], options: Overrides) -> str:
     options (Overrides): Its options by name, without the dashes. --code is added.
     RETURNS (str): The command.
     """
-    words = ["python", "-m", "spacy_longtail", name, *map(typed, paths)]
+    words = ["python", "-m", "spacy_longtail", name, *map(shell_path, paths)]
     code = [("code", path) for path in imported_code()]
     for option, value in [*code, *options.items()]:
         if isinstance(value, Path) or (isinstance(value, str) and Path(value).is_absolute()):
-            given = typed(value)
+            given = shell_path(value)
         else:
             given = shlex.quote(_as_override(value))
         words += [f"--{option}", given]
@@ -232,9 +239,8 @@ def read_curve(model: Path) -> list[dict[str, float]]:
         return []
     points = []
     try:
-        for line in srsly.read_jsonl(
-            path, skip=True
-        ):  # the last line is cut off if the training was killed
+        # the last line is cut off if the training was killed
+        for line in srsly.read_jsonl(path, skip=True):
             scores = {k: v / 100 for k, v in line["scores"].items() if k != "speed" and v is not None}
             if scores:
                 points.append({"step": int(line["step"]), **scores})
@@ -247,7 +253,7 @@ def read_curve(model: Path) -> list[dict[str, float]]:
     return points
 
 
-def method(nlp: Language) -> Method:
+def method_of(nlp: Language) -> Method:
     """Return the settings that make the method of a trained pipeline."""
     config = nlp.config.interpolate()
     pipes: dict[str, Block] = {}
@@ -258,4 +264,7 @@ def method(nlp: Language) -> Method:
             pipes[name]["members"] = len(members)
         if getattr(nlp.get_pipe(name), "cfg", {}).get(CALIBRATION):
             pipes[name]["calibrated"] = True
-    return Method(reader=shortened(config.get("corpora", {}).get("train", {})), pipes=shortened(pipes))
+    return Method(
+        reader=with_short_paths(config.get("corpora", {}).get("train", {})),
+        pipes=with_short_paths(pipes),
+    )

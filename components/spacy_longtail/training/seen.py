@@ -60,8 +60,7 @@ def seen_share(pipeline: Path, parts: Iterable[Path]) -> float:
     if not data:
         return 0.0
     vocab = Vocab()
-    there = (part for part in parts if part.exists())
-    sampled = sketch(doc for part in there for doc in stream_sentences(part, vocab))
+    sampled = sketch(d for part in parts if part.exists() for d in stream_sentences(part, vocab))
     return float(np.isin(sampled, np.frombuffer(data, dtype="<u4")).mean()) if len(sampled) else 0.0
 
 

@@ -24,7 +24,7 @@ from wasabi import msg
 from ..corpus.folder import CorpusTypes, read_types
 from ..corpus.formats.docbin import check_docs
 from ..corpus.names import NAMES
-from ..corpus.parts import part_path, with_name
+from ..corpus.parts import checksums, part_path, with_name
 from ..corpus.tokenizers import tokenizer_config
 from ..corpus.type_words import in_words, problem_in_config
 from ..errors import SHIPPED_CONFIGS, Errors
@@ -39,7 +39,15 @@ from ..types import Block, Overrides
 from .letters import warn_letters
 from .loading import check_beginning, load_weights, sources_of_beginning, with_any_encoder
 from .optimizers import check_averages
-from .provenance import CURVE_FILE, RUN_FILE, RunRecord, checksum, command, log_curve, read_run, versions
+from .provenance import (
+    CURVE_FILE,
+    RUN_FILE,
+    RunRecord,
+    installed_versions,
+    log_curve,
+    read_run,
+    shell_command,
+)
 from .seen import warn_seen
 from .startup import use_gpu
 
@@ -206,11 +214,7 @@ def train_model(
     with _logged(logging.INFO), whole_folder(output) as new:  # the gate reports its class weights
         start = time.perf_counter()
         try:
-            nlp = init_nlp(with_any_encoder(given), use_gpu=gpu_id)
-            add_sources(nlp, sources_of_beginning(filled))
-            if matmul == "numpy" and not filled["nlp"].get("after_pipeline_creation"):
-                use_numpy_blas(nlp)
-            check_averages(nlp)
+            nlp = _initialized(given, gpu_id, matmul)
             log_curve(nlp, new / CURVE_FILE)
             # by default spaCy writes to the streams that existed when it was imported
             stdout = cast(IO, WithoutText(sys.stdout, SAVED))
@@ -225,17 +229,36 @@ def train_model(
                 Errors.L402.format(path=output / BEST, fix="Training wrote no model; see the log.")
             )
         places = [path if moved_to is None else moved_to / path.name for path in (config, output)]
-        options: Block = {} if gpu_id < 0 else {"gpu-id": gpu_id}
-        options |= {} if matmul == "spacy" else {"matmul": matmul}
-        options |= overrides or {}
+        options = {
+            **({} if gpu_id < 0 else {"gpu-id": gpu_id}),
+            **({} if matmul == "spacy" else {"matmul": matmul}),
+            **(overrides or {}),
+        }
         RunRecord(
-            command=command("train", [places[0], corpus, places[1]], options),
+            command=shell_command("train", [places[0], corpus, places[1]], options),
             corpus=with_name(corpus).name,
-            checksums={name: checksum(path) for name, path in parts.items()},
-            versions=versions(),
+            checksums=checksums(parts),
+            versions=installed_versions(),
             seconds=round(seconds, 1),
         ).write(new)
     return output / BEST
+
+
+def _initialized(config: Config, gpu_id: int, matmul: Matmul) -> Language:
+    """Return the pipeline of a config, initialized and ready to be trained.
+
+    config (Config): The config, not interpolated.
+    gpu_id (int): ID of the GPU, or -1 for the CPU.
+    matmul (str): Library for matrix multiplication: "spacy" or "numpy".
+    RETURNS (Language): The pipeline.
+    """
+    filled = config.interpolate()
+    nlp = init_nlp(with_any_encoder(config), use_gpu=gpu_id)
+    add_sources(nlp, sources_of_beginning(filled))
+    if matmul == "numpy" and not filled["nlp"].get("after_pipeline_creation"):
+        use_numpy_blas(nlp)
+    check_averages(nlp)
+    return nlp
 
 
 @contextmanager

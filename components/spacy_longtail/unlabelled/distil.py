@@ -22,7 +22,7 @@ from ..evaluation.measuring import MeasuredPipeline, measure
 from ..output.writing import check_folder, check_outside, unless_holds, write_file
 from ..records import Record
 from ..training.loading import load_for_types, load_pipeline
-from ..training.provenance import shortened
+from ..training.provenance import with_short_paths
 from ..training.train import BEST, check_trainable, load_filled, refuse_parts, train_model
 from ..types import Block, Overrides
 from .mining import corpus_keys
@@ -139,7 +139,7 @@ def distil(
     settings = {name: value for name, value in asdict(request).items() if name not in idle}
     distilled = Distilled(
         corpus=request.gold.name,
-        settings=json.loads(json.dumps(shortened(settings))),
+        settings=json.loads(json.dumps(with_short_paths(settings))),
         pseudo_labels=counts,
         systems=measure(pipelines, request.gold, types),
     )

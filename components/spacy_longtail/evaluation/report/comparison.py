@@ -8,8 +8,6 @@ from ...corpus.statistics import Statistics
 from ..convergence import no_verdict
 from ..significance import (
     MACRO,
-    TOO_EARLY,
-    TOO_FEW,
     Decision,
     Interval,
     Metric,
@@ -148,15 +146,10 @@ def _decisions(
     verdicts = {name: own[MACRO] for name, own in by_name.items()}
     verdicts |= correct({n: own for n, own in verdicts.items() if not (by_dev and n == ours.name)})
     on_ours = {**by_name[ours.name], MACRO: verdicts[ours.name]}
-    # the numbers of models that were not trained long enough are shown, but nothing is claimed
-    for system in systems:
-        if system.name in verdicts and (baseline.rising() or system.rising()):
-            verdicts[system.name] = verdicts[system.name]._replace(outcome=TOO_EARLY)
-    if verdicts[ours.name].outcome == TOO_EARLY:
-        on_ours = {  # a score that too few documents have was not tested, however long the training
-            name: own if own.outcome == TOO_FEW else own._replace(outcome=TOO_EARLY)
-            for name, own in on_ours.items()
-        }
+    early = {system.name for system in systems if baseline.rising() or system.rising()}
+    verdicts = {n: own.without_claim() if n in early else own for n, own in verdicts.items()}
+    if ours.name in early:
+        on_ours = {name: own.without_claim() for name, own in on_ours.items()}
     return on_ours, verdicts
 
 

@@ -13,13 +13,13 @@ from ...corpus.rare import rare_sentence
 from ...errors import Errors
 from ...output.amounts import number, p_value, percent, signed
 from ...output.writing import check_file, replacing
-from ...training.provenance import short
-from ..records import read_evaluation, usage_in_words
+from ...training.provenance import short_path
+from ..records import read_evaluation
 from ..significance import TOO_FEW
 from .comparison import HEADLINES, Report
 from .marks import LIMIT, mark_documents
-from .systems import Over, mean, over_seeds
-from .wording import counted, stalled, verdict
+from .systems import MeanAndStd, mean, over_seeds
+from .wording import counted, stalled, usage_in_words, verdict
 
 SUFFIXES = (".html", ".htm")
 SIGNATURE = "Made by spacy-longtail"  # near the end of both files, which may be replaced
@@ -137,7 +137,7 @@ def render(template: str, **values: object) -> str:
         setting=lambda value: value if isinstance(value, str) else srsly.json_dumps(value),
         over_seeds=lambda values: cell(over_seeds(values)),
         mean=mean,
-        short=short,
+        short_path=short_path,
         unbroken=unbroken,
         number=number,
         log=math.log,
@@ -145,7 +145,7 @@ def render(template: str, **values: object) -> str:
     return made.get_template(template).render(version=__version__, **values)
 
 
-def cell(over: Over) -> str:
+def cell(over: MeanAndStd) -> str:
     """Format mean and standard deviation over seeds, in points of 100."""
     value, deviation = over
     return percent(value) + ("" if deviation is None else f" ± {100 * deviation:.1f}")

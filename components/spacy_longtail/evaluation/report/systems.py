@@ -11,7 +11,7 @@ from ...corpus.folder import PARTS
 from ...corpus.statistics import Statistics
 from ...corpus.statistics import read_statistics as read_file
 from ...errors import Errors
-from ...training.provenance import DEV_SCORE, digest
+from ...training.provenance import DEV_SCORE, json_checksum
 from ..convergence import rising_of
 from ..records import Evaluation, read_evaluation
 from ..significance import MentionCounts, mention_counts, stack
@@ -26,7 +26,7 @@ AVERAGES = {  # score of an evaluation, by the name that reports show
 }
 BASELINE = "baseline"  # default name of the baseline
 
-Over = tuple[float | None, float | None]  # mean and standard deviation of scores in [0, 1]
+MeanAndStd = tuple[float | None, float | None]  # mean and standard deviation of scores in [0, 1]
 
 
 class Run(NamedTuple):
@@ -148,7 +148,7 @@ def read_run(path: Path, labels: list[str]) -> Run:
         raise ValueError(
             Errors.L405.format(path=path, problem="it has no annotated document", command="evaluate")
         )
-    fingerprint = digest([(document.text, document.gold) for document in documents])
+    fingerprint = json_checksum([(document.text, document.gold) for document in documents])
     light = evaluation.model_copy(update={"documents": []})
     return Run(path, light, mention_counts(documents, labels), fingerprint)
 
@@ -183,7 +183,7 @@ def mean(values: Sequence[float]) -> float | None:
     return statistics.mean(values) if values else None
 
 
-def over_seeds(scores: Iterable[float | None]) -> Over:
+def over_seeds(scores: Iterable[float | None]) -> MeanAndStd:
     """Return mean and standard deviation of the scores that are there, or None for too few."""
     values = [score for score in scores if score is not None]
     return mean(values), statistics.stdev(values) if len(values) > 1 else None

@@ -1,7 +1,7 @@
 """Wording of a report: its sentences, and the table for the terminal."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...output.amounts import number, p_value, percent, signed
@@ -71,6 +71,21 @@ def stalled(report: Report, documents: Iterable[Document]) -> list[str]:
         n = number(training[label].mentions, "training mention")
         texts += [f"{label}: {'; '.join(said)}. It has {n}."] if said else []
     return texts
+
+
+def usage_in_words(used: Mapping[str, float]) -> str:
+    """Describe how often a longtail_gated_pipe used its secondary.
+
+    used (Mapping[str, float]): Usage counts of the component.
+    RETURNS (str): One sentence for reports.
+    """
+    share = 100 * used["flagged"] / max(1, used["sentences"])
+    cost = f"{number(used['calls'], 'call')}, {number(used['words'], 'word')}, {used['seconds']:,.1f} s"
+    rest = f"; {used['refused']:,} were of types that it may not set" if used["refused"] else ""
+    rest += f"; it failed on {used['failures']:,}" if used["failures"] else ""
+    went = f"{used['flagged']:,} of {used['sentences']:,}; {cost}"
+    added = number(used["entities"], "entity", "entities")
+    return f"{share:.1f} % of the sentences went to the secondary ({went}), which added {added}{rest}."
 
 
 def summarize(report: Report) -> dict[str, Any]:

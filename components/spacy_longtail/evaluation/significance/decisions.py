@@ -60,9 +60,16 @@ class Decision(NamedTuple):
     outcome: Outcome
 
     @property
-    def is_shown(self) -> bool:
+    def is_significant(self) -> bool:
         """Return whether the difference is significant."""
         return self.outcome in ("better", "worse")
+
+    def without_claim(self) -> "Decision":
+        """Return the decision if a model was not trained long enough, so that nothing is claimed.
+
+        A score that too few documents have was not tested, however long the training.
+        """
+        return self if self.outcome == TOO_FEW else self._replace(outcome=TOO_EARLY)
 
     @property
     def one_sided(self) -> float:

@@ -15,7 +15,7 @@ def evidence(decision: Decision) -> str:
     return shown
 
 
-def outcome(decision: Decision, unit: str = "document") -> str:
+def outcome_in_words(decision: Decision, unit: str = "document") -> str:
     """Return a decision in a few words, such as "not significant (p = 0.23)".
 
     decision (Decision): One comparison in one score.
@@ -64,13 +64,13 @@ def describe(method: str, decisions: Mapping[str, Decision], unit: str = "docume
     shown, rest = [], []
     for name, own in decisions.items():
         scores = f"from {percent(own.baseline)} to {percent(own.method)}"
-        if own.is_shown:
+        if own.is_significant:
             verb = "improves" if own.outcome == "better" else "lowers"
             shown.append(f"{method} {verb} {name} {scores} ({change(own)}, {evidence(own)}).")
         elif own.outcome == TOO_FEW:
-            rest.append(f"{name}: {outcome(own, unit)}; {scores}.")
+            rest.append(f"{name}: {outcome_in_words(own, unit)}; {scores}.")
         else:
-            rest.append(f"{name}: {outcome(own, unit)}; {change(own)}.")
+            rest.append(f"{name}: {outcome_in_words(own, unit)}; {change(own)}.")
     return [*shown, *rest, *how_tested(decisions, unit)]
 
 

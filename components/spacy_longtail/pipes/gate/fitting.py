@@ -6,7 +6,7 @@ from spacy.training import Example
 from spacy.util import minibatch
 from thinc.types import Floats1d
 
-from ...corpus.examples import annotated_sentences, flagged_sentences
+from ...corpus.examples import annotated_sentences, flagged_sentences, predict_examples
 from ...numerics import sigmoid
 from ...scorers.gate import score_gate
 from ...types import Block
@@ -98,8 +98,7 @@ def _point(nlp: Language, gate: Gate, examples: list[Example]) -> GatePoint:
     if isinstance(gate, PosteriorGate):
         gate.restart()
     with nlp.select_pipes(enable=[gate.name]):
-        for eg, doc in zip(examples, nlp.pipe(eg.predicted for eg in examples), strict=True):
-            eg.predicted = doc
+        predict_examples(nlp, examples)
     scores = score_gate(examples, labels=gate.labels, spans_key=gate.cfg["spans_key"])
     return GatePoint(**{name: scores[f"weak_sents_{name}"] for name in GatePoint.model_fields})
 

@@ -132,8 +132,8 @@ def planned(
         load_transformer(transformer)
         choice = known_choices()["encoder"]["transformer"]
         encoders["transformer"] = {**choice, "paths.transformer": transformer}
-    grids = [CandidateGrid(method.choices, method.why) for method in methods]
-    candidates = choose_candidates(statistics, grids, transformer)
+    first = [CandidateGrid(method.choices, method.why) for method in methods]
+    candidates = choose_candidates(statistics, first, transformer)
     given = {
         "choices": {"encoder": encoders},
         "corpora": [str(corpus)],
@@ -143,11 +143,11 @@ def planned(
         "methods": {},
         "seeds": 1,
     }
-    schedules = {}
-    if steps is None:  # the recipe of an encoder may have its own
-        for method in methods:
-            own = {key: value for key, value in method.schedule.items() if key not in settings}
-            schedules[method.choices["encoder"]] = own
+    schedules = {  # the recipe of an encoder may have its own
+        method.choices["encoder"]: {k: v for k, v in method.schedule.items() if k not in settings}
+        for method in methods
+        if steps is None
+    }
     return candidates, read_plan("quick", given, schedules)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ...evaluation.convergence import rising_of
-from ...evaluation.report.systems import AVERAGES, Over, over_seeds
+from ...evaluation.report.systems import AVERAGES, MeanAndStd, over_seeds
 from ...evaluation.significance import (
     Decision,
     MentionCounts,
@@ -25,7 +25,7 @@ class Curves(NamedTuple):
     x_name: str  # "sentences" or "% entity tokens"
     average: str  # "macro" or "micro"
     sizes: list[float]  # sizes or shares, ascending
-    lines: dict[str, list[Over]]  # F1 at each size over the partitions, by method
+    lines: dict[str, list[MeanAndStd]]  # F1 at each size over the partitions, by method
     findings: list[str]
 
 
@@ -51,7 +51,7 @@ def read_curves(
             x_name, x = record.draw.x
             trials.setdefault((record.method, x), []).append(record)
     sizes = sorted({x for _, x in trials})
-    lines: dict[str, list[Over]] = {name: [] for name, _ in trials}
+    lines: dict[str, list[MeanAndStd]] = {name: [] for name, _ in trials}
     for name, x in itertools.product(lines, sizes):
         scores = (record.score("test", AVERAGES[average]) for record in trials.get((name, x), ()))
         lines[name].append(over_seeds(scores))
@@ -101,7 +101,7 @@ def _describe_line(
     if not by_x:
         return []
     gains = ", ".join(f"{signed(100 * own.value)} at {x:g}" for x, own in by_x.items())
-    shown = ", ".join(f"{x:g}" for x, own in by_x.items() if own.is_shown)
+    shown = ", ".join(f"{x:g}" for x, own in by_x.items() if own.is_significant)
     significant = f"significant at {shown}" if shown else "nowhere significant"
     n = next(iter(by_x.values())).n_comparisons
     corrected = f" (corrected for {n} comparisons)" if n > 1 else ""

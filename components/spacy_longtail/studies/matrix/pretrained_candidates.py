@@ -94,21 +94,19 @@ def encoder_methods(corpus: Path, pretrained: Sequence[Path], n_sentences: int) 
             mixed = {**start, OPTIMIZER: recipes[recipe].settings[OPTIMIZER]}
             settings_by_choice = {name: start, f"{name}_mixed": mixed} if is_large else {name: mixed}
             if (corpus / NAMES).is_file():
-                with_lists = {**start, OPTIONAL: {}, **recipes["listed_names"].settings}
-                with_lists["paths.pretrained"] = str(path)
-                settings_by_choice = {f"{name}_lists": with_lists, **settings_by_choice}
-        knows = (
-            "was pretrained on the entities of other corpora, so it may know some of the types already."
-        )
-        for choice, settings in settings_by_choice.items():
-            methods.append(
-                EncoderMethod(
-                    choices={**recipes[recipe].choices, "encoder": choice},
-                    settings={key: value for key, value in settings.items() if key not in SCHEDULE},
-                    schedule={key: settings[key] for key in SCHEDULE if key in settings},
-                    why=f"{path} {knows}",
-                )
+                lists = recipes["listed_names"].settings
+                own = {**start, OPTIONAL: {}, **lists, "paths.pretrained": str(path)}
+                settings_by_choice = {f"{name}_lists": own, **settings_by_choice}
+        methods += [
+            EncoderMethod(
+                choices={**recipes[recipe].choices, "encoder": choice},
+                settings={key: value for key, value in settings.items() if key not in SCHEDULE},
+                schedule={key: settings[key] for key in SCHEDULE if key in settings},
+                why=f"{path} was pretrained on the entities of other corpora, so it may know some of "
+                "the types already.",
             )
+            for choice, settings in settings_by_choice.items()
+        ]
     return methods
 
 

@@ -21,7 +21,7 @@ from ...evaluation.significance import (
     correct,
     describe,
     named_metrics,
-    outcome,
+    outcome_in_words,
     stack,
 )
 from ...output.amounts import number, p_value, signed
@@ -99,7 +99,7 @@ def recommend(
         return Recommendation(best, best, decision, text, evidence)
     text = (
         f"Stay with {baseline}: no method is shown to be better on dev. The best one is {best},"
-        f" {signed(100 * decision.value)} points, {outcome(decision, runs[best].unit)}."
+        f" {signed(100 * decision.value)} points, {outcome_in_words(decision, runs[best].unit)}."
     )
     return Recommendation(baseline, best, decision, text, evidence)
 
@@ -153,7 +153,7 @@ def recommend_by_folds(
     corrected = f", corrected for {number(n_tried, 'candidate')}" if n_tried > 1 else ""
     shown = f"p {p_value(p, sign='= ')} (one-sided{corrected})"
     if decision.outcome == TOO_FEW:
-        shown = outcome(decision, unit)
+        shown = outcome_in_words(decision, unit)
     is_enough = p <= RISK and decision.outcome != TOO_FEW
     text = f"Stay with {baseline}. The best candidate is {best}, {gain}, which is not enough: {shown}."
     if is_enough:
@@ -215,5 +215,5 @@ def _undecided(best: str, baseline: str, early: str) -> Recommendation:
 
 
 def _decide(first: Runs, second: Runs, n_trainings: int = 1) -> Decision:
-    metrics = {MACRO: first.metric}
-    return compare(first.counts(), second.counts(), metrics, n_trainings=n_trainings)[MACRO]
+    counts = first.counts(), second.counts()
+    return compare(*counts, {MACRO: first.metric}, n_trainings=n_trainings)[MACRO]

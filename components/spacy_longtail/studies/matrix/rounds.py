@@ -15,7 +15,7 @@ from ...errors import Errors
 from ...evaluation.report.systems import Run, read_run
 from ...output.amounts import number
 from ...output.writing import check_folder, unless_holds, whole_folder
-from ...training.provenance import digest
+from ...training.provenance import json_checksum
 from ..trials.plan import Plan, unusable
 from ..trials.run import Matrix, TrialOptions
 from ..trials.store import FOLDER, TrialRecord, TrialStore, content_of_parts
@@ -58,7 +58,7 @@ def write_folds(corpus: Path, output: Path, n_folds: int) -> list[Path]:
     docs = [doc for path in paths.values() for doc in load_docs(path, vocab)]
     fold = document_folds(docs, n_folds, group_by=types.group_by)
     data = {**types._asdict(), **content_of_parts(corpus, paths)}
-    place = output / FOLDS / digest({**data, "folds": n_folds, "seed": 0})
+    place = output / FOLDS / json_checksum({**data, "folds": n_folds, "seed": 0})
     check_folder(output, [corpus], unless_holds(FOLDER))
     TrialStore(output).create()
     folders = []
@@ -66,9 +66,8 @@ def write_folds(corpus: Path, output: Path, n_folds: int) -> list[Path]:
         folder = place / f"{corpus.resolve().name}-fold-{i}"
         if not folder.is_dir():
             with whole_folder(folder) as new:
-                chosen = parts_of_fold(fold, i, n_folds)
-                rows = {name: [docs[k] for k in at] for name, at in chosen.items()}
-                write_corpus(new, rows, types, corpus)
+                chosen = parts_of_fold(fold, i, n_folds).items()
+                write_corpus(new, {part: [docs[k] for k in at] for part, at in chosen}, types, corpus)
         folders.append(folder)
     return folders
 

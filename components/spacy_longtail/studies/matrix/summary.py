@@ -11,7 +11,7 @@ from ...corpus.statistics import write_statistics
 from ...evaluation.convergence import rising_of
 from ...evaluation.report import read_report
 from ...evaluation.report.comparison import Report
-from ...evaluation.report.systems import STATISTICS_FILE, Over, mean, over_seeds, read_run
+from ...evaluation.report.systems import STATISTICS_FILE, MeanAndStd, mean, over_seeds, read_run
 from ..trials.plan import Trial
 from ..trials.run import Matrix
 from ..trials.store import TrialRecord
@@ -40,7 +40,7 @@ class MethodRow(NamedTuple):
     method: str
     n_seeds: int
     n_trials: int
-    scores: dict[str, Over]  # by column of the summary
+    scores: dict[str, MeanAndStd]  # by column of the summary
     seconds: float  # mean of the trials
     steps: float  # mean of the trials
     rising: str  # why most trials were not trained long enough, or ""

@@ -25,8 +25,12 @@ def write_matrix_report(summary: Summary, folder: Path) -> Path:
     for corpus in summary.corpora:
         if corpus.report is not None:
             write_report(corpus.report, folder / f"{corpus.corpus}.html")
-    values: dict[str, object] = {"summary": summary, "columns": summary.columns}
-    values |= {"rising": not_trained, "counted": counted}
+    values = {
+        "summary": summary,
+        "columns": summary.columns,
+        "rising": not_trained,
+        "counted": counted,
+    }
     texts = {kind: render(f"matrix.{kind}", **values) for kind in ("html", "md")}
     with replacing(folder) as new:
         for kind, text in texts.items():

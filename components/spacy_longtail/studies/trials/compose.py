@@ -61,31 +61,30 @@ def apply(config: Config, settings: Overrides) -> None:
     optional, last = settings.get(OPTIONAL, {}), settings.get(LAST, [])
     for name, value in settings.items():
         if name not in (OPTIONAL, LAST):
-            *sections, key = name.split(".")
-            block = block_of(config, sections)
-            if block is None or not (sections or isinstance(value, Mapping)):
-                raise ValueError(Errors.L471.format(name=name, block=".".join(sections)))
+            block, key = block_of(config, name)
+            if block is None or not ("." in name or isinstance(value, Mapping)):
+                raise ValueError(Errors.L471.format(name=name, block=name.rpartition(".")[0]))
             block[key] = copy.deepcopy(value)
     if not isinstance(optional, dict) or not isinstance(last, list):
         raise ValueError(Errors.L471.format(name=f"{OPTIONAL} or {LAST}", block=OPTIONAL))
     for name, value in optional.items():
-        *sections, key = name.split(".")
-        block = block_of(config, sections)
+        block, key = block_of(config, name)
         if block is not None and key in block:
             block[key] = copy.deepcopy(value)
     if last:
         config["nlp"]["pipeline"] = [*config["nlp"]["pipeline"], *last]
 
 
-def block_of(config: object, sections: list[str]) -> dict[str, Any] | None:
-    """Return a block of a config, or None if it has no such block.
+def block_of(config: object, name: str) -> tuple[dict[str, Any] | None, str]:
+    """Return the block of a config value, or None if there is no such block, and the value's key.
 
     config (object): The config.
-    sections (List[str]): Names of the block and its parents, from the outside in.
+    name (str): Dotted name of the value, which the block need not have.
     """
+    *sections, key = name.split(".")
     for section in sections:
         config = config.get(section) if isinstance(config, Mapping) else None
-    return config if isinstance(config, dict) else None
+    return config if isinstance(config, dict) else None, key
 
 
 def compose(base: Config, choices: Mapping[str, Overrides], settings: Overrides) -> Config:

@@ -281,8 +281,8 @@ def _read_methods(
     methods = []
     for name, choices in _picked(fields.grids, catalog, path):
         blocks = {axis: catalog[axis][choice] for axis, choice in choices.items()}
-        own = schedules.get(choices["encoder"], {})
-        methods.append(TrialMethod(name, choices, compose(base, blocks, {**settings, **own})))
+        values = {**settings, **schedules.get(choices["encoder"], {})}
+        methods.append(TrialMethod(name, choices, compose(base, blocks, values)))
     for name, own in fields.methods.items():
         own_base = _read_config(path, f"{own['config']}") if "config" in own else base
         own_settings = {k: v for k, v in own.items() if k != "config"}
@@ -383,9 +383,7 @@ def _set_draw(config: Config, draw: Draw, partition: int, name: str) -> None:
             "no part of its training data can be drawn: corpora.train must read ${corpora.plain}.",
         )
     drawn = {**draw.reader(), "corpus": plain, "partition": partition, "seed": SEED}
-    apply(config, {"corpora.plain": drawn})
-    if train == plain:
-        apply(config, {"corpora.train": drawn})
+    apply(config, {"corpora.plain": drawn, **({"corpora.train": drawn} if train == plain else {})})
 
 
 def unusable(path: Path | str, problem: str) -> ValueError:

@@ -1,6 +1,5 @@
 """Recipes of recipes.yml, from which the package's configs are written."""
 
-import copy
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -121,8 +120,7 @@ def fill(config: Config, corpus: Path, name: str) -> Config:
     RETURNS (Config): The filled config, not interpolated.
     RAISES (ValueError): If the pipeline cannot be built (L480).
     """
-    filled = Config(copy.deepcopy(dict(config)))
-    apply(filled, corpus_values(filled, corpus))
+    filled = compose(config, {}, corpus_values(config, corpus))
     try:
         return _filled(filled)
     except (ValueError, ImportError, OSError, KeyError, TypeError) as error:
@@ -135,9 +133,9 @@ def make_config(recipe: Recipe) -> Config:
     choices = recipe.choices.items()
     picked = {axis: {**known[axis], **table.get(axis, {})}[choice] for axis, choice in choices}
     config = compose(read_base(None), picked, recipe.settings)
-    for *sections, last in (name.split(".") for name in recipe.without):
-        if block := block_of(config, sections):
-            del block[last]
+    for block, key in (block_of(config, name) for name in recipe.without):
+        if block:
+            del block[key]
     text = config.to_str(interpolate=False)
     for section in VARIABLES:
         for name in set(config[section]):

@@ -77,20 +77,26 @@ class Matrix:
                     check_trainable(filled, Path(path.name))
                     check_models(filled.interpolate())
                 except ValueError as error:
-                    what, problem = f"the method {name!r}", str(error).strip()
-                    raise ValueError(Errors.L480.format(name=what, problem=problem)) from error
+                    raise ValueError(
+                        Errors.L480.format(name=f"the method {name!r}", problem=str(error).strip())
+                    ) from error
             warn_seen(filled.interpolate(), corpus)
 
     def listed(self) -> list[dict[str, object]]:
         """Return the trials as JSON data, checked as before a run. Nothing is written."""
         finished = self.store.records()
         self.check(key for key in self.trials if key not in finished)
-        rows: list[dict[str, object]] = []
-        for key, trial in self.trials.items():
-            about = {"corpus": trial.corpus.name, "method": trial.method.name, "seed": trial.seed}
-            status = finished[key].status if key in finished else "open"
-            rows.append({"key": key, "title": trial.title, **about, "status": status})
-        return rows
+        return [
+            {
+                "key": key,
+                "title": trial.title,
+                "corpus": trial.corpus.name,
+                "method": trial.method.name,
+                "seed": trial.seed,
+                "status": finished[key].status if key in finished else "open",
+            }
+            for key, trial in self.trials.items()
+        ]
 
     def missing(self, keys: Iterable[str], *, retry_failed: bool = False) -> list[str]:
         """Return the unfinished trials.

@@ -20,20 +20,19 @@ from thinc.api import Config
 
 from ...corpus.folder import PARTS, read_types
 from ...corpus.names import NAMES
-from ...corpus.parts import part_path
+from ...corpus.parts import checksum, checksums, part_path
 from ...errors import Errors, Warnings
 from ...output.writing import coded_io, in_progress, write_file
 from ...training.provenance import (
     CURVE_FILE,
     DEV_SCORE,
     RUN_FILE,
-    checksum,
-    digest,
     file_content,
+    installed_versions,
+    json_checksum,
     read_curve,
-    short,
-    shortened,
-    versions,
+    short_path,
+    with_short_paths,
 )
 from ...training.startup import imported_code
 from ...training.train import BEST
@@ -108,7 +107,9 @@ class TrialRecord(BaseModel):
 @cache
 def code_version() -> str:
     """Return a checksum of the installed versions and of the files given by --code."""
-    return digest({"versions": versions(), "code": [checksum(path) for path in imported_code()]})
+    return json_checksum(
+        {"versions": installed_versions(), "code": [checksum(path) for path in imported_code()]}
+    )
 
 
 def corpus_version(corpus: Path) -> CorpusVersion:
@@ -130,10 +131,7 @@ def content_of_parts(corpus: Path, parts: Iterable[str]) -> dict[str, str]:
     corpus (Path): Folder of a converted corpus.
     parts (Iterable[str]): Names of the parts, which must exist.
     """
-    paths = {part: part_path(corpus, part) for part in parts}
-    if (corpus / NAMES).is_file():
-        paths[NAMES] = corpus / NAMES
-    return {name: checksum(path) for name, path in paths.items()}
+    return checksums({**{part: part_path(corpus, part) for part in parts}, NAMES: corpus / NAMES})
 
 
 def config_content(config: Config) -> dict[str, object]:
@@ -150,7 +148,7 @@ def config_content(config: Config) -> dict[str, object]:
         may_be_file = name.startswith("paths.") or "/" in text or Path(text).suffix
         if may_be_file and "\0" not in text and (content := content_of(text)):
             files[name] = content
-    return {**shortened(sections), "files": files}
+    return {**with_short_paths(sections), "files": files}
 
 
 def trial_key(config: Config, corpus: CorpusVersion, **more: object) -> str:
@@ -162,7 +160,7 @@ def trial_key(config: Config, corpus: CorpusVersion, **more: object) -> str:
     RETURNS (str): The key.
     """
     content = {"config": config_content(config), "corpus": corpus, "code": code_version()}
-    return digest({**content, **more})
+    return json_checksum({**content, **more})
 
 
 def read_points(work: Path) -> dict[int, float]:
@@ -269,7 +267,7 @@ class TrialStore:
                 "code": code_version(),
                 "status": end.status,
                 "seconds": round(end.seconds, 1),
-                "error": end.error.replace(str(self.output), short(self.output)),
+                "error": end.error.replace(str(self.output), short_path(self.output)),
             }
             record = TrialRecord.model_validate({**data, **scores})
             self.finish(work, record)

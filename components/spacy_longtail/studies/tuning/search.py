@@ -18,7 +18,7 @@ from ...extras import extra
 from ...hub import check_models
 from ...output.amounts import number, percent
 from ...output.writing import check_folder, unless_holds, write_file
-from ...training.provenance import DEV_SCORE, digest, from_override, typed
+from ...training.provenance import DEV_SCORE, from_override, json_checksum, shell_path
 from ...training.seen import warn_seen
 from ...training.startup import check_gpu
 from ...training.train import refuse_parts
@@ -120,11 +120,10 @@ def _read(text: str, config: Config) -> Parameter:
     name, _, spec = text.partition("=")
     if name in LENGTHS:
         raise ValueError("trials are compared at equal steps")
-    *sections, last = name.split(".")
-    block = block_of(config, sections)
-    if not spec or not sections or block is None or last not in block:
+    block, key = block_of(config, name)
+    if not spec or "." not in name or block is None or key not in block:
         raise ValueError("the config has no such value" if spec else "it has no range")
-    baseline = block[last]
+    baseline = block[key]
     if ":" not in spec:
         return Parameter(name, baseline, choices=_choices(spec))
     is_log = spec.endswith(":log")
@@ -269,7 +268,7 @@ class Search:
         self.parameters = read_parameters(whole, given)
         self.data = corpus_version(corpus)
         content = {"config": config_content(self.config), "space": self.parameters, "seed": seed}
-        self.name = digest({**content, "corpus": self.data, "code": code_version()})
+        self.name = json_checksum({**content, "corpus": self.data, "code": code_version()})
 
     def check(self) -> None:
         """Build the pipelines with the first and the last values of all settings.
@@ -369,7 +368,7 @@ class Search:
         head = [
             f"The best of {trials} ({n_pruned} pruned) of {steps}: {title(best)}.",
             f"It was chosen on the dev part of {self.corpus.name}, so that this score flatters it.",
-            f"Train it: python -m spacy train {typed(path)} --output training/best",
+            f"Train it: python -m spacy train {shell_path(path)} --output training/best",
         ]
         comments = {p.name: f"tuned: {p.text}; the baseline has {p.baseline}" for p in self.parameters}
         write_file(path, commented(compose(self.config, {}, best.values), head, comments))
