@@ -1,4 +1,6 @@
-"""Corpora that several tests of the project read."""
+"""Corpora and folders that several tests of the project use."""
+
+import shutil
 
 import pytest
 
@@ -23,3 +25,10 @@ def unannotated_ships(tmp_path_factory):
         if i // 8 % 3:
             doc.set_ents([ent for ent in doc.ents if ent.label_ != "ART"], default="outside")
     return toy_corpus(tmp_path_factory.mktemp("ships") / "toy", dev=docs)
+
+
+@pytest.fixture
+def work(made, tmp_path, monkeypatch):
+    """A copy of the folder `made` of the test module, which is the working folder of the test."""
+    monkeypatch.chdir(shutil.copytree(made, tmp_path / "work"))
+    return tmp_path / "work"

@@ -185,7 +185,7 @@ def test_a_suspect_is_an_entity_or_a_run_in_a_sentence():
     )
 
 
-def test_what_is_not_annotated_or_not_learnt_is_no_suspect():
+def test_unannotated_tokens_and_unlearnt_types_are_no_suspected_errors():
     docs, found, n = handmade()
     docs[0].set_ents([], missing=[docs[0][0:4]], default="unmodified")
     docs[1].set_ents([], blocked=[docs[1][3:4]], default="unmodified")
@@ -258,7 +258,7 @@ def test_the_command(planted, tmp_path):
     assert set(json.loads(lines[0])) == {"text", "tokens", "spans", "meta"}
 
 
-def test_what_cannot_be_audited_is_refused(planted, tmp_path, monkeypatch):
+def test_invalid_inputs_of_audit_are_refused(planted, tmp_path, monkeypatch):
     folder, _, _ = planted
     output, corpus = tmp_path / "r.jsonl", folder / "c"
     bare = [parse(spacy.blank("en"), f"Nobody {i}") for i in range(10)]

@@ -68,7 +68,7 @@ def test_a_part_of_many_files(source, corpus, model, tmp_path):
     refused(["train", CONFIG, many, tmp_path / "out"], "L404", tmp_path / "out")
 
 
-def test_what_cannot_be_evaluated_or_reported_is_refused(corpus, model, tmp_path):
+def test_invalid_inputs_of_evaluate_and_report_are_refused(corpus, model, tmp_path):
     output = tmp_path / "x.json"
     refused(["evaluate", tmp_path / "none", corpus, "-o", output], "L402", output)
     weights = next(model.glob("*/model"))

@@ -58,7 +58,7 @@ def performance(path):
     return json.loads((path / "meta.json").read_text(encoding="utf8"))["performance"]
 
 
-def test_what_is_written_is_a_pipeline(place, done):
+def test_an_ensemble_is_written_as_a_pipeline(place, done):
     output, _ = done
     nlp = spacy.load(output)
     assert nlp.pipe_names == ["ner"]
@@ -68,7 +68,7 @@ def test_what_is_written_is_a_pipeline(place, done):
     assert len(evaluate_model(output, place / "gold/test.spacy", ["PER"], []).documents) == 4
 
 
-def test_what_is_measured(place, done):
+def test_members_and_ensemble_are_measured(place, done):
     output, result = done
     found = Ensemble.model_validate_json((output / "ensemble.json").read_bytes())
     assert found.members == [str(best(place, name)) for name in "abc"]
@@ -91,14 +91,14 @@ def test_what_is_measured(place, done):
     assert "macro F1 on dev" in result.stdout and "times m1" in result.stdout
 
 
-def test_thresholds_and_report_take_it(place, done, tmp_path):
+def test_thresholds_of_an_ensemble_can_be_chosen(place, done, tmp_path):
     chosen, output = tmp_path / "chosen", tmp_path / "out"
     run_app("thresholds", done[0], place / "gold", "-o", chosen, "--min-mentions", "1")
     assert spacy.load(chosen).get_pipe("ner").labels
     refused(["ensemble", chosen, place / "a", "-o", output], "L514", output)
 
 
-def test_an_ensemble_is_of_no_seed(place, done):
+def test_an_ensemble_of_different_seeds_has_no_seed(place, done):
     """Its config has the training of its first member."""
     found = evaluate_model(done[0], place / "gold" / "test.spacy", ["GEO", "PER"], [])
     assert found.training == TrainingSettings()
@@ -108,7 +108,7 @@ def test_an_ensemble_is_of_no_seed(place, done):
     assert "members" not in member.method.pipes["ner"]
 
 
-def test_an_ensemble_of_one_seed_has_it_and_says_how_it_was_made(place, tmp_path):
+def test_an_ensemble_of_equal_seeds_has_their_seed_and_a_record_of_its_making(place, tmp_path):
     overrides = {**TINY, "training.max_steps": 10, "training.seed": 1}
     train_model(config_file("token_crf"), place / "gold", tmp_path / "other", overrides=overrides)
     run(place / "b", tmp_path / "other", "-o", tmp_path / "out")
@@ -133,7 +133,7 @@ def test_without_a_corpus_nothing_is_measured(place, tmp_path):
     assert not performance(tmp_path / "out")  # nothing was measured on dev
 
 
-def test_what_is_refused(place, tmp_path):
+def test_pipelines_that_cannot_be_combined_are_refused(place, tmp_path):
     output, a, b = tmp_path / "out", place / "a", place / "b"
     stock, broken = one_pipe("longtail_ner", **small_ner(scores_key="s")), tmp_path / "broken"
     train(stock, 1)

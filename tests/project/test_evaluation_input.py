@@ -111,7 +111,7 @@ def test_other_commands_load_an_installed_package(tmp_path, package):
     assert "Model card" in run_app(*card).output
 
 
-def test_what_is_neither_folder_nor_package_is_refused(tmp_path):
+def test_a_name_of_neither_folder_nor_package_is_refused(tmp_path):
     corpus = annotated(tmp_path / "c")
     refused(["evaluate", "en_nowhere", corpus], "L402")
 

@@ -109,7 +109,7 @@ def test_trials_of_other_versions_are_counted_in_a_warning_and_kept(
     assert len(fake.titles()) == len(list((tmp_path / "out" / "trials").iterdir())) == 8
 
 
-def test_a_crash_is_recorded_and_the_rest_go_on(plan, corpus, tmp_path, fake):
+def test_a_crash_is_recorded_and_the_other_trials_run(plan, corpus, tmp_path, fake):
     fake.failing = ("tiny, softmax, seed 0",)
     found = matrix(plan, corpus, tmp_path / "out")
     records = found.run(TrialOptions(), runner=fake)
@@ -124,7 +124,7 @@ def test_a_crash_is_recorded_and_the_rest_go_on(plan, corpus, tmp_path, fake):
     assert len(fake.titles()) == 5 and {r.status for r in records.values()} == {"done"}
 
 
-def test_a_full_disk_stops_all_and_counts_no_trial(plan, corpus, tmp_path, fake):
+def test_a_full_disk_stops_all_trials_and_none_is_recorded(plan, corpus, tmp_path, fake):
     """It is no result of a method: the next run goes on with what is missing."""
     found, calls = matrix(plan, corpus, tmp_path / "out"), []
 
@@ -141,7 +141,7 @@ def test_a_full_disk_stops_all_and_counts_no_trial(plan, corpus, tmp_path, fake)
     assert_each_once(tmp_path / "out", found)
 
 
-def test_plans_that_cannot_be_run(plan, corpus, tmp_path):
+def test_invalid_plans_and_output_folders_are_refused(plan, corpus, tmp_path):
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.txt").write_text("x", encoding="utf8")
     with pytest.raises(ValueError, match="L437"):
@@ -175,7 +175,7 @@ def until(condition, seconds=20.0):
         time.sleep(0.01)
 
 
-def test_a_process_ends_well_or_not(tmp_path):
+def test_the_end_of_a_process_is_reported(tmp_path):
     assert python("print('fine')", tmp_path / "log")[::2] == ("done", "")
     found = python("print('one', flush=True); raise SystemExit('two')", tmp_path / "log")
     assert found.status == "failed" and found.error.splitlines() == ["one", "two"]
@@ -214,7 +214,7 @@ def test_no_process_outlives_its_trial(ending, status, tmp_path, monkeypatch):
 
 
 @forks
-def test_killed_in_mid_trial(plan, corpus, tmp_path, fake):
+def test_a_run_resumes_after_it_was_killed_during_a_trial(plan, corpus, tmp_path, fake):
     plan.write_text(MANY, encoding="utf8")
     output, slow = tmp_path / "out", Fake(fake.begun, 0.1)
     found = matrix(plan, corpus, output)
@@ -235,7 +235,7 @@ def test_killed_in_mid_trial(plan, corpus, tmp_path, fake):
     assert {key: records[key] for key in kept} == kept  # untouched
 
 
-def test_ctrl_c_gives_running_trials_back(plan, corpus, tmp_path, fake, monkeypatch):
+def test_interrupted_trials_are_run_again(plan, corpus, tmp_path, fake, monkeypatch):
     found = matrix(plan, corpus, tmp_path / "out")
     slow = Fake(fake.begun, 30)
     main = threading.main_thread().ident

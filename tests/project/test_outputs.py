@@ -1,7 +1,6 @@
 """Every command that writes leaves alone what it did not write."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -40,13 +39,6 @@ def made(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def work(made, tmp_path, monkeypatch):
-    shutil.copytree(made, tmp_path / "work")
-    monkeypatch.chdir(tmp_path / "work")
-    return tmp_path / "work"
-
-
 CORPUS, MODEL = "corpus/tiny", "run/model-best"
 MOM = config_file("resampled_mom")
 SEARCH = ("--config", str(MOM), "--search", "components.ner.loss.lam=0.05:1")
@@ -79,7 +71,7 @@ CACHE = Path("corpus/tiny/.statistics.json")
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_a_command_did_not_write_stays(name, work):
+def test_no_command_replaces_files_that_it_did_not_write(name, work):
     before = tree(work)
     ran = invoke(*REFUSED[name])
     assert ran.exit_code == 2, ran.output
@@ -106,7 +98,7 @@ OWN = {
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_what_a_command_wrote_it_writes_again(name, work):
+def test_every_command_replaces_its_own_output(name, work):
     if name.startswith("audit"):
         pytest.importorskip("cleanlab", reason="needs the extra 'audit'")
     for _ in range(2):
@@ -122,7 +114,7 @@ def test_thresholds_change_a_model_only_where_that_is_asked_for(options, work):
     assert tree(work / MODEL) == before
 
 
-def test_thresholds_in_place_keep_what_else_is_there(work):
+def test_thresholds_in_place_keep_other_files_of_the_pipeline(work):
     (work / MODEL / "README.md").write_text("a card")
     (work / MODEL / "extra").mkdir()
     (work / MODEL / "extra" / "x.txt").write_text("mine")
@@ -151,7 +143,7 @@ def script(name, *arguments):
     return run_script(ROOT / "scripts" / name, *arguments)
 
 
-def test_clean_deletes_what_the_project_writes_and_nothing_else(work):
+def test_clean_deletes_only_files_that_the_project_writes(work):
     before = tree(work)
     assert script("clean.py", "corpus").exit_code != 0  # this is no project
     assert tree(work) == before

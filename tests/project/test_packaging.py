@@ -59,7 +59,7 @@ def built(monkeypatch):
     return seen
 
 
-def test_what_is_better_on_dev_is_packaged(metrics, built, tmp_path):
+def test_a_run_that_is_significantly_better_on_dev_is_packaged(metrics, built, tmp_path):
     folder = metrics("baseline", "ours").rename(tmp_path / "my-corpus 2.0")
     found = build_package(folder, tmp_path / "p", "baseline", "1.0")
     assert found.model == "ours"
@@ -69,12 +69,12 @@ def test_what_is_better_on_dev_is_packaged(metrics, built, tmp_path):
     assert built[0][0]["name"] == "longtail_my_corpus_2_0"
 
 
-def test_what_is_not_shown_to_be_better_is_not(metrics, built, tmp_path):
+def test_the_baseline_is_packaged_if_no_run_is_significantly_better(metrics, built, tmp_path):
     found = build_package(metrics("baseline", "alike"), tmp_path / "p", "baseline", "1.0")
     assert found.model == "baseline" and found.reason.startswith("Stay with baseline")
 
 
-def test_what_dev_was_not_scored_of_is_no_candidate(metrics, built, tmp_path):
+def test_runs_without_scores_on_dev_are_no_candidates(metrics, built, tmp_path):
     folder = metrics("baseline", "alike", "ours")
     (folder / "dev" / "ours.json").unlink()
     assert build_package(folder, tmp_path / "p", "baseline", "1.0").model == "baseline"

@@ -2,14 +2,12 @@
 
 import json
 
-import numpy as np
 import pytest
 import spacy
 from spacy.training import Corpus
 
 from spacy_longtail.evaluation.thresholds import fit_thresholds
 from spacy_longtail.pipes.scores.chosen import Goal
-from spacy_longtail.pipes.scores.thresholds import for_share, points
 from tests.util import GATE_MODEL, TOKEN_MODEL, WEAK, one_pipe, refused, run_app, train, trained_once
 
 
@@ -96,7 +94,7 @@ def test_a_budget_is_kept_if_no_threshold_is_chosen(model, corpus, tmp_path):
         (["--gate-budget", "0.25"], "budget 25 % of sentences, started from 96"),
     ],
 )
-def test_what_it_did_is_printed(model, corpus, options, said):
+def test_the_choice_is_printed(model, corpus, options, said):
     shown = run_app("thresholds", model(), corpus, "--in-place", *options)
     assert said in " ".join(shown.output.split())
 
@@ -105,7 +103,7 @@ def test_what_it_did_is_printed(model, corpus, options, said):
     ("options", "code"),
     [(["--gate-budget", "0"], "L001"), (["--gate-budget", "0.1", "--gate-recall", "0.9"], "L852")],
 )
-def test_budgets_that_make_no_sense_are_refused(model, corpus, options, code):
+def test_invalid_budgets_are_refused(model, corpus, options, code):
     refused(["thresholds", model(), corpus, "--in-place", *options], code)
 
 
@@ -114,9 +112,3 @@ def test_a_trained_gate_takes_the_lowest_threshold_within_a_budget(corpus, tmp_p
     train(nlp, 10)
     nlp.to_disk(tmp_path / "model")
     assert 0 < chosen(tmp_path / "model", corpus, "--gate-budget", 0.3)["after"]["open"] <= 0.3
-
-
-def test_a_share_keeps_the_most_that_fits():
-    ways = points(np.asarray([0.9, 0.8, 0.8, 0.1]), np.asarray([1, 0, 1, 0]), 2)
-    kept = [getattr(for_share(ways, share), "n_kept", None) for share in (0.2, 0.3, 0.75, 1)]
-    assert kept == [None, 1, 3, 4] and for_share([], 0.5) is None

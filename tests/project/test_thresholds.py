@@ -97,7 +97,7 @@ def test_a_precision_is_reached_by_the_written_pipeline(model, corpus, tmp_path)
     assert left["ner_loss"] == 7.0 and left["ents_macro_f"] == pytest.approx(scores["ents_macro_f"])
 
 
-def test_what_falls_below_is_kept_aside(model, tmp_path):
+def test_entities_below_the_threshold_are_stored_under_the_abstain_key(model, tmp_path):
     nlp = spacy.load(model)
     below = {"thresholds": {"ART": 0.99999}, "calibration": {"ART": [1.0, -20.0]}}
     nlp.get_pipe("ner").cfg.update(below, abstain_key="unsure")
@@ -112,7 +112,7 @@ def test_what_falls_below_is_kept_aside(model, tmp_path):
     assert list(aside) == pytest.approx(doc.spans["unsure"].attrs["scores"])
 
 
-def test_an_entity_that_a_document_comes_with_stays_below_the_threshold():
+def test_entities_that_a_document_already_has_are_kept_whatever_the_threshold():
     nlp, _ = trained_once(one_pipe, 40, factory="longtail_ner", **NER["longtail_ner"])
     below = {"thresholds": {"ART": 0.99999}, "calibration": {"ART": [1.0, -20.0]}}
     nlp.get_pipe("ner").cfg.update(below)
@@ -199,7 +199,7 @@ def test_a_folder_may_be_given_as_a_text(gated, corpus, tmp_path):
     assert "gate" in report and (tmp_path / "model" / CHOSEN).is_file()
 
 
-def test_what_calibration_gains_is_judged_on_documents_it_was_not_fitted_to():
+def test_the_gain_of_calibration_is_measured_by_cross_fitting():
     fold = np.repeat(np.arange(5), 20)
     found = measure_error({"ART": Scored(np.zeros(100), (fold == 0).astype("int64"), fold)})
     assert found.before == pytest.approx(0.3)  # 0.5 everywhere, a fifth is right

@@ -24,7 +24,7 @@ OLD = "training/old"
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory):
+def made(tmp_path_factory):
     """A working folder with a config, a corpus, assets and a trained model."""
     folder = tmp_path_factory.mktemp("work")
     toy_corpus(folder / "corpus" / "tiny")
@@ -33,13 +33,6 @@ def trained(tmp_path_factory):
     ran = train(folder / OLD, *FEW, config=folder / "my.cfg", corpus=folder / "corpus/tiny")
     assert ran.exit_code == 0, ran.output
     return folder
-
-
-@pytest.fixture
-def work(trained, tmp_path, monkeypatch):
-    shutil.copytree(trained, tmp_path / "work")
-    monkeypatch.chdir(tmp_path / "work")
-    return tmp_path / "work"
 
 
 def train(output, *options, config="my.cfg", corpus="corpus/tiny"):
@@ -64,7 +57,7 @@ def test_settings_are_given_by_set_or_by_their_name(work):
 
 
 @pytest.mark.parametrize("output", [".", "", "./", "..", "corpus", "corpus/tiny", "assets", "my.cfg"])
-def test_what_must_stay_is_no_output(output, work):
+def test_inputs_and_their_parents_are_refused_as_output(output, work):
     refused(work, "L436", output)
 
 
@@ -77,7 +70,7 @@ def test_a_folder_of_other_things_is_no_output(work):
     refused(work, "run.json", OLD, *FEW)
 
 
-def test_a_base_is_not_replaced_by_what_starts_from_it(work):
+def test_a_training_cannot_replace_the_pipeline_that_it_starts_from(work):
     base = ("--paths.base", f"{OLD}/model-best")
     for output in (OLD, f"{OLD}/model-best/new"):
         refused(work, "L436", output, *base, *FEW, config=CONFIG.with_name("extended.cfg"))
@@ -124,19 +117,22 @@ def full(*_, **__):
     raise OSError(28, "No space left on device")
 
 
-@pytest.mark.parametrize("step", ["train", "installed_versions"])  # at once, and at the last moment
-def test_a_full_disk_leaves_the_old_model(step, work, monkeypatch):
-    monkeypatch.setattr(training, step, full)
-    refused(work, "L432", OLD, *FEW)
+def fails(nlp, output, **_):
+    spacy.blank("en").to_disk(Path(output) / "model-last")  # as spaCy does, even without a best model
+    raise ValueError("[E024] nothing learnt")
 
 
-def test_a_training_that_fails_leaves_the_old_model(work, monkeypatch):
-    def fails(nlp, output, **_):
-        spacy.blank("en").to_disk(Path(output) / "model-last")  # as spaCy does, whatever happens
-        raise ValueError("[E024] nothing learnt")
-
-    monkeypatch.setattr(training, "train", fails)
-    refused(work, "E024", OLD, *FEW)
+@pytest.mark.parametrize(
+    ("step", "failure", "code"),
+    [
+        ("train", full, "L432"),
+        ("installed_versions", full, "L432"),  # the last step
+        ("train", fails, "E024"),
+    ],
+)
+def test_a_training_that_fails_leaves_the_old_model(step, failure, code, work, monkeypatch):
+    monkeypatch.setattr(training, step, failure)
+    refused(work, code, OLD, *FEW)
 
 
 @pytest.mark.parametrize(
@@ -192,7 +188,7 @@ def without(config, *sections):
     return "\n".join(kept)
 
 
-def test_numpy_multiplies_in_the_training_alone(work, monkeypatch):
+def test_numpy_is_used_during_the_training_only(work, monkeypatch):
     used = []
     monkeypatch.setattr(training, "use_numpy_blas", used.append)
     ran = train("new", "--matmul", "numpy", *FEW)
@@ -202,7 +198,7 @@ def test_numpy_multiplies_in_the_training_alone(work, monkeypatch):
     assert train("new", "--matmul", "blis").exit_code == 2
 
 
-def test_what_a_config_needs(work):
+def test_a_config_needs_a_training_section_and_a_seed_but_no_logger(work):
     """As those of spaCy's quickstart page."""
     (work / "short.cfg").write_text(without(work / "my.cfg", "training.logger"), encoding="utf8")
     ran = train("training/short", *FEW, config="short.cfg")
@@ -236,7 +232,7 @@ def test_a_training_that_fails_restores_the_level_of_spacys_logger(work, monkeyp
 
 
 @pytest.mark.parametrize("epochs", [0, -1])
-def test_a_training_that_nothing_ends_is_refused(epochs, work):
+def test_a_training_without_an_end_is_refused(epochs, work):
     """Asked of the check alone: through the command a fault would train without an end."""
     ends = {"training.max_steps": 0, "training.patience": 0, "training.max_epochs": epochs}
     endless = training.load_filled(Path("my.cfg"), Path("corpus/tiny"), ends)

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import spacy
@@ -120,7 +121,7 @@ def test_any_config_value_can_be_searched_and_all_trials_train_equal_steps(corpu
         "training.drop_out=0.1:0.2",
     ],
 )
-def test_what_cannot_be_searched_is_a_coded_error(text, corpus, tmp_path):
+def test_an_invalid_search_range_is_refused(text, corpus, tmp_path):
     with pytest.raises(ValueError, match="L483") as found:
         search_of(corpus, tmp_path, text)
     assert text in str(found.value)
@@ -141,7 +142,7 @@ def test_what_cannot_be_searched_is_a_coded_error(text, corpus, tmp_path):
         ({"training.max_epochs": 5}, "L483.*training.max_epochs"),
     ],
 )
-def test_a_config_that_cannot_be_searched_is_a_coded_error(settings, code, corpus, tmp_path):
+def test_invalid_settings_of_a_search_are_refused(settings, code, corpus, tmp_path):
     with pytest.raises(ValueError, match=code):
         search_of(corpus, tmp_path, settings=settings)
 
@@ -187,7 +188,7 @@ def test_the_models_of_the_baseline_and_of_the_best_trial_are_kept(corpus, tmp_p
     assert kept == {tried[0].key, best_of(tried).key} and len(kept) == 2
 
 
-def test_the_sampler_learns_nothing_of_a_baseline_that_is_out_of_range(corpus, tmp_path, monkeypatch):
+def test_the_sampler_ignores_a_baseline_outside_of_its_range(corpus, tmp_path, monkeypatch):
     studies, create = [], optuna.create_study
     monkeypatch.setattr(
         optuna, "create_study", lambda **given: studies.append(create(**given)) or studies[0]
@@ -212,6 +213,17 @@ def test_a_hopeless_training_is_pruned_and_another_search_is_another_study(corpu
 
 
 @pytest.mark.slow
+def failing_at(broken, error):
+    """A runner as `finished(near)`, except that one trial raises an error."""
+
+    def run(trial, work, stop):
+        if number_of(trial) == broken:
+            raise error
+        return finished(near)(trial, work, stop)
+
+    return run
+
+
 def test_the_process_of_a_pruned_training_ends(corpus, tmp_path):
     """A real one, whose scores are read while it goes on."""
     steps = range(0, 3001, 100)
@@ -224,7 +236,7 @@ def test_the_process_of_a_pruned_training_ends(corpus, tmp_path):
     assert not list((tmp_path / "out" / "work").iterdir())
 
 
-def test_a_trial_that_fails_is_recorded_and_the_rest_go_on(corpus, tmp_path):
+def test_a_failed_trial_is_recorded_and_the_search_continues(corpus, tmp_path):
     def run(trial, work, stop):
         if number_of(trial) == 1:
             return ProcessEnd("failed", 2.0, "ValueError: a\nlast line")
@@ -238,36 +250,26 @@ def test_a_trial_that_fails_is_recorded_and_the_rest_go_on(corpus, tmp_path):
 
 
 @pytest.mark.parametrize("broken", [0, 2])
-def test_a_search_that_was_stopped_goes_on(corpus, tmp_path, broken):
+def test_a_search_resumes_after_an_error(corpus, tmp_path, broken):
     search = search_of(corpus, tmp_path / "out")
 
-    def breaks(trial, work, stop):
-        if number_of(trial) == broken:
-            raise OSError(28, "No space left")
-        return finished(near)(trial, work, stop)
-
     with pytest.raises(ValueError, match="L432"):
-        search.run(20, runner=breaks)
+        search.run(20, runner=failing_at(broken, OSError(28, "No space left")))
     assert [t.is_baseline for t in search.run(4, runner=finished(near))] == [True, False, False, False]
 
 
 @pytest.mark.parametrize("stopped_at", [5, 12])
-def test_a_search_that_was_stopped_proposes_what_an_uninterrupted_one_does(stopped_at, corpus, tmp_path):
-    def interrupted(trial, work, stop):
-        if number_of(trial) == stopped_at:
-            raise KeyboardInterrupt
-        return finished(near)(trial, work, stop)
-
+def test_a_resumed_search_proposes_the_same_values_as_an_uninterrupted_one(stopped_at, corpus, tmp_path):
     whole = search_of(corpus, tmp_path / "whole").run(13, runner=finished(near))
     with pytest.raises(KeyboardInterrupt):
-        search_of(corpus, tmp_path / "parts").run(13, runner=interrupted)
+        search_of(corpus, tmp_path / "parts").run(13, runner=failing_at(stopped_at, KeyboardInterrupt()))
     parts = search_of(corpus, tmp_path / "parts").run(13, runner=finished(near))
 
     assert [trial.values[LAM] for trial in parts] == [trial.values[LAM] for trial in whole]
     assert len({trial.values[LAM] for trial in whole}) == 13
 
 
-def test_what_a_killed_search_left_is_deleted_at_the_next_start(corpus, tmp_path):
+def test_the_working_folder_of_a_killed_search_is_deleted_at_the_next_start(corpus, tmp_path):
     search = search_of(corpus, tmp_path / "out")
     (tried,) = search.run(1, runner=finished(near))
     left = search.store.place(tried.key).rename(tmp_path / "out" / "work" / tried.key)
@@ -278,15 +280,11 @@ def test_what_a_killed_search_left_is_deleted_at_the_next_start(corpus, tmp_path
 
 
 def test_a_trial_with_the_values_of_an_earlier_one_is_not_trained_again(corpus, tmp_path):
-    trained = []
+    runner = Mock(wraps=finished(near))
 
-    def run(trial, work, stop):
-        trained.append(number_of(trial))
-        return finished(near)(trial, work, stop)
+    tried = search_of(corpus, tmp_path, f"{LAM}=0.4,0.6").run(8, runner=runner)
 
-    tried = search_of(corpus, tmp_path, f"{LAM}=0.4,0.6").run(8, runner=run)
-
-    assert [own.number for own in tried] == list(range(8)) and len(trained) == 3
+    assert [own.number for own in tried] == list(range(8)) and runner.call_count == 3
 
 
 def test_the_best_config_is_complete_and_commented(corpus, tmp_path):
@@ -306,7 +304,7 @@ def test_the_best_config_is_complete_and_commented(corpus, tmp_path):
     assert f"# tuned: 0.05 to 1; the baseline has {own}\nlam = {best.values[LAM]}\n" in text
 
 
-def test_what_cannot_be_built_or_selects_otherwise_is_said(corpus, tmp_path):
+def test_an_unbuildable_config_is_refused_and_other_score_weights_give_a_warning(corpus, tmp_path):
     with pytest.raises(ValueError, match="L480"):
         search_of(corpus, tmp_path / "out", f"{LAM}=0:2").run(1)
     settings = {**TINY, "training.score_weights": {"ents_f": 1.0}}
@@ -321,7 +319,7 @@ def command(corpus, output, *more):
     return invoke("tune", corpus, "--config", MOM, "--search", SEARCH, *settings, "-o", output, *more)
 
 
-def test_what_a_user_gets_wrong_ends_with_a_message(corpus, tmp_path, monkeypatch):
+def test_wrong_options_of_tune_end_with_a_message(corpus, tmp_path, monkeypatch):
     earlier = tmp_path / "earlier"
     (earlier / "models").mkdir(parents=True)
     (earlier / "study.db").write_text("the database of version 0.3")
@@ -336,7 +334,7 @@ def test_what_a_user_gets_wrong_ends_with_a_message(corpus, tmp_path, monkeypatc
         assert (done.exit_code, code in done.output) == (2, True), done.output
 
 
-def test_a_dry_run_lists_what_is_searched(corpus, tmp_path):
+def test_a_dry_run_lists_the_search_space(corpus, tmp_path):
     (own,) = json.loads(command(corpus, tmp_path / "out", "--dry-run", "--json").stdout)["parameters"]
     assert (own["name"], own["range"]) == (LAM, "0.05 to 1") and not (tmp_path / "out").exists()
 

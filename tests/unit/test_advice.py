@@ -84,7 +84,7 @@ def test_the_baseline_stays_where_the_evidence_does_not_suffice(tmp_path):
     ],
 )
 @pytest.mark.parametrize("p", [0.04, 0.19, 0.21])
-def test_a_method_that_could_get_better_is_judged_as_its_config_trains_it(
+def test_a_rising_method_is_compared_only_if_its_training_has_a_patience(
     tmp_path, monkeypatch, patience, rising, method, p
 ):
     monkeypatch.setattr(Decision, "one_sided", p)
@@ -100,7 +100,7 @@ def test_a_method_that_could_get_better_is_judged_as_its_config_trains_it(
     assert (found.verdict is None) == (method == "ner")
 
 
-def test_a_failed_trial_is_no_sign_of_too_little_time(tmp_path):
+def test_methods_are_compared_on_the_folds_that_both_finished(tmp_path):
     """Of any method: they are compared on what both have."""
     scored = held_out(tmp_path, {"ner": 0.4, "crf": 0.8, "focal": 0.3}, folds=4)
     for name in ("ner", "crf"):
@@ -130,7 +130,7 @@ def test_with_few_documents_the_baseline_stays(tmp_path, n, method):
     assert ("too few documents to tell" in found.text) == (method == "ner")
 
 
-def test_the_more_were_compared_the_less_sure_is_the_best(tmp_path, monkeypatch):
+def test_p_is_corrected_for_the_number_of_candidates(tmp_path, monkeypatch):
     monkeypatch.setattr(Decision, "one_sided", 0.04)
     skills = {"ner": 0.4, "crf": 0.7}
     few = recommend_by_folds(held_out(tmp_path, skills), LABELS, "ner", 5)
@@ -141,7 +141,7 @@ def test_the_more_were_compared_the_less_sure_is_the_best(tmp_path, monkeypatch)
     assert "p = 0.28 (one-sided, corrected for 7 candidates)" in many.text and many.method == "ner"
 
 
-def test_without_the_baseline_there_is_nothing_to_say(tmp_path):
+def test_a_comparison_without_the_baseline_is_refused(tmp_path):
     with pytest.raises(ValueError, match="L410"):
         recommend_by_folds(held_out(tmp_path, {"crf": 0.5}), LABELS, "ner", 5)
     alone = recommend_by_folds(held_out(tmp_path, {"ner": 0.5}), LABELS, "ner", 5)
@@ -178,7 +178,7 @@ def by_method(runner):
     return {name: sum(n == name for n, _ in runner.begun) for name, _ in runner.begun}
 
 
-def test_each_round_has_the_better_half_and_the_baseline(corpus, tmp_path, monkeypatch):
+def test_each_round_keeps_the_better_half_and_the_baseline(corpus, tmp_path, monkeypatch):
     runner = Scored({"ner": 0.05, "crf": 0.95, "softmax": 0.3})
     found, path, candidates, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=10)
     n = by_method(runner)
@@ -336,7 +336,7 @@ def test_no_trial_but_the_baseline_takes_more_than_a_part_of_the_budget(corpus, 
 
 
 @pytest.mark.parametrize("pipeline", ["en ner", "en tok2vec ner", "fi tok2vec ner"])
-def test_what_no_candidate_can_begin_with_is_refused(pipeline, corpus, tmp_path):
+def test_pipelines_without_a_described_head_are_refused_as_encoders(pipeline, corpus, tmp_path):
     lang, *names = pipeline.split()
     nlp = spacy.blank(lang)
     for name in names:
@@ -381,29 +381,27 @@ def test_no_advice_from_untrained_models(corpus, tmp_path, monkeypatch):
     assert "--best-guess" in found.note and found.note in config.replace("\n# ", " ")
 
 
-def test_the_note_on_untrained_models_names_no_guess_if_the_baseline_is_best(
-    corpus, tmp_path, monkeypatch
-):
-    runner = Scored({"ner": 1.0}, needs={"ner": 99})
-    found, *_ = advised(corpus, tmp_path, monkeypatch, runner, minutes=10)
-    assert found.recommendation.best == "ner"
-    assert "long enough for a verdict" in found.note and "--best-guess" not in found.note
-
-
 @pytest.mark.parametrize(
-    ("best", "written", "expected"),
+    ("best", "written", "is_early", "expected"),
     [
-        ("crf", "ner", "the evidence for another method does not suffice. The best guess is crf."),
-        ("crf", "crf", ""),  # --best-guess was given
-        ("ner", "ner", ""),  # stock spaCy is the best
+        (
+            "crf",
+            "ner",
+            False,
+            "the evidence for another method does not suffice. The best guess is crf.",
+        ),
+        ("crf", "crf", False, ""),  # --best-guess was given
+        ("ner", "ner", False, ""),  # stock spaCy is the best
+        ("ner", "ner", True, "the methods were not trained long enough for a verdict."),
     ],
 )
-def test_the_note_on_weak_evidence_names_the_best_guess(best, written, expected):
-    choice = Recommendation("ner", best, None, "Stay with ner.", evidence=[])
+def test_the_note_names_the_reason_and_the_best_guess(best, written, is_early, expected):
+    choice = Recommendation("ner", best, None, "Stay with ner.", evidence=[], is_early=is_early)
 
     note = Advice(summary=None, recommendation=choice, written=written).note
 
     assert expected in note and bool(note) == bool(expected)
+    assert ("--best-guess" in note) == (best != written)
 
 
 def test_the_best_guess_is_written_on_request(corpus, tmp_path, monkeypatch):

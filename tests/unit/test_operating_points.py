@@ -16,6 +16,7 @@ from spacy_longtail.pipes.scores.thresholds import (
     fit_curve,
     for_precision,
     for_recall,
+    for_share,
     points,
 )
 
@@ -42,7 +43,9 @@ def test_goals_by_hand():
     assert for_precision(found, 0.7).n_kept == 4
     assert for_precision(found, 1.0).n_kept == 1
     assert for_precision(points(SCORES, np.zeros(5), 4), 0.1) is None
-    assert best_f([]) is None and for_recall([], 0.1) is None
+    assert [for_share(found, share).n_kept for share in (0.2, 0.75, 1)] == [1, 3, 5]
+    assert for_share(found, 0.1) is None  # even the first is more than a tenth
+    assert best_f([]) is for_recall([], 0.1) is for_share([], 0.5) is None
 
 
 @given(
@@ -79,7 +82,7 @@ def numbers(n):
     return [*scores.tolist(), *curves.tolist(), *few]
 
 
-def test_what_is_written_is_read_again_as_it_was(tmp_path):
+def test_stored_numbers_are_the_same_after_writing_and_reading(tmp_path):
     drawn = numbers(100_000)
     stored = [as_stored(x) for x in drawn]
     assert stored == pytest.approx([round(x, N_DIGITS) for x in drawn], rel=1e-15, abs=0)

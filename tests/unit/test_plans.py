@@ -154,7 +154,7 @@ SPACY = "'@readers': spacy.Corpus.v1, path: '${paths.train}'"
         "corpora.train: {'@readers': longtail.UndersampledCorpus.v1, corpus: '${corpora.dev}', ratio: 3.0}",
     ],
 )
-def test_what_cannot_be_drawn(method, plan):
+def test_training_data_that_does_not_read_corpora_plain_cannot_be_sampled(method, plan):
     found = plan("corpora: [a]\nsizes: [20]\nmethods: {odd: {" + method + "}}")
     with pytest.raises(ValueError, match=r"L470.*'odd'"):
         next(found.trials()).config()

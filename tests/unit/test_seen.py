@@ -103,7 +103,7 @@ def encoder(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("place", ["components.tok2vec.source", "initialize.components.ner.pretrained"])
-def test_what_a_training_is_scored_on_is_compared(place, corpus, encoder, recwarn):
+def test_pretraining_sentences_are_compared_with_dev_and_test(place, corpus, encoder, recwarn):
     block = {}
     config = Config({"paths": {"pretrained": str(encoder), "train": None, "count": 3}, **block})
     long = {"PER": "a person " * 40, "GEO": "/" + "x" * 5000, "TIM": "a time\nor date"}

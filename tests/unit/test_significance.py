@@ -230,7 +230,7 @@ def test_one_seed_has_the_spread_of_our_records():
     assert found.high - found.value == pytest.approx(stats.t.ppf(0.975, 6) * sd, rel=0.1)
 
 
-def test_folds_are_trainings():
+def test_the_spread_over_seeds_shrinks_with_the_number_of_folds():
     one, two = simulated([0.5], n=400), simulated([0.5], n=400)
     alone, folds = (compare(one, two, METRICS, n_trainings=n, n_draws=999)["macro F1"] for n in (1, 5))
     assert folds.high < alone.high / 1.8  # the square root of 5 is 2.2
@@ -251,7 +251,7 @@ def test_shared_training_sentences_are_differences_within_pairs():
     ("n_with", "expected"),
     [(3, "too few documents to tell"), (5, "too few documents to tell"), (8, "better")],
 )
-def test_a_type_in_few_documents_cannot_be_told(n_with, expected):
+def test_a_type_in_few_documents_is_not_tested(n_with, expected):
     """A type that the method always finds and the baseline never."""
     base = rows(*[[(0, 0, 1)]] * n_with, *[[(0, 0, 0)]] * (100 - n_with))
     ours = rows(*[[(1, 1, 1)]] * n_with, *[[(0, 0, 0)]] * (100 - n_with))
@@ -261,7 +261,7 @@ def test_a_type_in_few_documents_cannot_be_told(n_with, expected):
     assert found.n_with == n_with
 
 
-def test_the_documents_needed_are_six_with_the_type():
+def test_the_number_of_documents_needed_gives_six_with_the_type():
     base = rows(*[[(0, 0, 1)]] * 3, *[[(0, 0, 0)]] * 97)
     found = compare(base, base, F1, primary="F1 of A", n_draws=99)["F1 of A"]
     assert found.n_needed == 200

@@ -30,13 +30,13 @@ def test_settings_and_numbers_as_typed():
 
 
 @pytest.mark.parametrize("text", ["training.seed", "seed=1", "=1"])
-def test_settings_of_no_block_are_refused(text):
+def test_settings_of_unknown_blocks_are_refused(text):
     with pytest.raises(typer.BadParameter):
         read_settings([text])
 
 
 @pytest.mark.parametrize("text", ["", "a", "1,,2", "1.5"])
-def test_numbers_that_are_none_are_refused(text):
+def test_invalid_numbers_are_refused(text):
     with pytest.raises(typer.BadParameter, match="--sizes"):
         read_numbers("--sizes", text)
 

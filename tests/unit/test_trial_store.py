@@ -1,4 +1,4 @@
-"""What makes a trial another one, and what does not."""
+"""The store of trials: which settings and files are in the key of a trial, and its records."""
 
 import shutil
 
@@ -9,7 +9,8 @@ from spacy.tokens import DocBin
 
 from spacy_longtail.studies.trials import store
 from spacy_longtail.studies.trials.plan import read_plan
-from spacy_longtail.studies.trials.store import code_version, corpus_version, trial_key
+from spacy_longtail.studies.trials.store import TrialStore, code_version, corpus_version, trial_key
+from tests.trials import record_of
 from tests.util import SENTENCES, new_file, parse, toy_corpus, write_files
 
 PLAN = "steps: 100\nseeds: 1\ngrids: [{head: softmax}]\n"
@@ -99,3 +100,43 @@ def test_the_installed_versions_are_in_the_key(tmp_path, corpus, monkeypatch):
 
     code_version.cache_clear()
     assert after != before
+
+
+# Records
+
+
+def end(output, key, status="done", name="w", **more):
+    work = new_file(output / "work" / name / "log.txt", name).parent
+    TrialStore(output).finish(work, record_of(key, status, **more))
+
+
+def log(output, key):
+    return (TrialStore(output).place(key) / "log.txt").read_text(encoding="utf8")
+
+
+def test_a_finished_trial_has_a_folder(tmp_path):
+    assert TrialStore(tmp_path).records() == {}
+    draw, curve = {"n_sentences": 9, "entity_share": None}, [{"step": 2, "ents_macro_f": 0.1}]
+    kept = {"draw": draw, "curve": curve, "dev": {"ents_f": 0.5}, "test": {"ents_f": None}, "score": 1}
+    end(tmp_path, "k", **kept)
+    (record,) = TrialStore(tmp_path).records().values()
+    assert record == record_of("k", **kept)
+    assert {name: record.data()[name] for name in kept} == kept and log(tmp_path, "k") == "w"
+
+
+def test_a_failed_trial_can_be_replaced_and_a_finished_one_cannot(tmp_path):
+    for status in ("failed", "timeout", "done"):
+        end(tmp_path, "k", status, name=status)
+        assert TrialStore(tmp_path).records()["k"].status == status
+    end(tmp_path, "k", "failed", name="second")
+    assert log(tmp_path, "k") == "done" and TrialStore(tmp_path).records()["k"].status == "done"
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"key": "other"}', "\0\0"])
+def test_an_invalid_record_is_ignored_with_a_warning(text, tmp_path):
+    end(tmp_path, "k")
+    (TrialStore(tmp_path).place("k") / "record.json").write_text(text, encoding="utf8")
+    with pytest.warns(UserWarning, match="LW097"):
+        assert TrialStore(tmp_path).records() == {}
+    end(tmp_path, "k", name="again")
+    assert TrialStore(tmp_path).records()["k"].status == "done"
