@@ -160,12 +160,20 @@ def _rows(records: list[TrialRecord], columns: Mapping[str, tuple[str, str]]) ->
     by_method: defaultdict[str, list[TrialRecord]] = defaultdict(list)
     for record in records:
         by_method[record.method].append(record)
-    rows = []
-    for name, runs in by_method.items():
-        scores = {column: over_seeds(r.score(*score) for r in runs) for column, score in columns.items()}
-        seconds = mean([record.seconds for record in runs]) or 0.0
-        steps = mean([record.steps_trained for record in runs]) or 0.0
-        n_seeds, rising = len({r.seed for r in runs}), rising_of(r.ending for r in runs)
-        rows.append(MethodRow(name, n_seeds, len(runs), scores, seconds, steps, rising))
+    rows = [
+        MethodRow(
+            method=name,
+            n_seeds=len({record.seed for record in runs}),
+            n_trials=len(runs),
+            scores={
+                column: over_seeds(record.score(*score) for record in runs)
+                for column, score in columns.items()
+            },
+            seconds=mean([record.seconds for record in runs]) or 0.0,
+            steps=mean([record.steps_trained for record in runs]) or 0.0,
+            rising=rising_of(record.ending for record in runs),
+        )
+        for name, runs in by_method.items()
+    ]
     first = next(iter(columns))
     return sorted(rows, key=lambda row: -(row.scores[first][0] or 0.0))
