@@ -146,6 +146,7 @@ def _decisions(
     verdicts = {name: own[MACRO] for name, own in by_name.items()}
     verdicts |= correct({n: own for n, own in verdicts.items() if not (by_dev and n == ours.name)})
     on_ours = {**by_name[ours.name], MACRO: verdicts[ours.name]}
+    # the numbers of models that were not trained long enough are shown, but nothing is claimed
     early = {system.name for system in systems if baseline.rising() or system.rising()}
     verdicts = {n: own.without_claim() if n in early else own for n, own in verdicts.items()}
     if ours.name in early:
