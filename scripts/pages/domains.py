@@ -182,16 +182,16 @@ def _rare_types(runs: dict[tuple[str, str], dict]) -> Iterator[tuple[str, str]]:
     for group, most in FEW.items():
         types = [(c, name) for c in DOMAINS for name, n in mentions[c].items() if n <= most]
         yield f"domains.{group}.n", str(len(types))
-        stock, cnn, six = (
-            [runs[corpus, method]["ents_per_type"][name] for corpus, name in types]
-            for method in ("stock", "CNN", "six layers")
-        )
-        for method, own in (("stock", stock), ("cnn", cnn), ("six", six)):
+        tables = {
+            name: [runs[corpus, method]["ents_per_type"][label] for corpus, label in types]
+            for name, method in SPECIALIST.items()
+        }
+        for method, own in tables.items():
             name = f"domains.{group}.{method}"
             yield name, f"{100 * mean(t['f'] for t in own):.1f}"
             yield f"{name}.precision", f"{100 * mean(t['p'] for t in own):.0f}"
             yield f"{name}.recall", f"{100 * mean(t['r'] for t in own):.0f}"
-            ahead = sum(t["f"] > other["f"] for t, other in zip(own, stock, strict=True))
+            ahead = sum(t["f"] > other["f"] for t, other in zip(own, tables["stock"], strict=True))
             yield f"{name}.ahead", str(ahead)
         for corpus in DOMAINS:
             yield f"domains.{group}.{corpus}.n", str(sum(c == corpus for c, _ in types))
