@@ -247,9 +247,35 @@ def test_shared_training_sentences_are_differences_within_pairs():
     assert paired.outcome == "better" and alone.outcome == "not significant"
 
 
+@pytest.mark.parametrize(("is_paired", "squares", "df"), [(False, 0.04, 12), (True, 0.02, 9)])
+def test_the_seeds_at_hand_are_pooled_with_the_spread_of_our_records(is_paired, squares, df):
+    """400 equal documents leave nothing but the spread over four seeds."""
+    base, ours = (np.zeros((400, 4, 2, 3)) for _ in range(2))
+    base[:, :, 0], ours[:, :, 0] = 10, 10
+    base[:, :, 0, 0], ours[:, :, 0, 0] = [4, 5, 6, 5], [7, 6, 8, 7]
+    found = compare(base, ours, F1, primary="F1 of A", is_paired=is_paired)["F1 of A"]
+    prior = (2 if is_paired else 1) * (SEED_SD_SHARED**2 + SEED_SD_TYPE**2)
+    variance = (6 * prior + squares) / df / (4 if is_paired else 2)
+    expected = stats.t.ppf(0.975, df) * math.sqrt(variance)
+    assert found.high - found.value == pytest.approx(expected, rel=0.05)
+
+
+def test_the_one_sided_p_of_the_opposite_question_is_the_rest():
+    base, ours = simulated([0.5], n=40), simulated([0.6], n=40)
+    better = compare(base, ours, METRICS, n_draws=999)["macro F1"]
+    worse = compare(ours, base, METRICS, n_draws=999)["macro F1"]
+    assert better.one_sided < 0.5 < worse.one_sided <= 1
+    assert better.one_sided + worse.one_sided == pytest.approx(1, abs=0.05)
+
+
 @pytest.mark.parametrize(
     ("n_with", "expected"),
-    [(3, "too few documents to tell"), (5, "too few documents to tell"), (8, "better")],
+    [
+        (3, "too few documents to tell"),
+        (5, "too few documents to tell"),
+        (6, "better"),
+        (8, "better"),
+    ],
 )
 def test_a_type_in_few_documents_is_not_tested(n_with, expected):
     """A type that the method always finds and the baseline never."""
@@ -338,6 +364,19 @@ def test_an_interval_of_many_documents_is_that_of_a_proportion():
     assert found.value == pytest.approx(0.8)
     assert found.low == pytest.approx(theirs.low, abs=0.01)
     assert found.high == pytest.approx(theirs.high, abs=0.01)
+
+
+def test_an_interval_of_a_weighted_score_adds_the_variances_of_its_types():
+    """Half of the mentions are found: 30 documents have A, and 10 others B."""
+    counts = np.zeros((40, 1, 3, 3))
+    counts[:30, 0, 0, 1:], counts[30:, 0, 1, 1:] = 1, 1
+    counts[:15, 0, 0, 0], counts[30:35, 0, 1, 0] = 1, 1
+    metric = named_metrics(["A", "B"])["weighted F1"]
+    found = intervals(counts, {"weighted F1": metric})["weighted F1"]
+    variance = sum(w**2 * n * (0.5 / (n - 1)) ** 2 for n, w in ((30, 0.75), (10, 0.25)))
+    n, z = 0.25 / variance, stats.t.ppf(0.975, 39)
+    half = z * math.sqrt(0.25 / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
+    assert (found.low, found.high) == pytest.approx((0.5 - half, 0.5 + half), abs=1e-6)
 
 
 @pytest.mark.parametrize(("n", "low"), [(3, 0.14), (5, 0.39), (50, 0.92)])
