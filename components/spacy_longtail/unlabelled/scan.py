@@ -129,12 +129,12 @@ def share_out(n: int, types: list[str], given: Mapping[str, int]) -> dict[str, i
     n (int): Number of sentences in total.
     types (List[str]): The types.
     given (Mapping[str, int]): Numbers for some types. The others share the rest equally.
-    RAISES (ValueError): If the given numbers are for other types, or exceed the total.
+    RAISES (ValueError): If the given numbers are for other types, negative, or exceed the total.
     """
-    if not set(given) <= set(types) or sum(given.values()) > n:
+    if not set(given) <= set(types) or sum(given.values()) > n or min(given.values(), default=0) < 0:
         shown = ",".join(f"{t}={k}" for t, k in given.items())
         problem = f"--quota {shown} does not fit {n} sentences for {', '.join(types)}"
-        fix = "Name rare types, and reduce the quotas or --random."
+        fix = "Name rare types with quotas of at least 0, or reduce the quotas or --random."
         raise ValueError(Errors.L500.format(problem=problem, fix=fix))
     rest = [t for t in types if t not in given]
     each, more = divmod(n - sum(given.values()), len(rest)) if rest else (0, 0)
