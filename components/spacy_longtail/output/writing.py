@@ -153,6 +153,11 @@ def is_file_name(name: str) -> bool:
     return not bad and name.partition(".")[0].rstrip().upper() not in DEVICES
 
 
+def with_name(folder: Path) -> Path:
+    """Return the path of a folder with its name at the end, instead of . or .."""
+    return folder.resolve() if folder.name in ("", "..") else folder
+
+
 def nearest(path: Path) -> Path:
     """Return the path if it exists, otherwise its nearest parent that exists."""
     path = path.absolute()

@@ -13,18 +13,17 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import minibatch
 from thinc.types import Floats1d, Ints1d
-from tqdm import tqdm
 
 from ..corpus.counts import CorpusCounts, count_doc
 from ..corpus.examples import warn_of_document_annotation
 from ..corpus.soft import SoftTags, read_soft, write_soft
 from ..errors import Errors
+from ..output.console import progress
 from ..settings import seed_of, whole
 from ..types import ANNOTATED_TYPES, SentenceCounts
 from .base import Reader, WrappingReader, sentences
 
 JOIN_LIMIT = 10  # sentences: enough for a model to see what borders on what
-SLOW = 5  # seconds before a pass shows its progress
 
 
 class SamplePlan(NamedTuple):
@@ -74,7 +73,7 @@ class SampledCorpus(WrappingReader):
         total, sizes, n_docs = CorpusCounts(), array("I"), 0
         units: list[SentenceCounts] = []  # equal ones are one object
         known: dict[object, SentenceCounts] = {}
-        for eg in tqdm(self.corpus(nlp), "Counting", delay=SLOW, leave=False, disable=None):
+        for eg in progress(self.corpus(nlp), "Counting"):
             n_docs += 1
             for part in sentences(nlp, [eg]):
                 counts = count_doc(part.reference)

@@ -132,7 +132,10 @@ def docs_of_paragraphs(
     """Yield a document per paragraph of spaCy 2's training format, with its sentences."""
     for paragraph in record[PARAGRAPHS]:
         sentences: list[Tagged] = []
-        rows = [[*map(_orth_and_tag, sentence["tokens"])] for sentence in paragraph["sentences"]]
+        rows = [
+            [(token["orth"], token.get("ner", MISSING)) for token in sentence["tokens"]]
+            for sentence in paragraph["sentences"]
+        ]
         words = [check_text(word, place) for sentence in rows for word, _ in sentence]
         spaces = iter(_spaces({"text": paragraph.get("raw")}, words))
         for sentence in rows:
@@ -144,7 +147,3 @@ def docs_of_paragraphs(
                 sentences.append(tagged)
         if sentences:
             yield tokens_doc(context.nlp.vocab, sentences)
-
-
-def _orth_and_tag(token: JsonObject) -> tuple[str, str]:
-    return token["orth"], token.get("ner", MISSING)
