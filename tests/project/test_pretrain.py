@@ -52,7 +52,7 @@ from spacy_longtail.pretraining.cnn import (  # noqa: E402
     read_cnn,
     reduce_columns,
 )
-from spacy_longtail.pretraining.learners import CNNLearner  # noqa: E402
+from spacy_longtail.pretraining.cnn_learner import CNNLearner  # noqa: E402
 
 CONFIG = Path(__file__).parents[2] / "configs" / "pretrained_cnn.cfg"
 SOURCES = [{"name": "toy"}, {"name": "ships"}]

@@ -172,7 +172,8 @@ def _learner(
 ) -> "BiEncoderLearner":
     """Load the encoder, the teacher and the donors."""
     from .cnn import read_cnn
-    from .learners import CNNLearner, TransformerLearner
+    from .cnn_learner import CNNLearner
+    from .learners import TransformerLearner
     from .transformer import TEACHER, read_start
 
     start: Any = None

@@ -48,7 +48,7 @@ def store_states(
                 _write(new, teacher, donor.train)
         with coded_io(folder):
             arrays = [np.load(folder / name, mmap_mode="r") for name in (CODES, SCALES)]
-        donor.taught = EightBit(*arrays)
+        donor.teacher_states = EightBit(*arrays)
     teacher.encoder = encoder
 
 

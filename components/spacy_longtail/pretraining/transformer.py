@@ -40,6 +40,8 @@ class BiEncoder(Matcher):
     width (int): Number of columns in which words and labels are compared.
     """
 
+    encoder: Any  # a PreTrainedModel
+
     def __init__(self, encoder: Any, width: int = 256) -> None:
         hidden = int(encoder.config.hidden_size)
         super().__init__(encoder, hidden, hidden, width)
