@@ -69,7 +69,7 @@ def test_what_is_chosen_and_annotated(found, policy):
         own = set()
         for i, mention in enumerate(sentence.mentions):
             is_sure = mention.score is not None and mention.score >= policy.threshold
-            if is_sure and counts[mention.label] < policy.cap:
+            if is_sure and counts[mention.label] < policy.max_mentions:
                 counts[mention.label] += 1
                 own.add(i)
         if own:
