@@ -134,9 +134,7 @@ def test_a_declared_type_without_a_mention_is_kept_as_rare(tmp_path):
 
 def test_a_type_that_is_described_but_neither_declared_nor_found_is_named(tmp_path):
     source = corpus(tmp_path / "in", descriptions={"STORM": "named storm"})
-    with pytest.warns(
-        UserWarning, match="LW030.*types STORM have descriptions but no mention.*in labels"
-    ):
+    with pytest.warns(UserWarning, match="LW030.*STORM have descriptions but no mention.*in labels"):
         convert_corpus(source, tmp_path / "out")
 
 
