@@ -42,7 +42,7 @@ class Errors:
         "[L410] The report needs an evaluation of the {role} {name!r}, found {found}. Evaluate that "
         "model, or name others with --baseline and --ours."
     )
-    L420 = "[L420] --{name} would be ignored: {problem}. Leave it out."
+    L420 = "[L420] --{name} would be ignored: {problem}. Omit it."
     L432 = "[L432] {path} cannot be read or written: {problem}. Check the disk and the permissions."
     L437 = "[L437] {path} would be replaced, but {problem}. Name another output, or move it away."
     L487 = "[L487] There is nothing to compare: {problem} {fix}"
@@ -517,7 +517,7 @@ class Warnings:
         "dependencies, or with other --code, so they are run again. The old results are kept."
     )
     W209 = (
-        "[LW209] {path}: {n} names of one character are left out, since they would be found far too "
+        "[LW209] {path}: {n} names of one character are skipped, since they would be found far too "
         "often. The first one is {first}."
     )
 

@@ -49,7 +49,7 @@ def no_model_code() -> Iterator[None]:
     def guarded(load: Callable[..., object], *args: object, **settings: object) -> object:
         if get_ident() != thread:
             return load(*args, **settings)
-        raise ValueError("its files name code of their own, in an auto_map or as an attention kernel")
+        raise ValueError("its files name code to run, in an auto_map or as an attention kernel")
 
     with _loading, ExitStack() as stack:
 
@@ -87,7 +87,7 @@ def check_model(name: str) -> None:
 
 
 def load_transformer(name: str) -> tuple["PreTrainedTokenizerBase", "PreTrainedModel"]:
-    """Load a tokenizer and a transformer, without code of their own.
+    """Load a tokenizer and a transformer, without running code that comes with them.
 
     name (str): Name of a model on the hub, or a folder.
     RETURNS (Tuple[PreTrainedTokenizerBase, PreTrainedModel]): The tokenizer and the transformer.

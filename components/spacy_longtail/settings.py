@@ -20,8 +20,8 @@ def finite(
 
     name (str): Name of the setting.
     value (object): Value of the setting.
-    rule (str): What the value must be, for the message.
-    fix (str): What to do, for the message.
+    rule (str): Description of the allowed numbers, for the message.
+    fix (str): Advice, for the message.
     low (float): Minimum.
     high (float): Maximum.
     RAISES (ValueError): L001.
@@ -41,7 +41,14 @@ def unused(name: str, value: object, who: str, where: str) -> ValueError:
 
 
 def whole(name: str, value: object, fix: str, low: float = 0) -> int:
-    """Return a config number as an int of at least `low`. RAISES (ValueError): L001."""
+    """Return a config number as an int of at least `low`.
+
+    name (str): Name of the setting.
+    value (object): Value of the setting.
+    fix (str): Advice, for the message.
+    low (float): Minimum.
+    RAISES (ValueError): If it is another number, or none (L001).
+    """
     rule = "a whole number" + (f" of at least {low}" if math.isfinite(low) else "")
     number = finite(name, value, rule, fix, low=low)
     if number != int(number):
@@ -50,7 +57,10 @@ def whole(name: str, value: object, fix: str, low: float = 0) -> int:
 
 
 def seed_of(value: object) -> int:
-    """Return a random seed. RAISES (ValueError): L001."""
+    """Return a random seed.
+
+    RAISES (ValueError): If it is no whole number (L001).
+    """
     return whole("seed", value, "Any whole number is a seed.", low=-math.inf)
 
 

@@ -62,7 +62,7 @@ BatchSize = Annotated[int, Option(min=1, help="Number of texts in a batch.")]
 
 
 def given_options(**options: object) -> dict[str, object]:
-    """Return the options that were given, without those that are None."""
+    """Return the options that were given, that is, are not None."""
     return {name: value for name, value in options.items() if value is not None}
 
 

@@ -165,7 +165,7 @@ def _names(statistics: Statistics) -> Results:
 
 
 def _tokens(types: CorpusTypes, paths: Mapping[str, Path]) -> Results:
-    """Yield whether the tokens are those that a pipeline makes of the text."""
+    """Yield whether a pipeline splits the text into the same tokens."""
     try:
         nlp = blank(types.lang, types.tokens)
     except ValueError as error:

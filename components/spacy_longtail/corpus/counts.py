@@ -98,7 +98,7 @@ class CorpusCounts:
 
 
 def count_docs(docs: Iterable[Doc]) -> CorpusCounts:
-    """Return the counts of documents, each of which is one unit."""
+    """Return the counts of documents. Each document is one unit."""
     counts = CorpusCounts()
     for doc in docs:
         counts.add(count_doc(doc))

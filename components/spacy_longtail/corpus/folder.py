@@ -90,8 +90,8 @@ def convert_corpus(
     open_types (bool): Whether the corpus has free-text types, which only `pretrain` accepts.
     sentences (Optional[Union[str, Language]]): "sentencizer" or a pipeline, which sets the sentence
         boundaries of documents without any.
-    duplicates (str): What to do with texts given several times with different annotation: "merge",
-        "keep", "first" or "refuse".
+    duplicates (str): Handling of texts that are given several times with different annotation:
+        "merge", "keep", "first" or "refuse".
     docs_per_file (Optional[int]): Number of documents per file of a part. Null writes one file.
     allow (bool): Whether more than a twentieth of the annotations may be lost.
     rare_mentions (Optional[int]): Maximum number of training mentions of a rare type; null uses
@@ -151,7 +151,7 @@ def _check_options(
     rare_mentions (Optional[int]): Maximum number of training mentions of a rare type.
     is_open (bool): Whether the corpus has free-text types.
     path (Path): File of the declarations.
-    declared (Declared): What it declares.
+    declared (Declared): The declarations.
     RAISES (ValueError): L420.
     """
     if sentences and all(FORMATS[name].has_sentences for name in formats):

@@ -31,7 +31,10 @@ def write_soft(doc: Doc, tags: Sequence[str], log_p: Floats2d) -> None:
 
 
 def read_soft(doc: Doc) -> SoftTags | None:
-    """Return the soft targets of a document, or None. RAISES (ValueError): L745."""
+    """Return the soft targets of a document, or None if it has none.
+
+    RAISES (ValueError): If their number does not fit the tokens (L745).
+    """
     kept = doc.user_data.get(SOFT)
     if kept is None:
         return None

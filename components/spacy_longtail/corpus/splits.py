@@ -146,7 +146,7 @@ def _write(
 ) -> None:
     """Write all corpora, or none.
 
-    corpora (Mapping[Path, Mapping[str, Ints1d]]): By folder, the units of each part.
+    corpora (Mapping[Path, Mapping[str, Ints1d]]): Units of each part, by folder.
     docs (List[Doc]): The units.
     types (CorpusTypes): Types of the corpora.
     source (Path): The corpus that was split, whose lists of names are copied.
@@ -164,7 +164,10 @@ def _write(
 
 
 def read_shares(text: str) -> dict[str, float]:
-    """Parse the shares of the parts, such as train=0.8,dev=0.2. RAISES (ValueError): L440."""
+    """Parse the shares of the parts, such as train=0.8,dev=0.2.
+
+    RAISES (ValueError): If the text has another form (L440).
+    """
     with suppress(ValueError):
         shares = parse_pairs(text.split(","), float)
         if all(is_file_name(name) and 0 < share < 1 for name, share in shares.items()):

@@ -10,7 +10,7 @@ import srsly
 # a change from lower to upper case, and a capital that begins a word after others: XMLFile
 HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 GAP = re.compile(r"[\W_]+")
-UNFIT = re.compile(r"[:=]|^[#;@\[]")  # what the key of a config cannot have in it, or begin with
+UNFIT = re.compile(r"[:=]|^[#;@\[]")  # characters that a config's key cannot contain, or start with
 REFERENCE = "$"  # of a config, to another of its values; doubled each time that one is saved
 
 
@@ -91,7 +91,7 @@ def problem_in_config(texts: Mapping[str, str]) -> str:
     """Return why descriptions cannot be written to a config, or ""."""
     for label, text in texts.items():
         if UNFIT.search(label):
-            return f"the type {label!r}: no config holds one with ':' or '=', or that begins with #;@["
+            return f"the type {label!r}: no key of a config contains ':' or '=', or starts with #;@["
         if REFERENCE in text:
-            return f"{REFERENCE!r} in the text of {label}, by which a config means another of its values"
+            return f"{REFERENCE!r} in the text of {label}, which a config would replace by another value"
     return ""

@@ -84,7 +84,7 @@ def progress(items: Iterable[Item], name: str, unit: str = "it") -> Iterable[Ite
     """Return items with a progress bar, which only terminals show, and only if work takes long.
 
     items (Iterable[Item]): The items to work on.
-    name (str): What the bar counts, shown before it.
+    name (str): Name of the items, shown before the bar.
     unit (str): Unit of the rate that is shown.
     """
     return tqdm(items, name, unit=unit, delay=DELAY, disable=None, leave=False)

@@ -176,7 +176,11 @@ def collate(
 
 
 def unlabelled(sentences: Sequence[Sentence], texts: Iterable[int] = ()) -> DonorBatch:
-    """Return sentences as a batch without gold tags. texts (Iterable[int]): Label texts."""
+    """Return sentences as a batch without gold tags.
+
+    sentences (Sequence[Sentence]): The sentences.
+    texts (Iterable[int]): Indices of label texts.
+    """
     indices, none = np.array([*texts], dtype="int64"), np.zeros((0, 0))
     return collate(sentences, none[0:0], indices, none, none)
 

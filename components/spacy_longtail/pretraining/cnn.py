@@ -61,7 +61,10 @@ class Maxout(nn.Module):
         nn.init.uniform_(self.W, -((6 / (n_in + n_out)) ** 0.5), (6 / (n_in + n_out)) ** 0.5)
 
     def forward(self, rows: Tensor) -> Tensor:
-        """Return the outputs, shape (n_rows, n_out). rows (Tensor): Shape (n_rows, n_in)."""
+        """Return the outputs, shape (n_rows, n_out).
+
+        rows (Tensor): The inputs, shape (n_rows, n_in).
+        """
         n_out, n_pieces, n_in = self.W.shape
         best = functional.linear(rows, self.W.view(-1, n_in), self.b.view(-1))
         best = best.view(len(rows), n_out, n_pieces).amax(2)

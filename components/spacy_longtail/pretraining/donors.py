@@ -40,7 +40,7 @@ class Donor(NamedTuple):
     train: list[Doc]  # sentences
     dev: list[Doc]
     n_excluded: int  # number of sentences that were excluded
-    is_open: bool = False  # each mention has a type of its own, "fine; coarse"
+    is_open: bool = False  # whether types are free text, one per mention: "fine; coarse"
     other_descriptions: dict[str, list[str]] = {}  # noqa: RUF012  further descriptions of some types
 
 

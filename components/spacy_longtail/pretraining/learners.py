@@ -1,4 +1,4 @@
-"""Learners: bi-encoders in training on donors. That of a CNN is in `cnn_learner`."""
+"""Learners: bi-encoders in training on donors. `cnn_learner` has the learner of a CNN."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator

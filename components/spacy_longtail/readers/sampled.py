@@ -29,7 +29,7 @@ JOIN_LIMIT = 10  # sentences: enough for a model to see what borders on what
 class SamplePlan(NamedTuple):
     copies: Floats1d  # (n_sentences,), in corpus order; fractions are drawn in each call
     join: int  # sentences per training document
-    sizes: Sequence[int]  # (n_sentences,) tokens of each, with whitespace and all
+    sizes: Sequence[int]  # (n_sentences,), number of tokens, including whitespace
 
 
 class SampledCorpus(WrappingReader):
@@ -113,8 +113,8 @@ def rounded(copies: Floats1d, rng: np.random.Generator) -> Ints1d:
 def joined(examples: Iterable[Example], size: int) -> Iterator[Example]:
     """Yield documents of `size` consecutive sentences; with size 1 the examples themselves.
 
-    Sentences that were annotated with different types are not joined, nor are those that a teacher
-    has read with others.
+    Sentences that were annotated with different types are not joined, nor are sentences whose soft
+    targets have different tags.
     """
     if size == 1:
         yield from examples

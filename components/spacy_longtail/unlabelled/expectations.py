@@ -79,9 +79,9 @@ class Recorder:
     def _mentions(self, docs: list[Doc]) -> Floats2d:
         """Return the expected mentions, shape (n_sentences, n_types).
 
-        The expectation of a trained gate is its probability, shared equally by its types. That of
-        a secondary is multiplied by the probability of its gate if the gate is trained; otherwise
-        it counts in flagged sentences only.
+        The expectation of a trained gate is its probability, shared equally by its types. The
+        expectation of a secondary is multiplied by the probability of its gate if the gate is
+        trained; otherwise it counts in flagged sentences only.
         """
         labels = list(self.counted.labels)
         pipe: Any = self.counted

@@ -62,7 +62,7 @@ def doc_of_tags(
 def _check_lists(words: Any, notes: Any, key: str, place: Place, context: Context) -> None:
     problem = ""
     if context.tokens == "characters":
-        problem = "it has tokens of its own, which --tokens characters does not cut"
+        problem = "its text is split into tokens, which --tokens characters cannot split further"
     elif not isinstance(words, list) or not isinstance(notes, list):
         problem = f"found {str(words)[:60]!r} as {key}, {str(notes)[:60]!r} as their annotation"
     if problem:

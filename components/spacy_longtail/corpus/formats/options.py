@@ -88,7 +88,7 @@ def bad_option(option: str, given: str, problem: object) -> ValueError:
 def check_columns(columns: Columns, known: set[str], required: set[str], format: str) -> None:
     """Refuse names of columns that a format does not use, or that lack one it needs.
 
-    columns (Columns): As given. Without any name the format's defaults hold, which is fine.
+    columns (Columns): The given names. Without any, the format has its defaults.
     known (Set[str]): Fields of `Columns` that the format uses.
     required (Set[str]): Fields that must be named if any is.
     format (str): Name of the format.

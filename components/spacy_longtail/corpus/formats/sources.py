@@ -96,7 +96,8 @@ class Source(NamedTuple):
     def read(self, context: Context, duplicates: Duplicates = "keep") -> Iterator[Doc]:
         """Yield the documents.
 
-        duplicates (str): What to do with texts that are given several times.
+        context (Context): Context of the conversion.
+        duplicates (str): Handling of texts that are given several times.
         RAISES (ValueError): L403 if there are none, L830 for copies that contradict each other.
         """
         context = context._replace(misaligned=self.misaligned)
@@ -237,7 +238,11 @@ def _detect(path: Path, siblings: set[str], given: Given) -> str | None:
 
 
 def _refuse_ignored(used: set[str], given: Given) -> None:
-    """Refuse an option that no part's format has. used (Set[str]): The formats."""
+    """Refuse an option that no part's format has.
+
+    used (Set[str]): Formats of the parts.
+    given (Mapping[str, object]): The options.
+    """
     for name in given:
         users = sorted(known for known, form in FORMATS.items() if name in form.options)
         if not used & {*users}:

@@ -15,7 +15,7 @@ from .options import Scheme
 from .text import Place, unreadable
 
 PREFIXES = {"auto": "BIESLU", "iob1": "BI", "iob2": "BI", "bioes": "BIES", "bilou": "BILU"}
-INNER, CLOSING = "IEL", "ESLU"  # prefixes that continue an entity, and those that end one
+INNER, CLOSING = "IEL", "ESLU"  # prefixes that continue an entity, and prefixes that end one
 OUTSIDE = ("other", "outside", "none", "null", "_", "0")  # what some files write instead of O
 PREFIXED = re.compile(r"[BIESLU]-")
 ONE_TAG = r"(?:O|[BIESLU]-[^\s,|;/+#]+)"
