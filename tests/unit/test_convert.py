@@ -1,7 +1,6 @@
 """`convert` as a whole: parts, targets, settings, tokenizers, the report and the command."""
 
 import json
-import os
 import pickle
 import re
 from collections import Counter
@@ -22,7 +21,6 @@ from spacy_longtail.corpus.formats.options import FileOptions
 from spacy_longtail.corpus.formats.spans import is_tangled
 from spacy_longtail.corpus.parts import part_path
 from spacy_longtail.corpus.tokenizers import CharacterTokenizer, blank
-from spacy_longtail.output import writing
 from spacy_longtail.training.train import filled_in
 from tests.util import config_file, new_file, refused, run_app, tree, write_files
 
@@ -197,30 +195,6 @@ def test_a_failed_run_leaves_the_target_as_it_was(tmp_path):
     convert_corpus(tmp_path / "good", target)
     assert tree(target).keys() == before.keys()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["deep", "good", "in"]
-
-
-@pytest.mark.parametrize("n_before", range(11))
-def test_moves_that_fail_are_taken_back(n_before, tmp_path, monkeypatch):
-    target = tmp_path / "out"
-    convert_corpus(iob_corpus(tmp_path / "in"), target)
-    before = tree(target)
-    new_file(tmp_path / "in" / "train.iob", "new\tB-X\n")
-    real, n_moves = os.replace, iter(range(100))
-
-    def replace(here, there):
-        if next(n_moves) == n_before:
-            raise OSError(28, "No space left on device")
-        real(here, there)
-
-    monkeypatch.setattr(writing.os, "replace", replace)
-    if n_before < 10:  # five entries moved away, five moved in
-        with pytest.raises(ValueError, match=r"L432.*No space left"):
-            convert_corpus(tmp_path / "in", target)
-        assert tree(target) == before
-    else:
-        convert_corpus(tmp_path / "in", target)
-        assert ents(target / "train.spacy") == [[("new", "X")]]
-    assert not [p for p in target.iterdir() if p.name.startswith(".")]
 
 
 def test_files_and_folders_of_a_part_replace_each_other(tmp_path):

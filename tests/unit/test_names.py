@@ -232,9 +232,17 @@ def test_the_tokenizer_of_a_language_is_loaded_only_for_names_that_are_texts(tmp
         encoder(str(tmp_path / "names"), [doc])
 
 
-def test_without_lists_initialization_is_refused():
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: encoder(None, [doc_of("Oslo")]),
+        lambda: list(create_names_corpus(None)(spacy.blank("en"))),
+    ],
+    ids=["encoder", "reader"],
+)
+def test_a_path_that_is_null_is_refused(use):
     with pytest.raises(ValueError, match=r"L803.*null"):
-        encoder(None, [doc_of("Oslo")])
+        use()
 
 
 @pytest.mark.parametrize("dropout", [1.0, -0.1, "much"])
@@ -249,11 +257,6 @@ def test_mention_replacement_draws_from_lists(tmp_path):
     augment = MentionReplacement(corpus, level=1.0)
     copies = [new.reference for eg in examples(nlp) for new in augment(nlp, eg)]
     assert {ent.text for doc in copies for ent in doc.ents if ent.label_ == "GEO"} == {"Lake Vättern"}
-
-
-def test_the_reader_refuses_a_path_that_is_null():
-    with pytest.raises(ValueError, match=r"L803.*null"):
-        list(create_names_corpus(None)(spacy.blank("en")))
 
 
 @pytest.fixture

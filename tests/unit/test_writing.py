@@ -2,7 +2,9 @@
 
 import errno
 import os
+from contextlib import nullcontext
 from functools import partial
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from spacy_longtail.output.writing import (
     check_file,
     check_folder,
     has_mark,
+    replacing,
     set_aside,
     whole_folder,
     write_file,
@@ -150,20 +153,27 @@ def test_what_fails_leaves_the_old_folder(error, here):
     assert tree(here) == before
 
 
-def test_renames_that_fail_are_taken_back(here, monkeypatch):
-    model(here / "run", "old")
+@pytest.mark.parametrize("write", [whole_folder, replacing])
+@pytest.mark.parametrize("n_before", range(5))
+def test_renames_that_fail_are_taken_back(n_before, write, here, monkeypatch):
+    write_files(here / "run", {"a": "old", "b": "old"})
     before = tree(here)
-    real = os.replace
+    real, n_moves = os.replace, count()
 
     def replace(here, there):
-        if there.name == "run" and here.name == "new":
-            raise OSError(errno.EIO, "cannot")
+        if next(n_moves) == n_before:
+            raise OSError(errno.ENOSPC, "No space left")
         real(here, there)
 
     monkeypatch.setattr(os, "replace", replace)
-    with pytest.raises(ValueError, match=r"L432.*cannot"), whole_folder(Path("run")) as new:
-        model(new, "new")
-    assert tree(here) == before
+    n_needed = 2 if write is whole_folder else 4  # a folder, or its two entries, are moved away and in
+    fails = (
+        pytest.raises(ValueError, match=r"L432.*No space left") if n_before < n_needed else nullcontext()
+    )
+    with fails, write(Path("run")) as new:
+        write_files(new, {"a": "new", "b": "new"})
+    changed = {**before, Path("run/a"): b"new", Path("run/b"): b"new"}
+    assert tree(here) == (before if n_before < n_needed else changed)
 
 
 def test_what_a_killed_run_left_is_named(here):
