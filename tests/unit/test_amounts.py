@@ -6,7 +6,7 @@ from spacy_longtail.output.amounts import number, p_value, percent, signed, verb
 from spacy_longtail.output.tables import text_table
 
 
-def test_numbers_as_people_read_them():
+def test_numbers_agree_with_their_nouns():
     entity = ("entity", "entities")
     assert [number(n, *entity) for n in (0, 1, 2000)] == ["0 entities", "1 entity", "2,000 entities"]
     assert [number(n, "minute") for n in (1.0, 0.5)] == ["1 minute", "0.5 minutes"]

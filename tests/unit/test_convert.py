@@ -84,7 +84,7 @@ def test_a_folder_without_parts_is_one_part(tmp_path):
     assert ents(tmp_path / "out" / "all.spacy") == [[("1.iob", "X")], [("2.iob", "X")]]
 
 
-def test_several_problems_are_warnings_of_their_own(tmp_path):
+def test_each_problem_has_its_own_warning(tmp_path):
     source = iob_corpus(tmp_path / "in", ("train",))
     new_file(source / "corpus.json", '{"labels": ["GEO"]}')
     with pytest.warns(UserWarning, match="LW030") as seen:
@@ -206,7 +206,7 @@ def test_files_and_folders_of_a_part_replace_each_other(tmp_path):
         assert ents(part_path(target, "dev")) == [[("Ann", "PER")], [("Rome", "GEO")]]
 
 
-def test_a_source_is_never_in_the_way(tmp_path):
+def test_a_source_is_never_overwritten(tmp_path):
     articles = dict.fromkeys(("train/a.txt", "dev/a.txt", "test/a.txt"), ARTICLE)
     declared = '{"labels": ["PER", "GEO"]}'
     source = write_files(tmp_path / "in", {**articles, "corpus.json": declared})
@@ -318,7 +318,7 @@ def test_characters_are_tokens_and_white_space_is_spacys(text):
     assert [(t.text, t.whitespace_) for t in doc] == expected
 
 
-def test_the_character_tokenizer_travels(tmp_path):
+def test_the_character_tokenizer_survives_saving_and_pickling(tmp_path):
     nlp = blank("ja", "characters")
     words = ["東", "京", "へ"]
     assert [t.text for t in nlp("東京へ")] == words
@@ -347,7 +347,7 @@ def test_characters_need_no_tokenizer_of_the_language():
 
 
 @pytest.mark.parametrize("mark", ["[", "🙂", "-."])
-def test_a_text_whose_tokens_would_never_come_is_refused(mark, tmp_path):
+def test_a_text_that_a_tokenizer_would_not_finish_is_refused(mark, tmp_path):
     record = json.dumps({"text": f"Ann {mark * 100_000} left", "spans": []}, ensure_ascii=False)
     with pytest.raises(ValueError, match=r"L401.*a\.jsonl:1.*2,000"):
         convert_corpus(new_file(tmp_path / "a.jsonl", record), tmp_path / "out")

@@ -68,7 +68,7 @@ def test_the_limit_alone_chooses_and_not_the_order_of_counting(mentions, limit, 
         ({"a": 100, "b": 90}, [], "Rare: no type (at most 30 training mentions)."),
     ],
 )
-def test_what_is_said_is_what_chose(mentions, tail, said):
+def test_the_sentence_on_rare_types_names_the_rule(mentions, tail, said):
     assert rare_sentence(tail, mentions, mentions) == said
 
 

@@ -26,7 +26,7 @@ class Outer(Record):
 GOOD = {"name": "x", "rows": [[1, "a"]], "inner": {"PER": {"n": 1}}, "numbers": {"a": 1, "b": 1.0}}
 
 
-def test_what_is_read_is_what_is_written():
+def test_records_are_written_as_they_were_read():
     found = Outer.model_validate_json(json.dumps({**GOOD, "more": 3}))
     assert json.dumps(found.as_json()) == json.dumps(GOOD)
 

@@ -82,7 +82,7 @@ def test_types_that_nobody_declared_or_found_are_named():
         make_ner_scorer(labels=["A"], tail=["B"])
 
 
-def test_what_is_not_annotated_judges_nothing_and_is_reported():
+def test_tokens_without_annotation_are_reported_and_not_scored():
     predicted = Doc(NLP.vocab, words=list("abc"), ents=["B-A", "B-A", "O"])
     for second, precision in (("", 1.0), ("O", 0.5)):
         reference = Doc(NLP.vocab, words=list("abc"), ents=["B-A", second, "O"])
@@ -97,7 +97,7 @@ def test_what_is_not_annotated_judges_nothing_and_is_reported():
 
 
 @pytest.mark.filterwarnings("error")
-def test_nothing_is_reported_of_a_scorer_whose_types_are_there():
+def test_no_warning_if_all_types_occur():
     make_ner_scorer(labels=["A", "B"])(HAND)
     make_ner_scorer(labels=["B", "C"], prefix="weak_ents")(HAND)  # types of its own
 

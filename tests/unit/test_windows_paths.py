@@ -30,7 +30,7 @@ def test_names_that_every_system_can_hold():
 
 
 @given(st.text(max_size=12))
-def test_python_agrees_on_names(name):
+def test_accepted_names_are_relative_and_not_reserved_on_windows(name):
     """What is accepted is one name, relative, and none that Windows reserves."""
     if is_file_name(name):
         path = PureWindowsPath(name)
@@ -45,7 +45,7 @@ def test_parts_are_not_named_like_devices(name):
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_private_folders_are_left_out(path):
+def test_paths_are_shortened_without_private_folders(path):
     assert short(path) == "/".join(path.replace("\\", "/").split("/")[-2:])
     assert not PureWindowsPath(shortened({"model": path})["model"]).drive
 

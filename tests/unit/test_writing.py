@@ -48,7 +48,7 @@ PLACES = {
 
 
 @pytest.mark.parametrize("target", PLACES)
-def test_an_output_is_no_place_that_must_stay(target, here):
+def test_protected_folders_are_refused_as_outputs(target, here):
     (here / "link").symlink_to(here / "corpus" / "mine")
     before = tree(here)
     with pytest.raises(ValueError, match=rf"L436.*{PLACES[target]}"):
@@ -139,7 +139,7 @@ def test_a_folder_takes_the_place_of_another(here):
 
 
 @pytest.mark.parametrize("error", [ValueError("bad"), KeyboardInterrupt(), SystemExit(1)])
-def test_what_fails_leaves_the_old_folder(error, here):
+def test_an_error_leaves_the_old_folder(error, here):
     model(here / "run", "old")
     before = tree(here)
 
@@ -155,7 +155,7 @@ def test_what_fails_leaves_the_old_folder(error, here):
 
 @pytest.mark.parametrize("write", [whole_folder, replacing])
 @pytest.mark.parametrize("n_before", range(5))
-def test_renames_that_fail_are_taken_back(n_before, write, here, monkeypatch):
+def test_failing_renames_are_undone(n_before, write, here, monkeypatch):
     write_files(here / "run", {"a": "old", "b": "old"})
     before = tree(here)
     real, n_moves = os.replace, count()
@@ -176,7 +176,7 @@ def test_renames_that_fail_are_taken_back(n_before, write, here, monkeypatch):
     assert tree(here) == (before if n_before < n_needed else changed)
 
 
-def test_what_a_killed_run_left_is_named(here):
+def test_leftovers_of_a_killed_run_are_named(here):
     with whole_folder(Path("run")) as new:
         left = new.parent.name
     for name in (left, f"{NEW}other-a1b2_c3d", f"{NEW}run-b-a1b2_c3d"):
@@ -186,7 +186,7 @@ def test_what_a_killed_run_left_is_named(here):
     assert (here / left).is_dir()
 
 
-def test_what_was_stopped_is_kept_beside(here):
+def test_unfinished_results_are_kept_beside_the_target(here):
     for expected in ("run.stopped", "run.stopped-2", "run.stopped-3"):
         with whole_folder(Path("aside")) as new:
             folder = new / "run"
