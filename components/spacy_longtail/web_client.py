@@ -70,7 +70,7 @@ class ChatClient:
         if key:
             for form in (key, json.dumps(key)[1:-1], json.dumps(key, ensure_ascii=False)[1:-1]):
                 problem = problem.replace(form, MASK)
-        # raised here, so that no traceback holds what the server said
+        # raised outside of `except`, so that no traceback contains the server's answer
         raise ValueError(Errors.L292.format(who=WHO, problem=problem[:MAX_SHOWN]))
 
     def _ask(self, prompt: str, key: str) -> str:
@@ -118,7 +118,7 @@ def post_json(
     def authorize(request: requests.PreparedRequest) -> requests.PreparedRequest:
         if key:
             request.headers["Authorization"] = f"Bearer {key}"
-        return request  # without those of a .netrc file, which requests would add
+        return request  # without the password of a .netrc file, which requests would add
 
     adapter = ClosingAdapter()
     timer = Timer(seconds, adapter.close_all)

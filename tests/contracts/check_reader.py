@@ -45,12 +45,12 @@ def shape(found):
     ]
 
 
-def left_out(reader):
-    """Types that the reader or one inside it was asked to leave out."""
+def dropped(reader):
+    """Types that the reader or one inside it was asked to drop."""
     own, kept = set(getattr(reader, "drop", ())), getattr(reader, "keep", None)
     own |= {"PER", "GEO", "ART", "NAT"} - set(kept) if kept else set()
     inner = getattr(reader, "corpus", None)
-    return own if inner is None else own | left_out(inner)
+    return own if inner is None else own | dropped(inner)
 
 
 def read(reader, nlp):
@@ -105,7 +105,7 @@ def check_nothing_is_invented(make):
 def check_no_label_is_lost_unless_asked(make):
     nlp = pipeline()
     reader = make(Fixed(corpus_of(nlp)), 0)
-    wanted = {"PER", "GEO", "ART", "NAT"} - left_out(reader)
+    wanted = {"PER", "GEO", "ART", "NAT"} - dropped(reader)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = labels_of(read(reader, nlp))

@@ -23,7 +23,7 @@ class Piece(NamedTuple):
     """Token of a replacement."""
 
     text: str
-    space: bool = False  # whether a blank follows; the last piece takes what the replaced token had
+    space: bool = False  # whether a blank follows; the last piece has the replaced token's value
 
 
 class Edit(NamedTuple):
@@ -65,7 +65,7 @@ class Draft:
         self.spaces: list[bool] = (spacy == 1).tolist()
         self.has_unknown_spaces = doc.has_unknown_spaces
         self.has_starts = doc.has_annotation("SENT_START")
-        self.mentions: list[Mention] = []  # those without a fixed token
+        self.mentions: list[Mention] = []  # mentions without a fixed token
         for ent in doc.ents:
             if 1 in self.starts[ent.start + 1 : ent.end]:
                 fixed[ent.start : ent.end] = True

@@ -111,16 +111,16 @@ def mine_command(
         split=split,
         exclude=exclude or (),
     )
-    scan, left_out, n_chosen = mined.scan, mined.events.summary(), len(mined.proposals)
+    scan, skipped, n_chosen = mined.scan, mined.events.summary(), len(mined.proposals)
     if as_json:
         proposals = [
             {"text": p.unit.text, "chosen_for": p.chosen_for, "expected": round(float(p.score), 4)}
             for p in mined.proposals
         ]
-        return print_json({**vars(scan.counts), "left_out": left_out, "proposals": proposals})
+        return print_json({**vars(scan.counts), "left_out": skipped, "proposals": proposals})
     _print(mined)
-    if left_out:
-        msg.warn(f"Skipped: {left_out}")
+    if skipped:
+        msg.warn(f"Skipped: {skipped}")
     if n_chosen < labels:
         missing = labels - n_chosen
         msg.warn(

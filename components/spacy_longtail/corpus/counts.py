@@ -45,7 +45,7 @@ class CorpusCounts:
 
     n_tokens: int = 0
     n_units: int = 0  # sentences, or documents
-    n_entity_units: int = 0  # those with an entity
+    n_entity_units: int = 0  # units with an entity
     tokens: Counter[str] = field(default_factory=Counter)
     mentions: Counter[str] = field(default_factory=Counter)
     singles: Counter[str] = field(default_factory=Counter)

@@ -190,7 +190,7 @@ def _types(
     mentions = sum((Counter(part.mentions) for part in report.values()), Counter[str]())
     labels = declared.labels or rare_types(mentions, math.inf)
     known = set(labels)
-    train = next(iter(report.values())).mentions  # or those of the one part that there is
+    train = next(iter(report.values())).mentions  # or those of its only part
     has_tail = "tail" in declared.model_fields_set
     return empty._replace(
         labels=list(labels),

@@ -50,7 +50,7 @@ class SplitPart(NamedTuple):
 
 class Split(NamedTuple):
     types: CorpusTypes
-    parts: dict[str, SplitPart]  # of folds: what each has as its test part
+    parts: dict[str, SplitPart]  # or the test part of each fold
 
 
 def split_corpus(

@@ -77,5 +77,5 @@ def blank(lang: str, tokens: str) -> Language:
     config = {"nlp": tokenizer_config(lang, tokens)}
     try:
         return spacy.blank(lang, config=config)
-    except Exception as error:  # each language's tokenizer has its own way to say what it lacks
+    except Exception as error:  # each language raises its own errors for missing packages
         raise ValueError(Errors.L428.format(lang=lang, problem=error)) from error

@@ -11,7 +11,7 @@ import srsly
 HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 GAP = re.compile(r"[\W_]+")
 UNFIT = re.compile(r"[:=]|^[#;@\[]")  # characters that a config's key cannot contain, or start with
-REFERENCE = "$"  # of a config, to another of its values; doubled each time that one is saved
+REFERENCE = "$"  # reference to another value of a config; doubled whenever a config is saved
 
 
 def _plain(label: str) -> str:

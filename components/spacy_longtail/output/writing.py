@@ -190,7 +190,7 @@ def write_file(path: Path, content: str | bytes) -> None:
 def in_progress(target: Path) -> list[Path]:
     """Return the temporary folders of `whole_folder` for a target, of any process."""
     near = nearest(target.resolve().parent)
-    pattern = re.compile(re.escape(_prefix(target)) + RANDOM)  # not those of run-b, if this is run
+    pattern = re.compile(re.escape(_prefix(target)) + RANDOM)  # not the folders of run-b, if this is run
     return [path / INSIDE for path in sorted(near.iterdir()) if pattern.fullmatch(path.name)]
 
 

@@ -3,5 +3,5 @@
 Donors are source corpora: annotated corpora, usually with other types than the target.
 """
 
-from .records import PretrainOptions
+from .donors import PretrainOptions
 from .run import MODEL, pretrain

@@ -25,8 +25,8 @@ from ..layers.subwords import NAME, NO_SUBWORDS, WITHIN, SubwordTable, plain
 from ..models.rich_embed import FIRST_SEED
 from ..training.loading import load_pipeline
 from ..types import Block
+from .donors import unusable
 from .matcher import Matcher, add_described_ner, head_of, read_weights, write_weights
-from .records import unusable
 from .transformer import ENCODER, Start
 
 ATTRIBUTES = ("NORM", "PREFIX", "SUFFIX", "SHAPE")

@@ -24,9 +24,8 @@ from .cnn import (
     padded,
     reduce_columns,
 )
-from .donors import Donor
+from .donors import Donor, PretrainOptions
 from .learners import CHUNK, BiEncoderLearner, PretrainRates
-from .records import PretrainOptions
 from .transformer import Start
 
 CNN_RATES = PretrainRates(encoder_rate=2e-3, head_rate=2e-3, warmup=0.03)

@@ -27,9 +27,8 @@ from ..settings import finite, unused
 from ..training.provenance import file_content
 from ..types import Block
 from .batches import IGNORED, Batches, Cutter, DonorBatch, PackedDonor, pack, unlabelled
-from .donors import MIXED, Donor
+from .donors import MIXED, Donor, PretrainOptions, unusable
 from .matcher import Matcher
-from .records import PretrainOptions, unusable
 from .teaching import store_states
 from .transformer import (
     TEACHER,

@@ -26,8 +26,7 @@ from ..settings import unused
 from ..training.provenance import digest, file_content, shortened, versions
 from ..training.seen import write_seen
 from ..types import Block
-from .donors import common_language, read_donors
-from .records import PretrainOptions, unusable
+from .donors import PretrainOptions, common_language, read_donors, unusable
 
 if TYPE_CHECKING:
     from .learners import BiEncoderLearner

@@ -23,7 +23,7 @@ from ..settings import seed_of, whole
 from ..types import ANNOTATED_TYPES, SentenceCounts
 from .base import Reader, WrappingReader, sentences
 
-JOIN_LIMIT = 10  # sentences: enough for a model to see what borders on what
+JOIN_LIMIT = 10  # sentences; enough for a model to see boundaries between sentences
 
 
 class SamplePlan(NamedTuple):

@@ -13,7 +13,7 @@ from ..errors import Errors, Warnings
 from ..types import Block
 from .tokens import token_results
 
-# what a NER pipe adds to [training.score_weights]: as `ner`, and the macro average shown
+# default [training.score_weights] of a NER pipe: those of `ner`, and the macro average shown
 SHOWN = dict.fromkeys(("ents_p", "ents_r", "ents_macro_f"), 0.0)
 NER_SCORE_WEIGHTS: Block = {"ents_f": 1.0, **SHOWN, "ents_per_type": None}
 

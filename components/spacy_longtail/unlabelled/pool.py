@@ -60,7 +60,7 @@ def processed(nlp: Language, texts: Iterator[Doc], size: int, n_process: int) ->
                     return
                 some = chain([first], islice(texts, zone - 1))
                 docs = nlp.pipe(some, batch_size=size, n_process=n_process)
-                yield from chain(docs)  # a chain does not close nlp.pipe before what is below
+                yield from chain(docs)  # unlike nlp.pipe itself, a chain is not closed before `except`
     except BaseException:
         end_processes(others)
         raise

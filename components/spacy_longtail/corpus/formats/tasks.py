@@ -9,7 +9,7 @@ from .options import UTF16
 from .records import OFFSETS
 
 Tool = Literal["prodigy", "doccano", "label-studio"]
-Task = dict[str, object]  # JSON data: a sentence to look at, or what is known of it
+Task = dict[str, object]  # JSON data: a sentence to review, or its meta
 
 
 def _spans(doc: Doc, start: int, end: int) -> list[dict[str, Any]]:
