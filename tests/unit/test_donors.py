@@ -193,8 +193,8 @@ def test_a_donor_may_have_free_text_types(tmp_path):
 @pytest.mark.parametrize(
     ("types", "text", "problem"),
     [
-        ('{"open": true, "labels": ["ship"], "tail": []}', "[Fram|ship]", r"L430.*types\.json.*open"),
-        ('{"open": true, "descriptions": {"ship": "a"}}', "[Fram|ship]", r"L430.*types\.json.*open"),
+        ('{"open": true, "labels": ["ship"], "tail": []}', "[Fram|ship]", "L430.*free-text"),
+        ('{"open": true, "descriptions": {"ship": "a"}}', "[Fram|ship]", "L430.*free-text"),
         ('{"open": true}', "[Fram|; vehicle]", "L495.*an empty type"),
         ('{"open": true}', "Fram", "L495.*no entity"),
         ("TEXT", "The [Fram|ship; vehicle; thing] left Oslo.", r"L401.*a\.txt:3"),
