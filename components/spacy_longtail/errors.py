@@ -27,14 +27,26 @@ class Errors:
         "[L265] {name!r} cannot be loaded: {problem} Name a model on the Hugging Face hub, or a local "
         "folder, which also works offline."
     )
-    L820 = (
-        "[L820] max_pieces = {wanted} exceeds the context window of {name!r}: it holds {known} subwords "
-        "besides special ones. Set max_pieces = {known} or less, or null."
-    )
     L271 = (
         "[L271] The label descriptions of {who} have {problem}. Correct "
         "[initialize.components.NAME.descriptions] in the config, or 'descriptions' in types.json."
     )
+    L274 = "[L274] {who} cannot start from {path}: {problem}. {fix}"
+    L402 = "[L402] {path} does not exist. {fix}"
+    L403 = "[L403] {path} has no sentences. {fix}"
+    L405 = (
+        "[L405] {path} cannot be used for a report: {problem}. Write it with `python -m spacy_longtail "
+        "{command}`."
+    )
+    L410 = (
+        "[L410] The report needs an evaluation of the {role} {name!r}, found {found}. Evaluate that "
+        "model, or name others with --baseline and --ours."
+    )
+    L420 = "[L420] --{name} would be ignored: {problem}. Omit it."
+    L432 = "[L432] {path} cannot be read or written: {problem}. Check the disk and the permissions."
+    L437 = "[L437] {path} would be replaced, but {problem}. Name another output, or move it away."
+    L487 = "[L487] There is nothing to compare: {problem} {fix}"
+    L513 = "[L513] The soft targets cannot be used for training: {problem}. {fix}"
     L800 = (
         "[L800] The label encoder of {name!r} needs the word embeddings of that encoder, which the "
         "pipeline does not have. Load the pipeline with its tok2vec, or install {name!r}."
@@ -54,22 +66,10 @@ class Errors:
         'line, or a file names.jsonl with lines such as {{"label": "HERB", "pattern": "lemon balm"}}. '
         "Put them beside the corpus and convert it again, or name them with --paths.names."
     )
-    L274 = "[L274] {who} cannot start from {path}: {problem}. {fix}"
-    L402 = "[L402] {path} does not exist. {fix}"
-    L403 = "[L403] {path} has no sentences. {fix}"
-    L405 = (
-        "[L405] {path} cannot be used for a report: {problem}. Write it with `python -m spacy_longtail "
-        "{command}`."
+    L820 = (
+        "[L820] max_pieces = {wanted} exceeds the context window of {name!r}: it holds {known} subwords "
+        "besides special ones. Set max_pieces = {known} or less, or null."
     )
-    L410 = (
-        "[L410] The report needs an evaluation of the {role} {name!r}, found {found}. Evaluate that "
-        "model, or name others with --baseline and --ours."
-    )
-    L420 = "[L420] --{name} would be ignored: {problem}. Leave it out."
-    L432 = "[L432] {path} cannot be read or written: {problem}. Check the disk and the permissions."
-    L437 = "[L437] {path} would be replaced, but {problem}. Name another output, or move it away."
-    L487 = "[L487] There is nothing to compare: {problem} {fix}"
-    L513 = "[L513] The soft targets cannot be used for training: {problem}. {fix}"
 
     # Corpora
     L101 = (
@@ -99,17 +99,17 @@ class Errors:
         "[L700] {source} was not {converted}: {problem}. Correct the source or the options, or pass "
         "--allow to {convert} it anyway."
     )
+    L745 = (
+        "[L745] The document that starts with {text!r} has {n} numbers of soft targets, but its "
+        "{tokens} tokens and {tags} tags need {wanted}. Leave the tokens as `distil` wrote them, or run "
+        "`distil` again."
+    )
     L830 = (
         "[L830] {source}: {n} of {total} texts are given several times with {how} annotation, "
         "such as {example}. Keep one annotation of each text. --duplicates first takes the first one, "
         "--duplicates keep makes a document of each."
     )
     L831 = "[L831] {path} is {format}, which `convert` does not read. {fix}"
-    L745 = (
-        "[L745] The document that starts with {text!r} has {n} numbers of soft targets, but its "
-        "{tokens} tokens and {tags} tags need {wanted}. Leave the tokens as `distil` wrote them, or run "
-        "`distil` again."
-    )
 
     # Readers and augmenters
     L105 = (
@@ -154,7 +154,6 @@ class Errors:
         "--paths.vectors, to the folder that `spacy init vectors` wrote."
     )
     L241 = "[L241] {who} cannot use its encoder: {problem}. {fix}"
-
     L292 = (
         "[L292] {who}: {problem}. Set the URL to a running server that has this model, and "
         "key_variable to the environment variable with its key, or to null."
@@ -170,23 +169,6 @@ class Errors:
     )
 
     # Pipes and scorers
-    L821 = (
-        "[L821] {setting} would average some weights of {who!r}, but not those of its torch layer, "
-        "which comes from another package. Set use_averages = false and weight_mix = 1, or use "
-        "longtail.Transformer.v1."
-    )
-    L824 = (
-        "[L824] longtail.RichEmbed.v1 has no features to embed words with. Give it attrs with their "
-        "rows, include_static_vectors = true, or subwords."
-    )
-    L822 = (
-        "[L822] The encoder of {who} does not see the query and the sentence together: word {n} has "
-        "the same vector for every query. Use a transformer or longtail.BiLSTM.v1."
-    )
-    L823 = (
-        "[L823] The query {query!r} is too long: it takes {n} of the {limit} {unit} of the encoder's "
-        "context window, and a sentence needs at least {room}. Shorten the query."
-    )
     L004 = (
         "[L004] {who} needs corpus counts for {weights}, but got no 'counts_corpus'. Add to the config: "
         "[initialize.components.{name}] counts_corpus = ${{corpora.plain}}."
@@ -194,15 +176,6 @@ class Errors:
     L007 = (
         "[L007] The loss of {who} is {loss} after a batch of {n_rows} rows. Lower the learning rate or "
         "the class weights."
-    )
-    L870 = (
-        "[L870] {loss} has class weights that were not resolved yet, or that set_labels has removed. "
-        "Initialize the component with a 'counts_corpus', or train it with a loss without class "
-        "weights."
-    )
-    L871 = (
-        "[L871] longtail.one_of.v1 has no augmenter to choose from. Give it at least one, in a config "
-        "as a block below [corpora.train.augmenter.*]."
     )
     L205 = (
         "[L205] {who} cannot learn which sentences to flag: {problem}. Check 'rare_labels', "
@@ -261,7 +234,6 @@ class Errors:
         "[L303] {who} cannot {what}, because its members were trained separately. Put it into "
         "[training] frozen_components, or train new members and run `ensemble` again."
     )
-
     L810 = (
         "[L810] {who} found no probabilities of {wanted} on a document{found}. Set "
         "write_probabilities = true in an enabled longtail_token_ner or longtail_ner (instead of a "
@@ -275,16 +247,40 @@ class Errors:
         "[L812] {who} looks for the types {unknown}, but its primary knows only {known}. Correct "
         "'rare_labels', or name another component as 'primary'."
     )
-
     L813 = (
         "[L813] {who!r} listens to {upstream!r}, which {state}. It would use the vectors of {other!r} "
         "instead and predict wrong entities. Enable {upstream!r} after {other!r} and before {who!r}, "
         "disable {who!r} as well, or call nlp.replace_listeners before removing {upstream!r}."
     )
-
     L814 = (
         "[L814] {who!r} cannot be loaded with {path}: {problem}. Copy the pipeline from its source "
         "again, or correct the file."
+    )
+    L821 = (
+        "[L821] {setting} would average some weights of {who!r}, but not those of its torch layer, "
+        "which comes from another package. Set use_averages = false and weight_mix = 1, or use "
+        "longtail.Transformer.v1."
+    )
+    L822 = (
+        "[L822] The encoder of {who} does not see the query and the sentence together: word {n} has "
+        "the same vector for every query. Use a transformer or longtail.BiLSTM.v1."
+    )
+    L823 = (
+        "[L823] The query {query!r} is too long: it takes {n} of the {limit} {unit} of the encoder's "
+        "context window, and a sentence needs at least {room}. Shorten the query."
+    )
+    L824 = (
+        "[L824] longtail.RichEmbed.v1 has no features to embed words with. Give it attrs with their "
+        "rows, include_static_vectors = true, or subwords."
+    )
+    L870 = (
+        "[L870] {loss} has class weights that were not resolved yet, or that set_labels has removed. "
+        "Initialize the component with a 'counts_corpus', or train it with a loss without class "
+        "weights."
+    )
+    L871 = (
+        "[L871] longtail.one_of.v1 has no augmenter to choose from. Give it at least one, in a config "
+        "as a block below [corpora.train.augmenter.*]."
     )
 
     # Training and pretraining
@@ -314,6 +310,11 @@ class Errors:
         "choose. It has {found}. Train a component of this package with scores_key, or a gate."
     )
     L411 = "[L411] {path} cannot be compared with {other}: {problem}. Evaluate both on the same data."
+    L414 = (
+        "[L414] {model} has no evaluation for its model card: {problem}. Run `evaluate` on it, with -o "
+        "into that folder."
+    )
+    L436 = "[L436] {path} cannot be the output: {problem}. Name another {kind}."
     L840 = (
         "[L840] --map renames types of the pipeline to {unknown}, which {corpus} does not declare. It "
         "declares {known}. Correct --map."
@@ -326,11 +327,6 @@ class Errors:
         "[L842] --in-place would change the installed package {model}. Name a folder for the new "
         "pipeline with --output."
     )
-    L414 = (
-        "[L414] {model} has no evaluation for its model card: {problem}. Run `evaluate` on it, with -o "
-        "into that folder."
-    )
-    L436 = "[L436] {path} cannot be the output: {problem}. Name another {kind}."
 
     # Studies
     L470 = "[L470] {path} cannot be used: {problem} {fix}"
@@ -370,6 +366,10 @@ class Errors:
         "it, or change the other setting."
     )
     L406 = "[L406] {package} is not installed. Run: pip install 'spacy-longtail[{extra}]'"
+    L546 = (
+        "[L546] This is a bug in spacy-longtail: {what} Please report it with the traceback above. "
+        "Versions: {versions}."
+    )
     L850 = (
         "[L850] {path} cannot be imported as --code: {problem}. Correct it, or name another file with "
         "--code."
@@ -414,27 +414,22 @@ class Errors:
         "[L860] use_int8 has no effect, because the pipeline has no longtail.Transformer.v1, and "
         "nothing else predicts in int8. Load a pipeline with that encoder, or omit use_int8."
     )
-    L546 = (
-        "[L546] This is a bug in spacy-longtail: {what} Please report it with the traceback above. "
-        "Versions: {versions}."
-    )
 
 
 class Warnings:
     # Corpora
     W030 = "[LW030] {path}: {problem}."
+    W040 = "[LW040] Check the split: {problem}."
     W195 = (
         "[LW195] {path}: {names} is not read. Parts are called train, dev (or valid, validation) and "
         "test."
     )
-    W040 = "[LW040] Check the split: {problem}."
 
     # Readers and augmenters
     W012 = (
         "[LW012] {who} {problem}. A model learns a type from its mentions. Without any, only a "
         "pretrained encoder that reads descriptions can find it."
     )
-
     W015 = (
         "[LW015] Text categories or span groups of some documents are lost, because sentences were "
         "taken from them or an augmenter rewrote them."
@@ -461,15 +456,6 @@ class Warnings:
         "[LW006] {who} was not initialized with the types {found}, so their entities count as not "
         "annotated. Add them with add_label or add_query, or initialize the component again."
     )
-    W180 = (
-        "[LW180] The training data has no mention of the types {types}. {who} keeps them as declared, "
-        "and {how} until it is trained on mentions of them."
-    )
-    W181 = (
-        "[LW181] {who} has no names, because 'labels' asks for {asked} and the training data has only "
-        "{known}. Set 'labels' to types of the data, with the package's configs by "
-        "--longtail.tail '[\"{first}\"]', or to null for all types."
-    )
     W062 = (
         "[LW062] The secondary of {who} failed on a sentence, which keeps the entities of the primary: "
         "{problem}"
@@ -482,34 +468,42 @@ class Warnings:
         "[LW107] {who!r} learns from documents without sentence boundaries, each as one sentence, "
         "{where}. Put a component that sets boundaries before it and into annotating_components."
     )
-
     W114 = "[LW114] {name!r}: {earlier} is now {today}. Version 0.4 will not accept {earlier}."
+    W180 = (
+        "[LW180] The training data has no mention of the types {types}. {who} keeps them as declared, "
+        "and {how} until it is trained on mentions of them."
+    )
+    W181 = (
+        "[LW181] {who} has no names, because 'labels' asks for {asked} and the training data has only "
+        "{known}. Set 'labels' to types of the data, with the package's configs by "
+        "--longtail.tail '[\"{first}\"]', or to null for all types."
+    )
 
     # Training and pretraining
     W050 = (
         "[LW050] {n} tokens annotated as {types} were not judged, because the model of their fold was "
         "not trained on that type. A type needs mentions in at least two folds."
     )
-    W206 = (
-        "[LW206] {encoder} knows {share} of the letters of {corpus} and cannot use the others. Compare "
-        "it with configs/baseline.cfg, or pretrain an encoder on donors of this language."
-    )
     W103 = (
         "[LW103] {path} was pretrained on {share} of the dev and test sentences of {corpus}, so scores "
         "on them partly measure memory. Evaluate on other text, or pretrain with --exclude {corpus}."
     )
+    W206 = (
+        "[LW206] {encoder} knows {share} of the letters of {corpus} and cannot use the others. Compare "
+        "it with configs/baseline.cfg, or pretrain an encoder on donors of this language."
+    )
 
     # Evaluation and output
-    W199 = (
-        "[LW199] {model} predicts types that {data} does not have, {predicted}, so that its entities "
-        "count as wrong. {fix}"
-    )
-    W200 = "[LW200] --map {name}={value} has no effect: the pipeline predicts no {name}."
     W034 = (
         "[LW034] {folder} contains {names}, left by a run that was killed or is still running. Delete "
         "it if no run is active."
     )
     W082 = "[LW082] {name!r} keeps {keeps}: {problem}."
+    W199 = (
+        "[LW199] {model} predicts types that {data} does not have, {predicted}, so that its entities "
+        "count as wrong. {fix}"
+    )
+    W200 = "[LW200] --map {name}={value} has no effect: the pipeline predicts no {name}."
 
     # Studies
     W092 = (
@@ -517,22 +511,21 @@ class Warnings:
         "Use longtail.ner_scorer.v1, with ents_macro_f = 1.0 and ents_f = 0.0 in "
         "[training.score_weights]."
     )
-    W209 = (
-        "[LW209] {path}: {n} names of one character are left out, since they would be found far too "
-        "often. The first one is {first}."
-    )
+    W097 = "[LW097] {path} is not a valid record of this trial, so the trial is run again."
     W208 = (
         "[LW208] {n} trials in {path} were run by other versions of spacy-longtail, spaCy or their "
         "dependencies, or with other --code, so they are run again. The old results are kept."
     )
-    W097 = "[LW097] {path} is not a valid record of this trial, so the trial is run again."
+    W209 = (
+        "[LW209] {path}: {n} names of one character are skipped, since they would be found far too "
+        "often. The first one is {first}."
+    )
 
     # Unlabelled text
     W113 = (
         "[LW113] {n} of {total} entities predicted in {path} have no score ({types}). Their tokens "
         "count as not annotated. Set scores_key, or secondary_scores_key of a longtail_gated_pipe."
     )
-
     W198 = (
         "[LW198] {pipeline} cannot predict {types}, so no sentence is proposed for them. Use an encoder "
         "such as en_longtail_trf, which finds types by their descriptions."

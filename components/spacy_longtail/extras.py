@@ -13,7 +13,7 @@ from .types import blocks
 def extra(package: str, name: str) -> Iterator[None]:
     """Turn a failing import into an error that names the extra to install.
 
-    package (str): Name of the package; "" takes the one that the error names.
+    package (str): Name of the package; "" uses the name in the error.
     name (str): Name of the extra.
     RAISES (ValueError): If an import within the block fails.
     """
@@ -26,7 +26,8 @@ def extra(package: str, name: str) -> Iterator[None]:
 def require(package: str, name: str) -> None:
     """Check that a package of an extra is installed, without importing it.
 
-    package (str): The package, as it is imported. name (str): The extra.
+    package (str): Name by which the package is imported.
+    name (str): Name of the extra.
     RAISES (ValueError): If it is not installed.
     """
     if find_spec(package) is None:

@@ -19,9 +19,10 @@ if TYPE_CHECKING:  # an extra
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 SECONDS = 5.0  # time limit of the hub's answer
-NAMES_ONE = tuple(f"spacy-transformers.TransformerModel.v{n}" for n in (1, 2, 3))  # by its `name`
+# architectures whose setting `name` is a model
+NAMES_ONE = tuple(f"spacy-transformers.TransformerModel.v{n}" for n in (1, 2, 3))
 
-# the ways by which transformers runs code that a model's files name, or asks on stdin whether to
+# functions by which transformers runs code that a model's files name, or asks on stdin whether to
 CODE_LOADERS = {
     "transformers.dynamic_module_utils": (
         *("get_cached_module_file", "get_class_in_module", "_raise_timeout_error"),
@@ -37,9 +38,9 @@ _loading = RLock()
 def no_model_code() -> Iterator[None]:
     """Refuse to run code that comes with a model, for any value of trust_remote_code.
 
-    A model's files can name code in an `auto_map`, or a kernel of the hub as their attention.
-    Within the block the calling thread neither runs it nor asks on stdin whether to run it. Other
-    threads load as usual, but are not asked either.
+    A model's files can name code in an `auto_map`, or a kernel on the hub for their attention.
+    Within the block, the calling thread neither runs this code nor asks on stdin whether to run it.
+    Other threads load models as usual, but do not ask either.
 
     RAISES (ValueError): Within the block, where code would be run.
     """
@@ -48,7 +49,7 @@ def no_model_code() -> Iterator[None]:
     def guarded(load: Callable[..., object], *args: object, **settings: object) -> object:
         if get_ident() != thread:
             return load(*args, **settings)
-        raise ValueError("its files name code of their own, in an auto_map or as an attention kernel")
+        raise ValueError("its files name code to run, in an auto_map or as an attention kernel")
 
     with _loading, ExitStack() as stack:
 
@@ -67,8 +68,8 @@ def no_model_code() -> Iterator[None]:
 def check_model(name: str) -> None:
     """Refuse a model that is neither a folder, nor in the cache, nor on the hub.
 
-    name (str): A model of the hub, or a folder.
-    RAISES (ValueError): If there is none.
+    name (str): Name of a model on the hub, or a folder.
+    RAISES (ValueError): If there is no such model.
     """
     problem = "It is a file" if Path(name).is_file() else ""
     if not (problem or Path(name).is_dir()):
@@ -86,10 +87,10 @@ def check_model(name: str) -> None:
 
 
 def load_transformer(name: str) -> tuple["PreTrainedTokenizerBase", "PreTrainedModel"]:
-    """Load a tokenizer and a transformer, without code of their own.
+    """Load a tokenizer and a transformer, without running code that comes with them.
 
-    name (str): A model of the hub, or its folder.
-    RETURNS (Tuple[PreTrainedTokenizerBase, PreTrainedModel]): Both, as transformers loads them.
+    name (str): Name of a model on the hub, or a folder.
+    RETURNS (Tuple[PreTrainedTokenizerBase, PreTrainedModel]): The tokenizer and the transformer.
     RAISES (ValueError): If the extra is missing, or the model cannot be loaded.
     """
     with extra("transformers", "transformers"):
@@ -106,8 +107,8 @@ def load_transformer(name: str) -> tuple["PreTrainedTokenizerBase", "PreTrainedM
 def check_models(config: Config) -> None:
     """Refuse a config that names a transformer which cannot be loaded.
 
-    config (Config): Interpolated.
-    RAISES (ValueError): If there is none of a name.
+    config (Config): The interpolated config.
+    RAISES (ValueError): If a name belongs to no model.
     """
     models = [block for block in blocks(config) if block.get("@architectures") in NAMES_ONE]
     for name in sorted({name for model in models if isinstance(name := model.get("name"), str)}):

@@ -16,7 +16,10 @@ class Rows(NamedTuple):
     d_rows: FloatsXd  # d f / d logits, in the shape of the logits: (n, K) or (n,)
 
     def times(self, factor: Floats1d) -> "Rows":
-        """Return each row times its factor. factor (Floats1d): Shape (n,)."""
+        """Return each row times its factor.
+
+        factor (Floats1d): Factors of the rows, shape (n,).
+        """
         of_matrix = factor[:, None] if self.d_rows.ndim == 2 else factor
         return Rows(self.f * factor, self.d_rows * of_matrix)
 

@@ -36,7 +36,8 @@ Kept = TypeVar("Kept", bound=Record)
 def read_record(kind: type[Kept], path: Path, command: str) -> Kept:
     """Return the record in a file that a command wrote.
 
-    kind (type): Kind of record. path (Path): The file.
+    kind (type): Kind of record.
+    path (Path): The file.
     command (str): Name of the command, for the message.
     RAISES (ValueError): L405 if the file is missing or wrong.
     """
@@ -52,7 +53,8 @@ def read_record(kind: type[Kept], path: Path, command: str) -> Kept:
 def problem_of(error: ValidationError, subject: str = "the file") -> str:
     """Return what is wrong with data, for a message.
 
-    error (ValidationError): Raised by a record. subject (str): Name of the data.
+    error (ValidationError): The error that a record raised.
+    subject (str): Name of the data.
     RETURNS (str): The problem nearest to the top, with its place and the value there.
     """
     first = min(error.errors(), key=lambda problem: len(problem["loc"]))

@@ -22,7 +22,7 @@ class Bounded(Protocol):
 
 
 def sentence_lengths(doc: Doc) -> Ints1d:
-    """Return the number of tokens of each sentence, (n_sentences,).
+    """Return the number of tokens of each sentence, shape (n_sentences,).
 
     A document without boundaries is one sentence.
     """
@@ -35,15 +35,16 @@ def sentence_lengths(doc: Doc) -> Ints1d:
 def sums_by_sentence(docs: Sequence[Doc], rows: Floats2d) -> Floats2d:
     """Return the sum of the rows of each sentence's tokens.
 
-    docs (Sequence[Doc]): The documents. rows (Floats2d): Shape (n_tokens, n), of all their tokens.
-    RETURNS (Floats2d): Shape (n_sentences, n), the sentences of all documents in order.
+    docs (Sequence[Doc]): The documents.
+    rows (Floats2d): Rows of the tokens of all documents, shape (n_tokens, n).
+    RETURNS (Floats2d): Sums of the sentences of all documents, shape (n_sentences, n).
     """
     lengths = np.concatenate([np.zeros(0, dtype="int64"), *map(sentence_lengths, docs)])
     return np.add.reduceat(rows, np.cumsum(lengths) - lengths, axis=0) if len(lengths) else rows[:0]
 
 
 def touched_sentences(doc: Doc, spans: Iterable[Bounded]) -> np.ndarray:
-    """Return whether a span has a token in each sentence, (n_sentences,)."""
+    """Return whether any span has a token in each sentence, shape (n_sentences,)."""
     ends = np.cumsum(sentence_lengths(doc))
     flags = np.zeros(len(ends), dtype=bool)
     for span in spans:
@@ -82,7 +83,8 @@ def all_bounds(doc: Doc) -> list[tuple[int, int]]:
 def bounds_at(doc: Doc, begins: np.ndarray) -> list[tuple[int, int]]:
     """Return first token and end of each part. No part begins inside an entity.
 
-    begins (ndarray): (n_tokens,), whether a part begins at each token.
+    doc (Doc): The document.
+    begins (ndarray): Whether a part begins at each token, shape (n_tokens,).
     """
     starts = np.flatnonzero(begins[1:] & (doc.to_array(ENT_IOB)[1:] != 1)) + 1
     return list(pairwise([0, *starts.tolist(), len(doc)])) if len(doc) else []

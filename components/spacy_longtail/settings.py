@@ -1,7 +1,8 @@
-"""Checks of settings, which have the types that a config gave them."""
+"""Checks of settings, and parsing of those that are typed as text."""
 
 import math
-from typing import SupportsFloat
+from collections.abc import Callable, Iterable
+from typing import Any, SupportsFloat
 
 from pydantic import ConfigDict
 
@@ -17,7 +18,12 @@ def finite(
 ) -> float:
     """Return a config number as a float that is finite and within [low, high].
 
-    name (str): Name of the setting. rule, fix (str): Texts of the message.
+    name (str): Name of the setting.
+    value (object): Value of the setting.
+    rule (str): Description of the allowed numbers, for the message.
+    fix (str): Advice, for the message.
+    low (float): Minimum.
+    high (float): Maximum.
     RAISES (ValueError): L001.
     """
     try:
@@ -35,7 +41,14 @@ def unused(name: str, value: object, who: str, where: str) -> ValueError:
 
 
 def whole(name: str, value: object, fix: str, low: float = 0) -> int:
-    """Return a config number as an int of at least `low`. RAISES (ValueError): L001."""
+    """Return a config number as an int of at least `low`.
+
+    name (str): Name of the setting.
+    value (object): Value of the setting.
+    fix (str): Advice, for the message.
+    low (float): Minimum.
+    RAISES (ValueError): If it is another number, or none (L001).
+    """
     rule = "a whole number" + (f" of at least {low}" if math.isfinite(low) else "")
     number = finite(name, value, rule, fix, low=low)
     if number != int(number):
@@ -44,5 +57,25 @@ def whole(name: str, value: object, fix: str, low: float = 0) -> int:
 
 
 def seed_of(value: object) -> int:
-    """Return a random seed. RAISES (ValueError): L001."""
-    return whole("seed", value, "Any whole number fixes the draws.", low=-math.inf)
+    """Return a random seed.
+
+    RAISES (ValueError): If it is no whole number (L001).
+    """
+    return whole("seed", value, "Any whole number is a seed.", low=-math.inf)
+
+
+def parse_pairs(texts: Iterable[str], convert: Callable[[str], Any] = str) -> dict[str, Any]:
+    """Parse texts such as NAME=VALUE.
+
+    texts (Iterable[str]): The texts. White space around names and values is ignored.
+    convert (Callable[[str], Any]): Converts a value, or raises ValueError.
+    RETURNS (Dict[str, Any]): The values by name.
+    RAISES (ValueError): If a name or value is missing or wrong, or a name is repeated.
+    """
+    pairs: dict[str, Any] = {}
+    for text in texts:
+        name, _, value = (side.strip() for side in text.partition("="))
+        if not (name and value) or name in pairs:
+            raise ValueError(text)
+        pairs[name] = convert(value)
+    return pairs

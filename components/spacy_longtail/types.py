@@ -24,7 +24,10 @@ Block = dict[str, Any]  # block of a config, or the cfg of a pipe
 
 
 def blocks(block: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
-    """Yield a block of a config and all blocks below it. block (Mapping): A config, or a block."""
+    """Yield a block of a config and all blocks below it.
+
+    block (Mapping): A config, or a block of one.
+    """
     yield block
     for value in block.values():
         if isinstance(value, Mapping):

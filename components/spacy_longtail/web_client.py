@@ -1,7 +1,7 @@
-"""Requests to servers: `post_json` for any, and a client of those that speak the chat protocol.
+"""Requests to servers: `post_json` for any server, and a client for the chat protocol.
 
-They trust no server: an answer has a deadline and a maximum size, and no redirect is followed, so
-that a prompt reaches the endpoint of the config and nothing else.
+No server is trusted: an answer has a deadline and a maximum size, and no redirect is followed, so
+that a prompt reaches only the endpoint of the config.
 """
 
 import json
@@ -36,12 +36,14 @@ class ChatClient:
 
     The key is read from the environment for each call, so that neither configs nor pickles have it.
 
-    name (str): The model, as the server calls it. endpoint (str): URL of the server.
+    name (str): Name of the model on the server.
+    endpoint (str): URL of the server.
     config (Dict[str, Any]): Further fields of a request.
     key_variable (Optional[str]): Environment variable of the key.
-    max_tries (int): Requests for a prompt in all. interval (float): Seconds before the second one.
-    max_request_time (float): Seconds for a whole answer.
-    context_length (Optional[int]): Tokens that the model can read, which spacy-llm asks for.
+    max_tries (int): Maximum number of requests for a prompt.
+    interval (float): Seconds before the second request.
+    max_request_time (float): Maximum number of seconds until an answer is complete.
+    context_length (Optional[int]): Context window of the model in tokens, which spacy-llm asks for.
     """
 
     name: str
@@ -54,11 +56,11 @@ class ChatClient:
     context_length: int | None
 
     def __call__(self, prompts: Iterable[Iterable[str]]) -> Iterable[Iterable[str]]:
-        """Ask for answers to prompts, each by itself.
+        """Ask for answers to prompts, with one request for each prompt.
 
         prompts (Iterable[Iterable[str]]): The prompts of each document.
-        RETURNS (Iterable[Iterable[str]]): The answers to them, in order.
-        RAISES (ValueError): If the server gives none. The message does not show the key.
+        RETURNS (Iterable[Iterable[str]]): The answers to each document's prompts, in order.
+        RAISES (ValueError): If the server does not answer. The message does not show the key.
         """
         key = os.environ.get(self.key_variable, "").strip() if self.key_variable else ""
         try:
@@ -68,7 +70,7 @@ class ChatClient:
         if key:
             for form in (key, json.dumps(key)[1:-1], json.dumps(key, ensure_ascii=False)[1:-1]):
                 problem = problem.replace(form, MASK)
-        # raised here, so that no traceback holds what the server said
+        # raised outside of `except`, so that no traceback contains the server's answer
         raise ValueError(Errors.L292.format(who=WHO, problem=problem[:MAX_SHOWN]))
 
     def _ask(self, prompt: str, key: str) -> str:
@@ -103,8 +105,11 @@ def post_json(
 ) -> tuple[str, str]:
     """Send JSON to a server and read its answer.
 
-    url (str): Where to send it. data (Dict): What to send. key (str): A bearer token; "" for none.
-    seconds (float): Until the last byte of the answer. max_bytes (int): Of the answer.
+    url (str): URL of the server.
+    data (Dict[str, Any]): The JSON object to send.
+    key (str): Bearer token; "" for none.
+    seconds (float): Maximum number of seconds until the answer is complete.
+    max_bytes (int): Maximum size of the answer.
     RETURNS (Tuple[str, str]): Status with its reason, and the body.
     RAISES (requests.Timeout): If the answer is not complete in time.
     RAISES (ValueError): If the answer is too long, or leads elsewhere.
@@ -113,7 +118,7 @@ def post_json(
     def authorize(request: requests.PreparedRequest) -> requests.PreparedRequest:
         if key:
             request.headers["Authorization"] = f"Bearer {key}"
-        return request  # without those of a .netrc file, which requests would add
+        return request  # without the password of a .netrc file, which requests would add
 
     adapter = ClosingAdapter()
     timer = Timer(seconds, adapter.close_all)

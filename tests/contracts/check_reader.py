@@ -45,16 +45,23 @@ def shape(found):
     ]
 
 
-def left_out(reader):
-    """Types that the reader or one inside it was asked to leave out."""
+def dropped(reader):
+    """Types that the reader or one inside it was asked to drop."""
     own, kept = set(getattr(reader, "drop", ())), getattr(reader, "keep", None)
     own |= {"PER", "GEO", "ART", "NAT"} - set(kept) if kept else set()
     inner = getattr(reader, "corpus", None)
-    return own if inner is None else own | left_out(inner)
+    return own if inner is None else own | dropped(inner)
 
 
 def read(reader, nlp):
     return list(islice(reader(nlp), 5000))
+
+
+def corpus_and_read(make):
+    """The examples of a corpus, and those that the reader makes of them."""
+    nlp = pipeline()
+    data = corpus_of(nlp)
+    return data, read(make(Fixed(data), 0), nlp)
 
 
 def labels_of(found):
@@ -78,8 +85,8 @@ def check_references_are_not_changed(make):
 
 
 def check_predicted_documents_are_bare_and_aligned(make):
-    nlp = pipeline()
-    for eg in read(make(Fixed(corpus_of(nlp)), 0), nlp):
+    _, found = corpus_and_read(make)
+    for eg in found:
         assert isinstance(eg, Example)
         assert [t.text for t in eg.predicted] == [t.text for t in eg.reference]
         assert not eg.predicted.ents and not eg.predicted.to_array("SENT_START")[1:].any()
@@ -88,11 +95,9 @@ def check_predicted_documents_are_bare_and_aligned(make):
 
 def check_nothing_is_invented(make):
     """Words and mentions come from the corpus; no label appears."""
-    nlp = pipeline()
-    data = corpus_of(nlp)
+    data, found = corpus_and_read(make)
     words = {t.text for eg in data for t in eg.reference}
     mentions = {(e.text, e.label_) for eg in data for e in eg.reference.ents}
-    found = read(make(Fixed(data), 0), nlp)
     assert {t.text for eg in found for t in eg.reference} <= words
     assert {(e.text, e.label_) for eg in found for e in eg.reference.ents} <= mentions
 
@@ -100,7 +105,7 @@ def check_nothing_is_invented(make):
 def check_no_label_is_lost_unless_asked(make):
     nlp = pipeline()
     reader = make(Fixed(corpus_of(nlp)), 0)
-    wanted = {"PER", "GEO", "ART", "NAT"} - left_out(reader)
+    wanted = {"PER", "GEO", "ART", "NAT"} - dropped(reader)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = labels_of(read(reader, nlp))

@@ -4,9 +4,12 @@ from string import ascii_letters
 from types import SimpleNamespace
 
 import pytest
+from spacy.training import Example
 
+from spacy_longtail.corpus.cutting import bare
 from spacy_longtail.corpus.folder import CorpusTypes, write_corpus
 from spacy_longtail.pretraining import PretrainOptions, pretrain, run
+from spacy_longtail.scorers import make_ner_scorer
 from tests.util import SENTENCES, blank, parse
 
 RATES = {"training.encoder_rate": 0.02, "training.head_rate": 0.02}  # of a tiny CNN
@@ -67,6 +70,26 @@ def kill_at(monkeypatch, step, saves, learner):
         return whole(self, at)
 
     monkeypatch.setattr(learner, "step", own)
+
+
+def resumed(monkeypatch, tmp_path, folders, encoder, learner, at, saves, **options):
+    """A run that is not interrupted, the same killed at a step and resumed, and what that says."""
+    straight, said = run_pretrain(folders, tmp_path / "straight", encoder, **options), []
+    killed(monkeypatch, at, saves, learner, folders, tmp_path / "killed", encoder, **options)
+    again = run_pretrain(folders, tmp_path / "killed", encoder, said.append, **options)
+    assert straight.scores == again.scores and straight.record["key"] == again.record["key"]
+    assert [text for text in said if text.startswith("Resuming")] == [
+        f"Resuming at step {step}" for step in saves[-1:]
+    ]
+    return straight, again
+
+
+def check_scores(nlp, donors, scores):
+    """A pipeline finds the types of each donor as they were scored in training."""
+    for donor, score in zip(donors, scores, strict=True):
+        nlp.get_pipe("ner").set_labels(donor.descriptions)
+        scored = [Example(nlp(bare(doc)), doc) for doc in donor.dev]
+        assert make_ner_scorer(list(donor.descriptions))(scored)["ents_f"] == score["micro"]
 
 
 def tiny_xlm_roberta(folder):

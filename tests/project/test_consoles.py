@@ -55,31 +55,37 @@ def test_a_negative_difference_ends_no_report(tmp_path):
     assert "Report:" in out and "macro" in out
 
 
-@pytest.mark.parametrize("encoding", ["cp1252", "ascii", "latin-1"])
-def test_signs_have_plain_forms_and_other_scripts_escapes(encoding, monkeypatch):
-    raw = io.BytesIO()
-    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding=encoding))
+@pytest.fixture
+def console(monkeypatch):
+    """Return a function that replaces stdout by a console of an encoding, and returns its bytes."""
+
+    def replace(encoding, errors="strict"):
+        raw = io.BytesIO()
+        stdout = io.TextIOWrapper(raw, encoding=encoding, errors=errors, write_through=True)
+        monkeypatch.setattr(sys, "stdout", stdout)
+        return raw
+
+    return replace
+
+
+@pytest.mark.parametrize(
+    ("encoding", "errors", "shown"),
+    [
+        *((encoding, "strict", rb"[+] -1.5 \u4eba") for encoding in ("cp1252", "ascii", "latin-1")),
+        ("cp1252", "replace", b"? ?1.5 ?"),  # of the user's choice
+    ],
+)
+def test_signs_have_plain_forms_and_other_scripts_escapes(encoding, errors, shown, console):
+    raw = console(encoding, errors)
     with any_console():
         sys.stdout.write("✔ −1.5 人")
-    sys.stdout.flush()
-    assert raw.getvalue() == rb"[+] -1.5 \u4eba"
-    assert sys.stdout.errors == "strict"
-
-
-def test_what_the_user_chose_for_lacking_characters_stays(monkeypatch):
-    raw = io.BytesIO()
-    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="cp1252", errors="replace"))
-    with any_console():
-        sys.stdout.write("人")
-    sys.stdout.flush()
-    assert raw.getvalue() == b"?"
+    assert raw.getvalue() == shown
+    assert sys.stdout.errors == errors
 
 
 @pytest.mark.parametrize("name", [None, "convert", "split", "stats", "evaluate", "mine", "tune"])
-def test_help_on_a_console_with_ascii_alone(name, monkeypatch):
-    raw = io.BytesIO()
-    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
+def test_help_on_a_console_with_ascii_alone(name, console):
+    raw = console("ascii")
     with pytest.raises(SystemExit) as ended:
         app([*([name] if name else []), "--help"])
-    sys.stdout.flush()
     assert ended.value.code == 0 and b"Usage" in raw.getvalue()

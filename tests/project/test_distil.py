@@ -111,6 +111,7 @@ def done(place):
 def test_what_is_written(place, done):
     output, result = done
     found = Distilled.model_validate_json((output / "distil.json").read_bytes())
+    assert found.settings["policy"] == {"threshold": 0.6, "cap": 2000, "empty": 0.2, "seed": 0}
     assert [s.name for s in found.systems] == ["teacher", "student", "student without pool"]
     counts = found.pseudo_labels
     assert (counts.texts, counts.known, counts.sentences, counts.gold_copies) == (52, 1, 52, 2)

@@ -66,7 +66,9 @@ def test_a_mapping_that_has_no_effect_or_no_type_is_said(tmp_path, pipeline):
     corpus = annotated(tmp_path / "c", "PER")
     names = ["--map", "PERSON=PER", "--map", "PRODUCT=GEO"]
     assert "[LW200] --map PRODUCT=GEO" in flat(run_app("evaluate", pipeline, corpus, *names).stderr)
-    refused(["evaluate", pipeline, corpus, "--map", "PERSON=PEOPLE"], "L840")
+    names = ["--map", "PERSON=PEOPLE", "--map", "GEO=LAND"]
+    said = flat(refused(["evaluate", pipeline, corpus, *names], "L840").stderr)
+    assert "to LAND, PEOPLE, which" in said and "declares PER, GEO." in said
     assert invoke("evaluate", pipeline, corpus, "--map", "PERSON").exit_code == 2
 
 

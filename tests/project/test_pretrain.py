@@ -10,19 +10,16 @@ import spacy
 from spacy import util
 from spacy.cli.init_config import fill_config
 from spacy.tokens import Doc, DocBin
-from spacy.training import Example
 from spacy.training.initialize import init_nlp
 from spacy.util import load_model_from_config
 
-from spacy_longtail.corpus.cutting import bare
 from spacy_longtail.heads.outputs import output_of
 from spacy_longtail.pretraining.donors import read_donors
-from spacy_longtail.scorers import make_ner_scorer
 from spacy_longtail.training.loading import load_weights
 from spacy_longtail.training.seen import FILE as SEEN
 from spacy_longtail.training.seen import sketch
 from spacy_longtail.training.train import load_filled
-from tests.project.pretraining import RATES, killed, write
+from tests.project.pretraining import RATES, check_scores, killed, resumed, write
 from tests.project.pretraining import run_pretrain as run
 from tests.util import (
     SENTENCES,
@@ -52,7 +49,7 @@ from spacy_longtail.pretraining.cnn import (  # noqa: E402
     read_cnn,
     reduce_columns,
 )
-from spacy_longtail.pretraining.learners import CNNLearner  # noqa: E402
+from spacy_longtail.pretraining.cnn_learner import CNNLearner  # noqa: E402
 
 CONFIG = Path(__file__).parents[2] / "configs" / "pretrained_cnn.cfg"
 SOURCES = [{"name": "toy"}, {"name": "ships"}]
@@ -222,14 +219,9 @@ def test_no_more_subwords_are_added_than_asked_for(donors, encoder, tmp_path):
 def test_a_run_that_was_killed_comes_to_the_same_weights(
     killed_at, saves, donors, encoder, tmp_path, monkeypatch
 ):
-    straight, said = run(donors, tmp_path / "straight", encoder, seed=3), []
-    killed(monkeypatch, killed_at, saves, CNNLearner, donors, tmp_path / "killed", encoder, seed=3)
-    again = run(donors, tmp_path / "killed", encoder, seed=3, say=said.append)
-    goes_on = [text for text in said if text.startswith("Resuming")]
-    assert goes_on == ([f"Resuming at step {saves[-1]}"] if saves else [])
-    assert same(straight.nlp, again.nlp) and straight.record["key"] == again.record["key"]
-    scores = again.scores
-    assert straight.scores == scores and [step for step, _ in scores] == [4, 8, 12]
+    place = (monkeypatch, tmp_path, donors, encoder)
+    straight, again = resumed(*place, CNNLearner, killed_at, saves, seed=3)
+    assert same(straight.nlp, again.nlp) and [step for step, _ in again.scores] == [4, 8, 12]
     assert not same(straight.nlp, run(donors, tmp_path / "other", encoder, seed=4).nlp)
 
 
@@ -284,10 +276,7 @@ def test_what_is_written(trained, donors):
     assert [step for step, _ in trained.scores] == [30, 60]
     scores = trained.scores[-1][1]
     assert [s["sentences"] for s in scores] == [3, 2] and all(s["micro"] > 0.8 for s in scores)
-    for donor, score in zip(read, scores, strict=True):
-        nlp.get_pipe("ner").set_labels(donor.descriptions)
-        scored = [Example(nlp(bare(doc)), doc) for doc in donor.dev]
-        assert make_ner_scorer(list(donor.descriptions))(scored)["ents_f"] == score["micro"]
+    check_scores(nlp, read, scores)
     W, b = (output_of(nlp.get_pipe("ner").model).get_param(name) for name in "Wb")
     assert W[0].any() and not W[1:].any() and not b[1:].any()  # no residual
 

@@ -138,7 +138,7 @@ def test_a_step_on_another_language_learns_no_predictions(
 def test_a_teacher_predicts_no_type_of_another_language(
     pretrained, donors, german, tmp_path, monkeypatch
 ):
-    from spacy_longtail.pretraining.learners import CNNLearner
+    from spacy_longtail.pretraining.cnn_learner import CNNLearner
     from spacy_longtail.pretraining.transformer import BiEncoder
 
     known = []  # the learner, once for each step
@@ -188,8 +188,8 @@ def test_stored_states_are_close_to_those_of_the_teacher(pretrained, donors):
 
     store_states(pretrained.model.parent / "cache", teacher, "0123456789abcdef", [packed])
 
-    cosines = (exact * packed.taught.expand()).sum(1) / (
-        np.linalg.norm(exact, axis=1) * np.linalg.norm(packed.taught.expand(), axis=1)
+    cosines = (exact * packed.teacher_states.expand()).sum(1) / (
+        np.linalg.norm(exact, axis=1) * np.linalg.norm(packed.teacher_states.expand(), axis=1)
     )
     assert cosines.min() > 0.99
     assert len(cosines) == sum(len(sentence.first) for sentence in packed.train)

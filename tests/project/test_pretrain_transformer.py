@@ -13,14 +13,13 @@ from spacy.tokens import DocBin, Span
 from spacy.training import Example
 
 from spacy_longtail.types import ANNOTATED_TYPES
-from tests.project.pretraining import FAST, killed, run_pretrain
+from tests.project.pretraining import FAST, check_scores, resumed, run_pretrain
 from tests.util import refused, reloaded, run_app, same_weights, tiny_bert
 
 torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
 pytest.importorskip("transformers", reason="needs the extra 'transformers'")
 
 
-from spacy_longtail.corpus.cutting import bare  # noqa: E402
 from spacy_longtail.describers import LabelEncoder  # noqa: E402
 from spacy_longtail.layers.pieces import Pieces  # noqa: E402
 from spacy_longtail.models.transformer import encoder_of  # noqa: E402
@@ -29,7 +28,6 @@ from spacy_longtail.pretraining.batches import IGNORED, Batches, batch_of, pack 
 from spacy_longtail.pretraining.donors import read_donors  # noqa: E402
 from spacy_longtail.pretraining.learners import TransformerLearner, legal  # noqa: E402
 from spacy_longtail.pretraining.transformer import BiEncoder, keep_layers, read_start  # noqa: E402
-from spacy_longtail.scorers import make_ner_scorer  # noqa: E402
 
 TEXT = """domain: harbour notes
 
@@ -185,12 +183,10 @@ def test_a_transformer_that_was_killed_comes_to_the_same_weights(
     notes, donors, bert, tmp_path, monkeypatch
 ):
     folders = [*donors, notes]
-    straight = go(folders, tmp_path / "straight", bert)
     given = {"steps": 6, "words": 60, "evaluations": 2, "settings": FAST}
-    killed(monkeypatch, 5, (3,), TransformerLearner, folders, tmp_path / "killed", bert, **given)
-    again = go(folders, tmp_path / "killed", bert)
-    assert same(straight.nlp, again.nlp) and straight.scores == again.scores
-    assert [step for step, _ in again.scores] == [3, 6]
+    place = (monkeypatch, tmp_path, folders, bert)
+    straight, again = resumed(*place, TransformerLearner, 5, (3,), **given)
+    assert same(straight.nlp, again.nlp) and [step for step, _ in again.scores] == [3, 6]
     assert [(s["name"], s["sentences"]) for s in again.scores[-1][1]] == [("toy", 3), ("ships", 2)]
     assert not same(straight.nlp, go(folders, tmp_path / "seed", bert, seed=1).nlp)
 
@@ -202,10 +198,7 @@ def test_donors_are_scored_as_the_pipeline_finds_their_types(donors, bert, tmp_p
     nlp = spacy.load(first.model)
     assert nlp.meta["sources"] == [{"name": "toy"}, {"name": "ships"}]
     read = read_donors(donors, [], ["train"], spacy.blank("en").vocab)
-    for donor, score in zip(read, scores, strict=True):
-        nlp.get_pipe("ner").set_labels(donor.descriptions)
-        examples = [Example(nlp(bare(doc)), doc) for doc in donor.dev]
-        assert make_ner_scorer(list(donor.descriptions))(examples)["ents_f"] == score["micro"]
+    check_scores(nlp, read, scores)
     slow = {"settings": dict.fromkeys(FAST, 1e-09), "steps": 1}
     more = go(donors, tmp_path / "more", first.model, **slow)  # it goes on
     after = [s["micro"] for s in more.scores[-1][1]]

@@ -167,7 +167,7 @@ def test_no_edit_is_the_same_document(doc):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_seeds_fix_the_draws_and_pickles_go_on(synonyms, kind):
+def test_equal_seeds_draw_equally_and_pickles_continue(synonyms, kind):
     def run(augmenter, data=None):
         return [eg.reference.text for eg in data or examples(NLP, 3) for eg in augmenter(NLP, eg)]
 
@@ -188,7 +188,7 @@ def test_seeds_fix_the_draws_and_pickles_go_on(synonyms, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_type_that_nobody_annotated_is_none_in_the_copy_either(synonyms, kind):
+def test_a_copy_keeps_the_annotated_types(synonyms, kind):
     for known in (["PER"], None):
         data = examples(NLP)
         for eg in data:
@@ -251,7 +251,7 @@ def test_tokens_are_drawn_by_a_power_of_their_count(power):
         assert drawn[word] / 800 == pytest.approx((n / 9) ** power / total, abs=0.04)
 
 
-def test_tags_follow_what_is_put_in(tmp_path):
+def test_tags_follow_the_length_of_replacements(tmp_path):
     pool = Fixed([sentence("o [bper iper|PER] [bgeo|GEO]")])
     augmenter = TokenReplacement(pool, level=1.0)
     found = one(augmenter, sentence("x [x x|PER] x [x x|GEO] [x|NAT]")).reference

@@ -78,6 +78,6 @@ def test_a_damaged_cache_is_replaced(content, corpus):
     assert (corpus / STATISTICS).read_text() != content
 
 
-def test_a_folder_that_cannot_be_written_to_is_counted_all_the_same(corpus):
+def test_a_read_only_folder_is_counted_without_a_cache(corpus):
     (corpus / TRAINING).mkdir()
     assert ConvertedCorpus(corpus).training.mentions["NAT"] == 2

@@ -160,7 +160,7 @@ def test_a_planted_fault_is_found_and_no_other(plant, level, section, text, tmp_
         ("CARDINAL", "ORDINAL", False),
     ],
 )
-def test_types_that_may_be_one(one, other, alike, tmp_path):
+def test_types_with_almost_the_same_name(one, other, alike, tmp_path):
     docs = healthy()
     for part in docs:
         for label in (one, other):

@@ -61,7 +61,7 @@ def test_a_document_without_boundaries_is_one_sentence():
     assert sentence_lengths(Doc(NLP.vocab)).tolist() == []
 
 
-def test_types_left_out_become_o_and_the_rest_is_untouched():
+def test_dropped_types_become_o_and_the_rest_is_unchanged():
     reference = parse(NLP, "[Ann|PER] took the [Fram|ART] home .")
     reference.set_ents(list(reference.ents), missing=[reference[4:5]], default="unmodified")
     eg = Example(Doc(NLP.vocab, words=[t.text for t in reference]), reference)

@@ -57,7 +57,7 @@ def test_types_whose_descriptions_have_the_same_words_are_one_type(tmp_path):
     assert [e.label_ for doc in donor.train for e in doc.ents] == ["A", "B", "B"]
 
 
-def test_sentences_of_dev_and_test_of_a_target_are_left_out_and_counted(tmp_path):
+def test_sentences_of_dev_and_test_of_a_target_are_excluded_and_counted(tmp_path):
     target = corpus_of(
         tmp_path / "target",
         train=["[Ann|PER] left"],
@@ -139,7 +139,7 @@ def test_tags_with_one_description_are_one_type(tmp_path):
     assert two.descriptions == {"a:b": "country", "a=b": "City", "person": "person"}
 
 
-def test_donors_of_no_use(tmp_path):
+def test_unusable_donors_are_refused(tmp_path):
     one = corpus_of(tmp_path / "one", train=["[Ann|PER] left"])
     nothing = corpus_of(tmp_path / "nothing", train=["It rained", "It snowed"])
     same = corpus_of(tmp_path / "other" / "one", train=["[Bo|PER] left"])
@@ -172,7 +172,7 @@ def text_corpus(folder, text):
     return new_file(folder / "a.txt", f"domain: harbour notes\n\n{text}\n").parent
 
 
-def test_a_donor_may_have_a_type_of_its_own_for_each_mention(tmp_path):
+def test_a_donor_may_have_free_text_types(tmp_path):
     text = text_corpus(tmp_path / "text", "The [Fram|Ship; vehicle] left [Oslo|town; place].\n\nSo far.")
     own = open_corpus(tmp_path / "own", ["[Ann|sailor; person] saw [Fram|ship]", "It rained"])
     one, two = read(text, own, exclude=[corpus_of(tmp_path / "target", test=["it rained"])])
@@ -193,15 +193,15 @@ def test_a_donor_may_have_a_type_of_its_own_for_each_mention(tmp_path):
 @pytest.mark.parametrize(
     ("types", "text", "problem"),
     [
-        ('{"open": true, "labels": ["ship"], "tail": []}', "[Fram|ship]", r"L430.*types\.json.*open"),
-        ('{"open": true, "descriptions": {"ship": "a"}}', "[Fram|ship]", r"L430.*types\.json.*open"),
+        ('{"open": true, "labels": ["ship"], "tail": []}', "[Fram|ship]", "L430.*free-text"),
+        ('{"open": true, "descriptions": {"ship": "a"}}', "[Fram|ship]", "L430.*free-text"),
         ('{"open": true}', "[Fram|; vehicle]", "L495.*an empty type"),
         ('{"open": true}', "Fram", "L495.*no entity"),
         ("TEXT", "The [Fram|ship; vehicle; thing] left Oslo.", r"L401.*a\.txt:3"),
         ('{"labels": ["a"], "tail": [], "descriptions": {"a": " "}}', "[Fram|a]", "L430.*descriptions"),
     ],
 )
-def test_open_types_of_no_use(types, text, problem, tmp_path):
+def test_unusable_free_text_types_are_refused(types, text, problem, tmp_path):
     is_text = types == "TEXT"
     folder = text_corpus(tmp_path, text) if is_text else open_corpus(tmp_path, [text], types)
     with pytest.raises(ValueError, match=problem):

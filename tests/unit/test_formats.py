@@ -641,7 +641,7 @@ def test_sources_without_a_sentence_are_refused(name, text, options, tmp_path):
         read(new_file(tmp_path / name, text), **options)
 
 
-def test_tokens_of_white_space_outside_entities_are_left_out(tmp_path):
+def test_tokens_of_white_space_outside_entities_are_skipped(tmp_path):
     """As where somebody has written spaCy's tokens. Other white space is part of a token."""
     text = "New\u2028\tB-X\n \tI-X\nYork\tI-X\n\x85\tO\n is\tO\n\n\tO\n\n10\u00a0000\tO\n\n\tO\n"
     events = Events()
@@ -1054,7 +1054,7 @@ def test_the_unit_of_offsets_is_detected(record, unit, expected, ascii_alone, tm
     ("said", "text", "kind"),
     [({"offsets": "utf-16"}, "京", "utf16"), ({}, "に", "ambiguous")],  # `mine` says the unit
 )
-def test_offsets_that_may_count_either_are_told(said, text, kind, tmp_path):
+def test_ambiguous_units_of_offsets_are_reported(said, text, kind, tmp_path):
     events = Events()
     path = write_json(tmp_path / "a.jsonl", {"text": "🚒東京に行く", "label": [[3, 4, "X"]], **said})
     (doc,) = read(path, events, blank("ja", "characters"), tokens="characters")
@@ -1290,7 +1290,7 @@ def test_a_listed_mention_stands_in_all_places_that_no_longer_one_takes(line, sp
     assert counts(events) == kinds
 
 
-def test_blank_tokens_of_numbered_sentences_are_left_out(tmp_path):
+def test_blank_tokens_of_numbered_sentences_are_skipped(tmp_path):
     (doc,) = read(write_files(tmp_path, {"sents.json": TIMES, "ann00.txt": "1\t-\n"}))
     assert [token.text for token in doc] == ["So", "?"]
 

@@ -38,7 +38,7 @@ def test_a_hub_is_asked_for_what_is_neither_a_folder_nor_in_the_cache(asked, tmp
     assert asked == [NAME]
 
 
-def test_a_hub_that_answers_is_believed_and_a_name_that_is_none_no_error_of_the_library(monkeypatch):
+def test_a_known_name_passes_and_an_impossible_one_has_a_coded_error(monkeypatch):
     monkeypatch.setattr("huggingface_hub.model_info", lambda name, timeout: None)
     check_model(NAME)
     monkeypatch.undo()

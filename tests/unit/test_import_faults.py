@@ -917,7 +917,7 @@ def test_the_docs_list_every_format():
     assert [name for name in FORMATS if f"| `{name}` |" not in page] == []
 
 
-def test_a_foreign_file_beside_the_corpus_is_not_in_the_way(tmp_path):
+def test_a_foreign_file_beside_the_corpus_is_ignored(tmp_path):
     files = {"nlu.yml": "nlu:\n- intent: x\n", "a.jsonl": texts([SHIP])}
     assert converted(write_files(tmp_path / "in", files))[0] == [(FERRY, [("Heron", "SHIP")])]
 
@@ -1005,7 +1005,7 @@ def test_no_type_is_looked_up_in_the_list_of_rare_types(tmp_path, monkeypatch):
     assert read_types(tmp_path / "out").descriptions == {"SHIP": "a vessel"}
 
 
-def test_a_document_that_spacy_would_not_process_is_told(tmp_path):
+def test_a_document_that_spacy_would_not_process_is_counted(tmp_path):
     text = "Oban slept. " * 90_000
     docs, events = converted(
         new_file(tmp_path / "a.jsonl", lines({"text": text, "label": [[0, 4, "PLACE"]]}))

@@ -80,7 +80,7 @@ def test_a_parser_begins_with_the_probability_of_its_actions(factory):
     np.testing.assert_allclose(found["mentions"][0], p[: len(docs[0])].sum(axis=0), rtol=1e-6)
 
 
-def test_a_gate_expects_what_it_opens_for():
+def test_the_expectations_of_a_gate_are_its_probabilities():
     nlp = one_pipe("longtail_sentence_gate", "gate", model=GATE_MODEL, rare_labels=["ART", "NAT"])
     train(nlp, 2)
     record_expectations(nlp)
@@ -110,7 +110,7 @@ def test_the_best_are_the_highest_each_text_once(rows, size):
     assert texts <= {f"text {key} at {score}" for key, score in highest.items()}
 
 
-def test_lots_depend_on_text_and_seed_alone():
+def test_random_numbers_depend_on_text_and_seed_alone():
     texts = [f"text {i}" for i in range(4000)]
     own = np.array([pseudo_random(text, 3) for text in texts])
     assert pseudo_random("  Text 1", 3) == own[1] != pseudo_random("text 1", 4)
@@ -470,7 +470,7 @@ def test_a_rare_type_that_the_pipeline_cannot_find_stops_no_mining(tmp_path, pip
 
 
 @pytest.mark.parametrize("form", DEFAULT_NAMES)
-def test_what_was_proposed_before_is_left_out(tmp_path, pipeline, pool, form):
+def test_earlier_proposals_are_excluded(tmp_path, pipeline, pool, form):
     """As sentences that were rejected, which no corpus has."""
     first, options = tmp_path / DEFAULT_NAMES[form], ["--types", "NAT", "--labels", 2]
     run_app("mine", pipeline, pool, "-o", first, "--format", form, *options)
@@ -533,7 +533,7 @@ def cut(doc):
     return doc
 
 
-def test_what_mining_refuses(corpus, tmp_path, pipeline, pool):
+def test_unusable_options_of_mining_are_refused(corpus, tmp_path, pipeline, pool):
     out = tmp_path / "next.jsonl"
     own = new_file(tmp_path / "own.txt", "\n".join(doc.text for doc in toy_docs()))
     one_pipe("entity_ruler").to_disk(tmp_path / "ruler")

@@ -91,7 +91,7 @@ def test_names_that_differ_in_case_are_one(tmp_path):
     assert read_names(tmp_path, str.split) == {"HERB": [["Rue"], ["Éclair"]]}
 
 
-def test_single_letters_are_left_out_with_a_warning(tmp_path):
+def test_single_letters_are_skipped_with_a_warning(tmp_path):
     write(tmp_path / "HERB.txt", "rue", "x", "y")
     with pytest.warns(UserWarning, match=r"LW209.*2 names.*HERB, HERB\.txt, line 2"):
         assert read_names(tmp_path, str.split) == {"HERB": [["rue"]]}
@@ -167,7 +167,7 @@ def test_the_gradient_of_a_lists_vector_is_the_sum_over_its_matches(tmp_path):
     assert not model.get_grad("W")[[0, 1, 3]].any()
 
 
-def test_matches_are_left_out_at_random_in_training_alone(tmp_path):
+def test_matches_are_dropped_at_random_in_training_alone(tmp_path):
     docs = [doc_of("Oslo") for _ in range(200)]
     model = encoder(listed(tmp_path / "names.jsonl"), docs, np.ones((4, 8)), dropout=0.5)
     plain = model.layers[0].predict(docs)
@@ -232,9 +232,17 @@ def test_the_tokenizer_of_a_language_is_loaded_only_for_names_that_are_texts(tmp
         encoder(str(tmp_path / "names"), [doc])
 
 
-def test_without_lists_initialization_is_refused():
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: encoder(None, [doc_of("Oslo")]),
+        lambda: list(create_names_corpus(None)(spacy.blank("en"))),
+    ],
+    ids=["encoder", "reader"],
+)
+def test_a_path_that_is_null_is_refused(use):
     with pytest.raises(ValueError, match=r"L803.*null"):
-        encoder(None, [doc_of("Oslo")])
+        use()
 
 
 @pytest.mark.parametrize("dropout", [1.0, -0.1, "much"])
@@ -249,11 +257,6 @@ def test_mention_replacement_draws_from_lists(tmp_path):
     augment = MentionReplacement(corpus, level=1.0)
     copies = [new.reference for eg in examples(nlp) for new in augment(nlp, eg)]
     assert {ent.text for doc in copies for ent in doc.ents if ent.label_ == "GEO"} == {"Lake Vättern"}
-
-
-def test_the_reader_refuses_a_path_that_is_null():
-    with pytest.raises(ValueError, match=r"L803.*null"):
-        list(create_names_corpus(None)(spacy.blank("en")))
 
 
 @pytest.fixture

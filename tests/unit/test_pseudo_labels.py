@@ -61,7 +61,7 @@ def test_a_fraction_of_empty_sentences_that_none_can_have_is_refused(empty):
 
 
 @given(found=sentences(), policy=policies)
-def test_what_is_chosen_and_annotated(found, policy):
+def test_a_selection_equals_that_from_all_sentences_in_memory(found, policy):
     """As of a selection that keeps every sentence, ranked by its minimum score."""
     order = sorted(found, key=lambda s: (s.min_score, text_key(" ".join(s.words))), reverse=True)
     counts, expected = Counter(), []
@@ -69,7 +69,7 @@ def test_what_is_chosen_and_annotated(found, policy):
         own = set()
         for i, mention in enumerate(sentence.mentions):
             is_sure = mention.score is not None and mention.score >= policy.threshold
-            if is_sure and counts[mention.label] < policy.cap:
+            if is_sure and counts[mention.label] < policy.max_mentions:
                 counts[mention.label] += 1
                 own.add(i)
         if own:
@@ -122,7 +122,7 @@ def test_a_teacher_is_sure_where_its_marginals_are(head, threshold):
     assert np.array_equal(np.concatenate([s.sure for s in found]), (p >= threshold) & ~entity)
 
 
-def test_entity_scores_are_the_pipes_own_and_known_sentences_left_out():
+def test_entity_scores_are_the_pipes_own_and_known_sentences_are_skipped():
     own = teacher()
     docs, found = read(own)
     assert any(s.mentions for s in found)
@@ -155,7 +155,7 @@ def test_what_is_without_a_score_or_below_a_threshold_is_missing():
     assert not selected([sentence], PseudoLabelPolicy())
 
 
-def test_of_several_readings_of_a_text_the_surest_counts():
+def test_of_equal_texts_the_most_confident_counts():
     doubtful = [PredictedMention(0, 1, "A", 0.92), PredictedMention(1, 2, "B", 0.91)]
     sure = [PredictedMention(0, 1, "A", 0.99), PredictedMention(1, 2, "B", 0.98)]
     found = [
@@ -194,7 +194,7 @@ def test_other_types_are_outside():
     assert np.exp(read_soft(doc).log_p).sum(axis=1) == pytest.approx(1.0, abs=5e-3)
 
 
-def test_scores_alone_will_do():
+def test_without_marginals_tokens_outside_entities_are_o():
     """Of a pipeline without marginals what it reads no entity in is O."""
     nlp = one_pipe("longtail_ner", **small_ner(), scores_key="scores")
     nlp.initialize(lambda: [Example(words(nlp, s), parse(nlp, s)) for s in SENTENCES])

@@ -19,30 +19,21 @@ RECORDS = Path(__file__).parents[2] / "benchmarks" / "results" / "training_menti
 
 
 @pytest.mark.parametrize(
-    ("mentions", "rare"),
-    [
-        ({"a": 1000, "b": 500, "c": 100, "d": 5}, ["c", "d"]),  # exactly a tenth is rare
-        ({"a": 1000, "b": 101, "d": 5, "c": 100}, ["c", "d"]),
-        ({"a": 80, "b": 31, "c": 30}, ["c"]),  # exactly 30 mentions are few in any corpus
-        ({"a": 9, "b": 8}, ["a", "b"]),
-        ({"a": 10_000}, []),
-        ({"a": 10_000, "b": 9000}, []),
-        ({"a": 100, "b": 0}, ["b"]),  # without a training mention
-        ({}, []),
-    ],
-)
-def test_the_tail_of_a_corpus(mentions, rare):
-    assert tail_types(mentions, mentions) == rare
-
-
-@pytest.mark.parametrize(
     ("mentions", "labels", "limit", "rare"),
     [
+        ({"a": 1000, "b": 500, "c": 100, "d": 5}, "abcd", None, ["c", "d"]),  # a tenth is rare
+        ({"a": 1000, "b": 101, "d": 5, "c": 100}, "abdc", None, ["c", "d"]),
+        ({"a": 80, "b": 31, "c": 30}, "abc", None, ["c"]),  # 30 mentions are few in any corpus
+        ({"a": 9, "b": 8}, "ab", None, ["a", "b"]),
+        ({"a": 10_000}, "a", None, []),
+        ({"a": 10_000, "b": 9000}, "ab", None, []),
+        ({"a": 100, "b": 0}, "ab", None, ["b"]),  # without a training mention
+        ({}, "", None, []),
         ({"a": 1000, "b": 90, "c": 12, "d": 0}, "abcd", 12, ["c", "d"]),
         ({"a": 100, "typo": 1}, ["a", "storm"], None, ["storm"]),  # declared types alone
     ],
 )
-def test_the_tail_of_declared_types_or_with_a_limit(mentions, labels, limit, rare):
+def test_the_tail_of_a_corpus(mentions, labels, limit, rare):
     assert tail_types(mentions, labels, limit) == rare
 
 
@@ -77,7 +68,7 @@ def test_the_limit_alone_chooses_and_not_the_order_of_counting(mentions, limit, 
         ({"a": 100, "b": 90}, [], "Rare: no type (at most 30 training mentions)."),
     ],
 )
-def test_what_is_said_is_what_chose(mentions, tail, said):
+def test_the_sentence_on_rare_types_names_the_rule(mentions, tail, said):
     assert rare_sentence(tail, mentions, mentions) == said
 
 
@@ -134,7 +125,7 @@ def test_a_declared_type_without_a_mention_is_kept_as_rare(tmp_path):
 
 def test_a_type_that_is_described_but_neither_declared_nor_found_is_named(tmp_path):
     source = corpus(tmp_path / "in", descriptions={"STORM": "named storm"})
-    with pytest.warns(UserWarning, match="LW030.*descriptions of STORM are left out.*in labels"):
+    with pytest.warns(UserWarning, match="LW030.*STORM have descriptions but no mention.*in labels"):
         convert_corpus(source, tmp_path / "out")
 
 

@@ -47,7 +47,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("counts", "unit", "paper", "code"), CASES.values(), ids=CASES)
-def test_copies_by_hand(counts, unit, paper, code):
+def test_numbers_of_copies_are_those_of_the_paper_and_its_code(counts, unit, paper, code):
     assert [policy().fit(counts)(unit) for policy in ALL] == paper
     assert [policy(formula="code").fit(counts)(unit) for policy in ALL] == code
 

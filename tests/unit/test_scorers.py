@@ -29,7 +29,7 @@ HAND = [
 ]
 
 
-def test_by_hand():
+def test_scores_of_three_documents_by_hand():
     scores = make_ner_scorer(labels=["A", "B"], tail=["B"])(HAND)
     assert scores["ents_p"] == pytest.approx(1 / 3) and scores["ents_r"] == pytest.approx(1 / 3)
     assert scores["ents_per_type"]["A"] == {"p": 0.5, "r": 0.5, "f": 0.5, "support": 2}
@@ -38,12 +38,21 @@ def test_by_hand():
     assert scores["ents_macro_f"] == pytest.approx(0.25)  # C was never declared
     assert scores["ents_weighted_f"] == pytest.approx((0.5 * 2 + 0) / 3)
     assert scores["ents_tail_f"] == 0.0
-    scores = make_ner_scorer(labels=["B", "C"], prefix="weak_ents")(HAND)
-    assert scores["weak_ents_p"] == 0.0 and scores["weak_ents_r"] == 0.0
-    assert set(scores["weak_ents_per_type"]) == {"B", "C"}
-    assert make_ner_scorer(labels=["A"], prefix="weak_ents")(HAND)["weak_ents_f"] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(("labels", "f"), [(["B", "C"], 0.0), (["A"], 0.5)])
+def test_another_prefix_scores_declared_types_alone(labels, f):
+    scores = make_ner_scorer(labels=labels, prefix="weak_ents")(HAND)
+    assert scores["weak_ents_f"] == pytest.approx(f)
+    assert set(scores["weak_ents_per_type"]) == set(labels)
+
+
+def test_weights_of_scores_are_those_of_spacy_with_the_macro_average():
     stock = Language.get_factory_meta("ner").default_score_weights
     assert {"ents_macro_f": 0.0, **stock} == NER_SCORE_WEIGHTS
+
+
+def test_scores_without_documents_or_types_are_numbers():
     scores = make_ner_scorer(labels=["A"], tail=["A"])([])
     assert all(isinstance(v, float) for k, v in scores.items() if k != "ents_per_type")
     assert make_ner_scorer()([], labels=())["ents_macro_f"] == 0.0
@@ -73,7 +82,7 @@ def test_types_that_nobody_declared_or_found_are_named():
         make_ner_scorer(labels=["A"], tail=["B"])
 
 
-def test_what_is_not_annotated_judges_nothing_and_is_reported():
+def test_tokens_without_annotation_are_reported_and_not_scored():
     predicted = Doc(NLP.vocab, words=list("abc"), ents=["B-A", "B-A", "O"])
     for second, precision in (("", 1.0), ("O", 0.5)):
         reference = Doc(NLP.vocab, words=list("abc"), ents=["B-A", second, "O"])
@@ -88,7 +97,7 @@ def test_what_is_not_annotated_judges_nothing_and_is_reported():
 
 
 @pytest.mark.filterwarnings("error")
-def test_nothing_is_reported_of_a_scorer_whose_types_are_there():
+def test_no_warning_if_all_types_occur():
     make_ner_scorer(labels=["A", "B"])(HAND)
     make_ner_scorer(labels=["B", "C"], prefix="weak_ents")(HAND)  # types of its own
 

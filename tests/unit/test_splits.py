@@ -70,7 +70,7 @@ NO_WAY_BACK = (
 @example(DEAD_END, 1, 3)
 @example(NO_WAY_BACK, 1, 1434)
 @settings(max_examples=150)
-def test_least_mentions_are_met_wherever_any_split_meets_them(problem, least, seed):
+def test_minimums_are_met_if_any_split_meets_them(problem, least, seed):
     mentions, sizes, shares = problem
     if len(shares) ** len(sizes) > 3000:
         shares = [0.5, 0.5]
@@ -78,7 +78,7 @@ def test_least_mentions_are_met_wherever_any_split_meets_them(problem, least, se
     assert (have >= least).all() == possible(mentions, len(shares), least)
 
 
-def test_what_cannot_be_met_is_not_searched_for_without_end(monkeypatch):
+def test_the_search_for_an_impossible_minimum_ends(monkeypatch):
     """Each type is in ten of twenty documents, and ten parts are to have one of them each."""
     rng = np.random.default_rng(0)
     mentions = np.zeros((520, 30), dtype=int)
@@ -92,7 +92,7 @@ def test_what_cannot_be_met_is_not_searched_for_without_end(monkeypatch):
 
 
 @given(problems(), st.integers(1, 2))
-def test_one_impossible_type_costs_no_other_its_least_mentions(problem, least):
+def test_an_impossible_type_does_not_affect_the_minimums_of_others(problem, least):
     mentions, sizes, shares = problem
     alone = np.zeros((len(sizes), 1), dtype=int)
     alone[0] = 100  # in one group, so in one part
@@ -102,7 +102,7 @@ def test_one_impossible_type_costs_no_other_its_least_mentions(problem, least):
     assert (totals(mentions, part, len(shares))[:, plenty] >= least).all()
 
 
-def test_what_cannot_be_had_at_once_costs_as_few_types_as_it_must():
+def test_conflicting_minimums_are_missed_for_as_few_types_as_possible():
     # each pair of the first three types shares a group: two parts cannot both have all three
     rows = [[1, 1, 0, 0], [0, 1, 1, 0], [1, 0, 1, 0], *[[0, 0, 0, 1]] * 3]
     for seed in range(5):
@@ -173,7 +173,7 @@ def test_connected_groups_are_the_connected_units(keys):
 @pytest.mark.parametrize(
     "text", ["train", "train=x", "train=0.5,train=0.5", "../x=0.5,b=0.5", "", "a=nan,b=1", "a=0.5;b=0.5"]
 )
-def test_shares_as_typed(text):
+def test_shares_are_parsed(text):
     with pytest.raises(ValueError, match="L440"):
         read_shares(text)
     assert read_shares("train=.5, dev = 0.25,te-st=0.25") == {"train": 0.5, "dev": 0.25, "te-st": 0.25}
@@ -243,7 +243,7 @@ def test_documents_come_whole_and_in_order(source, tmp_path):
     assert [part.mentions["ART"] for part in split.parts.values()] == [6, 1, 1]
 
 
-def test_folds(source, tmp_path):
+def test_each_fold_is_test_once_and_dev_once(source, tmp_path):
     split = split_corpus(source, tmp_path / "t", folds=4)
     assert list(split.parts) == ["fold-0", "fold-1", "fold-2", "fold-3"]
     folds = [numbers(tmp_path / "t" / name) for name in split.parts]
@@ -296,7 +296,7 @@ def test_documents_stay_together_over_a_chain_of_shared_sentences(tmp_path):
     assert {0, 1, 2} <= train
 
 
-def test_a_sentence_of_most_documents_glues_nothing_and_is_named(tmp_path):
+def test_a_sentence_in_most_documents_does_not_join_them_and_is_named(tmp_path):
     documents = [[f"Ship {i} sank .", "All rights are reserved ."] for i in range(20)]
     path = written(tmp_path / "a.spacy", *documents)
     with pytest.warns(UserWarning, match=r"1 sentence stands.*'All rights are reserved .' is in 20 doc"):
@@ -311,7 +311,7 @@ def test_fewer_groups_than_parts_are_never_made(tmp_path):
     assert [len(part) for part in numbers(tmp_path / "t").values()] == [1, 1, 1]
 
 
-def test_what_split_has_separated_stats_does_not_find_again(tmp_path):
+def test_stats_finds_no_leakage_after_a_split(tmp_path):
     documents = [[f"[Ann|PER] saw ship {i % 20} .", f"[Bo|PER] left at {i} ."] for i in range(40)]
     split_corpus(written(tmp_path / "a.spacy", *documents), tmp_path / "t")
     leakage = ConvertedCorpus(tmp_path / "t").statistics.leakage
@@ -392,7 +392,7 @@ def test_parts_that_are_not_made_are_carried_over(source, tmp_path):
     assert sum(map(len, numbers(tmp_path / "v").values())) == 40
 
 
-def test_bare_files_get_types_of_their_own(source, tmp_path):
+def test_types_of_files_without_types_json_are_counted(source, tmp_path):
     bare = tmp_path / "bare"
     path = save(bare / "x.spacy", read(source / "all.spacy"))
     for name, origin, options in (("t", bare, {}), ("u", path, {}), ("v", bare, {"folds": 3})):
@@ -416,7 +416,7 @@ def test_bare_files_get_types_of_their_own(source, tmp_path):
         (["--min-mentions", "-1"], "L852"),
     ],
 )
-def test_splits_that_cannot_be_are_refused_before_anything_is_written(options, code, source, tmp_path):
+def test_impossible_splits_are_refused_before_anything_is_written(options, code, source, tmp_path):
     refused(["split", source, tmp_path / "t", *options], code, tmp_path / "t")
 
 

@@ -26,7 +26,7 @@ def is_legal(codec, ids):
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_what_each_tag_says(codec):
+def test_each_tag_has_its_prefix_and_type(codec):
     entity, begins, label = codec.token_tags(np.arange(len(codec)))
     assert entity.tolist() == [tag != "O" for tag in codec.tags]
     assert begins.tolist() == [tag[0] in "BU" for tag in codec.tags]

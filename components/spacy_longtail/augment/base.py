@@ -81,7 +81,10 @@ class Augmenter(ABC):
             raise ValueError(Errors.L115.format(who=self.name, problem=problem))
 
     def targets_type(self, label: int) -> bool:
-        """Return whether mentions of a type are rewritten. label (int): Hash of the type."""
+        """Return whether mentions of a type are rewritten.
+
+        label (int): Hash of the type.
+        """
         return self._targets is None or label in self._targets
 
 

@@ -23,7 +23,7 @@ class Piece(NamedTuple):
     """Token of a replacement."""
 
     text: str
-    space: bool = False  # whether a blank follows; the last piece takes what the replaced token had
+    space: bool = False  # whether a blank follows; the last piece has the replaced token's value
 
 
 class Edit(NamedTuple):
@@ -65,7 +65,7 @@ class Draft:
         self.spaces: list[bool] = (spacy == 1).tolist()
         self.has_unknown_spaces = doc.has_unknown_spaces
         self.has_starts = doc.has_annotation("SENT_START")
-        self.mentions: list[Mention] = []  # those without a fixed token
+        self.mentions: list[Mention] = []  # mentions without a fixed token
         for ent in doc.ents:
             if 1 in self.starts[ent.start + 1 : ent.end]:
                 fixed[ent.start : ent.end] = True
@@ -81,7 +81,11 @@ class Draft:
                 yield DraftSentence(self, start, end)
 
     def rewritten(self, vocab: Vocab, edits: Iterable[Edit]) -> Doc:
-        """Return a document with the edits made. edits (Iterable[Edit]): Edits without overlap."""
+        """Return a document with the edits made.
+
+        vocab (Vocab): Vocabulary of the document.
+        edits (Iterable[Edit]): Edits without overlap.
+        """
         by_start = {edit.start: edit for edit in edits}
         words, spaces, end = list[str](), list[bool](), 0
         starts, tags = list[bool | int | None](), list[tuple[int, int]]()
@@ -94,8 +98,8 @@ class Draft:
             words.extend(piece.text for piece in new)
             spaces.extend([*(piece.space for piece in new[:-1]), self.spaces[end - 1]])
             n_more = len(new) - 1
-            goes_on = -1 if self.has_starts and self.starts[start] else 0
-            starts.extend([self.starts[start], *[goes_on] * n_more])
+            continues = -1 if self.has_starts and self.starts[start] else 0
+            starts.extend([self.starts[start], *[continues] * n_more])
             label = self.types[start]
             tags.extend([(self.iob[start], label), *[(INSIDE if label else OUTSIDE, label)] * n_more])
         known_spaces = None if self.has_unknown_spaces else spaces

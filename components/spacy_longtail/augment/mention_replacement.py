@@ -58,7 +58,7 @@ class MentionReplacement(Augmenter):
         if not by_key:
             raise ValueError(Errors.L115.format(who=self.name, problem="no mention to draw"))
         self._pools: dict[int, list[Surface]] = {}  # the distinct surfaces by type
-        # slice of the pool with the surfaces that differ only in case
+        # by type and case-folded text, the slice of the pool with the surfaces of this text
         self._places: dict[int, dict[str, tuple[int, int]]] = {}
         for label, surfaces in by_key.items():
             self._pools[label] = [*chain.from_iterable(groups.values() for groups in surfaces.values())]
@@ -72,7 +72,7 @@ class MentionReplacement(Augmenter):
             pool = self._pools.get(label, [])
             first, last = self._places.get(label, {}).get(_key(sentence.draft.texts[start:end]), (0, 0))
             n_others = len(pool) - (last - first)
-            if n_others:  # each as likely, but the old one in any case
+            if n_others:  # equally likely mentions that differ from the old one in more than case
                 i = self._rng.randrange(n_others)
                 new = pool[i if i < first else i + last - first]
                 yield Edit(start, end, sentence.cased(new, start, end))

@@ -52,12 +52,12 @@ class TokenReplacement(WordReplacement):
                 counts[draft.iob[i], draft.types[i]][draft.texts[i]] += 1
         if not counts:
             raise ValueError(Errors.L115.format(who=self.name, problem="no token to draw"))
-        # tokens of each tag, and their weights summed up
+        # tokens of each tag, and their cumulative weights
         self._pools: dict[tuple[int, int], tuple[list[str], list[float]]] = {}
-        for tag, tags in counts.items():
-            most = max(tags.values())  # no power of a share overflows
-            weights = accumulate((n / most) ** self.power for n in tags.values())
-            self._pools[tag] = list(tags), list(weights)
+        for tag, of_tag in counts.items():
+            highest = max(of_tag.values())  # no power of a fraction overflows
+            weights = accumulate((n / highest) ** self.power for n in of_tag.values())
+            self._pools[tag] = list(of_tag), list(weights)
 
     def replacement(self, nlp: Language, draft: Draft, place: int) -> list[Piece]:
         texts, weights = self._pools.get((draft.iob[place], draft.types[place]), ([], []))

@@ -92,9 +92,9 @@ def distil_command(
     # spaCy prints the progress of trainings on stdout, which may be for JSON
     with redirect_stdout(sys.stderr) if as_json else nullcontext():
         distilled, events = distil(request, output, say)
-    left_out = events.summary()
+    skipped = events.summary()
     if as_json:
-        return print_json({**distilled.model_dump(), "left_out": left_out})
+        return print_json({**distilled.model_dump(), "left_out": skipped})
     print_measured(distilled.systems, "test")
     counts = distilled.pseudo_labels
     kept, copies = number(counts.kept, "pseudo-labelled sentence"), number(counts.gold_copies, "time")
@@ -105,6 +105,6 @@ def distil_command(
         msg.warn(f"Tokens of entities without a score count as not annotated: {shown}")
     if counts.lacking:
         msg.warn(f"The teacher cannot predict {', '.join(counts.lacking)}.")
-    if left_out:
-        msg.warn(f"Skipped: {left_out}")
+    if skipped:
+        msg.warn(f"Skipped: {skipped}")
     return msg.good(f"Wrote {output / RECORD} and the student {distilled.systems[1].model}")

@@ -104,8 +104,9 @@ def evaluate(
     converted = ConvertedCorpus(corpus)
     types = converted.types
     names = read_pairs("--map", type_names)
-    if unknown := sorted(set(names.values()) - set(types.labels)):
-        raise ValueError(Errors.L840.format(corpus=corpus, unknown=unknown, known=types.labels))
+    if unknown := ", ".join(sorted(set(names.values()) - set(types.labels))):
+        known = ", ".join(types.labels)
+        raise ValueError(Errors.L840.format(corpus=corpus, unknown=unknown, known=known))
     score = partial(
         evaluate_model,
         data=converted.path(part),

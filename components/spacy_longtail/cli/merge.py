@@ -37,12 +37,12 @@ def merge(
     """
     options = given_options(misaligned=misaligned, offsets=offsets)
     merged = merge_labels(corpus, labelled, random_to, unchanged, format=format, allow=allow, **options)
-    mentions, left_out = merged.mentions.most_common(), merged.events.summary()
+    mentions, skipped = merged.mentions.most_common(), merged.events.summary()
     if as_json:
         added = {"added": dict(merged.parts), "mentions": dict(mentions), "new_types": merged.new_types}
         others = {"known": merged.n_known, "repeated": merged.n_repeated}
         others["conflicts"] = len(merged.conflicts)
-        return print_json({**added, **others, "left_out": left_out})
+        return print_json({**added, **others, "left_out": skipped})
     for part, n in merged.parts.items():
         msg.good(f"{part}: {number(n, 'sentence')} added")
     if not merged.parts:
@@ -53,8 +53,8 @@ def merge(
         msg.info(f"New types, declared as rare: {', '.join(merged.new_types)}")
     if merged.n_known or merged.n_repeated:
         msg.text(f"Already in the corpus: {merged.n_known}. Repeated in the file: {merged.n_repeated}.")
-    if left_out:
-        msg.warn(f"Skipped or changed: {left_out}")
+    if skipped:
+        msg.warn(f"Skipped or changed: {skipped}")
     if merged.conflicts:
         conflicts = number(len(merged.conflicts), "conflict")
         msg.warn(f"{conflicts} not added. They are in {corpus / CONFLICTS}")

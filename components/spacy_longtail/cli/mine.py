@@ -15,7 +15,17 @@ from ..unlabelled.pool import PoolOptions
 from ..unlabelled.proposals import DEFAULT_NAMES, ProposalFormat
 from ..unlabelled.scan import RANDOM
 from .app import UNLABELLED_PANEL, Code, GpuId, Json, app, print_json, print_table
-from .options import BatchSize, Encoding, Pool, PoolFormat, Processes, Seed, Split, read_names
+from .options import (
+    BatchSize,
+    Encoding,
+    Pool,
+    PoolFormat,
+    Processes,
+    Seed,
+    Split,
+    read_names,
+    read_pairs,
+)
 
 SUFFIXES = {Path(name).suffix for name in DEFAULT_NAMES.values()}
 
@@ -92,7 +102,7 @@ def mine_command(
         labels=labels,
         types=read_names("--types", types),
         corpus=corpus,
-        quotas=_quotas(quota),
+        quotas=read_pairs("--quota", read_names("--quota", quota), int, "TYPE=NUMBER"),
         random=random,
         diversity=diversity,
         seed=seed,
@@ -101,16 +111,16 @@ def mine_command(
         split=split,
         exclude=exclude or (),
     )
-    scan, left_out, n_chosen = mined.scan, mined.events.summary(), len(mined.proposals)
+    scan, skipped, n_chosen = mined.scan, mined.events.summary(), len(mined.proposals)
     if as_json:
         proposals = [
             {"text": p.unit.text, "chosen_for": p.chosen_for, "expected": round(float(p.score), 4)}
             for p in mined.proposals
         ]
-        return print_json({**vars(scan.counts), "left_out": left_out, "proposals": proposals})
+        return print_json({**vars(scan.counts), "left_out": skipped, "proposals": proposals})
     _print(mined)
-    if left_out:
-        msg.warn(f"Skipped: {left_out}")
+    if skipped:
+        msg.warn(f"Skipped: {skipped}")
     if n_chosen < labels:
         missing = labels - n_chosen
         msg.warn(
@@ -118,15 +128,6 @@ def mine_command(
             "the pool are too similar to these."
         )
     return msg.good(f"Wrote {output}: {number(n_chosen, 'sentence')} to label")
-
-
-def _quotas(text: str | None) -> dict[str, int]:
-    """Parse EVE=50,NAT=30 of the command line into numbers by type."""
-    items = [tuple(map(str.strip, item.partition("=")[::2])) for item in read_names("--quota", text)]
-    quotas = {name: int(number) for name, number in items if number.isdecimal()}
-    if len(quotas) < len(items):
-        raise typer.BadParameter(f"--quota takes TYPE=NUMBER, each type once, found {text!r}.")
-    return quotas
 
 
 def _print(mined: Mined) -> None:

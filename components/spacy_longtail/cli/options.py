@@ -1,13 +1,14 @@
 """Options that several commands have in common, and functions that parse their values."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer import Argument, Option
 
 from ..corpus.formats.options import Misaligned, Offsets
+from ..settings import parse_pairs
 from ..training.provenance import from_override
 from ..types import Overrides
 
@@ -61,7 +62,7 @@ BatchSize = Annotated[int, Option(min=1, help="Number of texts in a batch.")]
 
 
 def given_options(**options: object) -> dict[str, object]:
-    """Return the options that were given, without those that are None."""
+    """Return the options that were given, that is, are not None."""
     return {name: value for name, value in options.items() if value is not None}
 
 
@@ -93,21 +94,26 @@ def read_settings(given: Sequence[str] | None) -> Overrides:
     return settings
 
 
-def read_pairs(option: str, given: Sequence[str] | None) -> dict[str, str]:
+def read_pairs(
+    option: str,
+    given: Sequence[str] | None,
+    convert: Callable[[str], Any] = str,
+    form: str = "NAME=VALUE",
+) -> dict[str, Any]:
     """Parse NAME=VALUE of the command line.
 
     option (str): Name of the option, for messages.
     given (Optional[Sequence[str]]): Texts of the option.
-    RETURNS (dict[str, str]): Value of each name.
+    convert (Callable[[str], Any]): Converts a value, or raises ValueError.
+    form (str): Form of a text, for messages.
+    RETURNS (dict[str, Any]): Value of each name.
     RAISES (typer.BadParameter): If a name or value is missing, or a name is repeated.
     """
-    pairs: dict[str, str] = {}
-    for text in given or ():
-        name, _, value = (side.strip() for side in text.partition("="))
-        if not (name and value) or name in pairs:
-            raise typer.BadParameter(f"{option} takes NAME=VALUE, each name once, found {text!r}.")
-        pairs[name] = value
-    return pairs
+    try:
+        return parse_pairs(given or (), convert)
+    except ValueError as error:
+        problem = f"{option} takes {form}, each name once, found {' '.join(given or ())!r}."
+        raise typer.BadParameter(problem) from error
 
 
 def read_numbers(option: str, text: str | None) -> list[int] | None:

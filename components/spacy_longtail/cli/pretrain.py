@@ -102,11 +102,11 @@ def pretrain_command(
     _, record = pretrain(donors, output, options, exclude or [], lambda text: echo(text, err=True))
     if as_json:
         return print_json({**record, "model": str(output / MODEL)})
-    left_out = {donor["name"]: f"{donor['left_out']:,}" for donor in record["donors"]}
+    excluded = {donor["name"]: f"{donor['left_out']:,}" for donor in record["donors"]}
     rows = []
     for score in record["scores"][-1][1]:
         f1 = [percent(score[name]) for name in ("micro", "macro")]
-        rows.append((score["name"], f"{score['sentences']:,}", left_out[score["name"]], *f1))
+        rows.append((score["name"], f"{score['sentences']:,}", excluded[score["name"]], *f1))
     if rows:  # donors with free-text types are not evaluated
         print_table(("donor", "sentences evaluated", "excluded", "micro F1", "macro F1"), rows)
     return msg.text(f"Model: {output / MODEL}")

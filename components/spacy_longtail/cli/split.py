@@ -89,7 +89,7 @@ def _print_split(result: Split) -> None:
     rows = [(name, *(_cell(n, sum(row)) for n in row)) for name, row in amounts]
     head = ("type (* rare)", *(f"{n} {100 * part.share:.4g} %" for n, part in result.parts.items()))
     print_table(head, rows)
-    # folds have no train part of their own, so rare types are counted over all of them
+    # the parts of folds are their test parts, which are the whole corpus together
     learnt = [result.parts["train"]] if "train" in result.parts else parts
     mentions = sum((Counter(part.mentions) for part in learnt), Counter())
     msg.text(rare_sentence(result.types.tail, mentions, result.types.labels))

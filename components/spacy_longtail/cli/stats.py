@@ -100,22 +100,24 @@ def _print_names(corpus: ConvertedCorpus) -> None:
     )
 
 
-def _print_statistics(of: Statistics) -> None:
-    training, columns = of.parts["train"].types, of.parts.values()
-    msg.divider(f"Corpus {of.corpus}")
+def _print_statistics(statistics: Statistics) -> None:
+    mentions = {t: counts.mentions for t, counts in statistics.parts["train"].types.items()}
+    msg.divider(f"Corpus {statistics.corpus}")
     rows: list[tuple[str, ...]] = [
-        (key.replace("_", " "), *(_cell(getattr(part, key)) for part in columns)) for key in COUNTS
+        (key.replace("_", " "), *(_cell(getattr(part, key)) for part in statistics.parts.values()))
+        for key in COUNTS
     ]
-    print_table(("", *of.parts), rows)
+    print_table(("", *statistics.parts), rows)
     msg.divider("Types by part")
-    heads = [f"{part} mentions" for part in of.parts]
-    heads += ["bits", "bucket", *(f"{part} unseen, %" for part in of.leakage)]
-    print_table(("type (* rare)", *heads), [_type_row(of, t) for t in of.labels + of.undeclared])
-    msg.text(rare_sentence(of.tail, {t: counts.mentions for t, counts in training.items()}, of.labels))
+    heads = [f"{part} mentions" for part in statistics.parts]
+    heads += ["bits", "bucket", *(f"{part} unseen, %" for part in statistics.leakage)]
+    rows = [_type_row(statistics, label) for label in statistics.labels + statistics.undeclared]
+    print_table(("type (* rare)", *heads), rows)
+    msg.text(rare_sentence(statistics.tail, mentions, statistics.labels))
     msg.divider("Sentences that occur more than once")
     rows = []
-    for part, repeated in of.duplicates.items():
-        leaked = of.leakage.get(part)
+    for part, repeated in statistics.duplicates.items():
+        leaked = statistics.leakage.get(part)
         numbers = (leaked.sentences, leaked.entity_sentences, leaked.near) if leaked else [None] * 3
         rows.append((part, *map(_cell, (repeated, *numbers))))
     head = (
@@ -126,24 +128,24 @@ def _print_statistics(of: Statistics) -> None:
         "same but for names",
     )
     print_table(head, rows)
-    msg.text(f"Texts with different annotations: {of.conflicts.texts:,}")
+    msg.text(f"Texts with different annotations: {statistics.conflicts.texts:,}")
     msg.divider("Findings")
-    for finding in of.diagnosis:
+    for finding in statistics.diagnosis:
         msg.warn(finding.finding)
         for line in (finding.evidence, f"Try: {finding.advice}"):
             echo(wrap(line, indent=2, wrap_max=100))
 
 
-def _type_row(of: Statistics, label: str) -> tuple[str, ...]:
-    by_part = {part: counts.types[label] for part, counts in of.parts.items()}
-    (bucket,) = (name for name, types in of.buckets.items() if label in types)
+def _type_row(statistics: Statistics, label: str) -> tuple[str, ...]:
+    by_part = {part: counts.types[label] for part, counts in statistics.parts.items()}
+    (bucket,) = (name for name, types in statistics.buckets.items() if label in types)
     bits = by_part["train"].rareness
     return (
-        label + " *" * (label in of.tail) + " (undeclared)" * (label in of.undeclared),
+        label + " *" * (label in statistics.tail) + " (undeclared)" * (label in statistics.undeclared),
         *(_cell(types.mentions) for types in by_part.values()),
         "-" if bits is None else f"{bits:.1f}",
         bucket,
-        *(_cell(by_part[part].unseen) for part in of.leakage),
+        *(_cell(by_part[part].unseen) for part in statistics.leakage),
     )
 
 

@@ -129,7 +129,7 @@ def _print_gate(chosen: ChosenGate) -> None:
         (when, *(f"{100 * v:.1f}" for v in (at.p, at.r, at.open)))
         for when, at in (("before", chosen.before), ("after", chosen.after))
     ]
-    print_table(("sentences", "P", "R", "opened %"), rows)
+    print_table(("sentences", "P", "R", "flagged %"), rows)
     text = f"threshold {chosen.threshold or 0:.4g}"
     if chosen.budget is not None:
         text = f"budget {100 * chosen.budget:g} % of sentences, started from {chosen.start} scores"

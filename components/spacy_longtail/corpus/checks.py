@@ -25,9 +25,9 @@ from .tokenizers import blank
 Level = Literal["info", "good", "warn", "fail"]
 Results = Iterator[tuple[Level, str]]
 
-LONG = 200  # words of a sentence
-ALIKE = 0.83  # of difflib's ratio: PERSON and PERSNO are, CARDINAL and ORDINAL are not
-COMPARED = 300  # types, each with each other
+MAX_WORDS = 200  # of a sentence
+MIN_SIMILARITY = 0.83  # difflib's ratio: PERSON and PERSNO reach it, CARDINAL and ORDINAL do not
+MAX_TYPES = 300  # types that are compared, each with each other
 LEVELS: dict[str, Level] = {  # of the findings that are faults
     "no_entity": "fail",
     "undeclared_type": "fail",
@@ -35,15 +35,15 @@ LEVELS: dict[str, Level] = {  # of the findings that are faults
 }
 SENTENCE_ENDS = frozenset(Sentencizer.default_punct_chars)
 N_EXAMPLES = 3
-CONTEXT = 3  # tokens on either side of an example
-N_DOCS = 500  # of a part, whose tokens are compared: enough for a share, quick on large corpora
+N_CONTEXT = 3  # tokens on either side of an example
+MAX_DOCS = 500  # documents of a part whose tokens are compared, so that large corpora take no longer
 ODDITIES: dict[str, dict[str, tuple[Level, str]]] = {  # by section and kind
     "Sentences": {
         "unbounded": (
             "warn",
             "documents with several sentences but no boundaries, each treated as one sentence",
         ),
-        "long": ("warn", f"sentences of more than {LONG} words"),
+        "long": ("warn", f"sentences of more than {MAX_WORDS} words"),
         "crossing": ("warn", "entities across a sentence boundary, which count as not annotated"),
         "opening_space": ("warn", "sentences that open with whitespace"),
     },
@@ -97,7 +97,7 @@ class Oddities:
         self._note("unannotated", doc, 0, 1, is_bare)
         for start, end in sentences:
             n_words = sum(not token.is_space for token in doc[start:end])
-            self._note("long", doc, start, start + 1, n_words > LONG)
+            self._note("long", doc, start, start + 1, n_words > MAX_WORDS)
         inside: set[int] = set()
         for start, end, _ in entity_bounds(doc):
             inside.update(range(start, end))
@@ -119,7 +119,7 @@ class Oddities:
             return
         self.n[kind] += 1
         if len(self.examples[kind]) < N_EXAMPLES:
-            around = max(start - CONTEXT, 0), min(end + CONTEXT, len(doc))
+            around = max(start - N_CONTEXT, 0), min(end + N_CONTEXT, len(doc))
             self.examples[kind].append(marked_up(doc, *around, entity_bounds(doc)))
 
 
@@ -152,27 +152,27 @@ def _findings(statistics: Statistics) -> Results:
 
 
 def _names(statistics: Statistics) -> Results:
-    """Yield types that may be one: misspelt, or with other case or punctuation."""
+    """Yield pairs of types that may be the same: misspelt, or with other case or punctuation."""
     labels = statistics.labels + statistics.undeclared
     parts = statistics.parts.values()
     mentions = {label: sum(part.types[label].mentions for part in parts) for label in labels}
-    plain = {label: "".join(filter(str.isalnum, label.casefold())) for label in labels[:COMPARED]}
+    plain = {label: "".join(filter(str.isalnum, label.casefold())) for label in labels[:MAX_TYPES]}
     for pair in combinations(plain, 2):
         one, other = sorted(plain[label] for label in pair)
-        if SequenceMatcher(None, one, other).ratio() >= ALIKE:
+        if SequenceMatcher(None, one, other).ratio() >= MIN_SIMILARITY:
             shown = ", ".join(f"{label} ({mentions[label]:,})" for label in pair)
-            yield "warn", f"Are these types one? {shown} are spelt almost alike."
+            yield "warn", f"These may be the same type: {shown} have almost the same name."
 
 
 def _tokens(types: CorpusTypes, paths: Mapping[str, Path]) -> Results:
-    """Yield whether the tokens are those that a pipeline makes of the text."""
+    """Yield whether a pipeline splits the text into the same tokens."""
     try:
         nlp = blank(types.lang, types.tokens)
     except ValueError as error:
         yield "info", f"The tokens were not compared with the language's: {error}"
         return
     for part, path in paths.items():
-        docs = list(islice(stream_docs(path, nlp.vocab), N_DOCS))
+        docs = list(islice(stream_docs(path, nlp.vocab), MAX_DOCS))
         known = [doc for doc in docs if not doc.has_unknown_spaces]
         if len(known) < len(docs):
             yield (
@@ -190,8 +190,8 @@ def _tokens(types: CorpusTypes, paths: Mapping[str, Path]) -> Results:
         if odd:
             yield (
                 "warn",
-                f"{part}: {len(odd):,} of {sum(map(len, known)):,} tokens are others to the tokenizer "
-                f"of {nlp.lang!r}, such as: {' / '.join(odd[:N_EXAMPLES])}",
+                f"{part}: {len(odd):,} of {sum(map(len, known)):,} tokens differ from those of the "
+                f"tokenizer of {nlp.lang!r}, such as: {' / '.join(odd[:N_EXAMPLES])}",
             )
         elif known:
             yield "good", f"{part}: the tokenizer of {nlp.lang!r} makes the same tokens."
@@ -217,7 +217,7 @@ def check_corpus(corpus: Path) -> Iterator[Check]:
             oddities[part].add(doc)
     good = "No type or part is absent, and no text is annotated in two ways."
     yield from run_check(_findings(statistics), "Findings", good)
-    yield from run_check(_names(statistics), "Types", "No two types have names that are almost alike.")
+    yield from run_check(_names(statistics), "Types", "No two types have almost the same name.")
     for section, kinds in ODDITIES.items():
         results = (
             (level, f"{part}: {text}: {seen.n[kind]:,}, such as: {' / '.join(seen.examples[kind])}")

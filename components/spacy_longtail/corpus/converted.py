@@ -82,7 +82,10 @@ class ConvertedCorpus:
         return {part: path for part, path in paths.items() if part == "train" or path.exists()}
 
     def path(self, part: str) -> Path:
-        """Return the path of a part, which may not exist. part (str): Its name."""
+        """Return the path of a part, which may not exist.
+
+        part (str): Name of the part.
+        """
         return part_path(self.folder, part)
 
     def docs(self, part: str, vocab: Vocab) -> Iterator[Doc]:

@@ -45,7 +45,7 @@ class CorpusCounts:
 
     n_tokens: int = 0
     n_units: int = 0  # sentences, or documents
-    n_entity_units: int = 0  # those with an entity
+    n_entity_units: int = 0  # units with an entity
     tokens: Counter[str] = field(default_factory=Counter)
     mentions: Counter[str] = field(default_factory=Counter)
     singles: Counter[str] = field(default_factory=Counter)
@@ -98,7 +98,7 @@ class CorpusCounts:
 
 
 def count_docs(docs: Iterable[Doc]) -> CorpusCounts:
-    """Return the counts of documents, each of which is one unit."""
+    """Return the counts of documents. Each document is one unit."""
     counts = CorpusCounts()
     for doc in docs:
         counts.add(count_doc(doc))

@@ -62,8 +62,11 @@ def _has_place(key: object) -> bool:
 def take_tokens(doc: Doc, kept: Ints1d) -> Doc:
     """Return a document of some tokens, with their entities, tags, lemmas and soft targets.
 
-    kept (Ints1d): (n_kept,) ascending; entities are expected whole.
-    RETURNS (Doc): The first kept token of each sentence begins it; unknown boundaries stay so.
+    doc (Doc): The document.
+    kept (Ints1d): Indices of the tokens, ascending, with all tokens of an entity or none; shape
+        (n_kept,).
+    RETURNS (Doc): The document. The first kept token of each sentence begins it, and unknown
+        boundaries stay unknown.
     """
     words, spaces = words_and_spaces([doc[int(i)] for i in kept])
     taken = Doc(doc.vocab, words=words, spaces=None if doc.has_unknown_spaces else spaces)
@@ -87,8 +90,3 @@ def bare(doc: Doc, vocab: Vocab | None = None) -> Doc:
 def words_and_spaces(tokens: Doc | Span | list[Token]) -> tuple[list[str], list[bool]]:
     """Return the text of each token, and whether a blank follows it."""
     return [token.text for token in tokens], [bool(token.whitespace_) for token in tokens]
-
-
-def in_sentences(doc: Doc, vocab: Vocab) -> Doc:
-    """Return the words, spaces and sentence boundaries of a document in another vocabulary."""
-    return bare(doc, vocab).from_array(["SENT_START"], doc.to_array(["SENT_START"]))

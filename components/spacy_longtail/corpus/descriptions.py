@@ -41,11 +41,16 @@ class Declared(Record):
     descriptions: dict[str, Words] = Field(default_factory=dict)
     group_by: Words | None = None
     other_descriptions: dict[str, list[Words]] = Field(default_factory=dict)
-    open: bool = False  # each mention has a type of its own, and none is declared
+    open: bool = False  # whether types are free text, one per mention, and not declared
 
 
 def read_types(corpus: Path, allow_open: bool = False) -> CorpusTypes:
-    """Return the types of a converted corpus. allow_open (bool): Whether they may be free text."""
+    """Return the types of a converted corpus.
+
+    corpus (Path): A folder that `convert` wrote.
+    allow_open (bool): Whether the types may be free text.
+    RAISES (ValueError): If there are no types (L402), or they cannot be used (L419, L430).
+    """
     path = corpus / TYPES
     if not path.is_file():
         fix = "Run `python -m spacy_longtail convert` first."
@@ -61,7 +66,7 @@ def read_types(corpus: Path, allow_open: bool = False) -> CorpusTypes:
 
 
 def has_open_types(corpus: Path) -> bool:
-    """Return whether each mention of a converted corpus has a type of its own."""
+    """Return whether a converted corpus has free-text types, one per mention."""
     path = corpus / TYPES
     return path.is_file() and _read(path).open
 
@@ -70,7 +75,7 @@ def write_types(corpus: Path, types: CorpusTypes, is_open: bool = False) -> None
     """Write types.json.
 
     types (CorpusTypes): The types.
-    is_open (bool): Whether to write instead that each mention has a type of its own.
+    is_open (bool): Whether to write instead that the corpus has free-text types.
     """
     optional = ("descriptions", "group_by", "other_descriptions")
     content = {key: value for key, value in types._asdict().items() if key not in optional or value}
@@ -91,9 +96,13 @@ def read_declared(source: Path) -> tuple[Path, Declared]:
 
 
 def check_declared(path: Path, declared: Declared, is_open: bool, needed: bool = False) -> None:
-    """Refuse types that are declared beside open ones, or not declared where they are needed.
+    """Refuse types that are declared beside free-text ones, or missing where they are needed.
 
-    path (Path): What declares them.
+    path (Path): File of the declarations, for the error.
+    declared (Declared): The declarations.
+    is_open (bool): Whether the corpus has free-text types.
+    needed (bool): Whether the format needs declared types.
+    RAISES (ValueError): L430.
     """
     names = [
         name
@@ -101,8 +110,8 @@ def check_declared(path: Path, declared: Declared, is_open: bool, needed: bool =
         if getattr(declared, name)
     ]
     if is_open and names:
-        problem = f"it declares {' and '.join(names)}, but the types of the corpus are open"
-        raise _bad(path, problem, "Take them out.")
+        problem = f"it declares {' and '.join(names)}, but the corpus has free-text types"
+        raise _bad(path, problem, "Remove them.")
     if needed and not (is_open or declared.labels):
         raise _bad(path, "marked-up articles need their labels declared there", EXAMPLE)
 

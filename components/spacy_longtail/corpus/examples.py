@@ -60,8 +60,9 @@ def _gold_bounds(eg: Example) -> list[tuple[int, int]]:
 def gold_entities(eg: Example) -> tuple[Ints1d, Ints1d]:
     """Return entity boundaries and types of the gold annotation, on the predicted tokens.
 
-    RETURNS (Tuple[Ints1d, Ints1d]): (n_tokens,) spaCy's codes, 0 no annotation (misaligned tokens
-        too), 1 inside, 2 outside, 3 begins; (n_tokens,) hashes of the types, 0 outside entities.
+    RETURNS (Tuple[Ints1d, Ints1d]): spaCy's codes: 0 for no annotation or a misaligned token, 1
+        inside, 2 outside, 3 begins; and hashes of the types, 0 outside entities. Both have shape
+        (n_tokens,).
     """
     if not same_tokens(eg):
         code = {"B": 3, "U": 3, "I": 1, "L": 1, "O": 2}
@@ -134,9 +135,10 @@ def flagged_sentences(eg: Example, labels: Collection[str]) -> np.ndarray:
 def annotated_sentences(eg: Example, flags: np.ndarray) -> np.ndarray:
     """Return whether the annotation says of each predicted sentence whether it has a type.
 
-    flags (ndarray): (n_sentences,), `flagged_sentences` of the types. A flagged sentence is known,
-        and so is one with an annotated token.
-    RETURNS (ndarray): (n_sentences,), bool.
+    eg (Example): The example.
+    flags (ndarray): `flagged_sentences` of the types, shape (n_sentences,). The annotation says it
+        of every flagged sentence, and of every sentence with an annotated token.
+    RETURNS (ndarray): Whether it says so, shape (n_sentences,).
     """
     missing = eg.reference.to_array("ENT_IOB") == 0
     if not missing.any():
@@ -166,9 +168,11 @@ def on_gold_tokens(eg: Example, spans: Iterable[Placed]) -> Iterator[tuple[Place
 def trim_whitespace(start: Ints1d, end: Ints1d, space: np.ndarray) -> tuple[Ints1d, Ints1d]:
     """Return spans without the whitespace tokens at their ends, where no entity may have one.
 
-    start, end (Ints1d): (n_spans,), first token of each span and one past the last.
-    space (ndarray): (n_tokens,), whether a token is whitespace.
-    RETURNS (Tuple[Ints1d, Ints1d]): (n_spans,) each; start is end where a span holds nothing else.
+    start (Ints1d): First token of each span, shape (n_spans,).
+    end (Ints1d): One past the last token of each span, shape (n_spans,).
+    space (ndarray): Whether a token is whitespace, shape (n_tokens,).
+    RETURNS (Tuple[Ints1d, Ints1d]): The new starts and ends, shape (n_spans,) each. They are equal
+        if a span has only whitespace.
     """
     words = np.flatnonzero(np.equal(space, 0))
     next_word, last_word = np.append(words, len(space)), np.append(-1, words)

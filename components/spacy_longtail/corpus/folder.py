@@ -4,7 +4,7 @@ import math
 import shutil
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, cast
@@ -12,9 +12,9 @@ from typing import Annotated, cast
 from pydantic import AfterValidator
 from spacy.language import Language
 from spacy.tokens import Doc
-from tqdm import tqdm
 
 from ..errors import Errors, Warnings
+from ..output.console import progress
 from ..output.writing import check_folder, coded_io
 from ..records import Record
 from .boundaries import boundary_pipeline, with_boundaries
@@ -29,10 +29,10 @@ from .descriptions import (
     write_types,
 )
 from .formats.context import Context, Events, check_losses
-from .formats.docbin import stream_docs
+from .formats.docbin import Tally, stream_docs
 from .formats.duplicates import Duplicates
 from .formats.options import Misaligned
-from .formats.sources import FORMATS, find_parts
+from .formats.sources import FORMATS, Source, find_parts
 from .names import NAMES, Names, convert_names
 from .parts import replacing_parts, write_part
 from .rare import rare_types, tail_types
@@ -40,7 +40,6 @@ from .tokenizers import Tokens, blank
 
 REPORT = "conversion.json"  # in a converted corpus
 PARTS = ("train", "dev", "test")
-PATIENCE = 2.0  # seconds before a progress bar appears
 
 
 # most frequent first
@@ -91,11 +90,11 @@ def convert_corpus(
     open_types (bool): Whether the corpus has free-text types, which only `pretrain` accepts.
     sentences (Optional[Union[str, Language]]): "sentencizer" or a pipeline, which sets the sentence
         boundaries of documents without any.
-    duplicates (str): What to do with texts given several times with different annotation: "merge",
-        "keep", "first" or "refuse".
+    duplicates (str): Handling of texts that are given several times with different annotation:
+        "merge", "keep", "first" or "refuse".
     docs_per_file (Optional[int]): Number of documents per file of a part. Null writes one file.
     allow (bool): Whether more than a twentieth of the annotations may be lost.
-    rare_mentions (Optional[int]): Maximum number of training mentions of a rare type; null takes
+    rare_mentions (Optional[int]): Maximum number of training mentions of a rare type; null uses
         the limit of `corpus.rare`. It must be null if the corpus declares its tail.
     **options (object): Options of the format, such as encoding="cp1252" or scheme="iob1".
     RETURNS (CorpusTypes): The types of the corpus.
@@ -104,14 +103,9 @@ def convert_corpus(
         parts, ignored = find_parts(source, PARTS, format, options)
         path, declared = read_declared(source)
     formats = {part.format for part in parts.values()}
-    if sentences and all(FORMATS[name].has_sentences for name in formats):
-        problem = f"the source is read as {', '.join(sorted(formats))}, which has sentence boundaries"
-        raise ValueError(Errors.L420.format(name="sentences", problem=problem))
     is_open = open_types or declared.open or "open" in formats
     check_declared(path, declared, is_open, "articles" in formats)
-    if rare_mentions is not None and (is_open or "tail" in declared.model_fields_set):
-        problem = "free-text types are never rare" if is_open else f"{path} declares the tail"
-        raise ValueError(Errors.L420.format(name="rare-mentions", problem=problem))
+    _check_options(formats, sentences, rare_mentions, is_open, path, declared)
     lang, tokens = lang or declared.lang, cast(Tokens, options.get("tokens") or declared.tokens)
     nlp = blank(lang, tokens)
     boundaries = sentences and boundary_pipeline(sentences, lang, tokens)
@@ -125,15 +119,8 @@ def convert_corpus(
             docs: Iterable[Doc] = part.read(context, duplicates)
             if boundaries:
                 docs = with_boundaries(docs, boundaries, part.path, context.events)
-            docs = tqdm(docs, name, delay=PATIENCE, disable=None, leave=False)
-            tally = write_part(folder, name, docs, docs_per_file)
-            report[name] = ConvertedPart(
-                format=part.format,
-                misaligned=part.misaligned,
-                **tally._asdict(),
-                events={kind: dict(counts) for kind, counts in context.events.counts.items()},
-                examples=context.events.examples,
-            )
+            tally = write_part(folder, name, progress(docs, name), docs_per_file)
+            report[name] = _converted_part(part, tally, context.events)
             happened.append((context.events, part.misaligned))
         if not allow:
             check_losses(source, happened, sum(sum(part.mentions.values()) for part in report.values()))
@@ -149,8 +136,48 @@ def convert_corpus(
     return types
 
 
+def _check_options(
+    formats: Set[str],
+    sentences: str | Language | None,
+    rare_mentions: int | None,
+    is_open: bool,
+    path: Path,
+    declared: Declared,
+) -> None:
+    """Refuse options that the source leaves without effect.
+
+    formats (Set[str]): Formats of the parts.
+    sentences (Optional[Union[str, Language]]): Sets the sentence boundaries.
+    rare_mentions (Optional[int]): Maximum number of training mentions of a rare type.
+    is_open (bool): Whether the corpus has free-text types.
+    path (Path): File of the declarations.
+    declared (Declared): The declarations.
+    RAISES (ValueError): L420.
+    """
+    if sentences and all(FORMATS[name].has_sentences for name in formats):
+        problem = f"the source is read as {', '.join(sorted(formats))}, which has sentence boundaries"
+        raise ValueError(Errors.L420.format(name="sentences", problem=problem))
+    if rare_mentions is not None and (is_open or "tail" in declared.model_fields_set):
+        problem = "free-text types are never rare" if is_open else f"{path} declares the tail"
+        raise ValueError(Errors.L420.format(name="rare-mentions", problem=problem))
+
+
+def _converted_part(part: Source, tally: Tally, events: Events) -> ConvertedPart:
+    """Return the record of a part that was written."""
+    return ConvertedPart(
+        format=part.format,
+        misaligned=part.misaligned,
+        **tally._asdict(),
+        events={kind: dict(counts) for kind, counts in events.counts.items()},
+        examples=events.examples,
+    )
+
+
 def read_conversion(corpus: Path) -> Conversion:
-    """Return the record of a conversion. corpus (Path): A folder that `convert` wrote."""
+    """Return the record of a conversion.
+
+    corpus (Path): A folder that `convert` wrote.
+    """
     return Conversion.model_validate_json((corpus / REPORT).read_bytes())
 
 
@@ -163,7 +190,7 @@ def _types(
     mentions = sum((Counter(part.mentions) for part in report.values()), Counter[str]())
     labels = declared.labels or rare_types(mentions, math.inf)
     known = set(labels)
-    train = next(iter(report.values())).mentions  # or those of the one part that there is
+    train = next(iter(report.values())).mentions  # or those of its only part
     has_tail = "tail" in declared.model_fields_set
     return empty._replace(
         labels=list(labels),
@@ -193,8 +220,8 @@ def _problems(
         yield f"there are lists of names for {', '.join(strange)}, which are no types of the corpus"
     if described := [label for label in declared.descriptions if label not in types.labels]:
         yield (
-            f"the descriptions of {', '.join(described)} are left out. "
-            "They have no mention: name them in labels of corpus.json to keep them"
+            f"the types {', '.join(described)} have descriptions but no mention, so they are ignored. "
+            "Name them in labels of corpus.json to keep them"
         )
 
 
@@ -203,7 +230,7 @@ def check_corpus_folder(target: Path, parts: Iterable[str], inputs: Iterable[Pat
 
     target (Path): The folder, existing or new.
     parts (Iterable[str]): The parts that will be written.
-    inputs (Iterable[Path]): What is read, and must not lie in the folder.
+    inputs (Iterable[Path]): Files and folders that are read. None may lie in the folder.
     """
     ours = [TYPES, REPORT, *(name for part in parts for name in (part, f"{part}.spacy"))]
 

@@ -13,7 +13,12 @@ TAKEN = ("O", "*")
 
 
 def check_label(label: object, where: str = "") -> str:
-    """Return the name of a type, checked. where (str): Its place, as errors name it."""
+    """Return the name of a type, checked.
+
+    label (object): The name.
+    where (str): Its place, for the error.
+    RAISES (ValueError): If it cannot be the name of a type (L550).
+    """
     problem = _problem_of(label) if isinstance(label, str) else "it is no text"
     if problem:
         raise ValueError(Errors.L550.format(label=str(label)[:60], where=where, problem=problem))
@@ -24,7 +29,7 @@ def declared_types(nlp: Language | None) -> list[str]:
     """Return the types that a pipeline's config declares; the data may lack mentions of them.
 
     nlp (Optional[Language]): A pipeline; null declares nothing.
-    RETURNS (List[str]): `labels` of its section [longtail], which `train` fills in from types.json.
+    RETURNS (List[str]): `labels` in its section [longtail], which `train` copies from types.json.
     """
     section = {} if nlp is None else nlp.config.interpolate().get("longtail", {})
     return list(section.get("labels") or ())

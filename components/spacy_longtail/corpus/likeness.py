@@ -27,7 +27,7 @@ def exact_key(text: str) -> int:
 
 
 def text_key(text: str) -> int:
-    """Return a key of a text in any case. 64 bits."""
+    """Return a key of 64 bits for a text, the same in any case."""
     return digest(plain_text(text))
 
 
@@ -39,9 +39,11 @@ def skeleton(text: str) -> str:
 def template_key(doc: Doc, start: int, end: int, bounds: Iterable[EntityBounds]) -> int:
     """Return a key of a sentence that is the same for other names and numbers.
 
-    doc (Doc): The document. start, end (int): The sentence's first token, and one past its last.
+    doc (Doc): The document.
+    start (int): First token of the sentence.
+    end (int): One past the last token of the sentence.
     bounds (Iterable[EntityBounds]): The entities of the document; each is replaced by its type.
-    RETURNS (int): 64 bits; 0 for a sentence of fewer than MIN_WORDS other words.
+    RETURNS (int): The key, of 64 bits; 0 for a sentence with fewer than MIN_WORDS other words.
     """
     words = [skeleton(token.text) for token in doc[start:end]]
     is_word = [any(map(str.isalpha, word)) for word in words]

@@ -12,15 +12,14 @@ from spacy.matcher import PhraseMatcher
 from spacy.tokens import Doc
 from spacy.util import minibatch
 from spacy.vocab import Vocab
-from tqdm import tqdm
 
 from ..errors import Errors, Warnings
+from ..output.console import progress
 from .labels import check_label
 
 NAMES = "names.jsonl"  # in a converted corpus
 LISTS = "names"  # folder of TYPE.txt beside the parts of a source
 MIN_CHARACTERS = 2  # a name of one letter would match far too often
-PATIENCE = 2.0  # seconds before a progress bar appears
 BATCH = 10_000  # number of names that are added to a matcher at once
 WORD_KEYS = ("LOWER", "TEXT", "ORTH")  # of a token pattern
 
@@ -48,13 +47,12 @@ def read_names(path: Path, tokenize: Callable[[str], Iterable[str]]) -> Names:
     tokenize (Callable[[str], Iterable[str]]): Returns the words of a name.
     RETURNS (Names): The words of each name by type, in the order of the file, each once. A text may
         be split in two ways. Names that differ in case alone are one name, and names of one
-        character are left out.
+        character are skipped.
     RAISES (ValueError): If the file cannot be read (L803).
     """
     names: dict[str, dict[tuple[str, ...], list[str]]] = {}
     too_short = list[str]()
-    entries = tqdm(_entries(path), "names", delay=PATIENCE, disable=None, leave=False)
-    for place, label, pattern in entries:
+    for place, label, pattern in progress(_entries(path), "names"):
         ways = _words_of(pattern, tokenize)
         if not ways:
             problem = f"its pattern has more than words: {json.dumps(pattern, ensure_ascii=False)}"

@@ -16,11 +16,6 @@ from .formats.docbin import Tally, write_docs
 CHUNK = 1 << 20  # number of bytes of a file that are read at a time
 
 
-def with_name(folder: Path) -> Path:
-    """Return the path of a folder with its name at the end, instead of . or .."""
-    return folder.resolve() if folder.name in ("", "..") else folder
-
-
 def part_path(corpus: Path, part: str) -> Path:
     """Return the path of a part: PART.spacy, or a folder PART of .spacy files."""
     if part in ("", ".", "..") or set(part) & set("/\\\0"):

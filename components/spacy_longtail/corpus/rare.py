@@ -33,9 +33,9 @@ def rare_types(mentions: Mapping[str, int], limit: float) -> list[str]:
 def tail_types(
     mentions: Mapping[str, int], labels: Collection[str], max_mentions: int | None = None
 ) -> list[str]:
-    """Return the rare types among those that a corpus declares.
+    """Return the rare types of the declared types of a corpus.
 
-    A declared type without a training mention is rare: it is the one that needs help most.
+    A declared type without a training mention is rare, because it needs help most.
 
     mentions (Mapping[str, int]): Training mentions by type.
     labels (Collection[str]): The declared types.

@@ -21,15 +21,20 @@ class SoftTags(NamedTuple):
 def write_soft(doc: Doc, tags: Sequence[str], log_p: Floats2d) -> None:
     """Store the distributions in Doc.user_data, as bytes of float16, which msgpack stores as is.
 
-    doc (Doc): A row for each of its tokens. tags (Sequence[str]): A name for each column.
-    log_p (Floats2d): (n_tokens, n_tags); logarithms keep the digits of what is nearly impossible.
+    doc (Doc): The document.
+    tags (Sequence[str]): Tags of the columns.
+    log_p (Floats2d): Log probabilities, shape (n_tokens, n_tags). Their float16 is more precise for
+        small probabilities than that of the probabilities themselves.
     """
     rows = np.maximum(log_p, MIN_LOG_P).astype("float16")
     doc.user_data[SOFT] = {"tags": list(tags), "log_p": rows.tobytes()}
 
 
 def read_soft(doc: Doc) -> SoftTags | None:
-    """Return the soft targets of a document, or None. RAISES (ValueError): L745."""
+    """Return the soft targets of a document, or None if it has none.
+
+    RAISES (ValueError): If their number does not fit the tokens (L745).
+    """
     kept = doc.user_data.get(SOFT)
     if kept is None:
         return None

@@ -3,7 +3,7 @@
 import shutil
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -16,9 +16,11 @@ from ..errors import Errors, Warnings
 from ..output.amounts import number, verb
 from ..output.writing import NEW, check_folder, check_outside, is_file_name
 from ..sentences import all_bounds, plain_text, sentence_lengths
+from ..settings import parse_pairs
 from .counts import count_docs, entity_bounds
 from .cutting import sentence_docs
-from .folder import PARTS, CorpusTypes, check_corpus_folder, load_docs, read_types, write_corpus
+from .descriptions import TYPES, CorpusTypes, read_types
+from .folder import PARTS, check_corpus_folder, load_docs, write_corpus
 from .likeness import sentence_keys
 from .parts import part_path, replacing_parts
 from .rare import tail_types
@@ -48,7 +50,7 @@ class SplitPart(NamedTuple):
 
 class Split(NamedTuple):
     types: CorpusTypes
-    parts: dict[str, SplitPart]  # of folds: what each has as its test part
+    parts: dict[str, SplitPart]  # or the test part of each fold
 
 
 def split_corpus(
@@ -72,12 +74,16 @@ def split_corpus(
 
     source (Path): A folder that `convert` wrote, a .spacy file, or a folder of .spacy files.
     target (Path): The folder to write: PART.spacy and types.json, or such a folder fold-I per fold.
-    shares (Optional[Mapping[str, float]]): Share of the sentences by part; null is 80, 10, 10 %.
-    folds (Optional[int]): Write folds instead: fold-I tests on fold I, the next is dev.
-    part (Optional[str]): Which part of the source to split; null is all, or train without an all.
+    shares (Optional[Mapping[str, float]]): Fraction of the sentences in each part. Defaults to 80 %
+        train, 10 % dev and 10 % test.
+    folds (Optional[int]): Number of cross-validation folds to write instead: in fold-I, fold I is
+        the test part and the next one is dev.
+    part (Optional[str]): Part of the source to split. Defaults to "all", or "train" if there is no
+        part "all".
     unit (str): "doc", or "sentence", which cuts documents at boundaries outside entities.
     group_by (Optional[str]): Key in doc.user_data; documents with the same value stay together.
-        Null takes that of types.json. It is written there, and holds for later folds, too.
+        Defaults to that of types.json. It is written to types.json, so that it also holds for later
+        folds.
     near (bool): Whether sentences that differ only in names and numbers count as shared.
     min_mentions (int): Minimum number of mentions of each type in each part.
     seed (int): Random seed.
@@ -90,7 +96,8 @@ def split_corpus(
     path, others = _part_to_split(source, target, part, made)
     for name in ["."] if folds is None else wanted:
         check_corpus_folder(target / name, made, [path])
-    types = read_types(source) if (source / "types.json").is_file() else None
+
+    types = read_types(source) if (source / TYPES).is_file() else None
     docs = load_docs(path, spacy.blank("xx"))
     units = divide(docs, unit, types.labels if types else [])
     group_by = group_by or (types.group_by if types else None)
@@ -100,46 +107,80 @@ def split_corpus(
     chosen = {name: np.flatnonzero(of_unit == i) for i, name in enumerate(wanted)}
     parts = {name: _counted(units, chosen[name], share) for name, share in wanted.items()}
     _check_mentions(parts, units.labels, min_mentions, strict)
-    whole = _counted(units, np.arange(len(units.docs)), 1.0)
-    if types is None:
-        labels = count_docs(docs).labels
-        types = CorpusTypes(labels, tail_types(whole.mentions, labels))
-    if set(types.tail) == set(tail_types(whole.mentions, types.labels)):
-        # not declared, so counted in the new training part; folds share one tail, to be comparable
-        learnt = parts.get("train", whole)
-        types = types._replace(tail=tail_types(learnt.mentions, types.labels))
-    types = types._replace(group_by=group_by)
+    types = _types_of(units, types, parts, group_by)
     corpora = {target: chosen}
     if folds is not None:
         corpora = {target / name: parts_of_fold(of_unit, i, folds) for i, name in enumerate(wanted)}
     _refuse_others(target, corpora, [*made, *(path.stem for path in others)])
-    with ExitStack() as folders:
-        for folder, rows_of in corpora.items():
-            place = folders.enter_context(replacing_parts(folder, [*rows_of, *(p.stem for p in others)]))
-            rows = {name: [units.docs[i] for i in rows] for name, rows in rows_of.items()}
-            write_corpus(place, rows, types, source)
-            for path in others:
-                (shutil.copytree if path.is_dir() else shutil.copyfile)(path, place / path.name)
+    _write(corpora, units.docs, types, source, others)
     return Split(types, parts)
 
 
+def _types_of(
+    units: Units, types: CorpusTypes | None, parts: Mapping[str, SplitPart], group_by: str | None
+) -> CorpusTypes:
+    """Return the types of the new corpora.
+
+    A tail that was not declared is counted again in the new training part. All folds have the same
+    tail, so that they can be compared.
+
+    units (Units): The units of the source.
+    types (Optional[CorpusTypes]): The types of the source, if it has types.json.
+    parts (Mapping[str, SplitPart]): The new parts.
+    group_by (Optional[str]): Key in doc.user_data that keeps documents together.
+    """
+    whole = _counted(units, np.arange(len(units.docs)), 1.0)
+    types = types or CorpusTypes(units.labels, tail_types(whole.mentions, units.labels))
+    if set(types.tail) == set(tail_types(whole.mentions, types.labels)):
+        training = parts.get("train", whole)
+        types = types._replace(tail=tail_types(training.mentions, types.labels))
+    return types._replace(group_by=group_by)
+
+
+def _write(
+    corpora: Mapping[Path, Mapping[str, Ints1d]],
+    docs: list[Doc],
+    types: CorpusTypes,
+    source: Path,
+    others: list[Path],
+) -> None:
+    """Write all corpora, or none.
+
+    corpora (Mapping[Path, Mapping[str, Ints1d]]): Units of each part, by folder.
+    docs (List[Doc]): The units.
+    types (CorpusTypes): Types of the corpora.
+    source (Path): The corpus that was split, whose lists of names are copied.
+    others (List[Path]): Other parts of the source, which are copied.
+    """
+    with ExitStack() as folders:
+        for folder, units_of in corpora.items():
+            place = folders.enter_context(
+                replacing_parts(folder, [*units_of, *(p.stem for p in others)])
+            )
+            parts = {name: [docs[i] for i in units] for name, units in units_of.items()}
+            write_corpus(place, parts, types, source)
+            for path in others:
+                (shutil.copytree if path.is_dir() else shutil.copyfile)(path, place / path.name)
+
+
 def read_shares(text: str) -> dict[str, float]:
-    """Return shares as they are typed: train=0.8,dev=0.2. RAISES (ValueError): L440."""
-    shares: dict[str, float] = {}
-    for piece in text.split(","):
-        name, _, share = (side.strip() for side in piece.partition("="))
-        is_share = share.replace(".", "", 1).lstrip("-").isdecimal()
-        if not is_share or name in shares or not is_file_name(name):
-            problem = f"{piece!r} is not the name of a file and a share, as train=0.8, each once"
-            raise _no_split(problem, SHARES_FIX)
-        shares[name] = float(share)
-    return shares
+    """Parse the shares of the parts, such as train=0.8,dev=0.2.
+
+    RAISES (ValueError): If the text has another form (L440).
+    """
+    with suppress(ValueError):
+        shares = parse_pairs(text.split(","), float)
+        if all(is_file_name(name) and 0 < share < 1 for name, share in shares.items()):
+            return shares
+    problem = f"{text!r} does not name each part once, with a share between 0 and 1"
+    raise _no_split(problem, SHARES_FIX)
 
 
 def divide(docs: list[Doc], unit: str, declared: list[str]) -> Units:
     """Return the units of a corpus.
 
-    docs (List[Doc]): The documents. unit (str): "doc" or "sentence".
+    docs (List[Doc]): The documents.
+    unit (str): "doc" or "sentence".
     declared (List[str]): Types that come first among the labels, even if they do not occur.
     """
     parts = docs if unit == "doc" else [part for doc in docs for part in sentence_docs(doc)]
@@ -165,12 +206,13 @@ def assign(
 
     Units of the same text get one part, and so do units that share a sentence, as far as possible.
 
-    units (Units): The units. shares (Sequence[float]): Share of each part.
+    units (Units): The units.
+    shares (Sequence[float]): Fraction of the sentences in each part.
     bonds (Sequence[Optional[Hashable]]): Units with the same value get one part; null is no bond.
     min_mentions (int): Minimum number of mentions of each type in each part.
     seed (int): Random seed.
     near (bool): Whether sentences that differ only in names and numbers count as shared.
-    RETURNS (Ints1d): (n_units,)
+    RETURNS (Ints1d): Shape (n_units,).
     RAISES (ValueError): L440 if there are fewer groups than parts.
     """
     groups = connected_groups([plain_text(doc.text) for doc in units.docs], bonds)
@@ -190,9 +232,11 @@ def assign(
 def document_folds(docs: list[Doc], folds: int, seed: int = 0, group_by: str | None = None) -> Ints1d:
     """Return the fold of each document, stratified over types as `split_corpus` does it.
 
-    docs (List[Doc]): The documents. folds (int): Number of folds. seed (int): Random seed.
+    docs (List[Doc]): The documents.
+    folds (int): Number of folds.
+    seed (int): Random seed.
     group_by (Optional[str]): Key in doc.user_data; documents with the same value stay together.
-    RETURNS (Ints1d): (n_docs,)
+    RETURNS (Ints1d): Shape (n_docs,).
     """
     return assign(divide(docs, "doc", []), [1 / folds] * folds, _values(docs, group_by), seed=seed)
 
@@ -200,7 +244,9 @@ def document_folds(docs: list[Doc], folds: int, seed: int = 0, group_by: str | N
 def parts_of_fold(of_unit: Ints1d, i: int, n_folds: int) -> dict[str, Ints1d]:
     """Return the units of each part of a fold: it is the test part, and the next fold is dev.
 
-    of_unit (Ints1d): (n_units,) the fold of each. i (int): The fold.
+    of_unit (Ints1d): Fold of each unit, shape (n_units,).
+    i (int): The fold.
+    n_folds (int): Number of folds.
     """
     part = np.where(of_unit == i, 2, of_unit == (i + 1) % n_folds)
     return {name: np.flatnonzero(part == k) for k, name in enumerate(PARTS)}
@@ -258,7 +304,7 @@ def _part_to_split(
     places = {name: part_path(source, name) for name in (ALL, *PARTS, *([part] if part else []))}
     places = {name: path for name, path in places.items() if path.exists()}
     check_folder(target, [source])
-    if not places and not (source / "types.json").is_file():
+    if not places and not (source / TYPES).is_file():
         check_outside(target, [source], "folder")
         if part is not None and source.exists():
             problem = f"{source} is no converted corpus with parts, and is split whole"
@@ -271,8 +317,8 @@ def _part_to_split(
     others = [name for name in places if name not in (chosen, ALL)]
     if lost := [name for name in others if name in made]:
         _warn(
-            f"parts of the source are left out, {', '.join(lost)}, since this split makes new ones. "
-            "Name other parts to keep them"
+            f"the parts {', '.join(lost)} of the source are not copied, because this split makes new "
+            "ones. Name other parts to keep them"
         )
     return places[chosen], [places[name] for name in others if name not in made]
 
@@ -288,7 +334,7 @@ def _bonds(docs: list[Doc], name: str | None, path: Path) -> list[str | None]:
     if name is not None and n_without:
         _warn(
             f"{n_without} of {len(docs)} units have no {name!r} in their user_data: "
-            "each of them is a group of its own"
+            "each of them is a separate group"
         )
     return keys
 
@@ -298,13 +344,15 @@ def _counted(units: Units, chosen: Ints1d, share: float) -> SplitPart:
     return SplitPart(share, len(chosen), int(units.sizes[chosen].sum()), by_type)
 
 
-def _check_mentions(parts: Mapping[str, SplitPart], labels: list[str], least: int, strict: bool) -> None:
+def _check_mentions(
+    parts: Mapping[str, SplitPart], labels: list[str], min_mentions: int, strict: bool
+) -> None:
     short = [
         f"{label} ({', '.join(f'{name} {part.mentions[label]}' for name, part in parts.items())})"
         for label in labels
-        if min(part.mentions[label] for part in parts.values()) < least
+        if min(part.mentions[label] for part in parts.values()) < min_mentions
     ]
-    problem = f"not every type has {number(least, 'mention')} in each part: {'; '.join(short)}"
+    problem = f"not every type has {number(min_mentions, 'mention')} in each part: {'; '.join(short)}"
     if short and strict:
         raise _no_split(problem, "Annotate more of them, or lower --min-mentions.")
     if short:

@@ -14,7 +14,7 @@ def connected_groups(*keys: Sequence[Hashable | None]) -> Ints1d:
     """Return the groups of units that are connected by equal keys, over any chain.
 
     keys (Sequence[Optional[Hashable]]): A key per unit, for each kind of bond; null binds nothing.
-    RETURNS (Ints1d): (n_units,) group of each unit, numbered by its first unit.
+    RETURNS (Ints1d): Group of each unit, numbered by its first unit, shape (n_units,).
     """
     joined = list(range(len(keys[0])))
     for kind in keys:
@@ -27,7 +27,11 @@ def connected_groups(*keys: Sequence[Hashable | None]) -> Ints1d:
 
 
 def holders_of(keys: Iterable[Iterable[int]], owners: Iterable[int]) -> dict[int, set[int]]:
-    """Return the owners of each key. keys (Iterable[Iterable[int]]): Keys of each owner."""
+    """Return the owners of each key.
+
+    keys (Iterable[Iterable[int]]): Keys of each owner.
+    owners (Iterable[int]): The owners.
+    """
     holders: dict[int, set[int]] = {}
     for owner, own in zip(owners, keys, strict=True):
         for key in own:
@@ -38,17 +42,17 @@ def holders_of(keys: Iterable[Iterable[int]], owners: Iterable[int]) -> dict[int
 def join_groups(
     groups: Ints1d, sentences: Sequence[Iterable[int]], sizes: Ints1d, shares: Sequence[float]
 ) -> Ints1d:
-    """Join groups that have a sentence in common, beginning with sentences in the fewest groups.
+    """Join groups that have a sentence in common, sentences in the fewest groups first.
 
     A greeting or a headline that is in most documents would join all of them. A sentence is
     therefore ignored if its groups together would exceed half of the largest part, unless these are
     only two of the given groups; or if fewer groups than parts would be left.
 
-    groups (Ints1d): (n_units,) group of each unit, from 0.
+    groups (Ints1d): Group of each unit, from 0, shape (n_units,).
     sentences (Sequence[Iterable[int]]): Keys of the sentences of each unit.
-    sizes (Ints1d): (n_units,) number of sentences of each unit.
+    sizes (Ints1d): Number of sentences of each unit, shape (n_units,).
     shares (Sequence[float]): Share of each part.
-    RETURNS (Ints1d): (n_units,) new group of each unit, numbered from 0.
+    RETURNS (Ints1d): New group of each unit, numbered from 0, shape (n_units,).
     """
     holders = holders_of(sentences, groups.tolist())
     weights = np.bincount(groups, weights=sizes).tolist()
@@ -85,17 +89,17 @@ def stratify(
     """Return a part for each group, so that each part has its share of the mentions of every type.
 
     First, groups are reserved that give every part the minimum of mentions of each type, as far as
-    there are enough. Then the groups of each type are placed where most of it is wanted, beginning
-    with the rarest type, and finally the groups without a mention. In the end, single groups are
-    moved as long as this brings the parts nearer to their shares. A part exceeds its share by at
-    most the largest group, unless more than that is reserved for it.
+    there are enough. Then the groups of each type are placed where most of it is wanted, the rarest
+    type first, followed by the groups without a mention. Finally, single groups are moved as long
+    as this brings the parts nearer to their shares. A part exceeds its share by at most the largest
+    group, unless more than that is reserved for it.
 
-    mentions (Ints2d): (n_groups, n_types), mentions of each type.
-    sizes (Ints1d): (n_groups,), sentences, at least 1.
-    shares (Sequence[float]): Share of each part, above 0, in sum 1.
+    mentions (Ints2d): Mentions of each type, shape (n_groups, n_types).
+    sizes (Ints1d): Number of sentences, at least 1, shape (n_groups,).
+    shares (Sequence[float]): Share of each part, above 0; their sum is 1.
     min_mentions (int): Minimum number of mentions of each type in each part.
     seed (int): Random seed, for ties.
-    RETURNS (Ints1d): (n_groups,), the part of each group.
+    RETURNS (Ints1d): Part of each group, shape (n_groups,).
     SOURCE: Sechidis et al. 2011, On the Stratification of Multi-Label Data, for the second step.
     """
     order = np.random.default_rng(seed).permutation(len(sizes))
@@ -129,7 +133,7 @@ def _weights(wanted: Floats2d) -> Floats2d:
 def _reserved(amounts: Floats2d, wanted: Floats2d, min_mentions: int, types: Ints1d) -> Ints1d:
     """Reserve groups that give every part its minimum of the types that have enough, and a group.
 
-    RETURNS (Ints1d): (n_groups,), the part, -1 where nothing is reserved.
+    RETURNS (Ints1d): Part that each group is reserved for, or -1, shape (n_groups,).
     """
     gifts = np.minimum(amounts[:, types], min_mentions)
     gifts = gifts[:, gifts.sum(axis=0) >= len(wanted) * min_mentions]
@@ -138,7 +142,7 @@ def _reserved(amounts: Floats2d, wanted: Floats2d, min_mentions: int, types: Int
     floors = np.array([1] + [min_mentions] * (gifts.shape[1] - 1))
     part = Search(gifts, floors, amounts, wanted).run(MAX_STEPS_BACK)
     kept: list[int] = []
-    # what cannot be reserved at once is tried type by type, each with time left for the others
+    # without a solution for all types, each one is tried, with time left for the others
     for column in range(len(floors)) if part is None else ():
         columns = [*kept, column]
         tried = Search(gifts[:, columns], floors[columns], amounts, wanted).run(MAX_STEPS_BACK // 4)
@@ -152,10 +156,10 @@ class Search:
 
     Taking the best group for one type may take the last group of another type.
 
-    gifts (Floats2d): (n_groups, n_columns), what a group adds to a floor.
-    floors (Ints1d): (n_columns,), minimum of each column in each part.
-    amounts (Floats2d): (n_groups, n_types + 2), what a group has.
-    wanted (Floats2d): (n_parts, n_types + 2), what the parts should have.
+    gifts (Floats2d): Amount that a group adds to each column, shape (n_groups, n_columns).
+    floors (Ints1d): Minimum of each column in each part, shape (n_columns,).
+    amounts (Floats2d): Mentions and sentences of each group, shape (n_groups, n_types + 2).
+    wanted (Floats2d): Amounts that the parts should have, shape (n_parts, n_types + 2).
     """
 
     def __init__(self, gifts: Floats2d, floors: Ints1d, amounts: Floats2d, wanted: Floats2d) -> None:

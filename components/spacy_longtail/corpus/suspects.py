@@ -128,6 +128,7 @@ def _groups(
     docs: list[Doc], flagged: Ints1d, given: Ints1d, read: Ints1d
 ) -> Iterator[tuple[Ints1d, tuple[int, int]]]:
     """Return the flagged tokens of each suspect, with its first token and one past its last."""
+    # the entity that last began at or before each token, hence sorted
     entity = np.cumsum(np.concatenate([doc.to_array("ENT_IOB") for doc in docs]) == 3)
     lengths = [end - start for doc in docs for start, end in sentence_bounds(doc)]
     sentence = np.repeat(np.arange(len(lengths)), lengths)
@@ -137,7 +138,10 @@ def _groups(
     outside = (given[a] == 0) & (given[b] == 0) & (b == a + 1) & (read[a] == read[b])
     joined = inside | (outside & (sentence[a] == sentence[b]))
     for group in np.split(tokens, np.flatnonzero(~joined) + 1) if len(tokens) else ():
-        rows = np.flatnonzero((entity == entity[group[0]]) & (given > 0)) if given[group[0]] else group
+        rows = group
+        if given[group[0]]:
+            first, end = np.searchsorted(entity, entity[group[0]] + np.arange(2))
+            rows = first + np.flatnonzero(given[first:end] > 0)
         yield group, (int(rows[0]), int(rows[-1]) + 1)
 
 

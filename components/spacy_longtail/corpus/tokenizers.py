@@ -19,7 +19,10 @@ UNITS = re.compile(r"(\S)( ?)|\s+")
 
 
 class CharacterTokenizer(DummyTokenizer):
-    """Tokenizer that makes every character a token. vocab (Vocab): Vocabulary of the documents."""
+    """Tokenizer that makes every character a token.
+
+    vocab (Vocab): Vocabulary of the documents.
+    """
 
     def __init__(self, vocab: Vocab) -> None:
         self.vocab = vocab
@@ -49,9 +52,12 @@ def create_character_tokenizer() -> Callable[[Language], CharacterTokenizer]:
 
 
 def tokenizer_config(lang: str, tokens: str) -> dict[str, dict[str, str]]:
-    """Return what a config's [nlp] block needs beside `lang` to make the tokens of a corpus.
+    """Return the settings of a config's [nlp] block, besides `lang`, for the tokens of a corpus.
 
-    RETURNS (Dict[str, Dict[str, str]]): tokenizer, or nothing where spaCy's own rules make them.
+    lang (str): spaCy language code.
+    tokens (str): "words" of the language's tokenizer, or "characters".
+    RETURNS (Dict[str, Dict[str, str]]): The setting `tokenizer`, or nothing for spaCy's own rules.
+    RAISES (ValueError): If spaCy has no such language (L428).
     """
     try:
         usual = get_lang_class(lang).default_config["nlp"]["tokenizer"]
@@ -62,9 +68,14 @@ def tokenizer_config(lang: str, tokens: str) -> dict[str, dict[str, str]]:
 
 
 def blank(lang: str, tokens: str) -> Language:
-    """Return a pipeline with only a tokenizer. RAISES (ValueError): L428."""
+    """Return a pipeline with only a tokenizer.
+
+    lang (str): spaCy language code.
+    tokens (str): "words" of the language's tokenizer, or "characters".
+    RAISES (ValueError): If there is no such tokenizer (L428).
+    """
     config = {"nlp": tokenizer_config(lang, tokens)}
     try:
         return spacy.blank(lang, config=config)
-    except Exception as error:  # each language's tokenizer has its own way to say what it lacks
+    except Exception as error:  # each language raises its own errors for missing packages
         raise ValueError(Errors.L428.format(lang=lang, problem=error)) from error

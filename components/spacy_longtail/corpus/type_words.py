@@ -10,8 +10,8 @@ import srsly
 # a change from lower to upper case, and a capital that begins a word after others: XMLFile
 HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 GAP = re.compile(r"[\W_]+")
-UNFIT = re.compile(r"[:=]|^[#;@\[]")  # what the key of a config cannot have in it, or begin with
-REFERENCE = "$"  # of a config, to another of its values; doubled each time that one is saved
+UNFIT = re.compile(r"[:=]|^[#;@\[]")  # characters that a config's key cannot contain, or start with
+REFERENCE = "$"  # reference to another value of a config; doubled whenever a config is saved
 
 
 def _plain(label: str) -> str:
@@ -31,9 +31,9 @@ KNOWN: dict[str, str] = {
 def words_of(label: str) -> str:
     """Return a description of a type in English words, made from its name.
 
-    label (str): Such as "GPE", "CreativeWork", "cell_type" or "Krankheit".
-    RETURNS (str): "country, state or nationality", "creative work", "cell type", "disease"; the
-        label itself where it has neither letter nor digit.
+    label (str): Name of the type, such as "GPE", "CreativeWork", "cell_type" or "Krankheit".
+    RETURNS (str): The description, such as "country, state or nationality", "creative work", "cell
+        type" or "disease". A label with neither letter nor digit describes itself.
     """
     known = KNOWN.get(_plain(label))
     return words_in(label) if known is None else known
@@ -47,9 +47,10 @@ def words_in(label: str) -> str:
 def in_words(labels: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
     """Return a description of each type: the given one, else one that is made from its name.
 
-    labels (Iterable[str]): The types. given (Mapping[str, str]): Descriptions by type.
-    RETURNS (Dict[str, str]): By type, in this order. Of two names with one known description, as
-        Land and Staat, the second is described by its own words.
+    labels (Iterable[str]): The types.
+    given (Mapping[str, str]): Descriptions by type.
+    RETURNS (Dict[str, str]): Descriptions by type, in the order of the types. If two names have the
+        same known description, as Land and Staat do, the second is described by its own words.
     """
     texts: dict[str, str] = {}
     for label in labels:
@@ -75,7 +76,7 @@ def type_words(labels: list[str], descriptions: dict[str, str]) -> dict[str, str
 def problem_of_texts(texts: Mapping[str, str]) -> str:
     """Return what is wrong with descriptions, or "".
 
-    texts (Mapping[str, str]): By type, without white space at the ends.
+    texts (Mapping[str, str]): Descriptions by type, without white space at the ends.
     """
     seen: dict[str, str] = {}
     for label, text in texts.items():
@@ -90,7 +91,7 @@ def problem_in_config(texts: Mapping[str, str]) -> str:
     """Return why descriptions cannot be written to a config, or ""."""
     for label, text in texts.items():
         if UNFIT.search(label):
-            return f"the type {label!r}: no config holds one with ':' or '=', or that begins with #;@["
+            return f"the type {label!r}: no key of a config contains ':' or '=', or starts with #;@["
         if REFERENCE in text:
-            return f"{REFERENCE!r} in the text of {label}, by which a config means another of its values"
+            return f"{REFERENCE!r} in the text of {label}, which a config would replace by another value"
     return ""

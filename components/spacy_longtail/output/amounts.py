@@ -33,6 +33,7 @@ def signed(points: float | None) -> str:
 def p_value(p: float, sign: str = "") -> str:
     """Return a p value in words: three decimals below 0.1, else two, and "< 0.001".
 
-    sign (str): What precedes the number, unless it is below 0.001.
+    p (float): The p value.
+    sign (str): Sign before the number, such as "= ", unless it is below 0.001.
     """
     return "< 0.001" if p < 0.001 else f"{sign}{p:.{3 if p < 0.1 else 2}f}"

@@ -3,10 +3,13 @@
 import codecs
 import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
+from tqdm import tqdm
+
+DELAY = 2.0  # seconds before a progress bar appears
 PLAIN = "longtail_plain"  # name of the error handler
 SIGNS = {  # replacements; any other character becomes an escape such as \u65e5
     "−": "-",
@@ -21,6 +24,8 @@ SIGNS = {  # replacements; any other character becomes an escape such as \u65e5
     "█": "#",
     "▏": "",
 }
+
+Item = TypeVar("Item")
 
 
 def _plain(error: UnicodeError) -> tuple[str, int]:
@@ -73,6 +78,16 @@ class WithoutText:
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of the stream."""
         return getattr(self.stream, name)
+
+
+def progress(items: Iterable[Item], name: str, unit: str = "it") -> Iterable[Item]:
+    """Return items with a progress bar, which only terminals show, and only if work takes long.
+
+    items (Iterable[Item]): The items to work on.
+    name (str): Name of the items, shown before the bar.
+    unit (str): Unit of the rate that is shown.
+    """
+    return tqdm(items, name, unit=unit, delay=DELAY, disable=None, leave=False)
 
 
 def echo(text: str, err: bool = False) -> None:

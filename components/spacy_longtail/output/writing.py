@@ -153,6 +153,11 @@ def is_file_name(name: str) -> bool:
     return not bad and name.partition(".")[0].rstrip().upper() not in DEVICES
 
 
+def with_name(folder: Path) -> Path:
+    """Return the path of a folder with its name at the end, instead of . or .."""
+    return folder.resolve() if folder.name in ("", "..") else folder
+
+
 def nearest(path: Path) -> Path:
     """Return the path if it exists, otherwise its nearest parent that exists."""
     path = path.absolute()
@@ -185,7 +190,7 @@ def write_file(path: Path, content: str | bytes) -> None:
 def in_progress(target: Path) -> list[Path]:
     """Return the temporary folders of `whole_folder` for a target, of any process."""
     near = nearest(target.resolve().parent)
-    pattern = re.compile(re.escape(_prefix(target)) + RANDOM)  # not those of run-b, if this is run
+    pattern = re.compile(re.escape(_prefix(target)) + RANDOM)  # not the folders of run-b, if this is run
     return [path / INSIDE for path in sorted(near.iterdir()) if pattern.fullmatch(path.name)]
 
 

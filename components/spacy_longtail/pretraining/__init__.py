@@ -1,7 +1,7 @@
 """Pretraining of an encoder, and of a head that reads label descriptions, on donors.
 
-Donors are source corpora: annotated corpora with types of their own.
+Donors are source corpora: annotated corpora, usually with other types than the target.
 """
 
-from .records import PretrainOptions
+from .donors import PretrainOptions
 from .run import MODEL, pretrain

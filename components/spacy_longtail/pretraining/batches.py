@@ -76,8 +76,8 @@ class PackedDonor:
     train: list[Sentence]
     dev: list[Sentence]
     weight: float = 0.0  # donors are sampled in proportion to it
-    taught: EightBit | None = None  # states of a teacher for the words of `train`, if stored
-    is_taught: bool = True  # whether a teacher reads the donor's language
+    teacher_states: EightBit | None = None  # of the words of `train`, if stored
+    has_teacher: bool = True  # whether a teacher reads the donor's language
 
 
 def pack(donor: Donor, cutter: Cutter, texts: dict[str, int]) -> PackedDonor:
@@ -150,7 +150,7 @@ class DonorBatch(NamedTuple):
     off: Tensor  # whether to mask a type in the softmax, shape (n_words, n_types)
     # stored states of a teacher, shape (n_words, hidden); (n_words, 0) if they are not stored, and
     # (0, 0) if the teacher does not read the language
-    taught: Tensor
+    teacher_states: Tensor
 
     def to(self, device: torch.device | str) -> "DonorBatch":
         """Return the batch on a device."""
@@ -162,7 +162,7 @@ def collate(
     gold: np.ndarray,
     texts: np.ndarray,
     off: np.ndarray,
-    taught: np.ndarray,
+    teacher_states: np.ndarray,
 ) -> DonorBatch:
     """Return sentences as one batch. The other arguments are fields of the batch."""
     ids = [torch.from_numpy(sentence.ids) for sentence in sentences]
@@ -171,12 +171,16 @@ def collate(
     rows = torch.arange(len(sentences)).repeat_interleave(lengths)
     columns = np.concatenate([sentence.first for sentence in sentences])
     words = np.concatenate([sentence.words for sentence in sentences])
-    arrays = (columns, words, gold, texts, off, taught)
+    arrays = (columns, words, gold, texts, off, teacher_states)
     return DonorBatch(padded, mask, rows, *map(torch.from_numpy, arrays))
 
 
 def unlabelled(sentences: Sequence[Sentence], texts: Iterable[int] = ()) -> DonorBatch:
-    """Return sentences as a batch without gold tags. texts (Iterable[int]): Label texts."""
+    """Return sentences as a batch without gold tags.
+
+    sentences (Sequence[Sentence]): The sentences.
+    texts (Iterable[int]): Indices of label texts.
+    """
     indices, none = np.array([*texts], dtype="int64"), np.zeros((0, 0))
     return collate(sentences, none[0:0], indices, none, none)
 
@@ -271,8 +275,8 @@ def batch_of(
             row[mentioned] = False
         elif len(sentence.unknown):
             row[:] = sentence.unknown[kept]
-    taught = np.zeros((len(tags) if donor.is_taught else 0, 0), dtype="float32")
-    if donor.taught is not None:
+    states = np.zeros((len(tags) if donor.has_teacher else 0, 0), dtype="float32")
+    if donor.teacher_states is not None:
         places = places_of(sentences)
-        taught = EightBit(*(array[places] for array in donor.taught)).expand()
-    return collate(sentences, gold, texts, np.repeat(off, lengths, axis=0), taught)
+        states = EightBit(*(array[places] for array in donor.teacher_states)).expand()
+    return collate(sentences, gold, texts, np.repeat(off, lengths, axis=0), states)

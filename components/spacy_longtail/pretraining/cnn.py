@@ -25,8 +25,8 @@ from ..layers.subwords import NAME, NO_SUBWORDS, WITHIN, SubwordTable, plain
 from ..models.rich_embed import FIRST_SEED
 from ..training.loading import load_pipeline
 from ..types import Block
+from .donors import unusable
 from .matcher import Matcher, add_described_ner, head_of, read_weights, write_weights
-from .records import unusable
 from .transformer import ENCODER, Start
 
 ATTRIBUTES = ("NORM", "PREFIX", "SUFFIX", "SHAPE")
@@ -61,7 +61,10 @@ class Maxout(nn.Module):
         nn.init.uniform_(self.W, -((6 / (n_in + n_out)) ** 0.5), (6 / (n_in + n_out)) ** 0.5)
 
     def forward(self, rows: Tensor) -> Tensor:
-        """Return the outputs, shape (n_rows, n_out). rows (Tensor): Shape (n_rows, n_in)."""
+        """Return the outputs, shape (n_rows, n_out).
+
+        rows (Tensor): The inputs, shape (n_rows, n_in).
+        """
         n_out, n_pieces, n_in = self.W.shape
         best = functional.linear(rows, self.W.view(-1, n_in), self.b.view(-1))
         best = best.view(len(rows), n_out, n_pieces).amax(2)

@@ -1,8 +1,8 @@
-"""Donors: source corpora for pretraining, without the sentences of excluded corpora."""
+"""Donors: source corpora for pretraining without the sentences of excluded corpora; its options."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import spacy
@@ -18,9 +18,9 @@ from ..corpus.formats.sources import find_parts
 from ..corpus.parts import part_path
 from ..corpus.type_words import in_words
 from ..describers.base import words
+from ..errors import Errors
 from ..sentences import by_punctuation, has_boundaries, plain_text
 from ..types import ANNOTATED_TYPES
-from .records import unusable
 
 HELD_OUT = 0.05  # fraction of the sentences that is held out if a donor has no dev part
 MAX_HELD_OUT = 500  # number of sentences of a donor that are evaluated
@@ -28,6 +28,30 @@ KNOWN_PARTS = (*PARTS, "all")
 SEED = 0  # the same in every run, so that runs hold out the same sentences
 MIN_WORDS = 3  # per sentence of a text file
 MIXED = "xx"  # code of several languages
+
+
+class PretrainOptions(NamedTuple):
+    """Options of a pretraining."""
+
+    encoder: str = "en_longtail_cnn"  # pipeline to start from, "cnn" for a new one, or a transformer
+    steps: int | None = None  # null is 12,000 for a CNN, 6,000 for a transformer
+    words: int = 8_192  # maximum number of subwords in a batch, padding included
+    parts: tuple[str, ...] = ("train",)  # parts of the donors to train on
+    evaluations: int = 10  # number of evaluations on the donors
+    seed: int = 0  # random seed of weights, batches and dropout
+    gpu_id: int = -1  # -1 for the CPU
+    settings: Mapping[str, Any] = {}  # rates such as the learning rate, by dotted name
+    layers: int | None = None  # number of layers of a transformer to keep; null keeps all
+    teacher: str | None = None  # pretrained transformer pipeline whose predictions are learned
+    teacher_cache: Path | None = None  # folder for the teacher's states; null computes them per batch
+    share: float | None = None  # fraction of the batches with free-text types; null is 0.6
+    workers: int = 0  # number of processes that prepare batches
+    new_subwords: int = 0  # number of subwords of the donors' text to add to those of a CNN
+
+
+def unusable(path: object, problem: str, fix: str, role: str = "a donor") -> ValueError:
+    """Return the error for an unusable donor, excluded corpus, encoder or teacher (L495)."""
+    return ValueError(Errors.L495.format(path=path, role=role, problem=problem, fix=fix))
 
 
 class Donor(NamedTuple):
@@ -40,7 +64,7 @@ class Donor(NamedTuple):
     train: list[Doc]  # sentences
     dev: list[Doc]
     n_excluded: int  # number of sentences that were excluded
-    is_open: bool = False  # each mention has a type of its own, "fine; coarse"
+    is_open: bool = False  # whether types are free text, one per mention: "fine; coarse"
     other_descriptions: dict[str, list[str]] = {}  # noqa: RUF012  further descriptions of some types
 
 

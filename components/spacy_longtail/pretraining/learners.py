@@ -1,14 +1,13 @@
-"""Learners: bi-encoders of a transformer or a CNN, in training on donors."""
+"""Learners: bi-encoders in training on donors. `cnn_learner` has the learner of a CNN."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from io import BytesIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
-from spacy.attrs import ORTH
 from spacy.language import Language
 from spacy.tokens import Span
 from spacy.training import Example
@@ -19,7 +18,6 @@ from torch.utils.data import DataLoader
 from ..chains.tags import TagCodec
 from ..corpus.cutting import bare
 from ..describers.label_encoder import subwords_of_labels
-from ..describers.static import subwords_of_texts
 from ..encoders import located
 from ..errors import Errors
 from ..layers.pieces import Pieces
@@ -28,19 +26,9 @@ from ..scorers import make_ner_scorer
 from ..settings import finite, unused
 from ..training.provenance import file_content
 from ..types import Block
-from .batches import IGNORED, Batches, Cutter, DonorBatch, PackedDonor, TableCutter, pack, unlabelled
-from .cnn import (
-    TEXT_SUBWORDS,
-    CNNStart,
-    Vocabulary,
-    add_subwords,
-    build_cnn,
-    new_cnn,
-    padded,
-    reduce_columns,
-)
-from .donors import MIXED, Donor
-from .records import PretrainOptions, unusable
+from .batches import IGNORED, Batches, Cutter, DonorBatch, PackedDonor, pack, unlabelled
+from .donors import MIXED, Donor, PretrainOptions, unusable
+from .matcher import Matcher
 from .teaching import store_states
 from .transformer import (
     TEACHER,
@@ -52,17 +40,13 @@ from .transformer import (
 )
 
 POWER = 0.5  # donors are sampled in proportion to this power of their number of sentences
-SHARE = 0.6  # fraction of the batches with free-text types
-NEAR, NEAR_CNN = 0.55, 0.65  # cosine of label vectors above which both types may be right
+OPEN_SHARE = 0.6  # fraction of the batches with free-text types
+NEAR = 0.55  # cosine of label vectors above which both types may be right
 CHUNK = 1024  # number of label texts that are compared with all others at once
-SCORED = 64  # number of sentences that are scored together
-OFF = -1e4  # logit of a masked type
+SCORE_BATCH = 64  # number of sentences that are scored together
+MASKED = -1e4  # logit of a masked type
 TEMPERATURE = 2.0  # at which a teacher's predictions are learned
-TEACHES, TEACHES_CNN = 0.5, 0.6  # weight of a teacher's predictions in the loss
-TABLE_RATE = 0.5  # learning rate of a CNN's subword vectors, relative to that of the encoder
-BETAS = (0.9, 0.98)  # of AdamW for a CNN
-N_OTHERS = 64  # number of random label texts whose predictions a CNN learns besides the candidates'
-N_COLUMNS = 96  # of the table of subwords that is written
+TEACHER_WEIGHT = 0.5  # weight of a teacher's predictions in the loss
 
 
 class PretrainRates(NamedTuple):
@@ -75,37 +59,42 @@ class PretrainRates(NamedTuple):
     dropout: float = 0.1
 
 
-OF_CNN = PretrainRates(encoder_rate=2e-3, head_rate=2e-3, warmup=0.03)
-
-
 class BiEncoderLearner(ABC):
     """Bi-encoder in training. A step depends on its number and the random seed only.
 
     A subclass first calls this constructor, which packs the donors. Then it sets `model`, and
-    `vectors` of the packed label texts. If there is a teacher it calls `learn_from`, and at last
-    `begin`, with all that is trained.
+    `vectors` of the packed label texts. If there is a teacher it calls `learn_from`. Finally it
+    calls `begin` with all parameters that are trained.
 
     donors (List[Donor]): The donors.
     options (PretrainOptions): The options.
-    usual (PretrainRates): Rates that the options do not set.
+    rates (PretrainRates): Default rates.
     cutter (Cutter): Splits words into subwords.
+    teacher_weight (float): Weight of a teacher's predictions in the loss.
+    n_random_texts (int): Number of random label texts, besides the candidates, for which the model
+        learns the predictions of a teacher.
     """
 
-    model: Any  # a Matcher
+    model: Matcher
     module: nn.Module  # everything that is trained
     vectors: Tensor  # vectors of all label texts, shape (n_texts, n_columns)
-    near = NEAR
     teacher: BiEncoder | None = None
     teacher_vectors: Tensor  # the teacher's vectors of all label texts, shape (n_texts, hidden)
-    taught_texts: Tensor  # indices of the label texts of donors in the teacher's language
+    teacher_texts: Tensor  # indices of the label texts of donors in the teacher's language
     match: nn.Module | None = None  # maps states of the model to those of its teacher
-    teaches, n_others = TEACHES, 0
 
     def __init__(
-        self, donors: list[Donor], options: PretrainOptions, usual: PretrainRates, cutter: Cutter
+        self,
+        donors: list[Donor],
+        options: PretrainOptions,
+        rates: PretrainRates,
+        cutter: Cutter,
+        teacher_weight: float = TEACHER_WEIGHT,
+        n_random_texts: int = 0,
     ) -> None:
         self.donors, self.options = donors, options
-        self.rates = _rates(options, usual)
+        self.rates = _rates(options, rates)
+        self.near, self.teacher_weight, self.n_random_texts = NEAR, teacher_weight, n_random_texts
         if options.gpu_id >= torch.cuda.device_count():
             problem = f"torch finds {torch.cuda.device_count()} CUDA devices"
             raise ValueError(Errors.L515.format(gpu_id=options.gpu_id, problem=problem))
@@ -138,7 +127,11 @@ class BiEncoderLearner(ABC):
 
     @abstractmethod
     def finish(self, name: str, nlp: Language) -> None:
-        """Add the trained components to an empty pipeline. name (str): Folder of the pipeline."""
+        """Add the trained components to an empty pipeline.
+
+        name (str): Folder of the pipeline.
+        nlp (Language): The pipeline; changed in place.
+        """
 
     def write(self, nlp: Language, folder: Path) -> None:
         """Write the finished pipeline to a folder."""
@@ -154,16 +147,16 @@ class BiEncoderLearner(ABC):
         self.teacher_vectors = labels.describe(subwords_of_labels(start.tokenizer, self.texts))
         self.teacher = start.model.to(self.device).eval()
         for donor, packed in zip(self.donors, self.packed, strict=True):
-            packed.is_taught = start.lang in (donor.lang, MIXED)
-        taught = [packed for packed in self.packed if packed.is_taught]
-        if not taught:
+            packed.has_teacher = start.lang in (donor.lang, MIXED)
+        with_teacher = [packed for packed in self.packed if packed.has_teacher]
+        if not with_teacher:
             problem = f"it reads {start.lang}, and no donor is in this language"
             raise unusable(self.options.teacher, problem, "Omit it, or add such a donor", TEACHER)
-        texts = {text for packed in taught for forms in packed.texts for text in forms}
-        self.taught_texts = torch.tensor(sorted(texts), device=self.device)
+        texts = {text for packed in with_teacher for forms in packed.texts for text in forms}
+        self.teacher_texts = torch.tensor(sorted(texts), device=self.device)
         if self.options.teacher_cache is not None:
             content = file_content(str(located(str(self.options.teacher))))
-            store_states(self.options.teacher_cache, self.teacher, content, taught, say)
+            store_states(self.options.teacher_cache, self.teacher, content, with_teacher, say)
 
     def loss(self, batch: DonorBatch) -> Tensor:
         """Return the loss per word.
@@ -173,10 +166,10 @@ class BiEncoderLearner(ABC):
         to the teacher's states, which are normalized to mean 0 and variance 1.
         """
         n, texts = 1 + 2 * len(batch.texts), batch.texts
-        teacher = self.teacher if len(batch.taught) else None
-        if teacher is not None and self.n_others:
-            others = torch.randint(len(self.taught_texts), (self.n_others,), device=self.device)
-            texts = torch.cat([texts, self.taught_texts[others]])
+        teacher = self.teacher if len(batch.teacher_states) else None
+        if teacher is not None and self.n_random_texts:
+            places = torch.randint(len(self.teacher_texts), (self.n_random_texts,), device=self.device)
+            texts = torch.cat([texts, self.teacher_texts[places]])
         states = self.states(batch)
         every = self.model.logits(functional.dropout(states, self.rates.dropout), self.describe(texts))
         logits = _masked(every[:, :n], batch)
@@ -184,18 +177,22 @@ class BiEncoderLearner(ABC):
         if teacher is None:
             return loss
         with torch.no_grad():
-            taught = batch.taught if batch.taught.shape[1] else teacher.states(batch)
-            predicted = teacher.logits(taught, self.teacher_vectors[texts])
+            is_stored = batch.teacher_states.shape[1] > 0
+            teacher_states = batch.teacher_states if is_stored else teacher.states(batch)
+            predicted = teacher.logits(teacher_states, self.teacher_vectors[texts])
         if self.match is None:
             divergence = _divergence(logits, _masked(predicted, batch))
-            return (1 - self.teaches) * loss + self.teaches * divergence
-        loss = (1 - self.teaches) * loss + self.teaches * _divergence(every, predicted)
-        return loss + functional.mse_loss(
-            self.match(states), functional.layer_norm(taught, taught.shape[1:])
-        )
+            return (1 - self.teacher_weight) * loss + self.teacher_weight * divergence
+        divergence = _divergence(every, predicted)
+        loss = (1 - self.teacher_weight) * loss + self.teacher_weight * divergence
+        normalized = functional.layer_norm(teacher_states, teacher_states.shape[1:])
+        return loss + functional.mse_loss(self.match(states), normalized)
 
     def batches(self, start: int) -> Iterator[DonorBatch]:
-        """Return the stream of batches. start (int): Number of the first step."""
+        """Return the stream of batches.
+
+        start (int): Number of the first step.
+        """
         options = self.options
         near = torch.cat([(v @ self.vectors.T > self.near).cpu() for v in self.vectors.split(CHUNK)])
         stream = Batches(self.packed, near.numpy(), options.words, options.seed, start)
@@ -205,7 +202,10 @@ class BiEncoderLearner(ABC):
         return iter(loader)
 
     def step(self, step: int) -> Tensor:
-        """Update the weights once and return the loss per word. step (int): Number of the step."""
+        """Update the weights once and return the loss per word.
+
+        step (int): Number of the step.
+        """
         if self.stream is None:
             self.stream = self.batches(step)
         batch = next(self.stream).to(self.device)
@@ -234,8 +234,8 @@ class BiEncoderLearner(ABC):
         labels = list(donor.descriptions)
         codec = TagCodec(tuple(labels), "BIO")
         examples = []
-        for start in range(0, len(donor.dev), SCORED):
-            sentences = packed.dev[start : start + SCORED]
+        for start in range(0, len(donor.dev), SCORE_BATCH):
+            sentences = packed.dev[start : start + SCORE_BATCH]
             batch = unlabelled(sentences, [texts[0] for texts in packed.texts]).to(self.device)
             logits = self.model.logits(self.states(batch), self.describe(batch.texts))
             tags = logits.argmax(1).cpu().numpy()
@@ -276,6 +276,8 @@ class TransformerLearner(BiEncoderLearner):
     say (Callable[[str], None]): Called with messages on the progress.
     """
 
+    model: BiEncoder
+
     def __init__(
         self,
         start: Start,
@@ -308,7 +310,11 @@ class TransformerLearner(BiEncoderLearner):
         return self.model.states(batch)
 
     def finish(self, name: str, nlp: Language) -> None:
-        """Add the trained components to an empty pipeline. name (str): Folder of the pipeline."""
+        """Add the trained components to an empty pipeline.
+
+        name (str): Folder of the pipeline.
+        nlp (Language): The pipeline; changed in place.
+        """
         model = self.model.cpu()
         self.short = build_transformer(model, self.label_data, name, self.tokenizer, nlp)
 
@@ -317,90 +323,16 @@ class TransformerLearner(BiEncoderLearner):
         write_transformer(nlp, folder, self.short)
 
 
-class CNNLearner(BiEncoderLearner):
-    """CNN and head in training.
-
-    start (Optional[CNNStart]): The weights to start from; null makes a new CNN from the teacher.
-    teacher (Optional[Start]): Teacher, whose tokenizer splits the donors' words if there is one.
-    donors (List[Donor]): The donors.
-    options (PretrainOptions): The options.
-    say (Callable[[str], None]): Called with messages on the progress.
-    """
-
-    teaches, n_others = TEACHES_CNN, N_OTHERS
-
-    def __init__(
-        self,
-        start: CNNStart | None,
-        teacher: Any,
-        donors: list[Donor],
-        options: PretrainOptions,
-        say: Callable[[str], None],
-    ) -> None:
-        if start and options.new_subwords:
-            orths = np.concatenate([doc.to_array(ORTH) for donor in donors for doc in donor.train])
-            words = Vocabulary(orths, donors[0].train[0].vocab)
-            start = add_subwords(*start, words, options.new_subwords)
-        cutter = TableCutter(start[1]) if teacher is None and start else Pieces(teacher.tokenizer)
-        super().__init__(donors, options, OF_CNN, cutter)
-        sentences = [sentence for donor in self.packed for sentence in (*donor.train, *donor.dev)]
-        orths = np.concatenate([sentence.words for sentence in sentences])
-        self.vocabulary = Vocabulary(orths, donors[0].train[0].vocab)
-        model, self.table = start or new_cnn(teacher, self.vocabulary, list(self.texts))
-        self.model = model.to(self.device)
-        cnn = self.model.encoder
-        features = self.vocabulary.features(self.table, [*map(len, cnn.tables)])
-        self.features = [part.to(self.device) for part in features]
-        self.keys = torch.from_numpy(self.vocabulary.keys).to(self.device)
-        rows = subwords_of_texts(self.table, list(self.texts))
-        self.labels = padded(rows, len(self.table.subwords), TEXT_SUBWORDS).to(self.device)
-        if teacher is not None:
-            self.learn_from(teacher, say)
-            self.vectors = self.teacher_vectors
-            self.match = nn.Linear(cnn.width, teacher.model.P.shape[2]).to(self.device)
-        if teacher is None or not all(packed.is_taught for packed in self.packed):
-            self.near = NEAR_CNN  # means of subwords are more similar than a transformer's vectors
-            with torch.no_grad():
-                self.vectors = torch.cat([*map(self.model.describe, self.labels.split(CHUNK))])
-        rates, decay = self.rates, self.rates.weight_decay
-        module = nn.ModuleList([self.model] if self.match is None else [self.model, self.match])
-        encoder = [p for p in cnn.parameters() if p is not cnn.vectors]
-        of_cnn = {*map(id, cnn.parameters())}
-        head = [p for p in module.parameters() if id(p) not in of_cnn]
-        groups = [  # subword vectors are learned slowly, and not decayed
-            {"params": [cnn.vectors], "rate": TABLE_RATE * rates.encoder_rate, "weight_decay": 0.0},
-            {"params": encoder, "rate": rates.encoder_rate, "weight_decay": decay},
-            {"params": head, "rate": rates.head_rate, "weight_decay": decay},
-        ]
-        self.begin(module, [{**group, "betas": BETAS} for group in groups])
-
-    def states(self, batch: DonorBatch) -> Tensor:
-        """Return the states of words, shape (n_words, width)."""
-        places = torch.searchsorted(self.keys, batch.words)
-        cnn, (rows, subwords) = self.model.encoder, self.features
-        lengths = torch.bincount(batch.rows, minlength=len(batch.ids))
-        return cnn.encode(cnn.embed(rows[places], subwords[places]), lengths, self.rates.dropout / 2)
-
-    def describe(self, texts: Tensor) -> Tensor:
-        """Return the vectors of labels, computed anew since those of their subwords are trained."""
-        return self.model.describe(self.labels[texts])
-
-    def finish(self, name: str, nlp: Language) -> None:
-        """Add the trained components to an empty pipeline. name (str): Folder of the pipeline."""
-        reduce_columns(self.model, self.vocabulary.frequencies(self.table), N_COLUMNS)
-        build_cnn(self.model, self.table, name, nlp)
-
-
-def _rates(options: PretrainOptions, usual: PretrainRates) -> PretrainRates:
+def _rates(options: PretrainOptions, default: PretrainRates) -> PretrainRates:
     """Return the rates with the changes of `--set`."""
     changed = {}
     for name, value in options.settings.items():
-        if name not in [f"training.{known}" for known in usual._fields]:
-            where = f"another command. `pretrain` has training.{', training.'.join(usual._fields)}"
+        if name not in [f"training.{known}" for known in default._fields]:
+            where = f"another command. `pretrain` has training.{', training.'.join(default._fields)}"
             raise unused(f"--set {name}", value, "`pretrain`", where)
         rule, fix = "a number from 0 to 1", "See docs/encoders.md."
         changed[name.removeprefix("training.")] = finite(name, value, rule, fix, 0, 1)
-    return usual._replace(**changed)
+    return default._replace(**changed)
 
 
 def _weigh(packed: list[PackedDonor], options: PretrainOptions) -> None:
@@ -410,7 +342,7 @@ def _weigh(packed: list[PackedDonor], options: PretrainOptions) -> None:
     if options.share is not None and not is_mixed:
         where = "donors of both kinds, with and without free-text types"
         raise unused("--share", options.share, "`pretrain`", where)
-    share = SHARE if options.share is None else options.share
+    share = OPEN_SHARE if options.share is None else options.share
     for donors, fraction in zip(kinds, (share, 1 - share), strict=True):
         sizes = [len(donor.train) ** POWER for donor in donors]
         for donor, size in zip(donors, sizes, strict=True):
@@ -419,17 +351,17 @@ def _weigh(packed: list[PackedDonor], options: PretrainOptions) -> None:
 
 def _masked(logits: Tensor, batch: DonorBatch) -> Tensor:
     """Return the logits of the candidates, masked, shape (n_words, 1 + 2 * n_types)."""
-    return logits.masked_fill(functional.pad(batch.off.repeat_interleave(2, dim=1), (1, 0)), OFF)
+    return logits.masked_fill(functional.pad(batch.off.repeat_interleave(2, dim=1), (1, 0)), MASKED)
 
 
-def _divergence(logits: Tensor, taught: Tensor) -> Tensor:
+def _divergence(logits: Tensor, predicted: Tensor) -> Tensor:
     """Return the KL divergence from a teacher's predictions, in nats per word.
 
     It is multiplied by the squared temperature.
 
     SOURCE: Hinton et al. 2015, arXiv:1503.02531.
     """
-    log_p, log_q = (functional.log_softmax(z / TEMPERATURE, 1) for z in (logits, taught))
+    log_p, log_q = (functional.log_softmax(z / TEMPERATURE, 1) for z in (logits, predicted))
     return functional.kl_div(log_p, log_q, log_target=True, reduction="batchmean") * TEMPERATURE**2
 
 

@@ -26,8 +26,7 @@ from ..settings import unused
 from ..training.provenance import file_content, installed_versions, json_checksum, with_short_paths
 from ..training.seen import write_seen
 from ..types import Block
-from .donors import common_language, read_donors
-from .records import PretrainOptions, unusable
+from .donors import PretrainOptions, common_language, read_donors, unusable
 
 if TYPE_CHECKING:
     from .learners import BiEncoderLearner
@@ -174,7 +173,8 @@ def _learner(
 ) -> "BiEncoderLearner":
     """Load the encoder, the teacher and the donors."""
     from .cnn import read_cnn
-    from .learners import CNNLearner, TransformerLearner
+    from .cnn_learner import CNNLearner
+    from .learners import TransformerLearner
     from .transformer import TEACHER, read_start
 
     start: Any = None

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from tqdm import tqdm
 
 from ..layers.int8 import in_int8
 from ..layers.quantised import EightBit, eight_bit
+from ..output.console import progress
 from ..output.writing import coded_io, whole_folder
 from .batches import PackedDonor, Sentence, places_of, unlabelled
 from .transformer import BiEncoder
@@ -48,7 +48,7 @@ def store_states(
                 _write(new, teacher, donor.train)
         with coded_io(folder):
             arrays = [np.load(folder / name, mmap_mode="r") for name in (CODES, SCALES)]
-        donor.taught = EightBit(*arrays)
+        donor.teacher_states = EightBit(*arrays)
     teacher.encoder = encoder
 
 
@@ -67,7 +67,7 @@ def _write(folder: Path, teacher: BiEncoder, sentences: list[Sentence]) -> None:
     codes = np.lib.format.open_memmap(folder / CODES, "w+", "int8", shape)
     scales = np.zeros(n_words, dtype="float32")
     order = sorted(sentences, key=lambda sentence: len(sentence.ids))
-    for start in tqdm(range(0, len(order), BATCH_SIZE), "teacher", unit="batch", delay=2, leave=False):
+    for start in progress(range(0, len(order), BATCH_SIZE), "teacher", "batch"):
         some = order[start : start + BATCH_SIZE]
         places = places_of(some)
         with torch.no_grad():

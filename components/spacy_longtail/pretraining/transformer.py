@@ -20,9 +20,8 @@ from ..layers.windows import TRANSFORMER
 from ..models.transformer import encoder_of
 from ..training.loading import load_pipeline
 from .batches import DonorBatch
-from .donors import MIXED
+from .donors import MIXED, unusable
 from .matcher import Matcher, add_described_ner, head_of, read_weights, write_weights
-from .records import unusable
 
 ENCODER, TEACHER = "the encoder", "the teacher"
 CPU = torch.device("cpu")
@@ -39,6 +38,8 @@ class BiEncoder(Matcher):
     encoder (nn.Module): Transformer without a head.
     width (int): Number of columns in which words and labels are compared.
     """
+
+    encoder: Any  # a PreTrainedModel
 
     def __init__(self, encoder: Any, width: int = 256) -> None:
         hidden = int(encoder.config.hidden_size)

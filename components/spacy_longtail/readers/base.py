@@ -1,4 +1,4 @@
-"""Base class of readers, and checks of which reader can wrap which."""
+"""Base class of readers, and checks of the order in which they wrap each other."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
@@ -48,7 +48,10 @@ class WrappingReader(ABC):
         self._dev_is_checked = False
 
     def __call__(self, nlp: Language) -> Iterator[Example]:
-        """Yield the examples. RAISES (ValueError): L109 if scores would be of changed data."""
+        """Yield the examples.
+
+        RAISES (ValueError): If a reader that changes the data is used for scores (L109).
+        """
         if not self._dev_is_checked:
             if change := changed_by(nlp, "dev_corpus"):
                 name = nlp.config["training"]["dev_corpus"]

@@ -13,24 +13,23 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import minibatch
 from thinc.types import Floats1d, Ints1d
-from tqdm import tqdm
 
 from ..corpus.counts import CorpusCounts, count_doc
 from ..corpus.examples import warn_of_document_annotation
 from ..corpus.soft import SoftTags, read_soft, write_soft
 from ..errors import Errors
+from ..output.console import progress
 from ..settings import seed_of, whole
 from ..types import ANNOTATED_TYPES, SentenceCounts
 from .base import Reader, WrappingReader, sentences
 
-JOIN_LIMIT = 10  # sentences: enough for a model to see what borders on what
-SLOW = 5  # seconds before a pass shows its progress
+JOIN_LIMIT = 10  # sentences; enough for a model to see boundaries between sentences
 
 
 class SamplePlan(NamedTuple):
     copies: Floats1d  # (n_sentences,), in corpus order; fractions are drawn in each call
     join: int  # sentences per training document
-    sizes: Sequence[int]  # (n_sentences,) tokens of each, with whitespace and all
+    sizes: Sequence[int]  # (n_sentences,), number of tokens, including whitespace
 
 
 class SampledCorpus(WrappingReader):
@@ -74,7 +73,7 @@ class SampledCorpus(WrappingReader):
         total, sizes, n_docs = CorpusCounts(), array("I"), 0
         units: list[SentenceCounts] = []  # equal ones are one object
         known: dict[object, SentenceCounts] = {}
-        for eg in tqdm(self.corpus(nlp), "Counting", delay=SLOW, leave=False, disable=None):
+        for eg in progress(self.corpus(nlp), "Counting"):
             n_docs += 1
             for part in sentences(nlp, [eg]):
                 counts = count_doc(part.reference)
@@ -114,8 +113,8 @@ def rounded(copies: Floats1d, rng: np.random.Generator) -> Ints1d:
 def joined(examples: Iterable[Example], size: int) -> Iterator[Example]:
     """Yield documents of `size` consecutive sentences; with size 1 the examples themselves.
 
-    Sentences that were annotated with different types are not joined, nor are those that a teacher
-    has read with others.
+    Sentences that were annotated with different types are not joined, nor are sentences whose soft
+    targets have different tags.
     """
     if size == 1:
         yield from examples

@@ -13,7 +13,7 @@ from ..errors import Errors, Warnings
 from ..types import Block
 from .tokens import token_results
 
-# what a NER pipe adds to [training.score_weights]: as `ner`, and the macro average shown
+# default [training.score_weights] of a NER pipe: those of `ner`, and the macro average shown
 SHOWN = dict.fromkeys(("ents_p", "ents_r", "ents_macro_f"), 0.0)
 NER_SCORE_WEIGHTS: Block = {"ents_f": 1.0, **SHOWN, "ents_per_type": None}
 
@@ -35,10 +35,10 @@ def make_ner_scorer(
 
     labels (Optional[List[str]]): Declared types; null takes the types of the pipe and, with the
         prefix "ents", of the scored data.
-    tail (Optional[List[str]]): Rare types, which ents_tail_f averages; null leaves that score out.
+    tail (Optional[List[str]]): Rare types, which ents_tail_f averages; null omits that score.
     prefix (str): Prefix of every key. With another one than "ents" only declared types are scored.
-    labeled (bool): Always true: mentions are compared with their types. It stands in the configs of
-        pipelines.
+    labeled (bool): Always true: mentions are compared with their types. Configs of pipelines have
+        this setting.
     RETURNS (Callable): Scorer, a function of examples to scores, all in [0, 1] but for the table.
     RAISES (ValueError): If a rare type is not declared (L301).
     EXAMPLE:
@@ -101,7 +101,12 @@ def score_entities(
 
 
 def _warn(declared: Collection[str], known: Collection[str], tail: Collection[str]) -> None:
-    """Warn of types that the averages lack. known (Collection[str]): Types with gold mentions."""
+    """Warn of types that the averages lack.
+
+    declared (Collection[str]): Declared types.
+    known (Collection[str]): Types with gold mentions.
+    tail (Collection[str]): Rare types.
+    """
     differences = {
         "without a mention in the data, count as F1 = 0": set(declared).difference(known),
         "in the data, are not declared and in no average": set(known).difference(declared),

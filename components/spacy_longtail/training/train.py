@@ -24,7 +24,7 @@ from wasabi import msg
 from ..corpus.folder import CorpusTypes, read_types
 from ..corpus.formats.docbin import check_docs
 from ..corpus.names import NAMES
-from ..corpus.parts import checksums, part_path, with_name
+from ..corpus.parts import checksums, part_path
 from ..corpus.tokenizers import tokenizer_config
 from ..corpus.type_words import in_words, problem_in_config
 from ..errors import SHIPPED_CONFIGS, Errors
@@ -33,7 +33,7 @@ from ..faults import is_coded, message_of
 from ..hub import check_models
 from ..layers.serving import use_numpy_blas
 from ..output.console import WithoutText
-from ..output.writing import check_folder, check_outside, set_aside, whole_folder
+from ..output.writing import check_folder, check_outside, set_aside, whole_folder, with_name
 from ..pipes.sources import add_sources
 from ..types import Block, Overrides
 from .letters import warn_letters

@@ -124,8 +124,8 @@ def distil(
     counts = _pseudo_labels(request, types, teacher, output, events)
     # without the pool, there are no soft targets
     losses = {name: block.get("loss") or {} for name, block in config["components"].items()}
-    taught = [name for name, loss in losses.items() if loss.get("@losses") == DISTILLATION]
-    alone = {f"components.{name}.loss.share": 0.0 for name in taught}
+    distilling = [name for name, loss in losses.items() if loss.get("@losses") == DISTILLATION]
+    alone = {f"components.{name}.loss.share": 0.0 for name in distilling}
     students = {"student": (output / CORPUS, output / STUDENT, request.overrides)}
     if request.compare:
         without = (request.gold, output / WITHOUT, {**request.overrides, **alone})
@@ -137,6 +137,7 @@ def distil(
         pipelines[name] = load_pipeline(folder / BEST), folder / BEST
     idle = ("batch_size", "n_process", "gpu_id")
     settings = {name: value for name, value in asdict(request).items() if name not in idle}
+    settings["policy"]["cap"] = settings["policy"].pop("max_mentions")  # its name in earlier records
     distilled = Distilled(
         corpus=request.gold.name,
         settings=json.loads(json.dumps(with_short_paths(settings))),

@@ -56,12 +56,12 @@ class Recorder:
     vectors that the component used.
 
     pipe (Any): The component.
-    of (str): Its name.
+    pipe_name (str): Its name.
     gate (Optional[str]): Name of the trained gate if the component is a secondary.
     """
 
-    def __init__(self, pipe: Any, of: str, gate: str | None) -> None:
-        self.counted, self.of, self.gate = pipe, of, gate
+    def __init__(self, pipe: Any, pipe_name: str, gate: str | None) -> None:
+        self.counted, self.pipe_name, self.gate = pipe, pipe_name, gate
 
     def __call__(self, doc: Doc) -> Doc:
         """Record the expectations for a document."""
@@ -73,15 +73,15 @@ class Recorder:
             ends = np.cumsum([len(sentence_lengths(doc)) for doc in docs])
             for doc, mentions in zip(docs, np.split(self._mentions(docs), ends[:-1]), strict=True):
                 own = {"labels": list(self.counted.labels), "mentions": mentions}
-                doc.user_data[KEY] = {**doc.user_data.get(KEY, {}), self.of: own}
+                doc.user_data[KEY] = {**doc.user_data.get(KEY, {}), self.pipe_name: own}
                 yield doc
 
     def _mentions(self, docs: list[Doc]) -> Floats2d:
         """Return the expected mentions, shape (n_sentences, n_types).
 
-        The expectation of a trained gate is its probability, shared equally by its types. That of
-        a secondary is multiplied by the probability of its gate if the gate is trained; otherwise
-        it counts in flagged sentences only.
+        The expectation of a trained gate is its probability, shared equally by its types. The
+        expectation of a secondary is multiplied by the probability of its gate if the gate is
+        trained; otherwise it counts in flagged sentences only.
         """
         labels = list(self.counted.labels)
         pipe: Any = self.counted
@@ -89,7 +89,7 @@ class Recorder:
             p = pipe.model.ops.to_numpy(pipe.predict(docs))
             return np.repeat(p, len(labels), axis=1) / max(1, len(labels))
         if not is_secondary(self.counted):
-            rows = [begin_probabilities(doc, self.of, labels, self.of) for doc in docs]
+            rows = [begin_probabilities(doc, self.pipe_name, labels, self.pipe_name) for doc in docs]
             return sums_by_sentence(docs, np.concatenate(rows))
         mentions = sums_by_sentence(docs, pipe.marginals(docs) @ pipe.codec.beginnings())
         if self.gate is not None:

@@ -157,8 +157,8 @@ def keys_of(docs: Iterable[Doc], nlp: Language) -> set[int]:
     """
     keys: set[int] = set()
     setters = {name for name in nlp.pipe_names if BOUNDARIES & {*nlp.get_pipe_meta(name).assigns}}
-    heard = {n for n, pipe in nlp.pipeline if setters & {*getattr(pipe, "listening_components", ())}}
-    wanted = [name for name in nlp.pipe_names if name in setters | heard]
+    encoders = {n for n, pipe in nlp.pipeline if setters & {*getattr(pipe, "listening_components", ())}}
+    wanted = [name for name in nlp.pipe_names if name in setters | encoders]
     for batch in minibatch(docs, BATCH):
         keys.update(text_key(doc.text) for doc in batch)
         whole = [bare(doc, nlp.vocab) for doc in batch if not doc.has_annotation("SENT_START")]

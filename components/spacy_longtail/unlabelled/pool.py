@@ -8,9 +8,8 @@ from pathlib import Path
 
 from spacy.language import Language
 from spacy.tokens import Doc
-from tqdm import tqdm
 
-from ..corpus.cutting import in_sentences
+from ..corpus.cutting import bare
 from ..corpus.formats.brat import annotation_file
 from ..corpus.formats.context import Context, Events
 from ..corpus.formats.json_files import read_records
@@ -22,6 +21,7 @@ from ..corpus.formats.text import Place, lines, unreadable, unzipped
 from ..corpus.tokenizers import blank
 from ..errors import Errors
 from ..layers.torch_layer import prepare_forks
+from ..output.console import progress
 from ..training.startup import end_processes
 from .units import PLACE
 
@@ -50,7 +50,7 @@ def processed(nlp: Language, texts: Iterator[Doc], size: int, n_process: int) ->
     if n_process != 1:  # -1 takes all cores
         prepare_forks()
     zone = ZONE if n_process == 1 else ZONE * 100  # processes are started anew in each zone
-    texts = iter(tqdm(texts, "texts", unit="text", delay=2, disable=None, leave=False))
+    texts = iter(progress(texts, "texts", "text"))
     others = active_children()
     try:
         while True:
@@ -60,7 +60,7 @@ def processed(nlp: Language, texts: Iterator[Doc], size: int, n_process: int) ->
                     return
                 some = chain([first], islice(texts, zone - 1))
                 docs = nlp.pipe(some, batch_size=size, n_process=n_process)
-                yield from chain(docs)  # a chain does not close nlp.pipe before what is below
+                yield from chain(docs)  # unlike nlp.pipe itself, a chain is not closed before `except`
     except BaseException:
         end_processes(others)
         raise
@@ -182,6 +182,6 @@ def _without_annotation(part: Source, context: Context) -> Iterator[Doc]:
     if part.format == "spacy":  # otherwise, its strings would stay in the pipeline's vocabulary
         context = context._replace(nlp=blank(context.nlp.lang or "xx", "words"))
     for doc in part.read(context):
-        made = in_sentences(doc, vocab)
+        made = bare(doc, vocab).from_array(["SENT_START"], doc.to_array(["SENT_START"]))
         made.user_data.update(doc.user_data)
         yield made

@@ -82,14 +82,14 @@ class PseudoLabelPolicy:
     """Policy of the selection of pseudo-labelled sentences.
 
     threshold (float): Minimum confidence for entities and for O.
-    cap (int): Maximum number of pseudo-labelled mentions of each type.
+    max_mentions (int): Maximum number of pseudo-labelled mentions of each type.
     empty (float): Fraction of the sentences that have no entity, at least 0 and below 1.
     seed (int): Random seed of the sample of these.
     RAISES (ValueError): If `empty` is out of range (L001).
     """
 
     threshold: float = 0.9
-    cap: int = 2000
+    max_mentions: int = 2000
     empty: float = 0.2
     seed: int = 0
 
@@ -109,8 +109,8 @@ class Selection:
     """Selection of sentences from a stream, in bounded memory.
 
     The result is the same as if all sentences were stored. A sentence can only be selected for a
-    type while the better sentences have fewer than `cap` mentions of the type, so that the best
-    `cap` sentences of each type are enough.
+    type while the better sentences have fewer than `max_mentions` mentions of the type, so that the
+    best `max_mentions` sentences of each type are enough.
 
     policy (PseudoLabelPolicy): The policy.
     labels (Sequence[str]): Types of the corpus.
@@ -118,8 +118,9 @@ class Selection:
 
     def __init__(self, policy: PseudoLabelPolicy, labels: Sequence[str]) -> None:
         self.policy = policy
-        self.best: dict[str, Best[PredictedSentence]] = {label: Best(policy.cap) for label in labels}
-        self.empty: Best[PredictedSentence] = Best(ceil(self._n_empty(policy.cap * len(labels))))
+        size, n_empty = policy.max_mentions, self._n_empty(policy.max_mentions * len(labels))
+        self.best: dict[str, Best[PredictedSentence]] = {label: Best(size) for label in labels}
+        self.empty: Best[PredictedSentence] = Best(ceil(n_empty))
 
     def _n_empty(self, n: int) -> float:
         return n * self.policy.empty / (1 - self.policy.empty)
@@ -147,7 +148,7 @@ class Selection:
         for key, sentence in surest.items():
             kept = set()
             for i, mention in enumerate(sentence.mentions):
-                if self._is_sure(mention) and counts[mention.label] < self.policy.cap:
+                if self._is_sure(mention) and counts[mention.label] < self.policy.max_mentions:
                     counts[mention.label] += 1
                     kept.add(i)
             if kept:

@@ -106,13 +106,13 @@ class Scan:
 
         Where several components expect mentions of a type, the maximum counts.
         """
-        most = np.zeros((len(self.types), len(sentence_lengths(doc))))
+        highest = np.zeros((len(self.types), len(sentence_lengths(doc))))
         for component in doc.user_data[KEY].values():
             for label, mentions in zip(component["labels"], component["mentions"].T, strict=True):
                 if label in self.types:
                     i = self.types.index(label)
-                    most[i] = np.maximum(most[i], mentions)
-        return most.T
+                    highest[i] = np.maximum(highest[i], mentions)
+        return highest.T
 
 
 class Proposal(NamedTuple):
@@ -129,12 +129,12 @@ def share_out(n: int, types: list[str], given: Mapping[str, int]) -> dict[str, i
     n (int): Number of sentences in total.
     types (List[str]): The types.
     given (Mapping[str, int]): Numbers for some types. The others share the rest equally.
-    RAISES (ValueError): If the given numbers are for other types, or exceed the total.
+    RAISES (ValueError): If the given numbers are for other types, negative, or exceed the total.
     """
-    if not set(given) <= set(types) or sum(given.values()) > n:
+    if not set(given) <= set(types) or sum(given.values()) > n or min(given.values(), default=0) < 0:
         shown = ",".join(f"{t}={k}" for t, k in given.items())
         problem = f"--quota {shown} does not fit {n} sentences for {', '.join(types)}"
-        fix = "Name rare types, and reduce the quotas or --random."
+        fix = "Name rare types with quotas of at least 0, or reduce the quotas or --random."
         raise ValueError(Errors.L500.format(problem=problem, fix=fix))
     rest = [t for t in types if t not in given]
     each, more = divmod(n - sum(given.values()), len(rest)) if rest else (0, 0)
@@ -168,22 +168,21 @@ def choose(
     chosen = [Proposal(unit, RANDOM, sum(unit.expected)) for unit in drawn]
     n = n_random + sum(quotas.values())
     n_documents = len({unit.document for ranked in scan.best.values() for _, _, unit in ranked.heap})
-    most = max(1, round(per_document * n), -(-n // max(1, n_documents)))
+    max_per_document = max(1, round(per_document * n), -(-n // max(1, n_documents)))
     ranked = [(name, *row) for name in quotas for row in scan.best[name].ranked()]
     names, scores = np.array([name for name, *_ in ranked]), np.array([score for _, score, _ in ranked])
     units, is_left = [unit for *_, unit in ranked], np.ones(len(ranked), dtype=bool)
     # similarity is that of centred vectors, since the candidates of a pool have much in common
     mean = np.mean([unit.vector for unit in units], axis=0) if units else 0.0
     rows = np.array([_direction(unit, mean) for unit in units])
-    # of each candidate to its most similar proposals
-    similarity = np.zeros((len(units), 0))
+    similarity = np.zeros((len(units), 0))  # of each candidate to its most similar proposals
     texts, documents, counts = set[str](), Counter[str](), Counter[str]()
     new, open_to = drawn, [name for name, k in quotas.items() if k]
     while open_to and len(chosen) < n:
         if new and units:
             texts.update(skeleton(unit.text) for unit in new)
-            near = rows @ np.stack([_direction(unit, mean) for unit in new]).T
-            similarity = np.sort(np.concatenate([similarity, near], axis=1), axis=1)[:, -NEIGHBOURS:]
+            directions = np.stack([_direction(unit, mean) for unit in new])
+            similarity = _highest(np.concatenate([similarity, rows @ directions.T], axis=1))
             is_left &= similarity[:, -1] < NEAR
             new = []
         name = max(open_to, key=lambda label: (quotas[label] - counts[label]) / quotas[label])
@@ -194,7 +193,7 @@ def choose(
         lost = np.maximum(similarity[left].mean(axis=1), 0.0) if similarity.shape[1] else 0.0
         at = left[np.argmax(scores[left] * (1 - penalty * lost))]
         is_left[at], unit = False, units[at]
-        if skeleton(unit.text) in texts or documents[unit.document] >= most:
+        if skeleton(unit.text) in texts or documents[unit.document] >= max_per_document:
             continue
         counts[name] += 1
         if name in capped and counts[name] == quotas[name]:
@@ -203,6 +202,11 @@ def choose(
         documents[unit.document] += 1
         new = [unit]
     return chosen
+
+
+def _highest(similarity: Floats2d) -> Floats2d:
+    """Return the highest similarities of each row, ascending, at most NEIGHBOURS of them."""
+    return np.sort(similarity, axis=1)[:, -NEIGHBOURS:]
 
 
 def _direction(unit: Unit, mean: Floats1d | float) -> Floats1d:

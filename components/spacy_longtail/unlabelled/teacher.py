@@ -143,7 +143,7 @@ def annotate(
     selection: Selection,
     soft: bool,
 ) -> TeachingPass:
-    """Offer the sentences of a pool, as a teacher annotates them, to a selection.
+    """Annotate the sentences of a pool with a teacher, and add them to a selection.
 
     teacher (PoolTeacher): The teacher.
     docs (Iterable[Doc]): Documents that its pipeline has processed.

@@ -35,7 +35,9 @@ def is_bioc(path: Path, head: str, siblings: set[str]) -> bool:
 def passage_texts(document: JsonObject, place: Place, events: Events) -> Iterator[Text]:
     """Yield the passages of a document, or their sentences where these have the text.
 
-    document (Dict[str, Any]): As in JSON, with passages.
+    document (Dict[str, Any]): The document, in the form that BioC has in JSON.
+    place (Place): Its place, for messages.
+    events (Events): Counts of what is skipped.
     """
     try:
         for passage in document[PASSAGES]:
@@ -47,7 +49,13 @@ def passage_texts(document: JsonObject, place: Place, events: Events) -> Iterato
 
 
 def _text_of(part: JsonObject, name: str, place: Place, events: Events) -> Text:
-    """Return a passage or sentence as a text. name (str): ID of the document, for `user_data`."""
+    """Return a passage or sentence as a text.
+
+    part (JsonObject): The passage or sentence.
+    name (str): ID of the document, for `user_data`.
+    place (Place): Place of the document, for messages.
+    events (Events): Counts of what is skipped.
+    """
     offset, text = int(part["offset"]), part["text"]
     spans, unclear = list[CharSpan](), list[CharSpan]()
     for annotation in part.get("annotations") or ():

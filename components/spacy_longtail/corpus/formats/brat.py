@@ -66,7 +66,7 @@ def annotation_file(path: Path) -> Path:
 
 
 def _parts(text: str, offsets: str) -> list[tuple[int, int]]:
-    """Return the parts of a span, joining those that brat splits at a line end."""
+    """Return the parts of a span. Parts that brat split at a line end are joined."""
     parts: list[tuple[int, int]] = []
     for pair in offsets.split(";"):
         start, end = map(int, pair.split(" "))

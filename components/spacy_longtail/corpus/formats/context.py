@@ -28,7 +28,7 @@ MEANINGS = {  # of the kinds of events
     "trimmed": "spans that start or end with white space, trimmed",
     "rejected": "records that were not accepted, skipped",
     "cancelled": "cancelled annotations, skipped",
-    "further": "annotations beside the one that is marked as ground truth, skipped",
+    "further": "annotations besides the one that is marked as ground truth, skipped",
     "unlabelled": "records without an annotation, skipped",
     "empty": "texts without a word, skipped",
     "ignored": "annotations that are not entities, skipped",
@@ -58,7 +58,7 @@ WIDTH = 30  # characters of context on each side of an example
 
 @dataclass
 class Events:
-    """Counts of what a reader skipped or changed: how often, of which type, and examples."""
+    """Events in which a reader skipped or changed something: numbers by type, and examples."""
 
     counts: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     examples: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
@@ -68,8 +68,8 @@ class Events:
         """Count an event.
 
         kind (str): A key of MEANINGS.
-        what (str): The type of the entity, or what else the event happened to.
-        place (Place): Where it happened.
+        what (str): Type of the entity, or another name by which the events are counted.
+        place (Place): Place of the event.
         detail (str): Text of the example. Without it, the example shows `what`.
         """
         self.counts[kind][what] += 1
@@ -81,7 +81,7 @@ class Events:
         return self.counts[kind].total() if kind in self.counts else 0
 
     def summary(self) -> str:
-        """Return every kind with its number and what it happened to, as text."""
+        """Return the number of events of each kind and its most frequent types, as text."""
         return "; ".join(f"{kind} {n.total()} ({shown(n)})" for kind, n in self.counts.items())
 
 

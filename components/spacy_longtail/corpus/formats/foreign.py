@@ -63,7 +63,8 @@ FOREIGN: tuple[tuple[str, tuple[str, ...], tuple[str, ...], str], ...] = (
 def check_foreign(path: Path, head: str) -> None:
     """Refuse a file of a known format that no reader reads, naming what converts it.
 
-    path (Path): The file. head (str): Its first characters.
+    path (Path): The file.
+    head (str): Its first characters.
     RAISES (ValueError): L831.
     """
     compact = "".join(head[:400].split(" ")).replace("\n", "") if head.lstrip()[:1] == "{" else head

@@ -8,7 +8,7 @@ from typing import Any
 
 from .text import Place, head_of, lines, read_text, unreadable
 
-ARRAY = re.compile(r'\s*\[(?!\s*")')  # a pair on a line of its own begins with [ and a text
+ARRAY = re.compile(r'\s*\[(?!\s*")')  # a line with one pair starts with [ and a text
 BLANK = re.compile(r"\s*")
 FIX = "Write one JSON object per line, or one array of objects."
 # keys of the list of records in the one object of a file: LightTag, BioC, Rasa

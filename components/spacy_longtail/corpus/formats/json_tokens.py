@@ -62,7 +62,7 @@ def doc_of_tags(
 def _check_lists(words: Any, notes: Any, key: str, place: Place, context: Context) -> None:
     problem = ""
     if context.tokens == "characters":
-        problem = "it has tokens of its own, which --tokens characters does not cut"
+        problem = "its text is split into tokens, which --tokens characters cannot split further"
     elif not isinstance(words, list) or not isinstance(notes, list):
         problem = f"found {str(words)[:60]!r} as {key}, {str(notes)[:60]!r} as their annotation"
     if problem:
@@ -132,7 +132,10 @@ def docs_of_paragraphs(
     """Yield a document per paragraph of spaCy 2's training format, with its sentences."""
     for paragraph in record[PARAGRAPHS]:
         sentences: list[Tagged] = []
-        rows = [[*map(_orth_and_tag, sentence["tokens"])] for sentence in paragraph["sentences"]]
+        rows = [
+            [(token["orth"], token.get("ner", MISSING)) for token in sentence["tokens"]]
+            for sentence in paragraph["sentences"]
+        ]
         words = [check_text(word, place) for sentence in rows for word, _ in sentence]
         spaces = iter(_spaces({"text": paragraph.get("raw")}, words))
         for sentence in rows:
@@ -144,7 +147,3 @@ def docs_of_paragraphs(
                 sentences.append(tagged)
         if sentences:
             yield tokens_doc(context.nlp.vocab, sentences)
-
-
-def _orth_and_tag(token: JsonObject) -> tuple[str, str]:
-    return token["orth"], token.get("ner", MISSING)

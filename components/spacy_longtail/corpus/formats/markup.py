@@ -65,5 +65,5 @@ class ArticleReader(FileOptions, SpanOptions):
 
 
 def is_article(path: Path, head: str, siblings: set[str]) -> bool:
-    """Return whether a text file begins with the header of an article."""
+    """Return whether a text file starts with the header of an article."""
     return head.startswith(f"{HEADER[0]}: ")

@@ -1,6 +1,7 @@
-"""Free-text types: each mention has a type of its own, as "football club; organization".
+"""Free-text types, one per mention, such as "football club; organization".
 
-Sentences with marks, or numbered ones in sents.json with their mentions in ann00.txt and so on.
+The source has sentences with marked mentions, or numbered sentences in sents.json and lists of
+their mentions in ann00.txt and so on.
 """
 
 import json
@@ -25,7 +26,7 @@ LINE_FIX = "Write `ID<TAB>mention => fine type; coarse type | ...`, or `ID<TAB>-
 
 
 def is_open(path: Path, head: str, siblings: set[str]) -> bool:
-    """Return whether a text begins with its domain, marks two types, or lists mentions."""
+    """Return whether a text starts with its domain, marks two types, or lists mentions."""
     is_marked = any("; " in label for _, label in MENTION.findall(head))
     return head.startswith(DOMAIN) or is_marked or _is_list(path)
 
@@ -58,7 +59,7 @@ class OpenReader(FileOptions, SpanOptions):
     misaligned: Misaligned = "expand"
 
     def read(self, path: Path, context: Context) -> Iterator[Doc | Text]:
-        """Yield the sentences of marked text, or those that a list of mentions numbers."""
+        """Yield the sentences of a text with marked mentions, or of a list of mentions."""
         if _is_list(path):
             yield from self._numbered(path, context)
             return

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from ...errors import Errors
+from ...settings import parse_pairs
 from ..tokenizers import Tokens
 
 CHARACTERS, UTF16 = "characters", "utf-16"  # units of character offsets
@@ -87,7 +88,7 @@ def bad_option(option: str, given: str, problem: object) -> ValueError:
 def check_columns(columns: Columns, known: set[str], required: set[str], format: str) -> None:
     """Refuse names of columns that a format does not use, or that lack one it needs.
 
-    columns (Columns): As given. Without any name the format's defaults hold, which is fine.
+    columns (Columns): The given names. Without any, the format has its defaults.
     known (Set[str]): Fields of `Columns` that the format uses.
     required (Set[str]): Fields that must be named if any is.
     format (str): Name of the format.
@@ -102,10 +103,8 @@ def check_columns(columns: Columns, known: set[str], required: set[str], format:
 
 def parse_columns(text: str) -> Columns:
     """Return the columns that an option names, such as token=word,tag=ner,sentence=sent_id."""
-    pairs = [[part.strip() for part in pair.split("=")] for pair in text.split(",")]
     with suppress(ValueError, TypeError):  # not a pair, or another name
-        if len(names := dict(pairs)) == len(pairs) and all(names.values()):
-            return Columns(**names)
+        return Columns(**parse_pairs(text.split(",")))
     raise bad_option("columns", text, "write token=NAME, tag=NAME and sentence=NAME, each at most once")
 
 

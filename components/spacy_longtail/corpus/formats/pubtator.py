@@ -41,6 +41,6 @@ class PubtatorReader(FileOptions, SpanOptions):
 
 
 def is_pubtator(path: Path, head: str, siblings: set[str]) -> bool:
-    """Return whether a text file begins with the title of a PubTator article."""
+    """Return whether a text file starts with the title of a PubTator article."""
     found = PARTS.match(head.lstrip())
     return bool(found) and found[2] == "t"  # type: ignore[index]

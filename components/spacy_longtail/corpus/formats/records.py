@@ -36,21 +36,16 @@ from .spans import CharSpan, Text, keep_values
 from .tags import TagReader, is_tag
 from .text import Place, unreadable
 
-SPANS = ("spans", "entities", "ents", "labels", "label", "annotations")  # the first that a record has
-MINIMAL = "annotation_id"  # in Label Studio's JSON-MIN
-ANNOTATIONS = ("annotations", "completions")  # of Label Studio; the second is its older name
+SPANS = ("spans", "entities", "ents", "labels", "label", "annotations")  # keys of lists of spans
+MINIMAL = "annotation_id"  # key that only Label Studio's JSON-MIN has
+ANNOTATIONS = ("annotations", "completions")  # keys of Label Studio; the second is its older name
 OFFSETS = "offsets"  # key of the unit of the record's offsets
-# keys that user_data has no use for
+# keys with text or annotation, which are not copied to user_data
 NAMED = ("id", "text", "content", "data", "answer", "tokens", "sents", OFFSETS, *SPANS)
 SPAN_FIX = "A span is [start, end, type], or an object with start, end and label."
 BOUNDS = (("start", "end"), ("start_offset", "end_offset"), ("start_char", "end_char"), ("begin", "end"))
 TYPE_KEYS = ("label", "labels", "type", "entity_group", "tag", "entity")
-OTHER_FORM = (
-    TypeError,
-    KeyError,
-    IndexError,
-    AttributeError,
-)  # of an unexpected record
+OTHER_FORM = (TypeError, KeyError, IndexError, AttributeError)  # errors of an unexpected record
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +82,9 @@ class JsonReader(TagOptions, SpanOptions):
     ) -> Iterator[Doc | Text]:
         """Yield the documents or texts of a record.
 
+        record (JsonObject): The record.
+        place (Place): Its place, for messages.
+        context (Context): Context of the conversion.
         tags (TagReader): Reads the tags of the record's file.
         """
         has_tokens = has_tags(record, self.columns) or has_token_spans(record)
@@ -110,7 +108,7 @@ class JsonReader(TagOptions, SpanOptions):
 
     def _texts(self, record: JsonObject, place: Place, events: Events) -> Iterable[Text]:
         """Return the texts of a record, in the form of the tool that wrote it."""
-        if not record:  # what nobody annotated
+        if not record:  # nobody annotated it
             events.add("unlabelled", "records", place)
             return ()
         if bioc.PASSAGES in record:
@@ -124,7 +122,7 @@ class JsonReader(TagOptions, SpanOptions):
         return self._plain(record, place, events)
 
     def _plain(self, record: JsonObject, place: Place, events: Events) -> list[Text]:
-        """Return the text of a record that has its spans beside it."""
+        """Return the text of a record with a list of spans; nothing if it was rejected."""
         if record.get("_view_id") == "ner":  # Prodigy's ner.teach
             problem = "the answer is on its spans alone and says nothing of the other words"
             fix = "Complete the annotation with Prodigy's ner.silver-to-gold."
@@ -132,15 +130,7 @@ class JsonReader(TagOptions, SpanOptions):
         if (answer := record.get("answer", "accept")) != "accept":
             events.add("rejected", str(answer), place)
             return []
-        given = [record[key] for key in SPANS if record.get(key) is not None]
-        if not given and "answer" not in record:  # an accepted record without spans has no entity
-            problem = f"found none of {', '.join(SPANS)}"
-            raise unreadable(place, problem, "Give every text its list of spans.")
-        groups = next((items for items in given if isinstance(items, dict)), None)
-        if groups is not None:  # doc.spans in what spaCy's Doc.to_json writes
-            given = [items for items in given if items is not groups] + list(groups.values())
-        filled = [items for items in given if isinstance(items, list) and items]
-        source = self._text(record, _spans(next(iter(filled or given), []), place, events), place)
+        source = self._text(record, _spans(_span_list(record, place), place, events), place)
         unit = UTF16 if record.get(OFFSETS) == UTF16 else ""
         tokens, starts = record.get("tokens"), None
         if "ents" in record:  # of Doc.to_json
@@ -153,7 +143,13 @@ class JsonReader(TagOptions, SpanOptions):
     def _text(
         self, record: JsonObject, spans: list[CharSpan], place: Place, any_key: bool = False
     ) -> Text:
-        """Return the text of a record. any_key (bool): Whether its only text may have any key."""
+        """Return the text of a record.
+
+        record (JsonObject): The record.
+        spans (List[CharSpan]): Its spans.
+        place (Place): Its place, for messages.
+        any_key (bool): Whether the only text of the record may have any key.
+        """
         names = [name for name, value in record.items() if isinstance(value, str)]
         known = [name for name in ("text", "data", "content") if name in record]
         key = self.text_key or next(iter(known), "text")
@@ -192,12 +188,25 @@ def _is_task(record: JsonObject) -> bool:
 
 
 def _about(record: JsonObject, text_key: str = "") -> JsonObject:
-    """Return what a record says beside its text and annotation, in `meta` and `metadata` too."""
+    """Return the values of a record besides its text and annotation, with those of its metadata."""
     about = dict(record)
     for key in ("meta", "metadata"):
         if isinstance(record.get(key), dict):
             about |= record[key]
     return {k: v for k, v in about.items() if k not in (text_key, *NAMED) and not k.startswith("_")}
+
+
+def _span_list(record: JsonObject, place: Place) -> Any:
+    """Return the first list of spans in a record, if possible one that is not empty."""
+    given = [record[key] for key in SPANS if record.get(key) is not None]
+    if not given and "answer" not in record:  # an accepted record without spans has no entity
+        problem = f"found none of {', '.join(SPANS)}"
+        raise unreadable(place, problem, "Give every text its list of spans.")
+    groups = next((items for items in given if isinstance(items, dict)), None)
+    if groups is not None:  # doc.spans in what spaCy's Doc.to_json writes
+        given = [items for items in given if items is not groups] + list(groups.values())
+    filled = [items for items in given if isinstance(items, list) and items]
+    return next(iter(filled or given), [])
 
 
 def _spans(items: Any, place: Place, events: Events) -> list[CharSpan]:

@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 from spacy.tokens import Doc
 
 from ...errors import Errors
+from ..descriptions import DECLARED, TYPES
 from ..names import NAMES
 from . import bioc, brat, docbin, markup, open_types, opennlp, pubtator, records, tables, xmi
 from .context import Context
@@ -49,10 +50,6 @@ class Format(NamedTuple):
         """Return the names of its options."""
         return {field.name for field in fields(self.reader)}  # type: ignore[arg-type]
 
-    def reader_with(self, given: Given) -> Reader:
-        """Return the reader with those of the given options that the format has."""
-        return self.reader(**{name: value for name, value in given.items() if name in self.options})
-
 
 COLUMN_FILES = (".iob", ".iob1", ".iob2", ".bio", ".bioes", ".bilou", ".conll", ".tsv", ".txt")
 FORMATS = {
@@ -72,7 +69,7 @@ FORMATS = {
     "xmi": Format(xmi.XmiReader, (".xmi",), has_sentences=False),
 }
 WANTED = "Give a file, or a folder with train, dev and test, each a file PART.* or a folder PART."
-OURS = ("corpus.json", "types.json", "conversion.json", NAMES)  # beside a corpus, no part of it
+OURS = (DECLARED, TYPES, "conversion.json", NAMES)  # beside a corpus, no part of it
 ALIASES = {"dev": ("valid", "validation", "val", "devel", "development")}
 
 
@@ -99,7 +96,8 @@ class Source(NamedTuple):
     def read(self, context: Context, duplicates: Duplicates = "keep") -> Iterator[Doc]:
         """Yield the documents.
 
-        duplicates (str): What to do with texts that are given several times.
+        context (Context): Context of the conversion.
+        duplicates (str): Handling of texts that are given several times.
         RAISES (ValueError): L403 if there are none, L830 for copies that contradict each other.
         """
         context = context._replace(misaligned=self.misaligned)
@@ -185,8 +183,8 @@ def _part(path: Path, files: list[Path], format: str | None, given: Given) -> So
     readings = [f"{file.name} as {name}" for name, files in by_format.items() for file in files[:2]]
     if len(by_format) == 1 and (path.is_dir() or len(readings) == 1):
         ((name, kept),) = by_format.items()
-        reader = FORMATS[name].reader_with(given)
-        return Source(path if path.is_dir() else kept[0], name, kept, reader)
+        own = {option: given[option] for option in given.keys() & FORMATS[name].options}
+        return Source(path if path.is_dir() else kept[0], name, kept, FORMATS[name].reader(**own))
     problem = f"it can be read as {', '.join(readings)}" if readings else "its name tells no format"
     raise ValueError(Errors.L421.format(path=path, problem=problem, known=", ".join(FORMATS)))
 
@@ -240,7 +238,11 @@ def _detect(path: Path, siblings: set[str], given: Given) -> str | None:
 
 
 def _refuse_ignored(used: set[str], given: Given) -> None:
-    """Refuse an option that no part's format has. used (Set[str]): The formats."""
+    """Refuse an option that no part's format has.
+
+    used (Set[str]): Formats of the parts.
+    given (Mapping[str, object]): The options.
+    """
     for name in given:
         users = sorted(known for known, form in FORMATS.items() if name in form.options)
         if not used & {*users}:

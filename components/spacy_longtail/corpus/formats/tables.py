@@ -55,23 +55,31 @@ class ColumnReader(TagOptions):
         is_plain = (self.token_column, self.tag_column, self.documents) == (None, None, False)
         if is_plain and all(map(_is_piped, filter(str.strip, head))):
             return tagged_docs(lambda _: _piped_rows(path, self.encoding), context, self.scheme)
-        rows = partial(self._rows, path, *self._look_at(path, head))
+        comment_width = self._comment_width(head)
+        self._check_columns(path, head, comment_width)
+        rows = partial(self._rows, path, comment_width)
         return tagged_docs(rows, context, self.scheme, documents=self.documents)
 
-    def _look_at(self, path: Path, head: list[str]) -> tuple[int, int, int | None]:
-        """Return the columns of token and tag, and how wide rows are beside comments.
+    def _comment_width(self, head: list[str]) -> int | None:
+        """Return the number of columns of rows in a file with comments.
 
         head (List[str]): The first lines of the file.
-        RETURNS (Tuple[int, int, Optional[int]]): The last is null if there are no comments, and 0
-            if each line that begins with # is one.
+        RETURNS (Optional[int]): The number; null if the file has no comments, and 0 if every line
+            that begins with # is one.
         """
-        token, tag = self.token_column or 0, -1 if self.tag_column is None else self.tag_column
+        if self.comments is not None:
+            return 0 if self.comments else None
         first = next((line for line in head if line.strip()), "")
-        rows = (line for line in head if line.strip() and line[0] != "#" and not line.startswith(MARK))
-        row = next(rows, "")
-        comment_width = 0 if self.comments else None
-        if self.comments is None and first[:1] == "#" and not self._is_row(first, len(cells_of(row))):
-            comment_width = len(cells_of(row))
+        width = len(cells_of(_first_row(head)))
+        return width if first[:1] == "#" and not self._is_row(first, width) else None
+
+    def _check_columns(self, path: Path, head: list[str], comment_width: int | None) -> None:
+        """Refuse a file whose columns of tokens and tags have to be named.
+
+        path (Path): The file, for messages.
+        head (List[str]): Its first lines.
+        comment_width (Optional[int]): Number of columns, as `_comment_width` returns it.
+        """
         sentences: list[list[list[str]]] = [[]]
         for line in head:
             if not line.strip() or line.startswith(MARK):
@@ -79,8 +87,8 @@ class ColumnReader(TagOptions):
             elif not self._is_comment(line, comment_width):
                 sentences[-1].append(cells_of(line))
         table = [sentence for sentence in sentences if len({len(cells) for cells in sentence}) == 1]
-        place = Place(path, 1 + head.index(row) if row else 1)
-        cells = cells_of(row)
+        row = _first_row(head)
+        place, cells = Place(path, 1 + head.index(row) if row else 1), cells_of(row)
         if len(cells) > 1 and cells[0].casefold() in TOKEN_NAMES and not is_tag(cells[-1]):
             problem = f"found {row[:60]!r}, which looks like the names of columns"
             raise unreadable(place, problem, "Use --format csv with --columns token=...,tag=...")
@@ -92,7 +100,6 @@ class ColumnReader(TagOptions):
         if self.tag_column is None and (column := _other_tag_column(table)) is not None:
             problem = f"the last column, {cells[-1][:60]!r}, has no tags, but column {column} has"
             raise unreadable(place, problem, f"Name it: --tag-column {column}.")
-        return token, tag, comment_width
 
     def _is_row(self, line: str, width: int) -> bool:
         """Return whether a line that begins with # is a row, as "#hashtag O" and "# O" are."""
@@ -104,7 +111,8 @@ class ColumnReader(TagOptions):
     def _is_comment(self, line: str, width: int | None) -> bool:
         return width is not None and line[0] == "#" and not (width and self._is_row(line, width))
 
-    def _rows(self, path: Path, token: int, tag: int, comment_width: int | None, events: Events) -> Rows:
+    def _rows(self, path: Path, comment_width: int | None, events: Events) -> Rows:
+        token, tag = self.token_column or 0, -1 if self.tag_column is None else self.tag_column
         width = 0  # columns of the sentence
         for place, line in lines(path, self.encoding):
             if line.startswith(MARK) or not line.strip():
@@ -127,6 +135,12 @@ class ColumnReader(TagOptions):
                     problem = f"there are {width} columns, but --{option}-column is {at}"
                     raise unreadable(place, problem, "Count from 0, or from -1 backwards.")
             yield TaggedToken(place, cells[token], cells[tag].strip())
+
+
+def _first_row(head: list[str]) -> str:
+    """Return the first line that is neither blank, nor a mark, nor begins with #; "" if none is."""
+    rows = (line for line in head if line.strip() and line[0] != "#" and not line.startswith(MARK))
+    return next(rows, "")
 
 
 def cells_of(line: str) -> list[str]:

@@ -15,8 +15,8 @@ from .options import Scheme
 from .text import Place, unreadable
 
 PREFIXES = {"auto": "BIESLU", "iob1": "BI", "iob2": "BI", "bioes": "BIES", "bilou": "BILU"}
-INNER, CLOSING = "IEL", "ESLU"  # prefixes that continue an entity, and those that end one
-OUTSIDE = ("other", "outside", "none", "null", "_", "0")  # what some files write instead of O
+INNER, CLOSING = "IEL", "ESLU"  # prefixes that continue an entity, and prefixes that end one
+OUTSIDE = ("other", "outside", "none", "null", "_", "0")  # tags of some files instead of O
 PREFIXED = re.compile(r"[BIESLU]-")
 ONE_TAG = r"(?:O|[BIESLU]-[^\s,|;/+#]+)"
 SEVERAL = re.compile(rf"{ONE_TAG}(?:\s*(?:[\s,|;]\s*O|[\s,|;/+#]\s*[BIESLU]-[^\s,|;/+#]+))+")
@@ -38,7 +38,7 @@ class TaggedToken(NamedTuple):
     space: bool | None = None
 
 
-Rows = Iterator[TaggedToken | Literal["sentence", "document"]]  # a mark says what begins after it
+Rows = Iterator[TaggedToken | Literal["sentence", "document"]]  # a mark starts a sentence or document
 
 
 class Tagged(NamedTuple):

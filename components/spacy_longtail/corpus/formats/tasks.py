@@ -9,7 +9,7 @@ from .options import UTF16
 from .records import OFFSETS
 
 Tool = Literal["prodigy", "doccano", "label-studio"]
-Task = dict[str, object]  # JSON data: a sentence to look at, or what is known of it
+Task = dict[str, object]  # JSON data: a sentence to review, or its meta
 
 
 def _spans(doc: Doc, start: int, end: int) -> list[dict[str, Any]]:
@@ -30,8 +30,10 @@ def _spans(doc: Doc, start: int, end: int) -> list[dict[str, Any]]:
 def prodigy_task(doc: Doc, start: int, end: int, meta: Task) -> Task:
     """Return a sentence as a task of Prodigy: text, tokens, spans, meta.
 
-    doc (Doc): A document with entities. start, end (int): First token of the sentence, and its end.
-    meta (Task): What is known of the sentence.
+    doc (Doc): A document with entities.
+    start (int): First token of the sentence.
+    end (int): One past the last token of the sentence.
+    meta (Task): Further fields of the task.
     """
     at = doc[start].idx
     tokens = [

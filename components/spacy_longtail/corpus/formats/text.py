@@ -56,7 +56,10 @@ def _open(path: Path) -> BinaryIO:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
-    """Open a file, gzipped or not. RAISES (ValueError): L401, if it is no intact gzip file."""
+    """Open a file, gzipped or not.
+
+    RAISES (ValueError): If it is no intact gzip file (L401).
+    """
     try:
         with _open(path) as file:
             yield file
@@ -69,8 +72,10 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 def open_text(path: Path, encoding: str, newline: str | None = None) -> Iterator[IO[str]]:
     """Open a text file for reading, gzipped or not. A byte order mark of UTF-8 is skipped.
 
+    path (Path): The file.
     encoding (str): Encoding, by Python's name.
-    newline (Optional[str]): As in Python's open: null turns line ends into newlines, "" keeps them.
+    newline (Optional[str]): Handling of line ends, as in Python's open: null turns them into
+        newlines, "" keeps them.
     """
     if not path.is_file():
         raise ValueError(Errors.L402.format(path=path, fix="Put the file there."))

@@ -85,7 +85,10 @@ class Statistics(Record):
 
 
 def read_statistics(path: Path) -> Statistics:
-    """Return the statistics that `stats` wrote. RAISES (ValueError): L405."""
+    """Return the statistics that `stats` wrote.
+
+    RAISES (ValueError): If the file is missing or wrong (L405).
+    """
     return read_record(Statistics, path, "stats")
 
 

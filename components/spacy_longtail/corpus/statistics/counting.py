@@ -135,9 +135,10 @@ def buckets(
     """Group types by training mentions, most frequent first.
 
     mentions (Mapping[str, int]): Training mentions by type.
-    labels (Iterable[str]): The types to group. tail (Collection[str]): The rare ones among them.
-    RETURNS (Dict[str, List[str]]): tail, the rare types; head, the fewest others that together hold
-        half of all mentions; mid, the rest.
+    labels (Iterable[str]): The types to group.
+    tail (Collection[str]): The rare types.
+    RETURNS (Dict[str, List[str]]): The types of each group. tail has the rare types, head the
+        smallest number of other types with half of all mentions, and mid the rest.
     """
     counts = {t: mentions.get(t, 0) for t in labels}
     total, held = sum(counts.values()), 0

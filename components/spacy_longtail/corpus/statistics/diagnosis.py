@@ -1,23 +1,25 @@
 """Diagnosis of a corpus: what its statistics mean for training, and what to try."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from ...output.amounts import number, verb
 from ..rare import FEW_MENTIONS
 from . import Finding, Statistics
 
-MEASURABLE = 30  # mentions in a part that is scored
-UNSEEN = 0.5  # share of test mentions
-NEAR = 0.1  # share of a part's sentences
+MIN_MEASURABLE = 30  # mentions of a type in a part that is scored
+MIN_UNSEEN = 0.5  # fraction of a type's test mentions
+MIN_NEAR = 0.1  # fraction of a part's sentences
 LOW_RESOURCE = 500  # training sentences
 
-# By rule, or by rule and part, the most serious first
+Row = tuple[str | None, str, str]  # part or null, finding and evidence
+
+# by rule, or by rule and part
 ADVICE = {
     "no_entity": "Check the path, and the annotation layer that was exported.",
     "absent_part.dev": "A training cannot choose its best model without it. `longtail split` makes one.",
     "absent_part.test": "Scores on dev are too good, since dev chose the model. Use `longtail split`.",
     "undeclared_type": "They enter no macro average. Declare them in corpus.json or fix the spelling; "
-    "longtail.RelabelledCorpus.v1 leaves them out.",
+    "longtail.RelabelledCorpus.v1 removes them.",
     "absent_type.train": "A pipeline that was not pretrained cannot find them: F1 = 0, in the macro "
     "average too. `longtail init-config pretrained_cnn` starts from an encoder that finds types by "
     "their descriptions in corpus.json, and `longtail mine` finds sentences to label.",
@@ -47,91 +49,136 @@ def diagnose(statistics: Statistics) -> list[Finding]:
 
     RETURNS (List[Finding]): One for each rule that applies, or for each part where parts differ.
     """
-    order = list(dict.fromkeys(key.partition(".")[0] for key in ADVICE))
     findings = []
-    for rule, part, text, evidence in sorted(_findings(statistics), key=lambda row: order.index(row[0])):
-        advice = ADVICE.get(f"{rule}.{part}") or ADVICE[rule]
-        findings.append(Finding(rule=rule, part=part, finding=text, evidence=evidence, advice=advice))
+    for rule, check in RULES.items():
+        for part, text, evidence in check(statistics):
+            advice = ADVICE.get(f"{rule}.{part}") or ADVICE[rule]
+            findings.append(
+                Finding(rule=rule, part=part, finding=text, evidence=evidence, advice=advice)
+            )
     return findings
 
 
-def _findings(of: Statistics) -> Iterator[tuple[str, str | None, str, str]]:
-    """Yield rule, part or null, finding and evidence."""
-    training, test = of.parts["train"], of.parts.get("test")
+def _no_entity(statistics: Statistics) -> Iterator[Row]:
+    training = statistics.parts["train"]
     if not training.mentions:
-        yield "no_entity", None, "Training has no entity.", f"Tokens that are O: {training.tokens:,}."
-    for part in [part for part in ("dev", "test") if part not in of.parts]:
-        yield "absent_part", part, f"There is no {part} part.", f"Found: {', '.join(of.parts)}."
-    if n := len(of.undeclared):
-        names = ", ".join(of.undeclared)
+        yield None, "Training has no entity.", f"Tokens that are O: {training.tokens:,}."
+
+
+def _absent_part(statistics: Statistics) -> Iterator[Row]:
+    for part in ("dev", "test"):
+        if part not in statistics.parts:
+            yield part, f"There is no {part} part.", f"Found: {', '.join(statistics.parts)}."
+
+
+def _undeclared_type(statistics: Statistics) -> Iterator[Row]:
+    if n := len(statistics.undeclared):
+        names = ", ".join(statistics.undeclared)
         text = f"{number(n, 'type')} {verb(n, 'occur')} without being declared: {names}."
-        yield "undeclared_type", None, text, f"Declared: {', '.join(of.labels)}."
-    for part, counts in of.parts.items():
+        yield None, text, f"Declared: {', '.join(statistics.labels)}."
+
+
+def _absent_type(statistics: Statistics) -> Iterator[Row]:
+    for part, counts in statistics.parts.items():
         absent = {
-            t: ", ".join(f"{part.types[t].mentions} in {name}" for name, part in of.parts.items())
-            for t in of.labels
+            t: ", ".join(
+                f"{other.types[t].mentions} in {name}" for name, other in statistics.parts.items()
+            )
+            for t in statistics.labels
             if not counts.types[t].mentions
         }
-        if absent and len(absent) < len(of.labels):  # else the part has no entity at all
-            yield "absent_type", part, *_of_types(f"{{types}} {{have}} no mention in {part}", absent)
-        few = {
-            t: f"{number(n, 'mention')}, one is {100 / n:.3g} points of recall"
-            for t in of.labels
-            if 0 < (n := counts.types[t].mentions) < MEASURABLE
-        }
-        if few and part != "train":
-            text = f"{{types}} {{have}} fewer than {MEASURABLE} mentions in {part}, too few to measure"
-            yield "not_measurable", part, *_of_types(text, few)
-    if n := of.conflicts.texts:
-        evidence = " / ".join(f"{variant.part}: {variant.text}" for variant in of.conflicts.examples[0])
+        if len(absent) < len(statistics.labels):  # else the part has no entity at all
+            yield from _of_types(part, f"{{types}} {{have}} no mention in {part}", absent)
+
+
+def _conflict(statistics: Statistics) -> Iterator[Row]:
+    if n := statistics.conflicts.texts:
+        places = statistics.conflicts.examples[0]
         text = f"{number(n, 'text')} {verb(n, 'occur')} with different annotations."
-        yield "conflict", None, text, evidence
-    for part, sentences in of.leakage.items():
-        if sentences.entity_sentences:
-            n = sentences.sentences
-            yield (
-                "leakage",
-                part,
+        yield None, text, " / ".join(f"{place.part}: {place.text}" for place in places)
+
+
+def _leakage(statistics: Statistics) -> Iterator[Row]:
+    for part, leaked in statistics.leakage.items():
+        if leaked.entity_sentences:
+            n = leaked.sentences
+            text = (
                 f"{number(n, 'sentence')} of {part} also {verb(n, 'stand')} in training, "
-                f"{sentences.entity_sentences:,} with an entity.",
-                f"{100 * sentences.share:.2g} % of {part}, such as: {sentences.examples[0]}",
+                f"{leaked.entity_sentences:,} with an entity."
             )
-        if (n := sentences.near) and n >= NEAR * of.parts[part].sentences:
-            yield (
-                "near_leakage",
-                part,
+            yield part, text, f"{100 * leaked.share:.2g} % of {part}, such as: {leaked.examples[0]}"
+
+
+def _near_leakage(statistics: Statistics) -> Iterator[Row]:
+    for part, leaked in statistics.leakage.items():
+        if (n := leaked.near) and n >= MIN_NEAR * statistics.parts[part].sentences:
+            text = (
                 f"{number(n, 'sentence')} of {part} {verb(n, 'differ')} from a training sentence "
-                "in names and numbers alone.",
-                f"{100 * n / of.parts[part].sentences:.2g} % of {part}.",
+                "in names and numbers alone."
             )
+            yield part, text, f"{100 * n / statistics.parts[part].sentences:.2g} % of {part}."
+
+
+def _few_mentions(statistics: Statistics) -> Iterator[Row]:
     few = {
         t: f"{number(counts.mentions, 'mention')} in {number(counts.sentences, 'sentence')}"
-        for t, counts in training.types.items()
-        if t in of.labels and 0 < counts.mentions < FEW_MENTIONS
+        for t, counts in statistics.parts["train"].types.items()
+        if t in statistics.labels and 0 < counts.mentions < FEW_MENTIONS
     }
-    if few:
-        text = f"{{types}} {{have}} fewer than {FEW_MENTIONS} mentions in training"
-        yield "few_mentions", None, *_of_types(text, few)
+    yield from _of_types(None, f"{{types}} {{have}} fewer than {FEW_MENTIONS} mentions in training", few)
+
+
+def _not_measurable(statistics: Statistics) -> Iterator[Row]:
+    for part in [part for part in statistics.parts if part != "train"]:
+        few = {
+            t: f"{number(n, 'mention')}, one is {100 / n:.3g} points of recall"
+            for t in statistics.labels
+            if 0 < (n := statistics.parts[part].types[t].mentions) < MIN_MEASURABLE
+        }
+        text = f"{{types}} {{have}} fewer than {MIN_MEASURABLE} mentions in {part}, too few to measure"
+        yield from _of_types(part, text, few)
+
+
+def _unseen(statistics: Statistics) -> Iterator[Row]:
     new = {
-        t: f"{100 * share:.0f} % of {number(test.types[t].mentions, 'mention')}"
-        for t, share in of.unseen.items()
-        if test and share is not None and share >= UNSEEN
+        t: f"{100 * share:.0f} % of {number(statistics.parts['test'].types[t].mentions, 'mention')}"
+        for t, share in statistics.unseen.items()
+        if share is not None and share >= MIN_UNSEEN
     }
-    if new:
-        text = "Most test mentions of {types} have a wording that is new"
-        yield "unseen", None, *_of_types(text, new)
+    yield from _of_types(None, "Most test mentions of {types} have a wording that is new", new)
+
+
+def _low_resource(statistics: Statistics) -> Iterator[Row]:
+    training = statistics.parts["train"]
     if training.sentences < LOW_RESOURCE:
-        yield (
-            "low_resource",
-            None,
-            f"Training has fewer than {LOW_RESOURCE} sentences.",
-            f"{number(training.sentences, 'sentence')}, {number(training.mentions, 'mention')}.",
-        )
+        amounts = f"{number(training.sentences, 'sentence')}, {number(training.mentions, 'mention')}"
+        yield None, f"Training has fewer than {LOW_RESOURCE} sentences.", f"{amounts}."
 
 
-def _of_types(text: str, evidence: Mapping[str, str]) -> tuple[str, str]:
-    """Return a finding about types and its evidence. text (str): With {types} and {have}."""
-    n = len(evidence)
-    shown = text.format(types=number(n, "type"), have=verb(n, "have"))
-    listed = "; ".join(f"{label}: {value}" for label, value in evidence.items())
-    return f"{shown}: {', '.join(evidence)}.", f"{listed}."
+# the most serious first
+RULES: dict[str, Callable[[Statistics], Iterator[Row]]] = {
+    "no_entity": _no_entity,
+    "absent_part": _absent_part,
+    "undeclared_type": _undeclared_type,
+    "absent_type": _absent_type,
+    "conflict": _conflict,
+    "leakage": _leakage,
+    "near_leakage": _near_leakage,
+    "few_mentions": _few_mentions,
+    "not_measurable": _not_measurable,
+    "unseen": _unseen,
+    "low_resource": _low_resource,
+}
+
+
+def _of_types(part: str | None, text: str, evidence: Mapping[str, str]) -> Iterator[Row]:
+    """Yield a finding about types, if there are any.
+
+    part (Optional[str]): The part that it is about, if parts differ.
+    text (str): The finding, with {types} and {have}.
+    evidence (Mapping[str, str]): The evidence for each type.
+    """
+    if n := len(evidence):
+        shown = text.format(types=number(n, "type"), have=verb(n, "have"))
+        listed = "; ".join(f"{label}: {value}" for label, value in evidence.items())
+        yield part, f"{shown}: {', '.join(evidence)}.", f"{listed}."

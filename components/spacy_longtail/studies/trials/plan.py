@@ -12,10 +12,9 @@ import srsly
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from thinc.api import Config
 
-from ...corpus.parts import with_name
 from ...errors import Errors
 from ...output.amounts import number
-from ...output.writing import coded_io, is_file_name
+from ...output.writing import coded_io, is_file_name, with_name
 from ...records import problem_of
 from ...types import Block, Overrides
 from .compose import HERE, apply, compose, known_choices, read_base

@@ -1,18 +1,23 @@
-"""Where commands may write, and that they write all or nothing."""
+"""Output: where commands may write, all or nothing, and amounts and tables as text."""
 
 import errno
 import os
+from contextlib import nullcontext
 from functools import partial
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 from spacy_longtail.output import writing
+from spacy_longtail.output.amounts import number, p_value, percent, signed, verb
+from spacy_longtail.output.tables import text_table
 from spacy_longtail.output.writing import (
     NEW,
     check_file,
     check_folder,
     has_mark,
+    replacing,
     set_aside,
     whole_folder,
     write_file,
@@ -45,7 +50,7 @@ PLACES = {
 
 
 @pytest.mark.parametrize("target", PLACES)
-def test_an_output_is_no_place_that_must_stay(target, here):
+def test_protected_folders_are_refused_as_outputs(target, here):
     (here / "link").symlink_to(here / "corpus" / "mine")
     before = tree(here)
     with pytest.raises(ValueError, match=rf"L436.*{PLACES[target]}"):
@@ -136,7 +141,7 @@ def test_a_folder_takes_the_place_of_another(here):
 
 
 @pytest.mark.parametrize("error", [ValueError("bad"), KeyboardInterrupt(), SystemExit(1)])
-def test_what_fails_leaves_the_old_folder(error, here):
+def test_an_error_leaves_the_old_folder(error, here):
     model(here / "run", "old")
     before = tree(here)
 
@@ -150,23 +155,30 @@ def test_what_fails_leaves_the_old_folder(error, here):
     assert tree(here) == before
 
 
-def test_renames_that_fail_are_taken_back(here, monkeypatch):
-    model(here / "run", "old")
+@pytest.mark.parametrize("write", [whole_folder, replacing])
+@pytest.mark.parametrize("n_before", range(5))
+def test_failing_renames_are_undone(n_before, write, here, monkeypatch):
+    write_files(here / "run", {"a": "old", "b": "old"})
     before = tree(here)
-    real = os.replace
+    real, n_moves = os.replace, count()
 
     def replace(here, there):
-        if there.name == "run" and here.name == "new":
-            raise OSError(errno.EIO, "cannot")
+        if next(n_moves) == n_before:
+            raise OSError(errno.ENOSPC, "No space left")
         real(here, there)
 
     monkeypatch.setattr(os, "replace", replace)
-    with pytest.raises(ValueError, match=r"L432.*cannot"), whole_folder(Path("run")) as new:
-        model(new, "new")
-    assert tree(here) == before
+    n_needed = 2 if write is whole_folder else 4  # a folder, or its two entries, are moved away and in
+    fails = (
+        pytest.raises(ValueError, match=r"L432.*No space left") if n_before < n_needed else nullcontext()
+    )
+    with fails, write(Path("run")) as new:
+        write_files(new, {"a": "new", "b": "new"})
+    changed = {**before, Path("run/a"): b"new", Path("run/b"): b"new"}
+    assert tree(here) == (before if n_before < n_needed else changed)
 
 
-def test_what_a_killed_run_left_is_named(here):
+def test_leftovers_of_a_killed_run_are_named(here):
     with whole_folder(Path("run")) as new:
         left = new.parent.name
     for name in (left, f"{NEW}other-a1b2_c3d", f"{NEW}run-b-a1b2_c3d"):
@@ -176,7 +188,7 @@ def test_what_a_killed_run_left_is_named(here):
     assert (here / left).is_dir()
 
 
-def test_what_was_stopped_is_kept_beside(here):
+def test_unfinished_results_are_kept_beside_the_target(here):
     for expected in ("run.stopped", "run.stopped-2", "run.stopped-3"):
         with whole_folder(Path("aside")) as new:
             folder = new / "run"
@@ -184,3 +196,31 @@ def test_what_was_stopped_is_kept_beside(here):
             assert set_aside(folder, Path("run")) == here / expected
         assert (here / expected / "model-best" / "weights").read_text() == expected
     assert not (here / "run").exists()
+
+
+# amounts and tables
+
+
+def test_numbers_agree_with_their_nouns():
+    entity = ("entity", "entities")
+    assert [number(n, *entity) for n in (0, 1, 2000)] == ["0 entities", "1 entity", "2,000 entities"]
+    assert [number(n, "minute") for n in (1.0, 0.5)] == ["1 minute", "0.5 minutes"]
+    assert [verb(1, word) for word in ("have", "are", "occur")] == ["has", "is", "occurs"]
+    assert (percent(0.12345), percent(None)) == ("12.3", "–")
+    assert [signed(x) for x in (1.26, -1.26, -0.01, None)] == ["+1.3", "−1.3", "0.0", "–"]
+    assert [p_value(p, sign="= ") for p in (0.0001, 0.0123)] == ["< 0.001", "= 0.012"]
+
+
+@pytest.mark.parametrize(
+    ("aligns", "lines"),
+    [
+        ("", ["type      n", "----   ----", "ship      7", "a      1200"]),
+        ("rl", ["type   n", "----   ----", "ship   7", "   a   1200"]),
+    ],
+)
+def test_columns_are_aligned(aligns, lines):
+    table = text_table(("type", "n"), [("ship", 7), ("a", 1200)], aligns)
+    assert [line.rstrip() for line in table.strip("\n").split("\n")] == lines
+    # wasabi keeps what is wider than 30 characters apart
+    wide = text_table(("name", "n"), [("x" * 50, 1), ("y", 22)], aligns).strip("\n").splitlines()
+    assert len({len(line) for line in wide[1:3]}) == 1

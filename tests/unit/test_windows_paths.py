@@ -1,11 +1,16 @@
-"""What this package makes of paths and names on Windows, told on any system."""
+"""Paths and names as they are on Windows, checked on every system."""
 
 from pathlib import PureWindowsPath
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from spacy_longtail.corpus.splits import read_shares
 from spacy_longtail.output.writing import is_file_name
+from spacy_longtail.studies.trials import process
 from spacy_longtail.training.provenance import short_path, with_short_paths
 
 PATHS = [
@@ -24,6 +29,15 @@ def test_names_that_every_system_can_hold():
     assert all(map(is_file_name, good)) and not any(map(is_file_name, bad))
 
 
+@given(st.text(max_size=12))
+def test_accepted_names_are_relative_and_not_reserved_on_windows(name):
+    """What is accepted is one name, relative, and none that Windows reserves."""
+    if is_file_name(name):
+        path = PureWindowsPath(name)
+        assert path.parts == (name,) and not path.anchor
+        assert not path.is_reserved()
+
+
 @pytest.mark.parametrize("name", ["con", "AUX", "lpt1"])
 def test_parts_are_not_named_like_devices(name):
     with pytest.raises(ValueError, match=rf"L440.*{name}="):
@@ -31,6 +45,15 @@ def test_parts_are_not_named_like_devices(name):
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_private_folders_are_left_out(path):
+def test_paths_are_shortened_without_private_folders(path):
     assert short_path(path) == "/".join(path.replace("\\", "/").split("/")[-2:])
     assert not PureWindowsPath(with_short_paths({"model": path})["model"]).drive
+
+
+def test_a_process_without_a_group_is_killed(monkeypatch):
+    # of this module alone: under another os.name pytest itself cannot say what failed
+    monkeypatch.setattr(process, "os", SimpleNamespace(name="nt"))
+    running = Mock(stdin=None, pid=1, returncode=None)
+    process._kill(running)
+    running.kill.assert_called_once_with()
+    running.communicate.assert_called_once_with()

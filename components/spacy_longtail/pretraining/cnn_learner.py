@@ -1,0 +1,130 @@
+"""Learner of a CNN, which may learn the predictions and the states of a transformer."""
+
+from collections.abc import Callable
+from typing import cast
+
+import numpy as np
+import torch
+from spacy.attrs import ORTH
+from spacy.language import Language
+from torch import Tensor, nn
+
+from ..describers.static import subwords_of_texts
+from ..layers.pieces import Pieces
+from ..types import Block
+from .batches import DonorBatch, TableCutter
+from .cnn import (
+    TEXT_SUBWORDS,
+    CNNBiEncoder,
+    CNNStart,
+    Vocabulary,
+    add_subwords,
+    build_cnn,
+    new_cnn,
+    padded,
+    reduce_columns,
+)
+from .donors import Donor, PretrainOptions
+from .learners import CHUNK, BiEncoderLearner, PretrainRates
+from .transformer import Start
+
+CNN_RATES = PretrainRates(encoder_rate=2e-3, head_rate=2e-3, warmup=0.03)
+TABLE_RATE = 0.5  # learning rate of the subword vectors, relative to that of the encoder
+BETAS = (0.9, 0.98)  # of AdamW
+NEAR = 0.65  # as for a transformer, but means of subwords are more similar than its vectors
+TEACHER_WEIGHT = 0.6  # weight of a teacher's predictions in the loss
+N_RANDOM_TEXTS = 64  # number of random label texts in a batch
+N_COLUMNS = 96  # of the table of subwords that is written
+
+
+class CNNLearner(BiEncoderLearner):
+    """CNN and head in training.
+
+    start (Optional[CNNStart]): The weights to start from; null makes a new CNN from the teacher.
+    teacher (Optional[Start]): Teacher, whose tokenizer splits the donors' words if there is one.
+    donors (List[Donor]): The donors.
+    options (PretrainOptions): The options.
+    say (Callable[[str], None]): Called with messages on the progress.
+    """
+
+    model: CNNBiEncoder
+
+    def __init__(
+        self,
+        start: CNNStart | None,
+        teacher: Start | None,
+        donors: list[Donor],
+        options: PretrainOptions,
+        say: Callable[[str], None],
+    ) -> None:
+        vocab = donors[0].train[0].vocab
+        if start and options.new_subwords:
+            orths = np.concatenate([doc.to_array(ORTH) for donor in donors for doc in donor.train])
+            start = add_subwords(*start, Vocabulary(orths, vocab), options.new_subwords)
+        # without a teacher, there are weights to start from
+        cutter = Pieces(teacher.tokenizer) if teacher else TableCutter(cast(CNNStart, start)[1])
+        super().__init__(donors, options, CNN_RATES, cutter, TEACHER_WEIGHT, N_RANDOM_TEXTS)
+        sentences = [sentence for donor in self.packed for sentence in (*donor.train, *donor.dev)]
+        orths = np.concatenate([sentence.words for sentence in sentences])
+        self.vocabulary = Vocabulary(orths, vocab)
+        model, self.table = start or new_cnn(cast(Start, teacher), self.vocabulary, list(self.texts))
+        self.model = model.to(self.device)
+        self._read_features()
+        if teacher is not None:
+            self.learn_from(teacher, say)
+            self.vectors = self.teacher_vectors
+            self.match = nn.Linear(model.encoder.width, teacher.model.P.shape[2]).to(self.device)
+        if teacher is None or not all(packed.has_teacher for packed in self.packed):
+            self.near = NEAR
+            with torch.no_grad():
+                self.vectors = torch.cat([*map(self.model.describe, self.labels.split(CHUNK))])
+        module = nn.ModuleList([self.model] if self.match is None else [self.model, self.match])
+        self.begin(module, self._groups(module))
+
+    def _read_features(self) -> None:
+        """Store the inputs of the CNN for all words and label texts."""
+        n_rows = [len(table) for table in self.model.encoder.tables]
+        features = self.vocabulary.features(self.table, n_rows)
+        self.features = [part.to(self.device) for part in features]
+        self.keys = torch.from_numpy(self.vocabulary.keys).to(self.device)
+        rows = subwords_of_texts(self.table, list(self.texts))
+        self.labels = padded(rows, len(self.table.subwords), TEXT_SUBWORDS).to(self.device)
+
+    def _groups(self, module: nn.Module) -> list[Block]:
+        """Return the groups of parameters. Subword vectors have a low rate and are not decayed.
+
+        module (nn.Module): Everything that is trained.
+        """
+        cnn, rates = self.model.encoder, self.rates
+        encoder = [p for p in cnn.parameters() if p is not cnn.vectors]
+        in_cnn = {*map(id, cnn.parameters())}
+        head = [p for p in module.parameters() if id(p) not in in_cnn]
+        groups = (
+            ([cnn.vectors], TABLE_RATE * rates.encoder_rate, 0.0),
+            (encoder, rates.encoder_rate, rates.weight_decay),
+            (head, rates.head_rate, rates.weight_decay),
+        )
+        return [
+            {"params": params, "rate": rate, "weight_decay": decay, "betas": BETAS}
+            for params, rate, decay in groups
+        ]
+
+    def states(self, batch: DonorBatch) -> Tensor:
+        """Return the states of words, shape (n_words, width)."""
+        places = torch.searchsorted(self.keys, batch.words)
+        cnn, (rows, subwords) = self.model.encoder, self.features
+        lengths = torch.bincount(batch.rows, minlength=len(batch.ids))
+        return cnn.encode(cnn.embed(rows[places], subwords[places]), lengths, self.rates.dropout / 2)
+
+    def describe(self, texts: Tensor) -> Tensor:
+        """Return the vectors of labels, computed anew since those of their subwords change."""
+        return self.model.describe(self.labels[texts])
+
+    def finish(self, name: str, nlp: Language) -> None:
+        """Add the trained components to an empty pipeline.
+
+        name (str): Folder of the pipeline.
+        nlp (Language): The pipeline; changed in place.
+        """
+        reduce_columns(self.model, self.vocabulary.frequencies(self.table), N_COLUMNS)
+        build_cnn(self.model, self.table, name, nlp)
