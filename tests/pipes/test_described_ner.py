@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 import spacy
+from spacy.training import Example
 
 from spacy_longtail.describers import HashedDescriptions
 from spacy_longtail.encoders import located
@@ -14,12 +15,13 @@ from spacy_longtail.heads.outputs import output_of
 from spacy_longtail.pipes.token import describing
 from spacy_longtail.types import ANNOTATED_TYPES
 from tests.util import DESCRIBED_MODEL as MODEL
-from tests.util import TOKEN_MODEL, examples, one_pipe, train, train_further
+from tests.util import TOKEN_MODEL, examples, one_pipe, parse, train, train_further, words
 
 each_head = pytest.mark.parametrize(
     ("head", "scheme"), [("softmax", "BIO"), ("crf", "BILUO"), ("sigmoid", "BIO")]
 )
 HASHED = {"@misc": "longtail.HashedDescriptions.v1", "width": 40}
+SHIPS = "[Ann|PER] saw [Vega|SHIP]"
 GATED = {"labels": ["ART", "NAT"], "merge": "fill", "spans_key": None}
 
 
@@ -81,7 +83,7 @@ def test_a_type_that_is_added_leaves_the_others_as_they_are(head, scheme):
     train(nlp, 15, ner={"descriptions": {"ART": "ship"}})
     pipe, docs = nlp.get_pipe("ner"), toy_docs(nlp)
     before = logits(pipe, docs)
-    shown = places(pipe.predict(docs))
+    shown = places(pipe.candidates(docs))
     assert pipe.add_label("BOAT", "rowing boat") == 1
     assert [pipe.add_label("BOAT", text) for text in (None, "rowing  boat")] == [0, 0]
     with pytest.raises(ValueError, match=r"L271.*'BOAT'"):
@@ -92,7 +94,7 @@ def test_a_type_that_is_added_leaves_the_others_as_they_are(head, scheme):
     assert pipe.types.descriptions["BOAT"] == "rowing boat"
     new = after[:, before.shape[1] :]
     assert new.shape[1] == len(pipe.codec.prefixes) and new.std() > 0
-    for before, after in zip(shown, places(pipe.predict(docs)), strict=True):
+    for before, after in zip(shown, places(pipe.candidates(docs)), strict=True):
         assert before == after or "BOAT" in {label for *_, label in after}
 
 
@@ -112,6 +114,23 @@ def test_a_type_is_added_before_training_and_after_and_learnt(factory, model, te
     assert pipe.types.descriptions.get("PER") == text
     train_further(nlp, learn_rate=0.02)
     assert "PER" in {e.label_ for doc in nlp.pipe(toy_docs(nlp)) for e in doc.ents}
+
+
+@pytest.mark.parametrize(
+    ("factory", "settings"),
+    [
+        ("longtail_token_ner", {"include": ["SHIP"]}),
+        ("longtail_gated_ner", {**GATED, "labels": ["SHIP"]}),
+    ],
+)
+def test_entities_of_other_types_are_still_o_after_set_labels(factory, settings):
+    nlp = build(factory, **settings)
+    eg = Example(words(nlp, SHIPS), parse(nlp, SHIPS))
+    nlp.initialize(lambda: [eg])
+    pipe = nlp.get_pipe("ner")
+    pipe.set_labels({"SHIP": "vessel", "BIRD": "bird"})
+    assert pipe.gold([eg]).mask.tolist() == [1, 1, 1]
+    assert pipe.cfg["include"] == ["SHIP", "BIRD"]
 
 
 # What types are in words

@@ -129,7 +129,7 @@ def test_a_sentence_that_a_span_of_a_rule_touches_is_read_as_a_whole(spans, is_s
     weak, doc = nlp.get_pipe("weak_ner"), words(nlp, SENTENCES[6])
     weak.cfg["reads_documents"] = is_shared
     doc.spans["weak_sentences"] = [doc[a:b] for a, b in spans]
-    assert [ent.place for ent in weak.predict([doc])[0]] == [(4, 6, "NAT")]
+    assert [ent.place for ent in weak.candidates([doc])[0]] == [(4, 6, "NAT")]
 
 
 @pytest.mark.parametrize(

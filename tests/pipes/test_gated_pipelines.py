@@ -62,9 +62,9 @@ def test_a_secondary_on_a_shared_encoder_learns_and_predicts_in_flagged_sentence
         both = nlp(two_sentences(nlp, bounded=True).predicted)
     assert [(s.start, s.end) for s in both.spans["weak_sentences"]] == [(6, len(both))]
     secondary = nlp.get_pipe("weak_ner")
-    assert [(s.start, s.label) for s in secondary.predict([both])[0]] == [(10, "NAT")]
+    assert [(s.start, s.label) for s in secondary.candidates([both])[0]] == [(10, "NAT")]
     both.spans["weak_sentences"] = [both[0:6]]
-    assert secondary.predict([both]) == [[]]
+    assert secondary.candidates([both]) == [[]]
 
 
 def test_a_secondary_reads_as_it_was_trained_once_it_has_an_encoder_of_its_own(tmp_path):
@@ -75,7 +75,7 @@ def test_a_secondary_reads_as_it_was_trained_once_it_has_an_encoder_of_its_own(t
         doc = two_sentences(nlp, bounded=True).predicted
         for name in ("tok2vec", "gate"):
             doc = nlp.get_pipe(name)(doc)
-        (ents,) = nlp.get_pipe("weak_ner").predict([doc])
+        (ents,) = nlp.get_pipe("weak_ner").candidates([doc])
         return [(ent.place, pytest.approx(ent.score, abs=1e-6)) for ent in ents]
 
     before = read(nlp)

@@ -158,13 +158,14 @@ class Gate(SavedPipe):
 class EntityScorer(SavedPipe):
     """NER that calibrates the scores of entities and applies thresholds before it writes them."""
 
-    predict: Callable[[list[Doc]], list[list[ScoredSpan]]]  # entities with scores
+    predict: Callable  # returns the entities of each document, with scores
 
     def candidates(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
         """Return the entities of each document before calibration and thresholds."""
-        return self.predict(docs)
+        entities: list[list[ScoredSpan]] = self.predict(docs)
+        return entities
 
-    def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
+    def set_annotations(self, docs: Iterable[Doc], scores: Any) -> None:
         """Add the entities to doc.ents, and write their scores if scores_key is set."""
         for doc, spans in zip(docs, scores, strict=True):
             write_entities(doc, judge(doc, spans, self.cfg, self.name), self.cfg["scores_key"])
