@@ -59,6 +59,10 @@ class LabelEncoder(Describer):
         self.__dict__.pop("module", None)
 
     def to_bytes(self) -> bytes:
+        """Return the weights without word embeddings. If the encoder is not at hand, warn."""
+        return self._read() or self.warn_without_data(self.name)
+
+    def _read(self) -> bytes:
         """Return the weights without word embeddings; nothing if the encoder is not at hand."""
         if not self._data:
             self._data = data_in(located(self.name))
@@ -79,7 +83,7 @@ class LabelEncoder(Describer):
         require_torch()
         import torch
 
-        if not (data := self.to_bytes()):
+        if not (data := self._read()):
             check_encoder(self.name)
             raise ValueError(Errors.L265.format(name=self.name, problem="It has no label encoder."))
         with torch.random.fork_rng(devices=[]):  # weights that are replaced at once are drawn
