@@ -36,7 +36,7 @@ def read_probabilities(doc: Doc, name: str | None, who: str) -> tuple[tuple[str,
     """Return the tags and the probabilities that a component has written.
 
     Which tags these are depends on the component: see `TOKEN_PROBABILITIES`. A component that reads
-    them calls `neighbours.ask_for_probabilities` when it is built.
+    them calls `gate.primary.ask_for_probabilities` when it is built.
 
     doc (Doc): A document with at least one token.
     name (Optional[str]): Name of that component; null is the last one that has written some.
