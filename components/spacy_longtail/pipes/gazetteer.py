@@ -123,14 +123,14 @@ class TrainingGazetteer(UntrainedPipe):
             blocked = set(blocked_tokens(doc)) if names else set()
             ents = doc.ents if names else ()
             starts, ends = [ent.start for ent in ents], [ent.end for ent in ents]
-            new, going = list[ScoredSpan](), list[Span]()
+            new, removed = list[ScoredSpan](), list[Span]()
             for name in names:
                 others = ents[bisect_right(ends, name.start) : bisect_left(starts, name.end)]
                 if blocked.isdisjoint(range(name.start, name.end)) and _wins(name, others):
                     new.append(name)
-                    going.extend(others)
+                    removed.extend(others)
             if new:
-                remove_from(doc, going, key)
+                remove_from(doc, removed, key)
                 write_entities(doc, new, key)
             elif key is not None and key not in doc.spans:
                 write_scores(doc, key, [])

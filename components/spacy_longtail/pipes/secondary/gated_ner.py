@@ -161,7 +161,7 @@ class GatedNER(TrainedTagger):
             read = {i: docs[i] for i, parts in enumerate(flagged) if parts}
             check_listened(self, list(read.values()))
             for i, ents in zip(read, self._entities(list(read.values())), strict=True):
-                spans[i].extend(ent._replace(weak=True) for ent in within(ents, flagged[i]))
+                spans[i].extend(ent._replace(is_secondary=True) for ent in within(ents, flagged[i]))
         else:
             places = places_of(flagged)
             for place, ents in zip(places, self._entities(cut_flagged(docs, places)), strict=True):
