@@ -35,7 +35,7 @@ def test_each_begin_takes_the_nearest_end_of_its_group(rows):
 
 
 @given(rows, st.integers(1, 30), st.data())
-def test_pairs_to_learn_from(rows, most, data):
+def test_pairs_to_learn_from(rows, max_pairs, data):
     begins, ends, question = columns(rows)
     everything = [
         (i, j)
@@ -45,13 +45,13 @@ def test_pairs_to_learn_from(rows, most, data):
     ]
     gold = data.draw(st.lists(st.sampled_from(everything), unique=True)) if everything else []
     given_gold = np.array(gold, dtype="int64").reshape(-1, 2)
-    pairs, is_gold = training_pairs(begins, ends, question, given_gold, most)
+    pairs, is_gold = training_pairs(begins, ends, question, given_gold, max_pairs)
     pairs = [tuple(pair) for pair in pairs.tolist()]
     expected = []
     for q in set(question.tolist()):
         own = [pair for pair in everything if question[pair[0]] == q]
         own.sort(key=lambda p: (p not in gold, p[1] - p[0], p[0]))
-        expected += own[: max(most, len([pair for pair in own if pair in gold]))]
+        expected += own[: max(max_pairs, len([pair for pair in own if pair in gold]))]
     assert pairs == sorted(expected)
     assert [p for p, yes in zip(pairs, is_gold) if yes] == sorted(gold)
 

@@ -24,7 +24,7 @@ from ...errors import Errors
 from ...layers.listeners import check_listened
 from ...losses.base import GoldLoss, Loss, check_loss
 from ...types import Overrides
-from ..base import check_head_rate, factory, with_head_rate
+from ..base import check_finite, check_head_rate, factory, with_head_rate
 from ..label_checks import (
     check_known,
     check_types,
@@ -242,8 +242,7 @@ class LongtailNER(EntityRecognizer):
             weight *= q @ action_weights(columns, by_class)
         f, u = self.formula.of_gold(log_x)
         loss = float((f * weight).sum())
-        if not np.isfinite(loss):
-            raise ValueError(Errors.L007.format(who=self.name, loss=loss, n_rows=len(f)))
+        check_finite(self.name, len(f), loss)
         if losses is not None:
             losses[self.name] = losses.get(self.name, 0.0) + loss
         d_scores *= (u * weight)[:, None]  # in place: stays float32 in C order
