@@ -30,7 +30,7 @@ from spacy_longtail.corpus.descriptions import CorpusTypes
 from spacy_longtail.corpus.folder import write_corpus
 from spacy_longtail.corpus.statistics import PartStatistics
 from spacy_longtail.evaluation.records import Document
-from spacy_longtail.layers.quantised import eight_bit
+from spacy_longtail.layers.quantized import eight_bit
 from spacy_longtail.layers.subwords import NAME, NO_SUBWORDS, SubwordTable
 from spacy_longtail.studies.trials.recipes import FILES, make_config, read_recipes
 

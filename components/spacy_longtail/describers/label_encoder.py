@@ -131,13 +131,13 @@ class LabelEncoder(Describer):
         from ..layers.torch_transformer import PieceEncoder
 
         for layer in self._layers:
-            module = getattr(layer.shims[0], "_model", None)
+            module = getattr(layer.shims[0], "module", None)
             if isinstance(module, PieceEncoder) and module.encoder is not None:
                 yield module
         folder = located(self.name)
         if (folder / META).is_file():
             build = registry.get("architectures", "longtail.Transformer.v1")
-            yield shim_of(build().from_disk(folder / "tok2vec" / "model"))._model
+            yield shim_of(build().from_disk(folder / "tok2vec" / "model")).module
 
     def __getstate__(self) -> dict[str, object]:
         """Return the state without the module that was loaded."""

@@ -52,7 +52,7 @@ def limit_of(encoder: Model[list[Doc], list[Floats2d]], docs: list[Doc]) -> Limi
         if node.name == TRANSFORMER:
             from .torch_transformer import longest_window
 
-            module = shim_of(node)._model
+            module = shim_of(node).module
             lengths = [own.lengths for own in module.pieces.of(docs)]
             return Limit(lengths, longest_window(module, node.attrs["max_pieces"]), "subwords")
         if "get_spans" in node.attrs:

@@ -18,7 +18,7 @@ from thinc.types import Floats2d, Ragged
 from ..encoders import check_encoder
 from ..errors import Errors
 from .listeners import nodes_of
-from .quantised import EightBit
+from .quantized import EightBit
 
 WITHIN = "##"  # prefix of a subword that is not the first of a word
 MAX_LETTERS = 100  # of a word; the others are ignored

@@ -10,7 +10,7 @@ import torch
 from tqdm import tqdm
 
 from ..layers.int8 import in_int8
-from ..layers.quantised import EightBit, eight_bit
+from ..layers.quantized import EightBit, eight_bit
 from ..output.writing import coded_io, whole_folder
 from .batches import PackedDonor, Sentence, places_of, unlabelled
 from .transformer import BiEncoder
