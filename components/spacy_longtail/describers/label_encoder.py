@@ -153,7 +153,7 @@ def word_embeddings(transformer: "PieceEncoder") -> "Tensor":
 def data_in(folder: Path) -> bytes:
     """Return the label encoder of a pretrained pipeline; nothing if it has none.
 
-    folder (Path): Of the pipeline, or of one of its components.
+    folder (Path): Folder of the pipeline, or of one of its components.
     """
     paths = [folder / DATA, folder / FILE, *sorted(folder.glob(f"*/{DATA}"))]
     return next((path.read_bytes() for path in paths if path.is_file()), b"")
@@ -167,8 +167,9 @@ def subwords_of_labels(tokenizer: "Tokenizer", texts: Iterable[str]) -> list[lis
 def label_weights(module: "PieceEncoder", encoder: "PieceEncoder", bits: float = 4) -> bytes:
     """Return the data of a label encoder: its weights, but of word embeddings the mean alone.
 
-    module (PieceEncoder): The transformer that reads labels. bits (float): Of its matrices, 4 to 8.
-    encoder (PieceEncoder): The encoder as it is loaded, whose word embeddings read the labels.
+    module (PieceEncoder): The transformer that reads labels.
+    encoder (PieceEncoder): The encoder as it is loaded, whose word embeddings the labels use.
+    bits (float): Number of bits of the matrices, 4 to 8.
     """
     from ..layers.torch_transformer import FORMAT, short_form
 

@@ -23,9 +23,9 @@ def described_linear(
     weights. O has no words, W[O] and b[O] alone.
 
     residual (bool): Whether types have weights of their own; false trains only the shared ones.
-    RETURNS (Model[Floats2d, Floats2d]): With the params W (n_tags, nI), b (n_tags,), P (n_prefixes,
-        width, nI), Q (n_prefixes, width, nD) and D (n_types, nD), which is not trained. Before it
-        is initialized, `lay_out` says which tag is of which type.
+    RETURNS (Model[Floats2d, Floats2d]): The layer, with the params W (n_tags, nI), b (n_tags,), P
+        (n_prefixes, width, nI), Q (n_prefixes, width, nD) and D (n_types, nD), which is not
+        trained. Before it is initialized, `lay_out` says which tag is of which type.
     SOURCE: Ma et al. 2022; the residual is ours (docs/methods.md, "Label descriptions").
     """
     no_tags = np.zeros(0, dtype="int64")

@@ -41,7 +41,11 @@ class Int8Linear(nn.Module):
         self.settle(weights, weights.abs().amax(dim=1).clamp_min(TINY) / 127)
 
     def settle(self, weights: Tensor, scales: Tensor) -> None:
-        """Quantize the weights. scales (Tensor): Shape (n_out,)."""
+        """Quantize the weights.
+
+        weights (Tensor): Shape (n_out, n_in).
+        scales (Tensor): Scale of each output channel, shape (n_out,).
+        """
         codes = (weights / scales[:, None]).round_().to(torch.int8)
         self.levels = 254 / (1 + self.min_ratio)  # codes of a subword reach from -127 to 127
         self.zero_point = round(self.levels - 127)
@@ -51,7 +55,10 @@ class Int8Linear(nn.Module):
 
     @torch.no_grad()
     def forward(self, inputs: Tensor) -> Tensor:
-        """Return outputs in float32, shape (..., n_out). inputs (Tensor): Shape (..., n_in)."""
+        """Return outputs in float32, shape (..., n_out).
+
+        inputs (Tensor): Shape (..., n_in).
+        """
         subwords = inputs.reshape(-1, inputs.shape[-1])
         lowest = subwords.amin(dim=1, keepdim=True).mul_(-1 / self.min_ratio)
         largest = subwords.amax(dim=1, keepdim=True).maximum(lowest).clamp_min_(TINY)
@@ -72,7 +79,7 @@ class ReducedLinear(Int8Linear):
     """Linear layer in int8 for CPUs whose sums of 8-bit products overflow: subwords have 7 bits."""
 
     def settle(self, weights: Tensor, scales: Tensor) -> None:
-        """Quantize and pack the weights. scales (Tensor): Shape (n_out,)."""
+        """Quantize and pack the weights. The arguments are those of `Int8Linear.settle`."""
         self.ends = torch.zeros(weights.shape[1])  # the range of scaled subwords
         self.ends[:2] = torch.tensor([-self.min_ratio, 1.0])
         with warnings.catch_warnings():  # torch means to move this to a package of its own
@@ -138,7 +145,8 @@ class Int8Bert(nn.Module):
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> tuple[Tensor]:
         """Return the states of subwords.
 
-        input_ids, attention_mask (Tensor): Shape (n_sequences, n_pieces). The mask of padding is 0.
+        input_ids (Tensor): Subwords, shape (n_sequences, n_pieces).
+        attention_mask (Tensor): 0 for padding, else 1, in the same shape.
         """
         states: Tensor = self.embeddings(input_ids=input_ids)
         mask = ((1 - attention_mask) * MASKED).repeat_interleave(self.n_heads, dim=0)[:, None]

@@ -80,8 +80,10 @@ def parts_of(encoder: Model[list[Doc], list[Floats2d]], X: list[Asked]) -> list[
 
     Without the query a word's vector would be the same for all types.
 
-    RETURNS (List[Part]): In order; the rows that they keep are those of the sentences.
-    RAISES (ValueError): L823, for a query that leaves no room for a sentence.
+    encoder (Model[List[Doc], List[Floats2d]]): The encoder, whose context window limits a part.
+    X (List[Asked]): Sentences with their queries.
+    RETURNS (List[Part]): Parts in order; the rows that they keep are those of the sentences.
+    RAISES (ValueError): If a query leaves no room for a sentence (L823).
     """
     sizes, limit, unit = limit_of(encoder, [asked.doc for asked in X])
     parts = []

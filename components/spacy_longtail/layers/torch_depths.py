@@ -18,7 +18,7 @@ def depths_of(encoder: Any) -> dict[str, int]:
     positions.
 
     encoder (PreTrainedModel): A transformer of the Hugging Face hub; it is called once.
-    RETURNS (Dict[str, int]): By the parameter's name within the encoder.
+    RETURNS (Dict[str, int]): Number of layers by the parameter's name within the encoder.
     """
     layers = dict(_layers(encoder))
     last_call: dict[str, int] = {}  # when a module was called last, counted in modules

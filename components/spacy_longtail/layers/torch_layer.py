@@ -50,12 +50,12 @@ def torch_layer(
 ) -> Model:
     """Return a torch module as a thinc layer, whose weights are saved without pickle.
 
-    module (torch.nn.Module): Of a class that pickles; it returns float32. One that learns the width
+    module (torch.nn.Module): Module that pickles and returns float32. One that learns the width
         `n_in` of its inputs later has `resize`, and `first` names the weights that tell the width.
-    convert_inputs (Optional[Callable]): (model, X, is_train) to the module's ArgsKwargs and a
-        callback for their gradients; null hands arrays over as tensors.
-    convert_outputs (Optional[Callable]): (model, (X, tensors), is_train) to the outputs and a
-        callback for their gradients; null hands tensors over as arrays.
+    convert_inputs (Optional[Callable]): Converts (model, X, is_train) to the module's ArgsKwargs
+        and a callback for their gradients; null passes arrays as tensors.
+    convert_outputs (Optional[Callable]): Converts (model, (X, tensors), is_train) to the outputs
+        and a callback for their gradients; null passes tensors as arrays.
     init (Optional[Callable]): Initializes the layer.
     shim (Optional[TorchShim]): Shim of the module; null is one that saves it as safetensors.
     """
@@ -94,7 +94,8 @@ class TorchShim(PyTorchShim):
 
         thinc's own shim looks for them under names that no optimizer gives.
 
-        params (Mapping[Tuple[int, str], FloatsXd]): By this shim's id and the parameter's name.
+        params (Mapping[Tuple[int, str], FloatsXd]): Weights by the shim's id and the parameter's
+            name.
         """
         trained = []
         try:

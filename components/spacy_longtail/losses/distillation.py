@@ -13,7 +13,7 @@ from ..types import SoftTargets
 from .base import Share, SoftmaxLoss, TokenLoss, check_loss
 from .token import WrappingLoss
 
-FLOOR = -1e30  # stands for -inf in rows that are not used
+FLOOR = -1e30  # instead of -inf in rows that are not used
 
 
 @dataclass(frozen=True, config=CHECKED)

@@ -87,7 +87,8 @@ class TrainingGazetteer(UntrainedPipe):
     ) -> None:
         """Read the names of the training data, and how far they can be relied on.
 
-        get_examples (Callable): Training examples. nlp (Optional[Language]): The current pipeline.
+        get_examples (Callable): Training examples.
+        nlp (Optional[Language]): The current pipeline.
         labels (Optional[List[str]]): Labels of `init labels`, which must be the types found here.
         counts_corpus (Optional[Callable]): A reader of the untouched data; null is `get_examples`.
         """

@@ -21,7 +21,7 @@ def ask_for_probabilities(nlp: Language, primary: str | None, pipe: object = Non
 
     nlp (Language): The pipeline; a component and its config are changed in place.
     primary (Optional[str]): Name of the component; null is the last that can write some.
-    pipe (object): The gate, which the component stands before; null looks at the whole pipeline.
+    pipe (object): The gate that comes after the component; null searches the whole pipeline.
     RETURNS (Optional[str]): Name of the component; null if no such component can write any.
     """
     before = components_before(nlp, pipe)

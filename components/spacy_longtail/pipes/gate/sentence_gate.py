@@ -120,7 +120,8 @@ class SentenceGate(Gate, LongtailPipe):
 
         Documents without gold boundaries are counted with those that components before it set.
 
-        get_examples (Callable): Training examples. nlp (Optional[Language]): The current pipeline.
+        get_examples (Callable): Training examples.
+        nlp (Optional[Language]): The current pipeline.
         labels (Optional[List[str]]): Labels of `init labels`, which must be the component's types.
         counts_corpus (Optional[Callable]): A reader of the untouched training data; null counts the
             training examples, unless the config resamples or augments them.

@@ -94,9 +94,11 @@ def _joined(tags: list[_Tag], whole: Mapping[tuple[tuple[int, int, str], bool], 
 def merge_into(doc: Doc, secondary: list[ScoredSpan], merge: str, key: str | None) -> None:
     """Merge the secondary's entities into doc.ents. A document that gains none stays as it is.
 
-    doc (Doc): With the primary's entities. Blocked and unannotated tokens stay as they are.
-    key (Optional[str]): In doc.spans, of the primary's scores and of the merged ones. An entity
-        without a score is not in the merged group: no number is made up.
+    doc (Doc): Document with the primary's entities. Blocked and unannotated tokens do not change.
+    secondary (List[ScoredSpan]): Entities of the secondary.
+    merge (str): Rule of merging: "span", "token" or "fill".
+    key (Optional[str]): Key in doc.spans of the primary's scores, and of the merged ones. The
+        merged group lacks entities without a score: no number is made up.
     """
     if not secondary:
         return

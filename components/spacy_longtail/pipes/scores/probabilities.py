@@ -58,7 +58,8 @@ def read_probabilities(doc: Doc, name: str | None, who: str) -> tuple[tuple[str,
 def begin_probabilities(doc: Doc, name: str | None, labels: Collection[str], who: str) -> Floats2d:
     """Return the probability that a mention of each type begins at each token.
 
-    doc, name, who: As for `read_probabilities`. labels (Collection[str]): The types.
+    doc, name, who: As for `read_probabilities`.
+    labels (Collection[str]): The types.
     RETURNS (Floats2d): Shape (n_tokens, n_types), in the order of `labels`.
     RAISES (ValueError): As for `read_probabilities`, and if the component does not know a type.
     """

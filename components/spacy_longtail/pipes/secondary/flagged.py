@@ -54,7 +54,7 @@ def in_document(ents: Iterable[ScoredSpan], place: FlaggedPart) -> Iterator[Scor
 
 
 def found_in(sentence: Doc, key: str | None) -> list[ScoredSpan]:
-    """Return a component's entities without whitespace at their ends; nan stands for no score.
+    """Return a component's entities without whitespace at their ends; nan means no score.
 
     RAISES (UnusableError): If scores are not from 0 to 1, or do not match the tokens.
     """

@@ -45,7 +45,7 @@ class OwnComponent:
         who (str): Name of the gated component.
         """
         self.who = who
-        # a pipeline for the component to stand in, without those around it
+        # a pipeline for the component alone
         self.nlp = type(nlp)(nlp.vocab, create_tokenizer=lambda _: nlp.tokenizer)
         self.component = _build(self.nlp, block, who)
 
@@ -107,7 +107,7 @@ class OwnPipeline:
         """
         self.source, self.who = source, who
         self._nlp: Language | None = None
-        # else what was saved is to come, whatever stands in that place now
+        # otherwise the saved pipeline is loaded later, whatever the folder has now
         if (Path(source) / "config.cfg").exists() or util.is_package(source):
             self._nlp = spacy.load(source)
             if self._nlp.lang != nlp.lang:

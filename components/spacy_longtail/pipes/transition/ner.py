@@ -189,7 +189,8 @@ class LongtailNER(EntityRecognizer):
     ) -> None:
         """Initialize the model and resolve the loss's class weights.
 
-        get_examples (Callable): Training examples. nlp (Optional[Language]): The current pipeline.
+        get_examples (Callable): Training examples.
+        nlp (Optional[Language]): The current pipeline.
         labels (Optional[dict]): As for `ner`: the output of `init labels`.
         counts_corpus (Optional[Callable]): A reader of the untouched training data, for class
             weights and labels; null finds the labels in the training examples.
@@ -261,7 +262,7 @@ class LongtailNER(EntityRecognizer):
         return self._loaded(Path(path) / "cfg")
 
     def _loaded(self, source: Path | str) -> "LongtailNER":
-        """Check the loaded settings against the loaded types. source: As for `read_cfg`."""
+        """Check the loaded settings against the loaded types. Argument as for `read_cfg`."""
         if problem := unknown_types(self.cfg, self.labels):
             raise bad_cfg(source, self, problem)
         mask_unlearnt(self.model)
