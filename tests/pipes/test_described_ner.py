@@ -241,21 +241,7 @@ def test_settings_of_no_use_are_refused(settings, initialize, code):
         train(build(**settings), 0, ner=initialize)
 
 
-@pytest.mark.parametrize("is_trained", [False, True])
-def test_a_type_that_cannot_be_described_is_refused_and_nothing_changes(is_trained):
-    nlp = build(include=["ART"])
-    pipe = nlp.get_pipe("ner")
-    pipe.add_label("ART", "work of art")
-    if is_trained:
-        train(nlp, 3, ner={"descriptions": {"PER": "person"}})  # of the data, though not learnt
-    before = dict(pipe.types.descriptions)
-    for text in ("", "  ", "Work of  ART"):
-        with pytest.raises(ValueError, match="L271"):
-            pipe.add_label("SHIP", text)
-    if is_trained:
-        with pytest.raises(ValueError, match="L272"):
-            pipe.add_label("SHIP", "+++")  # without a word
-    assert pipe.types.descriptions == before == {"ART": "work of art"} and "SHIP" not in pipe.labels
+def test_a_description_is_refused_by_a_pipe_without_descriptions():
     plain = build(model=TOKEN_MODEL).get_pipe("ner")
     with pytest.raises(ValueError, match="L213"):
         plain.add_label("SHIP", "ship")
@@ -273,29 +259,28 @@ def test_a_sigmoid_cannot_leave_types_out():
 # Two descriptions with one vector: hashed words know neither case nor punctuation
 
 
-def test_labels_with_one_vector_are_refused_and_nothing_changes():
+BOAT = {"ART": "rowing boat"}
+ALIKE = {  # a change of a pipeline, and the types that it cannot tell apart
+    "set_labels": (
+        lambda nlp: nlp.get_pipe("ner").set_labels({"A": "person", "C": "ship", "B": "person."}),
+        "A and B",
+    ),
+    "add_label": (lambda nlp: nlp.get_pipe("ner").add_label("BOAT", "Rowing boat!"), "ART and BOAT"),
+    "initialize": (
+        lambda nlp: train(nlp, 1, ner={"descriptions": {"NAT": "(rowing  boat)", **BOAT}}),
+        "ART and NAT|NAT and ART",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "names"), ALIKE.values(), ids=ALIKE)
+def test_types_with_one_vector_are_refused(change, names):
     nlp = build()
-    train(nlp, 1)
+    train(nlp, 1, ner={"descriptions": BOAT})
     pipe, labels = nlp.get_pipe("ner"), nlp.get_pipe("ner").labels
-    with pytest.raises(ValueError, match=r"L802.*A and B apart: 'person' and 'person\.'"):
-        pipe.set_labels({"A": "person", "C": "ship", "B": "person."})
+    with pytest.raises(ValueError, match=rf"L802.*types ({names}) apart"):
+        change(nlp)
     assert pipe.labels == labels
-
-
-def test_a_type_with_the_vector_of_another_is_not_added():
-    nlp = build()
-    train(nlp, 1, ner={"descriptions": {"ART": "rowing boat"}})
-    pipe, labels = nlp.get_pipe("ner"), nlp.get_pipe("ner").labels
-    with pytest.raises(ValueError, match=r"L802.*ART and BOAT apart.*'Rowing boat!'"):
-        pipe.add_label("BOAT", "Rowing boat!")
-    assert pipe.labels == labels and "BOAT" not in pipe.types.descriptions
-
-
-def test_types_with_one_vector_are_not_trained():
-    nlp = build()
-    texts = {"ART": "a ship", "NAT": "a  (ship)"}
-    with pytest.raises(ValueError, match=r"L802.*ART and NAT apart|L802.*NAT and ART apart"):
-        train(nlp, 1, ner={"descriptions": texts})
 
 
 def test_equal_vectors_are_found_among_many_types(monkeypatch):

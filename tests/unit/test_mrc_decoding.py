@@ -11,8 +11,6 @@ from thinc.api import NumpyOps
 from spacy_longtail.layers.reading import paired_rows
 from spacy_longtail.pipes.mrc.answers import nearest_pairs, training_pairs
 from spacy_longtail.pipes.mrc.queries import ask, check_queries, cut_query
-from spacy_longtail.pipes.scores.merging import merge_spans
-from spacy_longtail.pipes.scores.spans import ScoredSpan
 
 flag = st.booleans()
 rows = st.lists(st.tuples(flag, flag, flag), min_size=0, max_size=25)  # begin, end, a new group
@@ -61,22 +59,6 @@ def test_pairs_with_everything_predicted_stay_few():
     always, question = np.ones(n, dtype=bool), np.arange(n) // 1500
     pairs, is_gold = training_pairs(always, always, question, np.array([[0, 1499], [1500, 1500]]), 50)
     assert len(pairs) == 100 and is_gold.sum() == 2 and [0, 1499] in pairs.tolist()
-
-
-spans = st.lists(
-    st.tuples(st.integers(0, 8), st.integers(1, 4), st.sampled_from("AB"), st.sampled_from([0.6, 0.9]))
-)
-
-
-@given(spans)
-def test_of_overlapping_answers_the_likelier_stays(drawn):
-    answers = [ScoredSpan(a, a + n, label, p, ()) for a, n, label, p in drawn]
-    left, expected = list(answers), []
-    while left:
-        best = max(left, key=lambda span: (span.score, span.end - span.start, -span.start))
-        expected.append(best)
-        left = [s for s in left if s.end <= best.start or s.start >= best.end]
-    assert merge_spans(answers) == sorted(expected)
 
 
 @given(st.integers(0, 10**6))
