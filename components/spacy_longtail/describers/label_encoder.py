@@ -146,8 +146,7 @@ class LabelEncoder(Describer):
 
 def word_embeddings(transformer: "PieceEncoder") -> "Tensor":
     """Return the word embeddings of a transformer, in full precision on the CPU."""
-    weights: Tensor = transformer.encoder.get_input_embeddings().weight
-    return weights.detach().cpu().float()
+    return transformer.encoder.get_input_embeddings().weight.detach().cpu().float()
 
 
 def data_in(folder: Path) -> bytes:

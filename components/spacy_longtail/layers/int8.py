@@ -93,8 +93,7 @@ class ReducedLinear(Int8Linear):
         scaled = subwords.new_empty((len(subwords) + 1, subwords.shape[1]))
         torch.div(subwords, largest, out=scaled[:-1])
         scaled[-1] = self.ends  # torch computes the scale from the minimum and maximum of all values
-        products: Tensor = torch.ops.quantized.linear_dynamic(scaled, self.packed, True)[:-1]
-        return products
+        return torch.ops.quantized.linear_dynamic(scaled, self.packed, True)[:-1]
 
 
 def short_linear(weights: Tensor, bias: Tensor | None) -> Int8Linear:

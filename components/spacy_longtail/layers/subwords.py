@@ -100,8 +100,7 @@ class SubwordTable:
     def to_bytes(self) -> bytes:
         """Return the table as msgpack, with the subwords as one text."""
         fields = {"subwords": "\n".join(self.subwords), "is_plain": self.is_plain}
-        data: bytes = srsly.msgpack_dumps({**self.vectors._asdict(), **fields})
-        return data
+        return srsly.msgpack_dumps({**self.vectors._asdict(), **fields})
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "SubwordTable":

@@ -170,8 +170,7 @@ class TransformerShim(TorchShim):
         options = dict(inputs.kwargs)
         if options.pop("int8", False):
             options["encoder"] = self.short_encoder()
-        states: Tensor = super().predict(ArgsKwargs(inputs.args, options))
-        return states
+        return super().predict(ArgsKwargs(inputs.args, options))
 
     def short_encoder(self) -> Any:
         """Return the transformer in int8, quantized from the current weights."""

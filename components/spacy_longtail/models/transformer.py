@@ -62,8 +62,7 @@ def Transformer(
 
 def encoder_of(model: Model) -> "PieceEncoder":
     """Return the torch module of a longtail.Transformer.v1."""
-    module: PieceEncoder = shim_of(model).module
-    return module
+    return shim_of(model).module
 
 
 def init(model: Model, X: list[Doc] | None = None, Y: object = None) -> None:

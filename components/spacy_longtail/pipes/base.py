@@ -71,8 +71,7 @@ def factory(name: str, kind: Literal["ner", "gate", "secondary"], **blocks: Bloc
         @wraps(build)
         def build_in(nlp: Language, name: str, **arguments: object) -> Pipe:
             remember(nlp)
-            pipe: Pipe = build(nlp, name, **arguments)
-            return pipe
+            return build(nlp, name, **arguments)
 
         return Language.factory(name, default_config=settings, **meta)(build_in)
 
@@ -129,8 +128,7 @@ class SavedPipe:
         """Serialize the component."""
         parts = self.parts("to_bytes", exclude)
         parts["cfg"] = lambda: srsly.json_dumps(self.saved_cfg())
-        data: bytes = util.to_bytes(parts, exclude)
-        return data
+        return util.to_bytes(parts, exclude)
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> Self:
         """Load the component after a check of its `cfg`."""
@@ -168,8 +166,7 @@ class EntityScorer(SavedPipe):
 
     def candidates(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
         """Return the entities of each document before calibration and thresholds."""
-        entities: list[list[ScoredSpan]] = self.predict(docs)
-        return entities
+        return self.predict(docs)
 
     def set_annotations(self, docs: Iterable[Doc], scores: Any) -> None:
         """Add the entities to doc.ents, and write their scores if scores_key is set."""

@@ -48,8 +48,7 @@ def read_cfg(source: Path | str, pipe: Saved) -> Block:
         problem = " ".join(f"it cannot be read ({error})".split())
     if problem:
         raise bad_cfg(source, pipe, problem)
-    loaded: Block = cfg
-    return loaded
+    return cfg
 
 
 def bad_cfg(source: Path | str, pipe: Saved, problem: str) -> ValueError:

@@ -44,8 +44,7 @@ def _can_write_probabilities(nlp: Language, name: str, pipe: object) -> bool:
 
 def has_action_probabilities(pipe: EntityRecognizer) -> bool:
     """Return whether a parser looks at a token and its entity alone, and takes no beam."""
-    n_features: int = pipe.model.get_ref("lower").get_dim("nF")
-    return n_features == N_FEATURES and pipe.cfg["beam_width"] == 1
+    return pipe.model.get_ref("lower").get_dim("nF") == N_FEATURES and pipe.cfg["beam_width"] == 1
 
 
 def _replace_stock_ner(nlp: Language, name: str) -> None:

@@ -64,8 +64,7 @@ class OwnComponent:
 
     def memory_zone(self) -> AbstractContextManager[object]:
         """Return the component's own memory zone, if it has one."""
-        zone: AbstractContextManager[object] = getattr(self.component, "memory_zone", nullcontext)()
-        return zone
+        return getattr(self.component, "memory_zone", nullcontext)()
 
     def initialize(self, get_examples: Callable[[], Iterable[Example]], settings: Block) -> None:
         """Initialize the component, if it has to be.
@@ -146,8 +145,7 @@ class OwnPipeline:
         self.nlp  # noqa: B018  # it is there
 
     def to_bytes(self) -> bytes:
-        data: bytes = util.to_bytes({"config": self.nlp.config.to_bytes, "nlp": self.nlp.to_bytes}, ())
-        return data
+        return util.to_bytes({"config": self.nlp.config.to_bytes, "nlp": self.nlp.to_bytes}, ())
 
     def from_bytes(self, data: bytes) -> None:
         parts = srsly.msgpack_loads(data)

@@ -16,7 +16,7 @@ from ...describers import HashedDescriptions
 from ...errors import Errors
 from ...heads import Gold, Scores
 from ...types import Block, TwoTaskState
-from ..label_checks import check_known, declared_without_mention, warn_without_mention
+from ..label_checks import check_known, warn_without_mention
 from ..neighbours import name_in
 from ..scores.thresholding import CALIBRATION
 from ..weighting import Reader, resolve_classes
@@ -70,8 +70,7 @@ class TrainedTagger(TokenTagger, ABC):
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
         mentioned = count_docs(eg.reference for eg in seen()).labels
         known = self._settle_types(mentioned, nlp, labels)
-        lacking = declared_without_mention(nlp, mentioned, self.labels)
-        warn_without_mention(lacking, self.name, self.is_described)
+        warn_without_mention(nlp, mentioned, self.labels, self.name, self.is_described)
         check_known("thresholds", self.cfg["thresholds"] or (), self.labels, self.who)
         check_taught(self.loss, get_examples(), self.name)
         reader = None if counts_corpus is None else partial(self._learnt_from, counts_corpus)

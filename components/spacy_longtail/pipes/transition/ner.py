@@ -25,12 +25,7 @@ from ...layers.listeners import check_listened
 from ...losses.base import GoldLoss, Loss, check_loss
 from ...types import Overrides
 from ..base import check_finite, check_head_rate, factory, with_head_rate
-from ..label_checks import (
-    check_known,
-    check_types,
-    declared_without_mention,
-    warn_without_mention,
-)
+from ..label_checks import check_known, check_types, warn_without_mention
 from ..saved import Curves, Thresholds, Weights, bad_cfg, read_cfg, unknown_types
 from ..scores.probabilities import SETTING, write_probabilities
 from ..scores.spans import ScoredSpan, add_scores
@@ -206,10 +201,8 @@ class LongtailNER(EntityRecognizer):
             if labels is not None:
                 kept = {*include, ""}
                 labels = {a: {t: n for t, n in by.items() if t in kept} for a, by in labels.items()}
-        lacking = declared_without_mention(nlp, mentioned, include)
-        for label in lacking:
+        for label in warn_without_mention(nlp, mentioned, include, self.name, is_described=False):
             super().add_label(label)
-        warn_without_mention(lacking, self.name, is_described=False)
         super().initialize(lambda: self._kept(seen()), nlp=nlp, labels=labels)
         check_known("thresholds", self.cfg["thresholds"] or (), self.labels, WHO)
         self.cfg[CALIBRATION] = None
@@ -218,8 +211,7 @@ class LongtailNER(EntityRecognizer):
 
     def update(self, examples: Iterable[Example], **settings: Any) -> dict[str, float]:
         """Learn from a batch, as for `ner`, of the included types only."""
-        losses: dict[str, float] = super().update(list(self._kept(examples)), **settings)
-        return losses
+        return super().update(list(self._kept(examples)), **settings)
 
     def finish_update(self, sgd: Optimizer | None) -> None:
         encoder = self.model.get_ref("tok2vec").layers[0]  # the parser's own projection comes after it
