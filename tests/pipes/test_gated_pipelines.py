@@ -9,6 +9,7 @@ import spacy
 from spacy.tokens import Span
 
 from spacy_longtail.pipes.scores.spans import ScoredSpan, write_scores
+from spacy_longtail.pipes.token.tagging import Predictions
 from tests.util import (
     LISTENER,
     SENTENCES,
@@ -296,12 +297,12 @@ def test_thresholds_of_the_secondary_hold_before_merging():
     doc.set_ents([Span(doc, 0, 2, label="PER")])
     write_scores(doc, "entity_scores", [ScoredSpan(0, 2, "PER", 0.6, (0.6, 0.6))])
     low, other = ScoredSpan(1, 2, "ART", 0.7, (0.7,), True), ScoredSpan(3, 4, "NAT", 0.2, (0.2,), True)
-    pipe.set_annotations([doc], [[low, other]])
+    pipe.set_annotations([doc], Predictions([[low, other]]))
     assert [e.label_ for e in doc.ents] == ["PER", "NAT"]
     group = doc.spans["unsure"]
     assert [(s.start, s.label_) for s in group] == [(1, "ART")] and group.attrs["scores"] == [0.7]
     pipe.cfg["thresholds"] = {"NAT": 0.2, "ART": 0.7}  # at the threshold is not below
-    pipe.set_annotations([doc], [[low, other]])
+    pipe.set_annotations([doc], Predictions([[low, other]]))
     assert len(doc.spans["unsure"]) == 0
 
 
