@@ -2,6 +2,10 @@
 
 Until version 0.3, rare types were called weak. Names that saved pipelines and configs contain keep
 that word: the spans `weak_sentences`, the scores `weak_sents_f` and `weak_ents_f`, `weak_weight`.
+
+The setting `weak_labels` of the gates stays a parameter in version 0.4, because spaCy writes all
+defaults into the config of a saved pipeline, so that each of them contains `weak_labels = null`.
+Version 0.4 accepts only null there, and refuses any other value.
 """
 
 import warnings

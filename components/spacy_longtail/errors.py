@@ -442,6 +442,12 @@ class Warnings:
         "nlp.replace_listeners."
     )
 
+    W211 = (
+        "[LW211] {describer} is saved without its data, because the encoder {source!r} is not at hand. "
+        "The pipeline predicts, but it cannot get other types without that encoder. Install it, or "
+        "copy it back, and save the pipeline again."
+    )
+
     # Pipes and scorers
     W002 = (
         "[LW002] The types {types}, {problem}. Set longtail.labels and longtail.tail in the config to "

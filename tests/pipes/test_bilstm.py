@@ -55,7 +55,7 @@ def arrays(lengths, width, seed=0):
 
 
 def module_of(model):
-    return model.get_ref("encode").shims[0]._model
+    return model.get_ref("encode").shims[0].module
 
 
 def weight_pairs(module, lstm):
@@ -206,4 +206,4 @@ def test_every_embedding_trains_along(embed, tmp_path):
 
 def torch_params(pipe):
     shims = [shim for node in pipe.model.walk() for shim in node.shims]
-    return [p.detach().clone() for shim in shims for p in shim._model.parameters()]
+    return [p.detach().clone() for shim in shims for p in shim.module.parameters()]

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 import spacy
+from spacy.training import Example
 
 from spacy_longtail.describers import HashedDescriptions
 from spacy_longtail.encoders import located
@@ -14,12 +15,13 @@ from spacy_longtail.heads.outputs import output_of
 from spacy_longtail.pipes.token import describing
 from spacy_longtail.types import ANNOTATED_TYPES
 from tests.util import DESCRIBED_MODEL as MODEL
-from tests.util import TOKEN_MODEL, examples, one_pipe, train, train_further
+from tests.util import TOKEN_MODEL, examples, one_pipe, parse, train, train_further, words
 
 each_head = pytest.mark.parametrize(
     ("head", "scheme"), [("softmax", "BIO"), ("crf", "BILUO"), ("sigmoid", "BIO")]
 )
 HASHED = {"@misc": "longtail.HashedDescriptions.v1", "width": 40}
+SHIPS = "[Ann|PER] saw [Vega|SHIP]"
 GATED = {"labels": ["ART", "NAT"], "merge": "fill", "spans_key": None}
 
 
@@ -81,7 +83,7 @@ def test_a_type_that_is_added_leaves_the_others_as_they_are(head, scheme):
     train(nlp, 15, ner={"descriptions": {"ART": "ship"}})
     pipe, docs = nlp.get_pipe("ner"), toy_docs(nlp)
     before = logits(pipe, docs)
-    shown = places(pipe.predict(docs))
+    shown = places(pipe.candidates(docs))
     assert pipe.add_label("BOAT", "rowing boat") == 1
     assert [pipe.add_label("BOAT", text) for text in (None, "rowing  boat")] == [0, 0]
     with pytest.raises(ValueError, match=r"L271.*'BOAT'"):
@@ -92,7 +94,7 @@ def test_a_type_that_is_added_leaves_the_others_as_they_are(head, scheme):
     assert pipe.types.descriptions["BOAT"] == "rowing boat"
     new = after[:, before.shape[1] :]
     assert new.shape[1] == len(pipe.codec.prefixes) and new.std() > 0
-    for before, after in zip(shown, places(pipe.predict(docs)), strict=True):
+    for before, after in zip(shown, places(pipe.candidates(docs)), strict=True):
         assert before == after or "BOAT" in {label for *_, label in after}
 
 
@@ -112,6 +114,23 @@ def test_a_type_is_added_before_training_and_after_and_learnt(factory, model, te
     assert pipe.types.descriptions.get("PER") == text
     train_further(nlp, learn_rate=0.02)
     assert "PER" in {e.label_ for doc in nlp.pipe(toy_docs(nlp)) for e in doc.ents}
+
+
+@pytest.mark.parametrize(
+    ("factory", "settings"),
+    [
+        ("longtail_token_ner", {"include": ["SHIP"]}),
+        ("longtail_gated_ner", {**GATED, "labels": ["SHIP"]}),
+    ],
+)
+def test_entities_of_other_types_are_still_o_after_set_labels(factory, settings):
+    nlp = build(factory, **settings)
+    eg = Example(words(nlp, SHIPS), parse(nlp, SHIPS))
+    nlp.initialize(lambda: [eg])
+    pipe = nlp.get_pipe("ner")
+    pipe.set_labels({"SHIP": "vessel", "BIRD": "bird"})
+    assert pipe.gold([eg]).mask.tolist() == [1, 1, 1]
+    assert pipe.cfg["include"] == ["SHIP", "BIRD"]
 
 
 # What types are in words
@@ -222,21 +241,7 @@ def test_settings_of_no_use_are_refused(settings, initialize, code):
         train(build(**settings), 0, ner=initialize)
 
 
-@pytest.mark.parametrize("is_trained", [False, True])
-def test_a_type_that_cannot_be_described_is_refused_and_nothing_changes(is_trained):
-    nlp = build(include=["ART"])
-    pipe = nlp.get_pipe("ner")
-    pipe.add_label("ART", "work of art")
-    if is_trained:
-        train(nlp, 3, ner={"descriptions": {"PER": "person"}})  # of the data, though not learnt
-    before = dict(pipe.types.descriptions)
-    for text in ("", "  ", "Work of  ART"):
-        with pytest.raises(ValueError, match="L271"):
-            pipe.add_label("SHIP", text)
-    if is_trained:
-        with pytest.raises(ValueError, match="L272"):
-            pipe.add_label("SHIP", "+++")  # without a word
-    assert pipe.types.descriptions == before == {"ART": "work of art"} and "SHIP" not in pipe.labels
+def test_a_description_is_refused_by_a_pipe_without_descriptions():
     plain = build(model=TOKEN_MODEL).get_pipe("ner")
     with pytest.raises(ValueError, match="L213"):
         plain.add_label("SHIP", "ship")
@@ -254,29 +259,28 @@ def test_a_sigmoid_cannot_leave_types_out():
 # Two descriptions with one vector: hashed words know neither case nor punctuation
 
 
-def test_labels_with_one_vector_are_refused_and_nothing_changes():
+BOAT = {"ART": "rowing boat"}
+ALIKE = {  # a change of a pipeline, and the types that it cannot tell apart
+    "set_labels": (
+        lambda nlp: nlp.get_pipe("ner").set_labels({"A": "person", "C": "ship", "B": "person."}),
+        "A and B",
+    ),
+    "add_label": (lambda nlp: nlp.get_pipe("ner").add_label("BOAT", "Rowing boat!"), "ART and BOAT"),
+    "initialize": (
+        lambda nlp: train(nlp, 1, ner={"descriptions": {"NAT": "(rowing  boat)", **BOAT}}),
+        "ART and NAT|NAT and ART",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "names"), ALIKE.values(), ids=ALIKE)
+def test_types_with_one_vector_are_refused(change, names):
     nlp = build()
-    train(nlp, 1)
+    train(nlp, 1, ner={"descriptions": BOAT})
     pipe, labels = nlp.get_pipe("ner"), nlp.get_pipe("ner").labels
-    with pytest.raises(ValueError, match=r"L802.*A and B apart: 'person' and 'person\.'"):
-        pipe.set_labels({"A": "person", "C": "ship", "B": "person."})
+    with pytest.raises(ValueError, match=rf"L802.*types ({names}) apart"):
+        change(nlp)
     assert pipe.labels == labels
-
-
-def test_a_type_with_the_vector_of_another_is_not_added():
-    nlp = build()
-    train(nlp, 1, ner={"descriptions": {"ART": "rowing boat"}})
-    pipe, labels = nlp.get_pipe("ner"), nlp.get_pipe("ner").labels
-    with pytest.raises(ValueError, match=r"L802.*ART and BOAT apart.*'Rowing boat!'"):
-        pipe.add_label("BOAT", "Rowing boat!")
-    assert pipe.labels == labels and "BOAT" not in pipe.types.descriptions
-
-
-def test_types_with_one_vector_are_not_trained():
-    nlp = build()
-    texts = {"ART": "a ship", "NAT": "a  (ship)"}
-    with pytest.raises(ValueError, match=r"L802.*ART and NAT apart|L802.*NAT and ART apart"):
-        train(nlp, 1, ner={"descriptions": texts})
 
 
 def test_equal_vectors_are_found_among_many_types(monkeypatch):

@@ -49,7 +49,8 @@ def test_the_secondary_reads_flagged_sentences_alone(tmp_path):
     assert lines(tmp_path / "log") == ["FLAG ANN on SHIP Vega . ", "FLAG the STORM came . "]
     used = rescue(nlp).usage
     assert used.pop("seconds") > 0
-    assert list(used.values()) == [4, 2, 11, 2, 2, 0, 0]
+    counts = {"sentences": 4, "flagged": 2, "words": 11, "calls": 2, "entities": 2}
+    assert used == {**counts, "refused": 0, "failures": 0}
     nlp = pipeline(labels=["ART"], label_map={"VESSEL": "ART"})
     assert entities(nlp(TEXT)) == [*FOUND[:2], ("SHIP Vega", "ART")]
     nlp(TEXT)

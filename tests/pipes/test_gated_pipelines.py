@@ -9,6 +9,7 @@ import spacy
 from spacy.tokens import Span
 
 from spacy_longtail.pipes.scores.spans import ScoredSpan, write_scores
+from spacy_longtail.pipes.token.tagging import Predictions
 from tests.util import (
     LISTENER,
     SENTENCES,
@@ -62,9 +63,9 @@ def test_a_secondary_on_a_shared_encoder_learns_and_predicts_in_flagged_sentence
         both = nlp(two_sentences(nlp, bounded=True).predicted)
     assert [(s.start, s.end) for s in both.spans["weak_sentences"]] == [(6, len(both))]
     secondary = nlp.get_pipe("weak_ner")
-    assert [(s.start, s.label) for s in secondary.predict([both])[0]] == [(10, "NAT")]
+    assert [(s.start, s.label) for s in secondary.candidates([both])[0]] == [(10, "NAT")]
     both.spans["weak_sentences"] = [both[0:6]]
-    assert secondary.predict([both]) == [[]]
+    assert secondary.candidates([both]) == [[]]
 
 
 def test_a_secondary_reads_as_it_was_trained_once_it_has_an_encoder_of_its_own(tmp_path):
@@ -75,7 +76,7 @@ def test_a_secondary_reads_as_it_was_trained_once_it_has_an_encoder_of_its_own(t
         doc = two_sentences(nlp, bounded=True).predicted
         for name in ("tok2vec", "gate"):
             doc = nlp.get_pipe(name)(doc)
-        (ents,) = nlp.get_pipe("weak_ner").predict([doc])
+        (ents,) = nlp.get_pipe("weak_ner").candidates([doc])
         return [(ent.place, pytest.approx(ent.score, abs=1e-6)) for ent in ents]
 
     before = read(nlp)
@@ -296,12 +297,12 @@ def test_thresholds_of_the_secondary_hold_before_merging():
     doc.set_ents([Span(doc, 0, 2, label="PER")])
     write_scores(doc, "entity_scores", [ScoredSpan(0, 2, "PER", 0.6, (0.6, 0.6))])
     low, other = ScoredSpan(1, 2, "ART", 0.7, (0.7,), True), ScoredSpan(3, 4, "NAT", 0.2, (0.2,), True)
-    pipe.set_annotations([doc], [[low, other]])
+    pipe.set_annotations([doc], Predictions([[low, other]]))
     assert [e.label_ for e in doc.ents] == ["PER", "NAT"]
     group = doc.spans["unsure"]
     assert [(s.start, s.label_) for s in group] == [(1, "ART")] and group.attrs["scores"] == [0.7]
     pipe.cfg["thresholds"] = {"NAT": 0.2, "ART": 0.7}  # at the threshold is not below
-    pipe.set_annotations([doc], [[low, other]])
+    pipe.set_annotations([doc], Predictions([[low, other]]))
     assert len(doc.spans["unsure"]) == 0
 
 

@@ -42,6 +42,14 @@ def test_cross_entropy_trains_the_weights_of_stock_ner_exactly(loss):
         assert history == stock_history
 
 
+def batch_of(nlp):
+    """The component of a pipeline, and states, gold and random scores of a batch."""
+    pipe = nlp.get_pipe("ner")
+    states, golds, _ = pipe.moves.init_gold_batch(examples(nlp))
+    scores = np.random.default_rng(0).normal(size=(len(states), pipe.moves.n_moves)).astype("float32")
+    return pipe, states, golds, scores
+
+
 def losses_and_gradient(pipe, scores, states, golds):
     losses = {}
     d_scores = pipe.get_batch_loss(states, golds, np.ascontiguousarray(scores, dtype="float32"), losses)
@@ -60,10 +68,8 @@ def losses_and_gradient(pipe, scores, states, golds):
 )
 def test_gradient_is_the_slope_of_the_reported_loss(loss):
     nlp, _ = trained(loss=loss, steps=2)
-    pipe = nlp.get_pipe("ner")
-    rng = np.random.default_rng(0)
-    states, golds, _ = pipe.moves.init_gold_batch(examples(nlp))
-    scores = rng.normal(size=(len(states), pipe.moves.n_moves)).astype("float32")
+    pipe, states, golds, scores = batch_of(nlp)
+    rng = np.random.default_rng(1)
     _, d_scores = losses_and_gradient(pipe, scores, states, golds)
     for _ in range(10):
         step = rng.normal(size=scores.shape).astype("float32")
@@ -76,9 +82,7 @@ def test_class_weights_and_mom_scale_the_rows_of_their_classes():
     """Against stock spaCy's rows: the weight of the gold type, and lam on entities but not on O."""
     weights = {"@misc": "longtail.label_weights.v1", "weights": {"PER": 3.0, "GEO": 0.5, "O": 2.0}}
     nlp, _ = trained(loss={**MOM, "base": {**CE, "weights": weights}}, steps=2)
-    pipe = nlp.get_pipe("ner")
-    states, golds, _ = pipe.moves.init_gold_batch(examples(nlp))
-    scores = np.random.default_rng(0).normal(size=(len(states), pipe.moves.n_moves)).astype("float32")
+    pipe, states, golds, scores = batch_of(nlp)
     ours = pipe.get_batch_loss(states, golds, scores, {})
     pipe.loss, loss = None, pipe.loss
     stock = pipe.get_batch_loss(states, golds, scores, {})
@@ -211,11 +215,9 @@ def test_a_conversion_to_types_that_were_not_learnt_changes_nothing(config):
 
 def test_a_loss_that_is_not_finite_stops_training():
     nlp, _ = trained(loss=MOM, steps=1)
-    pipe = nlp.get_pipe("ner")
-    states, golds, _ = pipe.moves.init_gold_batch(examples(nlp))
-    scores = np.full((len(states), pipe.moves.n_moves), np.nan, dtype="float32")
+    pipe, states, golds, scores = batch_of(nlp)
     with pytest.raises(ValueError, match="L007"):
-        pipe.get_batch_loss(states, golds, scores, {})
+        pipe.get_batch_loss(states, golds, np.full_like(scores, np.nan), {})
 
 
 def test_entities_that_a_document_came_with_keep_the_score_they_had_or_have_none():

@@ -24,6 +24,7 @@ from spacy_longtail.losses import (
     TwoTaskCrossEntropy,
 )
 from spacy_longtail.losses.base import TwoTaskGold
+from spacy_longtail.pipes.base import check_finite
 from spacy_longtail.types import TwoTaskState
 
 LABELS = ("X", "Y", "Z")
@@ -317,12 +318,13 @@ def test_a_gradient_that_overflows_is_seen(name, bad):
     head = HEADS[name](TagCodec(LABELS, "BIO"), HEADS[name].default_loss())
     data, _ = drawn(5, len(head.outputs))
     scores = lattice(head, data)
-    assert Trained(1.0, scores, TwoTaskState()).is_finite
+    check_finite("ner", 5, *Trained(1.0, scores, TwoTaskState()).numbers)
 
     data[-1, -1] = bad
 
-    assert not Trained(1.0, scores, TwoTaskState()).is_finite
-    assert not Trained(bad, lattice(head, np.zeros_like(data)), TwoTaskState()).is_finite
+    for trained in (Trained(1.0, scores, None), Trained(bad, lattice(head, np.zeros_like(data)), None)):
+        with pytest.raises(ValueError, match="L007"):
+            check_finite("ner", 5, *trained.numbers)
 
 
 @pytest.mark.parametrize("part", Transitions._fields)
@@ -332,7 +334,8 @@ def test_a_gradient_that_overflows_in_the_transitions_is_seen(part):
 
     getattr(scores.transitions, part).flat[-1] = np.inf
 
-    assert not Trained(1.0, scores, TwoTaskState()).is_finite
+    with pytest.raises(ValueError, match="L007"):
+        check_finite("ner", 5, *Trained(1.0, scores, TwoTaskState()).numbers)
 
 
 # Decoding

@@ -11,8 +11,6 @@ from thinc.api import NumpyOps
 from spacy_longtail.layers.reading import paired_rows
 from spacy_longtail.pipes.mrc.answers import nearest_pairs, training_pairs
 from spacy_longtail.pipes.mrc.queries import ask, check_queries, cut_query
-from spacy_longtail.pipes.scores.merging import merge_spans
-from spacy_longtail.pipes.scores.spans import ScoredSpan
 
 flag = st.booleans()
 rows = st.lists(st.tuples(flag, flag, flag), min_size=0, max_size=25)  # begin, end, a new group
@@ -35,7 +33,7 @@ def test_each_begin_takes_the_nearest_end_of_its_group(rows):
 
 
 @given(rows, st.integers(1, 30), st.data())
-def test_pairs_to_learn_from(rows, most, data):
+def test_pairs_to_learn_from(rows, max_pairs, data):
     begins, ends, question = columns(rows)
     everything = [
         (i, j)
@@ -45,13 +43,13 @@ def test_pairs_to_learn_from(rows, most, data):
     ]
     gold = data.draw(st.lists(st.sampled_from(everything), unique=True)) if everything else []
     given_gold = np.array(gold, dtype="int64").reshape(-1, 2)
-    pairs, is_gold = training_pairs(begins, ends, question, given_gold, most)
+    pairs, is_gold = training_pairs(begins, ends, question, given_gold, max_pairs)
     pairs = [tuple(pair) for pair in pairs.tolist()]
     expected = []
     for q in set(question.tolist()):
         own = [pair for pair in everything if question[pair[0]] == q]
         own.sort(key=lambda p: (p not in gold, p[1] - p[0], p[0]))
-        expected += own[: max(most, len([pair for pair in own if pair in gold]))]
+        expected += own[: max(max_pairs, len([pair for pair in own if pair in gold]))]
     assert pairs == sorted(expected)
     assert [p for p, yes in zip(pairs, is_gold) if yes] == sorted(gold)
 
@@ -61,22 +59,6 @@ def test_pairs_with_everything_predicted_stay_few():
     always, question = np.ones(n, dtype=bool), np.arange(n) // 1500
     pairs, is_gold = training_pairs(always, always, question, np.array([[0, 1499], [1500, 1500]]), 50)
     assert len(pairs) == 100 and is_gold.sum() == 2 and [0, 1499] in pairs.tolist()
-
-
-spans = st.lists(
-    st.tuples(st.integers(0, 8), st.integers(1, 4), st.sampled_from("AB"), st.sampled_from([0.6, 0.9]))
-)
-
-
-@given(spans)
-def test_of_overlapping_answers_the_likelier_stays(drawn):
-    answers = [ScoredSpan(a, a + n, label, p, ()) for a, n, label, p in drawn]
-    left, expected = list(answers), []
-    while left:
-        best = max(left, key=lambda span: (span.score, span.end - span.start, -span.start))
-        expected.append(best)
-        left = [s for s in left if s.end <= best.start or s.start >= best.end]
-    assert merge_spans(answers) == sorted(expected)
 
 
 @given(st.integers(0, 10**6))

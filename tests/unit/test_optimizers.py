@@ -121,7 +121,7 @@ def stepped(optimizer, n_steps=N_STEPS):
 
 def weights_of(model):
     linear, wrapped = model.layers
-    inner = {name: value.numpy().copy() for name, value in wrapped.shims[0]._model.state_dict().items()}
+    inner = {name: value.numpy().copy() for name, value in wrapped.shims[0].module.state_dict().items()}
     return {"W": linear.get_param("W").copy(), **inner}
 
 
@@ -177,7 +177,7 @@ def test_training_goes_on_from_the_weights_not_from_their_averages():
 def test_moving_averages_reach_torch_layers(make):
     optimizer = make(0.05, use_averages=True)
     model, history = stepped(optimizer)
-    trained = model.layers[1].shims[0]._model.used.weight.detach().numpy().copy()
+    trained = model.layers[1].shims[0].module.used.weight.detach().numpy().copy()
     with model.use_params(optimizer.averages):
         averaged = weights_of(model)["used.weight"]
     expected, weights = np.zeros_like(averaged), [step["used.weight"] for step in history]

@@ -10,7 +10,7 @@ from spacy.tokens import Doc
 from thinc.api import Model
 
 from spacy_longtail.layers import subwords
-from spacy_longtail.layers.quantised import eight_bit
+from spacy_longtail.layers.quantized import eight_bit
 from spacy_longtail.layers.subwords import NO_SUBWORDS, SubwordTable, read_subwords, subword_vectors
 from tests.util import blank, toy_encoder, toy_table
 

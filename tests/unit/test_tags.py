@@ -99,33 +99,33 @@ def test_tags_come_back_as_spans(codec, data):
         if n:
             spans.append((len(tags), len(tags) + n, codec.labels.index(label)))
         tags += [f"B-{label}", *[f"I-{label}"] * (n - 1)] if n else ["O"]
-    columns, mask = codec.gold(*coded(codec, " ".join(tags)), np.array([len(tags)]))
+    columns, mask = codec.encode(*coded(codec, " ".join(tags)), np.array([len(tags)]))
     assert mask.all() and is_legal(codec, columns)
     assert list(zip(*(a.tolist() for a in codec.spans(columns)), strict=True)) == spans
 
 
 def test_gold_masks_what_is_not_annotated():
-    columns, mask = CODECS[1].gold(*coded(CODECS[1], "B-X - B-Y I-Y O"), np.array([2, 3]))
+    columns, mask = CODECS[1].encode(*coded(CODECS[1], "B-X - B-Y I-Y O"), np.array([2, 3]))
     assert mask.tolist() == [1, 0, 1, 1, 1]
     assert names(CODECS[1], columns) == ["U-X", "O", "B-Y", "L-Y", "O"]
-    _, mask = CODECS[0].gold(*coded(CODECS[0], "- I-X O"), np.array([3]))
+    _, mask = CODECS[0].encode(*coded(CODECS[0], "- I-X O"), np.array([3]))
     assert mask.tolist() == [0, 0, 1]
-    columns, mask = CODECS[0].gold(*coded(CODECS[0], "B-X I-X O"), np.array([0, 2, 1, 0, 0]))
+    columns, mask = CODECS[0].encode(*coded(CODECS[0], "B-X I-X O"), np.array([0, 2, 1, 0, 0]))
     assert mask.all() and names(CODECS[0], columns) == ["B-X", "I-X", "O"]
 
 
 @pytest.mark.parametrize("codec", CODECS[:2])
 def test_other_types_are_o_or_not_annotated(codec):
     given = coded(codec, "B-Z I-Z B-X O")
-    columns, mask = codec.gold(*given, np.array([4]))
+    columns, mask = codec.encode(*given, np.array([4]))
     assert mask.all() and names(codec, columns)[:2] == ["O", "O"]
-    columns, mask = codec.gold(*given, np.array([4]), are_others_o=False)
+    columns, mask = codec.encode(*given, np.array([4]), are_others_o=False)
     assert mask.tolist() == [0, 0, 1, 1] and names(codec, columns)[2][0] in "BU"
 
 
 @pytest.mark.parametrize("codec", CODECS[:2])
 def test_an_entity_across_a_sentence_start_is_not_annotated(codec):
-    columns, mask = codec.gold(*coded(codec, "B-X B-Y I-Y I-Y B-X O"), np.array([3, 0, 3]))
+    columns, mask = codec.encode(*coded(codec, "B-X B-Y I-Y I-Y B-X O"), np.array([3, 0, 3]))
     assert mask.tolist() == [1, 0, 0, 0, 1, 1]
     assert is_legal(codec, columns[:3]) and is_legal(codec, columns[3:])
 

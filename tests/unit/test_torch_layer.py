@@ -82,7 +82,7 @@ def refused(module, data, match):
     message = srsly.msgpack_dumps({"config": {}, "state": data})
     with pytest.raises(ValueError, match=match):
         layer.shims[0].from_bytes(message)
-    assert layer.shims[0]._model is module and same(state(module), before)
+    assert layer.shims[0].module is module and same(state(module), before)
 
 
 def test_every_cut_and_every_changed_byte_is_noticed():

@@ -23,7 +23,7 @@ from spacy_longtail import use_int8  # noqa: E402
 from spacy_longtail.describers import LabelEncoder  # noqa: E402
 from spacy_longtail.describers.label_encoder import FILE  # noqa: E402
 from spacy_longtail.layers import int8, torch_transformer  # noqa: E402
-from spacy_longtail.layers.quantised import eight_bit, four_bit  # noqa: E402
+from spacy_longtail.layers.quantized import eight_bit, four_bit  # noqa: E402
 from spacy_longtail.layers.torch_transformer import from_bytes, short_form  # noqa: E402
 from spacy_longtail.layers.windows import windows_of  # noqa: E402
 from spacy_longtail.models import Transformer  # noqa: E402
@@ -260,7 +260,7 @@ def rows_of(nlp, *texts):
 def zeros_of(model) -> dict:
     """Averages of parameters as an optimizer keeps them, all of them zero."""
     shim = model.shims[0]
-    return {(shim.id, n): p.detach().numpy() * 0 for n, p in shim._model.named_parameters()}
+    return {(shim.id, n): p.detach().numpy() * 0 for n, p in shim.module.named_parameters()}
 
 
 def test_int8_is_near_full_precision_and_is_saved(shipped, in_int8, tmp_path):
@@ -269,7 +269,7 @@ def test_int8_is_near_full_precision_and_is_saved(shipped, in_int8, tmp_path):
     assert 0 < max(abs(a - b).max() for a, b in zip(wanted, found, strict=True) if len(a)) < 0.1
     shim = in_int8.get_pipe("tok2vec").model.shims[0]
     kinds = {type(layer).__module__ for layer in shim.short_encoder().modules()}
-    assert any("int8" in kind for kind in kinds) and not shim._model.training
+    assert any("int8" in kind for kind in kinds) and not shim.module.training
     in_int8.to_disk(tmp_path / "own")
     for again in (spacy.load(tmp_path / "own"), pickle.loads(pickle.dumps(in_int8))):
         for own, row in zip(rows_of(again, *texts), found, strict=True):

@@ -12,7 +12,7 @@ import numpy as np
 import spacy
 from spacy.training import Example
 
-from spacy_longtail.layers.quantised import eight_bit
+from spacy_longtail.layers.quantized import eight_bit
 from spacy_longtail.layers.subwords import NAME, NO_SUBWORDS, SubwordTable
 
 from .documents import blank, toy_words

@@ -109,7 +109,8 @@ def viterbi(scores: Floats2d, lengths: Ints1d, transitions: Transitions) -> Ints
 def best_legal(scores: Floats2d, lengths: Ints1d, legality: Transitions) -> Ints1d:
     """Return the best legal tag sequence of each sequence, for transitions that score 0 or -inf.
 
-    The result is that of `viterbi`, which runs on sequences alone whose best tags are not legal.
+    The result is that of `viterbi`, which runs only on sequences whose most likely tags, token by
+    token, are no legal sequence.
     """
     xp = get_array_module(scores)
     tags = scores.argmax(axis=1)

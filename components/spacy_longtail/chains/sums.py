@@ -17,8 +17,6 @@ from .packing import MAX_PAIRS, Packing, Transitions, pack
 TINY = 1e-300  # in place of an empty sum, so that its logarithm is finite
 MIN_SUM = 1e-290  # minimum of a scaled sum without underflow, which begins at 1e-308
 FLOOR = -1e300  # in place of -inf, where -inf minus -inf would be NaN
-
-
 MIN_TERM = 1e-140  # minimum of a path sum of `tag_marginals`: the product of two does not underflow
 MAX_SPREAD = 200.0  # maximum difference of a token's scores in `tag_marginals`, in nats
 

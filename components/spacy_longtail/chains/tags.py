@@ -83,14 +83,14 @@ class TagCodec:
         label, prefix = np.divmod(columns - 1, len(self.prefixes))
         entity = columns > 0
         inside = entity & ((prefix == 1) | (prefix == 2))
-        goes_on = np.append(inside, False)[1:]
+        continues = np.append(inside, False)[1:]
         start = np.flatnonzero(entity & ~inside)
-        return TagSpans(start, np.flatnonzero(entity & ~goes_on) + 1, label[start])
+        return TagSpans(start, np.flatnonzero(entity & ~continues) + 1, label[start])
 
-    def gold(
+    def encode(
         self, iob: Ints1d, label: Ints1d, lengths: Ints1d, are_others_o: bool = True
     ) -> tuple[Ints1d, Floats1d]:
-        """Return gold tags and mask from spaCy's codes and types, the sentences one after another.
+        """Return tags and mask from spaCy's codes and types, the sentences one after another.
 
         An entity across a sentence boundary cannot be predicted and counts as not annotated.
 
@@ -116,8 +116,8 @@ class TagCodec:
         mask = (iob > 0) & ~(entity & (broken[group] | (opener != 3)))
         if not are_others_o:
             mask &= ~(entity & ~known)
-        goes_on = np.append(inside, False)[1:]
-        prefix = np.where(inside, np.where(goes_on, 1, 2), np.where(goes_on, 0, 3))
+        continues = np.append(inside, False)[1:]
+        prefix = np.where(inside, np.where(continues, 1, 2), np.where(continues, 0, 3))
         if self.scheme == "BIO":
             prefix = inside.astype("int64")
         column = 1 + label * len(self.prefixes) + prefix

@@ -1,6 +1,7 @@
 """The interface of describers, and functions that they share."""
 
 import re
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from thinc.api import Model
 from thinc.types import Floats2d
+
+from ..errors import Warnings
 
 if TYPE_CHECKING:  # an extra
     import torch
@@ -41,6 +44,14 @@ class Describer(ABC):
 
     def to_bytes(self) -> bytes:
         """Return the data that the describer needs beside its settings and shared layers."""
+        return b""
+
+    def warn_without_data(self, source: str) -> bytes:
+        """Warn that the describer is saved without data that it needs, and return no data.
+
+        source (str): The encoder that has the data.
+        """
+        warnings.warn(Warnings.W211.format(describer=self, source=source), stacklevel=3)
         return b""
 
     def from_bytes(self, data: bytes) -> None:  # noqa: B027 (most have no data)

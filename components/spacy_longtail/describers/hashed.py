@@ -18,7 +18,8 @@ class HashedDescriptions(Describer):
 
     Descriptions that share words are similar. The same text has the same vector on every machine.
 
-    width (int): Columns. seed (int): Of the projections.
+    width (int): Number of columns.
+    seed (int): Random seed of the projections.
     RETURNS (Callable[[List[str]], Floats2d]): Texts to one row each, of unit length.
     """
 

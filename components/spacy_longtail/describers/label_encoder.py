@@ -59,6 +59,10 @@ class LabelEncoder(Describer):
         self.__dict__.pop("module", None)
 
     def to_bytes(self) -> bytes:
+        """Return the weights without word embeddings. If the encoder is not at hand, warn."""
+        return self._read() or self.warn_without_data(self.name)
+
+    def _read(self) -> bytes:
         """Return the weights without word embeddings; nothing if the encoder is not at hand."""
         if not self._data:
             self._data = data_in(located(self.name))
@@ -79,7 +83,7 @@ class LabelEncoder(Describer):
         require_torch()
         import torch
 
-        if not (data := self.to_bytes()):
+        if not (data := self._read()):
             check_encoder(self.name)
             raise ValueError(Errors.L265.format(name=self.name, problem="It has no label encoder."))
         with torch.random.fork_rng(devices=[]):  # weights that are replaced at once are drawn
@@ -127,13 +131,13 @@ class LabelEncoder(Describer):
         from ..layers.torch_transformer import PieceEncoder
 
         for layer in self._layers:
-            module = getattr(layer.shims[0], "_model", None)
+            module = getattr(layer.shims[0], "module", None)
             if isinstance(module, PieceEncoder) and module.encoder is not None:
                 yield module
         folder = located(self.name)
         if (folder / META).is_file():
             build = registry.get("architectures", "longtail.Transformer.v1")
-            yield shim_of(build().from_disk(folder / "tok2vec" / "model"))._model
+            yield shim_of(build().from_disk(folder / "tok2vec" / "model")).module
 
     def __getstate__(self) -> dict[str, object]:
         """Return the state without the module that was loaded."""
@@ -142,14 +146,13 @@ class LabelEncoder(Describer):
 
 def word_embeddings(transformer: "PieceEncoder") -> "Tensor":
     """Return the word embeddings of a transformer, in full precision on the CPU."""
-    weights: Tensor = transformer.encoder.get_input_embeddings().weight
-    return weights.detach().cpu().float()
+    return transformer.encoder.get_input_embeddings().weight.detach().cpu().float()
 
 
 def data_in(folder: Path) -> bytes:
     """Return the label encoder of a pretrained pipeline; nothing if it has none.
 
-    folder (Path): Of the pipeline, or of one of its components.
+    folder (Path): Folder of the pipeline, or of one of its components.
     """
     paths = [folder / DATA, folder / FILE, *sorted(folder.glob(f"*/{DATA}"))]
     return next((path.read_bytes() for path in paths if path.is_file()), b"")
@@ -163,8 +166,9 @@ def subwords_of_labels(tokenizer: "Tokenizer", texts: Iterable[str]) -> list[lis
 def label_weights(module: "PieceEncoder", encoder: "PieceEncoder", bits: float = 4) -> bytes:
     """Return the data of a label encoder: its weights, but of word embeddings the mean alone.
 
-    module (PieceEncoder): The transformer that reads labels. bits (float): Of its matrices, 4 to 8.
-    encoder (PieceEncoder): The encoder as it is loaded, whose word embeddings read the labels.
+    module (PieceEncoder): The transformer that reads labels.
+    encoder (PieceEncoder): The encoder as it is loaded, whose word embeddings the labels use.
+    bits (float): Number of bits of the matrices, 4 to 8.
     """
     from ..layers.torch_transformer import FORMAT, short_form
 

@@ -37,9 +37,11 @@ class SubwordDescriptions(Describer):
         self._layers = found or self._layers
 
     def to_bytes(self) -> bytes:
-        """Return the vectors; nothing if an encoder of the pipeline has them, or nobody has."""
+        """Return the vectors; nothing if an encoder of the pipeline has them. Warn if none has."""
+        if self._shared:
+            return b""
         is_known = self._own is not None or (located(self.source) / META).is_file()
-        return b"" if self._shared or not is_known else self._read().to_bytes()
+        return self._read().to_bytes() if is_known else self.warn_without_data(self.source)
 
     def from_bytes(self, data: bytes) -> None:
         """Take over vectors; without data, those of the pipeline or of the source are used."""

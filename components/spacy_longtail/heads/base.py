@@ -2,10 +2,10 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
-from thinc.api import Model, get_array_module
+from thinc.api import Model
 from thinc.types import Floats1d, Floats2d, Ints1d, Ragged
 
 from ..chains.tags import TagCodec
@@ -40,13 +40,12 @@ class Trained(NamedTuple, Generic[Output]):
     state: TwoTaskState  # for the next batch
 
     @property
-    def is_finite(self) -> bool:
-        """Return whether the loss and every part of its gradient are finite numbers."""
-        parts = [Head.logits(self.d_scores).dataXd]
+    def numbers(self) -> list[Any]:
+        """Return the loss and each array of the gradient."""
+        parts: list[Any] = [self.loss, Head.logits(self.d_scores).dataXd]
         if isinstance(self.d_scores, Lattice):
             parts.extend(self.d_scores.transitions)
-        finite = all(bool(get_array_module(a).isfinite(a).all()) for a in parts)
-        return finite and bool(np.isfinite(self.loss))
+        return parts
 
 
 class Decoded(NamedTuple):

@@ -6,7 +6,7 @@ from spacy.util import replace_model_node
 from thinc.api import Linear, Model, zero_init
 
 from ..errors import Errors
-from ..layers.described import described_linear, is_described
+from ..layers.described import SHARED, described_linear, is_described
 from ..layers.transitions import transition_scores
 from .base import Head
 
@@ -49,7 +49,7 @@ def rename_outputs(
     forget_outputs(model, len(new))
     for ref, params in before.items():
         for name, rows in params.items():
-            if name not in ("P", "Q", "D"):  # these are shared by all outputs
+            if name not in SHARED:
                 n_axes = 1 if ref == "output_layer" else rows.ndim
                 resized = model.ops.alloc((len(new),) * n_axes + rows.shape[n_axes:])
                 if name == "b":

@@ -90,7 +90,7 @@ class TwoTaskHead(Head[Ragged]):
         label = sums.argmax(axis=1)[span]
         p = sigmoid(data[:, 0]) * np.exp(log_p[np.arange(len(data)), label])
         iob = np.where(begins, 3, np.where(entity, 1, 2))
-        columns, _ = self.codec.gold(iob, label, lengths)
+        columns, _ = self.codec.encode(iob, label, lengths)
         return Decoded(columns, p if score else np.ones(len(data)))
 
     def marginals(self, scores: Ragged, lengths: Ints1d, outside: Floats1d) -> Floats2d:

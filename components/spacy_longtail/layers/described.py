@@ -10,6 +10,7 @@ from thinc.types import Floats2d, Ints1d
 NAME = "described_linear"
 SCALE = 8.0  # of the vectors, which have unit length: else words learn slower than the residual
 NO_TYPE = -1  # in `type_of`: the output of O
+SHARED = ("P", "Q", "D")  # params of all outputs; the others have a row for each output
 
 
 def described_linear(
@@ -22,9 +23,9 @@ def described_linear(
     weights. O has no words, W[O] and b[O] alone.
 
     residual (bool): Whether types have weights of their own; false trains only the shared ones.
-    RETURNS (Model[Floats2d, Floats2d]): With the params W (n_tags, nI), b (n_tags,), P (n_prefixes,
-        width, nI), Q (n_prefixes, width, nD) and D (n_types, nD), which is not trained. Before it
-        is initialized, `lay_out` says which tag is of which type.
+    RETURNS (Model[Floats2d, Floats2d]): The layer, with the params W (n_tags, nI), b (n_tags,), P
+        (n_prefixes, width, nI), Q (n_prefixes, width, nD) and D (n_types, nD), which is not
+        trained. Before it is initialized, `lay_out` says which tag is of which type.
     SOURCE: Ma et al. 2022; the residual is ours (docs/methods.md, "Label descriptions").
     """
     no_tags = np.zeros(0, dtype="int64")
@@ -117,7 +118,7 @@ class Forward:
         return forward(layer, X, self._remembered(layer) if is_kept else _from_words(layer))
 
     def _remembered(self, layer: Model) -> tuple[Ints1d, Floats2d]:
-        params = [layer.get_param(name) for name in ("P", "Q", "D")]
+        params = [layer.get_param(name) for name in SHARED]
         now = [*params, layer.attrs["type_of"], layer.attrs["prefix_of"]]
         last = self._last  # another thread may replace it meanwhile
         if last is not None and all(map(np.array_equal, last[0], now)):

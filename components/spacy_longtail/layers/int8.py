@@ -23,9 +23,9 @@ def can(*features: str) -> bool:
 
 
 class Int8Linear(nn.Module):
-    """Linear layer in int8: weights are quantized per output channel, activations per token.
+    """Linear layer in int8: weights are quantized per output channel, activations per subword.
 
-    The output for a token does not depend on the other tokens of its batch.
+    The output for a subword does not depend on the other subwords of its batch.
 
     weights (Tensor): Shape (n_out, n_in).
     bias (Optional[Tensor]): Shape (n_out,).
@@ -41,9 +41,13 @@ class Int8Linear(nn.Module):
         self.settle(weights, weights.abs().amax(dim=1).clamp_min(TINY) / 127)
 
     def settle(self, weights: Tensor, scales: Tensor) -> None:
-        """Quantize the weights. scales (Tensor): Shape (n_out,)."""
+        """Quantize the weights.
+
+        weights (Tensor): Shape (n_out, n_in).
+        scales (Tensor): Scale of each output channel, shape (n_out,).
+        """
         codes = (weights / scales[:, None]).round_().to(torch.int8)
-        self.levels = 254 / (1 + self.min_ratio)  # codes of a word reach from -127 to 127
+        self.levels = 254 / (1 + self.min_ratio)  # codes of a subword reach from -127 to 127
         self.zero_point = round(self.levels - 127)
         self.weights = codes.T.contiguous()
         self.scales = scales / self.levels
@@ -51,29 +55,32 @@ class Int8Linear(nn.Module):
 
     @torch.no_grad()
     def forward(self, inputs: Tensor) -> Tensor:
-        """Return outputs in float32, shape (..., n_out). inputs (Tensor): Shape (..., n_in)."""
-        words = inputs.reshape(-1, inputs.shape[-1])
-        lowest = words.amin(dim=1, keepdim=True).mul_(-1 / self.min_ratio)
-        largest = words.amax(dim=1, keepdim=True).maximum(lowest).clamp_min_(TINY)
-        outputs = self.products(words, largest).mul_(largest).add_(self.bias)
+        """Return outputs in float32, shape (..., n_out).
+
+        inputs (Tensor): Shape (..., n_in).
+        """
+        subwords = inputs.reshape(-1, inputs.shape[-1])
+        lowest = subwords.amin(dim=1, keepdim=True).mul_(-1 / self.min_ratio)
+        largest = subwords.amax(dim=1, keepdim=True).maximum(lowest).clamp_min_(TINY)
+        outputs = self.products(subwords, largest).mul_(largest).add_(self.bias)
         return outputs.view(*inputs.shape[:-1], -1)
 
-    def products(self, words: Tensor, largest: Tensor) -> Tensor:
-        """Multiply tokens, each scaled by its maximum, by the weights. Shape (n_words, n_out)."""
-        n = len(words)
-        scaled = words * (self.levels / largest)
-        codes = words.new_empty((-(-n // ROWS) * ROWS, words.shape[1]), dtype=torch.int8)
+    def products(self, subwords: Tensor, largest: Tensor) -> Tensor:
+        """Multiply subwords, each scaled by its maximum, by the weights: (n_subwords, n_out)."""
+        n = len(subwords)
+        scaled = subwords * (self.levels / largest)
+        codes = subwords.new_empty((-(-n // ROWS) * ROWS, subwords.shape[1]), dtype=torch.int8)
         codes[:n] = (scaled.sub_(self.zero_point) if self.zero_point else scaled).round_()
         products = torch._int_mm(codes, self.weights)[:n].float().mul_(self.scales)
         return products.add_(self.shift) if self.zero_point else products
 
 
 class ReducedLinear(Int8Linear):
-    """Linear layer in int8 for CPUs whose sums of 8-bit products overflow: tokens have 7 bits."""
+    """Linear layer in int8 for CPUs whose sums of 8-bit products overflow: subwords have 7 bits."""
 
     def settle(self, weights: Tensor, scales: Tensor) -> None:
-        """Quantize and pack the weights. scales (Tensor): Shape (n_out,)."""
-        self.ends = torch.zeros(weights.shape[1])  # the range of words that are scaled
+        """Quantize and pack the weights. The arguments are those of `Int8Linear.settle`."""
+        self.ends = torch.zeros(weights.shape[1])  # the range of scaled subwords
         self.ends[:2] = torch.tensor([-self.min_ratio, 1.0])
         with warnings.catch_warnings():  # torch means to move this to a package of its own
             warnings.simplefilter("ignore")
@@ -81,13 +88,12 @@ class ReducedLinear(Int8Linear):
             short = torch.quantize_per_channel(weights, scales.double(), zeros, 0, torch.qint8)
             self.packed = torch.ops.quantized.linear_prepack(short, None)
 
-    def products(self, words: Tensor, largest: Tensor) -> Tensor:
-        """Multiply tokens, each scaled by its maximum, by the weights. Shape (n_words, n_out)."""
-        scaled = words.new_empty((len(words) + 1, words.shape[1]))
-        torch.div(words, largest, out=scaled[:-1])
+    def products(self, subwords: Tensor, largest: Tensor) -> Tensor:
+        """Multiply subwords, each scaled by its maximum, by the weights: (n_subwords, n_out)."""
+        scaled = subwords.new_empty((len(subwords) + 1, subwords.shape[1]))
+        torch.div(subwords, largest, out=scaled[:-1])
         scaled[-1] = self.ends  # torch computes the scale from the minimum and maximum of all values
-        products: Tensor = torch.ops.quantized.linear_dynamic(scaled, self.packed, True)[:-1]
-        return products
+        return torch.ops.quantized.linear_dynamic(scaled, self.packed, True)[:-1]
 
 
 def short_linear(weights: Tensor, bias: Tensor | None) -> Int8Linear:
@@ -100,15 +106,15 @@ class Int8Layer(nn.Module):
 
     def __init__(self, layer: Any) -> None:
         super().__init__()
-        attention, words = layer.attention.self, layer.attention.output
+        attention, output = layer.attention.self, layer.attention.output
         parts = attention.query, attention.key, attention.value
         self.n_heads = attention.num_attention_heads
         weights, bias = (torch.cat([getattr(p, name) for p in parts]) for name in ("weight", "bias"))
-        others = (part.dense for part in (words, layer.intermediate, layer.output))
+        others = (part.dense for part in (output, layer.intermediate, layer.output))
         self.split = short_linear(weights, bias)
         self.joined, self.up, self.down = (short_linear(part.weight, part.bias) for part in others)
         self.activation = layer.intermediate.intermediate_act_fn
-        self.first_norm, self.last_norm = words.LayerNorm, layer.output.LayerNorm
+        self.first_norm, self.last_norm = output.LayerNorm, layer.output.LayerNorm
 
     def forward(self, states: Tensor, mask: Tensor) -> Tensor:
         """Return the next states.
@@ -138,7 +144,8 @@ class Int8Bert(nn.Module):
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> tuple[Tensor]:
         """Return the states of subwords.
 
-        input_ids, attention_mask (Tensor): Shape (n_sequences, n_pieces). The mask of padding is 0.
+        input_ids (Tensor): Subwords, shape (n_sequences, n_pieces).
+        attention_mask (Tensor): 0 for padding, else 1, in the same shape.
         """
         states: Tensor = self.embeddings(input_ids=input_ids)
         mask = ((1 - attention_mask) * MASKED).repeat_interleave(self.n_heads, dim=0)[:, None]

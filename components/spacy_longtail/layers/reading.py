@@ -52,7 +52,7 @@ def limit_of(encoder: Model[list[Doc], list[Floats2d]], docs: list[Doc]) -> Limi
         if node.name == TRANSFORMER:
             from .torch_transformer import longest_window
 
-            module = shim_of(node)._model
+            module = shim_of(node).module
             lengths = [own.lengths for own in module.pieces.of(docs)]
             return Limit(lengths, longest_window(module, node.attrs["max_pieces"]), "subwords")
         if "get_spans" in node.attrs:
@@ -80,8 +80,10 @@ def parts_of(encoder: Model[list[Doc], list[Floats2d]], X: list[Asked]) -> list[
 
     Without the query a word's vector would be the same for all types.
 
-    RETURNS (List[Part]): In order; the rows that they keep are those of the sentences.
-    RAISES (ValueError): L823, for a query that leaves no room for a sentence.
+    encoder (Model[List[Doc], List[Floats2d]]): The encoder, whose context window limits a part.
+    X (List[Asked]): Sentences with their queries.
+    RETURNS (List[Part]): Parts in order; the rows that they keep are those of the sentences.
+    RAISES (ValueError): If a query leaves no room for a sentence (L823).
     """
     sizes, limit, unit = limit_of(encoder, [asked.doc for asked in X])
     parts = []

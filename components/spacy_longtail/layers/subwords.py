@@ -18,7 +18,7 @@ from thinc.types import Floats2d, Ragged
 from ..encoders import check_encoder
 from ..errors import Errors
 from .listeners import nodes_of
-from .quantised import EightBit
+from .quantized import EightBit
 
 WITHIN = "##"  # prefix of a subword that is not the first of a word
 MAX_LETTERS = 100  # of a word; the others are ignored
@@ -100,8 +100,7 @@ class SubwordTable:
     def to_bytes(self) -> bytes:
         """Return the table as msgpack, with the subwords as one text."""
         fields = {"subwords": "\n".join(self.subwords), "is_plain": self.is_plain}
-        data: bytes = srsly.msgpack_dumps({**self.vectors._asdict(), **fields})
-        return data
+        return srsly.msgpack_dumps({**self.vectors._asdict(), **fields})
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "SubwordTable":

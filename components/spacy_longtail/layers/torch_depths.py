@@ -5,6 +5,8 @@ from typing import Any
 import torch
 from torch import nn
 
+POSITIONS = ("position_embeddings", "embed_positions", "wpe")  # names of tables of positions
+
 
 def depths_of(encoder: Any) -> dict[str, int]:
     """Return how many layers read what each parameter computes, whatever the architecture.
@@ -16,7 +18,7 @@ def depths_of(encoder: Any) -> dict[str, int]:
     positions.
 
     encoder (PreTrainedModel): A transformer of the Hugging Face hub; it is called once.
-    RETURNS (Dict[str, int]): By the parameter's name within the encoder.
+    RETURNS (Dict[str, int]): Number of layers by the parameter's name within the encoder.
     """
     layers = dict(_layers(encoder))
     last_call: dict[str, int] = {}  # when a module was called last, counted in modules
@@ -80,6 +82,3 @@ def positions_of(encoder: Any) -> int | None:
             known = getattr(encoder.config, "max_position_embeddings", module.num_embeddings)
             return int(min(module.num_embeddings, known)) - padding - 1
     return None
-
-
-POSITIONS = ("position_embeddings", "embed_positions", "wpe")

@@ -52,7 +52,10 @@ class _Reader(nn.Module, ABC):
 
 
 class Sentences:
-    """Which rows are of which sentence. sizes (Tensor): (n_sentences,), the rows of each."""
+    """Positions of the rows of each sentence.
+
+    sizes (Tensor): Number of rows of each sentence, shape (n_sentences,).
+    """
 
     def __init__(self, sizes: Tensor) -> None:
         self.last = sizes.cumsum(0) - 1

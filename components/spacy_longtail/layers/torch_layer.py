@@ -46,20 +46,23 @@ def torch_layer(
     convert_inputs: Callable | None = None,
     convert_outputs: Callable | None = None,
     init: Callable | None = None,
+    shim: "TorchShim | None" = None,
 ) -> Model:
     """Return a torch module as a thinc layer, whose weights are saved without pickle.
 
-    module (torch.nn.Module): Of a class that pickles; it returns float32. One that learns the width
+    module (torch.nn.Module): Module that pickles and returns float32. One that learns the width
         `n_in` of its inputs later has `resize`, and `first` names the weights that tell the width.
-    convert_inputs (Optional[Callable]): (model, X, is_train) to the module's ArgsKwargs and a
-        callback for their gradients; null hands arrays over as tensors.
-    convert_outputs (Optional[Callable]): (model, (X, tensors), is_train) to the outputs and a
-        callback for their gradients; null hands tensors over as arrays.
+    convert_inputs (Optional[Callable]): Converts (model, X, is_train) to the module's ArgsKwargs
+        and a callback for their gradients; null passes arrays as tensors.
+    convert_outputs (Optional[Callable]): Converts (model, (X, tensors), is_train) to the outputs
+        and a callback for their gradients; null passes tensors as arrays.
+    init (Optional[Callable]): Initializes the layer.
+    shim (Optional[TorchShim]): Shim of the module; null is one that saves it as safetensors.
     """
     require_torch()
     model = PyTorchWrapper_v3(module, convert_inputs=convert_inputs, convert_outputs=convert_outputs)
     save, load = to_safetensors, from_safetensors
-    model.shims[0] = TorchShim(module, serialize_model=save, deserialize_model=load)
+    model.shims[0] = shim or TorchShim(module, serialize_model=save, deserialize_model=load)
     if init is not None:
         model.init = init
     return model
@@ -72,13 +75,18 @@ class TorchShim(PyTorchShim):
     threads are predicting at that moment.
     """
 
+    @property
+    def module(self) -> Any:
+        """Return the torch module."""
+        return self._model
+
     def predict(self, inputs: ArgsKwargs) -> Any:
         """Return the module's outputs in evaluation mode; `begin_update` sets training mode."""
         import torch
 
-        self._model.eval()
+        self.module.eval()
         with torch.no_grad():
-            return self._model(*inputs.args, **inputs.kwargs)
+            return self.module(*inputs.args, **inputs.kwargs)
 
     @contextmanager
     def use_params(self, params: Mapping[tuple[int, str], FloatsXd]) -> Iterator[None]:
@@ -86,11 +94,12 @@ class TorchShim(PyTorchShim):
 
         thinc's own shim looks for them under names that no optimizer gives.
 
-        params (Mapping[Tuple[int, str], FloatsXd]): By this shim's id and the parameter's name.
+        params (Mapping[Tuple[int, str], FloatsXd]): Weights by the shim's id and the parameter's
+            name.
         """
         trained = []
         try:
-            for name, parameter in self._model.named_parameters():
+            for name, parameter in self.module.named_parameters():
                 if (other := params.get((self.id, name))) is not None:
                     trained.append((parameter, parameter.data))
                     parameter.data = xp2torch(other, device=parameter.device).clone()
@@ -109,8 +118,8 @@ def resize(layer: Model, n_in: int) -> None:
     """Draw new weights of a module that has `resize`, for inputs of this width, on its device."""
     shim = shim_of(layer)
     device = shim.device
-    shim._model.resize(n_in)
-    shim._model.to(device)
+    shim.module.resize(n_in)
+    shim.module.to(device)
 
 
 def rows_to_torch(model: Model, X: list[Floats2d], is_train: bool) -> tuple[ArgsKwargs, Callable]:

@@ -1,5 +1,6 @@
-"""Threads of torch: batches side by side, and processes that were forked. Needs torch: import it
-within functions.
+"""Threads of torch: batches that are predicted side by side, and forked processes.
+
+This module needs torch: import it within functions.
 
 torch computes with OpenMP, whose settings and pools of threads belong to single threads of Python.
 `torch.set_num_threads` changes more than that: it also sets the default of every thread that has

@@ -16,7 +16,7 @@ from ..errors import Errors
 from ..hub import no_model_code
 from .int8 import can, in_int8
 from .pieces import Pieces
-from .quantised import GROUP, EightBit, FourBit, eight_bit, four_bit
+from .quantized import GROUP, EightBit, FourBit, eight_bit, four_bit
 from .torch_depths import depths_of, positions_of
 from .torch_layer import TorchShim, load_state, read_safetensors, tensors_of, write_safetensors
 from .torch_threads import side_by_side
@@ -146,18 +146,18 @@ class TransformerShim(TorchShim):
     It knows no mixed precision, so it takes no other settings of thinc's shim.
 
     module, serialize_model, deserialize_model: As for thinc's PyTorchShim.
-    kept (float): Learning rate of a layer, as a multiple of that of the layer above it.
+    layer_decay (float): Learning rate of a layer, as a multiple of that of the layer above it.
     """
 
     def __init__(
         self,
         module: PieceEncoder,
-        kept: float,
+        layer_decay: float,
         serialize_model: Callable[[Any], bytes],
         deserialize_model: Callable[[Any, bytes, torch.device], Any],
     ) -> None:
         super().__init__(module, serialize_model=serialize_model, deserialize_model=deserialize_model)
-        self.kept = kept
+        self.layer_decay = layer_decay
         self._short: tuple[Any, Any] | None = None  # the encoder, and its copy in int8
         self._depths: tuple[Any, dict[str, int]] | None = None  # the encoder, and those in it
 
@@ -170,12 +170,11 @@ class TransformerShim(TorchShim):
         options = dict(inputs.kwargs)
         if options.pop("int8", False):
             options["encoder"] = self.short_encoder()
-        states: Tensor = super().predict(ArgsKwargs(inputs.args, options))
-        return states
+        return super().predict(ArgsKwargs(inputs.args, options))
 
     def short_encoder(self) -> Any:
         """Return the transformer in int8, quantized from the current weights."""
-        encoder, short = self._model.encoder, self._short
+        encoder, short = self.module.encoder, self._short
         if short is None or short[0] is not encoder:
             short = encoder, in_int8(encoder, encoder.get_input_embeddings())
             self._short = short
@@ -198,8 +197,8 @@ class TransformerShim(TorchShim):
             self._short = None
 
     def finish_update(self, optimizer: Any) -> None:
-        """Multiply the learning rate of each layer by `kept`, relative to the layer above."""
-        module = self._model
+        """Step with `layer_decay` times the learning rate of the layer above in each layer."""
+        module = self.module
         if self._depths is None or self._depths[0] is not module.encoder:
             self._depths = module.encoder, depths_of(module.encoder)
         depths = self._depths[1]
@@ -208,7 +207,7 @@ class TransformerShim(TorchShim):
                 if parameter.grad is None:
                     continue
                 data, gradient = torch2xp(parameter.data), torch2xp(parameter.grad)
-                rate = self.kept ** depths[name.removeprefix("encoder.")]
+                rate = self.layer_decay ** depths[name.removeprefix("encoder.")]
                 weights, _ = optimizer((self.id, name), data, gradient, lr_scale=rate)
                 parameter.data = xp2torch(weights, requires_grad=True, device=parameter.device)
                 parameter.grad.zero_()

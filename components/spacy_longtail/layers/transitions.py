@@ -20,7 +20,9 @@ class Lattice(NamedTuple):
 def with_transitions(classifier: Model[list[Doc], Ragged]) -> Model[list[Doc], Lattice]:
     """Add learnt transition scores to a model that computes tag logits of documents.
 
-    RETURNS (Model[List[Doc], Lattice]): With the classifier's refs, and a ref "transitions".
+    classifier (Model[List[Doc], Ragged]): The model that computes the logits.
+    RETURNS (Model[List[Doc], Lattice]): The model with the classifier's refs and a ref
+        "transitions".
     """
     scores = transition_scores()
     refs = {name: classifier.maybe_get_ref(name) for name in ("tok2vec", "output_layer")}

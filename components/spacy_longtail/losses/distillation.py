@@ -9,15 +9,15 @@ from thinc.types import Floats2d, Ints1d
 
 from ..numerics import Rows, logsumexp
 from ..settings import CHECKED
-from ..types import ClassWeights, SoftTargets
-from .base import Loss, Share, SoftmaxLoss, TokenLoss, check_loss
-from .token import CrossEntropy
+from ..types import SoftTargets
+from .base import Share, SoftmaxLoss, TokenLoss, check_loss
+from .token import WrappingLoss
 
-FLOOR = -1e30  # stands for -inf in rows that are not used
+FLOOR = -1e30  # instead of -inf in rows that are not used
 
 
 @dataclass(frozen=True, config=CHECKED)
-class Distillation(Loss):
+class Distillation(WrappingLoss):
     """(1 - share) base + share T^2 H(q, p) on tokens with a teacher, the base loss alone on others.
 
     H is the cross-entropy of the student's p under the teacher's q, both softened: raised to 1 / T
@@ -45,23 +45,10 @@ class Distillation(Loss):
     def __post_init__(self) -> None:
         self._base_formula()
 
-    @property
-    def inner(self) -> TokenLoss:
-        """Return the base loss."""
-        return self.base or CrossEntropy()
-
     def _base_formula(self) -> SoftmaxLoss:
         who, needs = "longtail.Distillation.v1", "a base that trains a softmax over tags"
         fix = "Use longtail.CrossEntropy.v1, Focal.v1, Dice.v1 or MoM.v1."
         return check_loss(self.inner, (SoftmaxLoss,), who, needs, fix)
-
-    @property
-    def class_weights(self) -> ClassWeights | None:
-        return self.inner.class_weights
-
-    @property
-    def entity_factor(self) -> float:
-        return self.inner.entity_factor
 
     @property
     def reads_soft(self) -> bool:

@@ -90,8 +90,27 @@ class OneVersusRestFocal(BinaryLoss):
         return Focal(self.gamma).binary_rows(logits, targets)
 
 
+class WrappingLoss(Loss):
+    """A loss that wraps a loss of tokens, whose weights it has."""
+
+    base: TokenLoss | None = None  # null is cross-entropy
+
+    @property
+    def inner(self) -> TokenLoss:
+        """Return the wrapped loss."""
+        return self.base or CrossEntropy()
+
+    @property
+    def class_weights(self) -> ClassWeights | None:
+        return self.inner.class_weights
+
+    @property
+    def entity_factor(self) -> float:
+        return self.inner.entity_factor
+
+
 @dataclass(frozen=True, config=CHECKED)
-class MoM(TokenLoss):
+class MoM(WrappingLoss, TokenLoss):
     """Majority or minority: lam base(all tokens) + (1 - lam) base(tokens whose gold tag is O).
 
     Tokens of entities thus have the weight lam and O has 1: the reverse of inverse frequency.
@@ -112,21 +131,13 @@ class MoM(TokenLoss):
     lam: Annotated[float, Field(gt=0, le=1)] = 0.2
 
     @property
-    def _base(self) -> TokenLoss:
-        return self.base or CrossEntropy()
-
-    @property
     def formula(self) -> Loss:
-        return self._base.formula
-
-    @property
-    def class_weights(self) -> ClassWeights | None:
-        return self._base.class_weights
+        return self.inner.formula
 
     @property
     def entity_factor(self) -> float:
-        return self.lam * self._base.entity_factor
+        return self.lam * super().entity_factor
 
     @property
     def is_likelihood(self) -> bool:
-        return self.lam == 1 and self._base.is_likelihood
+        return self.lam == 1 and self.inner.is_likelihood

@@ -29,21 +29,23 @@ class NameMatcher:
 
     def __init__(self, names: Names) -> None:
         self.names = names
-        self._vocab: Vocab | None = None
-        self._matcher: PhraseMatcher | None = None
+        # one tuple, because several threads may use one matcher
+        self._cached: tuple[Vocab, PhraseMatcher, dict[int, int]] | None = None
 
     def __call__(self, doc: Doc) -> list[tuple[int, int, int]]:
         """Return the matches in a document: number of the type, first token, end."""
-        if self._matcher is None or self._vocab is not doc.vocab:
+        cached = self._cached
+        if cached is None or cached[0] is not doc.vocab:
             strings: Any = doc.vocab.strings  # spaCy's stub lacks allow_transient
             # the end of a memory zone must not remove the types
             keys = [strings.add(label, allow_transient=False) for label in self.names]
-            self._type_of = {key: i for i, key in enumerate(keys)}
-            self._vocab, self._matcher = doc.vocab, matcher_of(doc.vocab, self.names)
-        return [(self._type_of[key], start, end) for key, start, end in self._matcher(doc)]
+            type_of = {key: i for i, key in enumerate(keys)}
+            self._cached = cached = doc.vocab, matcher_of(doc.vocab, self.names), type_of
+        _, matcher, type_of = cached
+        return [(type_of[key], start, end) for key, start, end in matcher(doc)]
 
     def __getstate__(self) -> dict[str, object]:
-        return {"names": self.names, "_vocab": None, "_matcher": None}
+        return {"names": self.names, "_cached": None}
 
 
 @serialize_attr.register(NameMatcher)

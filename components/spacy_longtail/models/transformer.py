@@ -52,11 +52,9 @@ def Transformer(
     limit = None if max_pieces is None else whole("max_pieces", max_pieces, "Use null.", 8)
     size = whole("batch_pieces", batch_pieces, "4096 is the default.", limit or DEFAULT_PIECES)
     module = torch_transformer.PieceEncoder()
-    model = torch_layer(module, convert_inputs, rows_from_torch, init)
     save, load = torch_transformer.to_bytes, torch_transformer.from_bytes
-    model.shims[0] = torch_transformer.TransformerShim(
-        module, decay, serialize_model=save, deserialize_model=load
-    )
+    shim = torch_transformer.TransformerShim(module, decay, save, load)
+    model = torch_layer(module, convert_inputs, rows_from_torch, init, shim)
     model.name = TRANSFORMER
     model.attrs.update(name=name, max_pieces=limit, batch_pieces=size)
     return model
@@ -64,8 +62,7 @@ def Transformer(
 
 def encoder_of(model: Model) -> "PieceEncoder":
     """Return the torch module of a longtail.Transformer.v1."""
-    module: PieceEncoder = shim_of(model)._model
-    return module
+    return shim_of(model).module
 
 
 def init(model: Model, X: list[Doc] | None = None, Y: object = None) -> None:

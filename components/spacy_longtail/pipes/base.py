@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial, wraps
+from math import isfinite
 from pathlib import Path
 from typing import Any, ClassVar, Literal, cast
 
@@ -15,10 +16,11 @@ from spacy.pipeline.trainable_pipe import TrainablePipe
 from spacy.tokens import Doc
 from spacy.util import minibatch
 from spacy.vocab import Vocab
-from thinc.api import Model, Optimizer
+from thinc.api import Model, Optimizer, get_array_module
 from thinc.types import FloatsXd
 from typing_extensions import Self
 
+from ..errors import Errors
 from ..layers.listeners import encoders_of, listener_in, remember
 from ..layers.serving import use_faster_blas
 from ..scorers import NER_SCORE_WEIGHTS
@@ -54,6 +56,10 @@ KINDS: dict[str, Block] = {
 def factory(name: str, kind: Literal["ner", "gate", "secondary"], **blocks: Block) -> Callable:
     """Return a decorator that registers the factory of a component.
 
+    The factory remembers each pipeline that it builds a component for, without keeping it alive. So
+    a component whose listener reads a shared encoder can find its pipeline when it predicts, and
+    check that this encoder was the last to write the vectors (L813).
+
     name (str): Name of the factory.
     kind (str): What the component assigns, requires and is scored by: a row of KINDS.
     blocks (Block): Defaults of settings that are config blocks.
@@ -65,8 +71,7 @@ def factory(name: str, kind: Literal["ner", "gate", "secondary"], **blocks: Bloc
         @wraps(build)
         def build_in(nlp: Language, name: str, **arguments: object) -> Pipe:
             remember(nlp)
-            pipe: Pipe = build(nlp, name, **arguments)
-            return pipe
+            return build(nlp, name, **arguments)
 
         return Language.factory(name, default_config=settings, **meta)(build_in)
 
@@ -123,8 +128,7 @@ class SavedPipe:
         """Serialize the component."""
         parts = self.parts("to_bytes", exclude)
         parts["cfg"] = lambda: srsly.json_dumps(self.saved_cfg())
-        data: bytes = util.to_bytes(parts, exclude)
-        return data
+        return util.to_bytes(parts, exclude)
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> Self:
         """Load the component after a check of its `cfg`."""
@@ -158,13 +162,13 @@ class Gate(SavedPipe):
 class EntityScorer(SavedPipe):
     """NER that calibrates the scores of entities and applies thresholds before it writes them."""
 
-    predict: Callable[[list[Doc]], list[list[ScoredSpan]]]  # entities with scores
+    predict: Callable  # returns the entities of each document, with scores
 
     def candidates(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
         """Return the entities of each document before calibration and thresholds."""
         return self.predict(docs)
 
-    def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
+    def set_annotations(self, docs: Iterable[Doc], scores: Any) -> None:
         """Add the entities to doc.ents, and write their scores if scores_key is set."""
         for doc, spans in zip(docs, scores, strict=True):
             write_entities(doc, judge(doc, spans, self.cfg, self.name), self.cfg["scores_key"])
@@ -263,6 +267,18 @@ def check_head_rate(head_rate: float) -> float:
     rule = "a finite number above 0"
     fix = "1 is the optimizer's own rate. To train nothing, name the component in frozen_components."
     return finite("head_rate", head_rate, rule, fix, sys.float_info.min)
+
+
+def check_finite(who: str, n_rows: int, loss: float, *gradient: FloatsXd) -> None:
+    """Check that the loss of a batch and each array of its gradient are finite numbers.
+
+    who (str): Name of the component.
+    n_rows (int): Number of rows in the batch, for the message.
+    RAISES (ValueError): If one is not (L007).
+    """
+    are_finite = (bool(get_array_module(part).isfinite(part).all()) for part in gradient)
+    if not (isfinite(loss) and all(are_finite)):
+        raise ValueError(Errors.L007.format(who=who, loss=loss, n_rows=n_rows))
 
 
 def with_head_rate(optimizer: Optimizer | None, encoder: Model, head_rate: float) -> Optimizer | None:

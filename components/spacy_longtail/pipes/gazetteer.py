@@ -87,7 +87,8 @@ class TrainingGazetteer(UntrainedPipe):
     ) -> None:
         """Read the names of the training data, and how far they can be relied on.
 
-        get_examples (Callable): Training examples. nlp (Optional[Language]): The current pipeline.
+        get_examples (Callable): Training examples.
+        nlp (Optional[Language]): The current pipeline.
         labels (Optional[List[str]]): Labels of `init labels`, which must be the types found here.
         counts_corpus (Optional[Callable]): A reader of the untouched data; null is `get_examples`.
         """
@@ -123,14 +124,14 @@ class TrainingGazetteer(UntrainedPipe):
             blocked = set(blocked_tokens(doc)) if names else set()
             ents = doc.ents if names else ()
             starts, ends = [ent.start for ent in ents], [ent.end for ent in ents]
-            new, going = list[ScoredSpan](), list[Span]()
+            new, removed = list[ScoredSpan](), list[Span]()
             for name in names:
                 others = ents[bisect_right(ends, name.start) : bisect_left(starts, name.end)]
                 if blocked.isdisjoint(range(name.start, name.end)) and _wins(name, others):
                     new.append(name)
-                    going.extend(others)
+                    removed.extend(others)
             if new:
-                remove_from(doc, going, key)
+                remove_from(doc, removed, key)
                 write_entities(doc, new, key)
             elif key is not None and key not in doc.spans:
                 write_scores(doc, key, [])

@@ -106,8 +106,9 @@ class GLiNERNER(EntityScorer, UntrainedPipe):
         docs = list(docs)
         label_of = {words: label for label, words in self.cfg["types"].items()}
         # half of what it reads: its words are smaller than spaCy's tokens
-        most = max(self.gliner.config.max_len // 2, 1)
-        parts = [(i, doc[a:b]) for i, doc in enumerate(docs) for a, b in sentence_parts(doc, most)]
+        max_tokens = max(self.gliner.config.max_len // 2, 1)
+        numbered = enumerate(docs)
+        parts = [(i, doc[a:b]) for i, doc in numbered for a, b in sentence_parts(doc, max_tokens)]
         texts = {k: part.text for k, (_, part) in enumerate(parts) if part.text.strip()}
         threshold = self.cfg["threshold"]
         with _reading, torch.random.fork_rng(devices=[]):  # the package draws a seed
@@ -147,15 +148,15 @@ def load_gliner(name: str) -> Any:
         raise ValueError(Errors.L296.format(path=name, problem=problem[:300].rstrip(" ."))) from error
 
 
-def sentence_parts(doc: Doc, most: int) -> Iterator[tuple[int, int]]:
+def sentence_parts(doc: Doc, max_tokens: int) -> Iterator[tuple[int, int]]:
     """Yield the first token, and the one after the last, of each sentence or part of one.
 
     doc (Doc): The document.
-    most (int): Maximum number of tokens of a part.
+    max_tokens (int): Maximum number of tokens of a part.
     """
     for start, end in sentence_bounds(doc):
-        for part in range(start, end, most):
-            yield part, min(part + most, end)
+        for part in range(start, end, max_tokens):
+            yield part, min(part + max_tokens, end)
 
 
 make_gliner_ner = factory(WHO, "ner")(GLiNERNER)

@@ -48,24 +48,25 @@ def check_known(setting: str, declared: Collection[str], known: Collection[str],
         raise ValueError(Errors.L203.format(**shown))
 
 
-def declared_without_mention(
-    nlp: Language | None, mentioned: Collection[str], include: Collection[str] | None
+def warn_without_mention(
+    nlp: Language | None,
+    mentioned: Collection[str],
+    include: Collection[str] | None,
+    who: str,
+    is_described: bool,
 ) -> list[str]:
-    """Return the declared types that the training data has no mention of.
+    """Warn of declared types that the training data has no mention of, and return them.
 
+    nlp (Optional[Language]): The pipeline, whose config declares types.
     mentioned (Collection[str]): The types that the data has.
-    include (Optional[Collection[str]]): The types that a component learns; null is all.
-    """
-    is_learnt = [t for t in declared_types(nlp) if include is None or t in include]
-    return [label for label in is_learnt if label not in mentioned]
-
-
-def warn_without_mention(labels: Collection[str], who: str, is_described: bool) -> None:
-    """Warn of types that a component keeps although the training data has no mention of them.
-
+    include (Optional[Collection[str]]): The types that the component learns; null is all.
+    who (str): Name of the component, which keeps these types.
     is_described (bool): Whether the component finds types by their descriptions.
     """
-    if labels:
+    is_learnt = [t for t in declared_types(nlp) if include is None or t in include]
+    lacking = [label for label in is_learnt if label not in mentioned]
+    if lacking:
         how = "finds them by their descriptions alone" if is_described else "cannot find them"
-        shown = {"who": who, "types": ", ".join(sorted(labels)), "how": how}
+        shown = {"who": who, "types": ", ".join(sorted(lacking)), "how": how}
         warnings.warn(Warnings.W180.format(**shown), stacklevel=3)
+    return lacking

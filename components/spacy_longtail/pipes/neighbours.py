@@ -10,19 +10,14 @@ from itertools import dropwhile, takewhile
 from typing import Any
 
 from spacy.language import Language
-from spacy.pipeline import EntityRecognizer
 from spacy.tokens import Doc
-from spacy.util import registry
 
 from ..errors import Errors, Warnings
 from ..types import Block
 from .base import Gate
 from .scores.merging import BY_SCORE
-from .scores.probabilities import SETTING
 
 BOUNDARIES = {"token.is_sent_start", "doc.sents"}
-STOCK, OURS = "ner", "longtail_ner"  # factories of transition-based NERs
-N_FEATURES = 3  # of a parser's state: those with more look at other tokens, too
 
 
 def name_in(nlp: Language, pipe: object) -> str | None:
@@ -45,14 +40,15 @@ def is_secondary(pipe: object) -> bool:
     return getattr(pipe, "is_secondary", False)
 
 
-def _settings(pipe: object) -> Block:
+def settings_of(pipe: object) -> Block:
+    """Return the settings of a component, as far as it keeps them in `cfg`."""
     cfg = getattr(pipe, "cfg", None)
     return cfg if isinstance(cfg, dict) else {}
 
 
 def _flags(nlp: Language, name: str, pipe: object, key: str) -> bool:
     """Return whether a component flags in doc.spans[key]. One that names no key may write any."""
-    named = {_settings(pipe).get("spans_key"), getattr(pipe, "key", None)} - {None}
+    named = {settings_of(pipe).get("spans_key"), getattr(pipe, "key", None)} - {None}
     writes = key in named if named else "doc.spans" in nlp.get_pipe_meta(name).assigns
     return writes and not is_secondary(pipe)
 
@@ -102,7 +98,7 @@ def check_secondary(nlp: Language, pipe: Any, who: str) -> None:
             problems.append(f"{gate} does not look for {', '.join(closed)}")
     before = components_before(nlp, pipe)
     others = [other for other in before.values() if not isinstance(other, Gate)]
-    if merge in BY_SCORE and key not in [_settings(other).get("scores_key") for other in others]:
+    if merge in BY_SCORE and key not in [settings_of(other).get("scores_key") for other in others]:
         raise ValueError(Errors.L207.format(who=who, merge=merge, key=key))
     for name, other in before.items():
         is_ner = "doc.ents" in nlp.get_pipe_meta(name).assigns
@@ -132,57 +128,3 @@ def upstream_of(nlp: Language, pipe: object) -> str | None:
     name = name_in(nlp, pipe)
     encoders = {n: getattr(other, "listening_components", ()) for n, other in nlp.components}
     return next((n for n, listeners in encoders.items() if name in listeners), None)
-
-
-def ask_for_probabilities(nlp: Language, primary: str | None, pipe: object = None) -> str | None:
-    """Let the primary of a posterior gate write its probabilities to the Doc.
-
-    A stock `ner` cannot write any, so a longtail_ner of the same weights takes its place in the
-    pipeline. It finds the same entities, and without a loss it learns as `ner` does.
-
-    nlp (Language): The pipeline; a component and its config are changed in place.
-    primary (Optional[str]): Name of the component; null is the last that can write some.
-    pipe (object): The gate, which the component stands before; null looks at the whole pipeline.
-    RETURNS (Optional[str]): Name of the component; null if no such component can write any.
-    """
-    before = components_before(nlp, pipe)
-    writers = [n for n, other in before.items() if _can_write_probabilities(nlp, n, other)]
-    name = next((n for n in reversed(writers) if primary in (None, n)), None)
-    if name is not None:
-        if nlp.get_pipe_meta(name).factory == STOCK:
-            _replace_stock_ner(nlp, name)
-        for settings in (_settings(nlp.get_pipe(name)), nlp.get_pipe_config(name)):
-            settings[SETTING] = True
-    return name
-
-
-def _can_write_probabilities(nlp: Language, name: str, pipe: object) -> bool:
-    if is_secondary(pipe):  # it reads flagged sentences alone
-        return False
-    is_stock = nlp.get_pipe_meta(name).factory == STOCK and isinstance(pipe, EntityRecognizer)
-    return SETTING in _settings(pipe) or (is_stock and has_action_probabilities(pipe))
-
-
-def has_action_probabilities(pipe: EntityRecognizer) -> bool:
-    """Return whether a parser looks at a token and its entity alone, and takes no beam."""
-    n_features: int = pipe.model.get_ref("lower").get_dim("nF")
-    return n_features == N_FEATURES and pipe.cfg["beam_width"] == 1
-
-
-def _replace_stock_ner(nlp: Language, name: str) -> None:
-    """Put a longtail_ner that shares model and types with a stock `ner` in its place.
-
-    `nlp.replace_pipe` cannot do this: it builds a new model from the config, whose variables have
-    no values yet while a pipeline is loaded.
-    """
-    stock: Any = nlp.get_pipe(name)
-    meta = nlp.get_factory_meta(OURS)
-    shared = {key: stock.cfg[key] for key in ("update_with_oracle_cut_size", "incorrect_spans_key")}
-    parts = {"model": stock.model, "moves": stock.moves, "scorer": stock.scorer}
-    ours = registry.factories.get(OURS)(nlp=nlp, name=name, **parts, **shared)
-    ours.cfg["moves"] = stock.cfg["moves"]  # what is saved: null where they come from the data
-    nlp._components[nlp.component_names.index(name)] = (name, ours)
-    nlp._pipe_meta[name] = meta
-    config = nlp.get_pipe_config(name)
-    defaults = meta.default_config or {}
-    config.update({**defaults, **config, "factory": OURS})

@@ -22,6 +22,9 @@ Thresholds = dict[str, Probability] | None  # by type
 OF_TYPES = ("include", "thresholds", "descriptions", "unseen")  # values that name types of the pipe
 
 
+_adapter = lru_cache(TypeAdapter)
+
+
 class Saved(Protocol):
     """A component whose settings and learnt values are saved as `cfg`."""
 
@@ -45,8 +48,7 @@ def read_cfg(source: Path | str, pipe: Saved) -> Block:
         problem = " ".join(f"it cannot be read ({error})".split())
     if problem:
         raise bad_cfg(source, pipe, problem)
-    loaded: Block = cfg
-    return loaded
+    return cfg
 
 
 def bad_cfg(source: Path | str, pipe: Saved, problem: str) -> ValueError:
@@ -94,8 +96,3 @@ def _kinds(pipe: type[Saved]) -> dict[str, Any]:
     hints = typing.get_type_hints(pipe.__init__, include_extras=True)
     settings = {name: hints[name] for name in inspect.signature(pipe).parameters if name in hints}
     return {**settings, **pipe.learnt}
-
-
-@lru_cache
-def _adapter(kind: Any) -> TypeAdapter:
-    return TypeAdapter(kind)

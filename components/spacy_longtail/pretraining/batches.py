@@ -19,7 +19,7 @@ from torch.utils.data import IterableDataset, get_worker_info
 
 from ..corpus.formats.open_types import fine_and_coarse
 from ..layers.pieces import Pieces, Words
-from ..layers.quantised import EightBit
+from ..layers.quantized import EightBit
 from ..layers.subwords import SubwordTable
 from ..types import ANNOTATED_TYPES
 from .donors import Donor

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from ..layers.int8 import in_int8
-from ..layers.quantised import EightBit, eight_bit
+from ..layers.quantized import EightBit, eight_bit
 from ..output.console import progress
 from ..output.writing import coded_io, whole_folder
 from .batches import PackedDonor, Sentence, places_of, unlabelled

@@ -14,8 +14,9 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 from thinc.types import Floats2d
 
+from ..pipes.gate.primary import ask_for_probabilities, has_action_probabilities
 from ..pipes.gate.sentence_gate import SentenceGate
-from ..pipes.neighbours import ask_for_probabilities, has_action_probabilities, is_secondary
+from ..pipes.neighbours import is_secondary
 from ..pipes.scores.probabilities import begin_probabilities
 from ..pipes.token.tagging import TokenTagger
 from ..sentences import sentence_lengths, sums_by_sentence, touched_sentences

@@ -23,7 +23,7 @@ class Budget:
     particular order this happens with a probability of at most `share`, however they are
     distributed. Beside BURST sentences, never more than `share` of all so far are flagged.
 
-    share (float): Of all sentences, above 0 and at most 1.
+    share (float): Maximum fraction of all sentences, above 0 and at most 1.
     start (Iterable[float]): Scores of development data. Without any the first 1 / share never flag.
     SOURCE: Vovk et al. 2005; the cap is ours (docs/methods.md, "Budget of the posterior gate").
     """

@@ -21,7 +21,11 @@ def write_all_flagged(docs: Iterable[Doc], key: str, name: str, flags: Ints1d, s
 
     attrs["scores"] and attrs["pipes"] have each span's score and gate: 1 and "" for those of rules.
 
-    flags (Ints1d): (n_sentences,), of all documents. scores (Floats1d): (n_sentences,).
+    docs (Iterable[Doc]): Documents.
+    key (str): Key in doc.spans.
+    name (str): Name of the gate.
+    flags (Ints1d): Whether each sentence of all documents is flagged, shape (n_sentences,).
+    scores (Floats1d): Scores of these sentences, in the same shape.
     """
     at = 0
     for doc in docs:
@@ -54,7 +58,11 @@ def _of_others(doc: Doc, key: str, name: str) -> Iterable[Row]:
 def flagged_parts(doc: Doc, key: str | None, who: str) -> Parts:
     """Return the first token, and the one after the last, of each part to process.
 
-    key (Optional[str]): In doc.spans: a sentence with a token of a span is a part; null is all.
+    doc (Doc): The document.
+    key (Optional[str]): Key in doc.spans: each sentence that shares a token with one of these spans
+        is a part. With null the whole document is one part.
+    who (str): Name of the component, for messages.
+    RAISES (ValueError): If the document has no such spans (L254).
     """
     if key is None:
         return [(0, len(doc))] if len(doc) else []

@@ -36,15 +36,16 @@ def learn_counts(
 ) -> Block:
     """Find or check the rare types, and compute the weights of the two classes.
 
-    labels (Collection[str]): The rare types; empty for "auto".
-    declared (Collection[str]): The types that the config declares: they may lack mentions.
-
     examples (Iterable[Example]): Untouched training data. The sentences are gold, or those of the
         predicted document where no gold boundaries are annotated.
+    labels (Collection[str]): The rare types; empty for "auto".
+    declared (Collection[str]): The types that the config declares: they may lack mentions.
+    cfg (Mapping[str, Any]): Settings of the gate.
+    who (str): Name of the gate, for messages.
     RETURNS (Block): Those keys of FOUND that the counts decide.
     """
     mentions: Counter[str] = Counter()
-    sentences: Counter[frozenset[str]] = Counter()  # by the types that stand in them
+    sentences: Counter[frozenset[str]] = Counter()  # by the types of their entities
     for eg in examples:
         is_gold = has_boundaries(eg.reference)
         lengths = sentence_lengths(eg.reference if is_gold else eg.predicted)
@@ -97,7 +98,9 @@ def with_boundaries(
 def warn_of_whole_documents(examples: Iterable[Example], sets_boundaries: bool, who: str) -> None:
     """Warn if a component trains on documents without boundaries that will or should have some.
 
-    sets_boundaries (bool): Whether a component before it sets boundaries. who (str): The component.
+    examples (Iterable[Example]): Training examples.
+    sets_boundaries (bool): Whether a component before it sets boundaries.
+    who (str): Name of the component.
     """
     bare = [eg for eg in examples if not has_boundaries(eg.predicted)]
     if bare and sets_boundaries:

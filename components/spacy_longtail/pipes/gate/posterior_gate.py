@@ -17,10 +17,11 @@ from ...settings import finite
 from ...types import WEAK_SENTENCES
 from ..base import Gate, UntrainedPipe, factory
 from ..label_checks import check_labels, check_types
-from ..neighbours import ask_for_probabilities, components_before
+from ..neighbours import components_before
 from ..scores.probabilities import begin_probabilities, check_rare_types
 from .budget import Budget
 from .flagging import write_all_flagged
+from .primary import ask_for_probabilities
 
 WHO = "longtail_posterior_gate"
 THRESHOLD = 0.1
@@ -35,14 +36,17 @@ def check_budget(value: object) -> float:
 class PosteriorGate(Gate, UntrainedPipe):
     """Gate without weights, which flags sentences by the probabilities of the NER before it.
 
+    Adding the gate changes the settings of its primary: it sets write_probabilities in the
+    component and in its config. It replaces a stock ner, which cannot write probabilities, in the
+    pipeline by a longtail_ner of the same weights.
+
     A document without sentence boundaries is one sentence. With a budget the order of sentences
     counts. Threads share one stream. Each process counts for itself, in `set_annotations` alone,
     and saves nothing: a loaded gate starts from the scores that the command `thresholds` gave it.
 
     rare_labels (List[str]): The rare types.
     primary (Optional[str]): The component that expects mentions: longtail_token_ner, longtail_ner
-        or ner; null is the last such one before the gate. A stock ner is replaced in the pipeline
-        by a longtail_ner of the same weights, because it cannot write probabilities.
+        or ner; null is the last such one before the gate.
     threshold (float): Minimum number of expected mentions of a rare type in a flagged sentence.
     budget (Optional[float]): Flag the sentences with most expected mentions instead, at most this
         share of all, above 0 and at most 1; null goes by the threshold.

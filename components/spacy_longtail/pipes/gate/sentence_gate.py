@@ -5,7 +5,6 @@ from functools import partial
 from itertools import islice
 from typing import ClassVar, Literal
 
-import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -21,7 +20,7 @@ from ...numerics import binary_cross_entropy, sigmoid
 from ...readers.base import changed_by
 from ...settings import finite
 from ...types import WEAK_SENTENCES, Block
-from ..base import Gate, LongtailPipe, factory
+from ..base import Gate, LongtailPipe, check_finite, factory
 from ..label_checks import AUTO, check_labels, check_types
 from ..neighbours import boundary_setters
 from ..saved import Curve, Probability
@@ -121,7 +120,8 @@ class SentenceGate(Gate, LongtailPipe):
 
         Documents without gold boundaries are counted with those that components before it set.
 
-        get_examples (Callable): Training examples. nlp (Optional[Language]): The current pipeline.
+        get_examples (Callable): Training examples.
+        nlp (Optional[Language]): The current pipeline.
         labels (Optional[List[str]]): Labels of `init labels`, which must be the component's types.
         counts_corpus (Optional[Callable]): A reader of the untouched training data; null counts the
             training examples, unless the config resamples or augments them.
@@ -170,8 +170,7 @@ class SentenceGate(Gate, LongtailPipe):
         weight = known if w1 is None else known * (w1 * truth + (1 - w1) * (1 - truth))
         f, d_rows = binary_cross_entropy(scores, truth)
         loss = float((weight * f).sum())
-        if not np.isfinite(loss):
-            raise ValueError(Errors.L007.format(who=self.name, loss=loss, n_rows=len(truth)))
+        check_finite(self.name, len(truth), loss)
         return loss, weight * d_rows
 
 

@@ -41,7 +41,7 @@ def gold_answers(examples: list[Example], labels: Sequence[str], who: str) -> An
     """
     iob, label, lengths = gold_types(examples, labels, who, others=False)
     codec = TagCodec(tuple(labels), "BILUO")
-    columns, mask = codec.gold(iob, label, lengths, are_others_o=False)
+    columns, mask = codec.encode(iob, label, lengths, are_others_o=False)
     start, end, label = codec.spans(columns)
     n_types = len(labels)
     last, ends = np.full((len(iob), n_types), -1), np.zeros((len(iob), n_types), dtype="float32")
@@ -52,7 +52,7 @@ def gold_answers(examples: list[Example], labels: Sequence[str], who: str) -> An
     return Answers(last, ends, mask, len(answered), len(lengths) * n_types)
 
 
-def learn(
+def get_batch_loss(
     model: Model,
     loss: BinaryLoss,
     entity_factor: float,
@@ -60,13 +60,13 @@ def learn(
     reading: Reading,
     gold: Answers,
 ) -> tuple[float, Reading]:
-    """Return one part's contribution to the batch's loss, and its gradient on the model's output.
+    """Return what a part of a batch adds to its loss, and the gradient on the model's output.
 
-    (w_s L_s + w_e L_e + w_m L_m) / (w_s + w_e + w_m), times the batch's annotated tokens and
-    queries. L_s and L_e are means over these. L_m takes the mean over the pairs of a question. Then
-    it takes the mean over the batch's questions with a gold answer, plus the sum over those without
-    one by the number of all questions. So wrong guesses do not drown a batch of few answers, and
-    both numbers are known before the encoder has read all parts.
+    The loss is (w_s L_s + w_e L_e + w_m L_m) / (w_s + w_e + w_m), times the batch's annotated
+    tokens and queries. L_s and L_e are means over these. L_m takes the mean over the pairs of a
+    question. Then it takes the mean over the batch's questions with a gold answer, plus the sum
+    over those without one by the number of all questions. So wrong guesses do not drown a batch of
+    few answers, and both numbers are known before the encoder has read all parts.
 
     SOURCE: Li et al. 2020, arXiv:1910.11476, eq. 4-6 (docs/methods.md, "Reading comprehension").
     """
@@ -98,16 +98,21 @@ def learn(
     return total, Reading(backprop((scale * d_rows)[:, None]), d_logits)
 
 
-def read_off(
+def decode_answers(
     model: Model, part: Questions, reading: Reading, taken: Floats1d, space: Floats1d, doc_ends: Ints1d
 ) -> Iterator[tuple[int, int, ScoredSpan]]:
     """Yield predicted answers: index of the document, index of the query, and the entity untyped.
 
-    taken, space (Floats1d): (n_rows,), tokens of no entity; tokens at which none begins or ends.
-    doc_ends (Ints1d): (n_docs,), where each document's tokens end among all.
+    model (Model): The model, whose span scorer rates the answers.
+    part (Questions): Questions that the model has read.
+    reading (Reading): Output of the model for them.
+    taken (Floats1d): Whether a token is in an entity already, shape (n_rows,).
+    space (Floats1d): Whether a token is whitespace, at which no entity begins or ends, shape
+        (n_rows,).
+    doc_ends (Ints1d): Index after the last token of each document among all, shape (n_docs,).
     """
     begins, ends = (to_numpy(reading.logits) > 0).T & ~(taken | space)
-    group = part.question + np.cumsum(taken)  # a token that is taken is a wall
+    group = part.question + np.cumsum(taken)  # no answer crosses a token that is taken
     pairs = nearest_pairs(begins, ends, group)
     if not len(pairs):
         return
@@ -125,7 +130,9 @@ def read_off(
 def nearest_pairs(begins: Ints1d, ends: Ints1d, group: Ints1d) -> Ints2d:
     """Return each begin with the nearest end at or after it in its group, shape (n_pairs, 2).
 
-    begins, ends, group (Ints1d): (n_rows,); `group` ascends, and no span crosses its changes.
+    begins (Ints1d): Whether an answer begins at a row, shape (n_rows,).
+    ends (Ints1d): Whether one ends at a row, shape (n_rows,).
+    group (Ints1d): Group of each row, in ascending order, shape (n_rows,).
     """
     first, last = np.flatnonzero(begins), np.flatnonzero(ends)
     at = np.searchsorted(last, first)
@@ -135,21 +142,25 @@ def nearest_pairs(begins: Ints1d, ends: Ints1d, group: Ints1d) -> Ints2d:
 
 
 def training_pairs(
-    begins: Ints1d, ends: Ints1d, question: Ints1d, gold: Ints2d, most: int
+    begins: Ints1d, ends: Ints1d, question: Ints1d, gold: Ints2d, max_pairs: int
 ) -> tuple[Ints2d, Floats1d]:
-    """Return all begins with all ends at or after them in their question, at most `most` of each.
+    """Return pairs of a begin and an end at or after it in the same question.
 
     Gold pairs are always kept, and of the others the shortest, which prediction would score.
 
-    begins, ends, question (Ints1d): (n_rows,), predicted or gold ones; `question` ascends.
-    gold (Ints2d): (n_gold, 2), rows of first and last token.
-    RETURNS (Tuple[Ints2d, Floats1d]): (n_pairs, 2), ascending; (n_pairs,) 1.0 for gold ones.
+    begins (Ints1d): Whether a predicted or gold entity begins at a row, shape (n_rows,).
+    ends (Ints1d): Whether one ends at a row, shape (n_rows,).
+    question (Ints1d): Question of each row, in ascending order, shape (n_rows,).
+    gold (Ints2d): Rows of first and last token of gold entities, shape (n_gold, 2).
+    max_pairs (int): Maximum number of pairs of a question, unless it has more gold ones.
+    RETURNS (Tuple[Ints2d, Floats1d]): The pairs in ascending order, shape (n_pairs, 2); 1.0 for
+        gold ones, shape (n_pairs,).
     """
     n_rows = len(question)
     first, last = np.flatnonzero(begins), np.flatnonzero(ends)
     low = np.searchsorted(last, first)
     high = np.searchsorted(question[last], question[first], side="right")
-    n_ends = np.clip(high - low, 0, most)  # the nearest are the shortest
+    n_ends = np.clip(high - low, 0, max_pairs)  # the nearest are the shortest
     step = np.arange(n_ends.sum()) - np.repeat(np.cumsum(n_ends) - n_ends, n_ends)
     codes = np.repeat(first, n_ends) * n_rows + last[np.repeat(low, n_ends) + step]
     gold_codes = gold[:, 0] * n_rows + gold[:, 1]
@@ -160,5 +171,5 @@ def training_pairs(
     order = np.lexsort((pairs[:, 0], pairs[:, 1] - pairs[:, 0], ~is_gold, of))
     rank = np.arange(len(of)) - np.searchsorted(of, of)  # in its question: `of` ascends as pairs do
     kept = np.zeros(len(of), dtype=bool)
-    kept[order] = (rank < most) | is_gold[order]
+    kept[order] = (rank < max_pairs) | is_gold[order]
     return pairs[kept], is_gold[kept].astype("float32")

@@ -18,14 +18,14 @@ from ...losses import CrossEntropy
 from ...losses.base import BinaryLoss, Loss, check_loss
 from ...settings import whole
 from ...types import Block
-from ..base import EntityScorer, LongtailPipe, factory
+from ..base import EntityScorer, LongtailPipe, check_finite, factory
 from ..label_checks import check_known, check_labels
 from ..neighbours import name_in
 from ..saved import Curves, Thresholds
 from ..scores.merging import merge_spans
 from ..scores.spans import ScoredSpan
 from ..scores.thresholding import CALIBRATION, check_judging
-from .answers import gold_answers, learn, read_off
+from .answers import decode_answers, get_batch_loss, gold_answers
 from .queries import CutQuery, Questions, ask, check_queries, cut_query
 
 WHO = "longtail_mrc_ner"
@@ -181,7 +181,7 @@ class MRCNER(EntityScorer, LongtailPipe):
         for part in self._ask(docs, self.cfg["batch_size"]):
             reading = self.model.predict(part.asked)
             places = taken[part.token], space[part.token] == 1
-            for i, k, span in read_off(self.model, part, reading, *places, doc_ends):
+            for i, k, span in decode_answers(self.model, part, reading, *places, doc_ends):
                 answers[i].append(span._replace(label=self.labels[k]))
         return [*map(merge_spans, answers)]
 
@@ -204,10 +204,8 @@ class MRCNER(EntityScorer, LongtailPipe):
         for part in self._ask([eg.predicted for eg in examples], self.cfg["batch_size"]):
             reading, backprop = self.model.begin_update(part.asked)
             factor = self.loss.entity_factor
-            loss, d_reading = learn(self.model, self.formula, factor, part, reading, gold)
-            is_finite = self.model.ops.xp.isfinite
-            if not all(is_finite(values).all() for values in (loss, *d_reading)):
-                raise ValueError(Errors.L007.format(who=self.name, loss=loss, n_rows=len(part.token)))
+            loss, d_reading = get_batch_loss(self.model, self.formula, factor, part, reading, gold)
+            check_finite(self.name, len(part.token), loss, *d_reading)
             backprop(d_reading)
             losses[self.name] += loss
         if sgd is not None and sgd is not False:

@@ -34,7 +34,7 @@ def merge_spans(spans: Iterable[ScoredSpan]) -> list[ScoredSpan]:
     """
     taken: set[int] = set()
     kept = []
-    for span in sorted(spans, key=lambda s: (-s.score, not s.weak, s.start - s.end, s.start)):
+    for span in sorted(spans, key=lambda s: (-s.score, not s.is_secondary, s.start - s.end, s.start)):
         if taken.isdisjoint(tokens := range(span.start, span.end)):
             taken.update(tokens)
             kept.append(span)
@@ -46,7 +46,7 @@ class _Tag(NamedTuple):
     label: str
     begins: bool
     p: float
-    weak: bool
+    is_secondary: bool
 
 
 def merge_tokens(spans: Iterable[ScoredSpan]) -> list[ScoredSpan]:
@@ -64,10 +64,10 @@ def merge_tokens(spans: Iterable[ScoredSpan]) -> list[ScoredSpan]:
     SOURCE: Nguyen, Nguyen & Rao 2020, eq. 8-9.
     """
     best: dict[int, _Tag] = {}
-    spans = sorted(spans, key=lambda s: s.weak)  # the secondary last: it wins ties
+    spans = sorted(spans, key=lambda s: s.is_secondary)  # the secondary last: it wins ties
     for span in spans:
         for at, p in enumerate(span.token_scores or (span.score,) * (span.end - span.start)):
-            tag = _Tag(span.start + at, span.label, at == 0, p, span.weak)
+            tag = _Tag(span.start + at, span.label, at == 0, p, span.is_secondary)
             if tag.token not in best or p >= best[tag.token].p:
                 best[tag.token] = tag
     entities: list[list[_Tag]] = []
@@ -79,57 +79,59 @@ def merge_tokens(spans: Iterable[ScoredSpan]) -> list[ScoredSpan]:
             entities[-1].append(tag)
         else:
             entities.append([tag])
-    whole = {(s.place, s.weak): s.score for s in spans}
+    whole = {(s.place, s.is_secondary): s.score for s in spans}
     return [_joined(tags, whole) for tags in entities]
 
 
 def _joined(tags: list[_Tag], whole: Mapping[tuple[tuple[int, int, str], bool], float]) -> ScoredSpan:
-    p, weak = tuple(tag.p for tag in tags), any(tag.weak for tag in tags)
+    p, sources = tuple(tag.p for tag in tags), {tag.is_secondary for tag in tags}
     place = tags[0].token, tags[-1].token + 1, tags[0].label
-    is_mixed = weak != all(tag.weak for tag in tags)
-    mean = sum(p) / len(p)
-    return ScoredSpan(*place, mean if is_mixed else whole.get((place, weak), mean), p, weak)
+    is_secondary, mean = True in sources, sum(p) / len(p)
+    score = mean if len(sources) == 2 else whole.get((place, is_secondary), mean)
+    return ScoredSpan(*place, score, p, is_secondary)
 
 
-def merge_into(doc: Doc, weak: list[ScoredSpan], merge: str, key: str | None) -> None:
+def merge_into(doc: Doc, secondary: list[ScoredSpan], merge: str, key: str | None) -> None:
     """Merge the secondary's entities into doc.ents. A document that gains none stays as it is.
 
-    doc (Doc): With the primary's entities. Blocked and unannotated tokens stay as they are.
-    key (Optional[str]): In doc.spans, of the primary's scores and of the merged ones. An entity
-        without a score is not in the merged group: no number is made up.
+    doc (Doc): Document with the primary's entities. Blocked and unannotated tokens do not change.
+    secondary (List[ScoredSpan]): Entities of the secondary.
+    merge (str): Rule of merging: "span", "token" or "fill".
+    key (Optional[str]): Key in doc.spans of the primary's scores, and of the merged ones. The
+        merged group lacks entities without a score: no number is made up.
     """
-    if not weak:
+    if not secondary:
         return
     known = read_scores(doc, key)
     untouched = {(ent.start, ent.end, ent.label_): ent for ent in doc.ents}
-    strong = [ScoredSpan(i, i + 1, BLOCKED, math.inf, ()) for i in blocked_tokens(doc)]
+    primary = [ScoredSpan(i, i + 1, BLOCKED, math.inf, ()) for i in blocked_tokens(doc)]
     for place in untouched:
         rated = known.get(place, ScoredSpan(*place, math.inf, ()))  # what has no score stays
-        strong.append(rated._replace(score=math.inf) if merge == "fill" else rated)
+        primary.append(rated._replace(score=math.inf) if merge == "fill" else rated)
     if merge == "token":
-        kept = without_space(merge_tokens([*strong, *weak]), doc.to_array("IS_SPACE"))
+        kept = without_space(merge_tokens([*primary, *secondary]), doc.to_array("IS_SPACE"))
     else:
-        kept = merge_spans([*strong, *weak])
+        kept = merge_spans([*primary, *secondary])
     kept = [span for span in kept if span.label != BLOCKED]
-    if not any(span.weak for span in kept):
+    if not any(span.is_secondary for span in kept):
         return
     ents = [untouched.get(s.place) or Span(doc, s.start, s.end, label=s.label) for s in kept]
     _set_entities(doc, ents)
     if key is not None:
-        rated = [s if s.weak else known.get(s.place, s) for s in kept]
+        rated = [s if s.is_secondary else known.get(s.place, s) for s in kept]
         write_scores(doc, key, [s for s in rated if math.isfinite(s.score)])
 
 
-def remove_from(doc: Doc, going: Collection[Span], key: str | None) -> None:
+def remove_from(doc: Doc, removed: Collection[Span], key: str | None) -> None:
     """Remove entities from doc.ents, so that their tokens are O; others stay as they are."""
-    if not going:
+    if not removed:
         return
     known = read_scores(doc, key)
-    gone = {(ent.start, ent.end, ent.label_) for ent in going}
-    kept = [ent for ent in doc.ents if (ent.start, ent.end, ent.label_) not in gone]
+    places = {(ent.start, ent.end, ent.label_) for ent in removed}
+    kept = [ent for ent in doc.ents if (ent.start, ent.end, ent.label_) not in places]
     _set_entities(doc, kept)
     if key is not None:
-        write_scores(doc, key, [span for place, span in known.items() if place not in gone])
+        write_scores(doc, key, [span for place, span in known.items() if place not in places])
 
 
 def _set_entities(doc: Doc, ents: list[Span]) -> None:

@@ -36,7 +36,7 @@ def read_probabilities(doc: Doc, name: str | None, who: str) -> tuple[tuple[str,
     """Return the tags and the probabilities that a component has written.
 
     Which tags these are depends on the component: see `TOKEN_PROBABILITIES`. A component that reads
-    them calls `neighbours.ask_for_probabilities` when it is built.
+    them calls `gate.primary.ask_for_probabilities` when it is built.
 
     doc (Doc): A document with at least one token.
     name (Optional[str]): Name of that component; null is the last one that has written some.
@@ -58,7 +58,8 @@ def read_probabilities(doc: Doc, name: str | None, who: str) -> tuple[tuple[str,
 def begin_probabilities(doc: Doc, name: str | None, labels: Collection[str], who: str) -> Floats2d:
     """Return the probability that a mention of each type begins at each token.
 
-    doc, name, who: As for `read_probabilities`. labels (Collection[str]): The types.
+    doc, name, who: As for `read_probabilities`.
+    labels (Collection[str]): The types.
     RETURNS (Floats2d): Shape (n_tokens, n_types), in the order of `labels`.
     RAISES (ValueError): As for `read_probabilities`, and if the component does not know a type.
     """

@@ -19,7 +19,7 @@ class ScoredSpan(NamedTuple):
     label: str
     score: float  # mean probability of the tags; inf for an entity nobody may replace
     token_scores: tuple[float, ...]  # the probability of each token's tag
-    weak: bool = False  # from the secondary
+    is_secondary: bool = False  # whether the secondary found it
 
     @property
     def place(self) -> tuple[int, int, str]:

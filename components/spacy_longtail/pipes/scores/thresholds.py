@@ -89,7 +89,8 @@ def log_odds(p: Floats1d) -> Floats1d:
 def fit_curve(logits: Floats1d, right: Ints1d) -> tuple[float, float]:
     """Fit slope and shift of the log odds that make scores probabilities, by maximum likelihood.
 
-    logits (Floats1d): (n,), log odds of the scores. right (Ints1d): (n,), whether each is right.
+    logits (Floats1d): Log odds of the scores, shape (n,).
+    right (Ints1d): Whether each scored candidate is right, shape (n,).
     RETURNS (Tuple[float, float]): A score p becomes sigmoid(slope * log odds + shift). The slope is
         1 where higher scores are not right more often, so that the order of scores stays.
     SOURCE: Platt 1999, with targets (n+ + 1)/(n+ + 2) and 1/(n- + 2); with a shift of 0 the
@@ -128,7 +129,9 @@ def _newton(inputs: Floats2d, target: Floats1d, offset: Floats1d) -> list[float]
 def calibration_error(p: Floats1d, right: Ints1d, n_bins: int = 10) -> float:
     """Return the expected calibration error: mean |accuracy - mean score| over bins, by size.
 
-    p (Floats1d): (n,), scores in [0, 1]. right (Ints1d): (n,), whether each is right.
+    p (Floats1d): Scores in [0, 1], shape (n,).
+    right (Ints1d): Whether each scored candidate is right, shape (n,).
+    n_bins (int): Number of bins.
     SOURCE: Naeini, Cooper & Hauskrecht 2015; Guo et al. 2017, eq. 3.
     """
     at = np.minimum((p * n_bins).astype(int), n_bins - 1)

@@ -50,11 +50,11 @@ def cut_flagged(docs: Sequence[Doc], places: Iterable[FlaggedPart]) -> list[Doc]
 def in_document(ents: Iterable[ScoredSpan], place: FlaggedPart) -> Iterator[ScoredSpan]:
     """Yield the entities of a part as the secondary's entities of its document."""
     shift = place.start
-    return (e._replace(start=e.start + shift, end=e.end + shift, weak=True) for e in ents)
+    return (e._replace(start=e.start + shift, end=e.end + shift, is_secondary=True) for e in ents)
 
 
 def found_in(sentence: Doc, key: str | None) -> list[ScoredSpan]:
-    """Return a component's entities without whitespace at their ends; nan stands for no score.
+    """Return a component's entities without whitespace at their ends; nan means no score.
 
     RAISES (UnusableError): If scores are not from 0 to 1, or do not match the tokens.
     """
@@ -87,20 +87,20 @@ def replace_within(doc: Doc, reading: Found, types: Collection[str] | None, key:
     places = {ent.place for ent in reading.entities}
     taken = {i for ent in reading.entities for i in range(ent.start, ent.end)}
     inside = {i: part for part in reading.parts for i in range(*part)}
-    going = [
+    removed = [
         ent
         for ent in doc.ents
         if inside.get(ent.start, 0) == inside.get(ent.end - 1)
         and (ent.start, ent.end, ent.label_) not in places
         and (types is None or ent.label_ in types or not taken.isdisjoint(range(ent.start, ent.end)))
     ]
-    remove_from(doc, going, key)
+    remove_from(doc, removed, key)
     merge_by_score(doc, reading.entities, "fill", key)
 
 
-def merge_by_score(doc: Doc, weak: list[ScoredSpan], merge: str, key: str | None) -> None:
+def merge_by_score(doc: Doc, secondary: list[ScoredSpan], merge: str, key: str | None) -> None:
     """Merge entities with a score, then fill in those without; write the key of scores anyway."""
-    merge_into(doc, [ent for ent in weak if math.isfinite(ent.score)], merge, key)
-    merge_into(doc, [ent for ent in weak if not math.isfinite(ent.score)], "fill", key)
+    merge_into(doc, [ent for ent in secondary if math.isfinite(ent.score)], merge, key)
+    merge_into(doc, [ent for ent in secondary if not math.isfinite(ent.score)], "fill", key)
     if key is not None and key not in doc.spans:
         write_scores(doc, key, [])

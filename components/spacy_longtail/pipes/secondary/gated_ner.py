@@ -26,15 +26,16 @@ from ..scores.merging import check_merging
 from ..scores.spans import ScoredSpan
 from ..scores.thresholding import check_judging, judge
 from ..token.describing import check_described
-from ..token.tagging import DEFAULT_TOKEN_MODEL, TokenTagger
+from ..token.tagging import DEFAULT_TOKEN_MODEL, Predictions
 from ..token.token_model import check_head
+from ..token.trained import TrainedTagger
 from ..weighting import Reader
 from .flagged import cut_flagged, in_document, merge_by_score, places_of
 
 WHO = "longtail_gated_ner"
 
 
-class GatedNER(TokenTagger):
+class GatedNER(TrainedTagger):
     """Token NER for rare types that runs on flagged sentences and is merged with the primary NER.
 
     Entity score: mean probability of its tags. The loss column has the loss summed over tokens.
@@ -149,31 +150,31 @@ class GatedNER(TokenTagger):
             return list(reader(nlp))
         return sentences_with(with_boundaries(reader(nlp), nlp, self), set(self.labels))
 
-    def predict(self, docs: Iterable[Doc]) -> list[list[ScoredSpan]]:
+    def predict(self, docs: Iterable[Doc]) -> Predictions:
         """Return the entities of each document's flagged sentences, with their scores."""
         docs = list(docs)
         flagged = [flagged_parts(doc, self.cfg["spans_key"], self.name) for doc in docs]
         spans: list[list[ScoredSpan]] = [[] for _ in docs]
         if not any(flagged):
-            return spans
+            return Predictions(spans)
         if self._reads_all:
             read = {i: docs[i] for i, parts in enumerate(flagged) if parts}
             check_listened(self, list(read.values()))
             for i, ents in zip(read, self._entities(list(read.values())), strict=True):
-                spans[i].extend(ent._replace(weak=True) for ent in within(ents, flagged[i]))
+                spans[i].extend(ent._replace(is_secondary=True) for ent in within(ents, flagged[i]))
         else:
             places = places_of(flagged)
             for place, ents in zip(places, self._entities(cut_flagged(docs, places)), strict=True):
                 spans[place.doc].extend(in_document(ents, place))
-        return spans
+        return Predictions(spans)
 
     def _entities(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
         return self.tokens.entities(docs, self.model.predict(docs), with_scores=True, beside=False)
 
-    def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
+    def set_annotations(self, docs: Iterable[Doc], scores: Predictions) -> None:
         """Merge entities into doc.ents; documents without any stay as they are."""
         merging = self.cfg["merge"], self.cfg["scores_key"]
-        for doc, spans in zip(docs, scores, strict=True):
+        for doc, spans in zip(docs, scores.entities, strict=True):
             merge_by_score(doc, judge(doc, spans, self.cfg, self.name), *merging)
 
     def update(

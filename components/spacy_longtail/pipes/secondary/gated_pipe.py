@@ -167,7 +167,8 @@ class GatedPipe(UntrainedPipe):
     ) -> None:
         """Initialize the secondary, if it has to be; check the pipes before this one.
 
-        get_examples (Callable): Training examples. nlp (Optional[Language]): The current pipeline.
+        get_examples (Callable): Training examples.
+        nlp (Optional[Language]): The current pipeline.
         pipe (Optional[Dict[str, Any]]): Settings for the secondary's own `initialize`.
         """
         self.secondary.initialize(get_examples, pipe or {})

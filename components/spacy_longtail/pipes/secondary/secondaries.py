@@ -45,7 +45,7 @@ class OwnComponent:
         who (str): Name of the gated component.
         """
         self.who = who
-        # a pipeline for the component to stand in, without those around it
+        # a pipeline for the component alone
         self.nlp = type(nlp)(nlp.vocab, create_tokenizer=lambda _: nlp.tokenizer)
         self.component = _build(self.nlp, block, who)
 
@@ -64,8 +64,7 @@ class OwnComponent:
 
     def memory_zone(self) -> AbstractContextManager[object]:
         """Return the component's own memory zone, if it has one."""
-        zone: AbstractContextManager[object] = getattr(self.component, "memory_zone", nullcontext)()
-        return zone
+        return getattr(self.component, "memory_zone", nullcontext)()
 
     def initialize(self, get_examples: Callable[[], Iterable[Example]], settings: Block) -> None:
         """Initialize the component, if it has to be.
@@ -107,7 +106,7 @@ class OwnPipeline:
         """
         self.source, self.who = source, who
         self._nlp: Language | None = None
-        # else what was saved is to come, whatever stands in that place now
+        # otherwise the saved pipeline is loaded later, whatever the folder has now
         if (Path(source) / "config.cfg").exists() or util.is_package(source):
             self._nlp = spacy.load(source)
             if self._nlp.lang != nlp.lang:
@@ -146,8 +145,7 @@ class OwnPipeline:
         self.nlp  # noqa: B018  # it is there
 
     def to_bytes(self) -> bytes:
-        data: bytes = util.to_bytes({"config": self.nlp.config.to_bytes, "nlp": self.nlp.to_bytes}, ())
-        return data
+        return util.to_bytes({"config": self.nlp.config.to_bytes, "nlp": self.nlp.to_bytes}, ())
 
     def from_bytes(self, data: bytes) -> None:
         parts = srsly.msgpack_loads(data)

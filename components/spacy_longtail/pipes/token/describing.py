@@ -33,7 +33,10 @@ FROM_PREFIX = {"B": "B", "I": "I", "L": "I", "U": "B"}
 
 
 def check_described(model: Model, who: str, **settings: object) -> None:
-    """Refuse settings that a model without descriptions would ignore. settings: By name."""
+    """Refuse settings that a model without descriptions would ignore.
+
+    settings (Any): Values by name of the setting.
+    """
     if not is_described(output_of(model)):
         for name, value in settings.items():
             if value:

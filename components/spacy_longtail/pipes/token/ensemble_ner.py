@@ -55,7 +55,8 @@ class EnsembleNER(TokenTagger):
     The score of an entity is the mean probability of its tags. Weights and types come from
     `compose` or from a saved component.
 
-    members (Dict[str, Dict]): By any name: `head`, "softmax" or "crf", and `model` with an encoder.
+    members (Dict[str, Dict]): Settings of each member by any name: `head`, "softmax" or "crf", and
+        `model` with an encoder.
     scheme (str): Tags of all of them: "BIO" or "BILUO".
     scores_key, thresholds, abstain_key: As for longtail_ner.
     write_probabilities (bool): As for longtail_token_ner.

@@ -15,13 +15,14 @@ from ..base import factory
 from ..label_checks import check_known, check_types
 from ..scores.thresholding import check_judging
 from .describing import check_described
-from .tagging import DEFAULT_TOKEN_MODEL, TokenTagger
+from .tagging import DEFAULT_TOKEN_MODEL
 from .token_model import check_head
+from .trained import TrainedTagger
 
 WHO = "longtail_token_ner"
 
 
-class TokenNER(TokenTagger):
+class TokenNER(TrainedTagger):
     """NER that gives every token a tag, over any encoder, with exact probabilities.
 
     The score of an entity is the mean probability of its tags. A document with sentence boundaries

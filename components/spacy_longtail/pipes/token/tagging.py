@@ -1,47 +1,33 @@
-"""Base class of the components that label tokens: types, training, prediction and saving."""
+"""Base class of the components that label tokens: types, prediction and saving."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import partial
-from itertools import islice
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.training import Example
-from thinc.api import Model, Optimizer
-from thinc.types import Floats2d, Ragged
+from thinc.api import Model
+from thinc.types import Floats2d
 
 from ...chains.tags import Scheme, TagCodec
-from ...corpus.counts import count_docs
 from ...corpus.labels import check_label
 from ...describers import Describer, HashedDescriptions, as_describer
 from ...describers.label_encoder import DATA
 from ...errors import Errors
-from ...heads import Gold, Head, HeadName, Scores
+from ...heads import Head, HeadName
 from ...heads.outputs import forget_outputs, output_of
 from ...layers.listeners import check_listened, nodes_of
 from ...losses.base import Loss
 from ...output.amounts import number
 from ...types import Block, TwoTaskState
 from ..base import EntityScorer, LongtailPipe
-from ..label_checks import check_known, declared_without_mention, warn_without_mention
-from ..neighbours import name_in
 from ..saved import Curves, Thresholds, Weights, bad_cfg
 from ..scores.probabilities import SETTING, write_probabilities
 from ..scores.spans import ScoredSpan
 from ..scores.thresholding import CALIBRATION
-from ..weighting import Reader, resolve_classes
-from .describing import (
-    PretrainedHead,
-    check_described,
-    describe_apart,
-    read_pretrained,
-    take_pretrained,
-)
-from .gold import check_taught
-from .token_model import TokenModel, no_outputs
+from .describing import check_described
+from .token_model import TokenModel
 from .type_table import TypeTable
 
 HASH_EMBED_CNN: Block = {
@@ -62,19 +48,17 @@ DEFAULT_TOKEN_MODEL: Block = {
 SETTINGS: Block = {"head": "softmax", "scheme": "BIO", "warmup": 0, SETTING: False}
 
 
-class Predictions(list[list[ScoredSpan]]):
-    """The entities of each document, and the tag probabilities of its tokens if wanted."""
+class Predictions(NamedTuple):
+    """Entities of each document, and the tag probabilities of its tokens if they are written."""
 
-    def __init__(self, entities: Iterable[list[ScoredSpan]] = ()) -> None:
-        super().__init__(entities)
-        self.probabilities: list[Floats2d] = []  # (n_tokens, n_tags) of each document, or no element
+    entities: list[list[ScoredSpan]]
+    probabilities: list[Floats2d] | None = None  # (n_tokens, n_tags) of each document
 
 
 class TokenTagger(EntityScorer, LongtailPipe):
     """Base class of components whose model gives outputs per token.
 
-    `cfg` has the settings, `tokens` the results of training, and `state` the state of training. The
-    loss column shows the summed loss of all annotated tokens, in the loss's unit.
+    `cfg` has the settings, `tokens` the results of training, and `state` the state of training.
     """
 
     learnt: ClassVar = {  # the types of saved values that no constructor declares
@@ -91,8 +75,6 @@ class TokenTagger(EntityScorer, LongtailPipe):
     }
     saved = (DATA,)
     required = ("head", "scheme", "types")
-    who: ClassVar[str]  # name of its factory
-    samples_training = True  # otherwise documents of the untouched corpus initialize the model
 
     def __init__(
         self,
@@ -110,7 +92,6 @@ class TokenTagger(EntityScorer, LongtailPipe):
         self.loss = loss
         self.tokens = TokenModel(model, cfg["head"], loss, cfg["scheme"])
         self.state = TwoTaskState()
-        self._next_state: TwoTaskState | None = None  # after the optimizer's next step
         super().__init__(nlp.vocab, self.tokens.model, name, scorer, head_rate, **cfg)
         self.describe = as_describer(describe)
         self._share_layers(nlp)
@@ -182,139 +163,35 @@ class TokenTagger(EntityScorer, LongtailPipe):
         """
         check_described(self.model, self.name, labels=labels)
         self.tokens.replace_types(labels, self.describe, self.name)
-        self.cfg.update(dict.fromkeys(("include", "thresholds", CALIBRATION)))
+        include = None if self.cfg.get("include") is None else list(self.labels)
+        self.cfg.update({"include": include, "thresholds": None, CALIBRATION: None})
 
-    def initialize(
-        self,
-        get_examples: Callable[[], Iterable[Example]],
-        *,
-        nlp: Language | None = None,
-        labels: list[str] | None = None,
-        counts_corpus: Callable | None = None,
-        descriptions: dict[str, str] | None = None,
-        pretrained: str | None = None,
-    ) -> None:
-        """Determine the types, resolve the loss's class weights, and initialize the model.
-
-        Results of an earlier training are forgotten.
-
-        get_examples (Callable): Training examples.
-        nlp (Optional[Language]): The current pipeline.
-        labels (Optional[List[str]]): The types, as `init labels` wrote them; null finds them.
-        counts_corpus (Optional[Callable]): A reader of the untouched training data, for types and
-            class weights; null finds the types in the training examples.
-        descriptions (Optional[Dict[str, str]]): Descriptions by type, for a model of
-            longtail.DescribedTypes.v1; the words of their names describe other types.
-        pretrained (Optional[str]): A pipeline that the command `pretrain` wrote, whose head to
-            start from: a folder, or an installed package.
-        """
-        seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
-        mentioned = count_docs(eg.reference for eg in seen()).labels
-        known = self._settle_types(mentioned, nlp, labels)
-        lacking = declared_without_mention(nlp, mentioned, self.labels)
-        warn_without_mention(lacking, self.name, self.is_described)
-        check_known("thresholds", self.cfg["thresholds"] or (), self.labels, self.who)
-        check_taught(self.loss, get_examples(), self.name)
-        reader = None if counts_corpus is None else partial(self._learnt_from, counts_corpus)
-        given = self.labels, self.codec.prefixes, reader, nlp, self.who, self.name
-        self.tokens.class_values = resolve_classes(self.loss, *given)
-        self.tokens.use(self.types)
-        self.state = TwoTaskState()
-        self.cfg[CALIBRATION] = None
-        check_described(self.model, self.name, descriptions=descriptions, pretrained=pretrained)
-        head = None
-        if self.is_described:
-            head = None if pretrained is None else read_pretrained(pretrained, self.name)
-            self._settle_describer(nlp, head)
-            texts = {**self.types.descriptions, **(descriptions or {})}
-            if unknown := ", ".join(sorted(texts.keys() - {*known, *self.labels})):
-                raise ValueError(Errors.L801.format(who=self.name, unknown=unknown))
-            table = TypeTable(self.labels, unseen=self.labels).describing(texts, self.name)
-            self.tokens.types = table.seeing(mentioned)
-            vectors = describe_apart(table.descriptions, self.describe, self.name)
-            self.tokens.set_descriptions(vectors)
-        sampled = get_examples() if self.samples_training else seen()
-        sample = list(islice((eg.predicted for eg in sampled if len(eg.predicted)), 10))
-        self.model.initialize(X=sample)
-        if head is not None:
-            take_pretrained(self, head, nlp)
-        scores = self.head.logits(self.model.predict(sample))
-        if not isinstance(scores, Ragged) or len(scores.dataXd) != sum(map(len, sample)):
-            raise no_outputs(self.model, self.name)
-
-    def _settle_describer(self, nlp: Language | None, head: PretrainedHead | None) -> None:
-        """Set the describer, and save it with the config so that types can be added later.
-
-        Without one in the settings it is that of the pretrained head, or one that hashes words.
-        """
-        block: Block = {"@misc": "longtail.HashedDescriptions.v1"}
-        if head is not None and self.describe in (None, head.pipe.describe):
-            self.describe, block = head.pipe.describe, head.describe or block
-        elif self.describe is None:
-            self.describe = HashedDescriptions()
-        else:
-            return
-        self._share_layers(nlp)
-        if nlp is not None and (name := name_in(nlp, self)):
-            nlp.get_pipe_config(name)["describe"] = block
-
-    def _settle_types(
-        self, mentioned: list[str], nlp: Language | None, labels: list[str] | None
-    ) -> Collection[str]:
-        """Set the types to learn.
-
-        mentioned (List[str]): The types with mentions in the training data, most frequent first.
-        nlp (Optional[Language]): The current pipeline, whose config may declare other types.
-        labels (Optional[List[str]]): The types that `init labels` wrote.
-        RETURNS (Collection[str]): All types, mentioned or declared.
-        """
-        raise NotImplementedError
-
-    def _learnt_from(self, reader: Reader, nlp: Language) -> Iterable[Example]:
-        """Return the part of a corpus to train on, of which class weights are computed."""
-        return reader(nlp)
-
-    def gold(self, examples: list[Example]) -> Gold:
-        """Return the gold tags of a batch."""
-        return self.tokens.gold(examples, self.cfg.get("include") is not None, self.name)
-
-    def get_loss(self, examples: Iterable[Example], scores: Scores) -> tuple[float, Scores]:
-        """Return the summed loss of all annotated or taught tokens, and its gradient."""
-        examples, state = list(examples), self.state
-        is_warmup = state.n_updates < self.cfg["warmup"]
-        gold = self.gold(examples)
-        trained = self.tokens.train(scores, gold, examples, state, is_warmup, self.name)
-        self._next_state = trained.state
-        return trained.loss, trained.d_scores
-
-    def finish_update(self, sgd: Optimizer | None) -> None:
-        """Step the optimizer, count the training updates, and keep a two-task loss's state."""
-        super().finish_update(sgd)
-        state = self._next_state or self.state
-        self.state = state._replace(n_updates=state.n_updates + 1)
-        self._next_state = None
-
-    def predict(self, docs: Iterable[Doc]) -> list[list[ScoredSpan]]:
+    def predict(self, docs: Iterable[Doc]) -> Predictions:
         """Find the entities of each document, with their scores where scores_key is set."""
         docs = list(docs)
         if not any(map(len, docs)):
-            return Predictions([] for _ in docs)
+            return Predictions([[] for _ in docs])
         check_listened(self, docs)
-        found = Predictions()
+        found = Predictions([], [] if self.cfg[SETTING] else None)
         for part in self.tokens.slices(docs):
             outputs = self.model.predict(part)
-            found.extend(self.tokens.entities(part, outputs, self.cfg["scores_key"] is not None))
-            if self.cfg[SETTING]:
+            with_scores = self.cfg["scores_key"] is not None
+            found.entities.extend(self.tokens.entities(part, outputs, with_scores))
+            if found.probabilities is not None:
                 p = self.tokens.marginals(part, outputs)
                 found.probabilities.extend(np.split(p, np.cumsum([*map(len, part)])[:-1]))
         return found
 
-    def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
+    def candidates(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
+        return self.predict(docs).entities
+
+    def set_annotations(self, docs: Iterable[Doc], scores: Predictions) -> None:
         """Write the entities, and their scores and the tokens' probabilities if these are set."""
         docs = list(docs)
-        super().set_annotations(docs, scores)
-        for doc, p in zip(docs, getattr(scores, "probabilities", ()), strict=False):
-            write_probabilities(doc, self.name, self.codec.tags, p)
+        super().set_annotations(docs, scores.entities)
+        if scores.probabilities is not None:
+            for doc, p in zip(docs, scores.probabilities, strict=True):
+                write_probabilities(doc, self.name, self.codec.tags, p)
 
     def saved_cfg(self) -> Block:
         """Return the settings, the types and other results of training, and its state."""

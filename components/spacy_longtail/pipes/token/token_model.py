@@ -21,6 +21,7 @@ from ...losses.base import Loss, check_loss
 from ...sentences import sentence_lengths
 from ...settings import unused
 from ...types import TwoTaskState
+from ..base import check_finite
 from ..saved import Weights
 from ..scores.spans import ScoredSpan
 from .describing import describe_apart, extended
@@ -159,7 +160,7 @@ class TokenModel:
             cannot mask the others (L002).
         """
         codes, label, lengths = gold_types(examples, self.labels, who, are_others_o)
-        gold = Gold(*self.codec.gold(codes, label, lengths, are_others_o), lengths)
+        gold = Gold(*self.codec.encode(codes, label, lengths, are_others_o), lengths)
         allowed = allowed_tags(examples, self.codec)
         if allowed is not None and not self.head.can_mask:
             head, fix = f"head = {self.head.name!r}", "Use head = 'softmax' or 'crf'."
@@ -203,8 +204,7 @@ class TokenModel:
             allowed = np.broadcast_to(columns, (len(gold.tags), len(columns)))
             gold = gold._replace(allowed=allowed if gold.allowed is None else allowed * gold.allowed)
         trained = head.train(scores, gold, state)
-        if not trained.is_finite:
-            raise ValueError(Errors.L007.format(who=who, loss=trained.loss, n_rows=len(gold.mask)))
+        check_finite(who, len(gold.mask), *trained.numbers)
         if columns is not None and not head.can_mask:  # each output has a loss of its own
             d_rows = head.logits(trained.d_scores).dataXd
             d_rows *= self.model.ops.asarray1f(columns)

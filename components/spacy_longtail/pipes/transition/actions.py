@@ -96,7 +96,8 @@ def beginnings(model: Model, columns: Mapping[str, int], docs: list[Doc], labels
 
     It is 0 at a token at which an entity of doc.ents of one of these types continues.
 
-    model, columns: As for `scored_entities`. docs (List[Doc]): Documents that the NER has read.
+    model, columns: As for `scored_entities`.
+    docs (List[Doc]): Documents that the NER has processed.
     labels (List[str]): Types of the NER.
     RETURNS (Floats2d): Shape (n_tokens, n_types), the tokens of all documents in order.
     """

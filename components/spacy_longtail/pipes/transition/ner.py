@@ -24,13 +24,8 @@ from ...errors import Errors
 from ...layers.listeners import check_listened
 from ...losses.base import GoldLoss, Loss, check_loss
 from ...types import Overrides
-from ..base import check_head_rate, factory, with_head_rate
-from ..label_checks import (
-    check_known,
-    check_types,
-    declared_without_mention,
-    warn_without_mention,
-)
+from ..base import check_finite, check_head_rate, factory, with_head_rate
+from ..label_checks import check_known, check_types, warn_without_mention
 from ..saved import Curves, Thresholds, Weights, bad_cfg, read_cfg, unknown_types
 from ..scores.probabilities import SETTING, write_probabilities
 from ..scores.spans import ScoredSpan, add_scores
@@ -189,7 +184,8 @@ class LongtailNER(EntityRecognizer):
     ) -> None:
         """Initialize the model and resolve the loss's class weights.
 
-        get_examples (Callable): Training examples. nlp (Optional[Language]): The current pipeline.
+        get_examples (Callable): Training examples.
+        nlp (Optional[Language]): The current pipeline.
         labels (Optional[dict]): As for `ner`: the output of `init labels`.
         counts_corpus (Optional[Callable]): A reader of the untouched training data, for class
             weights and labels; null finds the labels in the training examples.
@@ -205,10 +201,8 @@ class LongtailNER(EntityRecognizer):
             if labels is not None:
                 kept = {*include, ""}
                 labels = {a: {t: n for t, n in by.items() if t in kept} for a, by in labels.items()}
-        lacking = declared_without_mention(nlp, mentioned, include)
-        for label in lacking:
+        for label in warn_without_mention(nlp, mentioned, include, self.name, is_described=False):
             super().add_label(label)
-        warn_without_mention(lacking, self.name, is_described=False)
         super().initialize(lambda: self._kept(seen()), nlp=nlp, labels=labels)
         check_known("thresholds", self.cfg["thresholds"] or (), self.labels, WHO)
         self.cfg[CALIBRATION] = None
@@ -217,8 +211,7 @@ class LongtailNER(EntityRecognizer):
 
     def update(self, examples: Iterable[Example], **settings: Any) -> dict[str, float]:
         """Learn from a batch, as for `ner`, of the included types only."""
-        losses: dict[str, float] = super().update(list(self._kept(examples)), **settings)
-        return losses
+        return super().update(list(self._kept(examples)), **settings)
 
     def finish_update(self, sgd: Optimizer | None) -> None:
         encoder = self.model.get_ref("tok2vec").layers[0]  # the parser's own projection comes after it
@@ -242,8 +235,7 @@ class LongtailNER(EntityRecognizer):
             weight *= q @ action_weights(columns, by_class)
         f, u = self.formula.of_gold(log_x)
         loss = float((f * weight).sum())
-        if not np.isfinite(loss):
-            raise ValueError(Errors.L007.format(who=self.name, loss=loss, n_rows=len(f)))
+        check_finite(self.name, len(f), loss)
         if losses is not None:
             losses[self.name] = losses.get(self.name, 0.0) + loss
         d_scores *= (u * weight)[:, None]  # in place: stays float32 in C order
@@ -262,7 +254,7 @@ class LongtailNER(EntityRecognizer):
         return self._loaded(Path(path) / "cfg")
 
     def _loaded(self, source: Path | str) -> "LongtailNER":
-        """Check the loaded settings against the loaded types. source: As for `read_cfg`."""
+        """Check the loaded settings against the loaded types. Argument as for `read_cfg`."""
         if problem := unknown_types(self.cfg, self.labels):
             raise bad_cfg(source, self, problem)
         mask_unlearnt(self.model)
