@@ -85,6 +85,8 @@ def test_a_type_that_is_added_leaves_the_others_as_they_are(head, scheme):
     before = logits(pipe, docs)
     shown = places(pipe.candidates(docs))
     assert pipe.add_label("BOAT", "rowing boat") == 1
+    added = output_of(pipe.model).get_param("b")[before.shape[1] :]
+    assert len(added) and not added.any()  # a new type starts from its description alone
     assert [pipe.add_label("BOAT", text) for text in (None, "rowing  boat")] == [0, 0]
     with pytest.raises(ValueError, match=r"L271.*'BOAT'"):
         pipe.add_label("BOAT", "other")

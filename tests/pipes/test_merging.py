@@ -253,6 +253,7 @@ def test_an_entity_without_whitespace_at_its_ends_keeps_its_score():
     alone = ScoredSpan(0, 2, "ART", 0.9, (0.5, 0.7), True)
     assert without_space([alone], np.array([0, 0])) == [alone]
     assert without_space([alone], np.array([1, 0])) == [ScoredSpan(1, 2, "ART", 0.7, (0.7,), True)]
+    assert without_space([alone], np.array([1, 1])) == []
 
 
 def test_by_token_an_entity_that_lost_nothing_keeps_its_score():

@@ -69,6 +69,22 @@ def test_best_legal_is_viterbi_over_legal_transitions(lengths, seed):
     assert np.array_equal(best_legal(scores, lengths, LEGAL), viterbi(scores, lengths, LEGAL))
 
 
+@pytest.mark.parametrize(
+    ("scheme", "likely", "legal"),
+    [
+        ("BIO", ["O", "B-X"], True),
+        ("BILUO", ["O", "B-X"], False),  # B cannot be last
+        ("BIO", ["I-X"], False),  # I cannot be first
+    ],
+)
+def test_an_entity_that_no_sentence_can_begin_or_end_with_is_not_decoded(scheme, likely, legal):
+    codec = TagCodec(("X",), scheme)
+    columns = [codec.tags.index(tag) for tag in likely]
+    scores = np.eye(len(codec.tags), dtype="float32")[columns]
+    tags = best_legal(scores, np.array([len(likely)]), codec.legality())
+    assert (tags.tolist() == columns) == legal
+
+
 def test_many_sequences_are_taken_in_blocks(monkeypatch):
     scores, lengths, transitions = chain([3, 0, 2, 1, 4, 2], 1)
     whole = viterbi(scores, lengths, transitions)

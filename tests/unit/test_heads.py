@@ -11,6 +11,7 @@ from thinc.api import Ragged
 from spacy_longtail.chains.packing import Transitions
 from spacy_longtail.chains.tags import TagCodec
 from spacy_longtail.heads import HEADS, Gold, Trained
+from spacy_longtail.heads.base import UNLIKELY
 from spacy_longtail.heads.crf import likelihood_loss
 from spacy_longtail.layers.transitions import Lattice
 from spacy_longtail.losses import (
@@ -49,6 +50,23 @@ def drawn(seed, columns, scale=2.0):
     rng = np.random.default_rng(seed)
     outside = (rng.random(N) < 0.2).astype("float64")
     return rng.normal(size=(N, columns)) * scale, outside
+
+
+def test_a_type_that_was_alone_keeps_its_probability_when_another_is_added():
+    alone, both = two_task(("X",)), two_task(("X", "Y"))
+    assert both.initial_biases(alone.outputs) == [0.0, 0.0, 0.0, UNLIKELY]
+    assert alone.initial_biases([]) == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("name", ["softmax", "crf", "sigmoid"])
+def test_documents_without_tokens_may_come_last(name):
+    head, logits = HEADS[name](TagCodec(("X",), "BIO"), CrossEntropy()), np.zeros((2, 3), "float32")
+    logits[:, 1] = 5
+    lengths, scores = np.array([2, 0]), Ragged(logits, np.array([2, 0]))
+    if name == "crf":
+        scores = Lattice(scores, Transitions(np.zeros(3), np.zeros((3, 3)), np.zeros(3)))
+    decoded = head.decode(scores, lengths, np.zeros(2), True)
+    assert decoded.tags.tolist() == [1, 1] and len(decoded.p) == 2
 
 
 @pytest.mark.parametrize(

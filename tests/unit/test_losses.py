@@ -469,6 +469,7 @@ COUNTS = {"O": 900, "a": 60, "b": 30, "c": 10}
     [
         (InverseFrequency(), [0.2778, 4.1667, 8.3333, 25]),
         (InverseFrequency(scale="raw"), [1.1111, 16.6667, 33.3333, 100]),
+        (LogInverseFrequency(scale="raw"), [0.0458, 1.2218, 1.5229, 2.0]),
         (LogInverseFrequency(5, scale="raw"), [0.7085, 1.3153, 1.5721, 2.0170]),
         (LabelWeights({"a": 0.0, "b": 0.5}), [1.0, 0.0, 0.5, 1.0]),
     ],
