@@ -45,7 +45,7 @@ TESTS = {  # of each subject: its files in the package, and those that test them
         "heads/*.py",
         [
             *(f"unit/test_{name}.py" for name in ("heads", "chains", "distillation")),
-            "pipes/test_token_ner.py",
+            *(f"pipes/test_{name}.py" for name in ("token_ner", "described_ner")),
         ],
     ),
     "repeats": ("readers/repeats.py", ["unit/test_repeats.py", "pipes/test_readers.py"]),

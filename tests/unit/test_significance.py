@@ -260,6 +260,28 @@ def test_the_seeds_at_hand_are_pooled_with_the_spread_of_our_records(is_paired, 
     assert found.high - found.value == pytest.approx(expected, rel=0.05)
 
 
+def test_the_spread_over_seeds_is_not_that_of_single_mentions():
+    """Half of the documents rise and half fall by turns, which explains the seeds' scores."""
+    base, ours = (np.full((8, 4, 2, 3), 10.0) * [[1], [0]] for _ in range(2))
+    base[:, :, 0, 0], ours[:, :, 0, 0] = 5, 5
+    ours[:4, :, 0, 0] += [3, -3, 3, -3]
+    ours[4:, :, 0, 0] += [-2, 2, -2, 2]
+    found, steady = (
+        compare(base, own, F1, primary="F1 of A", is_paired=True)["F1 of A"] for own in (ours, base)
+    )
+    assert found.value == pytest.approx(0)
+    assert found.high == pytest.approx(steady.high)
+
+
+def test_the_spread_of_our_records_depends_on_the_types_that_either_system_predicts():
+    base, ours = np.zeros((100, 1, 3, 3)), np.zeros((100, 1, 3, 3))
+    base[:, 0, :2], ours[:, 0, :2] = [(0, 0, 10), (5, 80, 10)], [(5, 80, 10), (0, 0, 10)]
+    metric = {"micro F1": named_metrics(["A", "B"])["micro F1"]}
+    found = compare(base, ours, metric, primary="micro F1")["micro F1"]
+    sd = math.sqrt(2 * (SEED_SD_SHARED**2 + SEED_SD_TYPE**2 / 2))  # both have half of the mentions
+    assert found.high == pytest.approx(stats.t.ppf(0.975, 6) * sd, rel=0.05)
+
+
 def test_the_one_sided_p_of_the_opposite_question_is_the_rest():
     base, ours = simulated([0.5], n=40), simulated([0.6], n=40)
     better = compare(base, ours, METRICS, n_draws=999)["macro F1"]
