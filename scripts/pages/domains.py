@@ -81,6 +81,7 @@ SPECIALIST = {  # methods in the records
     "three": "three layers",
     "six": "six layers",
 }
+LONG = "1,000 steps"  # of methods whose names end with it
 ENSEMBLE = ("CNN", "six layers", "ensemble")
 
 
@@ -118,6 +119,7 @@ def specialist() -> Iterator[tuple[str, str]]:
         shown = (_scores(test, "ents_tail_f") if test else "-" for test in own)
         rows.append((title, str(len(runs[corpus, "CNN"]["ents_per_type"])), *shots, *shown))
     yield "domains.rows", rows_of(rows)
+    yield from _longer(runs)
     own, cnn = (
         [100 * runs[corpus, method]["ents_macro_f"] for corpus in DOMAINS]
         for method in ("own free-text types", "CNN")
@@ -168,6 +170,23 @@ def specialist() -> Iterator[tuple[str, str]]:
         yield f"lists.decision.{r['corpus']}", interval.replace("-", "−")
     yield "lists.gain.macro", f"{mean(gain[0] for gain in gains):.1f}"
     yield "lists.gain.tail", f"{mean(gain[1] for gain in gains):.1f}"
+
+
+def _longer(runs: dict[tuple[str, str], dict]) -> Iterator[tuple[str, str]]:
+    """Yield scores of transformers after 400 steps and after 1,000."""
+    rows = []
+    for corpus, title in DOMAINS.items():
+        methods = [name for n in ("three layers", "six layers") for name in (n, f"{n}, {LONG}")]
+        rows.append((title, *(_scores(runs[corpus, name], "ents_tail_f") for name in methods)))
+    yield "domains.long.rows", rows_of(rows)
+    for name in ("three layers", "six layers"):
+        short, long, stock = (
+            mean(100 * runs[corpus, method]["ents_macro_f"] for corpus in DOMAINS)
+            for method in (name, f"{name}, {LONG}", "stock")
+        )
+        yield f"domains.long.{name}", f"{long - short:.1f}"
+        yield f"domains.long.{name}.macro", f"{long:.1f}"
+        yield f"domains.long.{name} - stock", f"{long - stock:.1f}"
 
 
 def _changes(after: list[float], before: list[float]) -> str:
