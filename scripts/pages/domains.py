@@ -120,6 +120,7 @@ def specialist() -> Iterator[tuple[str, str]]:
         rows.append((title, str(len(runs[corpus, "CNN"]["ents_per_type"])), *shots, *shown))
     yield "domains.rows", rows_of(rows)
     yield from _longer(runs)
+    yield from _taught(runs)
     own, cnn = (
         [100 * runs[corpus, method]["ents_macro_f"] for corpus in DOMAINS]
         for method in ("own free-text types", "CNN")
@@ -187,6 +188,15 @@ def _longer(runs: dict[tuple[str, str], dict]) -> Iterator[tuple[str, str]]:
         yield f"domains.long.{name}", f"{long - short:.1f}"
         yield f"domains.long.{name}.macro", f"{long:.1f}"
         yield f"domains.long.{name} - stock", f"{long - stock:.1f}"
+
+
+def _taught(runs: dict[tuple[str, str], dict]) -> Iterator[tuple[str, str]]:
+    """Yield macro F1 of six layers that a teacher's annotation of unlabelled text was added for."""
+    (r,) = read("self_training")
+    alone = runs[r["corpus"], f"six layers, {LONG}"]
+    yield "taught.alone", f"{100 * alone['ents_macro_f']:.1f}"
+    yield "taught.student", f"{r['scores']['six layers, taught']['test']['macro']:.1f}"
+    yield "taught.texts", str(r["texts"])
 
 
 def _changes(after: list[float], before: list[float]) -> str:
