@@ -82,6 +82,15 @@ SPECIALIST = {  # methods in the records
     "six": "six layers",
 }
 LONG = "1,000 steps"  # of methods whose names end with it
+TITLES = {  # of methods in the records
+    "stock": "stock spaCy",
+    "plain transformer": "plain transformer",
+    "CNN": "our CNN",
+    "three layers": "ours, three layers",
+    "six layers": "ours, six layers",
+    f"three layers, {LONG}": f"ours, three layers, {LONG}",
+    f"six layers, {LONG}": f"ours, six layers, {LONG}",
+}
 ENSEMBLE = ("CNN", "six layers", "ensemble")
 
 
@@ -112,12 +121,16 @@ def specialist() -> Iterator[tuple[str, str]]:
         cells = (" / ".join(f"{r[way][name]:.1f}" for name in scores) for r in (wrong, right))
         ruled.append((title, *cells))
     yield "ruler.rows", rows_of(ruled)
-    rows = []
-    for corpus, title in DOMAINS.items():
-        own = [runs.get((corpus, method)) for method in SPECIALIST.values()]
-        shots = (f"{zero[corpus, f'en_longtail_{name}']:.1f}" for name in ("cnn", "trf"))
-        shown = (_scores(test, "ents_tail_f") if test else "-" for test in own)
-        rows.append((title, str(len(runs[corpus, "CNN"]["ents_per_type"])), *shots, *shown))
+    numbers = (str(len(runs[corpus, "CNN"]["ents_per_type"])) for corpus in DOMAINS)
+    rows = list[tuple[str, ...]]([("types", *numbers)])
+    for encoder, name in (
+        ("cnn", "our CNN, without training"),
+        ("trf", "ours, six layers, without training"),
+    ):
+        shots = (f"{zero[corpus, f'en_longtail_{encoder}']:.1f}" for corpus in DOMAINS)
+        rows.append((name, *shots))
+    for method, name in TITLES.items():
+        rows.append((name, *(_scores(runs[corpus, method], "ents_tail_f") for corpus in DOMAINS)))
     yield "domains.rows", rows_of(rows)
     yield from _longer(runs)
     yield from _taught(runs)
@@ -169,17 +182,13 @@ def specialist() -> Iterator[tuple[str, str]]:
         p = "p < 0.001" if r["p"] < 0.001 else f"p = {r['p']:.2g}"
         interval = f"{r['difference']:+.1f} ({r['low']:+.1f} to {r['high']:+.1f}, {p})"
         yield f"lists.decision.{r['corpus']}", interval.replace("-", "−")
+    yield from _lists_for_six(runs, lists)
     yield "lists.gain.macro", f"{mean(gain[0] for gain in gains):.1f}"
     yield "lists.gain.tail", f"{mean(gain[1] for gain in gains):.1f}"
 
 
 def _longer(runs: dict[tuple[str, str], dict]) -> Iterator[tuple[str, str]]:
-    """Yield scores of transformers after 400 steps and after 1,000."""
-    rows = []
-    for corpus, title in DOMAINS.items():
-        methods = [name for n in ("three layers", "six layers") for name in (n, f"{n}, {LONG}")]
-        rows.append((title, *(_scores(runs[corpus, name], "ents_tail_f") for name in methods)))
-    yield "domains.long.rows", rows_of(rows)
+    """Yield what 1,000 steps instead of 400 bring the transformers."""
     for name in ("three layers", "six layers"):
         short, long, stock = (
             mean(100 * runs[corpus, method]["ents_macro_f"] for corpus in DOMAINS)
@@ -197,6 +206,22 @@ def _taught(runs: dict[tuple[str, str], dict]) -> Iterator[tuple[str, str]]:
     yield "taught.alone", f"{100 * alone['ents_macro_f']:.1f}"
     yield "taught.student", f"{r['scores']['six layers, taught']['test']['macro']:.1f}"
     yield "taught.texts", str(r["texts"])
+
+
+def _lists_for_six(
+    runs: dict[tuple[str, str], dict], lists: dict[tuple[str, str], list[dict]]
+) -> Iterator[tuple[str, str]]:
+    """Yield scores of six layers with lists that have 30 % of the names, after 1,000 steps."""
+    name, keys = f"six layers, {LONG}", ("ents_macro_f", "ents_tail_f")
+    rows, gains = list[tuple[str, ...]](), list[list[float]]()
+    for corpus, title in DOMAINS.items():
+        (own,) = lists[f"{corpus}_30", f"six layers with lists, {LONG}"]
+        alone, stock = runs[corpus, name], runs[corpus, "stock"]
+        rows.append((title, *(_scores(test, "ents_tail_f") for test in (alone, own))))
+        gains.append([100 * (own[key] - other[key]) for other in (alone, stock) for key in keys])
+    yield "lists.six.rows", rows_of(rows)
+    for i, what in enumerate(("gain.macro", "gain.tail", "above.macro", "above.tail")):
+        yield f"lists.six.{what}", f"{mean(own[i] for own in gains):.1f}"
 
 
 def _changes(after: list[float], before: list[float]) -> str:
