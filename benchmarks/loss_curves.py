@@ -32,6 +32,15 @@ CNN = {
     **{"pretrained_vectors": None, "width": 32, "depth": 2, "embed_size": 500},
     **{"window_size": 1, "maxout_pieces": 2, "subword_features": True},
 }
+# reading comprehension needs an encoder that reads query and sentence together
+BILSTM = {
+    "@architectures": "longtail.BiLSTM.v1",
+    **{"hidden_width": 16, "depth": 1, "dropout": 0.0},
+    "embed": {
+        "@architectures": "spacy.MultiHashEmbed.v2",
+        **{"width": 32, "attrs": ["NORM"], "rows": [500], "include_static_vectors": False},
+    },
+}
 TOKEN_MODEL = {"@architectures": "longtail.TokenClassifier.v1", "nO": None, "tok2vec": CNN}
 TYPES = ("PER", "ORG", "GEO", "GPE", "TIM", "ART", "EVE", "NAT")
 
@@ -87,7 +96,7 @@ def train(factory: str, settings: dict[str, Any], corpus: Path, n_steps: int) ->
     nlp = spacy.blank("en")
     if factory == "longtail_mrc_ner":
         queries = {label: f"Find each {label.lower()}." for label in TYPES}
-        settings = {"model": {"@architectures": "longtail.MRC.v1", "tok2vec": CNN}, **settings}
+        settings = {"model": {"@architectures": "longtail.MRC.v1", "tok2vec": BILSTM}, **settings}
         settings |= {"queries": queries}
     elif factory == "longtail_ner":
         model = {"@architectures": "spacy.TransitionBasedParser.v2", "state_type": "ner"}
