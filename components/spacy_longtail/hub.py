@@ -22,7 +22,7 @@ SECONDS = 5.0  # time limit of the hub's answer
 # architectures whose setting `name` is a model
 NAMES_ONE = tuple(f"spacy-transformers.TransformerModel.v{n}" for n in (1, 2, 3))
 
-# functions by which transformers runs code that a model's files name, or asks on stdin whether to
+# functions of transformers that run code named by a model's files, or ask on stdin whether they may
 CODE_LOADERS = {
     "transformers.dynamic_module_utils": (
         *("get_cached_module_file", "get_class_in_module", "_raise_timeout_error"),

@@ -75,7 +75,7 @@ def write_types(corpus: Path, types: CorpusTypes, is_open: bool = False) -> None
     """Write types.json.
 
     types (CorpusTypes): The types.
-    is_open (bool): Whether to write instead that the corpus has free-text types.
+    is_open (bool): Whether the corpus has free-text types, so that no types are written.
     """
     optional = ("descriptions", "group_by", "other_descriptions")
     content = {key: value for key, value in types._asdict().items() if key not in optional or value}

@@ -38,7 +38,7 @@ N_COLUMNS = 96  # of the table of subwords that is written
 
 
 class CNNLearner(BiEncoderLearner):
-    """CNN and head in training.
+    """Learner that trains a CNN and a head on donors.
 
     start (Optional[CNNStart]): The weights to start from; null makes a new CNN from the teacher.
     teacher (Optional[Start]): Teacher, whose tokenizer splits the donors' words if there is one.

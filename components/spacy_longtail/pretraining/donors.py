@@ -1,4 +1,4 @@
-"""Donors: source corpora for pretraining without the sentences of excluded corpora; its options."""
+"""Donors, which are the source corpora of a pretraining, and the options of a pretraining."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path

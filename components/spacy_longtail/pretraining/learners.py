@@ -1,4 +1,4 @@
-"""Learners: bi-encoders in training on donors. `cnn_learner` has the learner of a CNN."""
+"""Learners, which train bi-encoders on donors. The learner of a CNN is in `cnn_learner`."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -60,11 +60,12 @@ class PretrainRates(NamedTuple):
 
 
 class BiEncoderLearner(ABC):
-    """Bi-encoder in training. A step depends on its number and the random seed only.
+    """Base class of learners, which train a bi-encoder on donors.
 
-    A subclass first calls this constructor, which packs the donors. Then it sets `model`, and
-    `vectors` of the packed label texts. If there is a teacher it calls `learn_from`. Finally it
-    calls `begin` with all parameters that are trained.
+    A training step depends on its number and the random seed only. A subclass first calls this
+    constructor, which packs the donors. Then it sets `model`, and `vectors` of the packed label
+    texts. If there is a teacher it calls `learn_from`. Finally it calls `begin` with all parameters
+    that are trained.
 
     donors (List[Donor]): The donors.
     options (PretrainOptions): The options.
@@ -267,7 +268,7 @@ class BiEncoderLearner(ABC):
 
 
 class TransformerLearner(BiEncoderLearner):
-    """Transformer and head in training.
+    """Learner that trains a transformer and a head on donors.
 
     start (Start): The weights to start from.
     teacher (Optional[Start]): Teacher with the same tokenizer.

@@ -45,7 +45,8 @@ NAMED = ("id", "text", "content", "data", "answer", "tokens", "sents", OFFSETS, 
 SPAN_FIX = "A span is [start, end, type], or an object with start, end and label."
 BOUNDS = (("start", "end"), ("start_offset", "end_offset"), ("start_char", "end_char"), ("begin", "end"))
 TYPE_KEYS = ("label", "labels", "type", "entity_group", "tag", "entity")
-OTHER_FORM = (TypeError, KeyError, IndexError, AttributeError)  # errors of an unexpected record
+# errors that are raised when a record has another form than expected
+OTHER_FORM = (TypeError, KeyError, IndexError, AttributeError)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -146,7 +146,7 @@ class TrainedTagger(TokenTagger, ABC):
         return trained.loss, trained.d_scores
 
     def finish_update(self, sgd: Optimizer | None) -> None:
-        """Step the optimizer, count the training updates, and keep a two-task loss's state."""
+        """Step the optimizer, count the update, and store the state of a two-task loss."""
         super().finish_update(sgd)
         state = self._next_state or self.state
         self.state = state._replace(n_updates=state.n_updates + 1)
