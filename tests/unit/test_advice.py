@@ -16,7 +16,7 @@ from spacy_longtail.evaluation.significance import Decision
 from spacy_longtail.studies.matrix import pretrained_candidates
 from spacy_longtail.studies.matrix.advice import Advice, advise, planned
 from spacy_longtail.studies.matrix.recommendation import Recommendation, Runs, recommend_by_folds
-from spacy_longtail.studies.matrix.rounds import fold_plan, write_folds
+from spacy_longtail.studies.matrix.rounds import fold_plan, promising, write_folds
 from spacy_longtail.studies.matrix.summary import summarize_trials
 from spacy_longtail.studies.matrix.writing import summary_tables, write_matrix_report
 from spacy_longtail.studies.trials.plan import read_plan
@@ -176,6 +176,23 @@ def advised(
 
 def by_method(runner):
     return {name: sum(n == name for n, _ in runner.begun) for name, _ in runner.begun}
+
+
+def runs_of_a_fold(folder, skills):
+    scored = held_out(folder, skills, folds=1, least=120)
+    return {n: Runs({c: read_run(p, LABELS) for c, p in cells.items()}) for n, cells in scored.items()}
+
+
+def test_a_method_of_the_worse_half_stays_in_the_race_unless_it_is_shown_to_be_behind(tmp_path):
+    runs = runs_of_a_fold(tmp_path, {"crf": 0.8, "softmax": 0.6, "focal": 0.78, "sCR": 0.4})
+    assert promising(runs) == ["crf", "focal"]
+    runs = runs_of_a_fold(tmp_path, {"crf": 0.8, "softmax": 0.79, "focal": 0.78, "sCR": 0.4})
+    assert sorted(promising(runs)) == ["crf", "focal", "softmax"]
+
+
+def test_the_better_half_stays_in_the_race_even_if_it_is_behind(tmp_path):
+    runs = runs_of_a_fold(tmp_path, {"crf": 0.9, "softmax": 0.4, "focal": 0.2})
+    assert promising(runs) == ["crf", "softmax"]
 
 
 def test_each_round_keeps_the_better_half_and_the_baseline(corpus, tmp_path, monkeypatch):

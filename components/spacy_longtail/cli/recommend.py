@@ -70,9 +70,10 @@ def recommend(
     """Compare the methods that a corpus's statistics suggest, and write the config of the best.
 
     The methods are compared by cross-validation on train and dev, within a time limit. After each
-    fold only the better half continues. The command reports whether the best method is
-    significantly better than stock spaCy. By default it runs one trial per core, at most four, or a
-    single one with a transformer or a GPU.
+    fold the better half continues, and with it the methods that are not significantly worse than
+    the best one. The command reports whether the best method is significantly better than stock
+    spaCy. By default it runs one trial per core, at most four, or a single one with a transformer
+    or a GPU.
     """
     target = config or output / "recommended.cfg"
     encoders = [pretrained] if pretrained else find_pretrained(corpus, say)

@@ -166,7 +166,8 @@ def advise(
     """Compare candidates by cross-validation within a budget, and write the recommended config.
 
     Candidates are trained on the first fold until half of the budget is spent. After each fold the
-    better half of them continues with stock spaCy, while there is time.
+    better half of them continues with stock spaCy, and so does every other one that is not shown to
+    be worse than the best, while there is time.
 
     candidates (List[CandidateGrid]): Candidates that `planned` returned.
     plan (Plan): Plan that `planned` returned.

@@ -90,7 +90,7 @@ def recommend(
     if best == baseline:
         text = f"Stay with {baseline}: of {len(runs)} methods none has a better mean macro F1 on dev."
         return Recommendation(baseline, best, None, text, [])
-    decisions = {name: _decide(runs[baseline], own) for name, own in runs.items() if name != baseline}
+    decisions = {name: decide(runs[baseline], own) for name, own in runs.items() if name != baseline}
     decision = correct(decisions)[best]
     evidence = describe(best, {f"{MACRO} on dev": decision}, runs[best].unit)
     if decision.outcome == "better":
@@ -144,7 +144,7 @@ def recommend_by_folds(
         return Recommendation(baseline, best, None, text, [])
     first, second = pairs[best]
     n_done = len({fold for fold, _ in second})
-    decision, unit = _decide(first, second, n_done), second.unit
+    decision, unit = decide(first, second, n_done), second.unit
     n_tried = len(runs) - 1  # methods that were dropped after a fold count as well
     p = min(n_tried * decision.one_sided, 1.0)
     evidence = describe(best, {f"{MACRO} on held-out documents": decision}, unit)
@@ -214,6 +214,13 @@ def _undecided(best: str, baseline: str, early: str) -> Recommendation:
     return Recommendation(baseline, best, None, early + guess * (best != baseline), [], True)
 
 
-def _decide(first: Runs, second: Runs, n_trainings: int = 1) -> Decision:
+def decide(first: Runs, second: Runs, n_trainings: int = 1) -> Decision:
+    """Decide whether a method is better than a baseline in macro F1, on the same folds and seeds.
+
+    first (Runs): Evaluations of the baseline.
+    second (Runs): Evaluations of the method.
+    n_trainings (int): Number of independent trainings, such as folds, of each.
+    RETURNS (Decision): The decision.
+    """
     counts = first.counts(), second.counts()
     return compare(*counts, {MACRO: first.metric}, n_trainings=n_trainings)[MACRO]

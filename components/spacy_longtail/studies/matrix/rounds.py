@@ -1,8 +1,8 @@
-"""Successive halving: trials of a plan fold by fold within a budget, with ever fewer methods."""
+"""A race of methods: trials of a plan fold by fold within a budget, with ever fewer methods."""
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -19,11 +19,12 @@ from ...training.provenance import json_checksum
 from ..trials.plan import Plan, unusable
 from ..trials.run import Matrix, TrialOptions
 from ..trials.store import FOLDER, TrialRecord, TrialStore, content_of_parts
-from .recommendation import Runs
+from .recommendation import Runs, decide
 from .summary import Folds
 
 FOLDS = "folds"  # in the output folder
 FIRST_PART = 0.5  # fraction of the budget for the first fold
+BEHIND = 0.05  # one-sided p with which a method of the worse half leaves the race
 MAX_PART = 0.4  # fraction of the budget for one trial, except those of the baseline
 
 
@@ -72,8 +73,26 @@ def write_folds(corpus: Path, output: Path, n_folds: int) -> list[Path]:
     return folders
 
 
+def promising(runs: Mapping[str, Runs]) -> list[str]:
+    """Return the methods that stay in the race, the best first.
+
+    These are the better half, and every other method that is not shown to be behind the best one.
+
+    runs (Mapping[str, Runs]): Evaluations of each method, on the same folds.
+    RETURNS (List[str]): Names of the methods.
+    """
+    best, *others = sorted(runs, key=lambda name: runs[name].macro_f1(), reverse=True)
+    n_better = (len(runs) - 1) // 2
+    close = [n for n in others[n_better:] if decide(runs[n], runs[best]).one_sided > BEHIND]
+    return [best, *others[:n_better], *close]
+
+
 class Rounds:
-    """Successive halving: runs trials fold by fold and keeps the better half of the methods.
+    """A race: runs trials fold by fold and drops methods that are shown to be behind the best.
+
+    After each fold the better half continues. A method of the worse half leaves if it is
+    significantly worse than the best one. The score of a single fold is noisy, so a rank alone says
+    little.
 
     matrix (Matrix): Trials of a plan on folds.
     options (TrialOptions): Options of the trials.
@@ -118,7 +137,7 @@ class Rounds:
             done = [name for name in names if name != self.baseline and self._is_done(name, fold)]
             if not done:
                 break
-            names = [self.baseline, *sorted(done, key=self._score, reverse=True)[: (len(done) + 1) // 2]]
+            names = [self.baseline, *promising({name: self._runs(name) for name in done})]
         return self.records
 
     def _first(self, names: list[str], missing: list[str], fold: Path) -> None:
@@ -170,7 +189,7 @@ class Rounds:
         record = self.records.get(self.keys[name, fold])
         return record is not None and record.is_done
 
-    def _score(self, name: str) -> float:
-        """Return macro F1 of a method on all folds that were held out so far."""
+    def _runs(self, name: str) -> Runs:
+        """Return the evaluations of a method on all folds that were held out so far."""
         folds = [fold for fold in self.matrix.plan.corpora if self._is_done(name, fold)]
-        return Runs({(i, 0): self.held_out(self.keys[name, f]) for i, f in enumerate(folds)}).macro_f1()
+        return Runs({(i, 0): self.held_out(self.keys[name, f]) for i, f in enumerate(folds)})
