@@ -3,12 +3,7 @@
 from typing import NamedTuple
 
 from thinc.api import get_array_module
-from thinc.types import Floats1d, Floats2d, FloatsXd, Ints1d
-
-
-class GoldRows(NamedTuple):
-    log_x: Floats1d  # (n,), log probability of the gold class
-    d_rows: Floats2d  # (n, K), p - q, q one-hot: the gradient of cross-entropy, row by row
+from thinc.types import Floats1d, Floats2d, FloatsXd
 
 
 class Rows(NamedTuple):
@@ -52,16 +47,3 @@ def logsumexp(z: Floats2d) -> Floats2d:
     xp = get_array_module(z)
     top = xp.max(z, axis=1, keepdims=True)
     return top + xp.log(xp.sum(xp.exp(z - top), axis=1, keepdims=True))
-
-
-def gold_rows(logits: Floats2d, gold: Ints1d) -> GoldRows:
-    """Return the quantities that every loss of p(gold) needs, exact even where p(gold) underflows.
-
-    logits (Floats2d): Unnormalised scores, shape (n, K). Masked classes are -inf.
-    gold (Ints1d): Column of the gold class of each row, shape (n,).
-    """
-    xp = get_array_module(logits)
-    log_p = logits - logsumexp(logits)
-    d_rows, at = xp.exp(log_p), (xp.arange(len(gold)), gold)
-    d_rows[at] -= 1
-    return GoldRows(xp.minimum(log_p[at], 0.0), d_rows)  # never above 0 by rounding

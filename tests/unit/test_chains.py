@@ -238,6 +238,14 @@ def test_tag_marginals_do_not_use_logarithms_for_usual_scores(monkeypatch):
     assert p.sum(axis=1) == pytest.approx(np.ones(7))
 
 
+def test_tag_marginals_of_a_token_whose_starts_and_ends_exclude_each_other():
+    start, end = np.array([0.0, -727.0, -np.inf]), np.array([0.0, 738.0, 738.0])
+
+    p = tag_marginals(np.zeros((1, 3)), np.array([1]), Transitions(start, np.zeros((3, 3)), end))
+
+    assert p[0] == pytest.approx([1 / (1 + np.exp(11)), 1 / (1 + np.exp(-11)), 0.0])
+
+
 @st.composite
 def far_chains(draw, masked=False):
     lengths = draw(st.lists(st.integers(0, 4), min_size=1, max_size=3).filter(any))

@@ -68,12 +68,12 @@ def _scaled_marginals(scores: Floats2d, packing: Packing, transitions: Transitio
             sums[before] = left
             after[before] *= left
     first = packing.starts[1]
-    minima = (forward[first:].min(initial=1.0), sums[packing.previous].min(initial=1.0))
-    if not min(map(float, minima)) >= MIN_TERM:
+    products = forward * sums
+    totals = products.sum(axis=1, keepdims=True)
+    minima = (forward[first:].min(initial=1.0), sums[packing.previous].min(initial=1.0), totals.min())
+    if not all(float(minimum) >= MIN_TERM for minimum in minima):  # NaN as well
         return None
-    forward *= sums
-    forward /= forward.sum(axis=1, keepdims=True)
-    return forward[packing.row]
+    return (products / totals)[packing.row]
 
 
 class Lost(NamedTuple):

@@ -60,8 +60,7 @@ class TagCodec:
 
     def beginnings(self) -> Floats2d:
         """Return 1.0 where a tag begins an entity of a type, shape (n_tags, n_types)."""
-        label, prefix = self.layout()
-        begins = np.array([p in "BU" for p in self.prefixes])[prefix]
+        _, begins, label = self.token_tags(np.arange(len(self)))
         return ((label[:, None] == np.arange(len(self.labels))) & begins[:, None]).astype("float32")
 
     def token_tags(self, columns: Ints1d) -> tuple[Ints1d, Ints1d, Ints1d]:

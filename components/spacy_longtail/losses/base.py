@@ -4,10 +4,11 @@ from abc import ABC, abstractmethod
 from typing import Annotated, ClassVar, NamedTuple, TypeVar
 
 from pydantic import Field
+from thinc.api import get_array_module
 from thinc.types import Floats1d, Floats2d, Ints1d
 
 from ..errors import Errors
-from ..numerics import Rows, binary_cross_entropy, gold_rows
+from ..numerics import Rows, binary_cross_entropy, logsumexp
 from ..types import ClassWeights, TwoTaskState
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -103,9 +104,13 @@ class GoldLoss(SoftmaxLoss, BinaryLoss):
         """
 
     def rows(self, logits: Floats2d, gold: Ints1d) -> Rows:
-        log_x, d_rows = gold_rows(logits, gold)
-        f, u = self.of_gold(log_x)
-        return Rows(f, d_rows * u[:, None])
+        """Return loss and gradient of each token, exact even where p(gold) underflows."""
+        xp = get_array_module(logits)
+        log_p, at = logits - logsumexp(logits), (xp.arange(len(gold)), gold)
+        f, u = self.of_gold(xp.minimum(log_p[at], 0.0))  # never above 0 by rounding
+        difference = xp.exp(log_p)  # p - q, with q the gold tags: the gradient of cross-entropy
+        difference[at] -= 1
+        return Rows(f, difference * u[:, None])
 
     def binary_rows(self, logits: Floats2d, targets: Floats2d) -> Rows:
         cross_entropy, d_rows = binary_cross_entropy(logits, targets)

@@ -1,11 +1,11 @@
 """Losses of an entity output and a begin output per token: AUC margin, compositional AUC, CE."""
 
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal
 
 from pydantic import PositiveFloat
 from pydantic.dataclasses import dataclass
 from thinc.api import get_array_module
-from thinc.types import Floats1d, Floats2d
+from thinc.types import Floats1d, Floats2d, FloatsXd
 
 from ..numerics import Rows, binary_cross_entropy, sigmoid
 from ..settings import CHECKED
@@ -16,11 +16,7 @@ from .token import CrossEntropy
 DUAL_RATE = 0.1  # step of the running means and of alpha
 
 
-class Mean(NamedTuple):
-    """Mean loss of one output over a batch, with its gradient."""
-
-    loss: float
-    d_logits: Floats1d  # or (n_tokens, n_tags)
+Mean = tuple[float, FloatsXd]  # mean loss of one output over a batch, and its gradient
 
 
 def take_mean(rows: Rows, mask: Floats1d) -> Mean:
@@ -31,13 +27,13 @@ def take_mean(rows: Rows, mask: Floats1d) -> Mean:
     xp = get_array_module(rows.f)
     mask = xp.asarray(mask, dtype=rows.f.dtype)
     f, d_rows = rows.times(mask / xp.maximum(mask.sum(), 1.0))
-    return Mean(float(f.sum()), d_rows)
+    return float(f.sum()), d_rows
 
 
 def _add(entity: Mean, begin: Mean, begin_weight: float, state: TwoTaskState) -> TwoTaskResult:
-    xp = get_array_module(entity.d_logits)
-    d_scores = xp.stack([entity.d_logits, begin_weight * begin.d_logits], axis=1)
-    return TwoTaskResult(entity.loss + begin_weight * begin.loss, d_scores, state)
+    (entity_loss, d_entity), (begin_loss, d_begin) = entity, begin
+    d_scores = get_array_module(d_entity).stack([d_entity, begin_weight * d_begin], axis=1)
+    return TwoTaskResult(entity_loss + begin_weight * begin_loss, d_scores, state)
 
 
 @dataclass(frozen=True, config=CHECKED)
@@ -111,7 +107,7 @@ class AUCMargin(TwoTaskLoss):
         negative = mask - positive
         n_pos, n_neg = float(positive.sum()), float(negative.sum())
         if not n_pos or not n_neg:
-            return Mean(0.0, xp.zeros_like(z)), dual
+            return (0.0, xp.zeros_like(z)), dual
         h = sigmoid(z)
         mean_pos = float((positive * h).sum()) / n_pos
         mean_neg = float((negative * h).sum()) / n_neg
@@ -126,7 +122,7 @@ class AUCMargin(TwoTaskLoss):
         loss += float((negative * (h - b) ** 2).sum()) / n_neg
         loss += 2 * alpha * (self.margin + mean_neg - mean_pos) - alpha**2
         d_h = 2 / n_pos * positive * (h - a - alpha) + 2 / n_neg * negative * (h - b + alpha)
-        return Mean(loss, d_h * (h * sigmoid(-z))), after
+        return (loss, d_h * (h * sigmoid(-z))), after
 
 
 @dataclass(frozen=True, config=CHECKED)

@@ -15,7 +15,7 @@ from ...errors import Warnings
 from ...numerics import sigmoid
 from ...records import PRF
 from .chosen import CalibrationError, ChosenType, Goal
-from .thresholding import ANY_TYPE
+from .spans import ANY_TYPE
 from .thresholds import OperatingPoint, calibration_error, fit_curve, log_odds, points
 
 N_FOLDS = 5

@@ -18,7 +18,7 @@ from ...heads import Gold, Scores
 from ...types import Block, TwoTaskState
 from ..label_checks import check_known, warn_without_mention
 from ..neighbours import name_in
-from ..scores.thresholding import CALIBRATION
+from ..scores.spans import CALIBRATION
 from ..weighting import Reader, resolve_classes
 from .describing import (
     PretrainedHead,
