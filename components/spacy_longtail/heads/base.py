@@ -11,8 +11,7 @@ from thinc.types import Floats1d, Floats2d, Ints1d, Ragged
 from ..chains.tags import TagCodec
 from ..errors import Errors
 from ..layers.transitions import Lattice
-from ..losses import CrossEntropy
-from ..losses.base import Loss
+from ..losses import CrossEntropy, Loss
 from ..types import SoftTargets, TwoTaskState
 
 UNLIKELY = -5.0  # a logit

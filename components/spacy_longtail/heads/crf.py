@@ -9,7 +9,7 @@ from ..chains.packing import Transitions, path_score, viterbi
 from ..chains.sums import PathSums, tag_marginals
 from ..chains.tags import ILLEGAL
 from ..layers.transitions import Lattice, with_transitions
-from ..losses.base import GoldLoss
+from ..losses import GoldLoss
 from ..types import TwoTaskState
 from .base import Gold, Trained
 from .tags import TagHead

@@ -8,8 +8,7 @@ from thinc.types import Floats1d, Floats2d, Ints1d, Ragged
 
 from ..chains.packing import Transitions, best_legal
 from ..chains.tags import ILLEGAL
-from ..losses import Distillation, OneVersusRestFocal
-from ..losses.base import BinaryLoss, SoftmaxLoss
+from ..losses import BinaryLoss, Distillation, OneVersusRestFocal, SoftmaxLoss
 from ..numerics import Rows, logsumexp, sigmoid
 from ..types import TwoTaskState
 from .base import UNLIKELY, Decoded, Gold, Head, Output, Trained

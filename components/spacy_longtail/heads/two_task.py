@@ -6,8 +6,7 @@ import numpy as np
 from thinc.api import get_array_module, to_numpy
 from thinc.types import Floats1d, Floats2d, Ints1d, Ragged
 
-from ..losses import AUCMargin, CrossEntropy
-from ..losses.base import TwoTaskGold, TwoTaskLoss
+from ..losses import AUCMargin, CrossEntropy, TwoTaskGold, TwoTaskLoss
 from ..losses.two_task import take_mean
 from ..numerics import logsumexp, sigmoid
 from ..types import TwoTaskState

@@ -1,7 +1,6 @@
 """Linear layer whose weights are computed from the descriptions of types."""
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 from thinc.api import Model, get_array_module, glorot_uniform_init
@@ -50,8 +49,8 @@ def lay_out(layer: Model, type_of: Ints1d, prefix_of: Ints1d) -> None:
     type_of (Ints1d): Index of the type, NO_TYPE for O, shape (n_tags,).
     prefix_of (Ints1d): Index of the prefix, any for O, shape (n_tags,).
     """
-    for name, values in {"type_of": type_of, "prefix_of": prefix_of}.items():
-        layer.attrs[name] = np.asarray(values, dtype="int64")
+    type_of, prefix_of = (np.asarray(values, dtype="int64") for values in (type_of, prefix_of))
+    layer.attrs.update(type_of=type_of, prefix_of=prefix_of)
 
 
 def set_descriptions(layer: Model, vectors: Floats2d) -> None:
@@ -75,29 +74,23 @@ def init(layer: Model, X: Floats2d | None = None, Y: object = None) -> None:
             layer.set_param(name, layer.ops.xp.stack(rows))
 
 
-class ProjectedTypes(NamedTuple):
-    """Projected descriptions, and the tags that they are for."""
-
-    projected: Floats2d  # (n_prefixes, width, n_types), Q_k d_t
-    tags: Ints1d  # (n,), all but O
-    prefix_of: Ints1d  # (n,), of each of these tags
-    type_of: Ints1d  # (n,)
-    scale: float
-
-
-def _projected(layer: Model) -> ProjectedTypes:
-    Q, D = layer.get_param("Q"), layer.get_param("D")
+def _tags_of_types(layer: Model) -> tuple[Ints1d, tuple[Ints1d, Ints1d]]:
+    """Return the tags of types, all but O, and the prefix and the type of each of them."""
     tags = np.flatnonzero(layer.attrs["type_of"] != NO_TYPE)
-    prefix_of, type_of = layer.attrs["prefix_of"][tags], layer.attrs["type_of"][tags]
-    # products of matrices, many times faster than einsum
-    return ProjectedTypes(Q @ D.T, tags, prefix_of, type_of, SCALE / layer.get_dim("nM") ** 0.5)
+    return tags, (layer.attrs["prefix_of"][tags], layer.attrs["type_of"][tags])
+
+
+def _scale(layer: Model) -> float:
+    """Return the factor on products of projected tokens and descriptions."""
+    return SCALE / layer.get_dim("nM") ** 0.5
 
 
 def _from_words(layer: Model) -> tuple[Ints1d, Floats2d]:
     """Return the tags of types, and the weights that their descriptions give them, (n, nI)."""
-    words = _projected(layer)
-    products = words.projected.transpose(0, 2, 1) @ layer.get_param("P")
-    return words.tags, words.scale * products[words.prefix_of, words.type_of]
+    P, Q, D = (layer.get_param(name) for name in SHARED)
+    tags, places = _tags_of_types(layer)
+    products = (Q @ D.T).transpose(0, 2, 1) @ P  # many times faster than einsum
+    return tags, _scale(layer) * products[places]
 
 
 class Forward:
@@ -129,16 +122,16 @@ class Forward:
 
 
 def forward(layer: Model, X: Floats2d, from_words: tuple[Ints1d, Floats2d]) -> tuple[Floats2d, Callable]:
-    W, b, P, D = (layer.get_param(name) for name in ("W", "b", "P", "D"))
+    W, b, P, Q, D = (layer.get_param(name) for name in ("W", "b", *SHARED))
     weights = W.copy()
     weights[from_words[0]] += from_words[1]
 
     def backprop(dY: Floats2d) -> Floats2d:
-        QD, tags, prefix_of, type_of, scale = _projected(layer)
+        tags, places = _tags_of_types(layer)
         d_weights, d_b = layer.ops.gemm(dY, X, trans1=True), dY.sum(axis=0)
         d_words = get_array_module(X).zeros((len(P), len(D), P.shape[2]), dtype=W.dtype)
-        d_words[prefix_of, type_of] = scale * d_weights[tags]
-        layer.inc_grad("P", QD @ d_words)
+        d_words[places] = _scale(layer) * d_weights[tags]
+        layer.inc_grad("P", Q @ D.T @ d_words)
         layer.inc_grad("Q", P @ d_words.transpose(0, 2, 1) @ D)
         if not layer.attrs["residual"]:
             d_weights[tags] = d_b[tags] = 0.0

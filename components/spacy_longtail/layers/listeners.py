@@ -75,13 +75,23 @@ def check_listened(pipe: TrainablePipe, docs: Sequence[Doc]) -> None:
         warnings.warn(Warnings.W106.format(who=pipe.name), stacklevel=4)
 
 
-def encoders_of(pipe: TrainablePipe) -> Iterator[Model]:
-    """Yield the models of the tok2vec components whose vectors a component's listener reads."""
-    for nlp in pipelines():
-        if any(other is pipe for _, other in nlp.components):
-            for _, encoder in nlp.components:
-                if isinstance(encoder, Tok2Vec) and pipe.name in encoder.listening_components:
-                    yield encoder.model
+def encoders_of(pipe: TrainablePipe) -> list[Model]:
+    """Return the models of the tok2vec components whose vectors a component's listener reads."""
+    found = (tok2vec_of(nlp.components, pipe) for nlp in pipelines())
+    return [tok2vec.model for tok2vec in found if tok2vec is not None]
+
+
+def tok2vec_of(components: Sequence[tuple[str, Any]], pipe: object) -> Tok2Vec | None:
+    """Return the tok2vec that a component listens to, if it is among these components.
+
+    components (Sequence[Tuple[str, Any]]): Components with their names: those of a pipeline, with
+        or without the disabled ones.
+    pipe (object): The component. It is looked up by identity, because one that two pipelines share
+        has only one name.
+    """
+    names = {name for name, other in components if other is pipe}
+    encoders = (other for _, other in components if isinstance(other, Tok2Vec))
+    return next((other for other in encoders if names.intersection(other.listening_components)), None)
 
 
 def _misread(nlp: Language, pipe: TrainablePipe) -> dict[str, str] | None:

@@ -1,9 +1,8 @@
 """Kinds of losses: the few interfaces that heads and pipes train with."""
 
 from abc import ABC, abstractmethod
-from typing import Annotated, ClassVar, NamedTuple, TypeVar
+from typing import ClassVar, NamedTuple, TypeVar
 
-from pydantic import Field
 from thinc.api import get_array_module
 from thinc.types import Floats1d, Floats2d, Ints1d
 
@@ -11,7 +10,6 @@ from ..errors import Errors
 from ..numerics import Rows, binary_cross_entropy, logsumexp
 from ..types import ClassWeights, TwoTaskState
 
-Share = Annotated[float, Field(ge=0, le=1)]
 GoldTerms = tuple[Floats1d, Floats1d]  # f and u of each row
 
 

@@ -121,10 +121,3 @@ def boundary_setters(nlp: Language, pipe: object) -> list[Callable[[Doc], Doc]]:
         annotating = nlp.config.interpolate()["training"]["annotating_components"]
         setters = [n for n in ready if n in setters or n in annotating]
     return [nlp.get_pipe(n) for n in setters]
-
-
-def upstream_of(nlp: Language, pipe: object) -> str | None:
-    """Return the name of the encoder that a component listens to, if there is one."""
-    name = name_in(nlp, pipe)
-    encoders = {n: getattr(other, "listening_components", ()) for n, other in nlp.components}
-    return next((n for n, listeners in encoders.items() if name in listeners), None)

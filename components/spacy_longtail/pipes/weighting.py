@@ -7,7 +7,7 @@ from spacy.training import Example
 
 from ..corpus.counts import CorpusCounts, count_docs
 from ..errors import Errors
-from ..losses.base import Loss
+from ..losses import Loss
 
 Reader = Callable[[Language], Iterable[Example]]
 

@@ -10,7 +10,7 @@ from thinc.types import Floats1d, Floats2d, Ints1d, Ints2d
 
 from ...chains.tags import TagCodec
 from ...layers.reading import Reading
-from ...losses.base import BinaryLoss
+from ...losses import BinaryLoss
 from ...numerics import binary_cross_entropy, sigmoid
 from ..scores.spans import ScoredSpan
 from ..token.gold import gold_types

@@ -14,8 +14,7 @@ from thinc.api import Model, Optimizer, set_dropout_rate
 from ...corpus.counts import count_docs
 from ...errors import Errors
 from ...layers.listeners import listener_in
-from ...losses import CrossEntropy
-from ...losses.base import BinaryLoss, Loss, check_loss
+from ...losses import BinaryLoss, CrossEntropy, Loss, check_loss
 from ...settings import whole
 from ...types import Block
 from ..base import EntityScorer, LongtailPipe, check_finite, factory

@@ -14,7 +14,7 @@ from ...corpus.labels import declared_types
 from ...errors import Errors
 from ...heads import Gold, HeadName
 from ...layers.listeners import check_listened, listener_in
-from ...losses.base import Loss
+from ...losses import Loss
 from ...sentences import has_boundaries, sentence_lengths
 from ...types import ENTITY_SCORES, WEAK_SENTENCES
 from ..base import factory

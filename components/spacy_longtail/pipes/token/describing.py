@@ -7,7 +7,6 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import spacy
 from spacy.language import Language
-from spacy.pipeline import Tok2Vec
 from spacy.util import logger
 from thinc.api import Model, to_numpy
 from thinc.types import Floats2d
@@ -19,10 +18,10 @@ from ...encoders import check_encoder
 from ...errors import START, Errors
 from ...heads.outputs import output_of
 from ...layers.described import is_described
+from ...layers.listeners import tok2vec_of
 from ...settings import unused
 from ...types import Block
 from ..base import LongtailPipe
-from ..neighbours import upstream_of
 from ..sources import add_sources, sources_of
 
 ALIKE = 0.99  # cosine of vectors of one text by one describer
@@ -157,7 +156,9 @@ def take_pretrained(pipe: Any, head: PretrainedHead, nlp: Language | None) -> No
     """
     layer, theirs = output_of(pipe.model), output_of(head.pipe.model)
     texts = [head.pipe.types.descriptions[label] for label in head.pipe.labels]
-    tok2vec, upstream = tok2vec_of(nlp, pipe), tok2vec_of(head.nlp, head.pipe)
+    # a disabled tok2vec is frozen, and keeps its weights
+    tok2vec = tok2vec_of([] if nlp is None else nlp.pipeline, pipe)
+    upstream = tok2vec_of(head.nlp.pipeline, head.pipe)
     problem = ""
     for name, dim in (("encoder", "nI"), ("width", "nM")):
         if (given := theirs.get_dim(dim)) != (needed := layer.get_dim(dim)):
@@ -180,9 +181,3 @@ def take_pretrained(pipe: Any, head: PretrainedHead, nlp: Language | None) -> No
         layer.get_param(name)[0] = layer.ops.asarray(to_numpy(theirs.get_param(name))[0])
     if nlp is not None:
         add_sources(nlp, sources_of(head.nlp.meta))
-
-
-def tok2vec_of(nlp: Language | None, pipe: object) -> Tok2Vec | None:
-    """Return the enabled tok2vec that a component listens to, if there is one."""
-    upstream = None if nlp is None else dict(nlp.pipeline).get(upstream_of(nlp, pipe) or "")
-    return upstream if isinstance(upstream, Tok2Vec) else None

@@ -14,7 +14,7 @@ from ...corpus.examples import gold_entities, same_tokens, trim_whitespace
 from ...corpus.soft import SoftTags, read_soft
 from ...errors import Errors, Warnings
 from ...heads import Decoded
-from ...losses.base import Loss
+from ...losses import Loss
 from ...sentences import sentence_lengths
 from ...types import ANNOTATED_TYPES, SoftTargets
 from ..scores.spans import ScoredSpan

@@ -9,7 +9,7 @@ from thinc.api import Model
 from ...corpus.labels import declared_types
 from ...errors import Errors
 from ...heads import HeadName
-from ...losses.base import Loss
+from ...losses import Loss
 from ...settings import unused, whole
 from ..base import factory
 from ..label_checks import check_known, check_types

@@ -18,7 +18,7 @@ from ...errors import Errors
 from ...heads import Head, HeadName
 from ...heads.outputs import forget_outputs, output_of
 from ...layers.listeners import check_listened, nodes_of
-from ...losses.base import Loss
+from ...losses import Loss
 from ...output.amounts import number
 from ...types import Block, TwoTaskState
 from ..base import EntityScorer, LongtailPipe

@@ -16,8 +16,7 @@ from ...errors import Errors
 from ...heads import HEADS, Gold, Head, HeadName, Scores, Trained
 from ...heads.outputs import forget_outputs, output_of, rename_outputs, resize_outputs, set_outputs
 from ...layers.described import is_described, lay_out, set_descriptions
-from ...losses import CrossEntropy
-from ...losses.base import Loss, check_loss
+from ...losses import CrossEntropy, Loss, check_loss
 from ...sentences import sentence_lengths
 from ...settings import unused
 from ...types import TwoTaskState

@@ -22,7 +22,7 @@ from ...corpus.examples import keep_types
 from ...corpus.labels import check_label, declared_types
 from ...errors import Errors
 from ...layers.listeners import check_listened
-from ...losses.base import GoldLoss, Loss, check_loss
+from ...losses import GoldLoss, Loss, check_loss
 from ...types import Overrides
 from ..base import check_finite, check_head_rate, factory, with_head_rate
 from ..label_checks import check_known, check_types, warn_without_mention
