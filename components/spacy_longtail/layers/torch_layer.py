@@ -114,14 +114,6 @@ def shim_of(layer: Model) -> TorchShim:
     return cast(TorchShim, layer.shims[0])
 
 
-def resize(layer: Model, n_in: int) -> None:
-    """Draw new weights of a module that has `resize`, for inputs of this width, on its device."""
-    shim = shim_of(layer)
-    device = shim.device
-    shim.module.resize(n_in)
-    shim.module.to(device)
-
-
 def rows_to_torch(model: Model, X: list[Floats2d], is_train: bool) -> tuple[ArgsKwargs, Callable]:
     """Convert the rows of documents to one tensor (n_tokens, width) and a list of lengths."""
     lengths = [*map(len, X)]

@@ -12,7 +12,7 @@ from ..errors import Errors
 from ..layers.listeners import check_vectors, listener_in
 from ..layers.sentences import chain_over_tokens
 from ..layers.sentences import init as init_encoder
-from ..layers.torch_layer import require_torch, resize, rows_from_torch, rows_to_torch, torch_layer
+from ..layers.torch_layer import require_torch, rows_from_torch, rows_to_torch, shim_of, torch_layer
 from ..settings import finite, whole
 
 
@@ -116,8 +116,10 @@ def lstm_settings(hidden_width: int, dropout: float) -> tuple[int, float]:
 
 
 def draw_for_inputs(model: Model, X: list[Floats2d] | None = None, Y: object = None) -> None:
-    """Draw new weights of an LSTM for the width of its inputs."""
+    """Draw new weights of an LSTM for the width of its inputs, on its device."""
     if X:
-        width = X[0].shape[1]
+        width, shim = X[0].shape[1], shim_of(model)
+        device = shim.device
         model.set_dim("nI", width)
-        resize(model, width)
+        shim.module.resize(width)
+        shim.module.to(device)

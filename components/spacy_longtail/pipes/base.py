@@ -204,12 +204,7 @@ class LongtailPipe(SavedPipe, TrainablePipe):
             raise ValueError(SpacyErrors.E149) from None
 
     def settle(self, source: Path | str, exclude: Iterable[str]) -> None:
-        if "cfg" not in exclude:
-            self.check_weights(source)
         use_faster_blas(self.model, *encoders_of(self))
-
-    def check_weights(self, source: Path | str) -> None:
-        """Refuse loaded weights that do not fit the loaded `cfg`. Arguments as for `read_cfg`."""
 
     def finish_update(self, sgd: Optimizer | None) -> None:
         """Step the optimizer, with `head_rate` times the learning rate outside the encoder."""

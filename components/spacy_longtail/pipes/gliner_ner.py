@@ -1,6 +1,7 @@
 """`longtail_gliner`: zero-shot NER by a model of the package `gliner`, with label descriptions."""
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import Any, ClassVar
@@ -44,7 +45,6 @@ class GLiNERNER(EntityScorer, UntrainedPipe):
 
     learnt: ClassVar = {"types": dict[str, str], CALIBRATION: Curves}
     required = ("model_name", "types")
-    _model: Any = None  # gliner's, loaded when it is first needed
 
     def __init__(
         self,
@@ -79,12 +79,10 @@ class GLiNERNER(EntityScorer, UntrainedPipe):
     def labels(self) -> tuple[str, ...]:
         return tuple(self.cfg["types"])
 
-    @property
+    @cached_property
     def gliner(self) -> Any:
         """Return the model of the package `gliner`, which is loaded at the first call."""
-        if self._model is None:
-            self._model = load_gliner(self.cfg["model_name"])
-        return self._model
+        return load_gliner(self.cfg["model_name"])
 
     def add_label(self, label: str, description: str = "") -> int:
         """Add a type.

@@ -142,8 +142,6 @@ class SentenceGate(Gate, LongtailPipe):
     def logits(self, docs: Iterable[Doc]) -> Floats2d:
         """Return the logit of each sentence of all documents, shape (n_sentences, 1)."""
         docs = list(docs)
-        if not any(len(doc) for doc in docs):
-            return self.model.ops.alloc2f(0, 1)
         check_listened(self, docs)
         return self.model.predict(docs)
 

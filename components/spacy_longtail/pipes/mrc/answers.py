@@ -27,11 +27,6 @@ class Answers(NamedTuple):
     n_answers: int  # questions, a query to a sentence, that have an answer
     n_questions: int
 
-    @property
-    def n_rows(self) -> float:
-        """Return the number of annotated tokens, each counted once per query."""
-        return float(self.mask.sum()) * self.last.shape[1]
-
 
 def gold_answers(examples: list[Example], labels: Sequence[str], who: str) -> Answers:
     """Return the gold entities of the predicted tokens.
@@ -91,7 +86,8 @@ def get_batch_loss(
     scores, backprop = scorer.begin_update((reading.vectors, ops.asarray2i(pairs)))
     asked = part.question[pairs[:, 0]]
     answered = np.bincount(asked, weights=is_gold)[asked] > 0
-    share = WEIGHTS[2] * gold.n_rows / np.where(answered, max(gold.n_answers, 1), gold.n_questions)
+    n_rows = float(gold.mask.sum()) * gold.last.shape[1]  # annotated tokens, each once per query
+    share = WEIGHTS[2] * n_rows / np.where(answered, max(gold.n_answers, 1), gold.n_questions)
     scale = ops.asarray1f((share / np.bincount(asked)[asked]).astype("float32"))
     f, d_rows = binary_cross_entropy(scores[:, 0], ops.asarray1f(is_gold))
     total += float((scale * f).sum())

@@ -44,8 +44,8 @@ def entity_outcomes(
     """
     rows: dict[str, list[tuple[float, bool, int]]] = {label: [] for label in pipe.labels}
     n_gold = dict.fromkeys(pipe.labels, 0)
-    progress = tqdm(total=len(examples), unit="doc", desc=pipe.name, leave=False)
-    for batch in minibatch(zip(examples, folds_of(len(examples)), strict=True), batch_size):
+    shown = tqdm(examples, unit="doc", desc=pipe.name, leave=False)
+    for batch in minibatch(zip(shown, folds_of(len(examples)), strict=True), batch_size):
         by_doc = pipe.candidates([eg.predicted for eg, _ in batch])
         for (eg, fold), spans in zip(batch, by_doc, strict=True):
             gold = {(ent.label_, ent.start, ent.end) for ent in eg.reference.ents}
@@ -57,8 +57,6 @@ def entity_outcomes(
                 is_right = (span.label, start, end) in gold
                 gold.discard((span.label, start, end))
                 rows[span.label].append((span.score, is_right, int(fold)))
-        progress.update(len(batch))
-    progress.close()
     scored = {}
     for label, candidates in rows.items():
         score, right, fold = np.asarray(candidates, dtype="float64").reshape(-1, 3).T

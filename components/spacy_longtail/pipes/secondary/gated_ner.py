@@ -109,15 +109,12 @@ class GatedNER(TrainedTagger):
                 thresholds, abstain_key, scores_key, WHO, spans_key=spans_key, is_scored=True
             ),
         )
-        self._settle_reading()
+        # saved, because `nlp.replace_listeners` must not change it
+        self.cfg["reads_documents"] = listener_in(self.model) is not None
         self._has_gradient = False
         self._sets_boundaries = False  # whether a component before this one does
         if labels != AUTO:
             self._set_labels(labels)
-
-    def _settle_reading(self) -> None:
-        """Save whether it reads whole documents, which `nlp.replace_listeners` must not change."""
-        self.cfg["reads_documents"] = listener_in(self.model) is not None
 
     @property
     def _reads_all(self) -> bool:
@@ -139,7 +136,7 @@ class GatedNER(TrainedTagger):
             check_secondary(nlp, self, WHO)
             self._sets_boundaries = bool(boundary_setters(nlp, self))
         check_labels(labels, self.labels, WHO)
-        self._settle_reading()
+        self.cfg["reads_documents"] = listener_in(self.model) is not None
         known = {*mentioned, *declared_types(nlp)}
         check_known("labels", self.labels, known, WHO)
         return known

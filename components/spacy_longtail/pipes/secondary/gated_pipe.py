@@ -180,8 +180,11 @@ class GatedPipe(UntrainedPipe):
         """Return the secondary's entities in flagged sentences, by document; nan means no score."""
         docs = list(docs)
         places = places_of(flagged_parts(doc, self.cfg["spans_key"], self.name) for doc in docs)
-        self._count(sentences=sum(len(sentence_lengths(doc)) for doc in docs), flagged=len(places))
-        self._count(words=sum(place.end - place.start for place in places))
+        self._count(
+            sentences=sum(len(sentence_lengths(doc)) for doc in docs),
+            flagged=len(places),
+            words=sum(place.end - place.start for place in places),
+        )
         results = [Found([], []) for _ in docs]
         self.secondary.nlp  # noqa: B018  # L285 without a source
         for batch in minibatch(places, self.cfg["batch_size"]):

@@ -134,10 +134,9 @@ def read_pretrained(path: str | Path, who: str, fix: str = START) -> PretrainedH
     for name, pipe in nlp.pipeline:
         model = getattr(pipe, "model", None)
         layer = model.maybe_get_ref("output_layer") if isinstance(model, Model) else None
-        if layer is None or not is_described(layer):
-            continue
-        block = nlp.config.interpolate()["components"][name].get("describe")
-        return PretrainedHead(path, nlp, cast(LongtailPipe, pipe), block)
+        if layer is not None and is_described(layer):
+            block = nlp.config.interpolate()["components"][name].get("describe")
+            return PretrainedHead(path, nlp, cast(LongtailPipe, pipe), block)
     factories = ", ".join(nlp.get_pipe_meta(name).factory for name in nlp.pipe_names) or "nothing"
     problem = f"no component has a longtail.DescribedTypes.v1 model, found {factories}"
     raise ValueError(Errors.L274.format(who=who, path=path, problem=problem, fix=fix))

@@ -94,6 +94,7 @@ class EnsembleNER(TokenTagger):
             write_probabilities=write_probabilities,
             **check_judging(thresholds, abstain_key, scores_key, WHO),
         )
+        self.token_models = self.mean.members
 
     def read_cfg(self, source: Path | str) -> Block:
         """Return saved settings and types, checked against those of the members.
@@ -127,11 +128,6 @@ class EnsembleNER(TokenTagger):
         self._align()
         for member in self.mean.members if "model" not in exclude else ():
             forget_outputs(member.model)
-
-    @property
-    def token_models(self) -> list[TokenModel]:
-        """Return the models of the members."""
-        return self.mean.members
 
     def compose(self, types: Iterable[str], weights: Mapping[str, TokenTagger]) -> None:
         """Take over types and weights of trained token NERs.

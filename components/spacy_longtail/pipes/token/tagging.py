@@ -90,6 +90,7 @@ class TokenTagger(EntityScorer, LongtailPipe):
         cfg = {**SETTINGS, **settings}
         self.loss = loss
         self.tokens = TokenModel(model, cfg["head"], loss, cfg["scheme"])
+        self.token_models = [self.tokens]  # those whose outputs the types must fit
         self.state = TwoTaskState()
         super().__init__(nlp.vocab, self.tokens.model, name, scorer, head_rate, **cfg)
         self.describe = as_describer(describe)
@@ -102,7 +103,7 @@ class TokenTagger(EntityScorer, LongtailPipe):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        return self.tokens.labels
+        return self.types.labels
 
     @property
     def types(self) -> TypeTable:
@@ -212,20 +213,16 @@ class TokenTagger(EntityScorer, LongtailPipe):
         if "model" not in exclude:  # its weights are loaded next
             forget_outputs(self.model)
 
-    def check_weights(self, source: Path | str) -> None:
-        """Refuse types that need another number of outputs than the loaded weights have."""
-        for tokens in self.token_models:
+    def settle(self, source: Path | str, exclude: Iterable[str]) -> None:
+        """Refuse loaded types that need another number of outputs than the loaded weights have."""
+        super().settle(source, exclude)
+        for tokens in () if "cfg" in exclude else self.token_models:
             output, n_needed = output_of(tokens.model), len(tokens.head.outputs)
             if output.has_param("W") and (n_known := output.get_dim("nO")) != n_needed:
                 problem = (
-                    f"'types' has {', '.join(tokens.labels) or 'no type'}, which takes "
+                    f"'types' has {', '.join(tokens.types.labels) or 'no type'}, which takes "
                     f"{number(n_needed, 'output')} with the head and loss of the config, but the saved "
                     f"weights have {n_known}. To add a type, load the pipeline as it was saved and call "
                     "add_label"
                 )
                 raise bad_cfg(source, self, problem)
-
-    @property
-    def token_models(self) -> list[TokenModel]:
-        """Return the models that give outputs per token."""
-        return [self.tokens]

@@ -58,11 +58,6 @@ class TokenModel:
         self.warmup_head: Head | None = None  # made by the first batch of a warm-up
 
     @property
-    def labels(self) -> tuple[str, ...]:
-        """Return the types in the order of the model's outputs."""
-        return self.types.labels
-
-    @property
     def is_described(self) -> bool:
         """Return whether the weights of types come from descriptions."""
         return "output_layer" in self.model.ref_names and is_described(output_of(self.model))
@@ -158,7 +153,8 @@ class TokenModel:
         RAISES (ValueError): If documents say which types they were annotated with, and the head
             cannot mask the others (L002).
         """
-        codes, label, lengths = gold_types(examples, self.labels, who, are_others_o)
+        labels = self.types.labels
+        codes, label, lengths = gold_types(examples, labels, who, are_others_o)
         gold = Gold(*self.codec.encode(codes, label, lengths, are_others_o), lengths)
         allowed = allowed_tags(examples, self.codec)
         if allowed is not None and not self.head.can_mask:
@@ -166,7 +162,7 @@ class TokenModel:
             reason = "documents declare their annotated types, and this head cannot mask other types"
             raise ValueError(Errors.L002.format(who=who, loss=head, reason=reason, fix=fix))
         if self.types.unseen:
-            self.types = self.types.seeing({self.labels[i] for i in np.unique(label[label >= 0])})
+            self.types = self.types.seeing({labels[i] for i in np.unique(label[label >= 0])})
         return gold._replace(allowed=allowed)
 
     def train(
@@ -198,7 +194,7 @@ class TokenModel:
         if head.loss.reads_soft:  # the teacher may know all types
             gold = gold._replace(soft=soft_targets(examples, self.codec, who))
         elif self.types.unseen:
-            columns = self.codec.columns({*self.labels}.difference(self.types.unseen))
+            columns = self.codec.columns({*self.types.labels}.difference(self.types.unseen))
         if columns is not None and head.can_mask:
             allowed = np.broadcast_to(columns, (len(gold.tags), len(columns)))
             gold = gold._replace(allowed=allowed if gold.allowed is None else allowed * gold.allowed)
