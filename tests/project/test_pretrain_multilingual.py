@@ -173,7 +173,7 @@ def test_another_teacher_has_states_of_its_own(pretrained, donors, encoder, tmp_
 
 
 def test_stored_states_are_close_to_those_of_the_teacher(pretrained, donors):
-    from spacy_longtail.layers.pieces import Pieces
+    from spacy_longtail.layers.windows import Pieces
     from spacy_longtail.pretraining.batches import pack, unlabelled
     from spacy_longtail.pretraining.donors import read_donors
     from spacy_longtail.pretraining.teaching import store_states

@@ -15,18 +15,18 @@ from torch import Tensor, nn
 from ..errors import Errors
 from ..hub import no_model_code
 from .int8 import can, in_int8
-from .pieces import Pieces
 from .quantized import GROUP, EightBit, FourBit, eight_bit, four_bit
 from .torch_depths import depths_of, positions_of
 from .torch_layer import TorchShim, load_state, read_safetensors, tensors_of, write_safetensors
 from .torch_threads import side_by_side
-from .windows import DEFAULT_PIECES, Sequences, by_length
+from .windows import DEFAULT_PIECES, Pieces, Sequences, by_length
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
 
 DROPOUT = 0.1  # of the outputs, in training
-EIGHT, FOUR = ".eight.", ".four."  # between the name of a weight and of a part of its short form
+# between the name of a weight and of a part of its short form
+FORMS: dict[str, type[EightBit | FourBit]] = {".eight.": EightBit, ".four.": FourBit}
 FORMAT = "1"  # of the weights on disk
 
 
@@ -272,15 +272,14 @@ def expand(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     expanded: dict[str, Tensor] = {}
     parts: dict[tuple[str, str], dict[str, np.ndarray]] = {}
     for name, tensor in tensors.items():
-        kind = EIGHT if EIGHT in name else FOUR if FOUR in name else None
+        kind = next((kind for kind in FORMS if kind in name), None)
         if kind is None:
             expanded[name] = tensor.float() if tensor.is_floating_point() else tensor
         else:
             base, part = name.split(kind)
             parts.setdefault((base, kind), {})[part] = tensor.numpy()
     for (base, kind), pieces in parts.items():
-        short = EightBit(**pieces) if kind == EIGHT else FourBit(**pieces)
-        expanded[base] = torch.from_numpy(short.expand())
+        expanded[base] = torch.from_numpy(FORMS[kind](**pieces).expand())
     return expanded
 
 
@@ -301,8 +300,8 @@ def short_form(module: PieceEncoder, bits: float = 8, embedding_bits: float = 8)
             n_bits = embedding_bits if is_words else bits
             matrix = tensor.float().cpu().numpy()
             is_four = n_bits == 4 and matrix.shape[1] % GROUP == 0
-            short: EightBit | FourBit = four_bit(matrix) if is_four else eight_bit(matrix, n_bits)
-            kind = FOUR if is_four else EIGHT
+            short = four_bit(matrix) if is_four else eight_bit(matrix, n_bits)
+            kind = next(kind for kind, form in FORMS.items() if isinstance(short, form))
             for part, array in short._asdict().items():
                 tensors[f"{name}{kind}{part}"] = torch.from_numpy(np.ascontiguousarray(array))
         else:

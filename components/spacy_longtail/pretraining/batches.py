@@ -18,9 +18,9 @@ from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import IterableDataset, get_worker_info
 
 from ..corpus.formats.open_types import fine_and_coarse
-from ..layers.pieces import Pieces, Words
 from ..layers.quantized import EightBit
 from ..layers.subwords import SubwordTable
+from ..layers.windows import Pieces, Words
 from ..types import ANNOTATED_TYPES
 from .donors import Donor
 

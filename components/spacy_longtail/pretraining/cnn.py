@@ -19,9 +19,9 @@ from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
 
 from ..describers.static import subwords_of_texts
-from ..layers.pieces import Pieces
 from ..layers.quantized import eight_bit
 from ..layers.subwords import NAME, NO_SUBWORDS, WITHIN, SubwordTable, plain
+from ..layers.windows import Pieces
 from ..models.rich_embed import FIRST_SEED
 from ..training.loading import load_pipeline
 from ..types import Block

@@ -10,7 +10,7 @@ from spacy.language import Language
 from torch import Tensor, nn
 
 from ..describers.static import subwords_of_texts
-from ..layers.pieces import Pieces
+from ..layers.windows import Pieces
 from ..types import Block
 from .batches import DonorBatch, TableCutter
 from .cnn import (

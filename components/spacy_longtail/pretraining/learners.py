@@ -20,7 +20,7 @@ from ..corpus.cutting import bare
 from ..describers.label_encoder import subwords_of_labels
 from ..encoders import located
 from ..errors import Errors
-from ..layers.pieces import Pieces
+from ..layers.windows import Pieces
 from ..output.writing import write_file
 from ..scorers import make_ner_scorer
 from ..settings import finite, unused

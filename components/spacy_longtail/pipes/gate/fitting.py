@@ -7,13 +7,12 @@ from spacy.util import minibatch
 from thinc.types import Floats1d
 
 from ...corpus.examples import annotated_sentences, flagged_sentences, predict_examples
-from ...numerics import sigmoid
 from ...scorers.gate import score_gate
 from ...types import Block
 from ..scores.calibration import Scored, folds_of, measure_error, warn_kept
 from ..scores.chosen import CalibrationError, ChosenGate, GatePoint, Goal
 from ..scores.spans import CALIBRATION
-from ..scores.thresholds import OperatingPoint, fit_curve, points
+from ..scores.thresholds import OperatingPoint, calibrated, fit_curve, points
 from .budget import start_scores
 from .posterior_gate import THRESHOLD, PosteriorGate
 from .sentence_gate import SentenceGate
@@ -70,8 +69,7 @@ def fit_gate(
         fold = np.repeat(folds_of(len(examples)), [len(rows) for rows in truth])
         scored = Scored(logits[known], right, fold[known])
         curve = fit_curve(scored.logits, right) if calibrate and right.sum() >= min_sentences else None
-        slope, shift = curve or (1.0, 0.0)
-        chosen = _choose(gate, goal, min_sentences, sigmoid(scored.logits * slope + shift), right)
+        chosen = _choose(gate, goal, min_sentences, calibrated(scored.logits, curve), right)
         if chosen is not None:
             gate.cfg[CALIBRATION] = curve and list(curve)
             settings["threshold"] = chosen.threshold

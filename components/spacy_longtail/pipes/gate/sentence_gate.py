@@ -16,7 +16,7 @@ from ...corpus.labels import declared_types
 from ...corpus.rare import AUTO_SHARE
 from ...errors import Errors
 from ...layers.listeners import check_listened
-from ...numerics import binary_cross_entropy, sigmoid
+from ...numerics import binary_cross_entropy
 from ...readers.base import changed_by
 from ...settings import finite
 from ...types import WEAK_SENTENCES, Block
@@ -25,6 +25,7 @@ from ..label_checks import AUTO, check_labels, check_types
 from ..neighbours import boundary_setters
 from ..saved import Curve, Probability
 from ..scores.spans import CALIBRATION
+from ..scores.thresholds import calibrated
 from ..token.tagging import HASH_EMBED_CNN
 from .flagging import write_all_flagged
 from .learning import FOUND, learn_counts, sentence_targets, warn_of_whole_documents, with_boundaries
@@ -147,8 +148,7 @@ class SentenceGate(Gate, LongtailPipe):
 
     def predict(self, docs: Iterable[Doc]) -> Floats2d:
         """Return the probability of a rare type in each sentence, shape (n_sentences, 1)."""
-        slope, shift = self.cfg["calibration"] or (1.0, 0.0)
-        return sigmoid(self.logits(docs) * slope + shift)
+        return calibrated(self.logits(docs), self.cfg[CALIBRATION])
 
     def set_annotations(self, docs: Iterable[Doc], scores: Floats2d) -> None:
         flat = self.model.ops.to_numpy(scores).ravel()

@@ -12,11 +12,10 @@ from tqdm import tqdm
 
 from ...corpus.examples import on_gold_tokens
 from ...errors import Warnings
-from ...numerics import sigmoid
 from ...records import PRF
 from .chosen import CalibrationError, ChosenType, Goal
 from .spans import ANY_TYPE
-from .thresholds import OperatingPoint, calibration_error, fit_curve, log_odds, points
+from .thresholds import OperatingPoint, calibrated, calibration_error, fit_curve, log_odds, points
 
 N_FOLDS = 5
 MIN_OUTCOMES = 5  # both right and wrong candidates that a type needs for its own curve
@@ -102,11 +101,10 @@ def measure_error(by_type: Mapping[str, Scored]) -> CalibrationError:
         curves = fit_curves({n: Scored(*(a[s.fold != fold] for a in s)) for n, s in by_type.items()})
         for name, scored in by_type.items():
             judged = scored.fold == fold
-            slope, shift = curves.get(name, curves.get(ANY_TYPE, (1.0, 0.0)))
-            after.append(sigmoid(scored.logits[judged] * slope + shift))
+            after.append(calibrated(scored.logits[judged], curves.get(name, curves.get(ANY_TYPE))))
             right.append(scored.right[judged])
     return CalibrationError(
-        before=calibration_error(sigmoid(before.logits), before.right),
+        before=calibration_error(calibrated(before.logits, None), before.right),
         after=calibration_error(np.concatenate(after), np.concatenate(right)),
     )
 
@@ -144,8 +142,7 @@ def choose_types(
     few, unreachable = list[str](), list[str]()
     for label, scored in by_type.items():
         curve = curves.get(label, curves.get(ANY_TYPE))
-        slope, shift = curve or (1.0, 0.0)
-        ways = points(sigmoid(scored.logits * slope + shift), scored.right, n_gold[label])
+        ways = points(calibrated(scored.logits, curve), scored.right, n_gold[label])
         everything = ways[-1] if ways else OperatingPoint(0.0, 0.0, 0.0, 0)
         cut = goal.choose(ways) if n_gold[label] >= min_mentions else None
         if cut is None:

@@ -9,10 +9,9 @@ import numpy as np
 from spacy.tokens import Doc, Span, SpanGroup
 
 from ...errors import Errors
-from ...numerics import sigmoid
 from ...settings import finite, unused
 from ...types import ENTITY_SCORES, Block, Overrides
-from .thresholds import log_odds
+from .thresholds import calibrated, log_odds
 
 TOKEN_SCORES = "token_scores"  # of the attrs of a group
 # found on development data, and kept in a pipe's cfg: a slope and a shift of the log odds, by type
@@ -135,7 +134,7 @@ def judge(doc: Doc, spans: Iterable[ScoredSpan], cfg: Overrides, name: str) -> l
     for span in spans:
         if curve := curves.get(span.label, curves.get(ANY_TYPE)):
             scores = np.asarray([span.score, *span.token_scores])
-            score, *token_scores = sigmoid(curve[0] * log_odds(scores) + curve[1]).tolist()
+            score, *token_scores = calibrated(log_odds(scores), curve).tolist()
             span = span._replace(score=score, token_scores=tuple(token_scores))
         if span.score >= thresholds.get(span.label, 0.0):
             kept.append(span)

@@ -1,5 +1,6 @@
 """Operating points and calibration curves, as functions of scores and outcomes."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -84,6 +85,16 @@ def log_odds(p: Floats1d) -> Floats1d:
     """Return the log odds of probabilities, which are finite for 0 and 1 as well."""
     p = np.clip(p, EDGE, 1 - EDGE)
     return np.log(p / (1 - p))
+
+
+def calibrated(logits: Floats1d, curve: Sequence[float] | None) -> Floats1d:
+    """Return the probabilities of log odds, by a calibration curve if there is one.
+
+    logits (Floats1d): Log odds of the scores, of any shape.
+    curve (Optional[Sequence[float]]): Slope and shift of the log odds, as `fit_curve` returns them.
+    """
+    slope, shift = curve or (1.0, 0.0)
+    return sigmoid(slope * logits + shift)
 
 
 def fit_curve(logits: Floats1d, right: Ints1d) -> tuple[float, float]:
