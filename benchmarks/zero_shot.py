@@ -22,7 +22,8 @@ from spacy_longtail.corpus.type_words import in_words
 from spacy_longtail.describers.base import unit_rows
 from spacy_longtail.evaluation.evaluate import score_pipeline
 from spacy_longtail.evaluation.records import Scores
-from spacy_longtail.pipes.token.describing import read_pretrained, vectors_of
+from spacy_longtail.pipes.token.describing import vectors_of
+from spacy_longtail.pipes.token.trained import read_pretrained
 
 RESULTS = Path(__file__).parent / "results" / "zero_shot.jsonl"
 ENCODERS = ["en_longtail_cnn", "en_longtail_trf_small", "en_longtail_trf"]

@@ -11,7 +11,8 @@ from ..corpus.converted import ConvertedCorpus
 from ..corpus.type_words import in_words
 from ..encoders import KNOWN_TYPES
 from ..errors import Errors
-from ..pipes.token.describing import read_pretrained, vectors_of
+from ..pipes.token.describing import vectors_of
+from ..pipes.token.trained import read_pretrained
 from .evaluate import score_pipeline
 
 N_NEAREST = 3

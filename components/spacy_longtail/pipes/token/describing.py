@@ -1,12 +1,10 @@
-"""Descriptions of a component's types, and the weights that are computed from them."""
+"""Types of a component, their descriptions, and the vectors that weights are computed from."""
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import Any, NamedTuple, cast
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
-import spacy
-from spacy.language import Language
 from spacy.util import logger
 from thinc.api import Model, to_numpy
 from thinc.types import Floats2d
@@ -14,21 +12,69 @@ from thinc.types import Floats2d
 from ...corpus.type_words import in_words, problem_of_texts
 from ...describers import Describer, HashedDescriptions
 from ...describers.base import unit_rows
-from ...encoders import check_encoder
-from ...errors import START, Errors
+from ...errors import Errors
 from ...heads.outputs import output_of
 from ...layers.described import is_described
-from ...layers.listeners import tok2vec_of
 from ...settings import unused
 from ...types import Block
-from ..base import LongtailPipe
-from ..sources import add_sources, sources_of
 
 ALIKE = 0.99  # cosine of vectors of one text by one describer
 ROUNDING = 1e-5  # greatest difference of numbers of one vector that is computed twice
 COMPARED = 1024  # types that are compared with all others at once
-# which of a pretrained head's prefixes a prefix starts from that it lacks
-FROM_PREFIX = {"B": "B", "I": "I", "L": "I", "U": "B"}
+
+
+@dataclass(frozen=True)
+class TypeTable:
+    """The types that a pipe finds. A table is not changed: methods return another one.
+
+    labels (Tuple[str, ...]): Names of the types, in the order of the model's outputs.
+    descriptions (Mapping[str, str]): Texts by type, for a model that computes weights from them.
+    unseen (Tuple[str, ...]): Described types without a mention in any training example so far.
+    """
+
+    labels: tuple[str, ...] = ()
+    descriptions: Mapping[str, str] = field(default_factory=dict)
+    unseen: tuple[str, ...] = ()
+
+    @classmethod
+    def from_cfg(cls, cfg: Block) -> "TypeTable":
+        """Return the table of a saved pipe.
+
+        cfg (Dict[str, Any]): As `to_cfg` returned it. Pipelines of version 0.3.0 lack "unseen".
+        """
+        return cls(tuple(cfg["types"]), cfg.get("descriptions", {}), tuple(cfg.get("unseen", ())))
+
+    def to_cfg(self) -> dict[str, Any]:
+        """Return the values that are saved in the `cfg` file of a pipe."""
+        descriptions, unseen = dict(self.descriptions), list(self.unseen)
+        return {"types": list(self.labels), "descriptions": descriptions, "unseen": unseen}
+
+    def adding(self, label: str, is_described: bool) -> "TypeTable":
+        """Return a table with one more type, or this one if it has the type already.
+
+        label (str): The type.
+        is_described (bool): Whether its weights come from a description: such a type counts as
+            unseen until a training example mentions it.
+        """
+        if label in self.labels:
+            return self
+        unseen = (*self.unseen, label) if is_described else self.unseen
+        return replace(self, labels=(*self.labels, label), unseen=unseen)
+
+    def describing(self, given: Mapping[str, str], who: str) -> "TypeTable":
+        """Return a table with a description of each of its types and of no other.
+
+        given (Mapping[str, str]): Descriptions by type. Other types keep the one that they have; a
+            type without any is described by the words of its name.
+        who (str): Name of the pipe, for messages.
+        RAISES (ValueError): If a description is blank or no text, or two are the same (L271).
+        """
+        texts = describe_types(self.labels, {**self.descriptions, **given}, who)
+        return replace(self, descriptions=texts)
+
+    def seeing(self, mentioned: Collection[str]) -> "TypeTable":
+        """Return a table in which the mentioned types no longer count as unseen."""
+        return replace(self, unseen=tuple(label for label in self.unseen if label not in mentioned))
 
 
 def check_described(model: Model, who: str, **settings: object) -> None:
@@ -108,75 +154,7 @@ def vectors_of(texts: list[str], describe: Describer | None, who: str) -> Floats
     return unit_rows(vectors)
 
 
-class PretrainedHead(NamedTuple):
-    """A described head that another pipeline has learnt."""
-
-    path: str | Path  # of its pipeline
-    nlp: Language
-    pipe: LongtailPipe
-    describe: Block | None  # the block of its describer
-
-
-def read_pretrained(path: str | Path, who: str, fix: str = START) -> PretrainedHead:
-    """Load the described head of a pretrained pipeline.
-
-    path (str | Path): Folder of the pipeline, or an installed encoder.
-    who (str): Who needs it, for messages.
-    fix (str): How to name another pipeline, for messages.
-    RAISES (ValueError): If the pipeline cannot be loaded or has no such head (L274).
-    """
-    folder = check_encoder(path)
-    try:
-        nlp = spacy.load(folder)
-    except Exception as error:  # what is damaged can fail anywhere, each in its own way
-        problem = " ".join(f"{type(error).__name__}: {error}".split())
-        raise ValueError(Errors.L274.format(who=who, path=path, problem=problem, fix=fix)) from error
-    for name, pipe in nlp.pipeline:
-        model = getattr(pipe, "model", None)
-        layer = model.maybe_get_ref("output_layer") if isinstance(model, Model) else None
-        if layer is not None and is_described(layer):
-            block = nlp.config.interpolate()["components"][name].get("describe")
-            return PretrainedHead(path, nlp, cast(LongtailPipe, pipe), block)
-    factories = ", ".join(nlp.get_pipe_meta(name).factory for name in nlp.pipe_names) or "nothing"
-    problem = f"no component has a longtail.DescribedTypes.v1 model, found {factories}"
-    raise ValueError(Errors.L274.format(who=who, path=path, problem=problem, fix=fix))
-
-
 def are_alike(vectors: Floats2d, others: Floats2d) -> bool:
     """Return whether one describer computed both arrays, shape (n_texts, nD), of unit rows."""
     cosines = (vectors * others).sum(axis=1) if vectors.shape == others.shape else np.zeros(1)
     return bool(cosines.min(initial=1.0) >= ALIKE)
-
-
-def take_pretrained(pipe: Any, head: PretrainedHead, nlp: Language | None) -> None:
-    """Copy the weights of a pretrained head and of its encoder, without which it is useless.
-
-    A tok2vec with a `source` has these weights already; the config of a saved pipeline has none.
-    """
-    layer, theirs = output_of(pipe.model), output_of(head.pipe.model)
-    texts = [head.pipe.types.descriptions[label] for label in head.pipe.labels]
-    # a disabled tok2vec is frozen, and keeps its weights
-    tok2vec = tok2vec_of([] if nlp is None else nlp.pipeline, pipe)
-    upstream = tok2vec_of(head.nlp.pipeline, head.pipe)
-    problem = ""
-    for name, dim in (("encoder", "nI"), ("width", "nM")):
-        if (given := theirs.get_dim(dim)) != (needed := layer.get_dim(dim)):
-            problem = f"its {name} has {given} columns, this one {needed}"
-    vectors = vectors_of(texts, pipe.describe, pipe.name)
-    if not are_alike(vectors, to_numpy(theirs.get_param("D"))):
-        problem = "its descriptions have other vectors: it was trained with another 'describe'"
-    if tok2vec is not None and upstream is not None and not problem:
-        try:
-            tok2vec.model.from_bytes(upstream.model.to_bytes())
-        except Exception:  # of msgpack, of thinc: each its own kind
-            problem = f"its encoder has other layers than {tok2vec.name!r}: let it be its source"
-    if problem:
-        raise ValueError(Errors.L274.format(who=pipe.name, path=head.path, problem=problem, fix=START))
-    known, prefixes = head.pipe.codec.prefixes, pipe.codec.prefixes
-    rows = [known.index(p if p in known else FROM_PREFIX[p]) for p in prefixes]
-    for name in ("P", "Q"):
-        layer.set_param(name, layer.ops.asarray(to_numpy(theirs.get_param(name))[rows]))
-    for name in ("W", "b"):  # of O
-        layer.get_param(name)[0] = layer.ops.asarray(to_numpy(theirs.get_param(name))[0])
-    if nlp is not None:
-        add_sources(nlp, sources_of(head.nlp.meta))
