@@ -20,7 +20,10 @@ def depths_of(encoder: Any) -> dict[str, int]:
     encoder (PreTrainedModel): A transformer of the Hugging Face hub; it is called once.
     RETURNS (Dict[str, int]): Number of layers by the parameter's name within the encoder.
     """
-    layers = dict(_layers(encoder))
+    layers: dict[str, nn.Module] = {}
+    for name, module in encoder.named_modules():  # a list before those within its items
+        if isinstance(module, nn.ModuleList) and name not in layers and not _within(name, layers):
+            layers |= {f"{name}.{i}": item for i, item in enumerate(module)}
     last_call: dict[str, int] = {}  # when a module was called last, counted in modules
     hooks = []
     for name, module in encoder.named_modules():
@@ -48,18 +51,6 @@ def depths_of(encoder: Any) -> dict[str, int]:
         is_called = owner and owner in last_call  # the encoder itself is called before all layers
         depths[name] = sum(end > last_call[owner] for end in ends) if is_called else len(ends)
     return depths
-
-
-def _layers(module: nn.Module, prefix: str = "") -> list[tuple[str, nn.Module]]:
-    """Return the items of the outermost lists of modules, with their names."""
-    found: list[tuple[str, nn.Module]] = []
-    for name, child in module.named_children():
-        path = f"{prefix}{name}"
-        if isinstance(child, nn.ModuleList):
-            found += [(f"{path}.{i}", item) for i, item in enumerate(child)]
-        else:
-            found += _layers(child, f"{path}.")
-    return found
 
 
 def _within(name: str, layers: dict[str, nn.Module]) -> str | None:

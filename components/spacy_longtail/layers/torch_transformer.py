@@ -1,7 +1,7 @@
 """A transformer over batches of subwords. It needs torch: import it within functions."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -145,18 +145,12 @@ class TransformerShim(TorchShim):
 
     It knows no mixed precision, so it takes no other settings of thinc's shim.
 
-    module, serialize_model, deserialize_model: As for thinc's PyTorchShim.
+    module (PieceEncoder): The transformer.
     layer_decay (float): Learning rate of a layer, as a multiple of that of the layer above it.
     """
 
-    def __init__(
-        self,
-        module: PieceEncoder,
-        layer_decay: float,
-        serialize_model: Callable[[Any], bytes],
-        deserialize_model: Callable[[Any, bytes, torch.device], Any],
-    ) -> None:
-        super().__init__(module, serialize_model=serialize_model, deserialize_model=deserialize_model)
+    def __init__(self, module: PieceEncoder, layer_decay: float) -> None:
+        super().__init__(module, serialize_model=to_bytes, deserialize_model=from_bytes)
         self.layer_decay = layer_decay
         self._short: tuple[Any, Any] | None = None  # the encoder, and its copy in int8
         self._depths: tuple[Any, dict[str, int]] | None = None  # the encoder, and those in it

@@ -60,10 +60,12 @@ class Pieces:
         docs = list(docs)
         known = self.known if len(self.known) <= MAX_WORDS else {}  # other threads keep the old one
         keys = [doc.to_array(ORTH).tolist() for doc in docs]
-        fresh: dict[int, str] = {}
-        for doc, doc_keys in zip(docs, keys, strict=True):
-            new = [key for key in {*doc_keys} if key not in known]
-            fresh |= {key: doc.vocab.strings[key][:MAX_CHARACTERS] for key in new}
+        fresh = {
+            key: doc.vocab.strings[key][:MAX_CHARACTERS]
+            for doc, doc_keys in zip(docs, keys, strict=True)
+            for key in {*doc_keys}
+            if key not in known
+        }
         if fresh:
             texts = [[text] for text in fresh.values()]
             options = {"is_pretokenized": True, "add_special_tokens": False}

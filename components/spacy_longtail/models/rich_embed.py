@@ -58,16 +58,16 @@ def RichEmbed(
     parts: list[Model[list[Doc], Ragged]] = []
     if attrs:
         features: Model[list[Doc], Ragged] = chain(FeatureExtractor(attrs), list2ragged())
-        numbered = enumerate(sizes)
-        tables = [HashEmbed(width, n, column=i, seed=FIRST_SEED + i, dropout=0.0) for i, n in numbered]
-        hashed: Model = with_array(concatenate(*tables) if len(tables) > 1 else tables[0])
-        parts.append(chain(features, hashed))
+        tables = (
+            HashEmbed(width, n, column=i, seed=FIRST_SEED + i, dropout=0.0) for i, n in enumerate(sizes)
+        )
+        parts.append(chain(features, with_array(concatenate(*tables))))
     if include_static_vectors:
         parts.append(StaticVectors(width, dropout=0.0))
     if subwords is not None:
         parts.append(subword_vectors(subwords, width))
     n_others = include_static_vectors + (subwords is not None)
-    joined: Model[list[Doc], Ragged] = concatenate(*parts) if len(parts) > 1 else parts[0]
+    joined: Model[list[Doc], Ragged] = concatenate(*parts)  # a single part stays as it is
     mix: Model = Maxout(width, width * (len(attrs) + n_others), nP=3, dropout=0.0, normalize=True)
     return Model(
         "rich_embed",

@@ -52,8 +52,7 @@ def Transformer(
     limit = None if max_pieces is None else whole("max_pieces", max_pieces, "Use null.", 8)
     size = whole("batch_pieces", batch_pieces, "4096 is the default.", limit or DEFAULT_PIECES)
     module = torch_transformer.PieceEncoder()
-    save, load = torch_transformer.to_bytes, torch_transformer.from_bytes
-    shim = torch_transformer.TransformerShim(module, decay, save, load)
+    shim = torch_transformer.TransformerShim(module, decay)
     model = torch_layer(module, convert_inputs, rows_from_torch, init, shim)
     model.name = TRANSFORMER
     model.attrs.update(name=name, max_pieces=limit, batch_pieces=size)

@@ -104,8 +104,11 @@ class GLiNERNER(EntityScorer, UntrainedPipe):
         label_of = {words: label for label, words in self.cfg["types"].items()}
         # half of what it reads: its words are smaller than spaCy's tokens
         max_tokens = max(self.gliner.config.max_len // 2, 1)
-        numbered = enumerate(docs)
-        parts = [(i, doc[a:b]) for i, doc in numbered for a, b in sentence_parts(doc, max_tokens)]
+        parts = [
+            (i, doc[start:end])
+            for i, doc in enumerate(docs)
+            for start, end in sentence_parts(doc, max_tokens)
+        ]
         texts = {k: part.text for k, (_, part) in enumerate(parts) if part.text.strip()}
         threshold = self.cfg["threshold"]
         with _reading, torch.random.fork_rng(devices=[]):  # the package draws a seed
