@@ -75,10 +75,11 @@ def test_training(name, loss):
     check_finite(name, 7, *gpu.numbers)
 
 
+@pytest.mark.parametrize("outside", [[0, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0, 1]], ids=str)
 @pytest.mark.parametrize("name", HEADS)
-def test_decoding(name):
+def test_decoding(name, outside):
     head = HEADS[name](CODEC, HEADS[name].default_loss())
-    outside = np.array([0, 0, 0, 0, 0, 0, 1])
+    outside = np.array(outside)
 
     cpu, gpu = (head.decode(draw_scores(head, xp), LENGTHS, outside, True) for xp in (np, cupy))
 

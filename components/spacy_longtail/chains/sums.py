@@ -70,8 +70,8 @@ def _scaled_marginals(scores: Floats2d, packing: Packing, transitions: Transitio
     first = packing.starts[1]
     products = forward * sums
     totals = products.sum(axis=1, keepdims=True)
-    minima = (forward[first:].min(initial=1.0), sums[packing.previous].min(initial=1.0), totals.min())
-    if not all(float(minimum) >= MIN_TERM for minimum in minima):  # NaN as well
+    checked = (forward[first:], sums[packing.previous], totals)  # without later positions partly empty
+    if not all(float(part.min()) >= MIN_TERM for part in checked if part.size):  # NaN as well
         return None
     return (products / totals)[packing.row]
 
@@ -111,10 +111,9 @@ class PathSums:
         self.lost_right: dict[int, list[Lost]] = {}
         has_masked = bool(len(rows)) and float(rows.min()) == -np.inf  # then some sums are empty
         self.log_mu = self._log_sums(rows, start, end, exact=has_masked)
-        if len(rows) and not has_masked:
-            minimum = min(float(self.left.min()), float(self.right.min()))
-            if not minimum >= MIN_SUM:  # NaN as well
-                self.log_mu = self._log_sums(rows, start, end, exact=True)
+        smallest = xp.minimum(self.left, self.right)  # NaN where one of them is
+        if len(rows) and not has_masked and not float(smallest.min()) >= MIN_SUM:
+            self.log_mu = self._log_sums(rows, start, end, exact=True)
         top, scaled = self._scaled(self.log_mu[packing.at(0)])
         self.log_z = (top + xp.log(xp.maximum(scaled.sum(axis=1, keepdims=True), TINY)))[:, 0]
         log_z = xp.maximum(self.log_z, FLOOR)
