@@ -10,7 +10,7 @@ from .context import Context
 from .json_files import JsonObject
 from .options import Columns
 from .spans import CharSpan, annotate, check_text, read_label
-from .tags import Tagged, TaggedToken, TagReader, spaces_in, tokens_doc
+from .tags import TaggedToken, TagReader, spaces_in, tokens_doc
 from .text import Place, unreadable
 
 TAG = "ner_tags"  # as data sets on the Hugging Face hub usually call it
@@ -55,17 +55,17 @@ def doc_of_tags(
     texts = ["O"] * len(words) if context.unlabelled else tag_texts(tags, place, tag_names)
     spaces = _spaces(record, words)
     rows = [TaggedToken(place, *row) for row in zip(words, texts, spaces, strict=True)]
-    tagged = reader.read(rows)
-    return tokens_doc(context.nlp.vocab, [tagged]) if tagged.words else None
+    tokens = reader.read(rows)
+    return tokens_doc(context.nlp.vocab, [tokens]) if tokens else None
 
 
 def _check_lists(words: Any, notes: Any, key: str, place: Place, context: Context) -> None:
-    problem = ""
+    """Refuse tokens or annotation that are no lists, and tokens where characters are wanted."""
     if context.tokens == "characters":
         problem = "its text is split into tokens, which --tokens characters cannot split further"
-    elif not isinstance(words, list) or not isinstance(notes, list):
+        raise unreadable(place, problem, TOKENS_FIX)
+    if not isinstance(words, list) or not isinstance(notes, list):
         problem = f"found {str(words)[:60]!r} as {key}, {str(notes)[:60]!r} as their annotation"
-    if problem:
         raise unreadable(place, problem, TOKENS_FIX)
 
 
@@ -109,12 +109,12 @@ def doc_of_token_spans(record: JsonObject, place: Place, context: Context) -> Do
         raise unreadable(place, "expected a token, found white space alone", "Remove the token.")
     if not words:
         return None
-    starts = [i == 0 for sentence in sentences for i in range(len(sentence))]
-    spaces = [space for space in _spaces(record, words) if space is not None]
-    doc = Doc(context.nlp.vocab, words=[word.strip() for word in words], spaces=spaces or None)
+    starts: list[bool | int | None] | None = None
     if key != TOKENIZED:
-        for token, is_start in zip(doc, starts, strict=True):
-            token.is_sent_start = is_start
+        starts = [i == 0 for sentence in sentences for i in range(len(sentence))]
+    spaces = [space for space in _spaces(record, words) if space is not None] or None
+    words = [word.strip() for word in words]
+    doc = Doc(context.nlp.vocab, words=words, spaces=spaces, sent_starts=starts)
     mentions: list[CharSpan] = []
     for span in notes if isinstance(notes, list) and not context.unlabelled else ():
         first, last, label = span if isinstance(span, list) and len(span) == 3 else (None,) * 3
@@ -131,7 +131,7 @@ def docs_of_paragraphs(
 ) -> Iterator[Doc]:
     """Yield a document per paragraph of spaCy 2's training format, with its sentences."""
     for paragraph in record[PARAGRAPHS]:
-        sentences: list[Tagged] = []
+        sentences: list[list[TaggedToken]] = []
         rows = [
             [(token["orth"], token.get("ner", MISSING)) for token in sentence["tokens"]]
             for sentence in paragraph["sentences"]
@@ -139,11 +139,11 @@ def docs_of_paragraphs(
         words = [check_text(word, place) for sentence in rows for word, _ in sentence]
         spaces = iter(_spaces({"text": paragraph.get("raw")}, words))
         for sentence in rows:
-            tokens = [
+            given = [
                 TaggedToken(place, word, None if tag == MISSING else tag, next(spaces))
                 for word, tag in sentence
             ]
-            if (tagged := reader.read(tokens)).words:
-                sentences.append(tagged)
+            if tokens := reader.read(given):
+                sentences.append(tokens)
         if sentences:
             yield tokens_doc(context.nlp.vocab, sentences)

@@ -89,7 +89,7 @@ class OpenReader(FileOptions, SpanOptions):
                 problem = f"{SENTENCES} has no tokens of number {number[:20]!r}, or it comes twice"
                 raise unreadable(place, problem, LINE_FIX)
             tokens = [TaggedToken(place, check_text(word, place)) for word in words]
-            doc = Doc(context.nlp.vocab, words=reader.read(tokens).words)
+            doc = Doc(context.nlp.vocab, words=[token.word for token in reader.read(tokens)])
             mentions = () if listed == "-" else _mentions(doc, listed, place, context.events)
             yield annotate(doc, mentions, context)
 

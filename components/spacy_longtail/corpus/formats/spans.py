@@ -13,6 +13,7 @@ from ..labels import check_label
 from .context import Context, Events, excerpt
 from .text import Place, unreadable
 
+UTF8_FIX = "Write UTF-8 text."
 COUNT = "Count characters from 0, the end exclusive."
 # spaCy's tokenizer looks at all of a word again for each punctuation mark that it takes off
 TANGLE = re.compile(r"(?<![^\w\s])[^\w\s]{2000}")  # from where a row begins: each character once
@@ -89,14 +90,14 @@ def is_tangled(text: str) -> bool:
 
 def check_text(text: object, place: Place) -> str:
     """Return a string, refusing other objects and half surrogate pairs, which spaCy cannot hold."""
-    problem = f"{str(text)[:60]!r} is not text"
+    if not isinstance(text, str):
+        raise unreadable(place, f"{str(text)[:60]!r} is not text", UTF8_FIX)
     try:
-        if isinstance(text, str):
-            text.encode("utf8")
-            return text
+        text.encode("utf8")
     except UnicodeEncodeError as error:
         problem = f"character {error.start} of the text is half a surrogate pair"
-    raise unreadable(place, problem, "Write UTF-8 text.")
+        raise unreadable(place, problem, UTF8_FIX) from error
+    return text
 
 
 def tokenize(nlp: Language, text: str, place: Place) -> Doc:

@@ -270,18 +270,16 @@ def _tag_column(names: list[str], wanted: str, cells: list[str], place: Place) -
     if not wanted and "MISC" not in names and len(ner) == 1:
         (column,) = ner
     listed = ", ".join(names)
-    problem, fix = "", CONLLU_FIX
     if len(cells) != len(names):
         problem = f"found {len(cells)} columns instead of {len(names)}: {listed}"
-    elif twice := next((name for name in ("FORM", column) if names.count(name) > 1), ""):
-        problem, fix = f"there are two columns {twice}: {listed}", "Rename one of them."
-    elif "FORM" not in names:
-        problem = f"there is no column FORM, found {listed}"
-    elif column not in names:
+        raise unreadable(place, problem, CONLLU_FIX)
+    if twice := next((name for name in ("FORM", column) if names.count(name) > 1), ""):
+        raise unreadable(place, f"there are two columns {twice}: {listed}", "Rename one of them.")
+    if "FORM" not in names:
+        raise unreadable(place, f"there is no column FORM, found {listed}", CONLLU_FIX)
+    if column not in names:
         problem = f"there is no column {wanted or 'MISC'} with the tags, found {listed}"
-        fix = "Name the column of the tags: --columns tag=..."
-    if problem:
-        raise unreadable(place, problem, fix)
+        raise unreadable(place, problem, "Name the column of the tags: --columns tag=...")
     return column
 
 

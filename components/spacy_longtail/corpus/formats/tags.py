@@ -41,14 +41,6 @@ class TaggedToken(NamedTuple):
 Rows = Iterator[TaggedToken | Literal["sentence", "document"]]  # a mark starts a sentence or document
 
 
-class Tagged(NamedTuple):
-    """Sentence with IOB2 tags, "" for a token without annotation; spaces are null if unknown."""
-
-    words: list[str]
-    tags: list[str]
-    spaces: list[bool] | None
-
-
 def is_tag(text: str) -> bool:
     """Return whether a text is O or a tag with a prefix such as B-."""
     return text == "O" or bool(PREFIXED.match(text))
@@ -73,32 +65,31 @@ class TagReader:
         self.outside = "O"
         self.prefixed: tuple[bool, TaggedToken] | None = None  # decided by the first tag but O
 
-    def read(self, rows: Sequence[TaggedToken]) -> Tagged:
-        """Return a sentence without its tokens of white space, which must begin no entity."""
-        kept: list[TaggedToken] = []
+    def read(self, rows: Sequence[TaggedToken]) -> list[TaggedToken]:
+        """Return the tokens of a sentence with tags in IOB2.
+
+        Tokens of white space are left out. They must not begin an entity.
+        """
+        tokens: list[TaggedToken] = []
+        running = ""  # type of the entity that the next tag may continue
         for row in rows:
-            if row.word.strip():
-                kept.append(row)
+            word = row.word.strip()
+            if word:
+                tag, running = self._read_tag(row, running)
+                tokens.append(TaggedToken(row.place, word, tag, row.space))
             elif self.context.unlabelled or (row.tag or "O")[:1] in "OI":
                 self.context.events.add("blank", "tokens", row.place, repr(row.word))
             else:
                 raise unreadable(row.place, "expected a token, found white space alone", "Remove it.")
-        words = [row.word.strip() for row in kept]
-        known = [row.space for row in kept if row.space is not None]
-        spaces = known if kept and len(known) == len(kept) else None
-        if self.context.unlabelled:
-            return Tagged(words, ["O"] * len(words), spaces)
-        tags: list[str] = []
-        running = ""  # type of the entity that the next tag may continue
-        for row in kept:
-            tag, running = ("", "") if row.tag is None else self._read_tag(row, row.tag, running)
-            tags.append(tag)
-        return Tagged(words, tags, spaces)
+        return tokens
 
-    def _read_tag(self, row: TaggedToken, tag: str, running: str) -> tuple[str, str]:
+    def _read_tag(self, row: TaggedToken, running: str) -> tuple[str | None, str]:
         """Return the IOB2 tag of a token, and the type of the entity that the next may continue."""
-        if tag == "O":
+        tag = row.tag
+        if self.context.unlabelled or tag == "O":
             return "O", ""
+        if tag is None:
+            return None, ""
         if not self._is_prefixed(row, tag):
             if tag == self.outside:
                 self.context.events.add("outside", tag, row.place)
@@ -107,16 +98,14 @@ class TagReader:
             return f"{'I' if tag == running else 'B'}-{tag}", tag
         prefix, _, label = tag.partition("-")
         continues = prefix in INNER and label == running
-        problem, fix = "", SCHEME_FIX
         if SEVERAL.fullmatch(tag):
-            problem = f"found several tags in one cell, {tag!r}"
             fix = "A token has one tag here: leave one of them, for example the first."
-        elif not label or prefix not in PREFIXES[self.scheme]:
-            problem = f"unknown tag {tag!r} in the scheme {self.scheme}"
-        elif prefix in INNER and not continues and self.scheme != "iob1":
+            raise unreadable(row.place, f"found several tags in one cell, {tag!r}", fix)
+        if not label or prefix not in PREFIXES[self.scheme]:
+            raise unreadable(row.place, f"unknown tag {tag!r} in the scheme {self.scheme}", SCHEME_FIX)
+        if prefix in INNER and not continues and self.scheme != "iob1":
             problem = f"tag {tag!r} continues no entity in the scheme {self.scheme}"
-        if problem:
-            raise unreadable(row.place, problem, fix)
+            raise unreadable(row.place, problem, SCHEME_FIX)
         return f"{'I' if continues else 'B'}-{label}", "" if prefix in CLOSING else label
 
     def _is_prefixed(self, row: TaggedToken, tag: str) -> bool:
@@ -174,7 +163,7 @@ def tagged_docs(
         return (row.tag for row in read_rows(Events()) if isinstance(row, TaggedToken))
 
     reader = TagReader(context, scheme, all_tags)
-    sentences: list[Tagged] = []
+    sentences: list[list[TaggedToken]] = []
     is_marked = False
     for is_row, group in itertools.groupby(
         read_rows(context.events), lambda row: isinstance(row, TaggedToken)
@@ -189,11 +178,10 @@ def tagged_docs(
         if documents and not (sentences or is_marked):
             problem = "no mark of a document before its first sentence, as --documents needs"
             raise unreadable(sentence[0].place, problem, "Leave --documents out.")
-        if (tagged := reader.read(sentence)).words:
-            for earlier in sentences[-1:]:
-                if earlier.spaces:
-                    earlier.spaces[-1] = True  # in spite of SpaceAfter=No
-            sentences.append(tagged)
+        if tokens := reader.read(sentence):
+            if sentences and sentences[-1][-1].space is False:  # a blank separates sentences
+                sentences[-1][-1] = sentences[-1][-1]._replace(space=True)
+            sentences.append(tokens)
     if sentences:
         yield tokens_doc(context.nlp.vocab, sentences)
 
@@ -207,12 +195,13 @@ def spaces_in(text: str, words: list[str]) -> list[bool] | None:
     return None
 
 
-def tokens_doc(vocab: Vocab, sentences: Sequence[Tagged]) -> Doc:
-    """Return a document of tagged sentences."""
-    words = [word for sentence in sentences for word in sentence.words]
-    tags = [tag for sentence in sentences for tag in sentence.tags]
-    starts: list[bool | int | None] = [i == 0 for s in sentences for i in range(len(s.words))]
+def tokens_doc(vocab: Vocab, sentences: Sequence[Sequence[TaggedToken]]) -> Doc:
+    """Return a document of sentences with tags in IOB2."""
+    tokens = [token for sentence in sentences for token in sentence]
+    tags = [token.tag or "" for token in tokens]
+    starts: list[bool | int | None] = [i == 0 for s in sentences for i in range(len(s))]
     spaces = None
-    if any(sentence.spaces is not None for sentence in sentences):
-        spaces = [space for s in sentences for space in s.spaces or [True] * len(s.words)]
+    if any(token.space is not None for token in tokens):
+        spaces = [token.space is not False for token in tokens]
+    words = [token.word for token in tokens]
     return Doc(vocab, words=words, spaces=spaces, ents=tags, sent_starts=starts)
