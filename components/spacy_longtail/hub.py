@@ -23,12 +23,12 @@ SECONDS = 5.0  # time limit of the hub's answer
 NAMES_ONE = tuple(f"spacy-transformers.TransformerModel.v{n}" for n in (1, 2, 3))
 
 # functions of transformers that run code named by a model's files, or ask on stdin whether they may
-CODE_LOADERS = {
-    "transformers.dynamic_module_utils": (
-        *("get_cached_module_file", "get_class_in_module", "_raise_timeout_error"),
-    ),
-    "transformers.modeling_utils": ("get_kernel",),  # if the package kernels is installed
-}
+CODE_LOADERS = (
+    ("transformers.dynamic_module_utils", "get_cached_module_file"),
+    ("transformers.dynamic_module_utils", "get_class_in_module"),
+    ("transformers.dynamic_module_utils", "_raise_timeout_error"),
+    ("transformers.modeling_utils", "get_kernel"),  # if the package kernels is installed
+)
 # seconds that transformers would wait for an answer
 NO_QUESTION = ("transformers.dynamic_module_utils", "TIME_OUT_REMOTE_CODE")
 _loading = RLock()
@@ -57,10 +57,9 @@ def no_model_code() -> Iterator[None]:
             stack.callback(setattr, import_module(module), name, getattr(import_module(module), name))
             setattr(import_module(module), name, value)
 
-        for module, functions in CODE_LOADERS.items():
-            for function in functions:
-                if load := getattr(import_module(module), function, None):
-                    replace(module, function, partial(guarded, load))
+        for module, function in CODE_LOADERS:
+            if load := getattr(import_module(module), function, None):
+                replace(module, function, partial(guarded, load))
         replace(*NO_QUESTION, 0)
         yield
 

@@ -1063,6 +1063,15 @@ def test_ambiguous_units_of_offsets_are_reported(said, text, kind, tmp_path):
     assert counts(events) == {kind: {"X": 1}}
 
 
+def test_utf16_offsets_of_a_discontinuous_span_are_converted(tmp_path):
+    places = [{"offset": 7, "length": 2}, {"offset": 14, "length": 2}]  # "on" and "up"
+    annotation = {"infons": {"type": "X"}, "locations": places}
+    passage = {"offset": 0, "text": "🚒🚒🚒 on off up", "annotations": [annotation]}
+    path = write_json(tmp_path / "a.jsonl", {"id": "1", "passages": [passage]})
+    (doc,) = read(path, offsets="utf-16")
+    assert [token.text for token in doc if token.ent_iob_ == ""] == ["on", "up"]
+
+
 FOUND = {"text": "Annes saw Rome", "label": [[10, 14, "GEO"]]}
 LOST = {"text": "Annes saw Oslo", "label": [[0, 3, "PER"], [10, 14, "GEO"], [10, 14, "CITY"]]}
 

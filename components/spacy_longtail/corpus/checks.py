@@ -182,11 +182,10 @@ def _tokens(types: CorpusTypes, paths: Mapping[str, Path]) -> Results:
             )
         n_lost, odd = 0, list[str]()
         for doc in known:
-            pair = nlp.make_doc(doc.text), doc
-            made, annotated = ({(t.idx, t.idx + len(t)) for t in tokens} for tokens in pair)
-            odd += [doc.text[start:end] for start, end in sorted(annotated - made)]
-            starts, ends = ({bound[i] for bound in made} for i in (0, 1))
-            n_lost += sum(e.start_char not in starts or e.end_char not in ends for e in doc.ents)
+            made = nlp.make_doc(doc.text)
+            bounds = {(token.idx, len(token)) for token in made}
+            odd += [token.text for token in doc if (token.idx, len(token)) not in bounds]
+            n_lost += sum(made.char_span(ent.start_char, ent.end_char) is None for ent in doc.ents)
         if odd:
             yield (
                 "warn",

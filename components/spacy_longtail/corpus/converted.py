@@ -14,7 +14,7 @@ from ..about import __version__
 from ..output.writing import write_file
 from ..records import Record
 from .descriptions import TYPES, CorpusTypes, read_types
-from .folder import PARTS, Conversion, read_conversion
+from .folder import PARTS
 from .formats.docbin import stream_docs
 from .parts import checksum, checksums, part_path
 from .statistics import Statistics
@@ -64,11 +64,6 @@ class ConvertedCorpus:
         return read_types(self.folder)
 
     @cached_property
-    def conversion(self) -> Conversion:
-        """Return the record of the conversion: formats, and what was skipped or changed."""
-        return read_conversion(self.folder)
-
-    @cached_property
     def parts(self) -> dict[str, Path]:
         """Return the paths of train, dev and test that exist.
 
@@ -102,11 +97,6 @@ class ConvertedCorpus:
         return checksums({part: self.path(part) for part in ("all", *PARTS)})
 
     @cached_property
-    def hash(self) -> str:
-        """Return the hash of the types and of the documents of all parts."""
-        return self._hash_of(*self.checksums)
-
-    @cached_property
     def statistics(self) -> Statistics:
         """Return the counts of all parts, and what they mean for training; cached in the folder."""
 
@@ -114,7 +104,7 @@ class ConvertedCorpus:
             tallies = {part: tally_part(path) for part, path in self.parts.items()}
             return described_corpus(self.folder, self.types, tallies)
 
-        return self._cached(STATISTICS, Statistics, self.hash, count)
+        return self._cached(STATISTICS, Statistics, self._hash_of(*self.checksums), count)
 
     @cached_property
     def training(self) -> TrainingCounts:
@@ -127,6 +117,7 @@ class ConvertedCorpus:
         return self._cached(TRAINING, TrainingCounts, self._hash_of("train"), count)
 
     def _hash_of(self, *parts: str) -> str:
+        """Return the hash of the types and of the documents of some parts."""
         types = self.folder / TYPES
         declared = checksum(types) if types.is_file() else ""
         content = [__version__, self.folder.name, declared, *map(self.checksums.get, parts)]

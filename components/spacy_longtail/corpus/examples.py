@@ -24,20 +24,21 @@ def warn_of_document_annotation(eg: Example) -> None:
         warnings.warn(Warnings.W015, stacklevel=2)
 
 
-def split_sentences(eg: Example, make_doc: Callable[[str], Doc] | None = None) -> Iterator[Example]:
+def split_sentences(
+    eg: Example,
+    make_doc: Callable[[str], Doc] | None = None,
+    bounds: list[tuple[int, int]] | None = None,
+) -> Iterator[Example]:
     """Yield one example per gold sentence. A boundary inside an entity does not cut it.
 
     make_doc (Optional[Callable]): Tokenizer for examples whose predicted tokens differ from the
         gold ones and may cross a boundary. It gets the text of each sentence. null takes the gold
         tokens.
+    bounds (Optional[List[Tuple[int, int]]]): First gold token and one past the last of each
+        sentence to yield; null yields all sentences.
     """
-    return _parts(eg, sentence_bounds(eg.reference), make_doc)
-
-
-def _parts(
-    eg: Example, bounds: list[tuple[int, int]], make_doc: Callable[[str], Doc] | None = None
-) -> Iterator[Example]:
-    """Yield an example for each part of the gold tokens."""
+    if bounds is None:
+        bounds = sentence_bounds(eg.reference)
     references = cut(eg.reference, bounds)
     if same_tokens(eg):
         return map(Example, cut(eg.predicted, bounds), references)
@@ -106,7 +107,7 @@ def sentences_with(examples: Iterable[Example], labels: Collection[str]) -> list
         if starts:
             bounds = _gold_bounds(eg)
             holding = np.unique(np.searchsorted([end for _, end in bounds], starts, side="right"))
-            parts.extend(_parts(eg, [bounds[i] for i in holding.tolist()]))
+            parts.extend(split_sentences(eg, bounds=[bounds[i] for i in holding.tolist()]))
     return parts
 
 

@@ -29,10 +29,10 @@ from .descriptions import (
     write_types,
 )
 from .formats.context import Context, Events, check_losses
-from .formats.docbin import Tally, stream_docs
+from .formats.docbin import stream_docs
 from .formats.duplicates import Duplicates
 from .formats.options import Misaligned
-from .formats.sources import FORMATS, Source, find_parts
+from .formats.sources import FORMATS, find_parts
 from .names import NAMES, Names, convert_names
 from .parts import replacing_parts, write_part
 from .rare import rare_types, tail_types
@@ -120,7 +120,13 @@ def convert_corpus(
             if boundaries:
                 docs = with_boundaries(docs, boundaries, part.path, context.events)
             tally = write_part(folder, name, progress(docs, name), docs_per_file)
-            report[name] = _converted_part(part, tally, context.events)
+            report[name] = ConvertedPart(
+                format=part.format,
+                misaligned=part.misaligned,
+                **tally._asdict(),
+                events={kind: dict(counts) for kind, counts in context.events.counts.items()},
+                examples=context.events.examples,
+            )
             happened.append((context.events, part.misaligned))
         if not allow:
             check_losses(source, happened, sum(sum(part.mentions.values()) for part in report.values()))
@@ -160,17 +166,6 @@ def _check_options(
     if rare_mentions is not None and (is_open or "tail" in declared.model_fields_set):
         problem = "free-text types are never rare" if is_open else f"{path} declares the tail"
         raise ValueError(Errors.L420.format(name="rare-mentions", problem=problem))
-
-
-def _converted_part(part: Source, tally: Tally, events: Events) -> ConvertedPart:
-    """Return the record of a part that was written."""
-    return ConvertedPart(
-        format=part.format,
-        misaligned=part.misaligned,
-        **tally._asdict(),
-        events={kind: dict(counts) for kind, counts in events.counts.items()},
-        examples=events.examples,
-    )
 
 
 def read_conversion(corpus: Path) -> Conversion:

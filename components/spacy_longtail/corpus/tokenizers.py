@@ -31,9 +31,6 @@ class CharacterTokenizer(DummyTokenizer):
         units = [(match[1] or match[0], bool(match[2])) for match in UNITS.finditer(text)]
         return Doc(self.vocab, words=[word for word, _ in units], spaces=[space for _, space in units])
 
-    def __reduce__(self) -> tuple[type["CharacterTokenizer"], tuple[Vocab]]:
-        return CharacterTokenizer, (self.vocab,)
-
 
 def create_character_tokenizer() -> Callable[[Language], CharacterTokenizer]:
     """Create a tokenizer that makes every character a token, for languages without spaces.

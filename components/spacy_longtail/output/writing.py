@@ -191,7 +191,8 @@ def in_progress(target: Path) -> list[Path]:
     """Return the temporary folders of `whole_folder` for a target, of any process."""
     near = nearest(target.resolve().parent)
     pattern = re.compile(re.escape(_prefix(target)) + RANDOM)  # not the folders of run-b, if this is run
-    return [path / INSIDE for path in sorted(near.iterdir()) if pattern.fullmatch(path.name)]
+    folders = [path for path in sorted(near.iterdir()) if pattern.fullmatch(path.name)]
+    return [path / INSIDE / target.resolve().name for path in folders]
 
 
 def _prefix(target: Path) -> str:
@@ -208,15 +209,13 @@ def whole_folder(target: Path) -> Iterator[Path]:
     """
     with coded_io(target):
         target = target.resolve()
-        near, prefix = nearest(target.parent), _prefix(target)
-        if left := [new.parent.name for new in in_progress(target)]:
+        if left := [new.parents[1].name for new in in_progress(target)]:
+            near = nearest(target.parent)
             warnings.warn(Warnings.W034.format(folder=near, names=", ".join(left)), stacklevel=3)
-        with tempfile.TemporaryDirectory("", prefix, near, ignore_cleanup_errors=True) as folder:
-            new, old = Path(folder) / INSIDE, Path(folder) / "old"
+        with replacing(target.parent, [target], _prefix(target)) as folder:
+            new = folder / target.name
             new.mkdir()
             yield new
-            target.parent.mkdir(parents=True, exist_ok=True)
-            _move([*([(target, old)] if target.exists() else []), (new, target)])
 
 
 def set_aside(new: Path, target: Path) -> Path:
@@ -245,11 +244,12 @@ def _move(moves: Iterable[tuple[Path, Path]]) -> None:
 
 
 @contextmanager
-def replacing(target: Path, stale: Iterable[Path] = ()) -> Iterator[Path]:
+def replacing(target: Path, stale: Iterable[Path] = (), prefix: str = NEW) -> Iterator[Path]:
     """Replace some entries of a folder if the block ends without an error.
 
     target (Path): The folder, existing or new. Its other entries are kept.
     stale (Iterable[Path]): Entries that are removed even if no new ones replace them.
+    prefix (str): Prefix of the name of the temporary folder.
     YIELDS (Path): A new folder for the new entries, empty.
     RAISES (ValueError): If reading or writing in the block fails (L432).
     """
@@ -257,7 +257,10 @@ def replacing(target: Path, stale: Iterable[Path] = ()) -> Iterator[Path]:
         raise ValueError(Errors.L436.format(path=target, problem="it is not a folder", kind="folder"))
     # inside an existing target, which may be a separate disk or have a read-only parent
     near = target if target.is_dir() else nearest(target)
-    with coded_io(target), tempfile.TemporaryDirectory(prefix=NEW, dir=near) as folder:
+    with (
+        coded_io(target),
+        tempfile.TemporaryDirectory("", prefix, near, ignore_cleanup_errors=True) as folder,
+    ):
         new, old = Path(folder) / INSIDE, Path(folder) / "old"
         new.mkdir()
         old.mkdir()

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
+import numpy as np
 from spacy.scorer import PRFScore
 from spacy.training import Example
 
@@ -25,12 +26,10 @@ def score_gate(
     for eg in examples:
         truth = flagged_sentences(eg, labels)
         known = annotated_sentences(eg, truth)
-        opened = touched_sentences(eg.predicted, eg.predicted.spans.get(spans_key, ()))[known]
-        truth = truth[known]
-        score.tp += int((truth & opened).sum())
-        score.fp += int((~truth & opened).sum())
-        score.fn += int((truth & ~opened).sum())
-        n_all += len(truth)
+        opened = touched_sentences(eg.predicted, eg.predicted.spans.get(spans_key, ()))
+        flagged, with_types = (np.flatnonzero(flags & known).tolist() for flags in (opened, truth))
+        score.score_set({*flagged}, {*with_types})
+        n_all += int(known.sum())
     return {
         "weak_sents_p": score.precision,
         "weak_sents_r": score.recall,

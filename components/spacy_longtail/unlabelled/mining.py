@@ -124,17 +124,27 @@ def _load(pipeline: Path | str, corpus: Path | None, given: Sequence[str]) -> tu
         types = [label for label in types if label in known]
         shown = {"pipeline": pipeline, "types": ", ".join(unread)}
         warnings.warn(Warnings.W198.format(**shown), stacklevel=3)
-    problem, fix = "", "Use a pipeline with longtail_token_ner or ner, or an encoder."
     if not counting:
-        problem = f"no component of {pipeline} gives expected mentions"
-    elif not types or RANDOM in types:
-        problem = f"the types to look for are {', '.join(types) or 'none'}"
-        fix = "Name types with --types EVE,NAT, or a converted corpus with --corpus."
-    elif unknown := [label for label in types if label not in known]:
-        problem = f"{pipeline} cannot find {', '.join(unknown)}"
-        fix = f"Name types among {', '.join(known)}, or an encoder instead of the pipeline."
-    if problem:
-        raise ValueError(Errors.L500.format(problem=problem, fix=fix))
+        raise ValueError(
+            Errors.L500.format(
+                problem=f"no component of {pipeline} gives expected mentions",
+                fix="Use a pipeline with longtail_token_ner or ner, or an encoder.",
+            )
+        )
+    if not types or RANDOM in types:
+        raise ValueError(
+            Errors.L500.format(
+                problem=f"the types to look for are {', '.join(types) or 'none'}",
+                fix="Name types with --types EVE,NAT, or a converted corpus with --corpus.",
+            )
+        )
+    if unknown := [label for label in types if label not in known]:
+        raise ValueError(
+            Errors.L500.format(
+                problem=f"{pipeline} cannot find {', '.join(unknown)}",
+                fix=f"Name types among {', '.join(known)}, or an encoder instead of the pipeline.",
+            )
+        )
     return nlp, types
 
 

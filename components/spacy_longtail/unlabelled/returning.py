@@ -106,15 +106,15 @@ def merge_labels(
 
 def _check_proposed(docs: list[Doc], path: Path, unchanged: bool) -> None:
     """Refuse sentences that were not proposed, and a file with only the pipeline's predictions."""
-    problem, fix = "", "Export the sentences that `mine` proposed with all their fields."
     for doc in docs:
         share = doc.user_data.get(SHARE)
         if share not in (MINED, RANDOM) or doc.user_data.get(ID) != proposal_id(share, doc.text):
             problem = f"{doc.text[:60]!r} was not proposed, or its text was changed"
-    if not problem and not unchanged and all(d.user_data.get(READ) == entities_digest(d) for d in docs):
+            fix = "Export the sentences that `mine` proposed with all their fields."
+            raise ValueError(Errors.L506.format(path=path, problem=problem, fix=fix))
+    if not unchanged and all(doc.user_data.get(READ) == entities_digest(doc) for doc in docs):
         problem = f"all {len(docs)} sentences only have the entities that the pipeline predicted"
         fix = "Label the file first, or pass --unchanged if all predictions are right."
-    if problem:
         raise ValueError(Errors.L506.format(path=path, problem=problem, fix=fix))
 
 

@@ -182,7 +182,8 @@ def choose(
         if new and units:
             texts.update(skeleton(unit.text) for unit in new)
             directions = np.stack([_direction(unit, mean) for unit in new])
-            similarity = _highest(np.concatenate([similarity, rows @ directions.T], axis=1))
+            similarity = np.concatenate([similarity, rows @ directions.T], axis=1)
+            similarity = np.sort(similarity, axis=1)[:, -NEIGHBOURS:]
             is_left &= similarity[:, -1] < NEAR
             new = []
         name = max(open_to, key=lambda label: (quotas[label] - counts[label]) / quotas[label])
@@ -202,11 +203,6 @@ def choose(
         documents[unit.document] += 1
         new = [unit]
     return chosen
-
-
-def _highest(similarity: Floats2d) -> Floats2d:
-    """Return the highest similarities of each row, ascending, at most NEIGHBOURS of them."""
-    return np.sort(similarity, axis=1)[:, -NEIGHBOURS:]
 
 
 def _direction(unit: Unit, mean: Floats1d | float) -> Floats1d:

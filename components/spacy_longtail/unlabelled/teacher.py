@@ -60,14 +60,24 @@ class PoolTeacher:
             tagger.cfg[SETTING] = True
         known = types_read_by(nlp)
         self.lacking = [label for label in labels if label not in known]  # it cannot predict them
-        problem, fix = "", "Name a teacher that predicts some of these types."
         if not self.keys:
-            problem = f"none of its components ({', '.join(nlp.pipe_names)}) gives scores"
-            fix = "Set scores_key = 'entity_scores' in one of this package that predicts entities."
-        elif len(self.lacking) == len(labels):
-            problem = f"it predicts {', '.join(known) or 'none'}, but the corpus has {', '.join(labels)}"
-        if problem:
-            raise ValueError(Errors.L509.format(path=path, problem=problem, fix=fix))
+            raise ValueError(
+                Errors.L509.format(
+                    path=path,
+                    problem=f"none of its components ({', '.join(nlp.pipe_names)}) gives scores",
+                    fix="Set scores_key = 'entity_scores' in one of this package that predicts "
+                    "entities.",
+                )
+            )
+        if len(self.lacking) == len(labels):
+            predicted, wanted = ", ".join(known) or "none", ", ".join(labels)
+            raise ValueError(
+                Errors.L509.format(
+                    path=path,
+                    problem=f"it predicts {predicted}, but the corpus has {wanted}",
+                    fix="Name a teacher that predicts some of these types.",
+                )
+            )
 
     @property
     def soft_tags(self) -> list[str]:

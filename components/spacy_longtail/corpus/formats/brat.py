@@ -14,8 +14,15 @@ from .text import Place, beside, lines, read_text, unreadable, unzipped
 # T<id> TAB type start end[;start end ...] TAB text
 PAIR = r"-?\d{1,15} -?\d{1,15}"
 BOUND = re.compile(rf"T[^\t]*\t(\S+) ({PAIR}(?:;{PAIR})*)\t(.*)")
-KINDS = {"R": "relations", "E": "events", "A": "attributes", "M": "attributes"}
-KINDS |= {"N": "normalizations", "#": "notes", "*": "equivalences"}
+KINDS = {
+    "R": "relations",
+    "E": "events",
+    "A": "attributes",
+    "M": "attributes",
+    "N": "normalizations",
+    "#": "notes",
+    "*": "equivalences",
+}
 
 
 @dataclass(frozen=True, kw_only=True)

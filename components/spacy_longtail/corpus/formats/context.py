@@ -14,7 +14,8 @@ from .options import Misaligned
 from .text import Place
 
 N_EXAMPLES = 20  # stored for each kind of event
-MEANINGS = {  # of the kinds of events
+# what each kind of event means, for messages and reports
+MEANINGS = {
     "misaligned": "spans that start or end inside a token (is --lang or --tokens another one?)",
     "overlapping": "spans that overlap a longer one, dropped; their other tokens have no annotation",
     "doubled": "second labels of a span, dropped",

@@ -67,6 +67,7 @@ def check_foreign(path: Path, head: str) -> None:
     head (str): Its first characters.
     RAISES (ValueError): L831.
     """
+    # JSON is compared without its white space
     compact = "".join(head[:400].split(" ")).replace("\n", "") if head.lstrip()[:1] == "{" else head
     for name, suffixes, beginnings, advice in FOREIGN:
         is_named = not suffixes or unzipped(path).suffix.lower() in suffixes

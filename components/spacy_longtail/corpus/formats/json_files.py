@@ -59,9 +59,7 @@ def _opens_object(line: str) -> bool:
     """Return whether a line begins an object that ends on a later one."""
     try:
         json.loads(line)
-    except RecursionError:
-        return False
-    except ValueError:
+    except (ValueError, RecursionError):
         return line.lstrip()[:1] == "{"
     return False
 

@@ -22,18 +22,23 @@ def in_characters(source: Text, offsets: Offsets | None, events: Events) -> Text
     """
     text = check_text(source.text, source.place)
     at = character_offsets(text)
-    spans, moved = source.spans, list(source.spans)
-    for i, (_, _, a, b, _) in enumerate(spans):
-        if type(a) is int and type(b) is int and 0 <= a <= b < len(at):
-            moved[i] = spans[i]._replace(start=at[a], end=at[b])
-    differing = [(one, other) for one, other in zip(spans, moved, strict=True) if one != other]
-    if not differing or offsets == CHARACTERS:
+
+    def read_as_utf16(span: CharSpan) -> CharSpan:
+        a, b = span.start, span.end
+        is_within = type(a) is int and type(b) is int and 0 <= a <= b < len(at)
+        return span._replace(start=at[a], end=at[b]) if is_within else span
+
+    moved = [read_as_utf16(span) for span in source.spans]
+    differing = [pair for pair in zip(source.spans, moved, strict=True) if pair[0] != pair[1]]
+    if offsets == CHARACTERS or not (differing or offsets):
         return source
     lead = sum(_fits(text, other) - _fits(text, one) for one, other in differing)
     unit = offsets or (source.unit if not lead else UTF16 if lead > 0 else CHARACTERS)
     for _, span in differing if unit != CHARACTERS else ():
         events.add("utf16" if unit else "ambiguous", str(span.label), span.place, span.shown_in(text))
-    return source._replace(spans=moved) if unit == UTF16 else source
+    if unit != UTF16:
+        return source
+    return source._replace(spans=moved, unclear=[read_as_utf16(span) for span in source.unclear])
 
 
 def character_offsets(text: str) -> list[int]:

@@ -20,7 +20,8 @@ from .spans import Text, text_doc
 from .text import Place, beside, head_of, unzipped
 
 Given = Mapping[str, object]  # options of formats, by name
-Sniff = Callable[[Path, str, set[str]], bool]  # of a file, its first characters, its folder's suffixes
+# tells whether a file has a format, from its path, its first characters and its folder's suffixes
+Sniff = Callable[[Path, str, set[str]], bool]
 
 
 class Reader(Protocol):
@@ -170,6 +171,7 @@ def find_parts(
 
 
 def _visible(paths: Iterable[Path]) -> list[Path]:
+    """Return the files that may be parts: neither hidden nor declarations of the corpus."""
     return sorted(p for p in paths if p.is_file() and p.name[0] != "." and p.name not in OURS)
 
 

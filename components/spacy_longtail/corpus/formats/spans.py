@@ -15,8 +15,9 @@ from .text import Place, unreadable
 
 UTF8_FIX = "Write UTF-8 text."
 COUNT = "Count characters from 0, the end exclusive."
-# spaCy's tokenizer looks at all of a word again for each punctuation mark that it takes off
-TANGLE = re.compile(r"(?<![^\w\s])[^\w\s]{2000}")  # from where a row begins: each character once
+# Punctuation marks without a space between them. spaCy's tokenizer takes them off one by one, and
+# reads the rest of the word again for each. The lookbehind lets the search read each mark once.
+TANGLE = re.compile(r"(?<![^\w\s])[^\w\s]{2000}")
 
 
 class CharSpan(NamedTuple):
