@@ -18,7 +18,7 @@ import typer
 
 from spacy_longtail.corpus.folder import load_docs, read_types
 from spacy_longtail.corpus.parts import part_path
-from spacy_longtail.corpus.type_words import in_words
+from spacy_longtail.corpus.type_words import type_words
 from spacy_longtail.describers.base import unit_rows
 from spacy_longtail.evaluation.evaluate import score_pipeline
 from spacy_longtail.evaluation.records import Scores
@@ -48,7 +48,7 @@ def main(
         types = read_types(corpus)
         for encoder in encoders:
             head = read_pretrained(encoder, "benchmark")
-            texts = in_words(types.labels, types.descriptions) | given.get(corpus.name, {})
+            texts = type_words(types.labels, types.descriptions) | given.get(corpus.name, {})
             if examples:
                 mentions: dict[str, Counter[str]] = {label: Counter() for label in types.labels}
                 for doc in load_docs(part_path(corpus, "train"), head.nlp):

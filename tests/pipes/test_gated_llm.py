@@ -14,7 +14,7 @@ pytest.importorskip("spacy_llm", reason="needs the extra 'llm'")
 
 from spacy_llm.registry import registry
 
-from spacy_longtail.corpus.type_words import in_words
+from spacy_longtail.corpus.type_words import type_words
 from spacy_longtail.models.chat_completions import create_chat_completions
 from spacy_longtail.pipes.secondary.gated_pipe import GatedPipe
 from tests.chat_server import ChatServer, chat, running
@@ -68,7 +68,7 @@ def test_a_model_function_of_ones_own():
 
 
 def test_a_server_is_asked_once_for_each_flagged_sentence(server):
-    words = in_words(LABELS, {"NAT": "a storm with a name"})
+    words = type_words(LABELS, {"NAT": "a storm with a name"})
     nlp = of_server(server, {"task": {"label_definitions": words}})
     assert [entities(doc) for doc in nlp.pipe([TEXT, "ANN ."])] == [FOUND, FOUND[:1]]
     assert len(server.prompts) == 2 and rescue(nlp).usage["calls"] == 2

@@ -180,7 +180,7 @@ def test_failing_renames_are_undone(n_before, write, here, monkeypatch):
 
 def test_leftovers_of_a_killed_run_are_named(here):
     with whole_folder(Path("run")) as new:
-        left = new.parent.name
+        left = new.parents[1].name
     for name in (left, f"{NEW}other-a1b2_c3d", f"{NEW}run-b-a1b2_c3d"):
         (here / name).mkdir()
     with pytest.warns(UserWarning, match=rf"LW034.* contains {left}, left"), whole_folder(Path("run")):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spacy_longtail.corpus.type_words import in_words, words_of
+from spacy_longtail.corpus.type_words import type_words, words_of
 
 
 @pytest.mark.parametrize(
@@ -33,11 +33,11 @@ def test_a_name_is_described_by_its_words_in_english(label, description):
 
 
 def test_two_names_with_one_meaning_are_described_apart():
-    assert in_words(["Krankheit", "Erkrankung"], {}) == {
+    assert type_words(["Krankheit", "Erkrankung"], {}) == {
         "Krankheit": "disease",
         "Erkrankung": "erkrankung",
     }
 
 
 def test_a_given_description_wins():
-    assert in_words(["Krankheit"], {"Krankheit": "rare disease"}) == {"Krankheit": "rare disease"}
+    assert type_words(["Krankheit"], {"Krankheit": "rare disease"}) == {"Krankheit": "rare disease"}

@@ -11,7 +11,7 @@ from typer import Argument, Option
 from wasabi import msg
 
 from ..corpus.converted import ConvertedCorpus
-from ..corpus.type_words import in_words
+from ..corpus.type_words import type_words
 from ..errors import Errors
 from ..evaluation.analysis import entity_changes
 from ..evaluation.evaluate import evaluate_model
@@ -112,7 +112,7 @@ def evaluate(
         data=converted.path(part),
         labels=types.labels,
         tail=types.tail,
-        descriptions=in_words(types.labels, types.descriptions),
+        descriptions=type_words(types.labels, types.descriptions),
         names=names,
         group_by=types.group_by,
     )

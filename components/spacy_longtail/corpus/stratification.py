@@ -135,47 +135,48 @@ def _reserved(amounts: Floats2d, wanted: Floats2d, min_mentions: int, types: Int
 
     RETURNS (Ints1d): Part that each group is reserved for, or -1, shape (n_groups,).
     """
-    gifts = np.minimum(amounts[:, types], min_mentions)
-    gifts = gifts[:, gifts.sum(axis=0) >= len(wanted) * min_mentions]
-    gifts = gifts[:, np.argsort(gifts.sum(axis=0), kind="stable")]  # the rarest first
-    gifts = np.hstack([np.ones((len(amounts), 1)), gifts])
-    floors = np.array([1] + [min_mentions] * (gifts.shape[1] - 1))
-    part = Search(gifts, floors, amounts, wanted).run(MAX_STEPS_BACK)
+    gains = np.minimum(amounts[:, types], min_mentions)
+    gains = gains[:, gains.sum(axis=0) >= len(wanted) * min_mentions]
+    gains = gains[:, np.argsort(gains.sum(axis=0), kind="stable")]  # the rarest first
+    gains = np.hstack([np.ones((len(amounts), 1)), gains])
+    minima = np.array([1] + [min_mentions] * (gains.shape[1] - 1))
+    part = Search(gains, minima, amounts, wanted).run(MAX_STEPS_BACK)
     kept: list[int] = []
     # without a solution for all types, each one is tried, with time left for the others
-    for column in range(len(floors)) if part is None else ():
+    for column in range(len(minima)) if part is None else ():
         columns = [*kept, column]
-        tried = Search(gifts[:, columns], floors[columns], amounts, wanted).run(MAX_STEPS_BACK // 4)
+        tried = Search(gains[:, columns], minima[columns], amounts, wanted).run(MAX_STEPS_BACK // 4)
         if tried is not None:
             kept, part = columns, tried
     return part
 
 
 class Search:
-    """Search with backtracking for groups that raise each column of every part to its floor.
+    """Search with backtracking for groups that raise each column of every part to its minimum.
 
     Taking the best group for one type may take the last group of another type.
 
-    gifts (Floats2d): Amount that a group adds to each column, shape (n_groups, n_columns).
-    floors (Ints1d): Minimum of each column in each part, shape (n_columns,).
+    gains (Floats2d): Amount that a group adds to each column, shape (n_groups, n_columns).
+    minima (Ints1d): Minimum of each column in each part, shape (n_columns,).
     amounts (Floats2d): Mentions and sentences of each group, shape (n_groups, n_types + 2).
     wanted (Floats2d): Amounts that the parts should have, shape (n_parts, n_types + 2).
     """
 
-    def __init__(self, gifts: Floats2d, floors: Ints1d, amounts: Floats2d, wanted: Floats2d) -> None:
-        self.gifts, self.floors, self.amounts, self.wanted = gifts, floors, amounts, wanted
+    def __init__(self, gains: Floats2d, minima: Ints1d, amounts: Floats2d, wanted: Floats2d) -> None:
+        self.gains, self.minima, self.amounts, self.wanted = gains, minima, amounts, wanted
         self.weights = _weights(wanted)
-        self.part = np.full(len(gifts), -1)
-        self.had, self.held = np.zeros((len(wanted), len(floors))), np.zeros_like(wanted)
-        self.free = gifts.sum(axis=0)
-        self.holders = [np.flatnonzero(column) for column in gifts.T]
+        self.part = np.full(len(gains), -1)
+        self.reached = np.zeros((len(wanted), len(minima)))  # gains of each part so far
+        self.filled = np.zeros_like(wanted)  # amounts of each part so far
+        self.free = gains.sum(axis=0)
+        self.holders = [np.flatnonzero(column) for column in gains.T]
 
     def run(self, max_steps_back: int) -> Ints1d | None:
         """Return the parts of the groups, -1 where not needed; null if no solution was found."""
         path: list[tuple[int, Iterator[int], int]] = []
         n_back = 0
         while n_back <= max_steps_back:
-            need = np.maximum(self.floors - self.had, 0)
+            need = np.maximum(self.minima - self.reached, 0)
             if not need.any():
                 return self.part
             is_lost = (need.sum(axis=0) > self.free).any()
@@ -197,17 +198,17 @@ class Search:
         p = int(need[:, scarcest].argmax())
         groups = self.holders[scarcest][self.part[self.holders[scarcest]] < 0]
         amounts = self.amounts[groups]
-        cost = (amounts * (amounts - 2 * (self.wanted[p] - self.held[p]))) @ self.weights[p]
+        cost = (amounts * (amounts - 2 * (self.wanted[p] - self.filled[p]))) @ self.weights[p]
         groups = groups[np.argsort(cost, kind="stable")]
-        alike = np.unique(self.gifts[groups], axis=0, return_index=True)[1]  # one of each is enough
+        alike = np.unique(self.gains[groups], axis=0, return_index=True)[1]  # one of each is enough
         return p, iter(groups[np.sort(alike)].tolist())
 
     def _put(self, group: int, p: int, sign: int) -> None:
         """Give a group to a part, or with sign -1 take it back."""
         self.part[group] = p if sign > 0 else -1
-        self.had[p] += sign * self.gifts[group]
-        self.held[p] += sign * self.amounts[group]
-        self.free -= sign * self.gifts[group]
+        self.reached[p] += sign * self.gains[group]
+        self.filled[p] += sign * self.amounts[group]
+        self.free -= sign * self.gains[group]
 
 
 def _spread(amounts: Floats2d, wanted: Floats2d, part: Ints1d) -> Ints1d:
@@ -243,7 +244,7 @@ def _refine(amounts: Floats2d, wanted: Floats2d, part: Ints1d, min_mentions: int
     """
     weights = _weights(wanted)
     squares = amounts**2 @ weights.T
-    floors = np.append(np.full(amounts.shape[1] - 2, min_mentions), [0, 0])
+    minima = np.append(np.full(amounts.shape[1] - 2, min_mentions), [0, 0])
     groups = np.arange(len(amounts))
     size, limit = amounts[:, -1], wanted[:, -1] + amounts[:, -1].max()
     for _ in range(MAX_MOVES):
@@ -251,7 +252,7 @@ def _refine(amounts: Floats2d, wanted: Floats2d, part: Ints1d, min_mentions: int
         slopes = amounts @ (2 * weights * (have - wanted)).T
         leave = (squares - slopes)[groups, part]
         after = have[part] - amounts
-        stays = ((after < floors) & (have[part] >= floors) & (amounts > 0)).any(axis=1)
+        stays = ((after < minima) & (have[part] >= minima) & (amounts > 0)).any(axis=1)
         stays |= np.bincount(part, minlength=len(wanted))[part] == 1
         change = squares + slopes + leave[:, None]
         change[have[:, -1] + size[:, None] > limit] = np.inf

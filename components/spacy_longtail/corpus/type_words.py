@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import srsly
@@ -44,33 +44,23 @@ def words_in(label: str) -> str:
     return " ".join(HUMP.sub(" ", part) for part in GAP.split(label) if part).casefold() or label
 
 
-def in_words(labels: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
-    """Return a description of each type: the given one, else one that is made from its name.
-
-    labels (Iterable[str]): The types.
-    given (Mapping[str, str]): Descriptions by type.
-    RETURNS (Dict[str, str]): Descriptions by type, in the order of the types. If two names have the
-        same known description, as Land and Staat do, the second is described by its own words.
-    """
-    texts: dict[str, str] = {}
-    for label in labels:
-        made = words_of(label)
-        texts[label] = given.get(label, words_in(label) if made in texts.values() else made)
-    return texts
-
-
 def type_words(labels: list[str], descriptions: dict[str, str]) -> dict[str, str]:
     """Return descriptions of types in words, for components that need them, as those of spacy-llm.
 
     labels (List[str]): Types to describe, in the order of the result.
     descriptions (Dict[str, str]): Descriptions by type. Other types are described by their names.
-    RETURNS (Dict[str, str]): Descriptions by type.
+    RETURNS (Dict[str, str]): Descriptions by type. If two names have the same known description, as
+        Land and Staat do, the second is described by its own words.
     EXAMPLE:
         >>> from spacy_longtail.corpus.type_words import type_words
         >>> type_words(["EVE", "CreativeWork"], {"EVE": "named storm"})
         {'EVE': 'named storm', 'CreativeWork': 'creative work'}
     """
-    return in_words(labels, descriptions)
+    texts: dict[str, str] = {}
+    for label in labels:
+        made = words_of(label)
+        texts[label] = descriptions.get(label, words_in(label) if made in texts.values() else made)
+    return texts
 
 
 def problem_of_texts(texts: Mapping[str, str]) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import srsly
 
 from ..corpus.converted import ConvertedCorpus
-from ..corpus.type_words import in_words
+from ..corpus.type_words import type_words
 from ..encoders import KNOWN_TYPES
 from ..errors import Errors
 from ..pipes.token.describing import vectors_of
@@ -58,7 +58,7 @@ def preview(corpus: Path, encoder: str) -> Preview:
     types, dev = found.types, found.path("dev")
     if not dev.exists():
         raise ValueError(Errors.L402.format(path=dev, fix="`split` makes the parts."))
-    texts = in_words(types.labels, types.descriptions)
+    texts = type_words(types.labels, types.descriptions)
     head = read_pretrained(encoder, "stats", FIX)
     describe = head.pipe.describe
     given, known = (

@@ -16,7 +16,7 @@ from ..corpus.formats.docbin import stream_sentences
 from ..corpus.formats.open_types import fine_and_coarse
 from ..corpus.formats.sources import find_parts
 from ..corpus.parts import part_path
-from ..corpus.type_words import in_words
+from ..corpus.type_words import type_words
 from ..describers.base import words
 from ..errors import Errors
 from ..sentences import by_punctuation, has_boundaries, plain_text
@@ -197,7 +197,7 @@ def _unite_types(docs: list[Doc], labels: list[str], given: dict[str, str]) -> d
     RETURNS (Dict[str, str]): The description of each remaining type.
     """
     labels = sorted({*labels, *(ent.label_ for doc in docs for ent in doc.ents)})
-    texts = {label: " ".join(text.split()) for label, text in in_words(labels, given).items()}
+    texts = {label: " ".join(text.split()) for label, text in type_words(labels, given).items()}
     first: dict[tuple[str, ...], str] = {}  # one of device, DEVICE and "device."
     folded = {label: text.casefold() for label, text in texts.items()}
     keys = {label: tuple(words(text)) or (text,) for label, text in folded.items()}

@@ -26,7 +26,7 @@ from ..corpus.formats.docbin import check_docs
 from ..corpus.names import NAMES
 from ..corpus.parts import checksums, part_path
 from ..corpus.tokenizers import tokenizer_config
-from ..corpus.type_words import in_words, problem_in_config
+from ..corpus.type_words import problem_in_config, type_words
 from ..errors import SHIPPED_CONFIGS, Errors
 from ..extras import require_of
 from ..faults import is_coded, message_of
@@ -78,7 +78,7 @@ def corpus_overrides(types: CorpusTypes, train: Path, dev: Path, names: Path) ->
         "longtail.labels": types.labels,
         "longtail.tail": types.tail,
         "longtail.descriptions": types.descriptions,
-        "longtail.queries": in_words(types.labels, types.descriptions),
+        "longtail.queries": type_words(types.labels, types.descriptions),
         "longtail.frequent": frequent or types.labels,  # a primary needs types even if all are rare
     }
 
@@ -158,7 +158,7 @@ def known_sections(overrides: Overrides, config: Config) -> Block:
     if section.get("queries"):
         labels = overrides["longtail.labels"]
         queries = {**overrides["longtail.queries"], **section["queries"]}
-        known["longtail.queries"] = in_words(labels, queries)
+        known["longtail.queries"] = type_words(labels, queries)
     return known
 
 

@@ -15,7 +15,7 @@ from ..corpus.formats.context import Events
 from ..corpus.formats.docbin import check_docs
 from ..corpus.parts import part_path
 from ..corpus.tokenizers import blank
-from ..corpus.type_words import in_words
+from ..corpus.type_words import type_words
 from ..encoders import located
 from ..errors import Errors, Warnings
 from ..evaluation.measuring import MeasuredPipeline, measure
@@ -114,7 +114,7 @@ def distil(
     RAISES (ValueError): If an option or file cannot be used, or no sentence is selected.
     """
     types, config = read_types(request.gold), _checked(request, output)
-    nlp, events = load_for_types(request.teacher, in_words(types.labels, types.descriptions)), Events()
+    nlp, events = load_for_types(request.teacher, type_words(types.labels, types.descriptions)), Events()
     teacher = PoolTeacher(nlp, request.teacher, types.labels)
     if request.soft:
         soft_tagger(nlp)  # raises an error if there is none

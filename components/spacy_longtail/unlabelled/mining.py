@@ -15,7 +15,7 @@ from ..corpus.formats.context import Events
 from ..corpus.formats.docbin import stream_docs
 from ..corpus.likeness import text_key
 from ..corpus.parts import part_path
-from ..corpus.type_words import in_words
+from ..corpus.type_words import type_words
 from ..errors import Errors, Warnings
 from ..output.writing import check_file, check_outside
 from ..pipes.gate.sentence_gate import SentenceGate
@@ -114,7 +114,7 @@ def _load(pipeline: Path | str, corpus: Path | None, given: Sequence[str]) -> tu
     declared = None if corpus is None else read_types(corpus)
     # an encoder looks for all of them, so that they compete for each token
     labels = [*(declared.labels if declared else ()), *given]
-    nlp = load_for_types(pipeline, in_words(labels, declared.descriptions if declared else {}))
+    nlp = load_for_types(pipeline, type_words(labels, declared.descriptions if declared else {}))
     counting = [pipe for _, pipe in nlp.pipeline if has_expectations(pipe)]
     known = list(dict.fromkeys(t for pipe in counting for t in getattr(pipe, "labels", ())))
     gates = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, SentenceGate)]

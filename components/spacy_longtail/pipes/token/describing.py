@@ -9,7 +9,7 @@ from spacy.util import logger
 from thinc.api import Model, to_numpy
 from thinc.types import Floats2d
 
-from ...corpus.type_words import in_words, problem_of_texts
+from ...corpus.type_words import problem_of_texts, type_words
 from ...describers import Describer, HashedDescriptions
 from ...describers.base import unit_rows
 from ...errors import Errors
@@ -92,7 +92,8 @@ def describe_types(types: Iterable[str], given: Mapping[str, str], who: str) -> 
     """Return the description of each type: the given text, else the words of its name."""
     if odd := [label for label, text in given.items() if not isinstance(text, str)]:
         raise ValueError(Errors.L271.format(who=who, problem=f"a value that is not a text for {odd[0]}"))
-    texts = {label: " ".join(text.split()) for label, text in in_words(types, given).items()}
+    described = type_words(list(types), dict(given))
+    texts = {label: " ".join(text.split()) for label, text in described.items()}
     if problem := problem_of_texts(texts):
         raise ValueError(Errors.L271.format(who=who, problem=problem))
     logger.info("%s describes %s", who, "; ".join(f"{t}: {text}" for t, text in texts.items()))
