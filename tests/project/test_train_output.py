@@ -165,7 +165,7 @@ def test_a_killed_training_leaves_the_old_model(work):
     process = subprocess.Popen([sys.executable, *arguments], stdout=subprocess.DEVNULL)
     try:
         end = time.monotonic() + 120
-        while not list((work / "training").glob(f"{NEW}*/new/model-best/config.cfg")):
+        while not list((work / "training").glob(f"{NEW}*/new/*/model-best/config.cfg")):
             assert process.poll() is None and time.monotonic() < end
             time.sleep(0.05)
     finally:

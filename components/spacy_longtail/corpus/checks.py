@@ -114,6 +114,11 @@ class Oddities:
             self._note("decomposed", doc, i, i + 1, not unicodedata.is_normalized("NFC", token.text))
             self._note("unannotated_word", doc, i, i + 1, not (token.ent_iob or is_space or is_bare))
 
+    def shown(self, kind: str) -> str:
+        """Return the number of oddities of a kind, with examples if there are any."""
+        examples = " / ".join(self.examples[kind])
+        return f"{self.n[kind]:,}" + (f", such as: {examples}" if examples else "")
+
     def _note(self, kind: str, doc: Doc, start: int, end: int, is_odd: bool | None) -> None:
         if not is_odd:
             return
@@ -219,7 +224,7 @@ def check_corpus(corpus: Path) -> Iterator[Check]:
     yield from run_check(_names(statistics), "Types", "No two types have almost the same name.")
     for section, kinds in ODDITIES.items():
         results = (
-            (level, f"{part}: {text}: {seen.n[kind]:,}, such as: {' / '.join(seen.examples[kind])}")
+            (level, f"{part}: {text}: {seen.shown(kind)}")
             for kind, (level, text) in kinds.items()
             for part, seen in oddities.items()
             if seen.n[kind]

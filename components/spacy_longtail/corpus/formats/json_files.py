@@ -25,18 +25,14 @@ def read_records(path: Path, encoding: str) -> Iterator[tuple[Place, JsonObject]
     one record per pair. A null among them, a text without annotation, becomes an empty object. An
     object that only wraps a list of records, as LightTag and BioC write, becomes these.
     """
-    for place, record in _values(path, encoding):
-        pairs = record.get("annotations") if isinstance(record, dict) else None
-        if isinstance(pairs, list) and any(map(_is_pair, pairs)):
-            records = [{} if pair is None else pair for pair in pairs]
-        elif (wrapped := _wrapped(record)) is not None:
-            records = wrapped
+    for place, value in _values(path, encoding):
+        records = _wrapped(value)
+        if records is None:
+            yield place, _object(value, place)
         else:
-            yield place, _object(record, place)
-            continue
-        for i, part in enumerate(records, 1):
-            at = place._replace(record=i)
-            yield at, _object(part, at)
+            for i, record in enumerate(records, 1):
+                at = place._replace(record=i)
+                yield at, _object(record, at)
 
 
 def _values(path: Path, encoding: str) -> Iterator[tuple[Place, Any]]:
@@ -81,6 +77,9 @@ def _indented(text: str, path: Path) -> Iterator[tuple[Place, Any]]:
 
 def _wrapped(record: Any) -> list[Any] | None:
     """Return the records that an object wraps, or None if it is a record itself."""
+    pairs = record.get("annotations") if isinstance(record, dict) else None
+    if isinstance(pairs, list) and any(map(_is_pair, pairs)):
+        return [{} if pair is None else pair for pair in pairs]
     for keys in WRAPPERS:
         inner = record
         for key in keys:

@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 from ...errors import Errors
 
 GZIP = ".gz"
+HEAD_SIZE = 4096  # number of bytes by which a format is recognised
 BROKEN_GZIP = (gzip.BadGzipFile, EOFError, zlib.error)
 ENCODING = "Name the file's encoding, as --encoding cp1252 for files of older Windows programs."
 
@@ -98,11 +99,11 @@ def _bad_line(path: Path, encoding: str) -> int:
     return 1
 
 
-def head_of(path: Path, encoding: str, size: int = 4096) -> str:
+def head_of(path: Path, encoding: str) -> str:
     """Return the text of the first bytes of a file, as far as it can be decoded."""
     head = b""
     with suppress(*BROKEN_GZIP), _open(path) as file:
-        head = file.read(size)
+        head = file.read(HEAD_SIZE)
     return head.decode(encoding, "ignore").lstrip("\ufeff")
 
 
