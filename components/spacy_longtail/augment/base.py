@@ -2,7 +2,7 @@
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from typing import Annotated, ClassVar
 
 from pydantic import Field, PositiveInt
@@ -12,14 +12,12 @@ from spacy.strings import get_string_id
 from spacy.training import Example
 
 from ..corpus.cutting import bare
-from ..corpus.examples import same_tokens, warn_of_document_annotation
+from ..corpus.examples import Reader, same_tokens, warn_of_document_annotation
 from ..corpus.labels import declared_types
 from ..errors import Errors
 from ..settings import CHECKED
 from ..types import ANNOTATED_TYPES
 from .draft import Draft, DraftSentence, Edit, Piece
-
-Reader = Callable[[Language], Iterable[Example]]
 
 
 @dataclass(kw_only=True, eq=False, config=CHECKED)

@@ -11,12 +11,10 @@ import numpy as np
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
+from ..corpus.counts import BEGINS, INSIDE, MISSING, OUTSIDE, EntityBounds
 from ..sentences import sentence_lengths
 
-MISSING, INSIDE, OUTSIDE, BEGINS = range(4)  # spaCy's codes
 ACRONYM = 4  # letters: USA and NATO are written in capitals anywhere
-
-Mention = tuple[int, int, int]  # first token, one past the last, hash of the type
 
 
 class Piece(NamedTuple):
@@ -65,7 +63,7 @@ class Draft:
         self.spaces: list[bool] = (spacy == 1).tolist()
         self.has_unknown_spaces = doc.has_unknown_spaces
         self.has_starts = doc.has_annotation("SENT_START")
-        self.mentions: list[Mention] = []  # mentions without a fixed token
+        self.mentions: list[EntityBounds] = []  # mentions without a fixed token
         for ent in doc.ents:
             if 1 in self.starts[ent.start + 1 : ent.end]:
                 fixed[ent.start : ent.end] = True
@@ -121,7 +119,7 @@ class DraftSentence:
     end: int
 
     @property
-    def mentions(self) -> list[Mention]:
+    def mentions(self) -> list[EntityBounds]:
         known = self.draft.mentions
         return known[bisect_left(known, (self.start,)) : bisect_left(known, (self.end,))]
 

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from spacy.language import Language
 
+from ..corpus.counts import BEGINS, OUTSIDE
 from .base import Augmenter
-from .draft import BEGINS, OUTSIDE, DraftSentence, Edit, Piece, capitalised
+from .draft import DraftSentence, Edit, Piece, capitalised
 
 
 class SegmentShuffle(Augmenter):

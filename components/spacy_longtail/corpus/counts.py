@@ -11,6 +11,7 @@ from spacy.tokens import Doc
 
 from ..types import SentenceCounts
 
+MISSING, INSIDE, OUTSIDE, BEGINS = range(4)  # of Token.ent_iob
 EntityBounds = tuple[int, int, int]  # first token, one past the last, hash of the type
 
 
@@ -20,8 +21,8 @@ def entity_bounds(doc: Doc) -> list[EntityBounds]:
     Tokens inside an entity that nothing begins, for which doc.ents raises, are ignored.
     """
     iob, label = doc.to_array([ENT_IOB, ENT_TYPE]).T
-    starts = np.flatnonzero((iob == 3) & (label != 0))
-    stops = np.append(np.flatnonzero(iob != 1), len(iob))
+    starts = np.flatnonzero((iob == BEGINS) & (label != 0))
+    stops = np.append(np.flatnonzero(iob != INSIDE), len(iob))
     ends = stops[np.searchsorted(stops, starts, side="right")]
     return list(zip(starts.tolist(), ends.tolist(), label[starts].tolist(), strict=True))
 
@@ -29,7 +30,7 @@ def entity_bounds(doc: Doc) -> list[EntityBounds]:
 def count_doc(doc: Doc, bounds: Iterable[EntityBounds] | None = None) -> SentenceCounts:
     """Return the counts of a document or sentence, without whitespace and unannotated tokens."""
     is_space, iob = doc.to_array([IS_SPACE, ENT_IOB]).T
-    words = (is_space == 0) & (iob != 0)
+    words = (is_space == 0) & (iob != MISSING)
     tokens, mentions, singles = Counter[str](), Counter[str](), Counter[str]()
     for start, end, label in entity_bounds(doc) if bounds is None else bounds:
         name, n_tokens = doc.vocab.strings[label], int(words[start:end].sum())

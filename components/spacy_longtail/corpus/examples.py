@@ -13,8 +13,10 @@ from thinc.types import Ints1d
 
 from ..errors import Warnings
 from ..sentences import Bounded, bounds_at, has_boundaries, sentence_bounds, sentence_lengths
+from .counts import BEGINS, INSIDE, MISSING, OUTSIDE
 from .cutting import bare, cut
 
+Reader = Callable[[Language], Iterable[Example]]
 Placed = TypeVar("Placed", bound=Bounded)
 
 
@@ -66,16 +68,16 @@ def gold_entities(eg: Example) -> tuple[Ints1d, Ints1d]:
         (n_tokens,).
     """
     if not same_tokens(eg):
-        code = {"B": 3, "U": 3, "I": 1, "L": 1, "O": 2}
+        code = {"B": BEGINS, "U": BEGINS, "I": INSIDE, "L": INSIDE, "O": OUTSIDE}
         tags = [(tag or "-").partition("-") for tag in eg.get_aligned_ner()]
-        iob = [code.get(prefix, 0) for prefix, *_ in tags]
+        iob = [code.get(prefix, MISSING) for prefix, *_ in tags]
         labels = [get_string_id(label) if label else 0 for *_, label in tags]
         return np.asarray(iob, dtype="int64"), np.asarray(labels, dtype="uint64")
     tokens = eg.reference.to_array(["ENT_IOB", "ENT_TYPE", "IS_SPACE"])
     iob, types = tokens[:, 0].astype("int64"), tokens[:, 1]
     if iob.any():
-        iob[(iob == 3) & (types == 0)] = 0  # blocked tokens
-        iob[(iob == 0) & (tokens[:, 2] == 1)] = 2  # as spaCy aligns whitespace
+        iob[(iob == BEGINS) & (types == 0)] = MISSING  # blocked tokens
+        iob[(iob == MISSING) & (tokens[:, 2] == 1)] = OUTSIDE  # as spaCy aligns whitespace
     return iob, types
 
 
@@ -141,7 +143,7 @@ def annotated_sentences(eg: Example, flags: np.ndarray) -> np.ndarray:
         of every flagged sentence, and of every sentence with an annotated token.
     RETURNS (ndarray): Whether it says so, shape (n_sentences,).
     """
-    missing = eg.reference.to_array("ENT_IOB") == 0
+    missing = eg.reference.to_array("ENT_IOB") == MISSING
     if not missing.any():
         return np.ones(len(flags), dtype=bool)
     lengths, y2x = sentence_lengths(eg.predicted), eg.alignment.y2x
@@ -157,7 +159,7 @@ def on_gold_tokens(eg: Example, spans: Iterable[Placed]) -> Iterator[tuple[Place
     whether they are right.
     """
     x2y = eg.alignment.x2y
-    unannotated = eg.reference.to_array("ENT_IOB") == 0
+    unannotated = eg.reference.to_array("ENT_IOB") == MISSING
     for span in spans:
         tokens = x2y[span.start : span.end]
         if len(tokens):

@@ -1,19 +1,18 @@
 """Base class of readers, and checks of the order in which they wrap each other."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 from spacy.language import Language
 from spacy.training import Example, dont_augment
 from spacy.util import dot_to_object
 
-from ..corpus.examples import split_sentences, warn_of_document_annotation
+from ..corpus.examples import Reader, split_sentences, warn_of_document_annotation
 from ..errors import Errors
 from ..sentences import sentence_lengths
 from ..types import blocks
 
-Reader = Callable[[Language], Iterable[Example]]
 TRAINING_READERS = ("longtail.ResampledCorpus.v1", "longtail.UndersampledCorpus.v1")
 
 

@@ -8,11 +8,11 @@ from spacy.matcher import PhraseMatcher
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
+from ..corpus.counts import OUTSIDE
 from ..corpus.names import matcher_of
 from ..types import ANNOTATED_TYPES
 
 Words = tuple[str, ...]
-OUTSIDE = 2  # of ENT_IOB
 OTHER = ""  # instead of a type, where a name occurs but is not annotated as just that name
 
 

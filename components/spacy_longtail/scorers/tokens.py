@@ -13,6 +13,8 @@ from spacy.scorer import PRFScore
 from spacy.training import Example
 from thinc.types import Ints1d, Ints2d
 
+from ..corpus.counts import BEGINS, INSIDE, MISSING, OUTSIDE
+
 GOLD = [ORTH, ENT_IOB, ENT_TYPE, IS_SPACE, SENT_START]
 PREDICTED = [ORTH, ENT_IOB, ENT_TYPE]
 
@@ -54,12 +56,13 @@ def token_results(examples: Iterable[Example]) -> TokenResults:
     predicted_iob, predicted_label = np.concatenate(predicted_rows).T.copy()
     opens = np.zeros(len(iob) + 1, dtype=bool)  # an empty document may come last
     opens[np.cumsum([0, *map(len, gold_rows)])] = True
-    opens = opens[:-1] | ((sent_start == 1) & (iob != 1))
+    opens = opens[:-1] | ((sent_start == 1) & (iob != INSIDE))
 
-    begins = iob == 3
-    gold_o, predicted_o = (iob == 2) | (label == 0), (predicted_iob == 2) | (predicted_label == 0)
-    counted = (iob != 0) & ~(begins & gold_o) & (is_space == 0)  # one that begins nothing is blocked
-    same = (label == predicted_label) & (begins == (predicted_iob == 3))
+    begins = iob == BEGINS
+    gold_o = (iob == OUTSIDE) | (label == 0)
+    predicted_o = (predicted_iob == OUTSIDE) | (predicted_label == 0)
+    counted = (iob != MISSING) & ~(begins & gold_o) & (is_space == 0)  # what begins nothing is blocked
+    same = (label == predicted_label) & (begins == (predicted_iob == BEGINS))
     both_o = gold_o & predicted_o
     right = counted & (both_o | (same & ~gold_o & ~predicted_o))
     sizes = (int(np.count_nonzero(o & counted)) for o in (both_o, gold_o, predicted_o))
@@ -81,6 +84,6 @@ def _predicted_tags(eg: Example, words: Ints1d) -> Ints2d:
     for ent in reversed(eg.predicted.ents):
         tokens = x2y[ent.start : ent.end]
         if len(tokens):
-            placed[tokens[0] : tokens[-1] + 1] = 1, ent.label
-            placed[tokens[0], 0] = 3
+            placed[tokens[0] : tokens[-1] + 1] = INSIDE, ent.label
+            placed[tokens[0], 0] = BEGINS
     return placed

@@ -3,18 +3,15 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
-from .context import Context, Events
-from .options import SpanOptions
+from .base import Context, Events, SpanOptions
+from .json_files import JsonObject
 from .spans import CharSpan, Text, same_text
 from .text import Place, unreadable, xml_elements
 
 PASSAGES = "passages"  # key of a document in JSON
 FIX = "BioC gives each passage an offset and a text, each annotation an infon type and locations."
-
-JsonObject = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)

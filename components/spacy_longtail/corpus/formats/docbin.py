@@ -14,14 +14,12 @@ from spacy.tokens import Doc, DocBin, Span
 from spacy.vocab import Vocab, create_vocab
 
 from ...errors import Errors
-from ..counts import entity_bounds
+from ..counts import BEGINS, MISSING, entity_bounds
 from ..cutting import sentence_docs
 from ..labels import check_label
-from .context import Context, Events
+from .base import Context, Events
 from .spans import CharSpan, annotate, check_span
 from .text import Place, unreadable
-
-MISSING, BEGINS = 0, 3  # of Token.ent_iob; tokens that begin no type are blocked
 
 Read = TypeVar("Read")
 
@@ -154,5 +152,6 @@ def _trim(doc: Doc, place: Place, events: Events) -> None:
         if words:
             end = words[-1] + 1
             ents.append(Span(doc, words[0], end, label=ent.label, kb_id=ent.kb_id, span_id=ent.id))
-    missing = np.flatnonzero((iob == MISSING) | ((iob == BEGINS) & (types == 0))).tolist()
+    is_blocked = (iob == BEGINS) & (types == 0)  # spaCy's way to say that no entity may be there
+    missing = np.flatnonzero((iob == MISSING) | is_blocked).tolist()
     doc.set_ents(ents, missing=[doc[i : i + 1] for i in missing], default="outside")

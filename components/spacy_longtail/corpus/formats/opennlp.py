@@ -7,8 +7,7 @@ from pathlib import Path
 
 from spacy.tokens import Doc
 
-from .context import Context
-from .options import FileOptions
+from .base import Context, FileOptions
 from .tags import TaggedToken, TagReader, tokens_doc
 from .text import Place, lines, unreadable
 

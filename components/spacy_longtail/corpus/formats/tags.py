@@ -10,8 +10,7 @@ from spacy.tokens import Doc
 from spacy.util import get_words_and_spaces
 from spacy.vocab import Vocab
 
-from .context import Context, Events
-from .options import Scheme
+from .base import Context, Events, Scheme
 from .text import Place, unreadable
 
 PREFIXES = {"auto": "BIESLU", "iob1": "BI", "iob2": "BI", "bioes": "BIES", "bilou": "BILU"}
