@@ -15,6 +15,7 @@ from tests.util import (
     blank,
     from_bytes,
     one_pipe,
+    reloaded,
     tiny_bert,
     tiny_cnn,
     tiny_encoder,
@@ -42,19 +43,14 @@ def described(nlp: Language) -> np.ndarray:
     return vectors(nlp)
 
 
-def saved(nlp: Language, folder) -> Language:
-    nlp.to_disk(folder)
-    return spacy.load(folder)
-
-
 COPIES = {
-    "disk": lambda nlp, folder: saved(nlp, folder),
+    "disk": reloaded,
     "bytes": lambda nlp, _: from_bytes(nlp),
     "pickle": lambda nlp, _: pickle.loads(pickle.dumps(nlp)),
 }
 
 
-def survives(nlp: Language, source, copy=saved) -> bool:
+def survives(nlp: Language, source, copy=reloaded) -> bool:
     """Whether a copy of a pipeline describes types as before, without the encoder it came from."""
     expected = described(nlp)
     copied = copy(nlp, source.parent / "saved")

@@ -3,7 +3,6 @@
 import json
 import math
 import pickle
-import warnings
 from collections.abc import Callable
 from functools import cache
 
@@ -332,13 +331,12 @@ def test_phrases_of_ones_own_open_alone_and_join_a_gate(gated):
 # Secondaries of several kinds
 
 
+@pytest.mark.filterwarnings("error::UserWarning")
 def test_a_component_is_initialized_with_its_settings():
     nlp = pipeline(pipe={"factory": "entity_ruler"}, labels=["ART"], label_map={"SHIP": "ART"})
     patterns = [{"label": "SHIP", "pattern": "Vega"}, {"label": "SHIP", "pattern": "Fram"}]
     nlp.config["initialize"]["components"]["rescue"] = {"pipe": {"patterns": patterns}}
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        nlp.initialize()
+    nlp.initialize()
     assert entities(nlp(TEXT)) == [*FOUND[:2], ("Vega", "ART")]
     nlp = pipeline()
     nlp.config["initialize"]["components"]["rescue"] = {"pipe": {"patterns": patterns}}

@@ -123,14 +123,6 @@ def test_the_rule_follows_the_table(rule, primary, secondary, special, expected)
         assert all(score in whole[place] for place, score in scores.items())
 
 
-def annotated(primary, words):
-    """A document with entities and their scores, as a primary leaves them."""
-    doc = Doc(blank().vocab, words=words)
-    doc.set_ents([Span(doc, s.start, s.end, label=s.label) for s in primary])
-    write_scores(doc, "entity_scores", primary)
-    return doc
-
-
 def test_by_token_a_rules_entity_has_no_score_and_splits_what_is_around_it():
     doc = Doc(blank().vocab, words=["w"] * 6)
     doc.set_ents([Span(doc, 1, 3, label="RULE", span_id="Q1")])
@@ -152,10 +144,10 @@ def test_by_token_scores_are_means_over_the_tokens_that_stay():
 
 
 def test_scores_are_those_of_what_stays():
-    doc = annotated(read("PER 0-2 .9; ORG 4-6 .5"), ["w"] * 8)
-    merge_into(doc, read("ART 5-7 .6", is_secondary=True), "span", "entity_scores")
-    assert rated(doc) == pytest.approx([0.9, 0.6])
-    doc = annotated(read("PER 1-4 .6,.2,.1"), ["w", "w", "\n", "w"])
+    primary = read("PER 1-4 .6,.2,.1")
+    doc = Doc(blank().vocab, words=["w", "w", "\n", "w"])
+    doc.set_ents([Span(doc, 1, 4, label="PER")])
+    write_scores(doc, "entity_scores", primary)
     merge_into(doc, read("ART 3-4 .9", is_secondary=True), "token", "entity_scores")
     assert [(e.label_, e.start, e.end) for e in doc.ents] == [("PER", 1, 2), ("ART", 3, 4)]
     assert rated(doc) == pytest.approx([0.6, 0.9])

@@ -14,9 +14,7 @@ from tests.util import (
     Fixed,
     blank,
     examples,
-    one_pipe,
     parse,
-    small_ner,
     start_sentences,
     two_sentences,
     words,
@@ -110,9 +108,6 @@ def test_tokens_across_a_sentence_border():
         texts = sorted(s.text.strip() for e in found for s in e.reference.sents)
         assert texts == [":)", "Ida ok", "Ida ok", "wow!!"]
         assert all(e.predicted.text == e.reference.text for e in found)
-        nlp = one_pipe("ner", **small_ner())
-        nlp.initialize(lambda found=found: found)
-        nlp.update(found)
 
 
 def texts_of(found):

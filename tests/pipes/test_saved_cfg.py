@@ -11,7 +11,6 @@ from tests.util import (
     QUERIES,
     TOKEN_MODEL,
     examples,
-    from_bytes,
     one_pipe,
     small_ner,
     train,
@@ -129,13 +128,6 @@ def test_a_file_that_is_no_json_object_is_refused(factory, text, problem, tmp_pa
     path.write_text(text, encoding="utf8")
     with pytest.raises(ValueError, match=f"L814.*{problem}"):
         spacy.load(tmp_path)
-
-
-@pytest.mark.parametrize("factory", PIPES)
-def test_what_was_saved_and_not_changed_is_loaded(factory, tmp_path):
-    saved(factory, tmp_path)
-    nlp = spacy.load(tmp_path)
-    assert from_bytes(nlp).get_pipe("ner").labels == nlp.get_pipe("ner").labels
 
 
 def test_serialized_values_are_checked_as_well():

@@ -13,8 +13,11 @@ NLP = spacy.blank("en")
 
 
 @pytest.fixture(autouse=True)
-def no_extensions(monkeypatch):
+def extensions(monkeypatch):
+    """The extensions of spans: only ours is registered."""
     monkeypatch.setattr(Underscore, "span_extensions", {})
+    spacy_longtail.register_score_extension()
+    return Underscore.span_extensions
 
 
 def scored(key=ENTITY_SCORES):
@@ -26,7 +29,6 @@ def scored(key=ENTITY_SCORES):
 
 
 def test_entities_say_their_score_and_other_spans_have_none():
-    spacy_longtail.register_score_extension()
     spacy_longtail.register_score_extension()  # a second time changes nothing
     doc = scored()
     assert [ent._.score for ent in doc.ents] == [0.25, 0.5, None]
@@ -35,7 +37,6 @@ def test_entities_say_their_score_and_other_spans_have_none():
 
 
 def test_scores_are_saved_with_a_document_and_the_getter_can_be_pickled():
-    spacy_longtail.register_score_extension()
     doc = Doc(NLP.vocab).from_bytes(scored().to_bytes())
     assert [ent._.score for ent in doc.ents] == [0.25, 0.5, None]
     getter = pickle.loads(pickle.dumps(Span.get_extension("score")[2]))
@@ -43,7 +44,6 @@ def test_scores_are_saved_with_a_document_and_the_getter_can_be_pickled():
 
 
 def test_scores_in_another_order_are_those_of_their_entities():
-    spacy_longtail.register_score_extension()
     doc = Doc(NLP.vocab, words=["Ann", "saw", "Rome"], ents=["B-PER", "O", "B-GEO"])
     doc.spans[ENTITY_SCORES] = list(reversed(doc.ents))
     doc.spans[ENTITY_SCORES].attrs["scores"] = [0.75, 0.5]
@@ -51,13 +51,13 @@ def test_scores_in_another_order_are_those_of_their_entities():
 
 
 def test_scores_of_another_key_have_an_extension_of_their_own():
-    spacy_longtail.register_score_extension()
     spacy_longtail.register_score_extension("unsure", "unsure")
     ent = scored("unsure").ents[0]
     assert ent._.unsure == 0.25 and ent._.score is None
 
 
-def test_the_extension_of_another_package_stays():
+def test_the_extension_of_another_package_stays(extensions):
+    extensions.clear()
     Span.set_extension("score", default=1)
     with pytest.raises(ValueError, match="E090"):
         spacy_longtail.register_score_extension()

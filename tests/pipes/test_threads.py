@@ -16,8 +16,9 @@ import spacy
 from spacy_longtail.pipes.gate import budget as budgets
 from spacy_longtail.pipes.gate.budget import BURST, Budget
 from tests.contracts import saved
-from tests.contracts.check_pipe import assert_same
+from tests.contracts.check_pipe import assert_same, shown
 from tests.pipes.gated import TEXT, pipeline
+from tests.util import entities
 
 N = 8
 CAN_SAVE = saved.can_save()
@@ -56,12 +57,6 @@ def by_threads(call, rows):
         return list(pool.map(call, rows))
 
 
-def shown(doc):
-    found = saved.seen(doc)
-    scores = [score for _, own in sorted(found.pop("scores").items()) for score in own]
-    return found["ents"], {**found["spans"], "tokens": found["tokens"]}, scores
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted({*CAN_SAVE} - {"longtail_gliner"}))  # it saves its model's name
 def test_eight_threads_find_what_one_finds(name, place):
@@ -88,8 +83,8 @@ def test_a_budget_is_kept_by_all_threads(monkeypatch):
 def test_a_gated_pipe_counts_all_threads():
     nlp = pipeline()
     one = pipeline()
-    expected = saved.seen(one(TEXT))["ents"]
-    assert [saved.seen(doc)["ents"] for doc in by_threads(nlp, [TEXT] * 60)] == [expected] * 60
+    expected = entities(one(TEXT))
+    assert [entities(doc) for doc in by_threads(nlp, [TEXT] * 60)] == [expected] * 60
     own, alone = nlp.get_pipe("rescue").usage, one.get_pipe("rescue").usage
     for name in ("sentences", "flagged", "words", "calls", "entities", "refused", "failures"):
         assert own[name] == 60 * alone[name]
