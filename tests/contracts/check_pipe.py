@@ -47,7 +47,7 @@ CODE = re.compile(r"\[L\d{3}\] .*'?(own|longtail_\w+)'?")  # a refusal says who 
 SENTER = {"model": {"@architectures": "spacy.Tagger.v2", "tok2vec": SMALL}}
 CORPUS = {"@readers": "spacy.Corpus.v1", "gold_preproc": False, "max_length": 0, "limit": 0}
 CORPUS["augmenter"] = None
-TEXTS = ("", " ", "\n\n", "Maria", "Maria \n Berg", "[SEP]", "word " * 3000, "Fram " * 700)
+TEXTS = ("", " ", "\n\n", "Maria", "Maria \n Berg", "[SEP]", "word " * 1000, "Fram " * 700)
 
 
 class Case(NamedTuple):
@@ -316,7 +316,9 @@ def check_entities_that_a_document_comes_with_stay(case: Case) -> None:
 
 
 def check_a_document_that_is_read_again_stays_as_it_is(case: Case) -> None:
-    nlp = trained(case).nlp
+    nlp = copy_of(trained(case).nlp)
+    if hasattr(nlp.get_pipe(OWN), "candidates"):
+        nlp.get_pipe(OWN).cfg["calibration"] = {"*": [1.0, -0.5]}  # scores are calibrated once
     for doc in documents(nlp):
         expected = shown(nlp(doc))
         assert_same([shown(nlp(doc))], [expected])

@@ -209,7 +209,7 @@ def check_it_pickles(make):
 def check_memory_is_bounded_after_the_counting_pass(make):
     """Examples leave while the corpus is still being read: no pass holds it."""
     nlp = pipeline(-1)
-    corpus = Fixed(corpus_of(nlp, 300))
+    corpus = Fixed(corpus_of(nlp, 100))
     reader = make(corpus, 0)
     next(iter(reader(nlp)))  # whatever is counted is counted now
     before = corpus.given

@@ -60,8 +60,7 @@ if find_spec("torch"):
 
 PIPES = {
     "longtail_ner": {
-        "": Case("longtail_ner", small=small_ner(**SCORED)),
-        "mom": Case("longtail_ner", small=small_ner(loss=MOM, **SCORED)),
+        "": Case("longtail_ner", small=small_ner(loss=MOM, **SCORED)),
     },
     "longtail_token_ner": {
         about: Case("longtail_token_ner", small={"model": TOKEN_MODEL, **settings, **SCORED})

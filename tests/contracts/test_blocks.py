@@ -34,19 +34,18 @@ from spacy_longtail.training.averaging import average
 from tests.pipes import gated  # noqa: F401  # registers factories
 from tests.util import (
     GATE_MODEL,
-    SENTENCES,
+    ROOT,
     SMALL,
     TOKEN_MODEL,
     blank,
     examples,
+    numbered,
     one_pipe,
-    parse,
     shared_gliner,
     small_ner,
     train,
 )
 
-ROOT = Path(__file__).parents[2]
 PAGES = [
     *(
         ROOT / name
@@ -293,13 +292,12 @@ def test_the_way_from_an_export_to_a_model_works(tmp_path, monkeypatch):
     (tmp_path / "configs").symlink_to(ROOT / "configs")
     (tmp_path / "assets").symlink_to(ROOT / "assets")
     monkeypatch.setenv("SPACY_CONFIG_OVERRIDES", "--training.max_steps 2 --training.eval_frequency 2")
-    nlp = blank()
-    records = []
-    for i in range(40):
-        doc = parse(nlp, SENTENCES[i % len(SENTENCES)].replace("Maria", f"Maria{i}"))
-        spans = [{"start": e.start_char, "end": e.end_char, "label": e.label_} for e in doc.ents]
-        records.append({"text": f"{doc.text} {i}", "spans": spans})
-    srsly.write_jsonl("export.jsonl", records)
+    spans = [
+        [{"start": e.start_char, "end": e.end_char, "label": e.label_} for e in doc.ents]
+        for doc in numbered(40)
+    ]
+    rows = ({"text": doc.text, "spans": own} for doc, own in zip(numbered(40), spans, strict=True))
+    srsly.write_jsonl("export.jsonl", rows)
     blocks = [b for b in SHELL_BLOCKS if b.page == "docs/start.md" and "corpus/mine" in b.text]
     ran = []
     for words in (words for block in blocks for words in commands_of(block.text)):

@@ -1,7 +1,6 @@
 """The config of every recipe is complete, builds, and resamples training data only."""
 
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 import srsly
@@ -14,9 +13,8 @@ from spacy.training.pretrain import pretrain
 from spacy.util import registry
 
 from spacy_longtail.studies.trials.recipes import FILES, read_recipes
-from tests.util import SENTENCES, blank, config_file, examples, params, tiny_bert, toy_vectors
+from tests.util import ROOT, SENTENCES, blank, config_file, examples, params, tiny_bert, toy_vectors
 
-ROOT = Path(__file__).parents[2]
 CONFIGS = [config_file(name) for name in sorted(read_recipes())]
 FAMILIES = {"bert": "bert_ner", "bilstm": "bilstm_softmax", "shallow": "shallow_softmax"}
 HEADS = ("softmax", "crf", "two_task")

@@ -4,7 +4,6 @@ import re
 import sys
 from configparser import ConfigParser
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 import typer
@@ -14,9 +13,8 @@ import spacy_longtail
 from spacy_longtail.cli import app
 from spacy_longtail.encoders import located
 from spacy_longtail.errors import Errors, Warnings
-from tests.util import run_spacy
+from tests.util import ROOT, run_spacy
 
-ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf8")
 FRONT = README[: README.index("<!-- WEASEL")]
 COMMANDS = {info.name or info.callback.__name__ for info in app.registered_commands}

@@ -34,9 +34,8 @@ from spacy_longtail.corpus.formats.docbin import write_docs
 from spacy_longtail.corpus.names import write_names
 from spacy_longtail.corpus.soft import write_soft
 from spacy_longtail.training.averaging import average
-from tests.util import SENTENCES, blank, parse, tiny_bert, toy_vectors
+from tests.util import ROOT, SENTENCES, blank, new_file, parse, tiny_bert, toy_vectors
 
-ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 TEXTS = {page.stem if page.parent != ROOT else "": page.read_text(encoding="utf8") for page in PAGES}
 FENCE = re.compile(r"((?:^<!-- [^\n]* -->\n)*)^```ini\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
@@ -187,8 +186,7 @@ def soft_targets() -> dict[str, str]:
 
 @prepared
 def thesaurus() -> dict[str, str]:
-    Path("assets").mkdir(exist_ok=True)
-    Path("assets/synonyms.tsv").write_text("rain\tdrizzle\nhelped\tdid good\n", encoding="utf8")
+    new_file(Path("assets/synonyms.tsv"), "rain\tdrizzle\nhelped\tdid good\n")
     return {}
 
 

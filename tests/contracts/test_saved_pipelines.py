@@ -4,7 +4,6 @@ import json
 import re
 import tempfile
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 import srsly
@@ -14,9 +13,8 @@ from spacy_longtail.about import __version__
 from spacy_longtail.training.loading import load_pipeline
 from tests.contracts import saved
 from tests.contracts.pipe_cases import PIPES
-from tests.util import run_script
+from tests.util import ROOT, run_script
 
-ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "scripts" / "fixtures.py"
 UNRELEASED = {"longtail_gazetteer"}  # first saved by the release that has it
 ALL = list(saved.all_saved())
