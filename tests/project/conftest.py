@@ -8,6 +8,12 @@ from tests.project.pretraining import two_donors
 from tests.util import toy_corpus, toy_docs
 
 
+@pytest.fixture
+def corpus(tmp_path):
+    """The toy corpus, in a folder of the test's own."""
+    return toy_corpus(tmp_path / "tiny")
+
+
 @pytest.fixture(scope="session")
 def donors(tmp_path_factory):
     """The folders of two corpora with other types, to pretrain on."""
@@ -15,7 +21,7 @@ def donors(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def unannotated_ships(tmp_path_factory):
+def ships(tmp_path_factory):
     """A corpus whose dev part is twelve times the toy corpus.
 
     Two thirds of its documents lack the annotation of the Fram, so that ART has a low precision.

@@ -7,10 +7,9 @@ import pytest
 from spacy.training import Example
 
 from spacy_longtail.corpus.cutting import bare
-from spacy_longtail.corpus.folder import CorpusTypes, write_corpus
 from spacy_longtail.pretraining import PretrainOptions, pretrain, run
 from spacy_longtail.scorers import make_ner_scorer
-from tests.util import SENTENCES, blank, parse
+from tests.util import SENTENCES, blank, corpus_of, parse
 
 RATES = {"training.encoder_rate": 0.02, "training.head_rate": 0.02}  # of a tiny CNN
 FAST = {"training.encoder_rate": 0.01, "training.head_rate": 0.01}  # of a tiny transformer
@@ -26,19 +25,10 @@ DEV = {
 }
 
 
-def write(folder, texts, **parts):
-    nlp = blank()
-    docs = {"train": texts, **parts}
-    found = {part: [parse(nlp, text) for text in own] for part, own in docs.items()}
-    labels = sorted({e.label_ for own in found.values() for doc in own for e in doc.ents})
-    write_corpus(folder, found, CorpusTypes(labels, [], "en", descriptions={}))
-    return folder
-
-
 def two_donors(folder):
     return [
-        write(folder / "toy", SENTENCES, dev=DEV["toy"]),
-        write(folder / "ships", SHIPS, dev=DEV["ships"]),
+        corpus_of(folder / "toy", train=SENTENCES, dev=DEV["toy"]),
+        corpus_of(folder / "ships", train=SHIPS, dev=DEV["ships"]),
     ]
 
 
@@ -52,24 +42,19 @@ def run_pretrain(folders, output, encoder, say=lambda text: None, exclude=(), **
 
 
 def killed(monkeypatch, at, saves, learner, *arguments, **options):
-    """The same, killed at a step; a state is written after each of `saves`."""
-    with monkeypatch.context() as patch:
-        kill_at(patch, at, saves, learner)
-        with pytest.raises(KeyboardInterrupt):
-            run_pretrain(*arguments, **options)
-
-
-def kill_at(monkeypatch, step, saves, learner):
-    """A process that dies at a step; a state is written after each of `saves`."""
+    """Pretrain, and be killed at a step; a state is written after each of `saves`."""
     whole = learner.step
 
-    def own(self, at):
-        if at == step:
+    def step(self, number):
+        if number == at:
             raise KeyboardInterrupt
-        monkeypatch.setattr(run, "SAVE_INTERVAL", -1.0 if at + 1 in saves else 1e9)
-        return whole(self, at)
+        patch.setattr(run, "SAVE_INTERVAL", -1.0 if number + 1 in saves else 1e9)
+        return whole(self, number)
 
-    monkeypatch.setattr(learner, "step", own)
+    with monkeypatch.context() as patch:
+        patch.setattr(learner, "step", step)
+        with pytest.raises(KeyboardInterrupt):
+            run_pretrain(*arguments, **options)
 
 
 def resumed(monkeypatch, tmp_path, folders, encoder, learner, at, saves, **options):

@@ -13,15 +13,14 @@ import srsly
 from spacy.tokens import Doc, Span
 from spacy.util import load_config
 
-from spacy_longtail.corpus.folder import CorpusTypes, load_docs, read_types, write_corpus
-from spacy_longtail.corpus.splits import document_folds
+from spacy_longtail.corpus.folder import CorpusTypes, load_docs, write_corpus
 from spacy_longtail.corpus.suspects import OutOfFold, find_suspects, review_records
-from spacy_longtail.corpus.tokenizers import blank as blank_of
 from spacy_longtail.training import out_of_fold as module
 from spacy_longtail.training.out_of_fold import audit_corpus, class_probabilities, out_of_fold
 from tests.util import (
     TOKEN_MODEL,
     config_file,
+    corpus_of,
     entities,
     one_pipe,
     parse,
@@ -31,7 +30,6 @@ from tests.util import (
     trained_once,
 )
 
-ROOT = Path(__file__).parents[2]
 TEXT = {
     "PER": "Ann Bo Carl Dora Emil Fay Gus Hans Ida Jon Karl Lea Max Nora Otto",
     "GEO": "Oslo Rome Bern Kyiv Lyon Graz Cork Bari Nice Porto Split Varna Turku Gent Ulm",
@@ -66,7 +64,7 @@ def small(folder, **changes):
     return folder / "small.cfg"
 
 
-def corpus_of(folder, n=240, share=0.08, seed=0):
+def corpus_with_errors(folder, n=240, share=0.08, seed=0):
     """A corpus with label errors; RETURNS what they are: {(document, first token): true type}."""
     rng, nlp = random.Random(seed), spacy.blank("en")
     docs = []
@@ -90,7 +88,7 @@ def corpus_of(folder, n=240, share=0.08, seed=0):
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory):
     folder = tmp_path_factory.mktemp("audit")
-    wrong = corpus_of(folder / "c")
+    wrong = corpus_with_errors(folder / "c")
     return folder, wrong, audit_corpus(folder / "c", config=small(folder), folds=3, steps=40, seed=1)
 
 
@@ -106,22 +104,6 @@ def test_planted_errors_come_first(planted):
     right = [s.read == wrong[s.doc_i, s.start] for s, hit in zip(by_score, hits, strict=True) if hit]
     assert sum(right) / len(right) > 0.8  # what the model reads is what stood there
     assert all(found.agreement[t][0] / found.agreement[t][1] > 0.85 for t in ("O", "GEO", "PER", "ORG"))
-
-
-def test_a_corpus_of_characters_is_read_as_characters(tmp_path):
-    """The models of the folds get the tokenizer that made the corpus's tokens."""
-    rng, nlp = random.Random(0), blank_of("en", "characters")
-    docs = []
-    for i in range(60):  # numbered, since equal texts stand in one fold
-        name = rng.choice(["Oslo", "Rome", "Bern", "Kyiv"])
-        doc = nlp(f"The rain in {name} fell for {i} days .")
-        start = doc.text.index(name) - doc.text[: doc.text.index(name)].count(" ")
-        doc.set_ents([Span(doc, start, start + len(name), label="GEO")])
-        docs.append(doc)
-    write_corpus(tmp_path / "c", {"train": docs}, CorpusTypes(["GEO"], [], "en", "characters"))
-    found = audit_corpus(tmp_path / "c", config=small(tmp_path), folds=2, steps=40)
-    alike, n_tokens = found.agreement["GEO"]
-    assert n_tokens == 240 and alike > 0.9 * n_tokens and not found.suspects
 
 
 @pytest.mark.parametrize("style", ["prodigy", "doccano"])
@@ -239,11 +221,22 @@ def test_no_model_sees_what_it_reads(tmp_path, monkeypatch):
     assert found.p.sum(axis=1).max() <= 1.0 and found.learnt.all()
 
 
-def test_folds_keep_the_same_text_together():
-    nlp = spacy.blank("en")
-    fold = document_folds([parse(nlp, f"The [Fram|ART] sank {i % 20} times") for i in range(60)], 5)
-    assert (fold == np.tile(fold[:20], 3)).all()
-    assert np.bincount(fold).tolist() == [12] * 5
+def test_the_models_of_folds_have_the_tokenizer_of_the_corpus(monkeypatch):
+    nlp, _ = trained_once(one_pipe, 1, model=TOKEN_MODEL)
+    configs = []
+
+    def trained(config, output, gpu_id):
+        configs.append(config)
+        return nlp
+
+    monkeypatch.setattr(module, "_trained", trained)
+    docs = [parse(nlp, f"O [s|GEO] {i}") for i in range(4)]
+
+    out_of_fold(docs, np.arange(4) % 2, CorpusTypes(["GEO"], [], "en", "characters"))
+
+    assert [config["nlp"]["tokenizer"] for config in configs] == [
+        {"@tokenizers": "longtail.CharacterTokenizer.v1"}
+    ] * 2
 
 
 def test_the_command(planted, tmp_path):
@@ -261,9 +254,9 @@ def test_the_command(planted, tmp_path):
 def test_invalid_inputs_of_audit_are_refused(planted, tmp_path, monkeypatch):
     folder, _, _ = planted
     output, corpus = tmp_path / "r.jsonl", folder / "c"
-    bare = [parse(spacy.blank("en"), f"Nobody {i}") for i in range(10)]
-    write_corpus(tmp_path / "bare", {"train": bare}, read_types(corpus))
-    write_corpus(tmp_path / "whole", {"all": bare}, read_types(corpus))  # not split yet
+    texts = [f"Nobody {i}" for i in range(10)]
+    corpus_of(tmp_path / "bare", ["GEO"], train=texts)
+    corpus_of(tmp_path / "whole", ["GEO"], all=texts)  # not split yet
     configs = []
     for name, changes in (
         ("two_task", {"components__ner__head": "two_task", "components__ner__scheme": "BIO"}),

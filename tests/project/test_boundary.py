@@ -5,8 +5,6 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
 import warnings
 from importlib.util import find_spec
@@ -27,7 +25,7 @@ from spacy_longtail.corpus.descriptions import CorpusTypes
 from spacy_longtail.corpus.folder import write_corpus
 from spacy_longtail.corpus.labels import check_label
 from spacy_longtail.corpus.parts import part_path
-from tests.util import config_file, toy_corpus
+from tests.util import config_file, new_file
 from tests.util import invoke as run
 
 COMMANDS = sorted(get_command(app).commands)
@@ -106,21 +104,6 @@ def test_a_path_of_the_wrong_kind(name, tmp_path, monkeypatch):
 def test_what_may_have_been_meant(arguments, hint):
     code, text = said(run(*arguments))
     assert code == "L852" and hint in text
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["evaluate", "m", "--report", "x.html", "--part", "dev"],
-        ["evaluate", "m", "c", "--card", "m"],
-        ["audit", "c", "--folds", "3"],
-        ["audit", "c", "--config", "x.cfg"],
-        ["audit", "c", "-o", "x.jsonl", "--verbose"],
-    ],
-)
-def test_an_option_that_would_be_ignored(arguments):
-    code, text = said(run(*arguments))
-    assert code == "L420" and arguments[-1 if arguments[-1][0] == "-" else -2] in text
 
 
 def test_versions_and_tracebacks_where_they_are_wanted(failing, monkeypatch):
@@ -239,15 +222,13 @@ def test_code_that_ends_a_command_before_it_is_done_is_named(code, failing):
 )
 @pytest.mark.parametrize("command", [c for c in COMMANDS if takes_code(c)])
 def test_code_that_cannot_be_imported_is_refused_by_every_command(command, line, tmp_path):
-    path = tmp_path / "own.py"
-    path.write_text(line, encoding="utf8")
+    path = new_file(tmp_path / "own.py", line)
     name, text = said(run(command, *needed(command), "--code", path))
     assert name == "L850" and "own.py" in text
 
 
 def test_an_interrupt_while_code_is_imported_is_one(tmp_path):
-    path = tmp_path / "own.py"
-    path.write_text("raise KeyboardInterrupt", encoding="utf8")
+    path = new_file(tmp_path / "own.py", "raise KeyboardInterrupt")
     assert run("train", "a", "b", "c", "--code", path).exit_code == 130
 
 
@@ -302,17 +283,7 @@ def test_names_that_types_have(tmp_path):
     assert not (tmp_path / "c" / "train.spacy").exists()
 
 
-@pytest.mark.slow
-def test_a_reader_that_has_gone_while_help_is_printed():
-    command = [sys.executable, "-m", "spacy_longtail", "--help"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        process.stdout.close()
-        stderr = process.stderr.read()
-    assert process.returncode == 141 and not stderr
-
-
-def test_a_wrong_setting_is_named_without_the_rest_of_its_block(tmp_path):
-    corpus = toy_corpus(tmp_path / "toy")
+def test_a_wrong_setting_is_named_without_the_rest_of_its_block(corpus, tmp_path):
     config = config_file("baseline")
     given = ["--training.max_steps", "many"]
     code, text = said(run("train", config, corpus, tmp_path / "out", *given))
@@ -320,8 +291,7 @@ def test_a_wrong_setting_is_named_without_the_rest_of_its_block(tmp_path):
     assert "batcher" not in text
 
 
-def test_a_damaged_config_is_named_on_one_line(tmp_path):
-    corpus = toy_corpus(tmp_path / "toy")
+def test_a_damaged_config_is_named_on_one_line(corpus, tmp_path):
     (tmp_path / "broken.cfg").write_text("[paths]\n[nlp\n", encoding="utf8")
     search = ["--config", tmp_path / "broken.cfg", "--search", "training.dropout=0:0.5"]
     commands = [["train", tmp_path / "broken.cfg", corpus, tmp_path / "out"]]
@@ -330,8 +300,7 @@ def test_a_damaged_config_is_named_on_one_line(tmp_path):
         assert "broken.cfg" in said(run(*command))[1]
 
 
-def test_a_damaged_pipeline_is_named_on_one_line(tmp_path):
-    corpus = toy_corpus(tmp_path / "toy")
+def test_a_damaged_pipeline_is_named_on_one_line(corpus, tmp_path):
     spacy.blank("en").to_disk(tmp_path / "model")
     (tmp_path / "model" / "config.cfg").write_text("xx{", encoding="utf8")
     code, text = said(run("evaluate", tmp_path / "model", corpus))

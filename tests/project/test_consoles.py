@@ -9,17 +9,15 @@ import sys
 import pytest
 
 from spacy_longtail.cli import app
-from spacy_longtail.corpus.folder import CorpusTypes, write_corpus
 from spacy_longtail.output.console import any_console
-from tests.util import blank, one_pipe, parse, run_app, small_ner, toy_corpus, trained_once
+from tests.util import corpus_of
 
 JAPANESE = "人名"
 
 
 def japanese_corpus(folder):
-    docs = [parse(blank(), f"[Ann{i}|{JAPANESE}] saw the [Fram|ART] .") for i in range(3)]
-    write_corpus(folder, {"train": docs, "dev": docs}, CorpusTypes([JAPANESE, "ART"], []))
-    return folder
+    texts = [f"[Ann{i}|{JAPANESE}] saw the [Fram|ART] ." for i in range(3)]
+    return corpus_of(folder, [JAPANESE, "ART"], train=texts, dev=texts)
 
 
 def printed(encoding, *arguments):
@@ -38,21 +36,6 @@ def test_a_label_in_another_script_ends_no_command(encoding, tmp_path):
     assert r"\u4eba\u540d" in out and "Findings" in out and "UnicodeEncodeError" not in err
     code, out, err = printed(encoding, "stats", tmp_path / "c", "--json")
     assert code == 0 and json.loads(out)["labels"] == [JAPANESE, "ART"]
-
-
-@pytest.mark.slow
-def test_a_negative_difference_ends_no_report(tmp_path):
-    """It has the sign U+2212, which cp1252 lacks."""
-    corpus, metrics = toy_corpus(tmp_path / "corpus"), tmp_path / "metrics"
-    assert printed("cp1252", "stats", corpus, "-o", metrics / "stats.json")[0] == 0
-    for name, steps in (("baseline", 40), ("worse", 1)):
-        nlp, _ = trained_once(one_pipe, steps, factory="longtail_ner", **small_ner())
-        nlp.to_disk(tmp_path / name)
-        run_app("evaluate", tmp_path / name, corpus, "-o", metrics / f"{name}.json")
-    page = tmp_path / "r.html"
-    code, out, err = printed("cp1252", "evaluate", metrics, "--report", page, "--ours", "worse")
-    assert code == 0, err
-    assert "Report:" in out and "macro" in out
 
 
 @pytest.fixture

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from spacy.language import Language
 from spacy.tokens import DocBin
 
-from spacy_longtail.corpus.descriptions import CorpusTypes, read_types
-from spacy_longtail.corpus.folder import write_corpus
+from spacy_longtail.corpus.descriptions import read_types
 from spacy_longtail.corpus.names import write_names
 from spacy_longtail.corpus.soft import read_soft
 from spacy_longtail.training.train import train_model
@@ -24,10 +23,13 @@ from spacy_longtail.unlabelled.distil import Distilled, DistilRequest, distil
 from spacy_longtail.unlabelled.pseudo_labels import PseudoLabelPolicy
 from tests.pipes import gated  # noqa: F401  # registers components
 from tests.util import (
+    SENTENCES,
     TINY,
     blank,
     config_file,
+    corpus_of,
     examples,
+    new_file,
     one_pipe,
     refused,
     run_app,
@@ -36,6 +38,7 @@ from tests.util import (
     tiny_encoder,
     toy_corpus,
     toy_docs,
+    write_files,
 )
 
 CONFIG = config_file("token_softmax")
@@ -46,9 +49,8 @@ DISTILLATION = '[components.ner.loss]\n@losses = "longtail.Distillation.v1"\nbas
 def soft_config(folder):
     """A config of the project with soft targets."""
     text = CONFIG.read_text(encoding="utf8").replace("loss = null\n", "", 1)
-    path = folder / "soft.cfg"
-    path.write_text(text.replace("[components.ner.scorer]", f"{DISTILLATION}[components.ner.scorer]", 1))
-    return path
+    text = text.replace("[components.ner.scorer]", f"{DISTILLATION}[components.ner.scorer]", 1)
+    return new_file(folder / "soft.cfg", text)
 
 
 def pool_texts():
@@ -164,8 +166,8 @@ def test_the_student_has_the_lists_of_names_of_gold(place, tmp_path, untrained):
 
 def test_a_pass_forgets_the_words_of_the_pool(place, tmp_path, monkeypatch, untrained):
     monkeypatch.setattr(pool, "ZONE", 8)
-    path = tmp_path / "pool.txt"
-    path.write_text("".join(f"{text} Zq{i}\n" for i, text in enumerate(pool_texts())), encoding="utf8")
+    texts = "".join(f"{text} Zq{i}\n" for i, text in enumerate(pool_texts()))
+    path = new_file(tmp_path / "pool.txt", texts)
     seen, load = [], module.PoolTeacher
     monkeypatch.setattr(module, "PoolTeacher", lambda *given: seen.append(load(*given)) or seen[0])
     distil(request_for(place, pool=path), tmp_path / "out")
@@ -201,17 +203,14 @@ def test_soft_targets_reach_the_student(place, tmp_path):
 
 
 def test_a_type_the_teacher_cannot_read_is_left_open(place, tmp_path, untrained):
-    types = CorpusTypes(["GEO", "PER", "EVE"], ["EVE"], "en", "words")
-    docs = toy_docs()
-    for doc in docs:
-        doc.set_ents([e for e in doc.ents if e.label_ in types.labels])
-    write_corpus(tmp_path / "gold", {"train": docs, "dev": docs[:4], "test": docs[4:]}, types)
-    (tmp_path / "pool.txt").write_text("\n".join([*pool_texts(), "Maria found the Fram ."]))
+    texts = [text for text in SENTENCES if "|ART]" not in text and "|NAT]" not in text]
+    types, parts = ["GEO", "PER", "EVE"], dict.fromkeys(("train", "dev", "test"), texts)
+    gold = corpus_of(tmp_path / "gold", types, ["EVE"], **parts)
+    pool = new_file(tmp_path / "pool.txt", "\n".join([*pool_texts(), "Maria found the Fram ."]))
     policy = PseudoLabelPolicy(0.3)
-    request = request_for(place, gold=tmp_path / "gold", pool=tmp_path / "pool.txt", policy=policy)
-    distil(request, tmp_path / "out")
+    distil(request_for(place, gold=gold, pool=pool, policy=policy), tmp_path / "out")
     counts = counts_in(tmp_path / "out")
-    own = docs_in(tmp_path / "out/corpus/train.spacy")[counts["gold_copies"] * len(docs) :]
+    own = docs_in(tmp_path / "out/corpus/train.spacy")[counts["gold_copies"] * len(texts) :]
     assert {tuple(doc.user_data[ANNOTATED_TYPES]) for doc in own} == {("GEO", "PER")}
     assert {e.label_ for doc in own for e in doc.ents} <= {"GEO", "PER"}
     assert counts["lacking"] == ["EVE"]
@@ -223,8 +222,8 @@ def test_it_is_done_anew_by_any_number_of_processes_sentence_by_sentence(place, 
         distil(request_for(place, **settings), tmp_path / "out")
         corpora.append([doc.to_json() for doc in docs_in(tmp_path / "out/corpus/train.spacy")])
     assert corpora[0] == corpora[1]
-    path = tmp_path / "pool.txt"
-    path.write_text("Maria sailed to Rome . It was late . Jon Berg sailed to Oslo .", encoding="utf8")
+    text = "Maria sailed to Rome . It was late . Jon Berg sailed to Oslo ."
+    path = new_file(tmp_path / "pool.txt", text)
     request = request_for(place, split=True, policy=PseudoLabelPolicy(threshold=0.01), pool=path)
     distil(request, tmp_path / "out")
     counts = counts_in(tmp_path / "out")
@@ -273,17 +272,13 @@ def test_entities_without_a_score_are_counted_in_a_warning(place, with_a_rule, t
 def test_bad_input_is_refused_before_any_work(place, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "train_model", lambda *a, **k: pytest.fail("trained"))
     output = tmp_path / "out"
-    (tmp_path / "empty.txt").write_text("\n\n", encoding="utf8")
-    (tmp_path / "no.cfg").write_text("nothing", encoding="utf8")
-    (tmp_path / "other.txt").write_text("It was late .", encoding="utf8")
-    (tmp_path / "theirs").mkdir()
-    (tmp_path / "theirs/notes.txt").write_text("mine")
+    files = {"empty.txt": "\n\n", "no.cfg": "nothing", "other.txt": "It was late ."}
+    write_files(tmp_path, {**files, "theirs/notes.txt": "mine"})
     stock = one_pipe("ner", **small_ner())
     stock.initialize(lambda: examples(stock))
     stock.to_disk(tmp_path / "stock")
-    docs = toy_docs()[3:4]
-    eve = CorpusTypes(["EVE"], ["EVE"], "en", "words")
-    write_corpus(tmp_path / "eve", {"train": docs, "dev": docs, "test": docs}, eve)
+    texts = ["The rain fell for hours ."]
+    corpus_of(tmp_path / "eve", ["EVE"], ["EVE"], train=texts, dev=texts, test=texts)
     base = arguments(place, output)
     for command, code in (
         (arguments(place, output, pool=tmp_path / "empty.txt"), "L403"),

@@ -9,12 +9,7 @@ from thinc.util import has_gpu
 
 from spacy_longtail.extras import require, require_of
 from spacy_longtail.training.loading import load_pipeline
-from tests.util import config_file, invoke, toy_corpus
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    return toy_corpus(tmp_path_factory.mktemp("corpus") / "toy")
+from tests.util import config_file, invoke
 
 
 @pytest.fixture
@@ -39,16 +34,10 @@ def refused(package, extra, *command):
 PLAN = "steps: 20\nseeds: 1\nsettings: {training.eval_frequency: 20}\ngrids:\n  - {head: [ner, crf]}\n"
 
 
-def test_matrix_asks_for_what_compares_before_its_first_trial(corpus, tmp_path, without):
-    (tmp_path / "plan.yml").write_text(PLAN, encoding="utf8")
+@pytest.mark.parametrize("command", [["matrix", "quick"], ["recommend"]])
+def test_a_study_asks_for_what_compares_before_its_first_trial(command, corpus, tmp_path, without):
     without("scipy")
-    refused("scipy", "report", "matrix", tmp_path / "plan.yml", corpus, "-o", tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
-def test_recommend_asks_for_what_compares_before_its_first_trial(corpus, tmp_path, without):
-    without("scipy")
-    refused("scipy", "report", "recommend", corpus, "-o", tmp_path / "out")
+    refused("scipy", "report", *command, corpus, "-o", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -66,18 +55,20 @@ def test_a_config_with_an_llm_is_not_called_wrong(corpus, tmp_path, without):
     refused("spacy-llm", "llm", "train", config, corpus, tmp_path / "out")
 
 
-def test_a_gliner_is_refused_where_the_pipe_is_added(without):
-    without("gliner")
-    nlp = spacy.blank("en")
-    with pytest.raises(ValueError, match=r"L406.*spacy-longtail\[gliner\]"):
-        nlp.add_pipe("longtail_gliner", config={"model_name": "x/y", "labels": ["A"]})
+SECONDARY = {"factory": "llm_ner", "task": {"labels": ["A"]}}
 
 
-def test_a_secondary_is_refused_where_the_pipe_is_added(without):
-    without("spacy_llm")
-    block = {"factory": "llm_ner", "task": {"labels": ["A"]}}
-    with pytest.raises(ValueError, match=r"L406.*spacy-longtail\[llm\]"):
-        spacy.blank("en").add_pipe("longtail_gated_pipe", config={"pipe": block, "labels": ["A"]})
+@pytest.mark.parametrize(
+    ("package", "factory", "settings", "extra"),
+    [
+        ("gliner", "longtail_gliner", {"model_name": "x/y"}, "gliner"),
+        ("spacy_llm", "longtail_gated_pipe", {"pipe": SECONDARY}, "llm"),
+    ],
+)
+def test_a_pipe_is_refused_where_it_is_added(package, factory, settings, extra, without):
+    without(package)
+    with pytest.raises(ValueError, match=rf"L406.*spacy-longtail\[{extra}\]"):
+        spacy.blank("en").add_pipe(factory, config={"labels": ["A"], **settings})
 
 
 def test_a_saved_pipeline_names_the_extra_that_it_needs(tmp_path, without):

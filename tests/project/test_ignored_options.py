@@ -2,12 +2,7 @@
 
 import pytest
 
-from tests.util import GATE_MODEL, new_file, one_pipe, refused, small_ner, toy_corpus, trained_once
-
-
-@pytest.fixture
-def corpus(tmp_path):
-    return toy_corpus(tmp_path / "corpus")
+from tests.util import GATE_MODEL, new_file, one_pipe, refused, small_ner, trained_once
 
 
 def said(arguments):
@@ -21,11 +16,14 @@ def said(arguments):
             (f"audit CORPUS {option} 2", f"{option} would be ignored: it needs -o")
             for option in ("--gpu-id", "--steps", "--folds", "--seed")
         ),
+        ("audit CORPUS --config CODE", "--config would be ignored: it needs -o"),
+        ("audit CORPUS -o OUT --verbose", "--verbose would be ignored"),
         ("audit CORPUS --verbose --json", "--verbose would be ignored"),  # JSON has whole texts
         *(
             (f"evaluate FOLDER --report OUT {option}", "would be ignored: --report reads evaluations")
-            for option in ("--gpu-id 0", "--map A=B", "--code CODE", "--name x")
+            for option in ("--gpu-id 0", "--map A=B", "--code CODE", "--name x", "--part dev")
         ),
+        ("evaluate FOLDER CORPUS --card FOLDER", "--card would be ignored"),
         ("ensemble a b -o OUT --part test", "--part would be ignored: it needs --gold"),
         ("split CORPUS OUT --strict --min-mentions 0", "--strict would be ignored"),
     ],

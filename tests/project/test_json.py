@@ -10,7 +10,7 @@ from spacy_longtail.cli import app
 from spacy_longtail.corpus.folder import load_docs, read_types
 from spacy_longtail.unlabelled.proposals import ID, SHARE, proposal_id
 from spacy_longtail.unlabelled.scan import RANDOM
-from tests.util import blank, run_app, toy_corpus
+from tests.util import blank, run_app
 
 # a training's log is on stdout, and run.json says what was done; a config is the output itself
 WITHOUT = {"train", "init-config"}
@@ -34,8 +34,7 @@ def test_a_conversion(tmp_path):
     assert found["parts"]["all"]["mentions"] == {"PER": 1, "GEO": 1}
 
 
-def test_a_split(tmp_path):
-    corpus = toy_corpus(tmp_path / "toy")
+def test_a_split(corpus, tmp_path):
     found = run("split", corpus, tmp_path / "out", "--parts", "train=0.5,dev=0.5")
     n_docs = len(load_docs(corpus / "train.spacy", blank()))
     assert found["train"]["n_docs"] + found["dev"]["n_docs"] == n_docs
@@ -43,8 +42,7 @@ def test_a_split(tmp_path):
     assert found["train"]["mentions"]["NAT"] > 0
 
 
-def test_a_merge(tmp_path):
-    corpus = toy_corpus(tmp_path / "toy")
+def test_a_merge(corpus, tmp_path):
     mined = {"text": "Ida came .", "spans": [{"start": 0, "end": 3, "label": "NAT"}], "answer": "accept"}
     mined["meta"] = {ID: proposal_id("mined", "Ida came ."), SHARE: "mined"}
     drawn = {"text": "Bo went .", "spans": [{"start": 0, "end": 2, "label": "NAT"}], "answer": "accept"}
@@ -57,9 +55,8 @@ def test_a_merge(tmp_path):
 
 
 @pytest.mark.slow
-def test_an_audit(tmp_path):
+def test_an_audit(corpus, tmp_path):
     pytest.importorskip("cleanlab")
-    corpus = toy_corpus(tmp_path / "toy")
     call = ("audit", corpus, "-o", tmp_path / "review.jsonl", "--folds", "2", "--steps", "3")
     found = run(*call)
     assert {"O", "PER"} <= set(found["agreement"])

@@ -12,8 +12,8 @@ from spacy_longtail.encoders import in_language
 from spacy_longtail.studies.matrix.pretrained_candidates import find_pretrained
 from spacy_longtail.training.letters import share_of_letters
 from spacy_longtail.training.train import train_model
-from tests.project.pretraining import run_pretrain, write
-from tests.util import config_file, run_app, run_spacy, tiny_cnn
+from tests.project.pretraining import run_pretrain
+from tests.util import config_file, corpus_of, run_app, run_spacy, tiny_cnn
 
 ONE_STEP = {"training.max_steps": 1}
 
@@ -22,12 +22,6 @@ GERMAN = [
     "Die [Fähre Möwe|SHIP] lag drei Tage im Hafen von [Cuxhaven|PORT].",
     "Niemand kannte [Jörg Weiß|PERSON], den Lotsen der [Seeschwalbe|SHIP].",
     "In [Büsum|PORT] regnete es den ganzen Tag.",
-]
-SPANISH = [
-    "El lunes [Ana Muñoz|PERSON] viajó en el [Gaviota|SHIP] a [Cádiz|PORT].",
-    "El [Gaviota|SHIP] pasó tres días en el puerto de [Cádiz|PORT].",
-    "Nadie conocía a [José Peña|PERSON], el práctico del [Golondrina|SHIP].",
-    "En [Vigo|PORT] llovió todo el día.",
 ]
 JAPANESE = [
     "月曜日に[山田花子|PERSON]は[かもめ丸|SHIP]で[横浜港|PORT]へ行った。",
@@ -41,7 +35,7 @@ HEBREW = [
     "איש לא הכיר את [יוסי לוי|PERSON] מן [הסנונית|SHIP] .",
     "בנמל [אשדוד|PORT] ירד גשם כל היום .",
 ]
-CORPORA = {"de": GERMAN, "es": SPANISH, "ja": JAPANESE, "he": HEBREW}
+CORPORA = {"de": GERMAN, "ja": JAPANESE, "he": HEBREW}
 DESCRIPTIONS = {"PERSON": "person", "SHIP": "ship", "PORT": "sea port"}
 
 
@@ -60,7 +54,7 @@ def write_export(path, lang, times=12):
     (path.parent / "corpus.json").write_text(json.dumps({"descriptions": DESCRIPTIONS}))
 
 
-def corpus_in(lang, folder):
+def split_corpus_in(lang, folder):
     """Return a converted and split corpus."""
     tokens = ["--tokens", "characters"] if lang == "ja" else []
     write_export(folder / "export.jsonl", lang)
@@ -71,13 +65,13 @@ def corpus_in(lang, folder):
 
 @pytest.fixture
 def german(tmp_path):
-    return corpus_in("de", tmp_path)
+    return split_corpus_in("de", tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lang", CORPORA)
 def test_a_corpus_of_any_language_becomes_a_package(tmp_path, lang):
-    corpus, best = corpus_in(lang, tmp_path), tmp_path / "out" / "model-best"
+    corpus, best = split_corpus_in(lang, tmp_path), tmp_path / "out" / "model-best"
     budget = ("--training.max_steps", 40, "--training.eval_frequency", 20)
     run_app("train", "configs/pretrained_cnn.cfg", corpus, tmp_path / "out", *budget)
     run_app("evaluate", best, corpus, "-o", tmp_path / "test.json")
@@ -131,8 +125,8 @@ def test_a_config_over_a_published_transformer_names_one_of_the_language(german,
 
 
 def test_donors_of_two_languages_make_a_multilingual_encoder(tmp_path):
-    english = write(tmp_path / "english", ["The [Fram|SHIP] left [Oslo|PORT] ."] * 3)
-    german = write(tmp_path / "german", ["Die [Möwe|SHIP] verließ [Kiel|PORT] ."] * 3)
+    english = corpus_of(tmp_path / "english", train=["The [Fram|SHIP] left [Oslo|PORT] ."] * 3)
+    german = corpus_of(tmp_path / "german", train=["Die [Möwe|SHIP] verließ [Kiel|PORT] ."] * 3)
     types = json.loads((german / "types.json").read_text(encoding="utf8"))
     (german / "types.json").write_text(json.dumps({**types, "lang": "de"}), encoding="utf8")
     result = run_pretrain([english, german], tmp_path / "out", tiny_cnn(tmp_path / "cnn"))
@@ -143,7 +137,7 @@ def test_donors_of_two_languages_make_a_multilingual_encoder(tmp_path):
 
 @pytest.fixture
 def hebrew(tmp_path):
-    return corpus_in("he", tmp_path)
+    return split_corpus_in("he", tmp_path)
 
 
 def test_an_encoder_that_cannot_read_the_letters_is_not_tried(hebrew):

@@ -23,7 +23,7 @@ from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.process import ProcessEnd, run_process
 from spacy_longtail.studies.trials.run import Matrix, TrialOptions
 from spacy_longtail.studies.trials.store import TrialStore
-from tests.util import invoke, toy_corpus
+from tests.util import invoke, new_file, write_files
 
 FORK = multiprocessing.get_context("fork") if hasattr(os, "fork") else None
 forks = pytest.mark.skipif(FORK is None, reason="needs fork")
@@ -32,15 +32,8 @@ MANY = PLAN.replace("seeds: 2", "seeds: 12")
 
 
 @pytest.fixture
-def corpus(tmp_path):
-    return toy_corpus(tmp_path / "tiny")
-
-
-@pytest.fixture
 def plan(tmp_path):
-    path = tmp_path / "plan.yml"
-    path.write_text(PLAN, encoding="utf8")
-    return path
+    return new_file(tmp_path / "plan.yml", PLAN)
 
 
 def matrix(plan, corpus, output, **given):
@@ -142,8 +135,7 @@ def test_a_full_disk_stops_all_trials_and_none_is_recorded(plan, corpus, tmp_pat
 
 
 def test_invalid_plans_and_output_folders_are_refused(plan, corpus, tmp_path):
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "thesis.txt").write_text("x", encoding="utf8")
+    write_files(tmp_path / "other", {"thesis.txt": "x"})
     with pytest.raises(ValueError, match="L437"):
         matrix(plan, corpus, tmp_path / "other")
     plan.write_text(PLAN + "methods: {same: {}}\n", encoding="utf8")

@@ -7,6 +7,7 @@ import pytest
 import spacy
 
 from tests.util import (
+    ROOT,
     TOKEN_MODEL,
     config_file,
     invoke,
@@ -17,9 +18,8 @@ from tests.util import (
     toy_docs,
     trained_once,
     tree,
+    write_files,
 )
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -29,14 +29,13 @@ def made(tmp_path_factory):
     docs = toy_docs(3)
     toy_corpus(folder / "corpus" / "tiny", train=docs, dev=docs, test=docs)
     nlp, _ = trained_once(one_pipe, 30, model=TOKEN_MODEL, scores_key="entity_scores")
-    for name in ("run", "other", "assets", "mine"):
-        (folder / name).mkdir()
     for name in ("run", "other"):
+        (folder / name).mkdir()
         nlp.to_disk(folder / name / "model-best")
-    (folder / "source.iob").write_text("Ann\tB-PER\nleft\tO\n\nOslo\tB-GEO\nslept\tO\n\n")
-    for name in ("notes.txt", "mine/train.spacy", "mine.html", "mine.json", "mine.svg", "mine.cfg"):
-        (folder / name).write_text("my own")
-    return folder
+    (folder / "assets").mkdir()
+    names = ("notes.txt", "mine/train.spacy", "mine.html", "mine.json", "mine.svg", "mine.cfg")
+    source = "Ann\tB-PER\nleft\tO\n\nOslo\tB-GEO\nslept\tO\n\n"
+    return write_files(folder, {**dict.fromkeys(names, "my own"), "source.iob": source})
 
 
 CORPUS, MODEL = "corpus/tiny", "run/model-best"
@@ -88,10 +87,6 @@ OWN = {
     "evaluate": ("evaluate", MODEL, CORPUS, "-o", "new/scores.json"),
     "stats": ("stats", CORPUS, "-o", "new/stats.json"),
     "audit": ("audit", CORPUS, "-o", "new/review.jsonl", "--steps", "2", "--folds", "2"),
-    "audit, doccano": (
-        *("audit", CORPUS, "-o", "new/review.jsonl", "--steps", "2"),
-        *("--folds", "2", "--format", "doccano"),
-    ),
     "thresholds": ("thresholds", MODEL, CORPUS, "-o", "new/model-best"),
     "thresholds in place": ("thresholds", MODEL, CORPUS, "--in-place"),
 }
@@ -115,9 +110,7 @@ def test_thresholds_change_a_model_only_where_that_is_asked_for(options, work):
 
 
 def test_thresholds_in_place_keep_other_files_of_the_pipeline(work):
-    (work / MODEL / "README.md").write_text("a card")
-    (work / MODEL / "extra").mkdir()
-    (work / MODEL / "extra" / "x.txt").write_text("mine")
+    write_files(work / MODEL, {"README.md": "a card", "extra/x.txt": "mine"})
     run_app("thresholds", MODEL, CORPUS, "--in-place")
     assert (work / MODEL / "README.md").read_text() == "a card"
     assert (work / MODEL / "extra" / "x.txt").read_text() == "mine"

@@ -8,7 +8,7 @@ import srsly
 from scripts import package as packaging
 from scripts.package import RECORD, build_package
 
-from tests.util import TOKEN_MODEL, one_pipe, run_app, toy_corpus, toy_docs, trained_once, tree
+from tests.util import TOKEN_MODEL, new_file, one_pipe, run_app, toy_corpus, toy_docs, trained_once, tree
 
 pytest.importorskip("scipy", reason="needs the extra 'report'")
 
@@ -52,8 +52,7 @@ def built(monkeypatch):
     def package(model, output, *, name, version, **_):
         seen.append((json.loads((Path(model) / "meta.json").read_text()), (Path(model) / "README.md")))
         assert seen[-1][1].is_file()  # with its card
-        (output / f"en_{name}-{version}" / "dist").mkdir(parents=True)
-        (output / f"en_{name}-{version}" / "dist" / "x.tar.gz").write_text(str(model))
+        new_file(output / f"en_{name}-{version}" / "dist" / "x.tar.gz", str(model))
 
     monkeypatch.setattr(packaging, "package", package)
     return seen

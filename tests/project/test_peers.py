@@ -1,6 +1,5 @@
 """benchmarks/peers.py: peers are scored over the same words, each run leaves one record."""
 
-import re
 import sys
 from pathlib import Path
 
@@ -8,9 +7,8 @@ import pytest
 import srsly
 from spacy.tokens import Doc
 
-from tests.util import blank, tiny_gliner, toy_corpus, toy_docs
+from tests.util import ROOT, blank, tiny_gliner, toy_corpus, toy_docs, write_files
 
-ROOT = Path(__file__).parents[2]
 FAKE = '''"""Finds what it read in training."""
 
 from protocol import entities_of, run
@@ -69,9 +67,8 @@ def test_entities_and_tags(monkeypatch):
 
 def test_a_run_leaves_one_record(peers, corpus, tmp_path, monkeypatch):
     folder, work, results = tmp_path / "peers", tmp_path / "work", tmp_path / "peers.jsonl"
-    folder.mkdir()
-    (folder / "fake.py").write_text(FAKE, encoding="utf8")
-    (folder / "protocol.py").write_bytes((ROOT / "benchmarks" / "peers" / "protocol.py").read_bytes())
+    protocol = (ROOT / "benchmarks" / "peers" / "protocol.py").read_bytes()
+    write_files(folder, {"fake.py": FAKE, "protocol.py": protocol})
     rows = {"fake": {"title": "a fake", "module": "fake", "environment": "here"}}
     srsly.write_yaml(folder / "peers.yml", {"peers": rows, "environments": {"here": []}})
     monkeypatch.setattr(peers, "FOLDER", folder)
@@ -116,25 +113,6 @@ def test_every_environment_is_of_a_peer(peers):
     rows = [*peers.read_peers([]), *peers.read_peers([], "hub")]
     known = srsly.read_yaml(peers.FOLDER / "peers.yml")["environments"]
     assert {peer.environment for peer in rows} == set(known)
-
-
-def test_the_page_says_first_where_peers_are_ahead(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
-    from pages import comparisons
-
-    def record(peer, f, minutes):
-        test = {"ents_macro_f": f, "ents_tail_f": f, "ents_f": f, "calibration_error": None}
-        costs = {"core_minutes": minutes, "words_per_core_second": 10, "peak_mib": 20, "disk_mib": 1.5}
-        return {"peer": peer, "corpus": "crossner_ai", "test": test, "lines": 40, **costs}
-
-    rows = [record("flair", 0.9, 3.0), record("flair", 0.8, 5.0), record("light", 0.6, 1.0)]
-    monkeypatch.setattr(comparisons, "measured", lambda: rows)
-    first, _, rest = comparisons.render().partition("## What wins where")
-    assert re.search(
-        r"\| AI \| macro \| 85\.0 \(flair, CRF\) \| [67]\d\.\d \(ours, six layers\) \|", first
-    )
-    assert "shortest training" not in first
-    assert "| flair, CRF | 2 | 4.00 | 10 | 20 | 1.5 | 40 |" in rest
 
 
 @pytest.fixture

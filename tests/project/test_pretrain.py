@@ -19,11 +19,13 @@ from spacy_longtail.training.loading import load_weights
 from spacy_longtail.training.seen import FILE as SEEN
 from spacy_longtail.training.seen import sketch
 from spacy_longtail.training.train import load_filled
-from tests.project.pretraining import RATES, check_scores, killed, resumed, write
+from tests.project.pretraining import RATES, check_scores, killed, resumed
 from tests.project.pretraining import run_pretrain as run
 from tests.util import (
     SENTENCES,
     blank,
+    config_file,
+    corpus_of,
     examples,
     one_pipe,
     params,
@@ -51,7 +53,7 @@ from spacy_longtail.pretraining.cnn import (  # noqa: E402
 )
 from spacy_longtail.pretraining.cnn_learner import CNNLearner  # noqa: E402
 
-CONFIG = Path(__file__).parents[2] / "configs" / "pretrained_cnn.cfg"
+CONFIG = config_file("pretrained_cnn")
 SOURCES = [{"name": "toy"}, {"name": "ships"}]
 
 
@@ -141,11 +143,11 @@ def teacher(donors, tmp_path_factory):
     return run(donors, folder / "out", bert, **given).model
 
 
-def test_a_new_cnn_learns_from_a_teacher(donors, teacher, tmp_path, monkeypatch):
+def test_a_new_cnn_learns_from_a_teacher(donors, teacher, tmp_path):
     new = {"teacher": str(teacher), "words": 60, "steps": 80}
-    straight = run(donors, tmp_path / "straight", "cnn", **new)
-    assert straight.record["options"]["teacher"] and straight.record["steps"] == 80
-    (tmp_path / "straight" / "model").rename(tmp_path / "moved")  # it has its vectors wherever it lies
+    trained = run(donors, tmp_path / "out", "cnn", **new)
+    assert trained.record["options"]["teacher"] and trained.record["steps"] == 80
+    trained.model.rename(tmp_path / "moved")  # it has its vectors wherever it lies
     nlp = spacy.load(tmp_path / "moved")
     table = table_of(nlp)
     assert table.is_plain and {"the", "f"} <= set(table.subwords)
@@ -154,9 +156,6 @@ def test_a_new_cnn_learns_from_a_teacher(donors, teacher, tmp_path, monkeypatch)
     spans = [(e.text, e.label_) for e in nlp("The Fram left Hamina .").ents]
     assert spans == [("Fram", "BOAT"), ("Hamina", "TOWN")]
     assert read_pretrained(tmp_path / "moved", "ner").pipe.describe(["the ship"]).any()
-    killed(monkeypatch, 30, (20,), CNNLearner, donors, tmp_path / "killed", "cnn", **new)
-    again = run(donors, tmp_path / "killed", "cnn", **new)
-    assert same(straight.nlp, again.nlp) and straight.scores == again.scores
 
 
 @pytest.mark.parametrize(
@@ -168,6 +167,7 @@ def test_a_new_cnn_learns_from_a_teacher(donors, teacher, tmp_path, monkeypatch)
         ({"encoder": "cnn", "new_subwords": 5}, "L213.*--new-subwords"),
         ({"teacher": "en_longtail_none"}, "L720"),
         ({"layers": 2}, "L213.*--layers"),
+        ({"teacher_cache": "cache"}, "L213.*--teacher-cache"),
         ({"settings": {"training.optimizer": "Adam.v1"}}, "L213.*training.optimizer"),
     ],
     ids=str,
@@ -360,7 +360,7 @@ def test_a_head_that_does_not_fit_is_refused(change, code, trained, tmp_path):
 
 
 def test_a_described_type_has_a_name_that_a_config_can_hold(tmp_path):
-    folder = write(tmp_path / "odd", ["[Ann|a:b] saw [Oslo|GEO]"], dev=["[Bo|a:b] left"])
+    folder = corpus_of(tmp_path / "odd", train=["[Ann|a:b] saw [Oslo|GEO]"], dev=["[Bo|a:b] left"])
     load_filled(CONFIG, folder)  # not described, it is called by its name
     for descriptions, problem in (
         ({"a:b": "something"}, "the type 'a:b'.*':'"),
@@ -378,7 +378,8 @@ def test_a_described_type_has_a_name_that_a_config_can_hold(tmp_path):
 
 
 def test_the_command(donors, tmp_path):
-    target = write(tmp_path / "target", SENTENCES, test=["THE rain  fell for hours .", "Rome fell ."])
+    test = ["THE rain  fell for hours .", "Rome fell ."]
+    target = corpus_of(tmp_path / "target", train=SENTENCES, test=test)
     arguments = ["--steps", 4, "--words", 20, "--evaluations", 1, "--exclude", target, "--json"]
     rates = [f"--set={name}={value}" for name, value in RATES.items()]
     arguments += [*rates, "--set", "training.dropout=0.25"]

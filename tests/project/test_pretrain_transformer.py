@@ -14,7 +14,7 @@ from spacy.training import Example
 
 from spacy_longtail.types import ANNOTATED_TYPES
 from tests.project.pretraining import FAST, check_scores, resumed, run_pretrain
-from tests.util import refused, reloaded, run_app, same_weights, tiny_bert
+from tests.util import refused, reloaded, run_app, same_weights, tiny_bert, write_files
 
 torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
 pytest.importorskip("transformers", reason="needs the extra 'transformers'")
@@ -39,10 +39,7 @@ Nobody sent help there.
 
 @pytest.fixture
 def notes(tmp_path):
-    folder = tmp_path / "notes"
-    folder.mkdir()
-    (folder / "a.txt").write_text(TEXT, encoding="utf8")
-    return folder
+    return write_files(tmp_path / "notes", {"a.txt": TEXT})
 
 
 @pytest.fixture

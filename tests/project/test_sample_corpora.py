@@ -1,8 +1,5 @@
 """The sample corpora: rare types, names that training lacks, and no sentence in two parts."""
 
-from collections import defaultdict
-from itertools import chain
-
 import pytest
 import spacy
 
@@ -64,24 +61,3 @@ def test_half_of_the_rare_names_of_test_do_not_occur_in_training(name, types, ra
 def test_no_sentence_stands_in_two_parts(name, types, rare_counts, request):
     texts = [{sent.text for sent in part} for part in request.getfixturevalue(name).values()]
     assert sum(map(len, texts)) == len(set.union(*texts))
-
-
-def test_field_notes_have_enough_sentences_with_rare_types(field_notes):
-    counts = {
-        part: sum(bool(mentions([s], ENGLISH[1])) for s in own) for part, own in field_notes.items()
-    }
-    assert sum(counts.values()) >= 150
-    assert counts["dev"] >= 30
-    assert counts["test"] >= 30
-
-
-def test_many_words_of_field_notes_have_several_types(field_notes):
-    types = defaultdict(set)
-    for word, label in mentions(chain(*field_notes.values()), set.union(*ENGLISH)):
-        types[word].add(label)
-    assert sum(len(found) > 1 for found in types.values()) >= 30
-    assert any({"GEO", "GPE", "ORG"} <= found for found in types.values())
-
-
-def test_inselbote_has_at_least_600_german_sentences(inselbote):
-    assert sum(map(len, inselbote.values())) >= 600

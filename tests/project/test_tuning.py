@@ -1,7 +1,6 @@
 """Searches: spaces, draws, pruning, the best config."""
 
 import json
-from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
@@ -13,10 +12,9 @@ from spacy_longtail.studies.trials.process import ProcessEnd
 from spacy_longtail.studies.trials.recipes import fill
 from spacy_longtail.studies.tuning import search as module
 from spacy_longtail.studies.tuning.search import Search, best_of
-from tests.util import config_file, invoke, run_spacy, toy_corpus
+from tests.util import config_file, invoke, new_file, run_spacy, toy_corpus
 
 optuna = pytest.importorskip("optuna")
-ROOT = Path(__file__).parents[2]
 MOM = config_file("resampled_mom")
 CONFIG = config_file("baseline")
 LAM, DROPOUT = "components.ner.loss.lam", "training.dropout"
@@ -70,10 +68,8 @@ def number_of(trial):
 
 
 def write_curve(work, points):
-    path = work / "model" / "curve.jsonl"
-    path.parent.mkdir(parents=True, exist_ok=True)
     lines = [json.dumps({"step": s, "scores": {"ents_macro_f": 100 * f}}) + "\n" for s, f in points]
-    path.write_text("".join(lines))
+    new_file(work / "model" / "curve.jsonl", "".join(lines))
 
 
 def near(values):
@@ -212,7 +208,6 @@ def test_a_hopeless_training_is_pruned_and_another_search_is_another_study(corpu
     assert len(names) == 4 and search_of(corpus, tmp_path / "elsewhere").name in names
 
 
-@pytest.mark.slow
 def failing_at(broken, error):
     """A runner as `finished(near)`, except that one trial raises an error."""
 
@@ -224,6 +219,7 @@ def failing_at(broken, error):
     return run
 
 
+@pytest.mark.slow
 def test_the_process_of_a_pruned_training_ends(corpus, tmp_path):
     """A real one, whose scores are read while it goes on."""
     steps = range(0, 3001, 100)

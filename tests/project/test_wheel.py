@@ -4,14 +4,11 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from tests.util import toy_corpus
+from tests.util import ROOT, toy_corpus
 
-ROOT = Path(__file__).parents[2]
-MOST_MB = 20
 QUICK = ("--training.max_steps", "4", "--training.eval_frequency", "4")
 pytestmark = pytest.mark.slow
 
@@ -59,10 +56,6 @@ def alone(wheel, light, tmp_path_factory):
 def pip(*arguments: object) -> None:
     command = [sys.executable, "-m", "pip", "-q", arguments[0], "--no-deps", *arguments[1:]]
     subprocess.run([*map(str, command)], check=True, capture_output=True)
-
-
-def test_the_wheel_is_small(wheel):
-    assert wheel.stat().st_size < MOST_MB * 1e6
 
 
 def test_recommend_tries_the_encoder(alone):

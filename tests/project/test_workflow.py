@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.util import config_file, run_spacy
+from tests.util import ROOT, config_file, run_spacy
 
-ROOT = Path(__file__).parents[2]
 WRITTEN = ("corpus", "training", "metrics", "report", "packages")
 SMOKE = ["--vars.run", "smoke", "--vars.max_steps", 6, "--vars.patience", 0, "--vars.eval_frequency", 6]
 pytestmark = pytest.mark.slow
@@ -35,8 +34,8 @@ def not_the_project(folder, names):
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory, light):
-    """A copy of the project's files, without what earlier runs wrote, after `weasel run smoke`."""
+def smoke(tmp_path_factory, light):
+    """A copy of the project's files after `weasel run smoke`, and what that printed."""
     folder = tmp_path_factory.mktemp("project") / "clone"
     shutil.copytree(ROOT, folder, ignore=not_the_project)
     for name in os.listdir(folder / "assets"):
@@ -45,8 +44,14 @@ def project(tmp_path_factory, light):
     return folder, run("weasel", "run", "smoke", ".", cwd=folder, **light)
 
 
-def test_smoke_writes_everything_and_says_where(project):
-    folder, output = project
+@pytest.fixture
+def project(smoke):
+    """The folder of the project."""
+    return smoke[0]
+
+
+def test_smoke_writes_everything_and_says_where(smoke):
+    folder, output = smoke
     report = folder / "report" / "smoke" / "field_notes.html"
     assert report.is_file()
     assert f"Report: {report.resolve()}" in output
@@ -58,15 +63,13 @@ def test_smoke_writes_everything_and_says_where(project):
 
 
 def test_a_second_run_skips_what_is_done(project, light):
-    folder, _ = project
-    assert "Skipping" in run("weasel", "run", "baseline", ".", *SMOKE, cwd=folder, **light)
+    assert "Skipping" in run("weasel", "run", "baseline", ".", *SMOKE, cwd=project, **light)
 
 
 def test_the_package_installs_and_loads_by_name(project, tmp_path):
-    folder, _ = project
-    record = folder / "packages" / "smoke" / "field_notes" / "package.json"
+    record = project / "packages" / "smoke" / "field_notes" / "package.json"
     archive = json.loads(record.read_text(encoding="utf8"))["package"]
-    shutil.unpack_archive(folder / archive, tmp_path)
+    shutil.unpack_archive(project / archive, tmp_path)
     (unpacked,) = tmp_path.iterdir()
     code = "import spacy; nlp = spacy.load('en_longtail_field_notes'); print(nlp('Ana left.').text)"
     environment = {**os.environ, "PYTHONPATH": str(unpacked)}
@@ -86,53 +89,49 @@ def test_the_package_installs_and_loads_by_name(project, tmp_path):
 
 
 def test_a_recipe_takes_its_vectors_from_a_variable(project, tmp_path):
-    folder, _ = project
     file = tmp_path / "vectors.txt"
     file.write_text("2 3\nthe 0.1 0.2 0.3\nship 0.3 0.2 0.1\n", encoding="utf8")
     settings = ["--vars.run", "smoke", "--vars.max_steps", 2, "--vars.eval_frequency", 2]
-    run_spacy("init", "vectors", "en", file, folder / "vectors" / "field_notes")
+    run_spacy("init", "vectors", "en", file, project / "vectors" / "field_notes")
     settings += ["--vars.vectors", "vectors/field_notes"]
-    run("weasel", "run", "recipe", ".", "--vars.recipe", "shallow_softmax", *settings, cwd=folder)
-    found = folder / "metrics" / "smoke" / "field_notes" / "shallow_softmax.json"
+    run("weasel", "run", "recipe", ".", "--vars.recipe", "shallow_softmax", *settings, cwd=project)
+    found = project / "metrics" / "smoke" / "field_notes" / "shallow_softmax.json"
     assert json.loads(found.read_text(encoding="utf8"))["name"] == "shallow_softmax"
     found.unlink()  # other tests count the models of this run
 
 
 def test_a_recipe_begins_with_a_trained_pipeline(project, light):
     """`extended` over the baseline, in the workflow that trains a recipe beside it and reports."""
-    folder, _ = project
     base = "training/smoke/field_notes/baseline/model-best"
     settings = ["--vars.recipe", "extended", "--vars.base", base]
-    output = run("weasel", "run", "extra", ".", *SMOKE, *settings, cwd=folder, **light)
+    output = run("weasel", "run", "extra", ".", *SMOKE, *settings, cwd=project, **light)
     assert output.count("Skipping") == 3  # convert, stats, baseline
-    assert "extended" in (folder / "report" / "smoke" / "field_notes.md").read_text(encoding="utf8")
-    trained = folder / "training" / "smoke" / "field_notes" / "extended" / "model-best"
+    assert "extended" in (project / "report" / "smoke" / "field_notes.md").read_text(encoding="utf8")
+    trained = project / "training" / "smoke" / "field_notes" / "extended" / "model-best"
     for name in ("tok2vec/model", "ner/model"):
-        assert (trained / name).read_bytes() == (folder / base / name).read_bytes()
-    (folder / "metrics" / "smoke" / "field_notes" / "extended.json").unlink()
+        assert (trained / name).read_bytes() == (project / base / name).read_bytes()
+    (project / "metrics" / "smoke" / "field_notes" / "extended.json").unlink()
 
 
 def test_the_transformer_comes_with_the_clone(project, light, tmp_path):
     """Without a hub: pip takes the wheel of assets/encoders, here into the test's own folder."""
     pytest.importorskip("transformers", reason="needs the extra 'transformers'")
-    folder, _ = project
     installed = tmp_path / "installed"
     path = os.pathsep.join([str(installed), light["PYTHONPATH"]])
     environment = {"PYTHONPATH": path, "PIP_TARGET": str(installed), "PIP_NO_INDEX": "1"}
-    output = run("weasel", "run", "transformer", ".", *SMOKE, cwd=folder, **environment)
+    output = run("weasel", "run", "transformer", ".", *SMOKE, cwd=project, **environment)
     assert (installed / "en_longtail_trf_small").is_dir()
     assert output.count("Skipping") == 4  # convert, stats, baseline, pretrained_cnn
     assert "Package:" in output
-    assert "transformer" in (folder / "report" / "smoke" / "field_notes.md").read_text(encoding="utf8")
+    assert "transformer" in (project / "report" / "smoke" / "field_notes.md").read_text(encoding="utf8")
     for part in ("", "dev/"):  # other tests count the models of this run
-        (folder / "metrics" / "smoke" / "field_notes" / f"{part}transformer.json").unlink()
+        (project / "metrics" / "smoke" / "field_notes" / f"{part}transformer.json").unlink()
 
 
 def test_clean_really_deletes(project):
-    folder, _ = project
-    (folder / "corpus" / "old").mkdir(parents=True)
-    copy = folder.parent / "second"
-    shutil.copytree(folder, copy)
+    (project / "corpus" / "old").mkdir(parents=True)
+    copy = project.parent / "second"
+    shutil.copytree(project, copy)
     run("weasel", "run", "clean", ".", cwd=copy)
     assert not any((copy / name).exists() for name in WRITTEN)
 
@@ -140,14 +139,13 @@ def test_clean_really_deletes(project):
 @pytest.mark.parametrize("name", ["config", "weighted"])
 def test_spacys_own_commands_work_with_our_configs(name, project, light, tmp_path, monkeypatch):
     """The training is a process of its own, as it is for a newcomer; the rest runs here."""
-    folder, _ = project
     monkeypatch.chdir(tmp_path)
     config = config_file(name)
-    paths = [f"--paths.{p}={folder}/corpus/field_notes/{p}.spacy" for p in ("train", "dev")]
+    paths = [f"--paths.{p}={project}/corpus/field_notes/{p}.spacy" for p in ("train", "dev")]
     run_spacy("debug", "config", config, *paths)
     steps = ["--training.max_steps=4", "--training.eval_frequency=4"]
     run("spacy", "train", config, "-o", "out", *paths, *steps, cwd=tmp_path, **light)
-    data = folder / "corpus" / "field_notes" / "dev.spacy"
+    data = project / "corpus" / "field_notes" / "dev.spacy"
     run_spacy("evaluate", "out/model-best", data, "-o", "scores.json")
     scores = json.loads((tmp_path / "scores.json").read_text(encoding="utf8"))
     assert {"ents_macro_f", "ents_tail_f", "ents_weighted_f"} <= set(scores)

@@ -99,11 +99,6 @@ def test_parquet_is_read(bulk, model, tmp_path, kind):
 def test_documents_come_back_whole(bulk):
     """Words of one call are forgotten after it, and documents hold theirs."""
     nlp, rows = pipeline(), documents(60)
-    bare = pipeline()
-    bare.remove_pipe("test_scores")
-    found = [{"start": 0, "end": 9, "label": "NAT", "score": None}]
-    columns = bulk.predict(bare, ["a", "b"], ["", "Storm Ida"], docs=False)
-    assert columns == {"id": ["a", "b"], "entities": [[], found]}
     known = len(nlp.vocab.strings)
     columns = bulk.predict(nlp, [r["id"] for r in rows], [r["text"] for r in rows], docs=True)
     assert len(nlp.vocab.strings) == known
@@ -114,14 +109,16 @@ def test_documents_come_back_whole(bulk):
     assert any(columns["entities"])
 
 
-def test_spans_without_scores_leave_the_score_empty(bulk):
+@pytest.mark.parametrize("key", ["entity_scores", "others"])
+def test_spans_without_scores_leave_the_score_empty(bulk, key):
     """Another component may write spans of the same key without scores."""
     nlp = pipeline()
     nlp.remove_pipe("test_scores")
-    ruler = nlp.add_pipe("span_ruler", config={"spans_key": "entity_scores"})
+    ruler = nlp.add_pipe("span_ruler", config={"spans_key": key})
     ruler.add_patterns([{"label": "NAT", "pattern": "Storm Ida"}])
-    columns = bulk.predict(nlp, ["a"], ["Storm Ida"], docs=False)
-    assert columns["entities"] == [[{"start": 0, "end": 9, "label": "NAT", "score": None}]]
+    columns = bulk.predict(nlp, ["a", "b"], ["", "Storm Ida"], docs=False)
+    found = [{"start": 0, "end": 9, "label": "NAT", "score": None}]
+    assert columns == {"id": ["a", "b"], "entities": [[], found]}
 
 
 def write(folder, name, ids):

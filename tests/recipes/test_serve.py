@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from http.client import HTTPConnection, HTTPResponse
 from importlib import import_module
-from pathlib import Path
 from threading import Thread
 from types import ModuleType
 
@@ -19,9 +18,10 @@ import pytest
 import spacy
 from spacy.language import Language
 
+from tests.util import ROOT
+
 from .plugin import FACTORIES, wait_for
 
-ROOT = Path(__file__).parents[2]
 RECIPES = ROOT / "recipes"
 STORM = '{"texts": ["Storm Ida"]}'
 

@@ -12,11 +12,12 @@ import spacy
 from spacy.language import Language
 from spacy.tokens import DocBin
 
+from tests.util import ROOT, write_files
+
 from .plugin import FACTORIES
 
 dataset = pytest.importorskip("pyarrow.dataset").dataset
 
-ROOT = Path(__file__).parents[2]
 RECIPES = ROOT / "recipes"
 PATTERNS = [
     {"label": "GEO", "pattern": "Oslo"},
@@ -79,10 +80,12 @@ def run(script: str, job: Job, *options: str) -> subprocess.CompletedProcess:
     """Run a recipe as a user does, the test's components installed as a package's would be."""
     site = job.model.parent / "site"
     info = site / "recipe_tests-0.dist-info"
-    info.mkdir(parents=True, exist_ok=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: recipe-tests\nVersion: 0\n")
     entries = [f"{name} = tests.recipes.plugin:{made}" for name, made in FACTORIES.items()]
-    (info / "entry_points.txt").write_text("\n".join(["[spacy_factories]", *entries, ""]))
+    files = {
+        "METADATA": "Metadata-Version: 2.1\nName: recipe-tests\nVersion: 0\n",
+        "entry_points.txt": "\n".join(["[spacy_factories]", *entries, ""]),
+    }
+    write_files(info, files)
     path = os.pathsep.join([str(site), str(ROOT), os.environ.get("PYTHONPATH", "")])
     settings = {"PYTHONPATH": path, "RAY_USAGE_STATS_ENABLED": "0", "SPARK_LOCAL_IP": "127.0.0.1"}
     # short runs: code that the JVM compiles well does not pay
