@@ -20,10 +20,12 @@ def message_of(error: BaseException) -> str:
     """
     entries = getattr(error, "errors", None)
     if isinstance(entries, (list, tuple)) and entries:
-        found = [f", found {entry['input']!r}" if "input" in entry else "" for entry in entries]
-        places = [" -> ".join(map(str, entry["loc"])) for entry in entries]
-        said = [entry["msg"].removeprefix("at root: ").replace("typing.", "") for entry in entries]
-        parts = [f"{p}: {m}{f}" for p, m, f in zip(places, said, found, strict=True)]
+        parts = [
+            " -> ".join(map(str, entry["loc"]))
+            + f": {entry['msg'].removeprefix('at root: ').replace('typing.', '')}"
+            + (f", found {entry['input']!r}" if "input" in entry else "")
+            for entry in entries
+        ]
         text = f"{getattr(error, 'title', None) or type(error).__name__}: {'; '.join(parts)}"
     else:
         text = " ".join(str(getattr(error, "text", None) or error).split()) or type(error).__name__

@@ -91,6 +91,5 @@ def read_thesaurus(path: Path) -> dict[str, list[str]]:
 def wordnet_synonyms(word: str) -> list[str]:
     """Return the other lemmas of a word in nltk's WordNet, the most frequent sense first."""
     synsets = importlib.import_module("nltk.corpus").wordnet.synsets(word)
-    names = (name for synset in synsets for name in synset.lemma_names())
-    lemmas = dict.fromkeys(name.replace("_", " ") for name in names)
+    lemmas = dict.fromkeys(name.replace("_", " ") for synset in synsets for name in synset.lemma_names())
     return [lemma for lemma in lemmas if lemma.lower() != word]

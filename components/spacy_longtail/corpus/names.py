@@ -26,18 +26,6 @@ WORD_KEYS = ("LOWER", "TEXT", "ORTH")  # of a token pattern
 Names = dict[str, list[list[str]]]  # the words of each name, by type
 
 
-def find_names(source: Path) -> Path | None:
-    """Return the list of names that belongs to a corpus, if there is one.
-
-    source (Path): Folder of the corpus, or its file.
-    RETURNS (Optional[Path]): `names.jsonl`, or a folder `names`.
-    """
-    folder = source if source.is_dir() else source.parent
-    if (patterns := folder / NAMES).is_file():
-        return patterns
-    return lists if any((lists := folder / LISTS).glob("*.txt")) else None
-
-
 def read_names(path: Path, tokenize: Callable[[str], Iterable[str]]) -> Names:
     """Read lists of names.
 
@@ -108,15 +96,20 @@ def matcher_of(
 def convert_names(source: Path, folder: Path, nlp: Language) -> Names:
     """Write the lists of names of a corpus into its converted folder, if it has any.
 
-    source (Path): Folder of the corpus, or its file.
+    source (Path): Folder of the corpus, or its file. The lists beside it are `names.jsonl`, or a
+        folder `names`.
     folder (Path): The folder to write names.jsonl into.
     nlp (Language): Pipeline with the tokenizer of the corpus.
     RETURNS (Names): The names; none if there are no lists.
     RAISES (ValueError): If they cannot be read (L803).
     """
-    if (path := find_names(source)) is None:
+    beside = source if source.is_dir() else source.parent
+    paths = [
+        path for path in (beside / NAMES, beside / LISTS) if path.is_file() or any(path.glob("*.txt"))
+    ]
+    if not paths:
         return {}
-    names = read_names(path, words_by(nlp))
+    names = read_names(paths[0], words_by(nlp))
     write_names(folder / NAMES, names)
     return names
 

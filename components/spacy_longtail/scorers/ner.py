@@ -14,8 +14,13 @@ from ..types import Block
 from .tokens import token_results
 
 # default [training.score_weights] of a NER pipe: those of `ner`, and the macro average shown
-SHOWN = dict.fromkeys(("ents_p", "ents_r", "ents_macro_f"), 0.0)
-NER_SCORE_WEIGHTS: Block = {"ents_f": 1.0, **SHOWN, "ents_per_type": None}
+NER_SCORE_WEIGHTS: Block = {
+    "ents_f": 1.0,
+    "ents_p": 0.0,
+    "ents_r": 0.0,
+    "ents_macro_f": 0.0,
+    "ents_per_type": None,
+}
 
 
 def make_ner_scorer(

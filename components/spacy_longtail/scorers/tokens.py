@@ -65,8 +65,9 @@ def token_results(examples: Iterable[Example]) -> TokenResults:
     same = (label == predicted_label) & (begins == (predicted_iob == BEGINS))
     both_o = gold_o & predicted_o
     right = counted & (both_o | (same & ~gold_o & ~predicted_o))
-    sizes = (int(np.count_nonzero(o & counted)) for o in (both_o, gold_o, predicted_o))
-    n_both, n_gold, n_predicted = sizes
+    n_both, n_gold, n_predicted = (
+        int(np.count_nonzero(is_o & counted)) for is_o in (both_o, gold_o, predicted_o)
+    )
     starts = np.flatnonzero(opens)
     lengths, n_right = (np.add.reduceat(words.astype("int64"), starts) for words in (counted, right))
     outside = PRFScore(tp=n_both, fp=n_predicted - n_both, fn=n_gold - n_both)

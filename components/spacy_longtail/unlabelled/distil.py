@@ -123,9 +123,11 @@ def distil(
     say(f"Annotating {request.pool} with {request.teacher}.")
     counts = _pseudo_labels(request, types, teacher, output, events)
     # without the pool, there are no soft targets
-    losses = {name: block.get("loss") or {} for name, block in config["components"].items()}
-    distilling = [name for name, loss in losses.items() if loss.get("@losses") == DISTILLATION]
-    alone = {f"components.{name}.loss.share": 0.0 for name in distilling}
+    alone = {
+        f"components.{name}.loss.share": 0.0
+        for name, block in config["components"].items()
+        if (block.get("loss") or {}).get("@losses") == DISTILLATION
+    }
     students = {"student": (output / CORPUS, output / STUDENT, request.overrides)}
     if request.compare:
         without = (request.gold, output / WITHOUT, {**request.overrides, **alone})
@@ -192,8 +194,10 @@ def _pseudo_labels(
         raise ValueError(Errors.L510.format(path=request.pool, problem=problem))
     if n:
         shown = ", ".join(f"{label} {k:,}" for label, k in seen.unscored.most_common())
-        named = {"n": f"{n:,}", "total": f"{total:,}", "path": request.pool, "types": shown}
-        warnings.warn(Warnings.W113.format(**named), stacklevel=2)
+        warnings.warn(
+            Warnings.W113.format(n=f"{n:,}", total=f"{total:,}", path=request.pool, types=shown),
+            stacklevel=2,
+        )
     vocab, gold = blank(types.lang, types.tokens).vocab, part_path(request.gold, "train")
     counts = _counted(chosen, seen, teacher, request)
     tags, lacking = teacher.soft_tags if request.soft else [], counts.lacking

@@ -117,13 +117,11 @@ def _load(pipeline: Path | str, corpus: Path | None, given: Sequence[str]) -> tu
     nlp = load_for_types(pipeline, type_words(labels, declared.descriptions if declared else {}))
     counting = [pipe for _, pipe in nlp.pipeline if has_expectations(pipe)]
     known = list(dict.fromkeys(t for pipe in counting for t in getattr(pipe, "labels", ())))
-    gates = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, SentenceGate)]
-    tail = declared.tail if declared else [label for gate in gates for label in gate.labels]
-    types = list(dict.fromkeys(given or tail))
+    gated = [t for _, pipe in nlp.pipeline if isinstance(pipe, SentenceGate) for t in pipe.labels]
+    types = list(dict.fromkeys(given or (declared.tail if declared else gated)))
     if counting and not given and (unread := [t for t in types if t not in known]):
         types = [label for label in types if label in known]
-        shown = {"pipeline": pipeline, "types": ", ".join(unread)}
-        warnings.warn(Warnings.W198.format(**shown), stacklevel=3)
+        warnings.warn(Warnings.W198.format(pipeline=pipeline, types=", ".join(unread)), stacklevel=3)
     if not counting:
         raise ValueError(
             Errors.L500.format(

@@ -130,19 +130,19 @@ def docs_of_paragraphs(
 ) -> Iterator[Doc]:
     """Yield a document per paragraph of spaCy 2's training format, with its sentences."""
     for paragraph in record[PARAGRAPHS]:
-        sentences: list[list[TaggedToken]] = []
         rows = [
             [(token["orth"], token.get("ner", MISSING)) for token in sentence["tokens"]]
             for sentence in paragraph["sentences"]
         ]
         words = [check_text(word, place) for sentence in rows for word, _ in sentence]
         spaces = iter(_spaces({"text": paragraph.get("raw")}, words))
-        for sentence in rows:
-            given = [
+        given = [
+            [
                 TaggedToken(place, word, None if tag == MISSING else tag, next(spaces))
                 for word, tag in sentence
             ]
-            if tokens := reader.read(given):
-                sentences.append(tokens)
-        if sentences:
+            for sentence in rows
+        ]
+        sentences = [reader.read(tokens) for tokens in given]
+        if any(sentences):
             yield tokens_doc(context.nlp.vocab, sentences)

@@ -117,8 +117,13 @@ class JsonReader(TagOptions, SpanOptions):
         if _is_task(record):
             return self._of_label_studio(record, place, events)
         if MINIMAL in record:  # Label Studio's JSON-MIN: regions under any name, choices as texts
-            values = (value for value in record.values() if isinstance(value, list))
-            regions = [item for value in values for item in value if not isinstance(item, str)]
+            regions = [
+                item
+                for value in record.values()
+                if isinstance(value, list)
+                for item in value
+                if not isinstance(item, str)
+            ]
             return [self._text(record, _regions(regions, place, events), place)]
         return self._plain(record, place, events)
 

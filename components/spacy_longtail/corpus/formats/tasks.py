@@ -63,11 +63,21 @@ def doccano_task(doc: Doc, start: int, end: int, meta: Task) -> Task:
 
 def label_studio_task(doc: Doc, start: int, end: int, meta: Task) -> Task:
     """Return a task of Label Studio: data with the fields of meta, and a prediction."""
-    text, result = doc[start:end].text, []
-    for span in _spans(doc, start, end):
-        a, b = span["start"], span["end"]
-        value = {"start": a, "end": b, "text": text[a:b], "labels": [span["label"]]}
-        result.append({"from_name": "label", "to_name": "text", "type": "labels", "value": value})
+    text = doc[start:end].text
+    result = [
+        {
+            "from_name": "label",
+            "to_name": "text",
+            "type": "labels",
+            "value": {
+                "start": span["start"],
+                "end": span["end"],
+                "text": text[span["start"] : span["end"]],
+                "labels": [span["label"]],
+            },
+        }
+        for span in _spans(doc, start, end)
+    ]
     prediction: Task = {"model_version": "spacy-longtail", "result": result}
     return {"data": {"text": text, **meta}, "predictions": [prediction]}
 

@@ -172,8 +172,10 @@ def _repetitions(tallies: Mapping[str, PartTally]) -> dict[str, Any]:
             if sentence.exact:
                 other_part, other = first.setdefault(sentence.exact, (part, sentence))
                 if other.entities != sentence.entities and sentence.exact not in conflicts:
-                    pair = (other_part, other), (part, sentence)
-                    conflicts[sentence.exact] = [MarkedPlace(part=p, text=s.text) for p, s in pair]
+                    conflicts[sentence.exact] = [
+                        MarkedPlace(part=other_part, text=other.text),
+                        MarkedPlace(part=part, text=sentence.text),
+                    ]
     shown = Conflicts(texts=len(conflicts), examples=[*conflicts.values()][:N_EXAMPLES])
     return {"duplicates": repeated, "leakage": leakage, "conflicts": shown}
 

@@ -49,14 +49,17 @@ def diagnose(statistics: Statistics) -> list[Finding]:
 
     RETURNS (List[Finding]): One for each rule that applies, or for each part where parts differ.
     """
-    findings = []
-    for rule, check in RULES.items():
-        for part, text, evidence in check(statistics):
-            advice = ADVICE.get(f"{rule}.{part}") or ADVICE[rule]
-            findings.append(
-                Finding(rule=rule, part=part, finding=text, evidence=evidence, advice=advice)
-            )
-    return findings
+    return [
+        Finding(
+            rule=rule,
+            part=part,
+            finding=text,
+            evidence=evidence,
+            advice=ADVICE.get(f"{rule}.{part}") or ADVICE[rule],
+        )
+        for rule, check in RULES.items()
+        for part, text, evidence in check(statistics)
+    ]
 
 
 def _no_entity(statistics: Statistics) -> Iterator[Row]:
