@@ -63,9 +63,9 @@ def split_corpus_in(lang, folder):
     return folder / "corpus"
 
 
-@pytest.fixture
-def german(tmp_path):
-    return split_corpus_in("de", tmp_path)
+@pytest.fixture(scope="module")
+def german(tmp_path_factory):
+    return split_corpus_in("de", tmp_path_factory.mktemp("german"))
 
 
 @pytest.mark.slow
@@ -135,9 +135,9 @@ def test_donors_of_two_languages_make_a_multilingual_encoder(tmp_path):
     assert run_pretrain([german], tmp_path / "out", tmp_path / "cnn").nlp.lang == "de"
 
 
-@pytest.fixture
-def hebrew(tmp_path):
-    return split_corpus_in("he", tmp_path)
+@pytest.fixture(scope="module")
+def hebrew(tmp_path_factory):
+    return split_corpus_in("he", tmp_path_factory.mktemp("hebrew"))
 
 
 def test_an_encoder_that_cannot_read_the_letters_is_not_tried(hebrew):
