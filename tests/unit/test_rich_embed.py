@@ -90,12 +90,6 @@ def test_prediction_embeds_each_distinct_word_once_to_the_same_rows(subwords, st
     assert seen == [sum(map(len, docs)), n_distinct]
 
 
-def test_settings_that_make_no_sense():
-    for settings in ({"width": 0}, {"rows": [10]}):
-        with pytest.raises(ValueError, match="L001"):
-            RichEmbed(**settings)
-
-
 def test_what_is_taken_from_a_pipeline_needs_the_vectors_it_has_learnt_with():
     def with_vectors(columns):
         doc = doc_of("Oslo")
@@ -111,11 +105,15 @@ def test_what_is_taken_from_a_pipeline_needs_the_vectors_it_has_learnt_with():
                 model([doc], is_train)
 
 
-def test_nothing_to_embed_words_by_is_refused():
-    with pytest.raises(ValueError, match=r"L824.*include_static_vectors"):
-        RichEmbed(attrs=[], rows=[])
-
-
-def test_an_attribute_that_spacy_does_not_know_is_refused():
-    with pytest.raises(ValueError, match=r"L001.*attrs.*NOISE"):
-        RichEmbed(attrs=["NORM", "NOISE"], rows=[50, 30])
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"width": 0}, "L001"),
+        ({"rows": [10]}, "L001"),
+        ({"attrs": ["NORM", "NOISE"], "rows": [50, 30]}, r"L001.*attrs.*NOISE"),
+        ({"attrs": [], "rows": []}, r"L824.*include_static_vectors"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        RichEmbed(**settings)
