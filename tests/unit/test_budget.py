@@ -45,24 +45,6 @@ def test_batches_do_not_matter(share, start, stream, cuts):
     assert (parts.n_seen, parts.n_flagged) == (whole.n_seen, whole.n_flagged)
 
 
-@given(share=shares, start=scores, stream=scores)
-def test_never_more_than_the_share_and_a_burst(share, start, stream):
-    budget = Budget(share, start)
-    for i, own in enumerate(sorted(stream)):  # each higher than all before: the worst case
-        budget.flag(np.asarray([own]))
-        assert budget.n_flagged <= share * (i + 1) + BURST
-
-
-@pytest.mark.parametrize("share", [0.03, 0.2])
-def test_the_share_is_used_and_the_highest_are_flagged(share):
-    rng = np.random.default_rng(0)
-    budget = Budget(share, rng.exponential(size=2000))
-    stream = rng.exponential(size=20_000)
-    flags = budget.flag(stream)
-    assert 0.9 * share < flags.mean() <= share + BURST / len(stream)
-    assert stream[flags].min() > np.quantile(stream, 1 - 1.5 * share)
-
-
 def test_what_is_high_follows_the_stream_and_ties_are_left_out():
     """After the scores have doubled, the budget is still kept, and still used."""
     rng = np.random.default_rng(0)

@@ -8,9 +8,7 @@ torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
 transformers = pytest.importorskip("transformers", reason="needs the extra 'transformers'")
 
 from spacy_longtail.layers.torch_depths import depths_of, positions_of  # noqa: E402
-from spacy_longtail.layers.torch_transformer import PieceEncoder  # noqa: E402
 from spacy_longtail.models import Transformer  # noqa: E402
-from spacy_longtail.models.transformer import encoder_of  # noqa: E402
 from tests.util import tiny_bert  # noqa: E402
 
 SIZES = {
@@ -105,15 +103,3 @@ def test_a_long_sentence_is_read_by_an_encoder_of_few_positions(max_pieces, tmp_
     assert model.predict(docs)[0].shape == (100, 16)
     again = Transformer().from_bytes(model.to_bytes())
     assert again.predict(docs)[0] == pytest.approx(model.predict(docs)[0], abs=1e-6)
-
-
-def test_roberta_has_two_positions_less(tmp_path):
-    from transformers import RobertaConfig, RobertaModel
-
-    tiny_bert(tmp_path)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path).backend_tokenizer
-    module = PieceEncoder()
-    config = RobertaConfig(**{**SIZES, "vocab_size": tokenizer.get_vocab_size()})
-    module.build(config, tokenizer, RobertaModel(config))
-    assert module.max_pieces == 40 - 2 - 2
-    assert encoder_of(Transformer()).max_pieces is None
