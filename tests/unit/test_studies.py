@@ -73,15 +73,11 @@ def test_candidates_are_listed_with_their_reasons(corpus, tmp_path):
     found = json.loads(listed(*call, "--json"))["candidates"]
     why = "Stock spaCy is the baseline of the comparison."
     assert found[0] == {"method": "ner", "choices": {"head": "ner"}, "why": why}
+    reasons = [candidate["why"] for candidate in found]
+    assert all(reason.endswith(".") and " " in reason for reason in reasons)
     text = listed(*call)
     assert f"ner: {why}" in text and "3 folds, 100 steps each" in text
     assert not (tmp_path / "out").exists()
-
-
-def test_every_reason_for_a_candidate_is_a_sentence(corpus, tmp_path):
-    call = ("recommend", corpus, "-o", tmp_path / "out", "--folds", "3", "--steps", "100", "--json")
-    for candidate in json.loads(listed(*call))["candidates"]:
-        assert candidate["why"].endswith(".") and " " in candidate["why"]
 
 
 def test_too_few_steps_are_refused_by_the_name_of_the_option(corpus, tmp_path):

@@ -1,10 +1,10 @@
 """The store of trials: which settings and files are in the key of a trial, and its records."""
 
+import json
 import shutil
 
 import pytest
 import spacy
-import srsly
 from spacy.tokens import DocBin
 
 from spacy_longtail.studies.trials import store
@@ -67,28 +67,25 @@ def test_each_setting_is_in_the_key(given, tmp_path, corpus):
     assert [found] != keys_of(tmp_path, corpus)
 
 
+ONE_DOCUMENT = DocBin(docs=[parse(spacy.blank("en"), SENTENCES[0])]).to_bytes()
+TYPES = {"labels": ["PER", "GEO", "ART", "NAT"], "tail": ["NAT"], "lang": "en", "tokens": "words"}
+CHANGES = {"labels": ["PER", "NAT"], "tail": [], "lang": "xx", "tokens": "characters"}
+
+
 @pytest.mark.parametrize(
-    "change", ["train", "dev", "test", "labels", "tail", "lang", "tokens", "conversion"]
+    ("name", "content", "is_in_key"),
+    [
+        *((f"{part}.spacy", ONE_DOCUMENT, True) for part in ("train", "dev", "test")),
+        *(("types.json", json.dumps({**TYPES, key: own}), True) for key, own in CHANGES.items()),
+        ("names.jsonl", '{"label": "GEO", "pattern": "Oslo"}\n', True),
+        ("types.json", json.dumps(TYPES), False),
+        ("conversion.json", '{"read": "yesterday"}', False),
+    ],
 )
-def test_each_part_of_the_corpus_is_in_the_key(change, tmp_path, corpus):
+def test_each_part_of_the_corpus_is_in_the_key(name, content, is_in_key, tmp_path, corpus):
     before = keys_of(tmp_path, corpus)
-    if change in ("train", "dev", "test"):
-        DocBin(docs=[parse(spacy.blank("en"), SENTENCES[0])]).to_disk(corpus / f"{change}.spacy")
-    elif change == "conversion":
-        srsly.write_json(corpus / "conversion.json", {"read": "yesterday"})
-    else:
-        values = {"labels": ["PER", "NAT"], "tail": [], "lang": "xx", "tokens": "characters"}
-        found = srsly.read_json(corpus / "types.json")
-        srsly.write_json(corpus / "types.json", {**found, change: values[change]})
-    assert (keys_of(tmp_path, corpus) == before) == (change == "conversion")
-
-
-def test_the_lists_of_names_are_in_the_key(tmp_path, corpus):
-    before = keys_of(tmp_path, corpus)
-
-    (corpus / "names.jsonl").write_text('{"label": "GEO", "pattern": "Oslo"}\n', encoding="utf8")
-
-    assert keys_of(tmp_path, corpus) != before
+    new_file(corpus / name, content)
+    assert (keys_of(tmp_path, corpus) != before) == is_in_key
 
 
 def test_the_installed_versions_are_in_the_key(tmp_path, corpus, monkeypatch):
