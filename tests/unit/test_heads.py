@@ -60,12 +60,9 @@ def test_a_type_that_was_alone_keeps_its_probability_when_another_is_added():
 
 @pytest.mark.parametrize("name", ["softmax", "crf", "sigmoid"])
 def test_documents_without_tokens_may_come_last(name):
-    head, logits = HEADS[name](TagCodec(("X",), "BIO"), CrossEntropy()), np.zeros((2, 3), "float32")
-    logits[:, 1] = 5
-    lengths, scores = np.array([2, 0]), Ragged(logits, np.array([2, 0]))
-    if name == "crf":
-        scores = Lattice(scores, Transitions(np.zeros(3), np.zeros((3, 3)), np.zeros(3)))
-    decoded = head.decode(scores, lengths, np.zeros(2), True)
+    head, logits = HEADS[name](TagCodec(("X",), "BIO"), CrossEntropy()), np.array([[0.0, 5.0, 0.0]] * 2)
+    lengths = np.array([2, 0])
+    decoded = head.decode(lattice(head, logits, lengths, scale=0.0), lengths, np.zeros(2), True)
     assert decoded.tags.tolist() == [1, 1] and len(decoded.p) == 2
 
 
@@ -147,13 +144,13 @@ def drawn_gold(seed, codec):
     return Gold(rng.integers(0, len(codec), N), mask, LENGTHS)
 
 
-def lattice(head, data, seed=0):
-    """As the model of a head gives it."""
-    scores = Ragged(data, LENGTHS)
+def lattice(head, data, lengths=LENGTHS, scale=1.0):
+    """Return scores as the model of a head gives them; a CRF has random transitions of a scale."""
+    scores = Ragged(data, lengths)
     if head.name != "crf":
         return scores
-    rng, k = np.random.default_rng(seed), data.shape[1]
-    return Lattice(scores, Transitions(rng.normal(size=k), rng.normal(size=(k, k)), rng.normal(size=k)))
+    rng, k = np.random.default_rng(0), data.shape[1]
+    return Lattice(scores, Transitions(*(scale * rng.normal(size=shape) for shape in (k, (k, k), k))))
 
 
 # Training: two tasks
@@ -388,9 +385,7 @@ def test_no_probability_is_above_one(name):
     codec = TagCodec(LABELS, "BIO")
     head, n = HEADS[name](codec, CrossEntropy()), 2000
     logits = np.random.default_rng(0).normal(size=(n, len(codec))) * 20
-    scores, lengths, outside = Ragged(logits, np.array([n])), np.array([n]), np.zeros(n)
-    if name == "crf":
-        k = len(codec)
-        scores = Lattice(scores, Transitions(np.zeros(k), np.zeros((k, k)), np.zeros(k)))
+    lengths, outside = np.array([n]), np.zeros(n)
+    scores = lattice(head, logits, lengths, scale=0.0)
     assert head.marginals(scores, lengths, outside).max() <= 1
     assert head.decode(scores, lengths, outside, True).p.max() <= 1
