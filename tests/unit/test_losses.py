@@ -63,8 +63,9 @@ def make(name, kwargs):
 def train(loss, logits, tags):
     """Value and gradient of a loss in every way that its kind can train, summed up.
 
-    logits: (n_tokens, 3). tags: Gold columns, O, B or I.
+    logits: (n_tokens, 3). tags: Gold columns, O, B or I. A loss that writes to either raises.
     """
+    logits.flags.writeable = tags.flags.writeable = False
     formula = loss.formula
     value, d_logits = 0.0, np.zeros_like(logits)
     if isinstance(formula, SoftmaxLoss | Distillation):
@@ -137,16 +138,6 @@ def test_float32_agrees_with_float64(name, kwargs, rows):
 
 
 @every_loss
-def test_inputs_stay_unchanged(name, kwargs):
-    logits, tags = np.array([[2.0, -1.0, 0.0], [0.5, 0.5, 1.0]]), np.array([0, 1])
-
-    train(make(name, kwargs), logits, tags)
-
-    assert logits.tolist() == [[2.0, -1.0, 0.0], [0.5, 0.5, 1.0]]
-    assert tags.tolist() == [0, 1]
-
-
-@every_loss
 def test_the_order_of_tokens_does_not_matter(name, kwargs):
     loss, order = make(name, kwargs), np.array([2, 0, 1])
     logits = np.array([[2.0, -1.0, 0.0], [0.5, 0.5, 1.0], [-3.0, 0.0, 0.0]])
@@ -198,10 +189,6 @@ def test_settings_are_fields_that_cannot_be_set_afterwards(name):
 
 
 # MoM and class weights: what a loss weighs
-
-
-def test_replace_keeps_the_other_settings_of_mom():
-    assert replace(MoM(Focal(3.0), 0.2), lam=0.7) == MoM(Focal(3.0), 0.7)
 
 
 @pytest.mark.parametrize(
@@ -269,10 +256,29 @@ def test_the_worked_example_of_the_methods_page(loss, value, gradient):
     assert d_logits[0] == pytest.approx(gradient, abs=1e-4)
 
 
-def test_one_versus_rest_focal_sums_over_the_tags():
-    f, _ = OneVersusRestFocal(2.0).binary_rows(Z, np.array([[0.0, 1.0, 0.0]]))
+@pytest.mark.parametrize(
+    ("loss", "values"),
+    [
+        (Focal(1.7), [0.0634, 0.8735, 2.0508]),
+        (Dice(), [0.1104, 0.5917, 0.7756]),
+        (Dice(0.01, 0.5, 1), [0.6389, 1.1541, 1.4686]),
+        (Dice(0.01, 0.5, 1, "gold"), [0.1585, 0.4335, 0.5724]),
+    ],
+    ids=str,
+)
+def test_a_softmax_has_the_values_that_torch_computes_from_the_formulas(loss, values):
+    f, _ = loss.formula.rows(np.repeat(Z, 3, axis=0), np.array([0, 1, 2]))
 
-    assert f.sum() == pytest.approx(0.8978, abs=1e-4)
+    assert f == pytest.approx(values, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("gamma", "values"), [(1.5, [0.3324, 1.1096, 1.8868]), (2.0, [0.2186, 0.8978, 1.5770])]
+)
+def test_one_versus_rest_focal_has_the_values_that_torch_computes(gamma, values):
+    f, _ = OneVersusRestFocal(gamma).binary_rows(np.repeat(Z, 3, axis=0), np.eye(3))
+
+    assert f.sum(axis=1) == pytest.approx(values, abs=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -303,55 +309,6 @@ def test_values_of_yes_and_no_by_hand():
     assert dice == pytest.approx([1 - 2 / 2.25, 1 - 1 / 1.5625, 1 - 1 / 1.0625])
 
 
-# Against torch
-
-
-@pytest.fixture
-def softmax_batch():
-    """Nine tokens: NumPy logits and tags; torch's logits, one-hot tags, p and log p(gold)."""
-    torch = pytest.importorskip("torch")
-    rng = np.random.default_rng(4)
-    logits, tags = rng.normal(size=(9, 3)) * 4, rng.integers(0, 3, 9)
-    z = torch.tensor(logits, requires_grad=True)
-    y = torch.nn.functional.one_hot(torch.tensor(tags), 3).double()
-    p = torch.softmax(z, 1)
-    return logits, tags, z, y, p, (y * torch.log_softmax(z, 1)).sum(1)
-
-
-def check_against(expected, z, rows):
-    expected.sum().backward()
-    assert rows.f.sum() == pytest.approx(expected.sum().item())
-    assert rows.d_rows == pytest.approx(z.grad.numpy())
-
-
-def test_focal_against_torch(softmax_batch):
-    logits, tags, z, _, _, log_p = softmax_batch
-    expected = -((1 - log_p.exp()) ** 1.7) * log_p
-    check_against(expected, z, Focal(1.7).rows(logits, tags))
-
-
-@pytest.mark.parametrize(("alpha", "smooth", "power"), [(0.0, 1.0, 2), (0.01, 0.5, 1)])
-def test_dice_against_torch(softmax_batch, alpha, smooth, power):
-    logits, tags, z, y, p, _ = softmax_batch
-    x = (1 - p) ** alpha * p
-    expected = 1 - (2 * x * y + smooth) / (x**power + y + smooth)
-    check_against(expected, z, Dice(alpha, smooth, power).rows(logits, tags))
-
-
-def test_dice_of_the_gold_tag_against_torch(softmax_batch):
-    logits, tags, z, y, p, _ = softmax_batch
-    x = (1 - p) ** 0.01 * p
-    expected = y * (1 - (2 * x * y + 0.5) / (x + y + 0.5))
-    check_against(expected, z, Dice(0.01, 0.5, 1, "gold").formula.rows(logits, tags))
-
-
-def test_one_versus_rest_focal_against_torch(softmax_batch):
-    logits, tags, z, y, _, _ = softmax_batch
-    s = z.sigmoid()
-    expected = -y * (1 - s) ** 1.5 * s.log() - (1 - y) * s**1.5 * (1 - s).log()
-    check_against(expected, z, OneVersusRestFocal(1.5).binary_rows(logits, np.eye(3)[tags]))
-
-
 # Two tasks
 
 SCORES = np.array([0.9, 0.6, 0.5, 0.2, 0.2, 0.1])
@@ -368,14 +325,7 @@ def run_auc(scores, entity, state=None, **settings):
     return result.loss, result.d_scores[:, 0] / (scores * (1 - scores)), result.state
 
 
-def test_the_auc_margin_by_the_worked_example():
-    loss, d_scores, _ = run_auc(SCORES, ENTITY)
-
-    assert loss == pytest.approx(0.295)
-    assert d_scores == pytest.approx([-0.35, -0.65, 0.375, 0.225, 0.225, 0.175])
-
-
-@pytest.mark.parametrize(("margin", "shortfall"), [(2.0, 1.5), (0.7, 0.2), (0.4, 0.0)])
+@pytest.mark.parametrize(("margin", "shortfall"), [(2.0, 1.5), (1.0, 0.5), (0.7, 0.2), (0.4, 0.0)])
 def test_the_margin_is_the_distance_that_the_class_means_should_have(margin, shortfall):
     loss, _, _ = run_auc(SCORES, ENTITY, margin=margin)
 
@@ -471,18 +421,13 @@ COUNTS = {"O": 900, "a": 60, "b": 30, "c": 10}
         (InverseFrequency(scale="raw"), [1.1111, 16.6667, 33.3333, 100]),
         (LogInverseFrequency(scale="raw"), [0.0458, 1.2218, 1.5229, 2.0]),
         (LogInverseFrequency(5, scale="raw"), [0.7085, 1.3153, 1.5721, 2.0170]),
+        (LogInverseFrequency(3), [0.8406, 2.1675, 2.6401, 3.4252]),  # the mean over tokens is 1
         (LabelWeights({"a": 0.0, "b": 0.5}), [1.0, 0.0, 0.5, 1.0]),
     ],
     ids=str,
 )
 def test_class_weights_by_hand(weights, expected):
     assert list(weights.resolve(COUNTS).values()) == pytest.approx(expected, abs=1e-4)
-
-
-@pytest.mark.parametrize("weights", [InverseFrequency(), LogInverseFrequency(3)], ids=str)
-def test_mean_one_keeps_the_mean_weight_over_tokens_at_one(weights):
-    resolved = weights.resolve(COUNTS)
-    assert sum(COUNTS[c] * w for c, w in resolved.items()) == pytest.approx(1000)
 
 
 def test_label_weights_of_unknown_types_are_refused():

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from functools import partial
 from http.server import BaseHTTPRequestHandler
 
 import pytest
@@ -55,19 +56,9 @@ def drip_in_headers(server, request):
     drip(server, request)
 
 
-def drip_in_body(server, request):
-    server.start(request)
-    drip(server, request)
-
-
-def drip_in_sized_body(server, request):
-    server.start(request, Content_Length="1000000")
-    drip(server, request)
-
-
-def drip_in_chunks(server, request):
-    server.start(request, Transfer_Encoding="chunked")
-    drip(server, request, b"1\r\n \r\n")
+def drip_in_body(server, request, text=b" ", **headers):
+    server.start(request, **headers)
+    drip(server, request, text)
 
 
 def say_nothing(server, request):
@@ -75,7 +66,14 @@ def say_nothing(server, request):
 
 
 @pytest.mark.parametrize(
-    "respond", [drip_in_headers, drip_in_body, drip_in_sized_body, drip_in_chunks, say_nothing]
+    "respond",
+    [
+        drip_in_headers,
+        drip_in_body,
+        partial(drip_in_body, Content_Length="1000000"),
+        partial(drip_in_body, text=b"1\r\n \r\n", Transfer_Encoding="chunked"),
+        say_nothing,
+    ],
 )
 def test_a_slow_server_holds_a_run_no_longer_than_allowed(respond, server):
     server.respond = lambda request: respond(server, request)
