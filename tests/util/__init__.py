@@ -16,6 +16,7 @@ from .commands import (
 from .documents import (
     SENTENCES,
     Fixed,
+    annotated_docs,
     blank,
     corpus_of,
     document,
@@ -24,8 +25,10 @@ from .documents import (
     examples,
     numbered,
     parse,
+    save_docs,
     spans_example,
     start_sentences,
+    tags_of,
     toy_corpus,
     toy_docs,
     toy_words,

@@ -1,11 +1,12 @@
 """Annotated documents, examples and corpora that tests read."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import spacy
+from hypothesis import strategies as st
 from spacy.language import Language
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 
 from spacy_longtail.corpus.descriptions import CorpusTypes
@@ -95,6 +96,13 @@ def toy_docs(times: int = 1) -> list[Doc]:
     return [parse(nlp, text) for text in SENTENCES * times]
 
 
+def save_docs(path: Path, docs: Iterable[Doc]) -> Path:
+    """Write documents with their user data to a .spacy file, and return its path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    DocBin(docs=docs, store_user_data=True).to_disk(path)
+    return path
+
+
 def toy_corpus(folder: Path, **parts: list[Doc]) -> Path:
     """The toy corpus as a corpus folder. Unless given, dev is its first half, test its second."""
     docs = toy_docs()
@@ -155,6 +163,38 @@ def start_sentences(doc: Doc, *starts: int) -> Doc:
     """Let sentences begin at these tokens and at no other."""
     for token in doc:
         token.is_sent_start = token.i in starts
+    return doc
+
+
+def tags_of(doc: Doc) -> list[str]:
+    """Return the tag of each token, such as B-PER. It is "" for missing and blocked annotation."""
+    untyped = ["O" if t.ent_iob_ == "O" else "" for t in doc]
+    return [f"{t.ent_iob_}-{t.ent_type_}" if t.ent_type_ else untyped[t.i] for t in doc]
+
+
+@st.composite
+def annotated_docs(draw, nlp: Language, words: list[str], labels: Sequence[str] = "AB") -> Doc:
+    """Draw a document of given words with entities, missing and blocked tokens, and boundaries.
+
+    labels (Sequence[str]): Types of the entities.
+    """
+    if not words:
+        return Doc(nlp.vocab)
+
+    def each(values: st.SearchStrategy) -> st.SearchStrategy:
+        return st.lists(values, min_size=len(words), max_size=len(words))
+
+    spaces = draw(st.none() | each(st.booleans()))
+    starts = draw(st.none() | each(st.sampled_from([True, False, False, None])))
+    doc = Doc(nlp.vocab, words=words, spaces=spaces, sent_starts=starts)
+    spans: dict[str, list[Span]] = {"outside": [], "entity": [], "missing": [], "blocked": []}
+    end = 0
+    while end < len(words):
+        start, end = end, min(end + draw(st.integers(1, 3)), len(words))
+        kind = draw(st.sampled_from(["outside", "entity", "entity", *spans]))
+        spans[kind].append(Span(doc, start, end, label=draw(st.sampled_from(labels))))
+    default = draw(st.sampled_from(["outside", "missing"]))
+    doc.set_ents(spans["entity"], missing=spans["missing"], blocked=spans["blocked"], default=default)
     return doc
 
 
