@@ -32,21 +32,23 @@ def analyse(data, labels, mentions=None, surfaces=(), tail=()):
 example = partial(spans_example, NLP)
 
 
-def pairs_of(gold, predicted):
-    sides = [[Mention(a, b, label) for a, b, label in spans] for spans in (gold, predicted)]
-    return [tuple(m and m[:3] for m in pair) for pair in pair_mentions(*sides)]
+@pytest.mark.parametrize(
+    ("predicted", "best"),
+    [
+        ([(0, 2, "B"), (2, 4, "A")], (2, 4, "A")),  # the same type
+        ([(0, 2, "A"), (2, 4, "A")], (0, 2, "A")),  # the first
+        ([(0, 1, "A"), (1, 4, "B")], (1, 4, "B")),  # most shared tokens
+        ([(0, 4, "B"), (0, 4, "A")], (0, 4, "A")),  # where predicted tokens are smaller
+        ([(0, 6, "A"), (0, 4, "A")], (0, 4, "A")),  # exact bounds before more shared tokens
+    ],
+)
+def test_a_mention_is_paired_with_the_prediction_that_fits_best(predicted, best):
+    gold = Mention(0, 4, "A")
+    pairs = pair_mentions([gold], [Mention(*own) for own in predicted])
+    assert [partner[:3] for mention, partner in pairs if mention == gold] == [best]
 
 
-def test_ties_and_documents_without_annotation():
-    long = (0, 4, "A")
-    assert pairs_of([long], [(0, 2, "B"), (2, 4, "A")])[0] == (long, (2, 4, "A"))
-    assert pairs_of([long], [(0, 2, "A"), (2, 4, "A")])[0] == (long, (0, 2, "A"))
-    assert pairs_of([(0, 2, "A"), (2, 4, "A")], [long])[0] == ((0, 2, "A"), long)
-    assert pairs_of([long], [(0, 1, "A"), (1, 4, "B")])[0] == (long, (1, 4, "B"))  # most shared tokens
-    # two predictions on one place, as where predicted tokens are smaller: the right type has it
-    assert pairs_of([long], [(0, 4, "B"), (0, 4, "A")])[0] == (long, (0, 4, "A"))
-    # exact bounds before more shared tokens
-    assert (long, long) in pairs_of([(0, 4, "A")], [(0, 6, "A"), (0, 4, "A")])
+def test_documents_without_annotation_are_skipped():
     predicted = Doc(NLP.vocab, words=["a", "b"], ents=["B-A", "O"])
     bare = Example(predicted, Doc(NLP.vocab, words=["a", "b"]))
     right = example([(0, 2, "A")], [(0, 2, "A")])
@@ -62,12 +64,13 @@ def test_lengths_by_hand():
         example([(0, 1, "A")], [(34, 35, "A")], n=35),
     ]
     rows = analyse(data, ["A", "B"])["lengths"]
-    names = ["1-5", "6-10", "11-15", "16-20", "21-25", "26-30", "31-35", "36+"]
-    assert [row["bin"] for row in rows] == names
-    assert [row["sentences"] for row in rows] == [3, 1, 0, 0, 0, 0, 1, 1]
-    assert [row["accuracy"] for row in rows] == [pytest.approx(1 / 3), 1.0, *[None] * 4, 0.0, 0.0]
-    f = [row["f"] for row in rows]
-    assert f == [pytest.approx(0.4), None, *[None] * 4, 0.0, pytest.approx(2 / 3)]
+    assert [(row["bin"], row["sentences"], row["accuracy"], row["f"]) for row in rows] == [
+        ("1-5", 3, pytest.approx(1 / 3), pytest.approx(0.4)),
+        ("6-10", 1, 1.0, None),
+        *((name, 0, None, None) for name in ("11-15", "16-20", "21-25", "26-30")),
+        ("31-35", 1, 0.0, 0.0),
+        ("36+", 1, 0.0, pytest.approx(2 / 3)),
+    ]
 
 
 def test_buckets_by_hand():
@@ -218,20 +221,15 @@ def check_seen(found, data, surfaces):
 # --- against seqeval and spaCy
 
 
-def random_data(seed, n=60):
-    """Gold knows A and B, predictions C too."""
-    rng = random.Random(seed)
+def test_the_scorer_agrees_with_seqeval():
+    metrics = pytest.importorskip("seqeval.metrics")
+    scheme = pytest.importorskip("seqeval.scheme").IOB2
+    rng = random.Random(0)
 
     def draw(labels):
         return laid_out([(rng.randint(0, 2), rng.randint(1, 3), rng.choice(labels)) for _ in range(5)])
 
-    return [(draw("AAB"), draw("AABC")) for _ in range(n)]
-
-
-def test_the_scorer_agrees_with_seqeval():
-    metrics = pytest.importorskip("seqeval.metrics")
-    scheme = pytest.importorskip("seqeval.scheme").IOB2
-    data = random_data(0)
+    data = [(draw("AAB"), draw("AABC")) for _ in range(60)]  # gold knows A and B, predictions C too
     both = [[tags(side) for side in sides] for sides in zip(*data, strict=True)]
     report = metrics.classification_report(
         *both, mode="strict", scheme=scheme, output_dict=True, zero_division=0

@@ -6,13 +6,14 @@ import sys
 import types
 import warnings
 from collections import Counter
+from functools import partial
 
 import numpy as np
 import pytest
 import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import registry
 
@@ -26,7 +27,7 @@ from spacy_longtail.augment import (
 from spacy_longtail.augment import synonym_replacement as module
 from spacy_longtail.augment.draft import Draft, Edit, Piece
 from spacy_longtail.types import ANNOTATED_TYPES
-from tests.util import Fixed, blank, examples, new_file, parse, two_sentences
+from tests.util import Fixed, annotated_docs, blank, examples, new_file, parse, tags_of, two_sentences
 
 NLP = blank()
 SYNONYMS = {
@@ -69,10 +70,6 @@ def gold(nlp, doc):
     return Example(Doc(nlp.vocab, words=words, spaces=spaces), doc)
 
 
-def tags(doc):
-    return [f"{t.ent_iob_ or '-'}{(t.ent_iob_ in 'BI' and '-' + t.ent_type_) or ''}" for t in doc]
-
-
 def state(doc):
     attrs = ["ORTH", "SPACY", "ENT_IOB", "ENT_TYPE", "SENT_START", "TAG"]
     return doc.to_array(attrs).tolist(), doc.has_unknown_spaces, doc.text
@@ -84,27 +81,9 @@ def state(doc):
 WORDS = ["Oslo", "sea", "the", "Storm", "BERG", "sailed", ".", ",", "USA", "1940", "\n", "  ", "'s", "x"]
 
 
-@st.composite
-def docs(draw):
-    """Documents with entities, whitespace, missing and blocked tokens, any sentence starts."""
-    words = draw(st.lists(st.sampled_from(WORDS), min_size=1, max_size=14))
-    n = len(words)
-
-    def each(values):
-        return st.lists(values, min_size=n, max_size=n)
-
-    spaces = draw(st.none() | each(st.booleans()))
-    starts = draw(st.none() | each(st.sampled_from([True, False, False, None])))
-    kinds = draw(each(st.sampled_from("OOOEEEMB")))
-    doc = Doc(NLP.vocab, words=words, spaces=spaces, sent_starts=starts)
-    spans, i = {"O": [], "E": [], "M": [], "B": []}, 0
-    while i < n:
-        end = min(i + draw(st.integers(1, 3)), n)
-        spans[kinds[i]].append(Span(doc, i, end, label=draw(st.sampled_from(["PER", "GEO", "NAT"]))))
-        i = end
-    default = draw(st.sampled_from(["outside", "missing"]))
-    doc.set_ents(spans["E"], missing=spans["M"], blocked=spans["B"], default=default)
-    return doc
+docs = st.lists(st.sampled_from(WORDS), min_size=1, max_size=14).flatmap(
+    partial(annotated_docs, NLP, labels=["PER", "GEO", "NAT"])
+)
 
 
 def sorted_words(doc):
@@ -139,7 +118,7 @@ def check_kept(old, new):
 
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=60)
-@given(doc=docs(), level=st.sampled_from([0.4, 1.0]), seed=st.integers(0, 99), gold_tokens=st.booleans())
+@given(doc=docs, level=st.sampled_from([0.4, 1.0]), seed=st.integers(0, 99), gold_tokens=st.booleans())
 def test_a_copy_is_legal_aligned_and_keeps_what_it_must(synonyms, kind, doc, level, seed, gold_tokens):
     eg = gold(NLP, doc) if gold_tokens else Example(NLP.make_doc(doc.text), doc)
     before, drawn_from = state(doc), Fixed([eg, *examples(NLP)])
@@ -161,7 +140,7 @@ def test_a_copy_is_legal_aligned_and_keeps_what_it_must(synonyms, kind, doc, lev
         assert sorted_words(new) == sorted_words(old)
 
 
-@given(doc=docs())
+@given(doc=docs)
 def test_no_edit_is_the_same_document(doc):
     assert state(Draft(doc).rewritten(NLP.vocab, [])) == state(doc)
 
@@ -256,13 +235,13 @@ def test_tags_follow_the_length_of_replacements(tmp_path):
     augmenter = TokenReplacement(pool, level=1.0)
     found = one(augmenter, sentence("x [x x|PER] x [x x|GEO] [x|NAT]")).reference
     assert [t.text for t in found] == ["o", "bper", "iper", "o", "bgeo", "x", "x"]  # no I-GEO, no NAT
-    assert tags(found) == ["O", "B-PER", "I-PER", "O", "B-GEO", "I-GEO", "B-NAT"]
+    assert tags_of(found) == ["O", "B-PER", "I-PER", "O", "B-GEO", "I-GEO", "B-NAT"]
     path = tmp_path / "t.tsv"
     path.write_text("Storm\tstrong wind\nida\tlittle ida x\nrain\theavy rain\nsaid\tsays\nthe\tthat\n")
     augmenter = SynonymReplacement(path, level=1.0)
     found = one(augmenter, sentence("The [Storm Ida|NAT] said rain [Storm|NAT]")).reference
     assert found.text == "The Strong wind Little ida x says heavy rain Strong wind "
-    assert tags(found) == ["O", "B-NAT", *["I-NAT"] * 4, "O", "O", "O", "B-NAT", "I-NAT"]
+    assert tags_of(found) == ["O", "B-NAT", *["I-NAT"] * 4, "O", "O", "O", "B-NAT", "I-NAT"]
     pool = Doc(
         NLP.vocab,
         words=["St", ".", "John", "!"],
@@ -278,7 +257,7 @@ def test_tags_follow_the_length_of_replacements(tmp_path):
     )
     found = one(MentionReplacement(Fixed([gold(NLP, pool)]), level=1.0), gold(NLP, doc)).reference
     assert found.text == "See St. John, St. John now"
-    assert tags(found) == ["O", "B-GEO", "I-GEO", "I-GEO", "O", "B-GEO", "I-GEO", "I-GEO", "O"]
+    assert tags_of(found) == ["O", "B-GEO", "I-GEO", "I-GEO", "O", "B-GEO", "I-GEO", "I-GEO", "O"]
     assert [t.is_sent_start for t in found] == [True] + [False] * 4 + [True] + [False] * 3
 
 
@@ -318,15 +297,22 @@ def test_casing_follows_the_sentence_and_the_mention(text, wanted):
     assert one(augmenter, sentence(text)).reference.text == wanted
 
 
-def test_words_do_not_run_together_where_they_did_not():
+TEA = (Piece("tea"),)
+
+
+@pytest.mark.parametrize(
+    ("edits", "text"),
+    [
+        ([Edit(2, 3, TEA)], "It fell tea (Oslo)"),
+        ([Edit(3, 4, TEA)], "It fell. tea Oslo)"),
+        ([Edit(1, 2, TEA), Edit(5, 6, TEA)], "It tea. (Oslo tea"),
+        ([Edit(1, 2, (Piece("a", True), Piece("b")))], "It a b. (Oslo)"),
+    ],
+)
+def test_words_do_not_run_together_where_they_did_not(edits, text):
     words = ["It", "fell", ".", "(", "Oslo", ")"]
-    draft = Draft(Doc(NLP.vocab, words=words, spaces=[True, False, True, False, False, False]))
-    word = (Piece("tea"),)
-    assert draft.rewritten(NLP.vocab, [Edit(2, 3, word)]).text == "It fell tea (Oslo)"
-    assert draft.rewritten(NLP.vocab, [Edit(3, 4, word)]).text == "It fell. tea Oslo)"
-    assert draft.rewritten(NLP.vocab, [Edit(1, 2, word), Edit(5, 6, word)]).text == "It tea. (Oslo tea"
-    two = (Piece("a", True), Piece("b"))
-    assert draft.rewritten(NLP.vocab, [Edit(1, 2, two)]).text == "It a b. (Oslo)"
+    doc = Doc(NLP.vocab, words=words, spaces=[True, False, True, False, False, False])
+    assert Draft(doc).rewritten(NLP.vocab, edits).text == text
 
 
 def test_an_unchanged_copy_keeps_its_other_annotation_and_a_rewritten_one_has_none():
@@ -354,21 +340,17 @@ def test_what_a_rewritten_copy_loses_is_said(lost, n_warnings):
 
 
 def test_one_of_draws_evenly_and_passes_the_rest_on():
-    def marker(name):
-        def mark(nlp, eg):
-            yield eg
-            yield name
+    def mark(name, nlp, eg):
+        yield eg
+        yield name
 
-        return mark
-
-    eg = examples(NLP)[0]
-    augmenter = OneOf(*map(marker, "abc"), seed=2)
-    found = [list(augmenter(NLP, eg)) for _ in range(900)]
-    assert all(first is eg for first, _ in found)
-    drawn = Counter(second for _, second in found)
-    assert set(drawn) == set("abc") and all(n == pytest.approx(300, rel=0.15) for n in drawn.values())
-    again = OneOf(*map(marker, "abc"), seed=2)
-    assert [list(again(NLP, eg))[1] for _ in range(900)] == [second for _, second in found]
+    eg, marks = examples(NLP)[0], [partial(mark, name) for name in "abc"]
+    augmenter, again = OneOf(*marks, seed=2), OneOf(*marks, seed=2)
+    found = [tuple(augmenter(NLP, eg)) for _ in range(900)]
+    assert found == [tuple(again(NLP, eg)) for _ in range(900)]
+    drawn = Counter(found)
+    assert set(drawn) == {(eg, name) for name in "abc"}
+    assert all(n == pytest.approx(300, rel=0.15) for n in drawn.values())
 
 
 # In a config

@@ -7,12 +7,12 @@ import spacy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from spacy.language import Language
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 
 from spacy_longtail.corpus.boundaries import BATCH, boundary_pipeline, with_boundaries
 from spacy_longtail.corpus.folder import convert_corpus, stream_docs
 from spacy_longtail.corpus.formats.base import Events
-from tests.util import new_file, refused, run_app
+from tests.util import new_file, refused, run_app, save_docs
 
 NLP = spacy.blank("en")
 TEXT = "Ann went to St. Ives. She saw it."
@@ -94,8 +94,8 @@ def test_entities_lie_within_sentences_and_nothing_else_changes(lengths, n, data
 def test_boundaries_that_are_there_stay(tmp_path):
     known = Doc(NLP.vocab, words=["a", ".", "b"], sent_starts=[1, -1, -1], ents=["O"] * 3)
     unknown = Doc(NLP.vocab, words=["a", ".", "b"], ents=["O"] * 3)
-    DocBin(docs=[known, unknown]).to_disk(tmp_path / "a.spacy")
-    convert_corpus(tmp_path / "a.spacy", tmp_path / "out", sentences="sentencizer", allow=True)
+    path = save_docs(tmp_path / "a.spacy", [known, unknown])
+    convert_corpus(path, tmp_path / "out", sentences="sentencizer", allow=True)
     assert [len(found) for found in sentences(tmp_path / "out")] == [1, 2]
 
 

@@ -7,6 +7,7 @@ from spacy.training import Example
 from spacy_longtail.corpus.counts import CorpusCounts, count_doc, count_docs
 from spacy_longtail.corpus.examples import keep_types
 from spacy_longtail.sentences import sentence_lengths
+from spacy_longtail.types import SentenceCounts
 from tests.util import blank, examples, parse, two_sentences
 
 NLP = blank()
@@ -14,11 +15,14 @@ BILU = {"B-PER": 1, "I-PER": 0, "L-PER": 1, "U-PER": 1, "B-GEO": 1, "I-GEO": 1, 
 
 
 def test_a_document_is_counted_by_type():
-    found = count_doc(parse(NLP, "[Jon Berg|PER] met [Ann|PER] in [New York City|GEO] ."))
-    assert found.length == 9
-    assert found.tokens == {"PER": 3, "GEO": 3}
-    assert found.mentions == {"PER": 2, "GEO": 1}
-    assert found.singles == {"PER": 1, "GEO": 0}
+    assert count_doc(parse(NLP, "[Jon Berg|PER] met [Ann|PER] in [New York City|GEO] .")) == (
+        SentenceCounts(
+            tokens={"PER": 3, "GEO": 3},
+            length=9,
+            mentions={"PER": 2, "GEO": 1},
+            singles={"PER": 1, "GEO": 0},
+        )
+    )
 
 
 def test_white_space_and_tokens_without_annotation_are_not_counted():

@@ -8,9 +8,9 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_longtail.corpus.cutting import cut
-from spacy_longtail.corpus.examples import sentences_with, split_sentences, trim_whitespace
+from spacy_longtail.corpus.examples import sentences_with, trim_whitespace
 from spacy_longtail.corpus.soft import SOFT, read_soft, write_soft
-from tests.util import SENTENCES, blank, document, parse
+from tests.util import SENTENCES, blank, document, parse, start_sentences, tags_of
 
 NLP = blank()
 READ = ["ORTH", "NORM", "LOWER", "PREFIX", "SUFFIX", "SHAPE", "SPACY", "TAG", "POS", "MORPH", "LEMMA"]
@@ -77,38 +77,29 @@ def test_only_sentences_with_the_types_are_cut_out():
     found = sentences_with([eg], {"NAT", "PER"})
     wanted = [text for text in SENTENCES if "|NAT]" in text or "|PER]" in text]
     assert [part.reference[0].text for part in found] == [parse(NLP, text)[0].text for text in wanted]
-    all_parts = [p for p in split_sentences(eg) if {e.label_ for e in p.reference.ents} & {"NAT", "PER"}]
-    for one, other in zip(found, all_parts, strict=True):
-        assert np.array_equal(one.reference.to_array(READ), other.reference.to_array(READ))
-        assert np.array_equal(one.predicted.to_array(READ), other.predicted.to_array(READ))
 
 
-def unbounded():
-    """Gold annotation of two sentences, a NAT in the second, without boundaries."""
-    doc = document(NLP, SENTENCES[4], SENTENCES[6])
-    bare = Doc(NLP.vocab, words=[t.text for t in doc])
-    bare.set_ents([Span(bare, e.start, e.end, label=e.label_) for e in doc.ents])
-    return bare
-
-
-def test_without_gold_boundaries_the_predicted_ones_hold():
-    reference = unbounded()
-    length = len(parse(NLP, SENTENCES[4]))
+@pytest.mark.parametrize(
+    ("is_one_sentence", "predicted_start", "start"),
+    [
+        (None, None, 0),  # no boundaries anywhere: one sentence
+        (None, 8, 8),
+        (True, 7, 0),  # of two boundaries the gold one holds
+    ],
+)
+def test_without_gold_boundaries_the_predicted_ones_hold(is_one_sentence, predicted_start, start):
+    bounded = document(NLP, SENTENCES[4], SENTENCES[6])  # with a NAT in the second
+    reference = Doc(NLP.vocab, words=[t.text for t in bounded], ents=tags_of(bounded))
+    if is_one_sentence:
+        start_sentences(reference, 0)
     predicted = Doc(NLP.vocab, words=[t.text for t in reference])
-    (whole,) = sentences_with([Example(predicted.copy(), reference)], {"NAT"})
-    assert len(whole.reference) == len(reference)  # none anywhere: one sentence
-    predicted[length].is_sent_start = True
+    if predicted_start:
+        predicted[predicted_start].is_sent_start = True
     (found,) = sentences_with([Example(predicted, reference)], {"NAT"})
-    assert [t.text for t in found.reference] == [t.text for t in reference[length:]]
-    assert len(found.predicted) == len(found.reference)
-    assert [e.label_ for e in found.reference.ents] == [e.label_ for e in reference[length:].ents]
-    reference = unbounded()
-    for token in reference:
-        token.is_sent_start = token.i == 0
-    predicted = Doc(NLP.vocab, words=[t.text for t in reference])
-    predicted[7].is_sent_start = True
-    (found,) = sentences_with([Example(predicted, reference)], {"NAT"})
-    assert len(found.reference) == len(reference)
+    expected = reference[start:]
+    assert [t.text for t in found.reference] == [t.text for t in found.predicted]
+    assert found.reference.text.strip() == expected.text.strip()
+    assert [e.label_ for e in found.reference.ents] == [e.label_ for e in expected.ents]
 
 
 def test_predicted_boundaries_are_mapped_onto_gold_tokens():

@@ -46,15 +46,32 @@ def test_donors_are_sentences_with_their_own_types(tmp_path):
             assert doc.user_data[ANNOTATED_TYPES] == list(donor.descriptions)
 
 
-def test_types_whose_descriptions_have_the_same_words_are_one_type(tmp_path):
-    folder = corpus_of(
-        tmp_path / "donor",
-        train=["[Ann|A] sold a [saw|B]", "The [drill|C] broke"],
-        descriptions={"A": "person", "B": "hand tool", "C": "Hand tool."},
-    )
-    (donor,) = read(folder)
-    assert donor.descriptions == {"A": "person", "B": "hand tool"}
-    assert [e.label_ for doc in donor.train for e in doc.ents] == ["A", "B", "B"]
+@pytest.mark.parametrize(
+    ("text", "given", "descriptions", "labels"),
+    [
+        (
+            "[Ann|A] sold a [saw|B] and a [drill|C]",
+            {"A": "person", "B": "hand tool", "C": "Hand tool."},
+            {"A": "person", "B": "hand tool"},
+            ["A", "B", "B"],
+        ),
+        ("[Ann|PER] saw [Bo|person]", {}, {"PER": "person"}, ["PER", "PER"]),
+        (
+            "[Bo|person] saw [Lima|a:b] and [Rome|a=b]",
+            {"a:b": "country", "a=b": "City"},
+            {"a:b": "country", "a=b": "City", "person": "person"},
+            ["person", "a:b", "a=b"],
+        ),
+    ],
+)
+def test_types_whose_descriptions_have_the_same_words_are_one_type(
+    text, given, descriptions, labels, tmp_path
+):
+    (donor,) = read(corpus_of(tmp_path / "donor", train=[text], descriptions=given))
+    (doc,) = donor.train
+    assert donor.descriptions == descriptions
+    assert [ent.label_ for ent in doc.ents] == labels
+    assert doc.user_data[ANNOTATED_TYPES] == list(descriptions)
 
 
 def test_sentences_of_dev_and_test_of_a_target_are_excluded_and_counted(tmp_path):
@@ -122,21 +139,6 @@ def test_no_sentence_is_both_trained_on_and_measured(tmp_path):
     assert len(found.train) == 2
     (found,) = read(corpus_of(tmp_path / "f", dev=["[Ann|PER] left"]), parts=["dev", "test"])
     assert len(found.train) == 1 and not found.dev
-
-
-def test_tags_with_one_description_are_one_type(tmp_path):
-    """In one donor. Donors name their types as they like: they are learnt by their descriptions."""
-    first = corpus_of(tmp_path / "first", train=["[Ann|PER] saw [Bo|person]"])
-    second = corpus_of(
-        tmp_path / "second",
-        train=["[Bo|person] saw [Lima|a:b] and [Rome|a=b]"],
-        descriptions={"a:b": "country", "a=b": "City"},
-    )
-    one, two = read(first, second)
-    assert one.descriptions == {"PER": "person"}
-    assert shown(one.train) == [("Ann saw Bo", [("Ann", "PER"), ("Bo", "PER")])]
-    assert one.train[0].user_data[ANNOTATED_TYPES] == ["PER"]
-    assert two.descriptions == {"a:b": "country", "a=b": "City", "person": "person"}
 
 
 def test_unusable_donors_are_refused(tmp_path):

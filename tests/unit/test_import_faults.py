@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import spacy
-from spacy.tokens import Doc, DocBin, Span
+from spacy.tokens import Doc, DocBin
 
 from spacy_longtail.corpus import folder
 from spacy_longtail.corpus.folder import convert_corpus, read_conversion, read_types, stream_docs
@@ -81,6 +81,22 @@ SPACY_JSON = Doc(
     sent_starts=[True, False, False, True, False, False],
 ).to_json()
 
+
+def grouped(groups, empty=()):
+    """Bytes of a .spacy file of two documents with spans in doc.spans alone.
+
+    groups (dict): Spans of the first document by key. empty: Keys of empty groups of the second.
+    """
+    first, second = NLP("The Heron left Oban."), NLP("No boat came.")
+    for key, spans in groups.items():
+        first.spans[key] = [first.char_span(*span) for span in spans]
+    for key in empty:
+        second.spans[key] = []
+    return DocBin(docs=[first, second]).to_bytes()
+
+
+TWO_GROUPS = grouped({"a": [(4, 9, "SHIP")], "b": [(15, 19, "PLACE")]}, empty="ab")
+LONG_TEXT = "Oban slept. " * 90_000
 
 # ---------------------------------------------------------------- what is read
 
@@ -606,6 +622,51 @@ SPACY_JSON = Doc(
             {"contradicting": {"texts": 2}},
             id="few contradictions are kept and counted",
         ),
+        pytest.param(
+            "a.spacy",
+            grouped({"sc": [(4, 9, "SHIP"), (15, 19, "PLACE")]}, empty=["sc"]),
+            {},
+            [
+                ("The Heron left Oban.", [("Heron", "SHIP"), ("Oban", "PLACE")]),
+                ("No boat came.", []),
+            ],
+            {"groups": {"SHIP": 1, "PLACE": 1}},
+            id="a single group of spans is read if there are no entities",
+        ),
+        pytest.param(
+            "a.jsonl",
+            lines(
+                {"tokenized_text": ["New", "Rome"], "ner": [[0, 1, "GEO"], [1, 1, "ORG"], [0, 1, "GEO"]]}
+            ),
+            {"allow": True},
+            [("New Rome ", [("New Rome", "GEO")])],
+            {"overlapping": {"ORG": 1}, "repeated": {"GEO": 1}},
+            id="of overlapping spans of tokens the longest is kept",
+        ),
+        pytest.param(
+            "a.spacy",
+            TWO_GROUPS,
+            {"spans_key": "b"},
+            [("The Heron left Oban.", [("Oban", "PLACE")]), ("No boat came.", [])],
+            {"groups": {"PLACE": 1}},
+            id="of several groups of spans the named one is read",
+        ),
+        pytest.param(
+            "a.spacy",
+            grouped({"sc": [(4, 9, "SHIP")]}),
+            {"spans_key": "sc"},
+            [("The Heron left Oban.", [("Heron", "SHIP")]), ("No boat came.", [])],
+            {"groups": {"SHIP": 1}},
+            id="a document without the named group of spans has no entity",
+        ),
+        pytest.param(
+            "a.jsonl",
+            lines({"text": LONG_TEXT, "label": [[0, 4, "PLACE"]]}),
+            {},
+            [(LONG_TEXT, [("Oban", "PLACE")])],
+            {"long": {"documents": 1}},
+            id="a document that spaCy would not process is counted",
+        ),
     ],
 )
 def test_a_file_of_another_tool_is_read(name, text, options, docs, events, tmp_path):
@@ -809,6 +870,9 @@ CONTRADICTING = (
             "L830",
             id="two annotators of a task who contradict each other",
         ),
+        pytest.param(
+            "a.spacy", TWO_GROUPS, r"L4.*a, b.*--spans-key", id="several groups of spans, none named"
+        ),
     ],
 )
 def test_a_file_that_cannot_be_read_is_refused(name, text, message, tmp_path):
@@ -924,46 +988,8 @@ def test_a_foreign_file_beside_the_corpus_is_ignored(tmp_path):
 # ---------------------------------------------------------------- .spacy
 
 
-def docbin(path, groups):
-    """A .spacy file with spans in doc.spans alone. groups (dict): Spans by key."""
-    doc = NLP("The Heron left Oban.")
-    empty = NLP("No boat came.")
-    for key, spans in groups.items():
-        doc.spans[key] = [doc.char_span(*span[:2], label=span[2]) for span in spans]
-        empty.spans[key] = []
-    DocBin(docs=[doc, empty]).to_disk(path)
-    return path
-
-
-def test_a_docbin_with_one_group_of_spans_alone_is_read(tmp_path):
-    path = docbin(tmp_path / "a.spacy", {"sc": [(4, 9, "SHIP"), (15, 19, "PLACE")]})
-    docs, events = converted(path)
-    assert docs == [
-        ("The Heron left Oban.", [("Heron", "SHIP"), ("Oban", "PLACE")]),
-        ("No boat came.", []),
-    ]
-    assert events == {"groups": {"SHIP": 1, "PLACE": 1}}
-
-
-def test_of_several_groups_of_spans_one_must_be_named(tmp_path):
-    path = docbin(tmp_path / "a.spacy", {"a": [(4, 9, "SHIP")], "b": [(15, 19, "PLACE")]})
-    with pytest.raises(ValueError, match=r"L4.*a, b.*--spans-key"):
-        converted(path)
-    assert converted(path, spans_key="b")[0][0] == ("The Heron left Oban.", [("Oban", "PLACE")])
-
-
-def test_a_document_without_the_named_group_of_spans_has_no_entity(tmp_path):
-    doc, bare = NLP("The Heron left."), NLP("No boat.")
-    doc.spans["sc"] = [Span(doc, 1, 2, "SHIP")]
-    DocBin(docs=[doc, bare]).to_disk(tmp_path / "a.spacy")
-    docs, events = converted(tmp_path / "a.spacy", spans_key="sc")
-    assert docs == [("The Heron left.", [("Heron", "SHIP")]), ("No boat.", [])]
-    assert events == {"groups": {"SHIP": 1}}
-
-
 def test_groups_of_spans_do_not_keep_text_from_being_read_as_a_pool(tmp_path):
-    path = docbin(tmp_path / "a.spacy", {"a": [(4, 9, "SHIP")], "b": [(15, 19, "PLACE")]})
-    docs = read_pool(path, NLP, PoolOptions(), Events())
+    docs = read_pool(new_file(tmp_path / "a.spacy", TWO_GROUPS), NLP, PoolOptions(), Events())
     assert [doc.text for doc in docs] == ["The Heron left Oban.", "No boat came."]
 
 
@@ -1002,14 +1028,6 @@ def test_no_type_is_looked_up_in_the_list_of_rare_types(tmp_path, monkeypatch):
     convert_corpus(path, tmp_path / "out")
 
     assert read_types(tmp_path / "out").descriptions == {"SHIP": "a vessel"}
-
-
-def test_a_document_that_spacy_would_not_process_is_counted(tmp_path):
-    text = "Oban slept. " * 90_000
-    docs, events = converted(
-        new_file(tmp_path / "a.jsonl", lines({"text": text, "label": [[0, 4, "PLACE"]]}))
-    )
-    assert len(docs) == 1 and events == {"long": {"documents": 1}}
 
 
 def test_the_command_takes_the_options_of_a_format(tmp_path):

@@ -130,8 +130,6 @@ def test_entity_scores_are_the_pipes_own_and_known_sentences_are_skipped():
         group = doc.spans[ENTITY_SCORES]
         assert [m[:3] for m in sentence.mentions] == [(s.start, s.end, s.label_) for s in group]
         assert [m.score for m in sentence.mentions] == group.attrs["scores"]
-    own = teacher()
-    docs, _ = read(own)
     chosen, seen = annotated(own, docs, {text_key(doc.text) for doc in docs[:5]}, False)
     assert seen.sentences == 8 and seen.known == 5
     texts = {" ".join(c.sentence.words) for c in chosen}

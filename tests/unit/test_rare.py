@@ -115,9 +115,7 @@ def test_a_type_that_is_not_declared_is_not_in_the_tail(tmp_path):
 
 def test_a_declared_type_without_a_mention_is_kept_as_rare(tmp_path):
     types = convert_corpus(corpus(tmp_path / "in", **DESCRIBED), tmp_path / "out")
-    assert types.labels == ["PER", "GEO", "EVE", "STORM"]
-    assert types.tail == ["EVE", "GEO", "STORM"]
-    assert types.descriptions == {"STORM": "named storm"}
+    assert types == CorpusTypes(tail=["EVE", "GEO", "STORM"], **DESCRIBED)
     statistics = ConvertedCorpus(tmp_path / "out").statistics
     assert statistics.tail == statistics.buckets["tail"] == ["EVE", "GEO", "STORM"]
     assert statistics.parts["train"].types["STORM"].mentions == 0

@@ -3,7 +3,7 @@
 import pytest
 import spacy
 import srsly
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 from spacy.vocab import Vocab
 from thinc.api import Config
 
@@ -22,18 +22,13 @@ from spacy_longtail.training.seen import (
     warn_seen,
     write_seen,
 )
-from tests.util import corpus_of, new_file
+from tests.util import corpus_of, new_file, save_docs
 
 VOCAB = Vocab()
 
 
 def sentences(name, n):
     return [Doc(VOCAB, words=f"The {name} number {i} left at noon .".split()) for i in range(n)]
-
-
-def save(path, docs):
-    DocBin(docs=docs).to_disk(path)
-    return path
 
 
 def test_a_sample_of_the_longer_sentences_is_kept(tmp_path):
@@ -44,7 +39,7 @@ def test_a_sample_of_the_longer_sentences_is_kept(tmp_path):
     short = [Doc(VOCAB, words=["See", "page", str(i), "."]) for i in range(200)]
     assert len(short[0]) < MIN_WORDS and not len(sketch(short))
     write_seen(tmp_path, short)
-    assert seen_share(tmp_path, [save(tmp_path / "a.spacy", short)]) == 0
+    assert seen_share(tmp_path, [save_docs(tmp_path / "a.spacy", short)]) == 0
     (tmp_path / FILE).write_bytes(b"12345")
     with pytest.raises(ValueError, match=r"L274.*damaged"):
         seen_share(tmp_path, [])
@@ -52,17 +47,17 @@ def test_a_sample_of_the_longer_sentences_is_kept(tmp_path):
 
 def test_the_share_is_that_of_the_sentences_in_common(tmp_path):
     write_seen(tmp_path, sentences("ship", 3000))
-    seen = save(tmp_path / "seen.spacy", sentences("ship", 900))
-    mixed = save(tmp_path / "mixed.spacy", sentences("ship", 900) + sentences("boat", 2700))
-    other = save(tmp_path / "other.spacy", sentences("boat", 2000))
+    seen = save_docs(tmp_path / "seen.spacy", sentences("ship", 900))
+    mixed = save_docs(tmp_path / "mixed.spacy", sentences("ship", 900) + sentences("boat", 2700))
+    other = save_docs(tmp_path / "other.spacy", sentences("boat", 2000))
     assert seen_share(tmp_path, [seen]) == 1
     assert seen_share(tmp_path, [other]) == 0
     assert seen_share(tmp_path, [mixed]) == pytest.approx(0.25, abs=0.03)
     assert seen_share(tmp_path, [seen, tmp_path / "none.spacy"]) == 1
     folder = tmp_path / "train"  # of --docs-per-file
     folder.mkdir()
-    save(folder / "00000.spacy", sentences("ship", 900))
-    save(folder / "00001.spacy", sentences("boat", 2700))
+    save_docs(folder / "00000.spacy", sentences("ship", 900))
+    save_docs(folder / "00001.spacy", sentences("boat", 2700))
     assert seen_share(tmp_path, [folder]) == seen_share(tmp_path, [mixed])
 
 
@@ -72,11 +67,11 @@ def test_spaces_and_case_make_no_difference(tmp_path):
     shouted = [
         nlp(" ".join(doc.text.split()).replace(" .", ".").upper()) for doc in sentences("ship", 400)
     ]
-    assert seen_share(tmp_path, [save(tmp_path / "a.spacy", shouted)]) == 1
+    assert seen_share(tmp_path, [save_docs(tmp_path / "a.spacy", shouted)]) == 1
     both = Doc.from_docs(sentences("ship", 200))
     for i, token in enumerate(both):
         token.is_sent_start = i % 8 == 0
-    assert seen_share(tmp_path, [save(tmp_path / "b.spacy", [both])]) == 1
+    assert seen_share(tmp_path, [save_docs(tmp_path / "b.spacy", [both])]) == 1
 
 
 @pytest.fixture

@@ -130,10 +130,9 @@ def test_metrics_are_the_scorers():
         scores = make_ner_scorer(LABELS, ["B", "C"])(examples)
     sums = mention_counts(documents, LABELS).counts.sum(axis=0)
     own = {name: metric(sums) for name, metric in METRICS.items()}
-    assert own["macro F1"] == pytest.approx(scores["ents_macro_f"])
-    assert own["micro F1"] == pytest.approx(scores["ents_f"])
-    assert own["tail F1"] == pytest.approx(scores["ents_tail_f"])
-    assert own["weighted F1"] == pytest.approx(scores["ents_weighted_f"])
+    kinds = {"macro": "ents_macro_f", "micro": "ents_f", "tail": "ents_tail_f"}
+    for kind, key in {**kinds, "weighted": "ents_weighted_f"}.items():
+        assert own[f"{kind} F1"] == pytest.approx(scores[key])
     assert 0 < own["micro F1"] < 1 and own["micro F1"] != pytest.approx(own["weighted F1"])
     names = {"F1": "f", "precision": "p", "recall": "r"}
     for label, (name, key) in itertools.product(LABELS, names.items()):
@@ -261,9 +260,7 @@ def test_a_type_in_few_documents_is_not_tested(n_with, expected):
     base = rows(*[[(0, 0, 1)]] * n_with, *[[(0, 0, 0)]] * (100 - n_with))
     ours = rows(*[[(1, 1, 1)]] * n_with, *[[(0, 0, 0)]] * (100 - n_with))
     found = compare(base, ours, F1, primary="F1 of A", n_draws=999)["F1 of A"]
-    assert found.value == 1
-    assert found.outcome == expected
-    assert found.n_with == n_with
+    assert (found.value, found.outcome, found.n_with) == (1, expected, n_with)
 
 
 def test_the_number_of_documents_needed_gives_six_with_the_type():
@@ -341,8 +338,7 @@ def test_an_interval_of_many_documents_is_that_of_a_proportion():
     found = intervals(counts, {"recall of A": ONE["recall of A"]})["recall of A"]
     theirs = stats.binomtest(80, 100).proportion_ci(method="wilson")
     assert found.value == pytest.approx(0.8)
-    assert found.low == pytest.approx(theirs.low, abs=0.01)
-    assert found.high == pytest.approx(theirs.high, abs=0.01)
+    assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high), abs=0.01)
 
 
 def test_an_interval_of_a_weighted_score_adds_the_variances_of_its_types():

@@ -3,6 +3,7 @@
 import json
 import re
 from collections import Counter
+from functools import partial
 from importlib.metadata import entry_points
 from inspect import signature
 from pathlib import Path
@@ -23,12 +24,14 @@ from spacy_longtail.corpus.statistics import Statistics, read_statistics
 from spacy_longtail.corpus.statistics.counting import buckets, counted_sentences, marked_up, tally_part
 from spacy_longtail.corpus.statistics.diagnosis import ADVICE, diagnose
 from tests.util import (
+    annotated_docs,
     blank,
     corpus_of,
     corpus_statistics_of,
     parse,
     part_statistics,
     run_app,
+    save_docs,
     type_statistics,
 )
 
@@ -36,31 +39,11 @@ NLP = blank()
 CORPORA = Path(__file__).parents[3] / "shared" / "corpora"
 
 
-# --- documents with everything that annotation can be
+# --- counts of documents with everything that annotation can be
 
-tokens = st.tuples(
-    st.sampled_from(["a", "A", "b", " ", "\n"]),
-    st.sampled_from([0, 1, 2, 3]),  # spaCy's codes
-    st.sampled_from(["A", "B", ""]),
-    st.sampled_from([-1, 0, 1]),  # sent_start
-    st.booleans(),  # a blank follows
+DOCUMENTS = st.lists(st.sampled_from(["a", "A", "b", " ", "\n"]), min_size=1, max_size=12).flatmap(
+    partial(annotated_docs, NLP)
 )
-documents = st.lists(tokens, max_size=12)
-
-
-def make_doc(rows):
-    """Legal entities: an I- without a B- before it becomes O."""
-    doc = Doc(NLP.vocab, words=[row[0] for row in rows], spaces=[row[4] for row in rows])
-    before, values = (2, ""), []
-    for _, iob, label, sent_start, _ in rows:
-        if iob == 1:
-            before = (1, before[1]) if before[0] in (1, 3) and before[1] else (2, "")
-        else:
-            before = (iob, label if iob == 3 else "")
-        label_id = NLP.vocab.strings.add(before[1]) if before[1] else 0
-        values.append([before[0], label_id, sent_start % 2**64])
-    array = np.array(values, dtype="uint64").reshape(-1, 3)
-    return doc.from_array(["ENT_IOB", "ENT_TYPE", "SENT_START"], array)
 
 
 def cut(doc):
@@ -73,13 +56,8 @@ def test_tokens_inside_an_entity_that_nothing_begins_are_of_none(tmp_path):
     stray.from_array(
         ["ENT_IOB", "ENT_TYPE"], np.array([[1, NLP.vocab.strings.add("A")], [2, 0]], "uint64")
     )
-    path = save(tmp_path / "a.spacy", [parse(NLP, "saw [Ann|A]"), stray])
+    path = save_docs(tmp_path / "a.spacy", [parse(NLP, "saw [Ann|A]"), stray])
     assert tally_part(path).counts.mentions == {"A": 1}
-
-
-def save(path, docs):
-    DocBin(docs=docs).to_disk(path)
-    return path
 
 
 def corpus_statistics(folder):
@@ -120,7 +98,7 @@ def test_parts_may_be_folders_or_absent(tmp_path, corpus):
     other = tmp_path / "other"
     (other / "train").mkdir(parents=True)
     for i, doc in enumerate(DocBin().from_disk(corpus / "train.spacy").get_docs(NLP.vocab)):
-        save(other / "train" / f"{i}.spacy", [doc])
+        save_docs(other / "train" / f"{i}.spacy", [doc])
     (other / "types.json").write_text((corpus / "types.json").read_text())
     found, whole = corpus_statistics(other), corpus_statistics(corpus)
     assert list(found["parts"]) == ["train"]
@@ -131,10 +109,9 @@ def test_parts_may_be_folders_or_absent(tmp_path, corpus):
 
 
 @settings(max_examples=30)
-@given(rows=st.lists(documents.filter(bool), min_size=1, max_size=6))
-def test_a_tally_equals_plain_counts(rows, tmp_path_factory):
-    docs, folder = [make_doc(r) for r in rows], tmp_path_factory.mktemp("tally")
-    whole = tally_part(save(folder / "a", docs))
+@given(docs=st.lists(DOCUMENTS, min_size=1, max_size=6))
+def test_a_tally_equals_plain_counts(docs, tmp_path_factory):
+    whole = tally_part(save_docs(tmp_path_factory.mktemp("tally") / "a", docs))
     sentences = [sent for doc in docs for sent in cut(doc)]
     assert whole.n_docs == len(docs) and whole.counts == count_docs(sentences)
     counts = [count_doc(sent) for doc in docs for sent in counted_sentences(doc)]

@@ -70,10 +70,6 @@ def coded(codec, text):
     return iob, np.array([codec.labels.index(t[2:]) if t[2:] in codec.labels else -1 for t in tags])
 
 
-def names(codec, columns):
-    return [codec.tags[i] for i in columns]
-
-
 @pytest.mark.parametrize("codec", CODECS)
 @given(st.data())
 def test_tags_come_back_as_spans(codec, data):
@@ -91,30 +87,30 @@ def test_tags_come_back_as_spans(codec, data):
     assert list(zip(*(a.tolist() for a in codec.spans(columns)), strict=True)) == spans
 
 
-def test_gold_masks_what_is_not_annotated():
-    columns, mask = CODECS[1].encode(*coded(CODECS[1], "B-X - B-Y I-Y O"), np.array([2, 3]))
-    assert mask.tolist() == [1, 0, 1, 1, 1]
-    assert names(CODECS[1], columns) == ["U-X", "O", "B-Y", "L-Y", "O"]
-    _, mask = CODECS[0].encode(*coded(CODECS[0], "- I-X O"), np.array([3]))
-    assert mask.tolist() == [0, 0, 1]
-    columns, mask = CODECS[0].encode(*coded(CODECS[0], "B-X I-X O"), np.array([0, 2, 1, 0, 0]))
-    assert mask.all() and names(CODECS[0], columns) == ["B-X", "I-X", "O"]
+BIO, BILUO = CODECS[:2]
 
 
-@pytest.mark.parametrize("codec", CODECS[:2])
-def test_other_types_are_o_or_not_annotated(codec):
-    given = coded(codec, "B-Z I-Z B-X O")
-    columns, mask = codec.encode(*given, np.array([4]))
-    assert mask.all() and names(codec, columns)[:2] == ["O", "O"]
-    columns, mask = codec.encode(*given, np.array([4]), are_others_o=False)
-    assert mask.tolist() == [0, 0, 1, 1] and names(codec, columns)[2][0] in "BU"
-
-
-@pytest.mark.parametrize("codec", CODECS[:2])
-def test_an_entity_across_a_sentence_start_is_not_annotated(codec):
-    columns, mask = codec.encode(*coded(codec, "B-X B-Y I-Y I-Y B-X O"), np.array([3, 0, 3]))
-    assert mask.tolist() == [1, 0, 0, 0, 1, 1]
-    assert is_legal(codec, columns[:3]) and is_legal(codec, columns[3:])
+@pytest.mark.parametrize(
+    ("codec", "text", "lengths", "are_others_o", "expected"),
+    [
+        (BILUO, "B-X - B-Y I-Y O", [2, 3], True, "U-X - B-Y L-Y O"),
+        (BIO, "- I-X O", [3], True, "- - O"),
+        (BIO, "B-X I-X O", [0, 2, 1, 0, 0], True, "B-X I-X O"),
+        # entities of other types
+        (BIO, "B-Z I-Z B-X O", [4], True, "O O B-X O"),
+        (BIO, "B-Z I-Z B-X O", [4], False, "- - B-X O"),
+        (BILUO, "B-Z I-Z B-X O", [4], True, "O O U-X O"),
+        (BILUO, "B-Z I-Z B-X O", [4], False, "- - U-X O"),
+        # an entity across a sentence start
+        (BIO, "B-X B-Y I-Y I-Y B-X O", [3, 0, 3], True, "B-X - - - B-X O"),
+        (BILUO, "B-X B-Y I-Y I-Y B-X O", [3, 0, 3], True, "U-X - - - U-X O"),
+    ],
+)
+def test_gold_masks_what_is_not_annotated(codec, text, lengths, are_others_o, expected):
+    columns, mask = codec.encode(*coded(codec, text), np.array(lengths), are_others_o)
+    found = [codec.tags[i] if known else "-" for i, known in zip(columns, mask, strict=True)]
+    assert " ".join(found) == expected
+    assert all(is_legal(codec, own) for own in np.split(columns, np.cumsum(lengths)))
 
 
 def test_values_by_type_and_by_tag():
