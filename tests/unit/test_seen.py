@@ -46,19 +46,16 @@ def test_a_sample_of_the_longer_sentences_is_kept(tmp_path):
 
 
 def test_the_share_is_that_of_the_sentences_in_common(tmp_path):
-    write_seen(tmp_path, sentences("ship", 3000))
-    seen = save_docs(tmp_path / "seen.spacy", sentences("ship", 900))
-    mixed = save_docs(tmp_path / "mixed.spacy", sentences("ship", 900) + sentences("boat", 2700))
-    other = save_docs(tmp_path / "other.spacy", sentences("boat", 2000))
+    ships, boats = sentences("ship", 3000), sentences("boat", 2700)
+    write_seen(tmp_path, ships)
+    seen = save_docs(tmp_path / "train" / "00000.spacy", ships[:900])  # as with --docs-per-file
+    other = save_docs(tmp_path / "train" / "00001.spacy", boats)
     assert seen_share(tmp_path, [seen]) == 1
     assert seen_share(tmp_path, [other]) == 0
-    assert seen_share(tmp_path, [mixed]) == pytest.approx(0.25, abs=0.03)
+    assert seen_share(tmp_path, [tmp_path / "train"]) == pytest.approx(0.25, abs=0.03)
     assert seen_share(tmp_path, [seen, tmp_path / "none.spacy"]) == 1
-    folder = tmp_path / "train"  # of --docs-per-file
-    folder.mkdir()
-    save_docs(folder / "00000.spacy", sentences("ship", 900))
-    save_docs(folder / "00001.spacy", sentences("boat", 2700))
-    assert seen_share(tmp_path, [folder]) == seen_share(tmp_path, [mixed])
+    mixed = save_docs(tmp_path / "mixed.spacy", ships[:900] + boats)
+    assert seen_share(tmp_path, [mixed]) == seen_share(tmp_path, [tmp_path / "train"])
 
 
 def test_spaces_and_case_make_no_difference(tmp_path):

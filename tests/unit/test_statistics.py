@@ -315,6 +315,7 @@ def percents(part, *amounts, of="tokens", digits=2):
     return [round(100 * part[amount] / part[of], digits) for amount in amounts]
 
 
+@pytest.mark.slow
 def test_wang_and_wang_table_1(tmp_path):
     train = measured("wnut17", tmp_path)["parts"]["train"]
     assert train["sentences"] == 3394
@@ -331,6 +332,7 @@ def test_wang_and_wang_table_1(tmp_path):
     assert round(100 * whole["types"]["nat"] / whole["tokens"], 2) == 0.03  # least, printed
 
 
+@pytest.mark.slow
 def test_ncbi_disease_and_ner_wiki_as_their_papers_print_them(tmp_path):
     parts = measured("ncbi_disease", tmp_path)["parts"].values()
     assert [part["tokens"] for part in parts] == [135_701, 23_969, 24_497]
