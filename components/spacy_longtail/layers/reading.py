@@ -91,8 +91,10 @@ def parts_of(encoder: Model[list[Doc], list[Floats2d]], X: list[Asked]) -> list[
             continue
         n_taken = int(own[:n].sum())
         if limit - n_taken < MIN_ROOM:
-            given = {"query": asked.doc[: n - 1].text, "n": n_taken, "limit": limit, "unit": unit}
-            raise ValueError(Errors.L823.format(**given, room=MIN_ROOM))
+            query = asked.doc[: n - 1].text
+            raise ValueError(
+                Errors.L823.format(query=query, n=n_taken, limit=limit, unit=unit, room=MIN_ROOM)
+            )
         sentence = np.array([len(asked.doc) - n])
         words, spaces = (column.tolist() for column in asked.doc.to_array(["ORTH", "SPACY"]).T)
         for start, end, first, stop in windows_of(own[n:], sentence, limit - n_taken):

@@ -111,6 +111,12 @@ class LabelWeights:
         RAISES (ValueError): If a named type is not among the classes (L203).
         """
         if unknown := ", ".join(sorted(set(self.weights) - set(counts))):
-            shown = {"who": "longtail.label_weights.v1", "known": ", ".join(sorted(counts))}
-            raise ValueError(Errors.L203.format(setting="weights", unknown=unknown, **shown))
+            raise ValueError(
+                Errors.L203.format(
+                    setting="weights",
+                    who="longtail.label_weights.v1",
+                    unknown=unknown,
+                    known=", ".join(sorted(counts)),
+                )
+            )
         return {c: self.weights.get(c, 1.0) for c in counts}

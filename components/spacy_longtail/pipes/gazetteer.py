@@ -97,8 +97,13 @@ class TrainingGazetteer(UntrainedPipe):
         asked = self.cfg["labels"]
         if asked and names and names.keys().isdisjoint(asked):
             known = sorted(names)
-            shown = {"who": self.name, "asked": ", ".join(sorted(asked)), "known": ", ".join(known)}
-            warnings.warn(Warnings.W181.format(**shown, first=known[0]), stacklevel=2)
+            said = Warnings.W181.format(
+                who=self.name,
+                asked=", ".join(sorted(asked)),
+                known=", ".join(known),
+                first=known[0],
+            )
+            warnings.warn(said, stacklevel=2)
         kept = [t for t in names if names[t] and (asked is None or t in asked)]
         check_labels(labels, kept, WHO)
         self.cfg["names"] = {t: {"names": names[t], **reliability[t]._asdict()} for t in kept}

@@ -44,8 +44,9 @@ def check_labels(given: Collection[str] | None, labels: Collection[str], who: st
 def check_known(setting: str, declared: Collection[str], known: Collection[str], who: str) -> None:
     """Refuse declared types that the data does not have."""
     if unknown := ", ".join(sorted(set(declared) - set(known))):
-        shown = {"setting": setting, "who": who, "unknown": unknown, "known": ", ".join(sorted(known))}
-        raise ValueError(Errors.L203.format(**shown))
+        raise ValueError(
+            Errors.L203.format(setting=setting, who=who, unknown=unknown, known=", ".join(sorted(known)))
+        )
 
 
 def warn_without_mention(

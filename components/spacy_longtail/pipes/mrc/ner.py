@@ -86,8 +86,8 @@ class MRCNER(EntityScorer, LongtailPipe):
         fix = "Use longtail.CrossEntropy.v1, Focal.v1, MoM.v1 or Dice.v1, without weights."
         self.formula = check_loss(self.loss, (BinaryLoss,), WHO, needs, fix)
         if self.loss.class_weights is not None:
-            shown = {"reason": "its outputs are binary, without classes to weight", "fix": fix}
-            raise ValueError(Errors.L002.format(who=WHO, loss=loss, **shown))
+            reason = "its outputs are binary, without classes to weight"
+            raise ValueError(Errors.L002.format(who=WHO, loss=loss, reason=reason, fix=fix))
         super().__init__(
             nlp.vocab,
             model,

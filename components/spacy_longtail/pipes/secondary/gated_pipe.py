@@ -241,8 +241,9 @@ class GatedPipe(UntrainedPipe):
         self._count(failures=1)
         logger.warning(Warnings.W062.format(who=self.name, problem=problem))
         if (limit := self.cfg["max_failures"]) is not None and n > limit:
-            shown = {"who": self.name, "limit": limit, "problem": problem.rstrip(".")}
-            raise StoppedError(Errors.L290.format(n=n, **shown))
+            raise StoppedError(
+                Errors.L290.format(who=self.name, n=n, limit=limit, problem=problem.rstrip("."))
+            )
 
     def _entities(self, sentences: list[Doc]) -> list[list[ScoredSpan]]:
         self._count(calls=len(sentences))

@@ -114,8 +114,11 @@ def describe_apart(texts: Mapping[str, str], describe: Describer | None, who: st
         is_equal = np.abs(vectors[others] - vectors[types]).max(axis=1, initial=0.0) <= ROUNDING
         if is_equal.any():
             first, other = labels[types[is_equal][0]], labels[others[is_equal][0]]
-            shown = {"first": first, "text": texts[first], "other": other, "as_text": texts[other]}
-            raise ValueError(Errors.L802.format(who=who, **shown))
+            raise ValueError(
+                Errors.L802.format(
+                    who=who, first=first, text=texts[first], other=other, as_text=texts[other]
+                )
+            )
     return vectors
 
 

@@ -26,29 +26,6 @@ WHO = "longtail_ensemble_ner"
 MIN_PROBABILITY = 1e-30  # instead of 0, so that the logarithm is a number
 
 
-class MeanOfMembers:
-    """Forward pass of an ensemble: the logarithm of the mean of its members' tag probabilities.
-
-    members (Sequence[TokenModel]): Members, whose models are the layers of the ensemble's.
-    """
-
-    def __init__(self, members: Iterable[TokenModel]) -> None:
-        self.members = list(members)
-        self.columns: list[Ints1d] = []  # of each member, in the order of the ensemble's tags
-
-    def align(self, tags: list[str]) -> None:
-        """Find the columns of the ensemble's tags in each member's probabilities."""
-        own = [member.codec.tags for member in self.members]
-        self.columns = [np.array([names.index(tag) for tag in tags]) for names in own]
-
-    def __call__(self, model: Model, docs: list[Doc], is_train: bool) -> tuple[Ragged, None]:
-        """Return one row per token, shape (n_tokens, n_tags). There is no gradient."""
-        pairs = zip(self.members, self.columns, strict=True)
-        p = np.mean([member.marginals(docs)[:, columns] for member, columns in pairs], axis=0)
-        n_tokens = model.ops.asarray1i([len(doc) for doc in docs])
-        return Ragged(model.ops.asarray2f(np.log(np.maximum(p, MIN_PROBABILITY))), n_tokens), None
-
-
 class EnsembleNER(TokenTagger):
     """Several trained token NERs as one, which the command `ensemble` writes and nothing trains.
 
@@ -82,10 +59,12 @@ class EnsembleNER(TokenTagger):
         self.members = {
             member: TokenModel(*built[member], CrossEntropy(), scheme) for member in sorted(built)
         }
-        self.mean = MeanOfMembers(self.members.values())
+        # by member, the columns of the ensemble's tags in its probabilities
+        self.columns: dict[str, Ints1d] = {}
+        layers = [member.model for member in self.members.values()]
         super().__init__(
             nlp,
-            Model("mean_of_members", self.mean, layers=[m.model for m in self.mean.members]),
+            Model("mean_of_members", self._mean_of_members, layers=layers),
             name,
             loss=CrossEntropy(),
             scorer=scorer,
@@ -94,7 +73,7 @@ class EnsembleNER(TokenTagger):
             write_probabilities=write_probabilities,
             **check_judging(thresholds, abstain_key, scores_key, WHO),
         )
-        self.token_models = self.mean.members
+        self.token_models = list(self.members.values())
 
     def read_cfg(self, source: Path | str) -> Block:
         """Return saved settings and types, checked against those of the members.
@@ -116,17 +95,25 @@ class EnsembleNER(TokenTagger):
         return cfg
 
     def _align(self) -> None:
-        """Set the types of the members, each in its own order."""
+        """Set the types of the members, and find the ensemble's tags among theirs."""
         for name, member in self.members.items():
             member.scheme = self.cfg["scheme"]
             member.use(TypeTable(tuple(self.cfg["members"][name]["types"])))
-        self.mean.align(self.codec.tags)
+            columns = {tag: i for i, tag in enumerate(member.codec.tags)}
+            self.columns[name] = np.array([columns[tag] for tag in self.codec.tags])
+
+    def _mean_of_members(self, model: Model, docs: list[Doc], is_train: bool) -> tuple[Ragged, None]:
+        """Return the log of the mean tag probabilities, (n_tokens, n_tags), without a gradient."""
+        members = self.members.items()
+        p = np.mean([m.marginals(docs)[:, self.columns[name]] for name, m in members], axis=0)
+        n_tokens = model.ops.asarray1i([len(doc) for doc in docs])
+        return Ragged(model.ops.asarray2f(np.log(np.maximum(p, MIN_PROBABILITY))), n_tokens), None
 
     def load_cfg(self, saved: Block, exclude: Iterable[str]) -> None:
         """Take over saved settings and types of the ensemble and of its members."""
         super().load_cfg(saved, ["model"])
         self._align()
-        for member in self.mean.members if "model" not in exclude else ():
+        for member in self.members.values() if "model" not in exclude else ():
             forget_outputs(member.model)
 
     def compose(self, types: Iterable[str], weights: Mapping[str, TokenTagger]) -> None:
