@@ -1,13 +1,14 @@
 """Flagged sentences in doc.spans: several components may flag, none removes those of another."""
 
 from collections.abc import Iterable, Iterator
+from itertools import compress
 
 import numpy as np
 from spacy.tokens import Doc, Span, SpanGroup
 from thinc.types import Floats1d, Ints1d
 
 from ...errors import Errors
-from ...sentences import sentence_lengths, touched_sentences
+from ...sentences import all_bounds, touched_sentences
 from ..scores.spans import PIPES, ScoredSpan
 
 RULE_SCORE = 1.0  # of a span that came without one, such as a ruler's
@@ -28,11 +29,11 @@ def write_all_flagged(docs: Iterable[Doc], key: str, name: str, flags: Ints1d, s
     """
     at = 0
     for doc in docs:
-        ends = np.cumsum(sentence_lengths(doc))
-        rows = list(_of_others(doc, key, name))
-        for i in np.flatnonzero(flags[at : at + len(ends)]).tolist():
-            rows.append((doc[ends[i - 1] if i else 0 : ends[i]], float(scores[at + i]), name))
-        at += len(ends)
+        bounds, rows = all_bounds(doc), list(_of_others(doc, key, name))
+        for i in np.flatnonzero(flags[at : at + len(bounds)]).tolist():
+            start, end = bounds[i]
+            rows.append((doc[start:end], float(scores[at + i]), name))
+        at += len(bounds)
         rows.sort(key=lambda row: (row[0].start, row[0].end))
         attrs = doc.spans[key].attrs if key in doc.spans else {}
         attrs = {**attrs, "scores": [score for _, score, _ in rows], PIPES: [pipe for *_, pipe in rows]}
@@ -67,10 +68,7 @@ def flagged_parts(doc: Doc, key: str | None, who: str) -> Parts:
         return [(0, len(doc))] if len(doc) else []
     if key not in doc.spans:
         raise ValueError(Errors.L254.format(who=who, key=key))
-    ends = np.cumsum(sentence_lengths(doc))
-    flagged = np.flatnonzero(touched_sentences(doc, doc.spans[key]))
-    starts = np.append(0, ends)[flagged]
-    return list(zip(starts.tolist(), ends[flagged].tolist(), strict=True))
+    return list(compress(all_bounds(doc), touched_sentences(doc, doc.spans[key])))
 
 
 def within(ents: Iterable[ScoredSpan], parts: Parts) -> Iterator[ScoredSpan]:

@@ -14,7 +14,7 @@ from thinc.types import Floats1d
 from ...corpus.examples import annotated_sentences, entity_sentences, flagged_sentences
 from ...corpus.rare import rare_types
 from ...errors import Errors, Warnings
-from ...sentences import has_boundaries, sentence_lengths
+from ...sentences import has_boundaries, sentence_lengths, sums_by_sentence
 from ...types import Block, Overrides
 from ..label_checks import check_known
 from ..neighbours import boundary_setters
@@ -131,9 +131,5 @@ def sentence_targets(
 
 def _draws(doc: Doc) -> Floats1d:
     """Return a number in [0, 1) for each sentence, which is a hash of its words."""
-    if not len(doc):
-        return np.zeros(0)
-    lengths = sentence_lengths(doc)
-    words = doc.to_array("ORTH").astype("uint64")
-    sums = np.add.reduceat(words, np.cumsum(lengths) - lengths)
+    sums = sums_by_sentence([doc], doc.to_array("ORTH").astype("uint64"))
     return (sums >> np.uint64(11)).astype("float64") / 2.0**53

@@ -1,7 +1,7 @@
 """Queries of `longtail_mrc_ner`: checked, and put to every sentence."""
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise, product
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from ...corpus.labels import check_label
 from ...corpus.type_words import problem_in_config
 from ...errors import Errors
 from ...layers.reading import Asked
-from ...sentences import sentence_lengths
+from ...sentences import all_bounds
 
 
 class CutQuery(TypedDict):
@@ -76,7 +76,6 @@ def _sentences(docs: list[Doc]) -> Iterator[tuple[Vocab, list[int], list[bool], 
     n_before = 0
     for doc in docs:
         words, spaces = (column.tolist() for column in doc.to_array(["ORTH", "SPACY"]).T)
-        ends = np.cumsum(sentence_lengths(doc)).tolist()
-        for start, end in pairwise([0, *ends]):
+        for start, end in all_bounds(doc):
             yield doc.vocab, words[start:end], [*map(bool, spaces[start:end])], n_before + start
         n_before += len(doc)

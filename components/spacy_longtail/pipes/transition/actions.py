@@ -5,6 +5,7 @@ from itertools import islice
 
 import numpy as np
 from spacy.pipeline._parser_internals.transition_system import TransitionSystem
+from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span
 from spacy.training import remove_bilu_prefix
 from thinc.api import Model, to_numpy
@@ -101,12 +102,8 @@ def beginnings(model: Model, columns: Mapping[str, int], docs: list[Doc], labels
     labels (List[str]): Types of the NER.
     RETURNS (Floats2d): Shape (n_tokens, n_types), the tokens of all documents in order.
     """
-    inside = np.zeros(sum(map(len, docs)), dtype=bool)
-    offset = 0
-    for doc in docs:
-        for ent in doc.ents:
-            inside[offset + ent.start + 1 : offset + ent.end] |= ent.label_ in labels
-        offset += len(doc)
+    iob, types = np.concatenate([doc.to_array(["ENT_IOB", "ENT_TYPE"]) for doc in docs]).T
+    inside = (iob == 1) & np.isin(types, np.asarray([*map(get_string_id, labels)], dtype="uint64"))
     token = np.flatnonzero(~inside)
     begins = np.zeros((len(inside), len(labels)))
     if len(token):
