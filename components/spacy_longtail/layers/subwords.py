@@ -99,8 +99,10 @@ class SubwordTable:
 
     def to_bytes(self) -> bytes:
         """Return the table as msgpack, with the subwords as one text."""
-        fields = {"subwords": "\n".join(self.subwords), "is_plain": self.is_plain}
-        return srsly.msgpack_dumps({**self.vectors._asdict(), **fields})
+        subwords = "\n".join(self.subwords)
+        return srsly.msgpack_dumps(
+            {**self.vectors._asdict(), "subwords": subwords, "is_plain": self.is_plain}
+        )
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "SubwordTable":
@@ -142,8 +144,14 @@ def subword_vectors(source: str, width: int) -> Model[list[Doc], Ragged]:
 
     The vectors are loaded at initialization, saved with the model, and not trained.
     """
-    dims, attrs = {"nO": width, "nM": None}, {"source": source, "subwords": NO_SUBWORDS}
-    return Model(NAME, forward, init=init, params={"W": None}, dims=dims, attrs=attrs)
+    return Model(
+        NAME,
+        forward,
+        init=init,
+        params={"W": None},
+        dims={"nO": width, "nM": None},
+        attrs={"source": source, "subwords": NO_SUBWORDS},
+    )
 
 
 def init(model: Model, X: list[Doc] | None = None, Y: object = None) -> None:

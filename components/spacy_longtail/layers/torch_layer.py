@@ -61,8 +61,9 @@ def torch_layer(
     """
     require_torch()
     model = PyTorchWrapper_v3(module, convert_inputs=convert_inputs, convert_outputs=convert_outputs)
-    save, load = to_safetensors, from_safetensors
-    model.shims[0] = shim or TorchShim(module, serialize_model=save, deserialize_model=load)
+    model.shims[0] = shim or TorchShim(
+        module, serialize_model=to_safetensors, deserialize_model=from_safetensors
+    )
     if init is not None:
         model.init = init
     return model

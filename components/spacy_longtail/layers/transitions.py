@@ -25,9 +25,17 @@ def with_transitions(classifier: Model[list[Doc], Ragged]) -> Model[list[Doc], L
         "transitions".
     """
     scores = transition_scores()
-    refs = {name: classifier.maybe_get_ref(name) for name in ("tok2vec", "output_layer")}
-    refs["transitions"] = scores
-    return Model("with_transitions", forward, init=init, layers=[classifier, scores], refs=refs)
+    return Model(
+        "with_transitions",
+        forward,
+        init=init,
+        layers=[classifier, scores],
+        refs={
+            "tok2vec": classifier.maybe_get_ref("tok2vec"),
+            "output_layer": classifier.maybe_get_ref("output_layer"),
+            "transitions": scores,
+        },
+    )
 
 
 def transition_scores(n_tags: int | None = None) -> Model:

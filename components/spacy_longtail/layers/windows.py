@@ -68,8 +68,9 @@ class Pieces:
         }
         if fresh:
             texts = [[text] for text in fresh.values()]
-            options = {"is_pretokenized": True, "add_special_tokens": False}
-            encodings = self.tokenizer.encode_batch(texts, **options)
+            encodings = self.tokenizer.encode_batch(
+                texts, is_pretokenized=True, add_special_tokens=False
+            )
             for key, encoding in zip(fresh, encodings, strict=True):
                 known[key] = encoding.ids[:MAX_PIECES] or [self.unknown]
         self.known = known

@@ -55,9 +55,15 @@ def _replace_stock_ner(nlp: Language, name: str) -> None:
     """
     stock: Any = nlp.get_pipe(name)
     meta = nlp.get_factory_meta(OURS)
-    shared = {key: stock.cfg[key] for key in ("update_with_oracle_cut_size", "incorrect_spans_key")}
-    parts = {"model": stock.model, "moves": stock.moves, "scorer": stock.scorer}
-    ours = registry.factories.get(OURS)(nlp=nlp, name=name, **parts, **shared)
+    ours = registry.factories.get(OURS)(
+        nlp=nlp,
+        name=name,
+        model=stock.model,
+        moves=stock.moves,
+        scorer=stock.scorer,
+        update_with_oracle_cut_size=stock.cfg["update_with_oracle_cut_size"],
+        incorrect_spans_key=stock.cfg["incorrect_spans_key"],
+    )
     ours.cfg["moves"] = stock.cfg["moves"]  # what is saved: null where they come from the data
     nlp._components[nlp.component_names.index(name)] = (name, ours)
     nlp._pipe_meta[name] = meta

@@ -169,9 +169,9 @@ class GatedNER(TrainedTagger):
 
     def set_annotations(self, docs: Iterable[Doc], scores: Predictions) -> None:
         """Merge entities into doc.ents; documents without any stay as they are."""
-        merging = self.cfg["merge"], self.cfg["scores_key"]
         for doc, spans in zip(docs, scores.entities, strict=True):
-            merge_by_score(doc, judge(doc, spans, self.cfg, self.name), *merging)
+            kept = judge(doc, spans, self.cfg, self.name)
+            merge_by_score(doc, kept, self.cfg["merge"], self.cfg["scores_key"])
 
     def update(
         self, examples: Iterable[Example], *, losses: dict[str, float] | None = None, **settings: Any

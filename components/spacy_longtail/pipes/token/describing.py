@@ -46,8 +46,11 @@ class TypeTable:
 
     def to_cfg(self) -> dict[str, Any]:
         """Return the values that are saved in the `cfg` file of a pipe."""
-        descriptions, unseen = dict(self.descriptions), list(self.unseen)
-        return {"types": list(self.labels), "descriptions": descriptions, "unseen": unseen}
+        return {
+            "types": list(self.labels),
+            "descriptions": dict(self.descriptions),
+            "unseen": list(self.unseen),
+        }
 
     def adding(self, label: str, is_described: bool) -> "TypeTable":
         """Return a table with one more type, or this one if it has the type already.

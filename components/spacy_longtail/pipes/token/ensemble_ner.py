@@ -55,9 +55,9 @@ class EnsembleNER(TokenTagger):
         write_probabilities: bool = False,
         scorer: Callable | None = None,
     ) -> None:
-        built = {member: (members[member]["model"], members[member]["head"]) for member in members}
         self.members = {
-            member: TokenModel(*built[member], CrossEntropy(), scheme) for member in sorted(built)
+            member: TokenModel(settings["model"], settings["head"], CrossEntropy(), scheme)
+            for member, settings in sorted(members.items())
         }
         # by member, the columns of the ensemble's tags in its probabilities
         self.columns: dict[str, Ints1d] = {}

@@ -194,8 +194,12 @@ class TokenTagger(EntityScorer, LongtailPipe):
 
     def saved_cfg(self) -> Block:
         """Return the settings, the types and other results of training, and its state."""
-        values = {"class_values": self.tokens.class_values, "state": self.state._asdict()}
-        return {**self.cfg, **values, **self.types.to_cfg()}
+        return {
+            **self.cfg,
+            "class_values": self.tokens.class_values,
+            "state": self.state._asdict(),
+            **self.types.to_cfg(),
+        }
 
     def load_cfg(self, saved: Block, exclude: Iterable[str]) -> None:
         """Take over saved settings and types, which may differ in number from those before."""

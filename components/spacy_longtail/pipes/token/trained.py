@@ -146,23 +146,22 @@ class TrainedTagger(TokenTagger, ABC):
         check_known("thresholds", self.cfg["thresholds"] or (), self.labels, self.who)
         check_taught(self.loss, get_examples(), self.name)
         reader = None if counts_corpus is None else partial(self._learnt_from, counts_corpus)
-        given = self.labels, self.codec.prefixes, reader, nlp, self.who, self.name
-        self.tokens.class_values = resolve_classes(self.loss, *given)
+        self.tokens.class_values = resolve_classes(
+            self.loss, self.labels, self.codec.prefixes, reader, nlp, self.who, self.name
+        )
         self.tokens.use(self.types)
         self.state = TwoTaskState()
         self.cfg[CALIBRATION] = None
         check_described(self.model, self.name, descriptions=descriptions, pretrained=pretrained)
-        head = None
+        head = None if pretrained is None else read_pretrained(pretrained, self.name)
         if self.is_described:
-            head = None if pretrained is None else read_pretrained(pretrained, self.name)
             self._settle_describer(nlp, head)
             texts = {**self.types.descriptions, **(descriptions or {})}
             if unknown := ", ".join(sorted(texts.keys() - {*known, *self.labels})):
                 raise ValueError(Errors.L801.format(who=self.name, unknown=unknown))
             table = TypeTable(self.labels, unseen=self.labels).describing(texts, self.name)
             self.tokens.types = table.seeing(mentioned)
-            vectors = describe_apart(table.descriptions, self.describe, self.name)
-            self.tokens.set_descriptions(vectors)
+            self.tokens.set_descriptions(describe_apart(table.descriptions, self.describe, self.name))
         sampled = get_examples() if self.samples_training else seen()
         sample = list(islice((eg.predicted for eg in sampled if len(eg.predicted)), 10))
         self.model.initialize(X=sample)

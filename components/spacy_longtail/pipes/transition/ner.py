@@ -205,8 +205,9 @@ class LongtailNER(EntityRecognizer):
         super().initialize(lambda: self._kept(seen()), nlp=nlp, labels=labels)
         check_known("thresholds", self.cfg["thresholds"] or (), self.labels, WHO)
         self.cfg[CALIBRATION] = None
-        given = self.labels, "BILU", counts_corpus, nlp, WHO, self.name
-        self.cfg["class_values"] = resolve_classes(self.loss, *given)
+        self.cfg["class_values"] = resolve_classes(
+            self.loss, self.labels, "BILU", counts_corpus, nlp, WHO, self.name
+        )
 
     def update(self, examples: Iterable[Example], **settings: Any) -> dict[str, float]:
         """Learn from a batch, as for `ner`, of the included types only."""
