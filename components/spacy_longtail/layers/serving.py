@@ -65,8 +65,14 @@ def is_numpy_faster() -> bool:
     """
     if (chosen := os.environ.get(VARIABLE)) is not None:
         if chosen not in CHOICES:
-            rule, fix = "numpy or blis", "Remove it to take the faster one."
-            raise ValueError(Errors.L001.format(name=VARIABLE, rule=rule, value=chosen, fix=fix))
+            raise ValueError(
+                Errors.L001.format(
+                    name=VARIABLE,
+                    rule="numpy or blis",
+                    value=chosen,
+                    fix="Remove it to take the faster one.",
+                )
+            )
         return chosen == "numpy"
     rows, weights = np.ones((BLOCK_ROWS, 288), dtype="float32"), np.ones((288, 288), dtype="float32")
     seconds: dict[bool, list[float]] = {False: [], True: []}

@@ -99,8 +99,9 @@ def ListedNames(
         >>> model.initialize(X=docs).predict(docs)[0].shape
         (4, 96)
     """
-    rule, fix = "a number from 0 to 0.99", "0.3 is the default."
-    chance = finite("dropout", dropout, rule, fix, low=0.0, high=0.99)
+    chance = finite(
+        "dropout", dropout, "a number from 0 to 0.99", "0.3 is the default.", low=0.0, high=0.99
+    )
     return Model(
         "listed_names",
         forward,

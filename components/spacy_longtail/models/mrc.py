@@ -32,8 +32,13 @@ def MRC(
     hidden: Model = Gelu(nO=hidden_width, nI=width and 2 * width, dropout=0.0)
     output: Model = Linear(nO=1, nI=hidden_width, init_W=zero_init)
     span_scorer: Model = chain(paired_rows(), hidden, output)
-    refs: dict = {"tok2vec": tok2vec, "boundaries": boundaries, "span_scorer": span_scorer}
-    return Model("mrc", forward, init=init, layers=[rows, boundaries, span_scorer], refs=refs)
+    return Model(
+        "mrc",
+        forward,
+        init=init,
+        layers=[rows, boundaries, span_scorer],
+        refs={"tok2vec": tok2vec, "boundaries": boundaries, "span_scorer": span_scorer},
+    )
 
 
 def init(model: Model, X: list[Asked] | None = None, Y: Reading | None = None) -> None:

@@ -47,13 +47,25 @@ def RichEmbed(
     """
     width = whole("width", width, "96 is usual.", 1)
     if len(rows) != len(attrs):
-        rule, fix = "one number for each of 'attrs'", f"Give {len(attrs)} numbers."
-        raise ValueError(Errors.L001.format(name="rows", rule=rule, value=rows, fix=fix))
+        raise ValueError(
+            Errors.L001.format(
+                name="rows",
+                rule="one number for each of 'attrs'",
+                value=rows,
+                fix=f"Give {len(attrs)} numbers.",
+            )
+        )
     if not attrs and not include_static_vectors and subwords is None:
         raise ValueError(Errors.L824)
     if unknown := [name for name in attrs if name not in IDS]:
-        rule, fix = "names of spaCy's token attributes", "NORM, PREFIX, SUFFIX and SHAPE are usual."
-        raise ValueError(Errors.L001.format(name="attrs", rule=rule, value=unknown, fix=fix))
+        raise ValueError(
+            Errors.L001.format(
+                name="attrs",
+                rule="names of spaCy's token attributes",
+                value=unknown,
+                fix="NORM, PREFIX, SUFFIX and SHAPE are usual.",
+            )
+        )
     sizes = [whole("rows", n, "1000 to 5000 is usual.", 1) for n in rows]
     parts: list[Model[list[Doc], Ragged]] = []
     if attrs:

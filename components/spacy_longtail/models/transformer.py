@@ -47,8 +47,9 @@ def Transformer(
         import transformers  # noqa: F401
     from ..layers import torch_transformer
 
-    rule, fix = "a number above 0, at most 1", "0.8 is the default."
-    decay = finite("layer_decay", layer_decay, rule, fix, 1e-3, 1)
+    decay = finite(
+        "layer_decay", layer_decay, "a number above 0, at most 1", "0.8 is the default.", 1e-3, 1
+    )
     limit = None if max_pieces is None else whole("max_pieces", max_pieces, "Use null.", 8)
     size = whole("batch_pieces", batch_pieces, "4096 is the default.", limit or DEFAULT_PIECES)
     module = torch_transformer.PieceEncoder()

@@ -258,9 +258,13 @@ class UntrainedPipe(SavedPipe, Pipe):
 
 def check_head_rate(head_rate: float) -> float:
     """Return a learning rate of the head as a multiple of the encoder's, if it is valid."""
-    rule = "a finite number above 0"
-    fix = "1 is the optimizer's own rate. To train nothing, name the component in frozen_components."
-    return finite("head_rate", head_rate, rule, fix, sys.float_info.min)
+    return finite(
+        "head_rate",
+        head_rate,
+        "a finite number above 0",
+        "1 is the optimizer's own rate. To train nothing, name the component in frozen_components.",
+        low=sys.float_info.min,
+    )
 
 
 def check_finite(who: str, n_rows: int, loss: float, *gradient: FloatsXd) -> None:

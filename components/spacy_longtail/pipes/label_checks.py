@@ -30,8 +30,14 @@ def check_types(setting: str, labels: Collection[str] | str, who: str) -> list[s
     """Return the types that a setting names."""
     types = {t.strip() for t in labels}
     if isinstance(labels, str) or not types or "" in types or len(types) < len(labels):
-        rule = "a list of at least one type, each named once and none blank"
-        raise ValueError(Errors.L001.format(name=setting, rule=rule, value=labels, fix=""))
+        raise ValueError(
+            Errors.L001.format(
+                name=setting,
+                rule="a list of at least one type, each named once and none blank",
+                value=labels,
+                fix="",
+            )
+        )
     return [check_label(label, f" of '{setting}' in {who}") for label in labels]
 
 
@@ -68,6 +74,6 @@ def warn_without_mention(
     lacking = [label for label in is_learnt if label not in mentioned]
     if lacking:
         how = "finds them by their descriptions alone" if is_described else "cannot find them"
-        shown = {"who": who, "types": ", ".join(sorted(lacking)), "how": how}
-        warnings.warn(Warnings.W180.format(**shown), stacklevel=3)
+        types = ", ".join(sorted(lacking))
+        warnings.warn(Warnings.W180.format(who=who, types=types, how=how), stacklevel=3)
     return lacking

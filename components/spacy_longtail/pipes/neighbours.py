@@ -78,8 +78,14 @@ def gate_types(nlp: Language | None, pipe: object, key: str, who: str) -> list[s
     """
     gate, types = ("none", []) if nlp is None else _opened_by(nlp, pipe, key, who)
     if not types:
-        needs, fix = "a gate with types for labels = 'auto'", "Name the types in 'labels'."
-        raise ValueError(Errors.L210.format(who=who, needs=needs, found=gate, fix=fix))
+        raise ValueError(
+            Errors.L210.format(
+                who=who,
+                needs="a gate with types for labels = 'auto'",
+                found=gate,
+                fix="Name the types in 'labels'.",
+            )
+        )
     return types
 
 

@@ -29,8 +29,14 @@ THRESHOLD = 0.1
 
 def check_budget(value: object) -> float:
     """Return a budget, which is a fraction of all sentences, if it is valid."""
-    rule, fix = "a share of all sentences, above 0 and at most 1", "0.03 flags at most 3 %."
-    return finite("budget", value, rule, fix, 1e-9, 1.0)
+    return finite(
+        "budget",
+        value,
+        "a share of all sentences, above 0 and at most 1",
+        "0.03 flags at most 3 %.",
+        low=1e-9,
+        high=1.0,
+    )
 
 
 class PosteriorGate(Gate, UntrainedPipe):

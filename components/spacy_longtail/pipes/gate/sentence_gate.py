@@ -84,8 +84,6 @@ class SentenceGate(Gate, LongtailPipe):
         weak_labels: list[str] | str | None = None,
     ) -> None:
         rare_labels = chosen_labels(weak_labels, rare_labels, name)
-        share, fix = "a share of all mentions, 0 to 1", f"{AUTO_SHARE} is usual."
-        auto_share = finite("auto_share", auto_share, share, fix, 0.0, 1.0)
         if rare_labels != AUTO:
             rare_labels = check_types("rare_labels", rare_labels, WHO)
         super().__init__(
@@ -96,7 +94,14 @@ class SentenceGate(Gate, LongtailPipe):
             head_rate,
             **FOUND,
             rare_labels=rare_labels,
-            auto_share=auto_share,
+            auto_share=finite(
+                "auto_share",
+                auto_share,
+                "a share of all mentions, 0 to 1",
+                f"{AUTO_SHARE} is usual.",
+                low=0.0,
+                high=1.0,
+            ),
             data=data,
             threshold=finite("threshold", threshold, "between 0 and 1", "0.5 is neutral.", 0.0, 1.0),
             spans_key=spans_key,

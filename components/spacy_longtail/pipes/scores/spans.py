@@ -109,9 +109,11 @@ def check_judging(
     elif scores_key is None and not is_scored:
         raise ValueError(Errors.L251.format(who=who))
     else:
-        rule, fix = "a score, 0 to 1", "0 keeps every entity of the type."
-        given = thresholds.items()
-        thresholds = {t: finite(f"thresholds.{t}", n, rule, fix, 0.0, 1.0) for t, n in given}
+        fix = "0 keeps every entity of the type."
+        thresholds = {
+            label: finite(f"thresholds.{label}", minimum, "a score, 0 to 1", fix, low=0.0, high=1.0)
+            for label, minimum in thresholds.items()
+        }
     return {"scores_key": scores_key, "thresholds": thresholds, "abstain_key": abstain_key}
 
 
