@@ -1,15 +1,13 @@
 """Class weights of a loss: resolved at initialization from the untouched training data."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 
 from spacy.language import Language
-from spacy.training import Example
 
 from ..corpus.counts import CorpusCounts, count_docs
 from ..errors import Errors
 from ..losses import Loss
-
-Reader = Callable[[Language], Iterable[Example]]
+from ..readers.base import Reader
 
 
 def resolve_classes(
