@@ -70,8 +70,9 @@ def _scaled_marginals(scores: Floats2d, packing: Packing, transitions: Transitio
     first = packing.starts[1]
     products = forward * sums
     totals = products.sum(axis=1, keepdims=True)
-    checked = (forward[first:], sums[packing.previous], totals)  # without later positions partly empty
-    if not all(float(part.min()) >= MIN_TERM for part in checked if part.size):  # NaN as well
+    checked = (forward[first:], sums[packing.previous], totals)
+    # without a second token the first two are empty; NaN is not above the minimum either
+    if not all(float(part.min()) >= MIN_TERM for part in checked if part.size):
         return None
     return (products / totals)[packing.row]
 
