@@ -63,6 +63,16 @@ def multilingual() -> Iterator[tuple[str, str]]:
         yield f"multilingual.tuned.{name}", f"{100 * tuned:.1f}"
 
 
+def averaged(tests: list[dict]) -> dict:
+    """Return the mean of the scores of several seeds."""
+    names = ("ents_macro_f", "ents_tail_f", "ents_f")
+    by_type = {
+        label: {key: mean(test["ents_per_type"][label][key] for test in tests) for key in "prf"}
+        for label in tests[0]["ents_per_type"]
+    }
+    return {**{name: mean(test[name] for test in tests) for name in names}, "ents_per_type": by_type}
+
+
 def _scores(test: dict, *keys: str) -> str:
     """Return macro F1 and other scores of a test part."""
     return " / ".join(f"{100 * test[name]:.1f}" for name in ("ents_macro_f", *keys))
@@ -85,6 +95,7 @@ LONG = "1,000 steps"  # of methods whose names end with it
 TITLES = {  # of methods in the records
     "stock": "stock spaCy",
     "plain transformer": "plain transformer",
+    f"plain transformer, {LONG}": f"plain transformer, {LONG}",
     "CNN": "our CNN",
     "three layers": "ours, three layers",
     "six layers": "ours, six layers",
@@ -96,10 +107,10 @@ ENSEMBLE = ("CNN", "six layers", "ensemble")
 
 def specialist() -> Iterator[tuple[str, str]]:
     """Yield scores on specialist corpora, and what lists of names add."""
-    runs = {(r["corpus"], r["method"]): r["test"] for r in read("domains") if r["seed"] == 0}
-    again = {r["corpus"]: r["test"] for r in read("domains") if r["seed"] == 1}
-    scores = [f"{100 * again[corpus]['ents_macro_f']:.1f}" for corpus in DOMAINS]
-    yield "domains.six.again", f"{', '.join(scores[:-1])} and {scores[-1]}"
+    by_seed: dict[tuple[str, str], dict[int, dict]] = {}
+    for r in read("domains"):
+        by_seed.setdefault((r["corpus"], r["method"]), {})[r["seed"]] = r["test"]
+    runs = {key: averaged([*tests.values()]) for key, tests in by_seed.items()}
     shots = {
         (
             r["corpus"],
@@ -122,15 +133,17 @@ def specialist() -> Iterator[tuple[str, str]]:
         ruled.append((title, *cells))
     yield "ruler.rows", rows_of(ruled)
     numbers = (str(len(runs[corpus, "CNN"]["ents_per_type"])) for corpus in DOMAINS)
-    rows = list[tuple[str, ...]]([("types", *numbers)])
+    rows = list[tuple[str, ...]]([("types", "", *numbers)])
     for encoder, name in (
         ("cnn", "our CNN, without training"),
         ("trf", "ours, six layers, without training"),
     ):
         shots = (f"{zero[corpus, f'en_longtail_{encoder}']:.1f}" for corpus in DOMAINS)
-        rows.append((name, *shots))
+        rows.append((name, "", *shots))
     for method, name in TITLES.items():
-        rows.append((name, *(_scores(runs[corpus, method], "ents_tail_f") for corpus in DOMAINS)))
+        n_seeds = min(len(by_seed[corpus, method]) for corpus in DOMAINS)
+        cells = (_scores(runs[corpus, method], "ents_tail_f") for corpus in DOMAINS)
+        rows.append((name, str(n_seeds), *cells))
     yield "domains.rows", rows_of(rows)
     yield from _longer(runs)
     yield from _taught(runs)
@@ -189,7 +202,7 @@ def specialist() -> Iterator[tuple[str, str]]:
 
 def _longer(runs: dict[tuple[str, str], dict]) -> Iterator[tuple[str, str]]:
     """Yield what 1,000 steps instead of 400 bring the transformers."""
-    for name in ("three layers", "six layers"):
+    for name in ("plain transformer", "three layers", "six layers"):
         short, long, stock = (
             mean(100 * runs[corpus, method]["ents_macro_f"] for corpus in DOMAINS)
             for method in (name, f"{name}, {LONG}", "stock")
@@ -215,7 +228,7 @@ def _lists_for_six(
     name, keys = f"six layers, {LONG}", ("ents_macro_f", "ents_tail_f")
     rows, gains = list[tuple[str, ...]](), list[list[float]]()
     for corpus, title in DOMAINS.items():
-        (own,) = lists[f"{corpus}_30", f"six layers with lists, {LONG}"]
+        own = averaged(lists[f"{corpus}_30", f"six layers with lists, {LONG}"])
         alone, stock = runs[corpus, name], runs[corpus, "stock"]
         rows.append((title, *(_scores(test, "ents_tail_f") for test in (alone, own))))
         gains.append([100 * (own[key] - other[key]) for other in (alone, stock) for key in keys])
