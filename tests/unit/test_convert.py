@@ -182,6 +182,9 @@ def test_encodings_are_checked(encoding):
 def test_a_failed_run_leaves_the_target_as_it_was(tmp_path):
     target, bad = tmp_path / "deep" / "out", iob_corpus(tmp_path / "in")
     new_file(bad / "test.iob", "a\tI-X\n")
+    with pytest.raises(ValueError, match="L401"):
+        convert_corpus(bad, target)
+    assert not target.parent.exists()
     convert_corpus(iob_corpus(tmp_path / "good"), target)
     new_file(target / "mine.txt", "kept")
     before = tree(target)
