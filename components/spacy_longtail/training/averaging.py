@@ -10,11 +10,12 @@ from spacy.pipeline.trainable_pipe import TrainablePipe
 from spacy.tokenizer import Tokenizer
 from spacy.util import set_dot_to_object
 from spacy.vectors import Vectors
-from thinc.api import Model, PyTorchShim, to_numpy
+from thinc.api import PyTorchShim, to_numpy
 from thinc.types import FloatsXd
 from thinc.util import torch2xp
 
 from ..errors import Errors
+from ..layers.listeners import nodes_of
 from ..pipes.neighbours import name_in
 from ..pipes.sources import add_sources, sources_of
 from ..pipes.token import ensemble_ner
@@ -24,13 +25,6 @@ from ..pipes.token.tagging import TokenTagger
 from ..types import ENTITY_SCORES, Block
 from .taggers import only_tagger
 
-SEEDS = "Name pipelines that one config trained with different seeds."
-JUDGED = "Name the pipeline from before `thresholds`: its thresholds are wrong for averaged scores."
-USE = "Name pipelines whose only NER is a longtail_token_ner with head = 'softmax' or 'crf'."
-FROM_ONE = (
-    "Omit --weights to average their probabilities instead, or train runs that start from the same "
-    "pretrained encoder, as configs/pretrained_cnn.cfg does."
-)
 COSINE = 0.5  # minimum cosine of the weights of two runs; near 1 if they have the same start
 
 
@@ -78,7 +72,11 @@ def _tagger(nlp: Language, path: Path | str) -> TokenNER:
     if not isinstance(tagger, TokenNER):
         heads = (getattr(pipe, "cfg", {}).get("head") for _, pipe in nlp.pipeline)
         shown = [f"{n} (head = {h!r})" if h else n for n, h in zip(nlp.pipe_names, heads, strict=True)]
-        raise refused(path, f"its components are {', '.join(shown) or 'none'}", USE)
+        raise refused(
+            path,
+            f"its components are {', '.join(shown) or 'none'}",
+            "Name pipelines whose only NER is a longtail_token_ner with head = 'softmax' or 'crf'.",
+        )
     _check_not_judged(path, tagger)
     return tagger
 
@@ -138,7 +136,8 @@ def average_weights(pipelines: Sequence[Language], paths: Sequence[Path | str]) 
             raise refused(
                 path,
                 f"it and {paths[0]} began apart: their weights have a cosine of {cosine:.2f}",
-                FROM_ONE,
+                "Omit --weights to average their probabilities instead, or train runs that start from "
+                "the same pretrained encoder, as configs/pretrained_cnn.cfg does.",
             )
     means = [sum(array for _, array in several) / len(paths) for several in zip(*weights, strict=True)]
     for (_, array), mean in zip(weights[0], means, strict=True):  # at last, because some may be tied
@@ -149,8 +148,7 @@ def average_weights(pipelines: Sequence[Language], paths: Sequence[Path | str]) 
 def _weights(nlp: Language) -> list[tuple[str, FloatsXd]]:
     """Return all parameters of a pipeline with their names, sharing its memory."""
     arrays: list[tuple[str, FloatsXd]] = []
-    models = (getattr(pipe, "model", None) for _, pipe in nlp.pipeline)
-    for node in (node for model in models if isinstance(model, Model) for node in model.walk()):
+    for node in nodes_of(nlp):
         arrays += [(n, node.get_param(n)) for n in node.param_names if node.has_param(n)]
         for shim in (shim for shim in node.shims if isinstance(shim, PyTorchShim)):
             tensors = shim._model.state_dict().items()
@@ -184,7 +182,11 @@ def refused(path: Path | str, problem: str, fix: str) -> ValueError:
 def _check_not_judged(path: Path | str, pipe: Any) -> None:
     judged = [name for name in ("thresholds", "calibration") if getattr(pipe, "cfg", {}).get(name)]
     if judged:
-        raise refused(path, f"{pipe.name!r} has {' and '.join(judged)} of its own", JUDGED)
+        raise refused(
+            path,
+            f"{pipe.name!r} has {' and '.join(judged)} of its own",
+            "Name the pipeline from before `thresholds`: its thresholds are wrong for averaged scores.",
+        )
 
 
 def _check_alike(
@@ -201,7 +203,7 @@ def _check_alike(
             raise refused(
                 path,
                 f"its {' and '.join(others)} are not those of {paths[0]}" if others else problem,
-                SEEDS,
+                "Name pipelines that one config trained with different seeds.",
             )
     return tables[0] if tables else None
 

@@ -104,11 +104,11 @@ def check_beginning(config: Config) -> None:
         if path is not None and not (Path(str(path)).exists() or is_package(str(path))):
             raise ValueError(Errors.L402.format(path=path, fix=fix))
     if initialize.get("init_tok2vec") is not None and not config.get("pretraining"):
-        fix = "`spacy init fill-config --pretraining` fills that in."
         raise ValueError(
             Errors.L438.format(
                 path="The config",
-                problem=f"spaCy ignores init_tok2vec where [pretraining] is empty. {fix}",
+                problem="spaCy ignores init_tok2vec where [pretraining] is empty. "
+                "`spacy init fill-config --pretraining` fills that in.",
             )
         )
 

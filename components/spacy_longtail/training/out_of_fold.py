@@ -98,8 +98,12 @@ def _settings(path: Path | None, corpus: Path, steps: int, seed: int) -> Config:
         path = corpus / "config.cfg"
         own = load_config(DEFAULT_CONFIG_PATH).merge(Config().from_str(OWN_CONFIG))
         own.to_disk(path, interpolate=False)
-    settings = {"training.max_steps": steps, "training.patience": 0, "training.seed": seed}
-    settings["training.eval_frequency"] = steps  # the fold's scores are not looked at
+    settings = {
+        "training.max_steps": steps,
+        "training.patience": 0,
+        "training.seed": seed,
+        "training.eval_frequency": steps,  # the fold's scores are not looked at
+    }
     config = load_filled(path, corpus, settings)
     config["training"]["logger"] = {"@loggers": "spacy.ConsoleLogger.v1"}
     written = json.dumps(str(part_path(corpus, "train")))[1:-1]  # escaped as it is among the corpora

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import platform
 import shlex
 from collections.abc import Callable, Mapping
@@ -80,13 +81,12 @@ def file_content(path: str) -> str:
     path (str): The path, or the name of an installed package or of a model on a hub.
     """
     root = located(path)
-    try:
+    # unlike the methods of Path, these accept a text that is too long for a path
+    if os.path.isfile(root):
         files = [root]
-        if root.is_dir():  # without hidden files, such as the cached counts of a corpus
-            files = sorted(p for p in root.rglob("*") if p.is_file() and p.name[0] != ".")
-        if not all(file.is_file() for file in files):
-            return ""
-    except OSError:  # the text is too long for a path
+    elif os.path.isdir(root):  # without hidden files, such as the cached counts of a corpus
+        files = sorted(p for p in root.rglob("*") if p.is_file() and p.name[0] != ".")
+    else:
         return ""
     return json_checksum([(file.relative_to(root).as_posix(), checksum(file)) for file in files])
 

@@ -1,5 +1,6 @@
 """Sentences of an encoder's pretraining, recognised by a sample of their hashes."""
 
+import os
 import warnings
 from collections.abc import Iterable
 from functools import lru_cache
@@ -55,8 +56,9 @@ def seen_share(pipeline: Path, parts: Iterable[Path]) -> float:
     path = located(pipeline) / FILE
     data = path.read_bytes() if path.is_file() else b""
     if len(data) % 4:
-        problem = f"{FILE} is damaged"
-        raise ValueError(Errors.L274.format(who="A training", path=pipeline, problem=problem, fix=START))
+        raise ValueError(
+            Errors.L274.format(who="A training", path=pipeline, problem=f"{FILE} is damaged", fix=START)
+        )
     if not data:
         return 0.0
     vocab = Vocab()
@@ -73,22 +75,13 @@ def warn_seen(config: Config, corpus: Path) -> None:
     parts = tuple(path for name in ("dev", "test") if (path := part_path(corpus, name)).exists())
     blocks = {name: config.get(name, {}) for name in ("components", "initialize")}
     values = {str(value) for value in dict_to_dot(blocks).values()}
-    for folder in sorted(filter(_lists_seen, values)):
+    # unlike a method of Path, `isfile` accepts a text that is too long for a path
+    for folder in sorted(v for v in values if v and os.path.isfile(located(v) / FILE)):
         if (share := _share(folder, parts)) > MAX_SEEN:
             warnings.warn(
                 Warnings.W103.format(path=folder, corpus=corpus, share=f"{100 * share:.0f} %"),
                 stacklevel=3,
             )
-
-
-def _lists_seen(value: str) -> bool:
-    """Return whether a setting is an encoder with a list of the sentences of its pretraining."""
-    if not value or "\n" in value or "\0" in value:
-        return False
-    try:
-        return (located(value) / FILE).is_file()
-    except OSError:  # the text is too long for a path
-        return False
 
 
 @lru_cache(maxsize=64)

@@ -127,8 +127,10 @@ def load_filled(config: Path, corpus: Path, overrides: Overrides | None = None) 
         filled = load_config(config, overrides=filled_in(config, corpus, overrides), interpolate=False)
         for name in ("seed", "gpu_allocator"):  # spaCy reads them before it checks [training]
             if name not in filled.get("training", {}):
-                fix = "`python -m spacy init fill-config` writes all defaults"
-                raise ValueError(f"[training] has no {name!r}; {fix}.")
+                raise ValueError(
+                    f"[training] has no {name!r}; "
+                    "`python -m spacy init fill-config` writes all defaults."
+                )
         require_of(filled)
         return filled
     except (ValueError, ConfigParserError) as error:
@@ -153,8 +155,10 @@ def known_sections(overrides: Overrides, config: Config) -> Block:
     known = {name: value for name, value in overrides.items() if is_known(name)}
     section = config.get("longtail", {})
     if section.get("descriptions"):
-        texts = {**overrides["longtail.descriptions"], **section["descriptions"]}
-        known["longtail.descriptions"] = texts
+        known["longtail.descriptions"] = {
+            **overrides["longtail.descriptions"],
+            **section["descriptions"],
+        }
     if section.get("queries"):
         labels = overrides["longtail.labels"]
         queries = {**overrides["longtail.queries"], **section["queries"]}
@@ -307,8 +311,10 @@ def check_trainable(config: Config, path: Path) -> Language:
         _, dev = resolve_dot_names(filled, [training["train_corpus"], training["dev_corpus"]])
         lost, known = uncomputed_scores(nlp, dev, training["score_weights"])
         if lost:
-            scores = f"{', '.join(lost)}, computed are {', '.join(known) or 'none'}"
-            raise ValueError(f"no component computes what [training.score_weights] weighs: {scores}.")
+            raise ValueError(
+                "no component computes what [training.score_weights] weighs: "
+                f"{', '.join(lost)}, computed are {', '.join(known) or 'none'}."
+            )
         load_weights(nlp, filled)
     except Exception as error:  # a config can name any function, which can raise any error
         raise ValueError(Errors.L438.format(path=path, problem=message_of(error))) from error
@@ -323,8 +329,10 @@ def check_known(config: Config, filled: Config) -> None:
     """
     for section in ("nlp", "training", "initialize"):
         if unknown := sorted(set(config.get(section, {})) - set(filled[section])):
-            known = ", ".join(sorted(filled[section]))
-            raise ValueError(f"[{section}] has no setting {', '.join(unknown)}; it has {known}")
+            raise ValueError(
+                f"[{section}] has no setting {', '.join(unknown)}; "
+                f"it has {', '.join(sorted(filled[section]))}"
+            )
 
 
 def uncomputed_scores(
