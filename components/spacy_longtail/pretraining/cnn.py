@@ -319,10 +319,12 @@ def read_cnn(name: str) -> CNNStart:
     embed, encode = config.get("embed", {}), config.get("encode", {})
     block = _tok2vec(embed.get("width"), embed.get("rows"), encode.get("depth"), embed.get("subwords"))
     if head is None or config != block:
-        names = ", ".join(nlp.pipe_names) or "none"
-        problem = f"it is not a pretrained CNN. Its components: {names}"
-        fix = "Name the folder model/ that `pretrain` wrote for a CNN, or en_longtail_cnn"
-        raise unusable(name, problem, fix, ENCODER)
+        raise unusable(
+            name,
+            problem=f"it is not a pretrained CNN. Its components: {', '.join(nlp.pipe_names) or 'none'}",
+            fix="Name the folder model/ that `pretrain` wrote for a CNN, or en_longtail_cnn",
+            role=ENCODER,
+        )
     table: SubwordTable = _nodes(nlp, NAME)[0].attrs["subwords"]
     cnn = CNN(torch.from_numpy(table.vectors.expand()), embed["rows"], embed["width"], encode["depth"])
     model = CNNBiEncoder(cnn, head.get_dim("nM"))
@@ -349,12 +351,22 @@ def build_cnn(model: CNNBiEncoder, table: SubwordTable, name: str, nlp: Language
 
 def _tok2vec(width: int, rows: list[int], depth: int, subwords: str) -> Block:
     """Return the config of a CNN, with the defaults of its architectures."""
-    embed = {"width": width, "attrs": list(ATTRIBUTES), "rows": rows, "subwords": subwords}
-    encode = {"width": width, "window_size": 1, "maxout_pieces": N_PIECES, "depth": depth}
     block = {
         "@architectures": "spacy.Tok2Vec.v2",
-        "embed": {"@architectures": "longtail.RichEmbed.v1", **embed},
-        "encode": {"@architectures": "spacy.MaxoutWindowEncoder.v2", **encode},
+        "embed": {
+            "@architectures": "longtail.RichEmbed.v1",
+            "width": width,
+            "attrs": list(ATTRIBUTES),
+            "rows": rows,
+            "subwords": subwords,
+        },
+        "encode": {
+            "@architectures": "spacy.MaxoutWindowEncoder.v2",
+            "width": width,
+            "window_size": 1,
+            "maxout_pieces": N_PIECES,
+            "depth": depth,
+        },
     }
     return registry.fill({"model": block}, validate=False)["model"]
 

@@ -1,6 +1,7 @@
 """Learner of a CNN, which may learn the predictions and the states of a transformer."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import cast
 
 import numpy as np
@@ -83,8 +84,7 @@ class CNNLearner(BiEncoderLearner):
 
     def _read_features(self) -> None:
         """Store the inputs of the CNN for all words and label texts."""
-        n_rows = [len(table) for table in self.model.encoder.tables]
-        features = self.vocabulary.features(self.table, n_rows)
+        features = self.vocabulary.features(self.table, [*map(len, self.model.encoder.tables)])
         self.features = [part.to(self.device) for part in features]
         self.keys = torch.from_numpy(self.vocabulary.keys).to(self.device)
         rows = subwords_of_texts(self.table, list(self.texts))
@@ -99,14 +99,11 @@ class CNNLearner(BiEncoderLearner):
         encoder = [p for p in cnn.parameters() if p is not cnn.vectors]
         in_cnn = {*map(id, cnn.parameters())}
         head = [p for p in module.parameters() if id(p) not in in_cnn]
-        groups = (
-            ([cnn.vectors], TABLE_RATE * rates.encoder_rate, 0.0),
-            (encoder, rates.encoder_rate, rates.weight_decay),
-            (head, rates.head_rate, rates.weight_decay),
-        )
+        decay, table_rate = rates.weight_decay, TABLE_RATE * rates.encoder_rate
         return [
-            {"params": params, "rate": rate, "weight_decay": decay, "betas": BETAS}
-            for params, rate, decay in groups
+            {"params": [cnn.vectors], "rate": table_rate, "weight_decay": 0.0, "betas": BETAS},
+            {"params": encoder, "rate": rates.encoder_rate, "weight_decay": decay, "betas": BETAS},
+            {"params": head, "rate": rates.head_rate, "weight_decay": decay, "betas": BETAS},
         ]
 
     def states(self, batch: DonorBatch) -> Tensor:
@@ -120,11 +117,13 @@ class CNNLearner(BiEncoderLearner):
         """Return the vectors of labels, computed anew since those of their subwords change."""
         return self.model.describe(self.labels[texts])
 
-    def finish(self, name: str, nlp: Language) -> None:
-        """Add the trained components to an empty pipeline.
+    def write(self, nlp: Language, name: str, folder: Path) -> None:
+        """Add the trained components to an empty pipeline, and write it.
 
-        name (str): Folder of the pipeline.
         nlp (Language): The pipeline; changed in place.
+        name (str): Final folder of the pipeline, which its config names.
+        folder (Path): Folder to write.
         """
         reduce_columns(self.model, self.vocabulary.frequencies(self.table), N_COLUMNS)
         build_cnn(self.model, self.table, name, nlp)
+        nlp.to_disk(folder)

@@ -84,11 +84,17 @@ def read_donors(
     folders, parts = list(folders), list(dict.fromkeys(parts))
     names = [folder.resolve().name for folder in folders]
     if len({*names}) < len(names):
-        problem = "two donors have the same name"
-        raise unusable(", ".join(names), problem, "Name each donor once, or rename a folder")
+        raise unusable(
+            ", ".join(names),
+            problem="two donors have the same name",
+            fix="Name each donor once, or rename a folder",
+        )
     if not parts or not set(parts) <= set(KNOWN_PARTS):
-        problem = f"the parts to train on are {', '.join(parts) or 'none'}"
-        raise unusable(names[0], problem, f"Name some of {', '.join(KNOWN_PARTS)}")
+        raise unusable(
+            names[0],
+            problem=f"the parts to train on are {', '.join(parts) or 'none'}",
+            fix=f"Name some of {', '.join(KNOWN_PARTS)}",
+        )
     forbidden = excluded_texts(exclude, vocab)
     donors = [_read(folder, parts, forbidden, vocab) for folder in folders]
     if len({donor.tokens for donor in donors}) > 1:
@@ -98,8 +104,11 @@ def read_donors(
     for i, donor in enumerate(donors):
         train = [doc for doc in donor.train if plain_text(doc.text) not in measured]
         if not any(doc.ents for doc in train):
-            problem = "no entity remains beside the excluded and evaluated sentences"
-            raise unusable(donor.name, problem, "Omit this donor")
+            raise unusable(
+                donor.name,
+                problem="no entity remains beside the excluded and evaluated sentences",
+                fix="Omit this donor",
+            )
         donors[i] = donor._replace(train=train)
     return donors
 
@@ -121,8 +130,12 @@ def excluded_texts(corpora: Iterable[Path], vocab: Vocab) -> set[str]:
     for corpus in corpora:
         paths = [path for name in ("dev", "test") if (path := part_path(corpus, name)).exists()]
         if not paths:
-            fix = "Name a converted corpus, and run `split` if it has no parts"
-            raise unusable(corpus, "it has neither dev nor test", fix, "an excluded corpus")
+            raise unusable(
+                corpus,
+                problem="it has neither dev nor test",
+                fix="Name a converted corpus, and run `split` if it has no parts",
+                role="an excluded corpus",
+            )
         texts.update(*(_texts(doc) for path in paths for doc in stream_sentences(path, vocab)))
     return texts
 
@@ -149,8 +162,11 @@ def _read(folder: Path, parts: list[str], forbidden: set[str], vocab: Vocab) -> 
         levels = (fine_and_coarse(ent.label_) for doc in train for ent in doc.ents)
         dev, descriptions = [], {name: name for names in levels for name in names}
         if "" in descriptions:
-            fix = "Write each type as `fine type; coarse type`, or as a single type"
-            raise unusable(folder, "a mention has an empty type", fix)
+            raise unusable(
+                folder,
+                problem="a mention has an empty type",
+                fix="Write each type as `fine type; coarse type`, or as a single type",
+            )
     else:
         train, dev = _held_out(train, dev)
         descriptions = _unite_types([*train, *dev], types.labels, types.descriptions)

@@ -18,7 +18,6 @@ from torch.utils.data import DataLoader
 from ..chains.tags import TagCodec
 from ..corpus.cutting import bare
 from ..describers.label_encoder import subwords_of_labels
-from ..encoders import located
 from ..errors import Errors
 from ..layers.windows import Pieces
 from ..output.writing import write_file
@@ -97,8 +96,12 @@ class BiEncoderLearner(ABC):
         self.rates = _rates(options, rates)
         self.near, self.teacher_weight, self.n_random_texts = NEAR, teacher_weight, n_random_texts
         if options.gpu_id >= torch.cuda.device_count():
-            problem = f"torch finds {torch.cuda.device_count()} CUDA devices"
-            raise ValueError(Errors.L515.format(gpu_id=options.gpu_id, problem=problem))
+            raise ValueError(
+                Errors.L515.format(
+                    gpu_id=options.gpu_id,
+                    problem=f"torch finds {torch.cuda.device_count()} CUDA devices",
+                )
+            )
         self.device = torch.device("cpu" if options.gpu_id < 0 else f"cuda:{options.gpu_id}")
         self.is_half = self.device.type == "cuda"
         self.stream: Iterator[DonorBatch] | None = None
@@ -127,16 +130,13 @@ class BiEncoderLearner(ABC):
         return self.vectors[texts]
 
     @abstractmethod
-    def finish(self, name: str, nlp: Language) -> None:
-        """Add the trained components to an empty pipeline.
+    def write(self, nlp: Language, name: str, folder: Path) -> None:
+        """Add the trained components to an empty pipeline, and write it.
 
-        name (str): Folder of the pipeline.
         nlp (Language): The pipeline; changed in place.
+        name (str): Final folder of the pipeline, which its config names.
+        folder (Path): Folder to write.
         """
-
-    def write(self, nlp: Language, folder: Path) -> None:
-        """Write the finished pipeline to a folder."""
-        nlp.to_disk(folder)
 
     def learn_from(self, start: Start, say: Callable[[str], None]) -> None:
         """Let the model learn the predictions of a teacher on the donors in its language.
@@ -151,13 +151,17 @@ class BiEncoderLearner(ABC):
             packed.has_teacher = start.lang in (donor.lang, MIXED)
         with_teacher = [packed for packed in self.packed if packed.has_teacher]
         if not with_teacher:
-            problem = f"it reads {start.lang}, and no donor is in this language"
-            raise unusable(self.options.teacher, problem, "Omit it, or add such a donor", TEACHER)
+            raise unusable(
+                self.options.teacher,
+                problem=f"it reads {start.lang}, and no donor is in this language",
+                fix="Omit it, or add such a donor",
+                role=TEACHER,
+            )
         texts = {text for packed in with_teacher for forms in packed.texts for text in forms}
         self.teacher_texts = torch.tensor(sorted(texts), device=self.device)
         if self.options.teacher_cache is not None:
-            content = file_content(str(located(str(self.options.teacher))))
-            store_states(self.options.teacher_cache, self.teacher, content, with_teacher, say)
+            key = file_content(str(self.options.teacher))
+            store_states(self.options.teacher_cache, self.teacher, key, with_teacher, say)
 
     def loss(self, batch: DonorBatch) -> Tensor:
         """Return the loss per word.
@@ -227,8 +231,11 @@ class BiEncoderLearner(ABC):
     def scores(self) -> list[Block]:
         """Return F1 on the evaluated sentences of each donor that has any."""
         self.module.eval()
-        pairs = zip(self.donors, self.packed, strict=True)
-        return [self._score(donor, packed) for donor, packed in pairs if donor.dev]
+        return [
+            self._score(donor, packed)
+            for donor, packed in zip(self.donors, self.packed, strict=True)
+            if donor.dev
+        ]
 
     @torch.no_grad()
     def _score(self, donor: Donor, packed: PackedDonor) -> Block:
@@ -247,8 +254,12 @@ class BiEncoderLearner(ABC):
                 doc.set_ents([Span(doc, int(a), int(b), label=labels[t]) for a, b, t in rows])
                 examples.append(Example(doc, gold))
         scores = make_ner_scorer(labels)(examples)
-        f1 = {"micro": scores["ents_f"], "macro": scores["ents_macro_f"]}
-        return {"name": donor.name, **f1, "sentences": len(examples)}
+        return {
+            "name": donor.name,
+            "micro": scores["ents_f"],
+            "macro": scores["ents_macro_f"],
+            "sentences": len(examples),
+        }
 
     def save(self, path: Path, progress: Block) -> None:
         """Write the state of the training, from which it can be resumed.
@@ -256,9 +267,9 @@ class BiEncoderLearner(ABC):
         path (Path): File to write.
         progress (Dict[str, Any]): Further entries of the state.
         """
-        state = {"weights": self.module.state_dict(), "optimizer": self.optimizer.state_dict()}
+        weights, optimizer = self.module.state_dict(), self.optimizer.state_dict()
         file = BytesIO()
-        torch.save({**progress, **state}, file)
+        torch.save({**progress, "weights": weights, "optimizer": optimizer}, file)
         write_file(path, file.getvalue())
 
     def load(self, state: Block) -> None:
@@ -295,33 +306,36 @@ class TransformerLearner(BiEncoderLearner):
         self.vectors = label_model.describe(subwords_of_labels(self.tokenizer, self.texts))
         if teacher is not None:
             if teacher.tokenizer.get_vocab() != self.tokenizer.get_vocab():
-                problem = "its tokenizer differs from that of the encoder"
-                fix = "Name a pipeline with the same tokenizer"
-                raise unusable(options.teacher, problem, fix, TEACHER)
+                raise unusable(
+                    options.teacher,
+                    problem="its tokenizer differs from that of the encoder",
+                    fix="Name a pipeline with the same tokenizer",
+                    role=TEACHER,
+                )
             self.learn_from(teacher, say)
         self.model.encoder.get_input_embeddings().requires_grad_(False)
         encoder = [p for p in self.model.encoder.parameters() if p.requires_grad]
         head = [self.model.P, self.model.Q, *self.model.o.parameters()]
-        rates = ((encoder, self.rates.encoder_rate), (head, self.rates.head_rate))
-        decay = {"weight_decay": self.rates.weight_decay}
-        self.begin(self.model, [{"params": weights, "rate": rate, **decay} for weights, rate in rates])
+        decay = self.rates.weight_decay
+        groups = [
+            {"params": encoder, "rate": self.rates.encoder_rate, "weight_decay": decay},
+            {"params": head, "rate": self.rates.head_rate, "weight_decay": decay},
+        ]
+        self.begin(self.model, groups)
 
     def states(self, batch: DonorBatch) -> Tensor:
         """Return the states of words, shape (n_words, hidden)."""
         return self.model.states(batch)
 
-    def finish(self, name: str, nlp: Language) -> None:
-        """Add the trained components to an empty pipeline.
+    def write(self, nlp: Language, name: str, folder: Path) -> None:
+        """Add the trained components to an empty pipeline, and write it with quantized weights.
 
-        name (str): Folder of the pipeline.
         nlp (Language): The pipeline; changed in place.
+        name (str): Final folder of the pipeline, which its config names.
+        folder (Path): Folder to write.
         """
-        model = self.model.cpu()
-        self.short = build_transformer(model, self.label_data, name, self.tokenizer, nlp)
-
-    def write(self, nlp: Language, folder: Path) -> None:
-        """Write the finished pipeline to a folder, with quantized weights."""
-        write_transformer(nlp, folder, self.short)
+        weights = build_transformer(self.model.cpu(), self.label_data, name, self.tokenizer, nlp)
+        write_transformer(nlp, folder, weights)
 
 
 def _rates(options: PretrainOptions, default: PretrainRates) -> PretrainRates:
@@ -329,10 +343,15 @@ def _rates(options: PretrainOptions, default: PretrainRates) -> PretrainRates:
     changed = {}
     for name, value in options.settings.items():
         if name not in [f"training.{known}" for known in default._fields]:
-            where = f"another command. `pretrain` has training.{', training.'.join(default._fields)}"
-            raise unused(f"--set {name}", value, "`pretrain`", where)
-        rule, fix = "a number from 0 to 1", "See docs/encoders.md."
-        changed[name.removeprefix("training.")] = finite(name, value, rule, fix, 0, 1)
+            raise unused(
+                f"--set {name}",
+                value,
+                who="`pretrain`",
+                where=f"another command. `pretrain` has training.{', training.'.join(default._fields)}",
+            )
+        changed[name.removeprefix("training.")] = finite(
+            name, value, "a number from 0 to 1", "See docs/encoders.md.", 0, 1
+        )
     return default._replace(**changed)
 
 
@@ -341,8 +360,12 @@ def _weigh(packed: list[PackedDonor], options: PretrainOptions) -> None:
     kinds = [[donor for donor in packed if donor.is_open == is_open] for is_open in (True, False)]
     is_mixed = all(kinds)
     if options.share is not None and not is_mixed:
-        where = "donors of both kinds, with and without free-text types"
-        raise unused("--share", options.share, "`pretrain`", where)
+        raise unused(
+            "--share",
+            options.share,
+            who="`pretrain`",
+            where="donors of both kinds, with and without free-text types",
+        )
     share = OPEN_SHARE if options.share is None else options.share
     for donors, fraction in zip(kinds, (share, 1 - share), strict=True):
         sizes = [len(donor.train) ** POWER for donor in donors]

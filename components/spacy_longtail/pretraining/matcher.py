@@ -100,11 +100,17 @@ def add_described_ner(nlp: Language, head: Matcher, block: Block, data: bytes = 
     block (Block): Config of the describer.
     data (bytes): Data of the describer, without what it shares with `tok2vec`.
     """
-    listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": head.P.shape[2]}
-    model = {"@architectures": "longtail.DescribedTypes.v1", "width": head.width, "residual": True}
-    config = {"model": {**model, "tok2vec": listener}, "scores_key": "entity_scores", "describe": block}
+    model = {
+        "@architectures": "longtail.DescribedTypes.v1",
+        "width": head.width,
+        "residual": True,
+        "tok2vec": {"@architectures": "spacy.Tok2VecListener.v1", "width": head.P.shape[2]},
+    }
+    config = {"model": model, "scores_key": "entity_scores", "describe": block}
     ner: Any = nlp.add_pipe("longtail_token_ner", name="ner", config=config)
     ner.describe.from_bytes(data)
-    settings = {"labels": list(GENERAL), "descriptions": dict(GENERAL)}
-    nlp.config["initialize"]["components"]["ner"] = settings
+    nlp.config["initialize"]["components"]["ner"] = {
+        "labels": list(GENERAL),
+        "descriptions": dict(GENERAL),
+    }
     nlp.initialize(lambda: [Example.from_dict(nlp.make_doc("a text"), {"entities": []})])

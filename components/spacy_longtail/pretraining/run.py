@@ -73,11 +73,19 @@ def pretrain(
     learner = _learner(folders, options, exclude, is_cnn, say)
     donors = []
     for donor in learner.donors:
-        n, n_words = len(donor.train), sum(map(len, donor.train))
-        counts = {"sentences": n, "words": n_words, "left_out": donor.n_excluded}
-        donors.append({"name": donor.name, **counts, "types": donor.descriptions, "open": donor.is_open})
+        donors.append(
+            {
+                "name": donor.name,
+                "sentences": len(donor.train),
+                "words": sum(map(len, donor.train)),
+                "left_out": donor.n_excluded,
+                "types": donor.descriptions,
+                "open": donor.is_open,
+            }
+        )
         excluded = f", {donor.n_excluded:,} excluded" if exclude else ""
-        say(f"{donor.name}: {n:,} sentences{excluded}, {len(donor.descriptions):,} types")
+        counts = f"{len(donor.train):,} sentences{excluded}, {len(donor.descriptions):,} types"
+        say(f"{donor.name}: {counts}")
     if state["step"]:
         say(f"Resuming at step {state['step']:,}")
         learner.load(state)
@@ -93,10 +101,9 @@ def pretrain(
         "scores": state["scores"],
     }
     nlp = blank(common_language(d.lang for d in learner.donors), learner.donors[0].tokens)
-    learner.finish(str(output / MODEL), nlp)
     add_sources(nlp, [{"name": donor.name} for donor in learner.donors])
     with replacing(output, [output / STATE]) as new:  # the state is replaced by the results
-        learner.write(nlp, new / MODEL)
+        learner.write(nlp, str(output / MODEL), new / MODEL)
         write_seen(new / MODEL, (doc for donor in learner.donors for doc in donor.train))
         srsly.write_json(new / RECORD, record, indent=1)
     return nlp, record
@@ -115,21 +122,25 @@ def _is_cnn(options: PretrainOptions) -> bool:
     if options.layers is not None:
         raise unused("--layers", options.layers, "`pretrain`", "a transformer")
     if options.encoder == CNN and options.teacher is None:
-        problem = "a new CNN learns from a transformer, but no teacher is named"
-        fix = "Add --teacher en_longtail_trf, or start from a CNN with --encoder en_longtail_cnn"
-        raise unusable(CNN, problem, fix, "the encoder")
+        raise unusable(
+            CNN,
+            problem="a new CNN learns from a transformer, but no teacher is named",
+            fix="Add --teacher en_longtail_trf, or start from a CNN with --encoder en_longtail_cnn",
+            role="the encoder",
+        )
     return True
 
 
 def _key(folders: list[Path], options: PretrainOptions) -> str:
     """Return a checksum of the options and the data, independent of where the files are."""
-    names = {"encoder": options.encoder, "teacher": options.teacher}
-    content = {name: path and (file_content(path) or path) for name, path in names.items()}
-    is_cached = {"teacher_cache": options.teacher_cache is not None}
-    data = [file_content(str(folder)) for folder in folders]
-    return json_checksum(
-        {"options": {**options._asdict(), **FREE, **is_cached, **content}, "data": data}
-    )
+    given = {
+        **options._asdict(),
+        **FREE,
+        "teacher_cache": options.teacher_cache is not None,
+        "encoder": file_content(options.encoder) or options.encoder,
+        "teacher": options.teacher and (file_content(options.teacher) or options.teacher),
+    }
+    return json_checksum({"options": given, "data": [file_content(str(folder)) for folder in folders]})
 
 
 def _state(output: Path, key: str) -> Block:
@@ -150,11 +161,13 @@ def _state(output: Path, key: str) -> Block:
         state: Block = read(path)
         is_other = state["key"] != key
     except Exception as error:  # JSON, zip and torch raise errors of many classes
-        problem = f"it is damaged ({type(error).__name__}: {error})"
-        raise _not_resumable(path, problem, "Delete it") from error
+        raise _not_resumable(
+            path, f"it is damaged ({type(error).__name__}: {error})", "Delete it"
+        ) from error
     if is_other:
-        problem = "it holds a pretraining with other options or donors"
-        raise _not_resumable(output, problem, "Name a new folder")
+        raise _not_resumable(
+            output, "it holds a pretraining with other options or donors", "Name a new folder"
+        )
     if path == record:
         raise _not_resumable(output, "it is finished", "Use it, or delete the folder to train again")
     return state

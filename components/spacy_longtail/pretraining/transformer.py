@@ -118,10 +118,13 @@ def _of_pipeline(name: str, folder: Path, role: str) -> Start:
     head = head_of(nlp)
     tok2vec: Any = None if head is None else nlp.get_pipe("tok2vec")
     if tok2vec is None or tok2vec.model.name != TRANSFORMER:
-        names = ", ".join(nlp.pipe_names) or "none"
-        problem = f"it is not a pretrained transformer. Its components: {names}"
-        fix = "Name a transformer, or the folder model/ that `pretrain` wrote for one"
-        raise unusable(name, problem, fix, role)
+        raise unusable(
+            name,
+            problem="it is not a pretrained transformer. "
+            f"Its components: {', '.join(nlp.pipe_names) or 'none'}",
+            fix="Name a transformer, or the folder model/ that `pretrain` wrote for one",
+            role=role,
+        )
     words = encoder_of(tok2vec.model)
     model = BiEncoder(words.encoder, head.get_dim("nM"))
     read_weights(model.pairs(nlp))
@@ -139,8 +142,12 @@ def keep_layers(encoder: Any, name: str, layers: int) -> None:
     """
     known = encoder.encoder.layer
     if layers > len(known):
-        fix = f"Use --layers {len(known)} or fewer"
-        raise unusable(name, f"it has {len(known)}", fix, f"cut to {layers} layers")
+        raise unusable(
+            name,
+            problem=f"it has {len(known)}",
+            fix=f"Use --layers {len(known)} or fewer",
+            role=f"cut to {layers} layers",
+        )
     kept = [known[round((i + 1) * len(known) / layers) - 1] for i in range(layers)]
     encoder.encoder.layer = nn.ModuleList(kept)
     encoder.config.num_hidden_layers = layers
@@ -174,8 +181,9 @@ def build_transformer(
     """
     module = _subword_encoder(model.encoder, tokenizer, POSITIONS)
     data = short_form(module, LAYER_BITS, WORD_BITS)
-    block = {"@architectures": "longtail.Transformer.v1"}
-    tok2vec: Any = nlp.add_pipe("tok2vec", config={"model": block})
+    tok2vec: Any = nlp.add_pipe(
+        "tok2vec", config={"model": {"@architectures": "longtail.Transformer.v1"}}
+    )
     shim = shim_of(tok2vec.model)
     shim._model = from_bytes(shim._model, data, CPU)
     add_described_ner(nlp, model, {"@misc": "longtail.LabelEncoder.v1", "name": name}, labels)
