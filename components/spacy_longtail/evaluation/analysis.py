@@ -134,26 +134,27 @@ def _buckets(
     return rows
 
 
-def _seen(pairs: Iterable[MentionPair], surfaces: Collection[tuple[str, str]]) -> Analysis:
+def _seen(pairs: Sequence[MentionPair], surfaces: Collection[tuple[str, str]]) -> Analysis:
     """Return the scores of mentions seen in training with the same type, and of unseen ones.
 
     Texts are compared without regard to case.
     """
-    counts: Counter[tuple[bool, bool, bool]] = Counter()  # is seen, is gold, is right
-    for pair in pairs:
-        for is_gold, mention in ((True, pair.gold), (False, pair.predicted)):
-            if mention is not None:
-                is_seen = (mention.text, mention.label) in surfaces
-                counts[is_seen, is_gold, pair.kind == "correct"] += 1
+
+    def is_seen(mention: Mention) -> bool:
+        return (mention.text, mention.label) in surfaces
+
     rows = {}
-    for name, is_seen in (("seen", True), ("unseen", False)):
-        right, wrong = (counts[is_seen, True, is_right] for is_right in (True, False))
-        hits, spurious = (counts[is_seen, False, is_right] for is_right in (True, False))
+    for name, wanted in (("seen", True), ("unseen", False)):
+        # whether each gold mention was found, and whether each prediction is right
+        gold = [p.kind == "correct" for p in pairs if p.gold and is_seen(p.gold) is wanted]
+        predicted = [
+            p.kind == "correct" for p in pairs if p.predicted and is_seen(p.predicted) is wanted
+        ]
         rows[name] = {
-            "recall": right / (right + wrong) if right + wrong else None,
-            "support": right + wrong,
-            "precision": hits / (hits + spurious) if hits + spurious else None,
-            "predicted": hits + spurious,
+            "recall": sum(gold) / len(gold) if gold else None,
+            "support": len(gold),
+            "precision": sum(predicted) / len(predicted) if predicted else None,
+            "predicted": len(predicted),
         }
     return rows
 

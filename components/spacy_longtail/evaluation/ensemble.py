@@ -92,8 +92,9 @@ def build_ensemble(
             pipelines["average" if weights else "ensemble"] = (nlp, folder)
             *singles, joined = measure(pipelines, gold, types, part)
             systems = (*singles, joined.model_copy(update={"model": str(output)}))
-            measured = {"corpus": str(gold), "part": part, "systems": systems}
-            ensemble = ensemble.model_copy(update=measured)
+            ensemble = ensemble.model_copy(
+                update={"corpus": str(gold), "part": part, "systems": systems}
+            )
         (folder / RECORD).write_bytes(ensemble.model_dump_json(indent=2).encode("utf8", "replace"))
     return ensemble
 

@@ -43,12 +43,11 @@ def check_types(examples: Sequence[Example], labels: Collection[str], model: str
     missing = [label for label in dict.fromkeys([*labels, *gold]) if label not in predicted]
     pairs = _likely_names(examples, foreign, missing)
     options = " ".join(f"--map {name}={label}" for name, label in pairs.items())
-    fix = f"If the corpus has these types under other names, add {options or '--map THIS=THAT'}."
     shown = {
         "model": model,
         "data": data,
         "predicted": ", ".join(f"{label} ({n})" for label, n in foreign.items()),
-        "fix": fix,
+        "fix": f"If the corpus has these types under other names, add {options or '--map THIS=THAT'}.",
     }
     if len(foreign) == len(predicted):
         raise ValueError(Errors.L841.format(**shown, known=", ".join(gold)))

@@ -1,5 +1,6 @@
 """Pairs of gold and predicted mentions of a document, and the kind of error of each pair."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -64,11 +65,8 @@ def pair_mentions(gold: Sequence[Mention], predicted: Sequence[Mention]) -> list
 
 def _overlaps(gold: Sequence[Mention], predicted: Sequence[Mention]) -> Iterator[tuple[int, int]]:
     """Yield the indices of gold and predicted mentions that overlap, from left to right."""
-    first = 0
+    starts, ends = [p.start for p in predicted], [p.end for p in predicted]
     for i, g in enumerate(gold):
-        while first < len(predicted) and predicted[first].end <= g.start:
-            first += 1  # ends before this mention, and so before all later ones
-        for j in range(first, len(predicted)):
-            if predicted[j].start >= g.end:
-                break
+        # predictions do not overlap each other, so their ends ascend as their starts do
+        for j in range(bisect_right(ends, g.start), bisect_left(starts, g.end)):
             yield i, j

@@ -16,7 +16,6 @@ from ..pipes.token.trained import read_pretrained
 from .evaluate import score_pipeline
 
 N_NEAREST = 3
-FIX = "Name an encoder with --encoder: en_longtail_cnn, or a folder that `pretrain` wrote."
 
 
 class TypePreview(NamedTuple):
@@ -59,10 +58,13 @@ def preview(corpus: Path, encoder: str) -> Preview:
     if not dev.exists():
         raise ValueError(Errors.L402.format(path=dev, fix="`split` makes the parts."))
     texts = type_words(types.labels, types.descriptions)
-    head = read_pretrained(encoder, "stats", FIX)
-    describe = head.pipe.describe
+    head = read_pretrained(
+        encoder,
+        "stats",
+        "Name an encoder with --encoder: en_longtail_cnn, or a folder that `pretrain` wrote.",
+    )
     given, known = (
-        vectors_of(list(words), describe, "stats") for words in (texts.values(), known_types())
+        vectors_of(list(words), head.pipe.describe, "stats") for words in (texts.values(), known_types())
     )
     head.pipe.set_labels(texts)
     scores = score_pipeline(head.nlp, dev, types.labels, types.tail)

@@ -53,12 +53,13 @@ class Scores(Record):
         """
         own = [self.of_type(label) for label in labels]
         support = sum(score.support for score in own)
-        averages = {
-            "ents_macro_f": sum(score.f for score in own) / len(own),
-            "ents_weighted_f": sum(score.f * score.support for score in own) / max(support, 1),
-            "ents_tail_f": sum(self.of_type(t).f for t in tail) / len(tail) if tail else None,
-        }
-        return self.model_copy(update=averages)
+        return self.model_copy(
+            update={
+                "ents_macro_f": sum(score.f for score in own) / len(own),
+                "ents_weighted_f": sum(score.f * score.support for score in own) / max(support, 1),
+                "ents_tail_f": sum(self.of_type(t).f for t in tail) / len(tail) if tail else None,
+            }
+        )
 
 
 class TrainingSettings(Record):

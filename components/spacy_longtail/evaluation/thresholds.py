@@ -62,23 +62,26 @@ def fit_thresholds(
     folder = pipeline_folder(model)
     if output is None and folder != Path(model):
         raise ValueError(Errors.L842.format(model=model))
-    given, model = model, folder
-    inputs = [data] if output is None else [model, data]
-    check_folder(output or model, inputs, unless_holds(CHOSEN) if output else lambda _: "")
-    nlp = load_pipeline(given)  # a package may have code of its own
-    names = _scored_pipes(nlp, model)
+    inputs = [data] if output is None else [folder, data]
+    check_folder(output or folder, inputs, unless_holds(CHOSEN) if output else lambda _: "")
+    nlp = load_pipeline(model)  # a package may have code of its own
+    names = _scored_pipes(nlp, folder)
     for name in names:
         cfg = nlp.get_pipe(name).cfg  # type: ignore[attr-defined]
-        keys = {setting: cfg.get(setting) for setting in ("spans_key", "scores_key")}
-        check_keys(name, **keys, abstain_key=abstain_key)
+        check_keys(
+            name,
+            spans_key=cfg.get("spans_key"),
+            scores_key=cfg.get("scores_key"),
+            abstain_key=abstain_key,
+        )
     gates = [name for name in names if is_gate(nlp, name)]
     if gate_goal is not None and not gates:
         raise ValueError(
-            Errors.L420.format(name=f"gate-{gate_goal.kind}", problem=f"{given} has no gate")
+            Errors.L420.format(name=f"gate-{gate_goal.kind}", problem=f"{model} has no gate")
         )
     if goal is not None and len(gates) == len(names):
         raise ValueError(
-            Errors.L420.format(name=goal.kind, problem=f"{given} has entity scores in no component")
+            Errors.L420.format(name=goal.kind, problem=f"{model} has entity scores in no component")
         )
     check_docs(data)  # refuses a file that cannot be read, before the long work
     examples = list(Corpus(data)(nlp))
@@ -101,11 +104,11 @@ def fit_thresholds(
         with nlp.select_pipes(enable=[name]):
             predict_examples(nlp, examples)
     update_performance(nlp, data)
-    with whole_folder(output or model) as folder:
-        nlp.to_disk(folder)
-        srsly.write_json(folder / CHOSEN, chosen_json(chosen))
+    with whole_folder(output or folder) as new:
+        nlp.to_disk(new)
+        srsly.write_json(new / CHOSEN, chosen_json(chosen))
         if output is None:
-            _copy_others(model, folder)
+            _copy_others(folder, new)
     return chosen
 
 

@@ -79,8 +79,12 @@ def card_data(stats: Statistics, run: Run) -> dict[str, Any]:
     ranges = {name: [round(f.low, 4), round(f.high, 4)] for name, f in found if f.low < f.high}
     evaluation, scores = run.evaluation, run.evaluation.scores
     pipes = evaluation.method.pipes
-    kinds = ("threshold", "thresholds")
-    thresholds = {n: cfg[key] for n, cfg in pipes.items() for key in kinds if cfg.get(key)}
+    thresholds = {
+        name: cfg[key]
+        for name, cfg in pipes.items()
+        for key in ("threshold", "thresholds")
+        if cfg.get(key)
+    }
     averages = {
         kind: {"f": getattr(scores, AVERAGES[kind]), "interval": ranges.get(f"{kind} F1")}
         for kind in HEADLINES
@@ -89,9 +93,15 @@ def card_data(stats: Statistics, run: Run) -> dict[str, Any]:
     per_type = {}
     for label in stats.labels:
         f, train = scores.of_type(label), stats.parts["train"].types[label].mentions
-        counts = {"rare": label in stats.tail, "train": train, "test": f.support}
-        interval = ranges.get(f"F1 of {label}")
-        per_type[label] = {**counts, **f.model_dump(include={"p", "r", "f"}), "interval": interval}
+        per_type[label] = {
+            "rare": label in stats.tail,
+            "train": train,
+            "test": f.support,
+            "p": f.p,
+            "r": f.r,
+            "f": f.f,
+            "interval": ranges.get(f"F1 of {label}"),
+        }
     return {
         "corpus": stats.corpus,
         "checksums": {**evaluation.run.checksums, "test": evaluation.checksum},

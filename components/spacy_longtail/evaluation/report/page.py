@@ -60,12 +60,21 @@ def write_report(report: Report, target: Path) -> Path:
     """
     twin = check_report(target)
     values = _values(report)
-    texts = {target: render("report.html", **values), twin: render("report.md", **values)}
+    write_pages(target, render("report.html", **values), render("report.md", **values))
+    return twin
+
+
+def write_pages(target: Path, html: str, markdown: str) -> None:
+    """Write an HTML page and its Markdown version beside it, both or none.
+
+    target (Path): The HTML file.
+    html (str): Its content.
+    markdown (str): Content of the Markdown file.
+    """
     with replacing(target.parent) as folder:
-        for path, text in texts.items():
+        for path, text in ((target, html), (target.with_suffix(".md"), markdown)):
             # a lone surrogate is legal in JSON and has no UTF-8
             (folder / path.name).write_bytes(text.encode("utf-8", "replace"))
-    return twin
 
 
 def _values(report: Report) -> dict[str, object]:
@@ -73,8 +82,10 @@ def _values(report: Report) -> dict[str, object]:
     stats, systems = report.statistics, report.systems
     training = {t: counts.mentions for t, counts in stats.parts["train"].types.items()}
     runs = [run for system in systems for run in system.runs]
-    names = (report.ours, report.baseline)
-    ours, baseline = ([s.runs[0] for s in systems if s.name == name] for name in names)
+    ours, baseline = (
+        [system.runs[0] for system in systems if system.name == name]
+        for name in (report.ours, report.baseline)
+    )
     first, *others = (read_evaluation(run.path).documents for run in (*ours, *baseline))
     marked = mark_documents(first, stats.tail, others[0] if others else [])
     # a model may predict types that the corpus does not declare

@@ -58,11 +58,8 @@ class Run(NamedTuple):
         RETURNS (Run): A copy with other averages.
         """
         scores = self.evaluation.scores.averaged(labels, tail)
-        return self._replace(
-            evaluation=self.evaluation.model_copy(
-                update={"labels": labels, "tail": tail, "scores": scores}
-            )
-        )
+        changed = {"labels": labels, "tail": tail, "scores": scores}
+        return self._replace(evaluation=self.evaluation.model_copy(update=changed))
 
 
 def metrics_files(folder: Path) -> tuple[Path, list[Path]]:
@@ -170,8 +167,9 @@ class System(NamedTuple):
 
     def rising(self) -> str:
         """Return why most trainings ended too early, or "" if they did not."""
-        evaluations = [run.evaluation for run in self.runs]
-        return rising_of((own.curve, own.training.patience or 0) for own in evaluations)
+        return rising_of(
+            (run.evaluation.curve, run.evaluation.training.patience or 0) for run in self.runs
+        )
 
     def counts(self) -> Ints4d:
         """Return the mention counts of all runs, shape (n_units, n_seeds, n_types + 1, 3)."""

@@ -29,8 +29,7 @@ def verdict(report: Report) -> tuple[str, list[str]]:
     averages = {name: row.verdict for name, row in rows.items() if row.verdict}
     rare = [row for row in report.rows if row.rare and row.support]
     types = {f"F1 of {row.name}": row.verdict for row in rare if row.verdict}
-    findings = describe(ours, {**averages, **types}, report.unit)
-    return headline(ours, baseline, averages), findings
+    return headline(ours, baseline, averages), describe(ours, {**averages, **types}, report.unit)
 
 
 def counted(report: Report) -> str:
@@ -113,9 +112,13 @@ def summarize(report: Report) -> dict[str, Any]:
 
 
 def _as_json(row: ScoreRow) -> dict[str, Any]:
-    scores = {"baseline": row.baseline, "ours": row.ours, "interval": row.interval}
-    of_verdict = {"p": "adjusted", "outcome": "outcome"}
-    return {**scores, **{key: getattr(row.verdict, name, None) for key, name in of_verdict.items()}}
+    return {
+        "baseline": row.baseline,
+        "ours": row.ours,
+        "interval": row.interval,
+        "p": row.verdict and row.verdict.adjusted,
+        "outcome": row.verdict and row.verdict.outcome,
+    }
 
 
 def summary_table(report: Report) -> str:
