@@ -13,14 +13,14 @@ from ...corpus.folder import read_types
 from ...corpus.statistics import Statistics
 from ...extras import require
 from ...hub import load_transformer
-from ...output.amounts import number
+from ...output.amounts import number, percent
 from ...output.writing import check_file, write_file
 from ...types import Overrides
 from ..trials.compose import known_choices
 from ..trials.plan import Plan, read_plan
 from ..trials.recipes import commented, fill
 from ..trials.run import Matrix, TrialOptions
-from .pretrained_candidates import encoder_methods
+from .pretrained_candidates import CandidateGrid, encoder_methods
 from .recommendation import Recommendation
 from .rounds import Rounds, fold_plan
 from .summary import Summary, summarize_trials
@@ -31,13 +31,6 @@ SMALL_CORPUS = 500
 FOLDS = 5
 WIDTH = 100  # of a comment, in characters
 MARK = "Written by spacy-longtail"  # in the first line of a config, which may be replaced
-
-
-class CandidateGrid(NamedTuple):
-    """Method to try, as choices by axis, and the reason."""
-
-    grid: dict[str, str]
-    why: str
 
 
 class Advice(NamedTuple):
@@ -84,25 +77,36 @@ def choose_candidates(
     n_sentences = train.sentences
     n_rare = sum(train.types[t].mentions > 0 for t in statistics.tail)
     texts = f"The transformer {transformer} was pretrained on large amounts of text."
-    has_rare = f"The corpus has {number(n_rare, 'rare type')}"
-    rare = f"{has_rare}, and the resampling policy sCR repeats the sentences that mention them."
-    has_few = f"The corpus has only {number(n_sentences, 'training sentence')}"
-    few = f"{has_few}, and the AUC-2T loss was designed for small training sets."
-    crf = "A CRF learns which sequences of tags are valid, even from few examples."
-    focal = "The focal loss gives more weight to the tokens that the model still gets wrong."
+    rare = (
+        f"The corpus has {number(n_rare, 'rare type')}, and the resampling policy sCR repeats the "
+        "sentences that mention them."
+    )
     table = [
         (True, {"head": "ner"}, "Stock spaCy is the baseline of the comparison."),
-        *((True, *candidate) for candidate in pretrained),
         (transformer, {"head": "softmax", "encoder": "transformer"}, texts),
         (transformer, {"head": "crf", "encoder": "transformer"}, texts),
-        (True, {"head": "crf"}, crf),
+        (
+            True,
+            {"head": "crf"},
+            "A CRF learns which sequences of tags are valid, even from few examples.",
+        ),
         (True, {"head": "softmax"}, "This is the simplest token classifier: softmax without a CRF."),
-        (n_sentences < SMALL_CORPUS, {"head": "two_task", "loss": "AUC-2T"}, few),
+        (
+            n_sentences < SMALL_CORPUS,
+            {"head": "two_task", "loss": "AUC-2T"},
+            f"The corpus has only {number(n_sentences, 'training sentence')}, and the AUC-2T loss was "
+            "designed for small training sets.",
+        ),
         (n_rare, {"head": "crf", "reader": "sCR"}, rare),
         (n_rare, {"head": "softmax", "reader": "sCR"}, rare),
-        (n_rare, {"head": "softmax", "loss": "focal"}, focal),
+        (
+            n_rare,
+            {"head": "softmax", "loss": "focal"},
+            "The focal loss gives more weight to the tokens that the model still gets wrong.",
+        ),
     ]
-    return [CandidateGrid(grid, why) for holds, grid, why in table if holds]
+    baseline, *others = [CandidateGrid(grid, why) for holds, grid, why in table if holds]
+    return [baseline, *pretrained, *others]
 
 
 def planned(
@@ -127,13 +131,12 @@ def planned(
     settings = settings or {}
     statistics = ConvertedCorpus(corpus).statistics
     methods = encoder_methods(corpus, pretrained, statistics.parts["train"].sentences)
-    encoders = {method.choices["encoder"]: method.settings for method in methods}
+    encoders = {method.grid["encoder"]: method.settings for method in methods}
     if transformer:
         load_transformer(transformer)
         choice = known_choices()["encoder"]["transformer"]
         encoders["transformer"] = {**choice, "paths.transformer": transformer}
-    first = [CandidateGrid(method.choices, method.why) for method in methods]
-    candidates = choose_candidates(statistics, first, transformer)
+    candidates = choose_candidates(statistics, methods, transformer)
     given = {
         "choices": {"encoder": encoders},
         "corpora": [str(corpus)],
@@ -144,7 +147,7 @@ def planned(
         "seeds": 1,
     }
     schedules = {  # the recipe of an encoder may have its own
-        method.choices["encoder"]: {k: v for k, v in method.schedule.items() if k not in settings}
+        method.grid["encoder"]: {k: v for k, v in method.schedule.items() if k not in settings}
         for method in methods
         if steps is None
     }
@@ -216,8 +219,8 @@ def _evidence(advice: Advice, candidates: list[CandidateGrid]) -> list[str]:
         "Macro F1 on held-out folds, points of 100:",
     ]
     for row in about.rows:
-        held_out = 100 * (row.scores["macro, held out"][0] or 0.0)
-        lines.append(f"- {row.method}: {held_out:.1f} on {number(row.n_trials, 'fold')}")
+        held_out = percent(row.scores["macro, held out"][0] or 0.0)
+        lines.append(f"- {row.method}: {held_out} on {number(row.n_trials, 'fold')}")
     return lines
 
 
@@ -230,5 +233,7 @@ def in_short(candidates: list[CandidateGrid], cut: Plan, folds: int, minutes: fl
     minutes (float): Time limit of all trials together.
     RETURNS (str): A line for people.
     """
-    time = number(minutes, "minute")
-    return f"{len(candidates)} candidates are compared on {folds} folds, {cut.schedule}, within {time}"
+    return (
+        f"{len(candidates)} candidates are compared on {folds} folds, {cut.schedule}, "
+        f"within {number(minutes, 'minute')}"
+    )

@@ -6,13 +6,10 @@ from wasabi import Printer
 
 from ...evaluation.convergence import no_verdict
 from ...evaluation.report import write_report
-from ...evaluation.report.page import cell, render
+from ...evaluation.report.page import cell, render, write_pages
 from ...evaluation.report.wording import counted
 from ...output.tables import text_table
-from ...output.writing import replacing
 from .summary import CorpusSummary, Summary
-
-INDEX = "index"
 
 
 def write_matrix_report(summary: Summary, folder: Path) -> Path:
@@ -31,11 +28,9 @@ def write_matrix_report(summary: Summary, folder: Path) -> Path:
         "rising": not_trained,
         "counted": counted,
     }
-    texts = {kind: render(f"matrix.{kind}", **values) for kind in ("html", "md")}
-    with replacing(folder) as new:
-        for kind, text in texts.items():
-            (new / f"{INDEX}.{kind}").write_bytes(text.encode("utf-8", "replace"))
-    return folder / f"{INDEX}.html"
+    index = folder / "index.html"
+    write_pages(index, render("matrix.html", **values), render("matrix.md", **values))
+    return index
 
 
 def not_trained(corpus: CorpusSummary) -> str:
@@ -65,10 +60,16 @@ def summary_tables(summary: Summary) -> str:
         if corpus.curves:
             continue
         head = ("Method", "Seeds", *summary.columns, "Steps", "Seconds")
-        rows = []
-        for row in corpus.rows:
-            cells = [str(row.n_seeds), *(cell(row.scores[column]) for column in summary.columns)]
-            rows.append((row.method, *cells, f"{row.steps:,.0f}", f"{row.seconds:.0f}"))
+        rows = [
+            (
+                row.method,
+                str(row.n_seeds),
+                *(cell(row.scores[column]) for column in summary.columns),
+                f"{row.steps:,.0f}",
+                f"{row.seconds:.0f}",
+            )
+            for row in corpus.rows
+        ]
         parts.append(text_table(head, rows))
         if early := not_trained(corpus):
             parts.append(early)

@@ -180,8 +180,7 @@ class Plan(NamedTuple):
         """Return the length of each training, for people."""
         if not self.patience:
             return f"{number(self.steps, 'step')} each"
-        until = f"each until it is no better on dev for {self.patience:,} steps"
-        return f"{until}, {self.steps:,} at most"
+        return f"each until it is no better on dev for {self.patience:,} steps, {self.steps:,} at most"
 
     def trials(self) -> Iterator[Trial]:
         """Yield all trials, seed by seed, so that all rows of a table fill at the same time."""
@@ -355,9 +354,14 @@ def _check_equal_length(
                     path, f"training.{name} is {is_now} for {method.name!r} and {value} for the others."
                 )
     if is_given and is_whole(frequency) and frequency > steps:
-        problem = f"the first evaluation is after {frequency} steps, by training.eval_frequency"
-        fix = f"Give more steps, or add --set training.eval_frequency={max(steps // 3, 1)}"
-        raise ValueError(Errors.L581.format(option="steps", given=steps, problem=f"{problem}. {fix}"))
+        raise ValueError(
+            Errors.L581.format(
+                option="steps",
+                given=steps,
+                problem=f"the first evaluation is after {frequency} steps, by training.eval_frequency. "
+                f"Give more steps, or add --set training.eval_frequency={max(steps // 3, 1)}",
+            )
+        )
     if not is_whole(frequency) or not 0 < frequency <= steps:
         raise unusable(
             path, f"training.eval_frequency must be from 1 to the {steps} steps, found {frequency}."

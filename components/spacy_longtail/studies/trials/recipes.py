@@ -168,7 +168,8 @@ def _lines(block: Block, comments: Mapping[str, str], section: str = "") -> Iter
             blocks[name] = value
             continue
         yield from _comment(comments.get(name, ""))
-        yield f"{key} = {_shown(value)}"
+        is_variable = isinstance(value, str) and value.startswith("${")
+        yield f"{key} = {value if is_variable else srsly.json_dumps(value)}"
     for name, value in blocks.items():
         yield ""
         yield from _comment(comments.get(name, ""))
@@ -186,9 +187,3 @@ def _is_short(name: str, block: Block) -> bool:
     parents, _, _ = name.rpartition(".")
     is_place = parents in ("", "components") or name.startswith("initialize.")
     return not is_place and len(block) <= 1 and not any(isinstance(v, dict) for v in block.values())
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, str) and value.startswith("${"):
-        return value
-    return srsly.json_dumps(value)

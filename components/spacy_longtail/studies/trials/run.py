@@ -157,8 +157,8 @@ class Matrix:
             try:
                 for future in as_completed([pool.submit(train, key) for key in keys]):
                     if (record := future.result()) is not None:
-                        line = _line(record, options.test_name)
-                        bar.write(line, file=sys.stderr)  # stdout may be for JSON
+                        # stdout may be for JSON
+                        bar.write(_line(record, options.test_name), file=sys.stderr)
                         bar.update()
             except BaseException:  # Ctrl-C as well
                 stopped.append("Interrupted.")

@@ -146,7 +146,7 @@ def config_content(config: Config) -> dict[str, object]:
     for name, value in dict_to_dot(sections).items():
         text = str(value)
         may_be_file = name.startswith("paths.") or "/" in text or Path(text).suffix
-        if may_be_file and "\0" not in text and (content := content_of(text)):
+        if may_be_file and (content := content_of(text)):
             files[name] = content
     return {**with_short_paths(sections), "files": files}
 
@@ -159,8 +159,9 @@ def trial_key(config: Config, corpus: CorpusVersion, **more: object) -> str:
     **more (object): Other JSON data on which the trial depends.
     RETURNS (str): The key.
     """
-    content = {"config": config_content(config), "corpus": corpus, "code": code_version()}
-    return json_checksum({**content, **more})
+    return json_checksum(
+        {"config": config_content(config), "corpus": corpus, "code": code_version(), **more}
+    )
 
 
 def read_points(work: Path) -> dict[int, float]:
@@ -250,10 +251,8 @@ class TrialStore:
                     shutil.rmtree(work / MODEL, ignore_errors=True)
             if end.status == "stopped":
                 raise TrialStoppedError(end.error)
-            scores = {}
-            if end.status == "done":
-                files = [path for part in SCORED if (path := work / f"{part}.json").is_file()]
-                scores = {path.stem: json.loads(path.read_text("utf8"))["scores"] for path in files}
+            parts = SCORED if end.status == "done" else ()
+            files = [path for part in parts if (path := work / f"{part}.json").is_file()]
             data = {
                 "key": key,
                 "corpus": trial.corpus.name,
@@ -268,8 +267,9 @@ class TrialStore:
                 "status": end.status,
                 "seconds": round(end.seconds, 1),
                 "error": end.error.replace(str(self.output), short_path(self.output)),
+                **{path.stem: json.loads(path.read_text("utf8"))["scores"] for path in files},
             }
-            record = TrialRecord.model_validate({**data, **scores})
+            record = TrialRecord.model_validate(data)
             self.finish(work, record)
         finally:
             shutil.rmtree(work, ignore_errors=True)

@@ -52,7 +52,6 @@ Choice = str | float | bool | None  # a value of a categorical parameter
 # settings of the length of a training and of its evaluations, which must be equal for all trials
 LENGTHS = tuple(f"training.{name}" for name in ("max_steps", "max_epochs", "patience", "eval_frequency"))
 DIGITS = 4  # significant digits of a sampled number; more would make the config unreadable
-FORM = "Write SECTION.NAME=LOW:HIGH, with :log after it for a logarithmic range, or SECTION.NAME=A,B,C."
 
 
 class Parameter(NamedTuple):
@@ -106,7 +105,11 @@ def read_parameters(config: Config, given: list[str]) -> list[Parameter]:
             if parameter.name in parameters:
                 raise ValueError("the value is named twice")
         except ValueError as error:
-            raise cannot_search(f"--search {text}: {error}.", FORM) from error
+            raise cannot_search(
+                f"--search {text}: {error}.",
+                "Write SECTION.NAME=LOW:HIGH, with :log after it for a logarithmic range, "
+                "or SECTION.NAME=A,B,C.",
+            ) from error
         parameters[parameter.name] = parameter
     return list(parameters.values())
 
@@ -267,8 +270,15 @@ class Search:
         self.config = compose(filled, {}, {"training.patience": 0, "training.max_epochs": epochs})
         self.parameters = read_parameters(whole, given)
         self.data = corpus_version(corpus)
-        content = {"config": config_content(self.config), "space": self.parameters, "seed": seed}
-        self.name = json_checksum({**content, "corpus": self.data, "code": code_version()})
+        self.name = json_checksum(
+            {
+                "config": config_content(self.config),
+                "space": self.parameters,
+                "seed": seed,
+                "corpus": self.data,
+                "code": code_version(),
+            }
+        )
 
     def check(self) -> None:
         """Build the pipelines with the first and the last values of all settings.
