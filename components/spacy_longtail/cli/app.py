@@ -126,12 +126,29 @@ def print_measured(systems: Sequence[MeasuredPipeline], part: str) -> None:
     systems (Sequence[MeasuredPipeline]): Pipelines; speeds are relative to the first one's.
     part (str): Part of the corpus on which they were measured.
     """
-    rows = []
-    for row in systems:
-        speed = f"{row.words_per_second:,.0f}", f"{row.speed_ratio:.2f}", f"{row.megabytes:.1f}"
-        rows.append((row.name, row.model, *map(percent, (row.macro, row.tail, row.micro)), *speed))
-    scores = (f"macro F1 on {part}", "tail F1", "micro F1")
-    head = ("", "pipeline", *scores, "words/s", f"times {systems[0].name}", "MB on disk")
+    rows = [
+        (
+            row.name,
+            row.model,
+            percent(row.macro),
+            percent(row.tail),
+            percent(row.micro),
+            f"{row.words_per_second:,.0f}",
+            f"{row.speed_ratio:.2f}",
+            f"{row.megabytes:.1f}",
+        )
+        for row in systems
+    ]
+    head = (
+        "",
+        "pipeline",
+        f"macro F1 on {part}",
+        "tail F1",
+        "micro F1",
+        "words/s",
+        f"times {systems[0].name}",
+        "MB on disk",
+    )
     print_table(head, rows, "ll" + "r" * 6)
 
 

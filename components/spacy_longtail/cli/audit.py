@@ -80,9 +80,15 @@ def audit(
     records = review_records(report, format)
     write_file(output, "".join(f"{srsly.json_dumps(record)}\n" for record in records))
     if as_json:
-        agreement = {name: {"alike": n, "tokens": of} for name, (n, of) in report.agreement.items()}
-        suspects = [suspect._asdict() for suspect in report.suspects]
-        return print_json({"sentences": len(records), "agreement": agreement, "suspects": suspects})
+        return print_json(
+            {
+                "sentences": len(records),
+                "agreement": {
+                    name: {"alike": n, "tokens": of} for name, (n, of) in report.agreement.items()
+                },
+                "suspects": [suspect._asdict() for suspect in report.suspects],
+            }
+        )
     _print_suspects(report)
     return msg.good(f"Wrote {output}: {number(len(records), 'sentence')} with suspected errors")
 

@@ -105,8 +105,9 @@ def evaluate(
     types = converted.types
     names = read_pairs("--map", type_names)
     if unknown := ", ".join(sorted(set(names.values()) - set(types.labels))):
-        known = ", ".join(types.labels)
-        raise ValueError(Errors.L840.format(corpus=corpus, unknown=unknown, known=known))
+        raise ValueError(
+            Errors.L840.format(corpus=corpus, unknown=unknown, known=", ".join(types.labels))
+        )
     score = partial(
         evaluate_model,
         data=converted.path(part),
@@ -128,10 +129,17 @@ def evaluate(
     _show(result, part)
     if was:
         msg.divider(f"since {was.model}")
-        rows = []
-        for label, change in changes.items():
-            scores = (percent(evaluation.scores.of_type(label).f) for evaluation in (was, result))
-            rows.append((label, change["before"], change["after"], change["lost"], *scores))
+        rows = [
+            (
+                label,
+                change["before"],
+                change["after"],
+                change["lost"],
+                percent(was.scores.of_type(label).f),
+                percent(result.scores.of_type(label).f),
+            )
+            for label, change in changes.items()
+        ]
         print_table(("type", "before", "after", "lost", "F1 before", "F1"), rows)
 
 
@@ -162,8 +170,7 @@ def _show(result: Evaluation, part: str) -> None:
     msg.divider(f"{result.name} on {part}")
     print_table(("type (* rare)", "support", "P", "R", "F"), rows)
     msg.text(_listed("F1", {kind: getattr(scores, name) for kind, name in AVERAGES.items()}))
-    right = {"words": scores.ents_word_acc, "sentences": scores.ents_sentence_acc}
-    msg.text(_listed("Accuracy", right))
+    msg.text(_listed("Accuracy", {"words": scores.ents_word_acc, "sentences": scores.ents_sentence_acc}))
     if analysis is not None:
         recall = {f"{name} mentions": part["recall"] for name, part in analysis["seen"].items()}
         msg.text(_listed("Recall", recall))

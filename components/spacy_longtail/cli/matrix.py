@@ -99,6 +99,8 @@ def matrix(
     for record in summary.failed:
         sys.stderr.write(f"{marked('fail', f'{record.title}: {record.status}')}\n{record.error}\n")
     if summary.failed:
-        retry = "To repeat them, add --retry-failed to the command."
-        sys.stderr.write(f"{number(len(summary.failed), 'trial')} failed. {retry}\n")
+        sys.stderr.write(
+            f"{number(len(summary.failed), 'trial')} failed. "
+            "To repeat them, add --retry-failed to the command.\n"
+        )
         raise typer.Exit(FAILED)

@@ -39,10 +39,17 @@ def merge(
     merged = merge_labels(corpus, labelled, random_to, unchanged, format=format, allow=allow, **options)
     mentions, skipped = merged.mentions.most_common(), merged.events.summary()
     if as_json:
-        added = {"added": dict(merged.parts), "mentions": dict(mentions), "new_types": merged.new_types}
-        others = {"known": merged.n_known, "repeated": merged.n_repeated}
-        others["conflicts"] = len(merged.conflicts)
-        return print_json({**added, **others, "left_out": skipped})
+        return print_json(
+            {
+                "added": dict(merged.parts),
+                "mentions": dict(mentions),
+                "new_types": merged.new_types,
+                "known": merged.n_known,
+                "repeated": merged.n_repeated,
+                "conflicts": len(merged.conflicts),
+                "left_out": skipped,
+            }
+        )
     for part, n in merged.parts.items():
         msg.good(f"{part}: {number(n, 'sentence')} added")
     if not merged.parts:
@@ -56,5 +63,6 @@ def merge(
     if skipped:
         msg.warn(f"Skipped or changed: {skipped}")
     if merged.conflicts:
-        conflicts = number(len(merged.conflicts), "conflict")
-        msg.warn(f"{conflicts} not added. They are in {corpus / CONFLICTS}")
+        msg.warn(
+            f"{number(len(merged.conflicts), 'conflict')} not added. They are in {corpus / CONFLICTS}"
+        )

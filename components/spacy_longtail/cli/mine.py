@@ -113,19 +113,27 @@ def mine_command(
     )
     scan, skipped, n_chosen = mined.scan, mined.events.summary(), len(mined.proposals)
     if as_json:
-        proposals = [
-            {"text": p.unit.text, "chosen_for": p.chosen_for, "expected": round(float(p.score), 4)}
-            for p in mined.proposals
-        ]
-        return print_json({**vars(scan.counts), "left_out": skipped, "proposals": proposals})
+        return print_json(
+            {
+                **vars(scan.counts),
+                "left_out": skipped,
+                "proposals": [
+                    {
+                        "text": p.unit.text,
+                        "chosen_for": p.chosen_for,
+                        "expected": round(float(p.score), 4),
+                    }
+                    for p in mined.proposals
+                ],
+            }
+        )
     _print(mined)
     if skipped:
         msg.warn(f"Skipped: {skipped}")
     if n_chosen < labels:
-        missing = labels - n_chosen
         msg.warn(
-            f"Proposed {missing} fewer than --labels: the quotas are full, or the other sentences of "
-            "the pool are too similar to these."
+            f"Proposed {labels - n_chosen} fewer than --labels: the quotas are full, or the other "
+            "sentences of the pool are too similar to these."
         )
     return msg.good(f"Wrote {output}: {number(n_chosen, 'sentence')} to label")
 

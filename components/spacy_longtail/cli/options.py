@@ -68,8 +68,7 @@ def given_options(**options: object) -> dict[str, object]:
 
 def _processes(n: int) -> int:
     if n == 0 or n < -1 or n > MAX_PROCESSES:
-        limits = f"from 1 to {MAX_PROCESSES}, or -1 for one per core"
-        raise typer.BadParameter(f"--n-process is {limits}.")
+        raise typer.BadParameter(f"--n-process is from 1 to {MAX_PROCESSES}, or -1 for one per core.")
     return n
 
 
@@ -112,8 +111,9 @@ def read_pairs(
     try:
         return parse_pairs(given or (), convert)
     except ValueError as error:
-        problem = f"{option} takes {form}, each name once, found {' '.join(given or ())!r}."
-        raise typer.BadParameter(problem) from error
+        raise typer.BadParameter(
+            f"{option} takes {form}, each name once, found {' '.join(given or ())!r}."
+        ) from error
 
 
 def read_numbers(option: str, text: str | None) -> list[int] | None:

@@ -103,10 +103,16 @@ def pretrain_command(
     if as_json:
         return print_json({**record, "model": str(output / MODEL)})
     excluded = {donor["name"]: f"{donor['left_out']:,}" for donor in record["donors"]}
-    rows = []
-    for score in record["scores"][-1][1]:
-        f1 = [percent(score[name]) for name in ("micro", "macro")]
-        rows.append((score["name"], f"{score['sentences']:,}", excluded[score["name"]], *f1))
+    rows = [
+        (
+            score["name"],
+            f"{score['sentences']:,}",
+            excluded[score["name"]],
+            percent(score["micro"]),
+            percent(score["macro"]),
+        )
+        for score in record["scores"][-1][1]
+    ]
     if rows:  # donors with free-text types are not evaluated
         print_table(("donor", "sentences evaluated", "excluded", "micro F1", "macro F1"), rows)
     return msg.text(f"Model: {output / MODEL}")

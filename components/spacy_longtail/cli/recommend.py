@@ -102,14 +102,28 @@ def recommend(
     summary, choice = advice.summary, advice.recommendation
     page = write_matrix_report(summary, output / "report")
     if as_json:
-        shown = {name: getattr(choice, name) for name in ("method", "best", "text", "evidence")}
-        shown |= {"baseline": summary.baseline, "methods": []}
-        for row in summary.corpora[0].rows:
-            macro = row.scores["macro, held out"][0]
-            shown["methods"].append({"method": row.method, "folds": row.n_trials, "macro": macro})
-        shown["candidates"] = [candidate._asdict() for candidate in candidates]
-        shown |= {"config": str(target), "written": advice.written, "note": advice.note}
-        return print_json({**shown, "report": str(page)})
+        return print_json(
+            {
+                "method": choice.method,
+                "best": choice.best,
+                "text": choice.text,
+                "evidence": choice.evidence,
+                "baseline": summary.baseline,
+                "methods": [
+                    {
+                        "method": row.method,
+                        "folds": row.n_trials,
+                        "macro": row.scores["macro, held out"][0],
+                    }
+                    for row in summary.corpora[0].rows
+                ],
+                "candidates": [{"grid": own.grid, "why": own.why} for own in candidates],
+                "config": str(target),
+                "written": advice.written,
+                "note": advice.note,
+                "report": str(page),
+            }
+        )
     msg.divider("Candidates")
     for candidate in candidates:
         msg.text(f"{' '.join(candidate.grid.values())}: {candidate.why}")

@@ -73,8 +73,9 @@ def thresholds(
     Give --output for a new pipeline with these thresholds, or --in-place to change the given one.
     """
     if in_place == (output is not None):
-        problem = f"Give either --output, a new folder, or --in-place, which replaces {model}."
-        raise typer.BadParameter(problem)
+        raise typer.BadParameter(
+            f"Give either --output, a new folder, or --in-place, which replaces {model}."
+        )
     use_gpu(gpu_id)
     goal = _goal("--", recall=recall, precision=precision, beta=beta)
     gate_goal = _goal("--gate-", recall=gate_recall, budget=gate_budget)
@@ -101,8 +102,9 @@ def thresholds(
         else:
             _print_types(chosen)
         if error := chosen.calibration_error:
-            errors = f"{error.before:.3f}, then {error.after:.3f} (cross-fitted)"
-            msg.text(f"expected calibration error {errors}")
+            msg.text(
+                f"expected calibration error {error.before:.3f}, then {error.after:.3f} (cross-fitted)"
+            )
     return msg.good(f"Wrote {output or model}")
 
 
@@ -116,11 +118,15 @@ def _goal(prefix: str, **given: float | None) -> Goal | None:
 
 
 def _print_types(chosen: ChosenTypes) -> None:
-    rows = []
-    for label, row in chosen.types.items():
-        threshold = "-" if row.threshold is None else f"{row.threshold:.3f}"
-        scores = (f"{100 * v:.1f}" for at in (row.before, row.after) for v in (at.p, at.r, at.f))
-        rows.append((label, str(row.mentions), threshold, *scores))
+    rows = [
+        (
+            label,
+            str(row.mentions),
+            "-" if row.threshold is None else f"{row.threshold:.3f}",
+            *(f"{100 * v:.1f}" for at in (row.before, row.after) for v in (at.p, at.r, at.f)),
+        )
+        for label, row in chosen.types.items()
+    ]
     print_table(("type", "mentions", "threshold", "P", "R", "F", "P after", "R", "F"), rows)
 
 

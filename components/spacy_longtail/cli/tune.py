@@ -44,22 +44,31 @@ def tune(
     names = [parameter.name for parameter in study.parameters]
     if dry_run:
         study.check()
-        ranges = [(p.name, p.text, str(p.baseline)) for p in study.parameters]
+        ranges = [
+            {"name": p.name, "range": p.text, "baseline": str(p.baseline)} for p in study.parameters
+        ]
         if as_json:
-            keys = ("name", "range", "baseline")
-            return print_json({"parameters": [dict(zip(keys, row, strict=True)) for row in ranges]})
-        print_table(("parameter", "range", "baseline"), ranges, "lll")
+            return print_json({"parameters": ranges})
+        print_table(("parameter", "range", "baseline"), [tuple(row.values()) for row in ranges], "lll")
         return echo(f"{number(trials, 'trial')} of {number(study.steps, 'step')}")
     tried = study.run(trials, TrialOptions(gpu_id=gpu_id, minutes=minutes))
     best = best_of(tried)
     if best is None:
-        problem = f"no trial has finished. The last one: {tried[-1].error or tried[-1].status}"
-        fix = "Remove that cause, and run the same command with more --trials."
-        raise ValueError(Errors.L487.format(problem=problem, fix=fix))
+        raise ValueError(
+            Errors.L487.format(
+                problem=f"no trial has finished. The last one: {tried[-1].error or tried[-1].status}",
+                fix="Remove that cause, and run the same command with more --trials.",
+            )
+        )
     written = study.write_best(tried, best)
     if as_json:
-        shown = [trial._asdict() for trial in tried]
-        return print_json({"trials": shown, "best": best.number, "config": str(written)})
+        return print_json(
+            {
+                "trials": [trial._asdict() for trial in tried],
+                "best": best.number,
+                "config": str(written),
+            }
+        )
     rows = []
     for trial in tried:
         marks = {"baseline": trial.is_baseline, "best": trial.number == best.number}
