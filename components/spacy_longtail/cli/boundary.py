@@ -8,7 +8,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from importlib.metadata import version
 from typing import Any, Literal, NoReturn, cast
 
@@ -77,8 +77,11 @@ def boundary(arguments: Sequence[str]) -> Iterator[None]:
     RAISES (SystemExit): If the command does not succeed.
     """
     is_debugging = "--debug" in arguments[:1] or bool(os.environ.get("SPACY_LONGTAIL_DEBUG"))
-    with warnings.catch_warnings(), _terminable():
+    with warnings.catch_warnings(), ExitStack() as afterwards:
         warnings.showwarning = _shown(warnings.showwarning)
+        # treat SIGTERM like Ctrl-C, so that half-written files are removed
+        before = signal.signal(signal.SIGTERM, _interrupt)
+        afterwards.callback(signal.signal, signal.SIGTERM, before)
         try:
             yield
             sys.stdout.flush()
@@ -174,16 +177,6 @@ def _drop_output() -> None:
     """Redirect stdout to the null device, so that Python can flush it at exit without an error."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-@contextmanager
-def _terminable() -> Iterator[None]:
-    """Treat SIGTERM like Ctrl-C, so that half-written files are removed."""
-    before = signal.signal(signal.SIGTERM, _interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _interrupt(_: int, frame: object) -> NoReturn:

@@ -11,6 +11,7 @@ import torch
 from spacy.language import Language
 from spacy.tokens import Span
 from spacy.training import Example
+from spacy.util import minibatch
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.data import DataLoader
@@ -242,13 +243,13 @@ class BiEncoderLearner(ABC):
         labels = list(donor.descriptions)
         codec = TagCodec(tuple(labels), "BIO")
         examples = []
-        for start in range(0, len(donor.dev), SCORE_BATCH):
-            sentences = packed.dev[start : start + SCORE_BATCH]
+        batches = (minibatch(part, SCORE_BATCH) for part in (packed.dev, donor.dev))
+        for sentences, docs in zip(*batches, strict=True):
             batch = unlabelled(sentences, [texts[0] for texts in packed.texts]).to(self.device)
             logits = self.model.logits(self.states(batch), self.describe(batch.texts))
             tags = logits.argmax(1).cpu().numpy()
             ends = np.cumsum([len(sentence.first) for sentence in sentences])
-            for gold, sentence_tags in zip(donor.dev[start:], np.split(tags, ends[:-1]), strict=False):
+            for gold, sentence_tags in zip(docs, np.split(tags, ends[:-1]), strict=True):
                 spans, doc = codec.spans(legal(sentence_tags)), bare(gold)
                 rows = zip(spans.start, spans.end, spans.label, strict=True)
                 doc.set_ents([Span(doc, int(a), int(b), label=labels[t]) for a, b, t in rows])

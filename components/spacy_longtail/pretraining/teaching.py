@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from spacy.util import minibatch
 
 from ..layers.int8 import in_int8
 from ..layers.quantized import EightBit, eight_bit
@@ -67,8 +68,7 @@ def _write(folder: Path, teacher: BiEncoder, sentences: list[Sentence]) -> None:
     codes = np.lib.format.open_memmap(folder / CODES, "w+", "int8", shape)
     scales = np.zeros(n_words, dtype="float32")
     order = sorted(sentences, key=lambda sentence: len(sentence.ids))
-    for start in progress(range(0, len(order), BATCH_SIZE), "teacher", "batch"):
-        some = order[start : start + BATCH_SIZE]
+    for some in progress([*minibatch(order, BATCH_SIZE)], "teacher", "batch"):
         places = places_of(some)
         with torch.no_grad():
             states = teacher.states(unlabelled(some).to(device))

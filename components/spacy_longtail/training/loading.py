@@ -8,7 +8,7 @@ import spacy
 import srsly
 from spacy.language import Language
 from spacy.training.pretrain import get_tok2vec_ref
-from spacy.util import is_package, load_config
+from spacy.util import get_sourced_components, is_package, load_config
 from thinc.api import Config, ConfigValidationError
 
 from ..describers import label_encoder
@@ -95,9 +95,8 @@ def check_beginning(config: Config) -> None:
     config (Config): The config, interpolated.
     RAISES (ValueError): If a path does not exist or would be ignored.
     """
-    for block in config.get("components", {}).values():
-        if "source" in block and "factory" not in block:
-            check_encoder(str(block["source"]))
+    for block in get_sourced_components(config).values():
+        check_encoder(str(block["source"]))
     initialize = config.get("initialize", {})
     for name, fix in FIXES.items():
         path = initialize.get(name)
@@ -120,9 +119,8 @@ def with_any_encoder(config: Config) -> Config:
     RETURNS (Config): The same config, except for sources of another language than [nlp] lang.
     """
     changed, filled = config.copy(), config.interpolate()
-    for name, block in filled.get("components", {}).items():
-        if "source" in block and "factory" not in block:
-            changed["components"][name]["source"] = in_language(block["source"], filled["nlp"]["lang"])
+    for name, block in get_sourced_components(filled).items():
+        changed["components"][name]["source"] = in_language(block["source"], filled["nlp"]["lang"])
     return changed
 
 
@@ -131,8 +129,7 @@ def sources_of_beginning(config: Config) -> list[Source]:
 
     config (Config): The config, interpolated.
     """
-    blocks = [block for block in config.get("components", {}).values() if "factory" not in block]
-    metas = [located(Path(block["source"])) / META for block in blocks if "source" in block]
+    metas = [located(b["source"]) / META for b in get_sourced_components(config).values()]
     known = [sources_of(srsly.read_json(path)) for path in metas if path.is_file()]
     return [source for sources in known for source in sources]
 

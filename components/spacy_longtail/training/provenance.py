@@ -6,15 +6,13 @@ import os
 import platform
 import shlex
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import IO, Any
 
 import srsly
 from pydantic import Field, JsonValue, ValidationError
 from spacy.language import Language
-from spacy.util import registry
+from spacy.util import get_package_version, registry
 
 from ..about import __version__
 from ..corpus.parts import checksum
@@ -94,10 +92,8 @@ def file_content(path: str) -> str:
 def installed_versions() -> dict[str, str]:
     """Return the versions of Python and of the installed packages on which scores depend."""
     installed = {"python": platform.python_version(), "spacy-longtail": __version__}
-    for name in PACKAGES:
-        with suppress(PackageNotFoundError):
-            installed[name] = version(name)
-    return installed
+    found = {name: get_package_version(name) for name in PACKAGES}
+    return installed | {name: version for name, version in found.items() if version is not None}
 
 
 def short_path(path: str | Path) -> str:

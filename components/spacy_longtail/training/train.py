@@ -4,9 +4,9 @@ import logging
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from configparser import Error as ConfigParserError
-from contextlib import contextmanager
+from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 from typing import IO, Literal, cast
@@ -215,7 +215,9 @@ def train_model(
     use_gpu(gpu_id)
     check_trainable(given, config)
     check_models(filled)
-    with _logged(logging.INFO), whole_folder(output) as new:  # the gate reports its class weights
+    with ExitStack() as afterwards, whole_folder(output) as new:
+        afterwards.callback(logger.setLevel, logger.level)
+        logger.setLevel(logging.INFO)  # the gate reports its class weights
         start = time.perf_counter()
         try:
             nlp = _initialized(given, gpu_id, matmul)
@@ -263,17 +265,6 @@ def _initialized(config: Config, gpu_id: int, matmul: Matmul) -> Language:
         use_numpy_blas(nlp)
     check_averages(nlp)
     return nlp
-
-
-@contextmanager
-def _logged(level: int) -> Iterator[None]:
-    """Set the level of spaCy's logger, and restore it afterwards."""
-    before = logger.level
-    logger.setLevel(level)
-    try:
-        yield
-    finally:
-        logger.setLevel(before)
 
 
 def foreign_to_run(folder: Path) -> str:

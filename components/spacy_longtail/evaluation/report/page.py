@@ -132,9 +132,13 @@ def render(template: str, **values: object) -> str:
     values (object): Variables of the template. A missing one is an error.
     RETURNS (str): The text.
     """
-    loader = PackageLoader("spacy_longtail.evaluation.report")
-    made = Environment(loader=loader, autoescape=template.endswith(".html"), undefined=StrictUndefined)
-    made.trim_blocks = made.lstrip_blocks = True
+    made = Environment(
+        loader=PackageLoader("spacy_longtail.evaluation.report"),
+        autoescape=template.endswith(".html"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     made.filters.update(
         percent=percent,
         signed=signed,

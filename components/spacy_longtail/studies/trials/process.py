@@ -45,8 +45,9 @@ def launch(work: Path, config: Config, task: Block, minutes: float | None, stop:
     """
     with coded_io(work):
         config.to_disk(work / "config.cfg", interpolate=False)
-        told = json.dumps({**task, "own_code": list(map(str, imported_code()))})
-        (work / "task.json").write_text(told, encoding="utf8")
+        (work / "task.json").write_text(
+            json.dumps({**task, "own_code": list(map(str, imported_code()))}), encoding="utf8"
+        )
     seconds = None if minutes is None else 60 * minutes
     return run_process([*CHILD, str(work)], work / "log.txt", seconds, stop)
 
