@@ -21,7 +21,7 @@ from spacy.tokens import Span, SpanGroup
 from spacy.training import Corpus, Example
 from tqdm import tqdm
 
-from spacy_longtail.corpus.examples import flagged_sentences
+from spacy_longtail.corpus.examples import flagged_sentences, predict_examples
 from spacy_longtail.corpus.folder import read_types
 from spacy_longtail.corpus.parts import part_path
 from spacy_longtail.evaluation.thresholds import fit_thresholds
@@ -95,7 +95,7 @@ def predicted(nlp: Language, data: Path) -> tuple[list[Example], list[Before]]:
     """A file's documents after all but the secondary: the costly encoder runs once."""
     examples = list(Corpus(data)(nlp))
     with nlp.select_pipes(disable=[name for name in ("weak_ner",) if name in nlp.pipe_names]):
-        predict(nlp, examples)
+        predict_examples(nlp, examples)
     docs = [eg.predicted for eg in examples]
     ents = [[(e.start, e.end, e.label_) for e in doc.ents] for doc in docs]
     return examples, [Before(e, d.spans.to_bytes()) for e, d in zip(ents, docs, strict=True)]
@@ -123,16 +123,11 @@ def score(
     if way.merge is not None:
         nlp.get_pipe("weak_ner").cfg["merge"] = way.merge  # type: ignore[attr-defined]
         with nlp.select_pipes(enable=["weak_ner"]):
-            predict(nlp, examples)
+            predict_examples(nlp, examples)
     scores = make_ner_scorer(labels, tail)(examples)
     if way.gate == "own":
         scores.update(nlp.get_pipe("gate").score(examples))  # type: ignore[attr-defined]
     return scores
-
-
-def predict(nlp: Language, examples: list[Example]) -> None:
-    for eg, doc in zip(examples, nlp.pipe(eg.predicted for eg in examples), strict=True):
-        eg.predicted = doc
 
 
 def cost(nlp: Language, data: Path) -> float | None:

@@ -16,7 +16,7 @@ from spacy_longtail.errors import Errors
 from spacy_longtail.evaluation.records import read_evaluation
 from spacy_longtail.evaluation.report import metrics_files, read_report, write_card
 from spacy_longtail.evaluation.report.systems import System
-from spacy_longtail.output.writing import check_folder, whole_folder
+from spacy_longtail.output.writing import check_folder, unless_holds, whole_folder
 from spacy_longtail.studies.matrix.recommendation import recommend
 
 DEV = "dev"  # below the folder of evaluations: those on dev, under the same names
@@ -41,7 +41,7 @@ def build_package(metrics: Path, output: Path, baseline: str, version: str) -> P
     version (str): Version of the package.
     RETURNS (Packaged): What was packaged, and why.
     """
-    check_folder(output, [metrics], _foreign)
+    check_folder(output, [metrics], unless_holds(RECORD))
     statistics, evaluations = metrics_files(metrics)
     report = read_report(statistics, evaluations, baseline)
     choice = recommend(_on_dev(report.systems, metrics, baseline), report.statistics.labels, baseline)
@@ -88,10 +88,6 @@ def _built(model: Path, folder: Path, name: str, version: str, output: Path) -> 
         fix = f"spaCy built no package: {problem}"
         raise ValueError(Errors.L402.format(path=output, fix=fix))
     return archive
-
-
-def _foreign(folder: Path) -> str:
-    return "" if (folder / RECORD).is_file() else f"it holds no {RECORD} of an earlier package"
 
 
 def _check_dev(path: Path, model: str) -> None:

@@ -100,8 +100,7 @@ def _print_checks(checks: list[Check], verbose: bool) -> None:
             section = check.section
             msg.divider(section)
         is_cut = not verbose and len(check.text) > MAX_CHARACTERS_SHOWN
-        shown = f"{check.text[:MAX_CHARACTERS_SHOWN]} ..." if is_cut else check.text
-        getattr(msg, check.level)(shown)
+        getattr(msg, check.level)(f"{check.text[:MAX_CHARACTERS_SHOWN]} ..." if is_cut else check.text)
     counts = {level: sum(check.level == level for check in checks) for level in ("fail", "warn", "good")}
     msg.divider("Summary")
     msg.text(", ".join(f"{n} {level}" for level, n in counts.items()))

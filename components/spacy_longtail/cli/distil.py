@@ -97,9 +97,11 @@ def distil_command(
         return print_json({**distilled.model_dump(), "left_out": skipped})
     print_measured(distilled.systems, "test")
     counts = distilled.pseudo_labels
-    kept, copies = number(counts.kept, "pseudo-labelled sentence"), number(counts.gold_copies, "time")
-    total = f"{counts.sentences:,}, of which {counts.known:,} are in the gold corpus"
-    echo(f"{kept} of {total}. Each gold document is repeated {copies}.")
+    echo(
+        f"{number(counts.kept, 'pseudo-labelled sentence')} of {counts.sentences:,}, of which "
+        f"{counts.known:,} are in the gold corpus. Each gold document is repeated "
+        f"{number(counts.gold_copies, 'time')}."
+    )
     if counts.unscored:
         shown = ", ".join(f"{label} ({n:,})" for label, n in counts.unscored.items())
         msg.warn(f"Tokens of entities without a score count as not annotated: {shown}")

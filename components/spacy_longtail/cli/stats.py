@@ -66,8 +66,17 @@ def _print_preview(known: Preview) -> None:
         )
         for row in known.types
     ]
-    head = ("type", "description", "train mentions", "zero-shot F1, dev", "nearest known types (cosine)")
-    print_table(head, rows, "llrrl")
+    print_table(
+        (
+            "type",
+            "description",
+            "train mentions",
+            "zero-shot F1, dev",
+            "nearest known types (cosine)",
+        ),
+        rows,
+        "llrrl",
+    )
     msg.text(
         f"Macro F1 on dev without training: {100 * known.macro_f:.1f}. Where the F1 of a type "
         "is low and no known type is near, expect less from pretraining: improve the descriptions, or "
@@ -85,15 +94,17 @@ def _print_names(corpus: ConvertedCorpus) -> None:
     nlp = blank(corpus.types.lang, corpus.types.tokens)
     counts = count_names(read_names(path, words_by(nlp)), corpus.docs("train", nlp.vocab))
     msg.divider(f"Lists of names ({NAMES}) in the training part")
-    head = (
-        "type",
-        "names",
-        "also of another type",
-        "annotated so",
-        "annotated otherwise",
-        "not annotated",
+    print_table(
+        (
+            "type",
+            "names",
+            "also of another type",
+            "annotated so",
+            "annotated otherwise",
+            "not annotated",
+        ),
+        [(label, *(f"{n:,}" for n in row)) for label, row in counts.items()],
     )
-    print_table(head, [(label, *(f"{n:,}" for n in row)) for label, row in counts.items()])
     msg.text(
         "Names that are often annotated otherwise, or not at all, have several meanings. "
         "`init-config listed_names` writes a config that learns how far to rely on each list."
@@ -120,14 +131,16 @@ def _print_statistics(statistics: Statistics) -> None:
         leaked = statistics.leakage.get(part)
         numbers = (leaked.sentences, leaked.entity_sentences, leaked.near) if leaked else [None] * 3
         rows.append((part, *map(_cell, (repeated, *numbers))))
-    head = (
-        "part",
-        "repeats in the part",
-        "also in training",
-        "with an entity",
-        "same but for names",
+    print_table(
+        (
+            "part",
+            "repeats in the part",
+            "also in training",
+            "with an entity",
+            "same but for names",
+        ),
+        rows,
     )
-    print_table(head, rows)
     msg.text(f"Texts with different annotations: {statistics.conflicts.texts:,}")
     msg.divider("Findings")
     for finding in statistics.diagnosis:

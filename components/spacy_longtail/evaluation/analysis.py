@@ -47,11 +47,10 @@ def analyse(
     pairs = list(chain.from_iterable(by_doc))
     per_type = count_mentions(examples)
     types = [*labels, *sorted(set(per_type) - set(labels))]
-    lengths = [len(eg.reference) for eg in examples]
     return {
         "confusion": _confusion(pairs, types),
         "errors": _errors(pairs, types),
-        "lengths": _length_bins(by_doc, lengths, token_results(examples)),
+        "lengths": _length_bins(by_doc, [len(eg.reference) for eg in examples], token_results(examples)),
         "buckets": _buckets(per_type, training.mentions, labels, tail),
         "seen": _seen(pairs, training.surfaces),
     }
@@ -60,8 +59,10 @@ def analyse(
 def _mentions(eg: Example) -> tuple[list[Mention], list[Mention]]:
     """Return gold mentions and those predictions that the scorer judges, both in gold tokens."""
     gold = [Mention(e.start, e.end, e.label_, e.text.casefold()) for e in eg.reference.ents]
-    placed = on_gold_tokens(eg, eg.predicted.ents)
-    return gold, [Mention(start, end, e.label_, e.text.casefold()) for e, start, end in placed]
+    return gold, [
+        Mention(start, end, e.label_, e.text.casefold())
+        for e, start, end in on_gold_tokens(eg, eg.predicted.ents)
+    ]
 
 
 def _confusion(pairs: Iterable[MentionPair], labels: Sequence[str]) -> Analysis:

@@ -56,7 +56,7 @@ def average(pipelines: Sequence[Language], paths: Sequence[Path | str]) -> Ensem
         "scores_key": tagger.cfg["scores_key"] or ENTITY_SCORES,
         "scorer": nlp.config.interpolate()["components"][name]["scorer"],
     }
-    _settle(pipelines)
+    _resolve_config(pipelines)
     pipe = cast(EnsembleNER, nlp.replace_pipe(name, ensemble_ner.WHO, config=settings))
     pipe.compose(tagger.labels, dict(zip(blocks, taggers, strict=True)))
     if vectors is not None:
@@ -129,7 +129,7 @@ def average_weights(pipelines: Sequence[Language], paths: Sequence[Path | str]) 
             _check_not_judged(path, pipe)
     weights = list(map(_weights, pipelines))
     unlike = f"it is built otherwise, or has other types or settings, than {paths[0]}"
-    _check_alike(pipelines, paths, list(map(_build, pipelines, weights)), unlike)
+    _check_alike(pipelines, paths, list(map(_comparable_state, pipelines, weights)), unlike)
     for path, arrays in zip(paths, weights, strict=True):
         cosine = _cosine(weights[0], arrays)
         if cosine < COSINE:
@@ -142,7 +142,7 @@ def average_weights(pipelines: Sequence[Language], paths: Sequence[Path | str]) 
     means = [sum(array for _, array in several) / len(paths) for several in zip(*weights, strict=True)]
     for (_, array), mean in zip(weights[0], means, strict=True):  # at last, because some may be tied
         array[...] = mean
-    _settle(pipelines)
+    _resolve_config(pipelines)
 
 
 def _weights(nlp: Language) -> list[tuple[str, FloatsXd]]:
@@ -156,7 +156,7 @@ def _weights(nlp: Language) -> list[tuple[str, FloatsXd]]:
     return arrays
 
 
-def _build(nlp: Language, weights: Sequence[tuple[str, FloatsXd]]) -> list[object]:
+def _comparable_state(nlp: Language, weights: Sequence[tuple[str, FloatsXd]]) -> list[object]:
     """Return settings, labels and shapes of weights, which are equal for runs of one config."""
     settings = [(name, getattr(pipe, "cfg", {})) for name, pipe in nlp.pipeline]
     taggers = (pipe for _, pipe in nlp.pipeline if isinstance(pipe, TokenTagger))
@@ -194,9 +194,9 @@ def _check_alike(
 ) -> Vectors | None:
     """Refuse pipelines that differ from the first, and return the word vectors of all, if any."""
     tables = [nlp.vocab.vectors for nlp in pipelines if len(nlp.vocab.vectors)]
-    known = _reading(pipelines[0])
+    known = _input_settings(pipelines[0])
     for nlp, path, build in zip(pipelines, paths, builds, strict=True):
-        reads, vectors = _reading(nlp), nlp.vocab.vectors
+        reads, vectors = _input_settings(nlp), nlp.vocab.vectors
         others = [what for what in reads if reads[what] != known[what]]
         others += ["word vectors"] if len(vectors) and vectors != tables[0] else []
         if others or build != builds[0]:
@@ -208,7 +208,7 @@ def _check_alike(
     return tables[0] if tables else None
 
 
-def _reading(nlp: Language) -> Block:
+def _input_settings(nlp: Language) -> Block:
     """Return language, tokenizer and lookups of a pipeline."""
     rules = cast(Tokenizer, nlp.tokenizer).to_bytes(exclude=["vocab"])
     lookups = nlp.vocab.lookups
@@ -219,7 +219,7 @@ def _reading(nlp: Language) -> Block:
     }
 
 
-def _settle(pipelines: Sequence[Language]) -> None:
+def _resolve_config(pipelines: Sequence[Language]) -> None:
     """Interpolate the config of the first pipeline, because its blocks may be removed.
 
     Different seeds become null, and scores of the first pipeline are removed.

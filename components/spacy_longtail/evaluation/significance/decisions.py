@@ -308,15 +308,15 @@ def _draw(differences: Sequence[_Difference], n_draws: int, seed: int) -> tuple[
         w = np.where(s < 0, -1.0, 1.0) * np.clip(signs @ shares, -1.0, 1.0)
         for side, room in enumerate((1 - w, 1 + w)):
             room = np.where(np.abs(s) > ROUNDING, room, 1 - np.abs(w))
-            far = np.full_like(s, np.inf)
-            distances[side, begin:end] = np.divide(np.abs(s), room, out=far, where=room > ROUNDING)
+            distances[side, begin:end] = np.divide(
+                np.abs(s), room, out=np.full_like(s, np.inf), where=room > ROUNDING
+            )
     distances.sort(axis=1)
     return distances[0], distances[1]
 
 
 def _interval(counts: np.ndarray, metric: Metric) -> Interval:
-    sums = counts.sum(axis=0).mean(axis=0)
-    weights = metric.weights(sums)
+    weights = metric.weights(counts.sum(axis=0).mean(axis=0))
     scores, residuals, shares = (own.mean(axis=-2) for own in _linearised(counts, metric))
     n_with = (shares > 0).sum(axis=0)  # (n_groups,)
     value = float(metric(counts.sum(axis=0)).mean())

@@ -51,10 +51,11 @@ def read_curves(
             x_name, x = record.draw.x
             trials.setdefault((record.method, x), []).append(record)
     sizes = sorted({x for _, x in trials})
-    lines: dict[str, list[MeanAndStd]] = {name: [] for name, _ in trials}
-    for name, x in itertools.product(lines, sizes):
-        scores = (record.score("test", AVERAGES[average]) for record in trials.get((name, x), ()))
-        lines[name].append(over_seeds(scores))
+    scores = {
+        place: over_seeds(record.score("test", AVERAGES[average]) for record in own)
+        for place, own in trials.items()
+    }
+    lines = {name: [scores.get((name, x), (None, None)) for x in sizes] for name, _ in trials}
     early = {place for place, own in trials.items() if rising_of(record.ending for record in own)}
     others = [name for name in lines if name != baseline and baseline in lines]
     decisions: dict[tuple[str, float], Decision] = {}

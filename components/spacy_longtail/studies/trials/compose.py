@@ -16,7 +16,6 @@ from ...faults import message_of
 from ...types import Overrides
 
 HERE = Path(__file__).parent
-BASE = HERE / "base.cfg"
 OPTIONAL = "optional"  # settings of a choice that apply only if the config has their block
 LAST = "last"  # components of a choice that are added at the end of the pipeline
 
@@ -34,7 +33,7 @@ def read_base(path: Path | None) -> Config:
     RETURNS (Config): The config, not interpolated.
     RAISES (ValueError): If there is no such file, or it is not a config.
     """
-    path = path or BASE
+    path = path or HERE / "base.cfg"
     if not path.is_file():
         raise ValueError(Errors.L402.format(path=path, fix=SHIPPED_CONFIGS))
     try:

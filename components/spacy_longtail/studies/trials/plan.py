@@ -24,20 +24,17 @@ PRESETS = HERE / "presets"
 SEED = 0  # random seed of all samples, which differ by their partition
 PLAIN = "${corpora.plain}"
 DRAWN = {"sizes", "shares", "n_sentences", "seeds"}  # fields that --sizes or shares replace
-OF_CORPORA = (
-    "paths.train",
-    "paths.dev",
-    "nlp.lang",
-    "nlp.tokenizer",
-    "longtail.labels",
-    "longtail.tail",
-    "longtail.frequent",
-)
 LENGTHS = {"training.max_steps": "steps", "training.patience": "patience"}
 OWNERS = {  # settings of configs, by the field of a plan that sets them
     **LENGTHS,
     "system.seed": "seeds",
-    **dict.fromkeys(OF_CORPORA, "corpora"),
+    "paths.train": "corpora",
+    "paths.dev": "corpora",
+    "nlp.lang": "corpora",
+    "nlp.tokenizer": "corpora",
+    "longtail.labels": "corpora",
+    "longtail.tail": "corpora",
+    "longtail.frequent": "corpora",
 }
 
 Positive = Annotated[int, Field(gt=0, le=10**9)]
