@@ -82,10 +82,11 @@ def _print_split(result: Split) -> None:
     amounts: list[tuple[str, list[int]]] = [
         ("documents", [part.n_docs for part in parts]),
         ("sentences", [part.n_sentences for part in parts]),
+        *(
+            (label + " *" * (label in result.types.tail), [part.mentions[label] for part in parts])
+            for label in next(iter(parts)).mentions
+        ),
     ]
-    for label in next(iter(parts)).mentions:
-        name = label + (" *" if label in result.types.tail else "")
-        amounts.append((name, [part.mentions[label] for part in parts]))
     rows = [(name, *(_cell(n, sum(row)) for n in row)) for name, row in amounts]
     head = ("type (* rare)", *(f"{n} {100 * part.share:.4g} %" for n, part in result.parts.items()))
     print_table(head, rows)

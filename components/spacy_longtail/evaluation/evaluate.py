@@ -70,8 +70,6 @@ def evaluate_model(
     run, curve = read_run(place), read_curve(place)
     nlp = load_for_types(model, descriptions or {})
     secondaries = {name: pipe for name, pipe in nlp.pipeline if isinstance(pipe, GatedPipe)}
-    for pipe in secondaries.values():
-        pipe.usage.update(dict.fromkeys(pipe.usage, 0))
     examples, seconds = _read(nlp, data)
     rename_types(examples, names or {})
     check_types(examples, labels, str(model), str(data))

@@ -379,8 +379,12 @@ def _pairs(nlp: Language, model: CNNBiEncoder) -> Iterator[tuple[Model, str, Ten
     yield _nodes(nlp, NAME)[0], "W", cnn.project.weight
     blocks: list[Any] = [cnn.mix, *cnn.blocks]
     for maxout, norm, block in zip(_nodes(nlp, "maxout"), _nodes(nlp, "layernorm"), blocks, strict=True):
-        yield from ((maxout, "W", block.W), (maxout, "b", block.b))
-        yield from ((norm, "G", block.G), (norm, "b", block.shift))
+        yield from (
+            (maxout, "W", block.W),
+            (maxout, "b", block.b),
+            (norm, "G", block.G),
+            (norm, "b", block.shift),
+        )
     yield from model.pairs(nlp)
 
 

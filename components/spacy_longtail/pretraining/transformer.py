@@ -96,16 +96,21 @@ def _published(name: str) -> Start:
     encoder: Any = loaded
     layers = getattr(getattr(encoder, "encoder", None), "layer", None)
     embeddings = getattr(encoder, "embeddings", None)
-    problem = ""
     if not isinstance(layers, nn.ModuleList) or not hasattr(embeddings, "word_embeddings"):
-        problem = f"The architecture of {type(encoder).__name__} is not that of BERT or RoBERTa."
-    elif not tokenizer.is_fast:
-        problem = (
-            f"{type(tokenizer).__name__} gives no offsets of subwords. Save the model with its fast "
-            "tokenizer (a file tokenizer.json) first."
+        raise ValueError(
+            Errors.L265.format(
+                name=name,
+                problem=f"The architecture of {type(encoder).__name__} is not that of BERT or RoBERTa.",
+            )
         )
-    if problem:
-        raise ValueError(Errors.L265.format(name=name, problem=problem))
+    if not tokenizer.is_fast:
+        raise ValueError(
+            Errors.L265.format(
+                name=name,
+                problem=f"{type(tokenizer).__name__} gives no offsets of subwords. Save the model with "
+                "its fast tokenizer (a file tokenizer.json) first.",
+            )
+        )
     encoder.pooler = None
     backend = tokenizer.backend_tokenizer
     backend.no_padding()

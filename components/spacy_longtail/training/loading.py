@@ -42,8 +42,10 @@ def load_pipeline(model: Path | str) -> Language:
         problem = f"{type(error).__name__}: {message_of(error)}".rstrip(".")
         errors = (error.errors or ()) if isinstance(error, ConfigValidationError) else ()
         if gone := [str(entry["loc"][-1]) for entry in errors if "unexpected" in entry["msg"]]:
-            problem = f"An earlier version saved it, with settings that are gone: {', '.join(gone)}."
-            problem += " Delete their lines in its config.cfg, or train it again"
+            problem = (
+                f"An earlier version saved it, with settings that are gone: {', '.join(gone)}. "
+                "Delete their lines in its config.cfg, or train it again"
+            )
         raise ValueError(Errors.L408.format(path=model, problem=f"{problem}.")) from error
 
 

@@ -90,18 +90,19 @@ def card_data(stats: Statistics, run: Run) -> dict[str, Any]:
         for kind in HEADLINES
         if kind != "tail" or stats.tail
     }
-    per_type = {}
-    for label in stats.labels:
-        f, train = scores.of_type(label), stats.parts["train"].types[label].mentions
-        per_type[label] = {
+    by_type = {label: scores.of_type(label) for label in stats.labels}
+    per_type = {
+        label: {
             "rare": label in stats.tail,
-            "train": train,
-            "test": f.support,
-            "p": f.p,
-            "r": f.r,
-            "f": f.f,
+            "train": stats.parts["train"].types[label].mentions,
+            "test": own.support,
+            "p": own.p,
+            "r": own.r,
+            "f": own.f,
             "interval": ranges.get(f"F1 of {label}"),
         }
+        for label, own in by_type.items()
+    }
     return {
         "corpus": stats.corpus,
         "checksums": {**evaluation.run.checksums, "test": evaluation.checksum},

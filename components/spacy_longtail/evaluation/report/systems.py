@@ -87,13 +87,15 @@ def read_statistics(path: Path) -> Statistics:
     RAISES (ValueError): If a part or type is missing.
     """
     stats = read_file(path)
-    problem = "" if stats.labels else "it names no types"
-    for part in PARTS:
-        types = stats.parts[part].types if part in stats.parts else {}
-        if lacking := [label for label in stats.labels if label not in types]:
-            problem = f"parts.{part}.types lacks {lacking[0]!r}"
-    if problem:
-        raise ValueError(Errors.L405.format(path=path, problem=problem, command="stats"))
+    problems = [] if stats.labels else ["it names no types"]
+    problems += [
+        f"parts.{part}.types lacks {label!r}"
+        for part in PARTS
+        for label in stats.labels
+        if part not in stats.parts or label not in stats.parts[part].types
+    ]
+    if problems:
+        raise ValueError(Errors.L405.format(path=path, problem=problems[0], command="stats"))
     return stats
 
 
@@ -121,13 +123,23 @@ def read_runs(paths: list[Path], statistics: Statistics) -> list[Run]:
                     command="evaluate",
                 )
             )
-        evaluation, problem, against = run.evaluation, "", "the other evaluations"
-        if evaluation.part not in (None, PART_REPORTED):
-            problem = f"it is of the part {evaluation.part!r}, reports are of {PART_REPORTED!r}"
-        elif run.gold != runs[0].gold:
-            problem, against = "their documents or gold entities differ", str(runs[0].path)
-        if problem:
-            raise ValueError(Errors.L411.format(path=run.path, other=against, problem=problem))
+        if run.evaluation.part not in (None, PART_REPORTED):
+            raise ValueError(
+                Errors.L411.format(
+                    path=run.path,
+                    other="the other evaluations",
+                    problem=f"it is of the part {run.evaluation.part!r}, "
+                    f"reports are of {PART_REPORTED!r}",
+                )
+            )
+        if run.gold != runs[0].gold:
+            raise ValueError(
+                Errors.L411.format(
+                    path=run.path,
+                    other=runs[0].path,
+                    problem="their documents or gold entities differ",
+                )
+            )
     return runs
 
 

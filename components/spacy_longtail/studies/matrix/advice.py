@@ -210,18 +210,19 @@ def _evidence(advice: Advice, candidates: list[CandidateGrid]) -> list[str]:
     """Return the comment of the recommended config: the choice, its evidence and all scores."""
     summary, choice = advice.summary, advice.recommendation
     about = summary.corpora[0]
-    lines = [
+    return [
         f"{MARK} {__version__} for the corpus {about.corpus}: {advice.written}.",
         choice.text,
         *filter(None, [advice.note]),
         *choice.evidence,
         f"{len(about.rows)} of {len(candidates)} candidates were tried, {summary.schedule}.",
         "Macro F1 on held-out folds, points of 100:",
+        *(
+            f"- {row.method}: {percent(row.scores['macro, held out'][0] or 0.0)} on "
+            f"{number(row.n_trials, 'fold')}"
+            for row in about.rows
+        ),
     ]
-    for row in about.rows:
-        held_out = percent(row.scores["macro, held out"][0] or 0.0)
-        lines.append(f"- {row.method}: {held_out} on {number(row.n_trials, 'fold')}")
-    return lines
 
 
 def in_short(candidates: list[CandidateGrid], cut: Plan, folds: int, minutes: float) -> str:

@@ -83,21 +83,30 @@ class PlanFile(BaseModel):
             "n_sentences needs shares.": not self.shares and "n_sentences" in given,
             **{
                 f"instead of {name} under {where} use {OWNERS[name]}.": value != []  # [] declares it
-                for where, settings in self._settings()
+                for where, settings in self._settings().items()
                 for name, value in settings.items()
                 if name in OWNERS
             },
         }
         return next((problem for problem, holds in problems.items() if holds), "")
 
-    def _settings(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield the settings that other fields may override, and where they stand in the plan."""
-        yield "settings", self.settings
-        for name, own in self.methods.items():  # `_check_equal_length` compares their lengths
-            yield f"methods.{name}", {k: v for k, v in own.items() if k not in LENGTHS}
-        for axis, choices in self.choices.items():
-            for name, own in choices.items():
-                yield f"choices.{axis}.{name}", own
+    def _settings(self) -> dict[str, dict[str, Any]]:
+        """Return the settings that other fields may override, by where they stand in the plan.
+
+        The lengths of methods are missing, because `_check_equal_length` compares them.
+        """
+        return {
+            "settings": self.settings,
+            **{
+                f"methods.{name}": {key: value for key, value in own.items() if key not in LENGTHS}
+                for name, own in self.methods.items()
+            },
+            **{
+                f"choices.{axis}.{name}": own
+                for axis, choices in self.choices.items()
+                for name, own in choices.items()
+            },
+        }
 
 
 def _repeats(values: list[Any]) -> bool:
