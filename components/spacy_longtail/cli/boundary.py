@@ -9,6 +9,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from importlib.metadata import version
 from typing import Any, Literal, NoReturn, cast
 
@@ -78,7 +79,7 @@ def boundary(arguments: Sequence[str]) -> Iterator[None]:
     """
     is_debugging = "--debug" in arguments[:1] or bool(os.environ.get("SPACY_LONGTAIL_DEBUG"))
     with warnings.catch_warnings(), ExitStack() as afterwards:
-        warnings.showwarning = _shown(warnings.showwarning)
+        warnings.showwarning = partial(_show_warning, warnings.showwarning)
         # treat SIGTERM like Ctrl-C, so that half-written files are removed
         before = signal.signal(signal.SIGTERM, _interrupt)
         afterwards.callback(signal.signal, signal.SIGTERM, before)
@@ -189,11 +190,9 @@ if hasattr(os, "register_at_fork"):  # spaCy's forked processes must end at once
     os.register_at_fork(after_in_child=lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL))
 
 
-def _shown(as_usual: Callable[..., None]) -> Callable[..., None]:
-    def show(message: Warning | str, *place: object) -> None:
-        if is_coded(str(message)):
-            sys.stderr.write(f"{marked('warn', str(message))}\n")
-        else:
-            as_usual(message, *place)
-
-    return show
+def _show_warning(as_usual: Callable[..., None], message: Warning | str, *place: object) -> None:
+    """Print a warning with a code as a message, and any other one as usual."""
+    if is_coded(str(message)):
+        sys.stderr.write(f"{marked('warn', str(message))}\n")
+    else:
+        as_usual(message, *place)

@@ -99,8 +99,13 @@ def pack(donor: Donor, cutter: Cutter, texts: dict[str, int]) -> PackedDonor:
             forms.insert(1, name)
         distinct = dict.fromkeys(" ".join(form.split()) for form in forms)
         indices.append([texts.setdefault(form, len(texts)) for form in distinct])
-    train, dev = (_pack(donor, docs, cutter) for docs in (donor.train, donor.dev))
-    return PackedDonor(donor.name, donor.is_open, indices, train, dev)
+    return PackedDonor(
+        name=donor.name,
+        is_open=donor.is_open,
+        texts=indices,
+        train=_pack(donor, donor.train, cutter),
+        dev=_pack(donor, donor.dev, cutter),
+    )
 
 
 def _pack(donor: Donor, docs: Sequence[Doc], cutter: Cutter) -> list[Sentence]:
@@ -168,11 +173,17 @@ def collate(
     ids = [torch.from_numpy(sentence.ids) for sentence in sentences]
     padded, mask = (pad_sequence(t, batch_first=True) for t in (ids, [*map(torch.ones_like, ids)]))
     lengths = torch.tensor([len(sentence.first) for sentence in sentences])
-    rows = torch.arange(len(sentences)).repeat_interleave(lengths)
-    columns = np.concatenate([sentence.first for sentence in sentences])
-    words = np.concatenate([sentence.words for sentence in sentences])
-    arrays = (columns, words, gold, texts, off, teacher_states)
-    return DonorBatch(padded, mask, rows, *map(torch.from_numpy, arrays))
+    return DonorBatch(
+        ids=padded,
+        mask=mask,
+        rows=torch.arange(len(sentences)).repeat_interleave(lengths),
+        columns=torch.from_numpy(np.concatenate([sentence.first for sentence in sentences])),
+        words=torch.from_numpy(np.concatenate([sentence.words for sentence in sentences])),
+        gold=torch.from_numpy(gold),
+        texts=torch.from_numpy(texts),
+        off=torch.from_numpy(off),
+        teacher_states=torch.from_numpy(teacher_states),
+    )
 
 
 def unlabelled(sentences: Sequence[Sentence], texts: Iterable[int] = ()) -> DonorBatch:

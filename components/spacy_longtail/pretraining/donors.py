@@ -171,8 +171,17 @@ def _read(folder: Path, parts: list[str], forbidden: set[str], vocab: Vocab) -> 
         train, dev = _held_out(train, dev)
         descriptions = _unite_types([*train, *dev], types.labels, types.descriptions)
         others = {label: own for label, own in types.other_descriptions.items() if label in descriptions}
-    name, read_by = folder.resolve().name, (types.lang, types.tokens)
-    return Donor(name, descriptions, *read_by, train, dev, n_excluded, is_open, others)
+    return Donor(
+        name=folder.resolve().name,
+        descriptions=descriptions,
+        lang=types.lang,
+        tokens=types.tokens,
+        train=train,
+        dev=dev,
+        n_excluded=n_excluded,
+        is_open=is_open,
+        other_descriptions=others,
+    )
 
 
 def _sentences(folder: Path, parts: list[str], vocab: Vocab) -> tuple[list[Doc], list[Doc]]:

@@ -157,9 +157,12 @@ def read_run(path: Path, labels: list[str]) -> Run:
         raise ValueError(
             Errors.L405.format(path=path, problem="it has no annotated document", command="evaluate")
         )
-    fingerprint = json_checksum([(document.text, document.gold) for document in documents])
-    light = evaluation.model_copy(update={"documents": []})
-    return Run(path, light, mention_counts(documents, labels), fingerprint)
+    return Run(
+        path=path,
+        evaluation=evaluation.model_copy(update={"documents": []}),
+        counts=mention_counts(documents, labels),
+        gold=json_checksum([(document.text, document.gold) for document in documents]),
+    )
 
 
 class System(NamedTuple):

@@ -248,8 +248,13 @@ def _difference(
     common = value / present if present else 0.0  # difference of each group, were it the same
     residuals = sides[1][1].mean(axis=1) - sides[0][1].mean(axis=1) + shares * (gains - common)
     sd, df = _seed_sd(sides, metric, weights, total, is_paired, n_trainings)
-    of_units = (shares * weights).sum(axis=1) / (present or 1.0)
-    return _Difference(value, (residuals * weights).sum(axis=1), of_units, sd, df)
+    return _Difference(
+        value=value,
+        residuals=(residuals * weights).sum(axis=1),
+        shares=(shares * weights).sum(axis=1) / (present or 1.0),
+        seed_sd=sd,
+        seed_df=df,
+    )
 
 
 def _seed_sd(

@@ -232,8 +232,10 @@ def read_plan(
     if baseline not in names:
         raise unusable(path, f"its baseline {baseline!r} is none of its methods: {', '.join(names)}.")
     corpora = [with_name(Path(corpus)) for corpus in fields.corpora]
-    draws: list[Draw] = [Draw(size) for size in sorted(fields.sizes)]
-    draws += [Draw(fields.n_sentences, share) for share in sorted(fields.shares)]
+    draws = [
+        *(Draw(size) for size in sorted(fields.sizes)),
+        *(Draw(fields.n_sentences, share) for share in sorted(fields.shares)),
+    ]
     return Plan(corpora, methods, fields.seed_list, draws, fields.steps, baseline, fields.patience)
 
 

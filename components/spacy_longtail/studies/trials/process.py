@@ -84,10 +84,8 @@ def run_process(command: list[str], log: Path, seconds: float | None, stop: Stop
     took, code = time.perf_counter() - start, process.returncode
     if not status and code:
         lines = [x for x in log.read_text(encoding="utf8", errors="replace").splitlines() if x.strip()]
-        shown = (
-            "\n".join(lines[-MAX_LINES_SHOWN:]) or f"It ended with exit code {code}, without a message."
-        )
-        return ProcessEnd("failed", took, shown)
+        shown = "\n".join(lines[-MAX_LINES_SHOWN:])
+        return ProcessEnd("failed", took, shown or f"It ended with exit code {code}, without a message.")
     return ProcessEnd(status or "done", took, why)
 
 
