@@ -137,7 +137,7 @@ def _key(folders: list[Path], options: PretrainOptions) -> str:
         **options._asdict(),
         **FREE,
         "teacher_cache": options.teacher_cache is not None,
-        "encoder": file_content(options.encoder) or options.encoder,
+        "encoder": options.encoder and (file_content(options.encoder) or options.encoder),
         "teacher": options.teacher and (file_content(options.teacher) or options.teacher),
     }
     return json_checksum({"options": given, "data": [file_content(str(folder)) for folder in folders]})

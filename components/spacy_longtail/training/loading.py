@@ -131,9 +131,8 @@ def sources_of_beginning(config: Config) -> list[Source]:
 
     config (Config): The config, interpolated.
     """
-    metas = [located(b["source"]) / META for b in get_sourced_components(config).values()]
-    known = [sources_of(srsly.read_json(path)) for path in metas if path.is_file()]
-    return [source for sources in known for source in sources]
+    metas = [located(block["source"]) / META for block in get_sourced_components(config).values()]
+    return [s for path in metas if path.is_file() for s in sources_of(srsly.read_json(path))]
 
 
 def load_weights(nlp: Language, config: Config) -> None:
