@@ -48,7 +48,9 @@ def import_code(path: Path) -> None:
         raise ValueError(Errors.L402.format(path=path, fix="--code names a Python file."))
     try:
         import_file("python_code", path)
-    except (Exception, SystemExit) as error:  # sys.exit would end the command silently
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # including sys.exit, which would end the command silently
         problem = f"{type(error).__name__}: {error}".rstrip(".: ")
         if isinstance(error, SystemExit):
             problem = 'it calls sys.exit, which belongs below `if __name__ == "__main__":`'
