@@ -7,7 +7,7 @@ import sys
 import pytest
 import srsly
 
-from spacy_longtail.training.seen import FILE
+from spacy_longtail.training.encoder_checks import SEEN_FILE
 from tests.util import corpus_of, invoke, one_pipe, refused, run_app, tiny_cnn, toy_corpus, write_files
 
 
@@ -113,7 +113,7 @@ def test_an_encoder_is_evaluated_on_the_types_of_the_corpus(tmp_path):
     """Without training, by their descriptions, as `mine` takes it."""
     corpus, out = toy_corpus(tmp_path / "c"), tmp_path / "m.json"
     encoder = tiny_cnn(tmp_path / "encoder")
-    (encoder / FILE).write_bytes(b"")  # as `pretrain` leaves it
+    (encoder / SEEN_FILE).write_bytes(b"")  # as `pretrain` leaves it
     run_app("evaluate", encoder, corpus, "-o", out)
     labels = {label for doc in srsly.read_json(out)["documents"] for *_, label, _ in doc["predicted"]}
     assert labels <= {"PER", "GEO", "ART", "NAT"}

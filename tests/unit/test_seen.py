@@ -12,11 +12,11 @@ from spacy_longtail.pipes.sources import sources_of
 from spacy_longtail.studies.matrix import pretrained_candidates
 from spacy_longtail.studies.matrix.advice import planned
 from spacy_longtail.studies.matrix.pretrained_candidates import find_pretrained
-from spacy_longtail.training import seen
-from spacy_longtail.training.seen import (
-    FILE,
+from spacy_longtail.training import encoder_checks
+from spacy_longtail.training.encoder_checks import (
     MIN_WORDS,
     SAMPLED,
+    SEEN_FILE,
     seen_share,
     sketch,
     warn_seen,
@@ -40,7 +40,7 @@ def test_a_sample_of_the_longer_sentences_is_kept(tmp_path):
     assert len(short[0]) < MIN_WORDS and not len(sketch(short))
     write_seen(tmp_path, short)
     assert seen_share(tmp_path, [save_docs(tmp_path / "a.spacy", short)]) == 0
-    (tmp_path / FILE).write_bytes(b"12345")
+    (tmp_path / SEEN_FILE).write_bytes(b"12345")
     with pytest.raises(ValueError, match=r"L274.*damaged"):
         seen_share(tmp_path, [])
 
@@ -114,7 +114,7 @@ def test_pretraining_sentences_are_compared_with_dev_and_test(place, corpus, enc
 
 def test_a_corpus_is_read_once_for_all_methods(corpus, encoder, monkeypatch):
     read = []
-    monkeypatch.setattr(seen, "seen_share", lambda *given: read.append(given) or 0.0)
+    monkeypatch.setattr(encoder_checks, "seen_share", lambda *given: read.append(given) or 0.0)
     config = Config({"components": {"tok2vec": {"source": str(encoder)}}})
     folder = corpus({"train": "dusk", "dev": "night"})
 
@@ -140,4 +140,8 @@ def test_every_encoder_says_what_it_has_seen(name):
     folder = check_encoder(name)
     sources = sources_of(srsly.read_json(folder / "meta.json"))
     assert len(sources) == 72 and all(source["license"] for source in sources)
-    assert (folder / FILE).read_bytes() == (check_encoder("en_longtail_cnn") / FILE).read_bytes() != b""
+    assert (
+        (folder / SEEN_FILE).read_bytes()
+        == (check_encoder("en_longtail_cnn") / SEEN_FILE).read_bytes()
+        != b""
+    )

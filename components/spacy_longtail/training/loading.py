@@ -18,7 +18,7 @@ from ..extras import require_of
 from ..faults import is_coded, message_of
 from ..pipes.sources import Source, sources_of
 from ..pipes.token.tagging import TokenTagger
-from . import seen
+from .encoder_checks import SEEN_FILE
 
 FIXES = {  # of paths in [initialize]
     "vectors": "Write it with `spacy init vectors`.",
@@ -82,7 +82,7 @@ def load_for_types(model: Path | str, descriptions: Mapping[str, str]) -> Langua
     """
     folder = check_encoder(model)
     nlp = load_pipeline(model)
-    is_encoder = any((folder / name).is_file() for name in (label_encoder.FILE, seen.FILE))
+    is_encoder = any((folder / name).is_file() for name in (label_encoder.FILE, SEEN_FILE))
     for _, pipe in nlp.pipeline if descriptions else ():
         if not isinstance(pipe, TokenTagger) or not pipe.is_described:
             continue
